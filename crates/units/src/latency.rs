@@ -1,0 +1,118 @@
+//! Latency statistics in constant memory: exact count, mean, deviation and maximum, percentiles to three digits.
+
+use hdrhistogram::Histogram;
+
+use crate::Ns;
+
+/// A distribution of latencies in nanoseconds.
+///
+/// Percentiles come from a histogram with three significant digits that covers any 64-bit value; count, minimum,
+/// maximum, mean and deviation are kept exactly beside it.
+#[derive(Clone, Debug)]
+pub struct Latency {
+    histogram: Histogram<u64>,
+    count: u64,
+    sum: u128,
+    sum_of_squares: f64,
+    min: Ns,
+    max: Ns,
+}
+
+impl Default for Latency {
+    fn default() -> Self {
+        Self::new()
+    }
+}
+
+impl Latency {
+    /// An empty distribution. It grows to at most about 0.4 MB, whatever is recorded.
+    pub fn new() -> Self {
+        let histogram =
+            Histogram::new(3).expect("three significant digits are within the range that the crate accepts");
+        Self { histogram, count: 0, sum: 0, sum_of_squares: 0.0, min: Ns::MAX, max: 0 }
+    }
+
+    /// Adds one latency.
+    #[inline]
+    pub fn record(&mut self, value: Ns) {
+        self.histogram.saturating_record(value);
+        self.count += 1;
+        self.sum += u128::from(value);
+        self.sum_of_squares += value as f64 * value as f64;
+        self.min = self.min.min(value);
+        self.max = self.max.max(value);
+    }
+
+    /// Adds all of another distribution.
+    pub fn merge(&mut self, other: &Self) {
+        self.histogram.add(&other.histogram).expect("both histograms resize to any value");
+        self.count += other.count;
+        self.sum += other.sum;
+        self.sum_of_squares += other.sum_of_squares;
+        self.min = self.min.min(other.min);
+        self.max = self.max.max(other.max);
+    }
+
+    /// How many latencies were recorded.
+    pub fn count(&self) -> u64 {
+        self.count
+    }
+
+    /// The exact mean, zero of an empty distribution.
+    pub fn mean(&self) -> f64 {
+        if self.count == 0 { 0.0 } else { self.sum as f64 / self.count as f64 }
+    }
+
+    /// The standard deviation of the population.
+    pub fn stddev(&self) -> f64 {
+        if self.count == 0 {
+            return 0.0;
+        }
+        (self.sum_of_squares / self.count as f64 - self.mean() * self.mean()).max(0.0).sqrt()
+    }
+
+    /// The exact minimum, zero of an empty distribution.
+    pub fn min(&self) -> Ns {
+        if self.count == 0 { 0 } else { self.min }
+    }
+
+    /// The exact maximum, zero of an empty distribution.
+    pub fn max(&self) -> Ns {
+        self.max
+    }
+
+    /// The sum of everything recorded.
+    pub fn sum(&self) -> u128 {
+        self.sum
+    }
+
+    /// The value that `percent` of the latencies do not pass, to three significant digits and never above the maximum.
+    pub fn percentile(&self, percent: f64) -> Ns {
+        if self.count == 0 { 0 } else { self.histogram.value_at_percentile(percent).min(self.max) }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn moments_are_exact_and_percentiles_are_within_a_thousandth() {
+        let mut latency = Latency::new();
+        (1..=100_000u64).for_each(|value| latency.record(value * 1_000));
+        assert_eq!((latency.count(), latency.min(), latency.max()), (100_000, 1_000, 100_000_000));
+        assert_eq!(latency.mean(), 50_000_500.0);
+        for (percent, exact) in [(50.0, 50_000_000.0), (99.0, 99_000_000.0), (99.9, 99_900_000.0)] {
+            let value = latency.percentile(percent) as f64;
+            assert!((value / exact - 1.0).abs() < 1e-3, "p{percent} is {value}, not {exact}");
+        }
+    }
+
+    #[test]
+    fn an_empty_distribution_answers_zero_and_the_widest_value_is_kept() {
+        let mut latency = Latency::new();
+        assert_eq!((latency.mean(), latency.stddev(), latency.min(), latency.percentile(99.0)), (0.0, 0.0, 0, 0));
+        latency.record(u64::MAX);
+        assert_eq!(latency.max(), u64::MAX);
+    }
+}

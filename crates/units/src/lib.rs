@@ -1,0 +1,55 @@
+//! What every layer speaks: time, sizes, identifiers, seeds, statistics, parameters and pointed errors.
+//!
+//! Nothing here knows about flash. The rule for units: time is integer nanoseconds, sizes are bytes, host addresses
+//! are 512-byte sectors, and a name that holds a unit ends in it (`read_expire_ns`, `capacity_bytes`).
+
+mod id;
+mod latency;
+mod param;
+mod prng;
+mod problem;
+mod quantity;
+
+pub use id::{BlockId, DieId, Lpn, NO_INDEX, PlaneId, Ppn};
+pub use latency::Latency;
+pub use param::{Choice, FieldType, Kind, Need, Param, ParamSet, PolicySpec, Slot, Statistic, Value, nearest};
+pub use prng::Prng;
+pub use problem::{Place, Problem, Problems};
+pub use quantity::{
+    QuantityError, format_rate, format_ratio, format_size, format_time, parse_rate, parse_ratio, parse_size, parse_time,
+};
+
+/// Simulated time or a duration, in nanoseconds.
+pub type Ns = u64;
+
+/// One microsecond in nanoseconds.
+pub const US: Ns = 1_000;
+/// One millisecond in nanoseconds.
+pub const MS: Ns = 1_000_000;
+/// One second in nanoseconds.
+pub const S: Ns = 1_000_000_000;
+/// One kibibyte in bytes.
+pub const KIB: u64 = 1 << 10;
+/// One mebibyte in bytes.
+pub const MIB: u64 = 1 << 20;
+/// One gibibyte in bytes.
+pub const GIB: u64 = 1 << 30;
+/// Bytes in a host sector, the unit of every block-layer address.
+pub const SECTOR_BYTES: u64 = 512;
+
+/// Time that `bytes` take on a resource of `bytes_per_s`, rounded up to a nanosecond; zero for a rate of zero,
+/// which stands for a resource that is never the bottleneck.
+pub fn transfer_ns(bytes: u64, bytes_per_s: u64) -> Ns {
+    if bytes_per_s == 0 { 0 } else { (u128::from(bytes) * u128::from(S)).div_ceil(u128::from(bytes_per_s)) as Ns }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_transfer_rounds_up_and_an_unlimited_resource_takes_no_time() {
+        assert_eq!(transfer_ns(8192, 333_000_000), 24_601);
+        assert_eq!(transfer_ns(8192, 0), 0);
+    }
+}

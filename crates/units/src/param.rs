@@ -1,0 +1,440 @@
+//! Parameters and policies, described once: the configuration, `explain`, the documents and the JSON schema read the
+//! same tables.
+//!
+//! A struct of parameters is declared with [`params!`](crate::params), a closed set of named values with
+//! [`choice!`](crate::choice); the defaults live in those declarations and nowhere else. The configuration reader turns
+//! text into [`Value`]s, one for each [`Param`] in order, refusing what is out of range; only then is the struct built,
+//! so the core never sees an unchecked value.
+
+use std::borrow::Cow;
+
+use crate::{Ns, format_rate, format_ratio, format_size, format_time};
+
+/// What kind of value a parameter takes, with its inclusive range.
+#[derive(Clone, Copy, Debug)]
+pub enum Kind {
+    /// A plain whole number.
+    Count {
+        /// Least value allowed.
+        min: u64,
+        /// Greatest value allowed.
+        max: u64,
+    },
+    /// Bytes, written with a unit.
+    Size {
+        /// Least value allowed, in bytes.
+        min: u64,
+        /// Greatest value allowed, in bytes.
+        max: u64,
+    },
+    /// A duration, written with a unit.
+    Time {
+        /// Least value allowed, in nanoseconds.
+        min: Ns,
+        /// Greatest value allowed, in nanoseconds.
+        max: Ns,
+    },
+    /// Bytes a second, written with a unit.
+    Rate {
+        /// Least value allowed, in bytes a second.
+        min: u64,
+        /// Greatest value allowed, in bytes a second.
+        max: u64,
+    },
+    /// A share or a factor: a number, or a text with a per cent sign.
+    Ratio {
+        /// Least value allowed.
+        min: f64,
+        /// Greatest value allowed.
+        max: f64,
+    },
+    /// True or false.
+    Flag,
+    /// One of a closed set of names.
+    Choice(&'static [Choice]),
+    /// The name of a policy of a slot.
+    Policy(&'static Slot),
+    /// Free text, such as a path.
+    Text,
+}
+
+/// One value of a closed set.
+#[derive(Clone, Copy, Debug)]
+pub struct Choice {
+    /// As written in a configuration.
+    pub name: &'static str,
+    /// One line of help.
+    pub help: &'static str,
+}
+
+/// A checked value of a parameter.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Value {
+    /// Not given, and has no default.
+    Absent,
+    /// A plain whole number.
+    Count(u64),
+    /// Bytes.
+    Size(u64),
+    /// Nanoseconds.
+    Time(Ns),
+    /// Bytes a second.
+    Rate(u64),
+    /// A share or a factor.
+    Ratio(f64),
+    /// True or false.
+    Flag(bool),
+    /// The name of a choice or a policy.
+    Name(&'static str),
+    /// Free text.
+    Text(Cow<'static, str>),
+}
+
+impl Value {
+    /// As written in a configuration, without quotes; `none` where there is no value.
+    pub fn show(&self) -> String {
+        match self {
+            Value::Absent => "none".to_owned(),
+            Value::Count(value) => value.to_string(),
+            Value::Size(value) => format_size(*value),
+            Value::Time(value) => format_time(*value),
+            Value::Rate(value) => format_rate(*value),
+            Value::Ratio(value) => format_ratio(*value),
+            Value::Flag(value) => value.to_string(),
+            Value::Name(value) => (*value).to_owned(),
+            Value::Text(value) => value.clone().into_owned(),
+        }
+    }
+}
+
+/// One parameter: everything that help, checks and documents need to know of it.
+#[derive(Clone, Debug)]
+pub struct Param {
+    /// The key in a configuration.
+    pub name: &'static str,
+    /// What values it takes.
+    pub kind: Kind,
+    /// Its value when the configuration does not name it.
+    pub default: Value,
+    /// One line of help.
+    pub help: &'static str,
+    /// One sentence: what a larger or smaller value costs and brings.
+    pub tradeoff: &'static str,
+}
+
+impl Param {
+    /// What a value must look like, for errors and help: `a time from 1ms to 1h`, `one of a, b, c`.
+    pub fn expected(&self) -> String {
+        let range = |what: &str, min: String, max: String| format!("{what} from {min} to {max}");
+        match self.kind {
+            Kind::Count { min, max } if max == u64::MAX => format!("a whole number of at least {min}"),
+            Kind::Count { min, max } => range("a whole number", min.to_string(), max.to_string()),
+            Kind::Size { min, max } => range("a size", format_size(min), format_size(max)),
+            Kind::Time { min, max } => range("a time", format_time(min), format_time(max)),
+            Kind::Rate { min, max } => range("a rate", format_rate(min), format_rate(max)),
+            Kind::Ratio { min, max } => range("a number", min.to_string(), max.to_string()),
+            Kind::Flag => "true or false".to_owned(),
+            Kind::Choice(choices) => one_of(choices.iter().map(|choice| choice.name)),
+            Kind::Policy(slot) => one_of(slot.policies.iter().map(|policy| policy.name)),
+            Kind::Text => "a text".to_owned(),
+        }
+    }
+
+    /// The names that the value may be, if it is a name.
+    pub fn names(&self) -> Vec<&'static str> {
+        match self.kind {
+            Kind::Choice(choices) => choices.iter().map(|choice| choice.name).collect(),
+            Kind::Policy(slot) => slot.policies.iter().map(|policy| policy.name).collect(),
+            _ => Vec::new(),
+        }
+    }
+
+    /// Whether a value is of this kind and within its range.
+    pub fn accepts(&self, value: &Value) -> bool {
+        match (&self.kind, value) {
+            (_, Value::Absent) => self.default == Value::Absent,
+            (Kind::Count { min, max }, Value::Count(value))
+            | (Kind::Size { min, max }, Value::Size(value))
+            | (Kind::Time { min, max }, Value::Time(value))
+            | (Kind::Rate { min, max }, Value::Rate(value)) => (min..=max).contains(&value),
+            (Kind::Ratio { min, max }, Value::Ratio(value)) => (min..=max).contains(&value),
+            (Kind::Choice(_) | Kind::Policy(_), Value::Name(name)) => self.names().contains(name),
+            (Kind::Flag, Value::Flag(_)) | (Kind::Text, Value::Text(_)) => true,
+            _ => false,
+        }
+    }
+}
+
+fn one_of(names: impl Iterator<Item = &'static str>) -> String {
+    format!("one of {}", names.collect::<Vec<_>>().join(", "))
+}
+
+/// What a policy needs from the rest of a configuration; a combination that lacks it is refused before the run.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Need {
+    /// Requests that carry task ids.
+    TaskIds,
+    /// A write buffer of at least one page.
+    WriteBuffer,
+    /// A mapping that works on one chip, so that the buffer can place logical blocks.
+    SingleChannelFtl,
+    /// A page-level mapping that takes an allocation policy.
+    PageMapping,
+}
+
+/// A figure that a policy reports.
+#[derive(Clone, Copy, Debug)]
+pub struct Statistic {
+    /// As in the result, with the unit last.
+    pub name: &'static str,
+    /// What it counts or measures.
+    pub help: &'static str,
+}
+
+/// Everything to know of a policy, beside its code.
+#[derive(Debug)]
+pub struct PolicySpec {
+    /// As written in a configuration; also the name of its file.
+    pub name: &'static str,
+    /// One line.
+    pub summary: &'static str,
+    /// How it decides, in a few lines; what is not in its source and why.
+    pub details: &'static str,
+    /// The paper and section, or the source file, that it follows.
+    pub source: &'static str,
+    /// What it cannot work without.
+    pub needs: &'static [Need],
+    /// Its own parameters.
+    pub params: &'static [Param],
+    /// The figures that it adds to a result.
+    pub statistics: &'static [Statistic],
+}
+
+/// A place on the path of a request where a policy is chosen.
+#[derive(Debug)]
+pub struct Slot {
+    /// The plural that `flashloom list` takes.
+    pub name: &'static str,
+    /// The configuration key that chooses, such as `host.scheduler`.
+    pub key: &'static str,
+    /// What the policies decide.
+    pub help: &'static str,
+    /// All policies, in the order in which they are listed.
+    pub policies: &'static [&'static PolicySpec],
+}
+
+impl Slot {
+    /// The policy of that name.
+    pub fn find(&self, name: &str) -> Option<&'static PolicySpec> {
+        self.policies.iter().copied().find(|policy| policy.name == name)
+    }
+}
+
+/// A struct of parameters that is built from checked values.
+pub trait ParamSet: Sized {
+    /// The parameters, in the order of the fields.
+    const PARAMS: &'static [Param];
+
+    /// Builds the struct from one checked value for each parameter, in order.
+    fn from_values(values: &[Value]) -> Self;
+
+    /// The struct with every default.
+    fn defaults() -> Self {
+        Self::from_values(&Self::PARAMS.iter().map(|param| param.default.clone()).collect::<Vec<_>>())
+    }
+}
+
+/// A Rust type that a parameter's value can be held in.
+pub trait FieldType: Sized {
+    /// Takes the value over; panics on a value of another kind, which the parameter's declaration rules out.
+    fn from_value(value: &Value) -> Self;
+}
+
+impl FieldType for u64 {
+    fn from_value(value: &Value) -> Self {
+        match value {
+            Value::Count(value) | Value::Size(value) | Value::Time(value) | Value::Rate(value) => *value,
+            other => unreachable!("a number was declared, not {other:?}"),
+        }
+    }
+}
+
+impl FieldType for u32 {
+    fn from_value(value: &Value) -> Self {
+        u32::try_from(u64::from_value(value)).expect("the declared range of a 32-bit parameter fits in 32 bits")
+    }
+}
+
+impl FieldType for f64 {
+    fn from_value(value: &Value) -> Self {
+        match value {
+            Value::Ratio(value) => *value,
+            other => unreachable!("a ratio was declared, not {other:?}"),
+        }
+    }
+}
+
+impl FieldType for bool {
+    fn from_value(value: &Value) -> Self {
+        match value {
+            Value::Flag(value) => *value,
+            other => unreachable!("a flag was declared, not {other:?}"),
+        }
+    }
+}
+
+impl FieldType for &'static str {
+    fn from_value(value: &Value) -> Self {
+        match value {
+            Value::Name(name) => name,
+            other => unreachable!("a name was declared, not {other:?}"),
+        }
+    }
+}
+
+impl FieldType for String {
+    fn from_value(value: &Value) -> Self {
+        match value {
+            Value::Text(text) => text.clone().into_owned(),
+            other => unreachable!("a text was declared, not {other:?}"),
+        }
+    }
+}
+
+impl<T: FieldType> FieldType for Option<T> {
+    fn from_value(value: &Value) -> Self {
+        (*value != Value::Absent).then(|| T::from_value(value))
+    }
+}
+
+/// Declares a struct of parameters and the table that describes them.
+///
+/// A field reads `help comment, field: type => "key", kind, default, "trade-off";`, where the key is the field's name
+/// without its unit, because a configuration carries units in the values.
+#[macro_export]
+macro_rules! params {
+    (
+        $(#[doc = $doc:literal])+
+        pub struct $name:ident {
+            $($(#[doc = $help:literal])+ $field:ident: $type:ty => $key:literal, $kind:expr, $default:expr, $tradeoff:literal;)*
+        }
+    ) => {
+        $(#[doc = $doc])+
+        #[derive(Clone, Debug, PartialEq)]
+        pub struct $name {
+            $($(#[doc = $help])+ pub $field: $type,)*
+        }
+
+        impl $crate::ParamSet for $name {
+            const PARAMS: &'static [$crate::Param] = &[
+                $($crate::Param {
+                    name: $key,
+                    kind: $kind,
+                    default: $default,
+                    help: concat!($($help),+).trim_ascii_start(),
+                    tradeoff: $tradeoff,
+                },)*
+            ];
+
+            fn from_values(values: &[$crate::Value]) -> Self {
+                assert_eq!(values.len(), Self::PARAMS.len(), "one value for each parameter");
+                #[allow(unused_mut, unused_variables)]
+                let mut values = values.iter();
+                Self { $($field: $crate::FieldType::from_value(values.next().expect("counted above")),)* }
+            }
+        }
+    };
+}
+
+/// Declares a closed set of named values as an enum that a parameter can be of, with its table `CHOICES`.
+#[macro_export]
+macro_rules! choice {
+    (
+        $(#[doc = $doc:literal])+
+        pub enum $name:ident { $($(#[doc = $help:literal])+ $variant:ident = $text:literal,)+ }
+    ) => {
+        $(#[doc = $doc])+
+        #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+        pub enum $name { $($(#[doc = $help])+ $variant,)+ }
+
+        impl $name {
+            /// Every value, with its help.
+            pub const CHOICES: &'static [$crate::Choice] =
+                &[$($crate::Choice { name: $text, help: concat!($($help),+).trim_ascii_start() },)+];
+
+            /// As written in a configuration.
+            pub const fn name(self) -> &'static str {
+                match self { $(Self::$variant => $text,)+ }
+            }
+
+            /// The value of that name.
+            pub fn named(name: &str) -> Option<Self> {
+                match name { $($text => Some(Self::$variant),)+ _ => None }
+            }
+        }
+
+        impl $crate::FieldType for $name {
+            fn from_value(value: &$crate::Value) -> Self {
+                let name = <&'static str as $crate::FieldType>::from_value(value);
+                Self::named(name).expect("a checked value is one of the declared choices")
+            }
+        }
+    };
+}
+
+/// The valid name nearest to what was written, if it is near enough to be meant.
+pub fn nearest<'a>(written: &str, valid: impl IntoIterator<Item = &'a str>) -> Option<&'a str> {
+    let plain = |name: &str| name.to_lowercase().replace('_', "-");
+    let written = plain(written);
+    let score = |name: &str| strsim::damerau_levenshtein(&written, &plain(name));
+    let (distance, name) = valid.into_iter().map(|name| (score(name), name)).min_by_key(|(distance, _)| *distance)?;
+    let prefix = written.len() >= 3 && (plain(name).starts_with(&written) || written.starts_with(&plain(name)));
+    (distance <= 1 + name.len() / 4 || prefix).then_some(name)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::{MS, S};
+
+    choice! {
+        /// A choice.
+        pub enum Colour {
+            /// The first.
+            Red = "red",
+            /// The second.
+            DarkBlue = "dark-blue",
+        }
+    }
+
+    params! {
+        /// Parameters for the test.
+        pub struct Sample {
+            /// How long.
+            wait_ns: u64 => "wait", Kind::Time { min: MS, max: S }, Value::Time(5 * MS), "Longer waits wait longer.";
+            /// How many.
+            count: Option<u32> => "count", Kind::Count { min: 1, max: 9 }, Value::Absent, "More is more.";
+            /// Which.
+            colour: Colour => "colour", Kind::Choice(Colour::CHOICES), Value::Name("dark-blue"), "Red is faster.";
+        }
+    }
+
+    #[test]
+    fn a_parameter_struct_and_its_table_are_one_declaration() {
+        let sample = Sample::defaults();
+        assert_eq!(sample, Sample { wait_ns: 5 * MS, count: None, colour: Colour::DarkBlue });
+        assert_eq!(Sample::PARAMS[0].help, "How long.");
+        assert_eq!(Sample::PARAMS[0].expected(), "a time from 1ms to 1s");
+        assert_eq!(Sample::PARAMS[2].expected(), "one of red, dark-blue");
+        assert!(Sample::PARAMS.iter().all(|param| param.accepts(&param.default)));
+        assert!(!Sample::PARAMS[0].accepts(&Value::Time(S + 1)));
+        assert!(!Sample::PARAMS[0].accepts(&Value::Count(5)));
+    }
+
+    #[test]
+    fn the_nearest_name_is_suggested_only_when_it_is_near() {
+        assert_eq!(nearest("schedular", ["scheduler", "queue_depth"]), Some("scheduler"));
+        assert_eq!(nearest("queue-depth", ["scheduler", "queue_depth"]), Some("queue_depth"));
+        assert_eq!(nearest("banana", ["scheduler", "queue_depth"]), None);
+    }
+}

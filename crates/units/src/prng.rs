@@ -1,0 +1,88 @@
+//! One seed a run, split into a tree of independent streams by name.
+//!
+//! A part that draws random numbers asks for its own stream, `seed.branch("precondition")`; adding a part then never
+//! changes the draws of another. Xoshiro256++ (Blackman and Vigna 2019), from the published and stable crate.
+
+use rand_core::{Rng, SeedableRng};
+use rand_xoshiro::Xoshiro256PlusPlus;
+
+/// A deterministic stream of random numbers.
+#[derive(Clone, Debug)]
+pub struct Prng {
+    seed: u64,
+    stream: Xoshiro256PlusPlus,
+}
+
+impl Prng {
+    /// The root of the tree for one run's seed.
+    pub fn new(seed: u64) -> Self {
+        Self { seed, stream: Xoshiro256PlusPlus::seed_from_u64(seed) }
+    }
+
+    /// An independent stream that depends on the seed and the name alone, not on what has been drawn (FNV-1a of the
+    /// name, folded into the seed; `seed_from_u64` then mixes it).
+    pub fn branch(&self, name: &str) -> Self {
+        let hash = name
+            .bytes()
+            .fold(0xcbf2_9ce4_8422_2325u64, |hash, byte| (hash ^ u64::from(byte)).wrapping_mul(0x100_0000_01b3));
+        Self::new(self.seed.rotate_left(17) ^ hash)
+    }
+
+    /// 64 random bits.
+    #[inline]
+    pub fn bits(&mut self) -> u64 {
+        self.stream.next_u64()
+    }
+
+    /// A uniform integer in `0..bound`, without bias (Lemire 2019). `bound` must not be zero.
+    #[inline]
+    pub fn below(&mut self, bound: u64) -> u64 {
+        debug_assert!(bound > 0, "an empty range has no element to draw");
+        let mut product = u128::from(self.bits()) * u128::from(bound);
+        if (product as u64) < bound {
+            let threshold = bound.wrapping_neg() % bound;
+            while (product as u64) < threshold {
+                product = u128::from(self.bits()) * u128::from(bound);
+            }
+        }
+        (product >> 64) as u64
+    }
+
+    /// A uniform number in `[0, 1)` with 53 random bits.
+    #[inline]
+    pub fn unit(&mut self) -> f64 {
+        (self.bits() >> 11) as f64 * (1.0 / (1u64 << 53) as f64)
+    }
+
+    /// True with probability `p`.
+    #[inline]
+    pub fn chance(&mut self, p: f64) -> bool {
+        self.unit() < p
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn branches_do_not_depend_on_what_was_drawn() {
+        let mut drawn = Prng::new(7);
+        let fresh = Prng::new(7);
+        drawn.bits();
+        assert_eq!(drawn.branch("a").bits(), fresh.branch("a").bits());
+        assert_ne!(fresh.branch("a").bits(), fresh.branch("b").bits());
+    }
+
+    #[test]
+    fn a_bounded_draw_is_uniform_within_five_sigma() {
+        let mut prng = Prng::new(1);
+        let mut counts = [0u32; 6];
+        let draws = 600_000;
+        (0..draws).for_each(|_| counts[prng.below(6) as usize] += 1);
+        let sigma = (f64::from(draws) / 6.0 * (5.0 / 6.0)).sqrt();
+        for count in counts {
+            assert!((f64::from(count) - f64::from(draws) / 6.0).abs() < 5.0 * sigma, "{counts:?}");
+        }
+    }
+}

@@ -1,0 +1,170 @@
+//! Errors that point: file, line, column, what was found, what was expected, and what to do about it.
+
+use std::fmt;
+
+use annotate_snippets::{AnnotationKind, Group, Level, Renderer, Snippet};
+
+/// Where in a file a problem was found.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Place {
+    /// The file as a whole: it is missing, empty, or a directory.
+    File,
+    /// A stretch of a line of text.
+    Text {
+        /// Line, from 1.
+        line: u64,
+        /// Column in characters, from 1.
+        column: u64,
+        /// How many characters are meant, at least 1.
+        width: u64,
+        /// The whole line, without its end.
+        source: String,
+    },
+    /// A record of a binary file.
+    Record {
+        /// Record, from 1.
+        record: u64,
+        /// Byte offset in the (decompressed) file.
+        offset: u64,
+    },
+}
+
+/// One thing that is wrong with the user's input.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Problem {
+    /// The file as the user named it, or the command-line option that holds the text.
+    pub file: String,
+    /// Where in the file.
+    pub place: Place,
+    /// What was found, as one clause without a full stop.
+    pub found: String,
+    /// What was expected there; empty where `found` says it all.
+    pub expected: String,
+    /// What to do, where there is something better to say than what was expected: the nearest valid name, an option.
+    pub help: Option<String>,
+}
+
+impl Problem {
+    /// A problem with a file as a whole.
+    pub fn file(file: impl Into<String>, found: impl Into<String>, expected: impl Into<String>) -> Self {
+        Self { file: file.into(), place: Place::File, found: found.into(), expected: expected.into(), help: None }
+    }
+
+    /// A problem at `span` (byte offsets) of a text that is held whole, such as a configuration.
+    pub fn in_text(file: &str, text: &str, span: std::ops::Range<usize>, found: String, expected: String) -> Self {
+        let floor = |at: usize| (0..=at.min(text.len())).rev().find(|&at| text.is_char_boundary(at)).unwrap_or(0);
+        let (start, end) = (floor(span.start), floor(span.end));
+        let line_start = text[..start].rfind('\n').map_or(0, |at| at + 1);
+        let line_end = text[start..].find('\n').map_or(text.len(), |at| start + at);
+        let place = Place::Text {
+            line: text[..line_start].matches('\n').count() as u64 + 1,
+            column: text[line_start..start].chars().count() as u64 + 1,
+            width: text[start..end.clamp(start, line_end)].chars().count().max(1) as u64,
+            source: text[line_start..line_end].trim_end_matches('\r').to_owned(),
+        };
+        Self { file: file.to_owned(), place, found, expected, help: None }
+    }
+
+    /// The same problem with advice.
+    #[must_use]
+    pub fn with_help(mut self, help: impl Into<String>) -> Self {
+        self.help = Some(help.into());
+        self
+    }
+
+    /// The same problem, suggesting the valid name nearest to `written` if one is near.
+    #[must_use]
+    pub fn suggesting<'a>(mut self, written: &str, valid: impl IntoIterator<Item = &'a str>) -> Self {
+        if let Some(name) = crate::nearest(written, valid) {
+            self.help = Some(format!("did you mean `{name}`?"));
+        }
+        self
+    }
+
+    /// The location as compilers write it: `file:line:column`, `file: record N, byte M`, or the file alone.
+    pub fn location(&self) -> String {
+        match &self.place {
+            Place::File => self.file.clone(),
+            Place::Text { line, column, .. } => format!("{}:{line}:{column}", self.file),
+            Place::Record { record, offset } => format!("{}: record {record}, byte {offset}", self.file),
+        }
+    }
+}
+
+impl fmt::Display for Problem {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let expected = if self.expected.is_empty() { String::new() } else { format!("expected {}", self.expected) };
+        if let Place::Text { line, column, width, source } = &self.place {
+            let byte = |chars: u64| source.char_indices().nth(chars as usize).map_or(source.len(), |(at, _)| at);
+            let (start, end) = (byte(column - 1), byte(column - 1 + width));
+            let mut annotation = AnnotationKind::Primary.span(start..end);
+            if !expected.is_empty() {
+                annotation = annotation.label(expected.as_str());
+            }
+            let snippet = Snippet::source(source.as_str())
+                .line_start(*line as usize)
+                .path(self.file.as_str())
+                .annotation(annotation);
+            let mut group = Group::with_title(Level::ERROR.primary_title(self.found.as_str())).element(snippet);
+            if let Some(help) = &self.help {
+                group = group.element(Level::HELP.message(help.as_str()));
+            }
+            return f.write_str(&Renderer::plain().render(&[group]));
+        }
+        write!(f, "error: {}\n --> {}", self.found, self.location())?;
+        if !expected.is_empty() {
+            write!(f, "\n  = {expected}")?;
+        }
+        self.help.iter().try_for_each(|help| write!(f, "\n  = help: {help}"))
+    }
+}
+
+impl std::error::Error for Problem {}
+
+/// Everything that is wrong with one input, found in one pass.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Problems(pub Vec<Problem>);
+
+impl From<Problem> for Problems {
+    fn from(problem: Problem) -> Self {
+        Self(vec![problem])
+    }
+}
+
+impl fmt::Display for Problems {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        for (index, problem) in self.0.iter().enumerate() {
+            write!(f, "{}{problem}", if index == 0 { "" } else { "\n\n" })?;
+        }
+        Ok(())
+    }
+}
+
+impl std::error::Error for Problems {}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_problem_points_at_line_and_column_and_suggests_a_name() {
+        let text = "[host]\nschedular = \"noop\"\n";
+        let problem =
+            Problem::in_text("a.toml", text, 7..16, "unknown key `schedular`".into(), "a key of [host]".into())
+                .suggesting("schedular", ["scheduler", "queue_depth"]);
+        assert_eq!(problem.location(), "a.toml:2:1");
+        let shown = problem.to_string();
+        for part in
+            ["error: unknown key `schedular`", "a.toml:2:1", "^^^^^^^^^ expected a key of [host]", "`scheduler`?"]
+        {
+            assert!(shown.contains(part), "{part} is not in\n{shown}");
+        }
+    }
+
+    #[test]
+    fn spans_outside_the_text_and_inside_a_character_do_not_panic() {
+        for span in [0..99, 99..100, 1..2, 2..1] {
+            let _ = Problem::in_text("f", "ä\n", span, "x".into(), "y".into()).to_string();
+        }
+    }
+}

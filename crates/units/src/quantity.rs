@@ -1,0 +1,169 @@
+//! Sizes, times, rates and shares as people write them: `"4GiB"`, `"75us"`, `"333MB/s"`, `"7%"`.
+//!
+//! A bare number is an error, because it is how 75 us becomes 75 ns; so is a quantity that is not a whole number of
+//! the base unit, and one that does not fit in 64 bits. Formatting gives back text that parses to the same value.
+
+use crate::{GIB, KIB, MIB, MS, Ns, S, US};
+
+/// Why a text is not a quantity, in words that complete "expected ...".
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct QuantityError {
+    /// What is wrong with the text.
+    pub found: String,
+    /// What would be right, with an example.
+    pub expected: &'static str,
+}
+
+type Units = &'static [(&'static str, u64)];
+
+const TIME_UNITS: Units =
+    &[("ns", 1), ("us", US), ("ms", MS), ("s", S), ("min", 60 * S), ("h", 3_600 * S), ("d", 86_400 * S)];
+const SIZE_UNITS: Units = &[
+    ("B", 1),
+    ("KiB", KIB),
+    ("MiB", MIB),
+    ("GiB", GIB),
+    ("TiB", GIB << 10),
+    ("kB", 1_000),
+    ("KB", 1_000),
+    ("MB", 1_000_000),
+    ("GB", 1_000_000_000),
+    ("TB", 1_000_000_000_000),
+];
+const RATE_UNITS: Units = &[
+    ("B/s", 1),
+    ("KiB/s", KIB),
+    ("MiB/s", MIB),
+    ("GiB/s", GIB),
+    ("kB/s", 1_000),
+    ("KB/s", 1_000),
+    ("MB/s", 1_000_000),
+    ("GB/s", 1_000_000_000),
+];
+
+/// Parses a duration such as `"75us"`, `"3.8ms"` or `"5 s"` to nanoseconds.
+pub fn parse_time(text: &str) -> Result<Ns, QuantityError> {
+    parse(text, TIME_UNITS, "a time with a unit, such as \"75us\" (ns, us, ms, s, min, h, d)")
+}
+
+/// Parses a size such as `"4GiB"` or `"1.5MB"` to bytes.
+pub fn parse_size(text: &str) -> Result<u64, QuantityError> {
+    parse(text, SIZE_UNITS, "a size with a unit, such as \"4GiB\" (B, KiB, MiB, GiB, TiB, kB, MB, GB, TB)")
+}
+
+/// Parses a rate such as `"333MB/s"` to bytes a second.
+pub fn parse_rate(text: &str) -> Result<u64, QuantityError> {
+    parse(text, RATE_UNITS, "a rate with a unit, such as \"333MB/s\" (B/s, KiB/s, MiB/s, GiB/s, kB/s, MB/s, GB/s)")
+}
+
+/// Parses a share such as `"7%"` or `"0.07"`.
+pub fn parse_ratio(text: &str) -> Result<f64, QuantityError> {
+    let trimmed = text.trim();
+    let (digits, scale) = trimmed.strip_suffix('%').map_or((trimmed, 1.0), |digits| (digits.trim_end(), 100.0));
+    match digits.parse::<f64>() {
+        Ok(value) if value.is_finite() => Ok(value / scale),
+        _ => Err(QuantityError {
+            found: format!("`{text}` is not a number"),
+            expected: "a share, such as 0.07 or \"7%\"",
+        }),
+    }
+}
+
+fn parse(text: &str, units: Units, expected: &'static str) -> Result<u64, QuantityError> {
+    let fail = |found: String| Err(QuantityError { found, expected });
+    let trimmed = text.trim();
+    let digits_end = trimmed.find(|c: char| !c.is_ascii_digit() && c != '.' && c != '_').unwrap_or(trimmed.len());
+    let (digits, unit) = (trimmed[..digits_end].replace('_', ""), trimmed[digits_end..].trim_start());
+    if digits.is_empty() {
+        return fail(match trimmed.strip_prefix('-') {
+            Some(rest) if rest.starts_with(|c: char| c.is_ascii_digit()) => format!("`{text}` is negative"),
+            _ => format!("`{text}` does not begin with a number"),
+        });
+    }
+    if unit.is_empty() {
+        return fail(format!("`{text}` has no unit"));
+    }
+    let Some(&(_, factor)) = units.iter().find(|(name, _)| *name == unit) else {
+        return fail(format!("`{unit}` is not a unit of this quantity"));
+    };
+    let (whole, fraction) = digits.split_once('.').unwrap_or((&digits, ""));
+    if fraction.contains('.') || (whole.is_empty() && fraction.is_empty()) {
+        return fail(format!("`{digits}` is not a number"));
+    }
+    let too_large = || QuantityError { found: format!("`{text}` does not fit in 64 bits"), expected };
+    let number = |part: &str| if part.is_empty() { Ok(0) } else { part.parse::<u128>().map_err(|_| too_large()) };
+    let fraction = fraction.trim_end_matches('0');
+    if fraction.len() > 18 {
+        return fail(format!("`{text}` has too many decimals"));
+    }
+    let scale = 10u128.pow(fraction.len() as u32);
+    let scaled = number(fraction)? * u128::from(factor);
+    if scaled % scale != 0 {
+        return fail(format!("`{text}` is not a whole number of {}", units[0].0));
+    }
+    let value = number(whole)?.checked_mul(u128::from(factor)).and_then(|whole| whole.checked_add(scaled / scale));
+    value.and_then(|value| u64::try_from(value).ok()).ok_or_else(too_large)
+}
+
+/// The duration in the largest unit that divides it; parses back to the same value.
+pub fn format_time(value: Ns) -> String {
+    format(value, &TIME_UNITS[..4])
+}
+
+/// The size in the largest binary unit that divides it; parses back to the same value.
+pub fn format_size(value: u64) -> String {
+    format(value, &SIZE_UNITS[..5])
+}
+
+/// The rate in the largest decimal unit that divides it; parses back to the same value.
+pub fn format_rate(value: u64) -> String {
+    format(value, &[RATE_UNITS[0], RATE_UNITS[4], RATE_UNITS[6], RATE_UNITS[7]])
+}
+
+/// The share as a percentage where that is short, else as a fraction; parses back to the same value.
+pub fn format_ratio(value: f64) -> String {
+    let percent = format!("{}%", value * 100.0);
+    if percent.len() <= 6 && parse_ratio(&percent) == Ok(value) { percent } else { value.to_string() }
+}
+
+fn format(value: u64, units: &[(&str, u64)]) -> String {
+    let (name, factor) =
+        units.iter().rev().find(|(_, factor)| value != 0 && value.is_multiple_of(*factor)).unwrap_or(&units[0]);
+    format!("{}{name}", value / factor)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    #[test]
+    fn a_quantity_needs_its_unit() {
+        assert_eq!(parse_time("75us"), Ok(75_000));
+        assert_eq!(parse_time("3.8ms"), Ok(3_800_000));
+        assert_eq!(parse_size(" 4 GiB "), Ok(4 << 30));
+        assert_eq!(parse_rate("190.735MB/s"), Ok(190_735_000));
+        assert_eq!(parse_ratio("7%"), Ok(0.07));
+        assert_eq!(parse_time("75").unwrap_err().found, "`75` has no unit");
+        assert_eq!(parse_size("banana").unwrap_err().found, "`banana` does not begin with a number");
+        assert_eq!(parse_size("-4KiB").unwrap_err().found, "`-4KiB` is negative");
+        assert_eq!(parse_time("75KiB").unwrap_err().found, "`KiB` is not a unit of this quantity");
+        assert_eq!(parse_time("0.5ns").unwrap_err().found, "`0.5ns` is not a whole number of ns");
+        assert_eq!(parse_size("99999999TiB").unwrap_err().found, "`99999999TiB` does not fit in 64 bits");
+        assert!(parse_ratio("NaN").is_err());
+    }
+
+    proptest! {
+        #[test]
+        fn what_is_formatted_parses_to_the_same_value(value: u64) {
+            prop_assert_eq!(parse_time(&format_time(value)), Ok(value));
+            prop_assert_eq!(parse_size(&format_size(value)), Ok(value));
+            prop_assert_eq!(parse_rate(&format_rate(value)), Ok(value));
+        }
+
+        #[test]
+        fn any_text_is_answered_without_a_panic(text in "\\PC*") {
+            let _ = (parse_time(&text), parse_size(&text), parse_rate(&text), parse_ratio(&text));
+        }
+    }
+}

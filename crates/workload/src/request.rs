@@ -1,0 +1,65 @@
+//! One request of the host's block layer.
+
+use flashloom_units::Ns;
+
+/// What a request asks of the device.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+#[repr(u8)]
+pub enum Op {
+    /// Transfers data to the host.
+    Read,
+    /// Transfers data to the device.
+    Write,
+    /// Tells the device that the data is no longer needed (TRIM).
+    Discard,
+    /// Asks that what was completed before be durable; carries no data and has neither address nor length.
+    Flush,
+}
+
+/// A request as it arrives at the host's block layer. 32 bytes, because millions of them pass through.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Request {
+    /// When it arrives, in nanoseconds from the start of the workload.
+    pub arrival_ns: Ns,
+    /// First 512-byte sector; zero for a flush.
+    pub lba: u64,
+    /// Length in sectors, at least one; zero for a flush.
+    pub sectors: u32,
+    /// The task (process) that issued it; zero for all where a workload does not know.
+    pub task: u32,
+    /// How long the recorded device took to serve it, in nanoseconds up to 4.2 s; zero where a trace does not say.
+    pub recorded_latency_ns: u32,
+    /// What it asks.
+    pub op: Op,
+    /// [`Request::SYNC`], [`Request::FUA`] and [`Request::PREFLUSH`], or-ed together.
+    pub flags: u8,
+}
+
+impl Request {
+    /// A task waits for it: every read, and a write marked so.
+    pub const SYNC: u8 = 1;
+    /// A write that must be durable when it completes (force unit access).
+    pub const FUA: u8 = 2;
+    /// A write that a flush goes before.
+    pub const PREFLUSH: u8 = 4;
+
+    /// Whether a flag is set.
+    #[inline]
+    pub fn has(&self, flag: u8) -> bool {
+        self.flags & flag != 0
+    }
+
+    /// The sector after the last.
+    #[inline]
+    pub fn end(&self) -> u64 {
+        self.lba + u64::from(self.sectors)
+    }
+
+    /// Whether a task waits for it.
+    #[inline]
+    pub fn is_sync(&self) -> bool {
+        self.op == Op::Read || self.has(Self::SYNC)
+    }
+}
+
+const _: () = assert!(size_of::<Request>() == 32);
