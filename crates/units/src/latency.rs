@@ -4,9 +4,12 @@ use hdrhistogram::Histogram;
 
 use crate::Ns;
 
+/// Longer latencies (146 years) share the last bucket.
+const LARGEST_BUCKET: Ns = 1 << 62;
+
 /// A distribution of latencies in nanoseconds.
 ///
-/// Percentiles come from a histogram with three significant digits that covers any 64-bit value; count, minimum,
+/// Percentiles come from a histogram with three significant digits that covers any value; count, minimum,
 /// maximum, mean and deviation are kept exactly beside it.
 #[derive(Clone, Debug)]
 pub struct Latency {
@@ -25,10 +28,10 @@ impl Default for Latency {
 }
 
 impl Latency {
-    /// An empty distribution. It grows to at most about 0.4 MB, whatever is recorded.
+    /// An empty distribution. It takes about 0.4 MB, whatever is recorded.
     pub fn new() -> Self {
-        let histogram =
-            Histogram::new(3).expect("three significant digits are within the range that the crate accepts");
+        let histogram = Histogram::new_with_bounds(1, LARGEST_BUCKET, 3)
+            .expect("one to LARGEST_BUCKET at three significant digits is within what the crate accepts");
         Self { histogram, count: 0, sum: 0, sum_of_squares: 0.0, min: Ns::MAX, max: 0 }
     }
 
@@ -45,7 +48,7 @@ impl Latency {
 
     /// Adds all of another distribution.
     pub fn merge(&mut self, other: &Self) {
-        self.histogram.add(&other.histogram).expect("both histograms resize to any value");
+        self.histogram.add(&other.histogram).expect("both histograms have the same bounds");
         self.count += other.count;
         self.sum += other.sum;
         self.sum_of_squares += other.sum_of_squares;
