@@ -1,1 +1,16 @@
-//! buffer
+//! The controller's write buffer: pages that the host has written and flash has not.
+//!
+//! Two independent choices, as CAVE (section 3.1) separates them, each a slot with one file a policy: the [`order`] in
+//! which pages are evicted, and the [`rate`], how many victims leave at a time. [`WriteBuffer`] holds the pages; the
+//! device moves them, because it knows the time.
+
+mod index;
+pub mod order;
+mod params;
+pub mod rate;
+mod write_buffer;
+
+pub use order::Order;
+pub use params::BufferParams;
+pub use rate::{Occupancy, Rate};
+pub use write_buffer::{BufferReport, Evicted, SlotId, WriteBuffer};

@@ -1,1 +1,220 @@
-//! nand
+//! The NAND array: geometry, and two back ends for the flash operations that an FTL emits.
+//!
+//! The FTL decides and updates its state first, then emits reads, programs, copies and erases to [`Nand`]. In
+//! *counting* mode they are only counted (and checked); in *timed* mode they queue for planes, dies and channels and
+//! complete in simulated time, never before what they depend on. With verification on, a [`Verifier`] that knows
+//! nothing of the FTL follows every command and every sector's contents.
+
+mod contents;
+mod geometry;
+mod operation;
+mod params;
+mod preset;
+mod timed;
+mod verify;
+
+pub use contents::Contents;
+pub use geometry::Geometry;
+pub use operation::{Counts, Data, Expect, OpId, Origin};
+pub use params::{DeviceParams, DieOrder, MultiPlane, Suspend, Timing};
+pub use preset::{Figure, PRESETS, Preset, preset};
+pub use timed::Utilization;
+pub use verify::{Payload, Verifier};
+
+use flashloom_units::{BlockId, NO_INDEX, Ns, Ppn};
+
+use operation::{Kind, Operation};
+use timed::Timed;
+
+/// The array with its back end.
+pub struct Nand {
+    geometry: Geometry,
+    counts: Counts,
+    /// Pages programmed in each block since its last erase, as emitted.
+    written: Vec<u32>,
+    timed: Option<Box<Timed>>,
+    verifier: Option<Box<Verifier>>,
+    completed: Vec<u32>,
+}
+
+impl Nand {
+    /// A tag that asks for no notice of completion.
+    pub const NO_TAG: u32 = NO_INDEX;
+
+    /// An array of erased blocks in counting mode. With `verify`, every command and sector is followed.
+    pub fn new(params: &DeviceParams, verify: bool) -> Self {
+        let geometry = params.geometry();
+        Self {
+            geometry,
+            counts: Counts::default(),
+            written: vec![0; geometry.total_blocks() as usize],
+            timed: None,
+            verifier: verify.then(|| Box::new(Verifier::new(geometry, params.logical_pages()))),
+            completed: Vec::new(),
+        }
+    }
+
+    /// From now on operations take time; what was emitted before is done.
+    pub fn start_timing(&mut self, params: &DeviceParams) {
+        assert!(self.timed.is_none(), "an array is put into timed mode once");
+        self.timed = Some(Box::new(Timed::new(params, &self.written)));
+    }
+
+    /// The shape of the array.
+    #[inline(always)]
+    pub fn geometry(&self) -> &Geometry {
+        &self.geometry
+    }
+
+    /// Operations so far, by kind and origin.
+    pub fn counts(&self) -> &Counts {
+        &self.counts
+    }
+
+    /// Starts all counters again at zero, after preconditioning.
+    pub fn reset_counts(&mut self) {
+        self.counts = Counts::default();
+    }
+
+    /// The checks of a verified run.
+    pub fn verifier(&mut self) -> Option<&mut Verifier> {
+        self.verifier.as_deref_mut()
+    }
+
+    /// How busy the array was; nothing in counting mode.
+    pub fn utilization(&self) -> Option<Utilization> {
+        self.timed.as_ref().map(|timed| timed.utilization())
+    }
+
+    /// Reads the sectors in the mask of a page. `tag` is handed back when the data is there.
+    pub fn read(&mut self, ppn: Ppn, mask: u32, origin: Origin, expect: Expect, tag: u32) -> OpId {
+        self.counts.reads[origin as usize] += 1;
+        let Some(timed) = &mut self.timed else {
+            if let Some(verifier) = &mut self.verifier {
+                verifier.start(Kind::Read, ppn, Ppn::NONE, self.geometry.block_of(ppn));
+                verifier.end_read(ppn, mask, expect);
+            }
+            self.notify(tag);
+            return OpId::DONE;
+        };
+        let payload = match expect {
+            Expect::Stamps(payload) => payload,
+            Expect::Anything => Payload::NONE,
+        };
+        let block = self.geometry.block_of(ppn);
+        let operation = Operation { payload, mask, ..Operation::new(Kind::Read, ppn, block, origin, tag) };
+        timed.issue_read(operation, &mut self.verifier)
+    }
+
+    /// Programs the next page of a block. It starts after `after`, after every page below it, and after a pending
+    /// erase of the block; `tag` is handed back when it ends.
+    pub fn program(&mut self, block: BlockId, page: u32, origin: Origin, data: Data, after: OpId, tag: u32) {
+        debug_assert_eq!(self.written[block.at()], page, "pages of a block are programmed in order");
+        self.written[block.at()] = page + 1;
+        self.counts.programs[origin as usize] += 1;
+        let ppn = self.geometry.page(block, page);
+        let Some(timed) = &mut self.timed else {
+            if let Some(verifier) = &mut self.verifier {
+                verifier.start(Kind::Program, ppn, Ppn::NONE, block);
+                verifier.end_program(ppn, data, false);
+            }
+            return self.notify(tag);
+        };
+        let (payload, mask, from) = match data {
+            Data::Host { payload, mask, base } => (payload, mask, base),
+            Data::Copy(from) => (Payload::NONE, 0, from),
+            Data::Map => (Payload::NONE, 0, Ppn::NONE),
+        };
+        let operation = Operation { payload, mask, from, ..Operation::new(Kind::Program, ppn, block, origin, tag) };
+        timed.issue_program(operation, after, &mut self.verifier);
+    }
+
+    /// Copies a page to the next page of a block: within the die where the drive can (copyback) and both are in one
+    /// plane, else by a read and a program. Counts as both.
+    pub fn copy(&mut self, from: Ppn, to: BlockId, page: u32, origin: Origin) {
+        let source = self.geometry.block_of(from);
+        if let Some(timed) = &mut self.timed
+            && timed.can_copy_back(&self.geometry, from, source, to)
+        {
+            debug_assert_eq!(self.written[to.at()], page, "pages of a block are programmed in order");
+            self.written[to.at()] = page + 1;
+            self.counts.reads[origin as usize] += 1;
+            self.counts.programs[origin as usize] += 1;
+            let operation = Operation {
+                from,
+                ..Operation::new(Kind::Copyback, self.geometry.page(to, page), to, origin, Self::NO_TAG)
+            };
+            return timed.issue_program(operation, OpId::DONE, &mut self.verifier);
+        }
+        let read = self.read(from, self.geometry.full_mask(), origin, Expect::Anything, Self::NO_TAG);
+        self.program(to, page, origin, Data::Copy(from), read, Self::NO_TAG);
+    }
+
+    /// Erases a block after everything that was emitted for it, the programs of its copies included.
+    pub fn erase(&mut self, block: BlockId, origin: Origin) {
+        self.written[block.at()] = 0;
+        self.counts.erases[origin as usize] += 1;
+        let first = self.geometry.page(block, 0);
+        match (&mut self.timed, &mut self.verifier) {
+            (Some(timed), verifier) => {
+                let operation = Operation::new(Kind::Erase, first, block, origin, Self::NO_TAG);
+                timed.issue_erase(operation, verifier);
+            }
+            (None, Some(verifier)) => {
+                verifier.start(Kind::Erase, first, Ppn::NONE, block);
+                verifier.end_erase(block);
+            }
+            (None, None) => {}
+        }
+    }
+
+    /// When the next event of the array is due; nothing while no operation is in flight.
+    #[inline]
+    pub fn next_event_ns(&self) -> Option<Ns> {
+        self.timed.as_ref().and_then(|timed| timed.next_event_ns())
+    }
+
+    /// Tells the array what time it is, before operations are emitted at that time.
+    #[inline]
+    pub fn set_now(&mut self, now: Ns) {
+        if let Some(timed) = &mut self.timed {
+            timed.set_now(now);
+        }
+    }
+
+    /// Processes the next event, which must be due at `now`.
+    pub fn step(&mut self, now: Ns) {
+        if let Some(timed) = &mut self.timed {
+            timed.set_now(now);
+            timed.step(&mut self.verifier, &mut self.completed);
+        }
+    }
+
+    /// Takes one of the tags whose operations have ended, oldest last.
+    #[inline]
+    pub fn take_completed(&mut self) -> Option<u32> {
+        self.completed.pop()
+    }
+
+    /// Operations that were emitted and have not ended.
+    pub fn in_flight(&self) -> u64 {
+        self.timed.as_ref().map_or(0, |timed| timed.in_flight())
+    }
+
+    /// Checks the accounts at the end of a run: nothing in flight, no violation found.
+    pub fn check(&self) -> Result<(), String> {
+        if let Some(violation) = self.verifier.as_ref().and_then(|verifier| verifier.violation()) {
+            return Err(format!("verification: {violation}"));
+        }
+        match self.in_flight() {
+            0 => Ok(()),
+            left => Err(format!("NAND: {left} operations never ended")),
+        }
+    }
+
+    fn notify(&mut self, tag: u32) {
+        if tag != Self::NO_TAG {
+            self.completed.push(tag);
+        }
+    }
+}

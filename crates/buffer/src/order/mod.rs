@@ -1,0 +1,46 @@
+//! In which order pages leave the buffer.
+//!
+//! Adding an order is one file here and one line in the table below.
+
+use flashloom_units::{Lpn, Slot, Value};
+
+use crate::SlotId;
+
+/// A policy of eviction order. It is told of every page that enters, is written again, or leaves out of turn.
+pub trait Order: Send {
+    /// A page entered.
+    fn inserted(&mut self, slot: SlotId, lpn: Lpn);
+
+    /// A page that is in the buffer was written again.
+    fn touched(&mut self, slot: SlotId, lpn: Lpn);
+
+    /// A page leaves out of turn: it was discarded, or the host wants it durable.
+    fn removed(&mut self, slot: SlotId, lpn: Lpn);
+
+    /// Takes the next victim, a page or all pages of a block; appends its pages, none if the order is empty.
+    fn victim(&mut self, pages: &mut Vec<SlotId>);
+}
+
+macro_rules! orders {
+    ($($module:ident),+ $(,)?) => {
+        $(mod $module;)+
+
+        /// All eviction orders.
+        pub static SLOT: Slot = Slot {
+            name: "buffers",
+            key: "buffer.order",
+            help: "which page or block the write buffer evicts next",
+            policies: &[$(&$module::SPEC),+],
+        };
+
+        /// Builds the order of that name, which the configuration has checked, for a buffer of that many pages.
+        pub fn build(name: &str, values: &[Value], pages: u32) -> Box<dyn Order> {
+            $(if name == $module::SPEC.name {
+                return Box::new($module::State::new(values, pages));
+            })+
+            unreachable!("the configuration accepts only names of the table")
+        }
+    };
+}
+
+orders! { page_lru }

@@ -1,0 +1,17 @@
+//! The `[buffer]` section.
+
+use flashloom_units::{GIB, Kind, MIB, Value, params};
+
+use crate::{order, rate};
+
+params! {
+    /// Parameters of the write buffer.
+    pub struct BufferParams {
+        /// Data that the buffer holds; "0B" is a drive without one, whose writes complete when they are programmed.
+        capacity_bytes: u64 => "capacity", Kind::Size { min: 0, max: 64 * GIB }, Value::Size(16 * MIB), "A larger buffer absorbs more rewrites and longer bursts; without power-loss protection it is what a crash loses.";
+        /// Which page or block is evicted next.
+        order: &'static str => "order", Kind::Policy(&order::SLOT), Value::Name("page-lru"), "Pages keep what is hot, blocks keep what belongs together.";
+        /// How many victims are evicted at a time.
+        rate: &'static str => "rate", Kind::Policy(&rate::SLOT), Value::Name("single"), "More victims at a time use more chips and lower the hit ratio of small buffers.";
+    }
+}

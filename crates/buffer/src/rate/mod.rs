@@ -1,0 +1,48 @@
+//! How many victims leave the buffer at a time.
+//!
+//! Adding a rate is one file here and one line in the table below.
+
+use flashloom_units::{Slot, Value};
+
+/// What a rate decides by, in pages.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Occupancy {
+    /// Room of the buffer.
+    pub pages: u32,
+    /// Pages that flash does not have yet.
+    pub dirty: u32,
+    /// Pages on their way to flash, whose slots will be free.
+    pub evicting: u32,
+    /// Pages of requests that found the buffer full and wait.
+    pub waiting: u32,
+}
+
+/// A policy of eviction rate.
+pub trait Rate: Send {
+    /// How many victims to evict now; asked again after they have left the order, until it answers none.
+    fn victims(&mut self, occupancy: &Occupancy) -> u32;
+}
+
+macro_rules! rates {
+    ($($module:ident),+ $(,)?) => {
+        $(mod $module;)+
+
+        /// All eviction rates.
+        pub static SLOT: Slot = Slot {
+            name: "rates",
+            key: "buffer.rate",
+            help: "how many victims leave the write buffer at a time",
+            policies: &[$(&$module::SPEC),+],
+        };
+
+        /// Builds the rate of that name, which the configuration has checked.
+        pub fn build(name: &str, values: &[Value]) -> Box<dyn Rate> {
+            $(if name == $module::SPEC.name {
+                return Box::new($module::State::new(values));
+            })+
+            unreachable!("the configuration accepts only names of the table")
+        }
+    };
+}
+
+rates! { single }

@@ -1,0 +1,48 @@
+//! Single: one victim for each page that finds the buffer full (CAVE, section 3.1: what earlier buffers do).
+//!
+//! ```text
+//! while more pages wait than slots are about to be free:  evict one victim
+//! ```
+//!
+//! O(1).
+
+use flashloom_units::{PolicySpec, Value};
+
+use super::{Occupancy, Rate};
+
+pub(super) const SPEC: PolicySpec = PolicySpec {
+    name: "single",
+    summary: "one victim for each page that finds the buffer full",
+    details: "Nothing leaves the buffer before a page waits for its room.",
+    source: "CAVE, section 3.1",
+    needs: &[],
+    params: &[],
+    statistics: &[],
+};
+
+pub(super) struct State;
+
+impl State {
+    pub(super) fn new(_values: &[Value]) -> Self {
+        Self
+    }
+}
+
+impl Rate for State {
+    fn victims(&mut self, occupancy: &Occupancy) -> u32 {
+        u32::from(occupancy.waiting > occupancy.evicting)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_victim_leaves_only_for_a_page_that_no_freed_slot_awaits() {
+        let occupancy = |evicting, waiting| Occupancy { pages: 8, dirty: 4, evicting, waiting };
+        assert_eq!(State.victims(&occupancy(0, 0)), 0);
+        assert_eq!(State.victims(&occupancy(0, 3)), 1);
+        assert_eq!(State.victims(&occupancy(3, 3)), 0);
+    }
+}

@@ -1,0 +1,83 @@
+//! Which plane, and which of its open blocks, a page is written to.
+//!
+//! Adding an allocation is one file here and one line in the table below.
+
+use flashloom_nand::Geometry;
+use flashloom_units::{PlaneId, Slot, Value};
+
+use crate::{PageWrite, StripeOrder};
+
+/// Where a page goes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Place {
+    /// The plane; a plane that has no room is passed over for the next of the stripe.
+    pub plane: PlaneId,
+}
+
+/// A policy of allocation.
+pub trait Allocation: Send {
+    /// Answers one place for each page of `writes`, which the layer above writes together, in their order.
+    fn place(&mut self, writes: &[PageWrite], places: &mut Vec<Place>);
+}
+
+macro_rules! allocations {
+    ($($module:ident),+ $(,)?) => {
+        $(mod $module;)+
+
+        /// All allocations.
+        pub static SLOT: Slot = Slot {
+            name: "allocations",
+            key: "ftl.allocation",
+            help: "which plane a page is written to",
+            policies: &[$(&$module::SPEC),+],
+        };
+
+        /// Builds the allocation of that name, which the configuration has checked.
+        pub fn build(name: &str, values: &[Value], geometry: &Geometry, order: StripeOrder) -> Box<dyn Allocation> {
+            $(if name == $module::SPEC.name {
+                return Box::new($module::State::new(values, geometry, order));
+            })+
+            unreachable!("the configuration accepts only names of the table")
+        }
+    };
+}
+
+allocations! { interleave, r#static }
+
+/// All planes in the order in which a stripe visits them.
+pub(crate) fn stripe(geometry: &Geometry, order: StripeOrder) -> Vec<PlaneId> {
+    let size = |letter| match letter {
+        'C' => geometry.channels,
+        'W' => geometry.ways,
+        'D' => geometry.dies,
+        _ => geometry.planes,
+    };
+    let plane = |index: u32| {
+        let (mut rest, mut at) = (index, [0; 4]);
+        for letter in order.name().chars() {
+            at["CWDP".find(letter).expect("an order is made of these letters")] = rest % size(letter);
+            rest /= size(letter);
+        }
+        let [channel, way, die, plane] = at;
+        PlaneId(((channel * geometry.ways + way) * geometry.dies + die) * geometry.planes + plane)
+    };
+    (0..geometry.total_planes()).map(plane).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_order_visits_every_plane_once_and_its_first_letter_varies_fastest() {
+        let geometry = Geometry { channels: 2, ways: 3, dies: 2, planes: 4, blocks: 1, pages: 1, page_bytes: 512 };
+        for choice in StripeOrder::CHOICES {
+            let order = StripeOrder::named(choice.name).unwrap();
+            let mut planes = stripe(&geometry, order);
+            let channel = |plane: PlaneId| geometry.channel_of(geometry.die_of(plane));
+            assert_eq!(channel(planes[0]) != channel(planes[1]), choice.name.starts_with('C'), "{}", choice.name);
+            planes.sort();
+            assert!(planes.iter().enumerate().all(|(index, plane)| plane.at() == index));
+        }
+    }
+}

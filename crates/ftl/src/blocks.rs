@@ -1,0 +1,144 @@
+//! The blocks of the drive: free, open, closed; how many valid pages they hold and how often they were erased.
+
+use std::cmp::Reverse;
+use std::collections::BinaryHeap;
+
+use flashloom_nand::Geometry;
+use flashloom_units::{BlockId, PlaneId, Ppn};
+
+use crate::WearLevelling;
+
+/// Open blocks that a plane may have at a time: one for the host, one for collected pages.
+pub(crate) const OPEN_BLOCKS: u32 = 2;
+
+/// What a block is doing.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum BlockState {
+    Free,
+    Open,
+    /// Full, and a candidate for collection.
+    Closed,
+    /// Being collected.
+    Victim,
+}
+
+/// State, valid pages and wear of every block; free blocks by plane.
+pub(crate) struct Blocks {
+    geometry: Geometry,
+    levelling: WearLevelling,
+    state: Vec<BlockState>,
+    valid: Vec<u16>,
+    valid_pages: Vec<u64>,
+    valid_in_plane: Vec<u32>,
+    erases: Vec<u32>,
+    /// Free blocks of each plane, the next to open on top: by wear, or by when they were freed.
+    free: Vec<BinaryHeap<Reverse<(u32, BlockId)>>>,
+    freed: u32,
+}
+
+impl Blocks {
+    pub(crate) fn new(geometry: Geometry, levelling: WearLevelling) -> Self {
+        let blocks = geometry.total_blocks() as usize;
+        let free = |plane| {
+            let first = geometry.first_block(PlaneId(plane)).0;
+            (first..first + geometry.blocks).map(|block| Reverse((0, BlockId(block)))).collect()
+        };
+        Self {
+            geometry,
+            levelling,
+            state: vec![BlockState::Free; blocks],
+            valid: vec![0; blocks],
+            valid_pages: vec![0; geometry.total_pages().div_ceil(64) as usize],
+            valid_in_plane: vec![0; geometry.total_planes() as usize],
+            erases: vec![0; blocks],
+            free: (0..geometry.total_planes()).map(free).collect(),
+            freed: 0,
+        }
+    }
+
+    pub(crate) fn free_in(&self, plane: PlaneId) -> u32 {
+        self.free[plane.at()].len() as u32
+    }
+
+    pub(crate) fn valid_in(&self, plane: PlaneId) -> u32 {
+        self.valid_in_plane[plane.at()]
+    }
+
+    pub(crate) fn valid_of(&self, block: BlockId) -> u32 {
+        u32::from(self.valid[block.at()])
+    }
+
+    pub(crate) fn state(&self, block: BlockId) -> BlockState {
+        self.state[block.at()]
+    }
+
+    pub(crate) fn set_state(&mut self, block: BlockId, state: BlockState) {
+        self.state[block.at()] = state;
+    }
+
+    pub(crate) fn erase_counts(&self) -> &[u32] {
+        &self.erases
+    }
+
+    /// Opens the free block that wear levelling prefers.
+    pub(crate) fn open(&mut self, plane: PlaneId) -> BlockId {
+        let Reverse((_, block)) = self.free[plane.at()].pop().expect("collection keeps a block free in every plane");
+        debug_assert_eq!(self.valid[block.at()], 0, "a free block holds nothing");
+        self.state[block.at()] = BlockState::Open;
+        block
+    }
+
+    /// An erased block is free again.
+    pub(crate) fn release(&mut self, block: BlockId) {
+        debug_assert_eq!(self.valid[block.at()], 0, "no valid page is ever erased");
+        self.state[block.at()] = BlockState::Free;
+        self.erases[block.at()] += 1;
+        self.freed += 1;
+        let rank = match self.levelling {
+            WearLevelling::Dynamic => self.erases[block.at()],
+            WearLevelling::None => self.freed,
+        };
+        self.free[self.geometry.plane_of(block).at()].push(Reverse((rank, block)));
+    }
+
+    #[inline]
+    pub(crate) fn validate(&mut self, block: BlockId, ppn: Ppn) {
+        self.valid_pages[ppn.at() / 64] |= 1 << (ppn.0 % 64);
+        self.valid[block.at()] += 1;
+        self.valid_in_plane[self.geometry.plane_of(block).at()] += 1;
+    }
+
+    /// Marks a page invalid; answers how many valid ones its block has left.
+    #[inline]
+    pub(crate) fn invalidate(&mut self, block: BlockId, ppn: Ppn) -> u32 {
+        debug_assert!(self.is_valid(ppn), "a page dies once");
+        self.valid_pages[ppn.at() / 64] &= !(1 << (ppn.0 % 64));
+        self.valid[block.at()] -= 1;
+        self.valid_in_plane[self.geometry.plane_of(block).at()] -= 1;
+        u32::from(self.valid[block.at()])
+    }
+
+    pub(crate) fn is_valid(&self, ppn: Ppn) -> bool {
+        self.valid_pages[ppn.at() / 64] >> (ppn.0 % 64) & 1 == 1
+    }
+
+    /// The first valid page of a block at or after an index.
+    pub(crate) fn next_valid(&self, block: BlockId, from: u32) -> Option<u32> {
+        let first = self.geometry.page(block, 0).0;
+        let (mut at, end) = (first + from, first + self.geometry.pages);
+        while at < end {
+            let word = self.valid_pages[at as usize / 64] >> (at % 64);
+            if word != 0 {
+                let found = at + word.trailing_zeros();
+                return (found < end).then(|| found - first);
+            }
+            at = (at / 64 + 1) * 64;
+        }
+        None
+    }
+
+    /// Valid pages of the whole drive, counted from the blocks.
+    pub(crate) fn total_valid(&self) -> u64 {
+        self.valid.iter().map(|&valid| u64::from(valid)).sum()
+    }
+}

@@ -1,0 +1,42 @@
+//! Which closed block of a plane is collected next.
+//!
+//! Adding a collection policy is one file here and one line in the table below.
+
+use flashloom_nand::Geometry;
+use flashloom_units::{BlockId, PlaneId, Slot, Value};
+
+/// A policy that chooses victims. It is told of every block that closes and of every page that dies in one.
+pub trait Collection: Send {
+    /// A block is full, with that many valid pages, and becomes a candidate.
+    fn closed(&mut self, block: BlockId, valid: u32);
+
+    /// A page of a candidate died, which leaves it that many.
+    fn invalidated(&mut self, block: BlockId, valid: u32);
+
+    /// Takes the block of a plane to collect, which is a candidate no more; none where no candidate has a dead page.
+    fn victim(&mut self, plane: PlaneId) -> Option<BlockId>;
+}
+
+macro_rules! collections {
+    ($($module:ident),+ $(,)?) => {
+        $(mod $module;)+
+
+        /// All collection policies.
+        pub static SLOT: Slot = Slot {
+            name: "gc",
+            key: "ftl.gc",
+            help: "which block is collected",
+            policies: &[$(&$module::SPEC),+],
+        };
+
+        /// Builds the policy of that name, which the configuration has checked.
+        pub fn build(name: &str, values: &[Value], geometry: &Geometry) -> Box<dyn Collection> {
+            $(if name == $module::SPEC.name {
+                return Box::new($module::State::new(values, geometry));
+            })+
+            unreachable!("the configuration accepts only names of the table")
+        }
+    };
+}
+
+collections! { greedy, fifo }

@@ -1,0 +1,70 @@
+//! The `[ftl]` section.
+
+use flashloom_units::{Kind, MS, Ns, S, Value, choice, params};
+
+use crate::{allocation, collection, mapping};
+
+choice! {
+    /// Where collected pages are written.
+    pub enum GcBlocks {
+        /// Into an open block of their own, apart from what the host writes.
+        Separate = "separate",
+        /// Into the block that the host writes to.
+        Shared = "shared",
+    }
+}
+
+choice! {
+    /// Which free block is opened next.
+    pub enum WearLevelling {
+        /// The one that was freed first.
+        None = "none",
+        /// The one that was erased least often.
+        Dynamic = "dynamic",
+    }
+}
+
+macro_rules! stripe_orders {
+    ($($variant:ident = $name:literal,)+) => {
+        choice! {
+            /// The order in which a stripe visits channels (C), ways (W), dies (D) and planes (P).
+            pub enum StripeOrder {
+                $(
+                    /// The letter on the left varies fastest.
+                    $variant = $name,
+                )+
+            }
+        }
+    };
+}
+
+stripe_orders! {
+    Cwdp = "CWDP", Cwpd = "CWPD", Cdwp = "CDWP", Cdpw = "CDPW", Cpwd = "CPWD", Cpdw = "CPDW",
+    Wcdp = "WCDP", Wcpd = "WCPD", Wdcp = "WDCP", Wdpc = "WDPC", Wpcd = "WPCD", Wpdc = "WPDC",
+    Dcwp = "DCWP", Dcpw = "DCPW", Dwcp = "DWCP", Dwpc = "DWPC", Dpcw = "DPCW", Dpwc = "DPWC",
+    Pcwd = "PCWD", Pcdw = "PCDW", Pwcd = "PWCD", Pwdc = "PWDC", Pdcw = "PDCW", Pdwc = "PDWC",
+}
+
+params! {
+    /// Parameters of the flash translation layer.
+    pub struct FtlParams {
+        /// How logical pages are mapped to physical ones.
+        mapping: &'static str => "mapping", Kind::Policy(&mapping::SLOT), Value::Name("page"), "Finer maps write less and need more memory.";
+        /// Which plane a page is written to.
+        allocation: &'static str => "allocation", Kind::Policy(&allocation::SLOT), Value::Name("interleave"), "Parallelism against locality.";
+        /// Which block is collected.
+        gc: &'static str => "gc", Kind::Policy(&collection::SLOT), Value::Name("greedy"), "Fewer copies now against fewer copies later.";
+        /// The order in which allocation goes over channels (C), ways (W), dies (D) and planes (P).
+        stripe_order: StripeOrder => "stripe_order", Kind::Choice(StripeOrder::CHOICES), Value::Name("CWDP"), "Planes early make multi-plane commands likely, channels early spread transfers.";
+        /// Free blocks of a plane below which a write first collects.
+        gc_threshold: u32 => "gc_threshold", Kind::Count { min: 2, max: 1 << 20 }, Value::Count(2), "More free blocks absorb bursts and leave less spare space to collect from.";
+        /// Free blocks of a plane below which it is collected while the drive is idle; not above gc_threshold turns this off.
+        background_threshold: u32 => "background_threshold", Kind::Count { min: 0, max: 1 << 20 }, Value::Count(4), "Collecting early shortens later stalls and copies pages that might have died.";
+        /// How long the drive must be idle before it collects in the background.
+        idle_delay_ns: Ns => "idle_delay", Kind::Time { min: 0, max: 3_600 * S }, Value::Time(5 * MS), "Short delays collect more and collide with requests more often.";
+        /// Where collected pages are written.
+        gc_blocks: GcBlocks => "gc_blocks", Kind::Choice(GcBlocks::CHOICES), Value::Name("separate"), "Pages that survived a collection are colder than new ones.";
+        /// Which free block is opened next.
+        wear_levelling: WearLevelling => "wear_levelling", Kind::Choice(WearLevelling::CHOICES), Value::Name("dynamic"), "Evens out erases among blocks that are rewritten; cold data stays where it is.";
+    }
+}

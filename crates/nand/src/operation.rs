@@ -1,0 +1,149 @@
+//! Flash operations as the FTL emits them, and their counters.
+
+use flashloom_units::{BlockId, NO_INDEX, Ppn};
+
+use crate::verify::Payload;
+
+/// On whose behalf an operation runs.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[repr(u8)]
+pub enum Origin {
+    /// A host request or the eviction of its data from the write buffer.
+    Host,
+    /// Garbage collection of a page map.
+    Gc,
+    /// A merge of log blocks.
+    Merge,
+    /// Reading or writing the mapping itself.
+    Map,
+    /// Wear levelling.
+    Wear,
+}
+
+impl Origin {
+    /// All origins, in the order of the counters.
+    pub const ALL: [Origin; 5] = [Origin::Host, Origin::Gc, Origin::Merge, Origin::Map, Origin::Wear];
+
+    /// As in a result.
+    pub const fn name(self) -> &'static str {
+        ["host", "gc", "merge", "map", "wear"][self as usize]
+    }
+}
+
+/// How many operations there were, by origin in the order of [`Origin::ALL`].
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Counts {
+    /// Pages read from the array.
+    pub reads: [u64; 5],
+    /// Pages programmed, copies included.
+    pub programs: [u64; 5],
+    /// Blocks erased.
+    pub erases: [u64; 5],
+}
+
+/// Names an emitted operation, so that one emitted in the same step can wait for it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct OpId(pub(crate) u32);
+
+impl OpId {
+    /// An operation that is done: waiting for it is not waiting.
+    pub const DONE: Self = Self(NO_INDEX);
+}
+
+/// What a program writes; only a verified run looks at it.
+#[derive(Clone, Copy, Debug)]
+pub enum Data {
+    /// Host sectors, over the sectors of an older page where the mask has gaps.
+    Host {
+        /// The stamps of the sectors.
+        payload: Payload,
+        /// Which sectors the host wrote.
+        mask: u32,
+        /// The page that the others come from, or none.
+        base: Ppn,
+    },
+    /// The contents of another page.
+    Copy(Ppn),
+    /// Mapping information, which no host read returns.
+    Map,
+}
+
+/// What a read must return; only a verified run looks at it.
+#[derive(Clone, Copy, Debug)]
+pub enum Expect {
+    /// These stamps.
+    Stamps(Payload),
+    /// Anything: the data goes into a program that is checked when it is read again.
+    Anything,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Kind {
+    Read,
+    Program,
+    Copyback,
+    Erase,
+}
+
+/// An operation in flight in the timed back end: one cache line.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Operation {
+    pub(crate) ppn: Ppn,
+    pub(crate) block: BlockId,
+    /// Copy source of a program, page beneath a partial write, or none.
+    pub(crate) from: Ppn,
+    pub(crate) payload: Payload,
+    pub(crate) mask: u32,
+    pub(crate) tag: u32,
+    /// Next in the plane's queue, the block's list, the die's group or the free list: it is in one at a time.
+    pub(crate) next: u32,
+    /// First of the operations that wait for this one.
+    pub(crate) waiters: u32,
+    /// Next of those that wait for the same operation.
+    pub(crate) sibling: u32,
+    pub(crate) sequence: u64,
+    pub(crate) kind: Kind,
+    pub(crate) origin: Origin,
+    pub(crate) waiting: bool,
+    /// Host reads that went before it while it was suspended.
+    pub(crate) overtaken: u16,
+}
+
+const _: () = assert!(size_of::<Operation>() <= 64);
+
+impl Operation {
+    pub(crate) fn new(kind: Kind, ppn: Ppn, block: BlockId, origin: Origin, tag: u32) -> Self {
+        Self {
+            ppn,
+            block,
+            from: Ppn::NONE,
+            payload: Payload::NONE,
+            mask: 0,
+            tag,
+            next: NO_INDEX,
+            waiters: NO_INDEX,
+            sibling: NO_INDEX,
+            sequence: 0,
+            kind,
+            origin,
+            waiting: false,
+            overtaken: 0,
+        }
+    }
+
+    /// What a program writes, told from the fields that carry it.
+    pub(crate) fn data(&self) -> Data {
+        if self.payload != Payload::NONE {
+            Data::Host { payload: self.payload, mask: self.mask, base: self.from }
+        } else if self.from.is_some() {
+            Data::Copy(self.from)
+        } else {
+            Data::Map
+        }
+    }
+
+    /// What a read must return, told from the field that carries it.
+    pub(crate) fn expect(&self) -> Expect {
+        if self.payload == Payload::NONE { Expect::Anything } else { Expect::Stamps(self.payload) }
+    }
+}

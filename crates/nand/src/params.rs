@@ -1,0 +1,172 @@
+//! The `[device]` section: what a drive is made of and how fast its parts are.
+
+use flashloom_units::{GIB, KIB, Kind, MS, Ns, S, US, Value, choice, params, transfer_ns};
+
+use crate::{Geometry, PRESETS};
+
+choice! {
+    /// Whether the planes of a die can work together.
+    pub enum MultiPlane {
+        /// One operation a die at a time.
+        None = "none",
+        /// Operations of one kind on the same page index of several planes run as one command, as ONFI prescribes.
+        Aligned = "aligned",
+        /// Operations of one kind on any pages of several planes run as one command.
+        Independent = "independent",
+    }
+}
+
+choice! {
+    /// Which operations a host read may interrupt on its die.
+    pub enum Suspend {
+        /// None: a read waits for the operation to end.
+        None = "none",
+        /// Erases.
+        Erase = "erase",
+        /// Programs and erases.
+        ProgramErase = "program-erase",
+    }
+}
+
+choice! {
+    /// In which order a die takes what waits for it.
+    pub enum DieOrder {
+        /// Host reads, then host programs, then collection and the rest; in order of issue within each.
+        Priority = "priority",
+        /// In order of issue.
+        Fifo = "fifo",
+    }
+}
+
+const fn time(max: Ns) -> Kind {
+    Kind::Time { min: 0, max }
+}
+
+const fn count(max: u64) -> Kind {
+    Kind::Count { min: 1, max }
+}
+
+params! {
+    /// Parameters of the drive; a preset gives each of them a value, which a configuration may override.
+    pub struct DeviceParams {
+        /// A described drive that the other keys of this section start from.
+        preset: &'static str => "preset", Kind::Choice(PRESETS), Value::Name("mlc-16g"), "Any key of this section that is also written overrides the preset's value.";
+        /// Channels, each a bus of its own.
+        channels: u32 => "channels", count(256), Value::Count(8), "More channels move more pages at once.";
+        /// Chips on each channel.
+        ways: u32 => "ways", count(256), Value::Count(2), "More ways keep a channel busy while chips program.";
+        /// Dies in each chip; a die runs one array operation at a time.
+        dies: u32 => "dies", count(16), Value::Count(1), "More dies a chip act like more ways.";
+        /// Planes in each die.
+        planes: u32 => "planes", count(16), Value::Count(2), "Planes add parallelism only with multi_plane.";
+        /// Erase blocks in each plane.
+        blocks: u32 => "blocks", count(1 << 24), Value::Count(256), "More blocks make a larger drive.";
+        /// Pages in each block.
+        pages: u32 => "pages", count(1 << 14), Value::Count(256), "Larger blocks erase less often but copy more at a time.";
+        /// Data bytes in a page: 512 B to 16 KiB, a power of two.
+        page_bytes: u64 => "page_size", Kind::Size { min: 512, max: 16 * KIB }, Value::Size(8 * KIB), "Larger pages program more at once, and small writes read and rewrite more.";
+        /// Space beyond what the host sees, as a share of what the host sees.
+        over_provisioning: f64 => "over_provisioning", Kind::Ratio { min: 0.001, max: 10.0 }, Value::Ratio(0.07), "More spare space collects more cheaply and stores less.";
+        /// Bits in a cell: the pages of a block cycle through that many page types.
+        bits_per_cell: u32 => "bits_per_cell", count(4), Value::Count(2), "Only matters where the page types have different times.";
+        /// Time of the array to read a page (tR), of the first page type.
+        read_ns: Ns => "read_time", time(S), Value::Time(75 * US), "";
+        /// tR of the second page type; as the first where not given.
+        read_ns_2: Option<Ns> => "read_time_2", time(S), Value::Absent, "";
+        /// tR of the third page type; as the first where not given.
+        read_ns_3: Option<Ns> => "read_time_3", time(S), Value::Absent, "";
+        /// tR of the fourth page type; as the first where not given.
+        read_ns_4: Option<Ns> => "read_time_4", time(S), Value::Absent, "";
+        /// Time of the array to program a page (tPROG), of the first page type.
+        program_ns: Ns => "program_time", time(S), Value::Time(750 * US), "";
+        /// tPROG of the second page type; as the first where not given.
+        program_ns_2: Option<Ns> => "program_time_2", time(S), Value::Absent, "";
+        /// tPROG of the third page type; as the first where not given.
+        program_ns_3: Option<Ns> => "program_time_3", time(S), Value::Absent, "";
+        /// tPROG of the fourth page type; as the first where not given.
+        program_ns_4: Option<Ns> => "program_time_4", time(S), Value::Absent, "";
+        /// Time of the array to erase a block (tBERS).
+        erase_ns: Ns => "erase_time", time(10 * S), Value::Time(3_800 * US), "";
+        /// Time of the channel for the command and address cycles of an operation.
+        command_ns: Ns => "command_time", time(MS), Value::Time(0), "";
+        /// Data rate of a channel.
+        bus_rate: u64 => "bus_rate", Kind::Rate { min: 1_000, max: 100 * GIB }, Value::Rate(333_000_000), "";
+        /// Data rate of the host link.
+        link_rate: u64 => "link_rate", Kind::Rate { min: 1_000, max: 1_000 * GIB }, Value::Rate(3_500_000_000), "";
+        /// Whether the host link carries both directions at once.
+        full_duplex: bool => "full_duplex", Kind::Flag, Value::Flag(true), "SATA takes turns, PCIe does not.";
+        /// Time of the controller for each request, before anything else happens to it.
+        controller_ns: Ns => "controller_time", time(S), Value::Time(0), "Adds to every latency; requests do not queue for it.";
+        /// Whether the planes of a die can work together.
+        multi_plane: MultiPlane => "multi_plane", Kind::Choice(MultiPlane::CHOICES), Value::Name("aligned"), "Raises the throughput of a die by up to its planes.";
+        /// Whether a page that stays in its plane is copied within the die, without its data crossing the channel.
+        copyback: bool => "copyback", Kind::Flag, Value::Flag(false), "Saves the channel during collection; a real drive then copies bit errors along.";
+        /// Whether the data of the next program crosses the channel while the die still programs.
+        cache_program: bool => "cache_program", Kind::Flag, Value::Flag(false), "Hides the transfer behind the program.";
+        /// Which operations a host read may interrupt on its die.
+        suspend: Suspend => "suspend", Kind::Choice(Suspend::CHOICES), Value::Name("none"), "Shortens the longest reads and lengthens programs and erases.";
+        /// Time to suspend an operation, and again to resume it.
+        suspend_ns: Ns => "suspend_time", time(100 * MS), Value::Time(20 * US), "";
+        /// How many host reads (or multi-plane groups of them) may go before one suspended operation.
+        max_overtakes: u32 => "max_overtakes", count(1_000), Value::Count(8), "A bound keeps erases from starving under a stream of reads.";
+        /// In which order a die takes what waits for it.
+        die_order: DieOrder => "die_order", Kind::Choice(DieOrder::CHOICES), Value::Name("priority"), "Priority shortens host latency and delays collection.";
+    }
+}
+
+/// Times of the array and its channels, in nanoseconds, resolved from the parameters.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Timing {
+    /// tR of each page type.
+    pub read_ns: [Ns; 4],
+    /// tPROG of each page type.
+    pub program_ns: [Ns; 4],
+    /// tBERS.
+    pub erase_ns: Ns,
+    /// Command and address cycles.
+    pub command_ns: Ns,
+    /// Data of one sector on the channel, in picoseconds, so that partial pages do not gather rounding errors.
+    pub sector_ps: u64,
+    /// Page types that the pages of a block cycle through.
+    pub page_types: u32,
+}
+
+impl DeviceParams {
+    /// The shape of the drive.
+    pub fn geometry(&self) -> Geometry {
+        Geometry {
+            channels: self.channels,
+            ways: self.ways,
+            dies: self.dies,
+            planes: self.planes,
+            blocks: self.blocks,
+            pages: self.pages,
+            page_bytes: self.page_bytes as u32,
+        }
+    }
+
+    /// The speed of the array.
+    pub fn timing(&self) -> Timing {
+        let types = |first: Ns, others: [Option<Ns>; 3]| {
+            [first, others[0].unwrap_or(first), others[1].unwrap_or(first), others[2].unwrap_or(first)]
+        };
+        Timing {
+            read_ns: types(self.read_ns, [self.read_ns_2, self.read_ns_3, self.read_ns_4]),
+            program_ns: types(self.program_ns, [self.program_ns_2, self.program_ns_3, self.program_ns_4]),
+            erase_ns: self.erase_ns,
+            command_ns: self.command_ns,
+            sector_ps: transfer_ns(512 * 1_000, self.bus_rate),
+            page_types: self.bits_per_cell,
+        }
+    }
+
+    /// Logical pages that the host sees: the raw pages less the over-provisioning, rounded down.
+    pub fn logical_pages(&self) -> u64 {
+        (self.geometry().total_pages() as f64 / (1.0 + self.over_provisioning)).floor() as u64
+    }
+
+    /// The host's capacity in 512-byte sectors.
+    pub fn capacity_sectors(&self) -> u64 {
+        self.logical_pages() * u64::from(self.geometry().sectors_per_page())
+    }
+}

@@ -1,0 +1,217 @@
+//! Described drives: each paper's device and modern ones, with the source of every figure.
+//!
+//! A figure whose source reads "assumed" is ours, chosen to be ordinary for the class of drive; the papers that leave
+//! it out give nothing to choose it by. Keys that a preset does not name keep the default of the `[device]` section.
+
+use flashloom_units::{Choice, GIB, MS, US, Value};
+
+/// One figure of a preset: the key of the `[device]` section, its value, and where it comes from.
+pub type Figure = (&'static str, Value, &'static str);
+
+/// A described drive.
+#[derive(Debug)]
+pub struct Preset {
+    /// As written in a configuration.
+    pub name: &'static str,
+    /// Its figures.
+    pub figures: &'static [Figure],
+}
+
+/// The preset of that name.
+pub fn preset(name: &str) -> Option<&'static Preset> {
+    ALL.iter().find(|preset| preset.name == name)
+}
+
+macro_rules! presets {
+    ($($name:literal, $help:literal, [$($key:literal: $value:expr, $source:expr;)+])+) => {
+        /// The names that `device.preset` takes.
+        pub const PRESETS: &[Choice] = &[$(Choice { name: $name, help: $help },)+];
+
+        static ALL: &[Preset] = &[$(Preset { name: $name, figures: &[$(($key, $value, $source),)+] },)+];
+    };
+}
+
+use Value::{Count, Flag, Name, Rate, Ratio, Size, Time};
+
+const ASSUMED: &str = "assumed";
+const KAST: &str = "KAST, section IV";
+const CAVE_1: &str = "CAVE, Table 1";
+const CAVE_2: &str = "CAVE, Table 2";
+const DISKSIM: &str = "SSD extension for DiskSim (2008), the sample parameter file";
+const BENCH: &str = "the benchmark drive of this project's speed target";
+const PRO: &str = "NVMeVirt (FAST'23), its configuration fitted to a Samsung 970 PRO";
+const SIAU: &str = "Siau et al., ISSCC 2019, 13.5: 512 Gb TLC, 128 word lines, 132 MB/s program throughput";
+const QLC: &str = "SK hynix, ISSCC 2020, 13.2: 1 Tb QLC, 96 word lines, 30 MB/s program throughput";
+
+presets! {
+    "mlc-16g", "16 GiB MLC drive, 8 channels x 2 ways, the drive of the benchmarks", [
+        "channels": Count(8), BENCH;
+        "ways": Count(2), BENCH;
+        "dies": Count(1), BENCH;
+        "planes": Count(2), BENCH;
+        "blocks": Count(256), BENCH;
+        "pages": Count(256), BENCH;
+        "page_size": Size(8 << 10), BENCH;
+        "over_provisioning": Ratio(0.07), BENCH;
+        "bits_per_cell": Count(2), ASSUMED;
+        "read_time": Time(75 * US), BENCH;
+        "program_time": Time(750 * US), BENCH;
+        "erase_time": Time(3_800 * US), BENCH;
+        "bus_rate": Rate(333_000_000), BENCH;
+        "link_rate": Rate(3_500_000_000), "assumed: PCIe 3.0 x4 after protocol";
+    ]
+    "kingston-mlc-60g", "60 GB SATA MLC drive with 3 % over-provisioning (ParDispatcher)", [
+        "channels": Count(8), "assumed: ordinary for 60 GB SATA controllers of 2012";
+        "ways": Count(2), ASSUMED;
+        "dies": Count(1), ASSUMED;
+        "planes": Count(2), ASSUMED;
+        "blocks": Count(1_842), "ParDispatcher, section III-C: 60 GB and 3 % over-provisioning, in blocks of 1 MiB";
+        "pages": Count(128), ASSUMED;
+        "page_size": Size(8 << 10), "assumed: ordinary for 2x nm MLC";
+        "over_provisioning": Ratio(0.03), "ParDispatcher, section III-C";
+        "bits_per_cell": Count(2), "ParDispatcher, section III-A: MLC";
+        "read_time": Time(75 * US), "assumed: ordinary for 2x nm MLC";
+        "program_time": Time(1_300 * US), "assumed: ordinary for 2x nm MLC";
+        "erase_time": Time(3_800 * US), "assumed: ordinary for 2x nm MLC";
+        "bus_rate": Rate(166_000_000), "assumed: ONFI 2.x at 166 MT/s";
+        "link_rate": Rate(300_000_000), "SATA 3 Gb/s after 8b/10b coding; the paper does not name the generation";
+        "full_duplex": Flag(false), "SATA carries one direction at a time";
+        "controller_time": Time(20 * US), ASSUMED;
+    ]
+    "disksim-ssd", "DiskSim's SSD extension with 4 KiB pages, 128 a block (SLAP)", [
+        "channels": Count(8), "the extension's 8 elements, each with a bus of its own";
+        "ways": Count(1), DISKSIM;
+        "dies": Count(1), DISKSIM;
+        "planes": Count(8), DISKSIM;
+        "blocks": Count(2_048), DISKSIM;
+        "pages": Count(128), "SLAP, section 4: PPB 128 in place of the extension's 64";
+        "page_size": Size(4 << 10), "SLAP, section 4";
+        "over_provisioning": Ratio(0.17647), "15 % of the pages in reserve are 15/85 of what the host sees";
+        "bits_per_cell": Count(1), DISKSIM;
+        "read_time": Time(25 * US), DISKSIM;
+        "program_time": Time(200 * US), DISKSIM;
+        "erase_time": Time(1_500 * US), DISKSIM;
+        "bus_rate": Rate(40_000_000), "the extension's chip transfer latency of 25 ns a byte";
+        "link_rate": Rate(300_000_000), "assumed: the extension leaves the link to DiskSim's bus model";
+        "full_duplex": Flag(false), ASSUMED;
+        "multi_plane": Name("none"), "the extension runs one operation an element at a time";
+    ]
+    "kast-slc", "one SLC chip of 2 KiB x 64 pages (KAST)", [
+        "channels": Count(1), "KAST simulates one chip";
+        "ways": Count(1), "KAST simulates one chip";
+        "dies": Count(1), "KAST simulates one chip";
+        "planes": Count(1), "KAST simulates one chip";
+        "blocks": Count(262_144), "assumed: 32 GiB, so that the PC traces fit; the paper does not say";
+        "pages": Count(64), KAST;
+        "page_size": Size(2 << 10), "KAST, section I: large-block NAND";
+        "over_provisioning": Ratio(0.03), ASSUMED;
+        "bits_per_cell": Count(1), KAST;
+        "read_time": Time(25 * US), KAST;
+        "program_time": Time(200 * US), KAST;
+        "erase_time": Time(2 * MS), KAST;
+        "bus_rate": Rate(100 * GIB), "KAST's costs hold no transfer time: so fast that it does not count";
+        "link_rate": Rate(1_000 * GIB), "as the bus rate";
+        "multi_plane": Name("none"), "one plane";
+    ]
+    "cave-slc", "8 channels x 4 ways of 1 GB SLC chips (CAVE)", [
+        "channels": Count(8), CAVE_1;
+        "ways": Count(4), CAVE_1;
+        "dies": Count(1), ASSUMED;
+        "planes": Count(1), ASSUMED;
+        "blocks": Count(8_192), "CAVE, Table 2: 1 GB chips in 128 KB blocks";
+        "pages": Count(64), "CAVE, Table 2: 128 KB blocks of 2 KB pages";
+        "page_size": Size(2 << 10), CAVE_2;
+        "over_provisioning": Ratio(0.03), ASSUMED;
+        "bits_per_cell": Count(1), CAVE_2;
+        "read_time": Time(25 * US), CAVE_2;
+        "program_time": Time(200 * US), CAVE_2;
+        "erase_time": Time(1_500 * US), CAVE_2;
+        "bus_rate": Rate(32_318_131), "CAVE, Table 1: transfer time 63.37 us, of one 2 KiB page";
+        "link_rate": Rate(190_735_000), "CAVE, Table 1: host interface bandwidth";
+        "full_duplex": Flag(false), ASSUMED;
+        "multi_plane": Name("none"), "one plane";
+    ]
+    "nvme-mlc-512g", "512 GB MLC NVMe drive as NVMeVirt models it", [
+        "channels": Count(8), PRO;
+        "ways": Count(2), PRO;
+        "dies": Count(1), PRO;
+        "planes": Count(2), "NVMeVirt has one plane of 32 KiB pages: two of 16 KiB here";
+        "blocks": Count(2_048), "assumed: NVMeVirt divides a capacity by its blocks";
+        "pages": Count(512), ASSUMED;
+        "page_size": Size(16 << 10), PRO;
+        "over_provisioning": Ratio(0.07), PRO;
+        "bits_per_cell": Count(2), PRO;
+        "read_time": Time(30_013), "NVMeVirt: 36,013 ns less 6,000 for lower pages";
+        "read_time_2": Time(42_013), "NVMeVirt: 36,013 ns and 6,000 for upper pages";
+        "program_time": Time(185 * US), PRO;
+        "erase_time": Time(3 * MS), "assumed: NVMeVirt sets none";
+        "bus_rate": Rate(800_000_000), PRO;
+        "link_rate": Rate(3_360_000_000), PRO;
+        "controller_time": Time(4 * US), "NVMeVirt: firmware latency of the write buffer";
+        "suspend": Name("program-erase"), ASSUMED;
+        "cache_program": Flag(true), ASSUMED;
+    ]
+    "nvme-tlc-512g", "512 GB TLC NVMe drive, 8 channels of one 512 Gb die", [
+        "channels": Count(8), ASSUMED;
+        "ways": Count(1), "eight dies of 512 Gb make 512 GB";
+        "dies": Count(1), "eight dies of 512 Gb make 512 GB";
+        "planes": Count(4), ASSUMED;
+        "blocks": Count(910), "512 Gb in four planes of 16 KiB x 1,152 pages";
+        "pages": Count(1_152), "assumed: 96 word lines x 4 strings x 3 bits";
+        "page_size": Size(16 << 10), "assumed: ordinary for 3D TLC";
+        "over_provisioning": Ratio(0.07), ASSUMED;
+        "bits_per_cell": Count(3), SIAU;
+        "read_time": Time(45 * US), "assumed: lower pages; 3D TLC averages about 60 us";
+        "read_time_2": Time(60 * US), "assumed: middle pages";
+        "read_time_3": Time(75 * US), "assumed: upper pages";
+        "program_time": Time(496_485), "132 MB/s over four planes of 16 KiB (Siau et al., ISSCC 2019, 13.5)";
+        "erase_time": Time(5 * MS), ASSUMED;
+        "bus_rate": Rate(1_200_000_000), "assumed: ONFI 4 or Toggle 4 at 1,200 MT/s";
+        "link_rate": Rate(3_500_000_000), "assumed: PCIe 3.0 x4 after protocol";
+        "controller_time": Time(4 * US), ASSUMED;
+        "suspend": Name("program-erase"), ASSUMED;
+        "cache_program": Flag(true), ASSUMED;
+    ]
+    "nvme-qlc-1t", "1 TB QLC NVMe drive, 4 channels x 2 dies of 1 Tb", [
+        "channels": Count(4), ASSUMED;
+        "ways": Count(2), "eight dies of 1 Tb make 1 TB";
+        "dies": Count(1), "eight dies of 1 Tb make 1 TB";
+        "planes": Count(4), ASSUMED;
+        "blocks": Count(1_366), "1 Tb in four planes of 16 KiB x 1,536 pages";
+        "pages": Count(1_536), "assumed: 96 word lines x 4 strings x 4 bits";
+        "page_size": Size(16 << 10), "assumed: ordinary for 3D QLC";
+        "over_provisioning": Ratio(0.07), ASSUMED;
+        "bits_per_cell": Count(4), QLC;
+        "read_time": Time(85 * US), "assumed: 3D QLC averages about 120 us";
+        "read_time_2": Time(110 * US), ASSUMED;
+        "read_time_3": Time(130 * US), ASSUMED;
+        "read_time_4": Time(155 * US), ASSUMED;
+        "program_time": Time(2_184_533), "30 MB/s over four planes of 16 KiB (ISSCC 2020, 13.2)";
+        "erase_time": Time(10 * MS), ASSUMED;
+        "bus_rate": Rate(800_000_000), "assumed: 800 MT/s";
+        "link_rate": Rate(3_500_000_000), "assumed: PCIe 3.0 x4 after protocol";
+        "controller_time": Time(4 * US), ASSUMED;
+        "suspend": Name("program-erase"), ASSUMED;
+        "cache_program": Flag(true), ASSUMED;
+    ]
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::DeviceParams;
+    use flashloom_units::ParamSet;
+
+    #[test]
+    fn every_figure_is_a_key_of_the_section_within_its_range() {
+        assert_eq!(PRESETS.len(), ALL.len());
+        for preset in ALL {
+            for (key, value, source) in preset.figures {
+                let param = DeviceParams::PARAMS.iter().find(|param| param.name == *key);
+                let param = param.unwrap_or_else(|| panic!("{}: {key} is not a key of [device]", preset.name));
+                assert!(param.accepts(value), "{}: {key} = {value:?} is out of range", preset.name);
+                assert!(!source.is_empty(), "{}: {key} has no source", preset.name);
+            }
+        }
+    }
+}

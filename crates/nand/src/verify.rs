@@ -1,0 +1,210 @@
+//! The independent checks of a verified run: is every command legal, and does every read return what was written?
+//!
+//! Two parts that know nothing of the FTL, the buffer or the timing model:
+//!
+//! - The **NAND checker** follows the commands as the chips see them, at the time when they start and end. It rejects
+//!   the program of a page that is not erased or not the next of its block, the read of a page that was never
+//!   programmed, and any command to a block that is being erased or an erase under a running command.
+//! - The **integrity oracle** gives every host write of a page a new stamp, keeps for each logical sector the stamp
+//!   that a read must return, carries stamps with the data through buffer and flash, and compares them when a read
+//!   ends. A stamp belongs to one logical page and one write, so data of another page or an older version is found.
+
+use flashloom_units::{BlockId, Lpn, NO_INDEX, Ppn};
+
+use crate::contents::Contents;
+use crate::operation::Kind;
+use crate::{Data, Expect, Geometry};
+
+/// Stamps on their way to or from a page; [`Payload::NONE`] where nothing is verified.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Payload(u32);
+
+impl Payload {
+    /// No stamps.
+    pub const NONE: Self = Self(NO_INDEX);
+}
+
+/// Commands of one kind that run on a block, and what the block holds.
+#[derive(Clone, Copy, Debug, Default)]
+struct Block {
+    /// Pages whose program has started since the last erase.
+    started: u32,
+    /// Pages whose program has ended since the last erase.
+    ended: u32,
+    reading: u32,
+    erasing: bool,
+}
+
+/// The NAND checker and the integrity oracle.
+#[derive(Debug)]
+pub struct Verifier {
+    geometry: Geometry,
+    blocks: Vec<Block>,
+    flash: Contents,
+    logical: Contents,
+    payloads: Vec<[u32; 32]>,
+    free_payloads: Vec<u32>,
+    last_stamp: u32,
+    sectors_checked: u64,
+    violation: Option<String>,
+}
+
+impl Verifier {
+    /// Checks for an erased array under a never-written logical space.
+    pub fn new(geometry: Geometry, logical_pages: u64) -> Self {
+        Self {
+            geometry,
+            blocks: vec![Block::default(); geometry.total_blocks() as usize],
+            flash: Contents::new(geometry.total_pages() as usize),
+            logical: Contents::new(logical_pages as usize),
+            payloads: Vec::new(),
+            free_payloads: Vec::new(),
+            last_stamp: 0,
+            sectors_checked: 0,
+            violation: None,
+        }
+    }
+
+    /// Host sectors compared so far.
+    pub fn sectors_checked(&self) -> u64 {
+        self.sectors_checked
+    }
+
+    /// The first violation, in words.
+    pub fn violation(&self) -> Option<&str> {
+        self.violation.as_deref()
+    }
+
+    fn reject(&mut self, what: impl FnOnce() -> String) {
+        if self.violation.is_none() {
+            self.violation = Some(what());
+        }
+    }
+
+    /// The host writes the sectors in the mask: from now on reads of them must return the stamp that this returns.
+    pub fn host_write(&mut self, lpn: Lpn, mask: u32) -> u32 {
+        assert!(self.last_stamp < (1 << 31) - 1, "a verified run is limited to 2^31 page writes");
+        self.last_stamp += 1;
+        self.logical.stamp(lpn.at(), mask, self.last_stamp, self.geometry.sectors_per_page());
+        self.last_stamp
+    }
+
+    /// The host discards a whole page: reads return nothing until it is written again.
+    pub fn host_discard(&mut self, lpn: Lpn) {
+        self.logical.clear(lpn.at());
+    }
+
+    /// What a read of the page must return at this moment.
+    pub fn expected(&mut self, lpn: Lpn) -> Payload {
+        let stamps = self.logical.get(lpn.at());
+        self.payload(stamps)
+    }
+
+    /// Keeps stamps until the operation that carries them ends.
+    pub fn payload(&mut self, stamps: [u32; 32]) -> Payload {
+        let index = self.free_payloads.pop().unwrap_or_else(|| {
+            self.payloads.push([0; 32]);
+            self.payloads.len() as u32 - 1
+        });
+        self.payloads[index as usize] = stamps;
+        Payload(index)
+    }
+
+    fn take(&mut self, payload: Payload) -> [u32; 32] {
+        self.free_payloads.push(payload.0);
+        self.payloads[payload.0 as usize]
+    }
+
+    /// Compares what the buffer returns for the sectors in the mask with what it must return.
+    pub fn buffer_read(&mut self, lpn: Lpn, mask: u32, stamps: &[u32; 32]) {
+        let expected = self.logical.get(lpn.at());
+        self.compare(mask, stamps, &expected, || format!("the write buffer, logical page {}", lpn.0));
+    }
+
+    /// The sectors in the mask of a logical page that nothing is mapped to: they must never have been written.
+    pub fn unmapped_read(&mut self, lpn: Lpn, mask: u32) {
+        let expected = self.logical.get(lpn.at());
+        self.compare(mask, &[0; 32], &expected, || format!("logical page {}, which is not mapped", lpn.0));
+    }
+
+    fn compare(&mut self, mask: u32, found: &[u32; 32], expected: &[u32; 32], place: impl FnOnce() -> String) {
+        self.sectors_checked += u64::from(mask.count_ones());
+        let wrong = (0..32).find(|&sector| mask >> sector & 1 == 1 && found[sector] != expected[sector]);
+        if let Some(sector) = wrong {
+            let (found, expected) = (found[sector], expected[sector]);
+            self.reject(|| format!("sector {sector} of {} holds version {found}, not {expected}", place()));
+        }
+    }
+
+    pub(crate) fn start(&mut self, kind: Kind, ppn: Ppn, from: Ppn, block: BlockId) {
+        let page = self.geometry.page_in_block(ppn);
+        let state = self.blocks[block.at()];
+        if state.erasing {
+            return self.reject(|| format!("{kind:?} on block {}, which is being erased", block.0));
+        }
+        match kind {
+            Kind::Read => {
+                if page >= state.ended {
+                    self.reject(|| format!("read of page {page} of block {}, which is not programmed", block.0));
+                }
+                self.blocks[block.at()].reading += 1;
+            }
+            Kind::Program | Kind::Copyback => {
+                if page != state.started {
+                    let next = state.started;
+                    self.reject(|| format!("program of page {page} of block {}, whose next page is {next}", block.0));
+                }
+                self.blocks[block.at()].started += 1;
+                if kind == Kind::Copyback {
+                    self.start(Kind::Read, from, Ppn::NONE, self.geometry.block_of(from));
+                }
+            }
+            Kind::Erase => {
+                if state.reading > 0 || state.started != state.ended {
+                    self.reject(|| format!("erase of block {} under a command that runs on it", block.0));
+                }
+                self.blocks[block.at()].erasing = true;
+            }
+        }
+    }
+
+    pub(crate) fn end_program(&mut self, ppn: Ppn, data: Data, copyback: bool) {
+        let block = self.geometry.block_of(ppn);
+        self.blocks[block.at()].ended += 1;
+        let stamps = match data {
+            Data::Map => [0; 32],
+            Data::Copy(from) => {
+                let source = self.geometry.block_of(from);
+                if self.geometry.page_in_block(from) >= self.blocks[source.at()].ended {
+                    self.reject(|| format!("copy out of page {}, which was erased before the copy was whole", from.0));
+                }
+                if copyback {
+                    self.blocks[source.at()].reading -= 1;
+                }
+                self.flash.get(from.at())
+            }
+            Data::Host { payload, mask, base } => {
+                let host = self.take(payload);
+                let mut stamps = if base.is_some() { self.flash.get(base.at()) } else { [0; 32] };
+                (0..32).filter(|sector| mask >> sector & 1 == 1).for_each(|sector| stamps[sector] = host[sector]);
+                stamps
+            }
+        };
+        self.flash.set(ppn.at(), &stamps, self.geometry.sectors_per_page());
+    }
+
+    pub(crate) fn end_read(&mut self, ppn: Ppn, mask: u32, expect: Expect) {
+        let block = self.geometry.block_of(ppn);
+        self.blocks[block.at()].reading -= 1;
+        if let Expect::Stamps(payload) = expect {
+            let expected = self.take(payload);
+            let found = self.flash.get(ppn.at());
+            self.compare(mask, &found, &expected, || format!("physical page {}", ppn.0));
+        }
+    }
+
+    pub(crate) fn end_erase(&mut self, block: BlockId) {
+        self.blocks[block.at()] = Block::default();
+        (0..self.geometry.pages).for_each(|page| self.flash.clear(self.geometry.page(block, page).at()));
+    }
+}
