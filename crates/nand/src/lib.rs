@@ -81,6 +81,11 @@ impl Nand {
         self.verifier.as_deref_mut()
     }
 
+    /// Host sectors compared so far; nothing where verification is off.
+    pub fn sectors_checked(&self) -> Option<u64> {
+        self.verifier.as_ref().map(|verifier| verifier.sectors_checked())
+    }
+
     /// How busy the array was; nothing in counting mode.
     pub fn utilization(&self) -> Option<Utilization> {
         self.timed.as_ref().map(|timed| timed.utilization())

@@ -1,0 +1,124 @@
+//! The drive of the project's speed target, timed and counting.
+//!
+//! 16 GiB, 75 % of it written, then uniform random 8 KiB writes at queue depth 16. Prints requests a second, peak memory
+//! and a hash of the result, which must not change with the machine. `cargo bench -p flashloom-device`; with
+//! `FLASHLOOM_BENCH=smoke` a hundredth of the work, which the tests run so that it cannot rot.
+// The only place outside the experiment crate that reads the wall clock: it measures the simulator, not the drive.
+#![allow(clippy::disallowed_methods, missing_docs)]
+
+use std::time::Instant;
+
+use flashloom_device::{Ageing, Drive, DriveSetup, Outcome, Overwrite, Pace, Simulation};
+use flashloom_host::{BlockLayer, HostParams};
+use flashloom_nand::DeviceParams;
+use flashloom_units::{Ns, ParamSet, Prng, Problem, S};
+use flashloom_workload::{Op, Request, Source};
+
+/// Uniform random writes of one page.
+struct RandomWrites {
+    prng: Prng,
+    pages: u64,
+    left: u64,
+}
+
+impl Source for RandomWrites {
+    fn next_request(&mut self) -> Result<Option<Request>, Problem> {
+        if self.left == 0 {
+            return Ok(None);
+        }
+        self.left -= 1;
+        let lba = self.prng.below(self.pages) * 16;
+        Ok(Some(Request { arrival_ns: 0, lba, sectors: 16, task: 0, recorded_latency_ns: 0, op: Op::Write, flags: 0 }))
+    }
+}
+
+fn simulation(setup: &DriveSetup) -> Simulation {
+    let host = HostParams { queue_depth: 16, ..HostParams::defaults() };
+    let layer = BlockLayer::setup(&host, setup.device.capacity_sectors());
+    let scheduler = flashloom_host::build("noop", &[], &layer).expect("noop exists").expect("noop takes any device");
+    Simulation::new(BlockLayer::new(&host, scheduler), Drive::new(setup), 3_600 * S)
+}
+
+/// FNV-1a over the figures of a result.
+fn hash(outcome: &Outcome) -> u64 {
+    let (host, counts) = (&outcome.host, &outcome.counts);
+    let erases = outcome.erase_counts.iter().map(|&erases| u64::from(erases));
+    let figures = counts.programs.iter().chain(&counts.reads).copied().chain(erases);
+    let latency = [host.duration_ns, host.latency.max(), host.latency.percentile(99.0)];
+    figures.chain(latency).fold(0xcbf2_9ce4_8422_2325, |hash, figure| {
+        figure.to_le_bytes().iter().fold(hash, |hash, &byte| (hash ^ u64::from(byte)).wrapping_mul(0x100_0000_01b3))
+    })
+}
+
+fn peak_mib() -> u64 {
+    let status = std::fs::read_to_string("/proc/self/status").unwrap_or_default();
+    let line = status.lines().find_map(|line| line.strip_prefix("VmHWM:"));
+    line.and_then(|line| line.trim().trim_end_matches("kB").trim().parse::<u64>().ok()).unwrap_or(0) >> 10
+}
+
+fn report(name: &str, unit: &str, work: u64, started: Instant, hash: u64) {
+    let seconds = started.elapsed().as_secs_f64();
+    println!("{name:<22} {:>8.2} million {unit}/s  peak {:>4} MiB  hash {hash:016x}", work as f64 / seconds / 1e6, peak_mib());
+}
+
+fn timed(requests: u64, buffer_bytes: u64) {
+    let mut setup = DriveSetup::with_defaults(DeviceParams::defaults());
+    setup.buffer.capacity_bytes = buffer_bytes;
+    let pages = setup.device.geometry().total_pages() * 3 / 4;
+    let mut simulation = simulation(&setup);
+    simulation.precondition(&Ageing { fill_pages: pages, overwrite: None }, &mut |_| {});
+    simulation.start_timing(&setup.device);
+    let mut source = RandomWrites { prng: Prng::new(1), pages, left: requests };
+    let started = Instant::now();
+    simulation.run(&mut source, Pace::Closed(16), Ns::MAX, &mut |_| {}).expect("a generator does not fail");
+    let outcome = simulation.outcome();
+    simulation.check().expect("everything adds up");
+    let name = if buffer_bytes == 0 { "timed, no buffer" } else { "timed, 16 MiB buffer" };
+    report(name, "requests", requests, started, hash(&outcome));
+}
+
+fn counting(windows: u32) {
+    let setup = DriveSetup::with_defaults(DeviceParams::defaults());
+    let pages = setup.device.geometry().total_pages() * 3 / 4;
+    let mut simulation = simulation(&setup);
+    let overwrite = Overwrite { prng: Prng::new(1), window: 0.1, tolerance: 0.0, max_windows: windows };
+    let started = Instant::now();
+    let aged = simulation.precondition(&Ageing { fill_pages: pages, overwrite: Some(overwrite) }, &mut |_| {});
+    report("counting", "page writes", aged.pages, started, aged.waf.unwrap_or(0.0).to_bits());
+}
+
+/// A 512 GiB drive of 16 KiB pages, aged to steady state.
+fn large() {
+    let device = DeviceParams {
+        blocks: 2_048,
+        pages: 512,
+        page_bytes: 16 << 10,
+        channels: 8,
+        ways: 2,
+        dies: 1,
+        planes: 2,
+        ..DeviceParams::defaults()
+    };
+    let setup = DriveSetup::with_defaults(device);
+    let pages = setup.device.logical_pages();
+    let mut simulation = simulation(&setup);
+    let overwrite = Overwrite { prng: Prng::new(1), window: 0.25, tolerance: 0.02, max_windows: 40 };
+    let started = Instant::now();
+    let aged = simulation.precondition(&Ageing { fill_pages: pages, overwrite: Some(overwrite) }, &mut |_| {});
+    println!("512 GiB aged to a write amplification of {:.2} in {:.1} s", aged.waf.unwrap_or(0.0), started.elapsed().as_secs_f64());
+    report("precondition 512 GiB", "page writes", aged.pages, started, aged.waf.unwrap_or(0.0).to_bits());
+}
+
+fn main() {
+    if cfg!(debug_assertions) {
+        eprintln!("a debug build measures nothing: use cargo bench");
+        std::process::exit(2);
+    }
+    let smoke = std::env::var("FLASHLOOM_BENCH").is_ok_and(|value| value == "smoke");
+    timed(if smoke { 100_000 } else { 10_000_000 }, 0);
+    timed(if smoke { 100_000 } else { 10_000_000 }, 16 << 20);
+    counting(if smoke { 1 } else { 100 });
+    if !smoke {
+        large();
+    }
+}

@@ -1,0 +1,240 @@
+//! When the requests of a workload arrive: at their recorded times, as fast as they complete, or task by task.
+
+use std::collections::{BTreeMap, VecDeque};
+
+use flashloom_units::{NO_INDEX, Ns, Problem};
+use flashloom_workload::{Request, Source};
+
+/// The replay of a workload, with its parameter.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub enum Pace {
+    /// At the recorded times divided by this factor, whatever has completed (open loop).
+    Timestamps(f64),
+    /// That many requests are always outstanding (closed loop); recorded times do not matter.
+    Closed(u32),
+    /// Each task waits for its request, then thinks as long as in the recording, then issues the next.
+    Dependent,
+}
+
+/// How many requests a dependent replay reads ahead, so that a task that waits does not hold up the others.
+const READ_AHEAD: usize = 65_536;
+
+/// The stream of arrivals of one run. `cookie` is to be handed back when a request has completed.
+pub(crate) struct Arrivals<'a> {
+    source: &'a mut dyn Source,
+    pace: Pace,
+    /// The next request of an open loop.
+    next: Option<Request>,
+    /// How many requests a closed loop may issue now.
+    credit: u32,
+    tasks: Tasks,
+    exhausted: bool,
+    /// Requests taken from the source.
+    pub(crate) generated: u64,
+}
+
+impl<'a> Arrivals<'a> {
+    pub(crate) fn new(source: &'a mut dyn Source, pace: Pace) -> Self {
+        let credit = if let Pace::Closed(depth) = pace { depth } else { 0 };
+        Self { source, pace, next: None, credit, tasks: Tasks::default(), exhausted: false, generated: 0 }
+    }
+
+    fn read(&mut self) -> Result<Option<Request>, Problem> {
+        if self.exhausted {
+            return Ok(None);
+        }
+        let request = self.source.next_request()?;
+        self.exhausted = request.is_none();
+        Ok(request)
+    }
+
+    /// When the next request arrives, if that is known now: in a closed loop only once another completes.
+    pub(crate) fn next_ns(&mut self, now: Ns) -> Result<Option<Ns>, Problem> {
+        match self.pace {
+            Pace::Timestamps(speed) => {
+                if self.next.is_none()
+                    && let Some(mut request) = self.read()?
+                {
+                    if speed != 1.0 {
+                        request.arrival_ns = (request.arrival_ns as f64 / speed).round() as Ns;
+                    }
+                    self.next = Some(request);
+                }
+                Ok(self.next.map(|request| request.arrival_ns))
+            }
+            Pace::Closed(_) => {
+                if self.next.is_none() && self.credit > 0 {
+                    self.next = self.read()?;
+                }
+                Ok(self.next.map(|_| now))
+            }
+            Pace::Dependent => {
+                while self.tasks.waiting < READ_AHEAD
+                    && let Some(request) = self.read()?
+                {
+                    self.tasks.push(request);
+                }
+                Ok(self.tasks.due.first_key_value().map(|(&(at, _), _)| at))
+            }
+        }
+    }
+
+    /// Takes the request that arrives at `now`, with its cookie.
+    pub(crate) fn take(&mut self, now: Ns) -> (Request, u32) {
+        self.generated += 1;
+        if self.pace == Pace::Dependent {
+            let (mut request, task) = self.tasks.take();
+            request.arrival_ns = now;
+            return (request, task);
+        }
+        let mut request = self.next.take().expect("taken when it is due");
+        if let Pace::Closed(_) = self.pace {
+            self.credit -= 1;
+            request.arrival_ns = now;
+        }
+        (request, NO_INDEX)
+    }
+
+    /// A request has completed, which may let another arrive.
+    pub(crate) fn completed(&mut self, now: Ns, cookie: u32) {
+        match self.pace {
+            Pace::Timestamps(_) => {}
+            Pace::Closed(_) => self.credit += 1,
+            Pace::Dependent => self.tasks.completed(now, cookie),
+        }
+    }
+
+    /// Whether everything has arrived.
+    pub(crate) fn is_over(&self) -> bool {
+        self.exhausted && self.next.is_none() && self.tasks.waiting == 0
+    }
+}
+
+/// One task of a dependent replay.
+#[derive(Debug, Default)]
+struct Task {
+    /// Requests read ahead, with the think time before each.
+    queue: VecDeque<(Request, Ns)>,
+    /// Arrival and service time of the task's latest request in the recording.
+    recorded: Option<(Ns, Ns)>,
+    outstanding: bool,
+    /// When its latest request completed.
+    free_ns: Ns,
+}
+
+/// All tasks of a dependent replay. Memory grows with the number of tasks, not of requests.
+#[derive(Debug, Default)]
+struct Tasks {
+    index: BTreeMap<u32, u32>,
+    tasks: Vec<Task>,
+    /// The next request of each task that waits for nothing but its time, by time and order of reading.
+    due: BTreeMap<(Ns, u64), u32>,
+    order: u64,
+    waiting: usize,
+}
+
+impl Tasks {
+    /// The think time is the recorded gap since the task's request before, less the time that it took to serve where
+    /// the recording says; a task's first request arrives when it was recorded.
+    fn push(&mut self, request: Request) {
+        let fresh = self.tasks.len() as u32;
+        let id = *self.index.entry(request.task).or_insert(fresh);
+        if id == fresh {
+            self.tasks.push(Task::default());
+        }
+        let task = &mut self.tasks[id as usize];
+        let before = task.recorded.map_or(0, |(arrival, service)| arrival + service);
+        let think_ns = request.arrival_ns.saturating_sub(before);
+        task.recorded = Some((request.arrival_ns, Ns::from(request.recorded_latency_ns)));
+        task.queue.push_back((request, think_ns));
+        self.waiting += 1;
+        if !task.outstanding && task.queue.len() == 1 {
+            self.ready(id);
+        }
+    }
+
+    fn ready(&mut self, id: u32) {
+        let task = &self.tasks[id as usize];
+        if let Some(&(_, think_ns)) = task.queue.front() {
+            self.due.insert((task.free_ns + think_ns, self.order), id);
+            self.order += 1;
+        }
+    }
+
+    fn take(&mut self) -> (Request, u32) {
+        let (_, id) = self.due.pop_first().expect("taken when it is due");
+        let task = &mut self.tasks[id as usize];
+        task.outstanding = true;
+        self.waiting -= 1;
+        let (request, _) = task.queue.pop_front().expect("a task that is due has a request");
+        (request, id)
+    }
+
+    fn completed(&mut self, now: Ns, id: u32) {
+        let task = &mut self.tasks[id as usize];
+        task.outstanding = false;
+        task.free_ns = now;
+        self.ready(id);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use flashloom_workload::Op;
+
+    struct List(VecDeque<Request>);
+
+    impl Source for List {
+        fn next_request(&mut self) -> Result<Option<Request>, Problem> {
+            Ok(self.0.pop_front())
+        }
+    }
+
+    fn request(arrival_ns: Ns, task: u32, recorded_latency_ns: u32) -> Request {
+        Request { arrival_ns, lba: 0, sectors: 8, task, recorded_latency_ns, op: Op::Read, flags: 0 }
+    }
+
+    #[test]
+    fn a_dependent_task_thinks_after_its_completion_as_long_as_in_the_recording() {
+        let mut list =
+            List([request(0, 1, 40), request(50, 2, 0), request(100, 1, 0), request(300, 1, 0)].into_iter().collect());
+        let mut arrivals = Arrivals::new(&mut list, Pace::Dependent);
+        assert_eq!(arrivals.next_ns(0), Ok(Some(0)));
+        let (_, first) = arrivals.take(0);
+        assert_eq!(arrivals.next_ns(0), Ok(Some(50)), "the other task does not wait");
+        let (_, other) = arrivals.take(50);
+        assert_eq!(arrivals.next_ns(50), Ok(None), "everything waits for a completion");
+        arrivals.completed(1_000, first);
+        assert_eq!(arrivals.next_ns(1_000), Ok(Some(1_060)), "100 - (0 + 40) of think time");
+        let (second, _) = arrivals.take(1_060);
+        assert_eq!((second.arrival_ns, arrivals.is_over()), (1_060, false));
+        arrivals.completed(2_000, first);
+        arrivals.completed(2_000, other);
+        assert_eq!(arrivals.next_ns(2_000), Ok(Some(2_200)), "300 - 100: the recording does not say how long 100 took");
+        arrivals.take(2_200);
+        assert!(arrivals.is_over());
+    }
+
+    #[test]
+    fn a_closed_loop_issues_as_many_as_its_depth_and_then_one_for_each_completion() {
+        let mut list = List((0..3).map(|at| request(at * 1_000, 0, 0)).collect());
+        let mut arrivals = Arrivals::new(&mut list, Pace::Closed(2));
+        for _ in 0..2 {
+            assert_eq!(arrivals.next_ns(7), Ok(Some(7)));
+            assert_eq!(arrivals.take(7).0.arrival_ns, 7);
+        }
+        assert_eq!(arrivals.next_ns(7), Ok(None));
+        arrivals.completed(9, NO_INDEX);
+        assert_eq!(arrivals.next_ns(9), Ok(Some(9)));
+    }
+
+    #[test]
+    fn an_open_loop_follows_the_recording_at_its_speed() {
+        let mut list = List((0..2).map(|at| request(at * 1_000, 0, 0)).collect());
+        let mut arrivals = Arrivals::new(&mut list, Pace::Timestamps(2.0));
+        assert_eq!(arrivals.next_ns(0), Ok(Some(0)));
+        arrivals.take(0);
+        assert_eq!(arrivals.next_ns(0), Ok(Some(500)));
+    }
+}

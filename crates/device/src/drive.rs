@@ -1,0 +1,599 @@
+//! The drive: commands from the host become page accesses of the write buffer, the FTL and the array.
+//!
+//! - A read takes from the buffer what it holds and the rest from flash; each page crosses the link when it is there,
+//!   and the command is complete when all have.
+//! - A write crosses the link, then each of its pages takes a slot of the buffer; it is complete when all have one.
+//!   Writes that find the buffer full wait in order of arrival, and the rate policy decides what is evicted for them.
+//!   Without a buffer a write is complete when its pages are programmed.
+//! - A flush evicts all dirty pages and waits until they, and those that were on their way before, are programmed. FUA
+//!   evicts the pages of its write and waits for them. A write with preflush is a flush and then a write.
+//! - A discard takes its whole pages out of buffer and map; sectors of pages that it covers in part keep their data,
+//!   which the interface allows.
+
+use std::cmp::Reverse;
+use std::collections::{BinaryHeap, VecDeque};
+
+use flashloom_buffer::{BufferParams, BufferReport, Evicted, SlotId, WriteBuffer, order, rate};
+use flashloom_ftl::{FtlParams, FtlSetup, Mapping, PageWrite, allocation, collection, mapping};
+use flashloom_host::{Dispatched, RequestId};
+use flashloom_nand::{Contents, DeviceParams, Expect, Nand, Payload};
+use flashloom_units::{Lpn, NO_INDEX, Ns, ParamSet, SECTOR_BYTES, Slot, Value};
+use flashloom_workload::{Op, Request};
+
+use crate::link::{Link, Way};
+
+/// Everything that a drive is built from, checked by the configuration.
+#[derive(Clone, Debug)]
+pub struct DriveSetup {
+    /// The `[device]` section.
+    pub device: DeviceParams,
+    /// The `[buffer]` section.
+    pub buffer: BufferParams,
+    /// Values of the eviction order's own parameters.
+    pub order: Vec<Value>,
+    /// Values of the eviction rate's own parameters.
+    pub rate: Vec<Value>,
+    /// The FTL and its policies.
+    pub ftl: FtlSetup,
+    /// Whether to follow every command and sector.
+    pub verify: bool,
+}
+
+impl DriveSetup {
+    /// That device under the default buffer and FTL, with every default of their policies.
+    pub fn with_defaults(device: DeviceParams) -> Self {
+        let (buffer, params) = (BufferParams::defaults(), FtlParams::defaults());
+        let values = |slot: &Slot, name: &str| -> Vec<Value> {
+            let policy = slot.find(name).expect("a default names a policy of its table");
+            policy.params.iter().map(|param| param.default.clone()).collect()
+        };
+        Self {
+            device,
+            order: values(&order::SLOT, buffer.order),
+            rate: values(&rate::SLOT, buffer.rate),
+            ftl: FtlSetup {
+                mapping: values(&mapping::SLOT, params.mapping),
+                allocation: values(&allocation::SLOT, params.allocation),
+                collection: values(&collection::SLOT, params.gc),
+                params,
+            },
+            buffer,
+            verify: false,
+        }
+    }
+}
+
+/// A command that the drive holds.
+#[derive(Clone, Copy, Debug)]
+struct Command {
+    id: RequestId,
+    op: Op,
+    flags: u8,
+    stage: Stage,
+    lba: u64,
+    sectors: u32,
+    /// Pages of a write that have a slot already, or sectors of a read that are on the link.
+    moved: u32,
+    /// Page operations that it still waits for.
+    pending: u32,
+    /// When its last data crosses the link, or when it began to stall.
+    at: Ns,
+    next_free: u32,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Stage {
+    /// Its command, and the data of a write, are on the way to the drive.
+    Arriving,
+    /// Waits for evicted pages to be programmed before its data is taken.
+    Flushing,
+    /// Takes or delivers data.
+    Transferring,
+    /// All done but the last transfer.
+    Completing,
+}
+
+/// Tags of flash operations: a slot of the buffer, or a command.
+const SLOT_TAG: u32 = 1 << 31;
+
+/// A drive in time: link, buffer, FTL and array.
+pub struct Drive {
+    nand: Nand,
+    ftl: Box<dyn Mapping>,
+    buffer: Option<WriteBuffer>,
+    link: Link,
+    timed: bool,
+    controller_ns: Ns,
+    sectors_per_page: u32,
+    commands: Vec<Command>,
+    free: u32,
+    held: u32,
+    events: BinaryHeap<Reverse<(Ns, u64, u32)>>,
+    sequence: u64,
+    /// Writes that wait for slots, and how many pages they still need one for.
+    stalled: VecDeque<u32>,
+    waiting_pages: u32,
+    stall_ns: u128,
+    /// Flushes that wait until all evictions before the given one have ended.
+    flushes: VecDeque<(u64, u32)>,
+    evictions: Evictions,
+    /// The eviction that each slot is part of, and the FUA write that waits for it.
+    slot_eviction: Vec<u64>,
+    slot_waiter: Vec<u32>,
+    /// Stamps of the buffered sectors, in a verified run.
+    buffered: Option<Contents>,
+    evicted: Vec<Evicted>,
+    writes: Vec<PageWrite>,
+    completed: Vec<RequestId>,
+}
+
+/// Which evictions have ended, as a window over their numbers.
+#[derive(Default)]
+struct Evictions {
+    first: u64,
+    ended: VecDeque<bool>,
+}
+
+impl Evictions {
+    fn begin(&mut self) -> u64 {
+        self.ended.push_back(false);
+        self.next() - 1
+    }
+
+    fn next(&self) -> u64 {
+        self.first + self.ended.len() as u64
+    }
+
+    fn end(&mut self, number: u64) {
+        self.ended[(number - self.first) as usize] = true;
+        while self.ended.front() == Some(&true) {
+            self.ended.pop_front();
+            self.first += 1;
+        }
+    }
+}
+
+impl Drive {
+    /// A new drive, in counting mode until [`Self::start_timing`].
+    pub fn new(setup: &DriveSetup) -> Self {
+        let nand = Nand::new(&setup.device, setup.verify);
+        let ftl = setup.ftl.build(&setup.device, &nand);
+        let pages = (setup.buffer.capacity_bytes / u64::from(nand.geometry().page_bytes)) as u32;
+        let buffer = (pages > 0).then(|| {
+            let order = order::build(setup.buffer.order, &setup.order, pages);
+            WriteBuffer::new(pages, order, rate::build(setup.buffer.rate, &setup.rate))
+        });
+        Self {
+            link: Link::new(&setup.device),
+            timed: false,
+            controller_ns: setup.device.controller_ns,
+            sectors_per_page: nand.geometry().sectors_per_page(),
+            commands: Vec::new(),
+            free: NO_INDEX,
+            held: 0,
+            events: BinaryHeap::new(),
+            sequence: 0,
+            stalled: VecDeque::new(),
+            waiting_pages: 0,
+            stall_ns: 0,
+            flushes: VecDeque::new(),
+            evictions: Evictions::default(),
+            slot_eviction: vec![0; pages as usize],
+            slot_waiter: vec![NO_INDEX; pages as usize],
+            buffered: setup.verify.then(|| Contents::new(pages as usize)),
+            evicted: Vec::with_capacity(pages as usize),
+            writes: Vec::new(),
+            completed: Vec::new(),
+            nand,
+            ftl,
+            buffer,
+        }
+    }
+
+    /// From now on commands and flash operations take time.
+    pub fn start_timing(&mut self, params: &DeviceParams) {
+        self.nand.start_timing(params);
+        self.timed = true;
+    }
+
+    /// The array.
+    pub fn nand(&self) -> &Nand {
+        &self.nand
+    }
+
+    /// The flash translation layer.
+    pub fn ftl(&self) -> &dyn Mapping {
+        self.ftl.as_ref()
+    }
+
+    /// The array and the FTL, to write pages beneath the buffer when the drive is preconditioned.
+    pub(crate) fn flash(&mut self) -> (&mut Nand, &mut dyn Mapping) {
+        (&mut self.nand, self.ftl.as_mut())
+    }
+
+    /// The buffer's counters; nothing for a drive without a buffer.
+    pub fn buffer_report(&self) -> Option<&BufferReport> {
+        self.buffer.as_ref().map(WriteBuffer::report)
+    }
+
+    /// Pages in the buffer that flash does not have yet.
+    pub fn dirty_pages(&self) -> u32 {
+        self.buffer.as_ref().map_or(0, WriteBuffer::dirty)
+    }
+
+    /// Time that writes waited for room in the buffer, summed over them.
+    pub fn stall_ns(&self) -> u128 {
+        self.stall_ns
+    }
+
+    /// Whether the drive holds no command and no flash operation.
+    pub fn is_idle(&self) -> bool {
+        self.held == 0 && self.nand.in_flight() == 0
+    }
+
+    /// One step of background work; false if there is none.
+    pub fn idle_step(&mut self, now: Ns) -> bool {
+        self.nand.set_now(now);
+        self.ftl.idle(&mut self.nand)
+    }
+
+    /// Takes a command that has ended.
+    pub fn take_completed(&mut self) -> Option<RequestId> {
+        self.completed.pop()
+    }
+
+    /// Checks every layer's accounts. Call when the drive is idle.
+    pub fn check(&self) -> Result<(), String> {
+        self.nand.check()?;
+        self.ftl.check()?;
+        if let Some(buffer) = &self.buffer {
+            buffer.check()?;
+            if buffer.evicting() != 0 {
+                return Err(format!("buffer: {} evicted pages were never programmed", buffer.evicting()));
+            }
+        }
+        match (self.held, self.stalled.len(), self.flushes.len()) {
+            (0, 0, 0) => Ok(()),
+            left => Err(format!("drive: (commands, stalled, flushes) left are {left:?}")),
+        }
+    }
+}
+
+/// Time: when the next thing happens in the drive, and making it happen.
+impl Drive {
+    /// When the next event of the drive is due.
+    #[inline]
+    pub fn next_event_ns(&self) -> Option<Ns> {
+        let own = self.events.peek().map(|event| event.0.0);
+        match (own, self.nand.next_event_ns()) {
+            (Some(own), Some(nand)) => Some(own.min(nand)),
+            (own, nand) => own.or(nand),
+        }
+    }
+
+    /// Processes the next event, which must be due at `now`. The array goes first, so that what it frees at a moment
+    /// serves what arrives at that moment.
+    pub fn step(&mut self, now: Ns) {
+        if self.nand.next_event_ns() == Some(now) {
+            self.nand.step(now);
+            self.drain(now);
+        } else if let Some(Reverse((at, _, command))) = self.events.pop() {
+            debug_assert_eq!(at, now, "events are processed when they are due");
+            self.nand.set_now(now);
+            match self.commands[command as usize].stage {
+                Stage::Arriving => self.arrived(now, command),
+                _ => self.complete(command),
+            }
+            self.drain(now);
+        }
+    }
+
+    /// The host sends a command.
+    pub fn accept(&mut self, now: Ns, request: &Dispatched) {
+        let command = Command {
+            id: request.id,
+            op: request.op,
+            flags: request.flags,
+            stage: Stage::Arriving,
+            lba: request.lba,
+            sectors: request.sectors,
+            moved: 0,
+            pending: 0,
+            at: now,
+            next_free: NO_INDEX,
+        };
+        let index = self.free;
+        let index = if index == NO_INDEX {
+            self.commands.push(command);
+            self.commands.len() as u32 - 1
+        } else {
+            self.free = self.commands[index as usize].next_free;
+            self.commands[index as usize] = command;
+            index
+        };
+        self.held += 1;
+        let mut arrives = now + self.controller_ns;
+        if request.op == Op::Write && self.timed {
+            arrives = self.link.transfer(arrives, u64::from(request.sectors) * SECTOR_BYTES, Way::ToDevice);
+        }
+        if arrives > now && self.timed {
+            self.schedule(arrives, index);
+        } else {
+            self.nand.set_now(now);
+            self.arrived(now, index);
+            self.drain(now);
+        }
+    }
+
+    fn schedule(&mut self, at: Ns, command: u32) {
+        self.sequence += 1;
+        self.events.push(Reverse((at, self.sequence, command)));
+    }
+
+    /// A command, with the data of a write, is in the drive.
+    fn arrived(&mut self, now: Ns, index: u32) {
+        let command = &mut self.commands[index as usize];
+        command.stage = Stage::Transferring;
+        command.at = now;
+        let Command { op, flags, .. } = *command;
+        match op {
+            Op::Read => self.read(now, index),
+            Op::Discard => self.discard(now, index),
+            Op::Flush => self.flush(now, index),
+            Op::Write if flags & Request::PREFLUSH != 0 => self.flush(now, index),
+            Op::Write => self.write(now, index),
+        }
+    }
+
+    /// Handles all flash operations that have ended.
+    fn drain(&mut self, now: Ns) {
+        while let Some(tag) = self.nand.take_completed() {
+            if tag & SLOT_TAG != 0 {
+                self.programmed(now, SlotId(tag & !SLOT_TAG));
+            } else {
+                self.page_done(now, tag);
+            }
+        }
+    }
+
+    /// A page of a read is in the controller, or a page of a write is in flash.
+    fn page_done(&mut self, now: Ns, tag: u32) {
+        let command = &mut self.commands[tag as usize];
+        command.pending -= 1;
+        if command.op == Op::Read && self.timed {
+            // Pages cross the link as they become ready, in equal shares: a page does not know its place in the command.
+            let share = (command.sectors - command.moved).div_ceil(command.pending + 1);
+            command.moved += share;
+            let at = self.link.transfer(now, u64::from(share) * SECTOR_BYTES, Way::ToHost);
+            command.at = command.at.max(at);
+        }
+        if command.pending == 0 {
+            self.finish(now, tag);
+        }
+    }
+
+    /// Everything is done but the last transfer, if that has not ended.
+    fn finish(&mut self, now: Ns, index: u32) {
+        let command = &mut self.commands[index as usize];
+        command.stage = Stage::Completing;
+        if command.op == Op::Read && command.at > now {
+            let at = command.at;
+            self.schedule(at, index);
+        } else {
+            self.complete(index);
+        }
+    }
+
+    fn complete(&mut self, index: u32) {
+        let command = &mut self.commands[index as usize];
+        self.completed.push(command.id);
+        command.next_free = self.free;
+        self.free = index;
+        self.held -= 1;
+    }
+}
+
+/// Data: pages to and from buffer and flash.
+impl Drive {
+    /// Pages that a command touches, whole or in part.
+    fn pages_of(&self, command: &Command) -> u32 {
+        let end = command.lba + u64::from(command.sectors);
+        let spp = u64::from(self.sectors_per_page);
+        (end.div_ceil(spp) - command.lba / spp) as u32
+    }
+
+    /// The page of that index among those that a command touches, and which of its sectors.
+    fn page_at(&self, command: &Command, index: u32) -> (Lpn, u32) {
+        let spp = u64::from(self.sectors_per_page);
+        let lpn = command.lba / spp + u64::from(index);
+        let first = command.lba.saturating_sub(lpn * spp);
+        let last = (command.lba + u64::from(command.sectors) - lpn * spp).min(spp);
+        let mask = (u64::MAX >> (64 - (last - first))) << first;
+        (Lpn(lpn as u32), mask as u32)
+    }
+
+    fn read(&mut self, now: Ns, index: u32) {
+        let command = self.commands[index as usize];
+        let pages = self.pages_of(&command);
+        self.commands[index as usize].pending = pages;
+        let mut ready = 0;
+        for page in 0..pages {
+            let (lpn, mut mask) = self.page_at(&command, page);
+            mask &= !self.read_buffered(lpn, mask);
+            if mask == 0 {
+                ready += 1;
+            } else if self.ftl.is_mapped(lpn) {
+                let expect = self.nand.verifier().map_or(Expect::Anything, |verifier| {
+                    let payload = verifier.expected(lpn);
+                    Expect::Stamps(payload)
+                });
+                self.ftl.read(&mut self.nand, lpn, mask, expect, index);
+            } else {
+                if let Some(verifier) = self.nand.verifier() {
+                    verifier.unmapped_read(lpn, mask);
+                }
+                ready += 1;
+            }
+        }
+        (0..ready).for_each(|_| self.page_done(now, index));
+    }
+
+    /// The sectors of a page that the buffer holds.
+    fn read_buffered(&mut self, lpn: Lpn, wanted: u32) -> u32 {
+        let Some((slot, held)) = self.buffer.as_mut().and_then(|buffer| buffer.read(lpn, wanted)) else { return 0 };
+        if let (Some(verifier), Some(buffered)) = (self.nand.verifier(), &self.buffered) {
+            verifier.buffer_read(lpn, held, &buffered.get(slot.0 as usize));
+        }
+        held
+    }
+
+    fn write(&mut self, now: Ns, index: u32) {
+        let pages = self.pages_of(&self.commands[index as usize]);
+        if self.buffer.is_none() {
+            return self.write_through(index, pages);
+        }
+        self.commands[index as usize].at = now;
+        self.waiting_pages += pages;
+        self.stalled.push_back(index);
+        self.store_stalled(now);
+    }
+
+    fn write_through(&mut self, index: u32, pages: u32) {
+        let command = self.commands[index as usize];
+        self.commands[index as usize].pending = pages;
+        for page in 0..pages {
+            let (lpn, mask) = self.page_at(&command, page);
+            let payload = self.nand.verifier().map_or(Payload::NONE, |verifier| {
+                let stamp = verifier.host_write(lpn, mask);
+                verifier.payload([stamp; 32])
+            });
+            self.writes.push(PageWrite { lpn, mask, payload, tag: index });
+        }
+        self.ftl.write(&mut self.nand, &self.writes);
+        self.writes.clear();
+    }
+
+    /// Stores what the buffer has room for, in order of arrival, and evicts what the rate policy wants evicted.
+    fn store_stalled(&mut self, now: Ns) {
+        while let Some(&index) = self.stalled.front() {
+            if !self.store(index) {
+                break;
+            }
+            self.stalled.pop_front();
+            let command = self.commands[index as usize];
+            self.stall_ns += u128::from(now - command.at);
+            if command.pending == 0 {
+                self.finish(now, index);
+            }
+        }
+        if let Some(buffer) = &mut self.buffer {
+            buffer.evict(self.waiting_pages, &mut self.evicted);
+            self.send_evicted();
+        }
+    }
+
+    /// Gives pages of a write slots while there are any; true when all of them have one.
+    fn store(&mut self, index: u32) -> bool {
+        let command = self.commands[index as usize];
+        let pages = self.pages_of(&command);
+        for page in command.moved..pages {
+            let (lpn, mask) = self.page_at(&command, page);
+            let Some(slot) = self.store_page(lpn, mask) else { break };
+            self.commands[index as usize].moved += 1;
+            self.waiting_pages -= 1;
+            if command.flags & Request::FUA != 0 {
+                self.slot_waiter[slot.0 as usize] = index;
+                self.commands[index as usize].pending += 1;
+                self.buffer.iter_mut().for_each(|buffer| buffer.evict_slot(slot, &mut self.evicted));
+            }
+        }
+        self.send_evicted();
+        self.commands[index as usize].moved == pages
+    }
+
+    fn store_page(&mut self, lpn: Lpn, mask: u32) -> Option<SlotId> {
+        let (slot, taken_over) = self.buffer.as_mut()?.write(lpn, mask)?;
+        if let (Some(verifier), Some(buffered)) = (self.nand.verifier(), &mut self.buffered) {
+            if let Some(old) = taken_over {
+                let stamps = buffered.get(old.0 as usize);
+                buffered.set(slot.0 as usize, &stamps, self.sectors_per_page);
+            }
+            let stamp = verifier.host_write(lpn, mask);
+            buffered.stamp(slot.0 as usize, mask, stamp, self.sectors_per_page);
+        }
+        Some(slot)
+    }
+
+    /// Writes what was evicted together to flash together.
+    fn send_evicted(&mut self) {
+        for &Evicted { slot, lpn, mask } in &self.evicted {
+            self.slot_eviction[slot.0 as usize] = self.evictions.begin();
+            let payload = match (self.nand.verifier(), &self.buffered) {
+                (Some(verifier), Some(buffered)) => verifier.payload(buffered.get(slot.0 as usize)),
+                _ => Payload::NONE,
+            };
+            self.writes.push(PageWrite { lpn, mask, payload, tag: SLOT_TAG | slot.0 });
+        }
+        self.evicted.clear();
+        if !self.writes.is_empty() {
+            self.ftl.write(&mut self.nand, &self.writes);
+            self.writes.clear();
+        }
+    }
+
+    /// An evicted page is in flash.
+    fn programmed(&mut self, now: Ns, slot: SlotId) {
+        self.buffer.iter_mut().for_each(|buffer| buffer.programmed(slot));
+        self.evictions.end(self.slot_eviction[slot.0 as usize]);
+        let waiter = std::mem::replace(&mut self.slot_waiter[slot.0 as usize], NO_INDEX);
+        if waiter != NO_INDEX {
+            let command = &mut self.commands[waiter as usize];
+            command.pending -= 1;
+            if command.pending == 0 && command.moved == self.pages_of(&self.commands[waiter as usize]) {
+                self.finish(now, waiter);
+            }
+        }
+        while let Some(&(upto, index)) = self.flushes.front()
+            && upto <= self.evictions.first
+        {
+            self.flushes.pop_front();
+            self.flushed(now, index);
+        }
+        if !self.stalled.is_empty() {
+            self.store_stalled(now);
+        }
+    }
+
+    fn flush(&mut self, now: Ns, index: u32) {
+        if let Some(buffer) = &mut self.buffer {
+            buffer.evict_all(&mut self.evicted);
+            self.send_evicted();
+        }
+        if self.evictions.ended.is_empty() {
+            return self.flushed(now, index);
+        }
+        self.commands[index as usize].stage = Stage::Flushing;
+        self.flushes.push_back((self.evictions.next(), index));
+    }
+
+    /// What was to be durable before a command is durable.
+    fn flushed(&mut self, now: Ns, index: u32) {
+        let command = &mut self.commands[index as usize];
+        command.stage = Stage::Transferring;
+        if command.op == Op::Write { self.write(now, index) } else { self.finish(now, index) }
+    }
+
+    fn discard(&mut self, now: Ns, index: u32) {
+        let command = self.commands[index as usize];
+        let spp = u64::from(self.sectors_per_page);
+        for lpn in command.lba.div_ceil(spp)..(command.lba + u64::from(command.sectors)) / spp {
+            let lpn = Lpn(lpn as u32);
+            self.buffer.iter_mut().for_each(|buffer| buffer.discard(lpn));
+            self.ftl.trim(&mut self.nand, lpn);
+            if let Some(verifier) = self.nand.verifier() {
+                verifier.host_discard(lpn);
+            }
+        }
+        self.finish(now, index);
+    }
+}

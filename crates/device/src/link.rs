@@ -1,0 +1,48 @@
+//! The host link: SATA or PCIe as one resource, or one for each direction.
+
+use flashloom_nand::DeviceParams;
+use flashloom_units::{Ns, transfer_ns};
+
+/// Which way data goes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Way {
+    ToDevice,
+    ToHost,
+}
+
+/// Transfers one after the other, in the order in which they are asked for.
+pub(crate) struct Link {
+    bytes_per_s: u64,
+    full_duplex: bool,
+    free_at: [Ns; 2],
+}
+
+impl Link {
+    pub(crate) fn new(params: &DeviceParams) -> Self {
+        Self { bytes_per_s: params.link_rate, full_duplex: params.full_duplex, free_at: [0; 2] }
+    }
+
+    /// Transfers `bytes`, not before `from`; answers when the last of them has crossed.
+    pub(crate) fn transfer(&mut self, from: Ns, bytes: u64, way: Way) -> Ns {
+        let lane = if self.full_duplex { way as usize } else { 0 };
+        self.free_at[lane] = from.max(self.free_at[lane]) + transfer_ns(bytes, self.bytes_per_s);
+        self.free_at[lane]
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use flashloom_units::ParamSet;
+
+    #[test]
+    fn directions_share_a_half_duplex_link_and_not_a_full_duplex_one() {
+        for (full_duplex, expected) in [(false, 3_000), (true, 2_000)] {
+            let params = DeviceParams { link_rate: 1_000_000_000, full_duplex, ..DeviceParams::defaults() };
+            let mut link = Link::new(&params);
+            assert_eq!(link.transfer(0, 1_000, Way::ToDevice), 1_000);
+            assert_eq!(link.transfer(0, 1_000, Way::ToDevice), 2_000);
+            assert_eq!(link.transfer(1_000, 1_000, Way::ToHost), expected);
+        }
+    }
+}

@@ -1,0 +1,93 @@
+//! What a run measured, as raw counters.
+
+use flashloom_buffer::BufferReport;
+use flashloom_ftl::FtlReport;
+use flashloom_host::SchedulerStats;
+use flashloom_nand::{Counts, Utilization};
+use flashloom_units::{Latency, Ns};
+use flashloom_workload::Op;
+
+/// What the host saw. Requests are counted as the workload issued them, before merging.
+#[derive(Clone, Debug, Default)]
+pub struct HostReport {
+    /// Requests that arrived.
+    pub generated: u64,
+    /// Requests that completed, by operation in the order of [`Op`].
+    pub completed: [u64; 4],
+    /// Bytes of completed reads.
+    pub read_bytes: u64,
+    /// Bytes of completed writes.
+    pub write_bytes: u64,
+    /// From time zero to the last completion.
+    pub duration_ns: Ns,
+    /// From arrival to completion.
+    pub read_latency: Latency,
+    /// From arrival to completion.
+    pub write_latency: Latency,
+    /// From arrival to completion, of every request.
+    pub latency: Latency,
+    /// From arrival to dispatch, of every request: the part that the host adds.
+    pub queue_latency: Latency,
+    /// From dispatch to completion, of every request: the part that the drive adds.
+    pub device_latency: Latency,
+}
+
+impl HostReport {
+    /// Requests that completed.
+    pub fn total_completed(&self) -> u64 {
+        self.completed.iter().sum()
+    }
+
+    /// Completed requests of one operation.
+    pub fn completed_of(&self, op: Op) -> u64 {
+        self.completed[op as usize]
+    }
+}
+
+/// Everything that a run measured.
+#[derive(Clone, Debug)]
+pub struct Outcome {
+    /// What the host saw.
+    pub host: HostReport,
+    /// What the block layer counted.
+    pub scheduler: SchedulerStats,
+    /// What the buffer counted; nothing for a drive without one.
+    pub buffer: Option<BufferReport>,
+    /// Time that writes waited for room in the buffer, summed over them.
+    pub stall_ns: u128,
+    /// What the FTL counted.
+    pub ftl: FtlReport,
+    /// Flash operations by kind and origin.
+    pub counts: Counts,
+    /// How busy the array was; nothing in counting mode.
+    pub utilization: Option<Utilization>,
+    /// Erases of each block since the drive was new.
+    pub erase_counts: Vec<u32>,
+    /// Host sectors that were compared with what they must hold; nothing where verification is off.
+    pub sectors_checked: Option<u64>,
+}
+
+/// The state of a run at one moment; counters are cumulative.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+pub struct Sample {
+    /// When.
+    pub time_ns: Ns,
+    /// Requests that have completed.
+    pub completed: u64,
+    /// Bytes of completed reads.
+    pub read_bytes: u64,
+    /// Bytes of completed writes.
+    pub write_bytes: u64,
+    /// Latencies of completed requests, summed.
+    pub latency_sum_ns: u128,
+    /// Requests that have arrived and not completed.
+    pub outstanding: u64,
+    /// Pages in the buffer that flash does not have yet.
+    pub dirty_pages: u32,
+    /// Pages programmed.
+    pub programs: u64,
+    /// Blocks erased.
+    pub erases: u64,
+    /// Free blocks of the drive.
+    pub free_blocks: u64,
+}

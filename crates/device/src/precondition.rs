@@ -1,0 +1,112 @@
+//! Ageing a drive before it is measured: fill it, then overwrite until write amplification is stable.
+//!
+//! Pages are written straight to the FTL in counting mode, so an aged drive costs seconds. Write amplification is
+//! taken over windows; it is stable when it differs by less than the tolerance from the window before, twice in a row.
+
+use flashloom_ftl::{Mapping, PageWrite};
+use flashloom_nand::{Nand, Payload};
+use flashloom_units::{Lpn, Prng};
+
+use crate::Drive;
+
+/// How to age a drive.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Ageing {
+    /// How many logical pages are written once, in order of address.
+    pub fill_pages: u64,
+    /// Overwrites after that, none for a drive that is only filled.
+    pub overwrite: Option<Overwrite>,
+}
+
+/// Uniform random overwrites of the filled pages, until steady state.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Overwrite {
+    /// Where the addresses come from.
+    pub prng: Prng,
+    /// Pages in a window, as a share of the filled pages.
+    pub window: f64,
+    /// Largest relative difference of write amplification between windows that counts as stable.
+    pub tolerance: f64,
+    /// Gives up after that many windows.
+    pub max_windows: u32,
+}
+
+/// What ageing did.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Preconditioned {
+    /// Pages written, fill and overwrites.
+    pub pages: u64,
+    /// Write amplification of the last window; nothing without overwrites.
+    pub waf: Option<f64>,
+    /// Whether it was stable at the end.
+    pub stable: bool,
+}
+
+/// Pages that are filled together, as a sequential writer's evictions would come.
+const FILL_BATCH: u64 = 64;
+
+/// How often the progress is told, in pages.
+const PROGRESS_PAGES: u64 = 1 << 16;
+
+pub(crate) fn precondition(drive: &mut Drive, ageing: &Ageing, progress: &mut dyn FnMut(u64)) -> Preconditioned {
+    let (nand, ftl) = drive.flash();
+    let mut batch = Vec::with_capacity(FILL_BATCH as usize);
+    for first in (0..ageing.fill_pages).step_by(FILL_BATCH as usize) {
+        let pages = first..(first + FILL_BATCH).min(ageing.fill_pages);
+        batch.extend(pages.map(|lpn| page_write(nand, lpn)));
+        ftl.write(nand, &batch);
+        batch.clear();
+        if first % PROGRESS_PAGES == 0 {
+            progress(first);
+        }
+    }
+    let mut aged = Preconditioned { pages: ageing.fill_pages, waf: None, stable: ageing.overwrite.is_none() };
+    if let Some(overwrite) = ageing.overwrite.as_ref().filter(|_| ageing.fill_pages > 0) {
+        overwrite_until_stable(nand, ftl, overwrite, ageing.fill_pages, &mut aged, progress);
+    }
+    nand.reset_counts();
+    ftl.reset_report();
+    aged
+}
+
+fn overwrite_until_stable(
+    nand: &mut Nand,
+    ftl: &mut dyn Mapping,
+    overwrite: &Overwrite,
+    filled: u64,
+    aged: &mut Preconditioned,
+    progress: &mut dyn FnMut(u64),
+) {
+    let mut prng = overwrite.prng.clone();
+    let window = ((filled as f64 * overwrite.window) as u64).max(1);
+    let mut stable_windows = 0;
+    for _ in 0..overwrite.max_windows {
+        let before: u64 = nand.counts().programs.iter().sum();
+        for page in 0..window {
+            let write = page_write(nand, prng.below(filled));
+            ftl.write(nand, &[write]);
+            if page % PROGRESS_PAGES == 0 {
+                progress(aged.pages + page);
+            }
+        }
+        aged.pages += window;
+        let waf = (nand.counts().programs.iter().sum::<u64>() - before) as f64 / window as f64;
+        let stable = aged.waf.is_some_and(|last| (waf / last - 1.0).abs() < overwrite.tolerance);
+        stable_windows = if stable { stable_windows + 1 } else { 0 };
+        aged.waf = Some(waf);
+        if stable_windows == 2 {
+            aged.stable = true;
+            return;
+        }
+    }
+}
+
+fn page_write(nand: &mut Nand, lpn: u64) -> PageWrite {
+    let lpn = Lpn(lpn as u32);
+    let mask = nand.geometry().full_mask();
+    let payload = nand.verifier().map_or(Payload::NONE, |verifier| {
+        let stamp = verifier.host_write(lpn, mask);
+        verifier.payload([stamp; 32])
+    });
+    PageWrite { lpn, mask, payload, tag: Nand::NO_TAG }
+}

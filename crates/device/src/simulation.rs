@@ -1,0 +1,280 @@
+//! The event loop of one run: workload, block layer, drive.
+//!
+//! Every moment of simulated time goes in the same order: what ends in the drive, what arrives, then the scheduler is
+//! asked until the drive is full or it has nothing to give. Requests that arrive at one moment are queued together
+//! before the scheduler is asked, as a plugged list is.
+
+use std::collections::VecDeque;
+
+use flashloom_host::{Admission, BlockLayer, Completed, Decision, Direction};
+use flashloom_nand::DeviceParams;
+use flashloom_units::{Ns, Problem, SECTOR_BYTES};
+use flashloom_workload::{Op, Request, Source};
+
+use crate::arrivals::{Arrivals, Pace};
+use crate::drive::Drive;
+use crate::outcome::{HostReport, Outcome, Sample};
+use crate::precondition::{Ageing, Preconditioned, precondition};
+
+/// Requests of a direction that may wait for room in the scheduler's queue before the workload itself is held up.
+const BACKLOG: usize = 65_536;
+
+/// One run of a workload through host and drive.
+pub struct Simulation {
+    host: BlockLayer,
+    drive: Drive,
+    now: Ns,
+    timed: bool,
+    /// Requests that found the scheduler's queue full, by direction, in order of arrival.
+    backlog: [VecDeque<(Request, u32)>; 2],
+    /// When the scheduler wants to be asked again.
+    scheduler_wakes_ns: Option<Ns>,
+    idle_delay_ns: Ns,
+    idle: Idle,
+    report: HostReport,
+}
+
+/// What the drive does about background work.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Idle {
+    /// The host keeps it busy, or there is nothing to collect.
+    No,
+    /// It will begin, or go on, at that time unless a request comes first.
+    From(Ns),
+    /// A step is running.
+    Collecting,
+}
+
+impl Simulation {
+    /// A run of a new drive under an empty block layer. It takes time only after [`Self::start_timing`].
+    pub fn new(host: BlockLayer, drive: Drive, idle_delay_ns: Ns) -> Self {
+        Self {
+            host,
+            drive,
+            now: 0,
+            timed: false,
+            backlog: [VecDeque::new(), VecDeque::new()],
+            scheduler_wakes_ns: None,
+            idle_delay_ns,
+            idle: Idle::No,
+            report: HostReport::default(),
+        }
+    }
+
+    /// Fills and ages the drive in counting mode; its counters start again at zero. `progress` is told pages written.
+    pub fn precondition(&mut self, ageing: &Ageing, progress: &mut dyn FnMut(u64)) -> Preconditioned {
+        precondition(&mut self.drive, ageing, progress)
+    }
+
+    /// From now on the drive takes time.
+    pub fn start_timing(&mut self, params: &DeviceParams) {
+        self.drive.start_timing(params);
+        self.timed = true;
+    }
+
+    /// Runs a workload to its end. `observe` gets a sample after every `interval_ns` of simulated time.
+    ///
+    /// # Errors
+    /// What the source finds wrong with its input; a source that was checked before does not fail.
+    pub fn run(
+        &mut self,
+        source: &mut dyn Source,
+        pace: Pace,
+        interval_ns: Ns,
+        observe: &mut dyn FnMut(&Sample),
+    ) -> Result<(), Problem> {
+        let mut arrivals = Arrivals::new(source, pace);
+        let mut sample_ns = interval_ns;
+        loop {
+            let arrival_ns = self.next_arrival_ns(&mut arrivals)?;
+            let Some(next_ns) = self.next_event_ns(arrival_ns) else { break };
+            while sample_ns <= next_ns {
+                observe(&self.sample(sample_ns));
+                sample_ns += interval_ns;
+            }
+            self.now = next_ns;
+            if self.drive.next_event_ns() == Some(next_ns) {
+                self.drive.step(next_ns);
+            } else if arrival_ns == Some(next_ns) {
+                self.admit_arrivals(&mut arrivals)?;
+            } else if self.scheduler_wakes_ns == Some(next_ns) {
+                self.scheduler_wakes_ns = None;
+            } else {
+                self.collect_in_background();
+                continue;
+            }
+            self.settle(&mut arrivals);
+            if arrivals.is_over() && self.report.total_completed() == self.report.generated && self.drive.is_idle() {
+                break;
+            }
+        }
+        observe(&self.sample(self.now));
+        Ok(())
+    }
+
+    /// Nothing while the backlog is full: then the workload itself has to wait.
+    fn next_arrival_ns(&self, arrivals: &mut Arrivals) -> Result<Option<Ns>, Problem> {
+        if self.backlog.iter().any(|waiting| waiting.len() == BACKLOG) {
+            return Ok(None);
+        }
+        Ok(arrivals.next_ns(self.now)?.map(|at| at.max(self.now)))
+    }
+
+    fn next_event_ns(&self, arrival_ns: Option<Ns>) -> Option<Ns> {
+        let idle_ns = if let Idle::From(at) = self.idle { Some(at) } else { None };
+        let earlier = |a: Option<Ns>, b: Option<Ns>| a.map_or(b, |a| Some(b.map_or(a, |b| a.min(b))));
+        let next = earlier(self.drive.next_event_ns(), earlier(arrival_ns, self.scheduler_wakes_ns));
+        earlier(next, idle_ns)
+    }
+
+    fn admit_arrivals(&mut self, arrivals: &mut Arrivals) -> Result<(), Problem> {
+        while self.next_arrival_ns(arrivals)? == Some(self.now) {
+            let (request, cookie) = arrivals.take(self.now);
+            self.report.generated += 1;
+            let waiting = &mut self.backlog[Direction::of(request.op).at()];
+            let behind = request.op != Op::Flush && !waiting.is_empty();
+            if behind || self.host.submit(self.now, &request, cookie) == Admission::Full {
+                waiting.push_back((request, cookie));
+            }
+        }
+        Ok(())
+    }
+
+    /// Hands completions to the host and requests to the drive until neither has anything for the other.
+    fn settle(&mut self, arrivals: &mut Arrivals) {
+        loop {
+            while let Some(id) = self.drive.take_completed() {
+                let (now, report) = (self.now, &mut self.report);
+                self.host.complete(now, id, |completed| {
+                    report.add(now, completed);
+                    arrivals.completed(now, completed.cookie);
+                });
+            }
+            self.admit_backlog();
+            match self.host.dispatch(self.now) {
+                Decision::Dispatch(request) => {
+                    self.idle = Idle::No;
+                    self.scheduler_wakes_ns = None;
+                    self.drive.accept(self.now, &request);
+                }
+                Decision::NotBefore(at) => {
+                    self.scheduler_wakes_ns = Some(at);
+                    break;
+                }
+                Decision::Idle => {
+                    self.scheduler_wakes_ns = None;
+                    break;
+                }
+            }
+        }
+        self.note_idleness();
+    }
+
+    fn admit_backlog(&mut self) {
+        for waiting in &mut self.backlog {
+            while let Some((request, cookie)) = waiting.front() {
+                if self.host.submit(self.now, request, *cookie) == Admission::Full {
+                    break;
+                }
+                waiting.pop_front();
+            }
+        }
+    }
+
+    /// Begins to wait for the idle delay when the drive falls idle, and goes on at once after a background step.
+    fn note_idleness(&mut self) {
+        if self.timed && self.drive.is_idle() {
+            self.idle = match self.idle {
+                Idle::Collecting => Idle::From(self.now),
+                Idle::No => Idle::From(self.now + self.idle_delay_ns),
+                waiting @ Idle::From(_) => waiting,
+            };
+        }
+    }
+
+    fn collect_in_background(&mut self) {
+        self.idle = Idle::Collecting;
+        if self.drive.idle_step(self.now) {
+            // A step of a page with no time of its own may be over already.
+            self.note_idleness();
+        }
+    }
+
+    fn sample(&self, time_ns: Ns) -> Sample {
+        let counts = self.drive.nand().counts();
+        Sample {
+            time_ns,
+            completed: self.report.total_completed(),
+            read_bytes: self.report.read_bytes,
+            write_bytes: self.report.write_bytes,
+            latency_sum_ns: self.report.latency.sum(),
+            outstanding: self.report.generated - self.report.total_completed(),
+            dirty_pages: self.drive.dirty_pages(),
+            programs: counts.programs.iter().sum(),
+            erases: counts.erases.iter().sum(),
+            free_blocks: self.drive.ftl().free_blocks(),
+        }
+    }
+
+    /// What was measured, after [`Self::run`].
+    pub fn outcome(&self) -> Outcome {
+        Outcome {
+            host: self.report.clone(),
+            scheduler: self.host.stats().clone(),
+            buffer: self.drive.buffer_report().copied(),
+            stall_ns: self.drive.stall_ns(),
+            ftl: self.drive.ftl().report(),
+            counts: *self.drive.nand().counts(),
+            utilization: self.drive.nand().utilization(),
+            erase_counts: self.drive.ftl().erase_counts().to_vec(),
+            sectors_checked: self.drive.nand().sectors_checked(),
+        }
+    }
+
+    /// Checks that everything adds up at the end of a run: requests, merges, operations by origin, valid pages.
+    ///
+    /// # Errors
+    /// The first account that does not, with its numbers.
+    pub fn check(&self) -> Result<(), String> {
+        let (generated, completed) = (self.report.generated, self.report.total_completed());
+        if generated != completed {
+            return Err(format!("host: {generated} requests generated, but {completed} completed"));
+        }
+        self.host.check()?;
+        self.drive.check()?;
+        let counts = self.drive.nand().counts();
+        let report = self.drive.ftl().report();
+        let erases: u64 = counts.erases.iter().sum();
+        let copies: u64 = counts.programs[1..].iter().sum();
+        if (counts.programs[0], copies, erases) != (report.host_page_writes, report.page_copies, report.block_erases) {
+            return Err(format!(
+                "NAND: {} host programs, {copies} others and {erases} erases, but the FTL counts {}, {} and {}",
+                counts.programs[0], report.host_page_writes, report.page_copies, report.block_erases
+            ));
+        }
+        Ok(())
+    }
+}
+
+impl HostReport {
+    fn add(&mut self, now: Ns, request: &Completed) {
+        let latency_ns = now - request.arrival_ns;
+        let bytes = u64::from(request.sectors) * SECTOR_BYTES;
+        self.completed[request.op as usize] += 1;
+        match request.op {
+            Op::Read => {
+                self.read_bytes += bytes;
+                self.read_latency.record(latency_ns);
+            }
+            Op::Write => {
+                self.write_bytes += bytes;
+                self.write_latency.record(latency_ns);
+            }
+            Op::Discard | Op::Flush => {}
+        }
+        self.latency.record(latency_ns);
+        self.queue_latency.record(request.dispatched_ns.saturating_sub(request.arrival_ns));
+        self.device_latency.record(now - request.dispatched_ns);
+        self.duration_ns = now;
+    }
+}
