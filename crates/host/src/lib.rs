@@ -1,1 +1,27 @@
-//! host
+//! The host's block layer: merging, queue limits, accounting, and the I/O scheduler.
+//!
+//! [`BlockLayer`] takes the requests of a workload and gives the device the next one whenever it asks. It has no clock
+//! and no events of its own: whoever drives it passes the time in, asks again after each submission and completion,
+//! and at the time that [`Decision::NotBefore`] names. A policy for the order is one file under `scheduler`.
+
+mod block_layer;
+mod elevator;
+mod end_index;
+mod fifo;
+mod id;
+mod index_set;
+#[cfg(test)]
+mod lab;
+mod params;
+mod requests;
+pub mod scheduler;
+mod sorted;
+mod stats;
+mod tasks;
+
+pub use block_layer::{Admission, BlockLayer, Decision, Dispatched};
+pub use id::RequestId;
+pub use params::HostParams;
+pub use requests::{Completed, Direction, Queued, Requests, Stage};
+pub use scheduler::{SLOT, Scheduler, Setup, build};
+pub use stats::SchedulerStats;

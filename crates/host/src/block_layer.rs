@@ -1,0 +1,452 @@
+//! The block layer: takes requests in, merges them, asks the scheduler, counts.
+//!
+//! What merges: two requests that touch, ask the same (reads with reads, writes with writes, discards with discards)
+//! and together are not larger than `max_request`. A write with FUA or PREFLUSH never merges, because its durability
+//! would spread to its neighbours, and a flush has no address. Synchronous and asynchronous writes merge, and the
+//! result keeps the flags and the task of the first, as in Linux; a scheduler that keeps them apart (cfq) refuses. A
+//! discard counts as a write everywhere else.
+//!
+//! How, as in Linux (`elv_merge`, `attempt_back_merge`, `attempt_front_merge`): first at the back of the request that
+//! ends where the new one begins, the one that last got this end first; then at the front of one that begins where the
+//! new one ends. A request that has grown is joined with its neighbour in the scheduler's order if they now touch.
+//! Linux tries one request for each of the two, here the next is tried where that one does not fit.
+//!
+//! A flush has no address to sort by: it goes to the device before anything that the scheduler holds, and
+//! `nr_requests` does not count it.
+
+use std::collections::VecDeque;
+
+use flashloom_units::{Ns, SECTOR_BYTES};
+use flashloom_workload::{Op, Request};
+
+use crate::end_index::EndIndex;
+use crate::id::RequestId;
+use crate::params::HostParams;
+use crate::requests::{Completed, Direction, Requests, Stage};
+use crate::scheduler::{Choice, Scheduler, Setup};
+use crate::stats::SchedulerStats;
+
+/// What became of a submitted request.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Admission {
+    /// It waits to be dispatched.
+    Queued,
+    /// It is a part of a request that waits.
+    Merged,
+    /// There is no room in its direction; it must be submitted again after a dispatch.
+    Full,
+}
+
+/// What the device is to do next.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Decision {
+    /// This request.
+    Dispatch(Dispatched),
+    /// Nothing until a request is submitted or completed.
+    Idle,
+    /// Nothing before that time, unless a request is submitted or completed.
+    NotBefore(Ns),
+}
+
+/// A request on its way to the device.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Dispatched {
+    /// First sector; zero for a flush.
+    pub lba: u64,
+    /// To be given back at its completion.
+    pub id: RequestId,
+    /// Length in sectors; zero for a flush.
+    pub sectors: u32,
+    /// What it asks.
+    pub op: Op,
+    /// The flags of the first request in it, as [`Request`] defines them.
+    pub flags: u8,
+}
+
+/// The host's block layer above one device.
+pub struct BlockLayer {
+    scheduler: Box<dyn Scheduler>,
+    requests: Requests,
+    ends: EndIndex,
+    /// Flushes that wait, with their cookies.
+    flushes: VecDeque<(Request, u32)>,
+    queued: [u32; 2],
+    in_flight: u32,
+    last_direction: Option<Direction>,
+    stats: SchedulerStats,
+    queue_depth: u32,
+    nr_requests: u32,
+    max_request_bytes: u64,
+    merging: bool,
+}
+
+impl BlockLayer {
+    /// What a scheduler for a device of that capacity must be built for.
+    pub fn setup(params: &HostParams, capacity_sectors: u64) -> Setup {
+        Setup { capacity_sectors, requests: 2 * params.nr_requests + params.queue_depth }
+    }
+
+    /// An empty block layer; `scheduler` was built for [`Self::setup`] of the same parameters.
+    pub fn new(params: &HostParams, scheduler: Box<dyn Scheduler>) -> Self {
+        let capacity = Self::setup(params, 0).requests;
+        Self {
+            scheduler,
+            requests: Requests::new(capacity),
+            ends: EndIndex::new(capacity),
+            flushes: VecDeque::new(),
+            queued: [0; 2],
+            in_flight: 0,
+            last_direction: None,
+            stats: SchedulerStats::default(),
+            queue_depth: params.queue_depth,
+            nr_requests: params.nr_requests,
+            max_request_bytes: params.max_request_bytes,
+            merging: params.merging,
+        }
+    }
+
+    /// A request arrives, or is offered again; `cookie` comes back when it completes.
+    pub fn submit(&mut self, now: Ns, request: &Request, cookie: u32) -> Admission {
+        if request.op == Op::Flush {
+            self.flushes.push_back((*request, cookie));
+            self.stats.inserted += 1;
+            return Admission::Queued;
+        }
+        debug_assert!(request.sectors > 0, "only a flush has no length");
+        if self.merges(request.op, request.flags)
+            && (self.merge_back(request, cookie) || self.merge_front(request, cookie))
+        {
+            self.stats.inserted += 1;
+            self.stats.merged += 1;
+            return Admission::Merged;
+        }
+        if !self.has_room(request.op) {
+            return Admission::Full;
+        }
+        let id = self.requests.queue(request, cookie);
+        let deadline_ns = self.scheduler.insert(now, &self.requests, id);
+        self.requests.set_deadline(id, deadline_ns);
+        if self.merges(request.op, request.flags) {
+            self.ends.insert(&self.requests, id);
+        }
+        self.queued[Direction::of(request.op).at()] += 1;
+        self.stats.inserted += 1;
+        Admission::Queued
+    }
+
+    /// Whether a request of that kind can be queued; one that merges needs no room.
+    pub fn has_room(&self, op: Op) -> bool {
+        op == Op::Flush || self.queued[Direction::of(op).at()] < self.nr_requests
+    }
+
+    /// The next request for the device, nothing while it holds as many as it can.
+    pub fn dispatch(&mut self, now: Ns) -> Decision {
+        if self.in_flight == self.queue_depth {
+            return Decision::Idle;
+        }
+        let id = if let Some((flush, cookie)) = self.flushes.pop_front() {
+            self.requests.queue(&flush, cookie)
+        } else {
+            match self.scheduler.dispatch(now, &self.requests) {
+                Choice::Request(id) => self.leave_queue(now, id),
+                Choice::Idle => return Decision::Idle,
+                Choice::NotBefore(time) => {
+                    assert!(time > now, "a scheduler that waits waits for a time to come");
+                    return Decision::NotBefore(time);
+                }
+            }
+        };
+        self.requests.start(id, now);
+        self.in_flight += 1;
+        self.stats.dispatched += 1;
+        let request = &self.requests[id];
+        Decision::Dispatch(Dispatched {
+            lba: request.lba,
+            id,
+            sectors: request.sectors,
+            op: request.op,
+            flags: request.flags,
+        })
+    }
+
+    /// Counts a request out of the queue, and out of reach of merging.
+    fn leave_queue(&mut self, now: Ns, id: RequestId) -> RequestId {
+        let request = self.requests[id];
+        if self.merges(request.op, request.flags) {
+            self.ends.remove(&self.requests, id);
+        }
+        let direction = request.direction();
+        self.queued[direction.at()] -= 1;
+        if self.last_direction.replace(direction).is_some_and(|last| last != direction) {
+            self.stats.direction_switches += 1;
+        }
+        if now > request.deadline_ns {
+            self.stats.expired += 1;
+        }
+        id
+    }
+
+    /// The device has completed a request; each original request in it is handed to `each`, in address order.
+    pub fn complete(&mut self, now: Ns, id: RequestId, mut each: impl FnMut(&Completed)) {
+        if self.requests[id].op != Op::Flush {
+            self.scheduler.completed(now, &self.requests, id);
+        }
+        self.in_flight -= 1;
+        let stats = &mut self.stats;
+        self.requests.finish(id, |completed| {
+            stats.completed += 1;
+            if completed.op != Op::Flush {
+                // A replay may submit a request before its recorded arrival, never after its dispatch.
+                let wait_ns = completed.dispatched_ns.saturating_sub(completed.arrival_ns);
+                stats.wait[Direction::of(completed.op).at()].record(wait_ns);
+            }
+            each(completed);
+        });
+    }
+
+    fn merges(&self, op: Op, flags: u8) -> bool {
+        self.merging && op != Op::Flush && flags & (Request::FUA | Request::PREFLUSH) == 0
+    }
+
+    /// Whether two requests may become one, as far as what they ask and how long they are is concerned.
+    fn fits(&self, op: Op, sectors: u32, id: RequestId) -> bool {
+        let queued = &self.requests[id];
+        let bytes = (u64::from(queued.sectors) + u64::from(sectors)) * SECTOR_BYTES;
+        queued.op == op && self.merges(queued.op, queued.flags) && bytes <= self.max_request_bytes
+    }
+
+    fn accepts(&self, id: RequestId, request: &Request) -> bool {
+        self.fits(request.op, request.sectors, id) && self.scheduler.allows_merge(&self.requests, id, request)
+    }
+
+    fn merge_back(&mut self, request: &Request, cookie: u32) -> bool {
+        let candidates = self.ends.ending_at(&self.requests, request.lba);
+        let Some(id) = candidates.into_iter().find(|&id| self.accepts(id, request)) else { return false };
+        self.ends.remove(&self.requests, id);
+        self.requests.grow_back(id, request, cookie);
+        self.ends.insert(&self.requests, id);
+        if let Some(latter) = self.scheduler.latter(&self.requests, id) {
+            self.join_if_touching(id, latter);
+        }
+        true
+    }
+
+    fn merge_front(&mut self, request: &Request, cookie: u32) -> bool {
+        let end = request.end();
+        let first = self.scheduler.front_merge_candidate(&self.requests, request);
+        let candidate = std::iter::successors(first, |&id| self.scheduler.latter(&self.requests, id))
+            .take_while(|&id| self.requests[id].lba == end)
+            .find(|&id| self.accepts(id, request));
+        let Some(id) = candidate else { return false };
+        self.requests.grow_front(id, request, cookie);
+        self.scheduler.moved(&self.requests, id);
+        if let Some(former) = self.scheduler.former(&self.requests, id) {
+            self.join_if_touching(former, id);
+        }
+        true
+    }
+
+    /// Two neighbours in the scheduler's order, one of which has just grown towards the other.
+    fn join_if_touching(&mut self, kept: RequestId, gone: RequestId) {
+        let (first, second) = (self.requests[kept], self.requests[gone]);
+        if first.end() != second.lba || !self.merges(first.op, first.flags) || !self.fits(first.op, first.sectors, gone)
+        {
+            return;
+        }
+        self.scheduler.absorb(&self.requests, kept, gone);
+        self.ends.remove(&self.requests, kept);
+        self.ends.remove(&self.requests, gone);
+        self.requests.join(kept, gone);
+        self.ends.insert(&self.requests, kept);
+        self.queued[second.direction().at()] -= 1;
+        self.stats.merged += 1;
+    }
+
+    /// The counters.
+    pub fn stats(&self) -> &SchedulerStats {
+        &self.stats
+    }
+
+    /// The scheduler's own figures, in the order of its specification's statistics.
+    pub fn figures(&self) -> Vec<u64> {
+        self.scheduler.figures()
+    }
+
+    /// How many requests wait, flushes included.
+    pub fn queued(&self) -> u64 {
+        u64::from(self.queued[0]) + u64::from(self.queued[1]) + self.flushes.len() as u64
+    }
+
+    /// How many requests the device holds.
+    pub fn in_flight(&self) -> u32 {
+        self.in_flight
+    }
+
+    /// Checks that nothing was lost or counted twice; a violation names every counter.
+    pub fn check(&self) -> Result<(), String> {
+        let SchedulerStats { inserted, merged, dispatched, completed, .. } = self.stats;
+        let (queued, in_flight, flushes) = (self.queued(), u64::from(self.in_flight), self.flushes.len() as u64);
+        let listed = self.requests.count(Stage::Queued) + flushes;
+        let held = self.requests.count(Stage::InFlight);
+        let waiting = self.requests.count_members(Stage::Queued) + flushes;
+        let members = waiting + self.requests.count_members(Stage::InFlight);
+        let counters = format!(
+            "inserted {inserted}, merged {merged}, dispatched {dispatched}, completed {completed}, queued {queued} \
+             ({listed} in the pool), in flight {in_flight} ({held} in the pool), original requests held {members}"
+        );
+        let rules = [
+            ("inserted = merged + dispatched + queued", inserted == merged + dispatched + queued),
+            ("inserted = completed + original requests held", inserted == completed + members),
+            ("queued and in flight are what the pool holds", queued == listed && in_flight == held),
+            ("the device holds no more than its queue depth", self.in_flight <= self.queue_depth),
+            ("no direction holds more than nr_requests", self.queued.iter().all(|&n| n <= self.nr_requests)),
+        ];
+        match rules.iter().find(|(_, holds)| !holds) {
+            Some((rule, _)) => Err(format!("host: it does not hold that {rule}: {counters}")),
+            None => self.scheduler.check(&self.requests),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::lab::Lab;
+    use crate::scheduler::deadline;
+
+    fn lab() -> Lab {
+        Lab::new(deadline::State::new, |_| {})
+    }
+
+    #[test]
+    fn only_requests_that_ask_the_same_merge() {
+        let mut lab = lab();
+        for op in [Op::Read, Op::Write, Op::Discard] {
+            assert_eq!(lab.submit(op, 0, 0, 100, 8), Admission::Queued, "{op:?}");
+        }
+        for op in [Op::Read, Op::Write, Op::Discard] {
+            assert_eq!(lab.submit(op, 0, 0, 108, 8), Admission::Merged, "{op:?} behind");
+            assert_eq!(lab.submit(op, 0, 0, 92, 8), Admission::Merged, "{op:?} before");
+        }
+        assert_eq!(lab.layer.queued(), 3);
+        assert_eq!((lab.layer.stats().inserted, lab.layer.stats().merged), (9, 6));
+    }
+
+    #[test]
+    fn durable_writes_never_merge_and_neither_does_anything_with_them() {
+        for flag in [Request::FUA, Request::PREFLUSH] {
+            let mut lab = lab();
+            lab.writes([100]);
+            assert_eq!(lab.submit(Op::Write, 0, flag, 108, 8), Admission::Queued);
+            assert_eq!(lab.submit(Op::Write, 0, 0, 116, 8), Admission::Queued);
+            assert_eq!(lab.serve(9), [100, 108, 116]);
+        }
+    }
+
+    #[test]
+    fn a_synchronous_and_an_asynchronous_write_merge_and_keep_the_flags_of_the_first() {
+        let mut lab = lab();
+        lab.writes([100]);
+        assert_eq!(lab.submit(Op::Write, 3, Request::SYNC, 108, 8), Admission::Merged);
+        let Decision::Dispatch(dispatched) = lab.start() else { panic!("one request waits") };
+        assert_eq!((dispatched.sectors, dispatched.flags), (16, 0));
+    }
+
+    #[test]
+    fn max_request_bounds_what_merging_makes_to_the_sector() {
+        let mut lab = lab();
+        lab.submit(Op::Write, 0, 0, 0, 1_000);
+        assert_eq!(lab.submit(Op::Write, 0, 0, 1_000, 25), Admission::Queued);
+        assert_eq!(lab.submit(Op::Write, 0, 0, 5_000, 24), Admission::Queued);
+        assert_eq!(lab.submit(Op::Write, 0, 0, 4_000, 1_000), Admission::Merged);
+        lab.submit(Op::Read, 0, 0, 0, 600);
+        lab.submit(Op::Read, 0, 0, 700, 600);
+        assert_eq!(lab.submit(Op::Read, 0, 0, 600, 100), Admission::Merged, "but 1300 sectors are not joined");
+        assert_eq!(lab.layer.queued(), 5);
+    }
+
+    #[test]
+    fn a_request_that_closes_a_gap_joins_both_sides_and_their_members_complete_in_address_order() {
+        let mut lab = lab();
+        lab.reads([116, 100]);
+        assert_eq!(lab.submit(Op::Read, 0, 0, 108, 8), Admission::Merged);
+        assert_eq!(lab.layer.queued(), 1);
+        assert_eq!(lab.start_one(), 100);
+        assert_eq!(lab.finish(100), [100, 108, 116]);
+        assert_eq!((lab.layer.stats().merged, lab.layer.stats().completed), (2, 3));
+    }
+
+    #[test]
+    fn the_request_that_came_to_end_at_a_sector_last_takes_the_back_merge() {
+        let mut lab = lab();
+        lab.submit(Op::Write, 0, 0, 100, 8);
+        lab.submit(Op::Write, 0, 0, 92, 16);
+        assert_eq!(lab.submit(Op::Write, 0, 0, 108, 8), Admission::Merged);
+        assert_eq!(lab.start_one(), 100, "the eldest");
+        assert_eq!(lab.finish(100), [100]);
+        assert_eq!(lab.start_one(), 92);
+        assert_eq!(lab.finish(92), [92, 108]);
+    }
+
+    #[test]
+    fn what_is_at_the_device_no_longer_merges() {
+        let mut lab = lab();
+        lab.reads([100]);
+        assert_eq!(lab.start_one(), 100);
+        assert_eq!(lab.submit(Op::Read, 0, 0, 108, 8), Admission::Queued);
+        assert_eq!(lab.submit(Op::Read, 0, 0, 92, 8), Admission::Queued);
+    }
+
+    #[test]
+    fn each_direction_has_its_own_limit_and_merging_needs_no_room() {
+        let mut lab = lab();
+        lab.reads((0..128).map(|n| n * 100));
+        assert!(!lab.layer.has_room(Op::Read) && lab.layer.has_room(Op::Write) && lab.layer.has_room(Op::Flush));
+        assert_eq!(lab.submit(Op::Read, 0, 0, 50_000, 8), Admission::Full);
+        assert_eq!(lab.submit(Op::Read, 0, 0, 8, 8), Admission::Merged);
+        lab.writes((0..127).map(|n| n * 100));
+        assert_eq!(lab.submit(Op::Discard, 0, 0, 50_000, 8), Admission::Queued, "a discard counts as a write");
+        assert_eq!(lab.submit(Op::Write, 0, 0, 60_000, 8), Admission::Full);
+        lab.start_one();
+        assert_eq!(lab.submit(Op::Read, 0, 0, 50_000, 8), Admission::Queued);
+    }
+
+    #[test]
+    fn the_device_holds_no_more_than_its_queue_depth() {
+        let mut lab = lab();
+        lab.reads((0..40).map(|n| n * 100));
+        let held: Vec<u64> = (0..31).map(|_| lab.start_one()).collect();
+        assert_eq!(lab.start(), Decision::Idle);
+        lab.finish(held[7]);
+        assert_eq!(lab.start_one(), 3_100);
+    }
+
+    #[test]
+    fn a_flush_overtakes_what_is_queued_and_needs_no_room() {
+        let mut lab = lab();
+        lab.reads((0..128).map(|n| n * 100));
+        assert_eq!(lab.submit(Op::Flush, 0, 0, 0, 0), Admission::Queued);
+        let Decision::Dispatch(Dispatched { op, sectors, .. }) = lab.start() else { panic!("a flush waits") };
+        assert_eq!((op, sectors), (Op::Flush, 0));
+        assert_eq!(lab.finish(0), [0]);
+        assert_eq!(lab.layer.stats().max_wait_ns(), 0);
+        assert_eq!(lab.serve(999).len(), 128);
+    }
+
+    #[test]
+    fn the_wait_is_counted_from_arrival_to_dispatch_by_direction() {
+        let mut lab = lab();
+        lab.reads([100]);
+        lab.writes([500]);
+        lab.now = 70;
+        assert_eq!(lab.start_one(), 100);
+        lab.now = 90;
+        assert_eq!(lab.start_one(), 500);
+        lab.now = 1_000;
+        lab.finish(100);
+        lab.finish(500);
+        let stats = lab.layer.stats();
+        assert_eq!((stats.max_wait_ns_of(Direction::Read), stats.max_wait_ns_of(Direction::Write)), (70, 90));
+        assert_eq!((stats.max_wait_ns(), stats.direction_switches), (90, 1));
+    }
+}

@@ -1,0 +1,96 @@
+//! A block layer by hand, for tests that write down the exact order of dispatch.
+
+use flashloom_units::{Ns, ParamSet};
+use flashloom_workload::{Op, Request};
+
+use crate::{Admission, BlockLayer, Completed, Decision, Dispatched, HostParams, RequestId, Scheduler, Setup};
+
+/// The capacity of the imagined device, in sectors.
+pub const CAPACITY: u64 = 1 << 30;
+/// The length of a request where a test does not care, in sectors.
+pub const LENGTH: u32 = 8;
+
+/// A block layer, the time, and what the device holds.
+pub struct Lab {
+    pub layer: BlockLayer,
+    pub now: Ns,
+    pub held: Vec<(u64, RequestId)>,
+}
+
+impl Lab {
+    /// An empty block layer with default limits.
+    pub fn new<P: ParamSet, S: Scheduler + 'static>(
+        build: fn(P, &Setup) -> Result<S, String>,
+        change: impl FnOnce(&mut P),
+    ) -> Self {
+        let host = HostParams::defaults();
+        let mut params = P::defaults();
+        change(&mut params);
+        let scheduler = build(params, &BlockLayer::setup(&host, CAPACITY)).expect("the test's parameters are in order");
+        Self { layer: BlockLayer::new(&host, Box::new(scheduler)), now: 0, held: Vec::new() }
+    }
+
+    /// Submits a request; its cookie is its first sector.
+    pub fn submit(&mut self, op: Op, task: u32, flags: u8, lba: u64, sectors: u32) -> Admission {
+        let request = Request { arrival_ns: self.now, lba, sectors, task, recorded_latency_ns: 0, op, flags };
+        self.layer.submit(self.now, &request, lba as u32)
+    }
+
+    /// Submits reads of task 0.
+    pub fn reads(&mut self, sectors: impl IntoIterator<Item = u64>) {
+        self.reads_of(0, sectors);
+    }
+
+    /// Submits reads of a task.
+    pub fn reads_of(&mut self, task: u32, sectors: impl IntoIterator<Item = u64>) {
+        for lba in sectors {
+            assert_eq!(self.submit(Op::Read, task, 0, lba, LENGTH), Admission::Queued, "read {lba}");
+        }
+    }
+
+    /// Submits asynchronous writes of task 0.
+    pub fn writes(&mut self, sectors: impl IntoIterator<Item = u64>) {
+        for lba in sectors {
+            assert_eq!(self.submit(Op::Write, 0, 0, lba, LENGTH), Admission::Queued, "write {lba}");
+        }
+    }
+
+    /// Sends the next request to the device, which keeps it.
+    pub fn start(&mut self) -> Decision {
+        let decision = self.layer.dispatch(self.now);
+        if let Decision::Dispatch(Dispatched { lba, id, .. }) = decision {
+            self.held.push((lba, id));
+        }
+        self.layer.check().expect("the block layer adds up");
+        decision
+    }
+
+    /// Sends the next request to the device, which must be there, and returns its first sector.
+    pub fn start_one(&mut self) -> u64 {
+        match self.start() {
+            Decision::Dispatch(dispatched) => dispatched.lba,
+            other => panic!("a request was expected, not {other:?}"),
+        }
+    }
+
+    /// The device completes the request that begins at a sector; the cookies of its members.
+    pub fn finish(&mut self, lba: u64) -> Vec<u32> {
+        let at = self.held.iter().position(|(held, _)| *held == lba).expect("the device holds the request");
+        let (_, id) = self.held.remove(at);
+        let mut cookies = Vec::new();
+        self.layer.complete(self.now, id, |completed: &Completed| cookies.push(completed.cookie));
+        self.layer.check().expect("the block layer adds up");
+        cookies
+    }
+
+    /// At most `most` requests, each completed at once; stops where the scheduler has nothing to send.
+    pub fn serve(&mut self, most: usize) -> Vec<u64> {
+        let mut order = Vec::new();
+        while order.len() < most {
+            let Decision::Dispatch(dispatched) = self.start() else { break };
+            self.finish(dispatched.lba);
+            order.push(dispatched.lba);
+        }
+        order
+    }
+}

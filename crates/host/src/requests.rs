@@ -1,0 +1,281 @@
+//! The request pool: a slab of requests from queueing to completion, and the original requests that each holds.
+//!
+//! A request is what the device gets; its *members* are the requests of the workload that were merged into it, in a
+//! second slab, chained in address order. The slab of requests is as large as the queue limits allow and never grows;
+//! the slab of members grows to the greatest number ever queued and is then reused.
+
+use std::ops::Index;
+
+use flashloom_units::{NO_INDEX, Ns};
+use flashloom_workload::{Op, Request};
+
+use crate::id::{Id, RequestId};
+
+/// Where a slot of the pool stands.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Stage {
+    /// Not in use.
+    Free,
+    /// In the scheduler's hands.
+    Queued,
+    /// At the device.
+    InFlight,
+}
+
+/// A request of the block layer, grown by merging.
+#[derive(Clone, Copy, Debug)]
+pub struct Queued {
+    /// First sector.
+    pub lba: u64,
+    /// By when the scheduler wants it dispatched; `Ns::MAX` where it has no deadline.
+    pub deadline_ns: Ns,
+    /// When it went to the device.
+    pub dispatched_ns: Ns,
+    /// Length in sectors.
+    pub sectors: u32,
+    /// The task of the first request in it.
+    pub task: u32,
+    /// What it asks; all of its members ask the same.
+    pub op: Op,
+    /// The flags of the first request in it, as [`Request`] defines them.
+    pub flags: u8,
+    /// Where it stands.
+    pub stage: Stage,
+    first_member: u32,
+    last_member: u32,
+}
+
+impl Queued {
+    /// The sector after the last.
+    #[inline]
+    pub fn end(&self) -> u64 {
+        self.lba + u64::from(self.sectors)
+    }
+
+    /// The direction that it moves data in.
+    #[inline]
+    pub fn direction(&self) -> Direction {
+        Direction::of(self.op)
+    }
+
+    /// Whether a task waits for it: a read, or a write that was first queued as synchronous.
+    #[inline]
+    pub fn is_sync(&self) -> bool {
+        self.op == Op::Read || self.flags & Request::SYNC != 0
+    }
+}
+
+/// The two directions of a request; a discard counts as a write.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+#[repr(u8)]
+pub enum Direction {
+    /// From the device.
+    Read,
+    /// To the device.
+    Write,
+}
+
+impl Direction {
+    /// Both, reads first.
+    pub const BOTH: [Self; 2] = [Self::Read, Self::Write];
+
+    /// The direction of an operation.
+    #[inline]
+    pub fn of(op: Op) -> Self {
+        if op == Op::Read { Self::Read } else { Self::Write }
+    }
+
+    /// The other one.
+    #[inline]
+    pub fn opposite(self) -> Self {
+        if self == Self::Read { Self::Write } else { Self::Read }
+    }
+
+    /// As an index into a pair.
+    #[inline]
+    pub fn at(self) -> usize {
+        self as usize
+    }
+}
+
+#[derive(Clone, Copy, Debug)]
+struct Member {
+    arrival_ns: Ns,
+    sectors: u32,
+    cookie: u32,
+    next: u32,
+}
+
+/// An original request whose data the device has transferred.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Completed {
+    /// When it arrived.
+    pub arrival_ns: Ns,
+    /// When the request that it is part of went to the device.
+    pub dispatched_ns: Ns,
+    /// Its length in sectors.
+    pub sectors: u32,
+    /// What was given along when it was submitted.
+    pub cookie: u32,
+    /// What it asked.
+    pub op: Op,
+}
+
+/// The pool.
+#[derive(Debug)]
+pub struct Requests {
+    slots: Vec<Queued>,
+    free: Vec<RequestId>,
+    members: Vec<Member>,
+    free_member: u32,
+}
+
+impl Index<RequestId> for Requests {
+    type Output = Queued;
+
+    #[inline]
+    fn index(&self, id: RequestId) -> &Queued {
+        &self.slots[id.at()]
+    }
+}
+
+impl Requests {
+    /// A pool of `capacity` requests.
+    pub fn new(capacity: u32) -> Self {
+        let unused = Queued {
+            lba: 0,
+            deadline_ns: Ns::MAX,
+            dispatched_ns: 0,
+            sectors: 0,
+            task: 0,
+            op: Op::Flush,
+            flags: 0,
+            stage: Stage::Free,
+            first_member: NO_INDEX,
+            last_member: NO_INDEX,
+        };
+        Self {
+            slots: vec![unused; capacity as usize],
+            free: (0..capacity).rev().map(RequestId).collect(),
+            members: Vec::with_capacity(capacity as usize),
+            free_member: NO_INDEX,
+        }
+    }
+
+    /// How many requests the pool holds at most.
+    pub fn capacity(&self) -> u32 {
+        self.slots.len() as u32
+    }
+
+    /// Takes a request in, as a request of one member.
+    pub(crate) fn queue(&mut self, request: &Request, cookie: u32) -> RequestId {
+        let id = self.free.pop().expect("the pool is as large as the queue limits and the device's queue together");
+        let member = self.new_member(request, cookie);
+        self.slots[id.at()] = Queued {
+            lba: request.lba,
+            deadline_ns: Ns::MAX,
+            dispatched_ns: 0,
+            sectors: request.sectors,
+            task: request.task,
+            op: request.op,
+            flags: request.flags,
+            stage: Stage::Queued,
+            first_member: member,
+            last_member: member,
+        };
+        id
+    }
+
+    fn new_member(&mut self, request: &Request, cookie: u32) -> u32 {
+        let member = Member { arrival_ns: request.arrival_ns, sectors: request.sectors, cookie, next: NO_INDEX };
+        if self.free_member == NO_INDEX {
+            self.members.push(member);
+            return self.members.len() as u32 - 1;
+        }
+        let index = self.free_member;
+        self.free_member = std::mem::replace(&mut self.members[index as usize], member).next;
+        index
+    }
+
+    /// Appends a request that begins where `id` ends.
+    pub(crate) fn grow_back(&mut self, id: RequestId, request: &Request, cookie: u32) {
+        let member = self.new_member(request, cookie);
+        let slot = &mut self.slots[id.at()];
+        assert_eq!(slot.end(), request.lba, "a back merge begins where the request ends");
+        slot.sectors += request.sectors;
+        self.members[slot.last_member as usize].next = member;
+        slot.last_member = member;
+    }
+
+    /// Puts a request that ends where `id` begins before it.
+    pub(crate) fn grow_front(&mut self, id: RequestId, request: &Request, cookie: u32) {
+        let member = self.new_member(request, cookie);
+        let slot = &mut self.slots[id.at()];
+        assert_eq!(request.end(), slot.lba, "a front merge ends where the request begins");
+        slot.lba = request.lba;
+        slot.sectors += request.sectors;
+        self.members[member as usize].next = slot.first_member;
+        slot.first_member = member;
+    }
+
+    /// Appends all of `gone`, which begins where `kept` ends, and frees it; the earlier deadline holds for both.
+    pub(crate) fn join(&mut self, kept: RequestId, gone: RequestId) {
+        let later = self.slots[gone.at()];
+        let slot = &mut self.slots[kept.at()];
+        assert_eq!(slot.end(), later.lba, "joined requests touch");
+        slot.sectors += later.sectors;
+        slot.deadline_ns = slot.deadline_ns.min(later.deadline_ns);
+        self.members[slot.last_member as usize].next = later.first_member;
+        slot.last_member = later.last_member;
+        self.release(gone);
+    }
+
+    pub(crate) fn set_deadline(&mut self, id: RequestId, deadline_ns: Ns) {
+        self.slots[id.at()].deadline_ns = deadline_ns;
+    }
+
+    /// Marks as sent to the device.
+    pub(crate) fn start(&mut self, id: RequestId, now: Ns) {
+        let slot = &mut self.slots[id.at()];
+        assert_eq!(slot.stage, Stage::Queued, "only a queued request is dispatched");
+        slot.stage = Stage::InFlight;
+        slot.dispatched_ns = now;
+    }
+
+    fn release(&mut self, id: RequestId) {
+        self.slots[id.at()].stage = Stage::Free;
+        self.free.push(id);
+    }
+
+    /// Frees a request that the device has completed, and hands out its members in address order.
+    pub(crate) fn finish(&mut self, id: RequestId, mut each: impl FnMut(&Completed)) {
+        let Queued { op, dispatched_ns, stage, first_member, last_member, .. } = self.slots[id.at()];
+        assert_eq!(stage, Stage::InFlight, "only a dispatched request completes");
+        let mut at = first_member;
+        while at != NO_INDEX {
+            let Member { arrival_ns, sectors, cookie, next } = self.members[at as usize];
+            each(&Completed { arrival_ns, dispatched_ns, sectors, cookie, op });
+            at = next;
+        }
+        self.members[last_member as usize].next = self.free_member;
+        self.free_member = first_member;
+        self.release(id);
+    }
+
+    /// How many requests stand at a stage; walks the whole pool, for checks.
+    pub fn count(&self, stage: Stage) -> u64 {
+        self.slots.iter().filter(|slot| slot.stage == stage).count() as u64
+    }
+
+    /// How many members the requests of a stage have; walks the whole pool, for checks.
+    pub fn count_members(&self, stage: Stage) -> u64 {
+        let next = |&at: &u32| Some(self.members[at as usize].next).filter(|&next| next != NO_INDEX);
+        let members = |slot: &Queued| std::iter::successors(Some(slot.first_member), next).count() as u64;
+        self.slots.iter().filter(|slot| slot.stage == stage).map(members).sum()
+    }
+
+    /// The identifiers of all requests that stand at a stage; walks the whole pool, for checks.
+    pub fn at_stage(&self, stage: Stage) -> impl Iterator<Item = RequestId> + '_ {
+        (0..self.capacity()).map(RequestId).filter(move |&id| self[id].stage == stage)
+    }
+}

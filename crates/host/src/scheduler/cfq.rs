@@ -1,0 +1,795 @@
+//! Completely fair queueing: a queue for each task's synchronous requests, each with a slice of the device's time.
+//!
+//! ```text
+//! insert:   into the sorted tree and FIFO of the task's queue, asynchronous ones into the one that all tasks share;
+//!           updates the task's think time and the queue's seek distance, which decide whether to idle for it
+//!           a synchronous request takes the device from the asynchronous queue; one near the head takes it from a
+//!           queue that is being idled for
+//! dispatch: while the active queue has time left and requests: the head of its FIFO if expired (once a slice),
+//!           otherwise the next in elevator order
+//!           while it has none: wait for its requests at the device if idling pays, and then slice_idle for another
+//!           otherwise the queue with the least key in the service tree becomes active
+//!           no more than `quantum` of a queue at the device, 4 times that if it is the only one; asynchronous ones
+//!           wait until no synchronous ones are at the device, and go deeper only as time goes by without any
+//! complete: the first completion of a slice starts its clock: slice_sync or slice_async
+//! key:      now + (other queues with requests) * (longest slice - own slice) - what was left of the last slice
+//! merge:    within a queue
+//! ```
+//! Source: Linux 2.6.32, `block/cfq-iosched.c`, with one priority (best effort, 4) because traces carry none, hence
+//! without the real-time and idle classes. What differs:
+//! - There is no plugging: a request that was idled for goes at once, not after the kernel's unplug delay.
+//! - Queues of different tasks that work in the same place are not run in turn or merged into one ("cooperators").
+//! - Two requests that begin at the same sector both stay sorted; Linux sends the elder at once.
+//! - Tasks do not exit.
+//!
+//! As in Linux, a device that is not `rotational` and takes many requests at once is never idled for. Without task ids
+//! there is one synchronous queue, task 0's. The memory of tasks without requests is bounded. Cost: O(log n) each.
+
+use flashloom_units::{Kind, MIB, MS, Ns, ParamSet, PolicySpec, S, SECTOR_BYTES, Statistic, Value, params};
+use flashloom_workload::Request;
+
+use super::{Choice, Scheduler, Setup};
+use crate::elevator::Elevator;
+use crate::fifo::Fifos;
+use crate::id::{Id, RequestId, TaskSlot};
+use crate::requests::{Requests, Stage};
+use crate::sorted::Forest;
+use crate::tasks::{DecayingMean, Tasks};
+
+/// What there is to know of it.
+pub static SPEC: PolicySpec = PolicySpec {
+    name: "cfq",
+    summary: "A queue for each task with slices of time, writes behind reads: fair between tasks",
+    details: "Each task's synchronous requests have a queue of their own, sorted by address; queues take turns with \
+              slices of time. Asynchronous writes share one queue, which waits for the others. On a trace without task \
+              ids all synchronous requests count as one task's.",
+    source: "Linux 2.6.32, block/cfq-iosched.c",
+    needs: &[],
+    params: Params::PARAMS,
+    statistics: &[
+        Statistic { name: "slices", help: "Slices of time that were begun." },
+        Statistic { name: "preemptions", help: "Slices that a request of another queue cut short." },
+        Statistic { name: "idle_waits", help: "Times that the device was idled for the active queue's next request." },
+    ],
+};
+
+params! {
+    /// The tunables of the kernel's scheduler.
+    pub struct Params {
+        /// How many requests of one queue the device holds while others wait.
+        quantum: u32 => "quantum", Kind::Count { min: 1, max: 65_536 }, Value::Count(4),
+            "A larger number uses more of the device's parallelism and lets one task fill its queue.";
+        /// How long after queueing a synchronous request should be dispatched.
+        fifo_expire_sync_ns: Ns => "fifo_expire_sync", Kind::Time { min: MS, max: 3_600 * S }, Value::Time(125 * MS),
+            "Earlier deadlines bound waiting within a queue more tightly and seek more.";
+        /// How long after queueing an asynchronous request should be dispatched.
+        fifo_expire_async_ns: Ns => "fifo_expire_async", Kind::Time { min: MS, max: 3_600 * S }, Value::Time(250 * MS),
+            "Earlier deadlines bound waiting within the queue more tightly and seek more.";
+        /// How far back the elevator seeks.
+        back_seek_max_bytes: u64 => "back_seek_max", Kind::Size { min: 0, max: 1 << 50 }, Value::Size(16 * MIB),
+            "Farther back seeks serve near requests sooner and those ahead later.";
+        /// How many times its distance a back seek costs.
+        back_seek_penalty: u32 => "back_seek_penalty", Kind::Count { min: 1, max: 65_536 }, Value::Count(2),
+            "A higher price keeps the elevator going one way.";
+        /// How long a synchronous queue's slice is.
+        slice_sync_ns: Ns => "slice_sync", Kind::Time { min: MS, max: 3_600 * S }, Value::Time(100 * MS),
+            "Longer slices keep one task's locality and let the others wait longer.";
+        /// How long the asynchronous queue's slice is.
+        slice_async_ns: Ns => "slice_async", Kind::Time { min: MS, max: 3_600 * S }, Value::Time(40 * MS),
+            "Longer slices favour writes.";
+        /// How many asynchronous requests a slice has at most while others wait: eight times this.
+        slice_async_rq: u32 => "slice_async_rq", Kind::Count { min: 1, max: 65_536 }, Value::Count(2),
+            "A larger number favours writes.";
+        /// How long to wait for the active queue's next request; zero never waits.
+        slice_idle_ns: Ns => "slice_idle", Kind::Time { min: 0, max: S }, Value::Time(8 * MS),
+            "Longer waits keep a task's sequential reads together and leave the device idle for longer.";
+        /// Whether asynchronous requests go deeper into the device only as time goes by without synchronous ones.
+        low_latency: bool => "low_latency", Kind::Flag, Value::Flag(true),
+            "Synchronous requests find a shorter queue at the device; asynchronous throughput suffers.";
+        /// Whether the device seeks mechanically; one that does not is not idled for once it takes many requests.
+        rotational: bool => "rotational", Kind::Flag, Value::Flag(false),
+            "Idling for a device without seeks wastes its time, but keeps the tasks' slices apart.";
+    }
+}
+
+/// A longer mean seek than this makes a queue seeky, which is idled for briefly only; in sectors.
+const SEEKY_SECTORS: u64 = 8 * 1_024;
+/// How long a seeky queue is idled for at most.
+const SEEKY_IDLE_NS: Ns = 2 * MS;
+/// From how many requests at once on a device counts as one that queues.
+const DEEP_QUEUE: u32 = 5;
+/// How many completions under load decide whether the device queues.
+const DEPTH_SAMPLES: u32 = 50;
+/// Added to keys of the service tree, so that keys before time zero keep their order.
+const KEY_BIAS: i64 = 1 << 62;
+
+/// A queue: a task's synchronous requests, or all asynchronous ones.
+#[derive(Clone, Copy, Debug, Default)]
+struct Queue {
+    sync: bool,
+    queued: u32,
+    at_device: u32,
+    next: Option<RequestId>,
+    in_service_tree: bool,
+    /// Until the first completion of the slice its clock does not run.
+    slice_unstarted: bool,
+    slice_end_ns: Ns,
+    /// What was left of the last slice, to its credit, or overrun.
+    slice_left_ns: i64,
+    slice_dispatched: u32,
+    fifo_checked: bool,
+    /// The device was or is idled for it in this slice.
+    waited_for: bool,
+    /// A request came while it was waited for: one may go even if the slice has ended.
+    must_dispatch: bool,
+    /// Whether idling for it pays.
+    idle_window: bool,
+    think: DecayingMean,
+    completed_ns: Ns,
+    seek: DecayingMean,
+    ended_at: Option<u64>,
+}
+
+impl Queue {
+    fn is_seeky(&self) -> bool {
+        self.seek.mean() > SEEKY_SECTORS
+    }
+
+    fn slice_used(&self, now: Ns) -> bool {
+        !self.slice_unstarted && now >= self.slice_end_ns
+    }
+}
+
+/// All queues, their service order, and the active one.
+#[derive(Debug)]
+pub struct State {
+    params: Params,
+    elevator: Elevator,
+    tasks: Tasks,
+    /// By task slot, and the shared asynchronous one behind them.
+    queues: Vec<Queue>,
+    asynchronous: TaskSlot,
+    queue_of: Vec<TaskSlot>,
+    sorted: Forest<RequestId>,
+    fifo: Fifos<RequestId>,
+    service: Forest<TaskSlot>,
+    busy: u32,
+    active: Option<TaskSlot>,
+    idle_until_ns: Option<Ns>,
+    /// Where the last dispatched request ended.
+    head: u64,
+    /// Requests at the device, synchronous or not.
+    sync_at_device: u32,
+    async_at_device: u32,
+    queued: u32,
+    sync_completed_ns: Ns,
+    device_queues: bool,
+    depth_samples: u32,
+    depth_peak: u32,
+    slices: u64,
+    preemptions: u64,
+    idle_waits: u64,
+}
+
+const SERVICE: usize = 0;
+
+impl State {
+    /// Empty queues.
+    pub fn new(params: Params, setup: &Setup) -> Result<Self, String> {
+        // Each request holds its task, and so does the active slice.
+        let tasks = Tasks::new(setup.requests + 1);
+        let queues = tasks.slots() + 1;
+        Ok(Self {
+            elevator: Elevator {
+                back_seek_max_sectors: params.back_seek_max_bytes / SECTOR_BYTES,
+                back_penalty: u64::from(params.back_seek_penalty),
+            },
+            asynchronous: TaskSlot(tasks.slots()),
+            tasks,
+            queues: vec![Queue::default(); queues as usize],
+            queue_of: vec![TaskSlot(0); setup.requests as usize],
+            sorted: Forest::new(setup.requests, queues),
+            fifo: Fifos::new(setup.requests, queues),
+            service: Forest::new(queues, 1),
+            busy: 0,
+            active: None,
+            idle_until_ns: None,
+            head: 0,
+            sync_at_device: 0,
+            async_at_device: 0,
+            queued: 0,
+            sync_completed_ns: 0,
+            // As in Linux, until the device shows otherwise.
+            device_queues: true,
+            depth_samples: 0,
+            depth_peak: 0,
+            slices: 0,
+            preemptions: 0,
+            idle_waits: 0,
+            params,
+        })
+    }
+
+    fn slice_ns(&self, sync: bool) -> Ns {
+        if sync { self.params.slice_sync_ns } else { self.params.slice_async_ns }
+    }
+
+    /// The queue for a request of that task, made anew for a task that is not remembered.
+    fn queue_for(&mut self, now: Ns, task: TaskSlot, new: bool, sync: bool) -> TaskSlot {
+        if new {
+            self.queues[task.at()] = Queue { sync: true, idle_window: true, completed_ns: now, ..Queue::default() };
+        }
+        if sync { task } else { self.asynchronous }
+    }
+
+    /// The queue that a request would join, if its task is remembered.
+    fn queue_known(&self, incoming: &Request) -> Option<TaskSlot> {
+        if incoming.is_sync() { self.tasks.find(incoming.task) } else { Some(self.asynchronous) }
+    }
+
+    fn hold(&mut self, queue: TaskSlot) {
+        if queue != self.asynchronous {
+            self.tasks.hold(queue);
+        }
+    }
+
+    fn release(&mut self, queue: TaskSlot) {
+        if queue != self.asynchronous {
+            self.tasks.release(queue);
+        }
+    }
+
+    /// Puts a queue with requests into the service tree, or at its new place there.
+    fn serve_by(&mut self, key_ns: i64, queue: TaskSlot) {
+        if std::mem::replace(&mut self.queues[queue.at()].in_service_tree, true) {
+            self.service.remove(SERVICE, queue);
+        } else {
+            self.busy += 1;
+        }
+        self.service.insert(SERVICE, queue, (key_ns + KEY_BIAS) as u64);
+    }
+
+    fn serve_in_turn(&mut self, now: Ns, queue: TaskSlot, others: u32) {
+        let longest = self.params.slice_sync_ns + self.params.slice_sync_ns / 5 * 4;
+        let own = self.slice_ns(self.queues[queue.at()].sync);
+        let offset = i64::from(others) * (longest as i64 - own as i64);
+        let left = std::mem::take(&mut self.queues[queue.at()].slice_left_ns);
+        self.serve_by(now as i64 + offset - left, queue);
+    }
+
+    fn serve_first(&mut self, now: Ns, queue: TaskSlot) {
+        let first = self.service.first(SERVICE).map(|first| self.service.key(first) as i64 - KEY_BIAS);
+        self.serve_by(first.unwrap_or(now as i64) - S as i64, queue);
+    }
+
+    fn activate(&mut self, queue: TaskSlot) {
+        self.hold(queue);
+        self.slices += 1;
+        self.idle_until_ns = None;
+        let state = &mut self.queues[queue.at()];
+        state.slice_end_ns = 0;
+        state.slice_dispatched = 0;
+        state.waited_for = false;
+        state.must_dispatch = false;
+        state.fifo_checked = false;
+        state.slice_unstarted = true;
+        self.active = Some(queue);
+    }
+
+    /// Ends the active slice; what is left of it, or overrun, is carried over if it ended before its work did.
+    fn end_slice(&mut self, now: Ns, carry_over: bool) {
+        let Some(queue) = self.active.take() else { return };
+        self.idle_until_ns = None;
+        let state = &mut self.queues[queue.at()];
+        state.waited_for = false;
+        if carry_over && !state.slice_unstarted {
+            state.slice_left_ns = state.slice_end_ns as i64 - now as i64;
+        }
+        if state.in_service_tree {
+            self.serve_in_turn(now, queue, self.busy - 1);
+        }
+        self.release(queue);
+    }
+
+    /// What the kernel's idle timer does, looked at whenever something happens.
+    fn stop_idling_in_time(&mut self, now: Ns) {
+        let Some(queue) = self.active.filter(|_| self.idle_until_ns.is_some_and(|until| now >= until)) else { return };
+        self.idle_until_ns = None;
+        let state = &self.queues[queue.at()];
+        if !state.must_dispatch && (state.slice_used(now) || (self.busy > 0 && state.queued == 0)) {
+            self.end_slice(now, false);
+        }
+    }
+
+    /// Whether a request is as near to the head as the queue's own usually are.
+    fn is_close(&self, queue: TaskSlot, lba: u64) -> bool {
+        let seek = &self.queues[queue.at()].seek;
+        lba.abs_diff(self.head) <= if seek.is_settled() { seek.mean() } else { SEEKY_SECTORS }
+    }
+
+    /// Think time, seek distance, and whether idling pays for the queue.
+    fn observe(&mut self, now: Ns, task: TaskSlot, queue: TaskSlot, lba: u64, end: u64) {
+        let think_ns = (now - self.queues[task.at()].completed_ns).min(2 * self.params.slice_idle_ns);
+        self.queues[task.at()].think.add(think_ns);
+        let think = self.queues[task.at()].think;
+        let state = &mut self.queues[queue.at()];
+        state.seek.add_seek(state.ended_at.map_or(0, |ended_at| lba.abs_diff(ended_at)));
+        state.ended_at = Some(end);
+        if !state.sync {
+            return;
+        }
+        let pointless = !self.params.low_latency && self.device_queues && state.is_seeky();
+        if self.params.slice_idle_ns == 0 || pointless {
+            state.idle_window = false;
+        } else if think.is_settled() {
+            let seeky = state.seek.is_settled() && state.is_seeky();
+            state.idle_window = think.mean() <= if seeky { SEEKY_IDLE_NS } else { self.params.slice_idle_ns };
+        }
+    }
+
+    /// Whether a new request of another queue takes the device from the active one.
+    fn preempts(&self, now: Ns, sync: bool, lba: u64) -> bool {
+        let Some(active) = self.active else { return false };
+        let state = &self.queues[active.at()];
+        state.slice_used(now) || (sync && !state.sync) || (state.waited_for && self.is_close(active, lba))
+    }
+
+    /// The queue whose request may go next, or how long there is to wait for one.
+    fn select(&mut self, now: Ns) -> Result<TaskSlot, Choice> {
+        if let Some(queue) = self.active {
+            let state = &self.queues[queue.at()];
+            if !state.slice_used(now) || state.must_dispatch {
+                if state.queued > 0 {
+                    return Ok(queue);
+                }
+                if let Some(until) = self.idle_until_ns {
+                    return Err(Choice::NotBefore(until));
+                }
+                if state.at_device > 0 && state.idle_window {
+                    return Err(Choice::Idle);
+                }
+            }
+            self.end_slice(now, false);
+        }
+        let queue = self.service.first(SERVICE).ok_or(Choice::Idle)?;
+        self.activate(queue);
+        Ok(queue)
+    }
+
+    fn may_dispatch(&self, now: Ns, queue: TaskSlot) -> bool {
+        let state = &self.queues[queue.at()];
+        if state.idle_window && self.async_at_device > 0 {
+            return false;
+        }
+        if !state.sync && self.sync_at_device > 0 {
+            return false;
+        }
+        let mut most = self.params.quantum;
+        if state.at_device >= most {
+            if self.busy > 1 {
+                return false;
+            }
+            most *= 4;
+        }
+        if !state.sync && self.params.low_latency {
+            let calm = (now - self.sync_completed_ns) / self.params.slice_sync_ns;
+            let depth = if calm == 0 && state.at_device == 0 { 1 } else { calm };
+            most = most.min(u32::try_from(depth).unwrap_or(u32::MAX));
+        }
+        state.at_device < most
+    }
+
+    /// The head of the queue's FIFO if it has expired; looked at once a slice.
+    fn eldest_expired(&mut self, now: Ns, requests: &Requests, queue: TaskSlot) -> Option<RequestId> {
+        if std::mem::replace(&mut self.queues[queue.at()].fifo_checked, true) {
+            return None;
+        }
+        self.fifo.front(queue.at()).filter(|&id| now >= requests[id].deadline_ns)
+    }
+
+    fn following(&self, queue: TaskSlot, id: RequestId) -> Option<RequestId> {
+        self.elevator.following(&self.sorted, queue.at(), self.head, id)
+    }
+
+    /// Takes a request out of everything but the FIFO.
+    fn leave_tree(&mut self, queue: TaskSlot, id: RequestId) {
+        self.sorted.remove(queue.at(), id);
+        self.queued -= 1;
+        let state = &mut self.queues[queue.at()];
+        state.queued -= 1;
+        if state.queued == 0 {
+            state.in_service_tree = false;
+            self.service.remove(SERVICE, queue);
+            self.busy -= 1;
+        }
+    }
+
+    /// Idles for the active queue after its last completion, where that pays.
+    fn idle_for(&mut self, now: Ns, queue: TaskSlot) {
+        let state = &self.queues[queue.at()];
+        let seekless = !self.params.rotational && self.device_queues;
+        if seekless || !state.idle_window || self.sync_at_device + self.async_at_device > 0 {
+            return;
+        }
+        if state.think.is_settled() && state.slice_end_ns - now < state.think.mean() {
+            return;
+        }
+        let seeky = state.seek.is_settled() && state.is_seeky();
+        let most = if seeky { SEEKY_IDLE_NS } else { Ns::MAX };
+        self.idle_until_ns = Some(now + self.params.slice_idle_ns.min(most));
+        self.queues[queue.at()].waited_for = true;
+        self.idle_waits += 1;
+    }
+
+    /// Learns from the depth that the device reaches whether it queues.
+    fn sample_depth(&mut self) {
+        let depth = self.sync_at_device + self.async_at_device;
+        self.depth_peak = self.depth_peak.max(depth);
+        if self.queued <= DEEP_QUEUE && depth <= DEEP_QUEUE {
+            return;
+        }
+        self.depth_samples += 1;
+        if self.depth_samples <= DEPTH_SAMPLES {
+            return;
+        }
+        self.device_queues = self.depth_peak >= DEEP_QUEUE;
+        self.depth_samples = 0;
+        self.depth_peak = 0;
+    }
+}
+
+impl Scheduler for State {
+    fn insert(&mut self, now: Ns, requests: &Requests, id: RequestId) -> Ns {
+        self.stop_idling_in_time(now);
+        let (request, sync) = (&requests[id], requests[id].is_sync());
+        let (task, new) = self.tasks.enter(request.task);
+        let queue = self.queue_for(now, task, new, sync);
+        self.hold(queue);
+        self.queue_of[id.at()] = queue;
+        self.sorted.insert(queue.at(), id, request.lba);
+        self.fifo.push_back(queue.at(), id);
+        self.queued += 1;
+        self.queues[queue.at()].queued += 1;
+        if !self.queues[queue.at()].in_service_tree {
+            self.serve_in_turn(now, queue, self.busy);
+        }
+        let next = self.queues[queue.at()].next;
+        self.queues[queue.at()].next = self.elevator.better(&self.sorted, self.head, next, Some(id));
+        self.observe(now, task, queue, request.lba, request.end());
+        if self.active == Some(queue) {
+            let state = &mut self.queues[queue.at()];
+            if state.waited_for {
+                self.idle_until_ns = None;
+                state.must_dispatch = true;
+            }
+        } else if self.preempts(now, sync, request.lba) {
+            self.preemptions += 1;
+            self.end_slice(now, true);
+            self.serve_first(now, queue);
+            self.queues[queue.at()].slice_unstarted = true;
+        }
+        now + if sync { self.params.fifo_expire_sync_ns } else { self.params.fifo_expire_async_ns }
+    }
+
+    fn front_merge_candidate(&self, _requests: &Requests, incoming: &Request) -> Option<RequestId> {
+        self.sorted.at(self.queue_known(incoming)?.at(), incoming.end())
+    }
+
+    fn allows_merge(&self, _requests: &Requests, id: RequestId, incoming: &Request) -> bool {
+        self.queue_known(incoming) == Some(self.queue_of[id.at()])
+    }
+
+    fn former(&self, _requests: &Requests, id: RequestId) -> Option<RequestId> {
+        self.sorted.prev(self.queue_of[id.at()].at(), id)
+    }
+
+    fn latter(&self, _requests: &Requests, id: RequestId) -> Option<RequestId> {
+        self.sorted.next(self.queue_of[id.at()].at(), id)
+    }
+
+    fn moved(&mut self, requests: &Requests, id: RequestId) {
+        let queue = self.queue_of[id.at()];
+        self.sorted.remove(queue.at(), id);
+        self.sorted.insert(queue.at(), id, requests[id].lba);
+        let next = self.queues[queue.at()].next;
+        self.queues[queue.at()].next = self.elevator.better(&self.sorted, self.head, next, Some(id));
+    }
+
+    fn absorb(&mut self, requests: &Requests, kept: RequestId, gone: RequestId) {
+        let queue = self.queue_of[gone.at()];
+        if requests[gone].deadline_ns < requests[kept].deadline_ns {
+            self.fifo.take_place(kept, gone);
+        } else {
+            self.fifo.remove(gone);
+        }
+        if self.queues[queue.at()].next == Some(gone) {
+            self.queues[queue.at()].next = self.following(queue, gone);
+        }
+        self.leave_tree(queue, gone);
+        self.release(queue);
+    }
+
+    fn dispatch(&mut self, now: Ns, requests: &Requests) -> Choice {
+        self.stop_idling_in_time(now);
+        if self.busy == 0 {
+            return Choice::Idle;
+        }
+        let queue = match self.select(now) {
+            Ok(queue) => queue,
+            Err(wait) => return wait,
+        };
+        if !self.may_dispatch(now, queue) {
+            return Choice::Idle;
+        }
+        let eldest = self.eldest_expired(now, requests, queue);
+        let id = eldest.or(self.queues[queue.at()].next).expect("a queue with requests has a next one");
+        self.queues[queue.at()].next = self.following(queue, id);
+        self.fifo.remove(id);
+        self.leave_tree(queue, id);
+        self.head = requests[id].end();
+        let state = &mut self.queues[queue.at()];
+        state.at_device += 1;
+        state.slice_dispatched += 1;
+        state.must_dispatch = false;
+        // Priority 4 of 8 has four times slice_async_rq, and Linux doubles that.
+        let spent = !state.sync && state.slice_dispatched >= 8 * self.params.slice_async_rq;
+        if state.sync {
+            self.sync_at_device += 1;
+        } else {
+            self.async_at_device += 1;
+        }
+        if self.busy > 1 && spent {
+            self.end_slice(now, false);
+        }
+        Choice::Request(id)
+    }
+
+    fn completed(&mut self, now: Ns, requests: &Requests, id: RequestId) {
+        self.stop_idling_in_time(now);
+        self.sample_depth();
+        let (queue, sync) = (self.queue_of[id.at()], requests[id].is_sync());
+        let slice_ns = self.slice_ns(sync);
+        let state = &mut self.queues[queue.at()];
+        state.at_device -= 1;
+        if sync {
+            self.sync_at_device -= 1;
+            self.sync_completed_ns = now;
+            state.completed_ns = now;
+        } else {
+            self.async_at_device -= 1;
+        }
+        if self.active == Some(queue) {
+            if std::mem::take(&mut state.slice_unstarted) {
+                state.slice_end_ns = now + slice_ns;
+            }
+            if state.slice_used(now) {
+                self.end_slice(now, true);
+            } else if state.queued == 0 && sync {
+                self.idle_for(now, queue);
+            }
+        }
+        self.release(queue);
+    }
+
+    fn figures(&self) -> Vec<u64> {
+        vec![self.slices, self.preemptions, self.idle_waits]
+    }
+
+    fn check(&self, requests: &Requests) -> Result<(), String> {
+        let queued = requests.count(Stage::Queued);
+        let mut busy = 0;
+        for (index, queue) in self.queues.iter().enumerate() {
+            let listed = self.fifo.iter(index).count() as u32;
+            let sorted = self.sorted.iter(index).count() as u32;
+            if [listed, sorted] != [queue.queued; 2] || queue.in_service_tree != (listed > 0) {
+                return Err(format!(
+                    "cfq: queue {index} has {listed} listed, {sorted} sorted, counts {}",
+                    queue.queued
+                ));
+            }
+            busy += u32::from(queue.in_service_tree);
+        }
+        let served = self.service.iter(SERVICE).count() as u32;
+        if u64::from(self.queued) == queued && [busy, served] == [self.busy; 2] {
+            Ok(())
+        } else {
+            Err(format!(
+                "cfq: {queued} queued, counts {}; {busy} busy, {served} served, counts {}",
+                self.queued, self.busy
+            ))
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use flashloom_workload::Op;
+
+    use super::*;
+    use crate::lab::Lab;
+    use crate::{Admission, Decision};
+
+    const FAR: u64 = 1 << 20;
+
+    fn lab(change: impl FnOnce(&mut Params)) -> Lab {
+        Lab::new(State::new, change)
+    }
+
+    /// Requests one after the other, each of which takes the device the same time.
+    fn serve_slowly(lab: &mut Lab, requests: usize, each_ns: Ns) -> Vec<u64> {
+        (0..requests)
+            .map(|_| {
+                let lba = lab.start_one();
+                lab.now += each_ns;
+                lab.finish(lba);
+                lba
+            })
+            .collect()
+    }
+
+    #[test]
+    fn tasks_take_slices_in_turn_whose_clock_starts_with_the_first_completion() {
+        let mut lab = lab(|_| {});
+        lab.reads_of(1, [100, 200, 300, 400]);
+        lab.reads_of(2, [FAR, FAR + 100, FAR + 200, FAR + 300]);
+        let order = serve_slowly(&mut lab, 8, 60 * MS);
+        assert_eq!(order, [100, 200, 300, FAR, FAR + 100, FAR + 200, 400, FAR + 300]);
+        assert_eq!(lab.layer.figures(), [4, 0, 0]);
+    }
+
+    #[test]
+    fn a_queue_holds_a_quantum_of_the_device_and_four_times_that_alone() {
+        let mut lab = lab(|_| {});
+        lab.reads_of(1, (1..20).map(|n| 100 * n));
+        assert_eq!((0..16).map(|_| lab.start_one()).last(), Some(1_600));
+        assert_eq!(lab.start(), Decision::Idle);
+        let mut lab = self::lab(|_| {});
+        lab.reads_of(1, (1..20).map(|n| 100 * n));
+        lab.reads_of(2, [FAR]);
+        assert_eq!((0..4).map(|_| lab.start_one()).last(), Some(400));
+        assert_eq!(lab.start(), Decision::Idle);
+    }
+
+    #[test]
+    fn asynchronous_requests_wait_until_no_synchronous_one_is_at_the_device_and_the_reverse() {
+        let mut lab = lab(|_| {});
+        lab.writes([9_000, 9_100]);
+        assert_eq!(lab.start_one(), 9_000);
+        assert_eq!(lab.start(), Decision::Idle, "one at a time, so soon after the last synchronous completion");
+        lab.reads_of(1, [100]);
+        assert_eq!(lab.start(), Decision::Idle, "the read has the device's next turn, when the write is done");
+        lab.finish(9_000);
+        assert_eq!(lab.start_one(), 100);
+        assert_eq!(lab.start(), Decision::Idle);
+        lab.finish(100);
+        assert_eq!(lab.start_one(), 9_100);
+        assert_eq!(lab.layer.figures(), [3, 1, 0], "three slices, one preemption, no idling");
+    }
+
+    #[test]
+    fn asynchronous_requests_go_one_deeper_for_each_slice_without_synchronous_ones() {
+        let mut lab = lab(|_| {});
+        lab.now = 350 * MS;
+        lab.writes((0..9).map(|n| 9_000 + 100 * n));
+        assert_eq!((0..3).map(|_| lab.start_one()).last(), Some(9_200));
+        assert_eq!(lab.start(), Decision::Idle);
+        let mut eager = self::lab(|params| params.low_latency = false);
+        eager.writes((0..9).map(|n| 9_000 + 100 * n));
+        assert_eq!((0..9).map(|_| eager.start_one()).last(), Some(9_800));
+    }
+
+    #[test]
+    fn an_asynchronous_slice_ends_after_its_number_while_others_wait() {
+        let mut lab = lab(|params| params.slice_async_rq = 1);
+        lab.writes((0..10).map(|n| 9_000 + 100 * n));
+        assert_eq!(lab.serve(1), [9_000]);
+        lab.reads_of(1, [100]);
+        assert_eq!(lab.serve(1), [100]);
+        assert_eq!(lab.serve(3), [9_100, 9_200, 9_300]);
+        let slices = lab.layer.figures()[0];
+        lab.now = 41 * MS;
+        lab.serve(9);
+        assert_eq!((slices, lab.layer.figures()[0]), (3, 4), "40 ms after its first completion a slice is over");
+    }
+
+    #[test]
+    fn a_seeking_device_is_idled_for_the_next_request_of_the_slice() {
+        let mut lab = lab(|params| params.rotational = true);
+        lab.reads_of(1, [100]);
+        lab.reads_of(2, [FAR]);
+        assert_eq!(lab.start_one(), 100);
+        lab.finish(100);
+        assert_eq!(lab.start(), Decision::NotBefore(8 * MS));
+        lab.now = 5 * MS;
+        lab.reads_of(1, [200]);
+        assert_eq!(lab.start_one(), 200);
+        lab.finish(200);
+        assert_eq!(lab.start(), Decision::NotBefore(13 * MS));
+        lab.now = 13 * MS;
+        assert_eq!(lab.start_one(), FAR);
+        assert_eq!(lab.layer.figures(), [2, 0, 2]);
+    }
+
+    #[test]
+    fn a_device_without_seeks_that_queues_is_not_idled_for() {
+        let mut lab = lab(|_| {});
+        lab.reads_of(1, [100]);
+        lab.reads_of(2, [FAR]);
+        assert_eq!(lab.serve(9), [100, FAR]);
+    }
+
+    #[test]
+    fn a_near_request_takes_the_device_from_a_queue_that_is_idled_for() {
+        let mut lab = lab(|params| params.rotational = true);
+        lab.reads_of(1, [100]);
+        assert_eq!(lab.serve(1), [100]);
+        lab.reads_of(2, [FAR]);
+        assert_eq!(lab.start(), Decision::NotBefore(8 * MS));
+        lab.reads_of(3, [108 + SEEKY_SECTORS]);
+        assert_eq!(lab.start_one(), 108 + SEEKY_SECTORS);
+        assert_eq!(lab.layer.figures()[1], 1);
+    }
+
+    #[test]
+    fn the_head_of_the_fifo_goes_first_once_a_slice_if_it_has_expired() {
+        let mut lab = lab(|_| {});
+        lab.reads_of(1, [500, 100, 200]);
+        lab.now = 125 * MS;
+        assert_eq!(lab.serve(9), [500, 100, 200]);
+        let mut early = self::lab(|_| {});
+        early.reads_of(1, [500, 100, 200]);
+        early.now = 125 * MS - 1;
+        assert_eq!(early.serve(9), [100, 200, 500]);
+    }
+
+    #[test]
+    fn only_requests_of_one_queue_merge() {
+        let mut lab = lab(|_| {});
+        lab.reads_of(1, [100]);
+        assert_eq!(lab.submit(Op::Read, 2, 0, 108, 8), Admission::Queued, "another task");
+        assert_eq!(lab.submit(Op::Read, 1, 0, 108, 8), Admission::Merged);
+        assert_eq!(lab.submit(Op::Read, 1, 0, 92, 8), Admission::Merged);
+        lab.submit(Op::Write, 1, Request::SYNC, 500, 8);
+        assert_eq!(lab.submit(Op::Write, 1, 0, 508, 8), Admission::Queued, "asynchronous behind synchronous");
+        assert_eq!(lab.submit(Op::Write, 2, 0, 516, 8), Admission::Merged, "asynchronous ones share a queue");
+        assert_eq!(lab.submit(Op::Write, 1, Request::SYNC, 524, 8), Admission::Queued, "and the reverse");
+    }
+
+    #[test]
+    fn a_queue_comes_later_the_shorter_its_slice_and_the_more_others_there_are() {
+        let mut lab = lab(|_| {});
+        lab.reads_of(1, [100]);
+        lab.reads_of(2, [FAR]);
+        lab.writes([9_000]);
+        assert_eq!(lab.serve(1), [100]);
+        lab.now = 10 * MS;
+        lab.reads_of(3, [2 * FAR]);
+        // Keys: task 2 at 80 ms, the writes at 2 * 140 ms, task 3 at 10 ms + 2 * 80 ms.
+        assert_eq!(lab.serve(9), [FAR, 2 * FAR, 9_000]);
+    }
+
+    #[test]
+    fn a_queue_that_overran_its_slice_comes_later_by_as_much() {
+        let mut lab = lab(|_| {});
+        lab.reads_of(1, [100, 200, 300]);
+        lab.reads_of(2, [FAR, FAR + 100]);
+        assert_eq!(lab.serve(1), [100]);
+        assert_eq!(serve_slowly(&mut lab, 1, 1_000 * MS), [200], "900 ms past the end of the slice");
+        assert_eq!(serve_slowly(&mut lab, 1, 500 * MS), [FAR]);
+        lab.reads_of(3, [2 * FAR]);
+        // Keys: task 1 at 1000 + 80 + 900 ms, task 3 at 1500 + 2 * 80 ms.
+        assert_eq!(serve_slowly(&mut lab, 3, 200 * MS), [FAR + 100, 2 * FAR, 300]);
+    }
+
+    #[test]
+    fn a_request_that_takes_in_an_elder_one_takes_its_place_in_the_fifo() {
+        let mut lab = lab(|_| {});
+        for lba in [116, 50, 100] {
+            lab.reads_of(1, [lba]);
+            lab.now += MS;
+        }
+        assert_eq!(lab.submit(Op::Read, 1, 0, 108, 8), Admission::Merged);
+        lab.now = 125 * MS;
+        assert_eq!(lab.serve(9), [100, 50]);
+    }
+}

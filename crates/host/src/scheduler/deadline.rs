@@ -1,0 +1,261 @@
+//! Sorted batches of one direction, reads before writes, and a deadline for each request.
+//!
+//! ```text
+//! insert:   into the sorted tree and at the end of the FIFO of its direction; deadline = now + read/write_expire
+//! dispatch: if the batch has sent fewer than fifo_batch and there is a request after the last one: that one
+//!           else begin a batch:
+//!             direction = read, if there are reads and writes have not been passed over writes_starved times;
+//!                         otherwise write
+//!             first     = the head of the direction's FIFO, if it has expired or nothing follows the last request
+//!                         of this direction; otherwise that one
+//! merge:    anywhere, at the front only with front_merges
+//! ```
+//! Source: Linux 2.6.32, `block/deadline-iosched.c`. What differs: of two requests that begin at the same sector both
+//! stay sorted, the one queued first in front, as in Linux since 3.0; 2.6.32 sends the elder at once.
+//!
+//! Bound: once expired, a request with `e` elder ones of its direction before it is dispatched within
+//! `(e + 1) * (writes_starved + 1) * fifo_batch` dispatches, because at most `writes_starved` batches of reads, or one
+//! of writes, come between two batches of its direction, and each of those begins with the eldest.
+//! Cost: O(log n) each.
+
+use flashloom_units::{Kind, MS, Ns, ParamSet, PolicySpec, S, Value, params};
+use flashloom_workload::Request;
+
+use super::{Choice, Scheduler, Setup};
+use crate::fifo::Fifos;
+use crate::id::RequestId;
+use crate::requests::{Direction, Requests, Stage};
+use crate::sorted::Forest;
+
+/// What there is to know of it.
+pub static SPEC: PolicySpec = PolicySpec {
+    name: "deadline",
+    summary: "Sorted batches of one direction, reads first, bounded waiting",
+    details: "Requests are sorted by address in each direction and sent in batches. Reads go first, but writes are \
+              passed over a bounded number of times, and a batch begins with the eldest request once it has expired. \
+              Works without task ids.",
+    source: "Linux 2.6.32, block/deadline-iosched.c",
+    needs: &[],
+    params: Params::PARAMS,
+    statistics: &[],
+};
+
+params! {
+    /// The tunables of the kernel's scheduler.
+    pub struct Params {
+        /// How long after queueing a read should be dispatched.
+        read_expire_ns: Ns => "read_expire", Kind::Time { min: 0, max: 3_600 * S }, Value::Time(500 * MS),
+            "Earlier deadlines bound read latency more tightly and break up more batches.";
+        /// How long after queueing a write should be dispatched.
+        write_expire_ns: Ns => "write_expire", Kind::Time { min: 0, max: 3_600 * S }, Value::Time(5 * S),
+            "Earlier deadlines bound write latency more tightly and break up more batches.";
+        /// How many requests a batch has at most.
+        fifo_batch: u32 => "fifo_batch", Kind::Count { min: 1, max: 65_536 }, Value::Count(16),
+            "Longer batches gain throughput from address order; shorter ones bound the wait of everything else.";
+        /// How many batches of reads may go before a waiting write gets one.
+        writes_starved: u32 => "writes_starved", Kind::Count { min: 1, max: 65_536 }, Value::Count(2),
+            "A larger number favours reads further, and lets writes wait longer.";
+        /// Whether a request may be merged before one that begins where it ends.
+        front_merges: bool => "front_merges", Kind::Flag, Value::Flag(true),
+            "Workloads that never write backwards save the look-up without it.";
+    }
+}
+
+/// Queues of both directions, and the batch under way.
+#[derive(Debug)]
+pub struct State {
+    params: Params,
+    fifo: Fifos<RequestId>,
+    sorted: Forest<RequestId>,
+    /// What follows the last dispatched request in its direction; none in the other.
+    next: [Option<RequestId>; 2],
+    batched: u32,
+    starved: u32,
+}
+
+impl State {
+    /// Empty queues.
+    pub fn new(params: Params, setup: &Setup) -> Result<Self, String> {
+        Ok(Self {
+            params,
+            fifo: Fifos::new(setup.requests, 2),
+            sorted: Forest::new(setup.requests, 2),
+            next: [None; 2],
+            batched: 0,
+            starved: 0,
+        })
+    }
+
+    fn begin_batch(&mut self, now: Ns, requests: &Requests) -> Option<RequestId> {
+        let [reads, writes] = Direction::BOTH.map(|direction| !self.fifo.is_empty(direction.at()));
+        let direction = if reads && !(writes && self.starved >= self.params.writes_starved) {
+            self.starved += u32::from(writes);
+            Direction::Read
+        } else if writes {
+            self.starved = 0;
+            Direction::Write
+        } else {
+            return None;
+        };
+        self.batched = 0;
+        let eldest = self.fifo.front(direction.at())?;
+        let expired = now > requests[eldest].deadline_ns;
+        Some(self.next[direction.at()].filter(|_| !expired).unwrap_or(eldest))
+    }
+
+    fn leave_tree(&mut self, tree: usize, id: RequestId) {
+        if self.next[tree] == Some(id) {
+            self.next[tree] = self.sorted.next(tree, id);
+        }
+        self.sorted.remove(tree, id);
+    }
+}
+
+impl Scheduler for State {
+    fn insert(&mut self, now: Ns, requests: &Requests, id: RequestId) -> Ns {
+        let direction = requests[id].direction();
+        self.fifo.push_back(direction.at(), id);
+        self.sorted.insert(direction.at(), id, requests[id].lba);
+        now + [self.params.read_expire_ns, self.params.write_expire_ns][direction.at()]
+    }
+
+    fn front_merge_candidate(&self, _requests: &Requests, incoming: &Request) -> Option<RequestId> {
+        let tree = Direction::of(incoming.op).at();
+        self.params.front_merges.then(|| self.sorted.at(tree, incoming.end())).flatten()
+    }
+
+    fn former(&self, requests: &Requests, id: RequestId) -> Option<RequestId> {
+        self.sorted.prev(requests[id].direction().at(), id)
+    }
+
+    fn latter(&self, requests: &Requests, id: RequestId) -> Option<RequestId> {
+        self.sorted.next(requests[id].direction().at(), id)
+    }
+
+    fn moved(&mut self, requests: &Requests, id: RequestId) {
+        let tree = requests[id].direction().at();
+        self.sorted.remove(tree, id);
+        self.sorted.insert(tree, id, requests[id].lba);
+    }
+
+    fn absorb(&mut self, requests: &Requests, kept: RequestId, gone: RequestId) {
+        if requests[gone].deadline_ns < requests[kept].deadline_ns {
+            self.fifo.take_place(kept, gone);
+        } else {
+            self.fifo.remove(gone);
+        }
+        self.leave_tree(requests[gone].direction().at(), gone);
+    }
+
+    fn dispatch(&mut self, now: Ns, requests: &Requests) -> Choice {
+        let following = self.next[Direction::Write.at()].or(self.next[Direction::Read.at()]);
+        let in_batch = following.filter(|_| self.batched < self.params.fifo_batch);
+        let Some(id) = in_batch.or_else(|| self.begin_batch(now, requests)) else { return Choice::Idle };
+        let tree = requests[id].direction().at();
+        self.batched += 1;
+        self.next = [None; 2];
+        self.next[tree] = self.sorted.next(tree, id);
+        self.sorted.remove(tree, id);
+        self.fifo.remove(id);
+        Choice::Request(id)
+    }
+
+    fn check(&self, requests: &Requests) -> Result<(), String> {
+        let queued = requests.count(Stage::Queued);
+        let count = |of: &dyn Fn(usize) -> u64| of(0) + of(1);
+        let listed = count(&|list| self.fifo.iter(list).count() as u64);
+        let sorted = count(&|tree| self.sorted.iter(tree).count() as u64);
+        if listed == queued && sorted == queued {
+            Ok(())
+        } else {
+            Err(format!("deadline: {queued} queued, {listed} in the FIFOs, {sorted} in the trees"))
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use flashloom_workload::Op;
+
+    use super::*;
+    use crate::Admission;
+    use crate::lab::Lab;
+
+    fn lab(change: impl FnOnce(&mut Params)) -> Lab {
+        Lab::new(State::new, change)
+    }
+
+    #[test]
+    fn a_batch_begins_with_the_eldest_and_ascends_then_begins_again_with_the_eldest_left() {
+        let mut lab = lab(|_| {});
+        lab.reads([500, 100, 900, 300, 700]);
+        assert_eq!(lab.serve(9), [500, 700, 900, 100, 300]);
+    }
+
+    #[test]
+    fn reads_go_first_until_writes_have_been_passed_over_writes_starved_times() {
+        let mut lab = lab(|params| (params.fifo_batch, params.writes_starved) = (2, 2));
+        lab.writes([1_000, 1_100, 1_200, 1_300]);
+        lab.reads([100, 200, 300, 400, 500, 600, 700]);
+        let order = [100, 200, 300, 400, 1_000, 1_100, 500, 600, 700, 1_200, 1_300];
+        assert_eq!(lab.serve(99), order);
+    }
+
+    #[test]
+    fn a_new_batch_of_the_same_direction_goes_on_where_the_last_stopped() {
+        let mut lab = lab(|params| params.fifo_batch = 2);
+        lab.reads([300, 100, 400, 500, 600]);
+        assert_eq!(lab.serve(9), [300, 400, 500, 600, 100]);
+    }
+
+    #[test]
+    fn an_expired_request_begins_the_next_batch_and_not_before() {
+        let mut lab = lab(|params| params.fifo_batch = 2);
+        lab.reads([300]);
+        assert_eq!(lab.serve(1), [300]);
+        lab.reads([400, 100, 500, 600, 700]);
+        lab.now = 500 * MS;
+        assert_eq!(lab.serve(2), [400, 500], "at the deadline it has not passed");
+        lab.now += 1;
+        lab.reads([800]);
+        assert_eq!(lab.serve(9), [100, 600, 700, 800], "600 is what follows 100 within the batch");
+        assert_eq!(lab.layer.stats().expired, 3, "the reads queued at 0 that went at 500 ms and a nanosecond");
+    }
+
+    #[test]
+    fn discards_are_sorted_with_the_writes() {
+        let mut lab = lab(|_| {});
+        lab.writes([300]);
+        lab.submit(Op::Discard, 0, 0, 400, 8);
+        lab.writes([500]);
+        lab.submit(Op::Discard, 0, 0, 350, 8);
+        assert_eq!(lab.serve(9), [300, 350, 400, 500]);
+    }
+
+    #[test]
+    fn a_front_merge_moves_the_request_and_can_be_switched_off() {
+        let mut lab = lab(|_| {});
+        lab.reads([50, 100, 208]);
+        assert_eq!(lab.submit(Op::Read, 0, 0, 92, 8), Admission::Merged);
+        assert_eq!(lab.submit(Op::Read, 0, 0, 108, 100), Admission::Merged, "and closes the gap to 208");
+        assert_eq!(lab.serve(9), [50, 92]);
+        let mut without = self::lab(|params| params.front_merges = false);
+        without.reads([100]);
+        assert_eq!(without.submit(Op::Read, 0, 0, 92, 8), Admission::Queued);
+        assert_eq!(without.serve(9), [100, 92]);
+    }
+
+    #[test]
+    fn of_two_that_begin_at_the_same_sector_the_one_queued_first_goes_first() {
+        let mut lab = lab(|_| {});
+        lab.reads([100]);
+        lab.submit(Op::Read, 0, 0, 300, 8);
+        lab.submit(Op::Read, 0, 0, 300, 16);
+        assert_eq!(lab.start_one(), 100);
+        let lengths = [lab.start(), lab.start()].map(|decision| match decision {
+            crate::Decision::Dispatch(dispatched) => dispatched.sectors,
+            other => panic!("{other:?}"),
+        });
+        assert_eq!(lengths, [8, 16]);
+    }
+}

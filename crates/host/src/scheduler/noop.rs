@@ -1,0 +1,129 @@
+//! No reordering: requests go out as they came in.
+//!
+//! ```text
+//! insert:   append to the queue
+//! dispatch: take the first of the queue
+//! merge:    at the back of a request that ends where the new one begins; a request that grew so far that it touches
+//!           the one queued after it takes that one in
+//! ```
+//! Source: Linux 2.6.32, `block/noop-iosched.c`. As there, nothing is sorted, so there are no front merges. (Linux
+//! tries the request that it merged last for a front merge too, whatever the scheduler; here no cache decides.)
+//! Cost: O(1) each.
+
+use flashloom_units::{Ns, PolicySpec, params};
+use flashloom_workload::Request;
+
+use super::{Choice, Scheduler, Setup};
+use crate::fifo::Fifos;
+use crate::id::RequestId;
+use crate::requests::{Requests, Stage};
+
+/// What there is to know of it.
+pub static SPEC: PolicySpec = PolicySpec {
+    name: "noop",
+    summary: "First in, first out, with merging",
+    details: "Requests go to the device in the order of arrival. One that begins where a queued request ends is merged \
+              into it. Works without task ids.",
+    source: "Linux 2.6.32, block/noop-iosched.c",
+    needs: &[],
+    params: <Params as flashloom_units::ParamSet>::PARAMS,
+    statistics: &[],
+};
+
+params! {
+    /// It has no parameters.
+    pub struct Params {}
+}
+
+/// The queue.
+#[derive(Debug)]
+pub struct State {
+    queue: Fifos<RequestId>,
+}
+
+const QUEUE: usize = 0;
+
+impl State {
+    /// An empty queue.
+    pub fn new(_params: Params, setup: &Setup) -> Result<Self, String> {
+        Ok(Self { queue: Fifos::new(setup.requests, 1) })
+    }
+}
+
+impl Scheduler for State {
+    fn insert(&mut self, _now: Ns, _requests: &Requests, id: RequestId) -> Ns {
+        self.queue.push_back(QUEUE, id);
+        Ns::MAX
+    }
+
+    fn front_merge_candidate(&self, _requests: &Requests, _incoming: &Request) -> Option<RequestId> {
+        None
+    }
+
+    fn former(&self, _requests: &Requests, id: RequestId) -> Option<RequestId> {
+        self.queue.prev(id)
+    }
+
+    fn latter(&self, _requests: &Requests, id: RequestId) -> Option<RequestId> {
+        self.queue.next(id)
+    }
+
+    fn moved(&mut self, _requests: &Requests, _id: RequestId) {}
+
+    fn absorb(&mut self, _requests: &Requests, _kept: RequestId, gone: RequestId) {
+        self.queue.remove(gone);
+    }
+
+    fn dispatch(&mut self, _now: Ns, _requests: &Requests) -> Choice {
+        let Some(id) = self.queue.front(QUEUE) else { return Choice::Idle };
+        self.queue.remove(id);
+        Choice::Request(id)
+    }
+
+    fn check(&self, requests: &Requests) -> Result<(), String> {
+        let (listed, queued) = (self.queue.iter(QUEUE).count() as u64, requests.count(Stage::Queued));
+        if listed == queued { Ok(()) } else { Err(format!("noop: {listed} listed, {queued} queued")) }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use flashloom_workload::Op;
+
+    use super::*;
+    use crate::Admission;
+    use crate::lab::Lab;
+
+    fn lab() -> Lab {
+        Lab::new(State::new, |_| {})
+    }
+
+    #[test]
+    fn requests_leave_in_the_order_of_arrival_whatever_they_ask() {
+        let mut lab = lab();
+        lab.reads([500, 100]);
+        lab.writes([300]);
+        lab.reads([200]);
+        lab.submit(Op::Discard, 0, 0, 50, 8);
+        assert_eq!(lab.serve(9), [500, 100, 300, 200, 50]);
+    }
+
+    #[test]
+    fn a_request_merges_at_the_back_and_not_at_the_front() {
+        let mut lab = lab();
+        lab.reads([100]);
+        assert_eq!(lab.submit(Op::Read, 0, 0, 108, 8), Admission::Merged);
+        assert_eq!(lab.submit(Op::Read, 0, 0, 92, 8), Admission::Queued);
+        assert_eq!(lab.serve(9), [100, 92]);
+    }
+
+    #[test]
+    fn a_request_that_grows_takes_in_the_one_queued_after_it() {
+        let mut lab = lab();
+        lab.reads([100, 116, 500]);
+        assert_eq!(lab.submit(Op::Read, 0, 0, 108, 8), Admission::Merged);
+        assert_eq!(lab.start_one(), 100);
+        assert_eq!(lab.finish(100), [100, 108, 116]);
+        assert_eq!(lab.serve(9), [500]);
+    }
+}

@@ -1,0 +1,510 @@
+//! ParDispatcher: one subqueue a region of the address space, served round-robin, one direction a turn.
+//!
+//! ```text
+//! region(r) = first sector of r / S                 S = region_size; ceil(C / S) regions on a device of C sectors
+//! insert:   into the sorted tree of its region and direction, and at the end of its direction's FIFO;
+//!           deadline = now + read_expire or write_expire
+//! dispatch: if no turn is under way, begin one:
+//!             expired turn, if the request with the earliest deadline of all has expired and the last turn was not an
+//!               expired one: that request's region and direction, starting from that request
+//!             ordinary turn otherwise: the next region with requests, in address order and round the end; the
+//!               direction opposite to that region's last turn, or the other one if that has nothing pending
+//!           send the next request in ascending order of the first sector (after the highest, the lowest)
+//!           the turn ends when its direction is empty in that region, or after read_batch reads or write_batch writes
+//! merge:    within a region: what is merged begins in the same region as the request that it joins
+//! ```
+//! Source: Wang et al., "A Novel I/O Scheduler for SSD with Improved Performance and Lifetime" (ParDispatcher), section
+//! II. Left open there and decided here:
+//! - A region's first turn takes reads, because a task waits for them.
+//! - A turn ends with the dispatch that empties its direction, not when the next request is asked for.
+//! - Where an ordinary turn begins is the parameter `scan`.
+//! - The paper says that deadlines are checked, not what follows. An expired turn goes before the round, which then
+//!   continues where it was; of an expired read and write the earlier deadline counts, then the read. At most one
+//!   turn in two is an expired one, so that overload does not make a FIFO of it.
+//! - The paper has a read and a write FIFO in each subqueue. Here one FIFO a direction spans all regions: a region's
+//!   FIFO is what lies in it of that region, and the only question that is ever asked, which request is the oldest of
+//!   all, is answered by its head. So each request is in one FIFO and one tree, however many regions there are.
+//!
+//! Bound: once expired, a request before which `e` deadlines are earlier is dispatched within `2 * (e + 1) * B`
+//! dispatches, B being the longer of the two batches: each two turns serve at least the earliest expired request.
+//! Cost: O(log n) in the queued requests; finding the next region takes one word of each level of a 64-way bitmap, so
+//! O(1) for any number of regions that a device has.
+
+use flashloom_units::{
+    GIB, Kind, MIB, MS, Ns, ParamSet, PolicySpec, S, SECTOR_BYTES, Statistic, Value, choice, format_size, params,
+};
+use flashloom_workload::Request;
+
+use super::{Choice, Scheduler, Setup};
+use crate::fifo::Fifos;
+use crate::id::RequestId;
+use crate::index_set::IndexSet;
+use crate::requests::{Direction, Requests, Stage};
+use crate::sorted::Forest;
+
+/// What there is to know of it.
+pub static SPEC: PolicySpec = PolicySpec {
+    name: "pardispatcher",
+    summary: "Regions served round-robin, one direction a turn, sorted: made for the parallelism of an SSD",
+    details: "The address space is divided into regions, each with queues of its own. Regions with requests take \
+              turns; a turn sends a batch of one direction in address order, reads and writes alternating within a \
+              region. A request whose deadline has passed brings its region's turn forward, every second turn at most. \
+              The paper leaves open where a turn begins; `scan` says it. Works without task ids.",
+    source: "Wang, Huang, He, Zhou, Li, He: A Novel I/O Scheduler for SSD with Improved Performance and Lifetime, \
+             section II",
+    needs: &[],
+    params: Params::PARAMS,
+    statistics: &[
+        Statistic { name: "turns", help: "Turns begun, expired ones included." },
+        Statistic { name: "expired_turns", help: "Turns that a request past its deadline brought forward." },
+        Statistic { name: "region_switches", help: "Turns that began in another region than the one before." },
+    ],
+};
+
+choice! {
+    /// Where an ordinary turn begins.
+    pub enum Scan {
+        /// At the lowest pending sector of the region and direction.
+        Lowest = "lowest",
+        /// Where the last turn of the region and direction stopped, as a one-way elevator.
+        Continue = "continue",
+    }
+}
+
+params! {
+    /// The paper's parameters, with the values that it found for a 60 GB MLC drive.
+    pub struct Params {
+        /// How large a region is; the last one may be smaller.
+        region_size_bytes: u64 => "region_size", Kind::Size { min: MIB, max: 1 << 50 }, Value::Size(4 * GIB),
+            "Smaller regions spread consecutive batches wider over the device; larger ones give longer sorted runs.";
+        /// How many reads a turn sends at most.
+        read_batch: u32 => "read_batch", Kind::Count { min: 1, max: 65_536 }, Value::Count(16),
+            "Longer batches keep a region's order and direction longer; shorter ones come round to the others sooner.";
+        /// How many writes a turn sends at most.
+        write_batch: u32 => "write_batch", Kind::Count { min: 1, max: 65_536 }, Value::Count(8),
+            "Longer batches write longer sorted runs; shorter ones let reads of the region go sooner.";
+        /// How long after queueing a read should be dispatched.
+        read_expire_ns: Ns => "read_expire", Kind::Time { min: MS, max: 3_600 * S }, Value::Time(500 * MS),
+            "Earlier deadlines bound read latency more tightly and break the round more often.";
+        /// How long after queueing a write should be dispatched.
+        write_expire_ns: Ns => "write_expire", Kind::Time { min: MS, max: 3_600 * S }, Value::Time(5 * S),
+            "Earlier deadlines bound write latency more tightly and break the round more often.";
+        /// Where an ordinary turn begins.
+        scan: Scan => "scan", Kind::Choice(Scan::CHOICES), Value::Name("lowest"),
+            "The lowest sector first rewards ascending streams; continuing is fair to high sectors of a busy region.";
+        /// Whether a request may be merged before one that begins where it ends.
+        front_merges: bool => "front_merges", Kind::Flag, Value::Flag(true),
+            "Workloads that never write backwards save the look-up without it.";
+    }
+}
+
+/// The most regions that are worth their memory: finer division than this helps no device.
+const MAX_REGIONS: u64 = 1 << 20;
+
+/// A turn under way.
+#[derive(Clone, Copy, Debug)]
+struct Turn {
+    region: u32,
+    direction: Direction,
+    /// How many requests it may still send.
+    left: u32,
+    /// The first sector that it looks at next.
+    from: u64,
+}
+
+/// What a region remembers of its turns.
+#[derive(Clone, Copy, Debug)]
+struct Region {
+    last_direction: Direction,
+    /// By direction, the first sector of the request sent last.
+    stopped_at: [u64; 2],
+}
+
+/// The subqueues, the round, and the turn under way.
+#[derive(Debug)]
+pub struct State {
+    params: Params,
+    region_sectors: u64,
+    regions: Vec<Region>,
+    /// The regions with requests.
+    pending: IndexSet,
+    /// By region and direction.
+    sorted: Forest<RequestId>,
+    /// By direction, over all regions.
+    fifo: Fifos<RequestId>,
+    turn: Option<Turn>,
+    /// Where the round looks for its next region.
+    round_at: u32,
+    last_region: Option<u32>,
+    last_was_expired: bool,
+    turns: u64,
+    expired_turns: u64,
+    region_switches: u64,
+}
+
+impl State {
+    /// Empty subqueues for every region of the device; an error names a region size that makes no sense for it.
+    pub fn new(params: Params, setup: &Setup) -> Result<Self, String> {
+        let size = params.region_size_bytes;
+        if !size.is_multiple_of(SECTOR_BYTES) {
+            return Err(format!(
+                "region_size is {}, which is not a whole number of {SECTOR_BYTES}-byte sectors",
+                format_size(size)
+            ));
+        }
+        let region_sectors = size / SECTOR_BYTES;
+        let regions = setup.capacity_sectors.div_ceil(region_sectors).max(1);
+        if regions > MAX_REGIONS {
+            let least = setup.capacity_sectors.div_ceil(MAX_REGIONS).next_power_of_two() * SECTOR_BYTES;
+            return Err(format!(
+                "region_size is {}, which divides the device into {regions} regions, more than {MAX_REGIONS}; \
+                 a region_size of {} is enough",
+                format_size(size),
+                format_size(least)
+            ));
+        }
+        let untouched = Region { last_direction: Direction::Write, stopped_at: [0; 2] };
+        Ok(Self {
+            params,
+            region_sectors,
+            regions: vec![untouched; regions as usize],
+            pending: IndexSet::new(regions as u32),
+            sorted: Forest::new(setup.requests, 2 * regions as u32),
+            fifo: Fifos::new(setup.requests, 2),
+            turn: None,
+            round_at: 0,
+            last_region: None,
+            last_was_expired: false,
+            turns: 0,
+            expired_turns: 0,
+            region_switches: 0,
+        })
+    }
+
+    fn region_of(&self, lba: u64) -> u32 {
+        (lba / self.region_sectors) as u32
+    }
+
+    fn tree_of(&self, requests: &Requests, id: RequestId) -> usize {
+        tree(self.region_of(requests[id].lba), requests[id].direction())
+    }
+
+    fn begin_turn(&mut self, now: Ns, requests: &Requests) -> Option<Turn> {
+        let late = self.earliest_expired(now, requests).filter(|_| !self.last_was_expired);
+        let (region, direction, from) = match late {
+            Some(id) => (self.region_of(requests[id].lba), requests[id].direction(), requests[id].lba),
+            None => self.next_of_round()?,
+        };
+        self.last_was_expired = late.is_some();
+        self.expired_turns += u64::from(late.is_some());
+        self.turns += 1;
+        self.region_switches += u64::from(self.last_region.replace(region).is_some_and(|last| last != region));
+        self.regions[region as usize].last_direction = direction;
+        let left = [self.params.read_batch, self.params.write_batch][direction.at()];
+        Some(Turn { region, direction, left, from })
+    }
+
+    /// The request with the earliest deadline of all, if that has passed; the read where two are alike.
+    fn earliest_expired(&self, now: Ns, requests: &Requests) -> Option<RequestId> {
+        Direction::BOTH
+            .into_iter()
+            .filter_map(|direction| self.fifo.front(direction.at()))
+            .min_by_key(|&id| requests[id].deadline_ns)
+            .filter(|&id| now > requests[id].deadline_ns)
+    }
+
+    /// Region, direction and first sector of the next ordinary turn.
+    fn next_of_round(&mut self) -> Option<(u32, Direction, u64)> {
+        let region = self.pending.at_or_after(self.round_at).or_else(|| self.pending.at_or_after(0))?;
+        self.round_at = region + 1;
+        let Region { last_direction, stopped_at } = self.regions[region as usize];
+        let turn_about = last_direction.opposite();
+        let direction = if self.sorted.is_empty(tree(region, turn_about)) { last_direction } else { turn_about };
+        let from = match self.params.scan {
+            Scan::Lowest => 0,
+            Scan::Continue => stopped_at[direction.at()],
+        };
+        Some((region, direction, from))
+    }
+
+    fn leave_tree(&mut self, region: u32, direction: Direction, id: RequestId) {
+        self.sorted.remove(tree(region, direction), id);
+        if Direction::BOTH.iter().all(|&direction| self.sorted.is_empty(tree(region, direction))) {
+            self.pending.remove(region);
+        }
+    }
+}
+
+fn tree(region: u32, direction: Direction) -> usize {
+    region as usize * 2 + direction.at()
+}
+
+impl Scheduler for State {
+    fn insert(&mut self, now: Ns, requests: &Requests, id: RequestId) -> Ns {
+        let direction = requests[id].direction();
+        let region = self.region_of(requests[id].lba);
+        self.sorted.insert(tree(region, direction), id, requests[id].lba);
+        self.pending.insert(region);
+        self.fifo.push_back(direction.at(), id);
+        now + [self.params.read_expire_ns, self.params.write_expire_ns][direction.at()]
+    }
+
+    fn front_merge_candidate(&self, _requests: &Requests, incoming: &Request) -> Option<RequestId> {
+        let tree = tree(self.region_of(incoming.lba), Direction::of(incoming.op));
+        self.params.front_merges.then(|| self.sorted.at(tree, incoming.end())).flatten()
+    }
+
+    fn allows_merge(&self, requests: &Requests, id: RequestId, incoming: &Request) -> bool {
+        self.region_of(requests[id].lba) == self.region_of(incoming.lba)
+    }
+
+    fn former(&self, requests: &Requests, id: RequestId) -> Option<RequestId> {
+        self.sorted.prev(self.tree_of(requests, id), id)
+    }
+
+    fn latter(&self, requests: &Requests, id: RequestId) -> Option<RequestId> {
+        self.sorted.next(self.tree_of(requests, id), id)
+    }
+
+    fn moved(&mut self, requests: &Requests, id: RequestId) {
+        let tree = self.tree_of(requests, id);
+        self.sorted.remove(tree, id);
+        self.sorted.insert(tree, id, requests[id].lba);
+    }
+
+    fn absorb(&mut self, requests: &Requests, kept: RequestId, gone: RequestId) {
+        if requests[gone].deadline_ns < requests[kept].deadline_ns {
+            self.fifo.take_place(kept, gone);
+        } else {
+            self.fifo.remove(gone);
+        }
+        self.leave_tree(self.region_of(requests[gone].lba), requests[gone].direction(), gone);
+    }
+
+    fn dispatch(&mut self, now: Ns, requests: &Requests) -> Choice {
+        let Some(mut turn) = self.turn.take().or_else(|| self.begin_turn(now, requests)) else { return Choice::Idle };
+        let queue = tree(turn.region, turn.direction);
+        let next = self.sorted.at_or_after(queue, turn.from).or_else(|| self.sorted.first(queue));
+        let id = next.expect("a turn ends with the dispatch that empties its direction");
+        self.fifo.remove(id);
+        self.leave_tree(turn.region, turn.direction, id);
+        turn.from = requests[id].lba;
+        turn.left -= 1;
+        self.regions[turn.region as usize].stopped_at[turn.direction.at()] = turn.from;
+        self.turn = Some(turn).filter(|turn| turn.left > 0 && !self.sorted.is_empty(queue));
+        Choice::Request(id)
+    }
+
+    fn figures(&self) -> Vec<u64> {
+        vec![self.turns, self.expired_turns, self.region_switches]
+    }
+
+    fn check(&self, requests: &Requests) -> Result<(), String> {
+        let queued = requests.count(Stage::Queued);
+        let listed = Direction::BOTH.iter().map(|list| self.fifo.iter(list.at()).count() as u64).sum::<u64>();
+        let mut sorted = 0;
+        for region in 0..self.regions.len() as u32 {
+            let of_region = |direction| self.sorted.iter(tree(region, direction)).count() as u64;
+            let count = of_region(Direction::Read) + of_region(Direction::Write);
+            if self.pending.contains(region) != (count > 0) {
+                return Err(format!("pardispatcher: region {region} has {count} requests, unknown to the round"));
+            }
+            sorted += count;
+        }
+        if listed == queued && sorted == queued {
+            Ok(())
+        } else {
+            Err(format!("pardispatcher: {queued} queued, {listed} in the FIFOs, {sorted} in the trees"))
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use flashloom_workload::Op;
+
+    use super::*;
+    use crate::Admission;
+    use crate::lab::Lab;
+
+    /// Sectors of a region in these tests.
+    const R: u64 = 2_048;
+
+    fn lab(change: impl FnOnce(&mut Params)) -> Lab {
+        Lab::new(State::new, |params: &mut Params| {
+            params.region_size_bytes = R * SECTOR_BYTES;
+            change(params);
+        })
+    }
+
+    #[test]
+    fn regions_with_requests_take_turns_in_address_order_and_round_the_end() {
+        let mut lab = lab(|params| params.read_batch = 2);
+        lab.reads([5 * R, 5 * R + 20, 5 * R + 40, R + 40, R, R + 20, 9 * R]);
+        assert_eq!(lab.serve(99), [R, R + 20, 5 * R, 5 * R + 20, 9 * R, R + 40, 5 * R + 40]);
+        assert_eq!(lab.layer.figures(), [5, 0, 4], "turns, expired turns, changes of region");
+    }
+
+    #[test]
+    fn a_regions_turns_alternate_between_reads_and_writes() {
+        let mut lab = lab(|params| (params.read_batch, params.write_batch) = (2, 1));
+        lab.writes([100, 200, 300]);
+        lab.reads([150, 250, 350]);
+        assert_eq!(lab.serve(99), [150, 250, 100, 350, 200, 300]);
+        assert_eq!(lab.layer.stats().direction_switches, 3);
+    }
+
+    #[test]
+    fn a_turn_takes_the_other_direction_where_its_own_has_nothing_pending() {
+        let mut lab = lab(|_| {});
+        lab.writes([100]);
+        assert_eq!(lab.serve(9), [100], "a first turn would take reads");
+        lab.writes([200]);
+        assert_eq!(lab.serve(9), [200], "after writes it would take reads again");
+        lab.reads([300]);
+        lab.writes([400]);
+        assert_eq!(lab.serve(9), [300, 400]);
+    }
+
+    #[test]
+    fn each_regions_direction_is_its_own() {
+        let mut lab = lab(|params| (params.read_batch, params.write_batch) = (1, 1));
+        lab.reads([10, 20]);
+        assert_eq!(lab.serve(1), [10], "region 0 has had a turn of reads, region 1 none");
+        lab.writes([30, R + 30]);
+        lab.reads([R + 10]);
+        assert_eq!(lab.serve(99), [R + 10, 30, R + 30, 20]);
+    }
+
+    #[test]
+    fn a_turn_ascends_and_takes_what_arrives_ahead_of_it() {
+        let mut lab = lab(|params| params.read_batch = 4);
+        lab.reads([100, 200, 300]);
+        assert_eq!(lab.serve(2), [100, 200]);
+        lab.reads([250, 50]);
+        assert_eq!(lab.serve(9), [250, 300, 50]);
+    }
+
+    #[test]
+    fn a_turn_ends_with_the_dispatch_that_empties_its_direction() {
+        let mut lab = lab(|_| {});
+        lab.reads([100]);
+        assert_eq!(lab.serve(1), [100]);
+        lab.reads([200]);
+        lab.writes([300]);
+        assert_eq!(lab.serve(9), [300, 200], "the next turn is one of writes");
+    }
+
+    #[test]
+    fn an_ordinary_turn_begins_at_the_lowest_or_where_the_last_one_stopped() {
+        for (scan, order) in [(Scan::Lowest, [300, 400, 100, 500]), (Scan::Continue, [300, 400, 500, 100])] {
+            let mut lab = lab(|params| (params.read_batch, params.scan) = (2, scan));
+            lab.reads([300, 400, 500]);
+            let mut served = lab.serve(2);
+            lab.reads([100]);
+            served.extend(lab.serve(9));
+            assert_eq!(served, order, "{}", scan.name());
+        }
+    }
+
+    #[test]
+    fn the_eldest_of_all_that_has_expired_gets_the_next_turn_from_where_it_is() {
+        let mut lab = lab(|params| params.read_batch = 2);
+        lab.reads([7 * R + 500]);
+        lab.now = MS;
+        lab.reads([7 * R + 100, 7 * R + 600, R, R + 20, R + 40, 2 * R]);
+        assert_eq!(lab.serve(2), [R, R + 20]);
+        lab.now = 500 * MS;
+        assert_eq!(lab.serve(1), [2 * R], "at its deadline it has not expired");
+        lab.now += 1;
+        assert_eq!(lab.serve(2), [7 * R + 500, 7 * R + 600]);
+        assert_eq!(lab.serve(9), [7 * R + 100, R + 40], "the round goes on where it was");
+        assert_eq!(lab.layer.figures(), [5, 1, 3]);
+    }
+
+    #[test]
+    fn an_expired_turn_that_reaches_the_highest_goes_on_with_the_lowest() {
+        let mut lab = lab(|params| params.read_batch = 3);
+        lab.reads([500]);
+        lab.now = 400 * MS;
+        lab.reads([100, 600]);
+        lab.now = 501 * MS;
+        assert_eq!(lab.serve(9), [500, 600, 100]);
+    }
+
+    #[test]
+    fn at_most_every_second_turn_is_an_expired_one() {
+        let mut lab = lab(|params| params.read_batch = 1);
+        lab.reads([9 * R, 8 * R, 7 * R]);
+        lab.now = S;
+        lab.reads([R, 2 * R]);
+        assert_eq!(lab.serve(9), [9 * R, R, 8 * R, 2 * R, 7 * R]);
+        assert_eq!(lab.layer.figures(), [5, 3, 4]);
+    }
+
+    #[test]
+    fn an_expired_turn_takes_the_direction_of_the_request_and_counts_as_the_regions_last() {
+        let mut lab = lab(|params| (params.read_expire_ns, params.write_expire_ns) = (S, 10 * MS));
+        lab.reads([100]);
+        lab.writes([200]);
+        lab.now = 11 * MS;
+        assert_eq!(lab.serve(1), [200], "though a first turn takes reads");
+        lab.writes([300]);
+        assert_eq!(lab.serve(9), [100, 300], "and the next one is of reads again");
+    }
+
+    #[test]
+    fn of_an_expired_read_and_write_the_earlier_deadline_counts_and_then_the_read() {
+        for (write_expire_ns, first) in [(99 * MS, 2 * R), (100 * MS, R), (101 * MS, R)] {
+            let mut lab = lab(|params| (params.read_expire_ns, params.write_expire_ns) = (100 * MS, write_expire_ns));
+            lab.writes([2 * R]);
+            lab.reads([R]);
+            lab.now = S;
+            assert_eq!(lab.serve(1), [first], "{write_expire_ns}");
+        }
+    }
+
+    #[test]
+    fn a_request_belongs_to_the_region_of_its_first_sector_and_merges_only_there() {
+        let mut lab = lab(|_| {});
+        lab.reads([R - 8]);
+        assert_eq!(lab.submit(Op::Read, 0, 0, R, 8), Admission::Queued, "it touches, but lies in the next region");
+        assert_eq!(lab.submit(Op::Read, 0, 0, R - 16, 8), Admission::Merged);
+        assert_eq!(lab.submit(Op::Read, 0, 0, R + 8, 8), Admission::Merged);
+        lab.reads([2 * R - 12]);
+        assert_eq!(lab.submit(Op::Read, 0, 0, 2 * R - 4, 8), Admission::Merged, "it begins in the region");
+        assert_eq!(lab.serve(9), [R - 16, R, 2 * R - 12]);
+    }
+
+    #[test]
+    fn ten_thousand_regions_take_turns_in_address_order_like_two() {
+        let mut lab = lab(|_| {});
+        let regions = [9_999, 64, 4_096, 63, 0, 4_095, 65];
+        lab.reads(regions.map(|region| region * R));
+        assert_eq!(lab.serve(4), [0, 63 * R, 64 * R, 65 * R]);
+        lab.reads([R, 66 * R]);
+        assert_eq!(lab.serve(9), [66 * R, 4_095 * R, 4_096 * R, 9_999 * R, R]);
+    }
+
+    #[test]
+    fn front_merges_can_be_switched_off() {
+        let mut lab = lab(|params| params.front_merges = false);
+        lab.reads([100]);
+        assert_eq!(lab.submit(Op::Read, 0, 0, 92, 8), Admission::Queued);
+        assert_eq!(lab.serve(9), [92, 100]);
+    }
+
+    #[test]
+    fn a_region_size_that_makes_no_sense_is_refused_and_a_better_one_named() {
+        let setup = Setup { capacity_sectors: 8 << 30, requests: 4 };
+        let fail = |region_size_bytes| {
+            let params = Params { region_size_bytes, ..Params::defaults() };
+            State::new(params, &setup).expect_err("the region size is refused")
+        };
+        assert!(fail(MIB + 1).contains("not a whole number of 512-byte sectors"));
+        let message = fail(MIB);
+        assert!(message.contains("4194304 regions") && message.contains("a region_size of 4MiB"), "{message}");
+        let enough = Params { region_size_bytes: 4 * MIB, ..Params::defaults() };
+        assert_eq!(State::new(enough, &setup).map(|state| state.regions.len()).ok(), Some(1 << 20));
+    }
+}

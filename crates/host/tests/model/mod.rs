@@ -1,0 +1,297 @@
+//! A naive block layer with naive schedulers, written from the rules and not from the code: one vector of waiting
+//! requests, searched from end to end for every decision.
+
+use flashloom_units::Ns;
+use flashloom_workload::{Op, Request};
+
+/// A waiting request.
+#[derive(Clone, Debug)]
+pub struct Waiting {
+    pub lba: u64,
+    pub sectors: u64,
+    pub op: Op,
+    pub durable: bool,
+    pub deadline_ns: Ns,
+    /// Place among those with the same deadline: the order of queueing.
+    pub age: u64,
+    /// When it got its beginning, for the order of those with the same.
+    pub begun: u64,
+    /// When it got its end, for the choice among those with the same.
+    pub ended: u64,
+    /// The original requests in it, in address order.
+    pub cookies: Vec<u32>,
+}
+
+impl Waiting {
+    fn end(&self) -> u64 {
+        self.lba + self.sectors
+    }
+
+    pub fn is_read(&self) -> bool {
+        self.op == Op::Read
+    }
+}
+
+/// What the naive schedulers differ in.
+#[derive(Clone, Debug)]
+pub enum Rule {
+    Noop,
+    Deadline { expire_ns: [Ns; 2], fifo_batch: usize, writes_starved: usize, front_merges: bool },
+    ParDispatcher { region: u64, batch: [usize; 2], expire_ns: [Ns; 2], resume: bool, front_merges: bool },
+}
+
+/// The naive block layer.
+#[derive(Clone, Debug)]
+pub struct Model {
+    pub rule: Rule,
+    pub waiting: Vec<Waiting>,
+    nr_requests: usize,
+    max_sectors: u64,
+    events: u64,
+    // deadline: how many the batch has sent, the one that follows (by its age), how often writes were passed over.
+    batched: usize,
+    follows: Option<u64>,
+    starved: usize,
+    // pardispatcher: the turn (region, is_read, sent, from), the last region of the round, and what regions remember.
+    turn: Option<(u64, bool, usize, u64)>,
+    last_in_round: Option<u64>,
+    expired_turn: bool,
+    last_was_read: Vec<(u64, bool)>,
+    stopped_at: Vec<((u64, bool), u64)>,
+}
+
+/// The value last noted for a key.
+fn noted<K: PartialEq, V: Copy>(notes: &[(K, V)], key: &K) -> Option<V> {
+    notes.iter().rev().find(|(noted, _)| noted == key).map(|(_, value)| *value)
+}
+
+impl Model {
+    pub fn new(rule: Rule, nr_requests: usize, max_sectors: u64) -> Self {
+        Self {
+            rule,
+            waiting: Vec::new(),
+            nr_requests,
+            max_sectors,
+            events: 0,
+            batched: 0,
+            follows: None,
+            starved: 0,
+            turn: None,
+            last_in_round: None,
+            expired_turn: false,
+            last_was_read: Vec::new(),
+            stopped_at: Vec::new(),
+        }
+    }
+
+    fn event(&mut self) -> u64 {
+        self.events += 1;
+        self.events
+    }
+
+    fn region(&self, lba: u64) -> u64 {
+        if let Rule::ParDispatcher { region, .. } = self.rule { lba / region } else { 0 }
+    }
+
+    fn expire_ns(&self, op: Op) -> Option<Ns> {
+        match self.rule {
+            Rule::Noop => None,
+            Rule::Deadline { expire_ns, .. } | Rule::ParDispatcher { expire_ns, .. } => {
+                Some(expire_ns[usize::from(op != Op::Read)])
+            }
+        }
+    }
+
+    fn may_become_one(&self, a: &Waiting, op: Op, durable: bool, sectors: u64) -> bool {
+        a.op == op && !a.durable && !durable && a.sectors + sectors <= self.max_sectors
+    }
+
+    /// The requests that a scheduler sorts together with one, in its order.
+    fn neighbours(&self, of: &Waiting) -> Vec<&Waiting> {
+        let together = |other: &&Waiting| match self.rule {
+            Rule::Noop => true,
+            _ => other.is_read() == of.is_read() && self.region(other.lba) == self.region(of.lba),
+        };
+        let mut all: Vec<&Waiting> = self.waiting.iter().filter(together).collect();
+        match self.rule {
+            Rule::Noop => all.sort_by_key(|waiting| waiting.age),
+            _ => all.sort_by_key(|waiting| (waiting.lba, waiting.begun)),
+        }
+        all
+    }
+
+    /// "Queued", "Merged" or "Full".
+    pub fn submit(&mut self, now: Ns, request: &Request, cookie: u32) -> &'static str {
+        let durable = request.flags & (Request::FUA | Request::PREFLUSH) != 0;
+        let sectors = u64::from(request.sectors);
+        let fits = |model: &Self, waiting: &Waiting| {
+            model.may_become_one(waiting, request.op, durable, sectors)
+                && model.region(waiting.lba) == model.region(request.lba)
+        };
+        let back = (0..self.waiting.len())
+            .filter(|&at| self.waiting[at].end() == request.lba && fits(self, &self.waiting[at]))
+            .max_by_key(|&at| self.waiting[at].ended);
+        if let Some(at) = back {
+            let event = self.event();
+            let waiting = &mut self.waiting[at];
+            waiting.sectors += sectors;
+            waiting.ended = event;
+            waiting.cookies.push(cookie);
+            let age = waiting.age;
+            self.join(age, true);
+            return "Merged";
+        }
+        let front_merges = match self.rule {
+            Rule::Noop => false,
+            Rule::Deadline { front_merges, .. } | Rule::ParDispatcher { front_merges, .. } => front_merges,
+        };
+        let front = (0..self.waiting.len())
+            .filter(|&at| front_merges && self.waiting[at].lba == request.end() && fits(self, &self.waiting[at]))
+            .min_by_key(|&at| self.waiting[at].begun);
+        if let Some(at) = front {
+            let event = self.event();
+            let waiting = &mut self.waiting[at];
+            waiting.lba = request.lba;
+            waiting.sectors += sectors;
+            waiting.begun = event;
+            waiting.cookies.insert(0, cookie);
+            let age = waiting.age;
+            self.join(age, false);
+            return "Merged";
+        }
+        let of_direction = self.waiting.iter().filter(|waiting| waiting.is_read() == (request.op == Op::Read)).count();
+        if of_direction >= self.nr_requests {
+            return "Full";
+        }
+        let event = self.event();
+        self.waiting.push(Waiting {
+            lba: request.lba,
+            sectors,
+            op: request.op,
+            durable,
+            deadline_ns: self.expire_ns(request.op).map_or(Ns::MAX, |expire_ns| now + expire_ns),
+            age: event,
+            begun: event,
+            ended: event,
+            cookies: vec![cookie],
+        });
+        "Queued"
+    }
+
+    /// Joins the request of that age with its neighbour after or before, if they touch now.
+    fn join(&mut self, age: u64, with_latter: bool) {
+        let grown = self.waiting.iter().find(|waiting| waiting.age == age).expect("it waits").clone();
+        let neighbours = self.neighbours(&grown);
+        let at = neighbours.iter().position(|waiting| waiting.age == age).expect("it is its own neighbour");
+        let pair = if with_latter { (at, at + 1) } else { (at.wrapping_sub(1), at) };
+        let (Some(first), Some(second)) = (neighbours.get(pair.0), neighbours.get(pair.1)) else { return };
+        let touching = first.end() == second.lba;
+        if !touching || !self.may_become_one(first, second.op, second.durable, second.sectors) {
+            return;
+        }
+        let (first, second) = ((*first).clone(), (*second).clone());
+        let event = self.event();
+        if self.follows == Some(second.age) {
+            let neighbours = self.neighbours(&second);
+            let at = neighbours.iter().position(|waiting| waiting.age == second.age).expect("it waits");
+            self.follows = neighbours.get(at + 1).map(|waiting| waiting.age);
+        }
+        self.waiting.retain(|waiting| waiting.age != second.age);
+        let takes_place = second.deadline_ns < first.deadline_ns;
+        let follows_first = self.follows == Some(first.age);
+        let kept = self.waiting.iter_mut().find(|waiting| waiting.age == first.age).expect("it waits");
+        kept.sectors += second.sectors;
+        kept.ended = event;
+        kept.cookies.extend(second.cookies);
+        if takes_place {
+            kept.deadline_ns = second.deadline_ns;
+            kept.age = second.age;
+            if follows_first {
+                self.follows = Some(second.age);
+            }
+        }
+    }
+
+    fn eldest(&self, is_read: bool) -> Option<&Waiting> {
+        self.waiting.iter().filter(|waiting| waiting.is_read() == is_read).min_by_key(|waiting| waiting.age)
+    }
+
+    /// The next request, taken out; none where nothing waits.
+    pub fn dispatch(&mut self, now: Ns) -> Option<Waiting> {
+        let age = match self.rule.clone() {
+            Rule::Noop => self.waiting.iter().map(|waiting| waiting.age).min(),
+            Rule::Deadline { fifo_batch, writes_starved, .. } => self.deadline(now, fifo_batch, writes_starved),
+            Rule::ParDispatcher { batch, resume, .. } => self.pardispatcher(now, batch, resume),
+        }?;
+        let at = self.waiting.iter().position(|waiting| waiting.age == age).expect("it waits");
+        Some(self.waiting.remove(at))
+    }
+
+    fn deadline(&mut self, now: Ns, fifo_batch: usize, writes_starved: usize) -> Option<u64> {
+        let follows = self.follows.and_then(|age| self.waiting.iter().find(|waiting| waiting.age == age)).cloned();
+        let chosen = match follows.clone() {
+            Some(next) if self.batched < fifo_batch => next,
+            _ => {
+                let (read, write) = (self.eldest(true).cloned(), self.eldest(false).cloned());
+                let read_turn = read.is_some() && (write.is_none() || self.starved < writes_starved);
+                if read_turn && write.is_some() {
+                    self.starved += 1;
+                }
+                if !read_turn {
+                    self.starved = 0;
+                }
+                let eldest = if read_turn { read } else { write }?;
+                self.batched = 0;
+                match follows {
+                    Some(next) if next.is_read() == eldest.is_read() && now <= eldest.deadline_ns => next,
+                    _ => eldest,
+                }
+            }
+        };
+        self.batched += 1;
+        let neighbours = self.neighbours(&chosen);
+        let at = neighbours.iter().position(|waiting| waiting.age == chosen.age).expect("it waits");
+        self.follows = neighbours.get(at + 1).map(|waiting| waiting.age);
+        Some(chosen.age)
+    }
+
+    fn pardispatcher(&mut self, now: Ns, batch: [usize; 2], resume: bool) -> Option<u64> {
+        let of_turn = |model: &Self, region: u64, is_read: bool| {
+            let mut all: Vec<Waiting> = model.waiting.clone();
+            all.retain(|waiting| model.region(waiting.lba) == region && waiting.is_read() == is_read);
+            all.sort_by_key(|waiting| (waiting.lba, waiting.begun));
+            all
+        };
+        if self.turn.is_none() {
+            let late = [true, false]
+                .into_iter()
+                .filter_map(|is_read| self.eldest(is_read))
+                .reduce(|read, write| if write.deadline_ns < read.deadline_ns { write } else { read });
+            let late = late.filter(|late| late.deadline_ns < now && !self.expired_turn).cloned();
+            let expired_turn = late.is_some();
+            let (region, is_read, from) = if let Some(late) = late {
+                (self.region(late.lba), late.is_read(), late.lba)
+            } else {
+                let mut regions: Vec<u64> = self.waiting.iter().map(|waiting| self.region(waiting.lba)).collect();
+                regions.sort_unstable();
+                let after = |region: &&u64| self.last_in_round.is_none_or(|last| **region > last);
+                let region = *regions.iter().find(after).or(regions.first())?;
+                self.last_in_round = Some(region);
+                let turn_about = !noted(&self.last_was_read, &region).unwrap_or(false);
+                let is_read = if of_turn(self, region, turn_about).is_empty() { !turn_about } else { turn_about };
+                let stopped = noted(&self.stopped_at, &(region, is_read)).unwrap_or(0);
+                (region, is_read, if resume { stopped } else { 0 })
+            };
+            self.expired_turn = expired_turn;
+            self.last_was_read.push((region, is_read));
+            self.turn = Some((region, is_read, 0, from));
+        }
+        let (region, is_read, sent, from) = self.turn?;
+        let candidates = of_turn(self, region, is_read);
+        let chosen = candidates.iter().find(|waiting| waiting.lba >= from).or(candidates.first())?.clone();
+        self.stopped_at.push(((region, is_read), chosen.lba));
+        let over = sent + 1 == batch[usize::from(!is_read)] || candidates.len() == 1;
+        self.turn = if over { None } else { Some((region, is_read, sent + 1, chosen.lba)) };
+        Some(chosen.age)
+    }
+}

@@ -1,0 +1,175 @@
+//! noop, deadline and pardispatcher against a naive block layer: the same random submissions, dispatches and times,
+//! the same answers, the same order to the last member of every merged request.
+//!
+//! Addresses are few and requests short, so that most of them touch, overlap or begin alike; a part of the runs has
+//! none of one kind of operation. proptest prints the failing input and its seed.
+
+mod model;
+
+use flashloom_host::{Admission, BlockLayer, Decision, HostParams, RequestId, Scheduler, Setup, build};
+use flashloom_units::{MIB, MS, Ns, ParamSet, Value};
+use flashloom_workload::{Op, Request};
+use model::{Model, Rule};
+use proptest::prelude::*;
+
+const NR_REQUESTS: u32 = 12;
+const QUEUE_DEPTH: u32 = 4;
+const MAX_SECTORS: u64 = 40;
+/// Sectors of a region, and how many regions there are.
+const REGION: u64 = MIB / 512;
+const REGIONS: u64 = 6;
+
+#[derive(Clone, Debug)]
+enum Step {
+    Submit { op: Op, lba: u64, sectors: u32, flags: u8 },
+    Dispatch,
+    Complete { which: usize },
+    Pass { ns: Ns },
+}
+
+/// Sectors close together around the borders of regions.
+fn sector() -> impl Strategy<Value = u64> {
+    (0..REGIONS, 0..24u64, any::<bool>()).prop_map(|(region, step, far)| {
+        let offset = if far { REGION - 96 } else { 0 };
+        (region * REGION + offset + step * 4).min(REGIONS * REGION - 1)
+    })
+}
+
+fn step(ops: Vec<Op>) -> impl Strategy<Value = Step> {
+    let flags =
+        prop_oneof![6 => Just(0), 1 => Just(Request::SYNC), 1 => Just(Request::FUA), 1 => Just(Request::PREFLUSH)];
+    let submit = (prop::sample::select(ops), sector(), 1..5u32, flags).prop_map(|(op, lba, length, flags)| {
+        let flags = if op == Op::Write { flags } else { 0 };
+        Step::Submit { op, lba, sectors: length * 4, flags }
+    });
+    prop_oneof![
+        6 => submit,
+        4 => Just(Step::Dispatch),
+        2 => any::<usize>().prop_map(|which| Step::Complete { which }),
+        1 => (0..40 * MS).prop_map(|ns| Step::Pass { ns }),
+    ]
+}
+
+fn steps() -> impl Strategy<Value = Vec<Step>> {
+    let all = vec![Op::Read, Op::Write, Op::Discard];
+    prop::sample::subsequence(all, 1..=3).prop_flat_map(|ops| prop::collection::vec(step(ops), 1..250))
+}
+
+fn host_params() -> HostParams {
+    HostParams {
+        nr_requests: NR_REQUESTS,
+        queue_depth: QUEUE_DEPTH,
+        max_request_bytes: MAX_SECTORS * 512,
+        ..HostParams::defaults()
+    }
+}
+
+fn scheduler(name: &str, set: &[(&str, Value)]) -> Box<dyn Scheduler> {
+    let spec = flashloom_host::SLOT.find(name).expect("the scheduler exists");
+    let value = |param: &flashloom_units::Param| {
+        let set = set.iter().find(|(key, _)| *key == param.name).map(|(_, value)| value.clone());
+        let value = set.unwrap_or_else(|| param.default.clone());
+        assert!(param.accepts(&value), "{name}.{}: {value:?}", param.name);
+        value
+    };
+    let values: Vec<Value> = spec.params.iter().map(value).collect();
+    let setup: Setup = BlockLayer::setup(&host_params(), REGIONS * REGION);
+    build(name, &values, &setup).expect("the name is known").expect("the parameters are in order")
+}
+
+/// Runs both and compares every answer.
+fn compare(scheduler: Box<dyn Scheduler>, rule: Rule, steps: &[Step]) -> Result<(), TestCaseError> {
+    let mut layer = BlockLayer::new(&host_params(), scheduler);
+    let mut model = Model::new(rule, NR_REQUESTS as usize, MAX_SECTORS);
+    let mut held: Vec<(RequestId, Vec<u32>)> = Vec::new();
+    let mut now = 0;
+    let complete = |layer: &mut BlockLayer, now: Ns, (id, expected): (RequestId, Vec<u32>)| {
+        let mut cookies = Vec::new();
+        layer.complete(now, id, |completed| cookies.push(completed.cookie));
+        prop_assert_eq!(cookies, expected);
+        Ok(())
+    };
+    for (cookie, step) in steps.iter().enumerate() {
+        match *step {
+            Step::Submit { op, lba, sectors, flags } => {
+                let request = Request { arrival_ns: now, lba, sectors, task: 0, recorded_latency_ns: 0, op, flags };
+                let admission = match layer.submit(now, &request, cookie as u32) {
+                    Admission::Queued => "Queued",
+                    Admission::Merged => "Merged",
+                    Admission::Full => "Full",
+                };
+                prop_assert_eq!(admission, model.submit(now, &request, cookie as u32), "step {}", cookie);
+            }
+            Step::Dispatch if held.len() < QUEUE_DEPTH as usize => match (layer.dispatch(now), model.dispatch(now)) {
+                (Decision::Dispatch(real), Some(expected)) => {
+                    let found = (real.op, real.lba, u64::from(real.sectors));
+                    prop_assert_eq!(found, (expected.op, expected.lba, expected.sectors), "step {}", cookie);
+                    held.push((real.id, expected.cookies));
+                }
+                (Decision::Idle, None) => {}
+                (real, expected) => prop_assert!(false, "step {cookie}: {real:?}, not {expected:?}"),
+            },
+            Step::Dispatch => prop_assert_eq!(layer.dispatch(now), Decision::Idle),
+            Step::Complete { .. } if held.is_empty() => {}
+            Step::Complete { which } => {
+                let request = held.swap_remove(which % held.len());
+                complete(&mut layer, now, request)?;
+            }
+            Step::Pass { ns } => now += ns,
+        }
+        prop_assert_eq!(layer.queued(), model.waiting.len() as u64, "step {}", cookie);
+        layer.check().map_err(TestCaseError::fail)?;
+    }
+    Ok(())
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(1_000))]
+
+    #[test]
+    fn noop_agrees_with_the_naive_model(steps in steps()) {
+        compare(scheduler("noop", &[]), Rule::Noop, &steps)?;
+    }
+
+    #[test]
+    fn deadline_agrees_with_the_naive_model(
+        steps in steps(),
+        fifo_batch in 1..5u32,
+        writes_starved in 1..4u32,
+        expire_ms in [1..60u64, 1..60u64],
+        front_merges: bool,
+    ) {
+        let expire_ns = expire_ms.map(|ms| ms * MS);
+        let real = scheduler("deadline", &[
+            ("read_expire", Value::Time(expire_ns[0])),
+            ("write_expire", Value::Time(expire_ns[1])),
+            ("fifo_batch", Value::Count(fifo_batch.into())),
+            ("writes_starved", Value::Count(writes_starved.into())),
+            ("front_merges", Value::Flag(front_merges)),
+        ]);
+        let (fifo_batch, writes_starved) = (fifo_batch as usize, writes_starved as usize);
+        compare(real, Rule::Deadline { expire_ns, fifo_batch, writes_starved, front_merges }, &steps)?;
+    }
+
+    #[test]
+    fn pardispatcher_agrees_with_the_naive_model(
+        steps in steps(),
+        batch in [1..5u32, 1..5u32],
+        expire_ms in [1..60u64, 1..60u64],
+        resume: bool,
+        front_merges: bool,
+    ) {
+        let expire_ns = expire_ms.map(|ms| ms * MS);
+        let real = scheduler("pardispatcher", &[
+            ("region_size", Value::Size(REGION * 512)),
+            ("read_batch", Value::Count(batch[0].into())),
+            ("write_batch", Value::Count(batch[1].into())),
+            ("read_expire", Value::Time(expire_ns[0])),
+            ("write_expire", Value::Time(expire_ns[1])),
+            ("scan", Value::Name(if resume { "continue" } else { "lowest" })),
+            ("front_merges", Value::Flag(front_merges)),
+        ]);
+        let batch = batch.map(|batch| batch as usize);
+        compare(real, Rule::ParDispatcher { region: REGION, batch, expire_ns, resume, front_merges }, &steps)?;
+    }
+}

@@ -1,0 +1,69 @@
+//! The table of schedulers: what users read of them is complete and agrees with the code.
+
+use std::collections::BTreeSet;
+use std::path::Path;
+
+use flashloom_host::{HostParams, SLOT, Setup, build};
+use flashloom_units::{Param, ParamSet, PolicySpec, Value};
+
+const SETUP: Setup = Setup { capacity_sectors: 1 << 27, requests: 287 };
+
+fn defaults(spec: &PolicySpec) -> Vec<Value> {
+    spec.params.iter().map(|param| param.default.clone()).collect()
+}
+
+fn check_param(owner: &str, param: &Param) {
+    let name = format!("{owner}.{}", param.name);
+    assert!(param.accepts(&param.default), "{name}: the default is within the range");
+    assert!(param.help.ends_with('.') && param.tradeoff.ends_with('.'), "{name}: help and trade-off are sentences");
+    let plain = |c: char| c.is_ascii_lowercase() || c.is_ascii_digit() || c == '_';
+    assert!(param.name.chars().all(plain), "{name}: a plain key");
+}
+
+fn check_unique<'a>(what: &str, names: impl Iterator<Item = &'a str>) {
+    let mut seen = BTreeSet::new();
+    names.for_each(|name| assert!(seen.insert(name), "{what}: {name} is there twice"));
+}
+
+#[test]
+fn every_parameter_is_documented_and_its_default_within_its_range() {
+    HostParams::PARAMS.iter().for_each(|param| check_param("host", param));
+    check_unique("host", HostParams::PARAMS.iter().map(|param| param.name));
+    for spec in SLOT.policies {
+        spec.params.iter().for_each(|param| check_param(spec.name, param));
+        check_unique(spec.name, spec.params.iter().map(|param| param.name));
+        for text in [spec.summary, spec.details, spec.source] {
+            assert!(!text.is_empty(), "{} is described", spec.name);
+        }
+    }
+}
+
+#[test]
+fn every_scheduler_is_listed_once_and_has_the_name_of_its_file() {
+    check_unique("schedulers", SLOT.policies.iter().map(|spec| spec.name));
+    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("src/scheduler");
+    let files: BTreeSet<String> = std::fs::read_dir(folder)
+        .expect("the schedulers have a folder")
+        .map(|entry| entry.expect("it can be read").path())
+        .map(|path| path.file_stem().expect("a file has a name").to_string_lossy().into_owned())
+        .collect();
+    assert_eq!(files, SLOT.policies.iter().map(|spec| spec.name.to_owned()).collect());
+}
+
+#[test]
+fn every_scheduler_is_built_by_its_name_and_reports_the_figures_that_it_describes() {
+    for spec in SLOT.policies {
+        let scheduler = build(spec.name, &defaults(spec), &SETUP).expect("the name is known");
+        let scheduler = scheduler.unwrap_or_else(|error| panic!("{}: {error}", spec.name));
+        assert_eq!(scheduler.figures().len(), spec.statistics.len(), "{}", spec.name);
+        check_unique(spec.name, spec.statistics.iter().map(|statistic| statistic.name));
+    }
+    assert!(build("elevator", &[], &SETUP).is_none());
+}
+
+#[test]
+fn none_of_the_papers_schedulers_refuses_a_trace_without_task_ids() {
+    for name in ["noop", "deadline", "anticipatory", "cfq", "pardispatcher"] {
+        assert_eq!(SLOT.find(name).map(|spec| spec.needs.len()), Some(0), "{name}");
+    }
+}
