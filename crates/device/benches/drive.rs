@@ -1,8 +1,8 @@
 //! The drive of the project's speed target, timed and counting.
 //!
 //! 16 GiB, 75 % of it written, then uniform random 8 KiB writes at queue depth 16. Prints requests a second, peak memory
-//! and a hash of the result, which must not change with the machine. `cargo bench -p flashloom-device`; with
-//! `FLASHLOOM_BENCH=smoke` a hundredth of the work, which the tests run so that it cannot rot.
+//! and a hash of the result, which must not change with the machine. `cargo bench -p flashloom-device --bench drive`,
+//! with names behind `--` to choose (timed, buffer, counting, large); with `FLASHLOOM_BENCH=smoke` a hundredth of the work, which the tests run so that it cannot rot.
 // The only place outside the experiment crate that reads the wall clock: it measures the simulator, not the drive.
 #![allow(clippy::disallowed_methods, missing_docs)]
 
@@ -58,7 +58,11 @@ fn peak_mib() -> u64 {
 
 fn report(name: &str, unit: &str, work: u64, started: Instant, hash: u64) {
     let seconds = started.elapsed().as_secs_f64();
-    println!("{name:<22} {:>8.2} million {unit}/s  peak {:>4} MiB  hash {hash:016x}", work as f64 / seconds / 1e6, peak_mib());
+    println!(
+        "{name:<22} {:>8.2} million {unit}/s  peak {:>4} MiB  hash {hash:016x}",
+        work as f64 / seconds / 1e6,
+        peak_mib()
+    );
 }
 
 fn timed(requests: u64, buffer_bytes: u64) {
@@ -105,7 +109,11 @@ fn large() {
     let overwrite = Overwrite { prng: Prng::new(1), window: 0.25, tolerance: 0.02, max_windows: 40 };
     let started = Instant::now();
     let aged = simulation.precondition(&Ageing { fill_pages: pages, overwrite: Some(overwrite) }, &mut |_| {});
-    println!("512 GiB aged to a write amplification of {:.2} in {:.1} s", aged.waf.unwrap_or(0.0), started.elapsed().as_secs_f64());
+    println!(
+        "512 GiB aged to a write amplification of {:.2} in {:.1} s",
+        aged.waf.unwrap_or(0.0),
+        started.elapsed().as_secs_f64()
+    );
     report("precondition 512 GiB", "page writes", aged.pages, started, aged.waf.unwrap_or(0.0).to_bits());
 }
 
@@ -115,10 +123,19 @@ fn main() {
         std::process::exit(2);
     }
     let smoke = std::env::var("FLASHLOOM_BENCH").is_ok_and(|value| value == "smoke");
-    timed(if smoke { 100_000 } else { 10_000_000 }, 0);
-    timed(if smoke { 100_000 } else { 10_000_000 }, 16 << 20);
-    counting(if smoke { 1 } else { 100 });
-    if !smoke {
+    let chosen: Vec<String> = std::env::args().skip(1).filter(|arg| !arg.starts_with("--")).collect();
+    let wanted = |name: &str| chosen.is_empty() || chosen.iter().any(|arg| name.contains(arg.as_str()));
+    let requests = if smoke { 100_000 } else { 10_000_000 };
+    if wanted("timed") {
+        timed(requests, 0);
+    }
+    if wanted("timed buffer") {
+        timed(requests, 16 << 20);
+    }
+    if wanted("counting") {
+        counting(if smoke { 1 } else { 100 });
+    }
+    if wanted("large") && !smoke {
         large();
     }
 }

@@ -51,6 +51,8 @@ pub struct Outcome {
     pub host: HostReport,
     /// What the block layer counted.
     pub scheduler: SchedulerStats,
+    /// The scheduler's own figures, in the order of the statistics that its policy describes.
+    pub scheduler_figures: Vec<u64>,
     /// What the buffer counted; nothing for a drive without one.
     pub buffer: Option<BufferReport>,
     /// Time that writes waited for room in the buffer, summed over them.

@@ -79,11 +79,13 @@ fn overwrite_until_stable(
 ) {
     let mut prng = overwrite.prng.clone();
     let window = ((filled as f64 * overwrite.window) as u64).max(1);
+    let mut upcoming = Upcoming::new(&mut prng, filled);
     let mut stable_windows = 0;
     for _ in 0..overwrite.max_windows {
         let before: u64 = nand.counts().programs.iter().sum();
         for page in 0..window {
-            let write = page_write(nand, prng.below(filled));
+            let lpn = upcoming.swap(prng.below(filled), ftl);
+            let write = page_write(nand, lpn);
             ftl.write(nand, &[write]);
             if page % PROGRESS_PAGES == 0 {
                 progress(aged.pages + page);
@@ -98,6 +100,25 @@ fn overwrite_until_stable(
             aged.stable = true;
             return;
         }
+    }
+}
+
+/// Addresses drawn some writes ahead, so that the FTL can fetch their entries of the map meanwhile.
+struct Upcoming {
+    lpns: [u64; 16],
+    next: usize,
+}
+
+impl Upcoming {
+    fn new(prng: &mut Prng, filled: u64) -> Self {
+        Self { lpns: std::array::from_fn(|_| prng.below(filled)), next: 0 }
+    }
+
+    /// Takes the oldest address and puts one behind the others.
+    fn swap(&mut self, drawn: u64, ftl: &dyn Mapping) -> u64 {
+        ftl.prepare(Lpn(drawn as u32));
+        self.next = (self.next + 1) % self.lpns.len();
+        std::mem::replace(&mut self.lpns[self.next], drawn)
     }
 }
 

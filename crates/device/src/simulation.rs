@@ -221,6 +221,7 @@ impl Simulation {
         Outcome {
             host: self.report.clone(),
             scheduler: self.host.stats().clone(),
+            scheduler_figures: self.host.figures(),
             buffer: self.drive.buffer_report().copied(),
             stall_ns: self.drive.stall_ns(),
             ftl: self.drive.ftl().report(),

@@ -3,9 +3,9 @@
 //! Numbering is dense and nested: channel, way (chip), die, plane, block, page, each within the one before. A physical
 //! page number is `block * pages_per_block + page`, a block `plane * blocks_per_plane + block in plane`, and so on up.
 
-use flashloom_units::{BlockId, DieId, PlaneId, Ppn};
+use flashloom_units::{BlockId, DieId, Divisor, PlaneId, Ppn};
 
-/// How many of each level the drive has.
+/// How many of each level the drive has. Built with [`Self::new`], which prepares the divisions.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Geometry {
     /// Channels, each a bus of its own.
@@ -22,9 +22,50 @@ pub struct Geometry {
     pub pages: u32,
     /// Data bytes in a page.
     pub page_bytes: u32,
+    by_pages: Divisor,
+    by_blocks: Divisor,
+    by_planes: Divisor,
+    by_dies: Divisor,
+}
+
+/// The sizes of a geometry, each at least one.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Shape {
+    /// Channels.
+    pub channels: u32,
+    /// Chips on each channel.
+    pub ways: u32,
+    /// Dies in each chip.
+    pub dies: u32,
+    /// Planes in each die.
+    pub planes: u32,
+    /// Erase blocks in each plane.
+    pub blocks: u32,
+    /// Pages in each block.
+    pub pages: u32,
+    /// Data bytes in a page: 512 B to 16 KiB, a power of two.
+    pub page_bytes: u32,
 }
 
 impl Geometry {
+    /// The geometry of that shape.
+    pub const fn new(shape: Shape) -> Self {
+        let Shape { channels, ways, dies, planes, blocks, pages, page_bytes } = shape;
+        Self {
+            channels,
+            ways,
+            dies,
+            planes,
+            blocks,
+            pages,
+            page_bytes,
+            by_pages: Divisor::new(pages),
+            by_blocks: Divisor::new(blocks),
+            by_planes: Divisor::new(planes),
+            by_dies: Divisor::new(ways * dies),
+        }
+    }
+
     /// Dies in the drive.
     pub const fn total_dies(&self) -> u32 {
         self.channels * self.ways * self.dies
@@ -63,13 +104,13 @@ impl Geometry {
     /// The block that a page is in.
     #[inline(always)]
     pub const fn block_of(&self, ppn: Ppn) -> BlockId {
-        BlockId(ppn.0 / self.pages)
+        BlockId(self.by_pages.quotient(ppn.0))
     }
 
     /// The index of a page within its block.
     #[inline(always)]
     pub const fn page_in_block(&self, ppn: Ppn) -> u32 {
-        ppn.0 % self.pages
+        self.by_pages.remainder(ppn.0)
     }
 
     /// The page of that index in a block.
@@ -81,7 +122,7 @@ impl Geometry {
     /// The plane that a block is in.
     #[inline(always)]
     pub const fn plane_of(&self, block: BlockId) -> PlaneId {
-        PlaneId(block.0 / self.blocks)
+        PlaneId(self.by_blocks.quotient(block.0))
     }
 
     /// The first block of a plane; the others follow it.
@@ -89,16 +130,22 @@ impl Geometry {
         BlockId(plane.0 * self.blocks)
     }
 
+    /// The index of a plane within its die.
+    #[inline(always)]
+    pub const fn plane_in_die(&self, plane: PlaneId) -> u32 {
+        self.by_planes.remainder(plane.0)
+    }
+
     /// The die that a plane is in.
     #[inline(always)]
     pub const fn die_of(&self, plane: PlaneId) -> DieId {
-        DieId(plane.0 / self.planes)
+        DieId(self.by_planes.quotient(plane.0))
     }
 
     /// The channel that a die is on.
     #[inline(always)]
     pub const fn channel_of(&self, die: DieId) -> u32 {
-        die.0 / (self.ways * self.dies)
+        self.by_dies.quotient(die.0)
     }
 }
 
@@ -108,7 +155,8 @@ mod tests {
 
     #[test]
     fn levels_nest_and_number_densely() {
-        let geometry = Geometry { channels: 2, ways: 3, dies: 2, planes: 4, blocks: 5, pages: 7, page_bytes: 4096 };
+        let shape = Shape { channels: 2, ways: 3, dies: 2, planes: 4, blocks: 5, pages: 7, page_bytes: 4096 };
+        let geometry = Geometry::new(shape);
         let mut last = None;
         for ppn in 0..geometry.total_pages() as u32 {
             let block = geometry.block_of(Ppn(ppn));

@@ -14,7 +14,7 @@ mod timed;
 mod verify;
 
 pub use contents::Contents;
-pub use geometry::Geometry;
+pub use geometry::{Geometry, Shape};
 pub use operation::{Counts, Data, Expect, OpId, Origin};
 pub use params::{DeviceParams, DieOrder, MultiPlane, Suspend, Timing};
 pub use preset::{Figure, PRESETS, Preset, preset};

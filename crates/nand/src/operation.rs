@@ -83,6 +83,8 @@ pub(crate) enum Kind {
     Program,
     Copyback,
     Erase,
+    /// Not a command: the data of a page is on its way to another block, and the page's own must not be erased.
+    Hold,
 }
 
 /// An operation in flight in the timed back end: one cache line.

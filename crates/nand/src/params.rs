@@ -2,7 +2,7 @@
 
 use flashloom_units::{GIB, KIB, Kind, MS, Ns, S, US, Value, choice, params, transfer_ns};
 
-use crate::{Geometry, PRESETS};
+use crate::{Geometry, PRESETS, Shape};
 
 choice! {
     /// Whether the planes of a die can work together.
@@ -134,7 +134,7 @@ pub struct Timing {
 impl DeviceParams {
     /// The shape of the drive.
     pub fn geometry(&self) -> Geometry {
-        Geometry {
+        Geometry::new(Shape {
             channels: self.channels,
             ways: self.ways,
             dies: self.dies,
@@ -142,7 +142,7 @@ impl DeviceParams {
             blocks: self.blocks,
             pages: self.pages,
             page_bytes: self.page_bytes as u32,
-        }
+        })
     }
 
     /// The speed of the array.

@@ -68,12 +68,12 @@ impl List {
 #[derive(Clone, Copy, Debug)]
 struct Block {
     programmed: u32,
-    /// Operations that an erase has to wait for.
+    /// Operations that the next erase has to wait for.
     pending: u32,
-    /// Operations emitted after a pending erase, which count when it has ended.
-    pending_next: u32,
     /// The erase that is emitted and not ended, or none.
     erase: u32,
+    /// What was emitted for the block after its pending erase, in order: it belongs to the block's next life.
+    later: List,
     /// Programs in page order that are not in their plane's queue yet.
     programs: List,
     /// Reads of pages whose program has not ended.
@@ -142,8 +142,8 @@ impl Timed {
         let block = |&programmed: &u32| Block {
             programmed,
             pending: 0,
-            pending_next: 0,
             erase: NO_INDEX,
+            later: List::EMPTY,
             programs: List::EMPTY,
             reads: NO_INDEX,
             queued_class: 0,
@@ -203,6 +203,7 @@ impl Timed {
     pub(crate) fn can_copy_back(&self, geometry: &Geometry, from: Ppn, source: BlockId, to: BlockId) -> bool {
         self.copyback
             && geometry.plane_of(source) == geometry.plane_of(to)
+            && self.blocks[source.at()].erase == NO_INDEX
             && geometry.page_in_block(from) < self.blocks[source.at()].programmed
     }
 
@@ -220,54 +221,73 @@ impl Timed {
         id
     }
 
-    /// An operation that touches a block was emitted: an erase emitted later has to wait for it.
-    fn hold(&mut self, block: BlockId) {
-        let block = &mut self.blocks[block.at()];
-        if block.erase == NO_INDEX { block.pending += 1 } else { block.pending_next += 1 }
-    }
-
     pub(crate) fn issue_read(&mut self, operation: Operation, checks: &mut Checks) -> OpId {
-        let (block, page) = (operation.block, self.geometry.page_in_block(operation.ppn));
         let id = self.admit(operation);
-        self.hold(block);
-        let state = &mut self.blocks[block.at()];
-        if page < state.programmed {
-            self.enqueue(id, checks);
-        } else {
-            self.operations[id as usize].next = state.reads;
-            state.reads = id;
-        }
+        self.enter(id, checks);
         OpId(id)
     }
 
     pub(crate) fn issue_program(&mut self, operation: Operation, after: OpId, checks: &mut Checks) {
-        let (block, from) = (operation.block, operation.from);
         let id = self.admit(operation);
-        self.hold(block);
-        if from.is_some() {
-            self.hold(self.geometry.block_of(from));
-        }
         if after != OpId::DONE {
             let first = &mut self.operations[after.0 as usize].waiters;
             let sibling = std::mem::replace(first, id);
             self.operations[id as usize].sibling = sibling;
             self.operations[id as usize].waiting = true;
         }
-        let mut programs = self.blocks[block.at()].programs;
-        self.append(&mut programs, id);
-        self.blocks[block.at()].programs = programs;
-        self.queue_programs(block, checks);
+        self.enter(id, checks);
+        if operation.from.is_some() {
+            let source = self.geometry.block_of(operation.from);
+            let hold = self.admit(Operation::new(Kind::Hold, operation.from, source, operation.origin, NO_INDEX));
+            self.enter(hold, checks);
+        }
     }
 
     pub(crate) fn issue_erase(&mut self, operation: Operation, checks: &mut Checks) {
-        let block = operation.block;
         let id = self.admit(operation);
-        let state = &mut self.blocks[block.at()];
-        assert_eq!(state.erase, NO_INDEX, "a block is erased again only after it was written");
-        state.erase = id;
-        if state.pending == 0 {
-            self.enqueue(id, checks);
+        self.enter(id, checks);
+    }
+
+    /// An operation joins the life of its block that it was emitted for: the present one, or after a pending erase the
+    /// next, which begins when that erase has ended.
+    fn enter(&mut self, id: u32, checks: &mut Checks) {
+        let Operation { block, kind, ppn, .. } = self.operations[id as usize];
+        if self.blocks[block.at()].erase != NO_INDEX {
+            let mut later = self.blocks[block.at()].later;
+            self.append(&mut later, id);
+            self.blocks[block.at()].later = later;
+            return;
         }
+        let page = self.geometry.page_in_block(ppn);
+        let state = &mut self.blocks[block.at()];
+        state.pending += u32::from(kind != Kind::Erase);
+        match kind {
+            Kind::Read if page < state.programmed => self.enqueue(id, checks),
+            Kind::Read => {
+                self.operations[id as usize].next = state.reads;
+                state.reads = id;
+            }
+            Kind::Program | Kind::Copyback => {
+                let mut programs = state.programs;
+                self.append(&mut programs, id);
+                self.blocks[block.at()].programs = programs;
+                self.queue_programs(block, checks);
+            }
+            Kind::Hold => self.retire(id),
+            Kind::Erase => {
+                state.erase = id;
+                if state.pending == 0 {
+                    self.enqueue(id, checks);
+                }
+            }
+        }
+    }
+
+    /// An operation is over: its place is free.
+    fn retire(&mut self, id: u32) {
+        self.operations[id as usize].next = self.free;
+        self.free = id;
+        self.in_flight -= 1;
     }
 
     /// Queues the programs of a block that nothing holds back any more, in page order.
@@ -275,7 +295,7 @@ impl Timed {
         loop {
             let state = &self.blocks[block.at()];
             let id = state.programs.head;
-            if id == NO_INDEX || state.erase != NO_INDEX || self.operations[id as usize].waiting {
+            if id == NO_INDEX || self.operations[id as usize].waiting {
                 return;
             }
             let class = class_of(&self.operations[id as usize]) as u8;
@@ -308,7 +328,7 @@ impl Timed {
         self.append(&mut queue, id);
         self.queues[plane.at()][class] = queue;
         let die = self.geometry.die_of(plane);
-        self.dies[die.at()].queued[class] |= 1 << (plane.0 % self.geometry.planes);
+        self.dies[die.at()].queued[class] |= 1 << self.geometry.plane_in_die(plane);
         self.serve(die.0, checks);
     }
 }
@@ -340,7 +360,7 @@ impl Timed {
         let allowed = match active.kind {
             Kind::Erase => self.suspend != Suspend::None,
             Kind::Program | Kind::Copyback => self.suspend == Suspend::ProgramErase,
-            Kind::Read => false,
+            Kind::Read | Kind::Hold => false,
         };
         allowed
             && state.queued[HOST_READS] != 0
@@ -502,6 +522,7 @@ impl Timed {
                 Kind::Program => self.timing.program_ns[page_type],
                 Kind::Copyback => self.timing.read_ns[page_type] + self.timing.program_ns[page_type],
                 Kind::Erase => self.timing.erase_ns,
+                Kind::Hold => unreachable!("a hold is never queued"),
             });
             id = operation.next;
         }
@@ -630,9 +651,7 @@ impl Timed {
 
     fn complete(&mut self, id: u32, checks: &mut Checks, completed: &mut Vec<u32>) {
         let operation = self.operations[id as usize];
-        self.operations[id as usize].next = self.free;
-        self.free = id;
-        self.in_flight -= 1;
+        self.retire(id);
         if let Some(verifier) = checks {
             match operation.kind {
                 Kind::Read => verifier.end_read(operation.ppn, operation.mask, operation.expect()),
@@ -646,7 +665,7 @@ impl Timed {
         match operation.kind {
             Kind::Read => {}
             Kind::Erase => return self.erased(operation.block, checks),
-            Kind::Program | Kind::Copyback => self.programmed(operation.block, operation.ppn, checks),
+            _ => self.programmed(operation.block, operation.ppn, checks),
         }
         self.let_go(operation.block, checks);
         if operation.from.is_some() {
@@ -689,13 +708,18 @@ impl Timed {
         }
     }
 
+    /// A block is erased: what was emitted for its next life may go, up to the erase that ends that life.
     fn erased(&mut self, block: BlockId, checks: &mut Checks) {
         let state = &mut self.blocks[block.at()];
+        debug_assert_eq!((state.pending, state.reads, state.programs.head), (0, NO_INDEX, NO_INDEX), "all had ended");
         state.erase = NO_INDEX;
         state.programmed = 0;
         state.queued = 0;
-        state.pending = std::mem::take(&mut state.pending_next);
-        self.queue_programs(block, checks);
+        while self.blocks[block.at()].erase == NO_INDEX && self.blocks[block.at()].later.head != NO_INDEX {
+            let id = self.blocks[block.at()].later.head;
+            self.blocks[block.at()].later.head = self.operations[id as usize].next;
+            self.enter(id, checks);
+        }
     }
 }
 

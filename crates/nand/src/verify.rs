@@ -165,6 +165,7 @@ impl Verifier {
                 }
                 self.blocks[block.at()].erasing = true;
             }
+            Kind::Hold => self.reject(|| format!("a hold on block {} reached the chips as a command", block.0)),
         }
     }
 

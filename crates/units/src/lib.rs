@@ -3,16 +3,20 @@
 //! Nothing here knows about flash. The rule for units: time is integer nanoseconds, sizes are bytes, host addresses
 //! are 512-byte sectors, and a name that holds a unit ends in it (`read_expire_ns`, `capacity_bytes`).
 
+mod divisor;
 mod id;
 mod latency;
 mod param;
+mod prefetch;
 mod prng;
 mod problem;
 mod quantity;
 
+pub use divisor::Divisor;
 pub use id::{BlockId, DieId, Lpn, NO_INDEX, PlaneId, Ppn};
 pub use latency::Latency;
 pub use param::{Choice, FieldType, Kind, Need, Param, ParamSet, PolicySpec, Slot, Statistic, Value, nearest};
+pub use prefetch::prefetch;
 pub use prng::Prng;
 pub use problem::{Place, Problem, Problems};
 pub use quantity::{

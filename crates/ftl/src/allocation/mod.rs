@@ -67,10 +67,12 @@ pub(crate) fn stripe(geometry: &Geometry, order: StripeOrder) -> Vec<PlaneId> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use flashloom_nand::Shape;
 
     #[test]
     fn every_order_visits_every_plane_once_and_its_first_letter_varies_fastest() {
-        let geometry = Geometry { channels: 2, ways: 3, dies: 2, planes: 4, blocks: 1, pages: 1, page_bytes: 512 };
+        let geometry =
+            Geometry::new(Shape { channels: 2, ways: 3, dies: 2, planes: 4, blocks: 1, pages: 1, page_bytes: 512 });
         for choice in StripeOrder::CHOICES {
             let order = StripeOrder::named(choice.name).unwrap();
             let mut planes = stripe(&geometry, order);

@@ -100,11 +100,12 @@ impl Collection for State {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use flashloom_nand::Shape;
     use flashloom_units::Prng;
 
     #[test]
     fn victims_are_those_of_a_sorted_list() {
-        let geometry = Geometry { channels: 1, ways: 1, dies: 1, planes: 2, blocks: 16, pages: 8, page_bytes: 512 };
+        let geometry = Geometry::new(Shape { channels: 1, ways: 1, dies: 1, planes: 2, blocks: 16, pages: 8, page_bytes: 512 });
         let mut greedy = State::new(&[], &geometry);
         let mut model: Vec<(u32, u64, BlockId)> = Vec::new();
         let mut prng = Prng::new(3);

@@ -33,6 +33,9 @@ pub trait Mapping: Send {
     /// Writes pages that the layer above writes together.
     fn write(&mut self, nand: &mut Nand, writes: &[PageWrite]);
 
+    /// The page will be written or read soon: its part of the map can be fetched into the cache. Changes nothing.
+    fn prepare(&self, lpn: Lpn);
+
     /// Reads sectors of a page; false if nothing is mapped there, and then nothing was emitted.
     fn read(&mut self, nand: &mut Nand, lpn: Lpn, mask: u32, expect: Expect, tag: u32) -> bool;
 

@@ -16,7 +16,7 @@
 //! Memory: 8 bytes a page (both directions of the map) and one bit.
 
 use flashloom_nand::{Data, DeviceParams, Expect, Geometry, Nand, OpId, Origin};
-use flashloom_units::{BlockId, Lpn, PlaneId, PolicySpec, Ppn};
+use flashloom_units::{BlockId, Lpn, PlaneId, PolicySpec, Ppn, prefetch};
 
 use super::{FtlReport, Mapping};
 use crate::allocation::{self, Allocation, Place, stripe};
@@ -33,6 +33,9 @@ pub(super) const SPEC: PolicySpec = PolicySpec {
     params: &[],
     statistics: &[],
 };
+
+/// How far ahead of a collection's copies their entries of the map are fetched.
+const PREFETCH_PAGES: usize = 12;
 
 /// An open block and the next page to be written in it.
 #[derive(Clone, Copy)]
@@ -215,6 +218,9 @@ impl State {
         }
         let (block, page) = self.take(plane, writer);
         let from = self.geometry.page(job.victim, index);
+        if let Some(ahead) = self.reverse.get(from.at() + PREFETCH_PAGES) {
+            prefetch(&self.map, ahead.at());
+        }
         nand.copy(from, block, page, Origin::Gc);
         self.report.page_copies += 1;
         self.blocks.invalidate(job.victim, from);
@@ -237,6 +243,10 @@ impl Mapping for State {
         }
         places.clear();
         self.places = places;
+    }
+
+    fn prepare(&self, lpn: Lpn) {
+        prefetch(&self.map, lpn.at());
     }
 
     fn read(&mut self, nand: &mut Nand, lpn: Lpn, mask: u32, expect: Expect, tag: u32) -> bool {

@@ -1,0 +1,195 @@
+//! The model against formulas: where a configuration is simple enough to be solved on paper, the two must agree.
+#![allow(missing_docs)]
+
+mod support;
+
+use flashloom_device::Pace;
+use flashloom_nand::DeviceParams;
+use flashloom_units::{MS, ParamSet, Prng, S, US, transfer_ns};
+use flashloom_workload::Op;
+use support::{Run, plain_device, request, unbuffered};
+
+/// An idle drive reads a page in controller + command + tR + page over the channel + page over the link.
+#[test]
+fn an_unloaded_read_takes_exactly_the_sum_of_its_parts() {
+    let device = DeviceParams { controller_ns: 5 * US, command_ns: 300, read_ns: 40 * US, ..plain_device() };
+    let channel = device.timing().transfer_ns(8);
+    let link = transfer_ns(4_096, device.link_rate);
+    let outcome = Run::new(unbuffered(device)).run([request(MS, Op::Read, 8 * 77, 8)]);
+    let latency = &outcome.host.read_latency;
+    assert_eq!((latency.min(), latency.max()), (latency.max(), 5 * US + 300 + 40 * US + channel + link));
+}
+
+/// Half a page is half the data on channel and link, after the same tR.
+#[test]
+fn an_unloaded_read_of_part_of_a_page_moves_only_that_part() {
+    let device = plain_device();
+    let parts = device.read_ns + device.timing().transfer_ns(3) + transfer_ns(3 * 512, device.link_rate);
+    let outcome = Run::new(unbuffered(device)).run([request(MS, Op::Read, 8 * 77 + 2, 3)]);
+    assert_eq!(outcome.host.read_latency.max(), parts);
+}
+
+/// Without a buffer a write takes controller + page over the link + command and page over the channel + tPROG.
+#[test]
+fn an_unloaded_write_takes_exactly_the_sum_of_its_parts() {
+    let device = DeviceParams { controller_ns: 5 * US, command_ns: 300, ..plain_device() };
+    let channel = device.timing().transfer_ns(8);
+    let parts = 5 * US + transfer_ns(4_096, device.link_rate) + 300 + channel + device.program_ns;
+    let outcome = Run { fill: false, ..Run::new(unbuffered(device)) }.run([request(MS, Op::Write, 0, 8)]);
+    assert_eq!(outcome.host.write_latency.max(), parts);
+}
+
+/// A partial write of a mapped page reads what is beneath it first: tR and the rest of the page over the channel more.
+#[test]
+fn an_unloaded_partial_write_reads_the_rest_of_its_page_first() {
+    let device = plain_device();
+    let timing = device.timing();
+    let read = device.read_ns + timing.transfer_ns(5);
+    let parts = transfer_ns(3 * 512, device.link_rate) + read + timing.transfer_ns(8) + device.program_ns;
+    let outcome = Run::new(unbuffered(device)).run([request(MS, Op::Write, 8 * 9, 3)]);
+    assert_eq!(outcome.host.write_latency.max(), parts);
+    assert_eq!(outcome.ftl.read_modify_writes, 1);
+}
+
+/// Sequential writes run at min(link, channels, dies x page / tPROG): each of the three made the bottleneck in turn.
+/// Cache program hides the transfers behind the programs, so the third term has no transfer in it.
+#[test]
+fn sequential_writes_run_at_the_rate_of_the_narrowest_part() {
+    let slow_link = DeviceParams { link_rate: 30_000_000, ..plain_device() };
+    let slow_bus = DeviceParams { bus_rate: 10_000_000, program_ns: 100 * US, ..plain_device() };
+    for device in [plain_device(), slow_link, slow_bus] {
+        let device = DeviceParams { cache_program: true, ..device };
+        let programs = device.geometry().total_dies() as f64 * 4_096.0 / device.program_ns as f64 * 1e9;
+        let buses = f64::from(device.channels) * device.bus_rate as f64;
+        let expected = programs.min(buses).min(device.link_rate as f64);
+        let pages = 8_000;
+        let requests = (0..pages).map(|page| request(0, Op::Write, page * 8, 8));
+        let run = Run { pace: Pace::Closed(256), queue_depth: 256, fill: false, ..Run::new(unbuffered(device)) };
+        let outcome = run.run(requests);
+        let rate = outcome.host.write_bytes as f64 / outcome.host.duration_ns as f64 * 1e9;
+        assert!((rate / expected - 1.0).abs() < 0.01, "{rate:.0} B/s, not {expected:.0}");
+    }
+}
+
+/// Random reads keep n dies busy when many are outstanding: each takes its die for tR and its transfer. Every page is
+/// read as often as every other, in random order, so that the dies have equal work and only its order is random.
+#[test]
+fn random_reads_run_at_the_rate_of_all_dies() {
+    for channels in [1, 4, 16] {
+        // One die a channel, so that no transfer waits for another.
+        let device = DeviceParams { channels, ways: 1, ..plain_device() };
+        let each_ns = device.read_ns + device.timing().transfer_ns(8);
+        let pages = device.logical_pages();
+        let mut order: Vec<u64> = (0..pages).cycle().take(4 * pages as usize).collect();
+        let mut prng = Prng::new(1);
+        (1..order.len()).for_each(|at| order.swap(at, prng.below(at as u64 + 1) as usize));
+        let depth = 128 * channels;
+        let run = Run { pace: Pace::Closed(depth), queue_depth: depth, ..Run::new(unbuffered(device)) };
+        let outcome = run.run(order.iter().map(|page| request(0, Op::Read, page * 8, 8)));
+        let expected = f64::from(channels) / each_ns as f64 * 1e9;
+        let rate = order.len() as f64 / outcome.host.duration_ns as f64 * 1e9;
+        assert!((rate / expected - 1.0).abs() < 0.01, "{channels} dies: {rate:.0} reads/s, not {expected:.0}");
+    }
+}
+
+/// A drive of one large plane, so that collection sees all blocks, as the mean-field models have it.
+fn one_plane(over_provisioning: f64) -> DeviceParams {
+    DeviceParams {
+        channels: 1,
+        ways: 1,
+        planes: 1,
+        blocks: 4_096,
+        pages: 32,
+        page_bytes: 4_096,
+        over_provisioning,
+        ..DeviceParams::defaults()
+    }
+}
+
+/// Blocks that hold data, less those that collection keeps free and the two open ones, over the logical pages.
+fn physical_over_logical(device: &DeviceParams, gc_threshold: u32) -> f64 {
+    let blocks = f64::from(device.blocks - gc_threshold - 2);
+    blocks * f64::from(device.pages) / device.logical_pages() as f64
+}
+
+/// Mean-field limit of greedy collection under uniform random writes (Van Houdt, SIGMETRICS 2013, d-choices with d to
+/// infinity; many blocks of b pages, utilisation rho).
+///
+/// A page dies at rate 1 / (rho N b) a write, so in equilibrium the blocks with i valid pages are rho b r / i of all,
+/// where r is the rate at which blocks are filled. Greedy takes every block that falls to t valid pages at once (rate
+/// f) and the rest of its victims (rate r - f) from those with t + 1. Counting all blocks and all valid pages:
+///
+/// ```text
+/// rho b ( r (1/(t+2) + ... + 1/b) + f / (t+1) ) = 1        r (b - t - 1) + f = 1        0 <= f <= r
+/// ```
+///
+/// and write amplification is b r.
+fn greedy_mean_field(alpha: f64, b: u32) -> f64 {
+    let rho_b = f64::from(b) / alpha;
+    for t in 0..b - 1 {
+        let harmonic: f64 = (t + 2..=b).map(|i| 1.0 / f64::from(i)).sum();
+        let (above, next) = (f64::from(b - t - 1), f64::from(t + 1));
+        let r = (1.0 / rho_b - 1.0 / next) / (harmonic - above / next);
+        let f = 1.0 - r * above;
+        if (0.0..=r).contains(&f) {
+            return f64::from(b) * r;
+        }
+    }
+    panic!("no equilibrium at alpha {alpha}");
+}
+
+#[test]
+fn greedy_amplifies_uniform_writes_as_the_mean_field_limit_says() {
+    for over_provisioning in [0.07, 0.15, 0.28] {
+        let device = one_plane(over_provisioning);
+        let setup = unbuffered(device.clone());
+        let expected = greedy_mean_field(physical_over_logical(&device, setup.ftl.params.gc_threshold), device.pages);
+        let waf = Run::new(setup).steady_waf();
+        println!("over-provisioning {over_provisioning}: {waf:.4}, mean field {expected:.4}");
+        assert!((waf / expected - 1.0).abs() < 0.02, "{waf:.4}, not {expected:.4} at {over_provisioning}");
+    }
+}
+
+/// Lambert's W on its principal branch, for -1/e < x < 0, by Newton's method.
+fn lambert_w(x: f64) -> f64 {
+    (0..100).fold(-0.5, |w: f64, _| w - (w * w.exp() - x) / (w.exp() * (w + 1.0)))
+}
+
+/// Cleaning in order of age (Desnoyers, SYSTOR 2012): a page survives a round with probability exp(-alpha / A), hence
+/// A = alpha / (alpha + W(-alpha exp(-alpha))).
+#[test]
+fn fifo_amplifies_uniform_writes_as_lamberts_w_says() {
+    for over_provisioning in [0.07, 0.15, 0.28] {
+        let device = one_plane(over_provisioning);
+        let mut setup = unbuffered(device.clone());
+        setup.ftl.params.gc = "fifo";
+        let alpha = physical_over_logical(&device, setup.ftl.params.gc_threshold);
+        let expected = alpha / (alpha + lambert_w(-alpha * (-alpha).exp()));
+        let waf = Run::new(setup).steady_waf();
+        println!("over-provisioning {over_provisioning}: {waf:.4}, Lambert's W {expected:.4}");
+        assert!((waf / expected - 1.0).abs() < 0.02, "{waf:.4}, not {expected:.4} at {over_provisioning}");
+    }
+}
+
+/// A host read waits for an erase that runs on its die, unless the drive suspends it.
+#[test]
+fn suspension_shortens_a_read_that_meets_an_erase() {
+    let longest_read = |suspend| {
+        let device = DeviceParams { channels: 1, ways: 1, erase_ns: 10 * MS, suspend, ..plain_device() };
+        let pages = device.logical_pages();
+        let mut prng = Prng::new(2);
+        let requests: Vec<_> = (0..4_000)
+            .map(|at| {
+                // Reads keep to the half that is never written, so that no read waits for the program of its page.
+                let half = prng.below(pages / 2);
+                if at % 4 == 0 { (Op::Read, half) } else { (Op::Write, pages / 2 + half) }
+            })
+            .enumerate()
+            .map(|(at, (op, page))| request(at as u64 * 3 * MS, op, page * 8, 8))
+            .collect();
+        Run { idle_delay_ns: S, ..Run::new(unbuffered(device)) }.run(requests).host.read_latency.max()
+    };
+    let waiting = longest_read(flashloom_nand::Suspend::None);
+    let suspending = longest_read(flashloom_nand::Suspend::Erase);
+    assert!(waiting > 9 * MS && suspending < 5 * MS, "{waiting} ns without suspension, {suspending} ns with it");
+}

@@ -1,0 +1,98 @@
+//! What the tests of the path share: a run of a list of requests, with its checks.
+#![allow(dead_code, missing_docs)]
+
+use std::collections::VecDeque;
+
+use flashloom_device::{Ageing, Drive, DriveSetup, Outcome, Overwrite, Pace, Simulation};
+use flashloom_host::{BlockLayer, HostParams};
+use flashloom_nand::DeviceParams;
+use flashloom_units::{Ns, ParamSet, Prng, Problem, S};
+use flashloom_workload::{Op, Request, Source};
+
+pub struct List(pub VecDeque<Request>);
+
+impl Source for List {
+    fn next_request(&mut self) -> Result<Option<Request>, Problem> {
+        Ok(self.0.pop_front())
+    }
+}
+
+pub fn request(arrival_ns: Ns, op: Op, lba: u64, sectors: u32) -> Request {
+    Request { arrival_ns, lba, sectors, task: 0, recorded_latency_ns: 0, op, flags: 0 }
+}
+
+/// A drive of one plane a die, without a buffer, whose parts are easy to reckon with.
+pub fn plain_device() -> DeviceParams {
+    DeviceParams {
+        channels: 4,
+        ways: 2,
+        planes: 1,
+        blocks: 64,
+        pages: 64,
+        page_bytes: 4_096,
+        over_provisioning: 0.2,
+        ..DeviceParams::defaults()
+    }
+}
+
+pub fn unbuffered(device: DeviceParams) -> DriveSetup {
+    let mut setup = DriveSetup::with_defaults(device);
+    setup.buffer.capacity_bytes = 0;
+    setup.verify = true;
+    setup
+}
+
+pub struct Run {
+    pub setup: DriveSetup,
+    pub queue_depth: u32,
+    pub pace: Pace,
+    pub fill: bool,
+    pub scheduler: &'static str,
+    pub idle_delay_ns: Ns,
+}
+
+impl Run {
+    pub fn new(setup: DriveSetup) -> Self {
+        Self {
+            setup,
+            queue_depth: 32,
+            pace: Pace::Timestamps(1.0),
+            fill: true,
+            scheduler: "noop",
+            idle_delay_ns: 3_600 * S,
+        }
+    }
+
+    pub fn simulation(&self) -> Simulation {
+        let host =
+            HostParams { queue_depth: self.queue_depth, nr_requests: 8_192, merging: false, ..HostParams::defaults() };
+        let layer = BlockLayer::setup(&host, self.setup.device.capacity_sectors());
+        let policy = flashloom_host::SLOT.find(self.scheduler).unwrap();
+        let values: Vec<_> = policy.params.iter().map(|param| param.default.clone()).collect();
+        let scheduler = flashloom_host::build(self.scheduler, &values, &layer).unwrap().unwrap();
+        Simulation::new(BlockLayer::new(&host, scheduler), Drive::new(&self.setup), self.idle_delay_ns)
+    }
+
+    /// Runs the requests in time on a filled drive, and checks every account.
+    pub fn run(&self, requests: impl IntoIterator<Item = Request>) -> Outcome {
+        let mut simulation = self.simulation();
+        let fill_pages = if self.fill { self.setup.device.logical_pages() } else { 0 };
+        simulation.precondition(&Ageing { fill_pages, overwrite: None }, &mut |_| {});
+        simulation.start_timing(&self.setup.device);
+        let mut source = List(requests.into_iter().collect());
+        simulation.run(&mut source, self.pace, Ns::MAX, &mut |_| {}).unwrap();
+        simulation.check().unwrap();
+        simulation.outcome()
+    }
+
+    /// Write amplification of uniform random page writes in steady state, measured in counting mode.
+    pub fn steady_waf(&self) -> f64 {
+        let mut simulation = self.simulation();
+        let fill_pages = self.setup.device.logical_pages();
+        // Two windows are enough to reach the steady state from a sequential fill; the last is the measurement.
+        let overwrite = Overwrite { prng: Prng::new(11), window: 4.0, tolerance: 0.0, max_windows: 3 };
+        let aged = simulation.precondition(&Ageing { fill_pages, overwrite: Some(overwrite) }, &mut |_| {});
+        simulation.check().unwrap();
+        aged.waf.unwrap()
+    }
+}
