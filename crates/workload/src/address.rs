@@ -1,0 +1,149 @@
+//! Addresses of a workload on a device of another size.
+
+use flashloom_units::{Problem, SECTOR_BYTES, choice, format_size};
+
+use crate::{Op, Request, Source};
+
+/// Sectors in 4 KiB, the step of [`Addresses::Scale`].
+const STEP: u64 = 8;
+
+choice! {
+    /// What to do with addresses beyond the end of the device.
+    pub enum Addresses {
+        /// Refuse the workload, naming the request.
+        Error = "error",
+        /// Take the first sector modulo the capacity, moving a request that would cross the end back before it.
+        Wrap = "wrap",
+        /// Multiply by capacity over span in steps of 4 KiB, so that the workload spreads over the whole device.
+        Scale = "scale",
+    }
+}
+
+/// A source whose requests all lie within a device.
+pub struct Fitted<S> {
+    source: S,
+    capacity: u64,
+    span: u64,
+    addresses: Addresses,
+}
+
+/// Maps the addresses of `source` onto a device of `capacity` sectors.
+///
+/// `wrap` takes the first sector modulo the capacity; a request that would then cross the end is moved back so that it
+/// ends with the device. `scale` multiplies by `capacity / span`, where `span` is the sector after the last one that
+/// the workload touches; it works in steps of 4 KiB and keeps the offset within the step, so an aligned request stays
+/// aligned; requests keep their length, so where the device is smaller, neighbours overlap. Flushes have no address. A
+/// request that is larger than the device is an error whatever was asked for.
+pub fn fit<S: Source>(source: S, capacity: u64, addresses: Addresses, span: u64) -> Fitted<S> {
+    Fitted { source, capacity, span: span.max(1), addresses }
+}
+
+impl<S: Source> Fitted<S> {
+    fn place(&self, request: &Request) -> Result<u64, Problem> {
+        let (lba, sectors) = (request.lba, u64::from(request.sectors));
+        if sectors > self.capacity || (self.addresses == Addresses::Error && request.end() > self.capacity) {
+            return Err(self.too_far(request));
+        }
+        let last_start = self.capacity - sectors;
+        Ok(match self.addresses {
+            Addresses::Error => lba,
+            Addresses::Wrap => (lba % self.capacity).min(last_start),
+            Addresses::Scale => {
+                let steps = self.capacity.div_ceil(STEP);
+                let step = u128::from(lba / STEP) * u128::from(steps) / u128::from(self.span.div_ceil(STEP));
+                (step.min(u128::from(steps)) as u64 * STEP + lba % STEP).min(last_start)
+            }
+        })
+    }
+
+    fn too_far(&self, request: &Request) -> Problem {
+        let capacity = format_size(self.capacity.saturating_mul(SECTOR_BYTES));
+        let found = format!(
+            "sectors {} to {} do not fit on the device of {capacity} ({} sectors)",
+            request.lba,
+            request.end() - 1,
+            self.capacity
+        );
+        let expected = format!("a request that ends by sector {}", self.capacity);
+        let problem = self.source.address_problem(found, expected);
+        if u64::from(request.sectors) > self.capacity {
+            return problem.with_help("choose a larger device: the request is larger than this one");
+        }
+        problem.with_help("choose a larger device, or workload.addresses = \"wrap\" or \"scale\"")
+    }
+}
+
+impl<S: Source> Source for Fitted<S> {
+    fn next_request(&mut self) -> Result<Option<Request>, Problem> {
+        let Some(mut request) = self.source.next_request()? else { return Ok(None) };
+        if request.op != Op::Flush {
+            request.lba = self.place(&request)?;
+        }
+        Ok(Some(request))
+    }
+
+    fn address_problem(&self, found: String, expected: String) -> Problem {
+        self.source.address_problem(found, expected)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    struct One(Option<Request>);
+
+    impl Source for One {
+        fn next_request(&mut self) -> Result<Option<Request>, Problem> {
+            Ok(self.0.take())
+        }
+    }
+
+    fn fitted(lba: u64, sectors: u32, capacity: u64, addresses: Addresses, span: u64) -> Result<u64, Problem> {
+        let request = Request { arrival_ns: 0, lba, sectors, task: 0, recorded_latency_ns: 0, op: Op::Read, flags: 0 };
+        Ok(fit(One(Some(request)), capacity, addresses, span).next_request()?.expect("one request").lba)
+    }
+
+    #[test]
+    fn error_lets_the_last_sector_pass_and_refuses_the_next() {
+        assert_eq!(fitted(92, 8, 100, Addresses::Error, 100), Ok(92));
+        let problem = fitted(93, 8, 100, Addresses::Error, 101).unwrap_err();
+        assert_eq!(problem.found, "sectors 93 to 100 do not fit on the device of 50KiB (100 sectors)");
+        assert!(problem.help.unwrap().contains("wrap"));
+    }
+
+    #[test]
+    fn wrap_is_modulo_and_moves_a_request_that_crosses_the_end() {
+        assert_eq!(fitted(208, 8, 100, Addresses::Wrap, 0), Ok(8));
+        assert_eq!(fitted(198, 8, 100, Addresses::Wrap, 0), Ok(92));
+    }
+
+    #[test]
+    fn scale_spreads_over_the_device_and_keeps_the_offset_in_the_step() {
+        assert_eq!(fitted(80, 8, 1600, Addresses::Scale, 160), Ok(800));
+        assert_eq!(fitted(83, 8, 1600, Addresses::Scale, 160), Ok(803));
+        assert_eq!(fitted(800, 8, 160, Addresses::Scale, 1600), Ok(80));
+    }
+
+    #[test]
+    fn a_request_larger_than_the_device_is_refused_whatever_was_asked() {
+        for addresses in [Addresses::Error, Addresses::Wrap, Addresses::Scale] {
+            assert!(fitted(0, 101, 100, addresses, 101).is_err());
+        }
+    }
+
+    proptest! {
+        #[test]
+        fn every_request_that_passes_lies_within_the_device(
+            lba in 0u64..1 << 55, sectors: u32, capacity in 1u64..1 << 50, span: u64, choice in 0usize..3,
+        ) {
+            let addresses = [Addresses::Error, Addresses::Wrap, Addresses::Scale][choice];
+            if let Ok(placed) = fitted(lba, sectors.max(1), capacity, addresses, span) {
+                prop_assert!(placed + u64::from(sectors.max(1)) <= capacity);
+            } else {
+                prop_assert!(addresses == Addresses::Error || u64::from(sectors) > capacity);
+            }
+        }
+    }
+}

@@ -1,0 +1,125 @@
+//! The `[workload]` section of a configuration, and the table of kinds of workload.
+
+use flashloom_units::{Kind, PolicySpec, Slot, Value, choice, params};
+
+use crate::synthetic;
+use crate::{Addresses, Event, Format, TraceOptions};
+
+choice! {
+    /// When a request is handed to the host's block layer.
+    pub enum Replay {
+        /// At its recorded time, whether the device keeps up or not (open loop).
+        Timestamps = "timestamps",
+        /// As soon as fewer than `queue_depth` are outstanding, whatever its time.
+        Closed = "closed",
+        /// After the last one of its task completed and the recorded think time passed.
+        Dependent = "dependent",
+    }
+}
+
+const TRACE: PolicySpec = PolicySpec {
+    name: "trace",
+    summary: "a recording in any of the formats of `flashloom list formats`",
+    details: "Read as a stream, plain or compressed by gzip or zstd; checked to its end before a run begins. The first \
+              request arrives at time zero. Devices of a recording of several are laid over one another.",
+    source: "the format's own file names its definition",
+    needs: &[],
+    params: &[],
+    statistics: &[],
+};
+
+/// Every kind of workload.
+pub static WORKLOADS: Slot = Slot {
+    name: "workloads",
+    key: "workload.kind",
+    help: "Where the requests come from.",
+    policies: &[&TRACE, &synthetic::SPEC],
+};
+
+params! {
+    /// The parameters of any workload, `[workload]`.
+    pub struct WorkloadParams {
+        /// Where the requests come from.
+        kind: &'static str => "kind", Kind::Policy(&WORKLOADS), Value::Name("synthetic"),
+            "A recording is what happened once; a generator can be varied.";
+        /// The recording to read: a file, or for blktrace the prefix of its per-CPU files.
+        path: Option<String> => "path", Kind::Text, Value::Absent,
+            "Compressed recordings are read as they are, at the price of unpacking them each time.";
+        /// Format of the recording; told from its content if it is not given.
+        format: Option<Format> => "format", Kind::Choice(Format::CHOICES), Value::Absent,
+            "Naming it refuses a file of another format.";
+        /// Which event of a blktrace or blkparse recording is a request.
+        event: Event => "event", Kind::Choice(Event::CHOICES), Value::Name("queue"),
+            "Queued requests are what a scheduler gets; issued ones are what one made of them.";
+        /// Order the requests of the recording by time.
+        sort: bool => "sort", Kind::Flag, Value::Flag(false),
+            "Repairs a recording that is not in order, at 48 bytes of memory a request.";
+        /// Leave bad lines of the recording out and report them.
+        skip_bad_lines: bool => "skip_bad_lines", Kind::Flag, Value::Flag(false),
+            "Lets a damaged recording run, without the requests that could not be read.";
+        /// When requests are handed over; by default at their times if they have any, else closed.
+        replay: Option<Replay> => "replay", Kind::Choice(Replay::CHOICES), Value::Absent,
+            "Timestamps keep recorded bursts, closed measures throughput, dependent lets a faster device gain time.";
+        /// Requests outstanding at once in a closed replay.
+        queue_depth: u32 => "queue_depth", Kind::Count { min: 1, max: 1 << 16 }, Value::Count(16),
+            "Deeper queues keep more chips busy and make each request wait longer.";
+        /// Factor by which recorded times run faster.
+        speed: f64 => "speed", Kind::Ratio { min: 1e-6, max: 1e9 }, Value::Ratio(1.0),
+            "A recording of a slow device becomes a load for a fast one; think times shrink with it.";
+        /// What to do with addresses beyond the end of the device.
+        addresses: Addresses => "addresses", Kind::Choice(Addresses::CHOICES), Value::Name("error"),
+            "Wrapping overlays parts of the recording, scaling pulls neighbours apart or together.";
+        /// Read at most this many requests.
+        requests: Option<u64> => "requests", Kind::Count { min: 1, max: u64::MAX }, Value::Absent,
+            "The start of a long recording runs sooner, but may not be like the rest.";
+    }
+}
+
+impl WorkloadParams {
+    /// How the recording is to be read.
+    pub fn trace_options(&self) -> TraceOptions {
+        TraceOptions { format: self.format, event: self.event, sort: self.sort, skip_bad_lines: self.skip_bad_lines }
+    }
+
+    /// How the requests are replayed, where `has_times` says whether the workload's requests have times of arrival.
+    pub fn replay_or_default(&self, has_times: bool) -> Replay {
+        self.replay.unwrap_or(if has_times { Replay::Timestamps } else { Replay::Closed })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::SyntheticParams;
+    use flashloom_units::{Param, ParamSet};
+
+    #[test]
+    fn every_parameter_is_documented_and_its_default_is_within_its_range() {
+        let params: Vec<&Param> = WorkloadParams::PARAMS.iter().chain(SyntheticParams::PARAMS).collect();
+        for param in &params {
+            assert!(param.accepts(&param.default), "{}: {:?}", param.name, param.default);
+            assert!(param.help.ends_with('.') && param.tradeoff.ends_with('.'), "{}", param.name);
+        }
+        for table in [WorkloadParams::PARAMS, SyntheticParams::PARAMS] {
+            let mut names: Vec<_> = table.iter().map(|param| param.name).collect();
+            names.sort_unstable();
+            assert!(names.windows(2).all(|pair| pair[0] != pair[1]), "{names:?}");
+        }
+    }
+
+    #[test]
+    fn the_kinds_have_distinct_names_and_the_default_is_one_of_them() {
+        let names: Vec<_> = WORKLOADS.policies.iter().map(|policy| policy.name).collect();
+        assert_eq!(names, ["trace", "synthetic"]);
+        assert!(WORKLOADS.find(WorkloadParams::defaults().kind).is_some());
+    }
+
+    #[test]
+    fn a_workload_without_times_is_replayed_closed_unless_told_otherwise() {
+        let mut params = WorkloadParams::defaults();
+        assert_eq!(params.replay_or_default(true), Replay::Timestamps);
+        assert_eq!(params.replay_or_default(false), Replay::Closed);
+        params.replay = Some(Replay::Dependent);
+        assert_eq!(params.replay_or_default(true), Replay::Dependent);
+    }
+}

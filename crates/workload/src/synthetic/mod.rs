@@ -1,0 +1,373 @@
+//! Requests from a seed: sequential, random, Zipf or hot and cold.
+//!
+//! The footprint is cut into slots, one each `alignment` bytes, at which a request of `request_size` fits; the pattern
+//! draws a slot. Operation, address, time and task have streams of random numbers of their own, so that changing one of
+//! these does not change the others.
+
+mod scatter;
+mod zipf;
+
+use flashloom_units::{GIB, KIB, ParamSet, S};
+use flashloom_units::{Kind, Ns, PolicySpec, Prng, Problem, SECTOR_BYTES, Value, choice, format_size, params};
+
+use crate::{Op, Request, Source};
+use scatter::Scatter;
+use zipf::Zipf;
+
+choice! {
+    /// Where the next request goes.
+    pub enum Pattern {
+        /// One slot after another, from the start again at the end.
+        Sequential = "sequential",
+        /// Any slot with the same probability.
+        Random = "random",
+        /// The slot of rank r with probability proportional to 1 / r^theta.
+        Zipf = "zipf",
+        /// A small share of the slots gets a large share of the requests.
+        HotCold = "hot-cold",
+    }
+}
+
+choice! {
+    /// How the times between arrivals are distributed.
+    pub enum Arrival {
+        /// Every time between arrivals is the mean.
+        Constant = "constant",
+        /// Exponentially: arrivals form a Poisson process.
+        Exponential = "exponential",
+    }
+}
+
+params! {
+    /// The parameters of a synthetic workload, `[workload.synthetic]`.
+    pub struct SyntheticParams {
+        /// How many requests are made, flushes included.
+        requests: u64 => "requests", Kind::Count { min: 1, max: 1 << 48 }, Value::Count(1_000_000),
+            "More requests take longer and give steadier figures.";
+        /// Where the requests go.
+        pattern: Pattern => "pattern", Kind::Choice(Pattern::CHOICES), Value::Name("random"),
+            "Random overwrites are the hardest for garbage collection, sequential ones the easiest.";
+        /// Share of reads among the requests that are neither discards nor flushes.
+        read_share: f64 => "read_share", Kind::Ratio { min: 0.0, max: 1.0 }, Value::Ratio(0.0),
+            "More reads mean less wear and less collection for them to wait for.";
+        /// Share of discards among the requests.
+        discard_share: f64 => "discard_share", Kind::Ratio { min: 0.0, max: 1.0 }, Value::Ratio(0.0),
+            "Discards free pages before they are overwritten, which lowers write amplification.";
+        /// Bytes of a request, a multiple of 512.
+        request_size: u64 => "request_size", Kind::Size { min: SECTOR_BYTES, max: GIB }, Value::Size(4 * KIB),
+            "Larger requests use more chips at once; smaller than a flash page, they cause read-modify-write.";
+        /// Every request begins at a multiple of this, a multiple of 512; the request size if it is not given.
+        alignment: Option<u64> => "alignment", Kind::Size { min: SECTOR_BYTES, max: GIB }, Value::Absent,
+            "Below the size of a flash page, requests touch one page more than they need.";
+        /// Share of the device that is touched, from its start.
+        footprint: f64 => "footprint", Kind::Ratio { min: 0.0, max: 1.0 }, Value::Ratio(1.0),
+            "A smaller footprint leaves more of the device as spare space for garbage collection.";
+        /// Bytes that are touched, instead of a share of the device.
+        footprint_size: Option<u64> => "footprint_size", Kind::Size { min: SECTOR_BYTES, max: u64::MAX }, Value::Absent,
+            "Keeps the same addresses on devices of any capacity.";
+        /// Exponent of the Zipf pattern.
+        zipf_theta: f64 => "zipf_theta", Kind::Ratio { min: 0.0, max: 20.0 }, Value::Ratio(0.99),
+            "Larger exponents send more of the requests to fewer slots; 0 is uniform.";
+        /// Share of the slots that are hot in the hot-cold pattern.
+        hot_share: f64 => "hot_share", Kind::Ratio { min: 0.0, max: 1.0 }, Value::Ratio(0.2),
+            "A smaller hot part is overwritten more often, so that its blocks are soon empty.";
+        /// Share of the requests that go to the hot slots.
+        hot_traffic: f64 => "hot_traffic", Kind::Ratio { min: 0.0, max: 1.0 }, Value::Ratio(0.8),
+            "The further it is from the share of the slots, the more a policy gains by telling hot from cold.";
+        /// Scatter ranks and hot slots over the footprint, instead of keeping them together at its start.
+        scatter: bool => "scatter", Kind::Flag, Value::Flag(true),
+            "Together, hot pages share blocks by their address alone.";
+        /// Mean time between arrivals; without it, all requests are there at once, for a closed replay.
+        interarrival_ns: Option<Ns> => "interarrival", Kind::Time { min: 1, max: 3_600 * S }, Value::Absent,
+            "A shorter time is a higher load; beyond what the device can do, queues grow without bound.";
+        /// How the times between arrivals are distributed.
+        arrival: Arrival => "arrival", Kind::Choice(Arrival::CHOICES), Value::Name("exponential"),
+            "Exponential arrivals make queues at any load, constant ones only near saturation.";
+        /// How many tasks the requests are spread over, at random; with 0, they carry no task ids.
+        tasks: u32 => "tasks", Kind::Count { min: 0, max: 1 << 20 }, Value::Count(0),
+            "More tasks give a scheduler that serves tasks in turn more to switch between.";
+        /// Share of the writes that a task waits for.
+        sync_share: f64 => "sync_share", Kind::Ratio { min: 0.0, max: 1.0 }, Value::Ratio(0.0),
+            "Schedulers serve writes that someone waits for before the others.";
+        /// A flush follows after this many writes; 0 means never.
+        flush_every: u64 => "flush_every", Kind::Count { min: 0, max: u64::MAX }, Value::Count(0),
+            "Frequent flushes keep a write buffer from gathering pages.";
+    }
+}
+
+/// The line of the table of workloads.
+pub(crate) const SPEC: PolicySpec = PolicySpec {
+    name: "synthetic",
+    summary: "requests made from a seed: sequential, random, Zipf or hot and cold",
+    details: "Each request draws its operation, its slot of the footprint, its task and its time of arrival from \
+              streams of their own. Zipf ranks are drawn exactly at constant cost, for any footprint. Without an \
+              inter-arrival time, the requests are replayed closed, at the queue depth of the workload.",
+    source: "Zipf: Hoermann and Derflinger, ACM TOMACS 6(3), 1996; scattering: Black and Rogaway, CT-RSA 2002",
+    needs: &[],
+    params: SyntheticParams::PARAMS,
+    statistics: &[],
+};
+
+/// Draws slots.
+enum Slots {
+    Sequential { next: u64 },
+    Random,
+    Zipf(Zipf),
+    HotCold { hot: u64, traffic: f64 },
+}
+
+/// A source that makes requests.
+pub struct Synthetic {
+    params: SyntheticParams,
+    slots: Slots,
+    slot_count: u64,
+    scatter: Option<Scatter>,
+    alignment_sectors: u64,
+    sectors: u32,
+    made: u64,
+    writes_since_flush: u64,
+    now_ns: Ns,
+    ops: Prng,
+    addresses: Prng,
+    times: Prng,
+    tasks: Prng,
+}
+
+fn refuse(key: &str, found: String, expected: &str) -> Problem {
+    Problem::file(format!("workload.synthetic.{key}"), found, expected)
+}
+
+/// Sectors of a size that must be whole sectors.
+fn whole_sectors(key: &str, bytes: u64) -> Result<u64, Problem> {
+    if !bytes.is_multiple_of(SECTOR_BYTES) {
+        return Err(refuse(key, format!("{} is not a multiple of 512 bytes", format_size(bytes)), "whole sectors"));
+    }
+    Ok(bytes / SECTOR_BYTES)
+}
+
+impl Synthetic {
+    /// A generator for a device of `capacity` sectors. A problem names the key that does not fit.
+    pub fn new(params: &SyntheticParams, capacity: u64, prng: &Prng) -> Result<Self, Problem> {
+        let sectors = whole_sectors("request_size", params.request_size)?;
+        let alignment_sectors = whole_sectors("alignment", params.alignment.unwrap_or(params.request_size))?;
+        let (key, footprint) = match params.footprint_size {
+            Some(bytes) => ("footprint_size", whole_sectors("footprint_size", bytes)?),
+            None => ("footprint", (capacity as f64 * params.footprint) as u64),
+        };
+        if footprint > capacity {
+            let found = format!("the footprint of {footprint} sectors is larger than the device");
+            return Err(refuse(key, found, "at most the capacity of the device"));
+        }
+        let Some(room) = footprint.checked_sub(sectors) else {
+            let found = format!("a request of {sectors} sectors does not fit in a footprint of {footprint}");
+            return Err(refuse(key, found, "room for at least one request"));
+        };
+        let slot_count = room / alignment_sectors + 1;
+        let slots = match params.pattern {
+            Pattern::Sequential => Slots::Sequential { next: 0 },
+            Pattern::Random => Slots::Random,
+            Pattern::Zipf => Slots::Zipf(Zipf::new(slot_count, params.zipf_theta)),
+            Pattern::HotCold => {
+                let hot = (slot_count as f64 * params.hot_share).round() as u64;
+                Slots::HotCold { hot: hot.min(slot_count), traffic: params.hot_traffic }
+            }
+        };
+        let skewed = matches!(slots, Slots::Zipf(_) | Slots::HotCold { .. });
+        let scatter = (params.scatter && skewed).then(|| Scatter::new(slot_count, &mut prng.branch("scatter")));
+        Ok(Self {
+            params: params.clone(),
+            slots,
+            slot_count,
+            scatter,
+            alignment_sectors,
+            sectors: u32::try_from(sectors).expect("a request of at most 1 GiB has fewer than 2^32 sectors"),
+            made: 0,
+            writes_since_flush: 0,
+            now_ns: 0,
+            ops: prng.branch("operations"),
+            addresses: prng.branch("addresses"),
+            times: prng.branch("times"),
+            tasks: prng.branch("tasks"),
+        })
+    }
+
+    /// Whether the requests carry task ids.
+    pub fn has_task_ids(&self) -> bool {
+        self.params.tasks > 0
+    }
+
+    fn slot(&mut self) -> u64 {
+        let prng = &mut self.addresses;
+        let rank = match &mut self.slots {
+            Slots::Sequential { next } => {
+                let slot = *next;
+                *next = if slot + 1 == self.slot_count { 0 } else { slot + 1 };
+                slot
+            }
+            Slots::Random => prng.below(self.slot_count),
+            Slots::Zipf(zipf) => zipf.draw(prng),
+            Slots::HotCold { hot, traffic } => {
+                let cold = self.slot_count - *hot;
+                // Where one of the parts is empty, the other gets everything.
+                let to_hot = prng.chance(*traffic);
+                if cold == 0 || (to_hot && *hot > 0) { prng.below(*hot) } else { *hot + prng.below(cold) }
+            }
+        };
+        self.scatter.as_ref().map_or(rank, |scatter| scatter.of(rank))
+    }
+
+    /// Operation and flags of the next request.
+    fn operation(&mut self) -> (Op, u8) {
+        if self.params.flush_every > 0 && self.writes_since_flush == self.params.flush_every {
+            self.writes_since_flush = 0;
+            return (Op::Flush, Request::SYNC);
+        }
+        if self.ops.chance(self.params.discard_share) {
+            return (Op::Discard, 0);
+        }
+        if self.ops.chance(self.params.read_share) {
+            return (Op::Read, Request::SYNC);
+        }
+        self.writes_since_flush += 1;
+        (Op::Write, if self.ops.chance(self.params.sync_share) { Request::SYNC } else { 0 })
+    }
+
+    fn step_ns(&mut self) -> Ns {
+        let Some(mean) = self.params.interarrival_ns else { return 0 };
+        match self.params.arrival {
+            Arrival::Constant => mean,
+            // 1 - unit() is in (0, 1], so that the logarithm is finite.
+            Arrival::Exponential => libm::round(-libm::log(1.0 - self.times.unit()) * mean as f64) as Ns,
+        }
+    }
+}
+
+impl Source for Synthetic {
+    fn next_request(&mut self) -> Result<Option<Request>, Problem> {
+        if self.made == self.params.requests {
+            return Ok(None);
+        }
+        if self.made > 0 {
+            self.now_ns += self.step_ns();
+        }
+        self.made += 1;
+        let (op, flags) = self.operation();
+        let (lba, sectors) =
+            if op == Op::Flush { (0, 0) } else { (self.slot() * self.alignment_sectors, self.sectors) };
+        let tasks = u64::from(self.params.tasks);
+        // Zero stands for "unknown", so tasks are numbered from one.
+        let task = if tasks == 0 { 0 } else { 1 + self.tasks.below(tasks) as u32 };
+        Ok(Some(Request { arrival_ns: self.now_ns, lba, sectors, task, recorded_latency_ns: 0, op, flags }))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const CAPACITY: u64 = 1 << 20;
+
+    fn make(params: &SyntheticParams) -> Vec<Request> {
+        let mut source = Synthetic::new(params, CAPACITY, &Prng::new(7)).expect("valid parameters");
+        std::iter::from_fn(|| source.next_request().expect("a generator does not fail")).collect()
+    }
+
+    fn params(change: impl FnOnce(&mut SyntheticParams)) -> SyntheticParams {
+        let mut params = SyntheticParams { requests: 20_000, ..SyntheticParams::defaults() };
+        change(&mut params);
+        params
+    }
+
+    fn share(requests: &[Request], is: impl Fn(&Request) -> bool) -> f64 {
+        requests.iter().filter(|request| is(request)).count() as f64 / requests.len() as f64
+    }
+
+    #[test]
+    fn a_sequential_workload_begins_again_at_the_end_of_the_footprint() {
+        let requests = make(&params(|p| {
+            p.pattern = Pattern::Sequential;
+            p.footprint_size = Some(12 * KIB);
+            p.requests = 5;
+        }));
+        assert_eq!(requests.iter().map(|request| request.lba).collect::<Vec<_>>(), [0, 8, 16, 0, 8]);
+        assert!(requests.iter().all(|request| request.sectors == 8 && request.op == Op::Write));
+    }
+
+    #[test]
+    fn requests_lie_within_the_footprint_and_on_the_alignment() {
+        for pattern in [Pattern::Random, Pattern::Zipf, Pattern::HotCold] {
+            let requests = make(&params(|p| {
+                (p.pattern, p.footprint, p.request_size, p.alignment) = (pattern, 0.5, 8 * KIB, Some(KIB));
+            }));
+            assert!(requests.iter().all(|request| request.end() <= CAPACITY / 2 && request.lba % 2 == 0));
+            assert!(requests.iter().any(|request| request.lba % 16 != 0), "the alignment is finer than the size");
+        }
+    }
+
+    #[test]
+    fn shares_are_what_was_asked_for_within_five_sigma() {
+        let requests = make(&params(|p| (p.read_share, p.discard_share, p.sync_share) = (0.3, 0.1, 0.5)));
+        let near = |value: f64, wanted: f64, count: f64| {
+            let sigma = (wanted * (1.0 - wanted) / count).sqrt();
+            assert!((value - wanted).abs() < 5.0 * sigma, "{value}, not {wanted}");
+        };
+        near(share(&requests, |request| request.op == Op::Discard), 0.1, 20_000.0);
+        near(share(&requests, |request| request.op == Op::Read), 0.9 * 0.3, 20_000.0);
+        let writes: Vec<_> = requests.into_iter().filter(|request| request.op == Op::Write).collect();
+        near(share(&writes, |request| request.has(Request::SYNC)), 0.5, writes.len() as f64);
+    }
+
+    #[test]
+    fn hot_slots_get_their_share_and_are_scattered_unless_kept_together() {
+        for scatter in [false, true] {
+            let requests = make(&params(|p| {
+                (p.pattern, p.scatter, p.hot_share, p.hot_traffic) = (Pattern::HotCold, scatter, 0.1, 0.9);
+            }));
+            let at_start = share(&requests, |request| request.lba < CAPACITY / 10);
+            let expected = if scatter { 0.1 } else { 0.9 };
+            assert!((at_start - expected).abs() < 0.02, "scatter = {scatter}: {at_start} at the start");
+        }
+        let all_hot = make(&params(|p| (p.pattern, p.hot_share, p.hot_traffic) = (Pattern::HotCold, 1.0, 0.0)));
+        let none_hot = make(&params(|p| (p.pattern, p.hot_share, p.hot_traffic) = (Pattern::HotCold, 0.0, 1.0)));
+        assert_eq!((all_hot.len(), none_hot.len()), (20_000, 20_000));
+    }
+
+    #[test]
+    fn a_flush_follows_every_so_many_writes() {
+        let requests = make(&params(|p| (p.flush_every, p.requests) = (3, 9)));
+        let ops: String = requests.iter().map(|request| if request.op == Op::Flush { 'F' } else { 'W' }).collect();
+        assert_eq!(ops, "WWWFWWWFW");
+    }
+
+    #[test]
+    fn arrivals_have_the_mean_that_was_asked_for_and_begin_at_zero() {
+        let constant = make(&params(|p| (p.interarrival_ns, p.arrival) = (Some(500), Arrival::Constant)));
+        assert!(constant.iter().enumerate().all(|(index, request)| request.arrival_ns == index as u64 * 500));
+        let poisson = make(&params(|p| p.interarrival_ns = Some(10_000)));
+        let mean = poisson.last().unwrap().arrival_ns as f64 / 19_999.0;
+        assert_eq!(poisson[0].arrival_ns, 0);
+        assert!((mean / 10_000.0 - 1.0).abs() < 5.0 / 20_000f64.sqrt(), "the mean is {mean}");
+        assert!(poisson.windows(2).all(|pair| pair[0].arrival_ns <= pair[1].arrival_ns));
+    }
+
+    #[test]
+    fn tasks_are_numbered_from_one_and_do_not_change_the_addresses() {
+        let plain = make(&params(|_| ()));
+        let tasked = make(&params(|p| p.tasks = 3));
+        assert!(plain.iter().all(|request| request.task == 0));
+        assert!(tasked.iter().all(|request| (1..=3).contains(&request.task)));
+        assert!(plain.iter().zip(&tasked).all(|(a, b)| (a.lba, a.op) == (b.lba, b.op)));
+    }
+
+    #[test]
+    fn what_does_not_fit_names_its_key() {
+        let key = |change: fn(&mut SyntheticParams)| match Synthetic::new(&params(change), CAPACITY, &Prng::new(1)) {
+            Ok(_) => panic!("accepted"),
+            Err(problem) => problem.file,
+        };
+        assert_eq!(key(|p| p.request_size = 1000), "workload.synthetic.request_size");
+        assert_eq!(key(|p| p.alignment = Some(513)), "workload.synthetic.alignment");
+        assert_eq!(key(|p| p.footprint_size = Some(1 << 40)), "workload.synthetic.footprint_size");
+        assert_eq!(key(|p| p.footprint = 0.0), "workload.synthetic.footprint");
+    }
+}

@@ -1,0 +1,261 @@
+//! Writing a recording in another format.
+//!
+//! The input is read twice: first to its end, so that nothing is written of a recording that is bad or that the output
+//! format cannot hold; then to write it. The output grows beside its place under another name and is moved there when
+//! it is complete.
+
+use std::fs::File;
+use std::io::{self, BufWriter, Write};
+use std::path::Path;
+
+use flashloom_units::{Problem, US, choice};
+use schemars::JsonSchema;
+use serde::Serialize;
+
+use super::format::{Clock, fio, flashloom, ssdsim};
+use super::record::{Columns, Record};
+use super::{Footprint, TraceInfo, TraceOptions, open_trace, scan_trace};
+use crate::Op;
+
+choice! {
+    /// How a recording can be written.
+    pub enum OutFormat {
+        /// Flashloom's own CSV; holds everything.
+        Flashloom = "flashloom",
+        /// fio iolog, version 3; holds neither tasks nor flags, and times in microseconds.
+        Fio = "fio",
+        /// SSDsim's and MQSim's ASCII; holds reads and writes, neither tasks nor flags.
+        Ssdsim = "ssdsim",
+    }
+}
+
+impl OutFormat {
+    /// The format that the name of a file asks for, whatever its compression: `.csv` is Flashloom's own, `.iolog` and
+    /// `.fio` are fio's, `.ssdsim`, `.mqsim` and `.trace` are SSDsim's.
+    pub fn of_path(path: &str) -> Option<Self> {
+        let path = path.strip_suffix(".gz").or_else(|| path.strip_suffix(".zst")).unwrap_or(path);
+        match path.rsplit_once('.')?.1 {
+            "csv" => Some(Self::Flashloom),
+            "iolog" | "fio" => Some(Self::Fio),
+            "ssdsim" | "mqsim" | "trace" => Some(Self::Ssdsim),
+            _ => None,
+        }
+    }
+
+    fn holds(self, op: Op) -> bool {
+        self != Self::Ssdsim || matches!(op, Op::Read | Op::Write)
+    }
+}
+
+/// What became of a recording that was converted.
+#[derive(Clone, Debug, Serialize, JsonSchema)]
+pub struct ConvertReport {
+    /// Requests written.
+    pub requests: u64,
+    /// The format that was read.
+    pub from: &'static str,
+    /// The format that was written.
+    pub to: &'static str,
+    /// Discards and flushes that were left out, because the output cannot hold them.
+    pub dropped_requests: u64,
+    /// Requests written without their task, sync, flush or FUA mark, because the output cannot hold it.
+    pub stripped_requests: u64,
+    /// Requests whose time was cut to the microseconds of the output.
+    pub rounded_times: u64,
+    /// Bad lines of the input that were left out, as was asked for.
+    pub skipped_lines: u64,
+}
+
+/// Appends a number in decimal.
+#[inline]
+pub(crate) fn push_number(out: &mut Vec<u8>, number: u64) {
+    out.extend_from_slice(itoa::Buffer::new().format(number).as_bytes());
+}
+
+/// Writes the recording at `input` to `output`, compressed if that ends in `.gz` or `.zst`.
+///
+/// What the output format cannot hold is an error, unless `drop_unsupported` says to leave it out; the report counts
+/// it. Times are kept where the recording counts from its own start, else they count from the first request. A recorded
+/// latency is not part of the workload and no output format holds it.
+pub fn convert_trace(
+    input: &str,
+    options: &TraceOptions,
+    output: &str,
+    to: OutFormat,
+    drop_unsupported: bool,
+) -> Result<ConvertReport, Problem> {
+    let info = scan_trace(input, options, Footprint::Skip)?;
+    if !drop_unsupported && let Some(found) = unsupported(&info, to) {
+        let expected = format!("requests that the format `{}` can hold", to.name());
+        return Err(Problem::file(input, found, expected)
+            .with_help("`--drop-unsupported` leaves out what it cannot hold and counts it"));
+    }
+    let mut sink = Sink::create(output)?;
+    let report = write_all(input, options, &info, to, &mut sink)?;
+    sink.commit()?;
+    Ok(report)
+}
+
+/// What a recording has that a format cannot hold, in words.
+fn unsupported(info: &TraceInfo, to: OutFormat) -> Option<String> {
+    if to == OutFormat::Flashloom {
+        return None;
+    }
+    let mut parts = Vec::new();
+    for (op, count, name) in [(Op::Discard, info.discards, "discards"), (Op::Flush, info.flushes, "flushes")] {
+        if count > 0 && !to.holds(op) {
+            parts.push(format!("{count} {name}"));
+        }
+    }
+    let Columns { task, sync, flush, fua, device: _ } = info.columns;
+    let marks = [(task, "task ids"), (sync, "sync marks"), (flush, "flush marks"), (fua, "FUA marks")];
+    parts.extend(marks.iter().filter(|(there, _)| *there).map(|(_, name)| (*name).to_owned()));
+    (!parts.is_empty()).then(|| format!("holds {}", parts.join(", ")))
+}
+
+fn write_all(
+    input: &str,
+    options: &TraceOptions,
+    info: &TraceInfo,
+    to: OutFormat,
+    sink: &mut Sink,
+) -> Result<ConvertReport, Problem> {
+    let mut trace = open_trace(input, options)?;
+    let keeps_times = trace.spec.clock == Clock::Recording;
+    let base_ns = if keeps_times { info.start_ns } else { 0 };
+    let mut writer = RecordWriter::new(to, info.columns);
+    let (mut dropped, mut stripped, mut rounded) = (0, 0, 0);
+    writer.header(&mut sink.buffer);
+    while let Some(mut record) = trace.next_record()? {
+        if !to.holds(record.request.op) {
+            dropped += 1;
+            continue;
+        }
+        record.request.arrival_ns += base_ns;
+        let marked = record.request.task != 0 || record.request.flags != 0;
+        stripped += u64::from(marked && to != OutFormat::Flashloom);
+        rounded += u64::from(to == OutFormat::Fio && record.request.arrival_ns % US != 0);
+        writer.write(&record, &mut sink.buffer);
+        sink.drain(Sink::BUFFER_BYTES)?;
+    }
+    writer.finish(&mut sink.buffer);
+    sink.drain(0)?;
+    Ok(ConvertReport {
+        requests: info.requests - dropped,
+        from: info.format,
+        to: to.name(),
+        dropped_requests: dropped,
+        stripped_requests: stripped,
+        rounded_times: rounded,
+        skipped_lines: info.skipped_lines,
+    })
+}
+
+enum RecordWriter {
+    Flashloom(Columns),
+    Fio(fio::Writer),
+    Ssdsim,
+}
+
+impl RecordWriter {
+    fn new(to: OutFormat, columns: Columns) -> Self {
+        match to {
+            OutFormat::Flashloom => Self::Flashloom(columns),
+            OutFormat::Fio => Self::Fio(fio::Writer::default()),
+            OutFormat::Ssdsim => Self::Ssdsim,
+        }
+    }
+
+    fn header(&self, out: &mut Vec<u8>) {
+        match self {
+            Self::Flashloom(columns) => flashloom::write_header(columns, out),
+            Self::Fio(writer) => writer.header(out),
+            Self::Ssdsim => {}
+        }
+    }
+
+    fn write(&mut self, record: &Record, out: &mut Vec<u8>) {
+        match self {
+            Self::Flashloom(columns) => flashloom::write(record, columns, out),
+            Self::Fio(writer) => writer.write(record, out),
+            Self::Ssdsim => ssdsim::write(record, out),
+        }
+    }
+
+    fn finish(&self, out: &mut Vec<u8>) {
+        if let Self::Fio(writer) = self {
+            writer.finish(out);
+        }
+    }
+}
+
+enum Compressed {
+    Plain(BufWriter<File>),
+    Gzip(flate2::write::GzEncoder<BufWriter<File>>),
+    Zstd(zstd::Encoder<'static, BufWriter<File>>),
+}
+
+/// The output on its way: a temporary neighbour of the file that it becomes.
+struct Sink {
+    path: String,
+    temporary: tempfile::TempPath,
+    file: Compressed,
+    /// What was not yet handed to the file.
+    buffer: Vec<u8>,
+}
+
+impl Sink {
+    const BUFFER_BYTES: usize = 256 << 10;
+
+    fn problem(path: &str, error: &io::Error) -> Problem {
+        Problem::file(path, format!("cannot be written: {error}"), "a place for a file that can be written")
+    }
+
+    fn create(path: &str) -> Result<Self, Problem> {
+        let fail = |error: io::Error| Self::problem(path, &error);
+        if Path::new(path).is_dir() {
+            return Err(Problem::file(path, "is a directory", "the name of a file to write"));
+        }
+        let folder = Path::new(path).parent().filter(|folder| !folder.as_os_str().is_empty());
+        let mut builder = tempfile::Builder::new();
+        #[cfg(unix)]
+        builder.permissions(std::os::unix::fs::PermissionsExt::from_mode(0o666));
+        let temporary = builder.prefix(".flashloom-").tempfile_in(folder.unwrap_or(Path::new("."))).map_err(fail)?;
+        let (file, temporary) = temporary.into_parts();
+        let file = BufWriter::new(file);
+        let file = if path.ends_with(".gz") {
+            Compressed::Gzip(flate2::write::GzEncoder::new(file, flate2::Compression::default()))
+        } else if path.ends_with(".zst") {
+            Compressed::Zstd(zstd::Encoder::new(file, zstd::DEFAULT_COMPRESSION_LEVEL).map_err(fail)?)
+        } else {
+            Compressed::Plain(file)
+        };
+        Ok(Self { path: path.to_owned(), temporary, file, buffer: Vec::with_capacity(2 * Self::BUFFER_BYTES) })
+    }
+
+    /// Hands the buffer to the file once it holds more than `bytes`.
+    fn drain(&mut self, bytes: usize) -> Result<(), Problem> {
+        if self.buffer.len() <= bytes {
+            return Ok(());
+        }
+        let written = match &mut self.file {
+            Compressed::Plain(file) => file.write_all(&self.buffer),
+            Compressed::Gzip(file) => file.write_all(&self.buffer),
+            Compressed::Zstd(file) => file.write_all(&self.buffer),
+        };
+        self.buffer.clear();
+        written.map_err(|error| Self::problem(&self.path, &error))
+    }
+
+    /// Completes the file and moves it to its place.
+    fn commit(self) -> Result<(), Problem> {
+        let fail = |error: io::Error| Self::problem(&self.path, &error);
+        let mut file = match self.file {
+            Compressed::Plain(file) => file,
+            Compressed::Gzip(file) => file.finish().map_err(fail)?,
+            Compressed::Zstd(file) => file.finish().map_err(fail)?,
+        };
+        file.flush().map_err(fail)?;
+        self.temporary.persist(&self.path).map_err(|error| fail(error.error))
+    }
+}

@@ -1,0 +1,264 @@
+//! What blkparse prints: by default `dev cpu sequence time pid action rwbs sector + sectors [command]`, and the shorter
+//! `time action rwbs sector sectors command` of `-f "%T.%t %a %d %S %n %C\n"`.
+//!
+//! Time is in seconds from the start of the recording, addresses in sectors of 512 bytes. Of the actions, Q (queued by
+//! the host) or D (dispatched to the device) is read, as asked for; all others are ignored, and so are commands that
+//! are not of the file system (a packet in parentheses instead of an address) and the summary at the end. In `rwbs`, an
+//! F before the operation is a flush that goes before it and an F after it is FUA, S is synchronous, B (barrier) was
+//! both in old kernels; A, M and E have no meaning here. Without data, an F is a flush. The process is the task.
+//!
+//! A time before the start of the recording is printed as what remains of it after wrapping at 64 bits of nanoseconds
+//! and then at 32 bits of seconds: about 1,266,874,889 s, which no recording lasts. It is read as what it means.
+//!
+//! Source: blkparse(1), and `blkparse_fmt.c` of blktrace.
+
+use std::ops::Range;
+
+use super::{Clock, Format, FormatSpec, Reader};
+use crate::trace::Event;
+use crate::trace::field::{BlankFields, Fault, FieldError, locate};
+use crate::trace::record::{Columns, Numbering, Part, Record};
+use crate::trace::text::LineParser;
+use crate::{Op, Request};
+use flashloom_units::{Ns, S};
+
+pub(crate) const SPEC: FormatSpec = FormatSpec {
+    format: Format::Blkparse,
+    example: "  8,16   3        5     0.000026421  3645  Q   R 4938888 + 256 [java]",
+    source: "blkparse(1)",
+    clock: Clock::World,
+    reader: Reader::Text(|event| Box::new(Blkparse::new(event))),
+};
+
+/// A time of minus one nanosecond is printed as one less than this.
+const WRAPPED_NS: Ns = ((1 << 64) % ((1u128 << 32) * S as u128)) as Ns;
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Layout {
+    Default,
+    Short,
+}
+
+struct Blkparse {
+    action: &'static [u8],
+    devices: Numbering<Box<[u8]>>,
+    /// That of the line parsed last.
+    layout: Layout,
+    /// Some event was read, so a summary may follow.
+    began: bool,
+    in_summary: bool,
+}
+
+impl Blkparse {
+    fn new(event: Event) -> Self {
+        let action = match event {
+            Event::Queue => b"Q",
+            Event::Issue => b"D",
+        };
+        Self { action, devices: Numbering::default(), layout: Layout::Default, began: false, in_summary: false }
+    }
+
+    fn layout(line: &[u8]) -> Layout {
+        let first = &line[locate::<b' '>(line, 0)];
+        if memchr::memchr(b',', first).is_some() { Layout::Default } else { Layout::Short }
+    }
+
+    /// The time on a clock that begins [`WRAPPED_NS`] before the recording, so that it is never negative.
+    fn time(fields: &mut BlankFields) -> Result<Ns, FieldError> {
+        let time_ns = fields.decimal(9, "the time in seconds")?;
+        if time_ns > WRAPPED_NS / 2 {
+            return Ok(time_ns);
+        }
+        Ok(time_ns + WRAPPED_NS)
+    }
+
+    /// Whether the action is the one that is read; letters that are not an action are an error.
+    fn is_wanted(&self, fields: &mut BlankFields) -> Result<bool, FieldError> {
+        let action = fields.word("the action, such as Q or D")?;
+        if action.len() > 2 || !action.iter().all(u8::is_ascii_alphabetic) {
+            return Err(fields.error(Fault::Unknown, "an action, such as Q or D"));
+        }
+        Ok(action == self.action)
+    }
+
+    fn default_line(&mut self, line: &[u8]) -> Result<Option<Record>, FieldError> {
+        let mut fields = BlankFields::new(line);
+        let device = fields.word("the device, such as 8,16")?;
+        fields.number("the CPU")?;
+        fields.number("the sequence number")?;
+        let time_ns = Self::time(&mut fields)?;
+        let task = fields.small("the process")?;
+        if !self.is_wanted(&mut fields)? {
+            return Ok(None);
+        }
+        let what = What::parse(&mut fields)?;
+        let (lba, sectors) = match fields.word("the first sector")? {
+            [b'[', ..] => (0, 0),
+            _ => {
+                let lba = fields.reread("the first sector")?;
+                match fields.word("`+` and the number of sectors")? {
+                    b"+" => (lba, fields.number("the number of sectors")?),
+                    [b'(', ..] => return Ok(None),
+                    _ => return Err(fields.error(Fault::Unknown, "`+` and the number of sectors")),
+                }
+            }
+        };
+        let Some(mut record) = what.record(time_ns, lba, sectors, &fields)? else { return Ok(None) };
+        record.request.task = task;
+        record.device = self.devices.number(device, || device.into());
+        Ok(Some(record))
+    }
+
+    fn short_line(&mut self, line: &[u8]) -> Result<Option<Record>, FieldError> {
+        let mut fields = BlankFields::new(line);
+        let time_ns = Self::time(&mut fields)?;
+        let wanted = self.is_wanted(&mut fields)?;
+        let what = What::parse(&mut fields)?;
+        let lba = fields.number("the first sector")?;
+        let sectors = fields.number("the number of sectors")?;
+        if wanted { what.record(time_ns, lba, sectors, &fields) } else { Ok(None) }
+    }
+}
+
+impl LineParser for Blkparse {
+    fn parse(&mut self, line: &[u8]) -> Result<Option<Record>, FieldError> {
+        self.in_summary |= self.began && (line.starts_with(b"CPU") || line.starts_with(b"Total ("));
+        if self.in_summary || line.starts_with(b"Input file ") {
+            return Ok(None);
+        }
+        self.layout = Self::layout(line);
+        let record = match self.layout {
+            Layout::Default => self.default_line(line)?,
+            Layout::Short => self.short_line(line)?,
+        };
+        self.began = true;
+        Ok(record)
+    }
+
+    fn locate(&self, part: Part, line: &[u8]) -> Range<usize> {
+        let index = match (Self::layout(line), part) {
+            (Layout::Default, Part::Time) => 3,
+            (Layout::Default, Part::Address) => 7,
+            (Layout::Short, Part::Time) => 0,
+            (Layout::Short, Part::Address) => 3,
+        };
+        locate::<b' '>(line, index)
+    }
+
+    fn columns(&self) -> Columns {
+        Columns { task: self.layout == Layout::Default, ..Columns::default() }
+    }
+}
+
+/// The field `rwbs`.
+struct What {
+    /// Nothing for a request without data and direction.
+    op: Option<Op>,
+    flush_before: bool,
+    fua: bool,
+    sync: bool,
+}
+
+impl What {
+    fn parse(fields: &mut BlankFields) -> Result<Self, FieldError> {
+        const EXPECTED: &str = "what it does: F, then R, W, D or N, then F, A, S, M, E or B";
+        let letters = fields.word(EXPECTED)?;
+        let (flush_before, rest) = match letters {
+            [b'F', rest @ ..] => (true, rest),
+            rest => (false, rest),
+        };
+        let (op, rest) = match rest {
+            [b'R', rest @ ..] => (Some(Op::Read), rest),
+            [b'W', rest @ ..] => (Some(Op::Write), rest),
+            [b'D', rest @ ..] => (Some(Op::Discard), rest),
+            [b'N', rest @ ..] => (None, rest),
+            rest if flush_before => (None, rest),
+            _ => return Err(fields.error(Fault::Unknown, EXPECTED)),
+        };
+        if !rest.iter().all(|letter| b"FASMEB".contains(letter)) {
+            return Err(fields.error(Fault::Unknown, EXPECTED));
+        }
+        let barrier = rest.contains(&b'B');
+        let (fua, sync) = (barrier || rest.contains(&b'F'), rest.contains(&b'S'));
+        Ok(Self { op, flush_before: flush_before || barrier, fua, sync })
+    }
+
+    /// The request; nothing for one that neither transfers nor flushes.
+    fn record(self, time_ns: Ns, lba: u64, sectors: u64, at: &BlankFields) -> Result<Option<Record>, FieldError> {
+        let mut record = match self.op {
+            _ if sectors == 0 && self.flush_before => Record::new(time_ns, Op::Flush, 0, 0),
+            None => return Ok(None),
+            Some(op) => Record::new(time_ns, op, lba, at.sectors(lba, sectors)?),
+        };
+        let flag = |set: bool, flag: u8| if set { flag } else { 0 };
+        record.request.flags = flag(self.sync, Request::SYNC);
+        if record.request.op == Op::Write {
+            record.request.flags |= flag(self.fua, Request::FUA) | flag(self.flush_before, Request::PREFLUSH);
+        }
+        Ok(Some(record))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn issue(text: &str) -> Vec<Result<Option<Request>, FieldError>> {
+        let mut parser = Blkparse::new(Event::Issue);
+        let parsed = text.lines().map(|line| parser.parse(line.as_bytes()));
+        parsed.map(|record| record.map(|record| record.map(|record| record.request))).collect()
+    }
+
+    #[test]
+    fn only_the_event_that_was_asked_for_is_a_request() {
+        let text = "8,0 1 1 0.5 7 Q WS 8 + 16 [a b]\n8,0 1 2 0.6 7 D WS 8 + 16 [a b]\n8,0 1 3 0.7 0 C WS 8 + 16 [0]\n\
+                    8,0 1 4 0.8 7 m N cfq7 slice\n8,0 1 5 0.9 7 D R 36 (12 00) [hdparm]\n\
+                    8,0 1 6 1 7 A R 8 + 8 <- (8,1) 0";
+        let requests: Vec<_> = issue(text).into_iter().flat_map(|request| request.expect("a good line")).collect();
+        assert_eq!(requests.len(), 1);
+        let request = requests[0];
+        assert_eq!((request.lba, request.sectors, request.task, request.flags), (8, 16, 7, Request::SYNC));
+    }
+
+    #[test]
+    fn the_letters_tell_flush_before_from_fua() {
+        let flags = |rwbs: &str, extent: &str| {
+            let request = issue(&format!("8,0 1 1 0 7 D {rwbs} {extent} [x]")).remove(0).unwrap();
+            request.map(|request| (request.op, request.flags))
+        };
+        assert_eq!(flags("FWFS", "8 + 8"), Some((Op::Write, Request::PREFLUSH | Request::FUA | Request::SYNC)));
+        assert_eq!(flags("WFSM", "8 + 8"), Some((Op::Write, Request::FUA | Request::SYNC)));
+        assert_eq!(flags("WB", "8 + 8"), Some((Op::Write, Request::PREFLUSH | Request::FUA)));
+        assert_eq!(flags("DS", "8 + 8"), Some((Op::Discard, Request::SYNC)));
+        assert_eq!(flags("RA", "8 + 8"), Some((Op::Read, 0)));
+        assert_eq!(flags("FWS", ""), Some((Op::Flush, Request::SYNC)));
+        assert_eq!(flags("FN", "0 + 0"), Some((Op::Flush, 0)));
+        assert_eq!(flags("N", "0 + 0"), None);
+    }
+
+    #[test]
+    fn the_summary_and_the_other_layout_are_understood() {
+        let text = "0.000000000 D W 133799992 8 kworker/0:1H\n0.5 C W 8 8 swapper/3\nCPU0 (8,16):\n Reads Queued: 0";
+        let read: Vec<_> = issue(text).into_iter().map(|request| request.expect("a good line").is_some()).collect();
+        assert_eq!(read, [true, false, false, false]);
+    }
+
+    #[test]
+    fn a_time_before_the_start_comes_before_it() {
+        let times: Vec<_> = issue("8,0 1 1 0.000026421 7 D R 8 + 8 [x]\n8,0 1 2 1266874889.708668759 7 D R 8 + 8 [x]")
+            .into_iter()
+            .map(|request| request.unwrap().unwrap().arrival_ns)
+            .collect();
+        assert_eq!(times[0] - times[1], 26_421 + 882_857);
+    }
+
+    #[test]
+    fn a_bad_field_is_named() {
+        let error = |line: &str| issue(line).remove(0).unwrap_err();
+        assert_eq!(error("8,0 x 1 0 7 D R 8 + 8 [x]").span, 4..5);
+        assert_eq!(error("8,0 1 1 0 7 D Z 8 + 8 [x]").span, 14..15);
+        assert_eq!(error("8,0 1 1 0 7 D R 8 + 0 [x]").fault, Fault::ZeroLength);
+        assert_eq!(error("8,0 1 1 0 7 D R 8x + 8 [x]").span, 16..18);
+        assert_eq!(error("garbage").fault, Fault::NotANumber);
+    }
+}

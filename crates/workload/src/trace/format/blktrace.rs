@@ -1,0 +1,391 @@
+//! Linux blktrace in binary: one file for each CPU, merged by time.
+//!
+//! A record has 48 bytes: magic u32 (0x656174 and the version, 7, in the low byte), sequence u32, time u64 in ns,
+//! sector u64, bytes u32, action u32, process u32, device u32, cpu u32, error u16, length of what follows u16; then as
+//! many bytes, which are not used. The byte order is that of the recording machine and told from the magic number.
+//!
+//! The low byte of the action says what happened: 1 queued by the host, 7 issued to the device; all other events are
+//! ignored. Its high half has a bit for each property: read, write, flush, sync, ..., discard, FUA. Notes of the kernel
+//! (process names, messages) and passthrough commands are no requests. Without data, flush makes a flush; what has
+//! neither (a zone command) is ignored. A flush with data goes before its write. The process is the task. Flushes and
+//! FUA writes of a file system are one request when queued; the kernel issues several for them to a device that has
+//! no FUA. Source: `blktrace_api.h` of Linux.
+
+use std::cmp::Reverse;
+use std::collections::BinaryHeap;
+use std::path::Path;
+
+use flashloom_units::{Ns, Place, Problem, SECTOR_BYTES};
+
+use super::{Clock, Format, FormatSpec, Reader};
+use crate::trace::Event;
+use crate::trace::field::MAX_SECTOR;
+use crate::trace::input::{Chunks, Input};
+use crate::trace::record::{Columns, Numbering, Part, Record, RecordSource, SkippedLines};
+use crate::{Op, Request};
+
+pub(crate) const SPEC: FormatSpec = FormatSpec {
+    format: Format::Blktrace,
+    example: "binary: NAME.blktrace.0, NAME.blktrace.1, ...; name any of them, or NAME.blktrace",
+    source: "blktrace_api.h of Linux",
+    clock: Clock::World,
+    reader: Reader::Blktrace,
+};
+
+const EXTENSION: &str = ".blktrace";
+const HEADER_BYTES: usize = 48;
+const MAGIC: u32 = 0x6561_7400;
+const VERSION: u32 = 7;
+
+const QUEUED: u32 = 1;
+const ISSUED: u32 = 7;
+
+/// Bits of the high half of the action.
+mod category {
+    pub const WRITE: u32 = 1 << 1;
+    pub const FLUSH: u32 = 1 << 2;
+    pub const SYNC: u32 = 1 << 3;
+    pub const PASSTHROUGH: u32 = 1 << 9;
+    pub const NOTIFY: u32 = 1 << 10;
+    pub const DISCARD: u32 = 1 << 13;
+    pub const FUA: u32 = 1 << 15;
+}
+
+/// Whether a file begins like a recording of either byte order.
+pub(crate) fn has_signature(sample: &[u8]) -> bool {
+    matches!(sample, [_, 0x74, 0x61, 0x65, ..] | [0x65, 0x61, 0x74, _, ..])
+}
+
+/// The files of a recording, if `path` is one of the per-CPU files, their prefix `NAME.blktrace`, or NAME.
+pub(crate) fn per_cpu_files(path: &str) -> Result<Option<Vec<Input>>, Problem> {
+    let (folder, name) = path.rsplit_once('/').map_or(("", path), |(folder, name)| (&path[..folder.len() + 1], name));
+    let prefix = if Path::new(path).exists() {
+        let Some(prefix) = prefix_of(name) else { return Ok(None) };
+        prefix.to_owned()
+    } else if name.ends_with(EXTENSION) {
+        name.to_owned()
+    } else {
+        format!("{name}{EXTENSION}")
+    };
+    let files = siblings(folder, &prefix)?;
+    Ok((!files.is_empty()).then_some(files))
+}
+
+/// `NAME.blktrace` of `NAME.blktrace.3` and `NAME.blktrace.3.zst`.
+fn prefix_of(name: &str) -> Option<&str> {
+    let (prefix, _) = cpu_of(name)?;
+    prefix.ends_with(EXTENSION).then_some(prefix)
+}
+
+fn cpu_of(name: &str) -> Option<(&str, u32)> {
+    let name = name.strip_suffix(".zst").or_else(|| name.strip_suffix(".gz")).unwrap_or(name);
+    let (prefix, cpu) = name.rsplit_once('.')?;
+    Some((prefix, cpu.parse().ok().filter(|_| cpu.bytes().all(|digit| digit.is_ascii_digit()))?))
+}
+
+fn siblings(folder: &str, prefix: &str) -> Result<Vec<Input>, Problem> {
+    let Ok(entries) = std::fs::read_dir(if folder.is_empty() { "." } else { folder }) else { return Ok(Vec::new()) };
+    let names = entries.filter_map(|entry| entry.ok()?.file_name().into_string().ok());
+    let is_of = |name: &String| cpu_of(name).filter(|(of, _)| *of == prefix).map(|(_, cpu)| cpu);
+    let mut files: Vec<(u32, String)> = names.filter_map(|name| Some((is_of(&name)?, name))).collect();
+    files.sort();
+    if let Some(pair) = files.windows(2).find(|pair| pair[0].0 == pair[1].0) {
+        let found = format!("CPU {} is there twice, as {} and {}", pair[0].0, pair[0].1, pair[1].1);
+        return Err(Problem::file(format!("{folder}{prefix}"), found, "one file for each CPU"));
+    }
+    Ok(files.into_iter().map(|(_, name)| Input::file(format!("{folder}{name}"))).collect())
+}
+
+/// What a record says, in the machine's byte order.
+struct Entry {
+    time_ns: Ns,
+    sector: u64,
+    bytes: u32,
+    action: u32,
+    process: u32,
+    device: u32,
+}
+
+impl Entry {
+    /// The request that it is about, if it is one and of the event that is read. An error says what is impossible.
+    fn record(&self, event: u32, devices: &mut Numbering<u32>) -> Result<Option<Record>, String> {
+        let category = self.action >> 16;
+        let is = |bit: u32| category & bit != 0;
+        if self.action & 0xff != event || is(category::NOTIFY) || is(category::PASSTHROUGH) {
+            return Ok(None);
+        }
+        let op = match () {
+            _ if self.bytes == 0 && is(category::FLUSH) => Op::Flush,
+            _ if self.bytes == 0 => return Ok(None),
+            _ if is(category::DISCARD) => Op::Discard,
+            _ if is(category::WRITE) => Op::Write,
+            _ => Op::Read,
+        };
+        let sectors = self.bytes.div_ceil(SECTOR_BYTES as u32);
+        if op != Op::Flush && self.sector > MAX_SECTOR - u64::from(sectors) {
+            return Err(format!("the sector is {}", self.sector));
+        }
+        let mut record = Record::new(self.time_ns, op, if op == Op::Flush { 0 } else { self.sector }, sectors);
+        let flag = |bit: u32, flag: u8| if is(bit) { flag } else { 0 };
+        record.request.task = self.process;
+        record.request.flags = flag(category::SYNC, Request::SYNC);
+        if op == Op::Write {
+            record.request.flags |= flag(category::FUA, Request::FUA) | flag(category::FLUSH, Request::PREFLUSH);
+        }
+        Ok(Some(record.on_device(devices.number(&self.device, || self.device))))
+    }
+}
+
+/// One file.
+struct Stream {
+    input: Input,
+    chunks: Chunks,
+    /// Records read so far.
+    records: u64,
+    /// Known from the first record on.
+    big_endian: Option<bool>,
+}
+
+impl Stream {
+    fn open(input: &Input) -> Result<Self, Problem> {
+        Ok(Self { input: input.clone(), chunks: input.open()?, records: 0, big_endian: None })
+    }
+
+    fn problem(&self, offset: u64, found: String, expected: &str) -> Problem {
+        let place = Place::Record { record: self.records, offset };
+        Problem { place, ..Problem::file(&self.input.name, found, expected) }
+    }
+
+    /// The next record, whatever it is about. Nothing at the end; an error where the file breaks off or is no blktrace.
+    fn next_entry(&mut self) -> Result<Option<Entry>, Problem> {
+        let offset = self.chunks.offset();
+        let header = self.chunks.peek(HEADER_BYTES)?;
+        if header.is_empty() {
+            return Ok(None);
+        }
+        self.records += 1;
+        let length = header.len();
+        let Ok(header) = <[u8; HEADER_BYTES]>::try_from(header) else {
+            let found = format!("the file ends after {length} of the {HEADER_BYTES} bytes of a record");
+            return Err(self.problem(offset, found, "a whole record"));
+        };
+        let word = |at: usize| [header[at], header[at + 1], header[at + 2], header[at + 3]];
+        let big_endian = *self.big_endian.get_or_insert(header[..3] == [0x65, 0x61, 0x74]);
+        let number = |at: usize| if big_endian { u32::from_be_bytes(word(at)) } else { u32::from_le_bytes(word(at)) };
+        let wide = |at: usize| {
+            let (first, second) = (u64::from(number(at)), u64::from(number(at + 4)));
+            if big_endian { first << 32 | second } else { second << 32 | first }
+        };
+        let magic = number(0);
+        if magic & !0xff != MAGIC {
+            let found = format!("the record begins with {magic:#010x}");
+            return Err(self.problem(offset, found, "the magic number of blktrace, 0x656174.."));
+        }
+        if magic & 0xff != VERSION {
+            let found = format!("the record has version {} of blktrace", magic & 0xff);
+            return Err(self.problem(offset, found, "version 7"));
+        }
+        let tail = [header[46], header[47]];
+        let extra = usize::from(if big_endian { u16::from_be_bytes(tail) } else { u16::from_le_bytes(tail) });
+        let entry = Entry {
+            time_ns: wide(8),
+            sector: wide(16),
+            bytes: number(24),
+            action: number(28),
+            process: number(32),
+            device: number(36),
+        };
+        let there = self.chunks.peek(HEADER_BYTES + extra)?.len() - HEADER_BYTES;
+        if there < extra {
+            let found = format!("the file ends after {there} of the {extra} bytes that follow a record");
+            return Err(self.problem(offset, found, "a whole record"));
+        }
+        self.chunks.advance(HEADER_BYTES + extra);
+        Ok(Some(entry))
+    }
+}
+
+/// Merges the streams of a recording by time, then by CPU.
+pub(crate) struct BlktraceReader {
+    streams: Vec<Stream>,
+    /// Time and stream of the next request of each stream that has one.
+    next: BinaryHeap<Reverse<(Ns, u32)>>,
+    /// That request.
+    heads: Vec<Option<Record>>,
+    event: u32,
+    devices: Numbering<u32>,
+    skip_bad_lines: bool,
+    skipped: SkippedLines,
+}
+
+/// An origin is a stream and a record of it.
+const RECORD_BITS: u32 = 40;
+
+impl BlktraceReader {
+    pub fn new(inputs: &[Input], event: Event, skip_bad_lines: bool) -> Result<Self, Problem> {
+        let streams = inputs.iter().map(Stream::open).collect::<Result<Vec<_>, _>>()?;
+        let event = match event {
+            Event::Queue => QUEUED,
+            Event::Issue => ISSUED,
+        };
+        let (next, heads) = (BinaryHeap::new(), vec![None; streams.len()]);
+        let (devices, skipped) = (Numbering::default(), SkippedLines::default());
+        let mut reader = Self { streams, next, heads, event, devices, skip_bad_lines, skipped };
+        (0..inputs.len()).try_for_each(|stream| reader.advance(stream))?;
+        Ok(reader)
+    }
+
+    /// Reads a stream on to its next request.
+    fn advance(&mut self, index: usize) -> Result<(), Problem> {
+        let stream = &mut self.streams[index];
+        loop {
+            let offset = stream.chunks.offset();
+            let entry = match stream.next_entry() {
+                Ok(Some(entry)) => entry,
+                Ok(None) => return Ok(()),
+                // What follows a record that breaks off or is none cannot be found, so the stream ends with it.
+                Err(problem) if self.skip_bad_lines => {
+                    self.skipped.add(problem);
+                    return Ok(());
+                }
+                Err(problem) => return Err(problem),
+            };
+            match entry.record(self.event, &mut self.devices) {
+                Ok(Some(mut record)) => {
+                    record.origin = (index as u64) << RECORD_BITS | stream.records;
+                    self.heads[index] = Some(record);
+                    self.next.push(Reverse((entry.time_ns, index as u32)));
+                    return Ok(());
+                }
+                Ok(None) => {}
+                Err(found) => {
+                    let problem = stream.problem(offset, found, "a request that ends within 64 bits of bytes");
+                    if !self.skip_bad_lines {
+                        return Err(problem);
+                    }
+                    self.skipped.add(problem);
+                }
+            }
+        }
+    }
+}
+
+impl RecordSource for BlktraceReader {
+    fn next_record(&mut self) -> Result<Option<Record>, Problem> {
+        let Some(Reverse((_, stream))) = self.next.pop() else { return Ok(None) };
+        let record = self.heads[stream as usize].take();
+        self.advance(stream as usize)?;
+        Ok(record)
+    }
+
+    fn skipped(&self) -> &SkippedLines {
+        &self.skipped
+    }
+
+    fn columns(&self) -> Columns {
+        Columns { task: true, ..Columns::default() }
+    }
+
+    fn problem_at(&self, origin: u64, _: Part, found: String, expected: String) -> Problem {
+        let (stream, record) = (&self.streams[(origin >> RECORD_BITS) as usize], origin & ((1 << RECORD_BITS) - 1));
+        let mut problem = Problem::file(&stream.input.name, found, expected);
+        let Ok(mut again) = Stream::open(&stream.input) else { return problem };
+        for _ in 1..record {
+            let _ = again.next_entry();
+        }
+        problem.place = Place::Record { record, offset: again.chunks.offset() };
+        problem
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// A record as a machine of that byte order writes it.
+    fn record(big_endian: bool, time_ns: u64, sector: u64, bytes: u32, action: u32, extra: &[u8]) -> Vec<u8> {
+        let mut out = Vec::new();
+        let mut put = |bytes: &[u8]| {
+            let mut bytes = bytes.to_vec();
+            if big_endian {
+                bytes.reverse();
+            }
+            out.extend(bytes);
+        };
+        put(&(MAGIC | VERSION).to_le_bytes());
+        put(&1u32.to_le_bytes());
+        put(&time_ns.to_le_bytes());
+        put(&sector.to_le_bytes());
+        for word in [bytes, action, 42, 0x0080_0010, 0] {
+            put(&word.to_le_bytes());
+        }
+        put(&0u16.to_le_bytes());
+        put(&(extra.len() as u16).to_le_bytes());
+        out.extend_from_slice(extra);
+        out
+    }
+
+    fn all(parts: &[Vec<u8>], event: Event) -> Result<Vec<Request>, Problem> {
+        let inputs: Vec<_> = parts.iter().map(|part| Input::memory("t.blktrace.0", part[..].into())).collect();
+        let mut reader = BlktraceReader::new(&inputs, event, false)?;
+        std::iter::from_fn(|| reader.next_record().transpose()).map(|record| Ok(record?.request)).collect()
+    }
+
+    const WRITE_QUEUED: u32 = category::WRITE << 16 | QUEUED;
+
+    #[test]
+    fn both_byte_orders_are_read_and_merged_by_time() {
+        let little =
+            [record(false, 10, 8, 4096, WRITE_QUEUED, &[]), record(false, 30, 16, 512, QUEUED, b"abc")].concat();
+        let big = [
+            record(true, 20, 1 << 33, 512, WRITE_QUEUED, &[]),
+            record(true, 25, 0, 0, category::NOTIFY << 16 | QUEUED, b"cfq"),
+        ];
+        let requests = all(&[little, big.concat()], Event::Queue).unwrap();
+        let seen: Vec<_> = requests.iter().map(|r| (r.arrival_ns, r.op, r.lba, r.sectors, r.task)).collect();
+        assert_eq!(seen, [(10, Op::Write, 8, 8, 42), (20, Op::Write, 1 << 33, 1, 42), (30, Op::Read, 16, 1, 42)]);
+    }
+
+    #[test]
+    fn bits_of_the_action_make_flushes_discards_and_flags() {
+        let of = |bits: u32, bytes: u32| {
+            let requests = all(&[record(false, 0, 8, bytes, bits << 16 | ISSUED, &[])], Event::Issue).unwrap();
+            requests.first().map(|request| (request.op, request.flags))
+        };
+        use category::*;
+        assert_eq!(of(FLUSH | SYNC | WRITE, 0), Some((Op::Flush, Request::SYNC)));
+        assert_eq!(of(FLUSH | WRITE | FUA, 512), Some((Op::Write, Request::PREFLUSH | Request::FUA)));
+        assert_eq!(of(DISCARD | WRITE, 512), Some((Op::Discard, 0)));
+        assert_eq!(of(PASSTHROUGH, 512), None);
+        assert_eq!(of(0, 0), None);
+        assert_eq!(all(&[record(false, 0, 8, 512, WRITE_QUEUED, &[])], Event::Issue).unwrap(), []);
+    }
+
+    #[test]
+    fn a_file_that_breaks_off_names_record_and_byte() {
+        let whole = [record(false, 1, 8, 512, WRITE_QUEUED, b"xy"), record(false, 2, 8, 512, WRITE_QUEUED, b"xy")];
+        for cut in [1, 2, 3, 40] {
+            let bytes = whole.concat();
+            let problem = all(&[bytes[..bytes.len() - cut].to_vec()], Event::Queue).unwrap_err();
+            assert_eq!(problem.location(), "t.blktrace.0: record 2, byte 50", "{cut} bytes cut");
+        }
+    }
+
+    #[test]
+    fn another_magic_number_or_version_is_refused() {
+        let mut bytes = record(false, 1, 8, 512, WRITE_QUEUED, &[]);
+        bytes[0] = 8;
+        assert!(all(&[bytes.clone()], Event::Queue).unwrap_err().found.contains("version 8"));
+        bytes[1] = 0;
+        assert!(all(&[bytes], Event::Queue).unwrap_err().found.contains("begins with"));
+    }
+
+    #[test]
+    fn names_of_per_cpu_files_are_taken_apart() {
+        assert_eq!(prefix_of("a.blktrace.3"), Some("a.blktrace"));
+        assert_eq!(prefix_of("a.blktrace.12.zst"), Some("a.blktrace"));
+        assert_eq!(prefix_of("a.csv.3"), None);
+        assert_eq!(prefix_of("a.blktrace.+3"), None);
+        assert_eq!(prefix_of("a.blktrace"), None);
+    }
+}

@@ -1,0 +1,199 @@
+//! fio's iologs, versions 2 and 3, told apart by the first line, `fio version N iolog`.
+//!
+//! Version 3: `timestamp filename action [offset length]`, the time in microseconds from the start. Version 2 has no
+//! timestamp; `filename wait offset` waits for that many microseconds after the previous wait. Offset and length are
+//! in bytes. `add`, `open` and `close` manage files and are no requests; `read`, `write` and `trim` are; `sync` and
+//! `datasync` are flushes. Each file is a device, numbered in order of appearance. Tasks and flags are not held.
+//! Source: fio documentation, "Trace file format v2" and "v3"; `iolog.c` for the unit of version 3 and the columns of
+//! `sync`.
+
+use std::ops::Range;
+
+use super::{Clock, Format, FormatSpec, Reader};
+use crate::Op;
+use crate::trace::convert::push_number;
+use crate::trace::field::{BlankFields, Fault, FieldError, locate};
+use crate::trace::record::{Numbering, Part, Record};
+use crate::trace::text::LineParser;
+use flashloom_units::{Ns, SECTOR_BYTES, US};
+
+pub(crate) const SPEC: FormatSpec = FormatSpec {
+    format: Format::Fio,
+    example: "fio version 3 iolog\n0 /dev/sda add\n0 /dev/sda open\n812 /dev/sda write 1048576 4096",
+    source: "fio documentation, trace file formats v2 and v3",
+    clock: Clock::Recording,
+    reader: Reader::Text(|_| Box::new(Fio { version: None, clock_ns: 0, files: Numbering::default() })),
+};
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Version {
+    Two,
+    Three,
+}
+
+struct Fio {
+    version: Option<Version>,
+    /// The time that the waits of version 2 have come to.
+    clock_ns: Ns,
+    files: Numbering<Box<[u8]>>,
+}
+
+const ACTION: &str = "add, open, close, read, write, trim, sync or datasync";
+const ACTION_OR_WAIT: &str = "add, open, close, read, write, trim, sync, datasync or wait";
+
+impl Fio {
+    fn header(&mut self, line: &[u8]) -> Result<(), FieldError> {
+        self.version = Some(match line {
+            b"fio version 2 iolog" => Version::Two,
+            b"fio version 3 iolog" => Version::Three,
+            _ => {
+                let expected = "`fio version 2 iolog` or `fio version 3 iolog`";
+                return Err(FieldError { span: 0..line.len(), fault: Fault::Unknown, expected });
+            }
+        });
+        Ok(())
+    }
+
+    fn wait(&mut self, fields: &mut BlankFields) -> Result<(), FieldError> {
+        let wait = fields.number("how long to wait, in microseconds")?;
+        let clock_ns = self.clock_ns.checked_add(fields.scaled(wait, US)?);
+        self.clock_ns = clock_ns.ok_or_else(|| fields.error(Fault::TooLarge, "waits of at most 584 years"))?;
+        fields.optional_numbers(1, "a length, which does not matter")?;
+        fields.finish()
+    }
+}
+
+impl LineParser for Fio {
+    fn parse(&mut self, line: &[u8]) -> Result<Option<Record>, FieldError> {
+        let Some(version) = self.version else { return self.header(line).map(|()| None) };
+        let mut fields = BlankFields::new(line);
+        let time_ns = match version {
+            Version::Two => self.clock_ns,
+            Version::Three => {
+                let time = fields.number("the time in microseconds")?;
+                fields.scaled(time, US)?
+            }
+        };
+        let name = fields.word("the name of a file")?;
+        let op = match fields.word(ACTION)? {
+            b"read" => Op::Read,
+            b"write" => Op::Write,
+            b"trim" => Op::Discard,
+            b"sync" | b"datasync" => Op::Flush,
+            b"add" | b"open" | b"close" => {
+                fields.finish()?;
+                self.files.number(name, || name.into());
+                return Ok(None);
+            }
+            b"wait" if version == Version::Two => return self.wait(&mut fields).map(|()| None),
+            _ if version == Version::Two => return Err(fields.error(Fault::Unknown, ACTION_OR_WAIT)),
+            _ => return Err(fields.error(Fault::Unknown, ACTION)),
+        };
+        let (lba, sectors) = if op == Op::Flush {
+            fields.optional_numbers(2, "an offset and a length, which do not matter")?;
+            (0, 0)
+        } else {
+            let offset = fields.number("the offset in bytes")?;
+            let length = fields.number("the length in bytes")?;
+            fields.extent(offset, length)?
+        };
+        fields.finish()?;
+        let device = self.files.number(name, || name.into());
+        Ok(Some(Record::new(time_ns, op, lba, sectors).on_device(device)))
+    }
+
+    fn locate(&self, part: Part, line: &[u8]) -> Range<usize> {
+        let shift = usize::from(self.version == Some(Version::Three));
+        locate::<b' '>(line, if part == Part::Time { 0 } else { 2 + shift })
+    }
+}
+
+/// Writes an iolog of version 3; device N is the file `deviceN`.
+#[derive(Default)]
+pub(crate) struct Writer {
+    /// The devices that were added and opened.
+    devices: Vec<u32>,
+    last_us: u64,
+}
+
+impl Writer {
+    pub fn header(&self, out: &mut Vec<u8>) {
+        out.extend_from_slice(b"fio version 3 iolog\n");
+    }
+
+    fn action(&self, device: u32, action: &[u8], out: &mut Vec<u8>) {
+        push_number(out, self.last_us);
+        out.extend_from_slice(b" device");
+        push_number(out, u64::from(device));
+        out.extend_from_slice(action);
+    }
+
+    /// Writes a request; its time is cut to microseconds.
+    pub fn write(&mut self, record: &Record, out: &mut Vec<u8>) {
+        let request = &record.request;
+        self.last_us = request.arrival_ns / US;
+        if !self.devices.contains(&record.device) {
+            self.devices.push(record.device);
+            self.action(record.device, b" add\n", out);
+            self.action(record.device, b" open\n", out);
+        }
+        let action: &[u8] = match request.op {
+            Op::Read => b" read ",
+            Op::Write => b" write ",
+            Op::Discard => b" trim ",
+            Op::Flush => b" sync ",
+        };
+        self.action(record.device, action, out);
+        push_number(out, request.lba * SECTOR_BYTES);
+        out.push(b' ');
+        push_number(out, u64::from(request.sectors) * SECTOR_BYTES);
+        out.push(b'\n');
+    }
+
+    pub fn finish(&self, out: &mut Vec<u8>) {
+        for &device in &self.devices {
+            self.action(device, b" close\n", out);
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Time, operation, first sector, sectors, device.
+    type Seen = (Ns, Op, u64, u32, u32);
+
+    fn records(text: &str) -> Result<Vec<Seen>, FieldError> {
+        let mut parser = Fio { version: None, clock_ns: 0, files: Numbering::default() };
+        let parsed = text.lines().map(|line| parser.parse(line.as_bytes()));
+        let records = parsed.collect::<Result<Vec<_>, _>>()?.into_iter().flatten();
+        Ok(records.map(|r| (r.request.arrival_ns, r.request.op, r.request.lba, r.request.sectors, r.device)).collect())
+    }
+
+    #[test]
+    fn version_3_has_microseconds_and_a_sync_with_or_without_offset() {
+        let text = "fio version 3 iolog\n0 a add\n1 b add\n2 a open\n5 b write 4096 8192\n7 a sync 0 0\n9 a datasync\n\
+                    11 a trim 512 512\n12 a close";
+        let expected = [
+            (5_000, Op::Write, 8, 16, 1),
+            (7_000, Op::Flush, 0, 0, 0),
+            (9_000, Op::Flush, 0, 0, 0),
+            (11_000, Op::Discard, 1, 1, 0),
+        ];
+        assert_eq!(records(text).unwrap(), expected);
+    }
+
+    #[test]
+    fn the_waits_of_version_2_add_up() {
+        let text = "fio version 2 iolog\na add\na open\na wait 100 0\na read 0 512\na wait 50\na read 512 512\na close";
+        assert_eq!(records(text).unwrap(), [(100_000, Op::Read, 0, 1, 0), (150_000, Op::Read, 1, 1, 0)]);
+    }
+
+    #[test]
+    fn version_3_knows_no_wait_and_no_other_version_is_read() {
+        assert_eq!(records("fio version 3 iolog\n0 a wait 5 0").unwrap_err().span, 4..8);
+        assert_eq!(records("fio version 1 iolog").unwrap_err().fault, Fault::Unknown);
+        assert_eq!(records("fio version 3 iolog\n0 a read 0").unwrap_err().fault, Fault::Missing);
+    }
+}

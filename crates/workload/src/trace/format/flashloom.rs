@@ -1,0 +1,238 @@
+//! Flashloom's own CSV: a header `timestamp_ns,op,lba,sectors`, then one request a line.
+//!
+//! Time is in nanoseconds, the address in sectors of 512 bytes; the operation is `R`, `W`, `D` (discard) or `F` (flush,
+//! with address and length 0). The header may name further columns, in any order: `task` (a number), `sync`, `flush`
+//! (a flush goes before the write) and `fua`, each 0 or 1, and `device` (a number; which device of a recording of
+//! several). Written are the columns that the input declares or needs, in the order of this paragraph.
+
+use std::ops::Range;
+
+use super::{Clock, Format, FormatSpec, Reader};
+use crate::trace::convert::push_number;
+use crate::trace::field::{CommaFields, Fault, FieldError, locate};
+use crate::trace::record::{Columns, Part, Record};
+use crate::trace::text::LineParser;
+use crate::{Op, Request};
+
+pub(crate) const SPEC: FormatSpec = FormatSpec {
+    format: Format::Flashloom,
+    example: "timestamp_ns,op,lba,sectors,fua\n35081,W,1652552,256,0",
+    source: "Flashloom",
+    clock: Clock::Recording,
+    reader: Reader::Text(|_| Box::new(Flashloom { header: None })),
+};
+
+const REQUIRED: [&str; 4] = ["timestamp_ns", "op", "lba", "sectors"];
+const EXPECTED_COLUMN: &str = "one of the columns task, sync, flush, fua, device, each once";
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Column {
+    Task,
+    Sync,
+    Flush,
+    Fua,
+    Device,
+}
+
+impl Column {
+    const ALL: [(Self, &'static str); 5] = [
+        (Self::Task, "task"),
+        (Self::Sync, "sync"),
+        (Self::Flush, "flush"),
+        (Self::Fua, "fua"),
+        (Self::Device, "device"),
+    ];
+
+    /// Whether it is among `columns`.
+    fn is_in(self, columns: &Columns) -> bool {
+        match self {
+            Self::Task => columns.task,
+            Self::Sync => columns.sync,
+            Self::Flush => columns.flush,
+            Self::Fua => columns.fua,
+            Self::Device => columns.device,
+        }
+    }
+
+    /// Its value in a record.
+    fn value(self, record: &Record) -> u64 {
+        let request = &record.request;
+        match self {
+            Self::Task => u64::from(request.task),
+            Self::Sync => u64::from(request.has(Request::SYNC)),
+            Self::Flush => u64::from(request.has(Request::PREFLUSH)),
+            Self::Fua => u64::from(request.has(Request::FUA)),
+            Self::Device => u64::from(record.device),
+        }
+    }
+}
+
+struct Flashloom {
+    /// The optional columns in the order of the file.
+    header: Option<Vec<Column>>,
+}
+
+fn parse_header(line: &[u8]) -> Result<Vec<Column>, FieldError> {
+    let mut fields = CommaFields::new(line);
+    for name in REQUIRED {
+        if fields.word("a header that begins with timestamp_ns,op,lba,sectors")? != name.as_bytes() {
+            return Err(fields.error(Fault::Unknown, "a header that begins with timestamp_ns,op,lba,sectors"));
+        }
+    }
+    let mut columns = Vec::new();
+    while let Ok(name) = fields.word("") {
+        let column = Column::ALL.iter().find(|(_, known)| known.as_bytes() == name).map(|(column, _)| *column);
+        match column.filter(|column| !columns.contains(column)) {
+            Some(column) => columns.push(column),
+            None => return Err(fields.error(Fault::Unknown, EXPECTED_COLUMN)),
+        }
+    }
+    Ok(columns)
+}
+
+#[inline]
+fn flag(fields: &mut CommaFields, request: &mut Request, flag: u8, only_writes: bool) -> Result<(), FieldError> {
+    match fields.word("0 or 1")? {
+        b"0" => Ok(()),
+        b"1" if only_writes && request.op != Op::Write => Err(fields.error(Fault::NotAWrite, "0, or a write")),
+        b"1" => {
+            request.flags |= flag;
+            Ok(())
+        }
+        _ => Err(fields.error(Fault::Unknown, "0 or 1")),
+    }
+}
+
+impl LineParser for Flashloom {
+    fn parse(&mut self, line: &[u8]) -> Result<Option<Record>, FieldError> {
+        let Some(columns) = &self.header else {
+            self.header = Some(parse_header(line)?);
+            return Ok(None);
+        };
+        let mut fields = CommaFields::new(line);
+        let time_ns = fields.number("the time in nanoseconds")?;
+        let op = match fields.word("R, W, D or F")? {
+            b"R" => Op::Read,
+            b"W" => Op::Write,
+            b"D" => Op::Discard,
+            b"F" => Op::Flush,
+            _ => return Err(fields.error(Fault::Unknown, "R, W, D or F")),
+        };
+        let lba = fields.number("the first sector")?;
+        if op == Op::Flush && lba != 0 {
+            return Err(fields.error(Fault::HasData, "0: a flush has no address"));
+        }
+        let sectors = fields.number("the number of sectors")?;
+        let sectors = match op {
+            Op::Flush if sectors == 0 => 0,
+            Op::Flush => return Err(fields.error(Fault::HasData, "0: a flush has no length")),
+            _ => fields.sectors(lba, sectors)?,
+        };
+        let mut record = Record::new(time_ns, op, lba, sectors);
+        for column in columns {
+            match column {
+                Column::Task => record.request.task = fields.small("the task")?,
+                Column::Device => record.device = fields.small("the device")?,
+                Column::Sync => flag(&mut fields, &mut record.request, Request::SYNC, false)?,
+                Column::Flush => flag(&mut fields, &mut record.request, Request::PREFLUSH, true)?,
+                Column::Fua => flag(&mut fields, &mut record.request, Request::FUA, true)?,
+            }
+        }
+        fields.finish()?;
+        Ok(Some(record))
+    }
+
+    fn locate(&self, part: Part, line: &[u8]) -> Range<usize> {
+        locate::<b','>(line, if part == Part::Time { 0 } else { 2 })
+    }
+
+    fn columns(&self) -> Columns {
+        let has = |column| self.header.as_ref().is_some_and(|columns| columns.contains(&column));
+        Columns {
+            task: has(Column::Task),
+            sync: has(Column::Sync),
+            flush: has(Column::Flush),
+            fua: has(Column::Fua),
+            device: has(Column::Device),
+        }
+    }
+}
+
+/// Writes the header.
+pub(crate) fn write_header(columns: &Columns, out: &mut Vec<u8>) {
+    out.extend_from_slice(REQUIRED.join(",").as_bytes());
+    for (column, name) in Column::ALL {
+        if column.is_in(columns) {
+            out.push(b',');
+            out.extend_from_slice(name.as_bytes());
+        }
+    }
+    out.push(b'\n');
+}
+
+/// Writes a request.
+pub(crate) fn write(record: &Record, columns: &Columns, out: &mut Vec<u8>) {
+    let request = &record.request;
+    push_number(out, request.arrival_ns);
+    out.extend_from_slice(match request.op {
+        Op::Read => b",R,",
+        Op::Write => b",W,",
+        Op::Discard => b",D,",
+        Op::Flush => b",F,",
+    });
+    push_number(out, request.lba);
+    out.push(b',');
+    push_number(out, u64::from(request.sectors));
+    for (column, _) in Column::ALL {
+        if column.is_in(columns) {
+            out.push(b',');
+            push_number(out, column.value(record));
+        }
+    }
+    out.push(b'\n');
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn parse(header: &str, line: &str) -> Result<Record, (Range<usize>, Fault)> {
+        let mut parser = Flashloom { header: None };
+        parser.parse(header.as_bytes()).map_err(|error| (error.span, error.fault))?;
+        let record = parser.parse(line.as_bytes()).map_err(|error| (error.span, error.fault))?;
+        Ok(record.expect("a line after the header is a request"))
+    }
+
+    #[test]
+    fn optional_columns_stand_in_any_order() {
+        let record = parse("timestamp_ns,op,lba,sectors,fua,device,task,sync,flush", "5,W,8,16,1,2,77,0,1").unwrap();
+        let request = record.request;
+        assert_eq!((request.arrival_ns, request.lba, request.sectors, request.task), (5, 8, 16, 77));
+        assert_eq!((request.flags, record.device), (Request::FUA | Request::PREFLUSH, 2));
+    }
+
+    #[test]
+    fn a_header_is_held_to_the_letter() {
+        let fault = |header: &str| parse(header, "0,R,0,8").unwrap_err();
+        assert_eq!(fault("timestamp,op,lba,sectors"), (0..9, Fault::Unknown));
+        assert_eq!(fault("timestamp_ns,op,lba"), (19..19, Fault::Missing));
+        assert_eq!(fault("timestamp_ns,op,lba,sectors,tsak"), (28..32, Fault::Unknown));
+        assert_eq!(fault("timestamp_ns,op,lba,sectors,sync,sync"), (33..37, Fault::Unknown));
+    }
+
+    #[test]
+    fn every_field_of_a_line_is_checked() {
+        let fault = |line: &str| parse("timestamp_ns,op,lba,sectors,fua", line).unwrap_err();
+        assert_eq!(fault("x,R,0,8,0"), (0..1, Fault::NotANumber));
+        assert_eq!(fault("0,T,0,8,0"), (2..3, Fault::Unknown));
+        assert_eq!(fault("0,R,-8,8,0"), (4..6, Fault::Negative));
+        assert_eq!(fault("0,R,0,0,0"), (6..7, Fault::ZeroLength));
+        assert_eq!(fault("0,R,0,99999999999,0"), (6..17, Fault::TooLarge));
+        assert_eq!(fault("0,W,0,8,2"), (8..9, Fault::Unknown));
+        assert_eq!(fault("0,R,0,8,1"), (8..9, Fault::NotAWrite));
+        assert_eq!(fault("0,F,0,8,0"), (6..7, Fault::HasData));
+        assert_eq!(fault("0,F,1,0,0"), (4..5, Fault::HasData));
+        assert_eq!(fault("0,R,0,8"), (7..7, Fault::Missing));
+        assert_eq!(fault("0,R,0,8,0,9"), (10..11, Fault::Trailing));
+    }
+}

@@ -1,0 +1,231 @@
+//! All formats of recordings, in one table.
+//!
+//! A format of text is a [`LineParser`]; the two binary ones have readers of their own. To add a format, add its file,
+//! its name to [`Format`] and its line to [`FORMATS`], in the same order.
+
+pub(crate) mod alibaba;
+pub(crate) mod blkparse;
+pub(crate) mod blktrace;
+pub(crate) mod diskmon;
+pub(crate) mod disksim;
+pub(crate) mod fio;
+pub(crate) mod flashloom;
+pub(crate) mod msr;
+pub(crate) mod spc;
+pub(crate) mod ssdsim;
+pub(crate) mod systor;
+pub(crate) mod tencent;
+pub(crate) mod vscsi;
+
+use flashloom_units::{Place, Problem, choice};
+
+use super::Event;
+use super::input::Chunks;
+use super::text::LineParser;
+
+choice! {
+    /// How a recording is written.
+    pub enum Format {
+        /// Flashloom's own CSV: timestamp_ns,op,lba,sectors and optional columns.
+        Flashloom = "flashloom",
+        /// Microsoft Research Cambridge CSV (SNIA).
+        Msr = "msr",
+        /// Storage Performance Council text (UMass trace repository).
+        Spc = "spc",
+        /// Linux blktrace, binary; name one of the per-CPU files or their prefix.
+        Blktrace = "blktrace",
+        /// What Linux blkparse prints of a blktrace.
+        Blkparse = "blkparse",
+        /// fio iolog, version 2 or 3.
+        Fio = "fio",
+        /// SSDsim's and MQSim's ASCII traces.
+        Ssdsim = "ssdsim",
+        /// DiskSim's ASCII traces.
+        Disksim = "disksim",
+        /// VMware vscsiStats, binary, version 1 or 2 (CloudPhysics).
+        Vscsi = "vscsi",
+        /// Sysinternals DiskMon's saved logs.
+        Diskmon = "diskmon",
+        /// SYSTOR '17 virtual desktop CSV (SNIA).
+        Systor = "systor",
+        /// Alibaba Cloud block traces.
+        Alibaba = "alibaba",
+        /// Tencent Cloud block storage traces (SNIA).
+        Tencent = "tencent",
+    }
+}
+
+impl Format {
+    /// Its line of the table.
+    pub fn spec(self) -> &'static FormatSpec {
+        &FORMATS[self as usize]
+    }
+}
+
+/// What a format's clock counts from.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Clock {
+    /// The start of the recording: a conversion keeps the times.
+    Recording,
+    /// The boot of a machine or an epoch: a conversion counts from the first request.
+    World,
+}
+
+/// Makes a parser that reads the requests of an event, where the format has several.
+pub(crate) type MakeParser = fn(Event) -> Box<dyn LineParser>;
+
+/// How a format is read.
+#[derive(Clone, Copy)]
+pub(crate) enum Reader {
+    Text(MakeParser),
+    Blktrace,
+    Vscsi,
+}
+
+/// Everything to know of a format, beside its code.
+pub struct FormatSpec {
+    /// Which format.
+    pub format: Format,
+    /// A line as it stands in such a file; for a binary format, its layout.
+    pub example: &'static str,
+    /// Who defines it.
+    pub source: &'static str,
+    pub(crate) clock: Clock,
+    pub(crate) reader: Reader,
+}
+
+impl FormatSpec {
+    /// As written in a configuration.
+    pub fn name(&self) -> &'static str {
+        self.format.name()
+    }
+
+    /// One line of help.
+    pub fn help(&self) -> &'static str {
+        Format::CHOICES[self.format as usize].help
+    }
+}
+
+/// Every format, in the order in which they are listed; of two that a file fits equally well, the first is taken.
+pub static FORMATS: &[FormatSpec] = &[
+    flashloom::SPEC,
+    msr::SPEC,
+    spc::SPEC,
+    blktrace::SPEC,
+    blkparse::SPEC,
+    fio::SPEC,
+    ssdsim::SPEC,
+    disksim::SPEC,
+    vscsi::SPEC,
+    diskmon::SPEC,
+    systor::SPEC,
+    alibaba::SPEC,
+    tencent::SPEC,
+];
+
+/// Bytes and lines from the start of a file that the detection looks at.
+pub(crate) const SAMPLE_BYTES: usize = 64 << 10;
+const SAMPLE_LINES: usize = 64;
+
+/// The format that the content looks like: by a binary signature, else the one that reads most of the first lines.
+pub(crate) fn detect(chunks: &mut Chunks) -> Result<Option<Format>, Problem> {
+    let sample = chunks.peek(SAMPLE_BYTES)?;
+    if blktrace::has_signature(sample) {
+        return Ok(Some(Format::Blktrace));
+    }
+    if vscsi::version(sample).is_some() {
+        return Ok(Some(Format::Vscsi));
+    }
+    let cut = memchr::memrchr(b'\n', sample).filter(|_| sample.len() == SAMPLE_BYTES).unwrap_or(sample.len());
+    let score = |spec: &FormatSpec| match spec.reader {
+        Reader::Text(parser) => {
+            let mut parser = parser(Event::Queue);
+            let lines = sample[..cut].split(|&byte| byte == b'\n').map(|line| line.trim_ascii_end());
+            let mut fits = |line: &[u8]| parser.parse(line).is_ok() && parser.is_evidence(line);
+            lines.filter(|line| !line.is_empty()).take(SAMPLE_LINES).filter(|line| fits(line)).count()
+        }
+        Reader::Blktrace | Reader::Vscsi => 0,
+    };
+    let scores = FORMATS.iter().map(|spec| (score(spec), spec.format));
+    Ok(scores.reduce(|best, other| if other.0 > best.0 { other } else { best }).filter(|best| best.0 > 0).map(|b| b.1))
+}
+
+/// What is said of a file that looks like no format: its first line, and the formats that there are.
+pub(crate) fn unknown(file: &str, chunks: &mut Chunks) -> Result<Problem, Problem> {
+    const SHOWN: usize = 80;
+    let line = chunks.line()?.unwrap_or_default();
+    let source = String::from_utf8_lossy(&line[..line.len().min(SHOWN)]).into_owned();
+    let width = source.chars().count().max(1) as u64;
+    let names = Format::CHOICES.iter().map(|choice| choice.name).collect::<Vec<_>>().join(", ");
+    Ok(Problem {
+        file: file.to_owned(),
+        place: Place::Text { line: 1, column: 1, width, source },
+        found: "this is no trace format that is known".to_owned(),
+        expected: format!("a trace in one of the formats {names}"),
+        help: Some("`flashloom list formats` shows a line of each".to_owned()),
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::input::Input;
+    use super::*;
+
+    fn text_formats() -> impl Iterator<Item = (&'static FormatSpec, MakeParser)> {
+        FORMATS.iter().filter_map(|spec| match spec.reader {
+            Reader::Text(parser) => Some((spec, parser)),
+            Reader::Blktrace | Reader::Vscsi => None,
+        })
+    }
+
+    #[test]
+    fn the_table_and_the_names_are_in_the_same_order_and_complete() {
+        assert_eq!(FORMATS.len(), Format::CHOICES.len());
+        for (index, spec) in FORMATS.iter().enumerate() {
+            assert_eq!(spec.format as usize, index);
+            assert_eq!(spec.name(), Format::CHOICES[index].name);
+            assert!(!spec.example.is_empty() && !spec.source.is_empty() && !spec.help().is_empty());
+        }
+    }
+
+    #[test]
+    fn the_example_of_every_text_format_is_read_by_it_and_recognised_as_it() {
+        for (spec, parser) in text_formats() {
+            let mut parser = parser(Event::Queue);
+            let last = spec.example.lines().map(|line| parser.parse(line.as_bytes())).last().expect("a line");
+            assert!(matches!(last, Ok(Some(_))), "{}: {last:?}", spec.name());
+            let mut chunks = Input::memory("example", spec.example.as_bytes().into()).open().unwrap();
+            assert_eq!(detect(&mut chunks).unwrap(), Some(spec.format));
+        }
+    }
+
+    #[test]
+    fn every_parser_points_at_time_and_address_of_its_own_example() {
+        use super::super::record::Part;
+        for (spec, parser) in text_formats() {
+            let mut parser = parser(Event::Queue);
+            let line = spec.example.lines().inspect(|line| drop(parser.parse(line.as_bytes()))).last().unwrap();
+            for part in [Part::Time, Part::Address] {
+                let text = &line[parser.locate(part, line.as_bytes())];
+                assert!(text.starts_with(|c: char| c.is_ascii_digit()), "{} {part:?}: `{text}`", spec.name());
+            }
+        }
+    }
+
+    #[test]
+    fn a_garbage_line_at_the_start_does_not_hide_the_format() {
+        let text = b"garbage\n0 0 8 8 1\n5 0 16 8 0\n";
+        let mut chunks = Input::memory("t", text[..].into()).open().unwrap();
+        assert_eq!(detect(&mut chunks).unwrap(), Some(Format::Ssdsim));
+    }
+
+    #[test]
+    fn only_times_with_a_fraction_speak_for_disksim() {
+        let format = |text: &str| {
+            let mut chunks = Input::memory("t", text.as_bytes().into()).open().unwrap();
+            detect(&mut chunks).unwrap()
+        };
+        assert_eq!(format("0 0 8 8 1\n1.5 0 8 8 0\n1.7 0 8 8 0\n"), Some(Format::Disksim));
+        assert_eq!(format("0 0 8 8 1\n2 0 8 8 0\n3 0 8 8 2\n"), Some(Format::Ssdsim));
+    }
+}

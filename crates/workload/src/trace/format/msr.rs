@@ -1,0 +1,51 @@
+//! MSR Cambridge traces: `Timestamp,Hostname,DiskNumber,Type,Offset,Size,ResponseTime`.
+//!
+//! Time and response time are in Windows filetime units of 100 ns, the time since 1601; offset and size are in bytes;
+//! the type is `Read` or `Write`. Host names are not kept. Source: README of the traces (SNIA IOTTA), which belong to
+//! Narayanan et al., "Write off-loading", FAST '08.
+
+use std::ops::Range;
+
+use super::{Clock, Format, FormatSpec, Reader};
+use crate::Op;
+use crate::trace::field::{CommaFields, Fault, FieldError, locate};
+use crate::trace::record::{Part, Record};
+use crate::trace::text::LineParser;
+
+const FILETIME_NS: u64 = 100;
+
+pub(crate) const SPEC: FormatSpec = FormatSpec {
+    format: Format::Msr,
+    example: "128166391024154329,prxy,0,Write,1105182720,1024,1514",
+    source: "SNIA IOTTA, MSR Cambridge block I/O traces, README",
+    clock: Clock::World,
+    reader: Reader::Text(|_| Box::new(Msr)),
+};
+
+struct Msr;
+
+impl LineParser for Msr {
+    fn parse(&mut self, line: &[u8]) -> Result<Option<Record>, FieldError> {
+        let mut fields = CommaFields::new(line);
+        let time = fields.number("the time, in units of 100 ns")?;
+        let time_ns = fields.scaled(time, FILETIME_NS)?;
+        fields.word("the host name")?;
+        let device = fields.small("the disk number")?;
+        let op = match fields.word("`Read` or `Write`")? {
+            b"Read" => Op::Read,
+            b"Write" => Op::Write,
+            _ => return Err(fields.error(Fault::Unknown, "`Read` or `Write`")),
+        };
+        let offset = fields.number("the offset in bytes")?;
+        let size = fields.number("the size in bytes")?;
+        let (lba, sectors) = fields.extent(offset, size)?;
+        let response = fields.number("the response time, in units of 100 ns")?;
+        fields.finish()?;
+        let latency_ns = response.saturating_mul(FILETIME_NS);
+        Ok(Some(Record::new(time_ns, op, lba, sectors).on_device(device).with_latency(latency_ns)))
+    }
+
+    fn locate(&self, part: Part, line: &[u8]) -> Range<usize> {
+        locate::<b','>(line, if part == Part::Time { 0 } else { 4 })
+    }
+}

@@ -1,0 +1,59 @@
+//! SSDsim's and MQSim's ASCII traces: arrival time in nanoseconds, device, first sector, sectors, and 1 for a read or 0
+//! for a write.
+//!
+//! It holds neither discards nor flushes, neither flags nor tasks. Source: the README of MQSim, "Trace-based
+//! workloads", which took the format over from SSDsim (Hu et al., ICS '11).
+
+use std::ops::Range;
+
+use super::{Clock, Format, FormatSpec, Reader};
+use crate::Op;
+use crate::trace::convert::push_number;
+use crate::trace::field::{BlankFields, Fault, FieldError, locate};
+use crate::trace::record::{Part, Record};
+use crate::trace::text::LineParser;
+
+pub(crate) const SPEC: FormatSpec = FormatSpec {
+    format: Format::Ssdsim,
+    example: "97900000 0 287641400 128 1",
+    source: "MQSim README, \"Trace-based workloads\"; SSDsim, ICS '11",
+    clock: Clock::Recording,
+    reader: Reader::Text(|_| Box::new(Ssdsim)),
+};
+
+struct Ssdsim;
+
+impl LineParser for Ssdsim {
+    #[inline]
+    fn parse(&mut self, line: &[u8]) -> Result<Option<Record>, FieldError> {
+        let mut fields = BlankFields::new(line);
+        let time_ns = fields.number("the arrival time in nanoseconds")?;
+        let device = fields.small("the device number")?;
+        let lba = fields.number("the first sector")?;
+        let sectors = fields.number("the number of sectors")?;
+        let sectors = fields.sectors(lba, sectors)?;
+        let op = match fields.word("1 for a read or 0 for a write")? {
+            b"1" => Op::Read,
+            b"0" => Op::Write,
+            _ => return Err(fields.error(Fault::Unknown, "1 for a read or 0 for a write")),
+        };
+        fields.finish()?;
+        Ok(Some(Record::new(time_ns, op, lba, sectors).on_device(device)))
+    }
+
+    fn locate(&self, part: Part, line: &[u8]) -> Range<usize> {
+        locate::<b' '>(line, if part == Part::Time { 0 } else { 2 })
+    }
+}
+
+/// Writes a read or a write.
+pub(crate) fn write(record: &Record, out: &mut Vec<u8>) {
+    let request = &record.request;
+    let read = u64::from(request.op == Op::Read);
+    for number in [request.arrival_ns, u64::from(record.device), request.lba, u64::from(request.sectors)] {
+        push_number(out, number);
+        out.push(b' ');
+    }
+    push_number(out, read);
+    out.push(b'\n');
+}

@@ -1,0 +1,58 @@
+//! SYSTOR '17 virtual desktop traces: `Timestamp,Response,IOType,LUN,Offset,Size`, with that line as a header.
+//!
+//! The time is Unix time in seconds, its nanoseconds without meaning; the response time is in seconds, offset and size
+//! are in bytes. The type is `R`, `W`, or blank where the capture saw no response; such a request cannot be replayed
+//! and is an error, to be skipped if so asked. A blank response time is taken as unknown. Source: README of the traces
+//! (SNIA IOTTA 4928); Lee et al., "Understanding storage traffic characteristics", SYSTOR '17.
+
+use std::ops::Range;
+
+use super::{Clock, Format, FormatSpec, Reader};
+use crate::Op;
+use crate::trace::field::{CommaFields, Fault, FieldError, locate};
+use crate::trace::record::{Part, Record};
+use crate::trace::text::LineParser;
+
+const HEADER: &[u8] = b"Timestamp,Response,IOType,LUN,Offset,Size";
+
+pub(crate) const SPEC: FormatSpec = FormatSpec {
+    format: Format::Systor,
+    example: "1456095145.133076000,0.000806000,R,0,899056122368,131072",
+    source: "SNIA IOTTA, Systor '17 traces, README",
+    clock: Clock::World,
+    reader: Reader::Text(|_| Box::new(Systor)),
+};
+
+struct Systor;
+
+impl LineParser for Systor {
+    fn parse(&mut self, line: &[u8]) -> Result<Option<Record>, FieldError> {
+        if line == HEADER {
+            return Ok(None);
+        }
+        let mut fields = CommaFields::new(line);
+        let time_ns = fields.decimal(9, "the time in seconds")?;
+        let response = fields.word("the response time in seconds")?;
+        let latency_ns = match response {
+            b"" => 0,
+            _ => CommaFields::new(response)
+                .decimal(9, "the response time in seconds")
+                .map_err(|error| fields.error(error.fault, error.expected))?,
+        };
+        let op = match fields.word("`R` or `W`")? {
+            b"R" => Op::Read,
+            b"W" => Op::Write,
+            _ => return Err(fields.error(Fault::Unknown, "`R` or `W` (blank: no response was captured)")),
+        };
+        let device = fields.small("the logical unit number")?;
+        let offset = fields.number("the offset in bytes")?;
+        let size = fields.number("the size in bytes")?;
+        let (lba, sectors) = fields.extent(offset, size)?;
+        fields.finish()?;
+        Ok(Some(Record::new(time_ns, op, lba, sectors).on_device(device).with_latency(latency_ns)))
+    }
+
+    fn locate(&self, part: Part, line: &[u8]) -> Range<usize> {
+        locate::<b','>(line, if part == Part::Time { 0 } else { 4 })
+    }
+}

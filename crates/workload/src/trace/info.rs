@@ -1,0 +1,140 @@
+//! One pass over a whole recording: every line is checked, and what it holds is summed up.
+
+use flashloom_units::{Ns, Problem, SECTOR_BYTES};
+use schemars::JsonSchema;
+use serde::Serialize;
+
+use super::footprint::TouchedPages;
+use super::record::{Columns, Record};
+use super::{SkippedLines, TraceOptions, open_trace};
+use crate::Op;
+
+/// Whether to find out the footprint, which takes time, and memory by the address space that is touched.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Footprint {
+    /// Count the pages.
+    Count,
+    /// Leave it out.
+    Skip,
+}
+
+/// What a recording holds. Devices of a recording of several are laid over one another.
+#[derive(Clone, Debug, Serialize, JsonSchema)]
+pub struct TraceInfo {
+    /// All requests.
+    pub requests: u64,
+    /// Of them, reads.
+    pub reads: u64,
+    /// Of them, writes.
+    pub writes: u64,
+    /// Of them, discards.
+    pub discards: u64,
+    /// Of them, flushes: without data. A write that a flush goes before counts as a write.
+    pub flushes: u64,
+    /// Bytes that the reads transfer.
+    pub read_bytes: u64,
+    /// Bytes that the writes transfer.
+    pub write_bytes: u64,
+    /// Bytes of the distinct 4 KiB pages that reads and writes touch.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub footprint_bytes: Option<u64>,
+    /// Bytes from address zero to the end of the last sector that any request names: the least capacity that holds it.
+    pub span_bytes: u64,
+    /// From the first arrival to the last.
+    pub duration_ns: Ns,
+    /// Of the reads and writes after the first, the share that begin where the read or write before them ended.
+    pub sequential_share: f64,
+    /// The format that was read.
+    pub format: &'static str,
+    /// The event that was taken as a request, for a format that has several.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub event: Option<&'static str>,
+    /// Whether the requests carry task ids.
+    pub has_task_ids: bool,
+    /// Bad lines that were left out, as was asked for.
+    pub skipped_lines: u64,
+    /// What is wrong with the first few of those lines.
+    #[serde(skip)]
+    pub skipped: SkippedLines,
+    /// What the requests carry beside time, operation and address.
+    #[serde(skip)]
+    pub(crate) columns: Columns,
+    /// When the first request was recorded, on the recording's clock.
+    #[serde(skip)]
+    pub(crate) start_ns: Ns,
+}
+
+impl TraceInfo {
+    /// The sector after the last one that any request names.
+    pub fn end_sector(&self) -> u64 {
+        self.span_bytes / SECTOR_BYTES
+    }
+}
+
+/// Sums over the requests of a recording.
+#[derive(Default)]
+struct Sums {
+    counts: [u64; 4],
+    read_sectors: u64,
+    write_sectors: u64,
+    end_sector: u64,
+    duration_ns: Ns,
+    /// Where the last read or write ended.
+    last_end: Option<u64>,
+    sequential: u64,
+    columns: Columns,
+}
+
+impl Sums {
+    fn add(&mut self, record: &Record) {
+        let request = &record.request;
+        self.counts[request.op as usize] += 1;
+        self.end_sector = self.end_sector.max(request.end());
+        self.duration_ns = request.arrival_ns;
+        self.columns.see(record);
+        match request.op {
+            Op::Read => self.read_sectors += u64::from(request.sectors),
+            Op::Write => self.write_sectors += u64::from(request.sectors),
+            Op::Discard | Op::Flush => return,
+        }
+        self.sequential += u64::from(self.last_end == Some(request.lba));
+        self.last_end = Some(request.end());
+    }
+}
+
+/// Reads a recording to its end, refusing it if any line is bad, and says what it holds.
+pub fn scan_trace(path: &str, options: &TraceOptions, footprint: Footprint) -> Result<TraceInfo, Problem> {
+    let mut trace = open_trace(path, options)?;
+    let mut sums = Sums { columns: trace.columns(), ..Sums::default() };
+    let mut touched = (footprint == Footprint::Count).then(TouchedPages::default);
+    while let Some(record) = trace.next_record()? {
+        sums.add(&record);
+        if let Some(touched) = &mut touched
+            && matches!(record.request.op, Op::Read | Op::Write)
+        {
+            touched.touch(&record.request);
+        }
+    }
+    let count = |op: Op| sums.counts[op as usize];
+    let pairs = (count(Op::Read) + count(Op::Write)).saturating_sub(1);
+    Ok(TraceInfo {
+        requests: sums.counts.iter().sum(),
+        reads: count(Op::Read),
+        writes: count(Op::Write),
+        discards: count(Op::Discard),
+        flushes: count(Op::Flush),
+        read_bytes: sums.read_sectors * SECTOR_BYTES,
+        write_bytes: sums.write_sectors * SECTOR_BYTES,
+        footprint_bytes: touched.map(|touched| touched.bytes()),
+        span_bytes: sums.end_sector * SECTOR_BYTES,
+        duration_ns: sums.duration_ns,
+        sequential_share: if pairs == 0 { 0.0 } else { sums.sequential as f64 / pairs as f64 },
+        format: trace.format().name(),
+        event: trace.event().map(|event| event.name()),
+        has_task_ids: trace.has_task_ids(),
+        skipped_lines: trace.skipped().count,
+        skipped: trace.skipped().clone(),
+        columns: sums.columns,
+        start_ns: trace.start_ns,
+    })
+}

@@ -1,0 +1,215 @@
+//! Recordings: opening one in any format, reading it as a stream, summarising it, writing it in another format.
+
+pub(crate) mod convert;
+pub(crate) mod field;
+mod footprint;
+pub(crate) mod format;
+mod info;
+pub(crate) mod input;
+pub(crate) mod record;
+pub(crate) mod text;
+
+use std::sync::Arc;
+
+use flashloom_units::{Ns, Problem, choice};
+
+pub use convert::{ConvertReport, OutFormat, convert_trace};
+pub use format::{FORMATS, Format, FormatSpec};
+pub use info::{Footprint, TraceInfo, scan_trace};
+pub use record::SkippedLines;
+
+use crate::{Request, Source};
+use format::Reader;
+use input::Input;
+use record::{Columns, Part, Record, RecordSource};
+
+choice! {
+    /// Which event of a recording of the kernel's block layer is a request.
+    pub enum Event {
+        /// What the host asked for, before merging; where a recording has no such events, what was issued.
+        Queue = "queue",
+        /// What the recorded scheduler sent to the device.
+        Issue = "issue",
+    }
+}
+
+/// How to read a recording.
+#[derive(Clone, Debug)]
+pub struct TraceOptions {
+    /// Its format; told from the content if it is not named.
+    pub format: Option<Format>,
+    /// Which event is a request, in the formats that have several.
+    pub event: Event,
+    /// Order the requests by time. All of them are then held in memory, 48 bytes each.
+    pub sort: bool,
+    /// Leave bad lines out and count them, instead of refusing the recording.
+    pub skip_bad_lines: bool,
+}
+
+impl Default for TraceOptions {
+    fn default() -> Self {
+        Self { format: None, event: Event::Queue, sort: false, skip_bad_lines: false }
+    }
+}
+
+/// A recording that is being read. The first request arrives at time zero; devices of a recording of several are laid
+/// over one another, because one device is simulated.
+pub struct Trace {
+    spec: &'static FormatSpec,
+    event: Option<Event>,
+    reader: Box<dyn RecordSource>,
+    /// What follows, if the requests were ordered.
+    sorted: Option<std::vec::IntoIter<Record>>,
+    /// The first request until it is taken.
+    first: Option<Record>,
+    /// When the first request was recorded, on the recording's clock.
+    start_ns: Ns,
+    /// When the request that was taken last arrived, on the recording's clock.
+    last_ns: Ns,
+    /// Where that request came from.
+    origin: u64,
+}
+
+/// Opens a recording. `path` names a file, or for blktrace any of the per-CPU files or their prefix.
+pub fn open_trace(path: &str, options: &TraceOptions) -> Result<Trace, Problem> {
+    Trace::open(&Input::file(path), options)
+}
+
+/// Reads a recording that is in memory; `name` stands for the file in errors.
+pub fn read_trace(name: &str, bytes: Arc<[u8]>, options: &TraceOptions) -> Result<Trace, Problem> {
+    Trace::open(&Input::memory(name, bytes), options)
+}
+
+fn open_reader(input: &Input, options: &TraceOptions) -> Result<(&'static FormatSpec, Box<dyn RecordSource>), Problem> {
+    let may_be_blktrace = options.format.is_none_or(|format| format == Format::Blktrace);
+    if may_be_blktrace
+        && input.is_file()
+        && let Some(files) = format::blktrace::per_cpu_files(&input.name)?
+    {
+        let reader = format::blktrace::BlktraceReader::new(&files, options.event, options.skip_bad_lines)?;
+        return Ok((Format::Blktrace.spec(), Box::new(reader)));
+    }
+    let mut chunks = input.open()?;
+    if chunks.peek(1)?.is_empty() {
+        return Err(Problem::file(&input.name, "is empty", "a trace of at least one request"));
+    }
+    let detected = format::detect(&mut chunks)?;
+    let Some(format) = options.format.or(detected) else { return Err(format::unknown(&input.name, &mut chunks)?) };
+    let looks_like = detected.filter(|&detected| detected != format);
+    let hinted = |problem: Problem| match looks_like {
+        Some(format) => problem.with_help(format!("the content looks like the format `{}`", format.name())),
+        None => problem,
+    };
+    let spec = format.spec();
+    let skip = options.skip_bad_lines;
+    let reader: Box<dyn RecordSource> = match spec.reader {
+        Reader::Text(parser) => Box::new(text::TextReader::new(input, chunks, parser(options.event), skip, looks_like)),
+        Reader::Vscsi => Box::new(format::vscsi::VscsiReader::new(input, chunks, skip).map_err(hinted)?),
+        Reader::Blktrace => {
+            let inputs = std::slice::from_ref(input);
+            Box::new(format::blktrace::BlktraceReader::new(inputs, options.event, skip).map_err(hinted)?)
+        }
+    };
+    Ok((spec, reader))
+}
+
+impl Trace {
+    fn open(input: &Input, options: &TraceOptions) -> Result<Self, Problem> {
+        let (spec, mut reader) = open_reader(input, options)?;
+        let mut event = matches!(spec.format, Format::Blktrace | Format::Blkparse).then_some(options.event);
+        let mut first = reader.next_record()?;
+        if first.is_none() && event == Some(Event::Queue) {
+            event = Some(Event::Issue);
+            reader = open_reader(input, &TraceOptions { event: Event::Issue, ..options.clone() })?.1;
+            first = reader.next_record()?;
+        }
+        let Some(mut first) = first else { return Err(no_requests(input, reader.skipped())) };
+        let mut sorted = None;
+        if options.sort {
+            let mut records = vec![first];
+            while let Some(record) = reader.next_record()? {
+                records.push(record);
+            }
+            records.sort_by_key(|record| record.request.arrival_ns);
+            let mut records = records.into_iter();
+            first = records.next().expect("the first record was pushed above");
+            sorted = Some(records);
+        }
+        let (start_ns, origin) = (first.request.arrival_ns, first.origin);
+        Ok(Self { spec, event, reader, sorted, first: Some(first), start_ns, last_ns: start_ns, origin })
+    }
+
+    /// The format that is read.
+    pub fn format(&self) -> Format {
+        self.spec.format
+    }
+
+    /// The event that is read, for a format that has several.
+    pub fn event(&self) -> Option<Event> {
+        self.event
+    }
+
+    /// What was left out so far because it is bad.
+    pub fn skipped(&self) -> &SkippedLines {
+        self.reader.skipped()
+    }
+
+    /// Whether the requests carry task ids.
+    pub fn has_task_ids(&self) -> bool {
+        self.columns().task
+    }
+
+    /// What the recording says of a request beside time, operation and address.
+    pub(crate) fn columns(&self) -> Columns {
+        self.reader.columns()
+    }
+
+    /// The next request, its time counted from the first.
+    pub(crate) fn next_record(&mut self) -> Result<Option<Record>, Problem> {
+        let next = match (self.first.take(), &mut self.sorted) {
+            (Some(first), _) => Some(first),
+            (None, Some(sorted)) => sorted.next(),
+            (None, None) => self.reader.next_record()?,
+        };
+        let Some(mut record) = next else { return Ok(None) };
+        let time_ns = record.request.arrival_ns;
+        self.origin = record.origin;
+        if time_ns < self.last_ns {
+            return Err(self.backwards(time_ns));
+        }
+        self.last_ns = time_ns;
+        record.request.arrival_ns = time_ns - self.start_ns;
+        Ok(Some(record))
+    }
+
+    #[cold]
+    fn backwards(&self, time_ns: Ns) -> Problem {
+        let found = format!("the time goes back by {} ns", self.last_ns - time_ns);
+        let expected = "a time that is not before that of the request above it".to_owned();
+        let problem = self.reader.problem_at(self.origin, Part::Time, found, expected);
+        problem.with_help("`--sort` (workload.sort = true) orders the requests by time")
+    }
+}
+
+impl Source for Trace {
+    fn next_request(&mut self) -> Result<Option<Request>, Problem> {
+        Ok(self.next_record()?.map(|record| record.request))
+    }
+
+    fn address_problem(&self, found: String, expected: String) -> Problem {
+        self.reader.problem_at(self.origin, Part::Address, found, expected)
+    }
+}
+
+fn no_requests(input: &Input, skipped: &SkippedLines) -> Problem {
+    let problem = Problem::file(&input.name, "holds no request", "a trace of at least one request");
+    match skipped.first.first() {
+        Some(first) => problem.with_help(format!(
+            "{} bad lines were skipped, the first at {}: {}",
+            skipped.count,
+            first.location(),
+            first.found
+        )),
+        None => problem,
+    }
+}

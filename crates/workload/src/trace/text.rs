@@ -1,0 +1,141 @@
+//! Recordings in lines of text: one reader for all formats, which differ in their [`LineParser`] alone.
+
+use std::ops::Range;
+
+use flashloom_units::{Place, Problem};
+
+use super::field::FieldError;
+use super::format::Format;
+use super::input::{Chunks, Input};
+use super::record::{Columns, Part, Record, RecordSource, SkippedLines};
+
+/// No line of any format is longer, in bytes; what is shown of one that is.
+const MAX_LINE_BYTES: usize = 8 << 10;
+const SHOWN_BYTES: usize = 80;
+
+/// Turns one line of a format into a request.
+pub(crate) trait LineParser: Send {
+    /// The request of a line, or nothing for a line that belongs to the format but holds none: a header, an event of
+    /// another kind. The line is not empty and has no end of line.
+    fn parse(&mut self, line: &[u8]) -> Result<Option<Record>, FieldError>;
+
+    /// Where in a line that was parsed the time or the address stands.
+    fn locate(&self, part: Part, line: &[u8]) -> Range<usize>;
+
+    /// Whether a line that was parsed speaks for this format, when the format is told from the content.
+    fn is_evidence(&self, _line: &[u8]) -> bool {
+        true
+    }
+
+    /// What the lines say of a request beside time, operation and address; known once the first was parsed.
+    fn columns(&self) -> Columns {
+        Columns::default()
+    }
+}
+
+/// Reads a recording line by line.
+pub(crate) struct TextReader {
+    input: Input,
+    chunks: Chunks,
+    parser: Box<dyn LineParser>,
+    line: u64,
+    skip_bad_lines: bool,
+    skipped: SkippedLines,
+    /// Another format that the content looks like; said with an error before the first request.
+    looks_like: Option<Format>,
+}
+
+impl TextReader {
+    pub fn new(
+        input: &Input,
+        chunks: Chunks,
+        parser: Box<dyn LineParser>,
+        skip_bad_lines: bool,
+        looks_like: Option<Format>,
+    ) -> Self {
+        let skipped = SkippedLines::default();
+        Self { input: input.clone(), chunks, parser, line: 0, skip_bad_lines, skipped, looks_like }
+    }
+
+    /// Keeps a problem if bad lines are to be skipped, else gives it back.
+    #[cold]
+    fn refuse(&mut self, mut problem: Problem) -> Result<(), Problem> {
+        if let Some(format) = self.looks_like {
+            problem = problem.with_help(format!("the content looks like the format `{}`", format.name()));
+        }
+        if !self.skip_bad_lines {
+            return Err(problem);
+        }
+        self.skipped.add(problem);
+        Ok(())
+    }
+}
+
+impl RecordSource for TextReader {
+    fn next_record(&mut self) -> Result<Option<Record>, Problem> {
+        loop {
+            let Some(line) = self.chunks.line()? else { return Ok(None) };
+            self.line += 1;
+            if line.is_empty() {
+                continue;
+            }
+            let problem = if line.len() > MAX_LINE_BYTES {
+                too_long(&self.input.name, self.line, line)
+            } else {
+                match self.parser.parse(line) {
+                    Ok(Some(mut record)) => {
+                        record.origin = self.line;
+                        self.looks_like = None;
+                        return Ok(Some(record));
+                    }
+                    Ok(None) => continue,
+                    Err(error) => line_problem(&self.input.name, self.line, line, &error),
+                }
+            };
+            self.refuse(problem)?;
+        }
+    }
+
+    fn skipped(&self) -> &SkippedLines {
+        &self.skipped
+    }
+
+    fn columns(&self) -> Columns {
+        self.parser.columns()
+    }
+
+    fn problem_at(&self, origin: u64, part: Part, found: String, expected: String) -> Problem {
+        let mut problem = Problem::file(&self.input.name, found, expected);
+        let Ok(mut chunks) = self.input.open() else { return problem };
+        for _ in 1..origin {
+            let _ = chunks.line();
+        }
+        if let Ok(Some(line)) = chunks.line() {
+            problem.place = place(origin, line, self.parser.locate(part, line));
+        }
+        problem
+    }
+}
+
+fn place(number: u64, line: &[u8], span: Range<usize>) -> Place {
+    let chars = |bytes: &[u8]| String::from_utf8_lossy(bytes).chars().count() as u64;
+    Place::Text {
+        line: number,
+        column: chars(&line[..span.start]) + 1,
+        width: chars(&line[span]).max(1),
+        source: String::from_utf8_lossy(line).into_owned(),
+    }
+}
+
+/// What a reader says of a field that is wrong.
+pub(crate) fn line_problem(file: &str, number: u64, line: &[u8], error: &FieldError) -> Problem {
+    let place = place(number, line, error.span.clone());
+    Problem { file: file.to_owned(), place, found: error.found(line), expected: error.expected.to_owned(), help: None }
+}
+
+#[cold]
+fn too_long(file: &str, number: u64, line: &[u8]) -> Problem {
+    let found = format!("a line of more than {MAX_LINE_BYTES} bytes");
+    let place = place(number, &line[..SHOWN_BYTES], 0..SHOWN_BYTES);
+    Problem { file: file.to_owned(), place, found, expected: "a line of a trace".to_owned(), help: None }
+}
