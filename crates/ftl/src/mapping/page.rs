@@ -6,7 +6,8 @@
 //!                     prefers, and collect the plane until gc_threshold blocks are free again
 //!             a partial write first reads the page beneath; then program, map lpn, and the old copy is dead
 //! collect:    victim = collection's choice; copy its valid pages to the plane's open block for collected pages; erase
-//! idle:       one page copy (or erase) of a collection in a plane with less than background_threshold free blocks
+//! idle:       one page copy (or erase) of a collection in a plane with less than background_threshold free blocks;
+//!             a plane with less than gc_threshold is collected to the end of the job
 //! ```
 //!
 //! A collection is a job that goes on a step at a time: background steps stop when a request arrives and go on later; a
@@ -278,7 +279,9 @@ impl Mapping for State {
             let begun = self.jobs[plane.at()].is_some();
             if begun || (self.blocks.free_in(plane) < self.background_threshold && self.begin(plane)) {
                 self.report.background_collections += u64::from(!begun);
-                self.step(nand, plane);
+                // A job may be left half done only while its plane has blocks to spare: the host may fill the block that
+                // the job copies to before it goes on, and then it opens another.
+                while self.step(nand, plane) && self.blocks.free_in(plane) < self.gc_threshold {}
                 return true;
             }
             self.background = (self.background + 1) % planes;
