@@ -44,7 +44,7 @@ fn hash(outcome: &Outcome) -> u64 {
     let (host, counts) = (&outcome.host, &outcome.counts);
     let erases = outcome.erase_counts.iter().map(|&erases| u64::from(erases));
     let figures = counts.programs.iter().chain(&counts.reads).copied().chain(erases);
-    let latency = [host.duration_ns, host.latency.max(), host.latency.percentile(99.0)];
+    let latency = [host.duration_ns, host.latency().max(), host.latency().percentile(99.0)];
     figures.chain(latency).fold(0xcbf2_9ce4_8422_2325, |hash, figure| {
         figure.to_le_bytes().iter().fold(hash, |hash, &byte| (hash ^ u64::from(byte)).wrapping_mul(0x100_0000_01b3))
     })

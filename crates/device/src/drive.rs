@@ -105,6 +105,8 @@ pub struct Drive {
     timed: bool,
     controller_ns: Ns,
     sectors_per_page: u32,
+    /// Pages are a power of two of sectors: their numbers are shifted, not divided.
+    page_shift: u32,
     commands: Vec<Command>,
     free: u32,
     held: u32,
@@ -168,6 +170,7 @@ impl Drive {
             timed: false,
             controller_ns: setup.device.controller_ns,
             sectors_per_page: nand.geometry().sectors_per_page(),
+            page_shift: nand.geometry().sectors_per_page().trailing_zeros(),
             commands: Vec::new(),
             free: NO_INDEX,
             held: 0,
@@ -317,6 +320,8 @@ impl Drive {
             arrives = self.link.transfer(arrives, u64::from(request.sectors) * SECTOR_BYTES, Way::ToDevice);
         }
         if arrives > now && self.timed {
+            // The map is looked up when the command is in the drive; until then its first page can be fetched.
+            self.ftl.prepare(Lpn((request.lba >> self.page_shift) as u32));
             self.schedule(arrives, index);
         } else {
             self.nand.set_now(now);
@@ -397,17 +402,16 @@ impl Drive {
 impl Drive {
     /// Pages that a command touches, whole or in part.
     fn pages_of(&self, command: &Command) -> u32 {
-        let end = command.lba + u64::from(command.sectors);
-        let spp = u64::from(self.sectors_per_page);
-        (end.div_ceil(spp) - command.lba / spp) as u32
+        let last = command.lba + u64::from(command.sectors) - 1;
+        ((last >> self.page_shift) - (command.lba >> self.page_shift) + 1) as u32
     }
 
     /// The page of that index among those that a command touches, and which of its sectors.
     fn page_at(&self, command: &Command, index: u32) -> (Lpn, u32) {
-        let spp = u64::from(self.sectors_per_page);
-        let lpn = command.lba / spp + u64::from(index);
-        let first = command.lba.saturating_sub(lpn * spp);
-        let last = (command.lba + u64::from(command.sectors) - lpn * spp).min(spp);
+        let lpn = (command.lba >> self.page_shift) + u64::from(index);
+        let start = lpn << self.page_shift;
+        let first = command.lba.saturating_sub(start);
+        let last = (command.lba + u64::from(command.sectors) - start).min(u64::from(self.sectors_per_page));
         let mask = (u64::MAX >> (64 - (last - first))) << first;
         (Lpn(lpn as u32), mask as u32)
     }
@@ -454,8 +458,12 @@ impl Drive {
         }
         self.commands[index as usize].at = now;
         self.waiting_pages += pages;
+        if self.stalled.is_empty() && self.store(index) {
+            self.stored(now, index);
+            return self.make_room();
+        }
         self.stalled.push_back(index);
-        self.store_stalled(now);
+        self.make_room();
     }
 
     fn write_through(&mut self, index: u32, pages: u32) {
@@ -473,19 +481,29 @@ impl Drive {
         self.writes.clear();
     }
 
-    /// Stores what the buffer has room for, in order of arrival, and evicts what the rate policy wants evicted.
+    /// Stores what the buffer has room for, in order of arrival.
     fn store_stalled(&mut self, now: Ns) {
         while let Some(&index) = self.stalled.front() {
             if !self.store(index) {
                 break;
             }
             self.stalled.pop_front();
-            let command = self.commands[index as usize];
-            self.stall_ns += u128::from(now - command.at);
-            if command.pending == 0 {
-                self.finish(now, index);
-            }
+            self.stored(now, index);
         }
+        self.make_room();
+    }
+
+    /// All pages of a write are in the buffer: it is complete, unless they are to be durable.
+    fn stored(&mut self, now: Ns, index: u32) {
+        let command = &self.commands[index as usize];
+        self.stall_ns += u128::from(now - command.at);
+        if command.pending == 0 {
+            self.finish(now, index);
+        }
+    }
+
+    /// Evicts what the rate policy wants evicted.
+    fn make_room(&mut self) {
         if let Some(buffer) = &mut self.buffer {
             buffer.evict(self.waiting_pages, &mut self.evicted);
             self.send_evicted();
@@ -526,6 +544,9 @@ impl Drive {
 
     /// Writes what was evicted together to flash together.
     fn send_evicted(&mut self) {
+        if self.evicted.is_empty() {
+            return;
+        }
         for &Evicted { slot, lpn, mask } in &self.evicted {
             self.slot_eviction[slot.0 as usize] = self.evictions.begin();
             let payload = match (self.nand.verifier(), &self.buffered) {
@@ -535,10 +556,8 @@ impl Drive {
             self.writes.push(PageWrite { lpn, mask, payload, tag: SLOT_TAG | slot.0 });
         }
         self.evicted.clear();
-        if !self.writes.is_empty() {
-            self.ftl.write(&mut self.nand, &self.writes);
-            self.writes.clear();
-        }
+        self.ftl.write(&mut self.nand, &self.writes);
+        self.writes.clear();
     }
 
     /// An evicted page is in flash.

@@ -24,11 +24,10 @@ pub struct HostReport {
     pub read_latency: Latency,
     /// From arrival to completion.
     pub write_latency: Latency,
-    /// From arrival to completion, of every request.
-    pub latency: Latency,
-    /// From arrival to dispatch, of every request: the part that the host adds.
-    pub queue_latency: Latency,
-    /// From dispatch to completion, of every request: the part that the drive adds.
+    /// From arrival to completion, of flushes and discards.
+    pub other_latency: Latency,
+    /// From dispatch to completion, of every request: the part that the drive adds. The part that the host adds is
+    /// [`SchedulerStats::wait`].
     pub device_latency: Latency,
 }
 
@@ -36,6 +35,19 @@ impl HostReport {
     /// Requests that completed.
     pub fn total_completed(&self) -> u64 {
         self.completed.iter().sum()
+    }
+
+    /// From arrival to completion, of every request.
+    pub fn latency(&self) -> Latency {
+        let mut all = self.read_latency.clone();
+        all.merge(&self.write_latency);
+        all.merge(&self.other_latency);
+        all
+    }
+
+    /// Latencies of all completed requests, summed.
+    pub fn latency_sum_ns(&self) -> u128 {
+        self.read_latency.sum() + self.write_latency.sum() + self.other_latency.sum()
     }
 
     /// Completed requests of one operation.

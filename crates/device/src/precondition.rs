@@ -1,7 +1,8 @@
 //! Ageing a drive before it is measured: fill it, then overwrite until write amplification is stable.
 //!
 //! Pages are written straight to the FTL in counting mode, so an aged drive costs seconds. Write amplification is
-//! taken over windows; it is stable when it differs by less than the tolerance from the window before, twice in a row.
+//! taken over windows; it is stable when it differs by less than the tolerance from the window before, twice in a row,
+//! once every page of the drive has been programmed.
 
 use flashloom_ftl::{Mapping, PageWrite};
 use flashloom_nand::{Nand, Payload};
@@ -93,7 +94,9 @@ fn overwrite_until_stable(
         }
         aged.pages += window;
         let waf = (nand.counts().programs.iter().sum::<u64>() - before) as f64 / window as f64;
-        let stable = aged.waf.is_some_and(|last| (waf / last - 1.0).abs() < overwrite.tolerance);
+        // Before every page of the drive has been programmed once there is nothing to collect, which is not steady.
+        let used_up = before >= nand.geometry().total_pages();
+        let stable = used_up && aged.waf.is_some_and(|last| (waf / last - 1.0).abs() < overwrite.tolerance);
         stable_windows = if stable { stable_windows + 1 } else { 0 };
         aged.waf = Some(waf);
         if stable_windows == 2 {

@@ -27,8 +27,8 @@ pub struct Simulation {
     timed: bool,
     /// Requests that found the scheduler's queue full, by direction, in order of arrival.
     backlog: [VecDeque<(Request, u32)>; 2],
-    /// When the scheduler wants to be asked again.
-    scheduler_wakes_ns: Option<Ns>,
+    /// When the scheduler wants to be asked again; [`Ns::MAX`] for not before something happens.
+    scheduler_wakes_ns: Ns,
     idle_delay_ns: Ns,
     idle: Idle,
     report: HostReport,
@@ -54,7 +54,7 @@ impl Simulation {
             now: 0,
             timed: false,
             backlog: [VecDeque::new(), VecDeque::new()],
-            scheduler_wakes_ns: None,
+            scheduler_wakes_ns: Ns::MAX,
             idle_delay_ns,
             idle: Idle::No,
             report: HostReport::default(),
@@ -87,18 +87,23 @@ impl Simulation {
         let mut sample_ns = interval_ns;
         loop {
             let arrival_ns = self.next_arrival_ns(&mut arrivals)?;
-            let Some(next_ns) = self.next_event_ns(arrival_ns) else { break };
+            let drive_ns = self.drive.next_event_ns().unwrap_or(Ns::MAX);
+            let idle_ns = if let Idle::From(at) = self.idle { at } else { Ns::MAX };
+            let next_ns = drive_ns.min(arrival_ns).min(self.scheduler_wakes_ns).min(idle_ns);
+            if next_ns == Ns::MAX {
+                break;
+            }
             while sample_ns <= next_ns {
                 observe(&self.sample(sample_ns));
-                sample_ns += interval_ns;
+                sample_ns = sample_ns.saturating_add(interval_ns);
             }
             self.now = next_ns;
-            if self.drive.next_event_ns() == Some(next_ns) {
+            if drive_ns == next_ns {
                 self.drive.step(next_ns);
-            } else if arrival_ns == Some(next_ns) {
+            } else if arrival_ns == next_ns {
                 self.admit_arrivals(&mut arrivals)?;
-            } else if self.scheduler_wakes_ns == Some(next_ns) {
-                self.scheduler_wakes_ns = None;
+            } else if self.scheduler_wakes_ns == next_ns {
+                self.scheduler_wakes_ns = Ns::MAX;
             } else {
                 self.collect_in_background();
                 continue;
@@ -112,23 +117,16 @@ impl Simulation {
         Ok(())
     }
 
-    /// Nothing while the backlog is full: then the workload itself has to wait.
-    fn next_arrival_ns(&self, arrivals: &mut Arrivals) -> Result<Option<Ns>, Problem> {
-        if self.backlog.iter().any(|waiting| waiting.len() == BACKLOG) {
-            return Ok(None);
+    /// [`Ns::MAX`] at the end, and while the backlog is full: then the workload itself has to wait.
+    fn next_arrival_ns(&self, arrivals: &mut Arrivals) -> Result<Ns, Problem> {
+        if self.backlog[0].len() == BACKLOG || self.backlog[1].len() == BACKLOG {
+            return Ok(Ns::MAX);
         }
-        Ok(arrivals.next_ns(self.now)?.map(|at| at.max(self.now)))
-    }
-
-    fn next_event_ns(&self, arrival_ns: Option<Ns>) -> Option<Ns> {
-        let idle_ns = if let Idle::From(at) = self.idle { Some(at) } else { None };
-        let earlier = |a: Option<Ns>, b: Option<Ns>| a.map_or(b, |a| Some(b.map_or(a, |b| a.min(b))));
-        let next = earlier(self.drive.next_event_ns(), earlier(arrival_ns, self.scheduler_wakes_ns));
-        earlier(next, idle_ns)
+        Ok(arrivals.next_ns(self.now)?.map_or(Ns::MAX, |at| at.max(self.now)))
     }
 
     fn admit_arrivals(&mut self, arrivals: &mut Arrivals) -> Result<(), Problem> {
-        while self.next_arrival_ns(arrivals)? == Some(self.now) {
+        while self.next_arrival_ns(arrivals)? == self.now {
             let (request, cookie) = arrivals.take(self.now);
             self.report.generated += 1;
             let waiting = &mut self.backlog[Direction::of(request.op).at()];
@@ -154,15 +152,15 @@ impl Simulation {
             match self.host.dispatch(self.now) {
                 Decision::Dispatch(request) => {
                     self.idle = Idle::No;
-                    self.scheduler_wakes_ns = None;
+                    self.scheduler_wakes_ns = Ns::MAX;
                     self.drive.accept(self.now, &request);
                 }
                 Decision::NotBefore(at) => {
-                    self.scheduler_wakes_ns = Some(at);
+                    self.scheduler_wakes_ns = at;
                     break;
                 }
                 Decision::Idle => {
-                    self.scheduler_wakes_ns = None;
+                    self.scheduler_wakes_ns = Ns::MAX;
                     break;
                 }
             }
@@ -207,7 +205,7 @@ impl Simulation {
             completed: self.report.total_completed(),
             read_bytes: self.report.read_bytes,
             write_bytes: self.report.write_bytes,
-            latency_sum_ns: self.report.latency.sum(),
+            latency_sum_ns: self.report.latency_sum_ns(),
             outstanding: self.report.generated - self.report.total_completed(),
             dirty_pages: self.drive.dirty_pages(),
             programs: counts.programs.iter().sum(),
@@ -271,10 +269,8 @@ impl HostReport {
                 self.write_bytes += bytes;
                 self.write_latency.record(latency_ns);
             }
-            Op::Discard | Op::Flush => {}
+            Op::Discard | Op::Flush => self.other_latency.record(latency_ns),
         }
-        self.latency.record(latency_ns);
-        self.queue_latency.record(request.dispatched_ns.saturating_sub(request.arrival_ns));
         self.device_latency.record(now - request.dispatched_ns);
         self.duration_ns = now;
     }

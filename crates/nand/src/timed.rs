@@ -11,7 +11,7 @@
 //! Dependencies are per block: programs in page order, reads after the program of their page, an erase after all that
 //! was emitted before it for the block (the programs that copy out of it included), programs after a pending erase.
 
-use std::cmp::Reverse;
+use std::cmp::Ordering;
 use std::collections::BinaryHeap;
 
 use flashloom_units::{BlockId, NO_INDEX, Ns, Ppn};
@@ -35,16 +35,34 @@ pub struct Utilization {
     pub collection_ns: u128,
 }
 
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
 struct Event {
-    at: Ns,
-    sequence: u64,
+    /// Time and, among events of one time, order of scheduling.
+    key: u128,
+    target: Target,
     /// The die's generation; an event of an earlier one was overtaken by a suspension.
     generation: u32,
-    target: Target,
 }
 
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+impl Event {
+    fn at(&self) -> Ns {
+        (self.key >> 64) as Ns
+    }
+}
+
+impl Ord for Event {
+    fn cmp(&self, other: &Self) -> Ordering {
+        other.key.cmp(&self.key)
+    }
+}
+
+impl PartialOrd for Event {
+    fn partial_cmp(&self, other: &Self) -> Option<Ordering> {
+        Some(self.cmp(other))
+    }
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Target {
     /// The array operation of a die ends.
     Array(u32),
@@ -122,7 +140,8 @@ pub(crate) struct Timed {
     order: DieOrder,
     now: Ns,
     sequence: u64,
-    events: BinaryHeap<Reverse<Event>>,
+    /// The earliest event is the greatest.
+    events: BinaryHeap<Event>,
     operations: Vec<Operation>,
     free: u32,
     in_flight: u64,
@@ -184,7 +203,7 @@ impl Timed {
     }
 
     pub(crate) fn next_event_ns(&self) -> Option<Ns> {
-        self.events.peek().map(|event| event.0.at)
+        self.events.peek().map(Event::at)
     }
 
     pub(crate) fn set_now(&mut self, now: Ns) {
@@ -237,8 +256,17 @@ impl Timed {
         }
         self.enter(id, checks);
         if operation.from.is_some() {
-            let source = self.geometry.block_of(operation.from);
-            let hold = self.admit(Operation::new(Kind::Hold, operation.from, source, operation.origin, NO_INDEX));
+            self.hold(operation.from, checks);
+        }
+    }
+
+    /// The data of a page is on its way to another block: the next erase of the page's own block has to wait.
+    fn hold(&mut self, from: Ppn, checks: &mut Checks) {
+        let source = self.geometry.block_of(from);
+        if self.blocks[source.at()].erase == NO_INDEX {
+            self.blocks[source.at()].pending += 1;
+        } else {
+            let hold = self.admit(Operation::new(Kind::Hold, from, source, Origin::Host, NO_INDEX));
             self.enter(hold, checks);
         }
     }
@@ -413,6 +441,12 @@ impl Timed {
     /// The class and plane of the operation that is next among the first `classes`.
     fn first(&self, die: u32, classes: usize) -> Option<(usize, u32)> {
         let queued = &self.dies[die as usize].queued;
+        if self.order == DieOrder::Priority
+            && let Some(class) = queued.iter().take(classes).position(|&planes| planes != 0)
+            && queued[class].is_power_of_two()
+        {
+            return Some((class, queued[class].trailing_zeros()));
+        }
         let mut best: Option<(usize, u32)> = None;
         let mut oldest = u64::MAX;
         for (class, &planes) in queued.iter().enumerate().take(classes) {
@@ -568,7 +602,8 @@ impl Timed {
             Target::Transferred(_) => 0,
         };
         self.sequence += 1;
-        self.events.push(Reverse(Event { at, sequence: self.sequence, generation, target }));
+        let key = u128::from(at) << 64 | u128::from(self.sequence);
+        self.events.push(Event { key, target, generation });
     }
 }
 
@@ -576,8 +611,8 @@ impl Timed {
 impl Timed {
     /// Processes the next event; the tags of what ended are added to `completed`.
     pub(crate) fn step(&mut self, checks: &mut Checks, completed: &mut Vec<u32>) {
-        let Some(Reverse(event)) = self.events.pop() else { return };
-        debug_assert_eq!(event.at, self.now, "events are processed when they are due");
+        let Some(event) = self.events.pop() else { return };
+        debug_assert_eq!(event.at(), self.now, "events are processed when they are due");
         match event.target {
             Target::Array(die) if self.dies[die as usize].generation == event.generation => {
                 self.array_ended(die, checks, completed);

@@ -72,7 +72,8 @@ mod tests {
 
     #[test]
     fn the_oldest_block_goes_first_and_a_block_without_dead_pages_is_passed_over() {
-        let geometry = Geometry::new(Shape { channels: 1, ways: 1, dies: 1, planes: 1, blocks: 4, pages: 8, page_bytes: 512 });
+        let geometry =
+            Geometry::new(Shape { channels: 1, ways: 1, dies: 1, planes: 1, blocks: 4, pages: 8, page_bytes: 512 });
         let mut fifo = State::new(&[], &geometry);
         [(0, 8), (1, 8), (2, 1)].into_iter().for_each(|(block, valid)| fifo.closed(BlockId(block), valid));
         fifo.invalidated(BlockId(1), 7);

@@ -61,14 +61,22 @@ impl State {
         self.next[block.at()] = NO_INDEX;
         self.previous[block.at()] = tail;
         self.listed[block.at()] = valid as u16;
-        if tail == NO_INDEX { self.heads[list] = block.0 } else { self.next[tail as usize] = block.0 }
+        if tail == NO_INDEX {
+            self.heads[list] = block.0
+        } else {
+            self.next[tail as usize] = block.0
+        }
         self.lowest[plane.at()] = self.lowest[plane.at()].min(valid);
     }
 
     fn remove(&mut self, plane: PlaneId, block: BlockId) {
         let list = self.list(plane, u32::from(self.listed[block.at()]));
         let (previous, next) = (self.previous[block.at()], self.next[block.at()]);
-        if previous == NO_INDEX { self.heads[list] = next } else { self.next[previous as usize] = next }
+        if previous == NO_INDEX {
+            self.heads[list] = next
+        } else {
+            self.next[previous as usize] = next
+        }
         if next == NO_INDEX { self.tails[list] = previous } else { self.previous[next as usize] = previous }
     }
 }
@@ -105,7 +113,8 @@ mod tests {
 
     #[test]
     fn victims_are_those_of_a_sorted_list() {
-        let geometry = Geometry::new(Shape { channels: 1, ways: 1, dies: 1, planes: 2, blocks: 16, pages: 8, page_bytes: 512 });
+        let geometry =
+            Geometry::new(Shape { channels: 1, ways: 1, dies: 1, planes: 2, blocks: 16, pages: 8, page_bytes: 512 });
         let mut greedy = State::new(&[], &geometry);
         let mut model: Vec<(u32, u64, BlockId)> = Vec::new();
         let mut prng = Prng::new(3);

@@ -2,17 +2,22 @@
 //!
 //! ```text
 //! write lpn:  plane = allocation's choice, or the next of the stripe that has room
-//!             page  = next page of the plane's open block; when it is full, open the free block that wear levelling
-//!                     prefers, and collect the plane until gc_threshold blocks are free again
+//!             page  = next page of the plane's open block; when that is full, collect until two blocks are free, then
+//!                     open the one that wear levelling prefers
 //!             a partial write first reads the page beneath; then program, map lpn, and the old copy is dead
+//!             while less than gc_threshold blocks are free, go on with the plane's collection, at its pace
 //! collect:    victim = collection's choice; copy its valid pages to the plane's open block for collected pages; erase
-//! idle:       one page copy (or erase) of a collection in a plane with less than background_threshold free blocks;
-//!             a plane with less than gc_threshold is collected to the end of the job
+//! pace:       a victim with v of b pages valid costs v copies and an erase and gains b - v pages, so every page that the
+//!             host writes pays for (v + 1) / (b - v) steps: free space then holds its level
+//! idle:       one step of a collection in a plane with less than background_threshold free blocks
 //! ```
 //!
-//! A collection is a job that goes on a step at a time: background steps stop when a request arrives and go on later; a
-//! write that needs the space finishes the job. A page may be placed in a plane only while its valid pages leave room
-//! for the blocks that collection needs, so a victim with a dead page always exists. O(1) a page besides collection.
+//! A collection is a job that goes on a step at a time, whoever pays for the step. Two free blocks before one is opened
+//! leave a block for the collector, and a job needs at most one, so it can always be brought to its end. Where collected
+//! pages share the host's block that does not hold for a job that is left half done, because the host may fill the block
+//! meanwhile: there a collection runs to its end at once. A page may be placed in a plane only while its valid pages
+//! leave room for the blocks that collection needs, so a victim with a dead page always exists. O(1) a page besides
+//! collection.
 //!
 //! Memory: 8 bytes a page (both directions of the map) and one bit.
 
@@ -51,6 +56,11 @@ struct Job {
     victim: BlockId,
     /// Pages below are copied or dead.
     next: u32,
+    /// Steps that it takes, and pages that it gains: a page written pays for the quotient.
+    steps: u32,
+    gain: u32,
+    /// What was paid and not yet used, in steps times `gain`.
+    paid: u32,
 }
 
 #[derive(Clone, Copy, PartialEq, Eq)]
@@ -153,20 +163,38 @@ impl State {
         }
     }
 
-    /// The next page for the host in a plane, with at least `gc_threshold` blocks free after any block it opens.
+    /// The next page for the host in a plane.
     fn host_page(&mut self, nand: &mut Nand, plane: PlaneId) -> (BlockId, u32) {
         // Collected pages may share the block and fill it again, so this may take more than one round.
         while self.frontiers[frontier(plane, Writer::Host)].next == self.geometry.pages {
-            self.open(plane, Writer::Host);
-            while self.blocks.free_in(plane) < self.gc_threshold {
-                if self.jobs[plane.at()].is_none() {
-                    self.report.foreground_collections += 1;
-                }
-                let reclaimed = self.collect(nand, plane);
-                assert!(reclaimed, "a plane with room has a block with a dead page");
+            while self.blocks.free_in(plane) < OPEN_BLOCKS {
+                self.report.foreground_collections += u64::from(self.jobs[plane.at()].is_none());
+                let begun = self.begin(plane);
+                assert!(begun, "a plane with room has a block with a dead page");
+                while self.step(nand, plane) {}
             }
+            self.open(plane, Writer::Host);
+        }
+        if self.blocks.free_in(plane) < self.gc_threshold {
+            self.pay(nand, plane);
         }
         self.take(plane, Writer::Host)
+    }
+
+    /// A page that the host writes pays for its share of the plane's collection.
+    fn pay(&mut self, nand: &mut Nand, plane: PlaneId) {
+        if self.jobs[plane.at()].is_none() {
+            self.report.foreground_collections += u64::from(self.begin(plane));
+        }
+        if let Some(job) = &mut self.jobs[plane.at()] {
+            job.paid += job.steps;
+        }
+        while let Some(job) = &mut self.jobs[plane.at()]
+            && (job.paid >= job.gain || self.gc_blocks == GcBlocks::Shared)
+        {
+            job.paid = job.paid.saturating_sub(job.gain);
+            self.step(nand, plane);
+        }
     }
 
     /// Closes the open block of a writer, if it has one, and opens another.
@@ -185,20 +213,14 @@ impl State {
         (open.block, open.next - 1)
     }
 
-    /// Runs the plane's collection to its end, beginning one if there is none; false if no block has a dead page.
-    fn collect(&mut self, nand: &mut Nand, plane: PlaneId) -> bool {
-        if !self.begin(plane) {
-            return false;
-        }
-        while self.step(nand, plane) {}
-        true
-    }
-
+    /// Makes sure that a collection has begun in a plane; false if no block has a dead page.
     fn begin(&mut self, plane: PlaneId) -> bool {
         if self.jobs[plane.at()].is_none() {
             let Some(victim) = self.collection.victim(plane) else { return false };
             self.blocks.set_state(victim, BlockState::Victim);
-            self.jobs[plane.at()] = Some(Job { victim, next: 0 });
+            let valid = self.blocks.valid_of(victim);
+            let gain = self.geometry.pages - valid;
+            self.jobs[plane.at()] = Some(Job { victim, next: 0, steps: valid + 1, gain, paid: 0 });
         }
         true
     }
@@ -279,9 +301,7 @@ impl Mapping for State {
             let begun = self.jobs[plane.at()].is_some();
             if begun || (self.blocks.free_in(plane) < self.background_threshold && self.begin(plane)) {
                 self.report.background_collections += u64::from(!begun);
-                // A job may be left half done only while its plane has blocks to spare: the host may fill the block that
-                // the job copies to before it goes on, and then it opens another.
-                while self.step(nand, plane) && self.blocks.free_in(plane) < self.gc_threshold {}
+                while self.step(nand, plane) && self.gc_blocks == GcBlocks::Shared {}
                 return true;
             }
             self.background = (self.background + 1) % planes;
