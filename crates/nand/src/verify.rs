@@ -209,3 +209,32 @@ impl Verifier {
         (0..self.geometry.pages).for_each(|page| self.flash.clear(self.geometry.page(block, page).at()));
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::Shape;
+
+    fn verifier() -> Verifier {
+        let shape = Shape { channels: 1, ways: 1, dies: 1, planes: 1, blocks: 2, pages: 4, page_bytes: 512 };
+        Verifier::new(Geometry::new(shape), 4)
+    }
+
+    /// The facade asserts these too, so only a command that does not come through it can show that the checker does.
+    #[test]
+    fn commands_against_the_rules_of_the_chips_are_rejected() {
+        let block = BlockId(0);
+        let rejected = |commands: &[(Kind, u32)]| {
+            let mut verifier = verifier();
+            commands.iter().for_each(|&(kind, page)| verifier.start(kind, Ppn(page), Ppn::NONE, block));
+            verifier.violation.unwrap_or_default()
+        };
+        assert_eq!(rejected(&[(Kind::Program, 0), (Kind::Program, 1)]), "");
+        assert!(rejected(&[(Kind::Program, 0), (Kind::Program, 0)]).contains("whose next page is 1"));
+        assert!(rejected(&[(Kind::Program, 1)]).contains("whose next page is 0"));
+        assert!(rejected(&[(Kind::Program, 0), (Kind::Read, 0)]).contains("not programmed"));
+        assert!(rejected(&[(Kind::Program, 0), (Kind::Erase, 0)]).contains("under a command that runs on it"));
+        assert!(rejected(&[(Kind::Erase, 0), (Kind::Program, 0)]).contains("which is being erased"));
+        assert!(rejected(&[(Kind::Hold, 0)]).contains("reached the chips"));
+    }
+}

@@ -1,0 +1,108 @@
+//! The checks can fail: each illegal command and each wrong datum is found and named.
+#![allow(missing_docs)]
+
+use flashloom_nand::{Data, DeviceParams, Expect, Nand, OpId, Origin};
+use flashloom_units::{BlockId, Lpn, ParamSet, Ppn};
+
+fn array() -> Nand {
+    let small = DeviceParams { blocks: 4, pages: 8, ..DeviceParams::defaults() };
+    Nand::new(&small, true)
+}
+
+fn write(nand: &mut Nand, lpn: u32, block: u32, page: u32) {
+    let verifier = nand.verifier().unwrap();
+    let stamp = verifier.host_write(Lpn(lpn), 0xffff);
+    let payload = verifier.payload([stamp; 32]);
+    let data = Data::Host { payload, mask: 0xffff, base: Ppn::NONE };
+    nand.program(BlockId(block), page, Origin::Host, data, OpId::DONE, Nand::NO_TAG);
+}
+
+fn read(nand: &mut Nand, lpn: u32, ppn: u32) {
+    let payload = nand.verifier().unwrap().expected(Lpn(lpn));
+    nand.read(Ppn(ppn), 0xffff, Origin::Host, Expect::Stamps(payload), Nand::NO_TAG);
+}
+
+fn violation(act: impl FnOnce(&mut Nand)) -> String {
+    let mut nand = array();
+    write(&mut nand, 0, 0, 0);
+    assert_eq!(nand.check(), Ok(()));
+    act(&mut nand);
+    nand.check().unwrap_err()
+}
+
+#[test]
+fn a_legal_sequence_is_accepted_and_its_sectors_are_counted() {
+    let mut nand = array();
+    write(&mut nand, 7, 0, 0);
+    read(&mut nand, 7, 0);
+    nand.copy(Ppn(0), BlockId(1), 0, Origin::Gc);
+    nand.erase(BlockId(0), Origin::Gc);
+    write(&mut nand, 8, 0, 0);
+    read(&mut nand, 7, 8);
+    read(&mut nand, 8, 0);
+    assert_eq!(nand.check(), Ok(()));
+    assert_eq!(nand.sectors_checked(), Some(48));
+}
+
+#[test]
+fn a_read_of_a_page_that_was_never_programmed_is_found() {
+    let found = violation(|nand| read(nand, 1, 1));
+    assert!(found.contains("read of page 1 of block 0, which is not programmed"), "{found}");
+}
+
+#[test]
+fn a_copy_out_of_an_erased_block_is_found() {
+    let found = violation(|nand| {
+        nand.erase(BlockId(0), Origin::Gc);
+        nand.copy(Ppn(0), BlockId(1), 0, Origin::Gc);
+    });
+    assert!(found.contains("read of page 0 of block 0, which is not programmed"), "{found}");
+}
+
+#[test]
+fn an_older_version_of_a_page_is_found() {
+    let found = violation(|nand| {
+        write(nand, 0, 0, 1);
+        read(nand, 0, 0);
+    });
+    assert!(found.contains("sector 0 of physical page 0 holds version 1, not 2"), "{found}");
+}
+
+#[test]
+fn the_data_of_another_page_is_found() {
+    let found = violation(|nand| {
+        write(nand, 5, 0, 1);
+        read(nand, 0, 1);
+    });
+    assert!(found.contains("holds version 2, not 1"), "{found}");
+}
+
+#[test]
+fn a_lost_page_is_found_when_it_is_read() {
+    let found = violation(|nand| nand.verifier().unwrap().unmapped_read(Lpn(0), 0xffff));
+    assert!(found.contains("logical page 0, which is not mapped holds version 0, not 1"), "{found}");
+}
+
+#[test]
+fn a_discarded_page_must_not_come_back() {
+    let found = violation(|nand| {
+        nand.verifier().unwrap().host_discard(Lpn(0));
+        read(nand, 0, 0);
+    });
+    assert!(found.contains("holds version 1, not 0"), "{found}");
+}
+
+#[test]
+fn sectors_that_a_partial_write_did_not_touch_are_those_of_the_page_beneath() {
+    let mut nand = array();
+    write(&mut nand, 0, 0, 0);
+    let verifier = nand.verifier().unwrap();
+    let stamp = verifier.host_write(Lpn(0), 0b1);
+    let payload = verifier.payload([stamp; 32]);
+    // The mapping forgot the page beneath: 15 sectors are lost.
+    let data = Data::Host { payload, mask: 0b1, base: Ppn::NONE };
+    nand.program(BlockId(0), 1, Origin::Host, data, OpId::DONE, Nand::NO_TAG);
+    read(&mut nand, 0, 1);
+    let found = nand.check().unwrap_err();
+    assert!(found.contains("sector 1 of physical page 1 holds version 0, not 1"), "{found}");
+}

@@ -1,0 +1,256 @@
+//! Exact times of the timed back end: each test says which rule it shows.
+//!
+//! tR 50 us, tPROG 600 us, tBERS 3 ms, one page over the channel 10 us, no command time unless the test says so.
+#![allow(missing_docs)]
+
+use flashloom_nand::{Data, DeviceParams, DieOrder, Expect, MultiPlane, Nand, OpId, Origin, Suspend};
+use flashloom_units::{BlockId, MS, Ns, ParamSet, Ppn, US};
+
+const READ: Ns = 50 * US;
+const PROGRAM: Ns = 600 * US;
+const ERASE: Ns = 3 * MS;
+const PAGE: Ns = 10 * US;
+
+fn device() -> DeviceParams {
+    DeviceParams {
+        channels: 1,
+        ways: 2,
+        dies: 1,
+        planes: 2,
+        blocks: 4,
+        pages: 8,
+        page_bytes: 4_096,
+        read_ns: READ,
+        program_ns: PROGRAM,
+        erase_ns: ERASE,
+        bus_rate: 409_600_000,
+        multi_plane: MultiPlane::None,
+        ..DeviceParams::defaults()
+    }
+}
+
+/// An array whose block 0 (first plane of the first die) holds pages 0 to 3, and blocks 4 and 8 (second plane, second
+/// die) pages 0 and 1.
+fn array(params: &DeviceParams) -> Nand {
+    let mut nand = Nand::new(params, true);
+    for (block, pages) in [(0, 4), (4, 2), (8, 2)] {
+        (0..pages).for_each(|page| program(&mut nand, block, page, Origin::Host, Nand::NO_TAG));
+    }
+    nand.start_timing(params);
+    nand
+}
+
+fn program(nand: &mut Nand, block: u32, page: u32, origin: Origin, tag: u32) {
+    nand.program(BlockId(block), page, origin, Data::Map, OpId::DONE, tag);
+}
+
+fn read(nand: &mut Nand, block: u32, page: u32, origin: Origin, tag: u32) -> OpId {
+    nand.read(Ppn(block * 8 + page), 0xff, origin, Expect::Anything, tag)
+}
+
+/// Runs until nothing is in flight; answers when each tagged operation ended, in that order.
+fn run(nand: &mut Nand) -> Vec<(u32, Ns)> {
+    let mut ended = Vec::new();
+    while let Some(now) = nand.next_event_ns() {
+        nand.step(now);
+        while let Some(tag) = nand.take_completed() {
+            ended.push((tag, now));
+        }
+    }
+    assert_eq!(nand.check(), Ok(()));
+    ended
+}
+
+#[test]
+fn a_read_takes_its_array_time_and_then_the_channel() {
+    let mut nand = array(&device());
+    read(&mut nand, 0, 0, Origin::Host, 1);
+    assert_eq!(run(&mut nand), [(1, READ + PAGE)]);
+}
+
+#[test]
+fn a_program_takes_the_channel_and_then_its_array_time() {
+    let mut nand = array(&device());
+    program(&mut nand, 0, 4, Origin::Host, 1);
+    assert_eq!(run(&mut nand), [(1, PAGE + PROGRAM)]);
+}
+
+#[test]
+fn a_command_takes_the_channel_before_the_array_works() {
+    let mut nand = array(&DeviceParams { command_ns: US, ..device() });
+    read(&mut nand, 0, 0, Origin::Host, 1);
+    read(&mut nand, 8, 0, Origin::Host, 2);
+    // The second command waits for the first, its data for the first's data.
+    assert_eq!(run(&mut nand), [(1, US + READ + PAGE), (2, US + READ + 2 * PAGE)]);
+}
+
+#[test]
+fn dies_work_at_the_same_time_and_take_turns_on_the_channel() {
+    let mut nand = array(&device());
+    read(&mut nand, 0, 0, Origin::Host, 1);
+    read(&mut nand, 8, 0, Origin::Host, 2);
+    assert_eq!(run(&mut nand), [(1, READ + PAGE), (2, READ + 2 * PAGE)]);
+}
+
+#[test]
+fn a_die_holds_its_register_until_the_data_has_crossed() {
+    let mut nand = array(&device());
+    read(&mut nand, 0, 0, Origin::Host, 1);
+    read(&mut nand, 0, 1, Origin::Host, 2);
+    assert_eq!(run(&mut nand), [(1, READ + PAGE), (2, 2 * (READ + PAGE))]);
+}
+
+#[test]
+fn a_host_read_goes_before_a_program_and_that_before_a_collection() {
+    for (order, expected) in [(DieOrder::Priority, [1, 4, 3, 2]), (DieOrder::Fifo, [1, 2, 3, 4])] {
+        let mut nand = array(&DeviceParams { die_order: order, ..device() });
+        program(&mut nand, 0, 4, Origin::Host, 1);
+        read(&mut nand, 0, 0, Origin::Gc, 2);
+        program(&mut nand, 4, 2, Origin::Host, 3);
+        read(&mut nand, 4, 0, Origin::Host, 4);
+        let order_of_ends: Vec<u32> = run(&mut nand).into_iter().map(|(tag, _)| tag).collect();
+        assert_eq!(order_of_ends, expected);
+    }
+}
+
+#[test]
+fn pages_of_a_block_are_programmed_in_order_whatever_their_class() {
+    let mut nand = array(&device());
+    program(&mut nand, 0, 4, Origin::Gc, 1);
+    program(&mut nand, 0, 5, Origin::Gc, 2);
+    // Of a higher class, and yet it waits for the pages below it; the verifier would reject any other order.
+    program(&mut nand, 0, 6, Origin::Host, 3);
+    let step = PAGE + PROGRAM;
+    assert_eq!(run(&mut nand), [(1, step), (2, 2 * step), (3, 3 * step)]);
+}
+
+#[test]
+fn a_read_waits_for_the_program_of_its_page() {
+    let mut nand = array(&device());
+    program(&mut nand, 0, 4, Origin::Host, 1);
+    read(&mut nand, 0, 4, Origin::Host, 2);
+    assert_eq!(run(&mut nand), [(1, PAGE + PROGRAM), (2, PAGE + PROGRAM + READ + PAGE)]);
+}
+
+#[test]
+fn an_erase_waits_for_the_copies_out_of_its_block_and_programs_wait_for_the_erase() {
+    let mut nand = array(&device());
+    nand.copy(Ppn(0), BlockId(8), 2, Origin::Gc);
+    nand.erase(BlockId(0), Origin::Gc);
+    program(&mut nand, 0, 0, Origin::Host, 1);
+    read(&mut nand, 0, 0, Origin::Host, 2);
+    let copied = READ + PAGE + PAGE + PROGRAM;
+    let programmed = copied + ERASE + PAGE + PROGRAM;
+    assert_eq!(run(&mut nand), [(1, programmed), (2, programmed + READ + PAGE)]);
+}
+
+#[test]
+fn a_block_can_be_rewritten_and_erased_again_before_its_first_erase_has_run() {
+    let mut nand = array(&device());
+    nand.erase(BlockId(0), Origin::Gc);
+    program(&mut nand, 0, 0, Origin::Host, 1);
+    nand.copy(Ppn(0), BlockId(8), 2, Origin::Gc);
+    nand.erase(BlockId(0), Origin::Gc);
+    program(&mut nand, 0, 0, Origin::Host, 2);
+    let copied = ERASE + PAGE + PROGRAM + READ + PAGE + PAGE + PROGRAM;
+    assert_eq!(run(&mut nand), [(1, ERASE + PAGE + PROGRAM), (2, copied + ERASE + PAGE + PROGRAM)]);
+}
+
+#[test]
+fn copyback_moves_a_page_within_its_plane_without_the_channel() {
+    let mut nand = array(&DeviceParams { copyback: true, ..device() });
+    nand.copy(Ppn(0), BlockId(1), 0, Origin::Gc);
+    read(&mut nand, 1, 0, Origin::Host, 1);
+    assert_eq!(run(&mut nand), [(1, READ + PROGRAM + READ + PAGE)]);
+    assert_eq!((nand.counts().reads[1], nand.counts().programs[1]), (1, 1));
+    let mut nand = array(&DeviceParams { copyback: true, ..device() });
+    nand.copy(Ppn(0), BlockId(5), 0, Origin::Gc);
+    read(&mut nand, 5, 0, Origin::Host, 1);
+    // Another plane: the page goes over the channel and back.
+    assert_eq!(run(&mut nand), [(1, READ + 2 * PAGE + PROGRAM + READ + PAGE)]);
+}
+
+#[test]
+fn planes_work_together_on_one_kind_and_if_aligned_on_one_page_index() {
+    let last = |multi_plane, page: u32| {
+        let mut nand = array(&DeviceParams { multi_plane, ..device() });
+        // The die is busy first, so that both planes' reads wait when it becomes free.
+        program(&mut nand, 0, 4, Origin::Host, 0);
+        read(&mut nand, 0, 0, Origin::Host, 1);
+        read(&mut nand, 4, page, Origin::Host, 2);
+        run(&mut nand).last().map(|(_, at)| at - (PAGE + PROGRAM))
+    };
+    assert_eq!(last(MultiPlane::None, 0), Some(2 * (READ + PAGE)));
+    assert_eq!(last(MultiPlane::Aligned, 0), Some(READ + 2 * PAGE));
+    assert_eq!(last(MultiPlane::Aligned, 1), Some(2 * (READ + PAGE)));
+    assert_eq!(last(MultiPlane::Independent, 1), Some(READ + 2 * PAGE));
+}
+
+#[test]
+fn cache_program_transfers_the_next_page_while_the_die_programs() {
+    let mut nand = array(&DeviceParams { cache_program: true, ..device() });
+    (4..7).for_each(|page| program(&mut nand, 0, page, Origin::Host, page));
+    assert_eq!(run(&mut nand), [(4, PAGE + PROGRAM), (5, PAGE + 2 * PROGRAM), (6, PAGE + 3 * PROGRAM)]);
+}
+
+/// Issues a read of the second plane at `at` while the first plane's block 1 is being erased from time 0.
+fn read_under_erase(params: &DeviceParams, at: &[Ns]) -> (Vec<Ns>, Ns) {
+    let mut nand = array(params);
+    program(&mut nand, 1, 0, Origin::Gc, Nand::NO_TAG);
+    let programmed = run_until_idle(&mut nand);
+    nand.erase(BlockId(1), Origin::Gc);
+    program(&mut nand, 1, 0, Origin::Gc, 99);
+    let mut reads = Vec::new();
+    let mut ends = Vec::new();
+    let mut left = at.iter().map(|at| programmed + at).collect::<std::collections::VecDeque<_>>();
+    let mut last = 0;
+    loop {
+        let next = nand.next_event_ns().unwrap_or(Ns::MAX);
+        if left.front().is_some_and(|at| *at <= next) {
+            let now = left.pop_front().unwrap();
+            nand.set_now(now);
+            read(&mut nand, 4, 0, Origin::Host, reads.len() as u32);
+            reads.push(now);
+            continue;
+        }
+        if next == Ns::MAX {
+            break;
+        }
+        nand.step(next);
+        while let Some(tag) = nand.take_completed() {
+            if tag == 99 { last = next - programmed } else { ends.push(next - reads[tag as usize]) }
+        }
+    }
+    assert_eq!(nand.check(), Ok(()));
+    (ends, last)
+}
+
+fn run_until_idle(nand: &mut Nand) -> Ns {
+    let mut last = 0;
+    while let Some(now) = nand.next_event_ns() {
+        nand.step(now);
+        last = now;
+    }
+    last
+}
+
+#[test]
+fn a_read_suspends_an_erase_which_goes_on_with_what_it_had_left() {
+    let after = PAGE + PROGRAM;
+    assert_eq!(read_under_erase(&device(), &[MS]), (vec![ERASE - MS + READ + PAGE], ERASE + READ + PAGE + after));
+    let params = DeviceParams { suspend: Suspend::Erase, suspend_ns: 20 * US, ..device() };
+    let served = 20 * US + READ + PAGE;
+    assert_eq!(read_under_erase(&params, &[MS]), (vec![served], ERASE + served + 20 * US + after));
+    // Too late to gain anything: what is left is not longer than the suspension.
+    assert_eq!(read_under_erase(&params, &[ERASE - 20 * US]).0, [20 * US + READ + PAGE]);
+    assert_eq!(read_under_erase(&params, &[ERASE - 20 * US]).1, ERASE + READ + PAGE + after);
+}
+
+#[test]
+fn only_so_many_reads_overtake_a_suspended_operation() {
+    let params = DeviceParams { suspend: Suspend::Erase, suspend_ns: 20 * US, max_overtakes: 2, ..device() };
+    let (ends, _) = read_under_erase(&params, &[MS, MS, MS]);
+    let left = ERASE - MS;
+    let two = 20 * US + 2 * (READ + PAGE);
+    assert_eq!(ends, [20 * US + READ + PAGE, two, two + 20 * US + left + READ + PAGE]);
+}
