@@ -1,1 +1,12 @@
-//! experiment
+//! Experiments: a checked configuration, one or many runs of it, and their results.
+//!
+//! [`config`] turns a file and options into one checked [`config::Config`] a run; [`run`] checks the recordings, runs
+//! everything in parallel and holds the accounts against each other; [`result`] is what comes out, as JSON.
+//! [`mod@reference`] and [`schema`] describe all of it, from the same tables.
+
+pub mod config;
+pub mod reference;
+pub mod result;
+pub mod run;
+pub mod schema;
+pub mod timeline;

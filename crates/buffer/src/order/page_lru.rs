@@ -31,8 +31,7 @@ pub(super) struct State {
 
 impl State {
     pub(super) fn new(_values: &[Value], pages: u32) -> Self {
-        let mut state =
-            Self { older: vec![NO_INDEX; pages as usize + 1], younger: vec![NO_INDEX; pages as usize + 1] };
+        let mut state = Self { older: vec![NO_INDEX; pages as usize + 1], younger: vec![NO_INDEX; pages as usize + 1] };
         state.older[pages as usize] = pages;
         state.younger[pages as usize] = pages;
         state

@@ -1,0 +1,66 @@
+# `make test` checks everything; `make help` lists the rest.
+SHELL := /bin/bash
+.SHELLFLAGS := -eu -o pipefail -c
+.NOTPARALLEL:
+.DEFAULT_GOAL := help
+
+# How many random runs `make fuzz-long` makes, and the seed of the first.
+CASES ?= 2000
+SEED ?= 1
+
+.PHONY: help test tools format lint unit smoke docs fuzz-long snapshots reference bench
+
+help: ## Lists the targets.
+	@sed -n 's/^\([a-z-]*\):.*## \(.*\)/  \1\t\2/p' $(MAKEFILE_LIST) | expand -t 14
+
+test: tools format lint unit smoke docs ## Checks everything, as a change has to pass it.
+	@echo "make test: format, lints, tests, benchmarks and documents are in order"
+
+tools: ## Installs what the build needs and the machine lacks.
+	@command -v cargo >/dev/null || { \
+	  echo "make: cargo is missing: install Rust 1.88 or later, see https://rustup.rs" >&2; exit 1; }
+	@command -v cc >/dev/null || { \
+	  if command -v apt-get >/dev/null && [ "$$(id -u)" = 0 ]; then \
+	    apt-get update && DEBIAN_FRONTEND=noninteractive apt-get install -y --no-install-recommends build-essential; \
+	  else \
+	    echo "make: a C compiler is missing, which zstd is built with: sudo apt-get install build-essential" >&2; \
+	    exit 1; \
+	  fi; }
+	@cargo fmt --version >/dev/null 2>&1 && cargo clippy --version >/dev/null 2>&1 || { \
+	  if command -v rustup >/dev/null; then \
+	    rustup component add rustfmt clippy; \
+	  else \
+	    echo "make: rustfmt or clippy is missing: install them as your Rust was, or use rustup" >&2; exit 1; \
+	  fi; }
+
+# `cargo fmt` does not see the policies, because a macro declares their modules; so every file is named.
+format: ## Checks the format of every file.
+	find crates -name '*.rs' -print0 | xargs -0 rustfmt --check --edition 2024
+
+lint: ## Runs clippy over every target; a warning is an error.
+	cargo clippy --locked --workspace --all-targets -- -D warnings
+
+# Snapshots are compared and never written here, whatever the environment says.
+unit: ## Runs all tests: unit, model, property, closed form, snapshot, golden, command line.
+	INSTA_UPDATE=no cargo test --locked --workspace
+
+smoke: ## Runs the benchmark of the drive with a hundredth of its work.
+	FLASHLOOM_BENCH=smoke cargo bench --locked -p flashloom-device --bench drive
+
+docs: ## Builds the documentation of the code; a warning is an error.
+	RUSTDOCFLAGS="-D warnings" cargo doc --locked --workspace --no-deps
+
+fuzz-long: ## Checks CASES long random runs, from seed SEED on.
+	FLASHLOOM_CASES=$(CASES) FLASHLOOM_SEED=$(SEED) \
+	  cargo test --locked -p flashloom-device --test random_operations as_many_runs_as_are_asked_for
+
+snapshots: ## Writes every snapshot and every generated file anew; look at the difference before you commit it.
+	INSTA_UPDATE=always cargo test --locked --workspace
+
+reference: ## Writes the generated files anew: schema/*.json and docs/reference.md.
+	INSTA_UPDATE=always cargo test --locked -p flashloom-experiment --test checked_in
+
+bench: ## Measures the drive, the readers of traces and the schedulers.
+	cargo bench --locked -p flashloom-device --bench drive
+	cargo bench --locked -p flashloom-workload
+	cargo bench --locked -p flashloom-host

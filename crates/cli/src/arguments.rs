@@ -1,0 +1,190 @@
+//! What the command line takes.
+
+use std::num::NonZeroUsize;
+
+use clap::builder::{PossibleValue, PossibleValuesParser, TypedValueParser};
+use clap::{Args, Parser, Subcommand};
+use flashloom_experiment::reference;
+use flashloom_units::Choice;
+use flashloom_workload::{Event, Format, OutFormat, TraceOptions};
+
+/// A laboratory for the whole flash storage stack: I/O scheduler, write buffer, FTL and NAND in one checked simulator.
+#[derive(Debug, Parser)]
+#[command(name = "flashloom", version, about, propagate_version = true)]
+pub struct Arguments {
+    /// What to do.
+    #[command(subcommand)]
+    pub command: Command,
+}
+
+/// What to do.
+#[derive(Debug, Subcommand)]
+pub enum Command {
+    /// Run one experiment and show its result.
+    Run(RunArguments),
+    /// Run an experiment with every combination of the values of some keys, and show the results side by side.
+    Compare(CompareArguments),
+    /// Look at recordings of block requests, and convert them.
+    Trace {
+        /// What to do with it.
+        #[command(subcommand)]
+        command: TraceCommand,
+    },
+    /// List what there is to choose from.
+    List {
+        /// One list; all of them if it is left out.
+        #[arg(value_parser = PossibleValuesParser::new(reference::lists().into_iter().map(|list| list.name)))]
+        list: Option<String>,
+    },
+    /// Explain a policy, a section, a key (host.queue_depth), a device, a format, or a field (result.ftl.waf).
+    Explain {
+        /// Its name.
+        name: String,
+    },
+}
+
+/// What `run` takes.
+#[derive(Debug, Args)]
+pub struct RunArguments {
+    /// The experiment, a TOML file.
+    #[arg(value_name = "EXPERIMENT.toml")]
+    pub experiment: String,
+    /// Give a key another value than the file does, such as host.scheduler=noop.
+    #[arg(long, value_name = "KEY=VALUE")]
+    pub set: Vec<String>,
+    /// Write the result as JSON to a file, or to standard output (-) in place of the table.
+    #[arg(long, value_name = "FILE")]
+    pub json: Option<String>,
+    /// Check every flash command, and every sector read against what was last written there.
+    #[arg(long)]
+    pub verify: bool,
+    /// Write the course of the run over simulated time as CSV.
+    #[arg(long, value_name = "FILE")]
+    pub timeline: Option<String>,
+}
+
+/// What `compare` takes.
+#[derive(Debug, Args)]
+pub struct CompareArguments {
+    /// The experiment, a TOML file; its section `vary` counts for keys that no --vary names.
+    #[arg(value_name = "EXPERIMENT.toml")]
+    pub experiment: String,
+    /// Run with each of these values of a key; several keys make every combination.
+    #[arg(long, value_name = "KEY=A,B,C")]
+    pub vary: Vec<String>,
+    /// Give a key another value than the file does, in every run.
+    #[arg(long, value_name = "KEY=VALUE")]
+    pub set: Vec<String>,
+    /// Check every flash command, and every sector read against what was last written there.
+    #[arg(long)]
+    pub verify: bool,
+    /// How many runs go on at the same time; as many as there are processors if it is left out.
+    #[arg(long, value_name = "N")]
+    pub jobs: Option<NonZeroUsize>,
+    /// Write the results as JSON to a file, or to standard output (-) in place of the table.
+    #[arg(long, value_name = "FILE")]
+    pub json: Option<String>,
+    /// Write every figure of every run as CSV, one line a run.
+    #[arg(long, value_name = "FILE")]
+    pub csv: Option<String>,
+}
+
+/// What to do with a recording.
+#[derive(Debug, Subcommand)]
+pub enum TraceCommand {
+    /// Read a recording to its end, check every line, and say what it holds.
+    Info(InfoArguments),
+    /// Write a recording in another format; the names of the files tell formats and compression.
+    Convert(ConvertArguments),
+}
+
+/// What `trace info` takes.
+#[derive(Debug, Args)]
+pub struct InfoArguments {
+    /// The recording; for blktrace any of the per-CPU files, or their common prefix.
+    pub file: String,
+    /// Its format; told from the content if it is left out.
+    #[arg(long, value_parser = choice(Format::CHOICES, Format::named))]
+    pub format: Option<Format>,
+    #[command(flatten)]
+    reading: Reading,
+    /// Print JSON.
+    #[arg(long)]
+    pub json: bool,
+}
+
+/// What `trace convert` takes.
+#[derive(Debug, Args)]
+pub struct ConvertArguments {
+    /// The recording; for blktrace any of the per-CPU files, or their common prefix.
+    #[arg(value_name = "IN")]
+    pub input: String,
+    /// The file to write, compressed if it ends in .gz or .zst.
+    #[arg(value_name = "OUT")]
+    pub output: String,
+    /// The format of the recording; told from the content if it is left out.
+    #[arg(long, value_parser = choice(Format::CHOICES, Format::named))]
+    pub from: Option<Format>,
+    /// The format to write; told from the name of the file if it is left out.
+    #[arg(long, value_parser = choice(OutFormat::CHOICES, OutFormat::named))]
+    pub to: Option<OutFormat>,
+    #[command(flatten)]
+    reading: Reading,
+    /// Leave out what the format to write cannot hold, and count it.
+    #[arg(long)]
+    pub drop_unsupported: bool,
+}
+
+/// How a recording is read.
+#[derive(Debug, Args)]
+struct Reading {
+    /// Which event of a blktrace or blkparse recording is a request.
+    #[arg(long, default_value = Event::Queue.name(), value_parser = choice(Event::CHOICES, Event::named))]
+    event: Event,
+    /// Order the requests by time.
+    #[arg(long)]
+    sort: bool,
+    /// Leave out lines that cannot be read, and report them.
+    #[arg(long)]
+    skip_bad_lines: bool,
+}
+
+impl Reading {
+    fn options(&self, format: Option<Format>) -> TraceOptions {
+        TraceOptions { format, event: self.event, sort: self.sort, skip_bad_lines: self.skip_bad_lines }
+    }
+}
+
+impl InfoArguments {
+    /// How the recording is to be read.
+    pub fn options(&self) -> TraceOptions {
+        self.reading.options(self.format)
+    }
+}
+
+impl ConvertArguments {
+    /// How the recording is to be read.
+    pub fn options(&self) -> TraceOptions {
+        self.reading.options(self.from)
+    }
+}
+
+/// A parser for one of a closed set of names, with their help.
+fn choice<T: Clone + Send + Sync + 'static>(
+    choices: &'static [Choice],
+    named: fn(&str) -> Option<T>,
+) -> impl TypedValueParser<Value = T> {
+    let values = choices.iter().map(|choice| PossibleValue::new(choice.name).help(choice.help));
+    PossibleValuesParser::new(values).try_map(move |name| named(&name).ok_or("not one of the possible values"))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use clap::CommandFactory;
+
+    #[test]
+    fn the_definition_of_the_command_line_is_consistent() {
+        Arguments::command().debug_assert();
+    }
+}

@@ -1,0 +1,205 @@
+//! `flashloom compare`.
+
+use std::collections::BTreeMap;
+use std::num::NonZeroUsize;
+
+use flashloom_experiment::config::Experiment;
+use flashloom_experiment::result::{Comparison, Distribution, RunResult};
+use flashloom_experiment::run::Prepared;
+use rayon::ThreadPoolBuilder;
+use serde_json::Value;
+
+use super::{json_text, report_skipped};
+use crate::arguments::CompareArguments;
+use crate::figures::{count, factor, rate, table, time};
+use crate::output::{OutputFile, Stop, print};
+use crate::progress::Bar;
+
+/// Runs every combination and shows the results side by side.
+pub fn compare(arguments: &CompareArguments) -> Result<(), Stop> {
+    let experiment = Experiment::load_comparison(&arguments.experiment, &arguments.set, &arguments.vary)?;
+    let to_stdout = arguments.json.as_deref() == Some("-");
+    let json = OutputFile::optional(arguments.json.as_deref().filter(|_| !to_stdout))?;
+    let csv = OutputFile::optional(arguments.csv.as_deref())?;
+    let threads = arguments.jobs.map_or(0, NonZeroUsize::get);
+    let pool = ThreadPoolBuilder::new().num_threads(threads).build();
+    let pool = pool.map_err(|error| Stop::Failed(format!("error: the threads cannot be started: {error}")))?;
+    let prepared = pool.install(|| Prepared::new(&experiment))?;
+    report_skipped(&prepared);
+    let bar = Bar::new(prepared.total_requests(), experiment.variants.len() as u64);
+    let comparison = pool.install(|| prepared.compare(arguments.verify, &bar));
+    bar.clear();
+    let comparison = comparison?;
+    if let Some(file) = csv {
+        file.commit(&to_csv(&comparison))?;
+    }
+    if let Some(file) = json {
+        file.commit(&json_text(&comparison))?;
+    }
+    print(&if to_stdout { json_text(&comparison) } else { side_by_side(&comparison) })
+}
+
+/// Which values of a column are good.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Best {
+    Highest,
+    Lowest,
+    /// Neither is better in itself.
+    Neither,
+}
+
+/// A figure of every run.
+struct Column {
+    name: &'static str,
+    best: Best,
+    show: fn(f64) -> String,
+    value: fn(&RunResult) -> Option<f64>,
+}
+
+fn whole(value: f64) -> String {
+    count(value as u64)
+}
+
+fn read(result: &RunResult) -> Option<&Distribution> {
+    result.host.latency_ns.as_ref()?.read.as_ref()
+}
+
+fn write(result: &RunResult) -> Option<&Distribution> {
+    result.host.latency_ns.as_ref()?.write.as_ref()
+}
+
+const COLUMNS: &[Column] = &[
+    Column { name: "requests/s", best: Best::Highest, show: factor, value: |result| result.host.iops },
+    Column { name: "throughput", best: Best::Highest, show: rate, value: |result| result.host.throughput_bytes_per_s },
+    Column { name: "read p50", best: Best::Lowest, show: time, value: |result| Some(read(result)?.p50 as f64) },
+    Column { name: "read p99", best: Best::Lowest, show: time, value: |result| Some(read(result)?.p99 as f64) },
+    Column { name: "write p50", best: Best::Lowest, show: time, value: |result| Some(write(result)?.p50 as f64) },
+    Column { name: "write p99", best: Best::Lowest, show: time, value: |result| Some(write(result)?.p99 as f64) },
+    Column {
+        name: "max wait",
+        best: Best::Lowest,
+        show: time,
+        value: |result| Some(result.scheduler.as_ref()?.max_wait_ns as f64),
+    },
+    Column {
+        name: "merged",
+        best: Best::Neither,
+        show: whole,
+        value: |result| Some(result.scheduler.as_ref()?.merged as f64),
+    },
+    Column { name: "WAF", best: Best::Lowest, show: factor, value: |result| result.ftl.waf },
+    Column { name: "erases", best: Best::Lowest, show: whole, value: |result| Some(result.ftl.block_erases as f64) },
+];
+
+/// One row a run, the varied keys first; the best of each column is marked where the runs differ.
+fn side_by_side(comparison: &Comparison) -> String {
+    let keys: Vec<&String> = comparison.runs.first().map_or(Vec::new(), |run| run.vary.keys().collect());
+    let mut rows: Vec<Vec<String>> = comparison.runs.iter().map(|run| run.vary.values().map(plain).collect()).collect();
+    let mut header: Vec<&str> =
+        keys.iter().map(|key| key.rsplit_once('.').map_or(key.as_str(), |(_, name)| name)).collect();
+    for column in COLUMNS {
+        let values: Vec<Option<f64>> = comparison.runs.iter().map(|run| (column.value)(&run.result)).collect();
+        if values.iter().all(Option::is_none) {
+            continue;
+        }
+        header.push(column.name);
+        let shown: Vec<String> = values.iter().map(|value| value.map_or("-".to_owned(), column.show)).collect();
+        for ((row, shown_value), is_best) in rows.iter_mut().zip(&shown).zip(best(column.best, &values, &shown)) {
+            row.push(format!("{shown_value}{}", if is_best { " *" } else { "  " }));
+        }
+    }
+    let table = table(&header, keys.len(), rows);
+    let verified: u64 = comparison.runs.iter().filter_map(|run| run.result.integrity.sectors_checked).sum();
+    let mut text = format!("{table}\n* best of its column\n");
+    if comparison.runs.iter().all(|run| run.result.integrity.verified) {
+        text.push_str(&format!("verified: every flash command, and {} sectors read\n", count(verified)));
+    }
+    text
+}
+
+/// Which rows hold the best value as it is shown; none where all rows look the same.
+fn best(best: Best, values: &[Option<f64>], shown: &[String]) -> Vec<bool> {
+    let given = || values.iter().zip(shown).filter_map(|(value, shown)| Some(((*value)?, shown)));
+    let winner = match best {
+        Best::Highest => given().max_by(|(a, _), (b, _)| a.total_cmp(b)),
+        Best::Lowest => given().min_by(|(a, _), (b, _)| a.total_cmp(b)),
+        Best::Neither => None,
+    };
+    let Some((_, winner)) = winner.filter(|(_, winner)| given().any(|(_, shown)| shown != *winner)) else {
+        return vec![false; values.len()];
+    };
+    shown.iter().map(|shown| shown == winner).collect()
+}
+
+/// A value without the quotes of JSON.
+fn plain(value: &Value) -> String {
+    value.as_str().map_or_else(|| value.to_string(), str::to_owned)
+}
+
+/// Every figure of every run: a line a run, the varied keys first, a column for each field that any result has.
+fn to_csv(comparison: &Comparison) -> String {
+    let mut columns: Vec<String> = Vec::new();
+    let mut runs: Vec<BTreeMap<String, String>> = Vec::new();
+    for run in &comparison.runs {
+        let mut fields: Vec<(String, String)> =
+            run.vary.iter().map(|(key, value)| (key.clone(), plain(value))).collect();
+        let result = serde_json::to_value(&run.result).expect("results have text keys and finite numbers");
+        for (part, value) in result.as_object().into_iter().flatten() {
+            // The configuration is what varies, and what a run cost differs from one time to the next.
+            if !["schema", "config", "run"].contains(&part.as_str()) {
+                flatten(part, value, &mut fields);
+            }
+        }
+        for (name, _) in &fields {
+            if !columns.contains(name) {
+                columns.push(name.clone());
+            }
+        }
+        runs.push(fields.into_iter().collect());
+    }
+    let line = |fields: Vec<String>| fields.iter().map(|field| quoted(field)).collect::<Vec<_>>().join(",") + "\n";
+    let mut text = line(columns.clone());
+    for run in &runs {
+        text.push_str(&line(columns.iter().map(|column| run.get(column).cloned().unwrap_or_default()).collect()));
+    }
+    text
+}
+
+fn flatten(path: &str, value: &Value, fields: &mut Vec<(String, String)>) {
+    match value {
+        Value::Object(object) => {
+            object.iter().for_each(|(name, value)| flatten(&format!("{path}.{name}"), value, fields));
+        }
+        other => fields.push((path.to_owned(), plain(other))),
+    }
+}
+
+/// A field of CSV, quoted where it must be (RFC 4180).
+fn quoted(field: &str) -> String {
+    if field.contains(['"', ',', '\n', '\r']) {
+        format!("\"{}\"", field.replace('"', "\"\""))
+    } else {
+        field.to_owned()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_best_is_marked_only_where_the_runs_differ_as_shown() {
+        let values = [Some(2.0), None, Some(1.0), Some(1.0)];
+        let shown: Vec<String> = values.iter().map(|value| value.map_or("-".into(), |v| v.to_string())).collect();
+        assert_eq!(best(Best::Lowest, &values, &shown), [false, false, true, true]);
+        assert_eq!(best(Best::Highest, &values, &shown), [true, false, false, false]);
+        assert_eq!(best(Best::Neither, &values, &shown), [false; 4]);
+        assert_eq!(best(Best::Lowest, &values[2..], &shown[2..]), [false; 2]);
+    }
+
+    #[test]
+    fn fields_of_csv_are_quoted_where_they_must_be() {
+        assert_eq!(quoted("a,\"b\""), "\"a,\"\"b\"\"\"");
+        assert_eq!(quoted("plain"), "plain");
+    }
+}

@@ -1,0 +1,23 @@
+//! `flashloom list` and `flashloom explain`.
+
+use flashloom_experiment::reference::{self, List, Page};
+
+use crate::output::{Stop, print};
+
+/// Shows one list, or all of them.
+pub fn list(name: Option<&str>) -> Result<(), Stop> {
+    let lists = reference::lists().into_iter().filter(|list| name.is_none_or(|name| name == list.name));
+    print(&lists.map(|list| shown(&list)).collect::<Vec<_>>().join("\n"))
+}
+
+fn shown(list: &List) -> String {
+    let width = list.members.iter().map(|(name, _)| name.len()).max().unwrap_or(0);
+    let member = |(name, help): &(&str, String)| format!("  {name:width$}  {help}\n");
+    format!("{} - {}\n{}", list.name, list.help, list.members.iter().map(member).collect::<String>())
+}
+
+/// Shows every page on a name.
+pub fn explain(name: &str) -> Result<(), Stop> {
+    let pages = reference::explain(name)?;
+    print(&pages.iter().map(Page::to_text).collect::<Vec<_>>().join("\n"))
+}

@@ -1,0 +1,73 @@
+//! `flashloom trace info` and `flashloom trace convert`.
+
+use flashloom_units::Problem;
+use flashloom_workload::{Footprint, OutFormat, SkippedLines, TraceInfo, convert_trace, scan_trace};
+
+use super::json_text;
+use crate::arguments::{ConvertArguments, InfoArguments};
+use crate::figures::{count, percent, size, table, time};
+use crate::output::{Stop, print};
+
+/// Says what a recording holds.
+pub fn info(arguments: &InfoArguments) -> Result<(), Stop> {
+    let info = scan_trace(&arguments.file, &arguments.options(), Footprint::Count)?;
+    report_skipped(&arguments.file, &info.skipped);
+    print(&if arguments.json { json_text(&info) } else { summary(&info) })
+}
+
+/// Writes a recording in another format.
+pub fn convert(arguments: &ConvertArguments) -> Result<(), Stop> {
+    let Some(to) = arguments.to.or_else(|| OutFormat::of_path(&arguments.output)) else {
+        let names = OutFormat::CHOICES.iter().map(|choice| choice.name).collect::<Vec<_>>().join(", ");
+        let problem = Problem::file(
+            &arguments.output,
+            "the name does not tell the format",
+            "a name in .csv, .iolog or .ssdsim (and .gz or .zst)",
+        );
+        return Err(problem.with_help(format!("`--to` names the format: one of {names}")).into());
+    };
+    let report =
+        convert_trace(&arguments.input, &arguments.options(), &arguments.output, to, arguments.drop_unsupported)?;
+    let mut text = format!("{} requests from {} to {}\n", count(report.requests), report.from, report.to);
+    let losses = [
+        (report.dropped_requests, "requests left out, which the format cannot hold"),
+        (report.stripped_requests, "requests without their task or flags, which the format cannot hold"),
+        (report.rounded_times, "times cut to microseconds"),
+        (report.skipped_lines, "bad lines left out"),
+    ];
+    for (lost, what) in losses.into_iter().filter(|(lost, _)| *lost > 0) {
+        text.push_str(&format!("{} {what}\n", count(lost)));
+    }
+    print(&text)
+}
+
+/// Says on standard error what was left out of a recording because that was asked for.
+pub fn report_skipped(path: &str, skipped: &SkippedLines) {
+    if skipped.count == 0 {
+        return;
+    }
+    for problem in &skipped.first {
+        eprintln!("{problem}\n");
+    }
+    let shown = skipped.first.len() as u64;
+    let others = if skipped.count > shown { format!(", of which the first {shown} are above") } else { String::new() };
+    eprintln!("note: {} bad lines of {path} were left out{others}", count(skipped.count));
+}
+
+fn summary(info: &TraceInfo) -> String {
+    let operations =
+        [("reads", info.reads), ("writes", info.writes), ("discards", info.discards), ("flushes", info.flushes)];
+    let mut rows = vec![("format", info.format.to_owned())];
+    rows.extend(info.event.map(|event| ("event", event.to_owned())));
+    rows.push(("requests", count(info.requests)));
+    rows.extend(operations.map(|(name, number)| (name, count(number))));
+    rows.push(("read", size(info.read_bytes as f64)));
+    rows.push(("written", size(info.write_bytes as f64)));
+    rows.extend(info.footprint_bytes.map(|bytes| ("footprint (4 KiB pages touched)", size(bytes as f64))));
+    rows.push(("span (least device)", size(info.span_bytes as f64)));
+    rows.push(("duration", time(info.duration_ns as f64)));
+    rows.push(("sequential", percent(info.sequential_share)));
+    rows.push(("task ids", if info.has_task_ids { "yes" } else { "no" }.to_owned()));
+    let rows = rows.into_iter().map(|(name, value)| vec![name.to_owned(), value]).collect();
+    table(&["", ""], 2, rows)
+}

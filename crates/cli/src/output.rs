@@ -1,0 +1,114 @@
+//! Where results go: standard output, and files that are either written whole or left as they were.
+
+use std::fs::{self, File, OpenOptions};
+use std::io::{self, BufWriter, ErrorKind, Write};
+use std::path::{Path, PathBuf};
+
+use flashloom_experiment::run::Failure;
+use flashloom_units::{Problem, Problems};
+use tempfile::{NamedTempFile, TempPath};
+
+/// Why a command ends without success.
+#[derive(Debug)]
+pub enum Stop {
+    /// The input is bad, and nothing was run.
+    BadInput(Problems),
+    /// A check failed, or a result could not be written.
+    Failed(String),
+    /// Whoever read standard output is gone.
+    Closed,
+}
+
+impl From<Problems> for Stop {
+    fn from(problems: Problems) -> Self {
+        Stop::BadInput(problems)
+    }
+}
+
+impl From<Problem> for Stop {
+    fn from(problem: Problem) -> Self {
+        Stop::BadInput(problem.into())
+    }
+}
+
+impl From<Failure> for Stop {
+    fn from(failure: Failure) -> Self {
+        match failure {
+            Failure::Input(problem) => problem.into(),
+            check @ Failure::Check(_) => Stop::Failed(check.to_string()),
+        }
+    }
+}
+
+/// Writes text to standard output.
+pub fn print(text: &str) -> Result<(), Stop> {
+    let mut output = io::stdout().lock();
+    output.write_all(text.as_bytes()).and_then(|()| output.flush()).map_err(|error| match error.kind() {
+        ErrorKind::BrokenPipe => Stop::Closed,
+        _ => Stop::Failed(format!("error: standard output cannot be written: {error}")),
+    })
+}
+
+/// A file that results will go to, opened before anything runs.
+pub struct OutputFile {
+    name: String,
+    writer: BufWriter<File>,
+    /// The temporary neighbour that becomes the file at the end; nothing for a device such as /dev/null.
+    temporary: Option<(TempPath, PathBuf)>,
+}
+
+impl OutputFile {
+    /// Refuses what cannot be written to, before anything runs.
+    pub fn create(name: &str) -> Result<Self, Problem> {
+        let refuse = |found: String| Problem::file(name, found, "a file that can be written");
+        let path = Path::new(name);
+        let metadata = fs::metadata(path).ok();
+        if metadata.as_ref().is_some_and(fs::Metadata::is_dir) {
+            return Err(refuse("this is a directory".to_owned()));
+        }
+        let cannot = |error: io::Error| refuse(format!("the file cannot be written: {error}"));
+        if metadata.is_some_and(|metadata| !metadata.is_file()) {
+            let file = OpenOptions::new().write(true).open(path).map_err(cannot)?;
+            return Ok(Self { name: name.to_owned(), writer: BufWriter::new(file), temporary: None });
+        }
+        // A link stays a link: what it points at is replaced.
+        let target = fs::canonicalize(path).unwrap_or_else(|_| path.to_owned());
+        let folder = target.parent().filter(|folder| !folder.as_os_str().is_empty()).unwrap_or(Path::new("."));
+        let (file, temporary) = neighbour(folder).map_err(cannot)?.into_parts();
+        Ok(Self { name: name.to_owned(), writer: BufWriter::new(file), temporary: Some((temporary, target)) })
+    }
+
+    /// Opens the file that an option names, if it was given.
+    pub fn optional(name: Option<&str>) -> Result<Option<Self>, Problem> {
+        name.map(Self::create).transpose()
+    }
+
+    /// Where to write.
+    pub fn writer(&mut self) -> &mut impl Write {
+        &mut self.writer
+    }
+
+    /// Writes the text and puts the file in its place.
+    pub fn commit(mut self, text: &str) -> Result<(), Stop> {
+        let name = std::mem::take(&mut self.name);
+        let failed = |error: io::Error| Stop::Failed(format!("error: {name} cannot be written: {error}"));
+        self.writer.write_all(text.as_bytes()).and_then(|()| self.writer.flush()).map_err(failed)?;
+        match self.temporary.take() {
+            Some((temporary, target)) => temporary.persist(target).map_err(|error| failed(error.error)),
+            None => Ok(()),
+        }
+    }
+}
+
+/// A temporary file with the permissions of an ordinary new one.
+#[cfg(unix)]
+fn neighbour(folder: &Path) -> io::Result<NamedTempFile> {
+    use std::os::unix::fs::PermissionsExt;
+    tempfile::Builder::new().permissions(fs::Permissions::from_mode(0o666)).tempfile_in(folder)
+}
+
+/// A temporary file.
+#[cfg(not(unix))]
+fn neighbour(folder: &Path) -> io::Result<NamedTempFile> {
+    NamedTempFile::new_in(folder)
+}

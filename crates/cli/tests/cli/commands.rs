@@ -1,0 +1,246 @@
+//! The commands on good input: what they print, write and promise.
+
+use crate::lab::Lab;
+use serde_json::Value;
+
+/// A small drive under a short workload of everything: reads, writes, discards, flushes.
+const SMALL: &str = "
+[workload.synthetic]
+requests = 4000
+read_share = 0.4
+discard_share = 0.02
+sync_share = 0.2
+flush_every = 100
+request_size = \"8KiB\"
+interarrival = \"100us\"
+tasks = 4
+
+[device]
+channels = 2
+ways = 2
+planes = 1
+blocks = 40
+pages = 32
+over_provisioning = \"25%\"
+
+[buffer]
+capacity = \"256KiB\"
+
+[run]
+seed = 7
+timeline_interval = \"10ms\"
+";
+
+const TRACE: &str = "timestamp_ns,op,lba,sectors,task\n0,W,0,8,1\n1000,R,8,8,2\n2000,W,16,8,1\n2000,F,0,0,1\n";
+
+fn small() -> Lab {
+    let lab = Lab::new();
+    lab.write("small.toml", SMALL);
+    lab
+}
+
+fn json(text: &str) -> Value {
+    serde_json::from_str(text).unwrap_or_else(|error| panic!("{error}\n{text}"))
+}
+
+/// The checked-in schema of that name accepts the value.
+fn validate(name: &str, value: &Value) {
+    let file = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("../../schema").join(name);
+    let schema = json(&std::fs::read_to_string(file).expect("the schema is checked in"));
+    let validator = jsonschema::validator_for(&schema).expect("the schema is a schema");
+    let errors: Vec<_> =
+        validator.iter_errors(value).map(|error| format!("{}: {error}", error.instance_path())).collect();
+    assert!(errors.is_empty(), "{errors:#?}");
+}
+
+/// A result without what it cost.
+fn timeless(mut result: Value) -> Value {
+    result.as_object_mut().expect("a result is an object").remove("run");
+    result
+}
+
+#[test]
+fn a_run_prints_tables_and_nothing_beside() {
+    let answer = small().succeed(&["run", "small.toml", "--verify"]);
+    assert_eq!(answer.stderr, "");
+    for part in ["requests", "4,000 (", "noop", "write amplification", "every flash command", "reads", "p99.9"] {
+        assert!(answer.stdout.contains(part), "`{part}` is not in\n{}", answer.stdout);
+    }
+}
+
+#[test]
+fn json_on_standard_output_is_alone_there_and_is_what_the_schema_says() {
+    for timing in ["timed", "counting"] {
+        for precondition in ["none", "fill", "steady"] {
+            let sets = [format!("run.timing={timing}"), format!("run.precondition={precondition}")];
+            let answer = small().succeed(&["run", "small.toml", "--json", "-", "--set", &sets[0], "--set", &sets[1]]);
+            let result = json(&answer.stdout);
+            validate("result.json", &result);
+            validate("config.json", &result["config"]);
+            assert_eq!(result["host"]["requests"], 4_000);
+            assert_eq!(result["host"]["completed"], 4_000);
+            assert_eq!(result["host"]["latency_ns"].is_object(), timing == "timed");
+            assert_eq!(result["precondition"].is_object(), precondition != "none");
+        }
+    }
+}
+
+#[test]
+fn a_drive_that_never_becomes_steady_fails_its_check() {
+    let sets =
+        ["run.precondition=steady", "run.steady_windows=3", "run.steady_tolerance=0.0001", "run.steady_window=0.01"];
+    let options = sets.iter().flat_map(|&set| ["--set", set]);
+    let lab = small();
+    let answer =
+        lab.run(&["run", "small.toml", "--json", "result.json"].into_iter().chain(options).collect::<Vec<_>>());
+    assert_eq!((answer.code, answer.stdout.as_str()), (Some(1), ""), "{}", answer.stderr);
+    assert!(answer.stderr.contains("raise run.steady_windows or run.steady_tolerance"), "{}", answer.stderr);
+    assert_eq!(lab.files(), ["small.toml"]);
+}
+
+#[test]
+fn the_same_configuration_gives_the_same_result_and_another_seed_another() {
+    let lab = small();
+    let run = |seed: &str| timeless(json(&lab.succeed(&["run", "small.toml", "--json", "-", "--set", seed]).stdout));
+    assert_eq!(run("run.seed=7"), run("run.seed=7"));
+    assert_ne!(run("run.seed=7")["host"], run("run.seed=8")["host"]);
+}
+
+#[test]
+fn verification_changes_nothing_but_the_integrity() {
+    let lab = small();
+    let mut plain = timeless(json(&lab.succeed(&["run", "small.toml", "--json", "-"]).stdout));
+    let mut verified = timeless(json(&lab.succeed(&["run", "small.toml", "--json", "-", "--verify"]).stdout));
+    assert!(verified["integrity"]["sectors_checked"].as_u64().is_some_and(|sectors| sectors > 0));
+    for result in [&mut plain, &mut verified] {
+        result.as_object_mut().unwrap().remove("integrity");
+    }
+    assert_eq!(plain, verified);
+}
+
+#[test]
+fn a_comparison_is_in_the_order_of_the_cross_product_whatever_the_number_of_jobs() {
+    let lab = small();
+    let compare = |jobs: &str| {
+        let varies =
+            ["--vary", "host.scheduler=noop,deadline,cfq,anticipatory,pardispatcher", "--vary", "host.queue_depth=1,8"];
+        let arguments = ["compare", "small.toml", "--json", "-", "--csv", "all.csv", "--jobs", jobs, "--verify"];
+        let answer = lab.succeed(&arguments.into_iter().chain(varies).collect::<Vec<_>>());
+        let mut comparison = json(&answer.stdout);
+        validate("compare.json", &comparison);
+        for run in comparison["runs"].as_array_mut().unwrap() {
+            run["result"].as_object_mut().unwrap().remove("run");
+        }
+        (comparison, lab.read("all.csv"))
+    };
+    let (alone, csv) = compare("1");
+    assert_eq!((&alone, &csv), (&compare("3").0, &compare("3").1));
+    let runs = alone["runs"].as_array().unwrap();
+    let varied: Vec<_> = runs.iter().map(|run| run["vary"].to_string()).collect();
+    assert_eq!(varied.len(), 10);
+    assert_eq!(varied[0], r#"{"host.scheduler":"noop","host.queue_depth":1}"#);
+    assert_eq!(varied[3], r#"{"host.scheduler":"deadline","host.queue_depth":8}"#);
+    assert_eq!(csv.lines().count(), 11);
+    assert!(csv.starts_with("host.scheduler,host.queue_depth,host.requests,"), "{csv}");
+}
+
+#[test]
+fn a_comparison_of_a_file_with_a_vary_section_needs_no_options() {
+    let lab = small();
+    lab.write("vary.toml", format!("{SMALL}\n[vary]\nhost.scheduler = [\"noop\", \"pardispatcher\"]\n"));
+    let table = lab.succeed(&["compare", "vary.toml"]).stdout;
+    assert!(table.starts_with("scheduler"), "{table}");
+    assert!(table.contains("\nnoop ") && table.contains("\npardispatcher "), "{table}");
+    let run = lab.succeed(&["run", "vary.toml"]);
+    assert!(run.stderr.contains("`flashloom compare` runs them all"), "{}", run.stderr);
+}
+
+#[test]
+fn files_are_written_whole_and_nothing_is_left_beside_them() {
+    let lab = small();
+    lab.succeed(&["run", "small.toml", "--json", "result.json", "--timeline", "timeline.csv"]);
+    assert_eq!(lab.files(), ["result.json", "small.toml", "timeline.csv"]);
+    let result = json(&lab.read("result.json"));
+    let timeline = lab.read("timeline.csv");
+    let completed: u64 =
+        timeline.lines().skip(1).map(|line| line.split(',').nth(1).unwrap().parse::<u64>().unwrap()).sum();
+    assert_eq!(result["host"]["completed"], completed);
+    assert!(timeline.lines().count() > 10, "{timeline}");
+}
+
+#[test]
+fn a_reader_that_goes_away_is_no_error() {
+    let lab = small();
+    let mut child = lab
+        .command(&["list"])
+        .stdout(std::process::Stdio::piped())
+        .stderr(std::process::Stdio::piped())
+        .spawn()
+        .unwrap();
+    drop(child.stdout.take());
+    let output = child.wait_with_output().unwrap();
+    assert_eq!((output.status.code(), output.stderr.len()), (Some(0), 0));
+}
+
+#[test]
+fn bad_lines_are_counted_and_reported_when_they_are_skipped() {
+    let lab = Lab::new();
+    lab.write("trace.csv", TRACE.replace("1000,R,8,8,2", "oops"));
+    lab.write("trace.toml", "[workload]\nkind = \"trace\"\npath = \"trace.csv\"\nskip_bad_lines = true\n");
+    for arguments in
+        [vec!["run", "trace.toml", "--json", "-"], vec!["trace", "info", "trace.csv", "--skip-bad-lines", "--json"]]
+    {
+        let answer = lab.succeed(&arguments);
+        assert!(answer.stderr.contains("trace.csv:3:1") && answer.stderr.contains("1 bad lines"), "{}", answer.stderr);
+    }
+    let result = json(&lab.succeed(&["run", "trace.toml", "--json", "-"]).stdout);
+    assert_eq!((&result["host"]["requests"], &result["host"]["skipped_lines"]), (&Value::from(3), &Value::from(1)));
+}
+
+#[test]
+fn sorting_repairs_a_trace_whose_time_goes_backwards() {
+    let lab = Lab::new();
+    lab.write("trace.csv", TRACE.replace("1000,R", "9000,R"));
+    assert_eq!(lab.run(&["trace", "info", "trace.csv"]).code, Some(2));
+    let info = json(&lab.succeed(&["trace", "info", "trace.csv", "--sort", "--json"]).stdout);
+    assert_eq!((&info["requests"], &info["duration_ns"]), (&Value::from(4), &Value::from(9_000)));
+}
+
+#[test]
+fn all_replays_of_a_trace_complete_every_request() {
+    let lab = Lab::new();
+    lab.write("trace.csv", TRACE);
+    lab.write("trace.toml", "[workload]\nkind = \"trace\"\npath = \"trace.csv\"\n[device]\nblocks = 64\n");
+    for replay in ["timestamps", "closed", "dependent"] {
+        let set = format!("workload.replay={replay}");
+        let result = json(&lab.succeed(&["run", "trace.toml", "--json", "-", "--set", &set]).stdout);
+        assert_eq!(
+            (&result["host"]["completed"], &result["host"]["flushes"]),
+            (&Value::from(4), &Value::from(1)),
+            "{replay}"
+        );
+    }
+}
+
+#[test]
+fn conversion_to_the_own_format_and_back_loses_nothing() {
+    let lab = Lab::new();
+    lab.write("trace.csv", TRACE);
+    lab.succeed(&["trace", "convert", "trace.csv", "copy.csv.gz"]);
+    lab.succeed(&["trace", "convert", "copy.csv.gz", "again.csv"]);
+    let info = |file: &str| lab.succeed(&["trace", "info", file, "--json"]).stdout;
+    assert_eq!(info("trace.csv"), info("again.csv"));
+    let answer = lab.succeed(&["trace", "convert", "trace.csv", "less.ssdsim", "--drop-unsupported"]);
+    assert!(answer.stdout.contains("1 requests left out"), "{}", answer.stdout);
+}
+
+#[test]
+fn lists_and_explanations() {
+    let lab = Lab::new();
+    insta::assert_snapshot!("list", lab.succeed(&["list"]).stdout);
+    for name in ["host.scheduler", "deadline", "buffer", "kast-slc", "msr", "result.ftl.waf", "gc"] {
+        let text = lab.succeed(&["explain", name]).stdout;
+        insta::assert_snapshot!(format!("explain_{}", name.replace('.', "_")), text);
+        assert!(text.lines().all(|line| line.chars().count() <= 100), "{text}");
+    }
+}

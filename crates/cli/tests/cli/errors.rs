@@ -1,0 +1,259 @@
+//! The catalogue of bad input: each is refused with exit status 2 before anything runs, and the message shows file,
+//! line and column, what was found and what was expected.
+
+use crate::lab::Lab;
+
+const TRACE: &str = "timestamp_ns,op,lba,sectors\n0,W,0,8\n1000,R,8,8\n2000,W,16,8\n";
+
+/// An experiment on a trace of the given content.
+fn experiment_on(trace: &str, more: &str) -> Lab {
+    let lab = Lab::new();
+    let text = format!("[workload]\nkind = \"trace\"\npath = \"trace.csv\"\n{more}");
+    lab.write("experiment.toml", text).write("trace.csv", trace);
+    lab
+}
+
+/// The program refuses it as bad input, prints nothing, leaves no file behind, and says what the snapshot says.
+fn refused(name: &str, lab: &Lab, arguments: &[&str]) {
+    let before = lab.files();
+    let answer = lab.run(arguments);
+    assert_eq!(answer.code, Some(2), "{name}: {}", answer.stderr);
+    assert_eq!(answer.stdout, "", "{name}");
+    assert_eq!(lab.files(), before, "{name}");
+    insta::assert_snapshot!(name, answer.stderr);
+}
+
+/// A configuration that is refused.
+fn refused_config(name: &str, text: &str) {
+    let lab = Lab::new();
+    lab.write("experiment.toml", text);
+    refused(name, &lab, &["run", "experiment.toml", "--json", "result.json"]);
+}
+
+/// A trace that is refused by `run`, by `trace info` and by `trace convert`, for the same reason.
+fn refused_trace(name: &str, trace: &str) {
+    let lab = experiment_on(trace, "");
+    refused(name, &lab, &["run", "experiment.toml", "--json", "result.json"]);
+    let of_run = lab.run(&["run", "experiment.toml"]).stderr;
+    for arguments in [vec!["trace", "info", "trace.csv"], vec!["trace", "convert", "trace.csv", "out.csv"]] {
+        let answer = lab.run(&arguments);
+        assert_eq!((answer.code, answer.stdout.as_str()), (Some(2), ""), "{arguments:?}");
+        assert_eq!(answer.stderr, of_run, "{arguments:?}");
+    }
+}
+
+#[test]
+fn a_garbage_line_in_the_middle_of_a_trace() {
+    refused_trace("trace_garbage_line", &TRACE.replace("1000,R,8,8", "%$!garbage"));
+}
+
+#[test]
+fn a_letter_in_a_number() {
+    refused_trace("trace_letter_in_number", &TRACE.replace("1000,R,8,8", "1000,R,8x,8"));
+}
+
+#[test]
+fn a_negative_size() {
+    refused_trace("trace_negative_size", &TRACE.replace("1000,R,8,8", "1000,R,8,-8"));
+}
+
+#[test]
+fn a_size_of_zero() {
+    refused_trace("trace_zero_size", &TRACE.replace("1000,R,8,8", "1000,R,8,0"));
+}
+
+#[test]
+fn a_trace_without_requests() {
+    refused("trace_empty", &experiment_on("timestamp_ns,op,lba,sectors\n", ""), &["run", "experiment.toml"]);
+    refused("trace_empty_file", &experiment_on("", ""), &["run", "experiment.toml"]);
+}
+
+#[test]
+fn a_truncated_binary_trace() {
+    let lab = experiment_on("", "format = \"blktrace\"\n");
+    // The magic number and version of a little-endian blktrace event, whose 48 bytes then end early.
+    let mut event = 0x6561_7407u32.to_le_bytes().to_vec();
+    event.extend([0; 20]);
+    lab.write("trace.csv", event);
+    refused("trace_truncated_binary", &lab, &["run", "experiment.toml"]);
+}
+
+#[test]
+fn a_trace_of_another_format_than_named() {
+    refused("trace_other_format", &experiment_on(TRACE, "format = \"msr\"\n"), &["run", "experiment.toml"]);
+}
+
+#[test]
+fn time_going_backwards() {
+    refused_trace("trace_time_backwards", &TRACE.replace("2000,W", "500,W"));
+}
+
+#[test]
+fn an_address_beyond_the_device() {
+    let lab = experiment_on(&TRACE.replace("2000,W,16,8", "2000,W,99999999999,8"), "");
+    refused("trace_beyond_device", &lab, &["run", "experiment.toml"]);
+}
+
+#[test]
+fn a_missing_trace_and_a_folder_in_place_of_one() {
+    let lab = experiment_on(TRACE, "");
+    refused("trace_missing", &lab, &["run", "experiment.toml", "--set", "workload.path=nowhere.csv"]);
+    std::fs::create_dir(lab.path("folder")).unwrap();
+    refused("trace_directory", &lab, &["run", "experiment.toml", "--set", "workload.path=folder"]);
+    refused("trace_missing_info", &lab, &["trace", "info", "nowhere.csv"]);
+}
+
+#[test]
+fn a_dependent_replay_of_a_trace_without_task_ids() {
+    let lab = experiment_on(TRACE, "replay = \"dependent\"\n");
+    refused("trace_without_task_ids", &lab, &["run", "experiment.toml"]);
+}
+
+#[test]
+fn a_recording_without_a_path_and_a_path_without_a_recording() {
+    refused_config("kind_without_path", "[workload]\nkind = \"trace\"\n");
+    refused_config("path_without_kind", "[workload]\npath = \"trace.csv\"\n");
+}
+
+#[test]
+fn a_quantity_without_a_unit() {
+    refused_config("bare_time", "[device]\nread_time = 75\n");
+    refused_config("bare_time_in_quotes", "[device]\nread_time = \"75\"\n");
+}
+
+#[test]
+fn a_banana_as_a_size() {
+    refused_config("banana", "[buffer]\ncapacity = \"banana\"\n");
+}
+
+#[test]
+fn a_misspelt_key_section_and_policy() {
+    refused_config("misspelt_key", "[host]\nqueue_dept = 8\n");
+    refused_config("misspelt_section", "[hosts]\nqueue_depth = 8\n");
+    refused_config("misspelt_policy", "[host]\nscheduler = \"dedline\"\n");
+    refused_config("misspelt_policy_table", "[host.dedline]\nfifo_batch = 8\n");
+    refused_config("key_without_section", "scheduler = \"noop\"\n");
+}
+
+#[test]
+fn over_provisioning_of_zero() {
+    refused_config("over_provisioning_zero", "[device]\nover_provisioning = 0\n");
+}
+
+#[test]
+fn a_device_too_small_for_its_spare_blocks() {
+    refused_config("device_too_small", "[device]\nblocks = 8\n");
+}
+
+#[test]
+fn a_device_whose_pages_have_no_32_bit_numbers() {
+    refused_config("too_many_pages", "[device]\nblocks = 1_000_000\npages = 1024\n");
+}
+
+#[test]
+fn a_page_that_is_no_power_of_two_and_a_buffer_of_broken_pages() {
+    refused_config("page_size", "[device]\npage_size = \"5000B\"\n[host]\nqueue_depth = 8\n");
+    refused_config("buffer_of_broken_pages", "[buffer]\ncapacity = \"1MB\"\n");
+}
+
+#[test]
+fn a_missing_configuration_and_a_folder_in_place_of_one() {
+    let lab = Lab::new();
+    refused("config_missing", &lab, &["run", "nowhere.toml"]);
+    std::fs::create_dir(lab.path("folder")).unwrap();
+    refused("config_directory", &lab, &["compare", "folder"]);
+}
+
+#[test]
+fn malformed_toml() {
+    refused_config("toml_unclosed", "[host\nscheduler = \"noop\"\n");
+    refused_config("toml_unquoted", "[host]\nscheduler = noop\n");
+    refused_config("toml_duplicate", "[host]\nqueue_depth = 8\nqueue_depth = 9\n");
+    let lab = Lab::new();
+    lab.write("experiment.toml", b"[host]\nscheduler = \"\xff\"\n");
+    refused("toml_not_text", &lab, &["run", "experiment.toml"]);
+}
+
+#[test]
+fn a_number_that_overflows() {
+    refused_config("overflow_count", "[run]\nseed = 99999999999999999999\n");
+    refused_config("overflow_size", "[buffer]\ncapacity = \"99999999TiB\"\n");
+}
+
+#[test]
+fn a_value_of_another_type_and_out_of_range() {
+    refused_config("type_text_as_number", "[host]\nqueue_depth = \"8\"\n");
+    refused_config("type_list", "[host]\nqueue_depth = [8]\n");
+    refused_config("type_table", "[host]\nqueue_depth.x = 8\n");
+    refused_config("type_value_as_section", "host = 8\n");
+    refused_config("range", "[host]\nqueue_depth = 0\n");
+    refused_config("speed_zero", "[workload]\nspeed = 0\n");
+}
+
+#[test]
+fn a_workload_that_does_not_fit_its_device_or_its_replay() {
+    refused_config("footprint", "[workload.synthetic]\nfootprint_size = \"1TiB\"\n");
+    refused_config("replay_without_times", "[workload]\nreplay = \"timestamps\"\n");
+}
+
+#[test]
+fn every_problem_is_found_in_one_pass() {
+    refused_config(
+        "many",
+        "[host]\nschedular = \"noop\"\nqueue_depth = 0\n\n[device]\nread_time = 75\n[hots]\n[buffer]\n\
+         capacity = \"1MB\"\n",
+    );
+}
+
+#[test]
+fn options_are_checked_as_the_file_is() {
+    let lab = Lab::new();
+    lab.write("experiment.toml", "");
+    let set = |name: &str, text: &str| refused(name, &lab, &["run", "experiment.toml", "--set", text]);
+    set("set_misspelt", "host.schedular=noop");
+    set("set_without_value", "host.scheduler");
+    set("set_bare_quantity", "buffer.capacity=5");
+    set("set_table", "host.deadline=5");
+    let vary = |name: &str, texts: &[&str]| {
+        let options = texts.iter().flat_map(|text| ["--vary", text]);
+        refused(name, &lab, &["compare", "experiment.toml"].into_iter().chain(options).collect::<Vec<_>>());
+    };
+    vary("vary_misspelt_value", &["host.scheduler=noop,dedline"]);
+    vary("vary_twice", &["host.queue_depth=1,2,1", "host.queue_depth=3"]);
+    vary("vary_nothing", &[]);
+    vary("vary_cross_check", &["device.blocks=256,8"]);
+    let both = ["compare", "experiment.toml", "--vary", "host.queue_depth=1,2", "--set", "host.queue_depth=3"];
+    refused("vary_and_set", &lab, &both);
+    lab.write(
+        "experiment.toml",
+        "[vary]\n\"host.schedular\" = [\"noop\"]\nhost.queue_depth = 3\nhost.nr_requests = []\n",
+    );
+    refused("vary_section", &lab, &["run", "experiment.toml"]);
+}
+
+#[test]
+fn an_output_that_cannot_be_written_is_refused_before_the_run() {
+    let lab = Lab::new();
+    lab.write("experiment.toml", "");
+    std::fs::create_dir(lab.path("folder")).unwrap();
+    refused("output_directory", &lab, &["run", "experiment.toml", "--json", "folder"]);
+    let answer = lab.run(&["run", "experiment.toml", "--timeline", "nowhere/timeline.csv"]);
+    assert_eq!((answer.code, answer.stdout.as_str()), (Some(2), ""), "{}", answer.stderr);
+}
+
+#[test]
+fn a_conversion_that_cannot_hold_the_trace_or_does_not_know_its_format() {
+    let lab = Lab::new();
+    lab.write("trace.csv", "timestamp_ns,op,lba,sectors\n0,W,0,8\n1000,D,8,8\n");
+    refused("convert_unsupported", &lab, &["trace", "convert", "trace.csv", "out.ssdsim"]);
+    refused("convert_unknown_format", &lab, &["trace", "convert", "trace.csv", "out.xyz"]);
+}
+
+#[test]
+fn a_name_that_nothing_has() {
+    let lab = Lab::new();
+    refused("explain_unknown", &lab, &["explain", "dedline"]);
+    assert_eq!(lab.run(&["list", "bananas"]).code, Some(2));
+    assert_eq!(lab.run(&["frobnicate"]).code, Some(2));
+    assert_eq!(lab.run(&["compare", "a.toml", "--jobs", "0"]).code, Some(2));
+}

@@ -1,0 +1,8 @@
+//! The program as a user meets it: on the command line, with files, and with mistakes in them.
+//!
+//! What it prints is held against snapshots. `INSTA_UPDATE=always cargo test` writes all of them anew; look at the
+//! difference before committing it.
+
+mod commands;
+mod errors;
+mod lab;

@@ -1,0 +1,252 @@
+//! A configuration: TOML files and command-line options in, checked and typed parameters out.
+//!
+//! An [`Experiment`] is loaded from a file, the `--set` options that override it and the `--vary` options that multiply
+//! it: every problem in one pass, or one [`Config`] a run. Nothing after it sees an unchecked value.
+
+mod cross_check;
+mod document;
+mod effective;
+mod need;
+mod option;
+mod run_params;
+mod section;
+mod settings;
+mod source;
+mod value;
+
+use std::path::PathBuf;
+
+use flashloom_buffer::BufferParams;
+use flashloom_device::DriveSetup;
+use flashloom_ftl::{FtlParams, FtlSetup};
+use flashloom_host::HostParams;
+use flashloom_nand::DeviceParams;
+use flashloom_units::{ParamSet, PolicySpec, Problem, Problems, Value};
+use flashloom_workload::{SyntheticParams, WorkloadParams};
+
+pub use document::Axis;
+pub use effective::{json_value, toml_value};
+pub use need::need_in_words;
+pub use run_params::{Precondition, RunParams, Timing};
+pub use section::{Fault, KeyId, SECTIONS, Section, TABLES, Table, VARY, keys, resolve};
+pub use source::{Origin, Source};
+
+use document::{Assignment, Document};
+use settings::Settings;
+use source::{Report, Sources};
+
+/// One run's configuration: typed, checked key by key and across keys.
+#[derive(Clone, Debug)]
+pub struct Config {
+    /// The `[workload]` section.
+    pub workload: WorkloadParams,
+    /// The `[host]` section.
+    pub host: HostParams,
+    /// The `[device]` section, the preset's figures filled in.
+    pub device: DeviceParams,
+    /// The `[buffer]` section.
+    pub buffer: BufferParams,
+    /// The `[ftl]` section.
+    pub ftl: FtlParams,
+    /// The `[run]` section.
+    pub run: RunParams,
+    settings: Settings,
+}
+
+impl Config {
+    fn new(settings: Settings) -> Self {
+        Self {
+            workload: settings.typed("workload"),
+            host: settings.typed("host"),
+            device: settings.typed("device"),
+            buffer: settings.typed("buffer"),
+            ftl: settings.typed("ftl"),
+            run: settings.typed("run"),
+            settings,
+        }
+    }
+
+    /// The policy that a key such as `host.scheduler` chose, with one checked value for each of its parameters.
+    pub fn policy(&self, key: &str) -> (&'static PolicySpec, &[Value]) {
+        let chosen = self.settings.chosen().find(|(id, _, _)| id.path() == key);
+        let (_, policy, table) = chosen.unwrap_or_else(|| panic!("`{key}` chooses a policy"));
+        (policy, self.settings.values(table))
+    }
+
+    /// Every chosen policy with the key that chose it.
+    pub fn policies(&self) -> impl Iterator<Item = (KeyId, &'static PolicySpec)> {
+        self.settings.chosen().map(|(key, policy, _)| (key, policy))
+    }
+
+    /// The generator's parameters, if the workload is synthetic.
+    pub fn synthetic(&self) -> Option<SyntheticParams> {
+        let (kind, values) = self.policy("workload.kind");
+        (kind.name == "synthetic").then(|| SyntheticParams::from_values(values))
+    }
+
+    /// Everything that the drive is built from.
+    pub fn drive_setup(&self, verify: bool) -> DriveSetup {
+        let values = |key: &str| self.policy(key).1.to_vec();
+        DriveSetup {
+            device: self.device.clone(),
+            buffer: self.buffer.clone(),
+            order: values("buffer.order"),
+            rate: values("buffer.rate"),
+            ftl: FtlSetup {
+                params: self.ftl.clone(),
+                mapping: values("ftl.mapping"),
+                allocation: values("ftl.allocation"),
+                collection: values("ftl.gc"),
+            },
+            verify,
+        }
+    }
+
+    /// The effective configuration, every default filled in, as JSON.
+    pub fn to_json(&self) -> serde_json::Value {
+        effective::to_json(&self.settings)
+    }
+
+    /// The effective configuration as a file that reads back to the same values.
+    pub fn to_toml(&self) -> String {
+        effective::to_toml(&self.settings)
+    }
+}
+
+/// One run of an experiment.
+#[derive(Clone, Debug)]
+pub struct Variant {
+    /// The varied keys with this run's values, in the order in which they were given.
+    pub vary: Vec<(KeyId, Value)>,
+    /// Everything that the run needs.
+    pub config: Config,
+}
+
+impl Variant {
+    /// The varied keys with their values, as `--set` takes them.
+    pub fn label(&self) -> String {
+        let pairs: Vec<_> = self.vary.iter().map(|(key, value)| format!("{}={}", key.path(), value.show())).collect();
+        pairs.join(", ")
+    }
+
+    /// The varied keys with their values, for a result.
+    pub fn vary_to_json(&self) -> serde_json::Map<String, serde_json::Value> {
+        self.vary.iter().filter_map(|(key, value)| Some((key.path(), json_value(value)?))).collect()
+    }
+}
+
+/// What a file and its options describe: one configuration, or the cross product of the varied keys.
+#[derive(Clone, Debug)]
+pub struct Experiment {
+    /// The file as it was named.
+    pub name: String,
+    /// The keys that vary; empty for a single run.
+    pub axes: Vec<KeyId>,
+    /// The runs, in the order of the cross product; the key given first varies slowest.
+    pub variants: Vec<Variant>,
+    /// The keys of the file's `[vary]` section that a single run leaves to comparisons.
+    pub left_out: Vec<KeyId>,
+    sources: Sources,
+}
+
+impl Experiment {
+    /// The single run that a file describes: its `[vary]` section is checked, and left to comparisons.
+    pub fn load_run(path: &str, sets: &[String]) -> Result<Self, Problems> {
+        Self::load(path, sets, None)
+    }
+
+    /// The cross product of the `--vary` options and, for keys that no option names, of the file's `[vary]` section.
+    pub fn load_comparison(path: &str, sets: &[String], varies: &[String]) -> Result<Self, Problems> {
+        Self::load(path, sets, Some(varies))
+    }
+
+    fn load(path: &str, sets: &[String], varies: Option<&[String]>) -> Result<Self, Problems> {
+        let source = Source::read(path)?;
+        Self::from_source(source, sets, varies)
+    }
+
+    /// As [`Self::load_run`] and [`Self::load_comparison`] do, from a text that is already in memory.
+    pub fn from_source(source: Source, sets: &[String], varies: Option<&[String]>) -> Result<Self, Problems> {
+        let name = source.name.clone();
+        let mut report = Report::default();
+        let index = report.sources.add(source);
+        let mut document = document::read(&mut report, index);
+        let sets: Vec<_> = sets.iter().filter_map(|text| option::read_set(&mut report, text)).collect();
+        let written: Vec<_> =
+            varies.unwrap_or(&[]).iter().filter_map(|text| option::read_vary(&mut report, text)).collect();
+        let axes = choose_axes(&mut report, std::mem::take(&mut document.axes), written, &sets);
+        document.assignments.extend(sets);
+        let (axes, left_out) = if varies.is_some() { (axes, Vec::new()) } else { (Vec::new(), axes) };
+        if varies.is_some() && axes.is_empty() && report.is_clean() {
+            let expected = "at least one `--vary KEY=A,B`, or a [vary] section";
+            let found = "nothing varies, so that there is nothing to compare";
+            return Err(Problem::file(&name, found, expected).into());
+        }
+        let variants = cross_product(&document, &axes);
+        for variant in &variants {
+            cross_check::check(&variant.config, &mut report);
+        }
+        if !report.is_clean() {
+            return Err(Problems(report.into_problems()));
+        }
+        let keys = |axes: &[Axis]| axes.iter().map(|axis| axis.key).collect();
+        Ok(Self { name, axes: keys(&axes), variants, left_out: keys(&left_out), sources: report.sources })
+    }
+
+    /// A problem that points at where these keys of a run's configuration were written.
+    pub fn problem_at(&self, config: &Config, keys: &[&str], fault: Fault) -> Problem {
+        self.sources.problem(&config.settings.pointer(keys), fault)
+    }
+
+    /// A path that was written as the value of `key`, from the folder of the file or the working directory of the
+    /// option that it was written in.
+    pub fn located(&self, config: &Config, key: &str, path: &str) -> PathBuf {
+        config.settings.located(key, path, &self.sources)
+    }
+}
+
+/// The axes of the file without those that an option sets or varies, then those of the options.
+fn choose_axes(report: &mut Report, of_file: Vec<Axis>, of_options: Vec<Axis>, sets: &[Assignment]) -> Vec<Axis> {
+    for (index, axis) in of_options.iter().enumerate() {
+        let path = axis.key.path();
+        let section = Some(axis.key.section());
+        if sets.iter().any(|set| set.key == axis.key) {
+            let fault = Fault::new(format!("`{path}` is both set and varied"), "one of --set and --vary for a key");
+            report.fault(&axis.origin, fault, section);
+        }
+        if of_options[..index].iter().any(|other| other.key == axis.key) {
+            let fault = Fault::new(format!("`{path}` is varied twice"), "all its values in one --vary");
+            report.fault(&axis.origin, fault, section);
+        }
+    }
+    let overridden = |axis: &Axis| {
+        sets.iter().any(|set| set.key == axis.key) || of_options.iter().any(|other| other.key == axis.key)
+    };
+    let mut axes: Vec<Axis> = of_file.into_iter().filter(|axis| !overridden(axis)).collect();
+    axes.extend(of_options);
+    axes
+}
+
+/// One configuration for each combination of values; the first axis varies slowest.
+fn cross_product(document: &Document, axes: &[Axis]) -> Vec<Variant> {
+    let mut combinations: Vec<Vec<Assignment>> = vec![Vec::new()];
+    for axis in axes {
+        combinations = combinations
+            .iter()
+            .flat_map(|chosen| {
+                axis.values.iter().map(move |(value, origin)| {
+                    let assignment = Assignment { key: axis.key, value: value.clone(), origin: origin.clone() };
+                    chosen.iter().cloned().chain([assignment]).collect()
+                })
+            })
+            .collect();
+    }
+    let variant = |chosen: Vec<Assignment>| {
+        let mut assignments = document.assignments.clone();
+        assignments.extend(chosen.iter().cloned());
+        let settings = Settings::new(&assignments, &document.headers);
+        let vary = chosen.into_iter().map(|assignment| (assignment.key, assignment.value)).collect();
+        Variant { vary, config: Config::new(settings) }
+    };
+    combinations.into_iter().map(variant).collect()
+}

@@ -1,0 +1,200 @@
+//! Checks across keys: combinations that cannot work are refused before anything runs, naming both sides.
+
+use flashloom_host::BlockLayer;
+use flashloom_units::{Need, Prng, format_size};
+use flashloom_workload::{Replay, Synthetic};
+
+use super::Config;
+use super::need::need_in_words;
+use super::section::Fault;
+use super::source::Report;
+
+/// One rule: the sections that it reads, and the check.
+struct Rule {
+    sections: &'static [&'static str],
+    broken: fn(&Config) -> Option<Broken>,
+}
+
+/// A rule that does not hold: the keys to point at, the most telling first, and what to say.
+struct Broken {
+    keys: Vec<String>,
+    fault: Fault,
+}
+
+impl Broken {
+    fn at(keys: &[&str], fault: Fault) -> Option<Self> {
+        Some(Self { keys: keys.iter().map(|&key| key.to_owned()).collect(), fault })
+    }
+}
+
+/// The shape of the drive: no other rule that reads it is applied while one of these is broken.
+const SHAPE: &[Rule] = &[
+    Rule { sections: &["device"], broken: page_size_is_a_power_of_two },
+    Rule { sections: &["device"], broken: pages_have_32_bit_numbers },
+];
+
+/// Everything else.
+const RULES: &[Rule] = &[
+    Rule { sections: &["device", "ftl"], broken: planes_hold_their_spare_blocks },
+    Rule { sections: &["device", "buffer"], broken: buffer_is_whole_pages },
+    Rule { sections: &["host", "buffer", "ftl"], broken: policies_have_what_they_need },
+    Rule { sections: &["workload"], broken: recordings_have_a_path },
+    Rule { sections: &["workload"], broken: generated_requests_have_what_the_replay_needs },
+    Rule { sections: &["workload", "device"], broken: generated_requests_fit_the_device },
+    Rule { sections: &["host", "device"], broken: schedulers_fit_the_device },
+];
+
+/// Holds one configuration against every rule whose sections are without problems of their own.
+pub fn check(config: &Config, report: &mut Report) {
+    let mut shapely = true;
+    for (rules, is_shape) in [(SHAPE, true), (RULES, false)] {
+        for rule in rules {
+            let applies = report.trusts(rule.sections) && (is_shape || shapely || !rule.sections.contains(&"device"));
+            let Some(Broken { keys, fault }) = applies.then(|| (rule.broken)(config)).flatten() else { continue };
+            shapely &= !is_shape;
+            let keys: Vec<&str> = keys.iter().map(String::as_str).collect();
+            report.refuse(&config.settings.pointer(&keys), fault);
+        }
+    }
+}
+
+fn page_size_is_a_power_of_two(config: &Config) -> Option<Broken> {
+    let bytes = config.device.page_bytes;
+    if bytes.is_power_of_two() {
+        return None;
+    }
+    let expected = format!("a power of two, such as \"{}\"", format_size(bytes.next_power_of_two()));
+    Broken::at(&["device.page_size"], Fault::new(format!("a page of {bytes} bytes"), expected))
+}
+
+fn pages_have_32_bit_numbers(config: &Config) -> Option<Broken> {
+    let device = &config.device;
+    let factors = [device.channels, device.ways, device.dies, device.planes, device.blocks, device.pages];
+    let pages = factors.iter().map(|&factor| u128::from(factor)).product::<u128>();
+    if pages < u128::from(u32::MAX) {
+        return None;
+    }
+    let keys = ["device.blocks", "device.pages", "device.planes", "device.dies", "device.ways", "device.channels"];
+    let fault = Fault::new(
+        format!("a drive of {pages} pages (channels x ways x dies x planes x blocks x pages)"),
+        format!("at most {} pages, whose numbers fit in 32 bits", u32::MAX - 1),
+    );
+    Broken::at(&keys, Fault { help: Some("use fewer blocks, or larger pages".to_owned()), ..fault })
+}
+
+fn planes_hold_their_spare_blocks(config: &Config) -> Option<Broken> {
+    let shortage = flashloom_ftl::shortage(&config.device, &config.ftl)?;
+    let keys = ["device.blocks", "device.over_provisioning", "ftl.gc_threshold", "device.preset"];
+    let expected = "a drive whose planes hold their spare blocks";
+    let help = "raise device.blocks or device.over_provisioning, or lower ftl.gc_threshold";
+    let fault = Fault::new(format!("the device is too small for its spare blocks: {shortage}"), expected);
+    Broken::at(&keys, Fault { help: Some(help.to_owned()), ..fault })
+}
+
+fn buffer_is_whole_pages(config: &Config) -> Option<Broken> {
+    let (capacity, page) = (config.buffer.capacity_bytes, config.device.page_bytes);
+    if capacity.is_multiple_of(page) {
+        return None;
+    }
+    let found =
+        format!("a buffer of {}, with pages of {} (device.page_size)", format_size(capacity), format_size(page));
+    Broken::at(&["buffer.capacity", "device.page_size"], Fault::new(found, "a multiple of the page size"))
+}
+
+/// The mappings that a need for a page-level or for a single-channel mapping is met by.
+const PAGE_MAPPINGS: &[&str] = &["page"];
+const SINGLE_CHANNEL_MAPPINGS: &[&str] = &[];
+
+/// The key that leaves a need unmet, with its value. Task ids are known only once a recording has been read: they are
+/// checked then.
+fn unmet(need: Need, config: &Config) -> Option<(&'static str, String)> {
+    let mapping = |suitable: &[&str]| {
+        let name = config.ftl.mapping;
+        (!suitable.contains(&name)).then(|| ("ftl.mapping", format!("\"{name}\"")))
+    };
+    match need {
+        Need::TaskIds => None,
+        Need::WriteBuffer => (config.buffer.capacity_bytes == 0).then(|| ("buffer.capacity", "\"0B\"".to_owned())),
+        Need::SingleChannelFtl => mapping(SINGLE_CHANNEL_MAPPINGS),
+        Need::PageMapping => mapping(PAGE_MAPPINGS),
+    }
+}
+
+fn policies_have_what_they_need(config: &Config) -> Option<Broken> {
+    config.policies().find_map(|(key, policy)| {
+        let (need, (other, value)) = policy.needs.iter().find_map(|&need| Some((need, unmet(need, config)?)))?;
+        let found = format!("`{}` = \"{}\" with `{other}` = {value}", key.path(), policy.name);
+        let expected = format!("another of the two: `{}` needs {}", policy.name, need_in_words(need));
+        Broken::at(&[&key.path(), other], Fault::new(found, expected))
+    })
+}
+
+fn recordings_have_a_path(config: &Config) -> Option<Broken> {
+    let workload = &config.workload;
+    match (workload.kind, &workload.path) {
+        ("trace", None) => {
+            let fault = Fault::new("`kind` = \"trace\" without a path", "`path` in [workload], naming the recording");
+            Broken::at(&["workload.kind"], fault)
+        }
+        ("synthetic", Some(_)) if !config.settings.is_written("workload.kind") => {
+            let found = "a path, but `kind` is left at \"synthetic\"";
+            Broken::at(&["workload.path"], Fault::new(found, "`kind` = \"trace\" in [workload] too"))
+        }
+        _ => None,
+    }
+}
+
+fn generated_requests_have_what_the_replay_needs(config: &Config) -> Option<Broken> {
+    let generator = config.synthetic()?;
+    let (found, expected) = match config.workload.replay? {
+        Replay::Dependent if generator.tasks == 0 => {
+            ("a dependent replay of requests without task ids", "`tasks` of at least 1 in [workload.synthetic]")
+        }
+        Replay::Timestamps if generator.interarrival_ns.is_none() => {
+            ("a replay by time of requests without times", "`interarrival` in [workload.synthetic], or another replay")
+        }
+        _ => return None,
+    };
+    Broken::at(&["workload.replay"], Fault::new(found, expected))
+}
+
+fn generated_requests_fit_the_device(config: &Config) -> Option<Broken> {
+    let generator = config.synthetic()?;
+    let problem = Synthetic::new(&generator, config.device.capacity_sectors(), &Prng::new(0)).err()?;
+    // The generator names its key where a reader would name a file.
+    let keys = [problem.file.as_str(), "device.blocks", "device.preset"];
+    Broken::at(&keys, Fault { found: problem.found, expected: problem.expected, help: problem.help })
+}
+
+fn schedulers_fit_the_device(config: &Config) -> Option<Broken> {
+    let (scheduler, values) = config.policy("host.scheduler");
+    let setup = BlockLayer::setup(&config.host, config.device.capacity_sectors());
+    let refusal = flashloom_host::build(scheduler.name, values, &setup)?.err()?;
+    Broken::at(&["host.scheduler"], Fault::new(refusal, "a scheduler whose parameters fit the device"))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::config::{Experiment, Source};
+
+    #[test]
+    fn a_need_names_the_key_that_leaves_it_unmet() {
+        let config = |text: &str| {
+            let mut experiment =
+                Experiment::from_source(Source::option("a.toml", text), &[], None).expect("it is sound");
+            experiment.variants.remove(0).config
+        };
+        let (with, without) = (config(""), config("buffer.capacity = \"0B\""));
+        assert_eq!(unmet(Need::WriteBuffer, &with), None);
+        assert_eq!(unmet(Need::WriteBuffer, &without), Some(("buffer.capacity", "\"0B\"".to_owned())));
+        assert_eq!(unmet(Need::PageMapping, &with), None);
+        assert_eq!(unmet(Need::SingleChannelFtl, &with), Some(("ftl.mapping", "\"page\"".to_owned())));
+    }
+
+    #[test]
+    fn the_mappings_that_meet_a_need_exist() {
+        let exists = |name: &&str| flashloom_ftl::mapping::SLOT.find(name).is_some();
+        assert!(PAGE_MAPPINGS.iter().chain(SINGLE_CHANNEL_MAPPINGS).all(exists));
+    }
+}

@@ -1,0 +1,210 @@
+//! Reads a configuration file against the tables: every problem in one pass.
+
+use std::ops::Range;
+
+use flashloom_units::Value;
+use toml::Spanned;
+use toml::de::{DeTable, DeValue};
+
+use super::section::{Fault, KeyId, Member, TABLES, VARY, member, section_table};
+use super::source::{Origin, Report};
+use super::value::check;
+
+/// A key was given a value.
+#[derive(Clone, Debug)]
+pub struct Assignment {
+    /// Which key.
+    pub key: KeyId,
+    /// Its checked value.
+    pub value: Value,
+    /// Where the value was written.
+    pub origin: Origin,
+}
+
+/// A key takes each of several values, one run after the other.
+#[derive(Clone, Debug)]
+pub struct Axis {
+    /// Which key.
+    pub key: KeyId,
+    /// Where the key was written.
+    pub origin: Origin,
+    /// Its checked values, with where each was written.
+    pub values: Vec<(Value, Origin)>,
+}
+
+/// What a file says.
+#[derive(Debug, Default)]
+pub struct Document {
+    /// The values of keys, in the order of the file.
+    pub assignments: Vec<Assignment>,
+    /// The keys that a comparison varies, in the order of the file.
+    pub axes: Vec<Axis>,
+    /// Where the name of each table was first written, by index of the table.
+    pub headers: Vec<Option<Origin>>,
+}
+
+/// Reads the text of a source; whatever is wrong goes to the report, and the rest is read all the same.
+pub fn read(report: &mut Report, source: usize) -> Document {
+    let text = report.sources.get(source).text.clone();
+    let (root, errors) = DeTable::parse_recoverable(&text);
+    let line_of = |offset: usize| text.as_bytes()[..offset.min(text.len())].iter().filter(|&&b| b == b'\n').count();
+    let mut bad_lines = Vec::new();
+    for error in &errors {
+        let span = error.span().unwrap_or(0..0);
+        bad_lines.push(lines_lost(&text, line_of(span.start)));
+        let fault = syntax_fault(&text, &span, error.message());
+        report.fault(&Origin { source, span }, fault, None);
+    }
+    let headers = vec![None; TABLES.len()];
+    let document = Document { headers, ..Document::default() };
+    let mut reader = Reader { report, source, line_of: &line_of, bad_lines, document };
+    reader.root(root.get_ref());
+    reader.document
+}
+
+/// The lines that mean nothing because one of them is not TOML: that line or, if it is a header, its whole table.
+fn lines_lost(text: &str, line: usize) -> Range<usize> {
+    let is_header = |line: &str| line.trim_start().starts_with('[');
+    let mut below = text.lines().skip(line);
+    if !below.next().is_some_and(is_header) {
+        return line..line + 1;
+    }
+    let content = below.take_while(|line| !is_header(line)).count();
+    line..line + 1 + content
+}
+
+/// What is wrong with the TOML itself; a word where a value belongs most likely lacks its quotes.
+fn syntax_fault(text: &str, span: &Range<usize>, message: &str) -> Fault {
+    let word = text.get(span.clone()).unwrap_or_default();
+    let is_value = text.get(..span.start).is_some_and(|before| before.trim_end_matches([' ', '\t']).ends_with('='));
+    if is_value && word.starts_with(|first: char| first.is_ascii_alphabetic()) {
+        let help = Some(format!("a text needs quotes: `\"{word}\"`"));
+        return Fault { help, ..Fault::new(format!("`{word}` is not a value"), "a number, true, false, or a text") };
+    }
+    let otherwise = if message == "duplicate key" { "each key once in a table" } else { "" };
+    let (found, expected) = message.split_once(", expected ").unwrap_or((message, otherwise));
+    Fault::new(found, expected)
+}
+
+struct Reader<'a> {
+    report: &'a mut Report,
+    source: usize,
+    line_of: &'a dyn Fn(usize) -> usize,
+    /// Lines that are not TOML: what was made of them is a guess, and not worth a second problem.
+    bad_lines: Vec<Range<usize>>,
+    document: Document,
+}
+
+impl Reader<'_> {
+    fn origin<T>(&self, spanned: &Spanned<T>) -> Origin {
+        Origin { source: self.source, span: spanned.span() }
+    }
+
+    fn fault<T>(&mut self, at: &Spanned<T>, fault: Fault, section: Option<usize>) {
+        let origin = self.origin(at);
+        let line = (self.line_of)(origin.span.start);
+        if !self.bad_lines.iter().any(|lost| lost.contains(&line)) {
+            self.report.fault(&origin, fault, section);
+        }
+    }
+
+    fn root(&mut self, root: &DeTable<'_>) {
+        for (key, value) in root {
+            let name = key.get_ref().as_ref();
+            if name == VARY {
+                match value.get_ref() {
+                    DeValue::Table(table) => self.vary(table, None),
+                    _ => self.fault(value, not_a_table(VARY), None),
+                }
+                continue;
+            }
+            match (section_table(name), value.get_ref()) {
+                (Err(fault), _) => self.fault(key, fault, None),
+                (Ok(table), DeValue::Table(content)) => self.table(table, key, content),
+                (Ok(table), _) => self.fault(value, not_a_table(name), Some(TABLES[table].section)),
+            }
+        }
+    }
+
+    fn table<T>(&mut self, table: usize, header: &Spanned<T>, content: &DeTable<'_>) {
+        self.document.headers[table] = Some(self.origin(header));
+        let section = Some(TABLES[table].section);
+        for (key, value) in content {
+            match (member(table, key.get_ref()), value.get_ref()) {
+                (Err(fault), _) => self.fault(key, fault, section),
+                (Ok(Member::Table(inner)), DeValue::Table(content)) => self.table(inner, key, content),
+                (Ok(Member::Table(inner)), _) => self.fault(value, not_a_table(&TABLES[inner].path()), section),
+                (Ok(Member::Key(id)), written) => match check(id.param(), written) {
+                    Ok(checked) => {
+                        let origin = self.origin(value);
+                        self.document.assignments.push(Assignment { key: id, value: checked, origin });
+                    }
+                    Err(fault) => self.fault(value, fault, section),
+                },
+            }
+        }
+    }
+
+    /// Keys are quoted paths (`"host.scheduler" = [..]`) or plain ones, which TOML nests (`host.scheduler = [..]`).
+    fn vary(&mut self, content: &DeTable<'_>, table: Option<usize>) {
+        for (key, value) in content {
+            let name = key.get_ref().as_ref();
+            let found = match table {
+                Some(table) => member(table, name),
+                None if name.contains('.') => {
+                    super::section::resolve(name).map(Member::Key).map_err(|(_, fault)| fault)
+                }
+                None => section_table(name).map(Member::Table),
+            };
+            let section = table.map(|table| TABLES[table].section);
+            match (found, value.get_ref()) {
+                (Err(fault), _) => self.fault(key, fault, section),
+                (Ok(Member::Table(inner)), DeValue::Table(content)) => self.vary(content, Some(inner)),
+                (Ok(Member::Table(inner)), _) => self.fault(value, not_a_table(&TABLES[inner].path()), section),
+                (Ok(Member::Key(id)), DeValue::Array(values)) => self.axis(id, key, value, values.iter()),
+                (Ok(Member::Key(id)), _) => {
+                    let fault = Fault::new("a single value", format!("a list of values for `{}`", id.path()));
+                    self.fault(value, fault, Some(id.section()));
+                }
+            }
+        }
+    }
+
+    fn axis<'v, 'i: 'v, T, L>(
+        &mut self,
+        key: KeyId,
+        name: &Spanned<T>,
+        list: &Spanned<L>,
+        values: impl Iterator<Item = &'v Spanned<DeValue<'i>>>,
+    ) {
+        let mut axis = Axis { key, origin: self.origin(name), values: Vec::new() };
+        for value in values {
+            match check(key.param(), value.get_ref()) {
+                Ok(checked) => axis.values.push((checked, self.origin(value))),
+                Err(fault) => self.fault(value, fault, Some(key.section())),
+            }
+        }
+        let list = self.origin(list);
+        check_axis(self.report, &axis, &list);
+        self.document.axes.push(axis);
+    }
+}
+
+/// Refuses an empty list, and a value that is listed twice.
+pub fn check_axis(report: &mut Report, axis: &Axis, list: &Origin) {
+    let section = Some(axis.key.section());
+    if axis.values.is_empty() && report.trusts(&[super::section::SECTIONS[axis.key.section()].name]) {
+        let fault = Fault::new("an empty list", format!("at least one value for `{}`", axis.key.path()));
+        report.fault(list, fault, section);
+    }
+    for (index, (value, origin)) in axis.values.iter().enumerate() {
+        if axis.values[..index].iter().any(|(other, _)| other == value) {
+            let fault = Fault::new(format!("`{}` is listed twice", value.show()), "each value once");
+            report.fault(origin, fault, section);
+        }
+    }
+}
+
+fn not_a_table(path: &str) -> Fault {
+    Fault::new(format!("a value for `{path}`"), format!("a table, [{path}]"))
+}

@@ -1,0 +1,84 @@
+//! A configuration written out with every default filled in: as JSON for results, as TOML for people.
+
+use flashloom_units::Value;
+use serde_json::{Map, Value as Json};
+
+use super::section::{SECTIONS, TABLES};
+use super::settings::Settings;
+
+/// The tables that count, in order: every section, and the chosen policies that have parameters.
+fn tables(settings: &Settings) -> Vec<usize> {
+    let chosen: Vec<usize> = settings.chosen().map(|(_, _, table)| table).collect();
+    let counts = |&index: &usize| {
+        let table = &TABLES[index];
+        table.policy.is_none() || (chosen.contains(&index) && !table.params().is_empty())
+    };
+    (0..TABLES.len()).filter(counts).collect()
+}
+
+/// The configuration as an object of sections; the table of a chosen policy is an object within its section.
+pub fn to_json(settings: &Settings) -> Json {
+    let mut root = Map::new();
+    for index in tables(settings) {
+        let table = &TABLES[index];
+        let mut object = Map::new();
+        for (param, value) in table.params().iter().zip(settings.values(index)) {
+            if let Some(value) = json_value(value) {
+                object.insert(param.name.to_owned(), value);
+            }
+        }
+        let section = root.entry(SECTIONS[table.section].name);
+        match table.policy {
+            None => drop(section.or_insert(Json::Object(object))),
+            Some((policy, _)) => {
+                if let Some(section) = section.or_insert_with(|| Json::Object(Map::new())).as_object_mut() {
+                    section.insert(policy.name.to_owned(), Json::Object(object));
+                }
+            }
+        }
+    }
+    Json::Object(root)
+}
+
+/// The configuration as a file that reads back to the same values.
+pub fn to_toml(settings: &Settings) -> String {
+    let mut text = String::new();
+    for index in tables(settings) {
+        let table = &TABLES[index];
+        let separator = if text.is_empty() { "" } else { "\n" };
+        text.push_str(&format!("{separator}[{}]\n", table.path()));
+        for (param, value) in table.params().iter().zip(settings.values(index)) {
+            if let Some(value) = toml_value(value) {
+                text.push_str(&format!("{} = {value}\n", param.name));
+            }
+        }
+    }
+    text
+}
+
+/// A value as JSON; quantities keep their units.
+pub fn json_value(value: &Value) -> Option<Json> {
+    Some(match value {
+        Value::Absent => return None,
+        Value::Count(number) => Json::from(*number),
+        Value::Ratio(number) => Json::from(*number),
+        Value::Flag(flag) => Json::from(*flag),
+        other => Json::from(other.show()),
+    })
+}
+
+/// A value as it is written in a configuration file.
+pub fn toml_value(value: &Value) -> Option<String> {
+    Some(match value {
+        Value::Absent => return None,
+        Value::Count(number) => number.to_string(),
+        Value::Ratio(number) => format!("{number:?}"),
+        Value::Flag(flag) => flag.to_string(),
+        other => quoted(&other.show()),
+    })
+}
+
+/// A basic string: JSON escapes everything that TOML wants escaped, but for the delete character.
+fn quoted(text: &str) -> String {
+    Json::from(text).to_string().replace('\u{7f}', "\\u007f")
+}

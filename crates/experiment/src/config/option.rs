@@ -1,0 +1,93 @@
+//! Reads `--set KEY=VALUE` and `--vary KEY=A,B,C`; problems point into the text of the option.
+
+use std::ops::Range;
+
+use super::document::{Assignment, Axis, check_axis};
+use super::section::{Fault, KeyId, resolve};
+use super::source::{Origin, Report, Source};
+use super::value::check_option;
+
+/// Reads one `--set`.
+pub fn read_set(report: &mut Report, text: &str) -> Option<Assignment> {
+    let source = report.sources.add(Source::option("--set", text));
+    let (key, value_span) = read_key(report, source, text)?;
+    let origin = Origin { source, span: trimmed(text, value_span) };
+    match check_option(key.param(), &text[origin.span.clone()]) {
+        Ok(value) => Some(Assignment { key, value, origin }),
+        Err(fault) => {
+            report.fault(&origin, fault, Some(key.section()));
+            None
+        }
+    }
+}
+
+/// Reads one `--vary`.
+pub fn read_vary(report: &mut Report, text: &str) -> Option<Axis> {
+    let source = report.sources.add(Source::option("--vary", text));
+    let (key, value_span) = read_key(report, source, text)?;
+    let list = Origin { source, span: value_span.clone() };
+    let mut axis = Axis { key, origin: Origin { source, span: 0..value_span.start - 1 }, values: Vec::new() };
+    for span in split_at_commas(text, value_span) {
+        let origin = Origin { source, span: trimmed(text, span) };
+        match check_option(key.param(), &text[origin.span.clone()]) {
+            Ok(value) => axis.values.push((value, origin)),
+            Err(fault) => report.fault(&origin, fault, Some(key.section())),
+        }
+    }
+    check_axis(report, &axis, &list);
+    Some(axis)
+}
+
+/// The key, and where its value stands.
+fn read_key(report: &mut Report, source: usize, text: &str) -> Option<(KeyId, Range<usize>)> {
+    let Some(equals) = text.find('=') else {
+        let fault = Fault::new(format!("`{text}` has no `=`"), "a key and its value, such as `host.scheduler=noop`");
+        report.fault(&Origin { source, span: 0..text.len() }, fault, None);
+        return None;
+    };
+    match resolve(&text[..equals]) {
+        Ok(key) => Some((key, equals + 1..text.len())),
+        Err((span, fault)) => {
+            report.fault(&Origin { source, span }, fault, None);
+            None
+        }
+    }
+}
+
+/// The stretches between commas; a comma within quotes does not count.
+fn split_at_commas(text: &str, span: Range<usize>) -> Vec<Range<usize>> {
+    let (mut spans, mut start, mut quote) = (Vec::new(), span.start, None);
+    for (offset, character) in text[span.clone()].char_indices() {
+        match (quote, character) {
+            (None, ',') => {
+                spans.push(start..span.start + offset);
+                start = span.start + offset + 1;
+            }
+            (None, '"' | '\'') => quote = Some(character),
+            (Some(open), _) if open == character => quote = None,
+            _ => {}
+        }
+    }
+    spans.push(start..span.end);
+    spans
+}
+
+/// The span without the blanks around it.
+fn trimmed(text: &str, span: Range<usize>) -> Range<usize> {
+    let part = &text[span.clone()];
+    let start = span.start + part.len() - part.trim_start().len();
+    start..(start + part.trim().len())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn commas_separate_values_unless_they_are_quoted() {
+        let text = "k=a, 'b,c',\"d\"";
+        let parts: Vec<_> =
+            split_at_commas(text, 2..text.len()).into_iter().map(|span| &text[trimmed(text, span)]).collect();
+        assert_eq!(parts, ["a", "'b,c'", "\"d\""]);
+    }
+}

@@ -1,0 +1,55 @@
+//! The `[run]` section: how a simulation is run.
+
+use flashloom_units::{Kind, MS, Ns, S, Value, choice, params};
+
+choice! {
+    /// Whether flash operations take time.
+    pub enum Timing {
+        /// Requests, queues and flash operations take simulated time.
+        Timed = "timed",
+        /// Only counts: erases, copies and write amplification, at many times the speed; there are no latencies.
+        Counting = "counting",
+    }
+}
+
+choice! {
+    /// What state the drive is in when the workload starts.
+    pub enum Precondition {
+        /// Erased; a read of what was never written touches no flash.
+        None = "none",
+        /// Written once, in order.
+        Fill = "fill",
+        /// Written once, then overwritten until write amplification is stable.
+        Steady = "steady",
+    }
+}
+
+params! {
+    /// Parameters of the run itself.
+    pub struct RunParams {
+        /// The seed of every random draw.
+        seed: u64 => "seed", Kind::Count { min: 0, max: u64::MAX }, Value::Count(1),
+            "The same seed gives the same result to the byte; several seeds show how much chance matters.";
+        /// Whether flash operations take time.
+        timing: Timing => "timing", Kind::Choice(Timing::CHOICES), Value::Name("timed"),
+            "Counting is much faster and knows no latency, scheduler or throughput.";
+        /// What state the drive is in when the workload starts.
+        precondition: Precondition => "precondition", Kind::Choice(Precondition::CHOICES), Value::Name("fill"),
+            "An empty drive collects nothing and flatters every policy; the steady state takes the longest to reach.";
+        /// How much of the logical space is written before the workload starts.
+        fill: f64 => "fill", Kind::Ratio { min: 0.001, max: 1.0 }, Value::Ratio(1.0),
+            "What is not filled serves as spare space, which makes collection cheaper.";
+        /// How many pages are overwritten, uniformly at random, in one window of ageing, as a share of what was filled.
+        steady_window: f64 => "steady_window", Kind::Ratio { min: 0.001, max: 10.0 }, Value::Ratio(0.1),
+            "Longer windows take longer and average chance away.";
+        /// By how much write amplification may differ from the window before, twice in a row, to count as steady.
+        steady_tolerance: f64 => "steady_tolerance", Kind::Ratio { min: 0.000_1, max: 1.0 }, Value::Ratio(0.01),
+            "A smaller tolerance takes longer to meet, or is never met.";
+        /// After how many windows a drive that is not steady yet is given up.
+        steady_windows: u32 => "steady_windows", Kind::Count { min: 3, max: 100_000 }, Value::Count(1_000),
+            "A higher limit waits longer for a drive that may never be steady.";
+        /// How much simulated time one sample of the timeline covers.
+        timeline_interval_ns: Ns => "timeline_interval", Kind::Time { min: MS, max: 100_000 * S },
+            Value::Time(100 * MS), "Shorter intervals show more and write a larger file.";
+    }
+}

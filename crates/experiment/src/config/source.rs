@@ -1,0 +1,129 @@
+//! The texts that a configuration is made of, and the problems found in them.
+
+use std::collections::BTreeSet;
+use std::io::ErrorKind;
+use std::ops::Range;
+use std::path::{Path, PathBuf};
+
+use flashloom_units::Problem;
+
+use super::section::{Fault, SECTIONS};
+
+/// A configuration file, or the text of one command-line option.
+#[derive(Clone, Debug)]
+pub struct Source {
+    /// As shown in front of line and column.
+    pub name: String,
+    /// The text.
+    pub text: String,
+    /// The folder that relative paths in the text start from.
+    pub folder: PathBuf,
+}
+
+impl Source {
+    /// Reads a configuration file; relative paths in it start from its own folder.
+    pub fn read(path: &str) -> Result<Self, Problem> {
+        const EXPECTED: &str = "a configuration file in TOML";
+        if Path::new(path).is_dir() {
+            return Err(Problem::file(path, "this is a directory", EXPECTED));
+        }
+        let bytes = std::fs::read(path).map_err(|error| match error.kind() {
+            ErrorKind::NotFound => Problem::file(path, "there is no such file", EXPECTED),
+            _ => Problem::file(path, format!("the file cannot be read: {error}"), EXPECTED),
+        })?;
+        let folder = Path::new(path).parent().unwrap_or(Path::new("")).to_owned();
+        match String::from_utf8(bytes) {
+            Ok(text) => Ok(Self { name: path.to_owned(), text, folder }),
+            Err(error) => {
+                let at = error.utf8_error().valid_up_to();
+                let text = String::from_utf8_lossy(error.as_bytes());
+                Err(Problem::in_text(path, &text, at..at + 1, "this is not UTF-8 text".into(), EXPECTED.into()))
+            }
+        }
+    }
+
+    /// The text of an option; relative paths in it start from the working directory.
+    pub fn option(name: &str, text: &str) -> Self {
+        Self { name: name.to_owned(), text: text.to_owned(), folder: PathBuf::new() }
+    }
+}
+
+/// Where something was written: a stretch of a source.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Origin {
+    /// Index of the source.
+    pub source: usize,
+    /// Byte offsets in its text.
+    pub span: Range<usize>,
+}
+
+/// Everything that was read, in order; an [`Origin`] is an index into it.
+#[derive(Clone, Debug, Default)]
+pub struct Sources(Vec<Source>);
+
+impl Sources {
+    /// Adds a text, and gives it its index.
+    pub fn add(&mut self, source: Source) -> usize {
+        self.0.push(source);
+        self.0.len() - 1
+    }
+
+    /// The text of that index.
+    pub fn get(&self, index: usize) -> &Source {
+        &self.0[index]
+    }
+
+    /// A fault as a problem at its origin.
+    pub fn problem(&self, origin: &Origin, fault: Fault) -> Problem {
+        let source = &self.0[origin.source];
+        let mut problem =
+            Problem::in_text(&source.name, &source.text, origin.span.clone(), fault.found, fault.expected);
+        problem.help = fault.help;
+        problem
+    }
+}
+
+/// Collects every problem, and which sections can no longer be relied on.
+#[derive(Debug, Default)]
+pub struct Report {
+    /// What the problems point into.
+    pub sources: Sources,
+    /// Each with its source and its position there.
+    problems: Vec<(usize, usize, Problem)>,
+    tainted: BTreeSet<usize>,
+}
+
+impl Report {
+    /// Turns a fault into a problem at its origin. `section` can no longer be relied on; without one, none can.
+    pub fn fault(&mut self, origin: &Origin, fault: Fault, section: Option<usize>) {
+        match section {
+            Some(section) => drop(self.tainted.insert(section)),
+            None => self.tainted.extend(0..SECTIONS.len()),
+        }
+        self.refuse(origin, fault);
+    }
+
+    /// Turns a fault into a problem at its origin, once; the sections are well formed all the same.
+    pub fn refuse(&mut self, origin: &Origin, fault: Fault) {
+        let problem = self.sources.problem(origin, fault);
+        if self.problems.iter().all(|(_, _, other)| *other != problem) {
+            self.problems.push((origin.source, origin.span.start, problem));
+        }
+    }
+
+    /// Whether nothing is wrong with any of these sections.
+    pub fn trusts(&self, sections: &[&str]) -> bool {
+        !self.tainted.iter().any(|&index| sections.contains(&SECTIONS[index].name))
+    }
+
+    /// Everything that was found, file and options in the order in which they were given, each from top to bottom.
+    pub fn into_problems(mut self) -> Vec<Problem> {
+        self.problems.sort_by_key(|(source, position, _)| (*source, *position));
+        self.problems.into_iter().map(|(_, _, problem)| problem).collect()
+    }
+
+    /// Whether nothing was found.
+    pub fn is_clean(&self) -> bool {
+        self.problems.is_empty()
+    }
+}

@@ -1,0 +1,170 @@
+//! One value: from what was written to what is meant, or why not.
+
+use std::borrow::Cow;
+
+use flashloom_units::{Kind, Param, QuantityError, Value, parse_rate, parse_ratio, parse_size, parse_time};
+use toml::de::DeValue;
+
+use super::section::Fault;
+
+/// Checks a value of a configuration file.
+pub fn check(param: &Param, written: &DeValue<'_>) -> Result<Value, Fault> {
+    let value = match param.kind {
+        Kind::Count { .. } => Value::Count(whole_number(param, written)?),
+        Kind::Size { .. } => Value::Size(quantity(param, written, parse_size)?),
+        Kind::Time { .. } => Value::Time(quantity(param, written, parse_time)?),
+        Kind::Rate { .. } => Value::Rate(quantity(param, written, parse_rate)?),
+        Kind::Ratio { .. } => Value::Ratio(ratio(param, written)?),
+        Kind::Flag => match written {
+            DeValue::Boolean(flag) => Value::Flag(*flag),
+            other => return Err(mismatch(param, other)),
+        },
+        Kind::Choice(_) | Kind::Policy(_) => Value::Name(name(param, written)?),
+        Kind::Text => match written {
+            DeValue::String(text) => Value::Text(Cow::Owned(text.clone().into_owned())),
+            other => return Err(mismatch(param, other)),
+        },
+    };
+    if param.accepts(&value) {
+        return Ok(value);
+    }
+    Err(Fault::new(format!("`{}` is out of range", shown(written)), param.expected()))
+}
+
+/// Checks a value of a command-line option: as in a file, but a text needs no quotes.
+pub fn check_option(param: &Param, written: &str) -> Result<Value, Fault> {
+    let is_literal = matches!(param.kind, Kind::Count { .. } | Kind::Ratio { .. } | Kind::Flag);
+    if (is_literal || written.starts_with(['"', '\'']))
+        && let Ok(value) = DeValue::parse(written)
+    {
+        return check(param, value.get_ref());
+    }
+    check(param, &DeValue::String(Cow::Borrowed(written)))
+}
+
+fn whole_number(param: &Param, written: &DeValue<'_>) -> Result<u64, Fault> {
+    match written {
+        DeValue::Integer(number) => match i128::from_str_radix(number.as_str(), number.radix()) {
+            Ok(value) if value < 0 => Err(Fault::new(format!("`{value}` is negative"), param.expected())),
+            Ok(value) => u64::try_from(value).map_err(|_| overflow(param, written)),
+            Err(_) => Err(overflow(param, written)),
+        },
+        DeValue::Float(_) => Err(Fault::new(format!("`{}` is not a whole number", shown(written)), param.expected())),
+        other => Err(mismatch(param, other)),
+    }
+}
+
+fn overflow(param: &Param, written: &DeValue<'_>) -> Fault {
+    Fault::new(format!("`{}` does not fit in 64 bits", shown(written)), param.expected())
+}
+
+fn quantity(param: &Param, written: &DeValue<'_>, parse: fn(&str) -> Result<u64, QuantityError>) -> Result<u64, Fault> {
+    let text = match written {
+        DeValue::String(text) => text.clone(),
+        DeValue::Integer(_) | DeValue::Float(_) => Cow::Owned(shown(written)),
+        other => return Err(mismatch(param, other)),
+    };
+    parse(&text).map_err(|error| Fault::new(error.found, error.expected))
+}
+
+fn ratio(param: &Param, written: &DeValue<'_>) -> Result<f64, Fault> {
+    let text = match written {
+        DeValue::String(text) => text.clone(),
+        DeValue::Integer(_) | DeValue::Float(_) => Cow::Owned(shown(written)),
+        other => return Err(mismatch(param, other)),
+    };
+    parse_ratio(&text).map_err(|error| Fault::new(error.found, error.expected))
+}
+
+fn name(param: &Param, written: &DeValue<'_>) -> Result<&'static str, Fault> {
+    let DeValue::String(text) = written else { return Err(mismatch(param, written)) };
+    let names = param.names();
+    names
+        .iter()
+        .copied()
+        .find(|name| name == text)
+        .ok_or_else(|| Fault::new(format!("unknown {} `{text}`", param.name), param.expected()).suggesting(text, names))
+}
+
+/// A value of another type than the parameter's.
+fn mismatch(param: &Param, written: &DeValue<'_>) -> Fault {
+    let found = match written {
+        DeValue::String(text) => format!("the text \"{text}\""),
+        DeValue::Integer(_) | DeValue::Float(_) => format!("the number `{}`", shown(written)),
+        DeValue::Boolean(flag) => format!("the flag `{flag}`"),
+        DeValue::Datetime(_) => "a date or time of day".to_owned(),
+        DeValue::Array(_) => "a list".to_owned(),
+        DeValue::Table(_) => "a table".to_owned(),
+    };
+    let unquoted = matches!(written, DeValue::String(text) if check_literal(param, text));
+    let help = unquoted.then(|| "write it without quotes".to_owned());
+    Fault { help, ..Fault::new(format!("{found} as `{}`", param.name), param.expected()) }
+}
+
+/// Whether a text would be right if it were not a text.
+fn check_literal(param: &Param, text: &str) -> bool {
+    DeValue::parse(text)
+        .is_ok_and(|value| !matches!(value.get_ref(), DeValue::String(_)) && check(param, value.get_ref()).is_ok())
+}
+
+fn shown(written: &DeValue<'_>) -> String {
+    match written {
+        DeValue::String(text) => text.clone().into_owned(),
+        DeValue::Integer(number) => number.to_string(),
+        DeValue::Float(number) => number.to_string(),
+        other => other.type_str().to_owned(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use flashloom_units::{Choice, KIB};
+
+    fn param(kind: Kind) -> Param {
+        Param { name: "key", kind, default: Value::Absent, help: "Help.", tradeoff: "" }
+    }
+
+    fn found(kind: Kind, written: &str) -> String {
+        check_option(&param(kind), written).unwrap_err().found
+    }
+
+    const COUNT: Kind = Kind::Count { min: 1, max: 9 };
+    const SIZE: Kind = Kind::Size { min: KIB, max: 4 * KIB };
+    const RATIO: Kind = Kind::Ratio { min: 0.0, max: 1.0 };
+    const NAMES: Kind = Kind::Choice(&[Choice { name: "noop", help: "" }]);
+
+    #[test]
+    fn an_option_needs_no_quotes_and_accepts_them() {
+        assert_eq!(check_option(&param(COUNT), "8"), Ok(Value::Count(8)));
+        assert_eq!(check_option(&param(COUNT), "0x8"), Ok(Value::Count(8)));
+        assert_eq!(check_option(&param(SIZE), "2KiB"), Ok(Value::Size(2 * KIB)));
+        assert_eq!(check_option(&param(SIZE), "\"2KiB\""), Ok(Value::Size(2 * KIB)));
+        assert_eq!(check_option(&param(RATIO), "7%"), Ok(Value::Ratio(0.07)));
+        assert_eq!(check_option(&param(RATIO), "1"), Ok(Value::Ratio(1.0)));
+        assert_eq!(check_option(&param(NAMES), "noop"), Ok(Value::Name("noop")));
+        assert_eq!(check_option(&param(Kind::Text), "8"), Ok(Value::Text("8".into())));
+        assert_eq!(check_option(&param(Kind::Flag), "true"), Ok(Value::Flag(true)));
+    }
+
+    #[test]
+    fn what_is_wrong_with_a_value_is_said_in_its_own_words() {
+        assert_eq!(found(COUNT, "10"), "`10` is out of range");
+        assert_eq!(found(COUNT, "-1"), "`-1` is negative");
+        assert_eq!(found(COUNT, "1.5"), "`1.5` is not a whole number");
+        assert_eq!(found(COUNT, "99999999999999999999999"), "`99999999999999999999999` does not fit in 64 bits");
+        assert_eq!(found(COUNT, &"9".repeat(60)), format!("`{}` does not fit in 64 bits", "9".repeat(60)));
+        assert_eq!(found(COUNT, "many"), "the text \"many\" as `key`");
+        assert_eq!(found(SIZE, "2048"), "`2048` has no unit");
+        assert_eq!(found(SIZE, "8KiB"), "`8KiB` is out of range");
+        assert_eq!(found(RATIO, "nan"), "`nan` is not a number");
+        assert_eq!(found(NAMES, "nop"), "unknown key `nop`");
+        assert_eq!(found(Kind::Flag, "yes"), "the text \"yes\" as `key`");
+    }
+
+    #[test]
+    fn a_quoted_number_is_told_to_lose_its_quotes() {
+        let fault = check_option(&param(COUNT), "\"8\"").unwrap_err();
+        assert_eq!(fault.help.as_deref(), Some("write it without quotes"));
+    }
+}

@@ -1,0 +1,265 @@
+//! Help on everything that has a name: one set of pages, shown by `explain` and checked in as a document.
+
+mod page;
+
+use flashloom_nand::{PRESETS, preset};
+use flashloom_units::{Kind, Param, PolicySpec, Problem, Slot, Value};
+use flashloom_workload::{FORMATS, FormatSpec};
+use serde_json::Value as Json;
+
+pub use page::{Block, Entry, Page};
+
+use crate::config::{KeyId, SECTIONS, TABLES, Table, keys, need_in_words, toml_value};
+use crate::schema;
+
+/// Every page on that name: a section, a key, a policy, a list, a preset, a format, or a field of the result.
+pub fn explain(name: &str) -> Result<Vec<Page>, Problem> {
+    let pages = pages();
+    let names: Vec<String> = pages.iter().flat_map(|page| page.names.clone()).collect();
+    let found: Vec<Page> = pages.into_iter().filter(|page| page.names.iter().any(|known| known == name)).collect();
+    if !found.is_empty() {
+        return Ok(found);
+    }
+    let expected = "a name that `flashloom list` shows, a section, a key, or a field such as `result.ftl.waf`";
+    let problem = Problem::file("explain", format!("nothing is named `{name}`"), expected);
+    Err(problem.suggesting(name, names.iter().map(String::as_str)))
+}
+
+/// The document that is checked in: every page that is not part of another one.
+pub fn document() -> String {
+    let introduction = "# Reference\n\nEvery section, key, policy, preset, format and result of Flashloom, written by \
+                        the program itself from the tables that it checks configurations with. The same pages are \
+                        shown by `flashloom explain NAME`. `make reference` writes this file anew.\n";
+    let pages = pages().into_iter().filter_map(|page| page.to_markdown());
+    std::iter::once(introduction.to_owned()).chain(pages).collect::<Vec<_>>().join("\n")
+}
+
+/// A list that `flashloom list` shows: its name, what it is, and its members with a line on each.
+#[derive(Clone, Debug)]
+pub struct List {
+    /// As `flashloom list` takes it.
+    pub name: &'static str,
+    /// What its members are.
+    pub help: String,
+    /// Name and one sentence on each member.
+    pub members: Vec<(&'static str, String)>,
+}
+
+/// Every list, along the path of a request.
+pub fn lists() -> Vec<List> {
+    let slots = SECTIONS.iter().flat_map(|section| section.slots().map(|(_, slot)| slot));
+    let mut lists: Vec<List> = slots.map(list_of_slot).collect();
+    lists.push(List {
+        name: "devices",
+        help: "Described drives: `device.preset`.".to_owned(),
+        members: PRESETS.iter().map(|choice| (choice.name, sentence(choice.help))).collect(),
+    });
+    lists.push(List {
+        name: "formats",
+        help: "Formats of recordings: `workload.format`.".to_owned(),
+        members: FORMATS.iter().map(|format| (format.name(), sentence(format.help()))).collect(),
+    });
+    lists
+}
+
+fn list_of_slot(slot: &'static Slot) -> List {
+    let members = slot.policies.iter().map(|policy| (policy.name, sentence(policy.summary))).collect();
+    List { name: slot.name, help: format!("{}: `{}`.", sentence(slot.help).trim_end_matches('.'), slot.key), members }
+}
+
+fn pages() -> Vec<Page> {
+    let mut pages = Vec::new();
+    for table in TABLES.iter() {
+        match table.policy {
+            None => pages.push(section_page(table)),
+            Some((policy, _)) => pages.push(policy_page(table, policy)),
+        }
+    }
+    for list in lists() {
+        // The members of a slot are pages already; those of the others follow their list.
+        let level = (list.name == "devices" || list.name == "formats").then_some(2);
+        pages.push(list_page(&list, level));
+        match list.name {
+            "devices" => pages.extend(list.members.iter().map(|(name, help)| preset_page(name, help))),
+            "formats" => pages.extend(FORMATS.iter().map(format_page)),
+            _ => {}
+        }
+    }
+    pages.extend(result_pages());
+    pages.extend(keys().map(key_page));
+    pages
+}
+
+fn section_page(table: &Table) -> Page {
+    let section = &SECTIONS[table.section];
+    let keys = section.params.iter().map(param_entry).collect();
+    Page {
+        names: vec![section.name.to_owned(), format!("[{}]", section.name)],
+        title: format!("[{}]", section.name),
+        level: Some(2),
+        blocks: vec![Block::Text(section.help.to_owned()), Block::Entries("Keys".to_owned(), keys)],
+    }
+}
+
+fn policy_page(table: &Table, policy: &PolicySpec) -> Page {
+    let section = &SECTIONS[table.section];
+    let key = table.policy.map_or("", |(_, key)| section.params[key].name);
+    let path = table.path();
+    let mut blocks = vec![Block::Text(sentence(policy.summary)), Block::Text(sentence(policy.details))];
+    blocks.push(Block::Text(format!("Source: {}", sentence(policy.source))));
+    if !policy.needs.is_empty() {
+        let needs: Vec<_> = policy.needs.iter().map(|&need| need_in_words(need)).collect();
+        blocks.push(Block::Text(format!("Needs {}.", needs.join(" and "))));
+    }
+    if !policy.params.is_empty() {
+        let entries = policy.params.iter().map(param_entry).collect();
+        blocks.push(Block::Entries(format!("Parameters, in `[{path}]`"), entries));
+    }
+    if !policy.statistics.is_empty() {
+        let entries = policy.statistics.iter().map(|figure| described(figure.name, figure.help)).collect();
+        blocks.push(Block::Entries("Statistics".to_owned(), entries));
+    }
+    Page {
+        names: vec![policy.name.to_owned(), path, format!("{}.{key}={}", section.name, policy.name)],
+        title: format!("{}.{key} = \"{}\"", section.name, policy.name),
+        level: Some(3),
+        blocks,
+    }
+}
+
+fn list_page(list: &List, level: Option<usize>) -> Page {
+    let entries = list.members.iter().map(|(name, help)| described(name, help)).collect();
+    Page {
+        names: vec![list.name.to_owned()],
+        title: list.name.to_owned(),
+        level,
+        blocks: vec![Block::Text(list.help.clone()), Block::Entries("All of them".to_owned(), entries)],
+    }
+}
+
+fn preset_page(name: &str, help: &str) -> Page {
+    let figures = preset(name).map_or(&[][..], |preset| preset.figures);
+    let entry = |(key, value, source): &(&str, Value, &str)| described(&assignment(key, value), source);
+    Page {
+        names: vec![name.to_owned()],
+        title: format!("device.preset = \"{name}\""),
+        level: Some(3),
+        blocks: vec![
+            Block::Text(help.to_owned()),
+            Block::Entries("Figures, each with its source".to_owned(), figures.iter().map(entry).collect()),
+        ],
+    }
+}
+
+fn format_page(format: &FormatSpec) -> Page {
+    Page {
+        names: vec![format.name().to_owned()],
+        title: format!("workload.format = \"{}\"", format.name()),
+        level: Some(3),
+        blocks: vec![
+            Block::Text(sentence(format.help())),
+            Block::Text(format!("Example: `{}`", format.example)),
+            Block::Text(format!("Source: {}", sentence(format.source))),
+        ],
+    }
+}
+
+fn key_page(key: KeyId) -> Page {
+    let (path, param) = (key.path(), key.param());
+    let mut blocks = vec![Block::Entries(format!("Key of `[{}]`", TABLES[key.table].path()), vec![param_entry(param)])];
+    match param.kind {
+        Kind::Choice(choices) => {
+            let entries = choices.iter().map(|choice| described(choice.name, choice.help)).collect();
+            blocks.push(Block::Entries("Values".to_owned(), entries));
+        }
+        Kind::Policy(slot) => {
+            let entries = slot.policies.iter().map(|policy| described(policy.name, policy.summary)).collect();
+            blocks.push(Block::Entries("Values".to_owned(), entries));
+        }
+        _ => {}
+    }
+    Page { names: vec![param.name.to_owned(), path.clone()], title: path, level: None, blocks }
+}
+
+fn described(term: &str, help: &str) -> Entry {
+    Entry { term: term.to_owned(), kind: String::new(), text: sentence(help) }
+}
+
+fn param_entry(param: &Param) -> Entry {
+    Entry {
+        term: assignment(param.name, &param.default),
+        kind: param.expected(),
+        text: format!("{} {}", param.help, param.tradeoff).trim().to_owned(),
+    }
+}
+
+/// As a configuration would hold it; the key alone where there is no value.
+fn assignment(key: &str, value: &Value) -> String {
+    toml_value(value).map_or_else(|| key.to_owned(), |value| format!("{key} = {value}"))
+}
+
+/// The result as one page, and each of its fields and objects as another.
+fn result_pages() -> Vec<Page> {
+    let schema = schema::result();
+    let mut fields = Vec::new();
+    collect_fields(&schema, &schema, "result", &mut fields);
+    let page = |entry: &Entry| Page {
+        names: vec![entry.term.clone()],
+        title: entry.term.clone(),
+        level: None,
+        blocks: vec![Block::Text(entry.text.clone())],
+    };
+    let mut pages: Vec<Page> = fields.iter().map(page).collect();
+    let intro = "What `flashloom run --json` writes; `schema/result.json` is its JSON schema. Units are in the names, \
+                 and a field that does not apply is absent.";
+    pages.push(Page {
+        names: vec!["result".to_owned()],
+        title: "Result".to_owned(),
+        level: Some(2),
+        blocks: vec![Block::Text(intro.to_owned()), Block::Entries("Fields".to_owned(), fields)],
+    });
+    pages
+}
+
+/// Walks the schema of an object; a field that is an object is followed by its own fields.
+fn collect_fields(schema: &Json, object: &Json, path: &str, fields: &mut Vec<Entry>) {
+    let Some(properties) = object["properties"].as_object() else { return };
+    for (name, property) in properties {
+        let path = format!("{path}.{name}");
+        let text = property["description"].as_str().unwrap_or_default().replace('\n', " ");
+        fields.push(Entry { term: path.clone(), kind: String::new(), text });
+        let optional = property["anyOf"].as_array().and_then(|options| options.first());
+        let reference = optional.unwrap_or(property)["$ref"].as_str();
+        if let Some(inner) = reference.and_then(|reference| schema.pointer(reference.trim_start_matches('#'))) {
+            collect_fields(schema, inner, &path, fields);
+        }
+    }
+}
+
+/// With a capital at the start and a full stop at the end, whatever the table says it with.
+fn sentence(text: &str) -> String {
+    let mut characters = text.chars();
+    let capital: String = characters.next().map(|first| first.to_uppercase().collect()).unwrap_or_default();
+    let end = if text.ends_with(['.', '?', '!', ')']) || text.is_empty() { "" } else { "." };
+    format!("{capital}{}{end}", characters.as_str())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_policy_key_preset_format_and_result_field_has_a_page() {
+        for name in ["host", "host.scheduler", "queue_depth", "noop", "mlc-16g", "msr", "schedulers", "result.ftl.waf"]
+        {
+            let pages = explain(name).unwrap_or_else(|problem| panic!("{problem}"));
+            assert!(pages.iter().all(|page| !page.to_text().contains("  :")), "{name}");
+        }
+        assert!(explain("result.host.latency_ns.read.p99_9").is_ok());
+    }
+
+    #[test]
+    fn an_unknown_name_suggests_the_nearest() {
+        assert_eq!(explain("nooop").unwrap_err().help.as_deref(), Some("did you mean `noop`?"));
+    }
+}

@@ -1,0 +1,380 @@
+//! The result of a run and of a comparison, as JSON: the types here are the format, and the JSON schemas that are
+//! checked in are generated from them.
+//!
+//! Units are in the names. What does not apply is absent, never zero: there is no latency without time, and no write
+//! amplification without writes.
+
+use std::collections::BTreeMap;
+
+use flashloom_units::Latency;
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+/// The format of [`RunResult`]; the number changes when a program that reads it would have to.
+pub const RESULT_SCHEMA: &str = "flashloom/result/1";
+/// The format of [`Comparison`].
+pub const COMPARE_SCHEMA: &str = "flashloom/compare/1";
+
+macro_rules! result_types {
+    ($($(#[doc = $doc:literal])+ $name:ident { $($(#[doc = $help:literal])+ $(#[$attribute:meta])* $field:ident: $type:ty,)+ })+) => {$(
+        $(#[doc = $doc])+
+        #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+        pub struct $name {
+            $($(#[doc = $help])+ $(#[$attribute])* pub $field: $type,)+
+        }
+    )+};
+}
+
+result_types! {
+    /// Everything that one run found out.
+    RunResult {
+        /// The format of this object.
+        schema: String,
+        /// The effective configuration, every default filled in; quantities carry their units.
+        config: serde_json::Value,
+        /// What the host asked for and how long it waited.
+        host: HostResult,
+        /// The host's I/O scheduler.
+        #[serde(skip_serializing_if = "Option::is_none")]
+        scheduler: Option<SchedulerResult>,
+        /// The write buffer; absent for a drive without one.
+        #[serde(skip_serializing_if = "Option::is_none")]
+        buffer: Option<BufferResult>,
+        /// The flash translation layer.
+        ftl: FtlResult,
+        /// The flash array.
+        nand: NandResult,
+        /// Wear since the drive was new, preconditioning included.
+        wear: WearResult,
+        /// What was written to the drive before the workload; absent for a new drive.
+        #[serde(skip_serializing_if = "Option::is_none")]
+        precondition: Option<PreconditionResult>,
+        /// Whether the data was checked.
+        integrity: IntegrityResult,
+        /// What the simulation itself took; the only part that differs from one time to the next.
+        #[serde(skip_serializing_if = "Option::is_none")]
+        run: Option<RunCost>,
+    }
+
+    /// What the host asked for.
+    HostResult {
+        /// Requests that arrived.
+        requests: u64,
+        /// Requests that completed; a run in which they are not all is an error.
+        completed: u64,
+        /// Reads among the requests.
+        reads: u64,
+        /// Writes among the requests.
+        writes: u64,
+        /// Discards among the requests.
+        discards: u64,
+        /// Flushes among the requests.
+        flushes: u64,
+        /// Bytes that the reads asked for.
+        read_bytes: u64,
+        /// Bytes that the writes carried.
+        write_bytes: u64,
+        /// Lines of the trace that could not be read and were skipped; absent unless that was asked for.
+        #[serde(skip_serializing_if = "Option::is_none")]
+        skipped_lines: Option<u64>,
+        /// Simulated time from the start of the workload to the last completion.
+        #[serde(skip_serializing_if = "Option::is_none")]
+        duration_ns: Option<u64>,
+        /// Completed requests per second of simulated time.
+        #[serde(skip_serializing_if = "Option::is_none")]
+        iops: Option<f64>,
+        /// Bytes read and written per second of simulated time.
+        #[serde(skip_serializing_if = "Option::is_none")]
+        throughput_bytes_per_s: Option<f64>,
+        /// From arrival to completion.
+        #[serde(skip_serializing_if = "Option::is_none")]
+        latency_ns: Option<LatencyResult>,
+    }
+
+    /// Latency by direction.
+    LatencyResult {
+        /// Of reads.
+        #[serde(skip_serializing_if = "Option::is_none")]
+        read: Option<Distribution>,
+        /// Of writes.
+        #[serde(skip_serializing_if = "Option::is_none")]
+        write: Option<Distribution>,
+        /// Of all requests, discards and flushes included.
+        #[serde(skip_serializing_if = "Option::is_none")]
+        all: Option<Distribution>,
+        /// The part from arrival to dispatch, which the host adds; flushes, which do not queue, are left out.
+        #[serde(skip_serializing_if = "Option::is_none")]
+        queue: Option<Distribution>,
+        /// The part of all requests from dispatch to completion, which the drive adds.
+        #[serde(skip_serializing_if = "Option::is_none")]
+        device: Option<Distribution>,
+    }
+
+    /// A distribution in nanoseconds: exact moments and extremes, percentiles to three digits.
+    Distribution {
+        /// How many there were.
+        count: u64,
+        /// The mean.
+        mean: f64,
+        /// The standard deviation.
+        stddev: f64,
+        /// The least.
+        min: u64,
+        /// What half of them do not pass.
+        p50: u64,
+        /// What 90 % do not pass.
+        p90: u64,
+        /// What 95 % do not pass.
+        p95: u64,
+        /// What 99 % do not pass.
+        p99: u64,
+        /// What 99.9 % do not pass.
+        p99_9: u64,
+        /// What 99.99 % do not pass.
+        p99_99: u64,
+        /// The greatest.
+        max: u64,
+    }
+
+    /// The host's I/O scheduler.
+    SchedulerResult {
+        /// Which one.
+        name: String,
+        /// Requests that it took in.
+        inserted: u64,
+        /// Merges, each of which makes two requests one.
+        merged: u64,
+        /// Requests that it sent to the device.
+        dispatched: u64,
+        /// How often a dispatched request had the other direction than the one before it.
+        direction_switches: u64,
+        /// Requests that were dispatched after their deadline.
+        expired: u64,
+        /// The longest time from arrival to dispatch.
+        max_wait_ns: u64,
+        /// What this scheduler counts besides.
+        #[serde(skip_serializing_if = "BTreeMap::is_empty", default)]
+        statistics: BTreeMap<String, u64>,
+    }
+
+    /// The write buffer.
+    BufferResult {
+        /// The order of eviction.
+        order: String,
+        /// The rate of eviction.
+        rate: String,
+        /// Pages that the host wrote.
+        page_writes: u64,
+        /// Pages that the host read.
+        page_reads: u64,
+        /// Pages that a read found in the buffer.
+        read_hits: u64,
+        /// Pages that a write found in the buffer.
+        write_hits: u64,
+        /// Write hits as a share of the pages that the host wrote.
+        #[serde(skip_serializing_if = "Option::is_none")]
+        hit_ratio: Option<f64>,
+        /// Victims evicted.
+        evictions: u64,
+        /// Pages that they held.
+        evicted_pages: u64,
+        /// Time that requests waited for room.
+        #[serde(skip_serializing_if = "Option::is_none")]
+        stall_ns: Option<u64>,
+    }
+
+    /// The flash translation layer.
+    FtlResult {
+        /// The mapping.
+        mapping: String,
+        /// The allocation of pages.
+        #[serde(skip_serializing_if = "Option::is_none")]
+        allocation: Option<String>,
+        /// The choice of the block that is collected.
+        #[serde(skip_serializing_if = "Option::is_none")]
+        gc: Option<String>,
+        /// Pages that the layer above wrote.
+        host_page_writes: u64,
+        /// Pages that the layer above read from flash.
+        host_page_reads: u64,
+        /// Valid pages that collections copied.
+        page_copies: u64,
+        /// Blocks erased.
+        block_erases: u64,
+        /// Partial writes that first had to read the page beneath.
+        read_modify_writes: u64,
+        /// Pages whose mapping a discard removed.
+        trimmed_pages: u64,
+        /// Collections begun because a write found too few free blocks.
+        foreground_collections: u64,
+        /// Collections begun while the drive was idle.
+        background_collections: u64,
+        /// Write amplification: pages programmed for each page that the layer above wrote.
+        #[serde(skip_serializing_if = "Option::is_none")]
+        waf: Option<f64>,
+    }
+
+    /// The flash array.
+    NandResult {
+        /// Pages read.
+        reads: ByOrigin,
+        /// Pages programmed.
+        programs: ByOrigin,
+        /// Blocks erased.
+        erases: ByOrigin,
+        /// Share of the time that the channels carried something.
+        #[serde(skip_serializing_if = "Option::is_none")]
+        channel_utilization: Option<f64>,
+        /// Share of the time that the dies were occupied.
+        #[serde(skip_serializing_if = "Option::is_none")]
+        die_utilization: Option<f64>,
+        /// Die time of programs for the host, over all dies.
+        #[serde(skip_serializing_if = "Option::is_none")]
+        write_time_ns: Option<u64>,
+        /// Die time of collection: its reads, programs and erases, over all dies.
+        #[serde(skip_serializing_if = "Option::is_none")]
+        collection_time_ns: Option<u64>,
+    }
+
+    /// Flash operations by what they were for.
+    ByOrigin {
+        /// All of them.
+        total: u64,
+        /// For requests, and for what the write buffer evicts.
+        host: u64,
+        /// For garbage collection.
+        gc: u64,
+        /// For merges of log blocks.
+        merge: u64,
+        /// For the mapping itself.
+        map: u64,
+        /// For wear levelling.
+        wear: u64,
+    }
+
+    /// Wear of the array.
+    WearResult {
+        /// How often each block was erased.
+        erase_count: EraseCount,
+    }
+
+    /// Erases of each block.
+    EraseCount {
+        /// Of the block erased least.
+        min: u32,
+        /// On average.
+        mean: f64,
+        /// Of the block erased most.
+        max: u32,
+        /// The standard deviation.
+        stddev: f64,
+    }
+
+    /// What preconditioning did. It counts in no other figure but wear.
+    PreconditionResult {
+        /// Pages written.
+        page_writes: u64,
+        /// Write amplification of the last window; absent where nothing was overwritten.
+        #[serde(skip_serializing_if = "Option::is_none")]
+        waf: Option<f64>,
+    }
+
+    /// Whether the data was checked.
+    IntegrityResult {
+        /// Whether every flash command and every sector read was checked.
+        verified: bool,
+        /// Sectors whose content was compared with what the host last wrote there.
+        #[serde(skip_serializing_if = "Option::is_none")]
+        sectors_checked: Option<u64>,
+    }
+
+    /// What the simulation itself took.
+    RunCost {
+        /// Seconds from the start of preconditioning to the result.
+        wall_seconds: f64,
+        /// Completed requests per second of these.
+        requests_per_second: f64,
+        /// Most memory that the program held so far; absent where the system does not say.
+        #[serde(skip_serializing_if = "Option::is_none")]
+        peak_rss_bytes: Option<u64>,
+    }
+
+    /// Every run of a comparison.
+    Comparison {
+        /// The format of this object.
+        schema: String,
+        /// The runs, in the order of the cross product; the key that was given first varies slowest.
+        runs: Vec<ComparedRun>,
+    }
+
+    /// One run of a comparison.
+    ComparedRun {
+        /// The varied keys with the values of this run.
+        vary: serde_json::Map<String, serde_json::Value>,
+        /// What the run found out.
+        result: RunResult,
+    }
+}
+
+impl Distribution {
+    /// The figures of a distribution; nothing of an empty one.
+    pub fn of(latency: &Latency) -> Option<Self> {
+        (latency.count() > 0).then(|| Self {
+            count: latency.count(),
+            mean: latency.mean(),
+            stddev: latency.stddev(),
+            min: latency.min(),
+            p50: latency.percentile(50.0),
+            p90: latency.percentile(90.0),
+            p95: latency.percentile(95.0),
+            p99: latency.percentile(99.0),
+            p99_9: latency.percentile(99.9),
+            p99_99: latency.percentile(99.99),
+            max: latency.max(),
+        })
+    }
+}
+
+impl ByOrigin {
+    /// The counters of one kind of operation, in the order of the origins.
+    pub fn of([host, gc, merge, map, wear]: [u64; 5]) -> Self {
+        Self { total: host + gc + merge + map + wear, host, gc, merge, map, wear }
+    }
+}
+
+impl EraseCount {
+    /// The figures of the erase counts of all blocks.
+    pub fn of(counts: &[u32]) -> Self {
+        let blocks = counts.len().max(1) as f64;
+        let mean = counts.iter().map(|&count| f64::from(count)).sum::<f64>() / blocks;
+        let variance = counts.iter().map(|&count| (f64::from(count) - mean).powi(2)).sum::<f64>() / blocks;
+        Self {
+            min: counts.iter().copied().min().unwrap_or(0),
+            mean,
+            max: counts.iter().copied().max().unwrap_or(0),
+            stddev: variance.sqrt(),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn erase_counts_are_summarised_over_all_blocks() {
+        let wear = EraseCount::of(&[1, 2, 3, 6]);
+        assert_eq!((wear.min, wear.mean, wear.max), (1, 3.0, 6));
+        assert!((wear.stddev - 3.5f64.sqrt()).abs() < 1e-12);
+    }
+
+    #[test]
+    fn an_empty_distribution_is_absent() {
+        assert_eq!(Distribution::of(&Latency::new()), None);
+    }
+
+    #[test]
+    fn operations_by_origin_add_up() {
+        assert_eq!(ByOrigin::of([1, 2, 3, 4, 5]).total, 15);
+    }
+}

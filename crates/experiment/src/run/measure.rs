@@ -1,0 +1,179 @@
+//! From raw counters to a result: ratios where they are defined, nothing where they are not.
+
+use std::time::Instant;
+
+use flashloom_device::{Outcome, Preconditioned};
+use flashloom_units::{Ns, S};
+use flashloom_workload::{Op, TraceInfo};
+
+use crate::config::{Config, Timing};
+use crate::result::{
+    BufferResult, ByOrigin, Distribution, EraseCount, FtlResult, HostResult, IntegrityResult, LatencyResult,
+    NandResult, PreconditionResult, RESULT_SCHEMA, RunCost, RunResult, SchedulerResult, WearResult,
+};
+
+/// The wall clock, for the `run` section of a result alone.
+pub struct Stopwatch(Instant);
+
+impl Stopwatch {
+    /// Begins to count.
+    #[allow(clippy::disallowed_methods, reason = "what a run cost is measured here and nowhere else")]
+    pub fn start() -> Self {
+        Self(Instant::now())
+    }
+
+    fn seconds(&self) -> f64 {
+        self.0.elapsed().as_secs_f64()
+    }
+}
+
+/// Everything that a result is made of.
+pub struct Measured<'a> {
+    /// The run's configuration.
+    pub config: &'a Config,
+    /// Its raw counters.
+    pub outcome: &'a Outcome,
+    /// What was read, if it was a recording.
+    pub info: Option<&'a TraceInfo>,
+    /// What preconditioning did, if there was any.
+    pub aged: Option<Preconditioned>,
+    /// When the drive had nothing left to do.
+    pub end_ns: Ns,
+}
+
+/// A share, where there is a whole.
+fn share(part: f64, whole: f64) -> Option<f64> {
+    (whole > 0.0).then(|| part / whole)
+}
+
+impl Measured<'_> {
+    /// The result of the run.
+    pub fn result(&self, stopwatch: &Stopwatch) -> RunResult {
+        let timed = self.config.run.timing == Timing::Timed;
+        let erase_count = EraseCount::of(&self.outcome.erase_counts);
+        let sectors_checked = self.outcome.sectors_checked;
+        let wall_seconds = stopwatch.seconds();
+        RunResult {
+            schema: RESULT_SCHEMA.to_owned(),
+            config: self.config.to_json(),
+            host: self.host(timed),
+            scheduler: timed.then(|| self.scheduler()),
+            buffer: self.buffer(timed),
+            ftl: self.ftl(),
+            nand: self.nand(),
+            wear: WearResult { erase_count },
+            precondition: self.aged.map(|aged| PreconditionResult { page_writes: aged.pages, waf: aged.waf }),
+            integrity: IntegrityResult { verified: sectors_checked.is_some(), sectors_checked },
+            run: Some(RunCost {
+                wall_seconds,
+                requests_per_second: self.outcome.host.total_completed() as f64 / wall_seconds,
+                peak_rss_bytes: peak_rss_bytes(),
+            }),
+        }
+    }
+
+    fn host(&self, timed: bool) -> HostResult {
+        let host = &self.outcome.host;
+        let [of_reads, of_writes] = &self.outcome.scheduler.wait;
+        let mut queue = of_reads.clone();
+        queue.merge(of_writes);
+        let duration_ns = (timed && host.duration_ns > 0).then_some(host.duration_ns);
+        let per_second = |count: u64| duration_ns.map(|duration| count as f64 * S as f64 / duration as f64);
+        HostResult {
+            requests: host.generated,
+            completed: host.total_completed(),
+            reads: host.completed_of(Op::Read),
+            writes: host.completed_of(Op::Write),
+            discards: host.completed_of(Op::Discard),
+            flushes: host.completed_of(Op::Flush),
+            read_bytes: host.read_bytes,
+            write_bytes: host.write_bytes,
+            skipped_lines: self.info.filter(|_| self.config.workload.skip_bad_lines).map(|info| info.skipped_lines),
+            duration_ns,
+            iops: per_second(host.total_completed()),
+            throughput_bytes_per_s: per_second(host.read_bytes + host.write_bytes),
+            latency_ns: timed.then(|| LatencyResult {
+                read: Distribution::of(&host.read_latency),
+                write: Distribution::of(&host.write_latency),
+                all: Distribution::of(&host.latency()),
+                queue: Distribution::of(&queue),
+                device: Distribution::of(&host.device_latency),
+            }),
+        }
+    }
+
+    fn scheduler(&self) -> SchedulerResult {
+        let (policy, _) = self.config.policy("host.scheduler");
+        let stats = &self.outcome.scheduler;
+        let figures = policy.statistics.iter().zip(&self.outcome.scheduler_figures);
+        SchedulerResult {
+            name: policy.name.to_owned(),
+            inserted: stats.inserted,
+            merged: stats.merged,
+            dispatched: stats.dispatched,
+            direction_switches: stats.direction_switches,
+            expired: stats.expired,
+            max_wait_ns: stats.max_wait_ns(),
+            statistics: figures.map(|(statistic, &figure)| (statistic.name.to_owned(), figure)).collect(),
+        }
+    }
+
+    fn buffer(&self, timed: bool) -> Option<BufferResult> {
+        let report = self.outcome.buffer?;
+        Some(BufferResult {
+            order: self.config.buffer.order.to_owned(),
+            rate: self.config.buffer.rate.to_owned(),
+            page_writes: report.page_writes,
+            page_reads: report.page_reads,
+            read_hits: report.read_hits,
+            write_hits: report.write_hits,
+            hit_ratio: share(report.write_hits as f64, report.page_writes as f64),
+            evictions: report.evictions,
+            evicted_pages: report.evicted_pages,
+            stall_ns: timed.then_some(self.outcome.stall_ns as u64),
+        })
+    }
+
+    fn ftl(&self) -> FtlResult {
+        let report = &self.outcome.ftl;
+        let programs: u64 = self.outcome.counts.programs.iter().sum();
+        FtlResult {
+            mapping: self.config.ftl.mapping.to_owned(),
+            allocation: Some(self.config.ftl.allocation.to_owned()),
+            gc: Some(self.config.ftl.gc.to_owned()),
+            host_page_writes: report.host_page_writes,
+            host_page_reads: report.host_page_reads,
+            page_copies: report.page_copies,
+            block_erases: report.block_erases,
+            read_modify_writes: report.read_modify_writes,
+            trimmed_pages: report.trimmed_pages,
+            foreground_collections: report.foreground_collections,
+            background_collections: report.background_collections,
+            waf: share(programs as f64, report.host_page_writes as f64),
+        }
+    }
+
+    fn nand(&self) -> NandResult {
+        let counts = &self.outcome.counts;
+        let device = &self.config.device;
+        let utilization = self.outcome.utilization;
+        let busy = |busy_ns: u128, parts: u32| share(busy_ns as f64, self.end_ns as f64 * f64::from(parts));
+        let dies = device.channels * device.ways * device.dies;
+        NandResult {
+            reads: ByOrigin::of(counts.reads),
+            programs: ByOrigin::of(counts.programs),
+            erases: ByOrigin::of(counts.erases),
+            channel_utilization: utilization.and_then(|used| busy(used.channel_busy_ns, device.channels)),
+            die_utilization: utilization.and_then(|used| busy(used.die_busy_ns, dies)),
+            write_time_ns: utilization.map(|used| used.write_ns as u64),
+            collection_time_ns: utilization.map(|used| used.collection_ns as u64),
+        }
+    }
+}
+
+/// The most memory that this process ever held, where the system says so.
+fn peak_rss_bytes() -> Option<u64> {
+    let status = std::fs::read_to_string("/proc/self/status").ok()?;
+    let line = status.lines().find_map(|line| line.strip_prefix("VmHWM:"))?;
+    line.trim().strip_suffix(" kB")?.trim().parse::<u64>().ok().map(|kib| kib * 1_024)
+}
