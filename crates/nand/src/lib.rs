@@ -15,7 +15,7 @@ mod verify;
 
 pub use contents::Contents;
 pub use geometry::{Geometry, Shape};
-pub use operation::{Counts, Data, Expect, OpId, Origin};
+pub use operation::{Counts, Data, Expect, OpId, Origin, Urgency};
 pub use params::{DeviceParams, DieOrder, MultiPlane, Suspend, Timing};
 pub use preset::{Figure, PRESETS, Preset, preset};
 pub use timed::Utilization;
@@ -93,6 +93,10 @@ impl Nand {
 
     /// Reads the sectors in the mask of a page. `tag` is handed back when the data is there.
     pub fn read(&mut self, ppn: Ppn, mask: u32, origin: Origin, expect: Expect, tag: u32) -> OpId {
+        self.read_with(ppn, mask, origin, Urgency::Needed, expect, tag)
+    }
+
+    fn read_with(&mut self, ppn: Ppn, mask: u32, origin: Origin, urgency: Urgency, expect: Expect, tag: u32) -> OpId {
         self.counts.reads[origin as usize] += 1;
         let Some(timed) = &mut self.timed else {
             if let Some(verifier) = &mut self.verifier {
@@ -107,13 +111,27 @@ impl Nand {
             Expect::Anything => Payload::NONE,
         };
         let block = self.geometry.block_of(ppn);
-        let operation = Operation { payload, mask, ..Operation::new(Kind::Read, ppn, block, origin, tag) };
+        let operation = Operation { payload, mask, urgency, ..Operation::new(Kind::Read, ppn, block, origin, tag) };
         timed.issue_read(operation, &mut self.verifier)
     }
 
     /// Programs the next page of a block. It starts after `after`, after every page below it, and after a pending
     /// erase of the block; `tag` is handed back when it ends.
     pub fn program(&mut self, block: BlockId, page: u32, origin: Origin, data: Data, after: OpId, tag: u32) {
+        self.program_with(block, page, origin, Urgency::Needed, data, after, tag);
+    }
+
+    #[allow(clippy::too_many_arguments)] // Each says one thing of the command; `program` and `copy` are its only callers.
+    fn program_with(
+        &mut self,
+        block: BlockId,
+        page: u32,
+        origin: Origin,
+        urgency: Urgency,
+        data: Data,
+        after: OpId,
+        tag: u32,
+    ) {
         debug_assert_eq!(self.written[block.at()], page, "pages of a block are programmed in order");
         self.written[block.at()] = page + 1;
         self.counts.programs[origin as usize] += 1;
@@ -130,13 +148,14 @@ impl Nand {
             Data::Copy(from) => (Payload::NONE, 0, from),
             Data::Map => (Payload::NONE, 0, Ppn::NONE),
         };
-        let operation = Operation { payload, mask, from, ..Operation::new(Kind::Program, ppn, block, origin, tag) };
+        let operation =
+            Operation { payload, mask, from, urgency, ..Operation::new(Kind::Program, ppn, block, origin, tag) };
         timed.issue_program(operation, after, &mut self.verifier);
     }
 
     /// Copies a page to the next page of a block: within the die where the drive can (copyback) and both are in one
     /// plane, else by a read and a program. Counts as both.
-    pub fn copy(&mut self, from: Ppn, to: BlockId, page: u32, origin: Origin) {
+    pub fn copy(&mut self, from: Ppn, to: BlockId, page: u32, origin: Origin, urgency: Urgency) {
         let source = self.geometry.block_of(from);
         if let Some(timed) = &mut self.timed
             && timed.can_copy_back(&self.geometry, from, source, to)
@@ -147,22 +166,25 @@ impl Nand {
             self.counts.programs[origin as usize] += 1;
             let operation = Operation {
                 from,
+                urgency,
                 ..Operation::new(Kind::Copyback, self.geometry.page(to, page), to, origin, Self::NO_TAG)
             };
             return timed.issue_program(operation, OpId::DONE, &mut self.verifier);
         }
-        let read = self.read(from, self.geometry.full_mask(), origin, Expect::Anything, Self::NO_TAG);
-        self.program(to, page, origin, Data::Copy(from), read, Self::NO_TAG);
+        let mask = self.geometry.full_mask();
+        let read = self.read_with(from, mask, origin, urgency, Expect::Anything, Self::NO_TAG);
+        self.program_with(to, page, origin, urgency, Data::Copy(from), read, Self::NO_TAG);
     }
 
     /// Erases a block after everything that was emitted for it, the programs of its copies included.
-    pub fn erase(&mut self, block: BlockId, origin: Origin) {
+    pub fn erase(&mut self, block: BlockId, origin: Origin, urgency: Urgency) {
         self.written[block.at()] = 0;
         self.counts.erases[origin as usize] += 1;
         let first = self.geometry.page(block, 0);
         match (&mut self.timed, &mut self.verifier) {
             (Some(timed), verifier) => {
-                let operation = Operation::new(Kind::Erase, first, block, origin, Self::NO_TAG);
+                let operation =
+                    Operation { urgency, ..Operation::new(Kind::Erase, first, block, origin, Self::NO_TAG) };
                 timed.issue_erase(operation, verifier);
             }
             (None, Some(verifier)) => {

@@ -30,6 +30,16 @@ impl Origin {
     }
 }
 
+/// Whether somebody waits for work that is not the host's own.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Urgency {
+    /// A host write cannot go on for long without it: it has the priority of host programs. Work with less would be
+    /// overtaken by the very writes that wait for it.
+    Needed,
+    /// It is done ahead of need: everything of the host goes first.
+    Spare,
+}
+
 /// How many operations there were, by origin in the order of [`Origin::ALL`].
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Counts {
@@ -107,6 +117,7 @@ pub(crate) struct Operation {
     pub(crate) kind: Kind,
     pub(crate) origin: Origin,
     pub(crate) waiting: bool,
+    pub(crate) urgency: Urgency,
     /// Host reads that went before it while it was suspended.
     pub(crate) overtaken: u16,
 }
@@ -129,6 +140,7 @@ impl Operation {
             kind,
             origin,
             waiting: false,
+            urgency: Urgency::Needed,
             overtaken: 0,
         }
     }

@@ -31,7 +31,7 @@ choice! {
 choice! {
     /// In which order a die takes what waits for it.
     pub enum DieOrder {
-        /// Host reads, then host programs, then collection and the rest; in order of issue within each.
+        /// Host reads, then host programs and the collection that they need, then what is done ahead of need; in order of issue within each.
         Priority = "priority",
         /// In order of issue.
         Fifo = "fifo",
@@ -107,8 +107,8 @@ params! {
         suspend: Suspend => "suspend", Kind::Choice(Suspend::CHOICES), Value::Name("none"), "Shortens the longest reads and lengthens programs and erases.";
         /// Time to suspend an operation, and again to resume it.
         suspend_ns: Ns => "suspend_time", time(100 * MS), Value::Time(20 * US), "";
-        /// How many host reads (or multi-plane groups of them) may go before one suspended operation.
-        max_overtakes: u32 => "max_overtakes", count(1_000), Value::Count(8), "A bound keeps erases from starving under a stream of reads.";
+        /// How many operations of a higher class may go before one that waits for its die or is suspended on it.
+        max_overtakes: u32 => "max_overtakes", count(1_000), Value::Count(16), "More of them shorten host reads and lengthen the wait of everything else.";
         /// In which order a die takes what waits for it.
         die_order: DieOrder => "die_order", Kind::Choice(DieOrder::CHOICES), Value::Name("priority"), "Priority shortens host latency and delays collection.";
     }

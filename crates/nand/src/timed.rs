@@ -1,7 +1,8 @@
 //! The timed back end: planes, dies and channels as resources, one event queue, nothing allocated once warm.
 //!
-//! - An operation waits in a queue of its plane and class until its die takes it. Classes are host reads, host
-//!   programs, and everything else; a die takes the highest class first, the oldest first within it.
+//! - An operation waits in a queue of its plane and class until its die takes it. Classes are host reads; host programs
+//!   and what they need done (collection for their space); and what is done ahead of need. A die takes the highest
+//!   class first and the oldest first within it, but no operation is overtaken without bound.
 //! - A die runs one array operation at a time, or one of a kind on several planes (multi-plane). A program occupies it
 //!   from the start of its data transfer to the end of tPROG, a read from its command to the end of its transfer, so
 //!   that the page register is never used twice; with cache program the next program's data is transferred meanwhile.
@@ -17,7 +18,7 @@ use std::collections::BinaryHeap;
 use flashloom_units::{BlockId, NO_INDEX, Ns, Ppn};
 
 use crate::operation::{Kind, Operation};
-use crate::{DeviceParams, DieOrder, Geometry, MultiPlane, OpId, Origin, Suspend, Timing, Verifier};
+use crate::{DeviceParams, DieOrder, Geometry, MultiPlane, OpId, Origin, Suspend, Timing, Urgency, Verifier};
 
 const CLASSES: usize = 3;
 const HOST_READS: usize = 0;
@@ -125,6 +126,8 @@ struct Die {
     suspended: Option<(Group, Ns)>,
     /// A bit for each plane with something queued, by class.
     queued: [u32; CLASSES],
+    /// How often a class was passed over for a higher one since its last turn.
+    overtaken: [u16; CLASSES],
     busy_since: Ns,
 }
 
@@ -176,6 +179,7 @@ impl Timed {
             staged: None,
             suspended: None,
             queued: [0; CLASSES],
+            overtaken: [0; CLASSES],
             busy_since: 0,
         };
         Self {
@@ -440,17 +444,20 @@ impl Timed {
 
     /// The class and plane of the operation that is next among the first `classes`.
     fn first(&self, die: u32, classes: usize) -> Option<(usize, u32)> {
-        let queued = &self.dies[die as usize].queued;
-        if self.order == DieOrder::Priority
-            && let Some(class) = queued.iter().take(classes).position(|&planes| planes != 0)
-            && queued[class].is_power_of_two()
-        {
-            return Some((class, queued[class].trailing_zeros()));
+        let state = &self.dies[die as usize];
+        let mut classes = 0..classes;
+        if self.order == DieOrder::Priority {
+            let starved = classes.clone().rfind(|&class| state.overtaken[class] >= self.max_overtakes);
+            let class = starved.or_else(|| classes.find(|&class| state.queued[class] != 0))?;
+            if state.queued[class].is_power_of_two() {
+                return Some((class, state.queued[class].trailing_zeros()));
+            }
+            classes = class..class + 1;
         }
         let mut best: Option<(usize, u32)> = None;
         let mut oldest = u64::MAX;
-        for (class, &planes) in queued.iter().enumerate().take(classes) {
-            let mut planes = planes;
+        for class in classes {
+            let mut planes = state.queued[class];
             while planes != 0 {
                 let plane = planes.trailing_zeros();
                 planes &= planes - 1;
@@ -460,9 +467,6 @@ impl Timed {
                     oldest = sequence;
                     best = Some((class, plane));
                 }
-            }
-            if best.is_some() && self.order == DieOrder::Priority {
-                break;
             }
         }
         best
@@ -485,6 +489,11 @@ impl Timed {
 
     /// Takes the head of a plane's queue, and with multi-plane commands the heads of the other planes that match it.
     fn take_group(&mut self, die: u32, class: usize, plane: u32) -> u32 {
+        let state = &mut self.dies[die as usize];
+        state.overtaken[class] = 0;
+        for lower in (class + 1..CLASSES).filter(|&lower| state.queued[lower] != 0) {
+            state.overtaken[lower] += 1;
+        }
         let head = self.pop(die, class, plane);
         if self.multi_plane != MultiPlane::None {
             let (kind, page) = self.kind_and_page(head);
@@ -759,10 +768,10 @@ impl Timed {
 }
 
 fn class_of(operation: &Operation) -> usize {
-    match (operation.origin, operation.kind) {
-        (Origin::Host | Origin::Map, Kind::Read) => HOST_READS,
-        (Origin::Host | Origin::Map, _) => 1,
-        _ => 2,
+    match (operation.origin, operation.kind, operation.urgency) {
+        (Origin::Host | Origin::Map, Kind::Read, _) => HOST_READS,
+        (_, _, Urgency::Needed) => 1,
+        (_, _, Urgency::Spare) => 2,
     }
 }
 

@@ -1,7 +1,7 @@
 //! The checks can fail: each illegal command and each wrong datum is found and named.
 #![allow(missing_docs)]
 
-use flashloom_nand::{Data, DeviceParams, Expect, Nand, OpId, Origin};
+use flashloom_nand::{Data, DeviceParams, Expect, Nand, OpId, Origin, Urgency};
 use flashloom_units::{BlockId, Lpn, ParamSet, Ppn};
 
 fn array() -> Nand {
@@ -35,8 +35,8 @@ fn a_legal_sequence_is_accepted_and_its_sectors_are_counted() {
     let mut nand = array();
     write(&mut nand, 7, 0, 0);
     read(&mut nand, 7, 0);
-    nand.copy(Ppn(0), BlockId(1), 0, Origin::Gc);
-    nand.erase(BlockId(0), Origin::Gc);
+    nand.copy(Ppn(0), BlockId(1), 0, Origin::Gc, Urgency::Spare);
+    nand.erase(BlockId(0), Origin::Gc, Urgency::Spare);
     write(&mut nand, 8, 0, 0);
     read(&mut nand, 7, 8);
     read(&mut nand, 8, 0);
@@ -53,8 +53,8 @@ fn a_read_of_a_page_that_was_never_programmed_is_found() {
 #[test]
 fn a_copy_out_of_an_erased_block_is_found() {
     let found = violation(|nand| {
-        nand.erase(BlockId(0), Origin::Gc);
-        nand.copy(Ppn(0), BlockId(1), 0, Origin::Gc);
+        nand.erase(BlockId(0), Origin::Gc, Urgency::Spare);
+        nand.copy(Ppn(0), BlockId(1), 0, Origin::Gc, Urgency::Spare);
     });
     assert!(found.contains("read of page 0 of block 0, which is not programmed"), "{found}");
 }

@@ -3,7 +3,7 @@
 //! tR 50 us, tPROG 600 us, tBERS 3 ms, one page over the channel 10 us, no command time unless the test says so.
 #![allow(missing_docs)]
 
-use flashloom_nand::{Data, DeviceParams, DieOrder, Expect, MultiPlane, Nand, OpId, Origin, Suspend};
+use flashloom_nand::{Data, DeviceParams, DieOrder, Expect, MultiPlane, Nand, OpId, Origin, Suspend, Urgency};
 use flashloom_units::{BlockId, MS, Ns, ParamSet, Ppn, US};
 
 const READ: Ns = 50 * US;
@@ -101,16 +101,38 @@ fn a_die_holds_its_register_until_the_data_has_crossed() {
 }
 
 #[test]
-fn a_host_read_goes_before_a_program_and_that_before_a_collection() {
+fn a_host_read_goes_before_a_program_and_that_before_spare_collection() {
     for (order, expected) in [(DieOrder::Priority, [1, 4, 3, 2]), (DieOrder::Fifo, [1, 2, 3, 4])] {
         let mut nand = array(&DeviceParams { die_order: order, ..device() });
         program(&mut nand, 0, 4, Origin::Host, 1);
-        read(&mut nand, 0, 0, Origin::Gc, 2);
+        nand.erase(BlockId(2), Origin::Gc, Urgency::Spare);
+        program(&mut nand, 2, 0, Origin::Host, 2);
         program(&mut nand, 4, 2, Origin::Host, 3);
         read(&mut nand, 4, 0, Origin::Host, 4);
         let order_of_ends: Vec<u32> = run(&mut nand).into_iter().map(|(tag, _)| tag).collect();
         assert_eq!(order_of_ends, expected);
     }
+}
+
+#[test]
+fn what_a_write_needs_collected_has_the_priority_of_the_write() {
+    let mut nand = array(&device());
+    program(&mut nand, 0, 4, Origin::Host, 1);
+    nand.erase(BlockId(2), Origin::Gc, Urgency::Needed);
+    program(&mut nand, 4, 2, Origin::Host, 2);
+    assert_eq!(run(&mut nand), [(1, PAGE + PROGRAM), (2, 2 * (PAGE + PROGRAM) + ERASE)]);
+}
+
+#[test]
+fn nothing_is_overtaken_more_often_than_the_bound() {
+    let mut nand = array(&DeviceParams { max_overtakes: 2, ..device() });
+    program(&mut nand, 0, 4, Origin::Host, 0);
+    program(&mut nand, 4, 2, Origin::Host, 9);
+    for tag in 1..5 {
+        read(&mut nand, 0, 0, Origin::Host, tag);
+    }
+    let order_of_ends: Vec<u32> = run(&mut nand).into_iter().map(|(tag, _)| tag).collect();
+    assert_eq!(order_of_ends, [0, 1, 2, 9, 3, 4]);
 }
 
 #[test]
@@ -135,8 +157,8 @@ fn a_read_waits_for_the_program_of_its_page() {
 #[test]
 fn an_erase_waits_for_the_copies_out_of_its_block_and_programs_wait_for_the_erase() {
     let mut nand = array(&device());
-    nand.copy(Ppn(0), BlockId(8), 2, Origin::Gc);
-    nand.erase(BlockId(0), Origin::Gc);
+    nand.copy(Ppn(0), BlockId(8), 2, Origin::Gc, Urgency::Spare);
+    nand.erase(BlockId(0), Origin::Gc, Urgency::Spare);
     program(&mut nand, 0, 0, Origin::Host, 1);
     read(&mut nand, 0, 0, Origin::Host, 2);
     let copied = READ + PAGE + PAGE + PROGRAM;
@@ -147,10 +169,10 @@ fn an_erase_waits_for_the_copies_out_of_its_block_and_programs_wait_for_the_eras
 #[test]
 fn a_block_can_be_rewritten_and_erased_again_before_its_first_erase_has_run() {
     let mut nand = array(&device());
-    nand.erase(BlockId(0), Origin::Gc);
+    nand.erase(BlockId(0), Origin::Gc, Urgency::Spare);
     program(&mut nand, 0, 0, Origin::Host, 1);
-    nand.copy(Ppn(0), BlockId(8), 2, Origin::Gc);
-    nand.erase(BlockId(0), Origin::Gc);
+    nand.copy(Ppn(0), BlockId(8), 2, Origin::Gc, Urgency::Spare);
+    nand.erase(BlockId(0), Origin::Gc, Urgency::Spare);
     program(&mut nand, 0, 0, Origin::Host, 2);
     let copied = ERASE + PAGE + PROGRAM + READ + PAGE + PAGE + PROGRAM;
     assert_eq!(run(&mut nand), [(1, ERASE + PAGE + PROGRAM), (2, copied + ERASE + PAGE + PROGRAM)]);
@@ -159,12 +181,12 @@ fn a_block_can_be_rewritten_and_erased_again_before_its_first_erase_has_run() {
 #[test]
 fn copyback_moves_a_page_within_its_plane_without_the_channel() {
     let mut nand = array(&DeviceParams { copyback: true, ..device() });
-    nand.copy(Ppn(0), BlockId(1), 0, Origin::Gc);
+    nand.copy(Ppn(0), BlockId(1), 0, Origin::Gc, Urgency::Spare);
     read(&mut nand, 1, 0, Origin::Host, 1);
     assert_eq!(run(&mut nand), [(1, READ + PROGRAM + READ + PAGE)]);
     assert_eq!((nand.counts().reads[1], nand.counts().programs[1]), (1, 1));
     let mut nand = array(&DeviceParams { copyback: true, ..device() });
-    nand.copy(Ppn(0), BlockId(5), 0, Origin::Gc);
+    nand.copy(Ppn(0), BlockId(5), 0, Origin::Gc, Urgency::Spare);
     read(&mut nand, 5, 0, Origin::Host, 1);
     // Another plane: the page goes over the channel and back.
     assert_eq!(run(&mut nand), [(1, READ + 2 * PAGE + PROGRAM + READ + PAGE)]);
@@ -198,7 +220,7 @@ fn read_under_erase(params: &DeviceParams, at: &[Ns]) -> (Vec<Ns>, Ns) {
     let mut nand = array(params);
     program(&mut nand, 1, 0, Origin::Gc, Nand::NO_TAG);
     let programmed = run_until_idle(&mut nand);
-    nand.erase(BlockId(1), Origin::Gc);
+    nand.erase(BlockId(1), Origin::Gc, Urgency::Spare);
     program(&mut nand, 1, 0, Origin::Gc, 99);
     let mut reads = Vec::new();
     let mut ends = Vec::new();

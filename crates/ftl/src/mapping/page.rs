@@ -21,7 +21,7 @@
 //!
 //! Memory: 8 bytes a page (both directions of the map) and one bit.
 
-use flashloom_nand::{Data, DeviceParams, Expect, Geometry, Nand, OpId, Origin};
+use flashloom_nand::{Data, DeviceParams, Expect, Geometry, Nand, OpId, Origin, Urgency};
 use flashloom_units::{BlockId, Lpn, PlaneId, PolicySpec, Ppn, prefetch};
 
 use super::{FtlReport, Mapping};
@@ -171,7 +171,7 @@ impl State {
                 self.report.foreground_collections += u64::from(self.jobs[plane.at()].is_none());
                 let begun = self.begin(plane);
                 assert!(begun, "a plane with room has a block with a dead page");
-                while self.step(nand, plane) {}
+                while self.step(nand, plane, Urgency::Needed) {}
             }
             self.open(plane, Writer::Host);
         }
@@ -193,7 +193,7 @@ impl State {
             && (job.paid >= job.gain || self.gc_blocks == GcBlocks::Shared)
         {
             job.paid = job.paid.saturating_sub(job.gain);
-            self.step(nand, plane);
+            self.step(nand, plane, Urgency::Needed);
         }
     }
 
@@ -226,10 +226,10 @@ impl State {
     }
 
     /// One page copy of the plane's collection, or its erase, which ends it; false once it has ended.
-    fn step(&mut self, nand: &mut Nand, plane: PlaneId) -> bool {
+    fn step(&mut self, nand: &mut Nand, plane: PlaneId, urgency: Urgency) -> bool {
         let Some(job) = self.jobs[plane.at()] else { return false };
         let Some(index) = self.blocks.next_valid(job.victim, job.next) else {
-            nand.erase(job.victim, Origin::Gc);
+            nand.erase(job.victim, Origin::Gc, urgency);
             self.blocks.release(job.victim);
             self.report.block_erases += 1;
             self.jobs[plane.at()] = None;
@@ -244,7 +244,7 @@ impl State {
         if let Some(ahead) = self.reverse.get(from.at() + PREFETCH_PAGES) {
             prefetch(&self.map, ahead.at());
         }
-        nand.copy(from, block, page, Origin::Gc);
+        nand.copy(from, block, page, Origin::Gc, urgency);
         self.report.page_copies += 1;
         self.blocks.invalidate(job.victim, from);
         self.bind(self.reverse[from.at()], block, page);
@@ -301,7 +301,7 @@ impl Mapping for State {
             let begun = self.jobs[plane.at()].is_some();
             if begun || (self.blocks.free_in(plane) < self.background_threshold && self.begin(plane)) {
                 self.report.background_collections += u64::from(!begun);
-                while self.step(nand, plane) && self.gc_blocks == GcBlocks::Shared {}
+                while self.step(nand, plane, Urgency::Spare) && self.gc_blocks == GcBlocks::Shared {}
                 return true;
             }
             self.background = (self.background + 1) % planes;
