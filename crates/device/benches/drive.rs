@@ -8,11 +8,11 @@
 
 use std::time::Instant;
 
-use flashloom_device::{Ageing, Drive, DriveSetup, Outcome, Overwrite, Pace, Simulation};
+use flashloom_device::{Ageing, Drive, DriveSetup, Outcome, Overwrite, Simulation};
 use flashloom_host::{BlockLayer, HostParams};
 use flashloom_nand::DeviceParams;
 use flashloom_units::{Ns, ParamSet, Prng, Problem, S};
-use flashloom_workload::{Op, Request, Source};
+use flashloom_workload::{Op, Pace, Replayed, Request, Source};
 
 /// Uniform random writes of one page.
 struct RandomWrites {
@@ -74,7 +74,9 @@ fn timed(requests: u64, buffer_bytes: u64) {
     simulation.start_timing(&setup.device);
     let mut source = RandomWrites { prng: Prng::new(1), pages, left: requests };
     let started = Instant::now();
-    simulation.run(&mut source, Pace::Closed(16), Ns::MAX, &mut |_| {}).expect("a generator does not fail");
+    simulation
+        .run(&mut Replayed::new(&mut source, Pace::Closed(16)), Ns::MAX, &mut |_| {})
+        .expect("a generator does not fail");
     let outcome = simulation.outcome();
     simulation.check().expect("everything adds up");
     let name = if buffer_bytes == 0 { "timed, no buffer" } else { "timed, 16 MiB buffer" };

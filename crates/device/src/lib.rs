@@ -3,14 +3,12 @@
 //! [`Simulation`] is the one event loop of a run. It takes requests from a workload as the replay has it, lets the
 //! host's scheduler choose, gives them to the [`Drive`], and collects what the run measured in an [`Outcome`].
 
-mod arrivals;
 mod drive;
 mod link;
 mod outcome;
 mod precondition;
 mod simulation;
 
-pub use arrivals::Pace;
 pub use drive::{Drive, DriveSetup};
 pub use outcome::{HostReport, Outcome, Sample};
 pub use precondition::{Ageing, Overwrite, Preconditioned};

@@ -9,9 +9,8 @@ use std::collections::VecDeque;
 use flashloom_host::{Admission, BlockLayer, Completed, Decision, Direction};
 use flashloom_nand::DeviceParams;
 use flashloom_units::{Ns, Problem, SECTOR_BYTES};
-use flashloom_workload::{Op, Request, Source};
+use flashloom_workload::{Arrivals, Op, Request};
 
-use crate::arrivals::{Arrivals, Pace};
 use crate::drive::Drive;
 use crate::outcome::{HostReport, Outcome, Sample};
 use crate::precondition::{Ageing, Preconditioned, precondition};
@@ -75,18 +74,16 @@ impl Simulation {
     /// Runs a workload to its end. `observe` gets a sample after every `interval_ns` of simulated time.
     ///
     /// # Errors
-    /// What the source finds wrong with its input; a source that was checked before does not fail.
+    /// What the workload finds wrong with its input; one that was checked before does not fail.
     pub fn run(
         &mut self,
-        source: &mut dyn Source,
-        pace: Pace,
+        arrivals: &mut dyn Arrivals,
         interval_ns: Ns,
         observe: &mut dyn FnMut(&Sample),
     ) -> Result<(), Problem> {
-        let mut arrivals = Arrivals::new(source, pace);
         let mut sample_ns = interval_ns;
         loop {
-            let arrival_ns = self.next_arrival_ns(&mut arrivals)?;
+            let arrival_ns = self.next_arrival_ns(arrivals)?;
             let drive_ns = self.drive.next_event_ns().unwrap_or(Ns::MAX);
             let idle_ns = if let Idle::From(at) = self.idle { at } else { Ns::MAX };
             let next_ns = drive_ns.min(arrival_ns).min(self.scheduler_wakes_ns).min(idle_ns);
@@ -101,14 +98,14 @@ impl Simulation {
             if drive_ns == next_ns {
                 self.drive.step(next_ns);
             } else if arrival_ns == next_ns {
-                self.admit_arrivals(&mut arrivals)?;
+                self.admit_arrivals(arrivals)?;
             } else if self.scheduler_wakes_ns == next_ns {
                 self.scheduler_wakes_ns = Ns::MAX;
             } else {
                 self.collect_in_background();
                 continue;
             }
-            self.settle(&mut arrivals);
+            self.settle(arrivals);
             if arrivals.is_over() && self.report.total_completed() == self.report.generated && self.drive.is_idle() {
                 break;
             }
@@ -118,14 +115,14 @@ impl Simulation {
     }
 
     /// [`Ns::MAX`] at the end, and while the backlog is full: then the workload itself has to wait.
-    fn next_arrival_ns(&self, arrivals: &mut Arrivals) -> Result<Ns, Problem> {
+    fn next_arrival_ns(&self, arrivals: &mut dyn Arrivals) -> Result<Ns, Problem> {
         if self.backlog[0].len() == BACKLOG || self.backlog[1].len() == BACKLOG {
             return Ok(Ns::MAX);
         }
         Ok(arrivals.next_ns(self.now)?.map_or(Ns::MAX, |at| at.max(self.now)))
     }
 
-    fn admit_arrivals(&mut self, arrivals: &mut Arrivals) -> Result<(), Problem> {
+    fn admit_arrivals(&mut self, arrivals: &mut dyn Arrivals) -> Result<(), Problem> {
         while self.next_arrival_ns(arrivals)? == self.now {
             let (request, cookie) = arrivals.take(self.now);
             self.report.generated += 1;
@@ -139,7 +136,7 @@ impl Simulation {
     }
 
     /// Hands completions to the host and requests to the drive until neither has anything for the other.
-    fn settle(&mut self, arrivals: &mut Arrivals) {
+    fn settle(&mut self, arrivals: &mut dyn Arrivals) {
         loop {
             while let Some(id) = self.drive.take_completed() {
                 let (now, report) = (self.now, &mut self.report);

@@ -3,10 +3,9 @@
 
 mod support;
 
-use flashloom_device::Pace;
 use flashloom_nand::DeviceParams;
 use flashloom_units::{MS, ParamSet, Prng, S, US, transfer_ns};
-use flashloom_workload::Op;
+use flashloom_workload::{Op, Pace};
 use support::{Run, plain_device, request, unbuffered};
 
 /// An idle drive reads a page in controller + command + tR + page over the channel + page over the link.

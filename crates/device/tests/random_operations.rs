@@ -9,11 +9,11 @@
 
 mod support;
 
-use flashloom_device::{DriveSetup, Pace};
+use flashloom_device::DriveSetup;
 use flashloom_ftl::{GcBlocks, StripeOrder, WearLevelling};
 use flashloom_nand::{DeviceParams, DieOrder, MultiPlane, Suspend};
 use flashloom_units::{MS, Ns, ParamSet, Prng, US};
-use flashloom_workload::{Op, Request};
+use flashloom_workload::{Op, Pace, Request};
 use proptest::prelude::*;
 use support::Run;
 

@@ -5,10 +5,10 @@ mod recording;
 
 use std::fmt;
 
-use flashloom_device::{Ageing, Drive, Overwrite, Pace, Sample, Simulation};
+use flashloom_device::{Ageing, Drive, Overwrite, Sample, Simulation};
 use flashloom_host::BlockLayer;
 use flashloom_units::{Prng, Problem, Problems};
-use flashloom_workload::{Limited, Replay, Request, SkippedLines, Source, Synthetic, fit, open_trace};
+use flashloom_workload::{Limited, Pace, Replay, Replayed, Request, SkippedLines, Source, Synthetic, fit, open_trace};
 use rayon::prelude::*;
 
 use crate::config::{Config, Experiment, Precondition, Timing, Variant};
@@ -157,7 +157,8 @@ fn run_one(
         observe(sample);
     };
     let interval_ns = config.run.timeline_interval_ns;
-    simulation.run(&mut source, pace(config, has_times), interval_ns, &mut observed).map_err(Failure::Input)?;
+    let mut arrivals = Replayed::new(&mut source, pace(config, has_times));
+    simulation.run(&mut arrivals, interval_ns, &mut observed).map_err(Failure::Input)?;
     source.tell();
     simulation.check().map_err(Failure::Check)?;
     let outcome = simulation.outcome();

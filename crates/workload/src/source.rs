@@ -25,6 +25,16 @@ impl<S: Source + ?Sized> Source for Box<S> {
     }
 }
 
+impl<S: Source + ?Sized> Source for &mut S {
+    fn next_request(&mut self) -> Result<Option<Request>, Problem> {
+        (**self).next_request()
+    }
+
+    fn address_problem(&self, found: String, expected: String) -> Problem {
+        (**self).address_problem(found, expected)
+    }
+}
+
 /// The first requests of another source.
 pub struct Limited<S> {
     source: S,

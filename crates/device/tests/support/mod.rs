@@ -3,11 +3,11 @@
 
 use std::collections::VecDeque;
 
-use flashloom_device::{Ageing, Drive, DriveSetup, Outcome, Overwrite, Pace, Simulation};
+use flashloom_device::{Ageing, Drive, DriveSetup, Outcome, Overwrite, Simulation};
 use flashloom_host::{BlockLayer, HostParams};
 use flashloom_nand::DeviceParams;
 use flashloom_units::{Ns, ParamSet, Prng, Problem, S};
-use flashloom_workload::{Op, Request, Source};
+use flashloom_workload::{Op, Pace, Replayed, Request, Source};
 
 pub struct List(pub VecDeque<Request>);
 
@@ -80,7 +80,7 @@ impl Run {
         simulation.precondition(&Ageing { fill_pages, overwrite: None }, &mut |_| {});
         simulation.start_timing(&self.setup.device);
         let mut source = List(requests.into_iter().collect());
-        simulation.run(&mut source, self.pace, Ns::MAX, &mut |_| {}).unwrap();
+        simulation.run(&mut Replayed::new(&mut source, self.pace), Ns::MAX, &mut |_| {}).unwrap();
         simulation.check().unwrap();
         simulation.outcome()
     }

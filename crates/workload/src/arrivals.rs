@@ -2,8 +2,27 @@
 
 use std::collections::{BTreeMap, VecDeque};
 
+use crate::{Request, Source};
 use flashloom_units::{NO_INDEX, Ns, Problem};
-use flashloom_workload::{Request, Source};
+
+/// Requests that arrive as time passes and others complete: what the event loop of a run asks.
+pub trait Arrivals {
+    /// When the next request arrives, if that is known now; a time that has passed means now. Nothing at the end, and
+    /// while everything waits for completions.
+    ///
+    /// # Errors
+    /// What is wrong with the workload's input.
+    fn next_ns(&mut self, now: Ns) -> Result<Option<Ns>, Problem>;
+
+    /// Takes the request that [`Self::next_ns`] says arrives now, with a cookie that comes back when it has completed.
+    fn take(&mut self, now: Ns) -> (Request, u32);
+
+    /// A request has completed, which may let others arrive.
+    fn completed(&mut self, now: Ns, cookie: u32);
+
+    /// Whether nothing will arrive any more, whatever completes.
+    fn is_over(&self) -> bool;
+}
 
 /// The replay of a workload, with its parameter.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -19,9 +38,9 @@ pub enum Pace {
 /// How many requests a dependent replay reads ahead, so that a task that waits does not hold up the others.
 const READ_AHEAD: usize = 65_536;
 
-/// The stream of arrivals of one run. `cookie` is to be handed back when a request has completed.
-pub(crate) struct Arrivals<'a> {
-    source: &'a mut dyn Source,
+/// The replay of a source at a pace.
+pub struct Replayed<S> {
+    source: S,
     pace: Pace,
     /// The next request of an open loop.
     next: Option<Request>,
@@ -29,14 +48,13 @@ pub(crate) struct Arrivals<'a> {
     credit: u32,
     tasks: Tasks,
     exhausted: bool,
-    /// Requests taken from the source.
-    pub(crate) generated: u64,
 }
 
-impl<'a> Arrivals<'a> {
-    pub(crate) fn new(source: &'a mut dyn Source, pace: Pace) -> Self {
+impl<S: Source> Replayed<S> {
+    /// Nothing is read before it is asked for.
+    pub fn new(source: S, pace: Pace) -> Self {
         let credit = if let Pace::Closed(depth) = pace { depth } else { 0 };
-        Self { source, pace, next: None, credit, tasks: Tasks::default(), exhausted: false, generated: 0 }
+        Self { source, pace, next: None, credit, tasks: Tasks::default(), exhausted: false }
     }
 
     fn read(&mut self) -> Result<Option<Request>, Problem> {
@@ -47,9 +65,10 @@ impl<'a> Arrivals<'a> {
         self.exhausted = request.is_none();
         Ok(request)
     }
+}
 
-    /// When the next request arrives, if that is known now: in a closed loop only once another completes.
-    pub(crate) fn next_ns(&mut self, now: Ns) -> Result<Option<Ns>, Problem> {
+impl<S: Source> Arrivals for Replayed<S> {
+    fn next_ns(&mut self, now: Ns) -> Result<Option<Ns>, Problem> {
         match self.pace {
             Pace::Timestamps(speed) => {
                 if self.next.is_none()
@@ -79,9 +98,7 @@ impl<'a> Arrivals<'a> {
         }
     }
 
-    /// Takes the request that arrives at `now`, with its cookie.
-    pub(crate) fn take(&mut self, now: Ns) -> (Request, u32) {
-        self.generated += 1;
+    fn take(&mut self, now: Ns) -> (Request, u32) {
         if self.pace == Pace::Dependent {
             let (mut request, task) = self.tasks.take();
             request.arrival_ns = now;
@@ -95,8 +112,7 @@ impl<'a> Arrivals<'a> {
         (request, NO_INDEX)
     }
 
-    /// A request has completed, which may let another arrive.
-    pub(crate) fn completed(&mut self, now: Ns, cookie: u32) {
+    fn completed(&mut self, now: Ns, cookie: u32) {
         match self.pace {
             Pace::Timestamps(_) => {}
             Pace::Closed(_) => self.credit += 1,
@@ -104,8 +120,7 @@ impl<'a> Arrivals<'a> {
         }
     }
 
-    /// Whether everything has arrived.
-    pub(crate) fn is_over(&self) -> bool {
+    fn is_over(&self) -> bool {
         self.exhausted && self.next.is_none() && self.tasks.waiting == 0
     }
 }
@@ -181,7 +196,7 @@ impl Tasks {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use flashloom_workload::Op;
+    use crate::Op;
 
     struct List(VecDeque<Request>);
 
@@ -199,7 +214,7 @@ mod tests {
     fn a_dependent_task_thinks_after_its_completion_as_long_as_in_the_recording() {
         let mut list =
             List([request(0, 1, 40), request(50, 2, 0), request(100, 1, 0), request(300, 1, 0)].into_iter().collect());
-        let mut arrivals = Arrivals::new(&mut list, Pace::Dependent);
+        let mut arrivals = Replayed::new(&mut list, Pace::Dependent);
         assert_eq!(arrivals.next_ns(0), Ok(Some(0)));
         let (_, first) = arrivals.take(0);
         assert_eq!(arrivals.next_ns(0), Ok(Some(50)), "the other task does not wait");
@@ -219,7 +234,7 @@ mod tests {
     #[test]
     fn a_closed_loop_issues_as_many_as_its_depth_and_then_one_for_each_completion() {
         let mut list = List((0..3).map(|at| request(at * 1_000, 0, 0)).collect());
-        let mut arrivals = Arrivals::new(&mut list, Pace::Closed(2));
+        let mut arrivals = Replayed::new(&mut list, Pace::Closed(2));
         for _ in 0..2 {
             assert_eq!(arrivals.next_ns(7), Ok(Some(7)));
             assert_eq!(arrivals.take(7).0.arrival_ns, 7);
@@ -232,7 +247,7 @@ mod tests {
     #[test]
     fn an_open_loop_follows_the_recording_at_its_speed() {
         let mut list = List((0..2).map(|at| request(at * 1_000, 0, 0)).collect());
-        let mut arrivals = Arrivals::new(&mut list, Pace::Timestamps(2.0));
+        let mut arrivals = Replayed::new(&mut list, Pace::Timestamps(2.0));
         assert_eq!(arrivals.next_ns(0), Ok(Some(0)));
         arrivals.take(0);
         assert_eq!(arrivals.next_ns(0), Ok(Some(500)));
