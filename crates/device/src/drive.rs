@@ -10,14 +10,13 @@
 //! - A discard takes its whole pages out of buffer and map; sectors of pages that it covers in part keep their data,
 //!   which the interface allows.
 
-use std::cmp::Reverse;
-use std::collections::{BinaryHeap, VecDeque};
+use std::collections::VecDeque;
 
 use flashloom_buffer::{BufferParams, BufferReport, Evicted, SlotId, WriteBuffer, order, rate};
 use flashloom_ftl::{FtlParams, FtlSetup, Mapping, PageWrite, allocation, collection, mapping};
 use flashloom_host::{Dispatched, RequestId};
 use flashloom_nand::{Contents, DeviceParams, Expect, Nand, Payload};
-use flashloom_units::{Lpn, NO_INDEX, Ns, ParamSet, SECTOR_BYTES, Slot, Value};
+use flashloom_units::{EventQueue, Lpn, NO_INDEX, Ns, ParamSet, SECTOR_BYTES, Slot, Value};
 use flashloom_workload::{Op, Request};
 
 use crate::link::{Link, Way};
@@ -110,8 +109,8 @@ pub struct Drive {
     commands: Vec<Command>,
     free: u32,
     held: u32,
-    events: BinaryHeap<Reverse<(Ns, u64, u32)>>,
-    sequence: u64,
+    /// When commands arrive and transfers end; the codes are commands.
+    events: EventQueue,
     /// Writes that wait for slots, and how many pages they still need one for.
     stalled: VecDeque<u32>,
     waiting_pages: u32,
@@ -174,8 +173,7 @@ impl Drive {
             commands: Vec::new(),
             free: NO_INDEX,
             held: 0,
-            events: BinaryHeap::new(),
-            sequence: 0,
+            events: EventQueue::default(),
             stalled: VecDeque::new(),
             waiting_pages: 0,
             stall_ns: 0,
@@ -267,7 +265,7 @@ impl Drive {
     /// When the next event of the drive is due.
     #[inline]
     pub fn next_event_ns(&self) -> Option<Ns> {
-        let own = self.events.peek().map(|event| event.0.0);
+        let own = self.events.next_ns();
         match (own, self.nand.next_event_ns()) {
             (Some(own), Some(nand)) => Some(own.min(nand)),
             (own, nand) => own.or(nand),
@@ -280,7 +278,7 @@ impl Drive {
         if self.nand.next_event_ns() == Some(now) {
             self.nand.step(now);
             self.drain(now);
-        } else if let Some(Reverse((at, _, command))) = self.events.pop() {
+        } else if let Some((at, _, command)) = self.events.pop() {
             debug_assert_eq!(at, now, "events are processed when they are due");
             self.nand.set_now(now);
             match self.commands[command as usize].stage {
@@ -322,17 +320,12 @@ impl Drive {
         if arrives > now && self.timed {
             // The map is looked up when the command is in the drive; until then its first page can be fetched.
             self.ftl.prepare(Lpn((request.lba >> self.page_shift) as u32));
-            self.schedule(arrives, index);
+            self.events.schedule(arrives, index);
         } else {
             self.nand.set_now(now);
             self.arrived(now, index);
             self.drain(now);
         }
-    }
-
-    fn schedule(&mut self, at: Ns, command: u32) {
-        self.sequence += 1;
-        self.events.push(Reverse((at, self.sequence, command)));
     }
 
     /// A command, with the data of a write, is in the drive.
@@ -383,7 +376,7 @@ impl Drive {
         command.stage = Stage::Completing;
         if command.op == Op::Read && command.at > now {
             let at = command.at;
-            self.schedule(at, index);
+            self.events.schedule(at, index);
         } else {
             self.complete(index);
         }

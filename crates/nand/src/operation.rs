@@ -97,8 +97,9 @@ pub(crate) enum Kind {
     Hold,
 }
 
-/// An operation in flight in the timed back end: one cache line.
+/// An operation in flight in the timed back end: one cache line, and not parts of two.
 #[derive(Clone, Copy, Debug)]
+#[repr(align(64))]
 pub(crate) struct Operation {
     pub(crate) ppn: Ppn,
     pub(crate) block: BlockId,
@@ -122,7 +123,7 @@ pub(crate) struct Operation {
     pub(crate) overtaken: u16,
 }
 
-const _: () = assert!(size_of::<Operation>() <= 64);
+const _: () = assert!(size_of::<Operation>() == 64);
 
 impl Operation {
     pub(crate) fn new(kind: Kind, ppn: Ppn, block: BlockId, origin: Origin, tag: u32) -> Self {

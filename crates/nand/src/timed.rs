@@ -12,10 +12,7 @@
 //! Dependencies are per block: programs in page order, reads after the program of their page, an erase after all that
 //! was emitted before it for the block (the programs that copy out of it included), programs after a pending erase.
 
-use std::cmp::Ordering;
-use std::collections::BinaryHeap;
-
-use flashloom_units::{BlockId, NO_INDEX, Ns, Ppn};
+use flashloom_units::{BlockId, EventNumber, EventQueue, NO_INDEX, Ns, Ppn};
 
 use crate::operation::{Kind, Operation};
 use crate::{DeviceParams, DieOrder, Geometry, MultiPlane, OpId, Origin, Suspend, Timing, Urgency, Verifier};
@@ -36,41 +33,17 @@ pub struct Utilization {
     pub collection_ns: u128,
 }
 
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-struct Event {
-    /// Time and, among events of one time, order of scheduling.
-    key: u128,
-    target: Target,
-    /// The die's generation; an event of an earlier one was overtaken by a suspension.
-    generation: u32,
-}
-
-impl Event {
-    fn at(&self) -> Ns {
-        (self.key >> 64) as Ns
-    }
-}
-
-impl Ord for Event {
-    fn cmp(&self, other: &Self) -> Ordering {
-        other.key.cmp(&self.key)
-    }
-}
-
-impl PartialOrd for Event {
-    fn partial_cmp(&self, other: &Self) -> Option<Ordering> {
-        Some(self.cmp(other))
-    }
-}
-
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Target {
+/// What an event means: the upper two bits of its code; the others are the index of a die or an operation.
+mod event {
     /// The array operation of a die ends.
-    Array(u32),
-    /// The data of a read has crossed the channel.
-    Transferred(u32),
+    pub(super) const ARRAY: u32 = 0 << INDEX_BITS;
     /// The data of a staged program is in the die's cache register.
-    Staged(u32),
+    pub(super) const STAGED: u32 = 1 << INDEX_BITS;
+    /// The data of a read has crossed the channel.
+    pub(super) const TRANSFERRED: u32 = 2 << INDEX_BITS;
+
+    pub(super) const INDEX: u32 = (1 << INDEX_BITS) - 1;
+    const INDEX_BITS: u32 = 26;
 }
 
 #[derive(Clone, Copy, Debug)]
@@ -118,7 +91,8 @@ struct Group {
 #[derive(Clone, Copy, Debug)]
 struct Die {
     channel: u32,
-    generation: u32,
+    /// The event that ends its array operation; one that a suspension overtook is not this one any more.
+    array_event: EventNumber,
     active: Option<Group>,
     /// Reads of the active group whose data is still to cross the channel.
     transfers: u32,
@@ -143,8 +117,7 @@ pub(crate) struct Timed {
     order: DieOrder,
     now: Ns,
     sequence: u64,
-    /// The earliest event is the greatest.
-    events: BinaryHeap<Event>,
+    events: EventQueue,
     operations: Vec<Operation>,
     free: u32,
     in_flight: u64,
@@ -173,7 +146,7 @@ impl Timed {
         };
         let die = |die| Die {
             channel: geometry.channel_of(flashloom_units::DieId(die)),
-            generation: 0,
+            array_event: 0,
             active: None,
             transfers: 0,
             staged: None,
@@ -194,7 +167,7 @@ impl Timed {
             order: params.die_order,
             now: 0,
             sequence: 0,
-            events: BinaryHeap::with_capacity(4 * geometry.total_dies() as usize),
+            events: EventQueue::default(),
             operations: Vec::new(),
             free: NO_INDEX,
             in_flight: 0,
@@ -207,7 +180,7 @@ impl Timed {
     }
 
     pub(crate) fn next_event_ns(&self) -> Option<Ns> {
-        self.events.peek().map(Event::at)
+        self.events.next_ns()
     }
 
     pub(crate) fn set_now(&mut self, now: Ns) {
@@ -377,7 +350,6 @@ impl Timed {
             },
             Some(group) if self.may_suspend(die, &group) => {
                 let state = &mut self.dies[die as usize];
-                state.generation += 1;
                 state.active = None;
                 state.suspended = Some((group, group.ends - self.now));
                 let head = self.pick(die).expect("a host read waits, or nothing would be suspended");
@@ -410,8 +382,7 @@ impl Timed {
             group.array_from = now + self.suspend_ns;
             group.ends = group.array_from + left;
             state.active = Some(group);
-            state.generation += 1;
-            self.schedule(group.ends, Target::Array(die));
+            self.schedule_array_end(die, group.ends);
         }
     }
 
@@ -544,11 +515,10 @@ impl Timed {
         if state.suspended.is_none() {
             state.busy_since = now;
         }
-        state.generation += 1;
         state.active = Some(Group { head, kind, array_from, ends, since: now });
-        self.schedule(ends, Target::Array(die));
+        self.schedule_array_end(die, ends);
         if self.cache_program && kind == Kind::Program && array_from > now {
-            self.schedule(array_from, Target::Staged(die));
+            self.events.schedule(array_from, event::STAGED | die);
         }
         self.note_start(head, checks);
     }
@@ -605,14 +575,8 @@ impl Timed {
         }
     }
 
-    fn schedule(&mut self, at: Ns, target: Target) {
-        let generation = match target {
-            Target::Array(die) | Target::Staged(die) => self.dies[die as usize].generation,
-            Target::Transferred(_) => 0,
-        };
-        self.sequence += 1;
-        let key = u128::from(at) << 64 | u128::from(self.sequence);
-        self.events.push(Event { key, target, generation });
+    fn schedule_array_end(&mut self, die: u32, at: Ns) {
+        self.dies[die as usize].array_event = self.events.schedule(at, event::ARRAY | die);
     }
 }
 
@@ -620,26 +584,29 @@ impl Timed {
 impl Timed {
     /// Processes the next event; the tags of what ended are added to `completed`.
     pub(crate) fn step(&mut self, checks: &mut Checks, completed: &mut Vec<u32>) {
-        let Some(event) = self.events.pop() else { return };
-        debug_assert_eq!(event.at(), self.now, "events are processed when they are due");
-        match event.target {
-            Target::Array(die) if self.dies[die as usize].generation == event.generation => {
-                self.array_ended(die, checks, completed);
+        let Some((at, number, code)) = self.events.pop() else { return };
+        debug_assert_eq!(at, self.now, "events are processed when they are due");
+        let index = code & event::INDEX;
+        match code & !event::INDEX {
+            event::ARRAY if self.dies[index as usize].array_event == number => {
+                self.array_ended(index, checks, completed);
             }
-            Target::Staged(die) if self.dies[die as usize].generation == event.generation => self.serve(die, checks),
-            Target::Array(_) | Target::Staged(_) => {}
-            Target::Transferred(id) => {
-                let plane = self.geometry.plane_of(self.operations[id as usize].block);
-                let die = self.geometry.die_of(plane).0;
-                self.dies[die as usize].transfers -= 1;
-                if self.dies[die as usize].transfers == 0 {
-                    self.release(die);
-                }
-                self.complete(id, checks, completed);
-                if self.dies[die as usize].active.is_none() {
-                    self.serve(die, checks);
-                }
-            }
+            event::ARRAY => {}
+            event::STAGED => self.serve(index, checks),
+            _ => self.transferred(index, checks, completed),
+        }
+    }
+
+    fn transferred(&mut self, id: u32, checks: &mut Checks, completed: &mut Vec<u32>) {
+        let plane = self.geometry.plane_of(self.operations[id as usize].block);
+        let die = self.geometry.die_of(plane).0;
+        self.dies[die as usize].transfers -= 1;
+        if self.dies[die as usize].transfers == 0 {
+            self.release(die);
+        }
+        self.complete(id, checks, completed);
+        if self.dies[die as usize].active.is_none() {
+            self.serve(die, checks);
         }
     }
 
@@ -651,7 +618,7 @@ impl Timed {
                 let sectors = self.operations[id as usize].mask.count_ones();
                 let end = self.occupy(die, self.now, self.timing.transfer_ns(sectors));
                 self.dies[die as usize].transfers += 1;
-                self.schedule(end, Target::Transferred(id));
+                self.events.schedule(end, event::TRANSFERRED | id);
                 id = std::mem::replace(&mut self.operations[id as usize].next, NO_INDEX);
             }
             return;
@@ -662,12 +629,11 @@ impl Timed {
             staged.array_from = staged.array_from.max(self.now);
             staged.since = self.now;
             state.busy_since = self.now;
-            state.generation += 1;
             staged.ends = staged.array_from + self.array_time(staged.head);
             self.dies[die as usize].active = Some(staged);
-            self.schedule(staged.ends, Target::Array(die));
+            self.schedule_array_end(die, staged.ends);
             if staged.array_from > self.now {
-                self.schedule(staged.array_from, Target::Staged(die));
+                self.events.schedule(staged.array_from, event::STAGED | die);
             }
         }
         while id != NO_INDEX {

@@ -4,6 +4,7 @@
 //! are 512-byte sectors, and a name that holds a unit ends in it (`read_expire_ns`, `capacity_bytes`).
 
 mod divisor;
+mod event_queue;
 mod id;
 mod latency;
 mod param;
@@ -13,6 +14,7 @@ mod problem;
 mod quantity;
 
 pub use divisor::Divisor;
+pub use event_queue::{EventNumber, EventQueue};
 pub use id::{BlockId, DieId, Lpn, NO_INDEX, PlaneId, Ppn};
 pub use latency::Latency;
 pub use param::{Choice, FieldType, Kind, Need, Param, ParamSet, PolicySpec, Slot, Statistic, Value, nearest};

@@ -40,13 +40,13 @@ params! {
         fill: f64 => "fill", Kind::Ratio { min: 0.001, max: 1.0 }, Value::Ratio(1.0),
             "What is not filled serves as spare space, which makes collection cheaper.";
         /// How many pages are overwritten, uniformly at random, in one window of ageing, as a share of what was filled.
-        steady_window: f64 => "steady_window", Kind::Ratio { min: 0.001, max: 10.0 }, Value::Ratio(0.1),
+        steady_window: f64 => "steady_window", Kind::Ratio { min: 0.001, max: 10.0 }, Value::Ratio(0.5),
             "Longer windows take longer and average chance away.";
         /// By how much write amplification may differ from the window before, twice in a row, to count as steady.
         steady_tolerance: f64 => "steady_tolerance", Kind::Ratio { min: 0.000_1, max: 1.0 }, Value::Ratio(0.01),
             "A smaller tolerance takes longer to meet, or is never met.";
         /// After how many windows a drive that is not steady yet is given up.
-        steady_windows: u32 => "steady_windows", Kind::Count { min: 3, max: 100_000 }, Value::Count(1_000),
+        steady_windows: u32 => "steady_windows", Kind::Count { min: 3, max: 100_000 }, Value::Count(100),
             "A higher limit waits longer for a drive that may never be steady.";
         /// How much simulated time one sample of the timeline covers.
         timeline_interval_ns: Ns => "timeline_interval", Kind::Time { min: MS, max: 100_000 * S },
