@@ -135,7 +135,7 @@ fn main() {
         timed(requests, 16 << 20);
     }
     if wanted("counting") {
-        counting(if smoke { 1 } else { 100 });
+        counting(if smoke { 10 } else { 100 });
     }
     if wanted("large") && !smoke {
         large();

@@ -107,7 +107,7 @@ fn run(seed: u64, count: usize) {
     let writes = requests.iter().any(|request| request.op == Op::Read);
     let run = Run {
         queue_depth: pick(&mut prng, &[1, 4, 31]),
-        pace: pick(&mut prng, &[Pace::Timestamps(1.0), Pace::Timestamps(0.1), Pace::Closed(8), Pace::Dependent]),
+        pace: pick(&mut prng, &[Pace::Timestamps(1.0), Pace::Timestamps(0.1), Pace::Closed(8), Pace::Dependent(1.0)]),
         fill: prng.chance(0.5),
         scheduler: pick(&mut prng, &["noop", "deadline", "anticipatory", "cfq", "pardispatcher"]),
         idle_delay_ns: pick(&mut prng, &[0, MS]),

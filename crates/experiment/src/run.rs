@@ -203,7 +203,7 @@ fn pace(config: &Config, has_times: bool) -> Pace {
     match workload.replay_or_default(has_times) {
         Replay::Timestamps => Pace::Timestamps(workload.speed),
         Replay::Closed => Pace::Closed(workload.queue_depth),
-        Replay::Dependent => Pace::Dependent,
+        Replay::Dependent => Pace::Dependent(workload.speed),
     }
 }
 

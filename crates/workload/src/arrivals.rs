@@ -31,8 +31,9 @@ pub enum Pace {
     Timestamps(f64),
     /// That many requests are always outstanding (closed loop); recorded times do not matter.
     Closed(u32),
-    /// Each task waits for its request, then thinks as long as in the recording, then issues the next.
-    Dependent,
+    /// Each task waits for its request, then thinks as long as in the recording divided by this factor, then issues the
+    /// next.
+    Dependent(f64),
 }
 
 /// How many requests a dependent replay reads ahead, so that a task that waits does not hold up the others.
@@ -74,9 +75,7 @@ impl<S: Source> Arrivals for Replayed<S> {
                 if self.next.is_none()
                     && let Some(mut request) = self.read()?
                 {
-                    if speed != 1.0 {
-                        request.arrival_ns = (request.arrival_ns as f64 / speed).round() as Ns;
-                    }
+                    request.arrival_ns = at_speed(request.arrival_ns, speed);
                     self.next = Some(request);
                 }
                 Ok(self.next.map(|request| request.arrival_ns))
@@ -87,11 +86,11 @@ impl<S: Source> Arrivals for Replayed<S> {
                 }
                 Ok(self.next.map(|_| now))
             }
-            Pace::Dependent => {
+            Pace::Dependent(speed) => {
                 while self.tasks.waiting < READ_AHEAD
                     && let Some(request) = self.read()?
                 {
-                    self.tasks.push(request);
+                    self.tasks.push(request, speed);
                 }
                 Ok(self.tasks.due.first_key_value().map(|(&(at, _), _)| at))
             }
@@ -99,7 +98,7 @@ impl<S: Source> Arrivals for Replayed<S> {
     }
 
     fn take(&mut self, now: Ns) -> (Request, u32) {
-        if self.pace == Pace::Dependent {
+        if let Pace::Dependent(_) = self.pace {
             let (mut request, task) = self.tasks.take();
             request.arrival_ns = now;
             return (request, task);
@@ -116,13 +115,18 @@ impl<S: Source> Arrivals for Replayed<S> {
         match self.pace {
             Pace::Timestamps(_) => {}
             Pace::Closed(_) => self.credit += 1,
-            Pace::Dependent => self.tasks.completed(now, cookie),
+            Pace::Dependent(_) => self.tasks.completed(now, cookie),
         }
     }
 
     fn is_over(&self) -> bool {
         self.exhausted && self.next.is_none() && self.tasks.waiting == 0
     }
+}
+
+/// A recorded time or duration at another speed; at the recorded speed it is kept to the nanosecond.
+fn at_speed(recorded_ns: Ns, speed: f64) -> Ns {
+    if speed == 1.0 { recorded_ns } else { (recorded_ns as f64 / speed).round() as Ns }
 }
 
 /// One task of a dependent replay.
@@ -151,7 +155,7 @@ struct Tasks {
 impl Tasks {
     /// The think time is the recorded gap since the task's request before, less the time that it took to serve where
     /// the recording says; a task's first request arrives when it was recorded.
-    fn push(&mut self, request: Request) {
+    fn push(&mut self, request: Request, speed: f64) {
         let fresh = self.tasks.len() as u32;
         let id = *self.index.entry(request.task).or_insert(fresh);
         if id == fresh {
@@ -159,7 +163,7 @@ impl Tasks {
         }
         let task = &mut self.tasks[id as usize];
         let before = task.recorded.map_or(0, |(arrival, service)| arrival + service);
-        let think_ns = request.arrival_ns.saturating_sub(before);
+        let think_ns = at_speed(request.arrival_ns.saturating_sub(before), speed);
         task.recorded = Some((request.arrival_ns, Ns::from(request.recorded_latency_ns)));
         task.queue.push_back((request, think_ns));
         self.waiting += 1;
@@ -214,7 +218,7 @@ mod tests {
     fn a_dependent_task_thinks_after_its_completion_as_long_as_in_the_recording() {
         let mut list =
             List([request(0, 1, 40), request(50, 2, 0), request(100, 1, 0), request(300, 1, 0)].into_iter().collect());
-        let mut arrivals = Replayed::new(&mut list, Pace::Dependent);
+        let mut arrivals = Replayed::new(&mut list, Pace::Dependent(1.0));
         assert_eq!(arrivals.next_ns(0), Ok(Some(0)));
         let (_, first) = arrivals.take(0);
         assert_eq!(arrivals.next_ns(0), Ok(Some(50)), "the other task does not wait");
@@ -229,6 +233,17 @@ mod tests {
         assert_eq!(arrivals.next_ns(2_000), Ok(Some(2_200)), "300 - 100: the recording does not say how long 100 took");
         arrivals.take(2_200);
         assert!(arrivals.is_over());
+    }
+
+    #[test]
+    fn a_faster_dependent_replay_thinks_less_and_waits_all_the_same() {
+        let mut list = List([request(0, 1, 0), request(100, 1, 0)].into_iter().collect());
+        let mut arrivals = Replayed::new(&mut list, Pace::Dependent(4.0));
+        assert_eq!(arrivals.next_ns(0), Ok(Some(0)));
+        let (_, task) = arrivals.take(0);
+        assert_eq!(arrivals.next_ns(0), Ok(None));
+        arrivals.completed(1_000, task);
+        assert_eq!(arrivals.next_ns(1_000), Ok(Some(1_025)));
     }
 
     #[test]
