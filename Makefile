@@ -8,12 +8,12 @@ SHELL := /bin/bash
 CASES ?= 2000
 SEED ?= 1
 
-.PHONY: help test tools format lint unit smoke docs fuzz-long snapshots reference bench
+.PHONY: help test tools format lint unit smoke readme docs fuzz-long snapshots reference bench
 
 help: ## Lists the targets.
 	@sed -n 's/^\([a-z-]*\):.*## \(.*\)/  \1\t\2/p' $(MAKEFILE_LIST) | expand -t 14
 
-test: tools format lint unit smoke docs ## Checks everything, as a change has to pass it.
+test: tools format lint unit smoke readme docs ## Checks everything, as a change has to pass it.
 	@echo "make test: format, lints, tests, benchmarks and documents are in order"
 
 tools: ## Installs what the build needs and the machine lacks.
@@ -46,6 +46,11 @@ unit: ## Runs all tests: unit, model, property, closed form, snapshot, golden, c
 
 smoke: ## Runs the benchmark of the drive with a hundredth of its work.
 	FLASHLOOM_BENCH=smoke cargo bench --locked -p flashloom-device --bench drive
+
+readme: ## Runs the first command of the README and compares what it prints with the table there.
+	cargo run --locked --release --quiet -- compare experiments/quickstart.toml | diff - \
+	  <(sed -n '/<!-- quickstart -->/,/<!-- \/quickstart -->/p' README.md | sed '/^<!--/d; /^```/d')
+	@echo "readme: the table is what the command prints"
 
 docs: ## Builds the documentation of the code; a warning is an error.
 	RUSTDOCFLAGS="-D warnings" cargo doc --locked --workspace --no-deps
