@@ -238,6 +238,11 @@ impl Drive {
         self.ftl.idle(&mut self.nand)
     }
 
+    /// Whether there are commands that have ended.
+    pub fn has_completed(&self) -> bool {
+        !self.completed.is_empty()
+    }
+
     /// Takes a command that has ended.
     pub fn take_completed(&mut self) -> Option<RequestId> {
         self.completed.pop()

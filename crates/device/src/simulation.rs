@@ -36,12 +36,14 @@ pub struct Simulation {
 /// What the drive does about background work.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Idle {
-    /// The host keeps it busy, or there is nothing to collect.
+    /// The host keeps it busy.
     No,
     /// It will begin, or go on, at that time unless a request comes first.
     From(Ns),
     /// A step is running.
     Collecting,
+    /// There is nothing to collect until the host has written more.
+    Done,
 }
 
 impl Simulation {
@@ -82,8 +84,8 @@ impl Simulation {
         observe: &mut dyn FnMut(&Sample),
     ) -> Result<(), Problem> {
         let mut sample_ns = interval_ns;
+        let mut arrival_ns = self.next_arrival_ns(arrivals)?;
         loop {
-            let arrival_ns = self.next_arrival_ns(arrivals)?;
             let drive_ns = self.drive.next_event_ns().unwrap_or(Ns::MAX);
             let idle_ns = if let Idle::From(at) = self.idle { at } else { Ns::MAX };
             let next_ns = drive_ns.min(arrival_ns).min(self.scheduler_wakes_ns).min(idle_ns);
@@ -95,19 +97,28 @@ impl Simulation {
                 sample_ns = sample_ns.saturating_add(interval_ns);
             }
             self.now = next_ns;
-            if drive_ns == next_ns {
+            let host_acts = if drive_ns == next_ns {
                 self.drive.step(next_ns);
+                self.drive.has_completed()
             } else if arrival_ns == next_ns {
                 self.admit_arrivals(arrivals)?;
+                true
             } else if self.scheduler_wakes_ns == next_ns {
-                self.scheduler_wakes_ns = Ns::MAX;
+                true
             } else {
                 self.collect_in_background();
-                continue;
+                false
+            };
+            // Most events are the array's own, and change nothing for the host.
+            if host_acts {
+                self.settle(arrivals);
+                arrival_ns = self.next_arrival_ns(arrivals)?;
             }
-            self.settle(arrivals);
-            if arrivals.is_over() && self.report.total_completed() == self.report.generated && self.drive.is_idle() {
-                break;
+            if self.drive.is_idle() {
+                self.note_idleness();
+                if arrivals.is_over() && self.report.total_completed() == self.report.generated {
+                    break;
+                }
             }
         }
         observe(&self.sample(self.now));
@@ -162,7 +173,6 @@ impl Simulation {
                 }
             }
         }
-        self.note_idleness();
     }
 
     fn admit_backlog(&mut self) {
@@ -176,23 +186,18 @@ impl Simulation {
         }
     }
 
-    /// Begins to wait for the idle delay when the drive falls idle, and goes on at once after a background step.
+    /// The drive is idle: it waits for the idle delay, or goes on at once after a background step.
     fn note_idleness(&mut self) {
-        if self.timed && self.drive.is_idle() {
-            self.idle = match self.idle {
-                Idle::Collecting => Idle::From(self.now),
-                Idle::No => Idle::From(self.now + self.idle_delay_ns),
-                waiting @ Idle::From(_) => waiting,
-            };
-        }
+        self.idle = match self.idle {
+            _ if !self.timed => Idle::No,
+            Idle::Collecting => Idle::From(self.now),
+            Idle::No => Idle::From(self.now + self.idle_delay_ns),
+            waiting @ (Idle::From(_) | Idle::Done) => waiting,
+        };
     }
 
     fn collect_in_background(&mut self) {
-        self.idle = Idle::Collecting;
-        if self.drive.idle_step(self.now) {
-            // A step of a page with no time of its own may be over already.
-            self.note_idleness();
-        }
+        self.idle = if self.drive.idle_step(self.now) { Idle::Collecting } else { Idle::Done };
     }
 
     fn sample(&self, time_ns: Ns) -> Sample {
