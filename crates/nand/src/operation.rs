@@ -1,6 +1,6 @@
 //! Flash operations as the FTL emits them, and their counters.
 
-use flashloom_units::{BlockId, NO_INDEX, Ppn};
+use flashloom_units::{BlockId, NO_INDEX, PlaneId, Ppn};
 
 use crate::verify::Payload;
 
@@ -103,6 +103,9 @@ pub(crate) enum Kind {
 pub(crate) struct Operation {
     pub(crate) ppn: Ppn,
     pub(crate) block: BlockId,
+    /// Where the page is: its index in the block, and the plane; kept because every step asks for them.
+    pub(crate) page: u32,
+    pub(crate) plane: PlaneId,
     /// Copy source of a program, page beneath a partial write, or none.
     pub(crate) from: Ppn,
     pub(crate) payload: Payload,
@@ -130,6 +133,8 @@ impl Operation {
         Self {
             ppn,
             block,
+            page: 0,
+            plane: PlaneId::NONE,
             from: Ppn::NONE,
             payload: Payload::NONE,
             mask: 0,

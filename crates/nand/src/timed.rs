@@ -108,6 +108,10 @@ struct Die {
 pub(crate) struct Timed {
     geometry: Geometry,
     timing: Timing,
+    /// tR and tPROG of each page of a block, by its type.
+    page_times: Vec<(Ns, Ns)>,
+    /// Command and data of a whole page on the channel.
+    page_transfer_ns: Ns,
     multi_plane: MultiPlane,
     copyback: bool,
     cache_program: bool,
@@ -155,9 +159,16 @@ impl Timed {
             overtaken: [0; CLASSES],
             busy_since: 0,
         };
+        let timing = params.timing();
+        let page_times = (0..geometry.pages).map(|page| {
+            let page_type = (page % timing.page_types) as usize;
+            (timing.read_ns[page_type], timing.program_ns[page_type])
+        });
         Self {
             geometry,
-            timing: params.timing(),
+            page_times: page_times.collect(),
+            page_transfer_ns: timing.command_ns + timing.transfer_ns(geometry.sectors_per_page()),
+            timing,
             multi_plane: params.multi_plane,
             copyback: params.copyback,
             cache_program: params.cache_program,
@@ -204,6 +215,8 @@ impl Timed {
     }
 
     fn admit(&mut self, mut operation: Operation) -> u32 {
+        operation.page = self.geometry.page_in_block(operation.ppn);
+        operation.plane = self.geometry.plane_of(operation.block);
         operation.sequence = self.sequence;
         self.sequence += 1;
         self.in_flight += 1;
@@ -256,14 +269,13 @@ impl Timed {
     /// An operation joins the life of its block that it was emitted for: the present one, or after a pending erase the
     /// next, which begins when that erase has ended.
     fn enter(&mut self, id: u32, checks: &mut Checks) {
-        let Operation { block, kind, ppn, .. } = self.operations[id as usize];
+        let Operation { block, kind, page, .. } = self.operations[id as usize];
         if self.blocks[block.at()].erase != NO_INDEX {
             let mut later = self.blocks[block.at()].later;
             self.append(&mut later, id);
             self.blocks[block.at()].later = later;
             return;
         }
-        let page = self.geometry.page_in_block(ppn);
         let state = &mut self.blocks[block.at()];
         state.pending += u32::from(kind != Kind::Erase);
         match kind {
@@ -328,7 +340,7 @@ impl Timed {
 
     fn enqueue(&mut self, id: u32, checks: &mut Checks) {
         let operation = &self.operations[id as usize];
-        let (plane, class) = (self.geometry.plane_of(operation.block), class_of(operation));
+        let (plane, class) = (operation.plane, class_of(operation));
         let mut queue = self.queues[plane.at()][class];
         self.append(&mut queue, id);
         self.queues[plane.at()][class] = queue;
@@ -466,20 +478,21 @@ impl Timed {
             state.overtaken[lower] += 1;
         }
         let head = self.pop(die, class, plane);
-        if self.multi_plane != MultiPlane::None {
-            let (kind, page) = self.kind_and_page(head);
-            let mut tail = head;
-            for other in (0..self.geometry.planes).filter(|other| *other != plane) {
-                if self.dies[die as usize].queued[class] >> other & 1 == 0 {
-                    continue;
-                }
-                let (other_kind, other_page) = self.kind_and_page(self.queues[self.plane(die, other)][class].head);
-                let aligned = kind == Kind::Erase || page == other_page || self.multi_plane == MultiPlane::Independent;
-                if kind == other_kind && aligned {
-                    let id = self.pop(die, class, other);
-                    self.operations[tail as usize].next = id;
-                    tail = id;
-                }
+        let mut others = self.dies[die as usize].queued[class] & !(1 << plane);
+        if self.multi_plane == MultiPlane::None || others == 0 {
+            return head;
+        }
+        let (kind, page) = self.kind_and_page(head);
+        let mut tail = head;
+        while others != 0 {
+            let other = others.trailing_zeros();
+            others &= others - 1;
+            let (other_kind, other_page) = self.kind_and_page(self.queues[self.plane(die, other)][class].head);
+            let aligned = kind == Kind::Erase || page == other_page || self.multi_plane == MultiPlane::Independent;
+            if kind == other_kind && aligned {
+                let id = self.pop(die, class, other);
+                self.operations[tail as usize].next = id;
+                tail = id;
             }
         }
         head
@@ -487,7 +500,7 @@ impl Timed {
 
     fn kind_and_page(&self, id: u32) -> (Kind, u32) {
         let operation = &self.operations[id as usize];
-        (operation.kind, self.geometry.page_in_block(operation.ppn))
+        (operation.kind, operation.page)
     }
 
     fn pop(&mut self, die: u32, class: usize, plane: u32) -> u32 {
@@ -529,11 +542,11 @@ impl Timed {
         let mut id = head;
         while id != NO_INDEX {
             let operation = &self.operations[id as usize];
-            let page_type = (self.geometry.page_in_block(operation.ppn) % self.timing.page_types) as usize;
+            let (read_ns, program_ns) = self.page_times[operation.page as usize];
             longest = longest.max(match operation.kind {
-                Kind::Read => self.timing.read_ns[page_type],
-                Kind::Program => self.timing.program_ns[page_type],
-                Kind::Copyback => self.timing.read_ns[page_type] + self.timing.program_ns[page_type],
+                Kind::Read => read_ns,
+                Kind::Program => program_ns,
+                Kind::Copyback => read_ns + program_ns,
                 Kind::Erase => self.timing.erase_ns,
                 Kind::Hold => unreachable!("a hold is never queued"),
             });
@@ -544,10 +557,9 @@ impl Timed {
 
     /// Commands and data of a group of programs over the channel; answers when the last is in.
     fn transfer_in(&mut self, die: u32, head: u32, from: Ns) -> Ns {
-        let page_ns = self.timing.command_ns + self.timing.transfer_ns(self.geometry.sectors_per_page());
         let (mut id, mut loaded) = (head, from);
         while id != NO_INDEX {
-            loaded = self.occupy(die, from, page_ns);
+            loaded = self.occupy(die, from, self.page_transfer_ns);
             id = self.operations[id as usize].next;
         }
         loaded
@@ -598,8 +610,7 @@ impl Timed {
     }
 
     fn transferred(&mut self, id: u32, checks: &mut Checks, completed: &mut Vec<u32>) {
-        let plane = self.geometry.plane_of(self.operations[id as usize].block);
-        let die = self.geometry.die_of(plane).0;
+        let die = self.geometry.die_of(self.operations[id as usize].plane).0;
         self.dies[die as usize].transfers -= 1;
         if self.dies[die as usize].transfers == 0 {
             self.release(die);
@@ -675,7 +686,7 @@ impl Timed {
         match operation.kind {
             Kind::Read => {}
             Kind::Erase => return self.erased(operation.block, checks),
-            _ => self.programmed(operation.block, operation.ppn, checks),
+            _ => self.programmed(operation.block, operation.page, checks),
         }
         self.let_go(operation.block, checks);
         if operation.from.is_some() {
@@ -691,13 +702,13 @@ impl Timed {
     }
 
     /// A page was programmed: reads that waited for it may go, and programs of another class.
-    fn programmed(&mut self, block: BlockId, ppn: Ppn, checks: &mut Checks) {
+    fn programmed(&mut self, block: BlockId, page: u32, checks: &mut Checks) {
         let state = &mut self.blocks[block.at()];
-        state.programmed = self.geometry.page_in_block(ppn) + 1;
+        state.programmed = page + 1;
         let mut read = std::mem::replace(&mut state.reads, NO_INDEX);
         while read != NO_INDEX {
             let next = self.operations[read as usize].next;
-            if self.geometry.page_in_block(self.operations[read as usize].ppn) < self.blocks[block.at()].programmed {
+            if self.operations[read as usize].page <= page {
                 self.enqueue(read, checks);
             } else {
                 let state = &mut self.blocks[block.at()];
@@ -706,7 +717,9 @@ impl Timed {
             }
             read = next;
         }
-        self.queue_programs(block, checks);
+        if self.blocks[block.at()].programs.head != NO_INDEX {
+            self.queue_programs(block, checks);
+        }
     }
 
     fn let_go(&mut self, block: BlockId, checks: &mut Checks) {
