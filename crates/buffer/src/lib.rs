@@ -4,10 +4,12 @@
 //! which pages are evicted, and the [`rate`], how many victims leave at a time. [`WriteBuffer`] holds the pages; the
 //! device moves them, because it knows the time.
 
+mod groups;
 mod index;
 pub mod order;
 mod params;
 pub mod rate;
+mod rings;
 mod write_buffer;
 
 pub use order::Order;

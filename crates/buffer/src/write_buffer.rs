@@ -158,9 +158,7 @@ impl WriteBuffer {
             for _ in 0..victims {
                 self.order.victim(&mut self.victims);
                 self.report.evictions += u64::from(!self.victims.is_empty());
-                while let Some(slot) = self.victims.pop() {
-                    self.send(slot, evicted);
-                }
+                self.send_victims(evicted);
             }
         }
     }
@@ -179,10 +177,14 @@ impl WriteBuffer {
     pub fn evict_all(&mut self, evicted: &mut Vec<Evicted>) {
         while self.dirty > 0 {
             self.order.victim(&mut self.victims);
-            while let Some(slot) = self.victims.pop() {
-                self.send(slot, evicted);
-            }
+            self.send_victims(evicted);
         }
+    }
+
+    fn send_victims(&mut self, evicted: &mut Vec<Evicted>) {
+        let mut victims = std::mem::take(&mut self.victims);
+        victims.drain(..).for_each(|slot| self.send(slot, evicted));
+        self.victims = victims;
     }
 
     fn send(&mut self, slot: SlotId, evicted: &mut Vec<Evicted>) {

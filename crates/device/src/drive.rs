@@ -161,8 +161,9 @@ impl Drive {
         let ftl = setup.ftl.build(&setup.device, &nand);
         let pages = (setup.buffer.capacity_bytes / u64::from(nand.geometry().page_bytes)) as u32;
         let buffer = (pages > 0).then(|| {
-            let order = order::build(setup.buffer.order, &setup.order, pages);
-            WriteBuffer::new(pages, order, rate::build(setup.buffer.rate, &setup.rate))
+            let order = order::build(setup.buffer.order, &setup.order, pages, nand.geometry().pages);
+            let rate = rate::build(setup.buffer.rate, &setup.rate, nand.geometry().total_dies());
+            WriteBuffer::new(pages, order, rate)
         });
         Self {
             link: Link::new(&setup.device),

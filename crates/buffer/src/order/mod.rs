@@ -17,7 +17,8 @@ pub trait Order: Send {
     /// A page leaves out of turn: it was discarded, or the host wants it durable.
     fn removed(&mut self, slot: SlotId, lpn: Lpn);
 
-    /// Takes the next victim, a page or all pages of a block; appends its pages, none if the order is empty.
+    /// Takes the next victim, a page or all pages of a block; appends its pages in the order in which they are to be
+    /// written, none if the order is empty.
     fn victim(&mut self, pages: &mut Vec<SlotId>);
 }
 
@@ -33,14 +34,18 @@ macro_rules! orders {
             policies: &[$(&$module::SPEC),+],
         };
 
-        /// Builds the order of that name, which the configuration has checked, for a buffer of that many pages.
-        pub fn build(name: &str, values: &[Value], pages: u32) -> Box<dyn Order> {
+        /// Builds the order of that name, which the configuration has checked, for a buffer of that many pages over
+        /// logical blocks of `pages_per_block`.
+        pub fn build(name: &str, values: &[Value], pages: u32, pages_per_block: u32) -> Box<dyn Order> {
             $(if name == $module::SPEC.name {
-                return Box::new($module::State::new(values, pages));
+                return Box::new($module::State::new(values, pages, pages_per_block));
             })+
             unreachable!("the configuration accepts only names of the table")
         }
     };
 }
 
-orders! { page_lru }
+orders! { page_lru, block_lru, fab }
+
+#[cfg(test)]
+mod model;

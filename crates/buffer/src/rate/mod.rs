@@ -35,14 +35,14 @@ macro_rules! rates {
             policies: &[$(&$module::SPEC),+],
         };
 
-        /// Builds the rate of that name, which the configuration has checked.
-        pub fn build(name: &str, values: &[Value]) -> Box<dyn Rate> {
+        /// Builds the rate of that name, which the configuration has checked, for a drive of that many dies.
+        pub fn build(name: &str, values: &[Value], dies: u32) -> Box<dyn Rate> {
             $(if name == $module::SPEC.name {
-                return Box::new($module::State::new(values));
+                return Box::new($module::State::new(values, dies));
             })+
             unreachable!("the configuration accepts only names of the table")
         }
     };
 }
 
-rates! { single }
+rates! { single, cave, linear_threshold }

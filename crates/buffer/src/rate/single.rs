@@ -23,7 +23,7 @@ pub(super) const SPEC: PolicySpec = PolicySpec {
 pub(super) struct State;
 
 impl State {
-    pub(super) fn new(_values: &[Value]) -> Self {
+    pub(super) fn new(_values: &[Value], _dies: u32) -> Self {
         Self
     }
 }
