@@ -15,4 +15,4 @@ mod write_buffer;
 pub use order::Order;
 pub use params::BufferParams;
 pub use rate::{Occupancy, Rate};
-pub use write_buffer::{BufferReport, Evicted, SlotId, WriteBuffer};
+pub use write_buffer::{BufferReport, Evicted, SlotId, Stored, WriteBuffer};

@@ -43,6 +43,17 @@ pub struct Evicted {
     pub mask: u32,
 }
 
+/// Where a written page is now.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Stored {
+    /// Its slot.
+    pub slot: SlotId,
+    /// Whether the slot was free before: the page was not in the buffer, or on its way to flash.
+    pub is_new: bool,
+    /// Where the page was on its way to flash, the slot that its other sectors were taken over from.
+    pub taken_over: Option<SlotId>,
+}
+
 /// What a buffer counts.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct BufferReport {
@@ -50,7 +61,7 @@ pub struct BufferReport {
     pub page_writes: u64,
     /// Pages read by the host.
     pub page_reads: u64,
-    /// Page writes that found the page in the buffer.
+    /// Page writes that found the page in the buffer and not on its way to flash: each saves a program.
     pub write_hits: u64,
     /// Page reads that found all their sectors in the buffer.
     pub read_hits: u64,
@@ -96,9 +107,8 @@ impl WriteBuffer {
         }
     }
 
-    /// Writes sectors of a page. Answers the slot that now holds them and, where the page was on its way to flash, the
-    /// slot that its other sectors were taken over from; nothing if there is no free slot.
-    pub fn write(&mut self, lpn: Lpn, mask: u32) -> Option<(SlotId, Option<SlotId>)> {
+    /// Writes sectors of a page; nothing if there is no free slot for it.
+    pub fn write(&mut self, lpn: Lpn, mask: u32) -> Option<Stored> {
         let held = self.index.get(lpn);
         if let Some(slot) = held
             && self.slots[slot.at()].state == State::Dirty
@@ -107,7 +117,7 @@ impl WriteBuffer {
             self.order.touched(slot, lpn);
             self.report.page_writes += 1;
             self.report.write_hits += 1;
-            return Some((slot, None));
+            return Some(Stored { slot, is_new: false, taken_over: None });
         }
         if self.free == NO_INDEX {
             return None;
@@ -121,8 +131,12 @@ impl WriteBuffer {
         self.dirty += 1;
         self.order.inserted(slot, lpn);
         self.report.page_writes += 1;
-        self.report.write_hits += u64::from(held.is_some());
-        Some((slot, held))
+        Some(Stored { slot, is_new: true, taken_over: held })
+    }
+
+    /// Whether a write of the page would find it in the buffer.
+    pub fn holds(&self, lpn: Lpn) -> bool {
+        self.index.get(lpn).is_some_and(|slot| self.slots[slot.at()].state == State::Dirty)
     }
 
     /// Which of the wanted sectors the buffer holds, and where; counts a hit if it is all of them.

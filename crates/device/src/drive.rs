@@ -12,7 +12,7 @@
 
 use std::collections::VecDeque;
 
-use flashloom_buffer::{BufferParams, BufferReport, Evicted, SlotId, WriteBuffer, order, rate};
+use flashloom_buffer::{BufferParams, BufferReport, Evicted, SlotId, Stored, WriteBuffer, order, rate};
 use flashloom_ftl::{FtlParams, FtlSetup, Mapping, PageWrite, allocation, collection, mapping};
 use flashloom_host::{Dispatched, RequestId};
 use flashloom_nand::{Contents, DeviceParams, Expect, Nand, Payload};
@@ -75,6 +75,8 @@ struct Command {
     moved: u32,
     /// Page operations that it still waits for.
     pending: u32,
+    /// Pages of a stalled write that were not in the buffer when it stalled, and have no slot yet.
+    lacking: u32,
     /// When its last data crosses the link, or when it began to stall.
     at: Ns,
     next_free: u32,
@@ -82,7 +84,9 @@ struct Command {
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Stage {
-    /// Its command, and the data of a write, are on the way to the drive.
+    /// The controller has its command, and is at it.
+    Commanded,
+    /// The data of a write is on the way to the drive.
     Arriving,
     /// Waits for evicted pages to be programmed before its data is taken.
     Flushing,
@@ -113,7 +117,7 @@ pub struct Drive {
     events: EventQueue,
     /// Writes that wait for slots, and how many pages they still need one for.
     stalled: VecDeque<u32>,
-    waiting_pages: u32,
+    waiting_pages: u64,
     stall_ns: u128,
     /// Flushes that wait until all evictions before the given one have ended.
     flushes: VecDeque<(u64, u32)>,
@@ -270,7 +274,7 @@ impl Drive {
 impl Drive {
     /// When the next event of the drive is due.
     #[inline]
-    pub fn next_event_ns(&self) -> Option<Ns> {
+    pub fn next_event_ns(&mut self) -> Option<Ns> {
         let own = self.events.next_ns();
         match (own, self.nand.next_event_ns()) {
             (Some(own), Some(nand)) => Some(own.min(nand)),
@@ -288,8 +292,9 @@ impl Drive {
             debug_assert_eq!(at, now, "events are processed when they are due");
             self.nand.set_now(now);
             match self.commands[command as usize].stage {
+                Stage::Commanded => self.commanded(now, command),
                 Stage::Arriving => self.arrived(now, command),
-                _ => self.complete(command),
+                Stage::Flushing | Stage::Transferring | Stage::Completing => self.complete(command),
             }
             self.drain(now);
         }
@@ -301,11 +306,12 @@ impl Drive {
             id: request.id,
             op: request.op,
             flags: request.flags,
-            stage: Stage::Arriving,
+            stage: Stage::Commanded,
             lba: request.lba,
             sectors: request.sectors,
             moved: 0,
             pending: 0,
+            lacking: 0,
             at: now,
             next_free: NO_INDEX,
         };
@@ -319,19 +325,27 @@ impl Drive {
             index
         };
         self.held += 1;
-        let mut arrives = now + self.controller_ns;
-        if request.op == Op::Write && self.timed {
-            arrives = self.link.transfer(arrives, u64::from(request.sectors) * SECTOR_BYTES, Way::ToDevice);
-        }
-        if arrives > now && self.timed {
-            // The map is looked up when the command is in the drive; until then its first page can be fetched.
-            self.ftl.prepare(Lpn((request.lba >> self.page_shift) as u32));
-            self.events.schedule(arrives, index);
+        if self.timed && self.controller_ns > 0 {
+            self.events.schedule(now + self.controller_ns, index);
         } else {
             self.nand.set_now(now);
-            self.arrived(now, index);
+            self.commanded(now, index);
             self.drain(now);
         }
+    }
+
+    /// The controller is done with a command: the data of a write crosses the link, everything else begins.
+    fn commanded(&mut self, now: Ns, index: u32) {
+        let command = &mut self.commands[index as usize];
+        command.stage = Stage::Arriving;
+        let (lba, bytes) = (command.lba, u64::from(command.sectors) * SECTOR_BYTES);
+        if command.op != Op::Write || !self.timed {
+            return self.arrived(now, index);
+        }
+        // The map is looked up when the data is in the drive; until then the entry of its first page can be fetched.
+        self.ftl.prepare(Lpn((lba >> self.page_shift) as u32));
+        let arrives = self.link.transfer(now, bytes, Way::ToDevice);
+        self.events.schedule(arrives, index);
     }
 
     /// A command, with the data of a write, is in the drive.
@@ -451,22 +465,35 @@ impl Drive {
     }
 
     fn write(&mut self, now: Ns, index: u32) {
-        let pages = self.pages_of(&self.commands[index as usize]);
         if self.buffer.is_none() {
-            return self.write_through(index, pages);
+            return self.write_through(index);
         }
         self.commands[index as usize].at = now;
-        self.waiting_pages += pages;
         if self.stalled.is_empty() && self.store(index) {
             self.stored(now, index);
-            return self.make_room();
+        } else {
+            self.stall(index);
         }
-        self.stalled.push_back(index);
         self.make_room();
     }
 
-    fn write_through(&mut self, index: u32, pages: u32) {
+    /// A write waits for slots: for each of its pages that the buffer does not hold.
+    fn stall(&mut self, index: u32) {
         let command = self.commands[index as usize];
+        let pages = command.moved..self.pages_of(&command);
+        let lacks = |&page: &u32| {
+            let (lpn, _) = self.page_at(&command, page);
+            self.buffer.as_ref().is_some_and(|buffer| !buffer.holds(lpn))
+        };
+        let lacking = pages.filter(lacks).count() as u32;
+        self.commands[index as usize].lacking = lacking;
+        self.waiting_pages += u64::from(lacking);
+        self.stalled.push_back(index);
+    }
+
+    fn write_through(&mut self, index: u32) {
+        let command = self.commands[index as usize];
+        let pages = self.pages_of(&command);
         self.commands[index as usize].pending = pages;
         for page in 0..pages {
             let (lpn, mask) = self.page_at(&command, page);
@@ -504,7 +531,9 @@ impl Drive {
     /// Evicts what the rate policy wants evicted.
     fn make_room(&mut self) {
         if let Some(buffer) = &mut self.buffer {
-            buffer.evict(self.waiting_pages, &mut self.evicted);
+            // A page that was in the buffer when its write stalled may have left since, so the first always counts.
+            let waiting = self.waiting_pages.max(u64::from(!self.stalled.is_empty()));
+            buffer.evict(waiting.min(u64::from(u32::MAX)) as u32, &mut self.evicted);
             self.send_evicted();
         }
     }
@@ -515,9 +544,13 @@ impl Drive {
         let pages = self.pages_of(&command);
         for page in command.moved..pages {
             let (lpn, mask) = self.page_at(&command, page);
-            let Some(slot) = self.store_page(lpn, mask) else { break };
-            self.commands[index as usize].moved += 1;
-            self.waiting_pages -= 1;
+            let Some(Stored { slot, is_new, .. }) = self.store_page(lpn, mask) else { break };
+            let stored = &mut self.commands[index as usize];
+            stored.moved += 1;
+            if is_new && stored.lacking > 0 {
+                stored.lacking -= 1;
+                self.waiting_pages -= 1;
+            }
             if command.flags & Request::FUA != 0 {
                 self.slot_waiter[slot.0 as usize] = index;
                 self.commands[index as usize].pending += 1;
@@ -525,11 +558,16 @@ impl Drive {
             }
         }
         self.send_evicted();
-        self.commands[index as usize].moved == pages
+        let stored = &mut self.commands[index as usize];
+        if stored.moved == pages {
+            self.waiting_pages -= u64::from(std::mem::take(&mut stored.lacking));
+        }
+        stored.moved == pages
     }
 
-    fn store_page(&mut self, lpn: Lpn, mask: u32) -> Option<SlotId> {
-        let (slot, taken_over) = self.buffer.as_mut()?.write(lpn, mask)?;
+    fn store_page(&mut self, lpn: Lpn, mask: u32) -> Option<Stored> {
+        let stored = self.buffer.as_mut()?.write(lpn, mask)?;
+        let Stored { slot, taken_over, .. } = stored;
         if let (Some(verifier), Some(buffered)) = (self.nand.verifier(), &mut self.buffered) {
             if let Some(old) = taken_over {
                 let stamps = buffered.get(old.0 as usize);
@@ -538,7 +576,7 @@ impl Drive {
             let stamp = verifier.host_write(lpn, mask);
             buffered.stamp(slot.0 as usize, mask, stamp, self.sectors_per_page);
         }
-        Some(slot)
+        Some(stored)
     }
 
     /// Writes what was evicted together to flash together.

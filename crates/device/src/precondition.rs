@@ -61,7 +61,11 @@ pub(crate) fn precondition(drive: &mut Drive, ageing: &Ageing, progress: &mut dy
             progress(first);
         }
     }
-    let mut aged = Preconditioned { pages: ageing.fill_pages, waf: None, stable: ageing.overwrite.is_none() };
+    let mut aged = Preconditioned {
+        pages: ageing.fill_pages,
+        waf: None,
+        stable: ageing.overwrite.is_none() || ageing.fill_pages == 0,
+    };
     if let Some(overwrite) = ageing.overwrite.as_ref().filter(|_| ageing.fill_pages > 0) {
         overwrite_until_stable(nand, ftl, overwrite, ageing.fill_pages, &mut aged, progress);
     }

@@ -192,3 +192,25 @@ fn suspension_shortens_a_read_that_meets_an_erase() {
     let suspending = longest_read(flashloom_nand::Suspend::Erase);
     assert!(waiting > 9 * MS && suspending < 5 * MS, "{waiting} ns without suspension, {suspending} ns with it");
 }
+
+/// The link is asked for when the controller is done with a command, not when the command arrives: a read that is ready
+/// does not wait for a write that the controller still looks at, even on a half-duplex link.
+#[test]
+fn a_command_in_the_controller_does_not_hold_the_link() {
+    let device = DeviceParams { controller_ns: MS, full_duplex: false, ..plain_device() };
+    let read = MS + device.read_ns + device.timing().transfer_ns(8) + transfer_ns(4_096, device.link_rate);
+    let requests = [request(0, Op::Read, 0, 8), request(50 * US, Op::Write, 8 * 100, 8)];
+    let outcome = Run::new(unbuffered(device)).run(requests);
+    assert_eq!(outcome.host.read_latency.max(), read);
+}
+
+/// A full buffer makes room for the pages that it does not hold, and for no others.
+#[test]
+fn a_write_evicts_only_for_pages_that_are_not_in_the_buffer() {
+    let mut setup = unbuffered(plain_device());
+    setup.buffer.capacity_bytes = 4 * 4_096;
+    let page = |at: u64, page: u64, pages: u32| request(at * 10 * MS, Op::Write, page * 8, pages * 8);
+    let requests = [page(0, 9, 1), page(1, 1, 1), page(2, 2, 1), page(3, 3, 1), page(4, 0, 4)];
+    let buffer = Run::new(setup).run(requests).buffer.unwrap();
+    assert_eq!((buffer.evictions, buffer.evicted_pages, buffer.write_hits), (1, 1, 3));
+}

@@ -50,6 +50,10 @@ fn random_setup(prng: &mut Prng) -> DriveSetup {
     let mut setup = DriveSetup::with_defaults(random_device(prng));
     setup.verify = true;
     setup.buffer.capacity_bytes = setup.device.page_bytes * pick(prng, &[0, 1, 3, 20, 200]);
+    setup.buffer.order = pick(prng, &["page-lru", "block-lru", "fab"]);
+    setup.buffer.rate = pick(prng, &["single", "cave", "linear-threshold"]);
+    let policy = flashloom_buffer::rate::SLOT.find(setup.buffer.rate).unwrap();
+    setup.rate = policy.params.iter().map(|param| param.default.clone()).collect();
     setup.ftl.params.allocation = pick(prng, &["interleave", "static"]);
     setup.ftl.params.gc = pick(prng, &["greedy", "fifo"]);
     setup.ftl.params.gc_blocks = pick(prng, &[GcBlocks::Separate, GcBlocks::Shared]);

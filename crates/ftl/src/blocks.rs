@@ -34,6 +34,7 @@ pub(crate) struct Blocks {
     /// Free blocks of each plane, the next to open on top: by wear, or by when they were freed.
     free: Vec<BinaryHeap<Reverse<(u32, BlockId)>>>,
     freed: u32,
+    total_free: u64,
 }
 
 impl Blocks {
@@ -53,11 +54,16 @@ impl Blocks {
             erases: vec![0; blocks],
             free: (0..geometry.total_planes()).map(free).collect(),
             freed: 0,
+            total_free: geometry.total_blocks(),
         }
     }
 
     pub(crate) fn free_in(&self, plane: PlaneId) -> u32 {
         self.free[plane.at()].len() as u32
+    }
+
+    pub(crate) fn total_free(&self) -> u64 {
+        self.total_free
     }
 
     pub(crate) fn valid_in(&self, plane: PlaneId) -> u32 {
@@ -85,6 +91,7 @@ impl Blocks {
         let Reverse((_, block)) = self.free[plane.at()].pop().expect("collection keeps a block free in every plane");
         debug_assert_eq!(self.valid[block.at()], 0, "a free block holds nothing");
         self.state[block.at()] = BlockState::Open;
+        self.total_free -= 1;
         block
     }
 
@@ -94,6 +101,7 @@ impl Blocks {
         self.state[block.at()] = BlockState::Free;
         self.erases[block.at()] += 1;
         self.freed += 1;
+        self.total_free += 1;
         let rank = match self.levelling {
             WearLevelling::Dynamic => self.erases[block.at()],
             WearLevelling::None => self.freed,

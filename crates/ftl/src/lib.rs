@@ -58,6 +58,9 @@ pub fn shortage(device: &DeviceParams, ftl: &FtlParams) -> Option<String> {
     let kept = u64::from(ftl.gc_threshold) + u64::from(blocks::OPEN_BLOCKS);
     let usable = u64::from(geometry.blocks).saturating_sub(kept) * u64::from(geometry.pages);
     let share = device.logical_pages().div_ceil(planes);
+    if device.logical_pages() == 0 {
+        return Some("its over-provisioning leaves nothing for the host".to_owned());
+    }
     (share >= usable).then(|| {
         let needed = share / u64::from(geometry.pages) + 1 + kept;
         format!(

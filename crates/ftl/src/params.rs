@@ -58,7 +58,7 @@ params! {
         stripe_order: StripeOrder => "stripe_order", Kind::Choice(StripeOrder::CHOICES), Value::Name("CWDP"), "Planes early make multi-plane commands likely, channels early spread transfers.";
         /// Free blocks of a plane below which a write first collects.
         gc_threshold: u32 => "gc_threshold", Kind::Count { min: 2, max: 1 << 20 }, Value::Count(2), "More free blocks absorb bursts and leave less spare space to collect from.";
-        /// Free blocks of a plane below which it is collected while the drive is idle; not above gc_threshold turns this off.
+        /// Free blocks of a plane below which it is collected while the drive is idle; a number not above gc_threshold turns this off.
         background_threshold: u32 => "background_threshold", Kind::Count { min: 0, max: 1 << 20 }, Value::Count(4), "Collecting early shortens later stalls and copies pages that might have died.";
         /// How long the drive must be idle before it collects in the background.
         idle_delay_ns: Ns => "idle_delay", Kind::Time { min: 0, max: 3_600 * S }, Value::Time(5 * MS), "Short delays collect more and collide with requests more often.";

@@ -112,7 +112,7 @@ impl Nand {
         };
         let block = self.geometry.block_of(ppn);
         let operation = Operation { payload, mask, urgency, ..Operation::new(Kind::Read, ppn, block, origin, tag) };
-        timed.issue_read(operation, &mut self.verifier)
+        timed.issue_read(operation)
     }
 
     /// Programs the next page of a block. It starts after `after`, after every page below it, and after a pending
@@ -150,7 +150,7 @@ impl Nand {
         };
         let operation =
             Operation { payload, mask, from, urgency, ..Operation::new(Kind::Program, ppn, block, origin, tag) };
-        timed.issue_program(operation, after, &mut self.verifier);
+        timed.issue_program(operation, after);
     }
 
     /// Copies a page to the next page of a block: within the die where the drive can (copyback) and both are in one
@@ -169,7 +169,7 @@ impl Nand {
                 urgency,
                 ..Operation::new(Kind::Copyback, self.geometry.page(to, page), to, origin, Self::NO_TAG)
             };
-            return timed.issue_program(operation, OpId::DONE, &mut self.verifier);
+            return timed.issue_program(operation, OpId::DONE);
         }
         let mask = self.geometry.full_mask();
         let read = self.read_with(from, mask, origin, urgency, Expect::Anything, Self::NO_TAG);
@@ -182,10 +182,10 @@ impl Nand {
         self.counts.erases[origin as usize] += 1;
         let first = self.geometry.page(block, 0);
         match (&mut self.timed, &mut self.verifier) {
-            (Some(timed), verifier) => {
+            (Some(timed), _) => {
                 let operation =
                     Operation { urgency, ..Operation::new(Kind::Erase, first, block, origin, Self::NO_TAG) };
-                timed.issue_erase(operation, verifier);
+                timed.issue_erase(operation);
             }
             (None, Some(verifier)) => {
                 verifier.start(Kind::Erase, first, Ppn::NONE, block);
@@ -195,10 +195,11 @@ impl Nand {
         }
     }
 
-    /// When the next event of the array is due; nothing while no operation is in flight.
+    /// When the next event of the array is due; nothing while no operation is in flight. Asked after everything that is
+    /// emitted at a moment has been, because dies begin what they can when this is asked.
     #[inline]
-    pub fn next_event_ns(&self) -> Option<Ns> {
-        self.timed.as_ref().and_then(|timed| timed.next_event_ns())
+    pub fn next_event_ns(&mut self) -> Option<Ns> {
+        self.timed.as_mut().and_then(|timed| timed.next_event_ns(&mut self.verifier))
     }
 
     /// Tells the array what time it is, before operations are emitted at that time.

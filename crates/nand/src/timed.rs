@@ -37,8 +37,8 @@ pub struct Utilization {
 mod event {
     /// The array operation of a die ends.
     pub(super) const ARRAY: u32 = 0 << INDEX_BITS;
-    /// The data of a staged program is in the die's cache register.
-    pub(super) const STAGED: u32 = 1 << INDEX_BITS;
+    /// A die can do something that it could not do before: begin, stage or suspend.
+    pub(super) const WAKE: u32 = 1 << INDEX_BITS;
     /// The data of a read has crossed the channel.
     pub(super) const TRANSFERRED: u32 = 2 << INDEX_BITS;
 
@@ -88,6 +88,15 @@ struct Group {
     since: Ns,
 }
 
+/// A group that host reads interrupted.
+#[derive(Clone, Copy, Debug)]
+struct Suspended {
+    group: Group,
+    /// What its array operation has left.
+    left: Ns,
+    at: Ns,
+}
+
 #[derive(Clone, Copy, Debug)]
 struct Die {
     channel: u32,
@@ -97,7 +106,11 @@ struct Die {
     /// Reads of the active group whose data is still to cross the channel.
     transfers: u32,
     staged: Option<Group>,
-    suspended: Option<(Group, Ns)>,
+    suspended: Option<Suspended>,
+    /// While an operation is being suspended nothing else can begin.
+    settles_at: Ns,
+    /// Whether it is in the list of dies that may have something to begin.
+    restless: bool,
     /// A bit for each plane with something queued, by class.
     queued: [u32; CLASSES],
     /// How often a class was passed over for a higher one since its last turn.
@@ -128,6 +141,8 @@ pub(crate) struct Timed {
     blocks: Vec<Block>,
     queues: Vec<[List; CLASSES]>,
     dies: Vec<Die>,
+    /// Dies to look at before time goes on, in the order in which something happened to them.
+    restless: Vec<u32>,
     channel_free: Vec<Ns>,
     used: Utilization,
 }
@@ -155,6 +170,8 @@ impl Timed {
             transfers: 0,
             staged: None,
             suspended: None,
+            settles_at: 0,
+            restless: false,
             queued: [0; CLASSES],
             overtaken: [0; CLASSES],
             busy_since: 0,
@@ -185,13 +202,28 @@ impl Timed {
             blocks: written.iter().map(block).collect(),
             queues: vec![[List::EMPTY; CLASSES]; geometry.total_planes() as usize],
             dies: (0..geometry.total_dies()).map(die).collect(),
+            restless: Vec::new(),
             channel_free: vec![0; geometry.channels as usize],
             used: Utilization::default(),
         }
     }
 
-    pub(crate) fn next_event_ns(&self) -> Option<Ns> {
+    /// When the next event is due. Dies begin what they can only here, when everything that is emitted at a moment has
+    /// been: so operations that are emitted together can run together on the planes of an idle die.
+    pub(crate) fn next_event_ns(&mut self, checks: &mut Checks) -> Option<Ns> {
+        for at in 0..self.restless.len() {
+            let die = self.restless[at];
+            self.dies[die as usize].restless = false;
+            self.serve(die, checks);
+        }
+        self.restless.clear();
         self.events.next_ns()
+    }
+
+    fn rouse(&mut self, die: u32) {
+        if !std::mem::replace(&mut self.dies[die as usize].restless, true) {
+            self.restless.push(die);
+        }
     }
 
     pub(crate) fn set_now(&mut self, now: Ns) {
@@ -221,6 +253,7 @@ impl Timed {
         self.sequence += 1;
         self.in_flight += 1;
         if self.free == NO_INDEX {
+            assert!(self.operations.len() < event::INDEX as usize, "events name at most {} operations", event::INDEX);
             self.operations.push(operation);
             return self.operations.len() as u32 - 1;
         }
@@ -230,13 +263,13 @@ impl Timed {
         id
     }
 
-    pub(crate) fn issue_read(&mut self, operation: Operation, checks: &mut Checks) -> OpId {
+    pub(crate) fn issue_read(&mut self, operation: Operation) -> OpId {
         let id = self.admit(operation);
-        self.enter(id, checks);
+        self.enter(id);
         OpId(id)
     }
 
-    pub(crate) fn issue_program(&mut self, operation: Operation, after: OpId, checks: &mut Checks) {
+    pub(crate) fn issue_program(&mut self, operation: Operation, after: OpId) {
         let id = self.admit(operation);
         if after != OpId::DONE {
             let first = &mut self.operations[after.0 as usize].waiters;
@@ -244,31 +277,31 @@ impl Timed {
             self.operations[id as usize].sibling = sibling;
             self.operations[id as usize].waiting = true;
         }
-        self.enter(id, checks);
+        self.enter(id);
         if operation.from.is_some() {
-            self.hold(operation.from, checks);
+            self.hold(operation.from);
         }
     }
 
     /// The data of a page is on its way to another block: the next erase of the page's own block has to wait.
-    fn hold(&mut self, from: Ppn, checks: &mut Checks) {
+    fn hold(&mut self, from: Ppn) {
         let source = self.geometry.block_of(from);
         if self.blocks[source.at()].erase == NO_INDEX {
             self.blocks[source.at()].pending += 1;
         } else {
             let hold = self.admit(Operation::new(Kind::Hold, from, source, Origin::Host, NO_INDEX));
-            self.enter(hold, checks);
+            self.enter(hold);
         }
     }
 
-    pub(crate) fn issue_erase(&mut self, operation: Operation, checks: &mut Checks) {
+    pub(crate) fn issue_erase(&mut self, operation: Operation) {
         let id = self.admit(operation);
-        self.enter(id, checks);
+        self.enter(id);
     }
 
     /// An operation joins the life of its block that it was emitted for: the present one, or after a pending erase the
     /// next, which begins when that erase has ended.
-    fn enter(&mut self, id: u32, checks: &mut Checks) {
+    fn enter(&mut self, id: u32) {
         let Operation { block, kind, page, .. } = self.operations[id as usize];
         if self.blocks[block.at()].erase != NO_INDEX {
             let mut later = self.blocks[block.at()].later;
@@ -279,7 +312,7 @@ impl Timed {
         let state = &mut self.blocks[block.at()];
         state.pending += u32::from(kind != Kind::Erase);
         match kind {
-            Kind::Read if page < state.programmed => self.enqueue(id, checks),
+            Kind::Read if page < state.programmed => self.enqueue(id),
             Kind::Read => {
                 self.operations[id as usize].next = state.reads;
                 state.reads = id;
@@ -288,13 +321,13 @@ impl Timed {
                 let mut programs = state.programs;
                 self.append(&mut programs, id);
                 self.blocks[block.at()].programs = programs;
-                self.queue_programs(block, checks);
+                self.queue_programs(block);
             }
             Kind::Hold => self.retire(id),
             Kind::Erase => {
                 state.erase = id;
                 if state.pending == 0 {
-                    self.enqueue(id, checks);
+                    self.enqueue(id);
                 }
             }
         }
@@ -308,7 +341,7 @@ impl Timed {
     }
 
     /// Queues the programs of a block that nothing holds back any more, in page order.
-    fn queue_programs(&mut self, block: BlockId, checks: &mut Checks) {
+    fn queue_programs(&mut self, block: BlockId) {
         loop {
             let state = &self.blocks[block.at()];
             let id = state.programs.head;
@@ -324,7 +357,7 @@ impl Timed {
             state.programs.head = next;
             state.queued_class = class;
             state.queued += 1;
-            self.enqueue(id, checks);
+            self.enqueue(id);
         }
     }
 
@@ -338,7 +371,7 @@ impl Timed {
         list.tail = id;
     }
 
-    fn enqueue(&mut self, id: u32, checks: &mut Checks) {
+    fn enqueue(&mut self, id: u32) {
         let operation = &self.operations[id as usize];
         let (plane, class) = (operation.plane, class_of(operation));
         let mut queue = self.queues[plane.at()][class];
@@ -346,7 +379,7 @@ impl Timed {
         self.queues[plane.at()][class] = queue;
         let die = self.geometry.die_of(plane);
         self.dies[die.at()].queued[class] |= 1 << self.geometry.plane_in_die(plane);
-        self.serve(die.0, checks);
+        self.rouse(die.0);
     }
 }
 
@@ -355,46 +388,75 @@ impl Timed {
     /// Gives a die work if it can take any.
     fn serve(&mut self, die: u32, checks: &mut Checks) {
         let state = &self.dies[die as usize];
+        if self.now < state.settles_at {
+            return;
+        }
         match state.active {
             None => match self.pick(die) {
-                Some(head) => self.start(die, head, self.now, checks),
-                None => self.resume(die),
+                Some(head) => self.start(die, head, checks),
+                None => self.go_on(die),
             },
-            Some(group) if self.may_suspend(die, &group) => {
-                let state = &mut self.dies[die as usize];
-                state.active = None;
-                state.suspended = Some((group, group.ends - self.now));
-                let head = self.pick(die).expect("a host read waits, or nothing would be suspended");
-                self.start(die, head, self.now + self.suspend_ns, checks);
-            }
-            Some(group) => self.stage(die, &group, checks),
+            Some(group) if self.may_suspend(die, &group) => self.suspend(die, group),
+            Some(_) => {}
+        }
+        if let Some(group) = self.dies[die as usize].active {
+            self.stage(die, &group, checks);
+        }
+    }
+
+    fn can_suspend(&self, kind: Kind) -> bool {
+        match kind {
+            Kind::Erase => self.suspend != Suspend::None,
+            Kind::Program | Kind::Copyback => self.suspend == Suspend::ProgramErase,
+            Kind::Read | Kind::Hold => false,
         }
     }
 
     fn may_suspend(&self, die: u32, active: &Group) -> bool {
         let state = &self.dies[die as usize];
-        let allowed = match active.kind {
-            Kind::Erase => self.suspend != Suspend::None,
-            Kind::Program | Kind::Copyback => self.suspend == Suspend::ProgramErase,
-            Kind::Read | Kind::Hold => false,
-        };
-        allowed
+        self.can_suspend(active.kind)
             && state.queued[HOST_READS] != 0
             && state.suspended.is_none()
-            && state.staged.is_none()
+            && state.staged.is_none_or(|staged| staged.array_from <= self.now)
             && self.now >= active.array_from
             && active.ends > self.now + self.suspend_ns
             && self.operations[active.head as usize].overtaken < self.max_overtakes
     }
 
-    fn resume(&mut self, die: u32) {
-        let now = self.now;
+    fn suspend(&mut self, die: u32, group: Group) {
         let state = &mut self.dies[die as usize];
-        if let Some((mut group, left)) = state.suspended.take() {
-            group.array_from = now + self.suspend_ns;
+        state.active = None;
+        state.array_event = 0;
+        state.suspended = Some(Suspended { group, left: group.ends - self.now, at: self.now });
+        state.settles_at = self.now + self.suspend_ns;
+        self.events.schedule(self.now + self.suspend_ns, event::WAKE | die);
+    }
+
+    /// No host read goes before it any more: what was suspended goes on, or what is staged begins.
+    fn go_on(&mut self, die: u32) {
+        let state = &mut self.dies[die as usize];
+        if let Some(Suspended { mut group, left, at }) = state.suspended.take() {
+            group.since += self.now - at;
+            group.array_from = self.now + self.suspend_ns;
             group.ends = group.array_from + left;
-            state.active = Some(group);
-            self.schedule_array_end(die, group.ends);
+            self.occupy_die(die, group);
+        } else if let Some(mut group) = state.staged.take() {
+            group.since = self.now;
+            group.array_from = group.array_from.max(self.now);
+            group.ends = group.array_from + self.array_time(group.head);
+            self.dies[die as usize].busy_since = self.now;
+            self.occupy_die(die, group);
+        }
+    }
+
+    /// A group is the die's active one from now on.
+    fn occupy_die(&mut self, die: u32, group: Group) {
+        self.dies[die as usize].active = Some(group);
+        self.dies[die as usize].array_event = self.events.schedule(group.ends, event::ARRAY | die);
+        // Before the array begins nothing can be staged or suspended; then there may be something that waits for it.
+        let watched = self.cache_program && group.kind == Kind::Program || self.can_suspend(group.kind);
+        if watched && group.array_from > self.now {
+            self.events.schedule(group.array_from, event::WAKE | die);
         }
     }
 
@@ -418,6 +480,10 @@ impl Timed {
         let loaded = self.transfer_in(die, head, self.now);
         let group = Group { head, kind: Kind::Program, array_from: loaded, ends: 0, since: self.now };
         self.dies[die as usize].staged = Some(group);
+        // Once it is loaded a host read may suspend the program before it.
+        if self.can_suspend(Kind::Program) {
+            self.events.schedule(loaded, event::WAKE | die);
+        }
         self.note_start(head, checks);
     }
 
@@ -455,18 +521,18 @@ impl Timed {
         best
     }
 
-    /// Takes what runs next; before a suspended operation goes on only host reads, and not without end.
+    /// Takes what runs next. Before an operation that is suspended or staged only host reads go, and not without end.
     fn pick(&mut self, die: u32) -> Option<u32> {
-        let mut classes = CLASSES;
-        if let Some((group, _)) = self.dies[die as usize].suspended {
-            let suspended = &mut self.operations[group.head as usize];
-            if suspended.overtaken == self.max_overtakes {
-                return None;
-            }
-            suspended.overtaken += 1;
-            classes = HOST_READS + 1;
+        let state = &self.dies[die as usize];
+        let Some(held) = state.suspended.map(|suspended| suspended.group).or(state.staged) else {
+            let (class, plane) = self.first(die, CLASSES)?;
+            return Some(self.take_group(die, class, plane));
+        };
+        if self.operations[held.head as usize].overtaken == self.max_overtakes {
+            return None;
         }
-        let (class, plane) = self.first(die, classes)?;
+        let (class, plane) = self.first(die, HOST_READS + 1)?;
+        self.operations[held.head as usize].overtaken += 1;
         Some(self.take_group(die, class, plane))
     }
 
@@ -475,7 +541,7 @@ impl Timed {
         let state = &mut self.dies[die as usize];
         state.overtaken[class] = 0;
         for lower in (class + 1..CLASSES).filter(|&lower| state.queued[lower] != 0) {
-            state.overtaken[lower] += 1;
+            state.overtaken[lower] = state.overtaken[lower].saturating_add(1);
         }
         let head = self.pop(die, class, plane);
         let mut others = self.dies[die as usize].queued[class] & !(1 << plane);
@@ -514,25 +580,18 @@ impl Timed {
         id
     }
 
-    /// Starts a group at `from`, which is later than now while an operation is being suspended.
-    fn start(&mut self, die: u32, head: u32, from: Ns, checks: &mut Checks) {
+    /// Starts a group on an idle die.
+    fn start(&mut self, die: u32, head: u32, checks: &mut Checks) {
         let kind = self.operations[head as usize].kind;
-        let longest = self.array_time(head);
         let array_from = match kind {
-            Kind::Program => self.transfer_in(die, head, from),
-            _ => self.occupy(die, from, self.timing.command_ns),
+            Kind::Program => self.transfer_in(die, head, self.now),
+            _ => self.occupy(die, self.now, self.timing.command_ns),
         };
-        let ends = array_from + longest;
-        let now = self.now;
-        let state = &mut self.dies[die as usize];
-        if state.suspended.is_none() {
-            state.busy_since = now;
+        let ends = array_from + self.array_time(head);
+        if self.dies[die as usize].suspended.is_none() {
+            self.dies[die as usize].busy_since = self.now;
         }
-        state.active = Some(Group { head, kind, array_from, ends, since: now });
-        self.schedule_array_end(die, ends);
-        if self.cache_program && kind == Kind::Program && array_from > now {
-            self.events.schedule(array_from, event::STAGED | die);
-        }
+        self.occupy_die(die, Group { head, kind, array_from, ends, since: self.now });
         self.note_start(head, checks);
     }
 
@@ -586,10 +645,6 @@ impl Timed {
             }
         }
     }
-
-    fn schedule_array_end(&mut self, die: u32, at: Ns) {
-        self.dies[die as usize].array_event = self.events.schedule(at, event::ARRAY | die);
-    }
 }
 
 /// Events: what ends, and what that sets free.
@@ -604,7 +659,7 @@ impl Timed {
                 self.array_ended(index, checks, completed);
             }
             event::ARRAY => {}
-            event::STAGED => self.serve(index, checks),
+            event::WAKE => self.rouse(index),
             _ => self.transferred(index, checks, completed),
         }
     }
@@ -616,9 +671,7 @@ impl Timed {
             self.release(die);
         }
         self.complete(id, checks, completed);
-        if self.dies[die as usize].active.is_none() {
-            self.serve(die, checks);
-        }
+        self.rouse(die);
     }
 
     fn array_ended(&mut self, die: u32, checks: &mut Checks, completed: &mut Vec<u32>) {
@@ -635,24 +688,12 @@ impl Timed {
             return;
         }
         self.release(die);
-        if let Some(mut staged) = self.dies[die as usize].staged.take() {
-            let state = &mut self.dies[die as usize];
-            staged.array_from = staged.array_from.max(self.now);
-            staged.since = self.now;
-            state.busy_since = self.now;
-            staged.ends = staged.array_from + self.array_time(staged.head);
-            self.dies[die as usize].active = Some(staged);
-            self.schedule_array_end(die, staged.ends);
-            if staged.array_from > self.now {
-                self.events.schedule(staged.array_from, event::STAGED | die);
-            }
-        }
         while id != NO_INDEX {
             let next = std::mem::replace(&mut self.operations[id as usize].next, NO_INDEX);
             self.complete(id, checks, completed);
             id = next;
         }
-        self.serve(die, checks);
+        self.rouse(die);
     }
 
     /// The die is free of its active group: closes its accounts.
@@ -685,31 +726,31 @@ impl Timed {
         }
         match operation.kind {
             Kind::Read => {}
-            Kind::Erase => return self.erased(operation.block, checks),
-            _ => self.programmed(operation.block, operation.page, checks),
+            Kind::Erase => return self.erased(operation.block),
+            _ => self.programmed(operation.block, operation.page),
         }
-        self.let_go(operation.block, checks);
+        self.let_go(operation.block);
         if operation.from.is_some() {
-            self.let_go(self.geometry.block_of(operation.from), checks);
+            self.let_go(self.geometry.block_of(operation.from));
         }
         let mut waiter = operation.waiters;
         while waiter != NO_INDEX {
             let next = self.operations[waiter as usize].sibling;
             self.operations[waiter as usize].waiting = false;
-            self.queue_programs(self.operations[waiter as usize].block, checks);
+            self.queue_programs(self.operations[waiter as usize].block);
             waiter = next;
         }
     }
 
     /// A page was programmed: reads that waited for it may go, and programs of another class.
-    fn programmed(&mut self, block: BlockId, page: u32, checks: &mut Checks) {
+    fn programmed(&mut self, block: BlockId, page: u32) {
         let state = &mut self.blocks[block.at()];
         state.programmed = page + 1;
         let mut read = std::mem::replace(&mut state.reads, NO_INDEX);
         while read != NO_INDEX {
             let next = self.operations[read as usize].next;
             if self.operations[read as usize].page <= page {
-                self.enqueue(read, checks);
+                self.enqueue(read);
             } else {
                 let state = &mut self.blocks[block.at()];
                 self.operations[read as usize].next = state.reads;
@@ -718,21 +759,21 @@ impl Timed {
             read = next;
         }
         if self.blocks[block.at()].programs.head != NO_INDEX {
-            self.queue_programs(block, checks);
+            self.queue_programs(block);
         }
     }
 
-    fn let_go(&mut self, block: BlockId, checks: &mut Checks) {
+    fn let_go(&mut self, block: BlockId) {
         let state = &mut self.blocks[block.at()];
         state.pending -= 1;
         if state.pending == 0 && state.erase != NO_INDEX {
             let erase = state.erase;
-            self.enqueue(erase, checks);
+            self.enqueue(erase);
         }
     }
 
     /// A block is erased: what was emitted for its next life may go, up to the erase that ends that life.
-    fn erased(&mut self, block: BlockId, checks: &mut Checks) {
+    fn erased(&mut self, block: BlockId) {
         let state = &mut self.blocks[block.at()];
         debug_assert_eq!((state.pending, state.reads, state.programs.head), (0, NO_INDEX, NO_INDEX), "all had ended");
         state.erase = NO_INDEX;
@@ -741,7 +782,7 @@ impl Timed {
         while self.blocks[block.at()].erase == NO_INDEX && self.blocks[block.at()].later.head != NO_INDEX {
             let id = self.blocks[block.at()].later.head;
             self.blocks[block.at()].later.head = self.operations[id as usize].next;
-            self.enter(id, checks);
+            self.enter(id);
         }
     }
 }

@@ -209,6 +209,7 @@ impl State {
 
     fn take(&mut self, plane: PlaneId, writer: Writer) -> (BlockId, u32) {
         let open = &mut self.frontiers[frontier(plane, writer)];
+        debug_assert!(open.next < self.geometry.pages, "a full block is replaced before a page of it is taken");
         open.next += 1;
         (open.block, open.next - 1)
     }
@@ -295,6 +296,9 @@ impl Mapping for State {
     }
 
     fn idle(&mut self, nand: &mut Nand) -> bool {
+        if self.background_threshold <= self.gc_threshold {
+            return false;
+        }
         let planes = self.geometry.total_planes();
         for _ in 0..planes {
             let plane = PlaneId(self.background);
@@ -322,7 +326,7 @@ impl Mapping for State {
     }
 
     fn free_blocks(&self) -> u64 {
-        (0..self.geometry.total_planes()).map(|plane| u64::from(self.blocks.free_in(PlaneId(plane)))).sum()
+        self.blocks.total_free()
     }
 
     fn check(&self) -> Result<(), String> {
