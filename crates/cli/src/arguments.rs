@@ -24,6 +24,8 @@ pub enum Command {
     Run(RunArguments),
     /// Run an experiment with every combination of the values of some keys, and show the results side by side.
     Compare(CompareArguments),
+    /// Run one experiment and write its requests, as they arrive, as a recording.
+    Generate(GenerateArguments),
     /// Look at recordings of block requests, and convert them.
     Trace {
         /// What to do with it.
@@ -61,6 +63,29 @@ pub struct RunArguments {
     /// Write the course of the run over simulated time as CSV.
     #[arg(long, value_name = "FILE")]
     pub timeline: Option<String>,
+    /// Write the results of a fio job file as fio does (--output-format=json).
+    #[arg(long, value_name = "FILE")]
+    pub fio_json: Option<String>,
+}
+
+/// What `generate` takes.
+#[derive(Debug, Args)]
+pub struct GenerateArguments {
+    /// The experiment, a TOML file.
+    #[arg(value_name = "EXPERIMENT.toml")]
+    pub experiment: String,
+    /// The file to write, compressed if it ends in .gz or .zst.
+    #[arg(long, value_name = "FILE")]
+    pub out: String,
+    /// The format to write; told from the name of the file if it is left out.
+    #[arg(long, value_parser = choice(OutFormat::CHOICES, OutFormat::named))]
+    pub to: Option<OutFormat>,
+    /// Give a key another value than the file does, such as host.scheduler=noop.
+    #[arg(long, value_name = "KEY=VALUE")]
+    pub set: Vec<String>,
+    /// Leave out what the format to write cannot hold, and count it.
+    #[arg(long)]
+    pub drop_unsupported: bool,
 }
 
 /// What `compare` takes.

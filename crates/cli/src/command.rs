@@ -1,6 +1,7 @@
 //! The commands, one file each.
 
 pub mod compare;
+pub mod generate;
 pub mod help;
 pub mod run;
 pub mod trace;

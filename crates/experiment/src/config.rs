@@ -22,7 +22,7 @@ use flashloom_ftl::{FtlParams, FtlSetup};
 use flashloom_host::HostParams;
 use flashloom_nand::DeviceParams;
 use flashloom_units::{ParamSet, PolicySpec, Problem, Problems, Value};
-use flashloom_workload::{SyntheticParams, WorkloadParams};
+use flashloom_workload::{FilebenchParams, SynthesizedParams, SyntheticParams, WorkloadParams};
 
 pub use document::Axis;
 pub use effective::{json_value, toml_value};
@@ -82,6 +82,18 @@ impl Config {
     pub fn synthetic(&self) -> Option<SyntheticParams> {
         let (kind, values) = self.policy("workload.kind");
         (kind.name == "synthetic").then(|| SyntheticParams::from_values(values))
+    }
+
+    /// The personality's parameters, if the workload is one of Filebench's.
+    pub fn filebench(&self) -> Option<FilebenchParams> {
+        let (kind, values) = self.policy("workload.kind");
+        (kind.name == "filebench").then(|| FilebenchParams::from_values(values))
+    }
+
+    /// The characterisation, if the workload is synthesised.
+    pub fn synthesized(&self) -> Option<SynthesizedParams> {
+        let (kind, values) = self.policy("workload.kind");
+        (kind.name == "synthesized").then(|| SynthesizedParams::from_values(values))
     }
 
     /// Everything that the drive is built from.

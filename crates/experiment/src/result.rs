@@ -46,6 +46,12 @@ result_types! {
         nand: NandResult,
         /// Wear since the drive was new, preconditioning included.
         wear: WearResult,
+        /// What the threads of a Filebench personality did; absent for other workloads.
+        #[serde(skip_serializing_if = "Option::is_none")]
+        filebench: Option<FilebenchResult>,
+        /// How well a synthesised workload fits its characterisation; absent for other workloads.
+        #[serde(skip_serializing_if = "Option::is_none")]
+        synthesized: Option<SynthesizedResult>,
         /// What was written to the drive before the workload; absent for a new drive.
         #[serde(skip_serializing_if = "Option::is_none")]
         precondition: Option<PreconditionResult>,
@@ -268,6 +274,59 @@ result_types! {
         max: u32,
         /// The standard deviation.
         stddev: f64,
+    }
+
+    /// What the threads of a Filebench personality did.
+    FilebenchResult {
+        /// Which personality.
+        personality: String,
+        /// Flow operations that ended, without those that only wait for other threads.
+        operations: u64,
+        /// Simulated time for which the threads ran.
+        duration_ns: u64,
+        /// Flow operations per second of it.
+        #[serde(skip_serializing_if = "Option::is_none")]
+        operations_per_second: Option<f64>,
+        /// Each flow operation, in the order of the personality.
+        flows: Vec<FlowResult>,
+    }
+
+    /// One flow operation.
+    FlowResult {
+        /// As in the published personality.
+        name: String,
+        /// How many ended.
+        operations: u64,
+        /// How many ended per second.
+        #[serde(skip_serializing_if = "Option::is_none")]
+        operations_per_second: Option<f64>,
+        /// From begin to end, every wait included.
+        #[serde(skip_serializing_if = "Option::is_none")]
+        latency_ns: Option<Distribution>,
+    }
+
+    /// How well a synthesised workload fits its characterisation.
+    SynthesizedResult {
+        /// What it should look like.
+        target: CharacterResult,
+        /// What the whole stream looks like.
+        achieved: CharacterResult,
+    }
+
+    /// The figures of a stream of requests.
+    CharacterResult {
+        /// Share of the requests after the first that do not begin where the one before ended.
+        random_share: f64,
+        /// Mean bytes of a request.
+        mean_request_bytes: f64,
+        /// Share of the requests that are reads.
+        read_share: f64,
+        /// How many requests there are.
+        requests: u64,
+        /// Bytes of the distinct 4 KiB pages that are touched.
+        footprint_bytes: u64,
+        /// Bytes from the start of the device to the last sector that is touched.
+        span_bytes: u64,
     }
 
     /// What preconditioning did. It counts in no other figure but wear.

@@ -1,20 +1,27 @@
 //! Runs: recordings are checked first, then every variant runs on a thread of its own, then its accounts are checked.
 
+mod fio;
+mod generated;
 mod measure;
 mod recording;
+mod watched;
 
 use std::fmt;
 
 use flashloom_device::{Ageing, Drive, Overwrite, Sample, Simulation};
 use flashloom_host::BlockLayer;
 use flashloom_units::{Prng, Problem, Problems};
-use flashloom_workload::{Limited, Pace, Replay, Replayed, Request, SkippedLines, Source, Synthetic, fit, open_trace};
+use flashloom_workload::{
+    Arrivals, Filebench, FilebenchReport, FioJobFile, FioJobs, Limited, Pace, Replay, Replayed, Request, SkippedLines,
+    Source, Synthetic, fit, open_trace,
+};
 use rayon::prelude::*;
 
 use crate::config::{Config, Experiment, Precondition, Timing, Variant};
 use crate::result::{COMPARE_SCHEMA, ComparedRun, Comparison, RunResult};
 use measure::{Measured, Stopwatch};
 use recording::Recording;
+use watched::Watched;
 
 /// Why a run has no result.
 #[derive(Clone, Debug)]
@@ -49,6 +56,16 @@ pub struct Prepared<'a> {
     experiment: &'a Experiment,
     /// What each variant reads; nothing for a generator.
     recordings: Vec<Option<Recording>>,
+    /// The fio job file of each variant that has one.
+    job_files: Vec<Option<FioJobFile>>,
+}
+
+/// What a run gives.
+pub struct Finished {
+    /// What it found out.
+    pub result: RunResult,
+    /// The same in fio's own output format, if its workload was a fio job file.
+    pub fio_json: Option<serde_json::Value>,
 }
 
 impl<'a> Prepared<'a> {
@@ -58,13 +75,24 @@ impl<'a> Prepared<'a> {
     /// Everything that is wrong with them.
     pub fn new(experiment: &'a Experiment) -> Result<Self, Problems> {
         let recordings = recording::check_all(experiment)?;
-        Ok(Self { experiment, recordings })
+        let job_files = fio::check_all(experiment)?;
+        Ok(Self { experiment, recordings, job_files })
     }
 
-    /// Requests of all runs together.
+    /// Requests of all runs together; of fio jobs, about as many.
     pub fn total_requests(&self) -> u64 {
-        let variants = self.experiment.variants.iter().zip(&self.recordings);
-        variants.map(|(variant, recording)| expected_requests(&variant.config, recording.as_ref())).sum()
+        self.inputs().map(|(variant, input)| input.expected_requests(&variant.config)).sum()
+    }
+
+    fn inputs(&self) -> impl Iterator<Item = (&Variant, Input<'_>)> {
+        let inputs = self.recordings.iter().zip(&self.job_files);
+        let inputs = inputs.map(|(recording, jobs)| Input { recording: recording.as_ref(), jobs: jobs.as_ref() });
+        self.experiment.variants.iter().zip(inputs)
+    }
+
+    /// Whether the first variant runs a fio job file.
+    pub fn runs_fio(&self) -> bool {
+        self.job_files[0].is_some()
     }
 
     /// What was left out of the recordings because that was asked for: the file, and what was wrong.
@@ -79,7 +107,8 @@ impl<'a> Prepared<'a> {
         skipped
     }
 
-    /// Runs the first variant. `observe` gets a sample after every interval of the timeline.
+    /// Runs the first variant. `observe` gets a sample after every interval of the timeline, `arrived` every request as
+    /// it arrives.
     ///
     /// # Errors
     /// A check that failed.
@@ -88,8 +117,10 @@ impl<'a> Prepared<'a> {
         verify: bool,
         progress: &dyn Progress,
         observe: &mut dyn FnMut(&Sample),
-    ) -> Result<RunResult, Failure> {
-        run_one(&self.experiment.variants[0].config, self.recordings[0].as_ref(), verify, progress, observe)
+        arrived: &mut dyn FnMut(&Request),
+    ) -> Result<Finished, Failure> {
+        let (variant, input) = self.inputs().next().expect("an experiment has at least one variant");
+        run_one(&variant.config, input, verify, &mut Watched { progress, observe, arrived, untold: 0 })
     }
 
     /// Runs every variant, in as many threads as the caller's pool has. The results are in the order of the variants,
@@ -98,11 +129,14 @@ impl<'a> Prepared<'a> {
     /// # Errors
     /// The failure of the first variant that failed, with the values that vary in it.
     pub fn compare(&self, verify: bool, progress: &dyn Progress) -> Result<Comparison, Failure> {
-        let one = |(variant, recording): (&Variant, &Option<Recording>)| {
-            run_one(&variant.config, recording.as_ref(), verify, progress, &mut |_| {})
+        let one = |(variant, input): &(&Variant, Input<'_>)| {
+            let (observe, arrived) = (&mut |_: &Sample| {}, &mut |_: &Request| {});
+            let watched = &mut Watched { progress, observe, arrived, untold: 0 };
+            run_one(&variant.config, *input, verify, watched).map(|finished| finished.result)
         };
         let variants = &self.experiment.variants;
-        let results: Vec<_> = variants.par_iter().zip(&self.recordings).map(one).collect();
+        let inputs: Vec<_> = self.inputs().collect();
+        let results: Vec<_> = inputs.par_iter().map(one).collect();
         let mut runs = Vec::with_capacity(results.len());
         for (variant, result) in variants.iter().zip(results) {
             let result = result.map_err(|failure| match failure {
@@ -117,23 +151,31 @@ impl<'a> Prepared<'a> {
     }
 }
 
-fn expected_requests(config: &Config, recording: Option<&Recording>) -> u64 {
-    let offered = match (recording, config.synthetic()) {
-        (Some(recording), _) => recording.info.requests,
-        (None, Some(generator)) => generator.requests,
-        (None, None) => 0,
-    };
-    offered.min(config.workload.requests.unwrap_or(u64::MAX))
+/// What a run reads, if it reads anything.
+#[derive(Clone, Copy)]
+struct Input<'a> {
+    recording: Option<&'a Recording>,
+    jobs: Option<&'a FioJobFile>,
+}
+
+impl Input<'_> {
+    fn expected_requests(&self, config: &Config) -> u64 {
+        let generated = || {
+            let synthesized = || config.synthesized().map(|params| params.target().requests);
+            config.synthetic().map(|params| params.requests).or_else(synthesized)
+        };
+        let offered = match (self.recording, self.jobs) {
+            (Some(recording), _) => recording.info.requests,
+            (None, Some(jobs)) => return jobs.expected_requests(),
+            // How many requests a personality issues is known at its end.
+            (None, None) => generated().unwrap_or(0),
+        };
+        offered.min(config.workload.requests.unwrap_or(u64::MAX))
+    }
 }
 
 /// One run: age the drive, replay the workload, check the accounts.
-fn run_one(
-    config: &Config,
-    recording: Option<&Recording>,
-    verify: bool,
-    progress: &dyn Progress,
-    observe: &mut dyn FnMut(&Sample),
-) -> Result<RunResult, Failure> {
+fn run_one(config: &Config, input: Input<'_>, verify: bool, watched: &mut Watched<'_>) -> Result<Finished, Failure> {
     let stopwatch = Stopwatch::start();
     let root = Prng::new(config.run.seed);
     let mut simulation = build(config, verify);
@@ -149,27 +191,69 @@ fn run_one(
     if config.run.timing == Timing::Timed {
         simulation.start_timing(&config.device);
     }
-    let (source, has_times) = open(config, recording, &root).map_err(Failure::Input)?;
-    let mut source = Counted { source, progress, untold: 0 };
-    let mut end_ns = 0;
-    let mut observed = |sample: &Sample| {
-        end_ns = sample.time_ns;
-        observe(sample);
-    };
-    let interval_ns = config.run.timeline_interval_ns;
-    let mut arrivals = Replayed::new(&mut source, pace(config, has_times));
-    simulation.run(&mut arrivals, interval_ns, &mut observed).map_err(Failure::Input)?;
-    source.tell();
+    let mut workload = Workload::open(config, input, &root)?;
+    let end_ns = watched.run(&mut simulation, workload.arrivals(), config.run.timeline_interval_ns)?;
     simulation.check().map_err(Failure::Check)?;
     let outcome = simulation.outcome();
-    let expected = expected_requests(config, recording);
+    let expected = workload.issued().unwrap_or_else(|| input.expected_requests(config));
     if outcome.host.generated != expected {
         let generated = outcome.host.generated;
         return Err(Failure::Check(format!("workload: {expected} requests offered, but {generated} arrived")));
     }
-    progress.run_ended();
-    let info = recording.map(|recording| &recording.info);
-    Ok(Measured { config, outcome: &outcome, info, aged, end_ns }.result(&stopwatch))
+    watched.progress.run_ended();
+    let info = input.recording.map(|recording| &recording.info);
+    let mut result = Measured { config, outcome: &outcome, info, aged, end_ns }.result(&stopwatch);
+    generated::describe(&mut result, config, workload.filebench_report(), &root).map_err(Failure::Input)?;
+    let fio_json = input.jobs.and_then(|file| workload.fio_json(file));
+    Ok(Finished { result, fio_json })
+}
+
+/// The requests of a run as they arrive.
+enum Workload {
+    Replayed(Replayed<Box<dyn Source>>),
+    Fio(Box<FioJobs>),
+    Filebench(Box<Filebench>),
+}
+
+impl Workload {
+    fn open(config: &Config, input: Input<'_>, root: &Prng) -> Result<Self, Failure> {
+        if let Some(file) = input.jobs {
+            return fio::start(config, file, root).map(|jobs| Self::Fio(Box::new(jobs)));
+        }
+        if let Some(filebench) = generated::filebench(config, root).map_err(Failure::Input)? {
+            return Ok(Self::Filebench(filebench));
+        }
+        let (source, has_times) = open(config, input.recording, root).map_err(Failure::Input)?;
+        Ok(Self::Replayed(Replayed::new(source, pace(config, has_times))))
+    }
+
+    fn arrivals(&mut self) -> &mut dyn Arrivals {
+        match self {
+            Self::Replayed(replayed) => replayed,
+            Self::Fio(jobs) => jobs.as_mut(),
+            Self::Filebench(filebench) => filebench.as_mut(),
+        }
+    }
+
+    /// How many requests it has issued, where nobody could know before.
+    fn issued(&self) -> Option<u64> {
+        match self {
+            Self::Replayed(_) => None,
+            Self::Fio(jobs) => Some(jobs.issued()),
+            Self::Filebench(filebench) => Some(filebench.issued()),
+        }
+    }
+
+    fn filebench_report(&self) -> Option<&FilebenchReport> {
+        if let Self::Filebench(filebench) = self { Some(filebench.report()) } else { None }
+    }
+
+    fn fio_json(&self, file: &FioJobFile) -> Option<serde_json::Value> {
+        match self {
+            Self::Replayed(_) | Self::Filebench(_) => None,
+            Self::Fio(jobs) => Some(fio::json(file, jobs)),
+        }
+    }
 }
 
 fn build(config: &Config, verify: bool) -> Simulation {
@@ -211,12 +295,14 @@ fn pace(config: &Config, has_times: bool) -> Pace {
 fn open(config: &Config, recording: Option<&Recording>, root: &Prng) -> Result<(Box<dyn Source>, bool), Problem> {
     let workload = &config.workload;
     let capacity = config.device.capacity_sectors();
-    let (source, span, has_times): (Box<dyn Source>, u64, bool) = match (recording, config.synthetic()) {
-        (Some(recording), _) => {
+    let synthesized = generated::synthesized(config, root)?;
+    let (source, span, has_times): (Box<dyn Source>, u64, bool) = match (recording, synthesized, config.synthetic()) {
+        (None, Some(source), _) => (source, capacity, false),
+        (Some(recording), ..) => {
             let trace = open_trace(&recording.path, &workload.trace_options())?;
             (Box::new(trace), recording.info.end_sector(), true)
         }
-        (None, generator) => {
+        (None, None, generator) => {
             let generator = generator.expect("a workload without a recording is a generator");
             let has_times = generator.interarrival_ns.is_some();
             (Box::new(Synthetic::new(&generator, capacity, &root.branch("workload"))?), capacity, has_times)
@@ -224,30 +310,4 @@ fn open(config: &Config, recording: Option<&Recording>, root: &Prng) -> Result<(
     };
     let source = Limited::new(source, workload.requests);
     Ok((Box::new(fit(source, capacity, workload.addresses, span)), has_times))
-}
-
-/// Tells the progress of a source, a few thousand requests at a time.
-struct Counted<'a> {
-    source: Box<dyn Source>,
-    progress: &'a dyn Progress,
-    untold: u64,
-}
-
-impl Counted<'_> {
-    const STEP: u64 = 4_096;
-
-    fn tell(&mut self) {
-        self.progress.requests(std::mem::take(&mut self.untold));
-    }
-}
-
-impl Source for Counted<'_> {
-    fn next_request(&mut self) -> Result<Option<Request>, Problem> {
-        let request = self.source.next_request()?;
-        self.untold += u64::from(request.is_some());
-        if self.untold == Self::STEP {
-            self.tell();
-        }
-        Ok(request)
-    }
 }

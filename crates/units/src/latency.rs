@@ -89,6 +89,12 @@ impl Latency {
         self.sum
     }
 
+    /// How many were from `low` to below `high`, to three significant digits of these.
+    pub fn count_within(&self, low: Ns, high: Ns) -> u64 {
+        let below = |bound: Ns| if bound == 0 { 0 } else { self.histogram.count_between(0, bound - 1) };
+        below(high) - below(low)
+    }
+
     /// The value that `percent` of the latencies do not pass, to three significant digits and never above the maximum.
     pub fn percentile(&self, percent: f64) -> Ns {
         if self.count == 0 { 0 } else { self.histogram.value_at_percentile(percent).min(self.max) }

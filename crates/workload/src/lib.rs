@@ -3,24 +3,32 @@
 //! A run asks for [`Arrivals`], which depend on what has completed; [`Replayed`] makes them of a [`Source`] at a
 //! [`Pace`]. A [`Source`] gives requests in order of arrival. [`open_trace`] reads one from a recording in any of the formats of
 //! [`FORMATS`], as a stream, so that memory does not grow with its length; [`Synthetic`] makes requests from a seed.
+//! [`Synthesized`] fits a published characterisation, [`Filebench`] runs threads over a modelled file system.
+//! [`FioJobs`] are the jobs of an [`FioJobFile`], which wait for their own requests.
 //! [`fit`] maps their addresses onto a device, [`Limited`] ends them early. [`scan_trace`] checks and summarises a
-//! recording, [`convert_trace`] writes it in another format.
+//! recording, [`convert_trace`] writes it in another format, and [`TraceWriter`] any requests in one.
 
 mod address;
 mod arrivals;
+mod filebench;
+mod fio;
 mod params;
 mod request;
 mod source;
+mod synthesized;
 mod synthetic;
 mod trace;
 
 pub use address::{Addresses, Fitted, fit};
 pub use arrivals::{Arrivals, Pace, Replayed};
+pub use filebench::{BACKGROUND_DEPTH, Filebench, FilebenchParams, FilebenchReport, FlowReport, Personality};
+pub use fio::{FioDirection, FioJobFile, FioJobs, FioReport, FioSamples};
 pub use params::{Replay, WORKLOADS, WorkloadParams};
 pub use request::{Op, Request};
 pub use source::{Limited, Source};
+pub use synthesized::{Character, Characterisation, Synthesized, SynthesizedParams};
 pub use synthetic::{Arrival, Pattern, Synthetic, SyntheticParams};
 pub use trace::{
     ConvertReport, Event, FORMATS, Footprint, Format, FormatSpec, OutFormat, SkippedLines, Trace, TraceInfo,
-    TraceOptions, convert_trace, open_trace, read_trace, scan_trace,
+    TraceOptions, TraceWriter, convert_trace, open_trace, read_trace, scan_trace,
 };

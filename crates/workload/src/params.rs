@@ -2,8 +2,8 @@
 
 use flashloom_units::{Kind, PolicySpec, Slot, Value, choice, params};
 
-use crate::synthetic;
 use crate::{Addresses, Event, Format, TraceOptions};
+use crate::{filebench, fio, synthesized, synthetic};
 
 choice! {
     /// When a request is handed to the host's block layer.
@@ -33,7 +33,7 @@ pub static WORKLOADS: Slot = Slot {
     name: "workloads",
     key: "workload.kind",
     help: "Where the requests come from.",
-    policies: &[&TRACE, &synthetic::SPEC],
+    policies: &[&TRACE, &synthetic::SPEC, &fio::SPEC, &filebench::SPEC, &synthesized::SPEC],
 };
 
 params! {
@@ -42,7 +42,7 @@ params! {
         /// Where the requests come from.
         kind: &'static str => "kind", Kind::Policy(&WORKLOADS), Value::Name("synthetic"),
             "A recording is what happened once; a generator can be varied.";
-        /// The recording to read: a file, or for blktrace the prefix of its per-CPU files.
+        /// The recording to read: a file, or for blktrace the prefix of its per-CPU files; or the fio job file.
         path: Option<String> => "path", Kind::Text, Value::Absent,
             "Compressed recordings are read as they are, at the price of unpacking them each time.";
         /// Format of the recording; told from its content if it is not given.
@@ -110,7 +110,7 @@ mod tests {
     #[test]
     fn the_kinds_have_distinct_names_and_the_default_is_one_of_them() {
         let names: Vec<_> = WORKLOADS.policies.iter().map(|policy| policy.name).collect();
-        assert_eq!(names, ["trace", "synthetic"]);
+        assert_eq!(names, ["trace", "synthetic", "fio", "filebench", "synthesized"]);
         assert!(WORKLOADS.find(WorkloadParams::defaults().kind).is_some());
     }
 

@@ -69,6 +69,12 @@ fn write(result: &RunResult) -> Option<&Distribution> {
 }
 
 const COLUMNS: &[Column] = &[
+    Column {
+        name: "operations/s",
+        best: Best::Highest,
+        show: factor,
+        value: |result| result.filebench.as_ref()?.operations_per_second,
+    },
     Column { name: "requests/s", best: Best::Highest, show: factor, value: |result| result.host.iops },
     Column { name: "throughput", best: Best::Highest, show: rate, value: |result| result.host.throughput_bytes_per_s },
     Column { name: "read p50", best: Best::Lowest, show: time, value: |result| Some(read(result)?.p50 as f64) },

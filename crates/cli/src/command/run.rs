@@ -3,9 +3,10 @@
 use std::fmt::Write as _;
 
 use flashloom_experiment::config::Experiment;
-use flashloom_experiment::result::{ByOrigin, Distribution, RunResult};
-use flashloom_experiment::run::Prepared;
+use flashloom_experiment::result::{ByOrigin, CharacterResult, Distribution, FlowResult, RunResult, SynthesizedResult};
+use flashloom_experiment::run::{Finished, Prepared};
 use flashloom_experiment::timeline::Timeline;
+use flashloom_units::Problem;
 
 use super::{json_text, report_skipped};
 use crate::arguments::RunArguments;
@@ -19,29 +20,37 @@ pub fn run(arguments: &RunArguments) -> Result<(), Stop> {
     let to_stdout = arguments.json.as_deref() == Some("-");
     let json = OutputFile::optional(arguments.json.as_deref().filter(|_| !to_stdout))?;
     let mut timeline_file = OutputFile::optional(arguments.timeline.as_deref())?;
+    let fio_json = OutputFile::optional(arguments.fio_json.as_deref())?;
     let prepared = Prepared::new(&experiment)?;
+    if fio_json.is_some() && !prepared.runs_fio() {
+        let expected = "`kind` = \"fio\" in [workload]";
+        return Err(Problem::file("--fio-json", "the workload is not a fio job file", expected).into());
+    }
     report_skipped(&prepared);
     for key in &experiment.left_out {
         eprintln!("note: [vary] lists values of `{}`; `flashloom compare` runs them all", key.path());
     }
     let bar = Bar::new(prepared.total_requests(), 1);
     let result = match &mut timeline_file {
-        None => prepared.run(arguments.verify, &bar, &mut |_| {}),
+        None => prepared.run(arguments.verify, &bar, &mut |_| {}, &mut |_| {}),
         Some(file) => {
             let mut timeline = Timeline::new(file.writer());
-            let result = prepared.run(arguments.verify, &bar, &mut |sample| timeline.add(sample));
+            let result = prepared.run(arguments.verify, &bar, &mut |sample| timeline.add(sample), &mut |_| {});
             let written = timeline.finish().map(drop);
             written.map_err(|error| Stop::Failed(format!("error: the timeline cannot be written: {error}")))?;
             result
         }
     };
     bar.clear();
-    let result = result?;
+    let Finished { result, fio_json: fio_result } = result?;
     if let Some(file) = timeline_file {
         file.commit("")?;
     }
     if let Some(file) = json {
         file.commit(&json_text(&result))?;
+    }
+    if let (Some(file), Some(result)) = (fio_json, &fio_result) {
+        file.commit(&json_text(result))?;
     }
     print(&if to_stdout { json_text(&result) } else { summary(&result) })
 }
@@ -68,6 +77,7 @@ fn summary(result: &RunResult) -> String {
         let header = ["latency", "count", "mean", "p50", "p95", "p99", "p99.9", "max"];
         let _ = write!(text, "\n{}", table(&header, 1, rows));
     }
+    text.push_str(&generated(result));
     let header = ["flash", "total", "host", "collection", "merge", "map", "wear"];
     let row = |name: &str, by: &ByOrigin| {
         let counts = [by.total, by.host, by.gc, by.merge, by.map, by.wear].map(count);
@@ -80,6 +90,36 @@ fn summary(result: &RunResult) -> String {
         row("blocks erased", &nand.erases),
     ];
     let _ = write!(text, "\n{}", table(&header, 1, rows));
+    text
+}
+
+/// What only a Filebench personality or a synthesised workload has, as tables; empty for others.
+fn generated(result: &RunResult) -> String {
+    let mut text = String::new();
+    if let Some(filebench) = &result.filebench {
+        let row = |flow: &FlowResult| {
+            let latency = flow.latency_ns.as_ref()?;
+            let figures = [latency.mean, latency.p99 as f64, latency.max as f64].map(time);
+            let counts = [flow.name.clone(), count(flow.operations), factor(flow.operations_per_second?)];
+            Some(counts.into_iter().chain(figures).collect())
+        };
+        let rows = filebench.flows.iter().filter_map(row).collect();
+        let header = [filebench.personality.as_str(), "operations", "a second", "mean", "p99", "max"];
+        let _ = write!(text, "\n{}", table(&header, 1, rows));
+    }
+    if let Some(SynthesizedResult { target, achieved }) = &result.synthesized {
+        let row =
+            |name: &str, show: fn(&CharacterResult) -> String| vec![name.to_owned(), show(target), show(achieved)];
+        let rows = vec![
+            row("random share", |of| percent(of.random_share)),
+            row("mean request", |of| size(of.mean_request_bytes)),
+            row("read share", |of| percent(of.read_share)),
+            row("requests", |of| count(of.requests)),
+            row("footprint", |of| size(of.footprint_bytes as f64)),
+            row("span", |of| size(of.span_bytes as f64)),
+        ];
+        let _ = write!(text, "\n{}", table(&["fit", "target", "achieved"], 1, rows));
+    }
     text
 }
 
@@ -99,6 +139,12 @@ fn facts(result: &RunResult) -> Vec<(&'static str, String)> {
     if let (Some(duration), Some(iops), Some(throughput)) = (host.duration_ns, host.iops, host.throughput_bytes_per_s) {
         let text = format!("{} requests/s, {}, over {}", factor(iops), rate(throughput), time(duration as f64));
         facts.push(("throughput", text));
+    }
+    if let Some(filebench) = &result.filebench
+        && let Some(per_second) = filebench.operations_per_second
+    {
+        let text = format!("{} operations/s of {}", factor(per_second), filebench.personality);
+        facts.push(("filebench", text));
     }
     if let Some(scheduler) = &result.scheduler {
         let text = format!(

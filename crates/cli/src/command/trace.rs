@@ -1,7 +1,7 @@
 //! `flashloom trace info` and `flashloom trace convert`.
 
 use flashloom_units::Problem;
-use flashloom_workload::{Footprint, OutFormat, SkippedLines, TraceInfo, convert_trace, scan_trace};
+use flashloom_workload::{ConvertReport, Footprint, OutFormat, SkippedLines, TraceInfo, convert_trace, scan_trace};
 
 use super::json_text;
 use crate::arguments::{ConvertArguments, InfoArguments};
@@ -17,17 +17,24 @@ pub fn info(arguments: &InfoArguments) -> Result<(), Stop> {
 
 /// Writes a recording in another format.
 pub fn convert(arguments: &ConvertArguments) -> Result<(), Stop> {
-    let Some(to) = arguments.to.or_else(|| OutFormat::of_path(&arguments.output)) else {
-        let names = OutFormat::CHOICES.iter().map(|choice| choice.name).collect::<Vec<_>>().join(", ");
-        let problem = Problem::file(
-            &arguments.output,
-            "the name does not tell the format",
-            "a name in .csv, .iolog or .ssdsim (and .gz or .zst)",
-        );
-        return Err(problem.with_help(format!("`--to` names the format: one of {names}")).into());
-    };
+    let to = format_of(arguments.to, &arguments.output)?;
     let report =
         convert_trace(&arguments.input, &arguments.options(), &arguments.output, to, arguments.drop_unsupported)?;
+    print(&report_text(&report))
+}
+
+/// The format to write, as it was asked for or as the name of the file tells.
+pub fn format_of(asked: Option<OutFormat>, output: &str) -> Result<OutFormat, Problem> {
+    asked.or_else(|| OutFormat::of_path(output)).ok_or_else(|| {
+        let names = OutFormat::CHOICES.iter().map(|choice| choice.name).collect::<Vec<_>>().join(", ");
+        let expected = "a name in .csv, .iolog or .ssdsim (and .gz or .zst)";
+        let problem = Problem::file(output, "the name does not tell the format", expected);
+        problem.with_help(format!("`--to` names the format: one of {names}"))
+    })
+}
+
+/// What became of the requests that were written.
+pub fn report_text(report: &ConvertReport) -> String {
     let mut text = format!("{} requests from {} to {}\n", count(report.requests), report.from, report.to);
     let losses = [
         (report.dropped_requests, "requests left out, which the format cannot hold"),
@@ -38,7 +45,7 @@ pub fn convert(arguments: &ConvertArguments) -> Result<(), Stop> {
     for (lost, what) in losses.into_iter().filter(|(lost, _)| *lost > 0) {
         text.push_str(&format!("{} {what}\n", count(lost)));
     }
-    print(&text)
+    text
 }
 
 /// Says on standard error what was left out of a recording because that was asked for.

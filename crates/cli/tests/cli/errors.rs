@@ -193,6 +193,9 @@ fn a_value_of_another_type_and_out_of_range() {
 #[test]
 fn a_workload_that_does_not_fit_its_device_or_its_replay() {
     refused_config("footprint", "[workload.synthetic]\nfootprint_size = \"1TiB\"\n");
+    refused_config("filebench_files", "[workload]\nkind = \"filebench\"\n[workload.filebench]\nfiles = 20\n");
+    refused_config("filebench_replay", "[workload]\nkind = \"filebench\"\nreplay = \"closed\"\n");
+    refused_config("synthesized_span", "[workload]\nkind = \"synthesized\"\n[workload.synthesized]\nspan = \"1TiB\"\n");
     refused_config("replay_without_times", "[workload]\nreplay = \"timestamps\"\n");
 }
 

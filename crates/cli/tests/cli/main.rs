@@ -5,4 +5,5 @@
 
 mod commands;
 mod errors;
+mod fio;
 mod lab;

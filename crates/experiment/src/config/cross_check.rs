@@ -2,7 +2,7 @@
 
 use flashloom_host::BlockLayer;
 use flashloom_units::{Need, Prng, format_size};
-use flashloom_workload::{Replay, Synthetic};
+use flashloom_workload::{Filebench, Replay, Synthesized, Synthetic};
 
 use super::Config;
 use super::need::need_in_words;
@@ -39,6 +39,8 @@ const RULES: &[Rule] = &[
     Rule { sections: &["device", "buffer"], broken: buffer_is_whole_pages },
     Rule { sections: &["host", "buffer", "ftl"], broken: policies_have_what_they_need },
     Rule { sections: &["workload"], broken: recordings_have_a_path },
+    Rule { sections: &["workload"], broken: job_files_say_it_all },
+    Rule { sections: &["workload"], broken: personalities_are_not_replayed },
     Rule { sections: &["workload"], broken: generated_requests_have_what_the_replay_needs },
     Rule { sections: &["workload", "device"], broken: generated_requests_fit_the_device },
     Rule { sections: &["host", "device"], broken: schedulers_fit_the_device },
@@ -136,12 +138,26 @@ fn recordings_have_a_path(config: &Config) -> Option<Broken> {
             let fault = Fault::new("`kind` = \"trace\" without a path", "`path` in [workload], naming the recording");
             Broken::at(&["workload.kind"], fault)
         }
+        ("fio", None) => {
+            let fault = Fault::new("`kind` = \"fio\" without a path", "`path` in [workload], naming the job file");
+            Broken::at(&["workload.kind"], fault)
+        }
         ("synthetic", Some(_)) if !config.settings.is_written("workload.kind") => {
             let found = "a path, but `kind` is left at \"synthetic\"";
             Broken::at(&["workload.path"], Fault::new(found, "`kind` = \"trace\" in [workload] too"))
         }
         _ => None,
     }
+}
+
+/// A job file decides by itself when its requests arrive, how many there are, and where they go.
+fn job_files_say_it_all(config: &Config) -> Option<Broken> {
+    const OF_OTHERS: &[&str] =
+        &["format", "event", "sort", "skip_bad_lines", "replay", "queue_depth", "speed", "addresses", "requests"];
+    let of_others = || OF_OTHERS.iter().map(|name| (name, format!("workload.{name}")));
+    let (name, key) = of_others().find(|(_, key)| config.workload.kind == "fio" && config.settings.is_written(key))?;
+    let fault = Fault::new(format!("`{name}` with `kind` = \"fio\""), "the options of the job file alone");
+    Broken::at(&[&key], fault)
 }
 
 fn generated_requests_have_what_the_replay_needs(config: &Config) -> Option<Broken> {
@@ -158,9 +174,24 @@ fn generated_requests_have_what_the_replay_needs(config: &Config) -> Option<Brok
     Broken::at(&["workload.replay"], Fault::new(found, expected))
 }
 
+/// What a thread of a personality does next depends on what it waited for, and on nothing else.
+fn personalities_are_not_replayed(config: &Config) -> Option<Broken> {
+    const OF_OTHERS: &[&str] = &["path", "replay", "queue_depth", "speed", "addresses"];
+    let is_filebench = config.workload.kind == "filebench";
+    let of_others = || OF_OTHERS.iter().map(|name| (name, format!("workload.{name}")));
+    let (name, key) = of_others().find(|(_, key)| is_filebench && config.settings.is_written(key))?;
+    let fault = Fault::new(format!("`{name}` with `kind` = \"filebench\""), "the keys of [workload.filebench] alone");
+    Broken::at(&[&key], fault)
+}
+
 fn generated_requests_fit_the_device(config: &Config) -> Option<Broken> {
-    let generator = config.synthetic()?;
-    let problem = Synthetic::new(&generator, config.device.capacity_sectors(), &Prng::new(0)).err()?;
+    let (capacity, prng) = (config.device.capacity_sectors(), Prng::new(config.run.seed).branch("workload"));
+    let problem = match (config.synthetic(), config.filebench(), config.synthesized()) {
+        (Some(params), ..) => Synthetic::new(&params, capacity, &prng).err(),
+        (_, Some(params), _) => Filebench::new(&params, capacity, None, &prng).err(),
+        (.., Some(params)) => Synthesized::new(&params, capacity, &prng).err(),
+        (None, None, None) => None,
+    }?;
     // The generator names its key where a reader would name a file.
     let keys = [problem.file.as_str(), "device.blocks", "device.preset"];
     Broken::at(&keys, Fault { found: problem.found, expected: problem.expected, help: problem.help })

@@ -62,6 +62,8 @@ impl Measured<'_> {
             ftl: self.ftl(),
             nand: self.nand(),
             wear: WearResult { erase_count },
+            filebench: None,
+            synthesized: None,
             precondition: self.aged.map(|aged| PreconditionResult { page_writes: aged.pages, waf: aged.waf }),
             integrity: IntegrityResult { verified: sectors_checked.is_some(), sectors_checked },
             run: Some(RunCost {

@@ -14,8 +14,8 @@ use serde::Serialize;
 
 use super::format::{Clock, fio, flashloom, ssdsim};
 use super::record::{Columns, Record};
-use super::{Footprint, TraceInfo, TraceOptions, open_trace, scan_trace};
-use crate::Op;
+use super::{Footprint, TraceOptions, open_trace, scan_trace};
+use crate::{Op, Request};
 
 choice! {
     /// How a recording can be written.
@@ -85,70 +85,129 @@ pub fn convert_trace(
     drop_unsupported: bool,
 ) -> Result<ConvertReport, Problem> {
     let info = scan_trace(input, options, Footprint::Skip)?;
-    if !drop_unsupported && let Some(found) = unsupported(&info, to) {
-        let expected = format!("requests that the format `{}` can hold", to.name());
-        return Err(Problem::file(input, found, expected)
-            .with_help("`--drop-unsupported` leaves out what it cannot hold and counts it"));
+    if !drop_unsupported && let Some(found) = unsupported(to, info.discards, info.flushes, info.columns) {
+        return Err(cannot_hold(input, found, to));
     }
-    let mut sink = Sink::create(output)?;
-    let report = write_all(input, options, &info, to, &mut sink)?;
-    sink.commit()?;
-    Ok(report)
+    let mut trace = open_trace(input, options)?;
+    let keeps_times = trace.spec.clock == Clock::Recording;
+    let base_ns = if keeps_times { info.start_ns } else { 0 };
+    let mut writer = TraceWriter::with_columns(output, to, info.columns)?;
+    while let Some(mut record) = trace.next_record()? {
+        record.request.arrival_ns += base_ns;
+        writer.write_record(&record)?;
+    }
+    let written = writer.finish(info.format)?;
+    Ok(ConvertReport { skipped_lines: info.skipped_lines, ..written })
 }
 
-/// What a recording has that a format cannot hold, in words.
-fn unsupported(info: &TraceInfo, to: OutFormat) -> Option<String> {
+fn cannot_hold(file: &str, found: String, to: OutFormat) -> Problem {
+    let expected = format!("requests that the format `{}` can hold", to.name());
+    Problem::file(file, found, expected).with_help("`--drop-unsupported` leaves out what it cannot hold and counts it")
+}
+
+/// What requests have that a format cannot hold, in words.
+fn unsupported(to: OutFormat, discards: u64, flushes: u64, columns: Columns) -> Option<String> {
     if to == OutFormat::Flashloom {
         return None;
     }
     let mut parts = Vec::new();
-    for (op, count, name) in [(Op::Discard, info.discards, "discards"), (Op::Flush, info.flushes, "flushes")] {
+    for (op, count, name) in [(Op::Discard, discards, "discards"), (Op::Flush, flushes, "flushes")] {
         if count > 0 && !to.holds(op) {
             parts.push(format!("{count} {name}"));
         }
     }
-    let Columns { task, sync, flush, fua, device: _ } = info.columns;
+    let Columns { task, sync, flush, fua, device: _ } = columns;
     let marks = [(task, "task ids"), (sync, "sync marks"), (flush, "flush marks"), (fua, "FUA marks")];
     parts.extend(marks.iter().filter(|(there, _)| *there).map(|(_, name)| (*name).to_owned()));
     (!parts.is_empty()).then(|| format!("holds {}", parts.join(", ")))
 }
 
-fn write_all(
-    input: &str,
-    options: &TraceOptions,
-    info: &TraceInfo,
+/// A trace that is written request by request.
+pub struct TraceWriter {
     to: OutFormat,
-    sink: &mut Sink,
-) -> Result<ConvertReport, Problem> {
-    let mut trace = open_trace(input, options)?;
-    let keeps_times = trace.spec.clock == Clock::Recording;
-    let base_ns = if keeps_times { info.start_ns } else { 0 };
-    let mut writer = RecordWriter::new(to, info.columns);
-    let (mut dropped, mut stripped, mut rounded) = (0, 0, 0);
-    writer.header(&mut sink.buffer);
-    while let Some(mut record) = trace.next_record()? {
-        if !to.holds(record.request.op) {
-            dropped += 1;
-            continue;
-        }
-        record.request.arrival_ns += base_ns;
-        let marked = record.request.task != 0 || record.request.flags != 0;
-        stripped += u64::from(marked && to != OutFormat::Flashloom);
-        rounded += u64::from(to == OutFormat::Fio && record.request.arrival_ns % US != 0);
-        writer.write(&record, &mut sink.buffer);
-        sink.drain(Sink::BUFFER_BYTES)?;
+    sink: Sink,
+    writer: RecordWriter,
+    /// What was written or left out so far.
+    seen: Columns,
+    discards: u64,
+    flushes: u64,
+    requests: u64,
+    dropped: u64,
+    stripped: u64,
+    rounded: u64,
+}
+
+impl TraceWriter {
+    /// Writes to `output`, compressed if that ends in `.gz` or `.zst`; nothing is there before [`Self::finish`].
+    ///
+    /// # Errors
+    /// Why the file cannot be written.
+    pub fn create(output: &str, to: OutFormat) -> Result<Self, Problem> {
+        Self::with_columns(output, to, Columns { task: true, sync: true, flush: true, fua: true, device: false })
     }
-    writer.finish(&mut sink.buffer);
-    sink.drain(0)?;
-    Ok(ConvertReport {
-        requests: info.requests - dropped,
-        from: info.format,
-        to: to.name(),
-        dropped_requests: dropped,
-        stripped_requests: stripped,
-        rounded_times: rounded,
-        skipped_lines: info.skipped_lines,
-    })
+
+    fn with_columns(output: &str, to: OutFormat, columns: Columns) -> Result<Self, Problem> {
+        let mut sink = Sink::create(output)?;
+        let writer = RecordWriter::new(to, columns);
+        writer.header(&mut sink.buffer);
+        let seen = Columns::default();
+        Ok(Self { to, sink, writer, seen, discards: 0, flushes: 0, requests: 0, dropped: 0, stripped: 0, rounded: 0 })
+    }
+
+    /// Writes a request, or leaves out what the format cannot hold of it.
+    ///
+    /// # Errors
+    /// Why the file cannot be written.
+    pub fn write(&mut self, request: &Request) -> Result<(), Problem> {
+        self.write_record(&Record { request: *request, device: 0, origin: 0 })
+    }
+
+    fn write_record(&mut self, record: &Record) -> Result<(), Problem> {
+        let request = &record.request;
+        self.seen.see(record);
+        self.discards += u64::from(request.op == Op::Discard);
+        self.flushes += u64::from(request.op == Op::Flush);
+        if !self.to.holds(request.op) {
+            self.dropped += 1;
+            return Ok(());
+        }
+        self.requests += 1;
+        let marked = request.task != 0 || request.flags != 0;
+        self.stripped += u64::from(marked && self.to != OutFormat::Flashloom);
+        self.rounded += u64::from(self.to == OutFormat::Fio && !request.arrival_ns.is_multiple_of(US));
+        self.writer.write(record, &mut self.sink.buffer);
+        self.sink.drain(Sink::BUFFER_BYTES)
+    }
+
+    /// Refuses what was written if the format could not hold all of it.
+    ///
+    /// # Errors
+    /// What it could not hold.
+    pub fn check(&self) -> Result<(), Problem> {
+        match unsupported(self.to, self.discards, self.flushes, self.seen) {
+            Some(found) => Err(cannot_hold("the workload", found, self.to)),
+            None => Ok(()),
+        }
+    }
+
+    /// Puts the file in its place; `from` says where the requests came from.
+    ///
+    /// # Errors
+    /// Why the file cannot be written.
+    pub fn finish(mut self, from: &'static str) -> Result<ConvertReport, Problem> {
+        self.writer.finish(&mut self.sink.buffer);
+        self.sink.drain(0)?;
+        self.sink.commit()?;
+        Ok(ConvertReport {
+            requests: self.requests,
+            from,
+            to: self.to.name(),
+            dropped_requests: self.dropped,
+            stripped_requests: self.stripped,
+            rounded_times: self.rounded,
+            skipped_lines: 0,
+        })
+    }
 }
 
 enum RecordWriter {

@@ -13,7 +13,8 @@ use std::sync::Arc;
 
 use flashloom_units::{Ns, Problem, choice};
 
-pub use convert::{ConvertReport, OutFormat, convert_trace};
+pub use convert::{ConvertReport, OutFormat, TraceWriter, convert_trace};
+pub(crate) use footprint::TouchedPages;
 pub use format::{FORMATS, Format, FormatSpec};
 pub use info::{Footprint, TraceInfo, scan_trace};
 pub use record::SkippedLines;

@@ -1,0 +1,39 @@
+//! `flashloom generate`.
+
+use flashloom_experiment::config::Experiment;
+use flashloom_experiment::run::Prepared;
+use flashloom_workload::{Request, TraceWriter};
+
+use super::report_skipped;
+use super::trace::{format_of, report_text};
+use crate::arguments::GenerateArguments;
+use crate::output::{Stop, print};
+use crate::progress::Bar;
+
+/// Runs an experiment, and writes its requests as they arrive. The drive has its part in that: in a closed loop a request
+/// arrives when others have completed.
+pub fn generate(arguments: &GenerateArguments) -> Result<(), Stop> {
+    let experiment = Experiment::load_run(&arguments.experiment, &arguments.set)?;
+    let to = format_of(arguments.to, &arguments.out)?;
+    let prepared = Prepared::new(&experiment)?;
+    report_skipped(&prepared);
+    let mut writer = TraceWriter::create(&arguments.out, to)?;
+    let mut problem = None;
+    let mut arrived = |request: &Request| {
+        if problem.is_none() {
+            problem = writer.write(request).err();
+        }
+    };
+    let bar = Bar::new(prepared.total_requests(), 1);
+    let finished = prepared.run(false, &bar, &mut |_| {}, &mut arrived);
+    bar.clear();
+    finished?;
+    if let Some(problem) = problem {
+        return Err(problem.into());
+    }
+    if !arguments.drop_unsupported {
+        writer.check()?;
+    }
+    let report = writer.finish(experiment.variants[0].config.workload.kind)?;
+    print(&report_text(&report))
+}

@@ -1,0 +1,297 @@
+//! fio job files: the same jobs under fio 3.33 and under Flashloom issue the same requests, and the results are fio's.
+//!
+//! fio writes an iolog of what it does on a sparse file; Flashloom writes one with `generate`. Where fio has no choice the
+//! two are equal line by line, else their distributions are within one per cent. `make tools` installs fio; where it is
+//! missing, these tests say so and pass, unless CI is set.
+
+use std::collections::BTreeMap;
+use std::fs::File;
+use std::path::Path;
+use std::process::Command;
+
+use crate::lab::Lab;
+use serde_json::Value;
+
+/// A drive that is large enough for the jobs, quick to set up, and takes no time.
+const EXPERIMENT: &str = "
+[workload]
+kind = \"fio\"
+path = \"job.fio\"
+
+[device]
+channels = 2
+ways = 2
+blocks = 160
+pages = 128
+over_provisioning = \"25%\"
+
+[run]
+timing = \"counting\"
+";
+
+/// Whether fio can be started; the reason for skipping is printed.
+fn has_fio() -> bool {
+    let found = Command::new("fio").arg("--version").output().is_ok_and(|output| output.status.success());
+    assert!(found || std::env::var_os("CI").is_none(), "fio is missing: `make tools` installs it");
+    if !found {
+        eprintln!("skipped: fio is missing; `make tools` installs it");
+    }
+    found
+}
+
+/// Direction, offset and length, as an iolog says.
+type Io = (String, u64, u64);
+
+fn requests(iolog: &str) -> Vec<Io> {
+    let parse = |line: &str| {
+        let fields: Vec<&str> = line.split(' ').collect();
+        let number = |at: usize| fields.get(at).and_then(|field| field.parse::<u64>().ok()).unwrap_or(0);
+        match *fields.get(2)? {
+            "sync" | "datasync" => Some(("sync".to_owned(), 0, 0)),
+            name @ ("read" | "write" | "trim") => Some((name.to_owned(), number(3), number(4))),
+            _ => None,
+        }
+    };
+    iolog.lines().filter_map(parse).collect()
+}
+
+/// What fio and Flashloom issue for a job of these options, on one file of 96 MiB.
+fn both(options: &str) -> (Vec<Io>, Vec<Io>) {
+    let lab = Lab::new();
+    let job = format!("[global]\nfilename=data\n{options}\n[job]\n");
+    lab.write("job.fio", &job)
+        .write("experiment.toml", EXPERIMENT)
+        .write("fio.job", format!("{job}write_iolog=fio.log\n"));
+    let data = File::create(lab.path("data")).expect("a file of the test can be made");
+    data.set_len(96 << 20).expect("a sparse file can be made");
+    let fio = Command::new("fio").current_dir(lab.path("")).args(["--output=out", "fio.job"]).output();
+    let fio = fio.expect("fio can be started");
+    assert!(fio.status.success(), "{job}{}", String::from_utf8_lossy(&fio.stderr));
+    lab.succeed(&["generate", "experiment.toml", "--out", "ours.iolog", "--drop-unsupported"]);
+    (requests(&lab.read("fio.log")), requests(&lab.read("ours.iolog")))
+}
+
+#[test]
+fn deterministic_jobs_issue_the_same_requests_in_the_same_order() {
+    if !has_fio() {
+        return;
+    }
+    for options in [
+        "rw=read\nsize=1m",
+        "rw=write\nbs=8k\nsize=1m\nfsync=8",
+        "rw=write\nsize=256k\nfdatasync=5\nend_fsync=1",
+        "rw=read\nbs=64k,4k\nsize=1m\noffset=2m",
+        "rw=read\nbs=4k\nsize=40k\nloops=3",
+        "rw=read\nbs=4k\nsize=64k\nio_size=200k",
+        "rw=read\nbs=4k\nsize=64k\nio_size=32k",
+        "rw=write\nbs=4k\nsize=1m\nnumber_ios=100",
+        "rw=write:4k\nbs=4k\nsize=1m\nnumber_ios=100",
+        "rw=read\nblocksize=64k\nsize=1m\noffset=3m\nnumber_ios=3\nba=4096",
+        "rw=write\nsize=64k\nthinktime=1\nthinktime_blocks=4\nioengine=sync\niodepth=16",
+        "rw=read\nsize=128k\nrate_iops=4000",
+        "rw=read\nsize=256k\nioengine=libaio\niodepth=8",
+    ] {
+        let (fio, ours) = both(options);
+        assert!(fio.len() > 2, "{options}");
+        assert_eq!(ours, fio, "{options}");
+    }
+}
+
+/// What characterises a list of requests.
+#[derive(Debug)]
+struct Character {
+    requests: f64,
+    read_share: f64,
+    sequential_share: f64,
+    footprint: f64,
+    sizes: BTreeMap<u64, f64>,
+}
+
+impl Character {
+    fn of(ios: &[Io]) -> Self {
+        let data: Vec<&Io> = ios.iter().filter(|(op, ..)| op != "sync").collect();
+        let all = data.len() as f64;
+        let sequential = data.windows(2).filter(|pair| pair[0].1 + pair[0].2 == pair[1].1).count() as f64;
+        let mut pages: Vec<u64> =
+            data.iter().flat_map(|(_, at, bytes)| at / 4_096..(at + bytes).div_ceil(4_096)).collect();
+        pages.sort_unstable();
+        pages.dedup();
+        let mut sizes = BTreeMap::new();
+        data.iter().for_each(|(_, _, bytes)| *sizes.entry(*bytes).or_default() += 1.0 / all);
+        let reads = data.iter().filter(|(op, ..)| op == "read").count() as f64;
+        Self {
+            requests: all,
+            read_share: reads / all,
+            sequential_share: sequential / all,
+            footprint: pages.len() as f64,
+            sizes,
+        }
+    }
+
+    fn is_like(&self, other: &Self) -> bool {
+        let share_of = |sizes: &BTreeMap<u64, f64>, size: &u64| sizes.get(size).copied().unwrap_or(0.0);
+        let near = |a: f64, b: f64| (a - b).abs() <= 0.01;
+        let mut all_sizes = self.sizes.keys().chain(other.sizes.keys());
+        near(self.requests / other.requests, 1.0)
+            && near(self.read_share, other.read_share)
+            && near(self.sequential_share, other.sequential_share)
+            && near(self.footprint / other.footprint, 1.0)
+            && all_sizes.all(|size| near(share_of(&self.sizes, size), share_of(&other.sizes, size)))
+    }
+}
+
+#[test]
+fn random_jobs_have_the_same_distributions() {
+    if !has_fio() {
+        return;
+    }
+    for options in [
+        "rw=randread\nsize=96m",
+        "rw=randrw\nrwmixread=70\nsize=96m",
+        "rw=randrw\nrwmixwrite=10\nsize=64m\nnorandommap",
+        "rw=rw\nsize=96m\nrwmixread=25",
+        "rw=randwrite\nsize=96m\nio_size=32m",
+        "rw=randwrite\nbsrange=4k-16k\nsize=96m\nnorandommap",
+        "rw=randwrite\nbssplit=4k/60:8k/30:64k/10\nsize=96m\nio_size=900m\nnumber_ios=30000\nnorandommap",
+        "rw=randwrite\nbssplit=4k/60:8k/30:16k/10\nsize=96m",
+        "rw=randrw\nbssplit=4k/50:8k/50,16k\nsize=96m\nnorandommap",
+        "rw=randread\nsize=96m\npercentage_random=30\nnorandommap",
+        "rw=randread:2\nsize=96m\nnorandommap",
+        "rw=randread:4\nrw_sequencer=identical\nsize=96m\nnorandommap",
+        "rw=randread\nsize=96m\nio_size=960m\nrandom_distribution=zipf:1.2",
+        "rw=randread\nsize=96m\nio_size=960m\nrandom_distribution=zipf:0.8",
+        "rw=randread\nsize=96m\nio_size=960m\nrandom_distribution=zipf:1.1:0.25",
+        "rw=randread\nsize=96m\nrandom_distribution=pareto:0.3",
+        "rw=randread\nsize=96m\nrandom_distribution=normal:20",
+        "rw=randread\nsize=96m\nrandom_distribution=zoned:60/10:30/20:8/30:2/40\nnorandommap",
+        "rw=randread\nsize=96m\nrandom_distribution=zoned_abs:60/10m:30/20m:10/50m\nnorandommap",
+    ] {
+        let (fio, ours) = both(&format!("{options}\nioengine=psync"));
+        let (fio, ours) = (Character::of(&fio), Character::of(&ours));
+        assert!(ours.is_like(&fio), "{options}\nfio  {fio:?}\nours {ours:?}");
+    }
+}
+
+/// The paths of all keys, without those of names that a user gives.
+fn keys(value: &Value, path: &str, into: &mut Vec<String>) {
+    match value {
+        Value::Object(members) => {
+            for (name, member) in members.iter().filter(|(name, _)| *name != "disk_util") {
+                into.push(format!("{path}/{name}"));
+                if !name.ends_with("options") {
+                    keys(member, &format!("{path}/{name}"), into);
+                }
+            }
+        }
+        Value::Array(elements) => elements.iter().for_each(|element| keys(element, path, into)),
+        _ => {}
+    }
+}
+
+const JOBS: &str = "[global]\nfilename=data\nsize=512k\n[mixed]\nrw=randrw\nfsync=8\n[writes]\nstonewall\nrw=write\n\
+                    numjobs=2\nioengine=libaio\niodepth=4\ngroup_reporting\n";
+
+fn fio_json(lab: &Lab) -> Value {
+    lab.write("job.fio", JOBS).write("experiment.toml", EXPERIMENT.replace("counting", "timed"));
+    lab.succeed(&["run", "experiment.toml", "--fio-json", "ours.json", "--verify"]);
+    serde_json::from_str(&lab.read("ours.json")).expect("it is JSON")
+}
+
+#[test]
+fn the_json_has_the_keys_of_fio_and_repeats_to_the_byte() {
+    let lab = Lab::new();
+    let ours = fio_json(&lab);
+    let first = lab.read("ours.json");
+    assert_eq!(fio_json(&lab), ours);
+    assert_eq!(lab.read("ours.json"), first);
+    let jobs = ours["jobs"].as_array().expect("a list of jobs");
+    let names: Vec<_> = jobs.iter().map(|job| (job["jobname"].as_str(), job["groupid"].as_u64())).collect();
+    assert_eq!(names, [(Some("mixed"), Some(0)), (Some("writes"), Some(1))]);
+    assert_eq!(jobs[1]["write"]["total_ios"], 256, "both clones together");
+    assert!(jobs[0]["sync"]["total_ios"].as_u64() > Some(0));
+    if !has_fio() {
+        return;
+    }
+    let fio = Command::new("fio").current_dir(lab.path("")).args(["--output-format=json", "job.fio"]).output();
+    let fio: Value = serde_json::from_slice(&fio.expect("fio can be started").stdout).expect("it is JSON");
+    let [mut of_fio, mut of_ours] = [Vec::new(), Vec::new()];
+    keys(&fio, "", &mut of_fio);
+    keys(&ours, "", &mut of_ours);
+    assert_eq!(of_ours, of_fio);
+}
+
+/// fio-plot from the registry of Python packages, where `make tools` installs it.
+#[test]
+fn a_public_plotter_of_fio_results_reads_the_json() {
+    let fio_plot = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../target/fio-plot/bin/fio-plot");
+    if !fio_plot.exists() {
+        assert!(std::env::var_os("CI").is_none(), "fio-plot is missing: `make tools` installs it");
+        eprintln!("skipped: fio-plot is missing; `make tools` installs it");
+        return;
+    }
+    let lab = Lab::new();
+    std::fs::create_dir(lab.path("results")).expect("a folder of the test can be made");
+    lab.write("experiment.toml", EXPERIMENT.replace("counting", "timed"));
+    for depth in ["1", "4"] {
+        lab.write(
+            "job.fio",
+            format!("[a]\nrw=randread\nbs=4k\nsize=1m\nioengine=libaio\nnumjobs=1\niodepth={depth}\n"),
+        );
+        lab.succeed(&["run", "experiment.toml", "--fio-json", &format!("results/randread-{depth}-1.json")]);
+    }
+    let options = ["-i", "results", "-T", "test", "-s", "test", "-l", "-r", "randread", "-n", "1", "-d", "1", "4"];
+    let mut command = Command::new(fio_plot);
+    command.current_dir(lab.path("")).env("MPLBACKEND", "Agg").args(options).args(["-o", "plot.png"]);
+    let output = command.output().expect("fio-plot can be started");
+    let said = [output.stdout, output.stderr].map(|bytes| String::from_utf8_lossy(&bytes).into_owned()).concat();
+    assert!(output.status.success() && lab.files().contains(&"plot.png".to_owned()), "{said}");
+}
+
+#[test]
+fn a_generated_trace_holds_the_requests_of_the_run() {
+    let lab = Lab::new();
+    fio_json(&lab);
+    let answer = lab.succeed(&["generate", "experiment.toml", "--out", "trace.csv.gz"]);
+    assert!(answer.stdout.contains("requests from fio to flashloom"), "{}", answer.stdout);
+    let info = lab.succeed(&["trace", "info", "trace.csv.gz", "--json"]);
+    let info: Value = serde_json::from_str(&info.stdout).expect("it is JSON");
+    let run = lab.succeed(&["run", "experiment.toml", "--json", "-"]);
+    let run: Value = serde_json::from_str(&run.stdout).expect("it is JSON");
+    for figure in ["requests", "reads", "writes", "flushes", "read_bytes", "write_bytes"] {
+        assert_eq!(info[figure], run["host"][figure], "{figure}");
+    }
+    let answer = lab.run(&["generate", "experiment.toml", "--out", "trace.ssdsim"]);
+    assert_eq!(answer.code, Some(2));
+    assert!(answer.stderr.contains("flushes, task ids"), "{}", answer.stderr);
+    assert!(!lab.files().contains(&"trace.ssdsim".to_owned()), "nothing is written of what cannot be held");
+}
+
+/// The job file is refused with exit status 2, and the message is that of the snapshot.
+fn refused(name: &str, job: &str) {
+    let lab = Lab::new();
+    lab.write("job.fio", job).write("experiment.toml", EXPERIMENT);
+    let answer = lab.run(&["run", "experiment.toml", "--fio-json", "out.json"]);
+    assert_eq!((answer.code, answer.stdout.as_str()), (Some(2), ""), "{name}: {}", answer.stderr);
+    assert_eq!(lab.files(), ["experiment.toml", "job.fio"], "{name}");
+    insta::assert_snapshot!(format!("fio_{name}"), answer.stderr);
+}
+
+#[test]
+fn bad_job_files_are_refused_with_the_place_and_what_is_allowed() {
+    refused("misspelt", "[a]\nrw=read\nsize=1m\nio_dept=4\n");
+    refused("direction", "[a]\nrw=sideways\nsize=1m\n");
+    refused("unit", "[a]\nrw=read\nsize=1x\nbs=4q,8k\n");
+    refused("sector", "[a]\nrw=read\nsize=1m\nbs=1000\n");
+    refused("split", "[a]\nrw=read\nsize=1m\nbssplit=4k/60:8k/60\n");
+    refused("distribution", "[a]\nrw=randread\nsize=1m\nrandom_distribution=poisson:3\n");
+    refused("refused_option", "[a]\nrw=write\nsize=1m\nverify=crc32c\nwait_for=b\n");
+    refused("engine", "[a]\nrw=write\nsize=1m\nioengine=rdma\n");
+    refused("no_size", "[a]\nrw=write\n");
+    refused("too_large", "[a]\nrw=write\nsize=1m\n[b]\nrw=read\nsize=900g\n");
+    refused("no_job", "; nothing but a comment\n[global]\nrw=read\n");
+    refused("no_section", "rw=read\n[a\nsize=1m\n");
+    refused("not_text", "[a]\nrw=r\u{fffd}ad\n");
+    refused("environment", "[a]\nrw=read\nsize=${SIZE}\n");
+    refused("by_time_without_time", "[a]\nrw=read\nsize=1m\ntime_based\nruntime=10\n");
+    refused("iolog_missing", "[a]\nread_iolog=nowhere.log\n");
+}

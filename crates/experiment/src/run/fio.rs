@@ -1,0 +1,231 @@
+//! fio job files: checked before anything runs, and their results in fio's own output format.
+
+use flashloom_units::{Latency, MS, Ns, Place, Prng, Problem, Problems, S, SECTOR_BYTES};
+use flashloom_workload::{FioDirection, FioJobFile, FioJobs, FioReport, FioSamples};
+use serde_json::{Map, Value, json};
+
+use super::Failure;
+use crate::config::{Config, Experiment, Fault, Timing};
+
+/// Reads the job file of every variant that has one, and holds it against the variant's device.
+pub fn check_all(experiment: &Experiment) -> Result<Vec<Option<FioJobFile>>, Problems> {
+    let mut problems: Vec<Problem> = Vec::new();
+    let mut files = Vec::with_capacity(experiment.variants.len());
+    for variant in &experiment.variants {
+        let config = &variant.config;
+        let Some(path) = config.workload.path.as_deref().filter(|_| config.workload.kind == "fio") else {
+            files.push(None);
+            continue;
+        };
+        let path = experiment.located(config, "workload.path", path).to_string_lossy().into_owned();
+        let checked = FioJobFile::read(&path).and_then(|file| {
+            file.check(capacity_bytes(config), config.run.timing == Timing::Timed)?;
+            Ok(file)
+        });
+        match checked {
+            Ok(file) => files.push(Some(file)),
+            Err(Problems(found)) => {
+                let found = found.into_iter().map(|problem| at_the_path(experiment, config, &path, problem));
+                let found: Vec<_> = found.filter(|problem| !problems.contains(problem)).collect();
+                problems.extend(found);
+            }
+        }
+    }
+    if problems.is_empty() { Ok(files) } else { Err(Problems(problems)) }
+}
+
+/// What is wrong with the job file as a whole is shown where the configuration names it.
+fn at_the_path(experiment: &Experiment, config: &Config, path: &str, problem: Problem) -> Problem {
+    if problem.place != Place::File || problem.file != path {
+        return problem;
+    }
+    let found = format!("{}: {}", problem.file, problem.found);
+    let fault = Fault { found, expected: problem.expected, help: problem.help };
+    experiment.problem_at(config, &["workload.path"], fault)
+}
+
+fn capacity_bytes(config: &Config) -> u64 {
+    config.device.capacity_sectors() * SECTOR_BYTES
+}
+
+/// The jobs of a file on the device of a configuration.
+pub fn start(config: &Config, file: &FioJobFile, root: &Prng) -> Result<FioJobs, Failure> {
+    let jobs = file.start(capacity_bytes(config), &root.branch("workload"));
+    jobs.map_err(|Problems(problems)| match problems.into_iter().next() {
+        Some(problem) => Failure::Input(problem),
+        None => Failure::Check("the jobs cannot be started, and nothing says why".to_owned()),
+    })
+}
+
+/// What fio 3.33 calls itself.
+const VERSION: &str = "fio-3.33";
+/// The percentiles that fio reports by default.
+const PERCENTILES: [f64; 17] =
+    [1.0, 5.0, 10.0, 20.0, 30.0, 40.0, 50.0, 60.0, 70.0, 80.0, 90.0, 95.0, 99.0, 99.5, 99.9, 99.95, 99.99];
+
+/// The results of the jobs as `fio --output-format=json` writes them. Time begins at zero: the output is the same every
+/// time, so there is no date in it.
+pub fn json(file: &FioJobFile, jobs: &FioJobs) -> Value {
+    let reports = jobs.reports();
+    json!({
+        "fio version": VERSION,
+        "timestamp": 0,
+        "timestamp_ms": 0,
+        "time": "Thu Jan  1 00:00:00 1970",
+        "global options": options(&file.global_options()),
+        "jobs": reports.iter().map(job).collect::<Vec<_>>(),
+    })
+}
+
+fn options(written: &[(String, String)]) -> Value {
+    Value::Object(written.iter().map(|(name, value)| (name.clone(), Value::from(value.as_str()))).collect())
+}
+
+fn job(report: &FioReport) -> Value {
+    let mut object = Map::new();
+    object.insert("jobname".to_owned(), json!(report.name));
+    object.insert("groupid".to_owned(), json!(report.group));
+    object.insert("error".to_owned(), json!(0));
+    object.insert("eta".to_owned(), json!(0));
+    object.insert("elapsed".to_owned(), json!(report.elapsed_ns.div_ceil(S)));
+    object.insert("job options".to_owned(), options(&report.options));
+    for (name, of) in ["read", "write", "trim"].iter().zip(&report.directions) {
+        object.insert((*name).to_owned(), direction(of, report.elapsed_ns));
+    }
+    object.insert("sync".to_owned(), sync(report));
+    let elapsed_ms = report.elapsed_ns / MS;
+    object.insert("job_runtime".to_owned(), json!(elapsed_ms));
+    // A simulated host has neither processors nor memory to speak of.
+    object.insert("usr_cpu".to_owned(), json!(0.0));
+    object.insert("sys_cpu".to_owned(), json!(0.0));
+    for name in ["ctx", "majf", "minf"] {
+        object.insert(name.to_owned(), json!(0));
+    }
+    object.insert("iodepth_level".to_owned(), depth_levels(report));
+    for name in ["iodepth_submit", "iodepth_complete"] {
+        object.insert(name.to_owned(), one_at_a_time(report));
+    }
+    let latencies = Latencies::of(report);
+    object.insert("latency_ns".to_owned(), latencies.shares(1, &[2, 4, 10, 20, 50, 100, 250, 500, 750, 1_000], 0));
+    let wider = [2, 4, 10, 20, 50, 100, 250, 500, 750, 1_000];
+    object.insert("latency_us".to_owned(), latencies.shares(1_000, &wider, 1_000));
+    let mut slow = latencies.shares(MS, &[2, 4, 10, 20, 50, 100, 250, 500, 750, 1_000, 2_000], MS);
+    slow[">=2000"] = json!(latencies.share(2_000 * MS, Ns::MAX));
+    object.insert("latency_ms".to_owned(), slow);
+    object.insert("latency_depth".to_owned(), json!(report.depth));
+    object.insert("latency_target".to_owned(), json!(0));
+    object.insert("latency_percentile".to_owned(), json!(100.0));
+    object.insert("latency_window".to_owned(), json!(0));
+    Value::Object(object)
+}
+
+fn direction(of: &FioDirection, elapsed_ns: Ns) -> Value {
+    let latency = of.latency.get();
+    let count = of.latency.count();
+    let elapsed_ns = if count == 0 { 0 } else { elapsed_ns };
+    let per_second = |number: u64| if elapsed_ns == 0 { 0.0 } else { number as f64 * S as f64 / elapsed_ns as f64 };
+    let bytes_per_s = per_second(of.bytes) as u64;
+    let mut object = json!({
+        "io_bytes": of.bytes,
+        "io_kbytes": of.bytes / 1_024,
+        "bw_bytes": bytes_per_s,
+        "bw": bytes_per_s / 1_024,
+        "iops": per_second(count),
+        "runtime": elapsed_ns / MS,
+        "total_ios": count,
+        "short_ios": 0,
+        "drop_ios": 0,
+        "slat_ns": moments(None),
+        "clat_ns": with_percentiles(latency),
+        "lat_ns": moments(latency),
+    });
+    let FioSamples { count: samples, min, max, .. } = of.bandwidth;
+    let share = if bytes_per_s == 0 || samples == 0 { 0.0 } else { 100.0 };
+    object["bw_min"] = json!(min as u64);
+    object["bw_max"] = json!(max as u64);
+    object["bw_agg"] = json!(share);
+    object["bw_mean"] = json!(of.bandwidth.mean());
+    object["bw_dev"] = json!(of.bandwidth.stddev());
+    object["bw_samples"] = json!(samples);
+    object["iops_min"] = json!(of.iops.min as u64);
+    object["iops_max"] = json!(of.iops.max as u64);
+    object["iops_mean"] = json!(of.iops.mean());
+    object["iops_stddev"] = json!(of.iops.stddev());
+    object["iops_samples"] = json!(of.iops.count);
+    object
+}
+
+fn sync(report: &FioReport) -> Value {
+    json!({ "total_ios": report.flushes.count(), "lat_ns": with_percentiles(report.flushes.get()) })
+}
+
+fn moments(latency: Option<&Latency>) -> Value {
+    match latency {
+        None => json!({ "min": 0, "max": 0, "mean": 0.0, "stddev": 0.0, "N": 0 }),
+        Some(latency) => json!({
+            "min": latency.min(),
+            "max": latency.max(),
+            "mean": latency.mean(),
+            "stddev": latency.stddev(),
+            "N": latency.count(),
+        }),
+    }
+}
+
+fn with_percentiles(latency: Option<&Latency>) -> Value {
+    let mut value = moments(latency);
+    if let Some(latency) = latency {
+        let percentiles = PERCENTILES.iter();
+        let of = |percent: &f64| (format!("{percent:.6}"), Value::from(latency.percentile(*percent)));
+        value["percentile"] = Value::Object(percentiles.map(of).collect());
+    }
+    value
+}
+
+const DEPTHS: [&str; 7] = ["1", "2", "4", "8", "16", "32", ">=64"];
+const BATCHES: [&str; 7] = ["0", "4", "8", "16", "32", "64", ">=64"];
+
+fn percentages(names: [&str; 7], counts: [u64; 7]) -> Value {
+    let all: u64 = counts.iter().sum();
+    let share = |count: u64| if all == 0 { 0.0 } else { count as f64 * 100.0 / all as f64 };
+    let named = names.iter().zip(counts);
+    Value::Object(named.map(|(name, count)| ((*name).to_owned(), json!(share(count)))).collect())
+}
+
+fn depth_levels(report: &FioReport) -> Value {
+    percentages(DEPTHS, report.depths)
+}
+
+/// Requests are submitted and reaped singly, which fio counts in the class of up to four.
+fn one_at_a_time(report: &FioReport) -> Value {
+    let issued = report.depths.iter().sum();
+    percentages(BATCHES, [0, issued, 0, 0, 0, 0, 0])
+}
+
+/// The latencies of all directions of a job together.
+struct Latencies(Latency);
+
+impl Latencies {
+    fn of(report: &FioReport) -> Self {
+        let mut all = Latency::new();
+        report.directions.iter().filter_map(|of| of.latency.get()).for_each(|latency| all.merge(latency));
+        Self(all)
+    }
+
+    /// Per cent of the requests that took from `low_ns` to below `high_ns`.
+    fn share(&self, low_ns: Ns, high_ns: Ns) -> f64 {
+        let all = self.0.count();
+        if all == 0 { 0.0 } else { self.0.count_within(low_ns, high_ns) as f64 * 100.0 / all as f64 }
+    }
+
+    /// Per cent of the requests in the classes that end at these multiples of a unit, the first beginning at `low_ns`.
+    fn shares(&self, unit_ns: Ns, ends: &[u64], mut low_ns: Ns) -> Value {
+        let mut classes = Map::new();
+        for end in ends {
+            let end_ns = end * unit_ns;
+            classes.insert(end.to_string(), json!(self.share(low_ns, end_ns)));
+            low_ns = end_ns;
+        }
+        Value::Object(classes)
+    }
+}

@@ -1,0 +1,83 @@
+//! A run that others look at: every request that arrives is shown and counted.
+
+use flashloom_device::{Sample, Simulation};
+use flashloom_units::{Ns, Problem};
+use flashloom_workload::{Arrivals, Request};
+
+use super::{Failure, Progress};
+
+/// Those who look.
+pub struct Watched<'a> {
+    /// Is told how many requests have arrived, a few thousand at a time.
+    pub progress: &'a dyn Progress,
+    /// Gets a sample after every interval.
+    pub observe: &'a mut dyn FnMut(&Sample),
+    /// Gets every request as it arrives.
+    pub arrived: &'a mut dyn FnMut(&Request),
+    /// Requests that the progress has not been told of.
+    pub untold: u64,
+}
+
+impl Watched<'_> {
+    const STEP: u64 = 4_096;
+
+    /// Runs a workload to its end, and says when that was.
+    ///
+    /// # Errors
+    /// What is wrong with the workload's input.
+    pub fn run(
+        &mut self,
+        simulation: &mut Simulation,
+        arrivals: &mut dyn Arrivals,
+        interval_ns: Ns,
+    ) -> Result<Ns, Failure> {
+        let mut end_ns = 0;
+        let Self { progress, observe, arrived, untold } = self;
+        let mut observed = |sample: &Sample| {
+            end_ns = sample.time_ns;
+            observe(sample);
+        };
+        let mut shown = Shown { arrivals, progress: *progress, arrived: *arrived, untold };
+        simulation.run(&mut shown, interval_ns, &mut observed).map_err(Failure::Input)?;
+        shown.tell();
+        Ok(end_ns)
+    }
+}
+
+/// Arrivals that are shown as they are taken.
+struct Shown<'a> {
+    arrivals: &'a mut dyn Arrivals,
+    progress: &'a dyn Progress,
+    arrived: &'a mut dyn FnMut(&Request),
+    untold: &'a mut u64,
+}
+
+impl Shown<'_> {
+    fn tell(&mut self) {
+        self.progress.requests(std::mem::take(self.untold));
+    }
+}
+
+impl Arrivals for Shown<'_> {
+    fn next_ns(&mut self, now: Ns) -> Result<Option<Ns>, Problem> {
+        self.arrivals.next_ns(now)
+    }
+
+    fn take(&mut self, now: Ns) -> (Request, u32) {
+        let (request, cookie) = self.arrivals.take(now);
+        *self.untold += 1;
+        if *self.untold == Watched::STEP {
+            self.tell();
+        }
+        (self.arrived)(&request);
+        (request, cookie)
+    }
+
+    fn completed(&mut self, now: Ns, cookie: u32) {
+        self.arrivals.completed(now, cookie);
+    }
+
+    fn is_over(&self) -> bool {
+        self.arrivals.is_over()
+    }
+}

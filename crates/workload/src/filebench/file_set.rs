@@ -1,0 +1,81 @@
+//! Which files of the set exist, and which of them nobody holds open. A file that is open is held by one thread alone,
+//! and files are picked in rotation, both as in Filebench: every file of the set is used before one is used again.
+//! Where Filebench turns a thread's own wheel, one wheel in random order serves all threads here.
+
+use std::collections::VecDeque;
+
+use flashloom_units::Prng;
+
+use super::Personality;
+
+/// The files that may be picked, the next one first.
+pub struct FileSet {
+    idle: VecDeque<u32>,
+    missing: VecDeque<u32>,
+}
+
+impl FileSet {
+    /// `files` files, of which the first share exists.
+    pub fn new(files: u32, preallocated: f64, prng: &mut Prng) -> Self {
+        let existing = (f64::from(files) * preallocated).round() as u32;
+        let mut idle: Vec<u32> = (0..existing).collect();
+        for at in (1..idle.len()).rev() {
+            idle.swap(at, prng.below(at as u64 + 1) as usize);
+        }
+        Self { idle: idle.into(), missing: (existing..files).collect() }
+    }
+
+    /// How many files there must be so that a thread always finds the one that it looks for: each may hold one, and
+    /// each may be one deletion or creation ahead.
+    pub fn least_files(personality: Personality, threads: u32, preallocated: f64) -> u32 {
+        let spare = 2.0 * (f64::from(threads) + 1.0);
+        let share = if preallocated < 1.0 { preallocated.min(1.0 - preallocated) } else { 1.0 };
+        if personality == Personality::Oltp { 1 } else { (spare / share).ceil() as u32 }
+    }
+
+    /// Takes a file that exists and nobody holds.
+    pub fn take_idle(&mut self) -> u32 {
+        self.idle.pop_front().expect("the set was made large enough for its threads")
+    }
+
+    /// Takes a file that does not exist.
+    pub fn take_missing(&mut self) -> u32 {
+        self.missing.pop_front().expect("the set was made large enough for its threads")
+    }
+
+    /// A file that exists is closed.
+    pub fn put_idle(&mut self, file: u32) {
+        self.idle.push_back(file);
+    }
+
+    /// A file was deleted.
+    pub fn put_missing(&mut self, file: u32) {
+        self.missing.push_back(file);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_file_is_picked_before_one_is_picked_again_and_not_in_order() {
+        let mut set = FileSet::new(100, 0.5, &mut Prng::new(1));
+        let round = |set: &mut FileSet| -> Vec<u32> {
+            (0..50)
+                .map(|_| {
+                    let file = set.take_idle();
+                    set.put_idle(file);
+                    file
+                })
+                .collect()
+        };
+        let (first, second) = (round(&mut set), round(&mut set));
+        assert_eq!(first, second);
+        let mut sorted = first.clone();
+        sorted.sort_unstable();
+        assert_eq!(sorted, (0..50).collect::<Vec<_>>());
+        assert_ne!(first, sorted);
+        assert_eq!(set.take_missing(), 50);
+    }
+}

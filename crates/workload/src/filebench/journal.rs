@@ -1,0 +1,289 @@
+//! The journal, after jbd2: one transaction that takes changes in, at most one that is being committed, and a log.
+//!
+//! ```text
+//! commit:      a descriptor block for every 254 blocks, the blocks, wait; the commit block behind a flush, with FUA
+//! checkpoint:  when the log has no room: write every logged block to its place, wait; flush; the journal's superblock
+//! ```
+//! A block that changes again before its transaction is committed costs nothing; a commit serves everyone who waits for
+//! it. The caller writes the blocks of a checkpoint, because they are dirty pages like any other.
+
+use crate::{Op, Request};
+
+use super::Io;
+use super::layout::Extent;
+
+/// Blocks that a descriptor block names.
+const DESCRIBED: u32 = 254;
+/// Requests that the journal has outstanding at once: `nr_requests` of a queue.
+pub const DEPTH: u32 = 128;
+
+/// What the journal is doing.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Phase {
+    Idle,
+    /// Logged blocks are being written to their places.
+    Checkpoint,
+    /// The flush behind them.
+    CheckpointFlush,
+    /// The superblock that says where the log begins now.
+    Superblock,
+    /// The next of so many blocks of the transaction.
+    Log {
+        next: u32,
+    },
+    CommitBlock,
+}
+
+/// The journal of a file system.
+pub struct Journal {
+    log: Extent,
+    /// Where the next block goes, and how many are free, the superblock left out.
+    head: u32,
+    free: u32,
+    phase: Phase,
+    running: u32,
+    blocks: Vec<u32>,
+    committing: Vec<u32>,
+    /// The transaction that somebody waits for.
+    wanted: Option<u32>,
+    in_flight: u32,
+}
+
+/// What the caller has to do after [`Journal::completed`].
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Event {
+    /// Nothing.
+    None,
+    /// A transaction is committed: let its blocks go and wake who waits for it.
+    Committed(u32),
+}
+
+impl Journal {
+    /// An empty log.
+    pub fn new(log: Extent) -> Self {
+        Self {
+            log,
+            head: 0,
+            free: log.blocks - 1,
+            phase: Phase::Idle,
+            running: 1,
+            blocks: Vec::new(),
+            committing: Vec::new(),
+            wanted: None,
+            in_flight: 0,
+        }
+    }
+
+    /// The transaction that takes changes in.
+    pub fn running(&self) -> u32 {
+        self.running
+    }
+
+    /// Whether a transaction is in the log.
+    pub fn is_committed(&self, transaction: u32) -> bool {
+        let is_committing = matches!(self.phase, Phase::Log { .. } | Phase::CommitBlock);
+        transaction < self.running - u32::from(is_committing)
+    }
+
+    /// A block is new in the running transaction. One that fills a quarter of the log is committed at once.
+    pub fn join(&mut self, block: u32) {
+        self.blocks.push(block);
+        if self.is_full() {
+            self.want(self.running);
+        }
+    }
+
+    /// Whether nobody may change anything more before the next commit begins.
+    pub fn is_full(&self) -> bool {
+        self.blocks.len() as u32 >= self.log.blocks / 4
+    }
+
+    /// Asks for the commit of a transaction, if anything is in it.
+    pub fn want(&mut self, transaction: u32) {
+        if transaction == self.running && !self.blocks.is_empty() {
+            self.wanted = Some(transaction);
+        }
+    }
+
+    /// Blocks of the committed transaction, for the caller to let go.
+    pub fn take_committed(&mut self) -> Vec<u32> {
+        std::mem::take(&mut self.committing)
+    }
+
+    /// Gives an empty list back, so that its memory is used again.
+    pub fn give_back(&mut self, mut blocks: Vec<u32>) {
+        blocks.clear();
+        self.committing = blocks;
+    }
+
+    /// Whether the caller has to write every logged block that is dirty now.
+    pub fn begin_checkpoint(&mut self) -> bool {
+        if self.phase != Phase::Idle || self.wanted.is_none() || self.need() <= self.free {
+            return false;
+        }
+        self.phase = Phase::Checkpoint;
+        true
+    }
+
+    /// Requests of the journal and its checkpoint that have not completed.
+    pub fn in_flight(&self) -> u32 {
+        self.in_flight
+    }
+
+    /// One request of a checkpoint was handed out.
+    pub fn checkpoint_write(&mut self) {
+        self.in_flight += 1;
+    }
+
+    fn need(&self) -> u32 {
+        log_blocks(self.blocks.len() as u32)
+    }
+
+    /// The journal's next request, if it has one now. `checkpointed` says that a checkpoint has no more to hand out.
+    pub fn next(&mut self, checkpointed: bool) -> Option<Io> {
+        match self.phase {
+            Phase::Idle if self.wanted.is_some() && self.need() <= self.free => {
+                std::mem::swap(&mut self.blocks, &mut self.committing);
+                self.running += 1;
+                self.wanted = None;
+                self.phase = Phase::Log { next: 0 };
+            }
+            Phase::Checkpoint if checkpointed && self.in_flight == 0 => {
+                self.phase = Phase::CheckpointFlush;
+                self.in_flight += 1;
+                return Some(Io::flush());
+            }
+            _ => {}
+        }
+        let Phase::Log { next } = self.phase else { return None };
+        let data = log_blocks(self.committing.len() as u32) - 1;
+        if next < data {
+            if self.in_flight == DEPTH {
+                return None;
+            }
+            self.phase = Phase::Log { next: next + 1 };
+            return Some(self.append(Request::SYNC));
+        }
+        if self.in_flight > 0 {
+            return None;
+        }
+        self.phase = Phase::CommitBlock;
+        Some(self.append(Request::SYNC | Request::PREFLUSH | Request::FUA))
+    }
+
+    /// One of the journal's requests, or of its checkpoint's, has completed.
+    pub fn completed(&mut self, out: &mut Vec<Io>) -> Event {
+        self.in_flight -= 1;
+        match self.phase {
+            Phase::CheckpointFlush => {
+                self.phase = Phase::Superblock;
+                self.in_flight += 1;
+                out.push(Io::write(self.log.start, 1, Request::SYNC | Request::FUA));
+            }
+            Phase::Superblock => {
+                self.free = self.log.blocks - 1;
+                self.phase = Phase::Idle;
+            }
+            Phase::CommitBlock => {
+                self.phase = Phase::Idle;
+                return Event::Committed(self.running - 1);
+            }
+            Phase::Idle | Phase::Checkpoint | Phase::Log { .. } => {}
+        }
+        Event::None
+    }
+
+    /// The next block of the log; it begins again after the superblock.
+    fn append(&mut self, flags: u8) -> Io {
+        let block = self.log.start + 1 + self.head;
+        self.head = (self.head + 1) % (self.log.blocks - 1);
+        self.free -= 1;
+        self.in_flight += 1;
+        Io::write(block, 1, flags)
+    }
+}
+
+/// Blocks of the log that a transaction of so many blocks takes: descriptors, blocks, the commit block.
+fn log_blocks(blocks: u32) -> u32 {
+    blocks + blocks.div_ceil(DESCRIBED) + 1
+}
+
+impl Io {
+    fn flush() -> Self {
+        Self { op: Op::Flush, block: 0, blocks: 0, flags: Request::SYNC, allocated: false }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn journal() -> Journal {
+        Journal::new(Extent { start: 100, blocks: 17 })
+    }
+
+    #[test]
+    fn a_commit_writes_descriptor_and_blocks_and_then_the_commit_block_behind_a_flush() {
+        let mut journal = journal();
+        journal.join(7);
+        journal.join(8);
+        assert_eq!(journal.next(true), None, "nobody asks for a commit");
+        journal.want(1);
+        let written: Vec<u32> = std::iter::from_fn(|| journal.next(true)).map(|io| io.block).collect();
+        assert_eq!(written, [101, 102, 103]);
+        assert!(!journal.is_committed(1));
+        let mut out = Vec::new();
+        for _ in 0..2 {
+            journal.completed(&mut out);
+            assert_eq!(journal.next(true), None, "the commit block waits for all the others");
+        }
+        journal.completed(&mut out);
+        let commit = journal.next(true).expect("all are there");
+        assert_eq!((commit.block, commit.flags), (104, Request::SYNC | Request::PREFLUSH | Request::FUA));
+        assert_eq!(journal.completed(&mut out), Event::Committed(1));
+        assert_eq!(journal.take_committed(), [7, 8]);
+        assert!(journal.is_committed(1) && !journal.is_committed(2));
+    }
+
+    #[test]
+    fn changes_during_a_commit_wait_for_the_next_one() {
+        let mut journal = journal();
+        journal.join(7);
+        journal.want(1);
+        assert!(journal.next(true).is_some());
+        journal.join(7);
+        assert_eq!(journal.running(), 2);
+        journal.want(2);
+        assert!(journal.next(true).is_some(), "the block of the first transaction");
+        assert_eq!(journal.next(true), None);
+    }
+
+    #[test]
+    fn a_full_log_is_checkpointed_before_the_next_commit() {
+        let mut journal = journal();
+        let mut out = Vec::new();
+        for transaction in 1..=5 {
+            journal.join(7);
+            journal.want(transaction);
+            assert!(!journal.begin_checkpoint());
+            while journal.next(true).is_some() {}
+            journal.completed(&mut out);
+            journal.completed(&mut out);
+            assert!(journal.next(true).is_some());
+            journal.completed(&mut out);
+            let blocks = journal.take_committed();
+            journal.give_back(blocks);
+        }
+        journal.join(7);
+        journal.want(6);
+        assert!(journal.begin_checkpoint(), "16 blocks hold five commits of three");
+        journal.checkpoint_write();
+        assert_eq!(journal.next(true), None);
+        journal.completed(&mut out);
+        assert_eq!(journal.next(true).map(|io| io.op), Some(Op::Flush));
+        journal.completed(&mut out);
+        assert_eq!(out.pop(), Some(Io::write(100, 1, Request::SYNC | Request::FUA)));
+        journal.completed(&mut out);
+        assert_eq!(journal.next(true).map(|io| io.block), Some(116), "the log goes on where it was");
+    }
+}

@@ -1,0 +1,337 @@
+//! Where things lie on the disk, and which blocks are free: block groups as ext4 lays them out.
+//!
+//! A group is 128 MiB of 4 KiB blocks. Sixteen groups share a flexible group, whose first group begins with the block
+//! bitmaps, the inode bitmaps and the inode tables of all sixteen. The journal lies in the middle of the disk. Blocks
+//! are given out from a cursor that moves on through the disk and comes back to what is freed; files below 64 KiB share
+//! chunks of 2 MiB, the locality groups of ext4's mballoc.
+
+use crate::filebench::BLOCK_BYTES;
+
+/// Blocks of a group.
+pub const GROUP_BLOCKS: u32 = 32_768;
+/// Groups of a flexible group.
+const FLEX_GROUPS: u32 = 16;
+/// Inodes of a group: one for every 16 KiB.
+const GROUP_INODES: u32 = 8_192;
+/// Inodes of a block, 256 bytes each.
+const BLOCK_INODES: u32 = 16;
+const TABLE_BLOCKS: u32 = GROUP_INODES / BLOCK_INODES;
+/// Superblock and group descriptors, with the blocks that are kept for more of them.
+const HEAD_BLOCKS: u32 = 1_024;
+/// A request for fewer blocks is served from the chunk that small files share.
+const SMALL_BLOCKS: u32 = 16;
+const CHUNK_BLOCKS: u32 = 512;
+/// How far a search goes on for a run that is long enough before it takes shorter ones.
+const PATIENCE_BLOCKS: u32 = 4 * GROUP_BLOCKS;
+
+/// Consecutive blocks.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Extent {
+    /// The first.
+    pub start: u32,
+    /// How many.
+    pub blocks: u32,
+}
+
+impl Extent {
+    /// The block after the last.
+    pub fn end(self) -> u32 {
+        self.start + self.blocks
+    }
+}
+
+/// The disk of a file system: fixed places, and a bitmap of what is in use.
+pub struct Disk {
+    blocks: u32,
+    used: Vec<u64>,
+    free: u32,
+    journal: Extent,
+    cursor: u32,
+    chunk: Extent,
+}
+
+impl Disk {
+    /// The least disk: a group and its journal.
+    pub const MIN_BLOCKS: u32 = GROUP_BLOCKS;
+
+    /// An empty file system on that many blocks.
+    pub fn new(blocks: u32) -> Self {
+        let journal_blocks = journal_blocks(blocks);
+        // The journal follows the tables of the flexible group in the middle, which has room for the largest.
+        let flex_blocks = FLEX_GROUPS * GROUP_BLOCKS;
+        let middle = (blocks / 2 / flex_blocks * flex_blocks).max(HEAD_BLOCKS);
+        let mut disk = Self {
+            blocks,
+            used: vec![0; blocks.div_ceil(64) as usize],
+            free: blocks,
+            journal: Extent { start: 0, blocks: 0 },
+            cursor: 0,
+            chunk: Extent { start: 0, blocks: 0 },
+        };
+        disk.occupy(Extent { start: 0, blocks: HEAD_BLOCKS });
+        for flex in (0..blocks.div_ceil(GROUP_BLOCKS)).step_by(FLEX_GROUPS as usize) {
+            let start = disk.tables(flex);
+            let groups = FLEX_GROUPS.min(blocks.div_ceil(GROUP_BLOCKS) - flex);
+            let end = (start + 2 * FLEX_GROUPS + groups * TABLE_BLOCKS).min(blocks);
+            disk.occupy(Extent { start, blocks: end - start });
+        }
+        let start = disk.next_free(middle, blocks).expect("a disk of a group holds more than its tables");
+        disk.journal = Extent { start, blocks: journal_blocks };
+        disk.occupy(disk.journal);
+        disk
+    }
+
+    /// Where the tables of a group's flexible group begin.
+    fn tables(&self, group: u32) -> u32 {
+        let first = group / FLEX_GROUPS * FLEX_GROUPS * GROUP_BLOCKS;
+        if first == 0 { HEAD_BLOCKS } else { first }
+    }
+
+    /// All blocks.
+    pub fn blocks(&self) -> u32 {
+        self.blocks
+    }
+
+    /// Blocks that nothing uses.
+    #[cfg(test)]
+    pub fn free_blocks(&self) -> u32 {
+        self.free
+    }
+
+    /// The journal's blocks.
+    pub fn journal(&self) -> Extent {
+        self.journal
+    }
+
+    /// How many inodes there are.
+    pub fn inodes(&self) -> u32 {
+        self.blocks / GROUP_BLOCKS * GROUP_INODES
+    }
+
+    /// The block that holds an inode. Directories fill one flexible group after another, the first one last, because
+    /// the directories of the root are spread over the disk.
+    pub fn inode_block(&self, inode: u32) -> u32 {
+        let group = self.inode_group(inode);
+        let table = self.tables(group) + 2 * FLEX_GROUPS + group % FLEX_GROUPS * TABLE_BLOCKS;
+        table + inode % GROUP_INODES / BLOCK_INODES
+    }
+
+    /// The block of the inode bitmap of an inode's group.
+    pub fn inode_bitmap(&self, inode: u32) -> u32 {
+        let group = self.inode_group(inode);
+        self.tables(group) + FLEX_GROUPS + group % FLEX_GROUPS
+    }
+
+    fn inode_group(&self, inode: u32) -> u32 {
+        let groups = self.blocks / GROUP_BLOCKS;
+        let first = if groups > FLEX_GROUPS { FLEX_GROUPS } else { 0 };
+        (first + inode / GROUP_INODES) % groups
+    }
+
+    /// The block of the bitmap that a block is marked in.
+    pub fn block_bitmap(&self, block: u32) -> u32 {
+        let group = block / GROUP_BLOCKS;
+        self.tables(group) + group % FLEX_GROUPS
+    }
+
+    /// The block of the group descriptors that describes a block's group, 64 bytes each.
+    pub fn descriptor(&self, block: u32) -> u32 {
+        1 + block / GROUP_BLOCKS / (BLOCK_BYTES as u32 / 64)
+    }
+
+    /// Gives out blocks, `near` first if that is free, in as few extents as it finds. False, with nothing given out, if
+    /// there are not enough.
+    pub fn allocate(&mut self, mut blocks: u32, near: Option<u32>, out: &mut Vec<Extent>) -> bool {
+        if blocks > self.free {
+            return false;
+        }
+        let small = blocks < SMALL_BLOCKS;
+        if let Some(near) = near.filter(|&near| near < self.blocks && !self.is_used(near)) {
+            blocks -= self.take(near, blocks, out);
+        }
+        while blocks > 0 && small && self.chunk.blocks > 0 {
+            match self.next_free(self.chunk.start, self.chunk.end()) {
+                Some(start) => {
+                    let taken = self.take(start, blocks.min(self.chunk.end() - start), out);
+                    self.chunk = Extent { start: start + taken, blocks: self.chunk.end() - start - taken };
+                    blocks -= taken;
+                }
+                None => self.chunk.blocks = 0,
+            }
+        }
+        while blocks > 0 {
+            let wanted = if small { CHUNK_BLOCKS } else { blocks };
+            let start = self.search(wanted);
+            let taken = self.take(start, blocks, out);
+            blocks -= taken;
+            if small {
+                self.chunk = Extent { start: start + taken, blocks: self.run(start + taken, wanted - taken) };
+                self.cursor = self.chunk.end();
+            } else {
+                self.cursor = start + taken;
+            }
+        }
+        true
+    }
+
+    /// Takes blocks back. They are found again before the free space beyond them.
+    pub fn release(&mut self, extent: Extent) {
+        for block in extent.start..extent.end() {
+            debug_assert!(self.is_used(block), "block {block} is released once");
+            self.used[(block / 64) as usize] &= !(1 << (block % 64));
+        }
+        self.free += extent.blocks;
+        self.cursor = self.cursor.min(extent.start);
+    }
+
+    fn is_used(&self, block: u32) -> bool {
+        self.used[(block / 64) as usize] >> (block % 64) & 1 == 1
+    }
+
+    fn occupy(&mut self, extent: Extent) {
+        for block in extent.start..extent.end() {
+            assert!(!self.is_used(block), "block {block} is given out once");
+            self.used[(block / 64) as usize] |= 1 << (block % 64);
+        }
+        self.free -= extent.blocks;
+    }
+
+    /// Takes the free run at `start`, at most `most` blocks of it, and appends it to what was taken before it.
+    fn take(&mut self, start: u32, most: u32, out: &mut Vec<Extent>) -> u32 {
+        let blocks = self.run(start, most);
+        self.occupy(Extent { start, blocks });
+        match out.last_mut() {
+            Some(last) if last.end() == start => last.blocks += blocks,
+            _ => out.push(Extent { start, blocks }),
+        }
+        blocks
+    }
+
+    /// Free blocks from `start` on, at most `most`.
+    fn run(&self, start: u32, most: u32) -> u32 {
+        let end = self.blocks.min(start.saturating_add(most));
+        (start..end).find(|&block| self.is_used(block)).unwrap_or(end).saturating_sub(start)
+    }
+
+    fn next_free(&self, from: u32, end: u32) -> Option<u32> {
+        let mut block = from;
+        while block < end {
+            let word = !self.used[(block / 64) as usize] >> (block % 64);
+            if word != 0 {
+                let found = block + word.trailing_zeros();
+                return (found < end).then_some(found);
+            }
+            block = (block / 64 + 1) * 64;
+        }
+        None
+    }
+
+    /// The next free run of that many blocks after the cursor, or the next one at all if none is near. There is one.
+    fn search(&self, wanted: u32) -> u32 {
+        let (mut from, mut passed) = (self.cursor, 0);
+        while passed < PATIENCE_BLOCKS {
+            let Some(start) = self.next_free(from, self.blocks) else { break };
+            let run = self.run(start, wanted);
+            if run == wanted {
+                return start;
+            }
+            passed += start + run - from;
+            from = start + run;
+        }
+        let next = self.next_free(self.cursor, self.blocks).or_else(|| self.next_free(0, self.blocks));
+        next.expect("there are as many free blocks as are asked for")
+    }
+}
+
+/// The size that mke2fs gives a journal.
+fn journal_blocks(blocks: u32) -> u32 {
+    match blocks {
+        0..=0x3_ffff => 4_096,
+        0x4_0000..=0x7_ffff => 8_192,
+        0x8_0000..=0x3f_ffff => 16_384,
+        0x40_0000..=0x7f_ffff => 32_768,
+        0x80_0000..=0xff_ffff => 65_536,
+        0x100_0000..=0x1ff_ffff => 131_072,
+        _ => 262_144,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    #[test]
+    fn tables_and_journal_lie_where_ext4_puts_them() {
+        let disk = Disk::new(64 * GROUP_BLOCKS);
+        assert_eq!(disk.journal(), Extent { start: 32 * GROUP_BLOCKS + 32 + 16 * 512, blocks: 16_384 });
+        assert_eq!(disk.block_bitmap(5 * GROUP_BLOCKS), HEAD_BLOCKS + 5);
+        assert_eq!(disk.inode_block(0), 16 * GROUP_BLOCKS + 32, "the first table of the second flexible group");
+        assert_eq!(disk.inode_block(GROUP_INODES + 17), 16 * GROUP_BLOCKS + 32 + 512 + 1);
+    }
+
+    #[test]
+    fn small_files_share_a_chunk_and_large_ones_lie_elsewhere() {
+        let mut disk = Disk::new(16 * GROUP_BLOCKS);
+        let mut get = |blocks| {
+            let mut out = Vec::new();
+            assert!(disk.allocate(blocks, None, &mut out));
+            out
+        };
+        let (small, large, next) = (get(4), get(100), get(4));
+        assert_eq!(next[0].start, small[0].end());
+        assert_eq!(large, [Extent { start: small[0].start + CHUNK_BLOCKS, blocks: 100 }]);
+    }
+
+    #[test]
+    fn what_is_freed_is_used_again_before_the_space_beyond() {
+        let mut disk = Disk::new(16 * GROUP_BLOCKS);
+        let (mut first, mut second, mut third) = (Vec::new(), Vec::new(), Vec::new());
+        assert!(disk.allocate(100, None, &mut first) && disk.allocate(100, None, &mut second));
+        disk.release(first[0]);
+        assert!(disk.allocate(90, None, &mut third));
+        assert_eq!(third[0].start, first[0].start);
+    }
+
+    proptest! {
+        #![proptest_config(ProptestConfig::with_cases(32))]
+        #[test]
+        fn fixed_places_do_not_overlap_whatever_the_size(blocks in Disk::MIN_BLOCKS..1 << 24) {
+            let disk = Disk::new(blocks);
+            prop_assert!(disk.journal().end() <= blocks);
+            prop_assert!(disk.inode_block(disk.inodes() - 1) < blocks);
+        }
+
+        #[test]
+        fn extents_never_overlap_and_blocks_are_conserved(
+            sizes in prop::collection::vec((1u32..3_000, any::<bool>()), 1..200),
+        ) {
+            let mut disk = Disk::new(Disk::MIN_BLOCKS);
+            let all = disk.free_blocks();
+            let mut owner = vec![false; Disk::MIN_BLOCKS as usize];
+            let mut held: Vec<Vec<Extent>> = Vec::new();
+            for (blocks, release) in sizes {
+                if release && let Some(extents) = held.pop() {
+                    for extent in extents {
+                        disk.release(extent);
+                        owner[extent.start as usize..extent.end() as usize].fill(false);
+                    }
+                }
+                let (before, mut out) = (disk.free_blocks(), Vec::new());
+                let near = held.last().and_then(|extents| extents.last()).map(|extent| extent.end());
+                prop_assert_eq!(disk.allocate(blocks, near, &mut out), blocks <= before);
+                prop_assert_eq!(out.iter().map(|extent| extent.blocks).sum::<u32>(), before - disk.free_blocks());
+                for extent in &out {
+                    for block in extent.start..extent.end() {
+                        prop_assert!(!std::mem::replace(&mut owner[block as usize], true), "block {} twice", block);
+                        let journal = disk.journal();
+                        prop_assert!(!(journal.start..journal.end()).contains(&block) && block >= HEAD_BLOCKS);
+                    }
+                }
+                held.push(out);
+            }
+            held.iter().flatten().for_each(|&extent| disk.release(extent));
+            prop_assert_eq!(disk.free_blocks(), all);
+        }
+    }
+}

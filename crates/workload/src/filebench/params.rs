@@ -1,0 +1,108 @@
+//! The `[workload.filebench]` table of a configuration.
+
+use flashloom_units::{GIB, KIB, Kind, MIB, MS, Ns, ParamSet, PolicySpec, S, US, Value, params};
+
+use super::personality::{Figures, Personality};
+
+params! {
+    /// The parameters of a Filebench personality, `[workload.filebench]`.
+    pub struct FilebenchParams {
+        /// Which published personality runs.
+        personality: Personality => "personality", Kind::Choice(Personality::CHOICES), Value::Name("fileserver"),
+            "Fileserver writes much, webserver reads, varmail waits for the journal, oltp for single pages.";
+        /// Files of the file set; as published if it is not given.
+        files: Option<u32> => "files", Kind::Count { min: 1, max: 1 << 24 }, Value::Absent,
+            "More files than the page cache holds make reads reach the device.";
+        /// Mean size of a file; as published if it is not given.
+        file_bytes: Option<u64> => "file_size", Kind::Size { min: 4 * KIB, max: 64 * GIB }, Value::Absent,
+            "Larger files make longer requests.";
+        /// Shape of the gamma distribution of the sizes, 0 for all the same; as published if it is not given.
+        shape: Option<f64> => "file_size_gamma", Kind::Ratio { min: 0.0, max: 100.0 }, Value::Absent,
+            "A smaller shape makes more small files and a few very large ones.";
+        /// Files of a directory; as published if it is not given.
+        directory_width: Option<u32> => "directory_width", Kind::Count { min: 1, max: 1 << 24 }, Value::Absent,
+            "Wide directories have many blocks, narrow ones an inode for every few files.";
+        /// Threads, of oltp the readers; as published if it is not given.
+        threads: Option<u32> => "threads", Kind::Count { min: 1, max: 65_536 }, Value::Absent,
+            "More threads keep more requests outstanding.";
+        /// Database writers of oltp.
+        writers: u32 => "writers", Kind::Count { min: 1, max: 1_024 }, Value::Count(10),
+            "Each writes a hundred pages a round, as many at once as there are data files.";
+        /// Bytes of a read or write call; as published if it is not given.
+        io_bytes: Option<u64> => "io_size", Kind::Size { min: 512, max: GIB }, Value::Absent,
+            "Calls below 4 KiB read a page before they write a part of it.";
+        /// Greatest length of an append.
+        append_bytes: u64 => "append_size", Kind::Size { min: 1, max: GIB }, Value::Size(16 * KIB),
+            "The mean is half of it.";
+        /// Size of the log of webserver (at the start) and oltp; as published if it is not given.
+        log_bytes: Option<u64> => "log_size", Kind::Size { min: 4 * KIB, max: 64 * GIB }, Value::Absent,
+            "Only the database writes within it; the web server appends to it.";
+        /// How long the workload runs.
+        runtime_ns: Ns => "runtime", Kind::Time { min: MS, max: 1_000_000 * S }, Value::Time(60 * S),
+            "The file system is cold at first, and write-back begins after half a minute.";
+        /// End after this many flow operations, if that is sooner.
+        operations: Option<u64> => "operations", Kind::Count { min: 1, max: u64::MAX }, Value::Absent,
+            "Gives runs of equal work instead of equal time.";
+        /// Processor time of a flow operation.
+        cpu_ns: Ns => "cpu_time", Kind::Time { min: US, max: S }, Value::Time(10 * US),
+            "A slower processor leaves the device idle between operations.";
+        /// Processor time of a transaction of oltp.
+        transaction_ns: Ns => "transaction_time", Kind::Time { min: US, max: S }, Value::Time(200 * US),
+            "Filebench spins 200,000 rounds; a nanosecond each is assumed.";
+        /// Size of the file system, from the start of the device; the whole device if it is not given.
+        size_bytes: Option<u64> => "file_system_size", Kind::Size { min: 128 * MIB, max: 1 << 44 }, Value::Absent,
+            "A smaller file system writes the same blocks again sooner.";
+        /// Memory for the page cache.
+        cache_bytes: u64 => "cache_size", Kind::Size { min: 16 * MIB, max: 1 << 40 }, Value::Size(GIB),
+            "What it holds is not read again.";
+        /// Share of the cache that may be dirty before write-back begins.
+        background_share: f64 => "dirty_background_ratio", Kind::Ratio { min: 0.001, max: 0.9 }, Value::Ratio(0.1),
+            "Writing later lets more of it be overwritten or deleted first.";
+        /// Share of the cache that may be dirty before writers wait.
+        dirty_share: f64 => "dirty_ratio", Kind::Ratio { min: 0.001, max: 0.9 }, Value::Ratio(0.2),
+            "The closer to the background share, the sooner writers feel the device.";
+        /// How long data may be dirty.
+        expire_ns: Ns => "dirty_expire", Kind::Time { min: MS, max: 86_400 * S }, Value::Time(30 * S),
+            "Shorter loses less in a crash and writes more.";
+        /// How often the flusher looks for dirty data that has expired.
+        flush_ns: Ns => "dirty_writeback", Kind::Time { min: MS, max: 86_400 * S }, Value::Time(5 * S),
+            "Longer intervals make larger bursts.";
+        /// How often the journal commits when nobody asks for it.
+        commit_ns: Ns => "commit_interval", Kind::Time { min: MS, max: 86_400 * S }, Value::Time(5 * S),
+            "Longer transactions hold each changed block only once.";
+        /// Greatest read-ahead window.
+        read_ahead_bytes: u64 => "read_ahead", Kind::Size { min: 4 * KIB, max: 64 * MIB }, Value::Size(128 * KIB),
+            "Larger windows make longer requests of whole-file reads.";
+    }
+}
+
+/// The line of the table of workloads.
+pub(crate) const SPEC: PolicySpec = PolicySpec {
+    name: "filebench",
+    summary: "the Filebench personalities fileserver, webserver, varmail and oltp over a modelled file system",
+    details: "Threads run flow operations in a closed loop over directories, inodes, extents in block groups, a \
+              journal that commits in groups, and a page cache with read-ahead and write-back. Blocks are given to a \
+              file when it is written, and their bitmaps join the journal when the data is on the device. Bitmaps are \
+              in memory from the start. Threads are tasks 1 and up; the flusher and the journal follow.",
+    source: "Filebench 1.5, workloads/*.f; ext4, jbd2, mm/readahead.c and mm/page-writeback.c of Linux 6.1",
+    needs: &[],
+    params: FilebenchParams::PARAMS,
+    statistics: &[],
+};
+
+impl FilebenchParams {
+    /// The personality's figures with what the configuration changes.
+    pub fn figures(&self) -> Figures {
+        let published = self.personality.figures();
+        Figures {
+            files: self.files.unwrap_or(published.files),
+            file_bytes: self.file_bytes.unwrap_or(published.file_bytes),
+            shape: self.shape.unwrap_or(published.shape),
+            directory_width: self.directory_width.unwrap_or(published.directory_width),
+            preallocated: published.preallocated,
+            threads: self.threads.unwrap_or(published.threads),
+            io_bytes: self.io_bytes.unwrap_or(published.io_bytes),
+            log_bytes: self.log_bytes.filter(|_| published.log_bytes.is_some()).or(published.log_bytes),
+        }
+    }
+}

@@ -1,0 +1,242 @@
+//! The four personalities: what each thread does in turn, and the parameters that Filebench 1.5 publishes with them.
+
+use flashloom_units::{KIB, MIB, choice};
+
+choice! {
+    /// Which of Filebench's published workloads runs.
+    pub enum Personality {
+        /// Create and write a file, append to another, read a third, delete a fourth, look at a fifth.
+        Fileserver = "fileserver",
+        /// Read ten files, append to the log.
+        Webserver = "webserver",
+        /// Deliver a mail, read and extend another, read a third; every write is followed by an fsync.
+        Varmail = "varmail",
+        /// Readers of a database, its writers with O_DSYNC, and the writer of its log.
+        Oltp = "oltp",
+    }
+}
+
+/// What one flow operation does.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Action {
+    /// Creates the next file that does not exist and holds it open.
+    Create,
+    /// Opens the next file that nobody holds.
+    Open,
+    /// Closes the file that is open.
+    Close,
+    /// Deletes the next file that nobody holds.
+    Delete,
+    /// Looks at the inode of the next file that nobody holds.
+    Stat,
+    /// Writes the open file as long as it was made to be.
+    WriteWhole,
+    /// Reads the open file to its end.
+    ReadWhole,
+    /// Appends a random length, at most the append size, to the open file.
+    Append,
+    /// Likewise to the log that all threads share.
+    AppendLog,
+    /// Makes the open file durable.
+    Fsync,
+    /// Reads at a random place of any data file.
+    ReadRandom,
+    /// Writes durably at a random place of one data file.
+    WriteRandom,
+    /// Writes 256 KiB durably at a random place of the log.
+    WriteLog,
+    /// Computes, then counts one transaction for every writer of the database.
+    Post,
+    /// Waits for the writes of the thread's group, then for as many transactions as its writer waits for.
+    Await,
+}
+
+/// One step of a thread: Filebench's name for it, and what it does.
+#[derive(Clone, Copy, Debug)]
+pub struct Flow {
+    /// As in the published personality.
+    pub name: &'static str,
+    /// What it does.
+    pub action: Action,
+}
+
+const fn flow(name: &'static str, action: Action) -> Flow {
+    Flow { name, action }
+}
+
+use Action::{
+    Append, AppendLog, Await, Close, Create, Delete, Fsync, Open, Post, ReadRandom, ReadWhole, Stat, WriteLog,
+    WriteRandom, WriteWhole,
+};
+
+/// A fileserver's thread.
+pub const FILESERVER: &[Flow] = &[
+    flow("createfile1", Create),
+    flow("wrtfile1", WriteWhole),
+    flow("closefile1", Close),
+    flow("openfile1", Open),
+    flow("appendfilerand1", Append),
+    flow("closefile2", Close),
+    flow("openfile2", Open),
+    flow("readfile1", ReadWhole),
+    flow("closefile3", Close),
+    flow("deletefile1", Delete),
+    flow("statfile1", Stat),
+];
+
+/// A web server's thread.
+pub const WEBSERVER: &[Flow] = &[
+    flow("openfile1", Open),
+    flow("readfile1", ReadWhole),
+    flow("closefile1", Close),
+    flow("openfile2", Open),
+    flow("readfile2", ReadWhole),
+    flow("closefile2", Close),
+    flow("openfile3", Open),
+    flow("readfile3", ReadWhole),
+    flow("closefile3", Close),
+    flow("openfile4", Open),
+    flow("readfile4", ReadWhole),
+    flow("closefile4", Close),
+    flow("openfile5", Open),
+    flow("readfile5", ReadWhole),
+    flow("closefile5", Close),
+    flow("openfile6", Open),
+    flow("readfile6", ReadWhole),
+    flow("closefile6", Close),
+    flow("openfile7", Open),
+    flow("readfile7", ReadWhole),
+    flow("closefile7", Close),
+    flow("openfile8", Open),
+    flow("readfile8", ReadWhole),
+    flow("closefile8", Close),
+    flow("openfile9", Open),
+    flow("readfile9", ReadWhole),
+    flow("closefile9", Close),
+    flow("openfile10", Open),
+    flow("readfile10", ReadWhole),
+    flow("closefile10", Close),
+    flow("appendlog", AppendLog),
+];
+
+/// A mail server's thread.
+pub const VARMAIL: &[Flow] = &[
+    flow("deletefile1", Delete),
+    flow("createfile2", Create),
+    flow("appendfilerand2", Append),
+    flow("fsyncfile2", Fsync),
+    flow("closefile2", Close),
+    flow("openfile3", Open),
+    flow("readfile3", ReadWhole),
+    flow("appendfilerand3", Append),
+    flow("fsyncfile3", Fsync),
+    flow("closefile3", Close),
+    flow("openfile4", Open),
+    flow("readfile4", ReadWhole),
+    flow("closefile4", Close),
+];
+
+/// A reader of the database.
+pub const SHADOW: &[Flow] = &[flow("shadowread", ReadRandom), flow("shadow-post", Post)];
+/// One of the asynchronous writers of a database writer.
+pub const DATABASE_WRITER: &[Flow] = &[flow("dbwrite-a", WriteRandom), flow("dbwr-aiowait", Await)];
+/// The writer of the database's log.
+pub const LOG_WRITER: &[Flow] = &[flow("lg-write", WriteLog), flow("lg-aiowait", Await)];
+
+/// Asynchronous writes of a database writer between two waits.
+pub const WRITES_A_ROUND: u32 = 100;
+/// Transactions that a database writer waits for.
+pub const TRANSACTIONS_A_ROUND: u64 = 1_000;
+/// Transactions that the log writer waits for.
+pub const TRANSACTIONS_A_LOG_WRITE: u64 = 3_200;
+/// Bytes of a write to the log.
+pub const LOG_WRITE_BYTES: u64 = 256 * KIB;
+
+/// The figures of a published personality.
+#[derive(Clone, Copy, Debug)]
+pub struct Figures {
+    /// Files of the file set.
+    pub files: u32,
+    /// Their mean size.
+    pub file_bytes: u64,
+    /// The shape of the distribution of their sizes; zero for all the same.
+    pub shape: f64,
+    /// Files of a directory.
+    pub directory_width: u32,
+    /// Share of the files that exist at the start.
+    pub preallocated: f64,
+    /// Threads; of the database, its readers.
+    pub threads: u32,
+    /// Bytes of a read or write call.
+    pub io_bytes: u64,
+    /// The size of the log, where there is one.
+    pub log_bytes: Option<u64>,
+}
+
+impl Personality {
+    /// The defaults that are published with it. A gamma shape of 1.5 is Filebench's own default.
+    pub const fn figures(self) -> Figures {
+        let ordinary = Figures {
+            files: 1_000,
+            file_bytes: 16 * KIB,
+            shape: 1.5,
+            directory_width: 20,
+            preallocated: 0.8,
+            threads: 16,
+            io_bytes: MIB,
+            log_bytes: None,
+        };
+        match self {
+            Self::Fileserver => Figures { files: 10_000, file_bytes: 128 * KIB, threads: 50, ..ordinary },
+            Self::Webserver => Figures { preallocated: 1.0, threads: 100, log_bytes: Some(16 * KIB), ..ordinary },
+            Self::Varmail => Figures { directory_width: 1_000_000, ..ordinary },
+            Self::Oltp => Figures {
+                files: 10,
+                file_bytes: 10 * MIB,
+                shape: 0.0,
+                directory_width: 1_024,
+                preallocated: 1.0,
+                threads: 200,
+                io_bytes: 2 * KIB,
+                log_bytes: Some(10 * MIB),
+            },
+        }
+    }
+
+    /// What its first kind of thread does.
+    pub const fn program(self) -> &'static [Flow] {
+        match self {
+            Self::Fileserver => FILESERVER,
+            Self::Webserver => WEBSERVER,
+            Self::Varmail => VARMAIL,
+            Self::Oltp => SHADOW,
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn names(flows: &[Flow]) -> String {
+        flows.iter().map(|flow| flow.name.trim_end_matches(char::is_numeric)).collect::<Vec<_>>().join(" ")
+    }
+
+    #[test]
+    fn each_thread_does_what_the_published_personality_says_in_its_order() {
+        assert_eq!(
+            names(FILESERVER),
+            "createfile wrtfile closefile openfile appendfilerand closefile openfile readfile closefile deletefile \
+             statfile"
+        );
+        assert_eq!(names(WEBSERVER), "openfile readfile closefile ".repeat(10) + "appendlog");
+        assert_eq!(
+            names(VARMAIL),
+            "deletefile createfile appendfilerand fsyncfile closefile openfile readfile appendfilerand fsyncfile \
+             closefile openfile readfile closefile"
+        );
+        assert_eq!(names(SHADOW), "shadowread shadow-post");
+        assert_eq!(names(DATABASE_WRITER), "dbwrite-a dbwr-aiowait");
+        assert_eq!(names(LOG_WRITER), "lg-write lg-aiowait");
+    }
+}

@@ -1,0 +1,469 @@
+//! What the options of a section mean: a checked job.
+
+use flashloom_units::{Ns, Problem, S, US};
+
+use super::job_file::{Section, Text};
+use super::law::{Distribution, Zone};
+use super::value::{Expected, flag, integer, integer_within, percent, real, sectors, split, time, triple};
+use super::{DIRECTIONS, READ, TRIM, WRITE};
+
+/// Which directions a job has.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Mix {
+    /// One of them alone.
+    Only(usize),
+    /// Reads and writes.
+    ReadWrite,
+    /// Each block is discarded, then written.
+    TrimWrite,
+}
+
+/// How large requests are.
+#[derive(Clone, Debug, PartialEq)]
+pub(super) enum Sizes {
+    /// Any multiple of the least up to the greatest.
+    Range { min: u64, max: u64 },
+    /// Each with its per cent.
+    Split(Vec<(u64, f64)>),
+}
+
+impl Sizes {
+    /// The least size.
+    pub fn min(&self) -> u64 {
+        match self {
+            Sizes::Range { min, .. } => *min,
+            Sizes::Split(parts) => parts.iter().map(|(size, _)| *size).min().expect("a split has a part"),
+        }
+    }
+
+    /// The greatest size.
+    pub fn max(&self) -> u64 {
+        match self {
+            Sizes::Range { max, .. } => *max,
+            Sizes::Split(parts) => parts.iter().map(|(size, _)| *size).max().expect("a split has a part"),
+        }
+    }
+}
+
+/// A limit of pace.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Rate {
+    /// Bytes a second.
+    Bytes(u64),
+    /// Requests a second.
+    Requests(u64),
+}
+
+/// Bytes, or a share of the file or device.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Amount {
+    Bytes(u64),
+    Percent(u32),
+}
+
+impl Amount {
+    /// Bytes, of a whole of that many.
+    pub fn of(self, whole: u64) -> u64 {
+        match self {
+            Amount::Bytes(bytes) => bytes,
+            Amount::Percent(percent) => (u128::from(whole) * u128::from(percent) / 100) as u64,
+        }
+    }
+}
+
+/// A log that is replayed.
+#[derive(Clone, Debug)]
+pub(super) struct Iolog {
+    pub path: String,
+    /// Per cent of the recorded rate; nothing to replay as fast as it goes.
+    pub time_scale: Option<u64>,
+}
+
+/// A job, as its section and the `[global]` sections above it say.
+#[derive(Clone, Debug)]
+pub(super) struct Job {
+    pub name: String,
+    pub mix: Mix,
+    pub random: bool,
+    /// Requests for each new random position.
+    pub run_length: u64,
+    /// Added to every position after the first of a sequential job.
+    pub skip: i64,
+    /// The requests of a run stay at one position.
+    pub identical: bool,
+    pub sizes: [Sizes; DIRECTIONS],
+    pub align: [u64; DIRECTIONS],
+    pub read_percent: u32,
+    pub size: Option<Amount>,
+    pub io_size: Option<Amount>,
+    pub offset: Amount,
+    pub offset_increment: Amount,
+    pub offset_align: Option<u64>,
+    /// The file that several jobs may share; nothing if every clone has its own.
+    pub file: Option<String>,
+    pub depth: u32,
+    pub clones: u32,
+    pub loops: u64,
+    pub runtime_ns: Option<Ns>,
+    pub time_based: bool,
+    pub number_ios: u64,
+    pub start_delay_ns: (Ns, Ns),
+    pub think_ns: Ns,
+    pub think_blocks: u64,
+    pub rate: [Option<Rate>; DIRECTIONS],
+    pub distribution: [Distribution; DIRECTIONS],
+    pub random_percent: [u32; DIRECTIONS],
+    pub without_map: bool,
+    pub repeats: bool,
+    pub seed: Option<u64>,
+    pub flush_every: [u64; 2],
+    pub flush_at_end: bool,
+    pub durable: bool,
+    pub iolog: Option<Iolog>,
+    pub stonewall: bool,
+    pub new_group: bool,
+    pub reports_as_group: bool,
+    /// The options of the section itself, as they were written.
+    pub written: Vec<(String, String)>,
+}
+
+const SYNC_ENGINES: &[&str] = &["sync", "psync", "vsync", "pvsync", "pvsync2", "mmap"];
+const ASYNC_ENGINES: &[&str] = &["libaio", "io_uring", "posixaio", "windowsaio", "solarisaio"];
+
+impl Job {
+    fn new(name: &str) -> Self {
+        let sizes = Sizes::Range { min: 4_096, max: 4_096 };
+        Self {
+            name: name.to_owned(),
+            mix: Mix::Only(READ),
+            random: false,
+            run_length: 1,
+            skip: 0,
+            identical: false,
+            sizes: [sizes.clone(), sizes.clone(), sizes],
+            align: [0; DIRECTIONS],
+            read_percent: 50,
+            size: None,
+            io_size: None,
+            offset: Amount::Bytes(0),
+            offset_increment: Amount::Bytes(0),
+            offset_align: None,
+            file: None,
+            depth: 1,
+            clones: 1,
+            loops: 1,
+            runtime_ns: None,
+            time_based: false,
+            number_ios: u64::MAX,
+            start_delay_ns: (0, 0),
+            think_ns: 0,
+            think_blocks: 1,
+            rate: [None; DIRECTIONS],
+            distribution: [Distribution::Uniform, Distribution::Uniform, Distribution::Uniform],
+            random_percent: [100; DIRECTIONS],
+            without_map: false,
+            repeats: true,
+            seed: None,
+            flush_every: [0; 2],
+            flush_at_end: false,
+            durable: false,
+            iolog: None,
+            stonewall: false,
+            new_group: false,
+            reports_as_group: false,
+            written: Vec::new(),
+        }
+    }
+
+    /// Reads a section; whatever is wrong is added to `problems`.
+    pub fn read(text: &Text, section: &Section, problems: &mut Vec<Problem>) -> Self {
+        let mut job = Self::new(&section.name);
+        let mut reader = Reader::default();
+        for entry in &section.entries {
+            if let Err(expected) = job.set(&mut reader, entry.spec.name, &entry.value) {
+                let found = format!("`{}` is not a value of `{}`", entry.value, entry.spec.name);
+                problems.push(text.problem(entry.span.clone(), found, expected));
+            }
+        }
+        job.written = section.entries[section.inherited..]
+            .iter()
+            .map(|entry| (entry.spec.name.to_owned(), entry.value.clone()))
+            .collect();
+        job.complete(reader);
+        job.check(text, section, problems);
+        job
+    }
+
+    fn set(&mut self, reader: &mut Reader, name: &str, value: &str) -> Result<(), Expected> {
+        let count = |min: u64, max: u64| integer_within(value, min, max);
+        match name {
+            "rw" => self.set_rw(value)?,
+            "rwmixread" => self.read_percent = percent(value)?,
+            "rwmixwrite" => self.read_percent = 100 - percent(value)?,
+            "rw_sequencer" => self.identical = one_of(value, &["sequential", "identical"])? == 1,
+            "bs" => {
+                triple(value, &mut self.sizes, |part| sectors(part).map(|size| Sizes::Range { min: size, max: size }))?
+            }
+            "ba" => triple(value, &mut self.align, sectors)?,
+            "bsrange" => triple(value, &mut self.sizes, range)?,
+            "bssplit" => triple(value, &mut self.sizes, |part| split(part, sectors).map(Sizes::Split))?,
+            "size" => self.size = if value == "100%" { None } else { Some(amount(value, 1)?) },
+            "io_size" => self.io_size = Some(amount(value, 1)?),
+            "offset" => self.offset = amount(value, 0)?,
+            "offset_increment" => self.offset_increment = amount(value, 0)?,
+            "offset_align" => self.offset_align = Some(integer(value)?).filter(|align| *align > 0),
+            "filename" => reader.filename = Some(file_name(value)?),
+            "directory" => reader.directory = Some(value.to_owned()),
+            "ioengine" => reader.is_async = engine(value)?,
+            "iodepth" => reader.depth = count(1, 65_536)? as u32,
+            "numjobs" => self.clones = count(1, 4_096)? as u32,
+            "loops" => self.loops = count(1, 1 << 32)?,
+            "number_ios" => self.number_ios = count(1, u64::MAX)?,
+            "thinktime_blocks" => self.think_blocks = count(1, 1 << 32)?,
+            "randseed" => self.seed = Some(count(0, u64::MAX)?),
+            "fsync" => self.flush_every[0] = count(0, 1 << 32)?,
+            "fdatasync" => self.flush_every[1] = count(0, 1 << 32)?,
+            "replay_time_scale" => reader.time_scale = count(1, 10_000)?,
+            "read_iolog" => reader.iolog = Some(value.to_owned()),
+            "runtime" => self.runtime_ns = Some(time(value, S)?).filter(|runtime| *runtime > 0),
+            "thinktime" => self.think_ns = time(value, US)?,
+            "startdelay" => self.start_delay_ns = delay(value)?,
+            "rate" => {
+                triple(value, &mut self.rate, |part| integer(part).map(|rate| positive(rate, Rate::Bytes)))?;
+            }
+            "rate_iops" => {
+                triple(value, &mut self.rate, |part| integer(part).map(|rate| positive(rate, Rate::Requests)))?;
+            }
+            "random_distribution" => self.set_distribution(value)?,
+            "percentage_random" => triple(value, &mut self.random_percent, percent)?,
+            "sync" => self.durable = one_of(value, &["0", "none", "1", "sync", "dsync"])? > 1,
+            _ => self.set_flag(reader, name, value)?,
+        }
+        Ok(())
+    }
+
+    fn set_flag(&mut self, reader: &mut Reader, name: &str, value: &str) -> Result<(), Expected> {
+        let target = match name {
+            "time_based" => &mut self.time_based,
+            "norandommap" => &mut self.without_map,
+            "randrepeat" | "allrandrepeat" => &mut self.repeats,
+            "end_fsync" => &mut self.flush_at_end,
+            "replay_no_stall" => &mut reader.no_stall,
+            "stonewall" => &mut self.stonewall,
+            "new_group" => &mut self.new_group,
+            "group_reporting" => &mut self.reports_as_group,
+            _ => return Ok(()),
+        };
+        *target = flag(value)?;
+        Ok(())
+    }
+
+    fn set_rw(&mut self, value: &str) -> Result<(), Expected> {
+        let (kind, modifier) = value.split_once(':').unwrap_or((value, ""));
+        (self.mix, self.random) = match kind {
+            "read" => (Mix::Only(READ), false),
+            "write" => (Mix::Only(WRITE), false),
+            "trim" => (Mix::Only(TRIM), false),
+            "rw" | "readwrite" => (Mix::ReadWrite, false),
+            "trimwrite" => (Mix::TrimWrite, false),
+            "randread" => (Mix::Only(READ), true),
+            "randwrite" => (Mix::Only(WRITE), true),
+            "randtrim" => (Mix::Only(TRIM), true),
+            "randrw" => (Mix::ReadWrite, true),
+            "randtrimwrite" => (Mix::TrimWrite, true),
+            _ => {
+                let names = "read, write, trim, rw, randread, randwrite, randtrim, randrw, trimwrite, randtrimwrite";
+                return Err(format!("one of {names}"));
+            }
+        };
+        (self.run_length, self.skip) = (1, 0);
+        if modifier.is_empty() {
+            return Ok(());
+        }
+        if self.random {
+            self.run_length = integer_within(modifier, 1, 1 << 32)?;
+            return Ok(());
+        }
+        let (sign, digits) = modifier.strip_prefix('-').map_or((1, modifier), |digits| (-1, digits));
+        let skip = sectors(digits).map_err(|expected| format!("an offset that is {expected}"))?;
+        self.skip = sign * skip as i64;
+        Ok(())
+    }
+
+    fn set_distribution(&mut self, value: &str) -> Result<(), Expected> {
+        if let Some(zones) = value.strip_prefix("zoned:") {
+            return triple(zones, &mut self.distribution, |part| zoned(part, |zone| percent(zone).map(Zone::Percent)));
+        }
+        if let Some(zones) = value.strip_prefix("zoned_abs:") {
+            return triple(zones, &mut self.distribution, |part| zoned(part, |zone| integer(zone).map(Zone::Bytes)));
+        }
+        self.distribution.fill(distribution(value)?);
+        Ok(())
+    }
+
+    /// What depends on several options.
+    fn complete(&mut self, reader: Reader) {
+        self.depth = if reader.is_async { reader.depth } else { 1 };
+        self.file = reader.filename.map(|name| match &reader.directory {
+            Some(directory) if !name.starts_with('/') => format!("{directory}/{name}"),
+            _ => name,
+        });
+        for (align, sizes) in self.align.iter_mut().zip(&self.sizes) {
+            if *align == 0 {
+                *align = sizes.min();
+            }
+        }
+        let time_scale = (!reader.no_stall).then_some(reader.time_scale);
+        self.iolog = reader.iolog.map(|path| Iolog { path, time_scale });
+    }
+
+    /// What makes no sense together.
+    fn check(&self, text: &Text, section: &Section, problems: &mut Vec<Problem>) {
+        if self.time_based && self.runtime_ns.is_none() {
+            let span = section.entry("time_based").map_or(section.span.clone(), |entry| entry.span.clone());
+            problems.push(text.problem(span, "`time_based` without a time", "`runtime` in this job too"));
+        }
+        let anywhere = self.file.as_deref().is_some_and(is_device) || self.iolog.is_some();
+        // A size that could not be read has been reported.
+        let unread = self.size.is_none() && section.entry("size").is_some_and(|entry| entry.value != "100%");
+        if !anywhere && !unread && !matches!(self.size, Some(Amount::Bytes(_))) {
+            let found = format!("the job `{}` does not say how large its file is", self.name);
+            let expected = "`size` in bytes, or a `filename` that is a device, such as /dev/nvme0n1";
+            let span = section.entry("size").map_or(section.span.clone(), |entry| entry.span.clone());
+            problems.push(text.problem(span, found, expected));
+        }
+        if self.iolog.is_none() && self.mix == Mix::TrimWrite && self.run_length > 1 {
+            let span = section.entry("rw").map_or(section.span.clone(), |entry| entry.span.clone());
+            problems.push(text.problem(
+                span,
+                "runs of discards and writes in turn",
+                "`randtrimwrite` without a number",
+            ));
+        }
+    }
+
+    /// The direction whose bytes count towards the size of the job.
+    pub fn counts(&self, direction: usize) -> bool {
+        match self.mix {
+            Mix::Only(only) => direction == only,
+            Mix::ReadWrite => direction != TRIM,
+            Mix::TrimWrite => direction == WRITE,
+        }
+    }
+
+    /// Whether a job has requests of a direction.
+    pub fn has(&self, direction: usize) -> bool {
+        self.counts(direction) || (self.mix == Mix::TrimWrite && direction == TRIM)
+    }
+}
+
+/// Whether a file name stands for the device itself.
+pub(super) fn is_device(name: &str) -> bool {
+    name.starts_with("/dev/")
+}
+
+/// Options that count only together.
+struct Reader {
+    is_async: bool,
+    depth: u32,
+    filename: Option<String>,
+    directory: Option<String>,
+    iolog: Option<String>,
+    no_stall: bool,
+    time_scale: u64,
+}
+
+impl Default for Reader {
+    fn default() -> Self {
+        Self {
+            is_async: false,
+            depth: 1,
+            filename: None,
+            directory: None,
+            iolog: None,
+            no_stall: false,
+            time_scale: 100,
+        }
+    }
+}
+
+fn one_of(value: &str, names: &[&str]) -> Result<usize, Expected> {
+    names.iter().position(|name| *name == value).ok_or_else(|| format!("one of {}", names.join(", ")))
+}
+
+fn positive(rate: u64, make: fn(u64) -> Rate) -> Option<Rate> {
+    (rate > 0).then(|| make(rate))
+}
+
+fn amount(value: &str, least: u64) -> Result<Amount, Expected> {
+    let amount = match value.strip_suffix('%') {
+        Some(_) => Amount::Percent(percent(value)?),
+        None => Amount::Bytes(integer(value)?),
+    };
+    match amount {
+        Amount::Bytes(bytes) if !bytes.is_multiple_of(512) => Err("a multiple of the 512 bytes of a sector".to_owned()),
+        Amount::Bytes(bytes) if bytes < least || bytes > 1 << 60 => Err("a size from 512 to 1024p".to_owned()),
+        Amount::Percent(percent) if u64::from(percent) < least => Err("from 1% to 100%".to_owned()),
+        amount => Ok(amount),
+    }
+}
+
+fn range(part: &str) -> Result<Sizes, Expected> {
+    let (min, max) = part.split_once('-').ok_or("a range, such as 4k-64k")?;
+    let (min, max) = (sectors(min)?, sectors(max)?);
+    if min <= max { Ok(Sizes::Range { min, max }) } else { Err("a range from the smaller to the larger".to_owned()) }
+}
+
+fn delay(value: &str) -> Result<(Ns, Ns), Expected> {
+    let (low, high) = value.split_once('-').unwrap_or((value, value));
+    let (low, high) = (time(low, S)?, time(high, S)?);
+    if low <= high { Ok((low, high)) } else { Err("a range from the shorter to the longer time".to_owned()) }
+}
+
+fn engine(value: &str) -> Result<bool, Expected> {
+    match (SYNC_ENGINES.contains(&value), ASYNC_ENGINES.contains(&value)) {
+        (false, false) => Err(format!("one of {}, {}", SYNC_ENGINES.join(", "), ASYNC_ENGINES.join(", "))),
+        (_, is_async) => Ok(is_async),
+    }
+}
+
+fn file_name(value: &str) -> Result<String, Expected> {
+    if value.is_empty() || value.contains(':') {
+        return Err("the name of one file; a job works on one".to_owned());
+    }
+    Ok(value.to_owned())
+}
+
+fn zoned(part: &str, mut size: impl FnMut(&str) -> Result<Zone, Expected>) -> Result<Distribution, Expected> {
+    let mut zones = Vec::new();
+    for zone in part.split(':') {
+        let (share, extent) = zone.split_once('/').ok_or("zones, such as 60/10:40/90")?;
+        zones.push((size(extent)?, f64::from(percent(share)?)));
+    }
+    let shares: f64 = zones.iter().map(|(_, share)| share).sum();
+    let extents: u32 = zones.iter().map(|(zone, _)| if let Zone::Percent(percent) = zone { *percent } else { 0 }).sum();
+    if shares == 100.0 && extents <= 100 {
+        return Ok(Distribution::Zoned(zones));
+    }
+    Err("zones whose shares come to 100, and that fit in the file".to_owned())
+}
+
+fn distribution(value: &str) -> Result<Distribution, Expected> {
+    let mut parts = value.split(':');
+    let name = parts.next().unwrap_or_default();
+    let (input, center) = (parts.next(), parts.next());
+    let center = center.map(|text| real(text, 0.0, 1.0)).transpose()?;
+    match (name, input, parts.next()) {
+        ("random", None, None) => Ok(Distribution::Uniform),
+        ("zipf", _, None) => {
+            let theta = real(input.unwrap_or("1.1"), 0.001, 20.0)?;
+            // The closed form has a pole at 1, and fio refuses it too.
+            if theta == 1.0 { Err("a theta other than 1".to_owned()) } else { Ok(Distribution::Zipf { theta, center }) }
+        }
+        ("pareto", _, None) => {
+            Ok(Distribution::Pareto { power: real(input.unwrap_or("0.2"), 0.000_01, 0.999_99)?, center })
+        }
+        ("normal", _, None) => Ok(Distribution::Normal { deviation: real(input.unwrap_or("0"), 0.0, 100.0)?, center }),
+        _ => Err("random, zipf:theta, pareto:power, normal:deviation, zoned:share/size:... or zoned_abs".to_owned()),
+    }
+}

@@ -1,0 +1,369 @@
+//! When the requests of the clones arrive: depth, pace, think time, start delays, groups and the end by time.
+//!
+//! A clone is idle until its group starts; then it has one request ready whenever fewer than `iodepth` are outstanding, no
+//! flush of its own is, and it is not thinking. The ready requests of all clones lie in a heap by the time at which they
+//! are due, first come first served. `stonewall` begins a group, which starts when the last clone of the one before it has
+//! nothing left to do or to wait for.
+
+use std::cmp::Reverse;
+use std::collections::BinaryHeap;
+
+use flashloom_units::{NO_INDEX, Ns, Prng, Problem, S, SECTOR_BYTES};
+
+use super::job::{Job, Mix, Rate};
+use super::layout::Region;
+use super::report::FioReport;
+use super::requests::{Requests, Step};
+use super::{READ, TRIM, WRITE, iolog_options};
+use crate::{Arrivals, Op, Request, Source, Trace, open_trace};
+
+/// Where the requests of a clone come from.
+enum Origin {
+    Made(Box<Requests>),
+    Replayed(Trace),
+}
+
+/// One clone of a job.
+struct Clone {
+    job: u32,
+    report: u32,
+    origin: Origin,
+    group: u32,
+    delay_ns: Ns,
+    start_ns: Ns,
+    /// What it issues when it is due.
+    ready: Option<Step>,
+    outstanding: u32,
+    is_flushing: bool,
+    /// Waits for its outstanding requests, and then for the think time.
+    is_thinking: bool,
+    think_until_ns: Ns,
+    since_thought: u64,
+    /// Issues nothing more, except the flush at the end.
+    is_over: bool,
+    flush_left: bool,
+    is_done: bool,
+}
+
+/// A request on its way.
+#[derive(Clone, Copy)]
+struct OnItsWay {
+    clone: u32,
+    issued_ns: Ns,
+    bytes: u64,
+    /// The direction; nothing for a flush.
+    direction: Option<u8>,
+}
+
+/// The requests of a job file.
+pub struct FioJobs {
+    jobs: Vec<Job>,
+    clones: Vec<Clone>,
+    reports: Vec<FioReport>,
+    /// When which clone has its next request, in the order in which they became ready.
+    due: BinaryHeap<Reverse<(Ns, u64, u32)>>,
+    order: u64,
+    on_their_way: Vec<OnItsWay>,
+    free: Vec<u32>,
+    /// Clones that may have something to issue since the last look.
+    touched: Vec<u32>,
+    group: u32,
+    /// Clones of the group that have something left to do.
+    busy_in_group: u32,
+    /// Clones of all groups that may still issue something.
+    issuing: u32,
+    issued: u64,
+    started: bool,
+}
+
+impl FioJobs {
+    pub(super) fn new(jobs: Vec<Job>, regions: Vec<Vec<Region>>, seed: &Prng) -> Result<Self, Problem> {
+        let mut fio = Self {
+            jobs: Vec::new(),
+            clones: Vec::new(),
+            reports: Vec::new(),
+            due: BinaryHeap::new(),
+            order: 0,
+            on_their_way: Vec::new(),
+            free: Vec::new(),
+            touched: Vec::new(),
+            group: 0,
+            busy_in_group: 0,
+            issuing: 0,
+            issued: 0,
+            started: false,
+        };
+        let (mut group, mut reporting) = (0, 0);
+        for (index, (job, regions)) in jobs.iter().zip(regions).enumerate() {
+            let stonewalled = job.stonewall && index > 0;
+            group += u32::from(stonewalled);
+            reporting += u32::from(stonewalled || (job.new_group && index > 0));
+            for region in regions {
+                fio.add_clone(job, index as u32, region, (group, reporting), seed)?;
+            }
+        }
+        fio.jobs = jobs;
+        fio.issuing = fio.clones.len() as u32;
+        fio.due.reserve(fio.clones.len());
+        Ok(fio)
+    }
+
+    fn add_clone(
+        &mut self,
+        job: &Job,
+        index: u32,
+        region: Region,
+        (group, reporting): (u32, u32),
+        seed: &Prng,
+    ) -> Result<(), Problem> {
+        let number = self.clones.len();
+        let seed = job.seed.map_or_else(|| seed.clone(), Prng::new).branch(&format!("clone {number}"));
+        let origin = match &job.iolog {
+            Some(iolog) => Origin::Replayed(open_trace(&iolog.path, &iolog_options())?),
+            None => Origin::Made(Box::new(Requests::new(job, region, seed.clone()))),
+        };
+        let shares = job.reports_as_group && self.reports.last().is_some_and(|report| report.group == reporting);
+        if !shares {
+            self.reports.push(FioReport::new(&job.name, &job.written, reporting, job.depth));
+        }
+        let (low, high) = job.start_delay_ns;
+        let delay_ns = low + if high > low { seed.branch("delay").below(high - low + 1) } else { 0 };
+        self.clones.push(Clone {
+            job: index,
+            report: self.reports.len() as u32 - 1,
+            origin,
+            group,
+            delay_ns,
+            start_ns: 0,
+            ready: None,
+            outstanding: 0,
+            is_flushing: false,
+            is_thinking: false,
+            think_until_ns: 0,
+            since_thought: 0,
+            is_over: false,
+            flush_left: job.flush_at_end,
+            is_done: false,
+        });
+        Ok(())
+    }
+
+    /// What the jobs did, one report each, or one for clones that report as a group.
+    pub fn reports(&self) -> &[FioReport] {
+        &self.reports
+    }
+
+    /// Requests that have arrived so far, flushes included.
+    pub fn issued(&self) -> u64 {
+        self.issued
+    }
+
+    /// Starts the clones of the group.
+    fn start_group(&mut self, now: Ns) {
+        for (index, clone) in self.clones.iter_mut().enumerate().filter(|(_, clone)| clone.group == self.group) {
+            clone.start_ns = now.saturating_add(clone.delay_ns);
+            clone.think_until_ns = clone.start_ns;
+            self.reports[clone.report as usize].started(clone.start_ns);
+            self.busy_in_group += 1;
+            self.touched.push(index as u32);
+        }
+    }
+
+    /// Makes requests ready for the clones whose state has changed, and starts the next group after the last of one.
+    fn prepare_touched(&mut self, now: Ns) -> Result<(), Problem> {
+        loop {
+            for at in 0..self.touched.len() {
+                self.prepare(self.touched[at], now)?;
+            }
+            self.touched.clear();
+            if self.busy_in_group > 0 || self.clones.last().is_none_or(|last| last.group <= self.group) {
+                return Ok(());
+            }
+            self.group += 1;
+            self.start_group(now);
+        }
+    }
+
+    /// Makes the next request of a clone ready, if it may have one.
+    fn prepare(&mut self, index: u32, now: Ns) -> Result<(), Problem> {
+        let clone = &mut self.clones[index as usize];
+        let job = &self.jobs[clone.job as usize];
+        let waits = clone.is_flushing || clone.is_thinking || clone.outstanding >= job.depth;
+        if clone.ready.is_some() || clone.is_done || waits {
+            return Ok(());
+        }
+        if !clone.is_over {
+            let earliest = now.max(clone.think_until_ns);
+            let end_ns = job.runtime_ns.map_or(Ns::MAX, |runtime| clone.start_ns.saturating_add(runtime));
+            match clone.next(job, earliest)?.filter(|(due, _)| *due < end_ns) {
+                Some((due, step)) => {
+                    clone.ready = Some(step);
+                    self.due.push(Reverse((due, self.order, index)));
+                    self.order += 1;
+                    return Ok(());
+                }
+                None => {
+                    clone.is_over = true;
+                    self.issuing -= u32::from(!clone.flush_left);
+                }
+            }
+        }
+        if clone.outstanding == 0 {
+            if clone.flush_left {
+                clone.ready = Some(Step::Flush);
+                self.due.push(Reverse((now, self.order, index)));
+                self.order += 1;
+            } else {
+                clone.is_done = true;
+                self.busy_in_group -= 1;
+            }
+        }
+        Ok(())
+    }
+
+    /// Takes note of a request that arrives, and gives it a cookie.
+    fn launch(&mut self, on_its_way: OnItsWay) -> u32 {
+        self.issued += 1;
+        match self.free.pop() {
+            Some(cookie) => {
+                self.on_their_way[cookie as usize] = on_its_way;
+                cookie
+            }
+            None => {
+                self.on_their_way.push(on_its_way);
+                self.on_their_way.len() as u32 - 1
+            }
+        }
+    }
+}
+
+impl Clone {
+    /// What comes next and when it is due, not before `earliest`; nothing at the end.
+    fn next(&mut self, job: &Job, earliest: Ns) -> Result<Option<(Ns, Step)>, Problem> {
+        let start_ns = self.start_ns;
+        match &mut self.origin {
+            Origin::Made(requests) => {
+                let step =
+                    requests.next(job, |requests, drawn| paced_direction(job, requests, drawn, start_ns, earliest));
+                let due = |step: &Step| match step {
+                    // The request itself is among those issued by now: its turn comes after those before it.
+                    Step::Io { direction, bytes, .. } => {
+                        let (count, sum) = (requests.issued[*direction] - 1, requests.issued_bytes[*direction] - bytes);
+                        start_ns.saturating_add(paced_ns(job.rate[*direction], count, sum)).max(earliest)
+                    }
+                    Step::Flush => earliest,
+                };
+                Ok(step.map(|step| (due(&step), step)))
+            }
+            Origin::Replayed(trace) => {
+                let Some(request) = trace.next_request()? else { return Ok(None) };
+                let scale = job.iolog.as_ref().and_then(|iolog| iolog.time_scale);
+                let recorded = scale.map_or(0, |scale| u128::from(request.arrival_ns) * 100 / u128::from(scale));
+                let due = u128::from(start_ns) + recorded;
+                let direction = match request.op {
+                    Op::Read => READ,
+                    Op::Write => WRITE,
+                    Op::Discard => TRIM,
+                    Op::Flush => return Ok(Some((earliest.max(due as Ns), Step::Flush))),
+                };
+                let (at, bytes) = (request.lba * SECTOR_BYTES, u64::from(request.sectors) * SECTOR_BYTES);
+                Ok(Some((earliest.max(due as Ns), Step::Io { direction, at, bytes })))
+            }
+        }
+    }
+}
+
+/// How long after the start of a job a rate lets it issue the request after `count` of `bytes` together.
+fn paced_ns(rate: Option<Rate>, count: u64, bytes: u64) -> Ns {
+    let (done, per_second) = match rate {
+        None => return 0,
+        Some(Rate::Bytes(per_second)) => (bytes, per_second),
+        Some(Rate::Requests(per_second)) => (count, per_second),
+    };
+    (u128::from(done) * u128::from(S)).div_ceil(u128::from(per_second)) as Ns
+}
+
+/// The direction that was drawn if it is due by now, else the other one of a mix if that is due earlier.
+fn paced_direction(job: &Job, requests: &Requests, drawn: usize, start_ns: Ns, now: Ns) -> usize {
+    let due = |direction: usize| {
+        let paced = paced_ns(job.rate[direction], requests.issued[direction], requests.issued_bytes[direction]);
+        start_ns.saturating_add(paced).max(now)
+    };
+    let other = if drawn == READ { WRITE } else { READ };
+    if job.mix == Mix::ReadWrite && due(other) < due(drawn) { other } else { drawn }
+}
+
+impl Arrivals for FioJobs {
+    fn next_ns(&mut self, now: Ns) -> Result<Option<Ns>, Problem> {
+        if !self.started {
+            self.started = true;
+            self.start_group(now);
+        }
+        self.prepare_touched(now)?;
+        Ok(self.due.peek().map(|Reverse((at, _, _))| *at))
+    }
+
+    fn take(&mut self, now: Ns) -> (Request, u32) {
+        let Reverse((_, _, index)) = self.due.pop().expect("taken when it is due");
+        let clone = &mut self.clones[index as usize];
+        let job = &self.jobs[clone.job as usize];
+        let step = clone.ready.take().expect("a clone that is due has a request");
+        clone.outstanding += 1;
+        let task = index + 1;
+        let mut request =
+            Request { arrival_ns: now, lba: 0, sectors: 0, task, recorded_latency_ns: 0, op: Op::Flush, flags: 0 };
+        let mut on_its_way = OnItsWay { clone: index, issued_ns: now, bytes: 0, direction: None };
+        match step {
+            Step::Flush => {
+                clone.is_flushing = true;
+                if clone.is_over {
+                    clone.flush_left = false;
+                    self.issuing -= 1;
+                }
+            }
+            Step::Io { direction, at, bytes } => {
+                request.op = [Op::Read, Op::Write, Op::Discard][direction];
+                (request.lba, request.sectors) = (at / SECTOR_BYTES, (bytes / SECTOR_BYTES) as u32);
+                // Direct writes are waited for.
+                request.flags = if direction == WRITE { Request::SYNC } else { 0 };
+                request.flags |= if direction == WRITE && job.durable { Request::FUA } else { 0 };
+                on_its_way.bytes = bytes;
+                on_its_way.direction = Some(direction as u8);
+                self.reports[clone.report as usize].issued(clone.outstanding);
+                clone.since_thought += 1;
+                if job.think_ns > 0 && clone.since_thought >= job.think_blocks {
+                    clone.since_thought = 0;
+                    clone.is_thinking = true;
+                }
+            }
+        }
+        self.touched.push(index);
+        let cookie = self.launch(on_its_way);
+        (request, cookie)
+    }
+
+    fn completed(&mut self, now: Ns, cookie: u32) {
+        debug_assert_ne!(cookie, NO_INDEX, "every request of a job has a cookie");
+        let OnItsWay { clone: index, issued_ns, bytes, direction } = self.on_their_way[cookie as usize];
+        self.free.push(cookie);
+        self.touched.push(index);
+        let clone = &mut self.clones[index as usize];
+        clone.outstanding -= 1;
+        let report = &mut self.reports[clone.report as usize];
+        match direction {
+            Some(direction) => report.completed(now, usize::from(direction), bytes, now - issued_ns),
+            None => {
+                clone.is_flushing = false;
+                report.flushed(now, now - issued_ns);
+            }
+        }
+        if clone.is_thinking && clone.outstanding == 0 {
+            clone.is_thinking = false;
+            clone.think_until_ns = now.saturating_add(self.jobs[clone.job as usize].think_ns);
+        }
+    }
+
+    fn is_over(&self) -> bool {
+        self.issuing == 0
+    }
+}

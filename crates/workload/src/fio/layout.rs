@@ -1,0 +1,143 @@
+//! Where the files of a job file lie on the device.
+//!
+//! A file whose name begins with `/dev/` is the device: its offsets are the device's. Every other file gets an extent of
+//! its own, one after another in the order of the jobs, each from the next multiple of [`ALIGNMENT`] on; it is as large as
+//! the farthest that any of its jobs reaches. Jobs that name the same file share its extent; a job without `filename` has
+//! one file for each of its clones. The offsets of a replayed iolog are the device's.
+
+use flashloom_units::{Problem, format_size};
+
+use super::job::{Amount, Job, is_device};
+use super::job_file::{Section, Text};
+
+/// Extents begin at multiples of this.
+const ALIGNMENT: u64 = 1 << 20;
+
+/// The stretch of the device that one clone of a job works on, in bytes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Region {
+    /// Its beginning on the device.
+    pub start: u64,
+    /// Its length; at least the largest request of the job.
+    pub length: u64,
+}
+
+/// A file and its extent.
+struct File<'a> {
+    name: &'a str,
+    start: u64,
+    length: u64,
+}
+
+/// The regions of every clone of every job, in order.
+pub(super) fn regions(
+    text: &Text,
+    sections: &[Section],
+    jobs: &[Job],
+    capacity: u64,
+) -> Result<Vec<Vec<Region>>, Vec<Problem>> {
+    let mut problems = Vec::new();
+    let mut spans: Vec<Vec<Region>> = Vec::new();
+    for (job, section) in jobs.iter().zip(sections) {
+        let on_device = job.file.as_deref().is_some_and(is_device) || job.iolog.is_some();
+        // The bytes of a file are its size, those of the device its capacity.
+        let whole = if on_device { capacity } else { size_in_bytes(job) };
+        let within = |clone| within_file(job, clone, whole, on_device);
+        let regions: Vec<Region> = (0..u64::from(job.clones)).map_while(within).collect();
+        let largest = (0..super::DIRECTIONS).filter(|&at| job.has(at)).map(|at| job.sizes[at].max()).max().unwrap_or(0);
+        let too_small = job.iolog.is_none() && regions.iter().any(|region| region.length < largest);
+        if regions.len() < job.clones as usize || too_small {
+            let (found, expected) = if too_small {
+                (format!("the job `{}` has less room than its largest request", job.name), format_size(largest))
+            } else {
+                (format!("the job `{}` begins beyond the end of the device", job.name), format_size(capacity))
+            };
+            let names = ["size", "offset", "offset_increment", "bs"];
+            problems.push(text.problem(pointer(section, &names), found, format!("room of at least {expected}")));
+        }
+        spans.push(regions);
+    }
+    if problems.is_empty() {
+        place(text, sections, jobs, capacity, &mut spans, &mut problems);
+    }
+    if problems.is_empty() { Ok(spans) } else { Err(problems) }
+}
+
+fn size_in_bytes(job: &Job) -> u64 {
+    if let Some(Amount::Bytes(bytes)) = job.size { bytes } else { 0 }
+}
+
+/// The region of a clone in its file; nothing if it lies beyond what can be addressed.
+fn within_file(job: &Job, clone: u64, whole: u64, on_device: bool) -> Option<Region> {
+    let least = (0..super::DIRECTIONS).filter(|&at| job.has(at)).map(|at| job.sizes[at].min()).min().unwrap_or(512);
+    let mut offset = job.offset.of(whole);
+    if let Amount::Percent(_) = job.offset {
+        offset = offset.checked_next_multiple_of(job.offset_align.unwrap_or(least))?;
+    }
+    let increment = job.offset_increment.of(whole) / 512 * 512;
+    let start = offset.checked_add(increment.checked_mul(clone)?)? / 512 * 512;
+    let length = match job.size {
+        Some(size) => size.of(whole) / 512 * 512,
+        None => whole.checked_sub(start)?,
+    };
+    let end = start.checked_add(length)?;
+    if on_device && start >= whole {
+        return None;
+    }
+    Some(Region { start, length: if on_device { end.min(whole) - start } else { length } })
+}
+
+/// Moves the regions of files to where their extents lie, and refuses what does not fit.
+fn place(
+    text: &Text,
+    sections: &[Section],
+    jobs: &[Job],
+    capacity: u64,
+    spans: &mut [Vec<Region>],
+    problems: &mut Vec<Problem>,
+) {
+    let mut shared: Vec<File<'_>> = Vec::new();
+    for (job, regions) in jobs.iter().zip(&*spans) {
+        if let Some(name) = job.file.as_deref().filter(|name| !is_device(name)).filter(|_| job.iolog.is_none()) {
+            let length = regions.iter().map(|region| region.start + region.length).max().unwrap_or(0);
+            match shared.iter_mut().find(|file| file.name == name) {
+                Some(file) => file.length = file.length.max(length),
+                None => shared.push(File { name, start: u64::MAX, length }),
+            }
+        }
+    }
+    let mut next = 0u64;
+    let mut claim = |length: u64| {
+        let start = next;
+        next = next.saturating_add(length).checked_next_multiple_of(ALIGNMENT).unwrap_or(u64::MAX);
+        start
+    };
+    for ((job, section), regions) in jobs.iter().zip(sections).zip(spans) {
+        if job.iolog.is_some() || job.file.as_deref().is_some_and(is_device) {
+            continue;
+        }
+        let file = shared.iter_mut().find(|file| Some(file.name) == job.file.as_deref());
+        if let Some(file) = file {
+            if file.start == u64::MAX {
+                file.start = claim(file.length);
+            }
+            regions.iter_mut().for_each(|region| region.start = region.start.saturating_add(file.start));
+        } else {
+            for region in &mut *regions {
+                region.start = region.start.saturating_add(claim(region.start.saturating_add(region.length)));
+            }
+        }
+        let end = regions.iter().map(|region| region.start.saturating_add(region.length)).max().unwrap_or(0);
+        if end > capacity {
+            let found = format!("the files of the job `{}` reach to {end} bytes of the device", job.name);
+            let expected = format!("all files within the {capacity} bytes that the device holds");
+            let names = ["size", "numjobs", "offset_increment", "offset"];
+            problems.push(text.problem(pointer(section, &names), found, expected));
+        }
+    }
+}
+
+fn pointer(section: &Section, names: &[&str]) -> std::ops::Range<usize> {
+    let entry = names.iter().find_map(|name| section.entry(name));
+    entry.map_or(section.span.clone(), |entry| entry.span.clone())
+}

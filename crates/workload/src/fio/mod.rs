@@ -1,0 +1,161 @@
+//! fio jobs: the requests that a fio job file asks for, against the simulated device.
+//!
+//! [`FioJobFile`] is a checked job file, [`FioJobs`] its requests as they arrive, in a closed loop: each clone of a job
+//! keeps up to `iodepth` of them outstanding. Source: the manual of fio 3.33, and the source of that version where the
+//! manual leaves the order of things open.
+//!
+//! The way of a job file: [`job_file`] takes the text apart, with [`options`] as the table of everything that fio
+//! knows; [`job`] says what the options mean; [`layout`] places files on the device; [`requests`] makes the requests of
+//! one clone, and [`jobs`] decides when they arrive.
+
+mod job;
+mod job_file;
+mod jobs;
+mod law;
+mod layout;
+mod options;
+mod random_map;
+mod report;
+mod requests;
+mod value;
+
+use flashloom_units::{Place, PolicySpec, Prng, Problem, Problems};
+
+use crate::{Footprint, Format, TraceOptions, scan_trace};
+use job::{Amount, Job};
+use job_file::{Section, Text};
+
+pub use jobs::FioJobs;
+pub use report::{FioDirection, FioReport, FioSamples};
+
+/// Reads, writes and discards, as fio numbers them.
+const DIRECTIONS: usize = 3;
+const READ: usize = 0;
+const WRITE: usize = 1;
+const TRIM: usize = 2;
+
+/// The line of the table of workloads.
+pub(crate) const SPEC: PolicySpec = PolicySpec {
+    name: "fio",
+    summary: "the jobs of a fio job file, as fio 3.33 would issue them",
+    details: "A closed loop: each job keeps `iodepth` requests outstanding. Without a page cache in between, every job is \
+              a direct one. A file named /dev/... is the device; every other file gets an extent of its own, in order. \
+              `run --fio-json` writes the results as fio does.",
+    source: "fio 3.33, fio(1)",
+    needs: &[],
+    params: &[],
+    statistics: &[],
+};
+
+/// A job file that was read and checked.
+#[derive(Clone, Debug)]
+pub struct FioJobFile {
+    text: Text,
+    sections: Vec<Section>,
+    jobs: Vec<Job>,
+}
+
+impl FioJobFile {
+    /// Reads a job file; paths in it start from its own folder.
+    ///
+    /// # Errors
+    /// Everything that is wrong with it.
+    pub fn read(path: &str) -> Result<Self, Problems> {
+        const EXPECTED: &str = "a fio job file";
+        if std::path::Path::new(path).is_dir() {
+            return Err(Problem::file(path, "this is a directory", EXPECTED).into());
+        }
+        let bytes = std::fs::read(path).map_err(|error| match error.kind() {
+            std::io::ErrorKind::NotFound => Problem::file(path, "there is no such file", EXPECTED),
+            _ => Problem::file(path, format!("the file cannot be read: {error}"), EXPECTED),
+        })?;
+        let mut file = Self::parse(path, &bytes)?;
+        let folder = std::path::Path::new(path).parent().unwrap_or(std::path::Path::new(""));
+        for iolog in file.jobs.iter_mut().filter_map(|job| job.iolog.as_mut()) {
+            iolog.path = folder.join(&iolog.path).to_string_lossy().into_owned();
+        }
+        Ok(file)
+    }
+
+    /// Reads a job file that is in memory; `name` stands for it in errors.
+    ///
+    /// # Errors
+    /// Everything that is wrong with it.
+    pub fn parse(name: &str, bytes: &[u8]) -> Result<Self, Problems> {
+        let text = job_file::text_of(name, bytes)?;
+        let mut problems = Vec::new();
+        let sections = job_file::sections(&text, &mut problems);
+        let jobs: Vec<Job> = sections.iter().map(|section| Job::read(&text, section, &mut problems)).collect();
+        let mut distinct: Vec<Problem> = Vec::new();
+        for problem in problems {
+            if !distinct.contains(&problem) {
+                distinct.push(problem);
+            }
+        }
+        if distinct.is_empty() { Ok(Self { text, sections, jobs }) } else { Err(Problems(distinct)) }
+    }
+
+    /// Holds the jobs against a device, and reads the iologs that they replay to their ends. Where `is_timed` says that
+    /// time stands still, a job whose end is a matter of time is refused.
+    ///
+    /// # Errors
+    /// Everything that does not fit.
+    pub fn check(&self, capacity_bytes: u64, is_timed: bool) -> Result<(), Problems> {
+        let placed = layout::regions(&self.text, &self.sections, &self.jobs, capacity_bytes);
+        let mut problems = placed.err().unwrap_or_default();
+        for (job, section) in self.jobs.iter().zip(&self.sections) {
+            if let Some(iolog) = &job.iolog {
+                problems.extend(self.check_iolog(&iolog.path, section, capacity_bytes).err());
+            } else if !is_timed && job.time_based {
+                let entry = section.entry("time_based").map_or(section.span.clone(), |entry| entry.span.clone());
+                let expected = "`run.timing` = \"timed\", or a job that ends with its size";
+                problems.push(self.text.problem(entry, "a job by time, in a run that takes none", expected));
+            }
+        }
+        if problems.is_empty() { Ok(()) } else { Err(Problems(problems)) }
+    }
+
+    fn check_iolog(&self, path: &str, section: &Section, capacity_bytes: u64) -> Result<(), Problem> {
+        let at = section.entry("read_iolog").map_or(section.span.clone(), |entry| entry.span.clone());
+        let info = scan_trace(path, &iolog_options(), Footprint::Skip).map_err(|problem| match problem.place {
+            Place::File => self.text.problem(at.clone(), format!("{path}: {}", problem.found), problem.expected),
+            _ => problem,
+        })?;
+        if info.span_bytes > capacity_bytes {
+            let found = format!("the iolog {path} reaches to {} bytes", info.span_bytes);
+            let expected = format!("addresses within the {capacity_bytes} bytes of the device");
+            return Err(self.text.problem(at, found, expected));
+        }
+        Ok(())
+    }
+
+    /// The requests of the jobs on a device that [`Self::check`] found large enough.
+    ///
+    /// # Errors
+    /// What is wrong with the device or with an iolog after all.
+    pub fn start(&self, capacity_bytes: u64, seed: &Prng) -> Result<FioJobs, Problems> {
+        let placed = layout::regions(&self.text, &self.sections, &self.jobs, capacity_bytes);
+        FioJobs::new(self.jobs.clone(), placed.map_err(Problems)?, seed).map_err(Problems::from)
+    }
+
+    /// The options of the `[global]` sections that count for the first job, as they were written.
+    pub fn global_options(&self) -> Vec<(String, String)> {
+        let Some(first) = self.sections.first() else { return Vec::new() };
+        let globals = first.entries[..first.inherited].iter();
+        globals.map(|entry| (entry.spec.name.to_owned(), entry.value.clone())).collect()
+    }
+
+    /// About how many requests there will be, to show progress; jobs by time count as one pass.
+    pub fn expected_requests(&self) -> u64 {
+        let of = |job: &Job| {
+            let mean = job.sizes[READ].min().midpoint(job.sizes[READ].max());
+            let whole = if let Some(Amount::Bytes(bytes)) = job.io_size.or(job.size) { bytes } else { 0 };
+            (whole / mean).saturating_mul(job.loops).min(job.number_ios).saturating_mul(u64::from(job.clones))
+        };
+        self.jobs.iter().map(of).fold(0, u64::saturating_add)
+    }
+}
+
+fn iolog_options() -> TraceOptions {
+    TraceOptions { format: Some(Format::Fio), ..TraceOptions::default() }
+}

@@ -1,0 +1,272 @@
+//! The requests of one clone of a job, one after another: direction, position and size as fio chooses them.
+//!
+//! A step: a flush where `fsync` is due, unless nothing is left to do; else draw the direction; then the position, which follows the last of that
+//! direction or is drawn; then a size that fits. A random position of a uniform job is a block that was not done yet, or
+//! the next one that was not. A pass ends when as many bytes were issued as the job has; then the next loop begins.
+
+use flashloom_units::Prng;
+
+use super::job::{Job, Mix, Sizes};
+use super::law::{Distribution, Law};
+use super::layout::Region;
+use super::random_map::RandomMap;
+use super::{DIRECTIONS, READ, TRIM, WRITE};
+
+/// What a job does next.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Step {
+    /// A request: direction, byte of the device, bytes.
+    Io { direction: usize, at: u64, bytes: u64 },
+    /// Everything written is made durable.
+    Flush,
+}
+
+/// Independent streams of random numbers, so that one choice does not change another.
+#[derive(Clone, Debug)]
+struct Streams {
+    mix: Prng,
+    position: Prng,
+    size: Prng,
+    percent: Prng,
+}
+
+impl Streams {
+    fn new(seed: &Prng) -> Self {
+        Self {
+            mix: seed.branch("mix"),
+            position: seed.branch("position"),
+            size: seed.branch("size"),
+            percent: seed.branch("percent"),
+        }
+    }
+}
+
+/// The state of a clone.
+pub(super) struct Requests {
+    region: Region,
+    seed: Prng,
+    streams: Streams,
+    laws: [Option<Law>; DIRECTIONS],
+    map: Option<RandomMap>,
+    /// Bytes of a block of the map.
+    block_bytes: u64,
+    /// Where the last request of a direction began and ended, from the beginning of the region.
+    last_start: [u64; DIRECTIONS],
+    last_end: [u64; DIRECTIONS],
+    /// Bytes of the last discard, which the write after it repeats.
+    trimmed: u64,
+    run_left: u64,
+    /// Bytes that a pass issues, and has issued.
+    pass_bytes: u64,
+    issued_in_pass: u64,
+    passes_left: u64,
+    /// Requests issued, by direction.
+    pub issued: [u64; DIRECTIONS],
+    /// Bytes issued, by direction.
+    pub issued_bytes: [u64; DIRECTIONS],
+    flushed_last: bool,
+}
+
+impl Requests {
+    /// The requests of a clone in its region, from its own seed.
+    pub fn new(job: &Job, region: Region, seed: Prng) -> Self {
+        let used = || (0..DIRECTIONS).filter(|&at| job.has(at));
+        let block_bytes = used().map(|at| job.sizes[at].min()).min().expect("a job has a direction");
+        let uniform = used().all(|at| job.distribution[at] == Distribution::Uniform);
+        let map =
+            (job.random && uniform && !job.without_map).then(|| RandomMap::new((region.length / block_bytes).max(1)));
+        let mut placing = seed.branch("place");
+        let laws = std::array::from_fn(|at| {
+            // The smallest request fits at the last block too.
+            let blocks = region.length.saturating_sub(job.sizes[at].min()) / job.align[at] + 1;
+            let law = || Law::new(&job.distribution[at], blocks, job.align[at], &mut placing);
+            (job.random && job.has(at)).then(law)
+        });
+        Self {
+            streams: Streams::new(&seed),
+            region,
+            seed,
+            laws,
+            map,
+            block_bytes,
+            last_start: [0; DIRECTIONS],
+            last_end: [0; DIRECTIONS],
+            trimmed: 0,
+            run_left: 0,
+            pass_bytes: job.io_size.map_or(region.length, |size| size.of(region.length)),
+            issued_in_pass: 0,
+            passes_left: job.loops,
+            issued: [0; DIRECTIONS],
+            issued_bytes: [0; DIRECTIONS],
+            flushed_last: true,
+        }
+    }
+
+    /// What comes next; nothing at the end. `paced` may give another direction than the one that was drawn.
+    pub fn next(&mut self, job: &Job, paced: impl FnOnce(&Self, usize) -> usize) -> Option<Step> {
+        if self.issued.iter().sum::<u64>() >= job.number_ios {
+            return None;
+        }
+        if self.issued_in_pass >= self.pass_bytes && !self.next_pass(job) {
+            return None;
+        }
+        if self.flush_is_due(job) {
+            self.flushed_last = true;
+            return Some(Step::Flush);
+        }
+        let drawn = self.draw_direction(job);
+        let direction = paced(self, drawn);
+        let placed = self.place(job, direction).or_else(|| {
+            self.wrap(job)?;
+            self.place(job, direction)
+        });
+        let (at, bytes) = placed?;
+        self.last_start[direction] = at;
+        self.last_end[direction] = at + bytes;
+        self.issued[direction] += 1;
+        self.issued_bytes[direction] += bytes;
+        self.issued_in_pass += if job.counts(direction) { bytes } else { 0 };
+        self.flushed_last = false;
+        Some(Step::Io { direction, at: self.region.start + at, bytes })
+    }
+
+    fn flush_is_due(&self, job: &Job) -> bool {
+        let writes = self.issued[WRITE];
+        let due = |every: u64| every > 0 && writes > 0 && writes.is_multiple_of(every);
+        !self.flushed_last && job.flush_every.into_iter().any(due)
+    }
+
+    fn draw_direction(&mut self, job: &Job) -> usize {
+        match job.mix {
+            Mix::Only(direction) => direction,
+            Mix::ReadWrite => {
+                let is_read = self.streams.mix.below(100) < u64::from(job.read_percent);
+                if is_read { READ } else { WRITE }
+            }
+            Mix::TrimWrite if self.trimmed == 0 => TRIM,
+            Mix::TrimWrite => WRITE,
+        }
+    }
+
+    /// Position in the region and size; nothing where the region is done.
+    fn place(&mut self, job: &Job, direction: usize) -> Option<(u64, u64)> {
+        if job.mix == Mix::TrimWrite && direction == WRITE {
+            return Some((self.last_start[TRIM], std::mem::take(&mut self.trimmed)));
+        }
+        let (at, is_random) = self.position(job, direction)?;
+        let room = self.region.length.checked_sub(at).filter(|&room| room >= job.sizes[direction].min())?;
+        let mut bytes = draw_size(&job.sizes[direction], room, &mut self.streams.size);
+        if is_random {
+            bytes = self.mark(at, bytes);
+        }
+        if job.mix == Mix::TrimWrite {
+            self.trimmed = bytes;
+        }
+        Some((at, bytes))
+    }
+
+    /// Where the next request begins, and whether that was drawn.
+    fn position(&mut self, job: &Job, direction: usize) -> Option<(u64, bool)> {
+        let fresh = self.run_left == 0;
+        self.run_left = if fresh { job.run_length } else { self.run_left } - 1;
+        if !fresh && job.identical {
+            return Some((self.last_start[direction], false));
+        }
+        let percent = u64::from(job.random_percent[direction]);
+        let is_random = job.random && fresh && (percent == 100 || self.streams.percent.below(100) < percent);
+        if !is_random {
+            if let Some(at) = self.following(job, direction) {
+                return Some((at, false));
+            }
+            if !job.random {
+                return None;
+            }
+        }
+        let law = self.laws[direction].as_ref().expect("a random job has a law for its directions");
+        let drawn = law.draw(&mut self.streams.position) * job.align[direction];
+        let Some(map) = &self.map else { return Some((drawn, true)) };
+        let block = drawn / self.block_bytes;
+        // The last blocks of the alignment may lie beyond those of the map.
+        if block < self.region.length / self.block_bytes && !map.is_done(block) {
+            return Some((drawn, true));
+        }
+        map.next_free(block).map(|free| (free * self.block_bytes, true))
+    }
+
+    /// The end of the last request of the direction, and the skip.
+    fn following(&self, job: &Job, direction: usize) -> Option<u64> {
+        let end = self.last_end[direction];
+        let skipped = if end > 0 && !job.random { end.checked_add_signed(job.skip).unwrap_or(0) } else { end };
+        let wrapped = if job.skip != 0 && skipped >= self.region.length { 0 } else { skipped };
+        (self.region.length - wrapped.min(self.region.length) >= job.sizes[direction].min()).then_some(wrapped)
+    }
+
+    /// Marks the blocks of a request done, and cuts it short of one that was done before.
+    fn mark(&mut self, at: u64, bytes: u64) -> u64 {
+        let Some(map) = &mut self.map else { return bytes };
+        let (first, wanted) = (at / self.block_bytes, bytes.div_ceil(self.block_bytes));
+        let last = (self.region.length / self.block_bytes).min(first + wanted);
+        let mut block = first;
+        while block < last && !map.is_done(block) {
+            map.mark(block);
+            block += 1;
+        }
+        bytes.min((block - first) * self.block_bytes).max(self.block_bytes)
+    }
+
+    /// From the beginning of the region again, if the job goes on; nothing if it is done.
+    fn wrap(&mut self, job: &Job) -> Option<()> {
+        let largest = (0..DIRECTIONS).filter(|&at| job.has(at)).map(|at| job.sizes[at].max()).max().unwrap_or(0);
+        let rest = self.pass_bytes.saturating_sub(self.issued_in_pass);
+        let goes_on = job.io_size.is_some() && rest >= largest;
+        if goes_on {
+            self.forget_positions();
+            return Some(());
+        }
+        self.next_pass(job).then_some(())
+    }
+
+    fn forget_positions(&mut self) {
+        (self.last_start, self.last_end) = ([0; DIRECTIONS], [0; DIRECTIONS]);
+        (self.run_left, self.trimmed) = (0, 0);
+        if let Some(map) = &mut self.map {
+            map.clear();
+        }
+    }
+
+    /// Begins the next loop, if there is one; a job by time has as many as it takes.
+    fn next_pass(&mut self, job: &Job) -> bool {
+        self.passes_left -= u64::from(!job.time_based);
+        if self.passes_left == 0 {
+            return false;
+        }
+        self.issued_in_pass = 0;
+        self.forget_positions();
+        if job.repeats && !job.time_based {
+            self.streams = Streams::new(&self.seed);
+        }
+        true
+    }
+}
+
+/// A size of at most `room`, which is at least the smallest.
+fn draw_size(sizes: &Sizes, room: u64, prng: &mut Prng) -> u64 {
+    match sizes {
+        Sizes::Range { min, max } if min == max => *min,
+        Sizes::Range { min, max } => min * (1 + prng.below(room.min(*max) / min)),
+        Sizes::Split(parts) => {
+            let fits = |size: u64| size <= room;
+            let total: f64 = parts.iter().filter(|(size, _)| fits(*size)).map(|(_, share)| share).sum();
+            let mut drawn = prng.unit() * total;
+            let mut chosen = sizes.min();
+            for &(size, share) in parts.iter().filter(|(size, _)| fits(*size)) {
+                chosen = size;
+                drawn -= share;
+                if drawn < 0.0 {
+                    break;
+                }
+            }
+            chosen
+        }
+    }
+}

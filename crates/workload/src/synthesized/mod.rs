@@ -1,0 +1,303 @@
+//! Requests that fit a published characterisation.
+//!
+//! The footprint lies in zones spread over the span. Each zone has a front: what lies before it has been touched. A
+//! request either goes on where the one before ended, or jumps: to the front of a zone while less has been touched than
+//! the footprint needs at this point of the stream, else to any place before a front. Which requests are reads and
+//! which jump is drawn without replacement (selection sampling: Knuth, The Art of Computer Programming 2, 3.4.2), so
+//! that the shares are exact at the end.
+
+mod target;
+
+use flashloom_units::{Prng, Problem, SECTOR_BYTES, format_size};
+
+use crate::trace::TouchedPages;
+use crate::{Op, Request, Source};
+pub(crate) use target::SPEC;
+pub use target::{Character, Characterisation, SynthesizedParams};
+
+/// Sectors of a page, in which footprints are counted.
+const PAGE_SECTORS: u64 = 8;
+const PAGE_BYTES: u64 = PAGE_SECTORS * SECTOR_BYTES;
+/// Zones are no more than this.
+const MOST_ZONES: u64 = 64;
+/// A jump that found no place this often takes the next zone that has one.
+const TRIES: u32 = 16;
+
+/// Yes for a given number of the draws to come, in random order.
+struct Selection {
+    left: u64,
+    wanted: u64,
+}
+
+impl Selection {
+    fn new(share: f64, of: u64) -> Self {
+        Self { left: of, wanted: (share * of as f64).round() as u64 }
+    }
+
+    fn draw(&mut self, prng: &mut Prng) -> bool {
+        prng.below(self.left) < self.wanted
+    }
+
+    /// What the draw came to in the end.
+    fn settle(&mut self, yes: bool) {
+        self.left -= 1;
+        // Where more were forced than are wanted, none are left; the shortfall of the others is made up for later.
+        self.wanted = self.wanted.saturating_sub(u64::from(yes)).min(self.left);
+    }
+}
+
+/// A stretch of the span, in sectors, touched up to its front.
+struct Zone {
+    start: u64,
+    front: u64,
+    end: u64,
+}
+
+/// A source that makes requests to fit a characterisation.
+pub struct Synthesized {
+    target: Character,
+    zones: Vec<Zone>,
+    /// Zone and sector at which the last request ended.
+    last: Option<(usize, u64)>,
+    reads: Selection,
+    jumps: Selection,
+    made: u64,
+    touched_sectors: u64,
+    sized: u64,
+    /// The second size of a pair.
+    second: Option<u64>,
+    prng: Prng,
+}
+
+fn refuse(key: &str, found: String, expected: String) -> Problem {
+    Problem::file(format!("workload.synthesized.{key}"), found, expected)
+}
+
+impl Synthesized {
+    /// A stream for a device of `capacity` sectors. A problem names the key that does not fit.
+    pub fn new(params: &SynthesizedParams, capacity: u64, prng: &Prng) -> Result<Self, Problem> {
+        let target = params.target();
+        let capacity_bytes = capacity.saturating_mul(SECTOR_BYTES);
+        if target.span_bytes > capacity_bytes {
+            let found =
+                format!("a span of {} on a device of {}", format_size(target.span_bytes), format_size(capacity_bytes));
+            return Err(refuse("span", found, "at most the capacity of the device".to_owned()));
+        }
+        let written = target.requests as f64 * target.mean_bytes;
+        let most = (written as u64).min(target.span_bytes) / PAGE_BYTES * PAGE_BYTES;
+        if target.footprint_bytes > most {
+            let found = format!("a footprint of {}", format_size(target.footprint_bytes));
+            let expected = format!("at most {}: what all requests together reach within the span", format_size(most));
+            return Err(refuse("footprint", found, expected));
+        }
+        let largest = (2.0 * target.mean_bytes) as u64;
+        if largest > target.footprint_bytes / 2 {
+            let found = format!("requests of up to {}", format_size(largest));
+            let expected = format!("at most half the footprint of {}", format_size(target.footprint_bytes));
+            return Err(refuse("mean_request_size", found, expected));
+        }
+        let jumps = Selection::new(target.random_share, target.requests - 1);
+        Ok(Self {
+            zones: zones(&target, jumps.wanted),
+            target,
+            last: None,
+            reads: Selection::new(target.read_share, target.requests),
+            jumps,
+            made: 0,
+            touched_sectors: 0,
+            sized: 0,
+            second: None,
+            prng: prng.branch("synthesized"),
+        })
+    }
+
+    /// What a stream has, found by making all of it.
+    pub fn measure(params: &SynthesizedParams, capacity: u64, prng: &Prng) -> Result<Character, Problem> {
+        let mut source = Self::new(params, capacity, prng)?;
+        let mut pages = TouchedPages::default();
+        let (mut sectors, mut reads, mut jumps, mut end_sector) = (0, 0u64, 0u64, 0);
+        let mut last_end = None;
+        while let Some(request) = source.next_request()? {
+            pages.touch(&request);
+            sectors += u64::from(request.sectors);
+            reads += u64::from(request.op == Op::Read);
+            jumps += u64::from(last_end.is_some_and(|end| end != request.lba));
+            last_end = Some(request.end());
+            end_sector = end_sector.max(request.end());
+        }
+        let requests = source.made;
+        Ok(Character {
+            random_share: jumps as f64 / (requests - 1) as f64,
+            mean_bytes: (sectors * SECTOR_BYTES) as f64 / requests as f64,
+            read_share: reads as f64 / requests as f64,
+            requests,
+            footprint_bytes: pages.bytes(),
+            span_bytes: end_sector * SECTOR_BYTES,
+        })
+    }
+
+    /// Sectors of the next request. The sum of every pair is twice the mean, to a sector over all pairs.
+    fn sectors(&mut self) -> u64 {
+        if let Some(second) = self.second.take() {
+            return second;
+        }
+        let twice = 2.0 * self.target.mean_bytes / SECTOR_BYTES as f64;
+        let pairs = (self.made / 2 + 1) as f64;
+        let pair = (twice * pairs).round() as u64 - self.sized;
+        self.sized += pair;
+        let first = 1 + self.prng.below(pair - 1);
+        self.second = Some(pair - first);
+        first
+    }
+
+    /// Whether more has to be touched by now: after the last request, all of the footprint.
+    fn is_behind(&self) -> bool {
+        let due = self.target.footprint_bytes as f64 * (self.made + 1) as f64 / self.target.requests as f64;
+        (self.touched_sectors * SECTOR_BYTES) < due as u64
+    }
+
+    /// Zone and sector of a request that does not begin where the last one ended.
+    fn jump(&mut self, sectors: u64) -> (usize, u64) {
+        let behind = self.is_behind();
+        let count = self.zones.len() as u64;
+        let is_other = |zone: usize, at: u64, last: Option<(usize, u64)>| last != Some((zone, at));
+        for attempt in 0..TRIES {
+            let index = self.prng.below(count) as usize;
+            let zone = &self.zones[index];
+            // The last stretch of a zone is touched by a request that ends with it.
+            let front = zone.front.min(zone.end - sectors);
+            if behind && zone.front < zone.end && is_other(index, front, self.last) {
+                return (index, front);
+            }
+            let room = zone.front.saturating_sub(zone.start + sectors);
+            if room > 0 && (!behind || attempt >= TRIES / 2) {
+                let at = zone.start + self.prng.below(room + 1);
+                if is_other(index, at, self.last) {
+                    return (index, at);
+                }
+            }
+        }
+        let front = |(index, zone): (usize, &Zone)| (index, zone.front.min(zone.end - sectors));
+        let other = self.zones.iter().enumerate().map(front).find(|&(zone, at)| is_other(zone, at, self.last));
+        other.unwrap_or((0, self.zones[0].start))
+    }
+}
+
+/// As many zones as there are jumps to reach them, from the start to the end of the span. Each has room for several of
+/// the largest requests, and for several runs between two jumps, so that few runs are cut short by the end of a zone.
+fn zones(target: &Character, jumps: u64) -> Vec<Zone> {
+    let pages = target.footprint_bytes / PAGE_BYTES;
+    let largest_pages = (2.0 * target.mean_bytes / PAGE_BYTES as f64).ceil() as u64;
+    let run_pages = target.requests * largest_pages / (jumps + 1);
+    let count = (jumps / 8).min(pages / (4 * largest_pages + 8 * run_pages)).clamp(1, MOST_ZONES);
+    let span_pages = target.span_bytes / PAGE_BYTES;
+    let mut taken = 0;
+    let zone = |index: u64| {
+        let share = pages * (index + 1) / count - pages * index / count;
+        // The untouched pages are spread evenly before and between the zones; the last zone ends with the span.
+        let start = (span_pages - pages) * (index + 1) / count + taken;
+        taken += share;
+        let (start, end) = (start * PAGE_SECTORS, (start + share) * PAGE_SECTORS);
+        Zone { start, front: start, end }
+    };
+    (0..count).map(zone).collect()
+}
+
+impl Source for Synthesized {
+    fn next_request(&mut self) -> Result<Option<Request>, Problem> {
+        if self.made == self.target.requests {
+            return Ok(None);
+        }
+        let sectors = self.sectors();
+        let follows = self.last.filter(|&(zone, at)| at + sectors <= self.zones[zone].end);
+        let (zone, at) = match (self.last, follows) {
+            (None, _) => self.jump(sectors),
+            (Some(last), follows) => {
+                let jumps = follows.is_none() || self.jumps.draw(&mut self.prng);
+                let place = if jumps { self.jump(sectors) } else { last };
+                self.jumps.settle(place != last);
+                place
+            }
+        };
+        let front = &mut self.zones[zone].front;
+        self.touched_sectors += (at + sectors).saturating_sub(*front);
+        *front = (*front).max(at + sectors);
+        self.last = Some((zone, at + sectors));
+        let is_read = self.reads.draw(&mut self.prng);
+        self.reads.settle(is_read);
+        self.made += 1;
+        let (op, flags) = if is_read { (Op::Read, Request::SYNC) } else { (Op::Write, 0) };
+        let sectors = u32::try_from(sectors).expect("twice the greatest mean has fewer than 2^32 sectors");
+        Ok(Some(Request { arrival_ns: 0, lba: at, sectors, task: 0, recorded_latency_ns: 0, op, flags }))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use flashloom_units::{GIB, KIB, ParamSet};
+    use proptest::prelude::*;
+
+    fn near(name: &str, value: f64, wanted: f64) {
+        assert!((value - wanted).abs() <= 0.01 * wanted.max(0.1), "{name}: {value}, not {wanted}");
+    }
+
+    fn fits(params: &SynthesizedParams, seed: u64) {
+        let target = params.target();
+        let has = Synthesized::measure(params, 1 << 27, &Prng::new(seed)).expect("the targets go together");
+        assert_eq!(has.requests, target.requests);
+        near("random share", has.random_share, target.random_share);
+        near("read share", has.read_share, target.read_share);
+        near("mean size", has.mean_bytes, target.mean_bytes);
+        near("footprint", has.footprint_bytes as f64, target.footprint_bytes as f64);
+        near("span", has.span_bytes as f64, target.span_bytes as f64);
+    }
+
+    #[test]
+    fn a_shortened_stream_of_every_characterisation_is_within_a_hundredth_of_its_target() {
+        for choice in Characterisation::CHOICES {
+            let preset = Characterisation::named(choice.name).expect("it is a choice");
+            let full = SynthesizedParams { preset, ..SynthesizedParams::defaults() };
+            let footprint_bytes = Some(full.target().footprint_bytes / 20);
+            fits(&SynthesizedParams { requests: Some(200_000), footprint_bytes, ..full }, 1);
+        }
+    }
+
+    proptest! {
+        #![proptest_config(ProptestConfig::with_cases(48))]
+        #[test]
+        fn every_target_is_met_within_a_hundredth(
+            random_share in 0.05f64..1.0, read_share in 0.0f64..1.0, mean_bytes in 4 * KIB..64 * KIB,
+            requests in 40_000u64..80_000, reuse in 0.05f64..0.9, sparse in 1.0f64..20.0, seed: u64,
+        ) {
+            let footprint = (requests as f64 * mean_bytes as f64 * reuse) as u64 / PAGE_BYTES * PAGE_BYTES;
+            let params = SynthesizedParams {
+                random_share: Some(random_share),
+                mean_bytes: Some(mean_bytes),
+                read_share: Some(read_share),
+                requests: Some(requests),
+                footprint_bytes: Some(footprint),
+                span_bytes: Some(((footprint as f64 * sparse) as u64).min(64 * GIB)),
+                ..SynthesizedParams::defaults()
+            };
+            fits(&params, seed);
+        }
+    }
+
+    #[test]
+    fn what_cannot_be_met_names_its_key() {
+        let key = |change: fn(&mut SynthesizedParams)| {
+            let mut params = SynthesizedParams::defaults();
+            change(&mut params);
+            Synthesized::new(&params, 1 << 27, &Prng::new(1)).err().map(|problem| problem.file)
+        };
+        for (change, name) in [
+            ((|p| p.span_bytes = Some(GIB << 10)) as fn(&mut SynthesizedParams), "span"),
+            (|p| p.requests = Some(1_000), "footprint"),
+            (|p| p.footprint_bytes = Some(13 * GIB), "footprint"),
+            (|p| (p.footprint_bytes, p.mean_bytes) = (Some(64 * KIB), Some(32 * KIB)), "mean_request_size"),
+        ] {
+            assert_eq!(key(change), Some(format!("workload.synthesized.{name}")));
+        }
+    }
+}
