@@ -34,12 +34,16 @@ tools: ## Installs what the build needs and the machine lacks.
 	    exit 1; \
 	  fi; }
 	@test -x target/fio-plot/bin/fio-plot || { \
-	  if python3 -m venv target/fio-plot; then \
-	    target/fio-plot/bin/pip install --quiet fio-plot==1.1.21; \
-	  else \
-	    echo "make: python3 with venv is missing, which fio-plot needs: sudo apt-get install python3-venv" >&2; \
-	    exit 1; \
-	  fi; }
+	  rm -rf target/fio-plot; \
+	  python3 -m venv target/fio-plot || { \
+	    if command -v apt-get >/dev/null && [ "$$(id -u)" = 0 ]; then \
+	      apt-get update && DEBIAN_FRONTEND=noninteractive apt-get install -y --no-install-recommends python3-venv; \
+	      python3 -m venv --clear target/fio-plot; \
+	    else \
+	      echo "make: python3 with venv is missing, which fio-plot needs: sudo apt-get install python3-venv" >&2; \
+	      exit 1; \
+	    fi; }; \
+	  target/fio-plot/bin/pip install --quiet fio-plot==1.1.21; }
 	@cargo fmt --version >/dev/null 2>&1 && cargo clippy --version >/dev/null 2>&1 || { \
 	  if command -v rustup >/dev/null; then \
 	    rustup component add rustfmt clippy; \
