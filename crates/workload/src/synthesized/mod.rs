@@ -161,16 +161,24 @@ impl Synthesized {
         let behind = self.is_behind();
         let count = self.zones.len() as u64;
         let is_other = |zone: usize, at: u64, last: Option<(usize, u64)>| last != Some((zone, at));
-        for attempt in 0..TRIES {
+        if behind {
+            // The first zone that is not touched to its end, from a random one on.
+            let first = self.prng.below(count);
+            let unfinished = (first..count).chain(0..first).find_map(|index| {
+                let zone = &self.zones[index as usize];
+                // The last stretch of a zone is touched by a request that ends with it.
+                let front = zone.front.min(zone.end - sectors);
+                (zone.front < zone.end && is_other(index as usize, front, self.last)).then_some((index as usize, front))
+            });
+            if let Some(place) = unfinished {
+                return place;
+            }
+        }
+        for _ in 0..TRIES {
             let index = self.prng.below(count) as usize;
             let zone = &self.zones[index];
-            // The last stretch of a zone is touched by a request that ends with it.
-            let front = zone.front.min(zone.end - sectors);
-            if behind && zone.front < zone.end && is_other(index, front, self.last) {
-                return (index, front);
-            }
             let room = zone.front.saturating_sub(zone.start + sectors);
-            if room > 0 && (!behind || attempt >= TRIES / 2) {
+            if room > 0 {
                 let at = zone.start + self.prng.below(room + 1);
                 if is_other(index, at, self.last) {
                     return (index, at);
