@@ -1,0 +1,270 @@
+//! Dies: what runs next, for how long, and what may interrupt it.
+
+use flashloom_units::{NO_INDEX, Ns};
+
+use super::{CLASSES, Checks, Group, HOST_READS, Suspended, Timed, event};
+use crate::operation::Kind;
+use crate::{DieOrder, MultiPlane, Suspend};
+
+impl Timed {
+    /// Gives a die work if it can take any.
+    pub(super) fn serve(&mut self, die: u32, checks: &mut Checks) {
+        let state = &self.dies[die as usize];
+        if self.now < state.settles_at {
+            return;
+        }
+        match state.active {
+            None => match self.pick(die) {
+                Some(head) => self.start(die, head, checks),
+                None => self.go_on(die),
+            },
+            Some(group) if self.may_suspend(die, &group) => self.suspend(die, group),
+            Some(_) => {}
+        }
+        if let Some(group) = self.dies[die as usize].active {
+            self.stage(die, &group, checks);
+        }
+    }
+
+    fn can_suspend(&self, kind: Kind) -> bool {
+        match kind {
+            Kind::Erase => self.suspend != Suspend::None,
+            Kind::Program | Kind::Copyback => self.suspend == Suspend::ProgramErase,
+            Kind::Read | Kind::Hold => false,
+        }
+    }
+
+    fn may_suspend(&self, die: u32, active: &Group) -> bool {
+        let state = &self.dies[die as usize];
+        self.can_suspend(active.kind)
+            && state.queued[HOST_READS] != 0
+            && state.suspended.is_none()
+            && state.staged.is_none_or(|staged| staged.array_from <= self.now)
+            && self.now >= active.array_from
+            && active.ends > self.now + self.suspend_ns
+            && self.operations[active.head as usize].overtaken < self.max_overtakes
+    }
+
+    fn suspend(&mut self, die: u32, group: Group) {
+        let state = &mut self.dies[die as usize];
+        state.active = None;
+        state.array_event = 0;
+        state.suspended = Some(Suspended { group, left: group.ends - self.now, at: self.now });
+        state.settles_at = self.now + self.suspend_ns;
+        self.events.schedule(self.now + self.suspend_ns, event::WAKE | die);
+    }
+
+    /// No host read goes before it any more: what was suspended goes on, or what is staged begins.
+    fn go_on(&mut self, die: u32) {
+        let state = &mut self.dies[die as usize];
+        if let Some(Suspended { mut group, left, at }) = state.suspended.take() {
+            group.since += self.now - at;
+            group.array_from = self.now + self.suspend_ns;
+            group.ends = group.array_from + left;
+            self.occupy_die(die, group);
+        } else if let Some(mut group) = state.staged.take() {
+            group.since = self.now;
+            group.array_from = group.array_from.max(self.now);
+            group.ends = group.array_from + self.array_time(group.head);
+            self.dies[die as usize].busy_since = self.now;
+            self.occupy_die(die, group);
+        }
+    }
+
+    /// A group is the die's active one from now on.
+    fn occupy_die(&mut self, die: u32, group: Group) {
+        self.dies[die as usize].active = Some(group);
+        self.dies[die as usize].array_event = self.events.schedule(group.ends, event::ARRAY | die);
+        // Before the array begins nothing can be staged or suspended; then there may be something that waits for it.
+        let watched = self.cache_program && group.kind == Kind::Program || self.can_suspend(group.kind);
+        if watched && group.array_from > self.now {
+            self.events.schedule(group.array_from, event::WAKE | die);
+        }
+    }
+
+    /// With cache program, sends the data of the next program while the die still programs.
+    fn stage(&mut self, die: u32, active: &Group, checks: &mut Checks) {
+        let state = &self.dies[die as usize];
+        let fits = self.cache_program
+            && active.kind == Kind::Program
+            && self.now >= active.array_from
+            && state.staged.is_none()
+            && state.suspended.is_none();
+        if !fits || state.queued[HOST_READS] != 0 {
+            return;
+        }
+        let Some((class, plane)) = self.first(die, CLASSES) else { return };
+        let head = self.queues[self.plane(die, plane)][class].head;
+        if self.operations[head as usize].kind != Kind::Program {
+            return;
+        }
+        let head = self.take_group(die, class, plane);
+        let loaded = self.transfer_in(die, head, self.now);
+        let group = Group { head, kind: Kind::Program, array_from: loaded, ends: 0, since: self.now };
+        self.dies[die as usize].staged = Some(group);
+        // Once it is loaded a host read may suspend the program before it.
+        if self.can_suspend(Kind::Program) {
+            self.events.schedule(loaded, event::WAKE | die);
+        }
+        self.note_start(head, checks);
+    }
+
+    fn plane(&self, die: u32, plane: u32) -> usize {
+        (die * self.geometry.planes + plane) as usize
+    }
+
+    /// The class and plane of the operation that is next among the first `classes`.
+    fn first(&self, die: u32, classes: usize) -> Option<(usize, u32)> {
+        let state = &self.dies[die as usize];
+        let mut classes = 0..classes;
+        if self.order == DieOrder::Priority {
+            let starved = classes.clone().rfind(|&class| state.overtaken[class] >= self.max_overtakes);
+            let class = starved.or_else(|| classes.find(|&class| state.queued[class] != 0))?;
+            if state.queued[class].is_power_of_two() {
+                return Some((class, state.queued[class].trailing_zeros()));
+            }
+            classes = class..class + 1;
+        }
+        let mut best: Option<(usize, u32)> = None;
+        let mut oldest = u64::MAX;
+        for class in classes {
+            let mut planes = state.queued[class];
+            while planes != 0 {
+                let plane = planes.trailing_zeros();
+                planes &= planes - 1;
+                let head = self.queues[self.plane(die, plane)][class].head;
+                let sequence = self.operations[head as usize].sequence;
+                if sequence < oldest {
+                    oldest = sequence;
+                    best = Some((class, plane));
+                }
+            }
+        }
+        best
+    }
+
+    /// Takes what runs next. Before an operation that is suspended or staged only host reads go, and not without end.
+    fn pick(&mut self, die: u32) -> Option<u32> {
+        let state = &self.dies[die as usize];
+        let Some(held) = state.suspended.map(|suspended| suspended.group).or(state.staged) else {
+            let (class, plane) = self.first(die, CLASSES)?;
+            return Some(self.take_group(die, class, plane));
+        };
+        if self.operations[held.head as usize].overtaken == self.max_overtakes {
+            return None;
+        }
+        let (class, plane) = self.first(die, HOST_READS + 1)?;
+        self.operations[held.head as usize].overtaken += 1;
+        Some(self.take_group(die, class, plane))
+    }
+
+    /// Takes the head of a plane's queue, and with multi-plane commands the heads of the other planes that match it.
+    fn take_group(&mut self, die: u32, class: usize, plane: u32) -> u32 {
+        let state = &mut self.dies[die as usize];
+        state.overtaken[class] = 0;
+        for lower in (class + 1..CLASSES).filter(|&lower| state.queued[lower] != 0) {
+            state.overtaken[lower] = state.overtaken[lower].saturating_add(1);
+        }
+        let head = self.pop(die, class, plane);
+        let mut others = self.dies[die as usize].queued[class] & !(1 << plane);
+        if self.multi_plane == MultiPlane::None || others == 0 {
+            return head;
+        }
+        let (kind, page) = self.kind_and_page(head);
+        let mut tail = head;
+        while others != 0 {
+            let other = others.trailing_zeros();
+            others &= others - 1;
+            let (other_kind, other_page) = self.kind_and_page(self.queues[self.plane(die, other)][class].head);
+            let aligned = kind == Kind::Erase || page == other_page || self.multi_plane == MultiPlane::Independent;
+            if kind == other_kind && aligned {
+                let id = self.pop(die, class, other);
+                self.operations[tail as usize].next = id;
+                tail = id;
+            }
+        }
+        head
+    }
+
+    fn kind_and_page(&self, id: u32) -> (Kind, u32) {
+        let operation = &self.operations[id as usize];
+        (operation.kind, operation.page)
+    }
+
+    fn pop(&mut self, die: u32, class: usize, plane: u32) -> u32 {
+        let index = self.plane(die, plane);
+        let queue = &mut self.queues[index][class];
+        let id = queue.head;
+        queue.head = std::mem::replace(&mut self.operations[id as usize].next, NO_INDEX);
+        if queue.head == NO_INDEX {
+            self.dies[die as usize].queued[class] &= !(1 << plane);
+        }
+        id
+    }
+
+    /// Starts a group on an idle die.
+    fn start(&mut self, die: u32, head: u32, checks: &mut Checks) {
+        let kind = self.operations[head as usize].kind;
+        let array_from = match kind {
+            Kind::Program => self.transfer_in(die, head, self.now),
+            _ => self.occupy(die, self.now, self.timing.command_ns),
+        };
+        let ends = array_from + self.array_time(head);
+        if self.dies[die as usize].suspended.is_none() {
+            self.dies[die as usize].busy_since = self.now;
+        }
+        self.occupy_die(die, Group { head, kind, array_from, ends, since: self.now });
+        self.note_start(head, checks);
+    }
+
+    /// The longest array time of a group.
+    fn array_time(&self, head: u32) -> Ns {
+        let mut longest = 0;
+        let mut id = head;
+        while id != NO_INDEX {
+            let operation = &self.operations[id as usize];
+            let (read_ns, program_ns) = self.page_times[operation.page as usize];
+            longest = longest.max(match operation.kind {
+                Kind::Read => read_ns,
+                Kind::Program => program_ns,
+                Kind::Copyback => read_ns + program_ns,
+                Kind::Erase => self.timing.erase_ns,
+                Kind::Hold => unreachable!("a hold is never queued"),
+            });
+            id = operation.next;
+        }
+        longest
+    }
+
+    /// Commands and data of a group of programs over the channel; answers when the last is in.
+    fn transfer_in(&mut self, die: u32, head: u32, from: Ns) -> Ns {
+        let (mut id, mut loaded) = (head, from);
+        while id != NO_INDEX {
+            loaded = self.occupy(die, from, self.page_transfer_ns);
+            id = self.operations[id as usize].next;
+        }
+        loaded
+    }
+
+    /// Takes the next free stretch of the die's channel; answers when it ends.
+    pub(super) fn occupy(&mut self, die: u32, from: Ns, duration: Ns) -> Ns {
+        if duration == 0 {
+            return from;
+        }
+        let free = &mut self.channel_free[self.dies[die as usize].channel as usize];
+        *free = from.max(*free) + duration;
+        self.used.channel_busy_ns += u128::from(duration);
+        *free
+    }
+
+    fn note_start(&mut self, head: u32, checks: &mut Checks) {
+        if let Some(verifier) = checks {
+            let mut id = head;
+            while id != NO_INDEX {
+                let operation = &self.operations[id as usize];
+                verifier.start(operation.kind, operation.ppn, operation.from, operation.block);
+                id = operation.next;
+            }
+        }
+    }
+}

@@ -1,0 +1,146 @@
+//! Events: what ends, and what that sets free.
+
+use flashloom_units::{BlockId, NO_INDEX};
+
+use super::{Checks, Timed, event};
+use crate::Origin;
+use crate::operation::Kind;
+
+impl Timed {
+    /// Processes the next event; the tags of what ended are added to `completed`.
+    pub(crate) fn step(&mut self, checks: &mut Checks, completed: &mut Vec<u32>) {
+        let Some((at, number, code)) = self.events.pop() else { return };
+        debug_assert_eq!(at, self.now, "events are processed when they are due");
+        let index = code & event::INDEX;
+        match code & !event::INDEX {
+            event::ARRAY if self.dies[index as usize].array_event == number => {
+                self.array_ended(index, checks, completed);
+            }
+            event::ARRAY => {}
+            event::WAKE => self.rouse(index),
+            _ => self.transferred(index, checks, completed),
+        }
+    }
+
+    fn transferred(&mut self, id: u32, checks: &mut Checks, completed: &mut Vec<u32>) {
+        let die = self.geometry.die_of(self.operations[id as usize].plane).0;
+        self.dies[die as usize].transfers -= 1;
+        if self.dies[die as usize].transfers == 0 {
+            self.release(die);
+        }
+        self.complete(id, checks, completed);
+        self.rouse(die);
+    }
+
+    fn array_ended(&mut self, die: u32, checks: &mut Checks, completed: &mut Vec<u32>) {
+        let group = self.dies[die as usize].active.expect("the array of an idle die does not end");
+        let mut id = group.head;
+        if group.kind == Kind::Read {
+            while id != NO_INDEX {
+                let sectors = self.operations[id as usize].mask.count_ones();
+                let end = self.occupy(die, self.now, self.timing.transfer_ns(sectors));
+                self.dies[die as usize].transfers += 1;
+                self.events.schedule(end, event::TRANSFERRED | id);
+                id = std::mem::replace(&mut self.operations[id as usize].next, NO_INDEX);
+            }
+            return;
+        }
+        self.release(die);
+        while id != NO_INDEX {
+            let next = std::mem::replace(&mut self.operations[id as usize].next, NO_INDEX);
+            self.complete(id, checks, completed);
+            id = next;
+        }
+        self.rouse(die);
+    }
+
+    /// The die is free of its active group: closes its accounts.
+    fn release(&mut self, die: u32) {
+        let state = &mut self.dies[die as usize];
+        let group = state.active.take().expect("an idle die has nothing to release");
+        if state.suspended.is_none() {
+            self.used.die_busy_ns += u128::from(self.now - state.busy_since);
+        }
+        let occupied = u128::from(self.now - group.since);
+        match (self.operations[group.head as usize].origin, group.kind) {
+            (Origin::Host, Kind::Program) => self.used.write_ns += occupied,
+            (Origin::Host | Origin::Map, _) => {}
+            (Origin::Gc | Origin::Merge | Origin::Wear, _) => self.used.collection_ns += occupied,
+        }
+    }
+
+    fn complete(&mut self, id: u32, checks: &mut Checks, completed: &mut Vec<u32>) {
+        let operation = self.operations[id as usize];
+        self.retire(id);
+        if let Some(verifier) = checks {
+            match operation.kind {
+                Kind::Read => verifier.end_read(operation.ppn, operation.mask, operation.expect()),
+                Kind::Erase => verifier.end_erase(operation.block),
+                kind => verifier.end_program(operation.ppn, operation.data(), kind == Kind::Copyback),
+            }
+        }
+        if operation.tag != NO_INDEX {
+            completed.push(operation.tag);
+        }
+        match operation.kind {
+            Kind::Read => {}
+            Kind::Erase => return self.erased(operation.block),
+            _ => self.programmed(operation.block, operation.page),
+        }
+        self.let_go(operation.block);
+        if operation.from.is_some() {
+            self.let_go(self.geometry.block_of(operation.from));
+        }
+        let mut waiter = operation.waiters;
+        while waiter != NO_INDEX {
+            let next = self.operations[waiter as usize].sibling;
+            self.operations[waiter as usize].waiting = false;
+            self.queue_programs(self.operations[waiter as usize].block);
+            waiter = next;
+        }
+    }
+
+    /// A page was programmed: reads that waited for it may go, and programs of another class.
+    fn programmed(&mut self, block: BlockId, page: u32) {
+        let state = &mut self.blocks[block.at()];
+        state.programmed = page + 1;
+        let mut read = std::mem::replace(&mut state.reads, NO_INDEX);
+        while read != NO_INDEX {
+            let next = self.operations[read as usize].next;
+            if self.operations[read as usize].page <= page {
+                self.enqueue(read);
+            } else {
+                let state = &mut self.blocks[block.at()];
+                self.operations[read as usize].next = state.reads;
+                state.reads = read;
+            }
+            read = next;
+        }
+        if self.blocks[block.at()].programs.head != NO_INDEX {
+            self.queue_programs(block);
+        }
+    }
+
+    fn let_go(&mut self, block: BlockId) {
+        let state = &mut self.blocks[block.at()];
+        state.pending -= 1;
+        if state.pending == 0 && state.erase != NO_INDEX {
+            let erase = state.erase;
+            self.enqueue(erase);
+        }
+    }
+
+    /// A block is erased: what was emitted for its next life may go, up to the erase that ends that life.
+    fn erased(&mut self, block: BlockId) {
+        let state = &mut self.blocks[block.at()];
+        debug_assert_eq!((state.pending, state.reads, state.programs.head), (0, NO_INDEX, NO_INDEX), "all had ended");
+        state.erase = NO_INDEX;
+        state.programmed = 0;
+        state.queued = 0;
+        while self.blocks[block.at()].erase == NO_INDEX && self.blocks[block.at()].later.head != NO_INDEX {
+            let id = self.blocks[block.at()].later.head;
+            self.blocks[block.at()].later.head = self.operations[id as usize].next;
+            self.enter(id);
+        }
+    }
+}
