@@ -120,6 +120,14 @@ proptest! {
 }
 
 #[test]
+fn every_kind_of_workload_reads_back_with_its_defaults_written_out() {
+    for kind in ["synthetic", "filebench", "synthesized"] {
+        let text = effective(&format!("workload.kind = \"{kind}\"\ndevice.preset = \"nvme-mlc-512g\""), &[]);
+        assert_eq!(effective(&text, &[]), text);
+    }
+}
+
+#[test]
 fn the_defaults_are_a_configuration_that_works() {
     let text = effective("", &[]);
     assert!(text.contains("scheduler = \"noop\"") && text.contains("preset = \"mlc-16g\""), "{text}");

@@ -155,7 +155,7 @@ fn job_files_say_it_all(config: &Config) -> Option<Broken> {
     const OF_OTHERS: &[&str] =
         &["format", "event", "sort", "skip_bad_lines", "replay", "queue_depth", "speed", "addresses", "requests"];
     let of_others = || OF_OTHERS.iter().map(|name| (name, format!("workload.{name}")));
-    let (name, key) = of_others().find(|(_, key)| config.workload.kind == "fio" && config.settings.is_written(key))?;
+    let (name, key) = of_others().find(|(_, key)| config.workload.kind == "fio" && config.settings.asks(key))?;
     let fault = Fault::new(format!("`{name}` with `kind` = \"fio\""), "the options of the job file alone");
     Broken::at(&[&key], fault)
 }
@@ -179,7 +179,7 @@ fn personalities_are_not_replayed(config: &Config) -> Option<Broken> {
     const OF_OTHERS: &[&str] = &["path", "replay", "queue_depth", "speed", "addresses"];
     let is_filebench = config.workload.kind == "filebench";
     let of_others = || OF_OTHERS.iter().map(|name| (name, format!("workload.{name}")));
-    let (name, key) = of_others().find(|(_, key)| is_filebench && config.settings.is_written(key))?;
+    let (name, key) = of_others().find(|(_, key)| is_filebench && config.settings.asks(key))?;
     let fault = Fault::new(format!("`{name}` with `kind` = \"filebench\""), "the keys of [workload.filebench] alone");
     Broken::at(&[&key], fault)
 }

@@ -58,6 +58,12 @@ impl Settings {
         KeyId::find(path).is_some_and(|key| self.origins[key.table][key.param].is_some())
     }
 
+    /// Whether a key was given another value than its default. A default that is written out asks for nothing, so that
+    /// an effective configuration reads back.
+    pub fn asks(&self, path: &str) -> bool {
+        KeyId::find(path).is_some_and(|key| *self.value(path) != key.param().default)
+    }
+
     /// The values of a table, in the order of its parameters.
     pub fn values(&self, table: usize) -> &[Value] {
         &self.values[table]
