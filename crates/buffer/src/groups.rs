@@ -1,6 +1,6 @@
 //! The buffered pages of each logical block, for orders whose victim is a block.
 
-use flashloom_units::{Divisor, Lpn, NO_INDEX};
+use flashloom_units::{Divisor, Lbn, Lpn, NO_INDEX};
 
 use crate::SlotId;
 use crate::index::Index;
@@ -20,7 +20,7 @@ pub(crate) struct Groups {
 
 #[derive(Clone, Copy)]
 struct Group {
-    block: Lpn,
+    block: Lbn,
     first: u32,
     pages: u32,
 }
@@ -32,7 +32,7 @@ impl Groups {
         Self {
             pages_per_block: Divisor::new(pages_per_block),
             index: Index::new(pages),
-            groups: vec![Group { block: Lpn::NONE, first: NO_INDEX, pages: 0 }; pages as usize],
+            groups: vec![Group { block: Lbn::NONE, first: NO_INDEX, pages: 0 }; pages as usize],
             free: (0..pages).rev().collect(),
             next: none(),
             previous: none(),
@@ -40,18 +40,29 @@ impl Groups {
         }
     }
 
-    fn block_of(&self, lpn: Lpn) -> Lpn {
-        Lpn(self.pages_per_block.quotient(lpn.0))
+    /// The logical block of a page.
+    pub(crate) fn block_of(&self, lpn: Lpn) -> Lbn {
+        Lbn(self.pages_per_block.quotient(lpn.0))
+    }
+
+    /// The place of a page in its logical block.
+    pub(crate) fn offset_of(&self, lpn: Lpn) -> u32 {
+        self.pages_per_block.remainder(lpn.0)
+    }
+
+    /// Pages of a logical block.
+    pub(crate) fn pages_per_block(&self) -> u32 {
+        self.pages_per_block.get()
     }
 
     /// Adds a page; answers its group and how many pages that has now.
     pub(crate) fn insert(&mut self, slot: SlotId, lpn: Lpn) -> (u32, u32) {
         let block = self.block_of(lpn);
-        let group = self.index.get(block).map_or(NO_INDEX, |group| group.0);
+        let group = self.index.get(block.0).unwrap_or(NO_INDEX);
         let group = if group == NO_INDEX {
             let group = self.free.pop().expect("there are as many groups as pages");
             self.groups[group as usize] = Group { block, first: NO_INDEX, pages: 0 };
-            self.index.set(block, SlotId(group));
+            self.index.set(block.0, group);
             group
         } else {
             group
@@ -71,7 +82,7 @@ impl Groups {
     /// Takes a page out; answers its group and how many pages that has left. A group without pages is gone.
     pub(crate) fn remove(&mut self, slot: SlotId) -> (u32, u32) {
         let block = self.block_of(self.lpns[slot.at()]);
-        let group = self.index.get(block).expect("a page has a group").0;
+        let group = self.index.get(block.0).expect("a page has a group");
         let (previous, next) = (self.previous[slot.at()], self.next[slot.at()]);
         let entry = &mut self.groups[group as usize];
         entry.pages -= 1;
@@ -85,7 +96,7 @@ impl Groups {
         }
         let pages = entry.pages;
         if pages == 0 {
-            self.index.remove(block);
+            self.index.remove(block.0);
             self.free.push(group);
         }
         (group, pages)
@@ -93,21 +104,36 @@ impl Groups {
 
     /// The group of a page and how many pages it has.
     pub(crate) fn of(&self, lpn: Lpn) -> (u32, u32) {
-        let group = self.index.get(self.block_of(lpn)).expect("a page has a group").0;
+        let group = self.index.get(self.block_of(lpn).0).expect("a page has a group");
         (group, self.groups[group as usize].pages)
+    }
+
+    /// The logical block of a group.
+    pub(crate) fn block(&self, group: u32) -> Lbn {
+        self.groups[group as usize].block
+    }
+
+    /// How many pages a group has.
+    pub(crate) fn pages(&self, group: u32) -> u32 {
+        self.groups[group as usize].pages
     }
 
     /// Takes a group out whole; appends its pages in order of address, as a log block takes them best.
     pub(crate) fn take(&mut self, group: u32, pages: &mut Vec<SlotId>) {
-        let Group { block, first, .. } = self.groups[group as usize];
         let from = pages.len();
+        self.take_youngest_first(group, pages);
+        pages[from..].sort_unstable_by_key(|slot| self.lpns[slot.at()]);
+    }
+
+    /// Takes a group out whole; appends its pages, the one that was inserted last first.
+    pub(crate) fn take_youngest_first(&mut self, group: u32, pages: &mut Vec<SlotId>) {
+        let Group { block, first, .. } = self.groups[group as usize];
         let mut slot = first;
         while slot != NO_INDEX {
             pages.push(SlotId(slot));
             slot = self.next[slot as usize];
         }
-        pages[from..].sort_unstable_by_key(|slot| self.lpns[slot.at()]);
-        self.index.remove(block);
+        self.index.remove(block.0);
         self.free.push(group);
     }
 }

@@ -1,12 +1,11 @@
-//! Which slot of the buffer holds a logical page: a flat open-addressing table of fixed size.
+//! Where the page or block of a number is: a flat open-addressing table of fixed size.
 //!
 //! A table over the buffer's slots stays in the processor's cache, where an array over all logical pages would miss it
 //! on every random access. Linear probing at half load, deletion by shifting back, so there are no tombstones.
 
-use flashloom_units::{Lpn, NO_INDEX};
+use flashloom_units::NO_INDEX;
 
-use crate::SlotId;
-
+/// A map of numbers of pages or blocks to what they are kept in: a slot of the buffer, a group of pages.
 pub(crate) struct Index {
     entries: Vec<(u32, u32)>,
     mask: usize,
@@ -15,21 +14,21 @@ pub(crate) struct Index {
 const EMPTY: (u32, u32) = (NO_INDEX, NO_INDEX);
 
 impl Index {
-    /// Room for that many pages.
-    pub(crate) fn new(pages: u32) -> Self {
-        let size = (2 * pages as usize).next_power_of_two().max(2);
+    /// Room for that many entries.
+    pub(crate) fn new(entries: u32) -> Self {
+        let size = (2 * entries as usize).next_power_of_two().max(2);
         Self { entries: vec![EMPTY; size], mask: size - 1 }
     }
 
-    /// Fibonacci hashing: neighbouring pages are spread over the table.
-    fn home(&self, lpn: u32) -> usize {
-        (u64::from(lpn).wrapping_mul(0x9e37_79b9_7f4a_7c15) >> 32) as usize & self.mask
+    /// Fibonacci hashing: neighbouring numbers are spread over the table.
+    fn home(&self, number: u32) -> usize {
+        (u64::from(number).wrapping_mul(0x9e37_79b9_7f4a_7c15) >> 32) as usize & self.mask
     }
 
-    fn position(&self, lpn: Lpn) -> Option<usize> {
-        let mut at = self.home(lpn.0);
+    fn position(&self, number: u32) -> Option<usize> {
+        let mut at = self.home(number);
         while self.entries[at] != EMPTY {
-            if self.entries[at].0 == lpn.0 {
+            if self.entries[at].0 == number {
                 return Some(at);
             }
             at = (at + 1) & self.mask;
@@ -37,21 +36,21 @@ impl Index {
         None
     }
 
-    pub(crate) fn get(&self, lpn: Lpn) -> Option<SlotId> {
-        self.position(lpn).map(|at| SlotId(self.entries[at].1))
+    pub(crate) fn get(&self, number: u32) -> Option<u32> {
+        self.position(number).map(|at| self.entries[at].1)
     }
 
-    /// Points a page at a slot, in place of the slot it was at.
-    pub(crate) fn set(&mut self, lpn: Lpn, slot: SlotId) {
-        let mut at = self.home(lpn.0);
-        while self.entries[at] != EMPTY && self.entries[at].0 != lpn.0 {
+    /// Points a number at a place, instead of the place it was at.
+    pub(crate) fn set(&mut self, number: u32, place: u32) {
+        let mut at = self.home(number);
+        while self.entries[at] != EMPTY && self.entries[at].0 != number {
             at = (at + 1) & self.mask;
         }
-        self.entries[at] = (lpn.0, slot.0);
+        self.entries[at] = (number, place);
     }
 
-    pub(crate) fn remove(&mut self, lpn: Lpn) {
-        let Some(mut hole) = self.position(lpn) else { return };
+    pub(crate) fn remove(&mut self, number: u32) {
+        let Some(mut hole) = self.position(number) else { return };
         let mut at = hole;
         loop {
             at = (at + 1) & self.mask;
@@ -81,16 +80,16 @@ mod tests {
         fn any_sequence_leaves_what_a_map_holds(steps in prop::collection::vec((0u32..3, 0u32..40), 0..400)) {
             let mut index = Index::new(20);
             let mut model = BTreeMap::new();
-            for (step, (action, lpn)) in steps.into_iter().enumerate() {
+            for (step, (action, number)) in steps.into_iter().enumerate() {
                 if action == 0 {
-                    index.remove(Lpn(lpn));
-                    model.remove(&lpn);
-                } else if model.len() < 20 || model.contains_key(&lpn) {
-                    index.set(Lpn(lpn), SlotId(step as u32));
-                    model.insert(lpn, step as u32);
+                    index.remove(number);
+                    model.remove(&number);
+                } else if model.len() < 20 || model.contains_key(&number) {
+                    index.set(number, step as u32);
+                    model.insert(number, step as u32);
                 }
-                for lpn in 0..40 {
-                    prop_assert_eq!(index.get(Lpn(lpn)).map(|slot| slot.0), model.get(&lpn).copied());
+                for number in 0..40 {
+                    prop_assert_eq!(index.get(number), model.get(&number).copied());
                 }
             }
         }

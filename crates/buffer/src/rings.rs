@@ -25,6 +25,15 @@ impl Rings {
         self.younger[member as usize] = head as u32;
     }
 
+    /// Puts a member that is in no ring at the old end of one.
+    pub(crate) fn push_oldest(&mut self, ring: u32, member: u32) {
+        let head = (self.members + ring) as usize;
+        let oldest = std::mem::replace(&mut self.younger[head], member);
+        self.older[oldest as usize] = member;
+        self.younger[member as usize] = oldest;
+        self.older[member as usize] = head as u32;
+    }
+
     /// Takes a member out of the ring that it is in.
     pub(crate) fn remove(&mut self, member: u32) {
         let (older, younger) = (self.older[member as usize], self.younger[member as usize]);

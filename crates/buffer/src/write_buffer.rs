@@ -1,9 +1,9 @@
 //! The pages of the buffer and their states; nothing is allocated once it is built.
 
-use flashloom_units::{Lpn, NO_INDEX};
+use flashloom_units::{Lpn, NO_INDEX, Ns};
 
 use crate::index::Index;
-use crate::{Occupancy, Order, Rate};
+use crate::{BufferReport, Occupancy, Order, Rate};
 
 /// A place for one page in the buffer.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -20,9 +20,15 @@ enum State {
     Free,
     /// Holds data that flash does not, and is in the order of eviction.
     Dirty,
+    /// Holds what flash holds too, because the host read it, and is in the order of eviction.
+    Clean,
+    /// Waits for what the host reads from flash; holds nothing yet.
+    Filling,
     /// On its way to flash; still readable, and replaced by another slot when the page is written again.
     Evicting,
 }
+
+const STATES: usize = 5;
 
 #[derive(Clone, Copy, Debug)]
 struct Slot {
@@ -35,8 +41,9 @@ struct Slot {
 /// A page that leaves the buffer and has to be written to flash.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Evicted {
-    /// Its slot, which is free again after [`WriteBuffer::programmed`].
-    pub slot: SlotId,
+    /// Its slot, which is free again after [`WriteBuffer::programmed`]; none for padding, a page that the buffer does
+    /// not hold: where flash does, it is to be read and written again, and [`WriteBuffer::padded`] to be called.
+    pub slot: Option<SlotId>,
     /// Which page.
     pub lpn: Lpn,
     /// Which of its sectors the buffer holds.
@@ -54,34 +61,19 @@ pub struct Stored {
     pub taken_over: Option<SlotId>,
 }
 
-/// What a buffer counts.
-#[derive(Clone, Copy, Debug, Default, PartialEq)]
-pub struct BufferReport {
-    /// Pages written by the host.
-    pub page_writes: u64,
-    /// Pages read by the host.
-    pub page_reads: u64,
-    /// Page writes that found the page in the buffer and not on its way to flash: each saves a program.
-    pub write_hits: u64,
-    /// Page reads that found all their sectors in the buffer.
-    pub read_hits: u64,
-    /// Victims chosen because room was needed: pages or blocks, as the order has it.
-    pub evictions: u64,
-    /// Pages sent to flash, by evictions, flushes and FUA.
-    pub evicted_pages: u64,
-}
-
 /// A write buffer with its two policies.
 pub struct WriteBuffer {
     slots: Vec<Slot>,
     free: u32,
-    dirty: u32,
-    evicting: u32,
+    /// Slots in each state.
+    counts: [u32; STATES],
     index: Index,
     order: Box<dyn Order>,
     rate: Box<dyn Rate>,
     victims: Vec<SlotId>,
     report: BufferReport,
+    /// Until when the levels of the report are complete.
+    now: Ns,
 }
 
 impl WriteBuffer {
@@ -94,79 +86,176 @@ impl WriteBuffer {
             state: State::Free,
             next_free: if at + 1 < pages { at + 1 } else { NO_INDEX },
         };
+        let mut counts = [0; STATES];
+        counts[State::Free as usize] = pages;
         Self {
             slots: (0..pages).map(slot).collect(),
             free: 0,
-            dirty: 0,
-            evicting: 0,
+            counts,
             index: Index::new(pages),
             order,
             rate,
             victims: Vec::with_capacity(pages as usize),
             report: BufferReport::default(),
+            now: 0,
         }
     }
 
-    /// Writes sectors of a page; nothing if there is no free slot for it.
-    pub fn write(&mut self, lpn: Lpn, mask: u32) -> Option<Stored> {
-        let held = self.index.get(lpn);
-        if let Some(slot) = held
-            && self.slots[slot.at()].state == State::Dirty
-        {
-            self.slots[slot.at()].mask |= mask;
-            self.order.touched(slot, lpn);
-            self.report.page_writes += 1;
-            self.report.write_hits += 1;
-            return Some(Stored { slot, is_new: false, taken_over: None });
+    /// Time has come this far; what follows happens now.
+    pub fn set_now(&mut self, now: Ns) {
+        if now != self.now {
+            let (held, dirty) = (self.held(), self.dirty());
+            self.report.elapse(held, dirty, now - self.now);
+            self.now = now;
         }
+    }
+
+    /// The slot of a page; its older copies that are on their way to flash have no name any more.
+    fn slot_of(&self, lpn: Lpn) -> Option<SlotId> {
+        self.index.get(lpn.0).map(SlotId)
+    }
+
+    fn state(&self, slot: SlotId) -> State {
+        self.slots[slot.at()].state
+    }
+
+    fn count(&self, state: State) -> u32 {
+        self.counts[state as usize]
+    }
+
+    fn set_state(&mut self, slot: SlotId, state: State) {
+        let old = std::mem::replace(&mut self.slots[slot.at()].state, state);
+        self.counts[old as usize] -= 1;
+        self.counts[state as usize] += 1;
+        let (held, dirty) = (self.held(), self.dirty());
+        self.report.reach(held, dirty);
+    }
+
+    /// Takes a free slot for a page, or that of a clean page that leaves for it.
+    fn take_slot(&mut self, lpn: Lpn, state: State) -> Option<SlotId> {
         if self.free == NO_INDEX {
-            return None;
+            let clean = self.order.clean_victim()?;
+            debug_assert_eq!(self.state(clean), State::Clean, "only clean pages are given up at no cost");
+            self.index.remove(self.slots[clean.at()].lpn.0);
+            self.release(clean);
+            self.report.dropped_pages += 1;
         }
         let slot = SlotId(self.free);
-        let taken_over = held.map_or(0, |old| self.slots[old.at()].mask);
-        let entry = &mut self.slots[slot.at()];
-        self.free = entry.next_free;
-        *entry = Slot { lpn, mask: mask | taken_over, state: State::Dirty, next_free: NO_INDEX };
-        self.index.set(lpn, slot);
-        self.dirty += 1;
-        self.order.inserted(slot, lpn);
-        self.report.page_writes += 1;
-        Some(Stored { slot, is_new: true, taken_over: held })
+        self.free = std::mem::replace(&mut self.slots[slot.at()].next_free, NO_INDEX);
+        self.slots[slot.at()].lpn = lpn;
+        self.set_state(slot, state);
+        self.index.set(lpn.0, slot.0);
+        Some(slot)
     }
 
-    /// Whether a write of the page would find it in the buffer.
+    fn release(&mut self, slot: SlotId) {
+        self.set_state(slot, State::Free);
+        let entry = &mut self.slots[slot.at()];
+        (entry.lpn, entry.mask, entry.next_free) = (Lpn::NONE, 0, self.free);
+        self.free = slot.0;
+    }
+}
+
+/// Requests of the host.
+impl WriteBuffer {
+    /// Writes sectors of a page; nothing if there is no slot for it.
+    pub fn write(&mut self, lpn: Lpn, mask: u32) -> Option<Stored> {
+        let held = self.slot_of(lpn).map(|slot| (slot, self.state(slot)));
+        let stored = match held {
+            Some((slot, State::Dirty)) => {
+                self.order.touched(slot, lpn);
+                self.report.write_hits += 1;
+                Stored { slot, is_new: false, taken_over: None }
+            }
+            Some((slot, State::Clean)) => {
+                self.set_state(slot, State::Dirty);
+                self.order.removed(slot, lpn);
+                self.order.inserted(slot, lpn);
+                Stored { slot, is_new: false, taken_over: None }
+            }
+            _ => {
+                let slot = self.take_slot(lpn, State::Dirty)?;
+                let taken_over = held.filter(|&(_, state)| state == State::Evicting).map(|(old, _)| old);
+                self.slots[slot.at()].mask = taken_over.map_or(0, |old| self.slots[old.at()].mask);
+                self.order.inserted(slot, lpn);
+                Stored { slot, is_new: true, taken_over }
+            }
+        };
+        self.slots[stored.slot.at()].mask |= mask;
+        self.report.page_writes += 1;
+        Some(stored)
+    }
+
+    /// Whether a write of the page would need no other slot.
     pub fn holds(&self, lpn: Lpn) -> bool {
-        self.index.get(lpn).is_some_and(|slot| self.slots[slot.at()].state == State::Dirty)
+        self.slot_of(lpn).is_some_and(|slot| matches!(self.state(slot), State::Dirty | State::Clean))
     }
 
     /// Which of the wanted sectors the buffer holds, and where; counts a hit if it is all of them.
     pub fn read(&mut self, lpn: Lpn, wanted: u32) -> Option<(SlotId, u32)> {
         self.report.page_reads += 1;
-        let slot = self.index.get(lpn)?;
-        let held = self.slots[slot.at()].mask & wanted;
+        let slot = self.slot_of(lpn)?;
+        let Slot { mask, state, .. } = self.slots[slot.at()];
+        if matches!(state, State::Dirty | State::Clean) {
+            self.order.read(slot, lpn);
+        }
+        let held = mask & wanted;
         self.report.read_hits += u64::from(held == wanted);
         Some((slot, held))
     }
 
-    /// Forgets a whole page that the host discards; a copy on its way to flash goes on, and nobody will read it.
+    /// Whether a page that is read from flash is to be kept: the order keeps such pages, and nothing of it is here.
+    pub fn keeps(&self, lpn: Lpn) -> bool {
+        self.order.keeps_reads() && self.slot_of(lpn).is_none()
+    }
+
+    /// Takes a slot for a page that is on its way from flash; nothing if none is free or clean, since no read waits for
+    /// a program.
+    pub fn fill(&mut self, lpn: Lpn) -> Option<SlotId> {
+        self.take_slot(lpn, State::Filling)
+    }
+
+    /// The sectors in the mask of the page of a slot are here. They are forgotten if the page was written or discarded
+    /// since they were asked for.
+    pub fn filled(&mut self, slot: SlotId, mask: u32) {
+        let Slot { lpn, state, .. } = self.slots[slot.at()];
+        assert_eq!(state, State::Filling, "only pages that were asked for arrive");
+        if self.slot_of(lpn) != Some(slot) {
+            return self.release(slot);
+        }
+        self.set_state(slot, State::Clean);
+        self.slots[slot.at()].mask = mask;
+        self.order.filled(slot, lpn);
+        self.report.filled_pages += 1;
+    }
+
+    /// Forgets a whole page that the host discards. What is on its way to or from flash goes on, and nobody will read
+    /// it.
     pub fn discard(&mut self, lpn: Lpn) {
-        if let Some(slot) = self.index.get(lpn) {
-            self.index.remove(lpn);
-            if self.slots[slot.at()].state == State::Dirty {
+        if let Some(slot) = self.slot_of(lpn) {
+            self.index.remove(lpn.0);
+            if matches!(self.state(slot), State::Dirty | State::Clean) {
                 self.order.removed(slot, lpn);
-                self.dirty -= 1;
                 self.release(slot);
             }
         }
     }
 
+    /// A write found the buffer full, and waited that long for room.
+    pub fn stalled(&mut self, waited_ns: Ns) {
+        self.report.stalled_writes += 1;
+        self.report.stall_ns += u128::from(waited_ns);
+    }
+}
+
+/// Pages on their way to flash.
+impl WriteBuffer {
     /// Takes the victims that rate and order choose now, while `waiting` pages wait for a slot; appends their pages.
     pub fn evict(&mut self, waiting: u32, evicted: &mut Vec<Evicted>) {
         loop {
-            let pages = self.slots.len() as u32;
-            let occupancy = Occupancy { pages, dirty: self.dirty, evicting: self.evicting, waiting };
-            let victims = self.rate.victims(&occupancy);
-            if victims == 0 || self.dirty == 0 {
+            let (dirty, evicting) = (self.dirty(), self.evicting());
+            let victims = self.rate.victims(&Occupancy { pages: self.pages(), dirty, evicting, waiting });
+            if victims == 0 || dirty == 0 {
                 return;
             }
             for _ in 0..victims {
@@ -180,16 +269,15 @@ impl WriteBuffer {
     /// Takes the page of a slot out of its turn, because the host wants it durable now; appends it unless it is on its
     /// way already.
     pub fn evict_slot(&mut self, slot: SlotId, evicted: &mut Vec<Evicted>) {
-        let Slot { lpn, state, .. } = self.slots[slot.at()];
-        if state == State::Dirty {
-            self.order.removed(slot, lpn);
+        if self.state(slot) == State::Dirty {
+            self.order.removed(slot, self.slots[slot.at()].lpn);
             self.send(slot, evicted);
         }
     }
 
     /// Takes every dirty page, in the order of eviction.
     pub fn evict_all(&mut self, evicted: &mut Vec<Evicted>) {
-        while self.dirty > 0 {
+        while self.dirty() > 0 {
             self.order.victim(&mut self.victims);
             self.send_victims(evicted);
         }
@@ -197,64 +285,93 @@ impl WriteBuffer {
 
     fn send_victims(&mut self, evicted: &mut Vec<Evicted>) {
         let mut victims = std::mem::take(&mut self.victims);
-        victims.drain(..).for_each(|slot| self.send(slot, evicted));
+        match (self.order.padded_block(), victims.first()) {
+            (Some(block_pages), Some(first)) => {
+                let lpn = self.slots[first.at()].lpn.0;
+                self.send_padded(lpn - lpn % block_pages, block_pages, &mut victims, evicted);
+            }
+            _ => victims.drain(..).for_each(|slot| self.send(slot, evicted)),
+        }
         self.victims = victims;
     }
 
+    /// Sends a block from its first page on, whole: the victims, which are in order of address, and padding between.
+    fn send_padded(&mut self, start: u32, pages: u32, victims: &mut Vec<SlotId>, evicted: &mut Vec<Evicted>) {
+        let mut victims = victims.drain(..).peekable();
+        for lpn in (start..start + pages).map(Lpn) {
+            match victims.next_if(|slot| self.slots[slot.at()].lpn == lpn) {
+                Some(slot) => self.send(slot, evicted),
+                None => evicted.push(Evicted { slot: None, lpn, mask: 0 }),
+            }
+        }
+    }
+
     fn send(&mut self, slot: SlotId, evicted: &mut Vec<Evicted>) {
-        let entry = &mut self.slots[slot.at()];
-        assert_eq!(entry.state, State::Dirty, "only dirty pages are victims");
-        entry.state = State::Evicting;
-        self.dirty -= 1;
-        self.evicting += 1;
+        let Slot { lpn, mask, state, .. } = self.slots[slot.at()];
+        assert_eq!(state, State::Dirty, "only dirty pages are victims");
+        self.set_state(slot, State::Evicting);
         self.report.evicted_pages += 1;
-        evicted.push(Evicted { slot, lpn: entry.lpn, mask: entry.mask });
+        evicted.push(Evicted { slot: Some(slot), lpn, mask });
     }
 
     /// The page of a slot is in flash: the slot is free.
     pub fn programmed(&mut self, slot: SlotId) {
         let Slot { lpn, state, .. } = self.slots[slot.at()];
         assert_eq!(state, State::Evicting, "only pages on their way arrive");
-        if self.index.get(lpn) == Some(slot) {
-            self.index.remove(lpn);
+        if self.slot_of(lpn) == Some(slot) {
+            self.index.remove(lpn.0);
         }
-        self.evicting -= 1;
         self.release(slot);
     }
 
-    fn release(&mut self, slot: SlotId) {
-        self.slots[slot.at()] = Slot { lpn: Lpn::NONE, mask: 0, state: State::Free, next_free: self.free };
-        self.free = slot.0;
+    /// A page was read from flash and written again with the victim that it pads.
+    pub fn padded(&mut self) {
+        self.report.padding_pages += 1;
     }
+}
 
-    /// Pages that flash does not have yet.
-    pub fn dirty(&self) -> u32 {
-        self.dirty
-    }
-
-    /// Pages on their way to flash.
-    pub fn evicting(&self) -> u32 {
-        self.evicting
-    }
-
+/// What the buffer holds, and its accounts.
+impl WriteBuffer {
     /// How many pages the buffer has room for.
     pub fn pages(&self) -> u32 {
         self.slots.len() as u32
     }
 
-    /// The counters.
-    pub fn report(&self) -> &BufferReport {
-        &self.report
+    /// Pages that the buffer holds or waits for.
+    pub fn held(&self) -> u32 {
+        self.pages() - self.count(State::Free)
     }
 
-    /// Checks that every slot is in one state and the counts are those of the states.
+    /// Pages that flash does not have yet and that are not on their way there.
+    pub fn dirty(&self) -> u32 {
+        self.count(State::Dirty)
+    }
+
+    /// Pages on their way to flash.
+    pub fn evicting(&self) -> u32 {
+        self.count(State::Evicting)
+    }
+
+    /// The counters, and the levels until now.
+    pub fn report_at(&self, now: Ns) -> BufferReport {
+        let mut report = self.report;
+        report.elapse(self.held(), self.dirty(), now - self.now);
+        report
+    }
+
+    /// Checks that every slot is in one state and the counts are those of the states, and that none is on its way to or
+    /// from flash. Call when the drive is idle.
     pub fn check(&self) -> Result<(), String> {
-        let count = |state| self.slots.iter().filter(|slot| slot.state == state).count() as u32;
-        let (dirty, evicting, free) = (count(State::Dirty), count(State::Evicting), count(State::Free));
-        if (dirty, evicting) != (self.dirty, self.evicting) {
-            let counted = (self.dirty, self.evicting);
-            return Err(format!("buffer: {dirty} dirty and {evicting} leaving pages, but counted {counted:?}"));
+        let mut counts = [0; STATES];
+        self.slots.iter().for_each(|slot| counts[slot.state as usize] += 1);
+        if counts != self.counts {
+            return Err(format!("buffer: {counts:?} slots in each state, but counted {:?}", self.counts));
         }
+        let (evicting, filling) = (self.evicting(), self.count(State::Filling));
+        if (evicting, filling) != (0, 0) {
+            return Err(format!("buffer: {evicting} evicted pages were never programmed, {filling} never filled"));
+        }
+        let free = self.count(State::Free);
         let mut chained = 0;
         let mut slot = self.free;
         while slot != NO_INDEX && chained <= free {

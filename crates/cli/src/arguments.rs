@@ -5,8 +5,11 @@ use std::num::NonZeroUsize;
 use clap::builder::{PossibleValue, PossibleValuesParser, TypedValueParser};
 use clap::{Args, Parser, Subcommand};
 use flashloom_experiment::reference;
+use flashloom_report::published::PAPERS;
 use flashloom_units::Choice;
 use flashloom_workload::{Event, Format, OutFormat, TraceOptions};
+
+use crate::command::reproduce::ALL;
 
 /// A laboratory for the whole flash storage stack: I/O scheduler, write buffer, FTL and NAND in one checked simulator.
 #[derive(Debug, Parser)]
@@ -24,6 +27,8 @@ pub enum Command {
     Run(RunArguments),
     /// Run an experiment with every combination of the values of some keys, and show the results side by side.
     Compare(CompareArguments),
+    /// Run the experiments of published papers, and hold what comes out against what was published.
+    Reproduce(ReproduceArguments),
     /// Run one experiment and write its requests, as they arrive, as a recording.
     Generate(GenerateArguments),
     /// Look at recordings of block requests, and convert them.
@@ -112,6 +117,26 @@ pub struct CompareArguments {
     /// Write every figure of every run as CSV, one line a run.
     #[arg(long, value_name = "FILE")]
     pub csv: Option<String>,
+}
+
+/// What `reproduce` takes.
+#[derive(Debug, Args)]
+pub struct ReproduceArguments {
+    /// A paper; `together` combines their ideas, `all` makes every report.
+    #[arg(value_parser = PossibleValuesParser::new(PAPERS.iter().copied().chain([ALL])))]
+    pub paper: String,
+    /// Shorten workloads and drives: a rehearsal of everything in a few minutes.
+    #[arg(long)]
+    pub quick: bool,
+    /// Where recordings are; generators take the place of those that are not there.
+    #[arg(long, value_name = "DIR")]
+    pub traces: Option<String>,
+    /// Write the reports as Markdown and JSON, and every figure as CSV, to this folder.
+    #[arg(long, value_name = "DIR")]
+    pub out: Option<String>,
+    /// How many runs go on at the same time; as many as there are processors if it is left out.
+    #[arg(long, value_name = "N")]
+    pub jobs: Option<NonZeroUsize>,
 }
 
 /// What to do with a recording.

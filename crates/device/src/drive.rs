@@ -1,10 +1,14 @@
 //! The drive: commands from the host become page accesses of the write buffer, the FTL and the array.
 //!
 //! - A read takes from the buffer what it holds and the rest from flash; each page crosses the link when it is there,
-//!   and the command is complete when all have.
+//!   and the command is complete when all have. With an order that keeps what is read, a page of which the buffer holds
+//!   nothing is read whole, into a slot if one is free or clean.
 //! - A write crosses the link, then each of its pages takes a slot of the buffer; it is complete when all have one.
 //!   Writes that find the buffer full wait in order of arrival, and the rate policy decides what is evicted for them.
 //!   Without a buffer a write is complete when its pages are programmed.
+//! - With an order that pads its victims, the pages of a victim block that the buffer lacks are written with it, as
+//!   writes of no sector at all: the FTL reads the page and writes it again, as it does beneath any partial write. Only
+//!   pages that flash holds are padding; nobody waits for them.
 //! - A flush evicts all dirty pages and waits until they, and those that were on their way before, are programmed. FUA
 //!   evicts the pages of its write and waits for them. A write with preflush is a flush and then a write.
 //! - A discard takes its whole pages out of buffer and map; sectors of pages that it covers in part keep their data,
@@ -13,10 +17,10 @@
 use std::collections::VecDeque;
 
 use flashloom_buffer::{BufferParams, BufferReport, Evicted, SlotId, Stored, WriteBuffer, order, rate};
-use flashloom_ftl::{FtlParams, FtlSetup, Mapping, PageWrite, allocation, collection, mapping};
+use flashloom_ftl::{FtlParams, FtlSetup, Mapping, PageWrite, allocation, collection, mapping, placement};
 use flashloom_host::{Dispatched, RequestId};
 use flashloom_nand::{Contents, DeviceParams, Expect, Nand, Payload};
-use flashloom_units::{EventQueue, Lpn, NO_INDEX, Ns, ParamSet, SECTOR_BYTES, Slot, Value};
+use flashloom_units::{EventQueue, Lpn, NO_INDEX, Ns, ParamSet, Prng, SECTOR_BYTES, Slot, Value};
 use flashloom_workload::{Op, Request};
 
 use crate::link::{Link, Way};
@@ -42,10 +46,8 @@ impl DriveSetup {
     /// That device under the default buffer and FTL, with every default of their policies.
     pub fn with_defaults(device: DeviceParams) -> Self {
         let (buffer, params) = (BufferParams::defaults(), FtlParams::defaults());
-        let values = |slot: &Slot, name: &str| -> Vec<Value> {
-            let policy = slot.find(name).expect("a default names a policy of its table");
-            policy.params.iter().map(|param| param.default.clone()).collect()
-        };
+        let values =
+            |slot: &Slot, name: &str| slot.find(name).expect("a default names a policy of its table").values(&[]);
         Self {
             device,
             order: values(&order::SLOT, buffer.order),
@@ -53,7 +55,9 @@ impl DriveSetup {
             ftl: FtlSetup {
                 mapping: values(&mapping::SLOT, params.mapping),
                 allocation: values(&allocation::SLOT, params.allocation),
+                placement: (buffer.placement, values(&placement::SLOT, buffer.placement)),
                 collection: values(&collection::SLOT, params.gc),
+                prng: Prng::new(1),
                 params,
             },
             buffer,
@@ -96,8 +100,9 @@ enum Stage {
     Completing,
 }
 
-/// Tags of flash operations: a slot of the buffer, or a command.
+/// Tags of flash operations: a slot of the buffer that is programmed, one that is filled, or a command.
 const SLOT_TAG: u32 = 1 << 31;
+const FILL_TAG: u32 = 1 << 30;
 
 /// A drive in time: link, buffer, FTL and array.
 pub struct Drive {
@@ -107,6 +112,7 @@ pub struct Drive {
     link: Link,
     timed: bool,
     controller_ns: Ns,
+    logical_pages: u32,
     sectors_per_page: u32,
     /// Pages are a power of two of sectors: their numbers are shifted, not divided.
     page_shift: u32,
@@ -118,11 +124,10 @@ pub struct Drive {
     /// Writes that wait for slots, and how many pages they still need one for.
     stalled: VecDeque<u32>,
     waiting_pages: u64,
-    stall_ns: u128,
     /// Flushes that wait until all evictions before the given one have ended.
     flushes: VecDeque<(u64, u32)>,
     evictions: Evictions,
-    /// The eviction that each slot is part of, and the FUA write that waits for it.
+    /// The eviction that each slot is part of, and the FUA write or the read that waits for it.
     slot_eviction: Vec<u64>,
     slot_waiter: Vec<u32>,
     /// Stamps of the buffered sectors, in a verified run.
@@ -161,7 +166,7 @@ impl Evictions {
 impl Drive {
     /// A new drive, in counting mode until [`Self::start_timing`].
     pub fn new(setup: &DriveSetup) -> Self {
-        let nand = Nand::new(&setup.device, setup.verify);
+        let nand = Nand::new(&setup.device, setup.verify).with_failures(&setup.device, &setup.ftl.prng);
         let ftl = setup.ftl.build(&setup.device, &nand);
         let pages = (setup.buffer.capacity_bytes / u64::from(nand.geometry().page_bytes)) as u32;
         let buffer = (pages > 0).then(|| {
@@ -173,6 +178,7 @@ impl Drive {
             link: Link::new(&setup.device),
             timed: false,
             controller_ns: setup.device.controller_ns,
+            logical_pages: setup.device.logical_pages() as u32,
             sectors_per_page: nand.geometry().sectors_per_page(),
             page_shift: nand.geometry().sectors_per_page().trailing_zeros(),
             commands: Vec::new(),
@@ -181,7 +187,6 @@ impl Drive {
             events: EventQueue::default(),
             stalled: VecDeque::new(),
             waiting_pages: 0,
-            stall_ns: 0,
             flushes: VecDeque::new(),
             evictions: Evictions::default(),
             slot_eviction: vec![0; pages as usize],
@@ -217,9 +222,9 @@ impl Drive {
         (&mut self.nand, self.ftl.as_mut())
     }
 
-    /// The buffer's counters; nothing for a drive without a buffer.
-    pub fn buffer_report(&self) -> Option<&BufferReport> {
-        self.buffer.as_ref().map(WriteBuffer::report)
+    /// The buffer's counters and its levels until now; nothing for a drive without a buffer.
+    pub fn buffer_report(&self, now: Ns) -> Option<BufferReport> {
+        self.buffer.as_ref().map(|buffer| buffer.report_at(now))
     }
 
     /// Pages in the buffer that flash does not have yet.
@@ -227,9 +232,16 @@ impl Drive {
         self.buffer.as_ref().map_or(0, WriteBuffer::dirty)
     }
 
-    /// Time that writes waited for room in the buffer, summed over them.
-    pub fn stall_ns(&self) -> u128 {
-        self.stall_ns
+    /// Whether a page could not be stored because too many blocks have failed. From then on the drive is not to be used:
+    /// the command that the page was part of never ends.
+    #[inline]
+    pub fn is_worn_out(&self) -> bool {
+        self.nand.can_fail() && self.ftl.is_worn_out()
+    }
+
+    /// Pages that the buffer holds or has evicted, and flash does not have.
+    pub fn unwritten_pages(&self) -> u32 {
+        self.buffer.as_ref().map_or(0, |buffer| buffer.dirty() + buffer.evicting())
     }
 
     /// Whether the drive holds no command and no flash operation.
@@ -253,15 +265,16 @@ impl Drive {
         self.completed.pop()
     }
 
-    /// Checks every layer's accounts. Call when the drive is idle.
+    /// Checks every layer's accounts. Call when the drive is idle; or worn out, when what it was at never ends.
     pub fn check(&self) -> Result<(), String> {
+        if self.is_worn_out() {
+            self.nand.check_verified()?;
+            return self.ftl.check();
+        }
         self.nand.check()?;
         self.ftl.check()?;
         if let Some(buffer) = &self.buffer {
             buffer.check()?;
-            if buffer.evicting() != 0 {
-                return Err(format!("buffer: {} evicted pages were never programmed", buffer.evicting()));
-            }
         }
         match (self.held, self.stalled.len(), self.flushes.len()) {
             (0, 0, 0) => Ok(()),
@@ -354,6 +367,7 @@ impl Drive {
         command.stage = Stage::Transferring;
         command.at = now;
         let Command { op, flags, .. } = *command;
+        self.buffer.iter_mut().for_each(|buffer| buffer.set_now(now));
         match op {
             Op::Read => self.read(now, index),
             Op::Discard => self.discard(now, index),
@@ -366,11 +380,18 @@ impl Drive {
     /// Handles all flash operations that have ended.
     fn drain(&mut self, now: Ns) {
         while let Some(tag) = self.nand.take_completed() {
-            if tag & SLOT_TAG != 0 {
-                self.programmed(now, SlotId(tag & !SLOT_TAG));
-            } else {
+            if tag & (SLOT_TAG | FILL_TAG) == 0 {
                 self.page_done(now, tag);
+                continue;
             }
+            self.buffer.iter_mut().for_each(|buffer| buffer.set_now(now));
+            let slot = SlotId(tag & !(SLOT_TAG | FILL_TAG));
+            if tag & SLOT_TAG != 0 {
+                self.programmed(now, slot);
+            } else {
+                self.filled(now, slot);
+            }
+            self.use_room(now);
         }
     }
 
@@ -433,18 +454,14 @@ impl Drive {
         let command = self.commands[index as usize];
         let pages = self.pages_of(&command);
         self.commands[index as usize].pending = pages;
-        let mut ready = 0;
+        let (mut ready, mut unkept) = (0, 0);
         for page in 0..pages {
             let (lpn, mut mask) = self.page_at(&command, page);
             mask &= !self.read_buffered(lpn, mask);
             if mask == 0 {
                 ready += 1;
             } else if self.ftl.is_mapped(lpn) {
-                let expect = self.nand.verifier().map_or(Expect::Anything, |verifier| {
-                    let payload = verifier.expected(lpn);
-                    Expect::Stamps(payload)
-                });
-                self.ftl.read(&mut self.nand, lpn, mask, expect, index);
+                unkept += u32::from(!self.read_flash(lpn, mask, index));
             } else {
                 if let Some(verifier) = self.nand.verifier() {
                     verifier.unmapped_read(lpn, mask);
@@ -453,6 +470,39 @@ impl Drive {
             }
         }
         (0..ready).for_each(|_| self.page_done(now, index));
+        if unkept > 0 {
+            self.make_room(unkept);
+        }
+    }
+
+    /// Reads sectors of a page from flash, or the whole page if it is to be kept; false if it is but found no room. What
+    /// is read while writes wait for room is not kept.
+    fn read_flash(&mut self, lpn: Lpn, mask: u32, index: u32) -> bool {
+        let keeper = self.buffer.as_mut().filter(|buffer| self.stalled.is_empty() && buffer.keeps(lpn));
+        let keeps = keeper.is_some();
+        let slot = keeper.and_then(|buffer| buffer.fill(lpn));
+        let expect = self.nand.verifier().map_or(Expect::Anything, |verifier| {
+            let payload = verifier.expected(lpn);
+            if let (Some(slot), Some(buffered)) = (slot, &mut self.buffered) {
+                // What the read must return is what the slot will hold: the read itself is checked when it ends.
+                buffered.set(slot.0 as usize, verifier.stamps(payload), self.sectors_per_page);
+            }
+            Expect::Stamps(payload)
+        });
+        let (mask, tag) = slot.map_or((mask, index), |slot| {
+            self.slot_waiter[slot.0 as usize] = index;
+            (self.nand.geometry().full_mask(), FILL_TAG | slot.0)
+        });
+        self.ftl.read(&mut self.nand, lpn, mask, expect, tag);
+        slot.is_some() || !keeps
+    }
+
+    /// A page that is kept is here: the read that asked for it has it.
+    fn filled(&mut self, now: Ns, slot: SlotId) {
+        let mask = self.nand.geometry().full_mask();
+        self.buffer.iter_mut().for_each(|buffer| buffer.filled(slot, mask));
+        let reader = std::mem::replace(&mut self.slot_waiter[slot.0 as usize], NO_INDEX);
+        self.page_done(now, reader);
     }
 
     /// The sectors of a page that the buffer holds.
@@ -474,7 +524,7 @@ impl Drive {
         } else {
             self.stall(index);
         }
-        self.make_room();
+        self.make_room(0);
     }
 
     /// A write waits for slots: for each of its pages that the buffer does not hold.
@@ -507,32 +557,32 @@ impl Drive {
         self.writes.clear();
     }
 
-    /// Stores what the buffer has room for, in order of arrival.
-    fn store_stalled(&mut self, now: Ns) {
+    /// A slot may be free: stores what the buffer has room for, in order of arrival.
+    fn use_room(&mut self, now: Ns) {
         while let Some(&index) = self.stalled.front() {
             if !self.store(index) {
                 break;
             }
             self.stalled.pop_front();
+            let waited_ns = now - self.commands[index as usize].at;
+            self.buffer.iter_mut().for_each(|buffer| buffer.stalled(waited_ns));
             self.stored(now, index);
         }
-        self.make_room();
+        self.make_room(0);
     }
 
     /// All pages of a write are in the buffer: it is complete, unless they are to be durable.
     fn stored(&mut self, now: Ns, index: u32) {
-        let command = &self.commands[index as usize];
-        self.stall_ns += u128::from(now - command.at);
-        if command.pending == 0 {
+        if self.commands[index as usize].pending == 0 {
             self.finish(now, index);
         }
     }
 
-    /// Evicts what the rate policy wants evicted.
-    fn make_room(&mut self) {
+    /// Evicts what the rate policy wants evicted, when so many pages that were read are not kept for want of room.
+    fn make_room(&mut self, unkept: u32) {
         if let Some(buffer) = &mut self.buffer {
             // A page that was in the buffer when its write stalled may have left since, so the first always counts.
-            let waiting = self.waiting_pages.max(u64::from(!self.stalled.is_empty()));
+            let waiting = self.waiting_pages.max(u64::from(!self.stalled.is_empty())) + u64::from(unkept);
             buffer.evict(waiting.min(u64::from(u32::MAX)) as u32, &mut self.evicted);
             self.send_evicted();
         }
@@ -585,12 +635,19 @@ impl Drive {
             return;
         }
         for &Evicted { slot, lpn, mask } in &self.evicted {
-            self.slot_eviction[slot.0 as usize] = self.evictions.begin();
-            let payload = match (self.nand.verifier(), &self.buffered) {
-                (Some(verifier), Some(buffered)) => verifier.payload(buffered.get(slot.0 as usize)),
-                _ => Payload::NONE,
+            let (stamps, tag) = if let Some(slot) = slot {
+                self.slot_eviction[slot.0 as usize] = self.evictions.begin();
+                let stamps = self.buffered.as_ref().map(|buffered| buffered.get(slot.0 as usize));
+                (stamps, SLOT_TAG | slot.0)
+            } else if lpn.0 < self.logical_pages && self.ftl.is_mapped(lpn) {
+                self.buffer.iter_mut().for_each(WriteBuffer::padded);
+                (Some([0; 32]), Nand::NO_TAG)
+            } else {
+                continue;
             };
-            self.writes.push(PageWrite { lpn, mask, payload, tag: SLOT_TAG | slot.0 });
+            let verifier = self.nand.verifier().zip(stamps);
+            let payload = verifier.map_or(Payload::NONE, |(verifier, stamps)| verifier.payload(stamps));
+            self.writes.push(PageWrite { lpn, mask, payload, tag });
         }
         self.evicted.clear();
         self.ftl.write(&mut self.nand, &self.writes);
@@ -614,9 +671,6 @@ impl Drive {
         {
             self.flushes.pop_front();
             self.flushed(now, index);
-        }
-        if !self.stalled.is_empty() {
-            self.store_stalled(now);
         }
     }
 

@@ -79,6 +79,21 @@ pub struct Outcome {
     pub erase_counts: Vec<u32>,
     /// Host sectors that were compared with what they must hold; nothing where verification is off.
     pub sectors_checked: Option<u64>,
+    /// How the drive's life ended, if it did: then the run stopped there.
+    pub end_of_life: Option<EndOfLife>,
+}
+
+/// The moment when a page could not be stored, because too many blocks had failed.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct EndOfLife {
+    /// When.
+    pub time_ns: Ns,
+    /// Pages that the drive had stored for the host since it was new, preconditioning included.
+    pub host_page_writes: u64,
+    /// Requests that had arrived and never completed.
+    pub unserved_requests: u64,
+    /// Pages that the write buffer held or had evicted, and flash did not have.
+    pub unwritten_pages: u32,
 }
 
 /// The state of a run at one moment; counters are cumulative.

@@ -41,6 +41,8 @@ pub struct Preconditioned {
     pub waf: Option<f64>,
     /// Whether it was stable at the end.
     pub stable: bool,
+    /// Whether so many blocks failed that the drive's life ended before.
+    pub is_worn_out: bool,
 }
 
 /// Pages that are filled together, as a sequential writer's evictions would come.
@@ -56,6 +58,9 @@ pub(crate) fn precondition(drive: &mut Drive, ageing: &Ageing, progress: &mut dy
         let pages = first..(first + FILL_BATCH).min(ageing.fill_pages);
         batch.extend(pages.map(|lpn| page_write(nand, lpn)));
         ftl.write(nand, &batch);
+        if is_worn_out(nand, ftl) {
+            break;
+        }
         batch.clear();
         if first % PROGRESS_PAGES == 0 {
             progress(first);
@@ -65,13 +70,21 @@ pub(crate) fn precondition(drive: &mut Drive, ageing: &Ageing, progress: &mut dy
         pages: ageing.fill_pages,
         waf: None,
         stable: ageing.overwrite.is_none() || ageing.fill_pages == 0,
+        is_worn_out: false,
     };
     if let Some(overwrite) = ageing.overwrite.as_ref().filter(|_| ageing.fill_pages > 0) {
         overwrite_until_stable(nand, ftl, overwrite, ageing.fill_pages, &mut aged, progress);
     }
+    if is_worn_out(nand, ftl) {
+        aged = Preconditioned { pages: ftl.report().host_page_writes, waf: None, stable: false, is_worn_out: true };
+    }
     nand.reset_counts();
     ftl.reset_report();
     aged
+}
+
+fn is_worn_out(nand: &Nand, ftl: &dyn Mapping) -> bool {
+    nand.can_fail() && ftl.is_worn_out()
 }
 
 fn overwrite_until_stable(
@@ -92,6 +105,9 @@ fn overwrite_until_stable(
             let lpn = upcoming.swap(prng.below(filled), ftl);
             let write = page_write(nand, lpn);
             ftl.write(nand, &[write]);
+            if is_worn_out(nand, ftl) {
+                return;
+            }
             if page % PROGRESS_PAGES == 0 {
                 progress(aged.pages + page);
             }

@@ -12,7 +12,7 @@ use flashloom_units::{Ns, Problem, SECTOR_BYTES};
 use flashloom_workload::{Arrivals, Op, Request};
 
 use crate::drive::Drive;
-use crate::outcome::{HostReport, Outcome, Sample};
+use crate::outcome::{EndOfLife, HostReport, Outcome, Sample};
 use crate::precondition::{Ageing, Preconditioned, precondition};
 
 /// Requests of a direction that may wait for room in the scheduler's queue before the workload itself is held up.
@@ -31,6 +31,8 @@ pub struct Simulation {
     idle_delay_ns: Ns,
     idle: Idle,
     report: HostReport,
+    /// Pages that preconditioning wrote.
+    aged_pages: u64,
 }
 
 /// What the drive does about background work.
@@ -59,12 +61,15 @@ impl Simulation {
             idle_delay_ns,
             idle: Idle::No,
             report: HostReport::default(),
+            aged_pages: 0,
         }
     }
 
     /// Fills and ages the drive in counting mode; its counters start again at zero. `progress` is told pages written.
     pub fn precondition(&mut self, ageing: &Ageing, progress: &mut dyn FnMut(u64)) -> Preconditioned {
-        precondition(&mut self.drive, ageing, progress)
+        let aged = precondition(&mut self.drive, ageing, progress);
+        self.aged_pages += aged.pages;
+        aged
     }
 
     /// From now on the drive takes time.
@@ -73,7 +78,7 @@ impl Simulation {
         self.timed = true;
     }
 
-    /// Runs a workload to its end. `observe` gets a sample after every `interval_ns` of simulated time.
+    /// Runs a workload to its end, or to that of the drive's life. `observe` gets a sample after every `interval_ns` of simulated time.
     ///
     /// # Errors
     /// What the workload finds wrong with its input; one that was checked before does not fail.
@@ -85,7 +90,7 @@ impl Simulation {
     ) -> Result<(), Problem> {
         let mut sample_ns = interval_ns;
         let mut arrival_ns = self.next_arrival_ns(arrivals)?;
-        loop {
+        while !self.drive.is_worn_out() {
             let drive_ns = self.drive.next_event_ns().unwrap_or(Ns::MAX);
             let idle_ns = if let Idle::From(at) = self.idle { at } else { Ns::MAX };
             let next_ns = drive_ns.min(arrival_ns).min(self.scheduler_wakes_ns).min(idle_ns);
@@ -157,6 +162,9 @@ impl Simulation {
                 });
             }
             self.admit_backlog();
+            if self.drive.is_worn_out() {
+                break;
+            }
             match self.host.dispatch(self.now) {
                 Decision::Dispatch(request) => {
                     self.idle = Idle::No;
@@ -218,17 +226,24 @@ impl Simulation {
 
     /// What was measured, after [`Self::run`].
     pub fn outcome(&self) -> Outcome {
+        let buffer = self.drive.buffer_report(self.now);
         Outcome {
             host: self.report.clone(),
             scheduler: self.host.stats().clone(),
             scheduler_figures: self.host.figures(),
-            buffer: self.drive.buffer_report().copied(),
-            stall_ns: self.drive.stall_ns(),
+            buffer,
+            stall_ns: buffer.map_or(0, |buffer| buffer.stall_ns),
             ftl: self.drive.ftl().report(),
             counts: *self.drive.nand().counts(),
             utilization: self.drive.nand().utilization(),
             erase_counts: self.drive.ftl().erase_counts().to_vec(),
             sectors_checked: self.drive.nand().sectors_checked(),
+            end_of_life: self.drive.is_worn_out().then(|| EndOfLife {
+                time_ns: self.now,
+                host_page_writes: self.aged_pages + self.drive.ftl().report().host_page_writes,
+                unserved_requests: self.report.generated - self.report.total_completed(),
+                unwritten_pages: self.drive.unwritten_pages(),
+            }),
         }
     }
 
@@ -238,19 +253,23 @@ impl Simulation {
     /// The first account that does not, with its numbers.
     pub fn check(&self) -> Result<(), String> {
         let (generated, completed) = (self.report.generated, self.report.total_completed());
-        if generated != completed {
+        if generated != completed && !self.drive.is_worn_out() {
             return Err(format!("host: {generated} requests generated, but {completed} completed"));
         }
         self.host.check()?;
         self.drive.check()?;
         let counts = self.drive.nand().counts();
         let report = self.drive.ftl().report();
-        let erases: u64 = counts.erases.iter().sum();
-        let copies: u64 = counts.programs[1..].iter().sum();
-        if (counts.programs[0], copies, erases) != (report.host_page_writes, report.page_copies, report.block_erases) {
+        let passed = |all: &[u64], failed: &[u64]| all.iter().sum::<u64>() - failed.iter().sum::<u64>();
+        let host = passed(&counts.programs[..1], &counts.failed_programs[..1]);
+        let others = passed(&counts.programs[1..], &counts.failed_programs[1..]);
+        let erases = passed(&counts.erases, &counts.failed_erases);
+        let accounted = (report.host_page_writes, report.other_programs(), report.block_erases);
+        if (host, others, erases) != accounted {
             return Err(format!(
-                "NAND: {} host programs, {copies} others and {erases} erases, but the FTL counts {}, {} and {}",
-                counts.programs[0], report.host_page_writes, report.page_copies, report.block_erases
+                "NAND: {host} host programs, {others} others and {erases} erases that passed, but the FTL counts {}, \
+                 {} and {}",
+                accounted.0, accounted.1, accounted.2
             ));
         }
         Ok(())

@@ -3,8 +3,9 @@
 
 mod support;
 
+use flashloom_device::DriveSetup;
 use flashloom_nand::DeviceParams;
-use flashloom_units::{MS, ParamSet, Prng, S, US, transfer_ns};
+use flashloom_units::{MS, ParamSet, Prng, S, US, Value, transfer_ns};
 use flashloom_workload::{Op, Pace};
 use support::{Run, plain_device, request, unbuffered};
 
@@ -137,15 +138,85 @@ fn greedy_mean_field(alpha: f64, b: u32) -> f64 {
     panic!("no equilibrium at alpha {alpha}");
 }
 
-#[test]
-fn greedy_amplifies_uniform_writes_as_the_mean_field_limit_says() {
+/// Holds the write amplification of a collection policy under uniform random writes against a formula of the blocks'
+/// physical over logical pages, at three over-provisionings.
+fn assert_waf(gc: &'static str, values: &[Value], expected: impl Fn(f64, u32) -> f64) {
     for over_provisioning in [0.07, 0.15, 0.28] {
         let device = one_plane(over_provisioning);
-        let setup = unbuffered(device.clone());
-        let expected = greedy_mean_field(physical_over_logical(&device, setup.ftl.params.gc_threshold), device.pages);
+        let mut setup = DriveSetup { verify: false, ..unbuffered(device.clone()) };
+        setup.ftl.params.gc = gc;
+        setup.ftl.collection = values.to_vec();
+        let expected = expected(physical_over_logical(&device, setup.ftl.params.gc_threshold), device.pages);
         let waf = Run::new(setup).steady_waf();
-        println!("over-provisioning {over_provisioning}: {waf:.4}, mean field {expected:.4}");
-        assert!((waf / expected - 1.0).abs() < 0.02, "{waf:.4}, not {expected:.4} at {over_provisioning}");
+        println!("{gc} {values:?} at {over_provisioning}: {waf:.4}, by the formula {expected:.4}");
+        assert!((waf / expected - 1.0).abs() < 0.02, "{gc} {values:?}: {waf:.4}, not {expected:.4}");
+    }
+}
+
+#[test]
+fn greedy_amplifies_uniform_writes_as_the_mean_field_limit_says() {
+    assert_waf("greedy", &[], greedy_mean_field);
+}
+
+/// Blocks that are bad from birth take from the spare blocks and change nothing else.
+#[test]
+fn bad_blocks_amplify_as_so_many_spare_blocks_less_do() {
+    let device = DeviceParams { bad_blocks: 0.05, ..one_plane(0.28) };
+    let good = DeviceParams { blocks: device.blocks - device.bad_blocks_a_plane(), ..device.clone() };
+    let (kept, pages) = (unbuffered(device.clone()).ftl.params.gc_threshold + 2, f64::from(device.pages));
+    let alpha = f64::from(good.blocks - kept) * pages / device.logical_pages() as f64;
+    let expected = greedy_mean_field(alpha, device.pages);
+    let waf = Run::new(DriveSetup { verify: false, ..unbuffered(device) }).steady_waf();
+    assert!((waf / expected - 1.0).abs() < 0.02, "{waf:.4}, not {expected:.4}");
+}
+
+/// Mean-field limit of d-choices collection under uniform random writes (Van Houdt, SIGMETRICS 2013).
+///
+/// Let S(i) be the share of blocks with at least i valid pages, so that the best of d has at least i with probability
+/// S(i)^d, and r the blocks that are filled for each page that the host writes. A block enters at b valid pages, falls
+/// from i to i - 1 as pages die, each with rate 1 / (rho N b), and leaves when it is collected. What enters at i or above
+/// either leaves from there or falls below i:
+///
+/// ```text
+/// i m(i) = rho b r (1 - S(i)^d)        S(i) = S(i+1) + m(i)        S(b+1) = 0
+/// ```
+///
+/// which gives S(b), S(b-1), ..., S(1) for any r. The r of the equilibrium is the one at which a collection gains what
+/// it is to gain: r (b - (S(1)^d + ... + S(b)^d)) = 1, because the mean of the victim's valid pages is that sum. Write
+/// amplification is b r. With d to infinity this is greedy's limit above; d = 1 collects at random.
+///
+/// In the model a block without a dead page can be the victim: it is copied whole and nothing is gained, which changes
+/// no other number than the copies. The policy draws again instead, so of b r programs a page it saves the share S(b)^d.
+fn d_choices_mean_field(d: i32, alpha: f64, b: u32) -> f64 {
+    let rho_b = f64::from(b) / alpha;
+    // For blocks filled at rate r: what collections gain less what they are to gain, and S(b)^d.
+    let balance = |r: f64| {
+        let (mut share, mut valid_of_victims, mut gaining_nothing) = (0.0, 0.0, 0.0);
+        for i in (1..=b).rev() {
+            let step = |share: f64| rho_b * r / f64::from(i) * (1.0 - share.powi(d));
+            share = bisect(share, 1.0, |candidate| candidate < share + step(candidate));
+            valid_of_victims += share.powi(d);
+            gaining_nothing = if i == b { share.powi(d) } else { gaining_nothing };
+        }
+        (r * (f64::from(b) - valid_of_victims) - 1.0, gaining_nothing)
+    };
+    let r = bisect(1.0 / f64::from(b), 1.0, |r| balance(r).0 < 0.0);
+    f64::from(b) * r * (1.0 - balance(r).1)
+}
+
+/// Where a condition that holds from `low` on ceases to hold.
+fn bisect(low: f64, high: f64, holds: impl Fn(f64) -> bool) -> f64 {
+    let halve = |(low, high): (f64, f64), _| {
+        let middle = (low + high) / 2.0;
+        if holds(middle) { (middle, high) } else { (low, middle) }
+    };
+    (0..60).fold((low, high), halve).0
+}
+
+#[test]
+fn d_choices_amplify_uniform_writes_as_van_houdts_fixed_point_says() {
+    for d in [1, 2, 10] {
+        assert_waf("d-choices", &[Value::Count(d)], |alpha, b| d_choices_mean_field(d as i32, alpha, b));
     }
 }
 
@@ -158,16 +229,23 @@ fn lambert_w(x: f64) -> f64 {
 /// A = alpha / (alpha + W(-alpha exp(-alpha))).
 #[test]
 fn fifo_amplifies_uniform_writes_as_lamberts_w_says() {
-    for over_provisioning in [0.07, 0.15, 0.28] {
-        let device = one_plane(over_provisioning);
-        let mut setup = unbuffered(device.clone());
-        setup.ftl.params.gc = "fifo";
-        let alpha = physical_over_logical(&device, setup.ftl.params.gc_threshold);
-        let expected = alpha / (alpha + lambert_w(-alpha * (-alpha).exp()));
-        let waf = Run::new(setup).steady_waf();
-        println!("over-provisioning {over_provisioning}: {waf:.4}, Lambert's W {expected:.4}");
-        assert!((waf / expected - 1.0).abs() < 0.02, "{waf:.4}, not {expected:.4} at {over_provisioning}");
-    }
+    assert_waf("fifo", &[], |alpha, _| alpha / (alpha + lambert_w(-alpha * (-alpha).exp())));
+}
+
+/// A window of one block is fifo, and one of all blocks is greedy: not about, but copy for copy.
+#[test]
+fn windowed_greedy_amplifies_as_fifo_and_as_greedy_at_its_limits() {
+    let waf = |gc, values: &[Value]| {
+        let mut setup = unbuffered(DeviceParams { blocks: 512, ..one_plane(0.15) });
+        setup.ftl.params.gc = gc;
+        setup.ftl.collection = values.to_vec();
+        Run::new(setup).steady_waf()
+    };
+    let (fifo, greedy) = (waf("fifo", &[]), waf("greedy", &[]));
+    assert_eq!(waf("windowed-greedy", &[Value::Count(1)]), fifo);
+    assert_eq!(waf("windowed-greedy", &[Value::Count(512)]), greedy);
+    let between = waf("windowed-greedy", &[Value::Count(64)]);
+    assert!(greedy < between && between < fifo, "{greedy:.4} < {between:.4} < {fifo:.4}");
 }
 
 /// A host read waits for an erase that runs on its die, unless the drive suspends it.

@@ -10,9 +10,9 @@
 mod support;
 
 use flashloom_device::DriveSetup;
-use flashloom_ftl::{GcBlocks, StripeOrder, WearLevelling};
+use flashloom_ftl::{GcBlocks, HotCold, Preemption, StripeOrder, WearLevelling, allocation, collection, mapping, placement};
 use flashloom_nand::{DeviceParams, DieOrder, MultiPlane, Suspend};
-use flashloom_units::{MS, Ns, ParamSet, Prng, US};
+use flashloom_units::{Kind, MS, Ns, Param, ParamSet, PolicySpec, Prng, Slot, US, Value};
 use flashloom_workload::{Op, Pace, Request};
 use proptest::prelude::*;
 use support::Run;
@@ -27,7 +27,7 @@ fn random_device(prng: &mut Prng) -> DeviceParams {
         ways: pick(prng, &[1, 2]),
         dies: pick(prng, &[1, 2]),
         planes: pick(prng, &[1, 2, 4]),
-        blocks: pick(prng, &[8, 9, 16]),
+        blocks: pick(prng, &[8, 9, 16, 24]),
         pages: pick(prng, &[3, 4, 8, 13]),
         page_bytes: pick(prng, &[512, 2_048, 4_096, 16_384]),
         over_provisioning: pick(prng, &[1.5, 2.0, 4.0]),
@@ -46,19 +46,48 @@ fn random_device(prng: &mut Prng) -> DeviceParams {
     }
 }
 
+/// Any policy of a slot.
+fn random_policy(prng: &mut Prng, slot: &Slot) -> (&'static str, Vec<Value>) {
+    let policy = pick(prng, slot.policies);
+    with_random_values(prng, policy)
+}
+
+/// A policy with its flags and shares at random, its counts and sizes small or at their defaults, and every other
+/// parameter at its default.
+fn with_random_values(prng: &mut Prng, policy: &'static PolicySpec) -> (&'static str, Vec<Value>) {
+    let value = |param: &Param| match param.kind {
+        Kind::Flag => Value::Flag(prng.chance(0.5)),
+        Kind::Choice(choices) => Value::Name(pick(prng, choices).name),
+        Kind::Ratio { min, max } => Value::Ratio(pick(prng, &[min, 0.3, 0.7, max])),
+        Kind::Count { min, max } if prng.chance(0.7) => Value::Count((min + prng.below(4)).min(max)),
+        Kind::Size { min, max } if prng.chance(0.7) => Value::Size((min * pick(prng, &[1, 3, 40])).min(max)),
+        _ => param.default.clone(),
+    };
+    (policy.name, policy.params.iter().map(value).collect())
+}
+
 fn random_setup(prng: &mut Prng) -> DriveSetup {
     let mut setup = DriveSetup::with_defaults(random_device(prng));
     setup.verify = true;
     setup.buffer.capacity_bytes = setup.device.page_bytes * pick(prng, &[0, 1, 3, 20, 200]);
-    setup.buffer.order = pick(prng, &["page-lru", "block-lru", "fab"]);
-    setup.buffer.rate = pick(prng, &["single", "cave", "linear-threshold"]);
-    let policy = flashloom_buffer::rate::SLOT.find(setup.buffer.rate).unwrap();
-    setup.rate = policy.params.iter().map(|param| param.default.clone()).collect();
-    setup.ftl.params.allocation = pick(prng, &["interleave", "static"]);
-    setup.ftl.params.gc = pick(prng, &["greedy", "fifo"]);
+    (setup.buffer.order, setup.order) = random_policy(prng, &flashloom_buffer::order::SLOT);
+    (setup.buffer.rate, setup.rate) = random_policy(prng, &flashloom_buffer::rate::SLOT);
+    (setup.ftl.params.mapping, setup.ftl.mapping) = random_policy(prng, &mapping::SLOT);
+    setup.ftl.placement = random_policy(prng, &placement::SLOT);
+    (setup.ftl.params.allocation, setup.ftl.allocation) = random_policy(prng, &allocation::SLOT);
+    (setup.ftl.params.gc, setup.ftl.collection) = random_policy(prng, &collection::SLOT);
+    setup.ftl.params.preemption = pick(prng, &[Preemption::Page, Preemption::None]);
+    setup.ftl.params.hot_cold = pick(prng, &[HotCold::None, HotCold::MultiHash]);
+    setup.ftl.params.wear_threshold = pick(prng, &[1, 2, 5]);
+    if ["page", "dftl"].contains(&setup.ftl.params.mapping) && prng.chance(0.4) {
+        setup.device.bad_blocks = pick(prng, &[0.0, 0.13]);
+        setup.device.program_failures = pick(prng, &[0.0, 0.0003, 0.003, 0.03]);
+        setup.device.erase_failures = pick(prng, &[0.0, 0.01, 0.2]);
+        setup.ftl.prng = prng.branch("failures");
+    }
     setup.ftl.params.gc_blocks = pick(prng, &[GcBlocks::Separate, GcBlocks::Shared]);
     setup.ftl.params.stripe_order = pick(prng, &[StripeOrder::Cwdp, StripeOrder::Pdwc]);
-    setup.ftl.params.wear_levelling = pick(prng, &[WearLevelling::None, WearLevelling::Dynamic]);
+    setup.ftl.params.wear_levelling = pick(prng, &[WearLevelling::None, WearLevelling::Dynamic, WearLevelling::Static]);
     setup.ftl.params.background_threshold = pick(prng, &[0, 4, 6]);
     setup
 }
@@ -104,7 +133,7 @@ fn random_requests(prng: &mut Prng, capacity: u64, count: usize) -> Vec<Request>
 fn run(seed: u64, count: usize) {
     let mut prng = Prng::new(seed);
     let setup = random_setup(&mut prng);
-    if flashloom_ftl::shortage(&setup.device, &setup.ftl.params).is_some() {
+    if flashloom_ftl::misfit(&setup.device, &setup.ftl).is_some() {
         return;
     }
     let requests = random_requests(&mut prng, setup.device.capacity_sectors(), count);
@@ -113,11 +142,17 @@ fn run(seed: u64, count: usize) {
         queue_depth: pick(&mut prng, &[1, 4, 31]),
         pace: pick(&mut prng, &[Pace::Timestamps(1.0), Pace::Timestamps(0.1), Pace::Closed(8), Pace::Dependent(1.0)]),
         fill: prng.chance(0.5),
+        timed: prng.chance(0.8),
         scheduler: pick(&mut prng, &["noop", "deadline", "anticipatory", "cfq", "pardispatcher"]),
         idle_delay_ns: pick(&mut prng, &[0, MS]),
         ..Run::new(setup)
     };
     let outcome = run.run(requests);
+    if let Some(end) = outcome.end_of_life {
+        let served = outcome.host.total_completed() + end.unserved_requests;
+        assert!(served == outcome.host.generated && served <= count as u64, "{end:?}");
+        return;
+    }
     assert_eq!(outcome.host.total_completed(), count as u64);
     assert_eq!(outcome.sectors_checked.unwrap() > 0, writes, "reads are checked, and nothing else");
 }

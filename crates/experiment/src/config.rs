@@ -21,7 +21,7 @@ use flashloom_device::DriveSetup;
 use flashloom_ftl::{FtlParams, FtlSetup};
 use flashloom_host::HostParams;
 use flashloom_nand::DeviceParams;
-use flashloom_units::{ParamSet, PolicySpec, Problem, Problems, Value};
+use flashloom_units::{ParamSet, PolicySpec, Prng, Problem, Problems, Value};
 use flashloom_workload::{FilebenchParams, SynthesizedParams, SyntheticParams, WorkloadParams};
 
 pub use document::Axis;
@@ -109,6 +109,8 @@ impl Config {
                 mapping: values("ftl.mapping"),
                 allocation: values("ftl.allocation"),
                 collection: values("ftl.gc"),
+                placement: (self.buffer.placement, values("buffer.placement")),
+                prng: Prng::new(self.run.seed),
             },
             verify,
         }

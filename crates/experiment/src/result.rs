@@ -2,7 +2,7 @@
 //! checked in are generated from them.
 //!
 //! Units are in the names. What does not apply is absent, never zero: there is no latency without time, and no write
-//! amplification without writes.
+//! amplification without writes, no merge without log blocks.
 
 use std::collections::BTreeMap;
 
@@ -24,6 +24,13 @@ macro_rules! result_types {
         }
     )+};
 }
+
+mod ftl;
+
+pub use ftl::{
+    AssociativityResult, BlockingResult, FtlResult, MapCacheResult, MergesResult, RetiredResult, StreamsResult,
+    WaitResult,
+};
 
 result_types! {
     /// Everything that one run found out.
@@ -55,6 +62,9 @@ result_types! {
         /// What was written to the drive before the workload; absent for a new drive.
         #[serde(skip_serializing_if = "Option::is_none")]
         precondition: Option<PreconditionResult>,
+        /// How the drive's life ended; absent if it did not. The run stopped there, and its figures are those until then.
+        #[serde(skip_serializing_if = "Option::is_none")]
+        end_of_life: Option<EndOfLifeResult>,
         /// Whether the data was checked.
         integrity: IntegrityResult,
         /// What the simulation itself took; the only part that differs from one time to the next.
@@ -66,7 +76,7 @@ result_types! {
     HostResult {
         /// Requests that arrived.
         requests: u64,
-        /// Requests that completed; a run in which they are not all is an error.
+        /// Requests that completed; a run in which they are not all is an error, unless the drive's life ended.
         completed: u64,
         /// Reads among the requests.
         reads: u64,
@@ -169,6 +179,9 @@ result_types! {
         order: String,
         /// The rate of eviction.
         rate: String,
+        /// The placement of evicted logical blocks on chips; absent unless every chip has an FTL of its own.
+        #[serde(skip_serializing_if = "Option::is_none")]
+        placement: Option<String>,
         /// Pages that the host wrote.
         page_writes: u64,
         /// Pages that the host read.
@@ -180,44 +193,45 @@ result_types! {
         /// Write hits as a share of the pages that the host wrote.
         #[serde(skip_serializing_if = "Option::is_none")]
         hit_ratio: Option<f64>,
-        /// Victims evicted.
+        /// Victims evicted because room was needed.
         evictions: u64,
-        /// Pages that they held.
+        /// Pages sent to flash by evictions, flushes and FUA, without those that only pad a block.
         evicted_pages: u64,
-        /// Time that requests waited for room.
+        /// Pages read from flash and written again to make evicted blocks whole; absent for an order that does not pad.
+        #[serde(skip_serializing_if = "Option::is_none")]
+        padding_pages: Option<u64>,
+        /// Pages moved because their logical block was placed on another chip; absent without a placement.
+        #[serde(skip_serializing_if = "Option::is_none")]
+        migrated_pages: Option<u64>,
+        /// Pages kept because the host read them; absent for an order that keeps none.
+        #[serde(skip_serializing_if = "Option::is_none")]
+        filled_pages: Option<u64>,
+        /// Of these, pages given up at no cost because flash held them too.
+        #[serde(skip_serializing_if = "Option::is_none")]
+        dropped_pages: Option<u64>,
+        /// Writes that found the buffer full and waited for room.
+        stalled_writes: u64,
+        /// Time that they waited, summed over them.
         #[serde(skip_serializing_if = "Option::is_none")]
         stall_ns: Option<u64>,
+        /// How full the buffer was.
+        occupancy: OccupancyResult,
     }
 
-    /// The flash translation layer.
-    FtlResult {
-        /// The mapping.
-        mapping: String,
-        /// The allocation of pages.
+    /// How full the buffer was, over the whole run.
+    OccupancyResult {
+        /// Pages that it has room for.
+        capacity_pages: u64,
+        /// Pages that it held on average over time, those on their way to and from flash among them.
         #[serde(skip_serializing_if = "Option::is_none")]
-        allocation: Option<String>,
-        /// The choice of the block that is collected.
+        held_pages_mean: Option<f64>,
+        /// The most pages that it held.
+        held_pages_max: u32,
+        /// Pages on average over time that flash did not hold, and that were not on their way there.
         #[serde(skip_serializing_if = "Option::is_none")]
-        gc: Option<String>,
-        /// Pages that the layer above wrote.
-        host_page_writes: u64,
-        /// Pages that the layer above read from flash.
-        host_page_reads: u64,
-        /// Valid pages that collections copied.
-        page_copies: u64,
-        /// Blocks erased.
-        block_erases: u64,
-        /// Partial writes that first had to read the page beneath.
-        read_modify_writes: u64,
-        /// Pages whose mapping a discard removed.
-        trimmed_pages: u64,
-        /// Collections begun because a write found too few free blocks.
-        foreground_collections: u64,
-        /// Collections begun while the drive was idle.
-        background_collections: u64,
-        /// Write amplification: pages programmed for each page that the layer above wrote.
-        #[serde(skip_serializing_if = "Option::is_none")]
-        waf: Option<f64>,
+        dirty_pages_mean: Option<f64>,
+        /// The most of these.
+        dirty_pages_max: u32,
     }
 
     /// The flash array.
@@ -228,6 +242,12 @@ result_types! {
         programs: ByOrigin,
         /// Blocks erased.
         erases: ByOrigin,
+        /// Programs among these that failed; absent for a drive whose programs cannot fail.
+        #[serde(skip_serializing_if = "Option::is_none")]
+        failed_programs: Option<ByOrigin>,
+        /// Erases among these that failed; absent for a drive whose erases cannot fail.
+        #[serde(skip_serializing_if = "Option::is_none")]
+        failed_erases: Option<ByOrigin>,
         /// Share of the time that the channels carried something.
         #[serde(skip_serializing_if = "Option::is_none")]
         channel_utilization: Option<f64>,
@@ -336,6 +356,19 @@ result_types! {
         /// Write amplification of the last window; absent where nothing was overwritten.
         #[serde(skip_serializing_if = "Option::is_none")]
         waf: Option<f64>,
+    }
+
+    /// The moment when a page could not be stored, because too many blocks had failed.
+    EndOfLifeResult {
+        /// When, in simulated time.
+        #[serde(skip_serializing_if = "Option::is_none")]
+        time_ns: Option<u64>,
+        /// Pages that the drive had stored for the layer above since it was new, preconditioning included.
+        host_page_writes: u64,
+        /// Requests that had arrived and never completed.
+        unserved_requests: u64,
+        /// Pages that the write buffer held or had evicted, and flash did not have.
+        unwritten_pages: u32,
     }
 
     /// Whether the data was checked.

@@ -6,10 +6,7 @@ use std::collections::BinaryHeap;
 use flashloom_nand::Geometry;
 use flashloom_units::{BlockId, PlaneId, Ppn};
 
-use crate::WearLevelling;
-
-/// Open blocks that a plane may have at a time: one for the host, one for collected pages.
-pub(crate) const OPEN_BLOCKS: u32 = 2;
+use crate::{RetiredBlocks, WearLevelling};
 
 /// What a block is doing.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -20,6 +17,8 @@ pub(crate) enum BlockState {
     Closed,
     /// Being collected.
     Victim,
+    /// Never programmed or erased again; what it holds is still to be moved out.
+    Bad,
 }
 
 /// State, valid pages and wear of every block; free blocks by plane.
@@ -35,27 +34,66 @@ pub(crate) struct Blocks {
     free: Vec<BinaryHeap<Reverse<(u32, BlockId)>>>,
     freed: u32,
     total_free: u64,
+    bad_in_plane: Vec<u32>,
+    retired: RetiredBlocks,
 }
 
 impl Blocks {
-    pub(crate) fn new(geometry: Geometry, levelling: WearLevelling) -> Self {
+    /// All blocks free, except those that are bad from birth.
+    pub(crate) fn new(geometry: Geometry, levelling: WearLevelling, is_bad: impl Fn(BlockId) -> bool) -> Self {
         let blocks = geometry.total_blocks() as usize;
-        let free = |plane| {
+        let of_plane = |plane| {
             let first = geometry.first_block(PlaneId(plane)).0;
-            (first..first + geometry.blocks).map(|block| Reverse((0, BlockId(block)))).collect()
+            (first..first + geometry.blocks).map(BlockId)
         };
+        let planes = 0..geometry.total_planes();
+        let free = |plane| of_plane(plane).filter(|&block| !is_bad(block)).map(|block| Reverse((0, block))).collect();
+        let state = |block| if is_bad(BlockId(block)) { BlockState::Bad } else { BlockState::Free };
+        let bad = |plane| of_plane(plane).filter(|&block| is_bad(block)).count() as u32;
+        let bad_in_plane: Vec<u32> = planes.clone().map(bad).collect();
+        let factory = bad_in_plane.iter().map(|&bad| u64::from(bad)).sum();
         Self {
             geometry,
             levelling,
-            state: vec![BlockState::Free; blocks],
+            state: (0..blocks as u32).map(state).collect(),
             valid: vec![0; blocks],
             valid_pages: vec![0; geometry.total_pages().div_ceil(64) as usize],
             valid_in_plane: vec![0; geometry.total_planes() as usize],
             erases: vec![0; blocks],
-            free: (0..geometry.total_planes()).map(free).collect(),
+            free: planes.map(free).collect(),
             freed: 0,
-            total_free: geometry.total_blocks(),
+            total_free: geometry.total_blocks() - factory,
+            bad_in_plane,
+            retired: RetiredBlocks { factory, ..RetiredBlocks::default() },
         }
+    }
+
+    /// Blocks of a plane that are not bad.
+    pub(crate) fn usable_in(&self, plane: PlaneId) -> u32 {
+        self.geometry.blocks - self.bad_in_plane[plane.at()]
+    }
+
+    /// Bad blocks by cause.
+    pub(crate) fn retired(&self) -> RetiredBlocks {
+        self.retired
+    }
+
+    /// A program on an open block failed: it takes no more of them.
+    pub(crate) fn program_failed(&mut self, block: BlockId) {
+        self.retired.program += 1;
+        self.retire(block);
+    }
+
+    /// The erase of a victim failed.
+    pub(crate) fn erase_failed(&mut self, block: BlockId) {
+        debug_assert_eq!(self.valid[block.at()], 0, "no valid page is ever erased");
+        self.retired.erase += 1;
+        self.retire(block);
+    }
+
+    fn retire(&mut self, block: BlockId) {
+        self.state[block.at()] = BlockState::Bad;
+        self.bad_in_plane[self.geometry.plane_of(block).at()] += 1;
     }
 
     pub(crate) fn free_in(&self, plane: PlaneId) -> u32 {
@@ -89,6 +127,19 @@ impl Blocks {
     /// Opens the free block that wear levelling prefers.
     pub(crate) fn open(&mut self, plane: PlaneId) -> BlockId {
         let Reverse((_, block)) = self.free[plane.at()].pop().expect("collection keeps a block free in every plane");
+        self.opened(block)
+    }
+
+    /// Opens the most worn free block, for data that will stay. The free blocks of a plane are few.
+    pub(crate) fn open_worn(&mut self, plane: PlaneId) -> BlockId {
+        let mut free = std::mem::take(&mut self.free[plane.at()]).into_vec();
+        let worn = (0..free.len()).max_by_key(|&at| free[at].0).expect("collection keeps a block free in every plane");
+        let Reverse((_, block)) = free.swap_remove(worn);
+        self.free[plane.at()] = free.into();
+        self.opened(block)
+    }
+
+    fn opened(&mut self, block: BlockId) -> BlockId {
         debug_assert_eq!(self.valid[block.at()], 0, "a free block holds nothing");
         self.state[block.at()] = BlockState::Open;
         self.total_free -= 1;
@@ -103,7 +154,7 @@ impl Blocks {
         self.freed += 1;
         self.total_free += 1;
         let rank = match self.levelling {
-            WearLevelling::Dynamic => self.erases[block.at()],
+            WearLevelling::Dynamic | WearLevelling::Static => self.erases[block.at()],
             WearLevelling::None => self.freed,
         };
         self.free[self.geometry.plane_of(block).at()].push(Reverse((rank, block)));

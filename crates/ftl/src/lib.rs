@@ -7,14 +7,19 @@
 pub mod allocation;
 mod blocks;
 pub mod collection;
+mod lane;
 pub mod mapping;
 mod params;
+pub mod placement;
+mod report;
 
-pub use mapping::{FtlReport, Mapping};
-pub use params::{FtlParams, GcBlocks, StripeOrder, WearLevelling};
+pub use lane::{Demands, Lane};
+pub use mapping::Mapping;
+pub use params::{FtlParams, GcBlocks, HotCold, Preemption, StripeOrder, WearLevelling};
+pub use report::{FtlReport, MapCacheReport, MergeReport, RetiredBlocks, StreamReport};
 
 use flashloom_nand::{DeviceParams, Nand, Payload};
-use flashloom_units::{Lpn, Value};
+use flashloom_units::{Lpn, ParamSet, Prng, Slot, Value};
 
 /// One page that the layer above writes. Pages written in one call were evicted together.
 #[derive(Clone, Copy, Debug)]
@@ -40,36 +45,65 @@ pub struct FtlSetup {
     pub allocation: Vec<Value>,
     /// Values of the collection policy's own parameters.
     pub collection: Vec<Value>,
+    /// Which chip a logical block goes to, and that policy's own parameters: from the `[buffer]` section.
+    pub placement: (&'static str, Vec<Value>),
+    /// The root of the run's random streams: a policy that draws branches off its own.
+    pub prng: Prng,
 }
 
 impl FtlSetup {
-    /// Builds the chosen FTL for an erased array. [`shortage`] must have found nothing to say.
+    /// The default policies with the defaults of their parameters.
+    pub fn with_defaults() -> Self {
+        let params = FtlParams::defaults();
+        let values = |slot: &Slot, name: &str| slot.find(name).expect("a default is in its table").values(&[]);
+        let placement = placement::SLOT.policies[0];
+        Self {
+            mapping: values(&mapping::SLOT, params.mapping),
+            allocation: values(&allocation::SLOT, params.allocation),
+            collection: values(&collection::SLOT, params.gc),
+            placement: (placement.name, placement.values(&[])),
+            prng: Prng::new(1),
+            params,
+        }
+    }
+
+    /// The same with a mapping of the table and some of its parameters, by name.
+    #[must_use]
+    pub fn with_mapping(mut self, name: &str, set: &[(&str, Value)]) -> Self {
+        let mapping = mapping::SLOT.find(name).expect("a mapping of the table");
+        (self.params.mapping, self.mapping) = (mapping.name, mapping.values(set));
+        self
+    }
+
+    /// Builds the chosen FTL for an erased array. [`misfit`] must have found nothing.
     pub fn build(&self, device: &DeviceParams, nand: &Nand) -> Box<dyn Mapping> {
-        debug_assert_eq!(shortage(device, &self.params), None, "checked with the configuration");
+        debug_assert_eq!(misfit(device, self), None, "checked with the configuration");
         mapping::build(self, device, nand)
     }
 }
 
-/// Why a drive is too small for its spare blocks, if it is: each plane keeps `gc_threshold` blocks free and two open,
-/// and the rest must hold its share of what the host sees.
-pub fn shortage(device: &DeviceParams, ftl: &FtlParams) -> Option<String> {
-    let geometry = device.geometry();
-    let planes = u64::from(geometry.total_planes());
-    let kept = u64::from(ftl.gc_threshold) + u64::from(blocks::OPEN_BLOCKS);
-    let usable = u64::from(geometry.blocks).saturating_sub(kept) * u64::from(geometry.pages);
-    let share = device.logical_pages().div_ceil(planes);
+/// Why an FTL and a device do not go together.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Misfit {
+    /// The configuration keys that it is about, the most telling first.
+    pub keys: Vec<String>,
+    /// What does not fit.
+    pub found: String,
+    /// What would.
+    pub expected: String,
+    /// The way out.
+    pub help: String,
+}
+
+/// What keeps an FTL from working on a device, if anything does.
+pub fn misfit(device: &DeviceParams, ftl: &FtlSetup) -> Option<Misfit> {
     if device.logical_pages() == 0 {
-        return Some("its over-provisioning leaves nothing for the host".to_owned());
+        return Some(Misfit {
+            keys: ["device.over_provisioning", "device.blocks", "device.preset"].map(str::to_owned).to_vec(),
+            found: "a drive whose over-provisioning leaves nothing for the host".to_owned(),
+            expected: "a drive of at least one page".to_owned(),
+            help: "lower device.over_provisioning, or raise device.blocks".to_owned(),
+        });
     }
-    (share >= usable).then(|| {
-        let needed = share / u64::from(geometry.pages) + 1 + kept;
-        format!(
-            "a plane has {} blocks, and needs {needed}: {} for its share of the host's capacity, {} that collection \
-             keeps free (ftl.gc_threshold) and {} open ones",
-            geometry.blocks,
-            needed - kept,
-            ftl.gc_threshold,
-            blocks::OPEN_BLOCKS
-        )
-    })
+    mapping::misfit(ftl, device)
 }

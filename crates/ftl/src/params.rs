@@ -15,12 +15,34 @@ choice! {
 }
 
 choice! {
+    /// Whether a request of the host may go between the copies of a merge or a collection.
+    pub enum Preemption {
+        /// It waits until the job that its chip is at is over, as in KAST.
+        None = "none",
+        /// It goes next: jobs are done a few pages at a time, ahead of the need for their space (KAST's future work).
+        Page = "page",
+    }
+}
+
+choice! {
     /// Which free block is opened next.
     pub enum WearLevelling {
         /// The one that was freed first.
         None = "none",
         /// The one that was erased least often.
         Dynamic = "dynamic",
+        /// As `dynamic`; and data that keeps a little-worn block from use is moved to a worn one.
+        Static = "static",
+    }
+}
+
+choice! {
+    /// Whether pages that are written often are kept apart from others.
+    pub enum HotCold {
+        /// All in the same blocks.
+        None = "none",
+        /// Pages that a multi-hash sketch of recent writes takes for hot go to a block of their own.
+        MultiHash = "multi-hash",
     }
 }
 
@@ -64,7 +86,13 @@ params! {
         idle_delay_ns: Ns => "idle_delay", Kind::Time { min: 0, max: 3_600 * S }, Value::Time(5 * MS), "Short delays collect more and collide with requests more often.";
         /// Where collected pages are written.
         gc_blocks: GcBlocks => "gc_blocks", Kind::Choice(GcBlocks::CHOICES), Value::Name("separate"), "Pages that survived a collection are colder than new ones.";
+        /// Whether a request of the host may go between the copies of a merge or a collection.
+        preemption: Preemption => "preemption", Kind::Choice(Preemption::CHOICES), Value::Name("page"), "Shortens the host's waits at the price of space that is kept for the meantime.";
         /// Which free block is opened next.
-        wear_levelling: WearLevelling => "wear_levelling", Kind::Choice(WearLevelling::CHOICES), Value::Name("dynamic"), "Evens out erases among blocks that are rewritten; cold data stays where it is.";
+        wear_levelling: WearLevelling => "wear_levelling", Kind::Choice(WearLevelling::CHOICES), Value::Name("dynamic"), "Evens out erases among blocks that are rewritten; only `static` moves cold data.";
+        /// How many more erases than the least worn block of its plane a block may have before data is moved.
+        wear_threshold: u32 => "wear_threshold", Kind::Count { min: 1, max: 1 << 20 }, Value::Count(16), "A narrower spread costs more copies of data that nobody changes.";
+        /// Whether pages that are written often are kept apart from others.
+        hot_cold: HotCold => "hot_cold", Kind::Choice(HotCold::CHOICES), Value::Name("none"), "Pages that die together make cheap victims; each plane needs one more open block.";
     }
 }

@@ -16,7 +16,7 @@
 
 use std::collections::VecDeque;
 
-use flashloom_units::{Ns, SECTOR_BYTES};
+use flashloom_units::{Ns, SECTOR_BYTES, Value};
 use flashloom_workload::{Op, Request};
 
 use crate::end_index::EndIndex;
@@ -202,6 +202,11 @@ impl BlockLayer {
             }
             each(completed);
         });
+    }
+
+    /// Gives the scheduler new values for all of its parameters, as [`Scheduler::reconfigure`] says.
+    pub fn reconfigure(&mut self, values: &[Value]) -> Result<(), String> {
+        self.scheduler.reconfigure(&self.requests, values)
     }
 
     fn merges(&self, op: Op, flags: u8) -> bool {

@@ -63,6 +63,12 @@ pub trait Scheduler {
     /// The device has completed a request that this scheduler dispatched.
     fn completed(&mut self, _now: Ns, _requests: &Requests, _id: RequestId) {}
 
+    /// New values for every parameter of the policy while requests wait, one for each in the order of its table, as a
+    /// write to a scheduler's attributes in sysfs. An error says why they cannot be, and then nothing has changed.
+    fn reconfigure(&mut self, _requests: &Requests, _values: &[Value]) -> Result<(), String> {
+        Err("this scheduler's parameters are fixed for a run".to_owned())
+    }
+
     /// The figures that the policy's `statistics` describe, in that order.
     fn figures(&self) -> Vec<u64> {
         Vec::new()

@@ -6,6 +6,7 @@
 //! nothing of the FTL follows every command and every sector's contents.
 
 mod contents;
+mod failures;
 mod geometry;
 mod operation;
 mod params;
@@ -15,14 +16,15 @@ mod verify;
 
 pub use contents::Contents;
 pub use geometry::{Geometry, Shape};
-pub use operation::{Counts, Data, Expect, OpId, Origin, Urgency};
+pub use operation::{Counts, Data, Expect, OpId, Origin, Status, Urgency};
 pub use params::{DeviceParams, DieOrder, MultiPlane, Suspend, Timing};
 pub use preset::{Figure, PRESETS, Preset, preset};
 pub use timed::Utilization;
 pub use verify::{Payload, Verifier};
 
-use flashloom_units::{BlockId, NO_INDEX, Ns, Ppn};
+use flashloom_units::{BlockId, NO_INDEX, Ns, Ppn, Prng};
 
+use failures::Failures;
 use operation::{Kind, Operation};
 use timed::Timed;
 
@@ -34,6 +36,7 @@ pub struct Nand {
     written: Vec<u32>,
     timed: Option<Box<Timed>>,
     verifier: Option<Box<Verifier>>,
+    failures: Option<Box<Failures>>,
     completed: Vec<u32>,
 }
 
@@ -41,7 +44,8 @@ impl Nand {
     /// A tag that asks for no notice of completion.
     pub const NO_TAG: u32 = NO_INDEX;
 
-    /// An array of erased blocks in counting mode. With `verify`, every command and sector is followed.
+    /// An array of erased blocks in counting mode, none of which is bad or fails. With `verify`, every command and sector
+    /// is followed.
     pub fn new(params: &DeviceParams, verify: bool) -> Self {
         let geometry = params.geometry();
         Self {
@@ -50,8 +54,30 @@ impl Nand {
             written: vec![0; geometry.total_blocks() as usize],
             timed: None,
             verifier: verify.then(|| Box::new(Verifier::new(geometry, params.logical_pages()))),
+            failures: None,
             completed: Vec::new(),
         }
+    }
+
+    /// The same array with the blocks that the parameters make bad or let fail, drawn from branches of `prng`.
+    #[must_use]
+    pub fn with_failures(mut self, params: &DeviceParams, prng: &Prng) -> Self {
+        self.failures = Failures::new(params, prng).map(Box::new);
+        if let (Some(verifier), Some(failures)) = (&mut self.verifier, &self.failures) {
+            let blocks = (0..self.geometry.total_blocks() as u32).map(BlockId);
+            blocks.filter(|&block| failures.is_bad(block)).for_each(|block| verifier.mark_bad(block));
+        }
+        self
+    }
+
+    /// Whether a block is marked as bad: from birth, or since an operation on it failed.
+    pub fn is_bad(&self, block: BlockId) -> bool {
+        self.failures.as_ref().is_some_and(|failures| failures.is_bad(block))
+    }
+
+    /// Whether blocks can go bad in use.
+    pub fn can_fail(&self) -> bool {
+        self.failures.as_ref().is_some_and(|failures| failures.can_grow())
     }
 
     /// From now on operations take time; what was emitted before is done.
@@ -93,10 +119,25 @@ impl Nand {
 
     /// Reads the sectors in the mask of a page. `tag` is handed back when the data is there.
     pub fn read(&mut self, ppn: Ppn, mask: u32, origin: Origin, expect: Expect, tag: u32) -> OpId {
-        self.read_with(ppn, mask, origin, Urgency::Needed, expect, tag)
+        self.read_with(ppn, mask, origin, Urgency::Needed, expect, OpId::DONE, tag)
     }
 
-    fn read_with(&mut self, ppn: Ppn, mask: u32, origin: Origin, urgency: Urgency, expect: Expect, tag: u32) -> OpId {
+    /// As [`Self::read`], but starts after `after`: where a page is must be known before it is read.
+    pub fn read_after(&mut self, ppn: Ppn, mask: u32, origin: Origin, expect: Expect, after: OpId, tag: u32) -> OpId {
+        self.read_with(ppn, mask, origin, Urgency::Needed, expect, after, tag)
+    }
+
+    #[allow(clippy::too_many_arguments)] // As below.
+    fn read_with(
+        &mut self,
+        ppn: Ppn,
+        mask: u32,
+        origin: Origin,
+        urgency: Urgency,
+        expect: Expect,
+        after: OpId,
+        tag: u32,
+    ) -> OpId {
         self.counts.reads[origin as usize] += 1;
         let Some(timed) = &mut self.timed else {
             if let Some(verifier) = &mut self.verifier {
@@ -112,16 +153,16 @@ impl Nand {
         };
         let block = self.geometry.block_of(ppn);
         let operation = Operation { payload, mask, urgency, ..Operation::new(Kind::Read, ppn, block, origin, tag) };
-        timed.issue_read(operation)
+        timed.issue_read(operation, after)
     }
 
     /// Programs the next page of a block. It starts after `after`, after every page below it, and after a pending
-    /// erase of the block; `tag` is handed back when it ends.
-    pub fn program(&mut self, block: BlockId, page: u32, origin: Origin, data: Data, after: OpId, tag: u32) {
-        self.program_with(block, page, origin, Urgency::Needed, data, after, tag);
+    /// erase of the block; `tag` is handed back when it ends, unless it fails.
+    pub fn program(&mut self, block: BlockId, page: u32, origin: Origin, data: Data, after: OpId, tag: u32) -> Status {
+        self.program_with(block, page, origin, Urgency::Needed, data, after, tag)
     }
 
-    #[allow(clippy::too_many_arguments)] // Each says one thing of the command; `program` and `copy` are its only callers.
+    #[allow(clippy::too_many_arguments)] // Each says one thing of the command; the public forms are its only callers.
     fn program_with(
         &mut self,
         block: BlockId,
@@ -131,68 +172,100 @@ impl Nand {
         data: Data,
         after: OpId,
         tag: u32,
-    ) {
-        debug_assert_eq!(self.written[block.at()], page, "pages of a block are programmed in order");
-        self.written[block.at()] = page + 1;
-        self.counts.programs[origin as usize] += 1;
+    ) -> Status {
+        let failed = self.count_program(block, page, origin);
+        // A program that fails leaves nothing, and its data is still to be written.
+        let (data, tag) = if failed { (Data::Map, Self::NO_TAG) } else { (data, tag) };
         let ppn = self.geometry.page(block, page);
         let Some(timed) = &mut self.timed else {
             if let Some(verifier) = &mut self.verifier {
                 verifier.start(Kind::Program, ppn, Ppn::NONE, block);
-                verifier.end_program(ppn, data, false);
+                verifier.end_program(ppn, data, false, failed);
             }
-            return self.notify(tag);
+            self.notify(tag);
+            return Status::new(failed, OpId::DONE);
         };
         let (payload, mask, from) = match data {
             Data::Host { payload, mask, base } => (payload, mask, base),
             Data::Copy(from) => (Payload::NONE, 0, from),
             Data::Map => (Payload::NONE, 0, Ppn::NONE),
         };
-        let operation =
-            Operation { payload, mask, from, urgency, ..Operation::new(Kind::Program, ppn, block, origin, tag) };
-        timed.issue_program(operation, after);
+        let operation = Operation {
+            payload,
+            mask,
+            from,
+            urgency,
+            failed,
+            ..Operation::new(Kind::Program, ppn, block, origin, tag)
+        };
+        Status::new(failed, timed.issue_program(operation, after))
+    }
+
+    /// Accounts for a program; whether it fails.
+    fn count_program(&mut self, block: BlockId, page: u32, origin: Origin) -> bool {
+        debug_assert_eq!(self.written[block.at()], page, "pages of a block are programmed in order");
+        self.written[block.at()] = page + 1;
+        self.counts.programs[origin as usize] += 1;
+        let failed = self.failures.as_mut().is_some_and(|failures| failures.program_fails(block));
+        self.counts.failed_programs[origin as usize] += u64::from(failed);
+        failed
+    }
+
+    /// Programs the next page of a block with nothing that is ever read, because pages above it are needed.
+    pub fn fill(&mut self, block: BlockId, page: u32, origin: Origin, urgency: Urgency) {
+        self.program_with(block, page, origin, urgency, Data::Map, OpId::DONE, Self::NO_TAG);
     }
 
     /// Copies a page to the next page of a block: within the die where the drive can (copyback) and both are in one
     /// plane, else by a read and a program. Counts as both.
-    pub fn copy(&mut self, from: Ppn, to: BlockId, page: u32, origin: Origin, urgency: Urgency) {
+    pub fn copy(&mut self, from: Ppn, to: BlockId, page: u32, origin: Origin, urgency: Urgency) -> Status {
         let source = self.geometry.block_of(from);
-        if let Some(timed) = &mut self.timed
-            && timed.can_copy_back(&self.geometry, from, source, to)
-        {
-            debug_assert_eq!(self.written[to.at()], page, "pages of a block are programmed in order");
-            self.written[to.at()] = page + 1;
+        if self.timed.as_ref().is_some_and(|timed| timed.can_copy_back(&self.geometry, from, source, to)) {
             self.counts.reads[origin as usize] += 1;
-            self.counts.programs[origin as usize] += 1;
-            let operation = Operation {
-                from,
-                urgency,
-                ..Operation::new(Kind::Copyback, self.geometry.page(to, page), to, origin, Self::NO_TAG)
-            };
-            return timed.issue_program(operation, OpId::DONE);
+            let failed = self.count_program(to, page, origin);
+            let copyback = Operation::new(Kind::Copyback, self.geometry.page(to, page), to, origin, Self::NO_TAG);
+            let operation = Operation { from, urgency, failed, ..copyback };
+            let issued = self.timed.as_mut().map(|timed| timed.issue_program(operation, OpId::DONE));
+            return Status::new(failed, issued.unwrap_or(OpId::DONE));
         }
         let mask = self.geometry.full_mask();
-        let read = self.read_with(from, mask, origin, urgency, Expect::Anything, Self::NO_TAG);
-        self.program_with(to, page, origin, urgency, Data::Copy(from), read, Self::NO_TAG);
+        let read = self.read_with(from, mask, origin, urgency, Expect::Anything, OpId::DONE, Self::NO_TAG);
+        self.program_with(to, page, origin, urgency, Data::Copy(from), read, Self::NO_TAG)
+    }
+
+    /// Programs the page of a copy that failed to another block, after the failed one: its data is in the controller.
+    pub fn copy_again(
+        &mut self,
+        from: Ppn,
+        to: BlockId,
+        page: u32,
+        origin: Origin,
+        urgency: Urgency,
+        failed: OpId,
+    ) -> Status {
+        self.program_with(to, page, origin, urgency, Data::Copy(from), failed, Self::NO_TAG)
     }
 
     /// Erases a block after everything that was emitted for it, the programs of its copies included.
-    pub fn erase(&mut self, block: BlockId, origin: Origin, urgency: Urgency) {
+    pub fn erase(&mut self, block: BlockId, origin: Origin, urgency: Urgency) -> Status {
         self.written[block.at()] = 0;
         self.counts.erases[origin as usize] += 1;
+        let failed = self.failures.as_mut().is_some_and(|failures| failures.erase_fails(block));
+        self.counts.failed_erases[origin as usize] += u64::from(failed);
         let first = self.geometry.page(block, 0);
         match (&mut self.timed, &mut self.verifier) {
             (Some(timed), _) => {
                 let operation =
-                    Operation { urgency, ..Operation::new(Kind::Erase, first, block, origin, Self::NO_TAG) };
-                timed.issue_erase(operation);
+                    Operation { urgency, failed, ..Operation::new(Kind::Erase, first, block, origin, Self::NO_TAG) };
+                return Status::new(failed, timed.issue_erase(operation));
             }
             (None, Some(verifier)) => {
                 verifier.start(Kind::Erase, first, Ppn::NONE, block);
-                verifier.end_erase(block);
+                verifier.end_erase(block, failed);
             }
             (None, None) => {}
         }
+        Status::new(failed, OpId::DONE)
     }
 
     /// When the next event of the array is due; nothing while no operation is in flight. Asked after everything that is
@@ -229,11 +302,17 @@ impl Nand {
         self.timed.as_ref().map_or(0, |timed| timed.in_flight())
     }
 
+    /// Checks that a verified run has found no violation so far.
+    pub fn check_verified(&self) -> Result<(), String> {
+        match self.verifier.as_ref().and_then(|verifier| verifier.violation()) {
+            Some(violation) => Err(format!("verification: {violation}")),
+            None => Ok(()),
+        }
+    }
+
     /// Checks the accounts at the end of a run: nothing in flight, no violation found.
     pub fn check(&self) -> Result<(), String> {
-        if let Some(violation) = self.verifier.as_ref().and_then(|verifier| verifier.violation()) {
-            return Err(format!("verification: {violation}"));
-        }
+        self.check_verified()?;
         match self.in_flight() {
             0 => Ok(()),
             left => Err(format!("NAND: {left} operations never ended")),

@@ -33,6 +33,8 @@ impl Origin {
 /// Whether somebody waits for work that is not the host's own.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Urgency {
+    /// It is part of a job that is not interrupted: what the host asks of the die meanwhile waits until it is over.
+    Blocking,
     /// A host write cannot go on for long without it: it has the priority of host programs. Work with less would be
     /// overtaken by the very writes that wait for it.
     Needed,
@@ -49,6 +51,10 @@ pub struct Counts {
     pub programs: [u64; 5],
     /// Blocks erased.
     pub erases: [u64; 5],
+    /// Those of the programs that failed.
+    pub failed_programs: [u64; 5],
+    /// Those of the erases that failed.
+    pub failed_erases: [u64; 5],
 }
 
 /// Names an emitted operation, so that one emitted in the same step can wait for it.
@@ -58,6 +64,22 @@ pub struct OpId(pub(crate) u32);
 impl OpId {
     /// An operation that is done: waiting for it is not waiting.
     pub const DONE: Self = Self(NO_INDEX);
+}
+
+/// What the array answers to a program or an erase, as a chip's status does.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Status {
+    /// It was done.
+    Passed,
+    /// Its block is bad from now on: no program or erase may follow, and what the page holds is lost. What replaces the
+    /// operation waits for it, because nobody knows of the failure before it has ended.
+    Failed(OpId),
+}
+
+impl Status {
+    pub(crate) fn new(failed: bool, operation: OpId) -> Self {
+        if failed { Self::Failed(operation) } else { Self::Passed }
+    }
 }
 
 /// What a program writes; only a verified run looks at it.
@@ -121,7 +143,11 @@ pub(crate) struct Operation {
     pub(crate) kind: Kind,
     pub(crate) origin: Origin,
     pub(crate) waiting: bool,
+    /// A read that waits for another operation, in the life of its block that it was emitted for.
+    pub(crate) entered: bool,
     pub(crate) urgency: Urgency,
+    /// It takes its time, and its block is bad.
+    pub(crate) failed: bool,
     /// Host reads that went before it while it was suspended.
     pub(crate) overtaken: u16,
 }
@@ -146,7 +172,9 @@ impl Operation {
             kind,
             origin,
             waiting: false,
+            entered: false,
             urgency: Urgency::Needed,
+            failed: false,
             overtaken: 0,
         }
     }

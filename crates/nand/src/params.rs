@@ -111,6 +111,12 @@ params! {
         max_overtakes: u32 => "max_overtakes", count(1_000), Value::Count(16), "More of them shorten host reads and lengthen the wait of everything else.";
         /// In which order a die takes what waits for it.
         die_order: DieOrder => "die_order", Kind::Choice(DieOrder::CHOICES), Value::Name("priority"), "Priority shortens host latency and delays collection.";
+        /// Share of the blocks of every plane that is bad when the drive is new, rounded down to whole blocks.
+        bad_blocks: f64 => "bad_blocks", Kind::Ratio { min: 0.0, max: 0.5 }, Value::Ratio(0.0), "Bad blocks take from the over-provisioning; the host's capacity stays.";
+        /// Probability that a program fails; its block is used no more.
+        program_failures: f64 => "program_failures", Kind::Ratio { min: 0.0, max: 1.0 }, Value::Ratio(0.0), "Every failed block takes from the over-provisioning, until the drive's life is over.";
+        /// Probability that an erase fails; its block is used no more.
+        erase_failures: f64 => "erase_failures", Kind::Ratio { min: 0.0, max: 1.0 }, Value::Ratio(0.0), "Every failed block takes from the over-provisioning, until the drive's life is over.";
     }
 }
 
@@ -158,6 +164,16 @@ impl DeviceParams {
             sector_ps: transfer_ns(512 * 1_000, self.bus_rate),
             page_types: self.bits_per_cell,
         }
+    }
+
+    /// Blocks of every plane that are bad when the drive is new.
+    pub fn bad_blocks_a_plane(&self) -> u32 {
+        (f64::from(self.blocks) * self.bad_blocks).floor() as u32
+    }
+
+    /// Whether blocks can go bad in use.
+    pub fn can_fail(&self) -> bool {
+        self.program_failures > 0.0 || self.erase_failures > 0.0
     }
 
     /// Logical pages that the host sees: the raw pages less the over-provisioning, rounded down.

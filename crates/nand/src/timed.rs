@@ -1,8 +1,9 @@
 //! The timed back end: planes, dies and channels as resources, one event queue, nothing allocated once warm.
 //!
-//! - An operation waits in a queue of its plane and class until its die takes it. Classes are host reads; host programs
-//!   and what they need done (collection for their space); and what is done ahead of need. A die takes the highest
-//!   class first and the oldest first within it, but no operation is overtaken without bound.
+//! - An operation waits in a queue of its plane and class until its die takes it. Classes are jobs that are not
+//!   interrupted; host reads; host programs and what they need done (collection for their space); and what is done
+//!   ahead of need. A die takes the highest class first and the oldest first within it, but no operation is overtaken
+//!   without bound, except by a job that is not interrupted.
 //! - A die runs one array operation at a time, or one of a kind on several planes (multi-plane). A program occupies it
 //!   from the start of its data transfer to the end of tPROG, a read from its command to the end of its transfer, so
 //!   that the page register is never used twice; with cache program the next program's data is transferred meanwhile.
@@ -20,8 +21,9 @@ use flashloom_units::{BlockId, EventNumber, EventQueue, NO_INDEX, Ns, Ppn};
 use crate::operation::{Kind, Operation};
 use crate::{DeviceParams, DieOrder, Geometry, MultiPlane, OpId, Origin, Suspend, Timing, Urgency, Verifier};
 
-const CLASSES: usize = 3;
-const HOST_READS: usize = 0;
+const CLASSES: usize = 4;
+const BLOCKING: usize = 0;
+const HOST_READS: usize = 1;
 
 /// How busy the parts of the array were, summed over all of them, in nanoseconds.
 #[derive(Clone, Copy, Debug, Default)]
@@ -266,23 +268,29 @@ impl Timed {
         id
     }
 
-    pub(crate) fn issue_read(&mut self, operation: Operation) -> OpId {
+    pub(crate) fn issue_read(&mut self, operation: Operation, after: OpId) -> OpId {
         let id = self.admit(operation);
+        self.wait_for(after, id);
         self.enter(id);
         OpId(id)
     }
 
-    pub(crate) fn issue_program(&mut self, operation: Operation, after: OpId) {
+    pub(crate) fn issue_program(&mut self, operation: Operation, after: OpId) -> OpId {
         let id = self.admit(operation);
+        self.wait_for(after, id);
+        self.enter(id);
+        if operation.from.is_some() {
+            self.hold(operation.from);
+        }
+        OpId(id)
+    }
+
+    fn wait_for(&mut self, after: OpId, id: u32) {
         if after != OpId::DONE {
             let first = &mut self.operations[after.0 as usize].waiters;
             let sibling = std::mem::replace(first, id);
             self.operations[id as usize].sibling = sibling;
             self.operations[id as usize].waiting = true;
-        }
-        self.enter(id);
-        if operation.from.is_some() {
-            self.hold(operation.from);
         }
     }
 
@@ -297,15 +305,16 @@ impl Timed {
         }
     }
 
-    pub(crate) fn issue_erase(&mut self, operation: Operation) {
+    pub(crate) fn issue_erase(&mut self, operation: Operation) -> OpId {
         let id = self.admit(operation);
         self.enter(id);
+        OpId(id)
     }
 
     /// An operation joins the life of its block that it was emitted for: the present one, or after a pending erase the
     /// next, which begins when that erase has ended.
     fn enter(&mut self, id: u32) {
-        let Operation { block, kind, page, .. } = self.operations[id as usize];
+        let Operation { block, kind, waiting, .. } = self.operations[id as usize];
         if self.blocks[block.at()].erase != NO_INDEX {
             let mut later = self.blocks[block.at()].later;
             self.append(&mut later, id);
@@ -315,11 +324,8 @@ impl Timed {
         let state = &mut self.blocks[block.at()];
         state.pending += u32::from(kind != Kind::Erase);
         match kind {
-            Kind::Read if page < state.programmed => self.enqueue(id),
-            Kind::Read => {
-                self.operations[id as usize].next = state.reads;
-                state.reads = id;
-            }
+            Kind::Read if waiting => self.operations[id as usize].entered = true,
+            Kind::Read => self.queue_read(id),
             Kind::Program | Kind::Copyback => {
                 let mut programs = state.programs;
                 self.append(&mut programs, id);
@@ -333,6 +339,18 @@ impl Timed {
                     self.enqueue(id);
                 }
             }
+        }
+    }
+
+    /// A read that waits for no other operation goes to its queue, after the program of its page.
+    fn queue_read(&mut self, id: u32) {
+        let Operation { block, page, .. } = self.operations[id as usize];
+        let state = &mut self.blocks[block.at()];
+        if page < state.programmed {
+            self.enqueue(id);
+        } else {
+            self.operations[id as usize].next = state.reads;
+            state.reads = id;
         }
     }
 
@@ -387,10 +405,11 @@ impl Timed {
 }
 
 fn class_of(operation: &Operation) -> usize {
-    match (operation.origin, operation.kind, operation.urgency) {
-        (Origin::Host | Origin::Map, Kind::Read, _) => HOST_READS,
-        (_, _, Urgency::Needed) => 1,
-        (_, _, Urgency::Spare) => 2,
+    match (operation.urgency, operation.origin, operation.kind) {
+        (Urgency::Blocking, ..) => BLOCKING,
+        (_, Origin::Host | Origin::Map, Kind::Read) => HOST_READS,
+        (Urgency::Needed, ..) => 2,
+        (Urgency::Spare, ..) => 3,
     }
 }
 

@@ -4,7 +4,8 @@
 //!
 //! - The **NAND checker** follows the commands as the chips see them, at the time when they start and end. It rejects
 //!   the program of a page that is not erased or not the next of its block, the read of a page that was never
-//!   programmed, and any command to a block that is being erased or an erase under a running command.
+//!   programmed, any command to a block that is being erased or an erase under a running command, and the program or
+//!   erase of a block that is bad.
 //! - The **integrity oracle** gives every host write of a page a new stamp, keeps for each logical sector the stamp
 //!   that a read must return, carries stamps with the data through buffer and flash, and compares them when a read
 //!   ends. A stamp belongs to one logical page and one write, so data of another page or an older version is found.
@@ -33,6 +34,8 @@ struct Block {
     ended: u32,
     reading: u32,
     erasing: bool,
+    /// From birth, or since a program or an erase failed.
+    bad: bool,
 }
 
 /// The NAND checker and the integrity oracle.
@@ -110,6 +113,11 @@ impl Verifier {
         Payload(index)
     }
 
+    /// The stamps that a payload carries.
+    pub fn stamps(&self, payload: Payload) -> &[u32; 32] {
+        &self.payloads[payload.0 as usize]
+    }
+
     fn take(&mut self, payload: Payload) -> [u32; 32] {
         self.free_payloads.push(payload.0);
         self.payloads[payload.0 as usize]
@@ -136,11 +144,18 @@ impl Verifier {
         }
     }
 
+    pub(crate) fn mark_bad(&mut self, block: BlockId) {
+        self.blocks[block.at()].bad = true;
+    }
+
     pub(crate) fn start(&mut self, kind: Kind, ppn: Ppn, from: Ppn, block: BlockId) {
         let page = self.geometry.page_in_block(ppn);
         let state = self.blocks[block.at()];
         if state.erasing {
             return self.reject(|| format!("{kind:?} on block {}, which is being erased", block.0));
+        }
+        if state.bad && kind != Kind::Read {
+            return self.reject(|| format!("{kind:?} on block {}, which is bad", block.0));
         }
         match kind {
             Kind::Read => {
@@ -169,9 +184,10 @@ impl Verifier {
         }
     }
 
-    pub(crate) fn end_program(&mut self, ppn: Ppn, data: Data, copyback: bool) {
+    pub(crate) fn end_program(&mut self, ppn: Ppn, data: Data, copyback: bool, failed: bool) {
         let block = self.geometry.block_of(ppn);
         self.blocks[block.at()].ended += 1;
+        self.blocks[block.at()].bad |= failed;
         let stamps = match data {
             Data::Map => [0; 32],
             Data::Copy(from) => {
@@ -191,6 +207,7 @@ impl Verifier {
                 stamps
             }
         };
+        let stamps = if failed { [0; 32] } else { stamps };
         self.flash.set(ppn.at(), &stamps, self.geometry.sectors_per_page());
     }
 
@@ -204,8 +221,9 @@ impl Verifier {
         }
     }
 
-    pub(crate) fn end_erase(&mut self, block: BlockId) {
-        self.blocks[block.at()] = Block::default();
+    pub(crate) fn end_erase(&mut self, block: BlockId, failed: bool) {
+        let bad = self.blocks[block.at()].bad || failed;
+        self.blocks[block.at()] = Block { bad, ..Block::default() };
         (0..self.geometry.pages).for_each(|page| self.flash.clear(self.geometry.page(block, page).at()));
     }
 }

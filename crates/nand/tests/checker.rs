@@ -1,8 +1,8 @@
 //! The checks can fail: each illegal command and each wrong datum is found and named.
 #![allow(missing_docs)]
 
-use flashloom_nand::{Data, DeviceParams, Expect, Nand, OpId, Origin, Urgency};
-use flashloom_units::{BlockId, Lpn, ParamSet, Ppn};
+use flashloom_nand::{Data, DeviceParams, Expect, Nand, OpId, Origin, Status, Urgency};
+use flashloom_units::{BlockId, Lpn, ParamSet, Ppn, Prng};
 
 fn array() -> Nand {
     let small = DeviceParams { blocks: 4, pages: 8, ..DeviceParams::defaults() };
@@ -105,4 +105,48 @@ fn sectors_that_a_partial_write_did_not_touch_are_those_of_the_page_beneath() {
     read(&mut nand, 0, 1);
     let found = nand.check().unwrap_err();
     assert!(found.contains("sector 1 of physical page 1 holds version 0, not 1"), "{found}");
+}
+
+#[test]
+fn a_failed_program_keeps_the_pages_below_it_and_its_block_takes_no_other() {
+    let small = DeviceParams { blocks: 4, pages: 8, program_failures: 0.5, ..DeviceParams::defaults() };
+    let first_passes = |seed: &u64| {
+        let mut nand = Nand::new(&small, true).with_failures(&small, &Prng::new(*seed));
+        write(&mut nand, 0, 0, 0);
+        !nand.is_bad(BlockId(0))
+    };
+    let seed = (0..).find(first_passes).unwrap();
+    let mut nand = Nand::new(&small, true).with_failures(&small, &Prng::new(seed));
+    write(&mut nand, 0, 0, 0);
+    let mut page = 1;
+    while !nand.is_bad(BlockId(0)) {
+        nand.fill(BlockId(0), page, Origin::Gc, Urgency::Spare);
+        page += 1;
+    }
+    read(&mut nand, 0, 0);
+    assert_eq!(nand.check(), Ok(()));
+    assert_eq!(nand.counts().failed_programs[Origin::Gc as usize], 1);
+    nand.fill(BlockId(0), page, Origin::Gc, Urgency::Spare);
+    assert!(nand.check().unwrap_err().contains("Program on block 0, which is bad"));
+}
+
+#[test]
+fn a_failed_erase_loses_the_block_and_the_next_one_is_rejected() {
+    let small = DeviceParams { blocks: 4, pages: 8, erase_failures: 1.0, ..DeviceParams::defaults() };
+    let mut nand = Nand::new(&small, true).with_failures(&small, &Prng::new(1));
+    write(&mut nand, 0, 0, 0);
+    assert_eq!(nand.erase(BlockId(0), Origin::Gc, Urgency::Spare), Status::Failed(OpId::DONE));
+    assert!(nand.is_bad(BlockId(0)));
+    assert_eq!(nand.check(), Ok(()));
+    nand.erase(BlockId(0), Origin::Gc, Urgency::Spare);
+    assert!(nand.check().unwrap_err().contains("Erase on block 0, which is bad"));
+}
+
+#[test]
+fn a_block_that_is_bad_from_birth_takes_nothing() {
+    let small = DeviceParams { blocks: 4, pages: 8, bad_blocks: 0.25, ..DeviceParams::defaults() };
+    let mut nand = Nand::new(&small, true).with_failures(&small, &Prng::new(1));
+    let bad = (0..4).find(|&block| nand.is_bad(BlockId(block))).unwrap();
+    write(&mut nand, 0, bad, 0);
+    assert!(nand.check().unwrap_err().contains(&format!("Program on block {bad}, which is bad")));
 }

@@ -3,8 +3,8 @@
 //! tR 50 us, tPROG 600 us, tBERS 3 ms, one page over the channel 10 us, no command time unless the test says so.
 #![allow(missing_docs)]
 
-use flashloom_nand::{Data, DeviceParams, DieOrder, Expect, MultiPlane, Nand, OpId, Origin, Suspend, Urgency};
-use flashloom_units::{BlockId, MS, Ns, ParamSet, Ppn, US};
+use flashloom_nand::{Data, DeviceParams, DieOrder, Expect, MultiPlane, Nand, OpId, Origin, Status, Suspend, Urgency};
+use flashloom_units::{BlockId, MS, Ns, ParamSet, Ppn, Prng, US};
 
 const READ: Ns = 50 * US;
 const PROGRAM: Ns = 600 * US;
@@ -341,4 +341,20 @@ fn the_accounts_of_a_suspended_collection_do_not_hold_the_reads() {
     read(&mut nand, 4, 0, Origin::Host, 1);
     run(&mut nand);
     assert_eq!(nand.utilization().unwrap().collection_ns, u128::from(ERASE + 20 * US), "the erase and its resumption");
+}
+
+#[test]
+fn a_program_that_fails_takes_its_time_and_what_replaces_it_waits_for_it() {
+    let params = DeviceParams { program_failures: 0.5, ..device() };
+    // The replacement goes to another die, where nothing but the failed program holds it back.
+    let ended = (0..).find_map(|seed| {
+        let mut nand = Nand::new(&params, true).with_failures(&params, &Prng::new(seed));
+        nand.start_timing(&params);
+        let Status::Failed(failed) = nand.program(BlockId(0), 0, Origin::Host, Data::Map, OpId::DONE, 1) else {
+            return None;
+        };
+        let again = nand.program(BlockId(8), 0, Origin::Host, Data::Map, failed, 1);
+        (again == Status::Passed).then(|| run(&mut nand))
+    });
+    assert_eq!(ended, Some(vec![(1, 2 * (PAGE + PROGRAM))]));
 }

@@ -38,6 +38,10 @@ macro_rules! ids {
 ids! {
     /// A logical page number: the host's address space in flash pages.
     Lpn,
+    /// A logical block number: consecutive logical pages, as many as a block (or a superblock) has.
+    Lbn,
+    /// Blocks of several chips, one of each, that are written and erased together; of one chip it is a block.
+    SuperblockId,
     /// A physical page number, dense over the whole array: `block * pages_per_block + page`.
     Ppn,
     /// An erase block, dense over the whole array: `plane * blocks_per_plane + block`.

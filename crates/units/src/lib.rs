@@ -15,7 +15,7 @@ mod quantity;
 
 pub use divisor::Divisor;
 pub use event_queue::{EventNumber, EventQueue};
-pub use id::{BlockId, DieId, Lpn, NO_INDEX, PlaneId, Ppn};
+pub use id::{BlockId, DieId, Lbn, Lpn, NO_INDEX, PlaneId, Ppn, SuperblockId};
 pub use latency::Latency;
 pub use param::{Choice, FieldType, Kind, Need, Param, ParamSet, PolicySpec, Slot, Statistic, Value, nearest};
 pub use prefetch::prefetch;

@@ -210,6 +210,16 @@ pub struct PolicySpec {
     pub statistics: &'static [Statistic],
 }
 
+impl PolicySpec {
+    /// One value for each parameter: those that are set by name, the defaults of all others.
+    pub fn values(&self, set: &[(&str, Value)]) -> Vec<Value> {
+        let is_known = |name: &str| self.params.iter().any(|param| param.name == name);
+        assert!(set.iter().all(|(name, _)| is_known(name)), "{} has no such parameter among {set:?}", self.name);
+        let value = |name: &str| set.iter().find(|(known, _)| *known == name).map(|(_, value)| value.clone());
+        self.params.iter().map(|param| value(param.name).unwrap_or_else(|| param.default.clone())).collect()
+    }
+}
+
 /// A place on the path of a request where a policy is chosen.
 #[derive(Debug)]
 pub struct Slot {
@@ -430,6 +440,14 @@ mod tests {
         assert!(Sample::PARAMS.iter().all(|param| param.accepts(&param.default)));
         assert!(!Sample::PARAMS[0].accepts(&Value::Time(S + 1)));
         assert!(!Sample::PARAMS[0].accepts(&Value::Count(5)));
+    }
+
+    #[test]
+    fn a_policy_has_the_values_that_are_set_and_the_defaults_of_the_others() {
+        let (name, params) = ("sample", Sample::PARAMS);
+        let policy = PolicySpec { name, summary: "", details: "", source: "", needs: &[], params, statistics: &[] };
+        let sample = Sample::from_values(&policy.values(&[("count", Value::Count(3))]));
+        assert_eq!(sample, Sample { count: Some(3), ..Sample::defaults() });
     }
 
     #[test]

@@ -1,61 +1,105 @@
-//! Block-level LRU: the logical block that was written longest ago leaves first, with all its buffered pages (Kim and
-//! Ahn, FAST 2008, without padding and compensation; CAVE, section 4.2).
+//! Block-level LRU: the logical block that was written longest ago leaves first, with all its buffered pages (CAVE,
+//! section 4.2); with both options it is BPLRU (Kim and Ahn, FAST 2008, section 3).
 //!
 //! ```text
-//! written:  move the page's block to the young end
-//! victim:   the block at the old end, its pages in order of address
+//! written:       move the page's block to the young end
+//! compensation:  if the block was now written from its first page to its last in order, move it to the old end
+//! victim:        the block at the old end, its pages in order of address
+//! padding:       the pages of the block that the buffer lacks are read from flash and written in their places
 //! ```
 //!
-//! What belongs to one block leaves together, so a block-mapped FTL merges less, and a write to any page of a block keeps
-//! all of it. O(1) an operation, and a victim costs the sorting of its pages.
+//! What belongs to one block leaves together, so a block-mapped FTL merges less, and a write to any page of a block
+//! keeps all of it. Padding makes every victim a whole block, which such an FTL takes by a switch merge. What was
+//! written in sequence will not be written again soon: compensation keeps it from driving out the rest.
+//!
+//! A page that flash does not hold cannot be read, and pads nothing; a page that leaves out of turn (FUA) is not
+//! padded. Writing the last page of a run again does not break the run, for requests smaller than a page. O(1) an
+//! operation, and a victim costs the sorting of its pages, or with padding a look at each page of its block.
 
-use flashloom_units::{Lpn, PolicySpec, Value};
+use flashloom_units::{Kind, Lpn, ParamSet, PolicySpec, Value, params};
 
 use super::Order;
 use crate::SlotId;
 use crate::groups::Groups;
 use crate::rings::Rings;
 
+params! {
+    /// Parameters of block-level LRU.
+    pub struct Params {
+        /// Whether a victim is filled up with pages read from flash, and written as a whole block.
+        padding: bool => "padding", Kind::Flag, Value::Flag(false), "Saves full merges of a block-mapped FTL, and costs a read and a write for each page that the buffer lacks.";
+        /// Whether a block that was written in sequence is the next victim.
+        compensation: bool => "compensation", Kind::Flag, Value::Flag(false), "Keeps long writes from driving out what is written again, and gives up hits on blocks that are written in sequence again and again.";
+    }
+}
+
 pub(super) const SPEC: PolicySpec = PolicySpec {
     name: "block-lru",
     summary: "the block that was written longest ago, with all its pages",
-    details: "A write makes the whole block of its page young again. Pages leave in order of address.",
-    source: "Kim and Ahn, FAST 2008, section 3.1, without padding and LRU compensation; CAVE, section 4.2",
+    details: "A write makes the whole block of its page young again. Pages leave in order of address. With `padding` \
+              and `compensation` it is BPLRU.",
+    source: "Kim and Ahn: BPLRU, FAST 2008, section 3; CAVE, section 4.2",
     needs: &[],
-    params: &[],
+    params: Params::PARAMS,
     statistics: &[],
 };
 
 pub(super) struct State {
+    params: Params,
     groups: Groups,
     blocks: Rings,
+    /// How many pages of each block, from its first on, the writes have reached in order.
+    runs: Vec<u32>,
 }
 
 impl State {
-    pub(super) fn new(_values: &[Value], pages: u32, pages_per_block: u32) -> Self {
-        Self { groups: Groups::new(pages, pages_per_block), blocks: Rings::new(pages, 1) }
+    pub(super) fn new(values: &[Value], pages: u32, pages_per_block: u32) -> Self {
+        Self {
+            params: Params::from_values(values),
+            groups: Groups::new(pages, pages_per_block),
+            blocks: Rings::new(pages, 1),
+            runs: vec![0; pages as usize],
+        }
+    }
+
+    /// A page of a block that is in no ring was written.
+    fn written(&mut self, block: u32, lpn: Lpn) {
+        let offset = self.groups.offset_of(lpn);
+        let run = &mut self.runs[block as usize];
+        if offset == *run || offset == 0 {
+            *run = offset + 1;
+        } else if offset + 1 != *run {
+            *run = 0;
+        }
+        if self.params.compensation && *run == self.groups.pages_per_block() {
+            self.blocks.push_oldest(0, block);
+        } else {
+            self.blocks.push(0, block);
+        }
     }
 }
 
 impl Order for State {
     fn inserted(&mut self, slot: SlotId, lpn: Lpn) {
-        let (group, pages) = self.groups.insert(slot, lpn);
+        let (block, pages) = self.groups.insert(slot, lpn);
         if pages > 1 {
-            self.blocks.remove(group);
+            self.blocks.remove(block);
+        } else {
+            self.runs[block as usize] = 0;
         }
-        self.blocks.push(0, group);
+        self.written(block, lpn);
     }
 
     fn touched(&mut self, _slot: SlotId, lpn: Lpn) {
-        let (group, _) = self.groups.of(lpn);
-        self.blocks.remove(group);
-        self.blocks.push(0, group);
+        let (block, _) = self.groups.of(lpn);
+        self.blocks.remove(block);
+        self.written(block, lpn);
     }
 
     fn removed(&mut self, slot: SlotId, _lpn: Lpn) {
-        let (group, left) = self.groups.remove(slot);
+        let (block, left) = self.groups.remove(slot);
         if left == 0 {
-            self.blocks.remove(group);
+            self.blocks.remove(block);
         }
     }
 
@@ -65,20 +109,61 @@ impl Order for State {
             self.groups.take(oldest, pages);
         }
     }
+
+    fn padded_block(&self) -> Option<u32> {
+        self.params.padding.then(|| self.groups.pages_per_block())
+    }
 }
 
 #[cfg(test)]
 mod tests {
-    use crate::order::model::{assert_same_victims, block_of, pages_of};
+    use flashloom_units::Value;
+
+    use crate::order::model::{Block, Naive, PAGES_PER_BLOCK, assert_same_victims, take, take_written};
+
+    /// The blocks, the next victim first.
+    struct Blocks {
+        blocks: Vec<Block>,
+        compensation: bool,
+    }
+
+    /// Whether the last writes went through the whole block, whatever number of times each page was written in a row.
+    fn was_written_in_sequence(block: &Block) -> bool {
+        let mut writes = block.writes.clone();
+        writes.dedup();
+        let start = block.number * PAGES_PER_BLOCK;
+        writes.ends_with(&(start..start + PAGES_PER_BLOCK).collect::<Vec<_>>())
+    }
+
+    impl Naive for Blocks {
+        fn written(&mut self, lpn: u32, _is_new: bool) {
+            let mut block = take_written(&mut self.blocks, lpn);
+            // More of the past does not matter, and would make the test quadratic.
+            let old = block.writes.len().saturating_sub(100);
+            block.writes.drain(..old);
+            let at = if self.compensation && was_written_in_sequence(&block) { 0 } else { self.blocks.len() };
+            self.blocks.insert(at, block);
+        }
+
+        fn removed(&mut self, lpn: u32) {
+            self.blocks.iter_mut().for_each(|block| block.pages.retain(|&page| page != lpn));
+            self.blocks.retain(|block| !block.pages.is_empty());
+        }
+
+        fn victim(&mut self) -> Vec<u32> {
+            let next = self.blocks.first().map(|block| block.pages[0]);
+            next.and_then(|lpn| take(&mut self.blocks, lpn)).map_or(Vec::new(), Block::victim)
+        }
+    }
 
     #[test]
     fn victims_are_those_of_a_sorted_list() {
-        assert_same_victims("block-lru", |pages| {
-            let written = |block| pages_of(pages, block).map(|entry| entry.block_written).max();
-            let block = pages.iter().map(|entry| block_of(entry.lpn)).min_by_key(|&block| written(block))?;
-            let mut victims: Vec<u32> = pages_of(pages, block).map(|entry| entry.lpn).collect();
-            victims.sort();
-            Some(victims)
-        });
+        assert_same_victims("block-lru", &[], Blocks { blocks: Vec::new(), compensation: false });
+    }
+
+    #[test]
+    fn with_compensation_a_block_written_in_sequence_is_the_next_victim() {
+        let set = [("compensation", Value::Flag(true))];
+        assert_same_victims("block-lru", &set, Blocks { blocks: Vec::new(), compensation: true });
     }
 }

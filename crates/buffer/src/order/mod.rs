@@ -14,12 +14,36 @@ pub trait Order: Send {
     /// A page that is in the buffer was written again.
     fn touched(&mut self, slot: SlotId, lpn: Lpn);
 
+    /// A page that is in the buffer was read.
+    fn read(&mut self, _slot: SlotId, _lpn: Lpn) {}
+
     /// A page leaves out of turn: it was discarded, or the host wants it durable.
     fn removed(&mut self, slot: SlotId, lpn: Lpn);
 
     /// Takes the next victim, a page or all pages of a block; appends its pages in the order in which they are to be
     /// written, none if the order is empty.
     fn victim(&mut self, pages: &mut Vec<SlotId>);
+
+    /// Pages of a logical block, if each victim is to be made whole by those of its block that the buffer lacks.
+    fn padded_block(&self) -> Option<u32> {
+        None
+    }
+
+    /// Whether the buffer keeps pages that the host reads, too: clean ones, which flash holds as well. Only such an
+    /// order is told of them, by [`Self::filled`], and asked for them, by [`Self::clean_victim`]; a clean page that is
+    /// written is removed and inserted.
+    fn keeps_reads(&self) -> bool {
+        false
+    }
+
+    /// A clean page entered.
+    fn filled(&mut self, _slot: SlotId, _lpn: Lpn) {}
+
+    /// Takes the clean page that leaves before any other, if there is one; giving it up costs nothing. Then
+    /// [`Self::victim`] takes what has to be written. One of the two has a victim if any page is in the order.
+    fn clean_victim(&mut self) -> Option<SlotId> {
+        None
+    }
 }
 
 macro_rules! orders {
@@ -45,7 +69,7 @@ macro_rules! orders {
     };
 }
 
-orders! { page_lru, block_lru, fab }
+orders! { page_lru, block_lru, fab, clc, r#ref, cflru }
 
 #[cfg(test)]
 mod model;

@@ -1,79 +1,143 @@
-//! The naive model that every order is held against: a list of the buffered pages, searched from end to end.
+//! The naive models that every order is held against: lists that are kept in order of age and searched from end to end.
 
-use flashloom_units::{Lpn, Prng};
+use flashloom_units::{Lpn, Prng, Value};
 
+use super::SLOT;
 use crate::SlotId;
 
-/// Pages in a logical block of the model.
+/// Pages in a logical block of the models.
 pub(super) const PAGES_PER_BLOCK: u32 = 4;
+/// Pages of the buffer.
+pub(super) const ROOM: usize = 24;
+/// Logical pages.
+const LPNS: u32 = 48;
+const STEPS: u32 = 1_000_000;
 
-/// A buffered page of the model; times are steps of the test.
-#[derive(Clone, Copy, Debug)]
-pub(super) struct Entry {
-    pub(super) lpn: u32,
-    slot: u32,
-    /// When the page was written last.
-    pub(super) written: u64,
-    /// When any page of its block was written last.
-    pub(super) block_written: u64,
-    /// When any page of its block was written, or left out of turn.
-    pub(super) block_changed: u64,
+/// An order as its paper tells it, by logical pages.
+pub(super) trait Naive {
+    /// A page was written; `is_new` if the buffer did not hold it, or held it clean.
+    fn written(&mut self, lpn: u32, is_new: bool);
+
+    fn removed(&mut self, lpn: u32);
+
+    fn victim(&mut self) -> Vec<u32>;
+
+    fn read(&mut self, _lpn: u32) {}
+
+    fn filled(&mut self, _lpn: u32) {}
+
+    fn clean_victim(&mut self) -> Option<u32> {
+        None
+    }
 }
 
-/// The logical block of a page.
-pub(super) fn block_of(lpn: u32) -> u32 {
-    lpn / PAGES_PER_BLOCK
+/// The buffered pages of one logical block.
+#[derive(Clone, Debug)]
+pub(super) struct Block {
+    pub(super) number: u32,
+    pub(super) pages: Vec<u32>,
+    /// Every write since the block came into the buffer.
+    pub(super) writes: Vec<u32>,
 }
 
-/// The buffered pages of a block.
-pub(super) fn pages_of(pages: &[Entry], block: u32) -> impl Iterator<Item = &Entry> {
-    pages.iter().filter(move |entry| block_of(entry.lpn) == block)
+impl Block {
+    /// The pages in order of address.
+    pub(super) fn victim(mut self) -> Vec<u32> {
+        self.pages.sort();
+        self.pages
+    }
 }
 
-/// Random operations on an order and on the list: `victim` says which pages of the list leave next, in their order.
-pub(super) fn assert_same_victims(name: &str, victim: impl Fn(&[Entry]) -> Option<Vec<u32>>) {
-    let room = 24;
-    let mut order = super::build(name, &[], room, PAGES_PER_BLOCK);
-    let mut pages: Vec<Entry> = Vec::new();
-    let mut free: Vec<u32> = (0..room).collect();
+/// Takes the block of a page out of a list, if it is there.
+pub(super) fn take(blocks: &mut Vec<Block>, lpn: u32) -> Option<Block> {
+    let at = blocks.iter().position(|block| block.number == lpn / PAGES_PER_BLOCK)?;
+    Some(blocks.remove(at))
+}
+
+/// The block of a page with that page written, out of a list or new.
+pub(super) fn take_written(blocks: &mut Vec<Block>, lpn: u32) -> Block {
+    let new = Block { number: lpn / PAGES_PER_BLOCK, pages: Vec::new(), writes: Vec::new() };
+    let mut block = take(blocks, lpn).unwrap_or(new);
+    block.writes.push(lpn);
+    if !block.pages.contains(&lpn) {
+        block.pages.push(lpn);
+    }
+    block
+}
+
+/// A page in the buffer.
+struct Held {
+    lpn: u32,
+    slot: SlotId,
+    is_clean: bool,
+}
+
+/// Random operations on an order and on its naive model, which must give up the same pages in the same order.
+pub(super) fn assert_same_victims(name: &str, set: &[(&str, Value)], mut naive: impl Naive) {
+    let values = SLOT.find(name).expect("the order exists").values(set);
+    let mut order = super::build(name, &values, ROOM as u32, PAGES_PER_BLOCK);
+    let mut held: Vec<Held> = Vec::new();
+    let mut free: Vec<SlotId> = (0..ROOM as u32).map(SlotId).collect();
     let mut prng = Prng::new(5);
-    for step in 0..200_000 {
-        let lpn = prng.below(48) as u32;
-        let at = pages.iter().position(|entry| entry.lpn == lpn);
-        let block_changes = |pages: &mut Vec<Entry>, is_write: bool| {
-            for entry in pages.iter_mut().filter(|entry| block_of(entry.lpn) == block_of(lpn)) {
-                entry.block_changed = step;
-                entry.block_written = if is_write { step } else { entry.block_written };
+    let (mut lpn, mut evicted) = (0, 0);
+    for step in 0..STEPS {
+        // Half the operations follow the one before, so that blocks become whole and are written in sequence.
+        lpn = if prng.chance(0.5) { (lpn + 1) % LPNS } else { prng.below(u64::from(LPNS)) as u32 };
+        let at = held.iter().position(|page| page.lpn == lpn);
+        match (prng.below(12), at) {
+            (0..7, Some(at)) => {
+                let page = &mut held[at];
+                if std::mem::take(&mut page.is_clean) {
+                    order.removed(page.slot, Lpn(lpn));
+                    order.inserted(page.slot, Lpn(lpn));
+                    naive.removed(lpn);
+                    naive.written(lpn, true);
+                } else {
+                    order.touched(page.slot, Lpn(lpn));
+                    naive.written(lpn, false);
+                }
             }
-        };
-        match (prng.below(8), at) {
-            (0..5, Some(at)) => {
-                pages[at].written = step;
-                block_changes(&mut pages, true);
-                order.touched(SlotId(pages[at].slot), Lpn(lpn));
-            }
-            (0..5, None) if !free.is_empty() => {
+            (0..7, None) | (7, None) if !free.is_empty() => {
                 let slot = free.swap_remove(prng.below(free.len() as u64) as usize);
-                pages.push(Entry { lpn, slot, written: step, block_written: step, block_changed: step });
-                block_changes(&mut pages, true);
-                order.inserted(SlotId(slot), Lpn(lpn));
+                let is_clean = order.keeps_reads() && prng.chance(0.5);
+                held.push(Held { lpn, slot, is_clean });
+                if is_clean {
+                    order.filled(slot, Lpn(lpn));
+                    naive.filled(lpn);
+                } else {
+                    order.inserted(slot, Lpn(lpn));
+                    naive.written(lpn, true);
+                }
             }
-            (5, Some(at)) => {
-                let gone = pages.remove(at);
-                block_changes(&mut pages, false);
-                order.removed(SlotId(gone.slot), Lpn(lpn));
-                free.push(gone.slot);
+            (7, Some(at)) => {
+                order.read(held[at].slot, Lpn(lpn));
+                naive.read(lpn);
             }
-            (6, _) => {
+            (8, Some(at)) => {
+                let page = held.remove(at);
+                order.removed(page.slot, Lpn(lpn));
+                naive.removed(lpn);
+                free.push(page.slot);
+            }
+            (9, _) => {
+                let slot = order.clean_victim();
+                let page = slot.map(|slot| held.remove(held.iter().position(|page| page.slot == slot).unwrap()));
+                assert_eq!(page.as_ref().map(|page| page.lpn), naive.clean_victim(), "{name}, step {step}");
+                free.extend(slot);
+                evicted += u32::from(slot.is_some());
+            }
+            (10, _) => {
                 let mut slots = Vec::new();
                 order.victim(&mut slots);
-                let lpn_of = |slot: &SlotId| pages.iter().find(|entry| entry.slot == slot.0).map(|entry| entry.lpn);
-                let victims: Vec<u32> = slots.iter().filter_map(lpn_of).collect();
-                assert_eq!(victims, victim(&pages).unwrap_or_default(), "{name}, step {step}");
-                pages.retain(|entry| !victims.contains(&entry.lpn));
-                free.extend(slots.iter().map(|slot| slot.0));
+                let lpn_of = |slot: &SlotId| held.iter().find(|page| page.slot == *slot).unwrap().lpn;
+                let victims: Vec<u32> = slots.iter().map(lpn_of).collect();
+                assert_eq!(victims, naive.victim(), "{name}, step {step}");
+                held.retain(|page| !slots.contains(&page.slot));
+                evicted += slots.len() as u32;
+                free.extend(slots);
             }
             _ => {}
         }
     }
+    assert!(evicted > STEPS / 20, "{name}: only {evicted} pages were given up");
 }

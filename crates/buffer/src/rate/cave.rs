@@ -1,12 +1,13 @@
-//! CAVE: when the buffer is full, evict as many victims at a time as there are chips (Park et al., SAC 2011, section 4.2).
+//! CAVE: when the buffer is full, evict as many victims at a time as there are chips (Park et al., SAC 2011, section
+//! 4.2).
 //!
 //! ```text
 //! when a page waits and no slot is about to be free:  evict `victims` victims (default: the number of dies)
 //! ```
 //!
-//! A victim is a page or a block, as the order has it. So the buffer keeps every chip busy whatever the FTL does; what it
-//! evicts early it cannot absorb rewrites for, which costs hits where the buffer is small. A slot is free as soon as its
-//! own page is programmed, where the paper has the request wait for the whole batch. O(1).
+//! A victim is a page or a block, as the order has it. So the buffer keeps every chip busy whatever the FTL does; what
+//! it evicts early it cannot absorb rewrites for, which costs hits where the buffer is small. A slot is free as soon as
+//! its own page is programmed, where the paper has the request wait for the whole batch. O(1).
 
 use flashloom_units::{Kind, ParamSet, PolicySpec, Value, params};
 

@@ -6,8 +6,9 @@
 //! and never fewer than pages that wait
 //! ```
 //!
-//! `low` and `high` are shares of the buffer's room. A request then seldom finds the buffer full, at the price of hits
-//! that a page evicted late would have had. O(1).
+//! `low` and `high` are shares of the buffer's room. What is above the low mark leaves even when no more is written, a
+//! page for each that has come to flash; clean pages do not count, because they are room already. A request then seldom
+//! finds the buffer full, at the price of hits that a page evicted late would have had. O(1).
 
 use flashloom_units::{Kind, ParamSet, PolicySpec, Value, params};
 
@@ -26,8 +27,8 @@ params! {
 pub(super) const SPEC: PolicySpec = PolicySpec {
     name: "linear-threshold",
     summary: "ahead of need, the faster the fuller the buffer",
-    details: "Between two marks the number of pages on their way to flash grows from none to one for each die. A low mark \
-              that is not below the high one acts as a single threshold.",
+    details: "Between two marks the number of pages on their way to flash grows from none to one for each die. A low \
+              mark that is not below the high one acts as a single threshold.",
     source: "Park et al.: CAVE, SAC 2011, section 4.2, future work",
     needs: &[],
     params: Params::PARAMS,

@@ -13,13 +13,14 @@ pub struct Occupancy {
     pub dirty: u32,
     /// Pages on their way to flash, whose slots will be free.
     pub evicting: u32,
-    /// Pages of requests that found the buffer full and wait.
+    /// Pages of requests that found the buffer full, and lack a slot.
     pub waiting: u32,
 }
 
 /// A policy of eviction rate.
 pub trait Rate: Send {
-    /// How many victims to evict now; asked again after they have left the order, until it answers none.
+    /// How many victims to evict now. Asked after each write of the host, each page that has come to flash, and each
+    /// read that an order would have kept; and again after the victims have left the order, until it answers none.
     fn victims(&mut self, occupancy: &Occupancy) -> u32;
 }
 

@@ -1,17 +1,17 @@
 //! `flashloom compare`.
 
-use std::collections::BTreeMap;
 use std::num::NonZeroUsize;
 
 use flashloom_experiment::config::Experiment;
 use flashloom_experiment::result::{Comparison, Distribution, RunResult};
 use flashloom_experiment::run::Prepared;
+use flashloom_report::csv;
 use rayon::ThreadPoolBuilder;
 use serde_json::Value;
 
 use super::{json_text, report_skipped};
 use crate::arguments::CompareArguments;
-use crate::figures::{count, factor, rate, table, time};
+use crate::figures::{count, factor, percent, rate, table, time};
 use crate::output::{OutputFile, Stop, print};
 use crate::progress::Bar;
 
@@ -20,7 +20,7 @@ pub fn compare(arguments: &CompareArguments) -> Result<(), Stop> {
     let experiment = Experiment::load_comparison(&arguments.experiment, &arguments.set, &arguments.vary)?;
     let to_stdout = arguments.json.as_deref() == Some("-");
     let json = OutputFile::optional(arguments.json.as_deref().filter(|_| !to_stdout))?;
-    let csv = OutputFile::optional(arguments.csv.as_deref())?;
+    let csv_file = OutputFile::optional(arguments.csv.as_deref())?;
     let threads = arguments.jobs.map_or(0, NonZeroUsize::get);
     let pool = ThreadPoolBuilder::new().num_threads(threads).build();
     let pool = pool.map_err(|error| Stop::Failed(format!("error: the threads cannot be started: {error}")))?;
@@ -30,13 +30,21 @@ pub fn compare(arguments: &CompareArguments) -> Result<(), Stop> {
     let comparison = pool.install(|| prepared.compare(arguments.verify, &bar));
     bar.clear();
     let comparison = comparison?;
-    if let Some(file) = csv {
-        file.commit(&to_csv(&comparison))?;
+    if let Some(file) = csv_file {
+        file.commit(&csv::comparison(&comparison))?;
     }
     if let Some(file) = json {
         file.commit(&json_text(&comparison))?;
     }
-    print(&if to_stdout { json_text(&comparison) } else { side_by_side(&comparison) })
+    print(&if to_stdout { json_text(&comparison) } else { side_by_side(&comparison) })?;
+    let ended = comparison.runs.iter().filter(|run| run.result.end_of_life.is_some()).count();
+    if ended > 0 {
+        return Err(Stop::Failed(format!(
+            "error: the drive's life ended in {ended} of {} runs, whose figures are those until then",
+            comparison.runs.len()
+        )));
+    }
+    Ok(())
 }
 
 /// Which values of a column are good.
@@ -48,9 +56,10 @@ enum Best {
     Neither,
 }
 
-/// A figure of every run.
+/// A figure of every run. It is shown where any run has it, and, if it is about one section, a key of that one varies.
 struct Column {
     name: &'static str,
+    section: Option<&'static str>,
     best: Best,
     show: fn(f64) -> String,
     value: fn(&RunResult) -> Option<f64>,
@@ -68,33 +77,118 @@ fn write(result: &RunResult) -> Option<&Distribution> {
     result.host.latency_ns.as_ref()?.write.as_ref()
 }
 
+fn merges(result: &RunResult) -> Option<u64> {
+    result.ftl.merges.as_ref().map(|merges| merges.switch + merges.partial + merges.full)
+}
+
 const COLUMNS: &[Column] = &[
     Column {
         name: "operations/s",
+        section: None,
         best: Best::Highest,
         show: factor,
         value: |result| result.filebench.as_ref()?.operations_per_second,
     },
-    Column { name: "requests/s", best: Best::Highest, show: factor, value: |result| result.host.iops },
-    Column { name: "throughput", best: Best::Highest, show: rate, value: |result| result.host.throughput_bytes_per_s },
-    Column { name: "read p50", best: Best::Lowest, show: time, value: |result| Some(read(result)?.p50 as f64) },
-    Column { name: "read p99", best: Best::Lowest, show: time, value: |result| Some(read(result)?.p99 as f64) },
-    Column { name: "write p50", best: Best::Lowest, show: time, value: |result| Some(write(result)?.p50 as f64) },
-    Column { name: "write p99", best: Best::Lowest, show: time, value: |result| Some(write(result)?.p99 as f64) },
+    Column { name: "requests/s", section: None, best: Best::Highest, show: factor, value: |result| result.host.iops },
+    Column {
+        name: "throughput",
+        section: None,
+        best: Best::Highest,
+        show: rate,
+        value: |result| result.host.throughput_bytes_per_s,
+    },
+    Column {
+        name: "read p50",
+        section: None,
+        best: Best::Lowest,
+        show: time,
+        value: |result| Some(read(result)?.p50 as f64),
+    },
+    Column {
+        name: "read p99",
+        section: None,
+        best: Best::Lowest,
+        show: time,
+        value: |result| Some(read(result)?.p99 as f64),
+    },
+    Column {
+        name: "write p50",
+        section: None,
+        best: Best::Lowest,
+        show: time,
+        value: |result| Some(write(result)?.p50 as f64),
+    },
+    Column {
+        name: "write p99",
+        section: None,
+        best: Best::Lowest,
+        show: time,
+        value: |result| Some(write(result)?.p99 as f64),
+    },
     Column {
         name: "max wait",
+        section: None,
         best: Best::Lowest,
         show: time,
         value: |result| Some(result.scheduler.as_ref()?.max_wait_ns as f64),
     },
     Column {
         name: "merged",
+        section: None,
         best: Best::Neither,
         show: whole,
         value: |result| Some(result.scheduler.as_ref()?.merged as f64),
     },
-    Column { name: "WAF", best: Best::Lowest, show: factor, value: |result| result.ftl.waf },
-    Column { name: "erases", best: Best::Lowest, show: whole, value: |result| Some(result.ftl.block_erases as f64) },
+    Column {
+        name: "buffer hits",
+        section: Some("buffer."),
+        best: Best::Highest,
+        show: percent,
+        value: |result| result.buffer.as_ref()?.hit_ratio,
+    },
+    Column {
+        name: "map hits",
+        section: None,
+        best: Best::Highest,
+        show: percent,
+        value: |result| result.ftl.map_cache.as_ref()?.hit_ratio,
+    },
+    Column {
+        name: "merges",
+        section: None,
+        best: Best::Lowest,
+        show: whole,
+        value: |result| Some(merges(result)? as f64),
+    },
+    Column {
+        name: "largest k",
+        section: None,
+        best: Best::Lowest,
+        show: whole,
+        value: |result| Some(result.ftl.associativity.as_ref()?.max as f64),
+    },
+    Column {
+        name: "longest merge",
+        section: None,
+        best: Best::Lowest,
+        show: time,
+        value: |result| Some(result.ftl.blocking_ns.as_ref()?.max? as f64),
+    },
+    Column { name: "WAF", section: None, best: Best::Lowest, show: factor, value: |result| result.ftl.waf },
+    Column {
+        name: "erases",
+        section: None,
+        best: Best::Lowest,
+        show: whole,
+        value: |result| Some(result.ftl.block_erases as f64),
+    },
+    Column {
+        name: "life in pages",
+        section: None,
+        best: Best::Highest,
+        show: whole,
+        value: |result| Some(result.end_of_life.as_ref()?.host_page_writes as f64),
+    },
 ];
 
 /// One row a run, the varied keys first; the best of each column is marked where the runs differ.
@@ -105,7 +199,8 @@ fn side_by_side(comparison: &Comparison) -> String {
         keys.iter().map(|key| key.rsplit_once('.').map_or(key.as_str(), |(_, name)| name)).collect();
     for column in COLUMNS {
         let values: Vec<Option<f64>> = comparison.runs.iter().map(|run| (column.value)(&run.result)).collect();
-        if values.iter().all(Option::is_none) {
+        let is_off = column.section.is_some_and(|section| !keys.iter().any(|key| key.starts_with(section)));
+        if is_off || values.iter().all(Option::is_none) {
             continue;
         }
         header.push(column.name);
@@ -142,53 +237,6 @@ fn plain(value: &Value) -> String {
     value.as_str().map_or_else(|| value.to_string(), str::to_owned)
 }
 
-/// Every figure of every run: a line a run, the varied keys first, a column for each field that any result has.
-fn to_csv(comparison: &Comparison) -> String {
-    let mut columns: Vec<String> = Vec::new();
-    let mut runs: Vec<BTreeMap<String, String>> = Vec::new();
-    for run in &comparison.runs {
-        let mut fields: Vec<(String, String)> =
-            run.vary.iter().map(|(key, value)| (key.clone(), plain(value))).collect();
-        let result = serde_json::to_value(&run.result).expect("results have text keys and finite numbers");
-        for (part, value) in result.as_object().into_iter().flatten() {
-            // The configuration is what varies, and what a run cost differs from one time to the next.
-            if !["schema", "config", "run"].contains(&part.as_str()) {
-                flatten(part, value, &mut fields);
-            }
-        }
-        for (name, _) in &fields {
-            if !columns.contains(name) {
-                columns.push(name.clone());
-            }
-        }
-        runs.push(fields.into_iter().collect());
-    }
-    let line = |fields: Vec<String>| fields.iter().map(|field| quoted(field)).collect::<Vec<_>>().join(",") + "\n";
-    let mut text = line(columns.clone());
-    for run in &runs {
-        text.push_str(&line(columns.iter().map(|column| run.get(column).cloned().unwrap_or_default()).collect()));
-    }
-    text
-}
-
-fn flatten(path: &str, value: &Value, fields: &mut Vec<(String, String)>) {
-    match value {
-        Value::Object(object) => {
-            object.iter().for_each(|(name, value)| flatten(&format!("{path}.{name}"), value, fields));
-        }
-        other => fields.push((path.to_owned(), plain(other))),
-    }
-}
-
-/// A field of CSV, quoted where it must be (RFC 4180).
-fn quoted(field: &str) -> String {
-    if field.contains(['"', ',', '\n', '\r']) {
-        format!("\"{}\"", field.replace('"', "\"\""))
-    } else {
-        field.to_owned()
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -201,11 +249,5 @@ mod tests {
         assert_eq!(best(Best::Highest, &values, &shown), [true, false, false, false]);
         assert_eq!(best(Best::Neither, &values, &shown), [false; 4]);
         assert_eq!(best(Best::Lowest, &values[2..], &shown[2..]), [false; 2]);
-    }
-
-    #[test]
-    fn fields_of_csv_are_quoted_where_they_must_be() {
-        assert_eq!(quoted("a,\"b\""), "\"a,\"\"b\"\"\"");
-        assert_eq!(quoted("plain"), "plain");
     }
 }

@@ -47,6 +47,8 @@ pub struct Run {
     pub queue_depth: u32,
     pub pace: Pace,
     pub fill: bool,
+    /// Whether flash operations take time, or are only counted.
+    pub timed: bool,
     pub scheduler: &'static str,
     pub idle_delay_ns: Ns,
 }
@@ -58,6 +60,7 @@ impl Run {
             queue_depth: 32,
             pace: Pace::Timestamps(1.0),
             fill: true,
+            timed: true,
             scheduler: "noop",
             idle_delay_ns: 3_600 * S,
         }
@@ -73,12 +76,14 @@ impl Run {
         Simulation::new(BlockLayer::new(&host, scheduler), Drive::new(&self.setup), self.idle_delay_ns)
     }
 
-    /// Runs the requests in time on a filled drive, and checks every account.
+    /// Runs the requests on a filled drive, and checks every account.
     pub fn run(&self, requests: impl IntoIterator<Item = Request>) -> Outcome {
         let mut simulation = self.simulation();
         let fill_pages = if self.fill { self.setup.device.logical_pages() } else { 0 };
         simulation.precondition(&Ageing { fill_pages, overwrite: None }, &mut |_| {});
-        simulation.start_timing(&self.setup.device);
+        if self.timed {
+            simulation.start_timing(&self.setup.device);
+        }
         let mut source = List(requests.into_iter().collect());
         simulation.run(&mut Replayed::new(&mut source, self.pace), Ns::MAX, &mut |_| {}).unwrap();
         simulation.check().unwrap();

@@ -1,5 +1,7 @@
 //! Checks across keys: combinations that cannot work are refused before anything runs, naming both sides.
 
+use flashloom_ftl::mapping::{offering, offers};
+use flashloom_ftl::{Misfit, WearLevelling};
 use flashloom_host::BlockLayer;
 use flashloom_units::{Need, Prng, format_size};
 use flashloom_workload::{Filebench, Replay, Synthesized, Synthetic};
@@ -35,7 +37,8 @@ const SHAPE: &[Rule] = &[
 
 /// Everything else.
 const RULES: &[Rule] = &[
-    Rule { sections: &["device", "ftl"], broken: planes_hold_their_spare_blocks },
+    Rule { sections: &["ftl", "device"], broken: log_blocks_have_no_collection },
+    Rule { sections: &["device", "ftl"], broken: the_ftl_fits_the_device },
     Rule { sections: &["device", "buffer"], broken: buffer_is_whole_pages },
     Rule { sections: &["host", "buffer", "ftl"], broken: policies_have_what_they_need },
     Rule { sections: &["workload"], broken: recordings_have_a_path },
@@ -84,13 +87,45 @@ fn pages_have_32_bit_numbers(config: &Config) -> Option<Broken> {
     Broken::at(&keys, Fault { help: Some("use fewer blocks, or larger pages".to_owned()), ..fault })
 }
 
-fn planes_hold_their_spare_blocks(config: &Config) -> Option<Broken> {
-    let shortage = flashloom_ftl::shortage(&config.device, &config.ftl)?;
-    let keys = ["device.blocks", "device.over_provisioning", "ftl.gc_threshold", "device.preset"];
-    let expected = "a drive whose planes hold their spare blocks";
-    let help = "raise device.blocks or device.over_provisioning, or lower ftl.gc_threshold";
-    let fault = Fault::new(format!("the device is too small for its spare blocks: {shortage}"), expected);
-    Broken::at(&keys, Fault { help: Some(help.to_owned()), ..fault })
+fn the_ftl_fits_the_device(config: &Config) -> Option<Broken> {
+    let Misfit { keys, found, expected, help } = flashloom_ftl::misfit(&config.device, &config.drive_setup(false).ftl)?;
+    Some(Broken { keys, fault: Fault { help: Some(help), ..Fault::new(found, expected) } })
+}
+
+/// Keys that only a page-level mapping follows, and why the others do not.
+const OF_PAGE_MAPPINGS: &[(&str, &str)] = &[
+    ("ftl.gc", MERGES),
+    ("ftl.gc_threshold", MERGES),
+    ("ftl.background_threshold", MERGES),
+    ("ftl.gc_blocks", MERGES),
+    ("ftl.hot_cold", MERGES),
+    ("device.bad_blocks", NO_SPARES),
+    ("device.program_failures", NO_SPARES),
+    ("device.erase_failures", NO_SPARES),
+];
+const MERGES: &str = "merges log blocks and collects nothing";
+const NO_SPARES: &str = "cannot replace a bad block";
+const MOVES_NOTHING: &str = "merges log blocks and moves no cold data";
+const BY_ADDRESS: &str = "gives every page its block by its own rules";
+
+fn log_blocks_have_no_collection(config: &Config) -> Option<Broken> {
+    let mapping = config.ftl.mapping;
+    if offers(mapping, Need::PageMapping) {
+        return None;
+    }
+    let levels = config.ftl.wear_levelling == WearLevelling::Static;
+    // An allocation that needs a page-level mapping says so itself.
+    let (_, allocation) = config.policies().find(|(key, _)| key.path() == "ftl.allocation")?;
+    let allocates = config.settings.asks("ftl.allocation") && allocation.needs.is_empty();
+    let asked = OF_PAGE_MAPPINGS.iter().find(|(key, _)| config.settings.asks(key)).copied();
+    let asked = asked.or(levels.then_some(("ftl.wear_levelling", MOVES_NOTHING)));
+    let (key, why) = asked.or(allocates.then_some(("ftl.allocation", BY_ADDRESS)))?;
+    let found = format!("`{key}` with `ftl.mapping` = \"{mapping}\", which {why}");
+    let fault = Fault::new(found, format!("a page-level mapping: {}", offering(Need::PageMapping).join(" or ")));
+    Broken::at(
+        &[key, "ftl.mapping"],
+        Fault { help: Some(format!("leave `{key}` out, or change `ftl.mapping`")), ..fault },
+    )
 }
 
 fn buffer_is_whole_pages(config: &Config) -> Option<Broken> {
@@ -103,22 +138,16 @@ fn buffer_is_whole_pages(config: &Config) -> Option<Broken> {
     Broken::at(&["buffer.capacity", "device.page_size"], Fault::new(found, "a multiple of the page size"))
 }
 
-/// The mappings that a need for a page-level or for a single-channel mapping is met by.
-const PAGE_MAPPINGS: &[&str] = &["page"];
-const SINGLE_CHANNEL_MAPPINGS: &[&str] = &[];
-
 /// The key that leaves a need unmet, with its value. Task ids are known only once a recording has been read: they are
 /// checked then.
 fn unmet(need: Need, config: &Config) -> Option<(&'static str, String)> {
-    let mapping = |suitable: &[&str]| {
-        let name = config.ftl.mapping;
-        (!suitable.contains(&name)).then(|| ("ftl.mapping", format!("\"{name}\"")))
-    };
     match need {
         Need::TaskIds => None,
         Need::WriteBuffer => (config.buffer.capacity_bytes == 0).then(|| ("buffer.capacity", "\"0B\"".to_owned())),
-        Need::SingleChannelFtl => mapping(SINGLE_CHANNEL_MAPPINGS),
-        Need::PageMapping => mapping(PAGE_MAPPINGS),
+        Need::SingleChannelFtl | Need::PageMapping => {
+            let mapping = config.ftl.mapping;
+            (!offers(mapping, need)).then(|| ("ftl.mapping", format!("\"{mapping}\"")))
+        }
     }
 }
 
@@ -127,8 +156,21 @@ fn policies_have_what_they_need(config: &Config) -> Option<Broken> {
         let (need, (other, value)) = policy.needs.iter().find_map(|&need| Some((need, unmet(need, config)?)))?;
         let found = format!("`{}` = \"{}\" with `{other}` = {value}", key.path(), policy.name);
         let expected = format!("another of the two: `{}` needs {}", policy.name, need_in_words(need));
-        Broken::at(&[&key.path(), other], Fault::new(found, expected))
+        Broken::at(
+            &[&key.path(), other],
+            Fault { help: Some(way_out(need, &key.path())), ..Fault::new(found, expected) },
+        )
     })
+}
+
+/// What to change where a policy, the value of `key`, lacks what it needs.
+fn way_out(need: Need, key: &str) -> String {
+    let instead = match need {
+        Need::TaskIds => "use a workload whose requests carry task ids".to_owned(),
+        Need::WriteBuffer => "raise buffer.capacity".to_owned(),
+        Need::SingleChannelFtl | Need::PageMapping => format!("set ftl.mapping to {}", offering(need).join(" or ")),
+    };
+    format!("{instead}, or change {key}")
 }
 
 fn recordings_have_a_path(config: &Config) -> Option<Broken> {
@@ -224,8 +266,11 @@ mod tests {
     }
 
     #[test]
-    fn the_mappings_that_meet_a_need_exist() {
-        let exists = |name: &&str| flashloom_ftl::mapping::SLOT.find(name).is_some();
-        assert!(PAGE_MAPPINGS.iter().chain(SINGLE_CHANNEL_MAPPINGS).all(exists));
+    fn a_way_out_names_the_mappings_that_would_do() {
+        assert_eq!(
+            way_out(Need::PageMapping, "ftl.allocation"),
+            "set ftl.mapping to page or dftl, or change ftl.allocation"
+        );
+        assert!(way_out(Need::SingleChannelFtl, "buffer.placement").starts_with("set ftl.mapping to bast or fast or"));
     }
 }

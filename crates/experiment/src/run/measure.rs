@@ -1,15 +1,18 @@
 //! From raw counters to a result: ratios where they are defined, nothing where they are not.
 
+mod buffer;
+mod ftl;
+
 use std::time::Instant;
 
-use flashloom_device::{Outcome, Preconditioned};
+use flashloom_device::{EndOfLife, Outcome, Preconditioned};
 use flashloom_units::{Ns, S};
 use flashloom_workload::{Op, TraceInfo};
 
 use crate::config::{Config, Timing};
 use crate::result::{
-    BufferResult, ByOrigin, Distribution, EraseCount, FtlResult, HostResult, IntegrityResult, LatencyResult,
-    NandResult, PreconditionResult, RESULT_SCHEMA, RunCost, RunResult, SchedulerResult, WearResult,
+    ByOrigin, Distribution, EndOfLifeResult, EraseCount, HostResult, IntegrityResult, LatencyResult, NandResult,
+    PreconditionResult, RESULT_SCHEMA, RunCost, RunResult, SchedulerResult, WearResult,
 };
 
 /// The wall clock, for the `run` section of a result alone.
@@ -65,6 +68,7 @@ impl Measured<'_> {
             filebench: None,
             synthesized: None,
             precondition: self.aged.map(|aged| PreconditionResult { page_writes: aged.pages, waf: aged.waf }),
+            end_of_life: self.outcome.end_of_life.map(|end| EndOfLifeResult::of(end, timed)),
             integrity: IntegrityResult { verified: sectors_checked.is_some(), sectors_checked },
             run: Some(RunCost {
                 wall_seconds,
@@ -120,41 +124,6 @@ impl Measured<'_> {
         }
     }
 
-    fn buffer(&self, timed: bool) -> Option<BufferResult> {
-        let report = self.outcome.buffer?;
-        Some(BufferResult {
-            order: self.config.buffer.order.to_owned(),
-            rate: self.config.buffer.rate.to_owned(),
-            page_writes: report.page_writes,
-            page_reads: report.page_reads,
-            read_hits: report.read_hits,
-            write_hits: report.write_hits,
-            hit_ratio: share(report.write_hits as f64, report.page_writes as f64),
-            evictions: report.evictions,
-            evicted_pages: report.evicted_pages,
-            stall_ns: timed.then_some(self.outcome.stall_ns as u64),
-        })
-    }
-
-    fn ftl(&self) -> FtlResult {
-        let report = &self.outcome.ftl;
-        let programs: u64 = self.outcome.counts.programs.iter().sum();
-        FtlResult {
-            mapping: self.config.ftl.mapping.to_owned(),
-            allocation: Some(self.config.ftl.allocation.to_owned()),
-            gc: Some(self.config.ftl.gc.to_owned()),
-            host_page_writes: report.host_page_writes,
-            host_page_reads: report.host_page_reads,
-            page_copies: report.page_copies,
-            block_erases: report.block_erases,
-            read_modify_writes: report.read_modify_writes,
-            trimmed_pages: report.trimmed_pages,
-            foreground_collections: report.foreground_collections,
-            background_collections: report.background_collections,
-            waf: share(programs as f64, report.host_page_writes as f64),
-        }
-    }
-
     fn nand(&self) -> NandResult {
         let counts = &self.outcome.counts;
         let device = &self.config.device;
@@ -165,10 +134,23 @@ impl Measured<'_> {
             reads: ByOrigin::of(counts.reads),
             programs: ByOrigin::of(counts.programs),
             erases: ByOrigin::of(counts.erases),
+            failed_programs: (device.program_failures > 0.0).then(|| ByOrigin::of(counts.failed_programs)),
+            failed_erases: (device.erase_failures > 0.0).then(|| ByOrigin::of(counts.failed_erases)),
             channel_utilization: utilization.and_then(|used| busy(used.channel_busy_ns, device.channels)),
             die_utilization: utilization.and_then(|used| busy(used.die_busy_ns, dies)),
             write_time_ns: utilization.map(|used| used.write_ns as u64),
             collection_time_ns: utilization.map(|used| used.collection_ns as u64),
+        }
+    }
+}
+
+impl EndOfLifeResult {
+    fn of(end: EndOfLife, timed: bool) -> Self {
+        Self {
+            time_ns: timed.then_some(end.time_ns),
+            host_page_writes: end.host_page_writes,
+            unserved_requests: end.unserved_requests,
+            unwritten_pages: end.unwritten_pages,
         }
     }
 }

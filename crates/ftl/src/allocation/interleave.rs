@@ -9,9 +9,10 @@
 //! addresses end up in different blocks. O(1) a page.
 
 use flashloom_nand::Geometry;
-use flashloom_units::{PlaneId, PolicySpec, Value};
+use flashloom_units::{PolicySpec, Value};
 
-use super::{Allocation, Place, stripe};
+use super::{Allocation, Place, Rotation};
+use crate::lane::Lane;
 use crate::{PageWrite, StripeOrder};
 
 pub(super) const SPEC: PolicySpec = PolicySpec {
@@ -25,21 +26,17 @@ pub(super) const SPEC: PolicySpec = PolicySpec {
 };
 
 pub(super) struct State {
-    stripe: Vec<PlaneId>,
-    next: usize,
+    rotation: Rotation,
 }
 
 impl State {
     pub(super) fn new(_values: &[Value], geometry: &Geometry, order: StripeOrder) -> Self {
-        Self { stripe: stripe(geometry, order), next: 0 }
+        Self { rotation: Rotation::new(geometry, order) }
     }
 }
 
 impl Allocation for State {
-    fn place(&mut self, writes: &[PageWrite], places: &mut Vec<Place>) {
-        for _ in writes {
-            places.push(Place { plane: self.stripe[self.next] });
-            self.next = if self.next + 1 == self.stripe.len() { 0 } else { self.next + 1 };
-        }
+    fn place(&mut self, writes: &[PageWrite], _copies: u64, places: &mut Vec<Place>) {
+        places.extend(writes.iter().map(|_| Place { plane: self.rotation.next(), lane: Lane::Host }));
     }
 }

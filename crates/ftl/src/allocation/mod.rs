@@ -5,19 +5,41 @@
 use flashloom_nand::Geometry;
 use flashloom_units::{PlaneId, Slot, Value};
 
-use crate::{PageWrite, StripeOrder};
+use crate::lane::{Demands, Lane};
+use crate::{Misfit, PageWrite, StreamReport, StripeOrder};
 
 /// Where a page goes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Place {
     /// The plane; a plane that has no room is passed over for the next of the stripe.
     pub plane: PlaneId,
+    /// Which of the plane's open blocks.
+    pub lane: Lane,
 }
 
 /// A policy of allocation.
 pub trait Allocation: Send {
-    /// Answers one place for each page of `writes`, which the layer above writes together, in their order.
-    fn place(&mut self, writes: &[PageWrite], places: &mut Vec<Place>);
+    /// Answers one place for each page of `writes`, which the layer above writes together, in their order. Until now
+    /// collections have copied that many pages: what the places that were answered before have cost.
+    fn place(&mut self, writes: &[PageWrite], copies: u64, places: &mut Vec<Place>);
+
+    /// What keeps it from working on a device, if anything does.
+    fn misfit(&self, _geometry: &Geometry) -> Option<Misfit> {
+        None
+    }
+
+    /// What the store beneath must do for it.
+    fn demands(&self) -> Demands {
+        Demands::default()
+    }
+
+    /// The streams that it found; nothing where it looks for none.
+    fn streams(&self) -> Option<StreamReport> {
+        None
+    }
+
+    /// Starts its counters again at zero, after preconditioning.
+    fn reset_report(&mut self) {}
 }
 
 macro_rules! allocations {
@@ -42,7 +64,27 @@ macro_rules! allocations {
     };
 }
 
-allocations! { interleave, r#static }
+allocations! { interleave, r#static, slap }
+
+/// Round-robin over all planes.
+struct Rotation {
+    stripe: Vec<PlaneId>,
+    at: usize,
+}
+
+impl Rotation {
+    fn new(geometry: &Geometry, order: StripeOrder) -> Self {
+        Self { stripe: stripe(geometry, order), at: 0 }
+    }
+
+    /// The plane whose turn it is.
+    #[inline]
+    fn next(&mut self) -> PlaneId {
+        let plane = self.stripe[self.at];
+        self.at = if self.at + 1 == self.stripe.len() { 0 } else { self.at + 1 };
+        plane
+    }
+}
 
 /// All planes in the order in which a stripe visits them.
 pub(crate) fn stripe(geometry: &Geometry, order: StripeOrder) -> Vec<PlaneId> {

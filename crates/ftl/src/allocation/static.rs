@@ -11,6 +11,7 @@ use flashloom_nand::Geometry;
 use flashloom_units::{PlaneId, PolicySpec, Value};
 
 use super::{Allocation, Place, stripe};
+use crate::lane::Lane;
 use crate::{PageWrite, StripeOrder};
 
 pub(super) const SPEC: PolicySpec = PolicySpec {
@@ -34,8 +35,9 @@ impl State {
 }
 
 impl Allocation for State {
-    fn place(&mut self, writes: &[PageWrite], places: &mut Vec<Place>) {
+    fn place(&mut self, writes: &[PageWrite], _copies: u64, places: &mut Vec<Place>) {
         let planes = self.stripe.len();
-        places.extend(writes.iter().map(|write| Place { plane: self.stripe[write.lpn.at() % planes] }));
+        let plane = |write: &PageWrite| self.stripe[write.lpn.at() % planes];
+        places.extend(writes.iter().map(|write| Place { plane: plane(write), lane: Lane::Host }));
     }
 }

@@ -9,12 +9,11 @@
 //! cleaning), which makes it the yardstick of the tests. O(1) a dead page; a victim costs a step for each block passed
 //! over, and each of them was written whole since.
 
-use std::collections::VecDeque;
-
 use flashloom_nand::Geometry;
-use flashloom_units::{BlockId, PlaneId, PolicySpec, Value};
+use flashloom_units::{BlockId, PlaneId, PolicySpec, Prng, Value};
 
 use super::Collection;
+use super::chains::Chains;
 
 pub(super) const SPEC: PolicySpec = PolicySpec {
     name: "fifo",
@@ -28,24 +27,30 @@ pub(super) const SPEC: PolicySpec = PolicySpec {
 
 pub(super) struct State {
     geometry: Geometry,
-    queues: Vec<VecDeque<BlockId>>,
+    queues: Chains,
+    /// Candidates of each plane.
+    lengths: Vec<u32>,
     valid: Vec<u16>,
 }
 
 impl State {
-    pub(super) fn new(_values: &[Value], geometry: &Geometry) -> Self {
+    pub(super) fn new(_values: &[Value], geometry: &Geometry, _prng: &Prng) -> Self {
+        let (planes, blocks) = (geometry.total_planes() as usize, geometry.total_blocks() as usize);
         Self {
             geometry: *geometry,
-            queues: vec![VecDeque::with_capacity(geometry.blocks as usize); geometry.total_planes() as usize],
-            valid: vec![0; geometry.total_blocks() as usize],
+            queues: Chains::new(planes, blocks),
+            lengths: vec![0; planes],
+            valid: vec![0; blocks],
         }
     }
 }
 
 impl Collection for State {
     fn closed(&mut self, block: BlockId, valid: u32) {
+        let plane = self.geometry.plane_of(block);
         self.valid[block.at()] = valid as u16;
-        self.queues[self.geometry.plane_of(block).at()].push_back(block);
+        self.lengths[plane.at()] += 1;
+        self.queues.append(plane.at(), block);
     }
 
     fn invalidated(&mut self, block: BlockId, valid: u32) {
@@ -53,28 +58,33 @@ impl Collection for State {
     }
 
     fn victim(&mut self, plane: PlaneId) -> Option<BlockId> {
-        let queue = &mut self.queues[plane.at()];
-        for _ in 0..queue.len() {
-            let block = queue.pop_front()?;
+        for _ in 0..self.lengths[plane.at()] {
+            let block = self.queues.head(plane.at());
+            self.queues.remove(plane.at(), block);
             if u32::from(self.valid[block.at()]) < self.geometry.pages {
+                self.lengths[plane.at()] -= 1;
                 return Some(block);
             }
-            queue.push_back(block);
+            self.queues.append(plane.at(), block);
         }
         None
+    }
+
+    fn withdraw(&mut self, block: BlockId) {
+        let plane = self.geometry.plane_of(block);
+        self.lengths[plane.at()] -= 1;
+        self.queues.remove(plane.at(), block);
     }
 }
 
 #[cfg(test)]
 mod tests {
+    use super::super::model::{self, Candidate, Search};
     use super::*;
-    use flashloom_nand::Shape;
 
     #[test]
     fn the_oldest_block_goes_first_and_a_block_without_dead_pages_is_passed_over() {
-        let geometry =
-            Geometry::new(Shape { channels: 1, ways: 1, dies: 1, planes: 1, blocks: 4, pages: 8, page_bytes: 512 });
-        let mut fifo = State::new(&[], &geometry);
+        let mut fifo = State::new(&[], &model::geometry(), &Prng::new(0));
         [(0, 8), (1, 8), (2, 1)].into_iter().for_each(|(block, valid)| fifo.closed(BlockId(block), valid));
         fifo.invalidated(BlockId(1), 7);
         assert_eq!(fifo.victim(PlaneId(0)), Some(BlockId(1)));
@@ -82,5 +92,15 @@ mod tests {
         assert_eq!(fifo.victim(PlaneId(0)), None);
         fifo.invalidated(BlockId(0), 7);
         assert_eq!(fifo.victim(PlaneId(0)), Some(BlockId(0)));
+    }
+
+    #[test]
+    fn victims_are_those_of_a_queue_that_turns_past_blocks_without_a_dead_page() {
+        let turning = Search::new(|candidates: &mut Vec<Candidate>, _| {
+            let passed_over = candidates.iter().position(|it| it.valid < model::PAGES)?;
+            candidates.rotate_left(passed_over);
+            Some(candidates[0].block)
+        });
+        model::compare(State::new(&[], &model::geometry(), &Prng::new(0)), turning, 4);
     }
 }

@@ -3,30 +3,9 @@
 //! Adding a mapping is one file here and one line in the table below.
 
 use flashloom_nand::{DeviceParams, Expect, Nand};
-use flashloom_units::{Lpn, Slot};
+use flashloom_units::{Lpn, Need, Slot};
 
-use crate::{FtlSetup, PageWrite};
-
-/// What an FTL reports; what does not apply to a mapping is absent.
-#[derive(Clone, Debug, Default, PartialEq)]
-pub struct FtlReport {
-    /// Pages written by the layer above.
-    pub host_page_writes: u64,
-    /// Pages read for the layer above, from flash.
-    pub host_page_reads: u64,
-    /// Valid pages copied by collections and merges.
-    pub page_copies: u64,
-    /// Blocks erased.
-    pub block_erases: u64,
-    /// Partial writes that first had to read the page beneath.
-    pub read_modify_writes: u64,
-    /// Pages whose mapping a discard removed.
-    pub trimmed_pages: u64,
-    /// Collections begun because a write found too few free blocks.
-    pub foreground_collections: u64,
-    /// Collections begun while the drive was idle.
-    pub background_collections: u64,
-}
+use crate::{FtlReport, FtlSetup, Misfit, PageWrite};
 
 /// A flash translation layer, driven by the layer above and emitting operations to the array.
 pub trait Mapping: Send {
@@ -60,12 +39,18 @@ pub trait Mapping: Send {
     /// Free blocks of the whole drive.
     fn free_blocks(&self) -> u64;
 
+    /// Whether so many blocks have gone bad that a page could not be stored: the drive's life is over, and from that
+    /// page on nothing that was to be written is.
+    fn is_worn_out(&self) -> bool {
+        false
+    }
+
     /// Checks the invariants: valid pages = mapped pages, and every mapped page is the valid copy of its address.
     fn check(&self) -> Result<(), String>;
 }
 
 macro_rules! mappings {
-    ($($module:ident),+ $(,)?) => {
+    ($($module:ident: $offer:expr),+ $(,)?) => {
         $(mod $module;)+
 
         /// All mappings.
@@ -76,6 +61,19 @@ macro_rules! mappings {
             policies: &[$(&$module::SPEC),+],
         };
 
+        /// The mapping of that name, if there is one, offers this to policies that need it.
+        pub fn offers(name: &str, need: Need) -> bool {
+            $((name == $module::SPEC.name && $offer == Some(need)) ||)+ false
+        }
+
+        /// What keeps the chosen mapping from working on a device, if anything does.
+        pub(crate) fn misfit(setup: &FtlSetup, device: &DeviceParams) -> Option<Misfit> {
+            $(if setup.params.mapping == $module::SPEC.name {
+                return $module::State::misfit(setup, device);
+            })+
+            unreachable!("the configuration accepts only names of the table")
+        }
+
         pub(crate) fn build(setup: &FtlSetup, device: &DeviceParams, nand: &Nand) -> Box<dyn Mapping> {
             $(if setup.params.mapping == $module::SPEC.name {
                 return Box::new($module::State::new(setup, device, nand));
@@ -85,4 +83,28 @@ macro_rules! mappings {
     };
 }
 
-mappings! { page }
+mod page_store;
+
+mod log_block;
+
+// Each with what other policies find in it: page-level mappings take an allocation and a collection policy, those of one
+// FTL a chip a placement.
+mappings! {
+    page: Some(Need::PageMapping),
+    dftl: Some(Need::PageMapping),
+    bast: Some(Need::SingleChannelFtl),
+    fast: Some(Need::SingleChannelFtl),
+    sast: Some(Need::SingleChannelFtl),
+    kast: Some(Need::SingleChannelFtl),
+    mcsplit: None,
+}
+
+/// The mappings that offer what a policy needs.
+pub fn offering(need: Need) -> Vec<&'static str> {
+    SLOT.policies.iter().map(|policy| policy.name).filter(|name| offers(name, need)).collect()
+}
+
+/// Whether a mapping writes translation pages.
+pub(crate) fn has_translation_pages(name: &str) -> bool {
+    name == dftl::SPEC.name
+}

@@ -124,6 +124,7 @@ struct Region {
 #[derive(Debug)]
 pub struct State {
     params: Params,
+    setup: Setup,
     region_sectors: u64,
     regions: Vec<Region>,
     /// The regions with requests.
@@ -166,6 +167,7 @@ impl State {
         let untouched = Region { last_direction: Direction::Write, stopped_at: [0; 2] };
         Ok(Self {
             params,
+            setup: *setup,
             region_sectors,
             regions: vec![untouched; regions as usize],
             pending: IndexSet::new(regions as u32),
@@ -293,6 +295,32 @@ impl Scheduler for State {
         self.regions[turn.region as usize].stopped_at[turn.direction.at()] = turn.from;
         self.turn = Some(turn).filter(|turn| turn.left > 0 && !self.sorted.is_empty(queue));
         Choice::Request(id)
+    }
+
+    /// A new region size sorts what waits anew, by age where it begins at the same sector. The turn under way ends, the
+    /// round goes on at the same address, and every region's next turn is a first one.
+    fn reconfigure(&mut self, requests: &Requests, values: &[Value]) -> Result<(), String> {
+        let params = Params::from_values(values);
+        if params.region_size_bytes == self.params.region_size_bytes {
+            self.params = params;
+            return Ok(());
+        }
+        let mut anew = Self::new(params, &self.setup)?;
+        for (direction, id) in Direction::BOTH
+            .into_iter()
+            .flat_map(|direction| self.fifo.iter(direction.at()).map(move |id| (direction, id)))
+        {
+            let region = anew.region_of(requests[id].lba);
+            anew.sorted.insert(tree(region, direction), id, requests[id].lba);
+            anew.pending.insert(region);
+            anew.fifo.push_back(direction.at(), id);
+        }
+        anew.round_at = anew.region_of(u64::from(self.round_at) * self.region_sectors);
+        anew.last_was_expired = self.last_was_expired;
+        (anew.turns, anew.expired_turns) = (self.turns, self.expired_turns);
+        anew.region_switches = self.region_switches;
+        *self = anew;
+        Ok(())
     }
 
     fn figures(&self) -> Vec<u64> {

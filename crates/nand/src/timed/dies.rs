@@ -1,8 +1,10 @@
 //! Dies: what runs next, for how long, and what may interrupt it.
 
+use std::ops::Range;
+
 use flashloom_units::{NO_INDEX, Ns};
 
-use super::{CLASSES, Checks, Group, HOST_READS, Suspended, Timed, event};
+use super::{BLOCKING, CLASSES, Checks, Group, HOST_READS, Suspended, Timed, class_of, event};
 use crate::operation::Kind;
 use crate::{DieOrder, MultiPlane, Suspend};
 
@@ -38,6 +40,7 @@ impl Timed {
         let state = &self.dies[die as usize];
         self.can_suspend(active.kind)
             && state.queued[HOST_READS] != 0
+            && class_of(&self.operations[active.head as usize]) != BLOCKING
             && state.suspended.is_none()
             && state.staged.is_none_or(|staged| staged.array_from <= self.now)
             && self.now >= active.array_from
@@ -93,7 +96,7 @@ impl Timed {
         if !fits || state.queued[HOST_READS] != 0 {
             return;
         }
-        let Some((class, plane)) = self.first(die, CLASSES) else { return };
+        let Some((class, plane)) = self.first(die, 0..CLASSES) else { return };
         let head = self.queues[self.plane(die, plane)][class].head;
         if self.operations[head as usize].kind != Kind::Program {
             return;
@@ -113,12 +116,12 @@ impl Timed {
         (die * self.geometry.planes + plane) as usize
     }
 
-    /// The class and plane of the operation that is next among the first `classes`.
-    fn first(&self, die: u32, classes: usize) -> Option<(usize, u32)> {
+    /// The class and plane of the operation that is next among some classes.
+    fn first(&self, die: u32, mut classes: Range<usize>) -> Option<(usize, u32)> {
         let state = &self.dies[die as usize];
-        let mut classes = 0..classes;
         if self.order == DieOrder::Priority {
-            let starved = classes.clone().rfind(|&class| state.overtaken[class] >= self.max_overtakes);
+            let starving = |&class: &usize| state.queued[BLOCKING] == 0 && state.overtaken[class] >= self.max_overtakes;
+            let starved = classes.clone().rfind(starving);
             let class = starved.or_else(|| classes.find(|&class| state.queued[class] != 0))?;
             if state.queued[class].is_power_of_two() {
                 return Some((class, state.queued[class].trailing_zeros()));
@@ -147,13 +150,13 @@ impl Timed {
     fn pick(&mut self, die: u32) -> Option<u32> {
         let state = &self.dies[die as usize];
         let Some(held) = state.suspended.map(|suspended| suspended.group).or(state.staged) else {
-            let (class, plane) = self.first(die, CLASSES)?;
+            let (class, plane) = self.first(die, 0..CLASSES)?;
             return Some(self.take_group(die, class, plane));
         };
         if self.operations[held.head as usize].overtaken == self.max_overtakes {
             return None;
         }
-        let (class, plane) = self.first(die, HOST_READS + 1)?;
+        let (class, plane) = self.first(die, HOST_READS..HOST_READS + 1)?;
         self.operations[held.head as usize].overtaken += 1;
         Some(self.take_group(die, class, plane))
     }
@@ -162,8 +165,10 @@ impl Timed {
     fn take_group(&mut self, die: u32, class: usize, plane: u32) -> u32 {
         let state = &mut self.dies[die as usize];
         state.overtaken[class] = 0;
-        for lower in (class + 1..CLASSES).filter(|&lower| state.queued[lower] != 0) {
-            state.overtaken[lower] = state.overtaken[lower].saturating_add(1);
+        if class != BLOCKING {
+            for lower in (class + 1..CLASSES).filter(|&lower| state.queued[lower] != 0) {
+                state.overtaken[lower] = state.overtaken[lower].saturating_add(1);
+            }
         }
         let head = self.pop(die, class, plane);
         let mut others = self.dies[die as usize].queued[class] & !(1 << plane);

@@ -4,7 +4,7 @@ use flashloom_units::{BlockId, NO_INDEX};
 
 use super::{Checks, Timed, event};
 use crate::Origin;
-use crate::operation::Kind;
+use crate::operation::{Kind, Operation};
 
 impl Timed {
     /// Processes the next event; the tags of what ended are added to `completed`.
@@ -75,8 +75,11 @@ impl Timed {
         if let Some(verifier) = checks {
             match operation.kind {
                 Kind::Read => verifier.end_read(operation.ppn, operation.mask, operation.expect()),
-                Kind::Erase => verifier.end_erase(operation.block),
-                kind => verifier.end_program(operation.ppn, operation.data(), kind == Kind::Copyback),
+                Kind::Erase => verifier.end_erase(operation.block, operation.failed),
+                kind => {
+                    let copyback = kind == Kind::Copyback;
+                    verifier.end_program(operation.ppn, operation.data(), copyback, operation.failed);
+                }
             }
         }
         if operation.tag != NO_INDEX {
@@ -93,10 +96,16 @@ impl Timed {
         }
         let mut waiter = operation.waiters;
         while waiter != NO_INDEX {
-            let next = self.operations[waiter as usize].sibling;
-            self.operations[waiter as usize].waiting = false;
-            self.queue_programs(self.operations[waiter as usize].block);
-            waiter = next;
+            let operation = &mut self.operations[waiter as usize];
+            operation.waiting = false;
+            let Operation { sibling, kind, entered, block, .. } = *operation;
+            match kind {
+                // One that has not entered will find nothing to wait for when its block's life begins.
+                Kind::Read if entered => self.queue_read(waiter),
+                Kind::Read => {}
+                _ => self.queue_programs(block),
+            }
+            waiter = sibling;
         }
     }
 

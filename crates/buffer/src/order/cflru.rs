@@ -1,0 +1,180 @@
+//! CFLRU: pages that flash holds too leave first, within a window of the oldest pages (Park et al., CASES 2006).
+//!
+//! ```text
+//! window:         the pages at the old end of an LRU list of pages, `window` of the buffer's room
+//! read, written:  move the page to the young end; a page read from flash enters there, clean
+//! room needed:    give up the oldest clean page in the window
+//!                 if there is none, evict the oldest dirty page
+//! ```
+//!
+//! A clean page costs a read when it is missed, a dirty one a program when it leaves. The paper's cache belongs to the
+//! operating system; here it is the drive's, so that:
+//!
+//! - a read that misses takes a whole page from flash, and is served when that is there, not when there is room for it:
+//!   if no clean page can be given up for it, a dirty one is sent to flash, and the page that was read is not kept;
+//! - of a page that the buffer holds in part, what a read takes from flash is not kept;
+//! - a dirty page that a rate evicts ahead of need is the oldest one, in the window or not.
+//!
+//! The default of the window is a choice made here. O(1) an operation.
+
+use flashloom_units::{Kind, Lpn, ParamSet, PolicySpec, Value, params};
+
+use super::Order;
+use crate::SlotId;
+use crate::rings::Rings;
+use crate::window::Window;
+
+params! {
+    /// Parameters of CFLRU.
+    pub struct Params {
+        /// Share of the buffer in which clean pages leave first, from its oldest page on.
+        window: f64 => "window", Kind::Ratio { min: 0.001, max: 1.0 }, Value::Ratio(0.25), "A larger window saves programs, and gives up clean pages that may be read again.";
+    }
+}
+
+pub(super) const SPEC: PolicySpec = PolicySpec {
+    name: "cflru",
+    summary: "clean pages first within a window of the oldest; keeps what the host reads",
+    details: "Reads and writes make a page young again. A read never waits for room. The default of the window is a \
+              choice made here.",
+    source: "Park, Jung, Kang, Kim and Lee: CFLRU, CASES 2006, section 3",
+    needs: &[],
+    params: Params::PARAMS,
+    statistics: &[],
+};
+
+pub(super) struct State {
+    window: Window,
+    /// All pages by age, those that flash holds too apart from the others.
+    pages: Rings,
+    is_clean: Vec<bool>,
+}
+
+const DIRTY: u32 = 0;
+const CLEAN: u32 = 1;
+
+impl State {
+    pub(super) fn new(values: &[Value], pages: u32, _pages_per_block: u32) -> Self {
+        let params = Params::from_values(values);
+        Self {
+            window: Window::new(pages, params.window),
+            pages: Rings::new(pages, 2),
+            is_clean: vec![false; pages as usize],
+        }
+    }
+
+    fn enter(&mut self, slot: SlotId, is_clean: bool) {
+        self.is_clean[slot.at()] = is_clean;
+        self.pages.push(if is_clean { CLEAN } else { DIRTY }, slot.0);
+        self.window.push(slot);
+        self.fill_window();
+    }
+
+    fn leave(&mut self, slot: SlotId) {
+        self.pages.remove(slot.0);
+        self.window.remove(slot);
+        self.fill_window();
+    }
+
+    fn fill_window(&mut self) {
+        while self.window.slide().is_some() {}
+    }
+}
+
+impl Order for State {
+    fn inserted(&mut self, slot: SlotId, _lpn: Lpn) {
+        self.enter(slot, false);
+    }
+
+    fn touched(&mut self, slot: SlotId, _lpn: Lpn) {
+        self.leave(slot);
+        self.enter(slot, false);
+    }
+
+    fn read(&mut self, slot: SlotId, _lpn: Lpn) {
+        self.leave(slot);
+        self.enter(slot, self.is_clean[slot.at()]);
+    }
+
+    fn removed(&mut self, slot: SlotId, _lpn: Lpn) {
+        self.leave(slot);
+    }
+
+    fn victim(&mut self, pages: &mut Vec<SlotId>) {
+        if let Some(oldest) = self.pages.oldest(DIRTY) {
+            self.leave(SlotId(oldest));
+            pages.push(SlotId(oldest));
+        }
+    }
+
+    fn keeps_reads(&self) -> bool {
+        true
+    }
+
+    fn filled(&mut self, slot: SlotId, _lpn: Lpn) {
+        self.enter(slot, true);
+    }
+
+    fn clean_victim(&mut self) -> Option<SlotId> {
+        let oldest = self.pages.oldest(CLEAN).map(SlotId).filter(|&slot| self.window.contains(slot))?;
+        self.leave(oldest);
+        Some(oldest)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use flashloom_units::Value;
+
+    use crate::order::model::{Naive, ROOM, assert_same_victims};
+
+    /// The pages, the one that was used longest ago first, and whether they are clean.
+    struct Pages {
+        pages: Vec<(u32, bool)>,
+        window: usize,
+    }
+
+    impl Pages {
+        fn enter(&mut self, lpn: u32, is_clean: bool) {
+            self.removed(lpn);
+            self.pages.push((lpn, is_clean));
+        }
+    }
+
+    impl Naive for Pages {
+        fn written(&mut self, lpn: u32, _is_new: bool) {
+            self.enter(lpn, false);
+        }
+
+        fn removed(&mut self, lpn: u32) {
+            self.pages.retain(|&(page, _)| page != lpn);
+        }
+
+        fn victim(&mut self) -> Vec<u32> {
+            let oldest = self.pages.iter().position(|&(_, is_clean)| !is_clean);
+            oldest.map(|at| self.pages.remove(at).0).into_iter().collect()
+        }
+
+        fn read(&mut self, lpn: u32) {
+            let is_clean = self.pages.contains(&(lpn, true));
+            self.enter(lpn, is_clean);
+        }
+
+        fn filled(&mut self, lpn: u32) {
+            self.enter(lpn, true);
+        }
+
+        fn clean_victim(&mut self) -> Option<u32> {
+            let oldest = self.pages.iter().take(self.window).position(|&(_, is_clean)| is_clean);
+            oldest.map(|at| self.pages.remove(at).0)
+        }
+    }
+
+    #[test]
+    fn victims_are_those_of_a_sorted_list() {
+        for share in [0.001, 0.25, 0.6, 1.0] {
+            let window = (ROOM as f64 * share).ceil() as usize;
+            assert_same_victims("cflru", &[("window", Value::Ratio(share))], Pages { pages: Vec::new(), window });
+        }
+    }
+}

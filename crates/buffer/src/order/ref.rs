@@ -1,0 +1,264 @@
+//! REF, recently evicted first: pages leave whose logical block lost pages lately (Seo and Shin, IEEE Transactions on
+//! Consumer Electronics 54(3), 2008).
+//!
+//! ```text
+//! window:   the pages at the old end of an LRU list of pages, `window` of the buffer's room
+//! written:  move the page to the young end of the LRU list
+//! victim:   the oldest page in the window that belongs to a victim block
+//!           if there is none, the block with the most pages in the window first becomes a victim block, in place
+//!           of the one that has been longest if there are `victim_blocks` already
+//! ```
+//!
+//! So the log blocks of an FTL serve few logical blocks at a time, and the cost of their merges grows with that number;
+//! there should be fewer victim blocks than the FTL has log blocks. Among blocks with equally many pages in the window,
+//! the one whose number changed longest ago is chosen: this and the defaults are choices made here. Pages that leave
+//! out of turn (FUA) make no victim blocks. O(1) an operation.
+
+use std::collections::VecDeque;
+
+use flashloom_units::{Kind, Lbn, Lpn, ParamSet, PolicySpec, Value, params};
+
+use super::Order;
+use crate::SlotId;
+use crate::groups::Groups;
+use crate::index::Index;
+use crate::rings::Rings;
+use crate::sizes::Sizes;
+use crate::window::Window;
+
+params! {
+    /// Parameters of REF.
+    pub struct Params {
+        /// Share of the buffer in which victims are looked for, from its oldest page on.
+        window: f64 => "window", Kind::Ratio { min: 0.001, max: 1.0 }, Value::Ratio(0.5), "A larger window finds more pages of a victim block, and evicts younger pages.";
+        /// Logical blocks that pages are evicted from at a time.
+        victim_blocks: u32 => "victim_blocks", Kind::Count { min: 1, max: 65_536 }, Value::Count(4), "More blocks evict older pages, and use more log blocks at a time.";
+    }
+}
+
+pub(super) const SPEC: PolicySpec = PolicySpec {
+    name: "ref",
+    summary: "pages of the blocks that lost pages lately, within a window of the oldest",
+    details: "A new victim block is the one with the most pages in the window. Use fewer victim blocks than the FTL \
+              has log blocks. The defaults are choices made here.",
+    source: "Seo and Shin: Recently-Evicted-First Buffer Replacement Policy for Flash Storage Devices, IEEE \
+             Transactions on Consumer Electronics 54(3), 2008",
+    needs: &[],
+    params: Params::PARAMS,
+    statistics: &[],
+};
+
+pub(super) struct State {
+    window: Window,
+    lpns: Vec<Lpn>,
+    /// Pages in the window whose block is no victim block, by block, and these blocks by how many they have.
+    others: Groups,
+    blocks: Sizes,
+    /// Pages in the window whose block is a victim block. They need no list a block: a block becomes one only when
+    /// there are none, so those that it brings and those that come into the window later are all in order of age.
+    victims: Rings,
+    /// The victim blocks, the one that has been longest first.
+    victim_blocks: VecDeque<Lbn>,
+    is_victim_block: Index,
+    most_victim_blocks: u32,
+    /// Pages of a block that becomes a victim block.
+    joining: Vec<SlotId>,
+}
+
+impl State {
+    pub(super) fn new(values: &[Value], pages: u32, pages_per_block: u32) -> Self {
+        let params = Params::from_values(values);
+        let largest = pages_per_block.min(pages);
+        Self {
+            window: Window::new(pages, params.window),
+            lpns: vec![Lpn::NONE; pages as usize],
+            others: Groups::new(pages, pages_per_block),
+            blocks: Sizes::new(pages, largest),
+            victims: Rings::new(pages, 1),
+            victim_blocks: VecDeque::with_capacity(params.victim_blocks as usize),
+            is_victim_block: Index::new(params.victim_blocks),
+            most_victim_blocks: params.victim_blocks,
+            joining: Vec::with_capacity(largest as usize),
+        }
+    }
+
+    fn is_victim(&self, slot: SlotId) -> bool {
+        self.is_victim_block.get(self.others.block_of(self.lpns[slot.at()]).0).is_some()
+    }
+
+    /// Lists the pages that come into the window.
+    fn slide(&mut self) {
+        while let Some(slot) = self.window.slide() {
+            if self.is_victim(slot) {
+                self.victims.push(0, slot.0);
+                continue;
+            }
+            let (block, pages) = self.others.insert(slot, self.lpns[slot.at()]);
+            if pages > 1 {
+                self.blocks.remove(block);
+            }
+            self.blocks.push(block, pages);
+        }
+    }
+
+    /// Takes a page out of every list that it is in.
+    fn unlist(&mut self, slot: SlotId) {
+        if !self.window.remove(slot) {
+            return;
+        }
+        if self.is_victim(slot) {
+            return self.victims.remove(slot.0);
+        }
+        let (block, left) = self.others.remove(slot);
+        self.blocks.remove(block);
+        if left > 0 {
+            self.blocks.push(block, left);
+        }
+    }
+
+    /// Makes the block with the most pages in the window a victim block, when no page of the others is left there.
+    fn choose_victim_block(&mut self) {
+        let Some(group) = self.blocks.take_largest() else { return };
+        if self.victim_blocks.len() == self.most_victim_blocks as usize {
+            let longest = self.victim_blocks.pop_front().expect("there is at least one victim block");
+            self.is_victim_block.remove(longest.0);
+        }
+        let block = self.others.block(group);
+        self.victim_blocks.push_back(block);
+        // The index is used as a set: any value will do.
+        self.is_victim_block.set(block.0, 0);
+        self.others.take_youngest_first(group, &mut self.joining);
+        for slot in self.joining.drain(..).rev() {
+            self.victims.push(0, slot.0);
+        }
+    }
+}
+
+impl Order for State {
+    fn inserted(&mut self, slot: SlotId, lpn: Lpn) {
+        self.lpns[slot.at()] = lpn;
+        self.window.push(slot);
+        self.slide();
+    }
+
+    fn touched(&mut self, slot: SlotId, lpn: Lpn) {
+        self.unlist(slot);
+        self.inserted(slot, lpn);
+    }
+
+    fn removed(&mut self, slot: SlotId, _lpn: Lpn) {
+        self.unlist(slot);
+        self.slide();
+    }
+
+    fn victim(&mut self, pages: &mut Vec<SlotId>) {
+        if self.victims.oldest(0).is_none() {
+            self.choose_victim_block();
+        }
+        if let Some(oldest) = self.victims.oldest(0) {
+            self.removed(SlotId(oldest), self.lpns[oldest as usize]);
+            pages.push(SlotId(oldest));
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use flashloom_units::Value;
+
+    use crate::order::model::{Naive, PAGES_PER_BLOCK, ROOM, assert_same_victims};
+
+    /// All pages by age, the oldest first; those below `within` are in the window.
+    struct Pages {
+        pages: Vec<u32>,
+        within: usize,
+        size: usize,
+        /// The victim blocks, the one that has been longest first.
+        victim_blocks: Vec<u32>,
+        most: usize,
+        /// Each block's pages in the window as they were counted last, and when they changed.
+        counted: Vec<(usize, u32)>,
+        changes: u32,
+    }
+
+    impl Pages {
+        fn new(window: f64, most: usize) -> Self {
+            let size = (ROOM as f64 * window).ceil() as usize;
+            let (pages, victim_blocks, counted) = (Vec::new(), Vec::new(), vec![(0, 0); 12]);
+            Self { pages, within: 0, size, victim_blocks, most, counted, changes: 0 }
+        }
+
+        /// Notes which block's number of pages in the window has changed; called after each single change.
+        fn count(&mut self) {
+            self.changes += 1;
+            for (block, (count, changed)) in self.counted.iter_mut().enumerate() {
+                let window = self.pages[..self.within].iter();
+                let now = window.filter(|&&lpn| lpn / PAGES_PER_BLOCK == block as u32).count();
+                if now != *count {
+                    (*count, *changed) = (now, self.changes);
+                }
+            }
+        }
+
+        fn slide(&mut self) {
+            while self.within < self.size && self.within < self.pages.len() {
+                self.within += 1;
+                self.count();
+            }
+        }
+
+        fn take(&mut self, lpn: u32) {
+            if let Some(at) = self.pages.iter().position(|&page| page == lpn) {
+                self.pages.remove(at);
+                self.within -= usize::from(at < self.within);
+                self.count();
+            }
+        }
+
+        fn oldest_of_victim_blocks(&self) -> Option<u32> {
+            let mut window = self.pages[..self.within].iter().copied();
+            window.find(|lpn| self.victim_blocks.contains(&(lpn / PAGES_PER_BLOCK)))
+        }
+    }
+
+    impl Naive for Pages {
+        fn written(&mut self, lpn: u32, _is_new: bool) {
+            self.take(lpn);
+            self.pages.push(lpn);
+            self.slide();
+        }
+
+        fn removed(&mut self, lpn: u32) {
+            self.take(lpn);
+            self.slide();
+        }
+
+        fn victim(&mut self) -> Vec<u32> {
+            if self.pages.is_empty() {
+                return Vec::new();
+            }
+            if self.oldest_of_victim_blocks().is_none() {
+                let rank = |&block: &u32| {
+                    let (count, changed) = self.counted[block as usize];
+                    (count, std::cmp::Reverse(changed))
+                };
+                let chosen = (0..self.counted.len() as u32).max_by_key(rank).unwrap();
+                if self.victim_blocks.len() == self.most {
+                    self.victim_blocks.remove(0);
+                }
+                self.victim_blocks.push(chosen);
+            }
+            let victim = self.oldest_of_victim_blocks().unwrap();
+            self.removed(victim);
+            vec![victim]
+        }
+    }
+
+    #[test]
+    fn victims_are_those_of_a_sorted_list() {
+        for (window, most) in [(0.5, 4), (0.001, 1), (1.0, 1), (0.75, 2), (0.3, 12)] {
+            let set = [("window", Value::Ratio(window)), ("victim_blocks", Value::Count(most))];
+            assert_same_victims("ref", &set, Pages::new(window, most as usize));
+        }
+    }
+}

@@ -1,0 +1,179 @@
+//! The buffer as the drive uses it: what leaves for flash, what is kept, and what is counted.
+#![allow(missing_docs)]
+
+mod support;
+
+use flashloom_buffer::{Evicted, WriteBuffer};
+use flashloom_units::{Lpn, Value};
+use support::buffer;
+
+const WHOLE: u32 = 0xff;
+
+fn write(buffer: &mut WriteBuffer, lpns: impl IntoIterator<Item = u32>) {
+    lpns.into_iter().for_each(|lpn| assert!(buffer.write(Lpn(lpn), WHOLE).is_some(), "page {lpn} finds no room"));
+}
+
+/// Pages that leave, with a page of padding as `None` in place of its slot.
+fn evict(buffer: &mut WriteBuffer, waiting: u32) -> Vec<Evicted> {
+    let mut evicted = Vec::new();
+    buffer.evict(waiting, &mut evicted);
+    evicted
+}
+
+fn lpns(evicted: &[Evicted]) -> Vec<u32> {
+    evicted.iter().map(|page| page.lpn.0).collect()
+}
+
+fn read_from_flash(buffer: &mut WriteBuffer, lpn: u32) -> bool {
+    assert!(buffer.keeps(Lpn(lpn)));
+    let slot = buffer.fill(Lpn(lpn));
+    slot.into_iter().for_each(|slot| buffer.filled(slot, WHOLE));
+    slot.is_some()
+}
+
+/// CAVE, Figure 3: block-level LRU over four chips, with four pages a block. Blocks 0 to 5 are full, 0 the oldest.
+#[test]
+fn conventional_eviction_sends_one_block_and_cave_one_for_each_chip() {
+    for (rate, blocks) in [("single", 1), ("cave", 4)] {
+        let mut buffer = buffer("block-lru", &[], rate, 24);
+        write(&mut buffer, 0..24);
+        assert!(buffer.write(Lpn(24), WHOLE).is_none(), "the buffer is full");
+        let victims: Vec<u32> = (0..4 * blocks).collect();
+        assert_eq!(lpns(&evict(&mut buffer, 1)), victims, "{rate}: oldest blocks first, pages in order of address");
+        assert_eq!(buffer.report_at(0).evictions, u64::from(blocks));
+        assert_eq!(evict(&mut buffer, 1), [], "{rate}: slots are about to be free, so nothing else leaves");
+    }
+}
+
+/// CAVE, section 4.2: "if a victim unit is a page", four pages leave, which are one for each chip.
+#[test]
+fn with_pages_as_victims_cave_sends_a_page_for_each_chip() {
+    let mut buffer = buffer("page-lru", &[], "cave", 24);
+    write(&mut buffer, 0..24);
+    assert_eq!(lpns(&evict(&mut buffer, 1)), [0, 1, 2, 3]);
+}
+
+#[test]
+fn padding_makes_each_victim_a_whole_block_in_order_of_address() {
+    let mut buffer = buffer("block-lru", &[("padding", Value::Flag(true))], "cave", 8);
+    write(&mut buffer, [6, 4, 17, 9, 8, 10, 11]);
+    let evicted = evict(&mut buffer, 1);
+    assert_eq!(lpns(&evicted), [4, 5, 6, 7, 16, 17, 18, 19, 8, 9, 10, 11]);
+    let held: Vec<bool> = evicted.iter().map(|page| page.slot.is_some()).collect();
+    let (yes, no) = (true, false);
+    assert_eq!(held, [yes, no, yes, no, no, yes, no, no, yes, yes, yes, yes], "what the buffer lacks is padding");
+    assert!(evicted.iter().all(|page| page.mask == if page.slot.is_some() { WHOLE } else { 0 }));
+    assert_eq!(buffer.report_at(0).evicted_pages, 7, "padding is counted when it is read and written");
+}
+
+#[test]
+fn a_page_that_leaves_out_of_turn_is_not_padded() {
+    let mut buffer = buffer("block-lru", &[("padding", Value::Flag(true))], "single", 8);
+    write(&mut buffer, [4, 5]);
+    let slot = buffer.write(Lpn(4), 1).unwrap().slot;
+    let mut evicted = Vec::new();
+    buffer.evict_slot(slot, &mut evicted);
+    assert_eq!(lpns(&evicted), [4]);
+}
+
+#[test]
+fn only_an_order_for_clean_pages_keeps_what_is_read() {
+    for spec in flashloom_buffer::order::SLOT.policies {
+        let buffer = buffer(spec.name, &[], "single", 8);
+        assert_eq!(buffer.keeps(Lpn(3)), spec.name == "cflru");
+    }
+}
+
+#[test]
+fn a_clean_page_in_the_window_gives_its_slot_to_a_write_at_no_cost() {
+    let mut buffer = buffer("cflru", &[("window", Value::Ratio(0.5))], "single", 4);
+    assert!(read_from_flash(&mut buffer, 1));
+    assert!(read_from_flash(&mut buffer, 2));
+    write(&mut buffer, [8, 9]);
+    assert_eq!(buffer.read(Lpn(1), 1).map(|(_, held)| held), Some(1), "a hit, which makes page 1 the youngest");
+    write(&mut buffer, [10]);
+    assert!(buffer.read(Lpn(2), 1).is_none(), "the oldest clean page of the window was given up");
+    assert!(buffer.read(Lpn(1), 1).is_some());
+    assert!(buffer.write(Lpn(11), 1).is_none(), "page 1 is clean but outside the window");
+    assert_eq!(lpns(&evict(&mut buffer, 1)), [8]);
+    let report = buffer.report_at(0);
+    assert_eq!((report.filled_pages, report.dropped_pages, report.evictions), (2, 1, 1));
+}
+
+#[test]
+fn a_clean_page_that_is_written_is_dirty_whole_and_no_hit() {
+    let mut buffer = buffer("cflru", &[], "single", 4);
+    assert!(read_from_flash(&mut buffer, 1));
+    assert!(buffer.holds(Lpn(1)), "a write of it needs no other slot");
+    let stored = buffer.write(Lpn(1), 0b10).unwrap();
+    assert!(!stored.is_new);
+    assert_eq!((buffer.dirty(), buffer.report_at(0).write_hits), (1, 0), "it saves no program");
+    let mut evicted = Vec::new();
+    buffer.evict_all(&mut evicted);
+    assert_eq!(
+        evicted,
+        [Evicted { slot: Some(stored.slot), lpn: Lpn(1), mask: WHOLE }],
+        "no page has to be read again"
+    );
+}
+
+#[test]
+fn what_is_written_or_discarded_while_it_is_read_is_not_overtaken() {
+    let mut buffer = buffer("cflru", &[], "single", 4);
+    let [written, discarded] = [1, 2].map(|lpn| buffer.fill(Lpn(lpn)).unwrap());
+    assert_eq!(buffer.read(Lpn(1), 1).map(|(_, held)| held), Some(0), "it is not here yet");
+    assert!(!buffer.keeps(Lpn(1)), "and not asked for twice");
+    let stored = buffer.write(Lpn(1), 1).unwrap();
+    assert_eq!((stored.is_new, stored.taken_over), (true, None));
+    buffer.discard(Lpn(2));
+    buffer.filled(written, WHOLE);
+    buffer.filled(discarded, WHOLE);
+    assert_eq!(buffer.read(Lpn(1), WHOLE), Some((stored.slot, 1)));
+    assert_eq!((buffer.read(Lpn(2), 1), buffer.held()), (None, 1));
+    assert_eq!(buffer.report_at(0).filled_pages, 0);
+    buffer.check().unwrap();
+}
+
+#[test]
+fn no_read_is_kept_while_every_slot_holds_what_flash_does_not() {
+    let mut buffer = buffer("cflru", &[], "single", 2);
+    write(&mut buffer, [1, 2]);
+    assert!(!read_from_flash(&mut buffer, 3));
+    assert_eq!(lpns(&evict(&mut buffer, 1)), [1], "but room is made for the next");
+}
+
+#[test]
+fn a_flush_takes_dirty_pages_and_leaves_clean_ones() {
+    let mut buffer = buffer("cflru", &[], "single", 4);
+    assert!(read_from_flash(&mut buffer, 1));
+    write(&mut buffer, [2, 3]);
+    let mut evicted = Vec::new();
+    buffer.evict_all(&mut evicted);
+    assert_eq!((lpns(&evicted), buffer.dirty()), (vec![2, 3], 0));
+    assert!(buffer.read(Lpn(1), 1).is_some());
+}
+
+#[test]
+fn levels_are_weighted_by_time() {
+    let mut buffer = buffer("page-lru", &[], "single", 4);
+    write(&mut buffer, [1, 2]);
+    buffer.set_now(10);
+    write(&mut buffer, [3]);
+    buffer.set_now(30);
+    let evicted = evict(&mut buffer, 2);
+    buffer.set_now(60);
+    evicted.iter().for_each(|page| buffer.programmed(page.slot.unwrap()));
+    let report = buffer.report_at(100);
+    assert_eq!((report.held.page_ns, report.held.max_pages), (2 * 10 + 3 * 20 + 3 * 30 + 40, 3));
+    assert_eq!((report.dirty.page_ns, report.dirty.max_pages), (2 * 10 + 3 * 20 + 30 + 40, 3));
+    assert_eq!((report.held.mean_pages(100), report.held.mean_pages(0)), (Some(2.1), None));
+}
+
+#[test]
+fn waits_for_room_are_counted_and_summed() {
+    let mut buffer = buffer("page-lru", &[], "single", 4);
+    buffer.stalled(7);
+    buffer.stalled(0);
+    let report = buffer.report_at(0);
+    assert_eq!((report.stalled_writes, report.stall_ns), (2, 7));
+}

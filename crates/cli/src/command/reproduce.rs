@@ -1,0 +1,95 @@
+//! `flashloom reproduce`.
+
+use std::fs;
+use std::num::NonZeroUsize;
+use std::path::Path;
+
+use flashloom_report::published::PAPERS;
+use flashloom_report::reproduce::{Options, Plan, Reproduction};
+use flashloom_report::row::Report;
+use flashloom_report::verdict::Verdict;
+use flashloom_report::{csv, markdown};
+use flashloom_units::Problem;
+use rayon::ThreadPoolBuilder;
+
+use crate::arguments::ReproduceArguments;
+use crate::figures::table;
+use crate::output::{OutputFile, Stop, print};
+use crate::progress::Bar;
+
+/// Every report.
+pub const ALL: &str = "all";
+
+/// Runs the experiments of papers and holds what comes out against what was published.
+pub fn reproduce(arguments: &ReproduceArguments) -> Result<(), Stop> {
+    let options = Options { quick: arguments.quick, traces: arguments.traces.as_ref().map(Into::into) };
+    let chosen = |name: &&str| arguments.paper == ALL || arguments.paper == *name;
+    let plan = Plan::new(PAPERS.iter().copied().filter(chosen), &options)?;
+    let folder = arguments.out.as_deref().map(Folder::create).transpose()?;
+    let threads = arguments.jobs.map_or(0, NonZeroUsize::get);
+    let pool = ThreadPoolBuilder::new().num_threads(threads).build();
+    let pool = pool.map_err(|error| Stop::Failed(format!("error: the threads cannot be started: {error}")))?;
+    let ready = pool.install(|| plan.prepare())?;
+    let bar = Bar::new(ready.total_requests(), plan.runs() as u64);
+    let reproductions = pool.install(|| ready.run(&bar));
+    bar.clear();
+    let reproductions = reproductions?;
+    if let Some(folder) = folder {
+        folder.write(&reproductions, &command(arguments))?;
+    }
+    for row in reproductions.iter().flat_map(|made| &made.report.rows).filter(|row| row.lacks_reason()) {
+        eprintln!("warning: {} is not reproduced, and no reason is known", row.id);
+    }
+    print(&summary(&reproductions))
+}
+
+/// The command as a person would repeat it.
+fn command(arguments: &ReproduceArguments) -> String {
+    let quick = if arguments.quick { " --quick" } else { "" };
+    let traces = if arguments.traces.is_some() { " --traces TRACES" } else { "" };
+    format!("flashloom reproduce {}{quick}{traces} --out OUT", arguments.paper)
+}
+
+/// The folder that reports go to.
+struct Folder<'a>(&'a Path);
+
+impl<'a> Folder<'a> {
+    /// Makes it, before anything runs.
+    fn create(name: &'a str) -> Result<Self, Problem> {
+        let folder = Path::new(name);
+        let refuse = |found: String| Problem::file(name, found, "a folder that can be written to");
+        if folder.exists() && !folder.is_dir() {
+            return Err(refuse("this is not a folder".to_owned()));
+        }
+        fs::create_dir_all(folder.join("csv")).map_err(|error| refuse(format!("it cannot be made: {error}")))?;
+        Ok(Self(folder))
+    }
+
+    fn write(&self, reproductions: &[Reproduction], command: &str) -> Result<(), Stop> {
+        for Reproduction { report, results } in reproductions {
+            let paper = &report.paper;
+            self.file(&format!("{paper}.json"), &report.to_json())?;
+            self.file(&format!("{paper}.md"), &markdown::report(report, command))?;
+            self.file(&format!("csv/{paper}.csv"), &csv::report(report))?;
+            for (experiment, text) in results {
+                self.file(&format!("csv/{paper}-{experiment}.csv"), text)?;
+            }
+        }
+        let reports: Vec<&Report> = reproductions.iter().map(|made| &made.report).collect();
+        self.file("README.md", &markdown::overview(&reports, command))
+    }
+
+    fn file(&self, name: &str, text: &str) -> Result<(), Stop> {
+        OutputFile::create(&self.0.join(name).display().to_string())?.commit(text)
+    }
+}
+
+/// How many rows of each report have each verdict.
+fn summary(reproductions: &[Reproduction]) -> String {
+    let header: Vec<&str> = ["report"].into_iter().chain(Verdict::ALL.map(Verdict::name)).collect();
+    let row = |made: &Reproduction| {
+        let counts = made.report.counts().map(|count| count.to_string());
+        [made.report.paper.clone()].into_iter().chain(counts).collect()
+    };
+    table(&header, 1, reproductions.iter().map(row).collect())
+}

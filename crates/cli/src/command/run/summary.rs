@@ -1,0 +1,223 @@
+//! A result as tables for a person.
+
+use std::fmt::Write as _;
+
+use flashloom_experiment::result::{
+    BufferResult, ByOrigin, CharacterResult, Distribution, FlowResult, FtlResult, RunResult, SynthesizedResult,
+};
+
+use crate::figures::{count, factor, percent, rate, size, table, time};
+
+/// The result as tables for a person.
+pub fn of(result: &RunResult) -> String {
+    let mut text = String::new();
+    let facts: Vec<Vec<String>> = facts(result).into_iter().map(|(name, value)| vec![name.to_owned(), value]).collect();
+    text.push_str(&table(&["", ""], 2, facts));
+    if let Some(latency) = &result.host.latency_ns {
+        let named = [
+            ("reads", &latency.read),
+            ("writes", &latency.write),
+            ("all", &latency.all),
+            ("  in the host", &latency.queue),
+            ("  in the drive", &latency.device),
+        ];
+        let row = |(name, distribution): (&str, &Option<Distribution>)| {
+            let d = distribution.as_ref()?;
+            let figures = [d.mean, d.p50 as f64, d.p95 as f64, d.p99 as f64, d.p99_9 as f64, d.max as f64];
+            Some([name.to_owned(), count(d.count)].into_iter().chain(figures.map(time)).collect())
+        };
+        let rows = named.into_iter().filter_map(row).collect();
+        let header = ["latency", "count", "mean", "p50", "p95", "p99", "p99.9", "max"];
+        let _ = write!(text, "\n{}", table(&header, 1, rows));
+    }
+    text.push_str(&generated(result));
+    let header = ["flash", "total", "host", "collection", "merge", "map", "wear"];
+    let row = |name: &str, by: &ByOrigin| {
+        let counts = [by.total, by.host, by.gc, by.merge, by.map, by.wear].map(count);
+        [name.to_owned()].into_iter().chain(counts).collect::<Vec<_>>()
+    };
+    let nand = &result.nand;
+    let rows = vec![
+        row("pages read", &nand.reads),
+        row("pages programmed", &nand.programs),
+        row("blocks erased", &nand.erases),
+    ];
+    let _ = write!(text, "\n{}", table(&header, 1, rows));
+    text
+}
+
+/// What only a Filebench personality or a synthesised workload has, as tables; empty for others.
+fn generated(result: &RunResult) -> String {
+    let mut text = String::new();
+    if let Some(filebench) = &result.filebench {
+        let row = |flow: &FlowResult| {
+            let latency = flow.latency_ns.as_ref()?;
+            let figures = [latency.mean, latency.p99 as f64, latency.max as f64].map(time);
+            let counts = [flow.name.clone(), count(flow.operations), factor(flow.operations_per_second?)];
+            Some(counts.into_iter().chain(figures).collect())
+        };
+        let rows = filebench.flows.iter().filter_map(row).collect();
+        let header = [filebench.personality.as_str(), "operations", "a second", "mean", "p99", "max"];
+        let _ = write!(text, "\n{}", table(&header, 1, rows));
+    }
+    if let Some(SynthesizedResult { target, achieved }) = &result.synthesized {
+        let row =
+            |name: &str, show: fn(&CharacterResult) -> String| vec![name.to_owned(), show(target), show(achieved)];
+        let rows = vec![
+            row("random share", |of| percent(of.random_share)),
+            row("mean request", |of| size(of.mean_request_bytes)),
+            row("read share", |of| percent(of.read_share)),
+            row("requests", |of| count(of.requests)),
+            row("footprint", |of| size(of.footprint_bytes as f64)),
+            row("span", |of| size(of.span_bytes as f64)),
+        ];
+        let _ = write!(text, "\n{}", table(&["fit", "target", "achieved"], 1, rows));
+    }
+    text
+}
+
+/// A line of the first table: what it is about, and what there is to say.
+type Fact = (&'static str, String);
+
+fn facts(result: &RunResult) -> Vec<Fact> {
+    let mut facts = host_facts(result);
+    facts.extend(result.buffer.iter().flat_map(buffer_facts));
+    facts.extend(ftl_facts(&result.ftl));
+    facts.extend(drive_facts(result));
+    facts.push(match result.integrity.sectors_checked {
+        Some(sectors) => ("verified", format!("every flash command, and {} sectors read", count(sectors))),
+        None => ("verified", "no (--verify)".to_owned()),
+    });
+    if let Some(cost) = &result.run {
+        let memory = cost.peak_rss_bytes.map_or(String::new(), |bytes| format!(", {} of memory", size(bytes as f64)));
+        let text = format!("{} s, {} requests/s{memory}", factor(cost.wall_seconds), factor(cost.requests_per_second));
+        facts.push(("simulated in", text));
+    }
+    facts
+}
+
+fn host_facts(result: &RunResult) -> Vec<Fact> {
+    let host = &result.host;
+    let requests = format!(
+        "{} ({} reads, {} writes, {} discards, {} flushes)",
+        count(host.completed),
+        count(host.reads),
+        count(host.writes),
+        count(host.discards),
+        count(host.flushes)
+    );
+    let mut facts = vec![("requests", requests)];
+    let bytes = (size(host.read_bytes as f64), size(host.write_bytes as f64));
+    facts.push(("data", format!("{} read, {} written", bytes.0, bytes.1)));
+    if let (Some(duration), Some(iops), Some(throughput)) = (host.duration_ns, host.iops, host.throughput_bytes_per_s) {
+        let text = format!("{} requests/s, {}, over {}", factor(iops), rate(throughput), time(duration as f64));
+        facts.push(("throughput", text));
+    }
+    if let Some(filebench) = &result.filebench
+        && let Some(per_second) = filebench.operations_per_second
+    {
+        let text = format!("{} operations/s of {}", factor(per_second), filebench.personality);
+        facts.push(("filebench", text));
+    }
+    if let Some(scheduler) = &result.scheduler {
+        let text = format!(
+            "{}: {} merged, {} dispatched, {} switches of direction, {} expired, longest wait {}",
+            scheduler.name,
+            count(scheduler.merged),
+            count(scheduler.dispatched),
+            count(scheduler.direction_switches),
+            count(scheduler.expired),
+            time(scheduler.max_wait_ns as f64)
+        );
+        facts.push(("scheduler", text));
+    }
+    facts
+}
+
+fn buffer_facts(buffer: &BufferResult) -> Vec<Fact> {
+    let hits = buffer.hit_ratio.map_or(String::new(), |ratio| format!("{} of the pages written hit, ", percent(ratio)));
+    let mut text = format!("{} x {}: {hits}{} pages evicted", buffer.order, buffer.rate, count(buffer.evicted_pages));
+    let besides = [
+        (buffer.padding_pages, "to pad blocks"),
+        (buffer.migrated_pages, "moved to another chip"),
+        (buffer.filled_pages, "kept because they were read"),
+    ];
+    for (pages, why) in besides {
+        text.push_str(&pages.map_or(String::new(), |pages| format!(", {} {why}", count(pages))));
+    }
+    let mut facts = vec![("buffer", text)];
+    let occupancy = &buffer.occupancy;
+    if let (Some(mean), Some(stall)) = (occupancy.held_pages_mean, buffer.stall_ns) {
+        let text = format!(
+            "{} of {} pages on average; {} writes waited for room, {} in all",
+            factor(mean),
+            count(occupancy.capacity_pages),
+            count(buffer.stalled_writes),
+            time(stall as f64)
+        );
+        facts.push(("held", text));
+    }
+    facts
+}
+
+fn ftl_facts(ftl: &FtlResult) -> Vec<Fact> {
+    let policies = [Some(&ftl.mapping), ftl.allocation.as_ref(), ftl.gc.as_ref()];
+    let policies = policies.into_iter().flatten().map(String::as_str).collect::<Vec<_>>().join(" x ");
+    let waf = ftl.waf.map_or(String::new(), |waf| format!(", write amplification {}", factor(waf)));
+    let mut facts = vec![("ftl", format!("{policies}: {} pages copied{waf}", count(ftl.page_copies)))];
+    if let Some(merges) = &ftl.merges {
+        let associated = ftl.associativity.as_ref().map_or(String::new(), |k| {
+            format!("; of {} data blocks on average, {} at most", factor(k.mean), count(k.max))
+        });
+        let [switch, partial, full] = [merges.switch, merges.partial, merges.full].map(count);
+        facts.push(("merges", format!("{switch} switch, {partial} partial, {full} full{associated}")));
+    }
+    let within = |max: u64, bound: u64| format!("{} within a bound of {}", time(max as f64), time(bound as f64));
+    if let Some(blocking) = &ftl.blocking_ns
+        && let Some(max) = blocking.max
+    {
+        facts.push(("longest merge", within(max, blocking.bound)));
+    }
+    if let Some(wait) = &ftl.wait_ns {
+        facts.push(("longest wait", format!("{} for merges before a page", within(wait.max, wait.bound))));
+    }
+    if let Some(cache) = &ftl.map_cache {
+        let hits =
+            cache.hit_ratio.map_or(String::new(), |ratio| format!("{} of the translations hit, ", percent(ratio)));
+        let text = format!("{hits}{} translation pages read, {} written", count(cache.reads), count(cache.writes));
+        facts.push(("map cache", text));
+    }
+    if let Some(streams) = &ftl.streams {
+        facts.push(("streams", format!("{} of {} pages in all", count(streams.detected), count(streams.pages))));
+    }
+    if let Some(pages) = ftl.hot_page_writes {
+        facts.push(("hot", format!("{} of the pages written", count(pages))));
+    }
+    facts
+}
+
+fn drive_facts(result: &RunResult) -> Vec<Fact> {
+    let mut facts = Vec::new();
+    if let (Some(channels), Some(dies)) = (result.nand.channel_utilization, result.nand.die_utilization) {
+        facts.push(("busy", format!("channels {}, dies {}", percent(channels), percent(dies))));
+    }
+    let wear = &result.wear.erase_count;
+    let moves = result.ftl.wear_moves.map_or(String::new(), |blocks| format!("; {} blocks moved", count(blocks)));
+    facts.push(("erases a block", format!("{} to {}, {} on average{moves}", wear.min, wear.max, factor(wear.mean))));
+    if let Some(bad) = &result.ftl.retired_blocks {
+        let [factory, program, erase] = [bad.factory, bad.program, bad.erase].map(count);
+        let text = format!("{factory} from the factory, {program} by a program that failed, {erase} by an erase");
+        facts.push(("bad blocks", text));
+    }
+    if let Some(end) = &result.end_of_life {
+        let when = end.time_ns.map_or(String::new(), |ns| format!(", at {}", time(ns as f64)));
+        let text = format!(
+            "after {} pages written{when}: {} requests not served, {} pages of the buffer lost",
+            count(end.host_page_writes),
+            count(end.unserved_requests),
+            count(end.unwritten_pages.into())
+        );
+        facts.push(("end of life", text));
+    }
+    facts
+}

@@ -1,0 +1,181 @@
+//! Blocks that are bad from birth or go bad in use: data survives, no bad block is touched again (the NAND checker
+//! watches), and the end of the drive's life is reported, not suffered.
+#![allow(missing_docs)]
+
+mod support;
+
+use flashloom_device::{Ageing, DriveSetup, EndOfLife, Outcome, Overwrite};
+use flashloom_ftl::PageWrite;
+use flashloom_nand::{DeviceParams, Expect, Nand, Origin};
+use flashloom_units::{Lpn, MS, ParamSet, Prng, US, Value};
+use flashloom_workload::{Op, Pace, Request};
+use support::{Run, request, unbuffered};
+
+/// Two dies of two planes: 256 blocks of 16 pages, of which the host sees two thirds.
+fn device() -> DeviceParams {
+    DeviceParams {
+        channels: 2,
+        ways: 1,
+        dies: 1,
+        planes: 2,
+        blocks: 64,
+        pages: 16,
+        page_bytes: 4_096,
+        over_provisioning: 0.5,
+        ..DeviceParams::defaults()
+    }
+}
+
+/// Random reads, writes and discards of up to eight pages, whole and in part.
+fn requests(prng: &mut Prng, device: &DeviceParams, count: usize) -> Vec<Request> {
+    let capacity = device.capacity_sectors();
+    (0..count as u64)
+        .map(|at| {
+            let op = [Op::Write, Op::Write, Op::Write, Op::Read, Op::Read, Op::Discard][prng.below(6) as usize];
+            let sectors = 1 + prng.below(64);
+            request(at * 200 * US, op, prng.below(capacity - sectors), sectors as u32)
+        })
+        .collect()
+}
+
+/// Runs the requests on a new drive.
+fn run(setup: DriveSetup, requests: Vec<Request>) -> Outcome {
+    let run = Run { pace: Pace::Closed(8), idle_delay_ns: MS, fill: false, ..Run::new(setup) };
+    run.run(requests)
+}
+
+/// What a run tells of failures, to be compared between runs.
+fn told(outcome: &Outcome) -> (Option<EndOfLife>, [u64; 5], u64, u64) {
+    let retired = outcome.ftl.retired.expect("blocks can fail");
+    (outcome.end_of_life, outcome.counts.failed_programs, retired.program, retired.erase)
+}
+
+#[test]
+fn data_survives_failures_of_programs_and_erases() {
+    let mut ends = 0;
+    for seed in 0..40 {
+        let mut prng = Prng::new(seed);
+        let mut setup = unbuffered(DeviceParams {
+            copyback: prng.chance(0.5),
+            cache_program: prng.chance(0.5),
+            program_failures: [0.0, 0.0005, 0.003][prng.below(3) as usize],
+            erase_failures: [0.01, 0.05][prng.below(2) as usize],
+            bad_blocks: [0.0, 0.05][prng.below(2) as usize],
+            ..device()
+        });
+        setup.ftl.prng = prng.branch("run");
+        if prng.chance(0.3) {
+            setup.ftl.params.mapping = "dftl";
+            setup.ftl.mapping = vec![Value::Size(256), Value::Ratio(0.5)];
+        }
+        if prng.chance(0.5) {
+            setup.buffer.capacity_bytes = 64 << 12;
+        }
+        let requests = requests(&mut prng, &setup.device, 6_000);
+        let outcome = run(setup, requests);
+        let (end, failed_programs, program, erase) = told(&outcome);
+        println!("seed {seed}: {end:?}, {failed_programs:?} programs failed, retired {program} and {erase}");
+        assert!(program + erase > 0, "seed {seed}: something must fail");
+        ends += u32::from(end.is_some());
+    }
+    assert!((5..35).contains(&ends), "some drives must live and some must not, not {ends} of 40");
+}
+
+/// A drive of the same blocks in that many planes that is overwritten at random until its life is over.
+fn worn_out(planes: u32, program_failures: f64, erase_failures: f64) -> (DeviceParams, Outcome) {
+    let plane = DeviceParams { channels: 1, planes, blocks: 256 / planes, ..device() };
+    let device = DeviceParams { program_failures, erase_failures, ..plane };
+    let mut prng = Prng::new(3);
+    let pages = device.logical_pages();
+    let writes = (0..400_000).map(|_| request(0, Op::Write, prng.below(pages) * 8, 8));
+    (device.clone(), run(unbuffered(device), writes.collect()))
+}
+
+#[test]
+fn the_end_of_life_comes_when_the_spare_blocks_are_used_up_and_is_reported() {
+    for (planes, program_failures, erase_failures) in [(4, 0.001, 0.0), (4, 0.0, 0.02), (1, 0.0005, 0.01)] {
+        let (device, outcome) = worn_out(planes, program_failures, erase_failures);
+        let (end, failed_programs, program, erase) = told(&outcome);
+        let end = end.expect("it cannot live that long");
+        assert_eq!(failed_programs.iter().sum::<u64>(), program);
+        assert_eq!(outcome.counts.failed_erases.iter().sum::<u64>(), erase);
+        assert_eq!(outcome.counts.failed_erases[Origin::Gc as usize], erase);
+        assert_eq!(end.host_page_writes, outcome.ftl.host_page_writes);
+        assert_eq!(outcome.host.generated, outcome.host.total_completed() + end.unserved_requests);
+        assert!(end.unserved_requests > 0 && end.unwritten_pages == 0 && end.time_ns > 0);
+        // Each plane keeps three blocks free and two open: the others no longer hold the pages of the host. A plane alone
+        // can get stuck a little earlier, when two blocks fail before the space that the first took is won back.
+        let left = (256 - program - erase - u64::from(planes) * (3 + 2)) * u64::from(device.pages);
+        let (held, block) = (device.logical_pages(), u64::from(device.pages));
+        let early = if planes == 1 { 8 * block } else { 0 };
+        assert!((held - block..=held + early).contains(&left), "{left} pages were left for {held}: {end:?}");
+    }
+}
+
+#[test]
+fn the_same_seed_wears_the_same_drive_out_in_the_same_way() {
+    let ((_, one), (_, other)) = (worn_out(2, 0.001, 0.01), worn_out(2, 0.001, 0.01));
+    assert_eq!(told(&one), told(&other));
+    assert_eq!((one.counts, one.erase_counts), (other.counts, other.erase_counts));
+}
+
+#[test]
+fn a_page_whose_write_failed_is_not_acknowledged_before_it_is_stored() {
+    let certain = DeviceParams { program_failures: 1.0, ..device() };
+    let outcome = run(unbuffered(certain), vec![request(0, Op::Write, 0, 8)]);
+    let (end, failed_programs, program, _) = told(&outcome);
+    let end = end.expect("no program ever passes");
+    assert_eq!((end.host_page_writes, end.unserved_requests, outcome.host.total_completed()), (0, 1, 0));
+    assert_eq!(failed_programs[Origin::Host as usize], program);
+}
+
+#[test]
+fn preconditioning_stops_at_the_end_of_life() {
+    let device = DeviceParams { program_failures: 0.01, ..device() };
+    let mut simulation = Run::new(unbuffered(device.clone())).simulation();
+    let overwrite = Overwrite { prng: Prng::new(1), window: 4.0, tolerance: 0.01, max_windows: 1_000 };
+    let ageing = Ageing { fill_pages: device.logical_pages(), overwrite: Some(overwrite) };
+    let aged = simulation.precondition(&ageing, &mut |_| {});
+    assert!(aged.is_worn_out && !aged.stable && aged.pages > device.logical_pages(), "{aged:?}");
+    assert_eq!(simulation.outcome().end_of_life.map(|end| end.host_page_writes), Some(aged.pages));
+    simulation.check().unwrap();
+}
+
+#[test]
+fn blocks_that_are_bad_from_birth_are_never_erased() {
+    let device = DeviceParams { bad_blocks: 0.1, ..device() };
+    let mut prng = Prng::new(4);
+    let requests = requests(&mut prng, &device, 20_000);
+    let outcome = run(unbuffered(device), requests);
+    let retired = outcome.ftl.retired.unwrap();
+    assert_eq!((retired.factory, retired.program, retired.erase), (4 * 6, 0, 0));
+    assert!(outcome.ftl.block_erases > 10 * 256, "every block must have had its chance");
+    let never = outcome.erase_counts.iter().filter(|&&erases| erases == 0).count();
+    assert_eq!(never, 4 * 6, "all others are worn evenly enough to be used");
+}
+
+#[test]
+fn at_the_end_of_life_everything_that_was_stored_can_be_read() {
+    let device = DeviceParams { program_failures: 0.01, erase_failures: 0.01, ..device() };
+    let setup = unbuffered(device.clone());
+    let mut nand = Nand::new(&device, true).with_failures(&device, &Prng::new(6));
+    let mut ftl = setup.ftl.build(&device, &nand);
+    let mut prng = Prng::new(7);
+    let mask = nand.geometry().full_mask();
+    let refused = loop {
+        let lpn = Lpn(prng.below(device.logical_pages()) as u32);
+        let verifier = nand.verifier().unwrap();
+        let stamp = verifier.host_write(lpn, mask);
+        let payload = verifier.payload([stamp; 32]);
+        ftl.write(&mut nand, &[PageWrite { lpn, mask, payload, tag: Nand::NO_TAG }]);
+        if ftl.is_worn_out() {
+            break lpn;
+        }
+    };
+    for lpn in (0..device.logical_pages() as u32).map(Lpn).filter(|&lpn| lpn != refused) {
+        let payload = nand.verifier().unwrap().expected(lpn);
+        ftl.read(&mut nand, lpn, mask, Expect::Stamps(payload), Nand::NO_TAG);
+    }
+    assert_eq!((nand.check(), ftl.check()), (Ok(()), Ok(())));
+    assert!(nand.sectors_checked().unwrap() > 8 * device.logical_pages() / 2, "most pages must have been written");
+}

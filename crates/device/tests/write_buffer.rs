@@ -1,0 +1,115 @@
+//! The write buffer in time: what its policies do to a drive whose figures can be reckoned by hand.
+#![allow(missing_docs)]
+
+mod support;
+
+use flashloom_buffer::{order, rate};
+use flashloom_device::{DriveSetup, Outcome};
+use flashloom_nand::{DeviceParams, Origin};
+use flashloom_units::{MS, S, US, Value, transfer_ns};
+use flashloom_workload::{Op, Request};
+use support::{Run, plain_device, request, unbuffered};
+
+/// A verified drive with a buffer of that many pages of 4 KiB, under those policies.
+fn buffered(device: DeviceParams, pages: u64, order: &'static str, rate: &'static str) -> DriveSetup {
+    let mut setup = unbuffered(device);
+    setup.buffer.capacity_bytes = pages * 4_096;
+    setup.buffer.order = order;
+    setup.order = order::SLOT.find(order).unwrap().values(&[]);
+    setup.buffer.rate = rate;
+    setup.rate = rate::SLOT.find(rate).unwrap().values(&[]);
+    setup
+}
+
+/// Requests of whole pages.
+fn pages(op: Op, at: u64, lpns: impl IntoIterator<Item = u64>) -> Vec<Request> {
+    lpns.into_iter().map(|lpn| request(at, op, 8 * lpn, 8)).collect()
+}
+
+fn reads_and_programs(outcome: &Outcome) -> (u64, u64) {
+    (outcome.counts.reads[Origin::Host as usize], outcome.counts.programs[Origin::Host as usize])
+}
+
+/// A write that finds the buffer full waits until a victim is in flash: page over the channel + tPROG, less what its
+/// own data took over the link after the first write's.
+#[test]
+fn a_write_that_finds_the_buffer_full_waits_for_one_program() {
+    let device = plain_device();
+    let (link, channel) = (transfer_ns(4_096, device.link_rate), device.timing().transfer_ns(8));
+    let latency = 2 * link + channel + device.program_ns;
+    let outcome = Run::new(buffered(device, 1, "page-lru", "single")).run(pages(Op::Write, MS, [0, 1]));
+    let report = outcome.buffer.unwrap();
+    assert_eq!(outcome.host.write_latency.max(), latency);
+    assert_eq!((report.stalled_writes, report.stall_ns), (1, u128::from(latency - 2 * link)));
+    assert_eq!((report.held.max_pages, report.dirty.max_pages), (1, 1));
+}
+
+/// With nothing more to do for the host, what is above the low mark leaves, and the rest stays.
+#[test]
+fn linear_threshold_goes_on_after_a_burst_until_the_low_mark() {
+    let outcome =
+        Run::new(buffered(plain_device(), 100, "page-lru", "linear-threshold")).run(pages(Op::Write, MS, 0..80));
+    let report = outcome.buffer.unwrap();
+    assert_eq!((report.evicted_pages, report.stalled_writes), (80 - 50, 0));
+}
+
+/// One page of a block of 64 is written: the other 63 are read, and 64 programmed, which the flush does not wait for.
+#[test]
+fn padding_reads_what_the_buffer_lacks_and_writes_the_whole_block() {
+    for fill in [true, false] {
+        let mut setup = buffered(plain_device(), 16, "block-lru", "single");
+        setup.order = order::SLOT.find("block-lru").unwrap().values(&[("padding", Value::Flag(true))]);
+        let requests = [pages(Op::Write, MS, [64 + 7]), vec![request(2 * MS, Op::Flush, 0, 0)]].concat();
+        let read_back = pages(Op::Read, S, [64 + 6, 64 + 7, 64 + 8]);
+        let outcome = Run { fill, ..Run::new(setup) }.run([requests, read_back].concat());
+        let report = outcome.buffer.unwrap();
+        let (padding, read_back) = if fill { (63, 3) } else { (0, 1) };
+        assert_eq!((report.evicted_pages, report.padding_pages), (1, padding), "what flash lacks pads nothing");
+        assert_eq!(reads_and_programs(&outcome), (padding + read_back, 1 + padding));
+    }
+}
+
+/// The second read of a page takes it from the buffer, in controller + page over the link, and reads no flash.
+#[test]
+fn with_cflru_a_page_that_was_read_is_read_from_the_buffer() {
+    let device = DeviceParams { controller_ns: 5 * US, ..plain_device() };
+    let hit = 5 * US + transfer_ns(4_096, device.link_rate);
+    let requests = [pages(Op::Read, MS, [9]), pages(Op::Read, 2 * MS, [9])].concat();
+    for (order, hits) in [("cflru", 1), ("page-lru", 0)] {
+        let outcome = Run::new(buffered(device.clone(), 16, order, "single")).run(requests.clone());
+        assert_eq!((outcome.buffer.unwrap().read_hits, reads_and_programs(&outcome).0), (hits, 2 - hits));
+        assert_eq!(outcome.host.read_latency.min() == hit, hits == 1, "{order}");
+    }
+}
+
+/// A clean page is written in part: its other sectors need not be read again when it leaves.
+#[test]
+fn with_cflru_a_page_that_was_read_is_written_whole() {
+    let requests = vec![
+        request(MS, Op::Read, 8 * 9, 8),
+        request(2 * MS, Op::Write, 8 * 9 + 2, 3),
+        request(3 * MS, Op::Flush, 0, 0),
+        request(S, Op::Read, 8 * 9, 8),
+    ];
+    for (order, reads) in [("cflru", 2), ("page-lru", 3)] {
+        let outcome = Run::new(buffered(plain_device(), 16, order, "single")).run(requests.clone());
+        assert_eq!(reads_and_programs(&outcome), (reads, 1), "{order}");
+    }
+}
+
+/// Every slot holds what flash does not: a read is not kept, but has room made for the next.
+#[test]
+fn with_cflru_a_read_that_finds_no_room_evicts_a_page_and_does_not_wait() {
+    let device = plain_device();
+    let miss = device.read_ns + device.timing().transfer_ns(8) + transfer_ns(4_096, device.link_rate);
+    let requests = [
+        pages(Op::Write, MS, [0, 1]),
+        pages(Op::Read, 2 * MS, [9]),
+        pages(Op::Read, S, [9]),
+        pages(Op::Read, 2 * S, [9]),
+    ];
+    let outcome = Run::new(buffered(device, 2, "cflru", "single")).run(requests.concat());
+    let report = outcome.buffer.unwrap();
+    assert_eq!((report.evicted_pages, report.filled_pages, report.read_hits), (1, 1, 1));
+    assert_eq!(outcome.host.read_latency.max(), miss);
+}

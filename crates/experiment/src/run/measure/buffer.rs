@@ -1,0 +1,46 @@
+//! What a result says of the write buffer.
+
+use flashloom_buffer::{Level, order};
+use flashloom_ftl::mapping::offers;
+use flashloom_units::Need;
+
+use super::{Measured, share};
+use crate::result::{BufferResult, OccupancyResult};
+
+impl Measured<'_> {
+    /// Nothing for a drive without a buffer.
+    pub(super) fn buffer(&self, timed: bool) -> Option<BufferResult> {
+        let report = self.outcome.buffer?;
+        let (policy, values) = self.config.policy("buffer.order");
+        let capacity_pages = self.config.buffer.capacity_bytes / self.config.device.page_bytes;
+        // What an order does besides evicting, it says itself; for that its room does not matter.
+        let order = order::build(policy.name, values, 1, self.config.device.pages);
+        let places = offers(self.config.ftl.mapping, Need::SingleChannelFtl);
+        let over_time = |level: Level| level.mean_pages(self.end_ns).filter(|_| timed);
+        Some(BufferResult {
+            order: policy.name.to_owned(),
+            rate: self.config.buffer.rate.to_owned(),
+            placement: places.then(|| self.config.buffer.placement.to_owned()),
+            page_writes: report.page_writes,
+            page_reads: report.page_reads,
+            read_hits: report.read_hits,
+            write_hits: report.write_hits,
+            hit_ratio: share(report.write_hits as f64, report.page_writes as f64),
+            evictions: report.evictions,
+            evicted_pages: report.evicted_pages,
+            padding_pages: order.padded_block().map(|_| report.padding_pages),
+            migrated_pages: self.outcome.ftl.merges.as_ref().filter(|_| places).map(|merges| merges.migrated_pages),
+            filled_pages: order.keeps_reads().then_some(report.filled_pages),
+            dropped_pages: order.keeps_reads().then_some(report.dropped_pages),
+            stalled_writes: report.stalled_writes,
+            stall_ns: timed.then_some(report.stall_ns as u64),
+            occupancy: OccupancyResult {
+                capacity_pages,
+                held_pages_mean: over_time(report.held),
+                held_pages_max: report.held.max_pages,
+                dirty_pages_mean: over_time(report.dirty),
+                dirty_pages_max: report.dirty.max_pages,
+            },
+        })
+    }
+}

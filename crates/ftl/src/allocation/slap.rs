@@ -1,0 +1,352 @@
+//! SLAP: spatial locality-aware allocation (Lee, Choi and Baek, "Balancing Spatial Locality with Parallelism in Solid
+//! State Disks").
+//!
+//! ```text
+//! stream:           a run of consecutive LPNs among the pages that are written together is cut, from its lowest page
+//!                   on, into streams of exactly stream_threshold pages (threshold 4: D7..D15 gives D7-D10, D11-D14)
+//! allocation:       a stream goes to one chip's open stream block, the next stream to the next chip
+//! substreams (the paper's Delta) n > 1:  a stream is split evenly over the stream blocks of n chips, the next one
+//!                   starts on the chip after those
+//! left over:        pages of no stream (D15) are interleaved over all planes, into open blocks of their own
+//! stream_threshold = 1:  no streams; the traditional allocation, page for page
+//! ```
+//!
+//! Future work of the paper:
+//!
+//! ```text
+//! adaptive:         every adapt_interval pages, cost = pages that collections copied / pages written since the last time
+//!                   no copy then and now: keep the threshold
+//!                   no page in a stream, and threshold > 1: halve the threshold
+//!                   cost went up: turn round;  then double or halve the threshold, turning round at 1 and at b pages
+//! gc_isolation:     pages that collections move are kept apart from new writes, those of streams in their own blocks
+//! read_reorganization:  when a stream's block is collected and the host has read it read_hot times a page since it was
+//!                   erased, the survivors, which were read and not written, go to the next planes in turn, as far as
+//!                   these have a page to give; else they stay on their plane
+//! ```
+//!
+//! Where it says more than the paper: the text asks for a run "larger than" the threshold and draws streams of exactly
+//! that many pages, and the drawing is followed. Pages of a run need not be neighbours in the eviction order. A stream
+//! that does not fit into what is left of a stream block goes on in that plane's next one. Chips come before dies and
+//! planes in the rotation of streams, whatever ftl.stripe_order is, so that substreams lie on different chips.
+//!
+//! O(log n) a page for n pages written together. Memory: 8 bytes a page of the largest group, and with
+//! `read_reorganization` 4 bytes a block.
+
+use flashloom_nand::Geometry;
+use flashloom_units::{Kind, Need, ParamSet, PlaneId, PolicySpec, Value, params};
+
+use super::{Allocation, Place, Rotation};
+use crate::lane::{Demands, Lane};
+use crate::{Misfit, PageWrite, StreamReport, StripeOrder};
+
+params! {
+    /// Parameters of SLAP.
+    pub struct Slap {
+        /// Consecutive pages that make a stream, from 1 (none does) to the pages of a block.
+        stream_threshold: u32 => "stream_threshold", Kind::Count { min: 1, max: 1 << 16 }, Value::Count(4), "Long streams keep more pages together that die together, and fewer runs are that long.";
+        /// Chips that a stream is split over (the paper's Delta).
+        substreams: u32 => "substreams", Kind::Count { min: 1, max: 1 << 16 }, Value::Count(1), "Reads of a stream go to more chips at once, and its pages die in more blocks.";
+        /// Whether the threshold follows what collections cost.
+        adaptive: bool => "adaptive", Kind::Flag, Value::Flag(false), "Finds a threshold for the workload, at the price of trying worse ones.";
+        /// Pages written between two steps of an adaptive threshold.
+        adapt_interval: u64 => "adapt_interval", Kind::Count { min: 1, max: 1 << 40 }, Value::Count(65_536), "Long intervals judge a threshold by its effect, short ones follow the workload sooner.";
+        /// Whether collected pages are kept apart from new writes, and those of streams from others, whatever ftl.gc_blocks says.
+        gc_isolation: bool => "gc_isolation", Kind::Flag, Value::Flag(false), "Survivors of streams do not dilute new ones; each plane needs one more open block.";
+        /// Whether streams that are read a lot are spread over the chips when they are collected.
+        read_reorganization: bool => "read_reorganization", Kind::Flag, Value::Flag(false), "Reads of such a stream become parallel, and its pages lose their common block.";
+        /// Reads of each page of a block, on average, that make its streams ones that are read a lot.
+        read_hot: u32 => "read_hot", Kind::Count { min: 1, max: 1 << 16 }, Value::Count(2), "A low number spreads streams that are hardly read.";
+    }
+}
+
+pub(super) const SPEC: PolicySpec = PolicySpec {
+    name: "slap",
+    summary: "streams of consecutive pages into one block each, over all chips",
+    details: "Needs pages that are written together: a buffer that evicts several at a time, or large writes without one.",
+    source: "SLAP, sections 2 and 3; adaptive, gc_isolation and read_reorganization are its future work",
+    needs: &[Need::PageMapping],
+    params: Slap::PARAMS,
+    statistics: &[],
+};
+
+pub(super) struct State {
+    params: Slap,
+    threshold: usize,
+    interleaved: Rotation,
+    streams: Rotation,
+    /// Pages written together by (LPN, place in the order of writing), as one word each.
+    order: Vec<u64>,
+    climb: Climb,
+    report: StreamReport,
+}
+
+impl State {
+    pub(super) fn new(values: &[Value], geometry: &Geometry, order: StripeOrder) -> Self {
+        let params = Slap::from_values(values);
+        let threshold = params.stream_threshold as usize;
+        Self {
+            threshold,
+            interleaved: Rotation::new(geometry, order),
+            streams: Rotation::new(geometry, chips_first(order)),
+            order: Vec::new(),
+            climb: Climb::new(threshold, geometry.pages as usize),
+            report: StreamReport { threshold: threshold as u64, ..StreamReport::default() },
+            params,
+        }
+    }
+
+    fn place_streams(&mut self, writes: &[PageWrite], places: &mut [Place]) {
+        let mut order = std::mem::take(&mut self.order);
+        order.extend(writes.iter().enumerate().map(|(at, write)| u64::from(write.lpn.0) << 32 | at as u64));
+        order.sort_unstable();
+        for run in order.chunk_by(|one, next| (one >> 32) + 1 == next >> 32) {
+            for stream in run.chunks_exact(self.threshold) {
+                self.place_stream(stream, places);
+            }
+        }
+        order.clear();
+        self.order = order;
+    }
+
+    fn place_stream(&mut self, stream: &[u64], places: &mut [Place]) {
+        let parts = stream.len().min(self.params.substreams as usize);
+        let (mut part, mut plane) = (0, self.streams.next());
+        for (index, page) in stream.iter().enumerate() {
+            if index * parts / stream.len() != part {
+                (part, plane) = (part + 1, self.streams.next());
+            }
+            places[(page & u64::from(u32::MAX)) as usize] = Place { plane, lane: Lane::Stream };
+        }
+        self.report.detected += 1;
+        self.report.pages += stream.len() as u64;
+    }
+}
+
+impl Allocation for State {
+    fn place(&mut self, writes: &[PageWrite], copies: u64, places: &mut Vec<Place>) {
+        if self.params.adaptive {
+            self.threshold = self.climb.step(self.params.adapt_interval, copies, self.report.pages);
+            self.climb.written += writes.len() as u64;
+            self.report.threshold = self.threshold as u64;
+        }
+        places.resize(writes.len(), Place { plane: PlaneId::NONE, lane: Lane::Host });
+        if self.threshold > 1 && writes.len() >= self.threshold {
+            self.place_streams(writes, places);
+        }
+        for place in places.iter_mut().filter(|place| place.plane.is_none()) {
+            place.plane = self.interleaved.next();
+        }
+    }
+
+    fn misfit(&self, geometry: &Geometry) -> Option<Misfit> {
+        let Slap { stream_threshold, substreams, .. } = self.params;
+        let chips = geometry.channels * geometry.ways;
+        let refused = |key: &str, other: &[&str], found: String, expected: &str| Misfit {
+            keys: [key].iter().chain(other).map(|&key| key.to_owned()).collect(),
+            found,
+            expected: expected.to_owned(),
+            help: format!("lower {key}"),
+        };
+        let (threshold_key, substreams_key) = ("ftl.slap.stream_threshold", "ftl.slap.substreams");
+        if stream_threshold > geometry.pages {
+            let found = format!("streams of {stream_threshold} pages in blocks of {} (device.pages)", geometry.pages);
+            let expected = "a threshold of at most the pages of a block, because a stream goes to one block";
+            return Some(refused(threshold_key, &["device.pages", "device.preset"], found, expected));
+        }
+        if substreams > stream_threshold {
+            let found = format!("streams of {stream_threshold} pages in {substreams} substreams");
+            let expected = "at most as many substreams as a stream has pages (ftl.slap.stream_threshold)";
+            return Some(refused(substreams_key, &[threshold_key], found, expected));
+        }
+        (substreams > chips).then(|| {
+            let found = format!("streams in {substreams} substreams over {chips} chips (device.channels x device.ways)");
+            let expected = "at most as many substreams as there are chips, because each goes to another one";
+            refused(substreams_key, &["device.ways", "device.channels", "device.preset"], found, expected)
+        })
+    }
+
+    fn demands(&self) -> Demands {
+        let streams = self.params.adaptive || self.params.stream_threshold > 1;
+        Demands {
+            streams,
+            isolation: streams && self.params.gc_isolation,
+            spread_reads: (streams && self.params.read_reorganization).then_some(self.params.read_hot),
+        }
+    }
+
+    fn streams(&self) -> Option<StreamReport> {
+        Some(self.report)
+    }
+
+    fn reset_report(&mut self) {
+        self.report = StreamReport { threshold: self.report.threshold, ..StreamReport::default() };
+        self.climb.restart();
+    }
+}
+
+/// The same order with channels and ways before dies and planes.
+fn chips_first(order: StripeOrder) -> StripeOrder {
+    let letters = |of: &'static str| order.name().chars().filter(|&letter| of.contains(letter));
+    let name: String = letters("CW").chain(letters("DP")).collect();
+    StripeOrder::named(&name).expect("every order of the four letters has a name")
+}
+
+/// The search for the threshold under which collections copy least.
+struct Climb {
+    threshold: usize,
+    most: usize,
+    grows: bool,
+    /// Pages written, and copied, and in streams, when the interval began.
+    written: u64,
+    copies: u64,
+    streamed: u64,
+    /// Pages copied and written in the interval before.
+    last: Option<(u64, u64)>,
+}
+
+impl Climb {
+    fn new(threshold: usize, most: usize) -> Self {
+        Self { threshold, most, grows: true, written: 0, copies: 0, streamed: 0, last: None }
+    }
+
+    /// The counters that it is given begin again at zero.
+    fn restart(&mut self) {
+        (self.written, self.copies, self.streamed, self.last) = (0, 0, 0, None);
+    }
+
+    /// The threshold from now on, when that many pages have been copied and put in streams altogether.
+    fn step(&mut self, interval: u64, copies: u64, streamed: u64) -> usize {
+        if self.written < interval {
+            return self.threshold;
+        }
+        let now = (copies - self.copies, self.written);
+        let no_stream = streamed == self.streamed;
+        if let Some(last) = self.last.filter(|last| (now.0, last.0) != (0, 0)) {
+            let is_dearer = u128::from(now.0) * u128::from(last.1) > u128::from(last.0) * u128::from(now.1);
+            if no_stream && self.threshold > 1 {
+                self.grows = false;
+            } else if is_dearer {
+                self.grows = !self.grows;
+            }
+            if (self.grows && self.threshold * 2 > self.most) || (!self.grows && self.threshold == 1) {
+                self.grows = !self.grows;
+            }
+            self.threshold = if self.grows { (self.threshold * 2).min(self.most) } else { self.threshold / 2 };
+        }
+        (self.written, self.copies, self.streamed, self.last) = (0, copies, streamed, Some(now));
+        self.threshold
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use flashloom_nand::{Nand, Payload, Shape};
+    use flashloom_units::Lpn;
+
+    fn geometry() -> Geometry {
+        Geometry::new(Shape { channels: 2, ways: 2, dies: 1, planes: 2, blocks: 8, pages: 16, page_bytes: 512 })
+    }
+
+    fn slap(threshold: u64, substreams: u64) -> State {
+        let mut values: Vec<Value> = Slap::PARAMS.iter().map(|param| param.default.clone()).collect();
+        (values[0], values[1]) = (Value::Count(threshold), Value::Count(substreams));
+        State::new(&values, &geometry(), StripeOrder::Pdcw)
+    }
+
+    fn writes(lpns: &[u32]) -> Vec<PageWrite> {
+        let write = |&lpn: &u32| PageWrite { lpn: Lpn(lpn), mask: 1, payload: Payload::NONE, tag: Nand::NO_TAG };
+        lpns.iter().map(write).collect()
+    }
+
+    /// (page, plane) of the pages in each lane, in the order of writing.
+    fn placed(state: &mut State, lpns: &[u32]) -> [Vec<(u32, u32)>; 2] {
+        let mut places = Vec::new();
+        state.place(&writes(lpns), 0, &mut places);
+        let in_lane = |lane| {
+            let pairs = lpns.iter().zip(&places).filter(move |(_, place)| place.lane == lane);
+            pairs.map(|(&lpn, place)| (lpn, place.plane.0)).collect()
+        };
+        [in_lane(Lane::Stream), in_lane(Lane::Host)]
+    }
+
+    #[test]
+    fn runs_are_cut_into_streams_of_exactly_the_threshold_and_the_rest_is_interleaved() {
+        let mut state = slap(4, 1);
+        let [streams, left_over] = placed(&mut state, &[7, 8, 9, 10, 11, 12, 13, 14, 15, 40]);
+        // Two planes a chip: the second stream goes to the next channel, though planes come first in the stripe.
+        assert_eq!(streams, [(7, 0), (8, 0), (9, 0), (10, 0), (11, 4), (12, 4), (13, 4), (14, 4)]);
+        assert_eq!(left_over, [(15, 0), (40, 1)]);
+        let [streams, left_over] = placed(&mut state, &[20, 21, 22, 23, 50, 52]);
+        assert_eq!(streams, [(20, 2), (21, 2), (22, 2), (23, 2)]);
+        assert_eq!(left_over, [(50, 4), (52, 5)]);
+        assert_eq!(state.streams(), Some(StreamReport { detected: 3, pages: 12, threshold: 4, spread_pages: 0 }));
+    }
+
+    #[test]
+    fn a_run_is_found_in_any_order_and_a_page_that_comes_twice_ends_it() {
+        let [streams, left_over] = placed(&mut slap(3, 1), &[9, 4, 8, 30, 10, 5]);
+        assert_eq!(streams, [(9, 0), (8, 0), (10, 0)]);
+        assert_eq!(left_over.iter().map(|&(lpn, _)| lpn).collect::<Vec<_>>(), [4, 30, 5]);
+        let [streams, left_over] = placed(&mut slap(3, 1), &[1, 2, 2, 3]);
+        assert_eq!((streams.len(), left_over.len()), (0, 4));
+    }
+
+    #[test]
+    fn substreams_split_a_stream_evenly_over_as_many_chips() {
+        let mut state = slap(4, 2);
+        let [streams, _] = placed(&mut state, &[0, 1, 2, 3, 4, 5, 6, 7]);
+        assert_eq!(streams, [(0, 0), (1, 0), (2, 4), (3, 4), (4, 2), (5, 2), (6, 6), (7, 6)]);
+        let [streams, _] = placed(&mut slap(4, 3), &[0, 1, 2, 3]);
+        assert_eq!(streams, [(0, 0), (1, 0), (2, 4), (3, 2)]);
+    }
+
+    #[test]
+    fn streams_longer_than_a_block_and_more_substreams_than_pages_or_chips_are_refused() {
+        let about = |threshold, substreams| slap(threshold, substreams).misfit(&geometry()).map(|misfit| misfit.keys[0].clone());
+        assert_eq!(about(16, 4), None);
+        assert_eq!(about(17, 1).as_deref(), Some("ftl.slap.stream_threshold"));
+        assert_eq!(about(3, 4).as_deref(), Some("ftl.slap.substreams"));
+        assert_eq!(about(16, 5).as_deref(), Some("ftl.slap.substreams"));
+    }
+
+    #[test]
+    fn threshold_1_finds_no_stream_and_asks_for_no_lane() {
+        let mut state = slap(1, 1);
+        let [streams, left_over] = placed(&mut state, &[0, 1, 2, 3]);
+        assert_eq!(streams, []);
+        assert_eq!(left_over, [(0, 0), (1, 1), (2, 4), (3, 5)]);
+        assert_eq!(state.demands(), Demands::default());
+    }
+
+    #[test]
+    fn the_climb_turns_round_when_copies_get_dearer_and_shrinks_while_nothing_is_a_stream() {
+        let mut climb = Climb::new(4, 32);
+        let (mut copies, mut streamed) = (0, 0);
+        let mut interval = |copied: u64, in_streams: u64| {
+            (copies, streamed) = (copies + copied, streamed + in_streams);
+            climb.written = 100;
+            climb.step(100, copies, streamed)
+        };
+        assert_eq!(interval(0, 50), 4, "nothing to compare with");
+        assert_eq!(interval(0, 50), 4, "no copies: nothing to gain");
+        assert_eq!(interval(40, 50), 2, "dearer than none: turn round, which is down");
+        assert_eq!(interval(30, 50), 1, "cheaper: on");
+        assert_eq!(interval(30, 0), 2, "the end of the range: turn round");
+        assert_eq!(interval(25, 50), 4);
+        assert_eq!(interval(20, 50), 8);
+        assert_eq!(interval(20, 0), 4, "no page in a stream: shorter ones");
+        assert_eq!(interval(60, 50), 8, "dearer: turn round");
+        assert_eq!([(); 3].map(|()| interval(10, 50)), [16, 32, 16], "up to the pages of a block and back");
+        climb.written = 99;
+        assert_eq!(climb.step(100, copies, streamed), 16, "an interval is not over before its last page");
+    }
+
+    #[test]
+    fn every_stripe_order_has_one_with_chips_first() {
+        for choice in StripeOrder::CHOICES {
+            let order = chips_first(StripeOrder::named(choice.name).unwrap());
+            assert!("CW".contains(&order.name()[..1]) && "CW".contains(&order.name()[1..2]), "{}", order.name());
+        }
+    }
+}

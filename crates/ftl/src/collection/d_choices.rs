@@ -1,0 +1,183 @@
+//! d-choices: draw d blocks at random and collect the one among them with the fewest valid pages.
+//!
+//! ```text
+//! victim = the one with the fewest valid pages of d candidates drawn uniformly, with replacement; the first among equals
+//! if none of them has a dead page, draw again
+//! ```
+//!
+//! Van Houdt, SIGMETRICS 2013, who shows that it is close to greedy from about d = 10 on, and gives its write
+//! amplification under uniform random writes as a fixed point (the test of closed forms solves it). d = 1 collects at
+//! random. The paper also collects a victim without a dead page, which copies a whole block and changes nothing: here
+//! that is not done, so write amplification is lower by the share of such draws, which matters for d = 1 alone. O(1) a
+//! dead page; a victim takes d draws, times candidates over candidates with a dead page at worst. Draws come from the
+//! run's seed, stream "d-choices".
+
+use flashloom_nand::Geometry;
+use flashloom_units::{BlockId, Kind, NO_INDEX, ParamSet, PlaneId, PolicySpec, Prng, Value, params};
+
+use super::Collection;
+
+params! {
+    /// Parameters of the d-choices collection.
+    pub struct DChoices {
+        /// How many blocks are drawn for each victim.
+        d: u32 => "d", Kind::Count { min: 1, max: 1_000 }, Value::Count(10), "More draws come nearer to greedy, fewer to random.";
+    }
+}
+
+pub(super) const SPEC: PolicySpec = PolicySpec {
+    name: "d-choices",
+    summary: "the block with the fewest valid pages of d drawn at random",
+    details: "Draws with replacement, and again where no block drawn has a dead page; the first drawn wins a tie.",
+    source: "Van Houdt, SIGMETRICS 2013",
+    needs: &[],
+    params: DChoices::PARAMS,
+    statistics: &[],
+};
+
+pub(super) struct State {
+    geometry: Geometry,
+    d: u32,
+    prng: Prng,
+    valid: Vec<u16>,
+    /// The candidates of each plane, in no order, at the front of its stretch.
+    candidates: Vec<BlockId>,
+    /// How many each plane has, and how many of those have a dead page.
+    lengths: Vec<u32>,
+    with_dead: Vec<u32>,
+    /// Where each block is in `candidates`.
+    positions: Vec<u32>,
+}
+
+impl State {
+    pub(super) fn new(values: &[Value], geometry: &Geometry, prng: &Prng) -> Self {
+        let (planes, blocks) = (geometry.total_planes() as usize, geometry.total_blocks() as usize);
+        Self {
+            geometry: *geometry,
+            d: DChoices::from_values(values).d,
+            prng: prng.branch("d-choices"),
+            valid: vec![0; blocks],
+            candidates: vec![BlockId::NONE; blocks],
+            lengths: vec![0; planes],
+            with_dead: vec![0; planes],
+            positions: vec![NO_INDEX; blocks],
+        }
+    }
+
+    fn has_dead(&self, block: BlockId) -> bool {
+        u32::from(self.valid[block.at()]) < self.geometry.pages
+    }
+}
+
+impl Collection for State {
+    fn closed(&mut self, block: BlockId, valid: u32) {
+        let plane = self.geometry.plane_of(block);
+        let position = self.geometry.first_block(plane).0 + self.lengths[plane.at()];
+        self.candidates[position as usize] = block;
+        self.positions[block.at()] = position;
+        self.lengths[plane.at()] += 1;
+        self.valid[block.at()] = valid as u16;
+        self.with_dead[plane.at()] += u32::from(self.has_dead(block));
+    }
+
+    fn invalidated(&mut self, block: BlockId, valid: u32) {
+        self.with_dead[self.geometry.plane_of(block).at()] += u32::from(!self.has_dead(block));
+        self.valid[block.at()] = valid as u16;
+    }
+
+    fn victim(&mut self, plane: PlaneId) -> Option<BlockId> {
+        let length = u64::from(self.lengths[plane.at()]);
+        let first = u64::from(self.geometry.first_block(plane).0);
+        while self.with_dead[plane.at()] > 0 {
+            let drawn = (0..self.d).map(|_| self.candidates[(first + self.prng.below(length)) as usize]);
+            let best = drawn.min_by_key(|block| self.valid[block.at()])?;
+            if self.has_dead(best) {
+                self.withdraw(best);
+                return Some(best);
+            }
+        }
+        None
+    }
+
+    /// The last candidate of the plane takes the place of the one that leaves.
+    fn withdraw(&mut self, block: BlockId) {
+        let plane = self.geometry.plane_of(block);
+        self.lengths[plane.at()] -= 1;
+        self.with_dead[plane.at()] -= u32::from(self.has_dead(block));
+        let last = self.candidates[(self.geometry.first_block(plane).0 + self.lengths[plane.at()]) as usize];
+        let position = self.positions[block.at()];
+        self.candidates[position as usize] = last;
+        self.positions[last.at()] = position;
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::model;
+    use super::*;
+
+    fn state(d: u64) -> State {
+        State::new(&[Value::Count(d)], &model::geometry(), &Prng::new(7))
+    }
+
+    /// A list of the candidates of each plane with their valid pages, whose gaps the last one fills.
+    struct Lists {
+        d: u64,
+        prng: Prng,
+        planes: [Vec<(BlockId, u32)>; 2],
+    }
+
+    impl Lists {
+        fn of(&mut self, block: BlockId) -> &mut Vec<(BlockId, u32)> {
+            &mut self.planes[model::geometry().plane_of(block).at()]
+        }
+    }
+
+    impl Collection for Lists {
+        fn closed(&mut self, block: BlockId, valid: u32) {
+            self.of(block).push((block, valid));
+        }
+
+        fn invalidated(&mut self, block: BlockId, valid: u32) {
+            self.of(block).iter_mut().filter(|it| it.0 == block).for_each(|it| it.1 = valid);
+        }
+
+        fn victim(&mut self, plane: PlaneId) -> Option<BlockId> {
+            let list = &mut self.planes[plane.at()];
+            while list.iter().any(|it| it.1 < model::PAGES) {
+                let mut best = self.prng.below(list.len() as u64) as usize;
+                for _ in 1..self.d {
+                    let drawn = self.prng.below(list.len() as u64) as usize;
+                    best = if list[drawn].1 < list[best].1 { drawn } else { best };
+                }
+                if list[best].1 < model::PAGES {
+                    return Some(list.swap_remove(best).0);
+                }
+            }
+            None
+        }
+
+        fn withdraw(&mut self, block: BlockId) {
+            let list = self.of(block);
+            list.iter().position(|it| it.0 == block).map(|at| list.swap_remove(at));
+        }
+    }
+
+    #[test]
+    fn victims_are_those_of_the_same_draws_from_plain_lists() {
+        for d in [1, 3, 10] {
+            let lists = Lists { d, prng: Prng::new(7).branch("d-choices"), planes: [Vec::new(), Vec::new()] };
+            model::compare(state(d), lists, 6 + d);
+        }
+    }
+
+    #[test]
+    fn a_block_without_a_dead_page_is_never_the_victim() {
+        let mut policy = state(1);
+        policy.closed(BlockId(0), model::PAGES);
+        assert_eq!(policy.victim(PlaneId(0)), None);
+        policy.closed(BlockId(1), model::PAGES);
+        policy.invalidated(BlockId(1), model::PAGES - 1);
+        assert_eq!(policy.victim(PlaneId(0)), Some(BlockId(1)));
+    }
+}

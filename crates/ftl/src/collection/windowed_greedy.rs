@@ -1,0 +1,218 @@
+//! Windowed greedy: greedy among the blocks that were closed first.
+//!
+//! ```text
+//! candidates of a plane are kept in one queue in the order in which they closed; the first `window` are the window
+//! victim = the block of the window with the fewest valid pages, the one that has had them longest among equals
+//! if no block of the window has a dead page, its first goes to the end of the queue, and the next one comes in
+//! ```
+//!
+//! Hu et al., SYSTOR 2009, who bound the search to the oldest blocks. A window of one block is `fifo`, one of all blocks
+//! is `greedy`, victim for victim. O(1) a dead page; a victim costs at most one step for each number of valid pages, and
+//! one for each block that is passed over.
+
+use flashloom_nand::Geometry;
+use flashloom_units::{BlockId, Kind, ParamSet, PlaneId, PolicySpec, Prng, Value, params};
+
+use super::Collection;
+use super::by_valid::ByValid;
+use super::chains::Chains;
+
+params! {
+    /// Parameters of the windowed greedy collection.
+    pub struct WindowedGreedy {
+        /// Blocks of a plane that compete: those closed first.
+        window: u32 => "window", Kind::Count { min: 1, max: 1 << 24 }, Value::Count(32), "Larger windows come nearer to greedy, smaller ones to fifo.";
+    }
+}
+
+pub(super) const SPEC: PolicySpec = PolicySpec {
+    name: "windowed-greedy",
+    summary: "the block with the fewest valid pages among those closed first",
+    details: "Only the oldest blocks of a plane compete; where none of them has a dead page, the oldest goes to the end.",
+    source: "Hu et al., SYSTOR 2009",
+    needs: &[],
+    params: WindowedGreedy::PARAMS,
+    statistics: &[],
+};
+
+pub(super) struct State {
+    geometry: Geometry,
+    window: u32,
+    /// All candidates of each plane, in the order in which they closed.
+    queues: Chains,
+    /// Those in the window.
+    inside: ByValid,
+    is_inside: Vec<bool>,
+    /// How many blocks the window of each plane holds, and the first behind it.
+    held: Vec<u32>,
+    behind: Vec<BlockId>,
+    valid: Vec<u16>,
+}
+
+impl State {
+    pub(super) fn new(values: &[Value], geometry: &Geometry, _prng: &Prng) -> Self {
+        let (planes, blocks) = (geometry.total_planes() as usize, geometry.total_blocks() as usize);
+        Self {
+            geometry: *geometry,
+            window: WindowedGreedy::from_values(values).window,
+            queues: Chains::new(planes, blocks),
+            inside: ByValid::new(geometry),
+            is_inside: vec![false; blocks],
+            held: vec![0; planes],
+            behind: vec![BlockId::NONE; planes],
+            valid: vec![0; blocks],
+        }
+    }
+
+    fn append(&mut self, plane: PlaneId, block: BlockId) {
+        self.queues.append(plane.at(), block);
+        if self.behind[plane.at()].is_none() {
+            self.behind[plane.at()] = block;
+        }
+        self.fill(plane);
+    }
+
+    /// The blocks that come next move into the window while it has room.
+    fn fill(&mut self, plane: PlaneId) {
+        let next = self.behind[plane.at()];
+        if next.is_some() && self.held[plane.at()] < self.window {
+            self.inside.insert(next, u32::from(self.valid[next.at()]));
+            self.is_inside[next.at()] = true;
+            self.held[plane.at()] += 1;
+            self.behind[plane.at()] = self.queues.after(next);
+        }
+    }
+
+    fn remove(&mut self, plane: PlaneId, block: BlockId) {
+        if std::mem::replace(&mut self.is_inside[block.at()], false) {
+            self.inside.remove(block);
+            self.held[plane.at()] -= 1;
+        } else if self.behind[plane.at()] == block {
+            self.behind[plane.at()] = self.queues.after(block);
+        }
+        self.queues.remove(plane.at(), block);
+        self.fill(plane);
+    }
+}
+
+impl Collection for State {
+    fn closed(&mut self, block: BlockId, valid: u32) {
+        self.valid[block.at()] = valid as u16;
+        self.append(self.geometry.plane_of(block), block);
+    }
+
+    fn invalidated(&mut self, block: BlockId, valid: u32) {
+        self.valid[block.at()] = valid as u16;
+        if self.is_inside[block.at()] {
+            self.inside.relist(block, valid);
+        }
+    }
+
+    fn victim(&mut self, plane: PlaneId) -> Option<BlockId> {
+        // Once every block has been passed over the first comes back.
+        let first = self.queues.head(plane.at());
+        loop {
+            if let Some(valid) = self.inside.fewest(plane) {
+                let victim = self.inside.longest_with(plane, valid);
+                self.remove(plane, victim);
+                return Some(victim);
+            }
+            if self.behind[plane.at()].is_none() {
+                return None;
+            }
+            let passed_over = self.queues.head(plane.at());
+            self.remove(plane, passed_over);
+            self.append(plane, passed_over);
+            if self.queues.head(plane.at()) == first {
+                return None;
+            }
+        }
+    }
+
+    fn withdraw(&mut self, block: BlockId) {
+        self.remove(self.geometry.plane_of(block), block);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::model;
+    use super::super::{fifo, greedy};
+    use super::*;
+
+    fn state(window: u64) -> State {
+        State::new(&[Value::Count(window)], &model::geometry(), &Prng::new(0))
+    }
+
+    #[test]
+    fn a_block_behind_the_window_waits_however_empty_it_is() {
+        let mut policy = state(2);
+        [(0, 7), (1, 6), (2, 0)].into_iter().for_each(|(block, valid)| policy.closed(BlockId(block), valid));
+        assert_eq!(policy.victim(PlaneId(0)), Some(BlockId(1)));
+        assert_eq!(policy.victim(PlaneId(0)), Some(BlockId(2)));
+    }
+
+    #[test]
+    fn a_window_of_one_block_is_fifo_and_one_of_all_blocks_is_greedy() {
+        let (geometry, prng) = (model::geometry(), Prng::new(0));
+        model::compare(state(1), fifo::State::new(&[], &geometry, &prng), 8);
+        model::compare(state(16), greedy::State::new(&[], &geometry, &prng), 9);
+    }
+
+    /// A list of (block, valid pages, when it changed or came into the window last) for each plane, oldest first.
+    struct Queues {
+        window: usize,
+        planes: [Vec<(BlockId, u32, Option<u64>)>; 2],
+        calls: u64,
+    }
+
+    impl Queues {
+        fn look(&mut self) {
+            self.calls += 1;
+            for queue in &mut self.planes {
+                queue.iter_mut().take(self.window).for_each(|it| it.2 = it.2.or(Some(self.calls)));
+                queue.iter_mut().skip(self.window).for_each(|it| it.2 = None);
+            }
+        }
+    }
+
+    impl Collection for Queues {
+        fn closed(&mut self, block: BlockId, valid: u32) {
+            self.planes[model::geometry().plane_of(block).at()].push((block, valid, None));
+            self.look();
+        }
+
+        fn invalidated(&mut self, block: BlockId, valid: u32) {
+            let found = self.planes.iter_mut().flatten().find(|it| it.0 == block).unwrap();
+            (found.1, found.2) = (valid, None);
+            self.look();
+        }
+
+        fn victim(&mut self, plane: PlaneId) -> Option<BlockId> {
+            for _ in 0..self.planes[plane.at()].len() {
+                let inside = self.planes[plane.at()].iter().take(self.window);
+                let dead = inside.filter(|it| it.1 < model::PAGES).min_by_key(|it| (it.1, it.2));
+                if let Some(&(victim, ..)) = dead {
+                    self.withdraw(victim);
+                    return Some(victim);
+                }
+                self.planes[plane.at()].rotate_left(1);
+                self.look();
+            }
+            None
+        }
+
+        fn withdraw(&mut self, block: BlockId) {
+            self.planes.iter_mut().for_each(|queue| queue.retain(|it| it.0 != block));
+            self.look();
+        }
+    }
+
+    #[test]
+    fn victims_are_those_of_a_search_through_the_window() {
+        for window in [2, 3, 5] {
+            let queues = Queues { window, planes: [Vec::new(), Vec::new()], calls: 0 };
+            model::compare(state(window as u64), queues, 10 + window as u64);
+        }
+    }
+}

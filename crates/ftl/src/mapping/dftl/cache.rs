@@ -1,0 +1,311 @@
+//! The cached mapping table: which entries of the map are in memory, and which of them flash does not have yet.
+//!
+//! Segmented LRU (Karedla, Love and Wherry, IEEE Computer 27(3), 1994): an entry comes into the probationary segment and
+//! goes to the protected one when it is used again; what that one has no room for goes back to the most recent end of
+//! the probationary one, whose least recent entry is the victim. Dirty entries are in a ring of their translation page as
+//! well, so that they are written back together. Flat arrays, O(1) an operation, nothing allocated after the start.
+
+use flashloom_units::{Divisor, Lpn, NO_INDEX, prefetch};
+
+/// A cached entry: its page, its neighbours in its segment, and among the dirty entries of its translation page.
+#[derive(Clone, Copy)]
+struct Entry {
+    lpn: Lpn,
+    newer: u32,
+    older: u32,
+    next_dirty: u32,
+    previous_dirty: u32,
+    segment: Segment,
+    is_dirty: bool,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Segment {
+    Probationary,
+    Protected,
+}
+
+#[derive(Clone, Copy)]
+struct Recency {
+    newest: u32,
+    oldest: u32,
+    length: u32,
+}
+
+pub(super) struct MapCache {
+    entries: Vec<Entry>,
+    capacity: u32,
+    protected_capacity: u32,
+    /// Where the entry of each page is, or none.
+    slots: Vec<u32>,
+    segments: [Recency; 2],
+    by_entries: Divisor,
+    /// The first dirty entry of each translation page.
+    dirty: Vec<u32>,
+    /// The slot of the entry that left last.
+    free: u32,
+}
+
+impl MapCache {
+    pub(super) fn new(logical_pages: u32, capacity: u32, protected: f64, entries_a_page: u32) -> Self {
+        let empty = Recency { newest: NO_INDEX, oldest: NO_INDEX, length: 0 };
+        Self {
+            entries: Vec::with_capacity(capacity as usize),
+            capacity,
+            protected_capacity: (f64::from(capacity) * protected) as u32,
+            slots: vec![NO_INDEX; logical_pages as usize],
+            segments: [empty; 2],
+            by_entries: Divisor::new(entries_a_page),
+            dirty: vec![NO_INDEX; logical_pages.div_ceil(entries_a_page) as usize],
+            free: NO_INDEX,
+        }
+    }
+
+    /// The page will be looked for soon.
+    pub(super) fn prepare(&self, lpn: Lpn) {
+        prefetch(&self.slots, lpn.at());
+    }
+
+    /// Uses the entry of a page; false if it is not here.
+    pub(super) fn touch(&mut self, lpn: Lpn) -> bool {
+        let slot = self.slots[lpn.at()];
+        if slot == NO_INDEX {
+            return false;
+        }
+        self.unlink(slot);
+        self.link(slot, Segment::Protected);
+        if self.segments[Segment::Protected as usize].length > self.protected_capacity {
+            let oldest = self.segments[Segment::Protected as usize].oldest;
+            self.unlink(oldest);
+            self.link(oldest, Segment::Probationary);
+        }
+        true
+    }
+
+    /// Lets the victim go if there is no room for another entry; answers its page if it was dirty.
+    pub(super) fn make_room(&mut self) -> Option<Lpn> {
+        if self.entries.len() < self.capacity as usize || self.free != NO_INDEX {
+            return None;
+        }
+        let [probationary, protected] = self.segments;
+        let victim = if probationary.length > 0 { probationary.oldest } else { protected.oldest };
+        let Entry { lpn, is_dirty, .. } = self.entries[victim as usize];
+        if is_dirty {
+            self.unlist_dirty(victim);
+        }
+        self.unlink(victim);
+        self.slots[lpn.at()] = NO_INDEX;
+        self.free = victim;
+        is_dirty.then_some(lpn)
+    }
+
+    /// Takes in the entry of a page, clean; there must be room.
+    pub(super) fn insert(&mut self, lpn: Lpn) {
+        debug_assert_eq!(self.slots[lpn.at()], NO_INDEX, "a page has one entry");
+        let entry = Entry {
+            lpn,
+            newer: NO_INDEX,
+            older: NO_INDEX,
+            next_dirty: NO_INDEX,
+            previous_dirty: NO_INDEX,
+            segment: Segment::Probationary,
+            is_dirty: false,
+        };
+        let mut slot = std::mem::replace(&mut self.free, NO_INDEX);
+        if slot == NO_INDEX {
+            debug_assert!(self.entries.len() < self.capacity as usize, "room was made before");
+            slot = self.entries.len() as u32;
+            self.entries.push(entry);
+        } else {
+            self.entries[slot as usize] = entry;
+        }
+        self.slots[lpn.at()] = slot;
+        self.link(slot, Segment::Probationary);
+    }
+
+    /// The mapping of a page has changed; false if its entry is not here.
+    pub(super) fn mark_dirty(&mut self, lpn: Lpn) -> bool {
+        let slot = self.slots[lpn.at()];
+        if slot == NO_INDEX {
+            return false;
+        }
+        let entry = &mut self.entries[slot as usize];
+        if !std::mem::replace(&mut entry.is_dirty, true) {
+            let first = &mut self.dirty[self.by_entries.quotient(lpn.0) as usize];
+            let next = std::mem::replace(first, slot);
+            entry.next_dirty = next;
+            entry.previous_dirty = NO_INDEX;
+            if next != NO_INDEX {
+                self.entries[next as usize].previous_dirty = slot;
+            }
+        }
+        true
+    }
+
+    /// Whether an entry is here that flash does not have.
+    pub(super) fn is_dirty(&self, lpn: Lpn) -> bool {
+        let slot = self.slots[lpn.at()];
+        slot != NO_INDEX && self.entries[slot as usize].is_dirty
+    }
+
+    /// A translation page has been written with its dirty entries: flash has them.
+    pub(super) fn clean(&mut self, translation_page: u32) {
+        let mut slot = std::mem::replace(&mut self.dirty[translation_page as usize], NO_INDEX);
+        while slot != NO_INDEX {
+            let entry = &mut self.entries[slot as usize];
+            entry.is_dirty = false;
+            slot = entry.next_dirty;
+        }
+    }
+
+    fn unlist_dirty(&mut self, slot: u32) {
+        let Entry { lpn, next_dirty, previous_dirty, .. } = self.entries[slot as usize];
+        match previous_dirty {
+            NO_INDEX => self.dirty[self.by_entries.quotient(lpn.0) as usize] = next_dirty,
+            previous => self.entries[previous as usize].next_dirty = next_dirty,
+        }
+        if next_dirty != NO_INDEX {
+            self.entries[next_dirty as usize].previous_dirty = previous_dirty;
+        }
+    }
+
+    /// Makes an entry the most recent of a segment.
+    fn link(&mut self, slot: u32, segment: Segment) {
+        let recency = &mut self.segments[segment as usize];
+        recency.length += 1;
+        let older = std::mem::replace(&mut recency.newest, slot);
+        if older == NO_INDEX {
+            recency.oldest = slot;
+        } else {
+            self.entries[older as usize].newer = slot;
+        }
+        let entry = &mut self.entries[slot as usize];
+        (entry.segment, entry.older, entry.newer) = (segment, older, NO_INDEX);
+    }
+
+    fn unlink(&mut self, slot: u32) {
+        let Entry { newer, older, segment, .. } = self.entries[slot as usize];
+        let recency = &mut self.segments[segment as usize];
+        recency.length -= 1;
+        match newer {
+            NO_INDEX => recency.newest = older,
+            newer => self.entries[newer as usize].older = older,
+        }
+        match older {
+            NO_INDEX => self.segments[segment as usize].oldest = newer,
+            older => self.entries[older as usize].newer = newer,
+        }
+    }
+
+    /// Segments hold all entries, each page's entry is where it is looked for, and dirty ones are listed.
+    pub(super) fn check(&self) -> Result<(), String> {
+        let (mut held, mut dirty) = (0, 0);
+        for (lpn, &slot) in self.slots.iter().enumerate().filter(|(_, slot)| **slot != NO_INDEX) {
+            held += 1;
+            dirty += u32::from(self.entries[slot as usize].is_dirty);
+            if self.entries[slot as usize].lpn.at() != lpn {
+                return Err(format!("map cache: the entry of logical page {lpn} is that of another"));
+            }
+        }
+        let listed: u32 = self.dirty.iter().map(|&first| self.listed(first)).sum();
+        let segments = self.segments[0].length + self.segments[1].length;
+        if (held, dirty) != (segments, listed) || held > self.capacity {
+            return Err(format!(
+                "map cache: {held} entries, {segments} in segments, {} of capacity; {dirty} dirty, {listed} listed",
+                self.capacity
+            ));
+        }
+        Ok(())
+    }
+
+    fn listed(&self, first: u32) -> u32 {
+        let next = |&slot: &u32| Some(self.entries[slot as usize].next_dirty).filter(|&next| next != NO_INDEX);
+        std::iter::successors(Some(first).filter(|&first| first != NO_INDEX), next).count() as u32
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use flashloom_units::Prng;
+    use std::collections::BTreeSet;
+
+    /// The same rules with lists whose most recent entry is the last.
+    struct Model {
+        probationary: Vec<u32>,
+        protected: Vec<u32>,
+        capacity: usize,
+        protected_capacity: usize,
+        dirty: BTreeSet<u32>,
+    }
+
+    impl Model {
+        fn touch(&mut self, lpn: u32) -> bool {
+            let before = self.probationary.len() + self.protected.len();
+            self.probationary.retain(|&held| held != lpn);
+            self.protected.retain(|&held| held != lpn);
+            if before == self.probationary.len() + self.protected.len() {
+                return false;
+            }
+            self.protected.push(lpn);
+            if self.protected.len() > self.protected_capacity {
+                self.probationary.push(self.protected.remove(0));
+            }
+            true
+        }
+
+        fn make_room(&mut self) -> Option<u32> {
+            if self.probationary.len() + self.protected.len() < self.capacity {
+                return None;
+            }
+            let from = if self.probationary.is_empty() { &mut self.protected } else { &mut self.probationary };
+            let victim = from.remove(0);
+            self.dirty.remove(&victim).then_some(victim)
+        }
+    }
+
+    #[test]
+    fn entries_come_and_go_as_in_two_lists() {
+        for (capacity, protected, seed) in [(1, 0.5, 1), (1, 1.0, 2), (7, 0.0, 3), (10, 0.5, 4), (10, 1.0, 5)] {
+            let mut cache = MapCache::new(64, capacity, protected, 8);
+            let mut model = Model {
+                probationary: Vec::new(),
+                protected: Vec::new(),
+                capacity: capacity as usize,
+                protected_capacity: (f64::from(capacity) * protected) as usize,
+                dirty: BTreeSet::new(),
+            };
+            let mut prng = Prng::new(seed);
+            for step in 0..5_000 {
+                let span = if prng.chance(0.5) { 8 } else { 64 };
+                let lpn = prng.below(span) as u32;
+                let hit = cache.touch(Lpn(lpn));
+                assert_eq!(hit, model.touch(lpn), "capacity {capacity}, step {step}");
+                if !hit {
+                    assert_eq!(cache.make_room(), model.make_room().map(Lpn), "capacity {capacity}, step {step}");
+                    cache.insert(Lpn(lpn));
+                    model.probationary.push(lpn);
+                }
+                if prng.chance(0.3) {
+                    assert!(cache.mark_dirty(Lpn(lpn)));
+                    model.dirty.insert(lpn);
+                }
+                if prng.chance(0.05) {
+                    let translation_page = prng.below(8) as u32;
+                    cache.clean(translation_page);
+                    model.dirty.retain(|lpn| lpn / 8 != translation_page);
+                }
+                assert_eq!(cache.is_dirty(Lpn(lpn)), model.dirty.contains(&lpn));
+                assert_eq!(cache.check(), Ok(()));
+            }
+        }
+    }
+
+    #[test]
+    fn an_entry_that_is_not_here_cannot_become_dirty() {
+        let mut cache = MapCache::new(64, 4, 0.5, 8);
+        assert!(!cache.mark_dirty(Lpn(3)));
+        cache.insert(Lpn(3));
+        assert!(cache.mark_dirty(Lpn(3)) && cache.is_dirty(Lpn(3)) && !cache.is_dirty(Lpn(4)));
+    }
+}

@@ -1,0 +1,194 @@
+//! FAST: fully associative sector translation, log blocks shared by all data blocks (Lee et al., ACM TECS 6(3), 2007).
+//!
+//! ```text
+//! page 0 of a logical block        the sequential log block is merged (switch if complete, else partial), and a new one
+//!                                  begins with it
+//! the next page of the sequential log block  goes there
+//! another page of its logical block          the sequential log block is merged; the page goes to the random ones
+//! any other page                   the next page of the random log blocks, filled one after the other; when all are full
+//!                                  the oldest is merged: full, for every data block in A(L)
+//! ```
+//!
+//! k(L) can reach the pages of a block, so a merge can take N N C_copy + (N + 1) C_erase. One log block of a chip is the
+//! sequential one; the others are random. Without a sequential one (`sequential_log_blocks` = 0, as KAST's Figure 1 draws
+//! FAST) page 0 is as any other page. With preemption a page 0 that comes while a merge is under way goes to the
+//! random log blocks, and the sequential one stays as it is, because it could only be merged after that.
+
+use std::collections::VecDeque;
+
+use flashloom_nand::DeviceParams;
+use flashloom_units::{Kind, Lbn, ParamSet, PolicySpec, Value, params};
+
+use super::log_block::{Chip, Ftl, Guarantees, Layout, LogSlot, MergeKind, Scheme, Store};
+use crate::{FtlSetup, PageWrite};
+
+params! {
+    /// Parameters of FAST.
+    pub struct Params {
+        /// Log blocks of a chip, the sequential one included.
+        log_blocks: u32 => "log_blocks", Kind::Count { min: 2, max: 1 << 16 }, Value::Count(16), "More log blocks put merges off and leave less for data.";
+        /// Log blocks of a chip that are sequential: one as published, or none.
+        sequential_log_blocks: u32 => "sequential_log_blocks", Kind::Count { min: 0, max: 1 }, Value::Count(1), "One merges streams cheaply, and is merged at every page 0 of random writes.";
+    }
+}
+
+pub(super) const SPEC: PolicySpec = PolicySpec {
+    name: "fast",
+    summary: "log blocks that every data block may use, one of them for sequential writes",
+    details: "One FTL a chip. Random log blocks are filled one after the other and merged oldest first.",
+    source: "Lee et al., ACM Transactions on Embedded Computing Systems 6(3), 2007",
+    needs: &[],
+    params: Params::PARAMS,
+    statistics: &[],
+};
+
+pub(super) type State = Ftl<Fast>;
+
+pub(super) struct Fast {
+    keeps_sequential: bool,
+    chips: Vec<Logs>,
+}
+
+/// The log blocks of a chip.
+struct Logs {
+    /// The sequential log block and its logical block.
+    sequential: Option<(LogSlot, Lbn)>,
+    /// Random log blocks, the oldest first; the last one is being filled.
+    random: VecDeque<LogSlot>,
+}
+
+impl Fast {
+    /// Merges the sequential log block, if there is one.
+    fn merge_sequential(&mut self, chip: &mut Chip) {
+        if let Some((slot, lbn)) = self.chips[chip.group as usize].sequential.take() {
+            chip.merge(slot, chip.store.sequential_merge(slot, lbn));
+        }
+    }
+
+    /// Begins a sequential log block; one is always kept for it.
+    fn write_sequential(&mut self, chip: &mut Chip, write: &PageWrite) {
+        let lbn = chip.store.lbn(write.lpn);
+        let slot = chip.take_log_block();
+        self.chips[chip.group as usize].sequential = Some((slot, lbn));
+        chip.append_to_log(slot, write);
+    }
+
+    fn write_random(&mut self, chip: &mut Chip, write: &PageWrite) {
+        let filling = self.chips[chip.group as usize].random.back().copied();
+        let slot = filling.filter(|&slot| !chip.store.log_is_full(slot)).unwrap_or_else(|| {
+            // One log block is the sequential one's, whether there is one now or not.
+            let kept = u32::from(self.keeps_sequential && self.chips[chip.group as usize].sequential.is_none());
+            let slot = chip.open_log_block(self, kept);
+            self.chips[chip.group as usize].random.push_back(slot);
+            slot
+        });
+        chip.append_to_log(slot, write);
+    }
+}
+
+impl Scheme for Fast {
+    fn layout(setup: &FtlSetup, device: &DeviceParams) -> Layout {
+        let pages = device.geometry().pages;
+        Layout {
+            width: 1,
+            log_blocks: Params::from_values(&setup.mapping).log_blocks,
+            guarantees: Guarantees { associativity: pages, pages_a_log_block: pages, besides: (pages, 2) },
+        }
+    }
+
+    fn new(setup: &FtlSetup, store: &Store) -> Self {
+        let logs = || Logs { sequential: None, random: VecDeque::new() };
+        Self {
+            keeps_sequential: Params::from_values(&setup.mapping).sequential_log_blocks > 0,
+            chips: (0..store.groups()).map(|_| logs()).collect(),
+        }
+    }
+
+    fn write(&mut self, chip: &mut Chip, write: &PageWrite) {
+        let offset = chip.store.offset(write.lpn);
+        let sequential = self.chips[chip.group as usize].sequential;
+        let own = sequential.filter(|(_, lbn)| *lbn == chip.store.lbn(write.lpn));
+        let next = own.map(|(slot, _)| chip.store.log_written(slot));
+        if next == Some(offset) && let Some((slot, _)) = own {
+            chip.append_to_log(slot, write);
+        } else if chip.must_wait() {
+            self.write_random(chip, write);
+        } else if offset == 0 && self.keeps_sequential {
+            self.merge_sequential(chip);
+            self.write_sequential(chip, write);
+        } else {
+            if own.is_some() {
+                self.merge_sequential(chip);
+            }
+            self.write_random(chip, write);
+        }
+    }
+
+    fn victim(&mut self, _store: &Store, group: u32, _opened: LogSlot) -> (LogSlot, MergeKind) {
+        let oldest = self.chips[group as usize].random.pop_front().expect("all random log blocks are full");
+        (oldest, MergeKind::Full)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::mapping::log_block::lab::{Cost, Lab, SEQUENCE, device, setup};
+
+    fn lab(sequential: u64) -> Lab<Fast> {
+        let values = [("log_blocks", Value::Count(4)), ("sequential_log_blocks", Value::Count(sequential))];
+        Lab::filled(&device(1, 6, 4), &setup("fast", &values))
+    }
+
+    /// The first six writes are pages of offset 0, which FAST as published gives to its sequential log block. The text
+    /// has no merge and L0 associated with B0 to B3, so the figure is drawn without one.
+    #[test]
+    fn kast_figure_1b_no_merge_and_four_data_blocks_to_a_log_block() {
+        let mut lab = lab(0);
+        assert_eq!(lab.write(SEQUENCE), Cost::default());
+        assert_eq!(SEQUENCE.map(|lpn| lab.log_block_of(lpn).unwrap()), [0, 0, 0, 0, 1, 1, 1, 1]);
+        assert_eq!(lab.associativity(), [4, 4, 0, 0]);
+    }
+
+    #[test]
+    fn kast_figure_1b_merging_l0_takes_16_copies() {
+        let mut lab = lab(0);
+        lab.write(SEQUENCE);
+        // Pages of B4 and B5 fill the other two log blocks, so that all of L0 stays valid.
+        assert_eq!(lab.write([17, 18, 19, 21, 22, 23, 17, 18]), Cost::default());
+        assert_eq!(lab.write([19]), Cost { full: 1, copies: 16, erases: 5, ..Cost::default() });
+        assert_eq!(lab.log_block_of(19), Some(0));
+    }
+
+    #[test]
+    fn as_published_every_page_0_merges_the_sequential_log_block_of_the_one_before() {
+        let mut lab = lab(1);
+        assert_eq!(lab.write(SEQUENCE), Cost { partial: 5, copies: 15, erases: 5, ..Cost::default() });
+        assert_eq!([20, 1, 5].map(|lpn| lab.log_block_of(lpn)), [Some(0), Some(1), Some(1)]);
+    }
+
+    #[test]
+    fn a_complete_sequential_log_block_is_switched_by_the_next_page_0() {
+        let mut lab = lab(1);
+        assert_eq!(lab.write(0..4), Cost::default());
+        assert_eq!(lab.write([4]), Cost { switch: 1, erases: 1, ..Cost::default() });
+    }
+
+    #[test]
+    fn another_page_of_its_logical_block_merges_the_sequential_log_block_and_goes_to_a_random_one() {
+        let mut lab = lab(1);
+        lab.write([0, 1, 8]);
+        lab.write([9]);
+        assert_eq!(lab.write([11]), Cost { partial: 1, copies: 2, erases: 1, ..Cost::default() });
+        assert_eq!([8, 9, 11].map(|lpn| lab.log_block_of(lpn)), [None, None, Some(0)]);
+    }
+
+    #[test]
+    fn the_oldest_random_log_block_is_merged_when_all_are_full() {
+        let mut lab = lab(1);
+        // Three random log blocks of four pages; the first holds B0 to B3, the others B4 and B5.
+        assert_eq!(lab.write([1, 5, 9, 13, 17, 18, 19, 17, 21, 22, 23, 21]), Cost::default());
+        assert_eq!(lab.write([18]), Cost { full: 1, copies: 16, erases: 5, ..Cost::default() });
+        assert_eq!(lab.report().associativity, [0, 0, 0, 0, 1]);
+    }
+}

@@ -1,0 +1,348 @@
+//! KAST: K-associative sector translation, log blocks of bounded associativity (Cho et al., DATE 2009).
+//!
+//! The rules of section III-B for a page p of data block d(p), with the names that its thresholds have here:
+//!
+//! ```text
+//! 1  a sequential log block (SLB) S of d(p)
+//!      the next page of S                       append
+//!      at most small_gap pages further on       copy the gap from the data block, append (Figure 5b)
+//!      else, as large_gap says                  partial merge of S, with p written in its course (5c), or
+//!                                               S becomes a random log block and takes p (5d): "auto" does this while S
+//!                                               has at least many_free_pages
+//!    a random log block (RLB) L with d(p) in A(L)
+//!      offset > 0                               append: k(L) stays
+//!      offset 0, as sequential_start says       append (4b); allocate an SLB (4c); or that, and copy the pages of d(p) in
+//!                                               L and those between them to it (4d)
+//!    offset 0                                   a new SLB, while there are fewer than sequential_log_blocks
+//!    none of these                              a free log block; if none is free, the switch merge of a complete SLB
+//!                                               makes one
+//! 2  none free: the RLB of the smallest k(L) < K, and among these the one with most free pages; or an SLB with at
+//!    least many_free_pages that was not written for long_time pages, which becomes R2. Not for offset 0.
+//! 3  merge: the SLB with fewest free pages, unless all have many_free_pages; else the RLB of the smallest merge cost
+//!    (k(L)) and then fewest free pages
+//! ```
+//!
+//! The states of Figure 3 are [`LogState`]. What the paper leaves open: its three thresholds are parameters; when the
+//! SLBs are as many as they may be, a page of offset 0 is treated as any other; a page that is in its SLB already
+//! (offset below what was written) cannot be written in the course of the merge, and goes on to another log block after
+//! it; an SLB whose pages were all gathered by another merge, or trimmed, is an RLB of k = 0; where step 3 finds only SLBs
+//! with many free pages, the one with fewest is merged. With preemption, a merge under way is not waited for: an SLB is then
+//! transformed rather than merged, and the last free log block is never made an SLB.
+//!
+//! k(L) <= K is asserted at every write. A page costs O(log blocks of a chip).
+
+use flashloom_nand::DeviceParams;
+use flashloom_units::{Kind, Lbn, ParamSet, PolicySpec, Value, choice, params};
+
+use super::log_block::{Chip, Ftl, Guarantees, Layout, LogSlot, MergeKind, Scheme, Store, too_associative};
+use crate::{FtlSetup, Misfit, PageWrite};
+
+choice! {
+    /// What a page of offset 0 does when a random log block holds pages of its logical block (Figure 4).
+    pub enum SequentialStart {
+        /// It is appended there, and no sequential log block begins (4b).
+        Append = "append",
+        /// A sequential log block begins; the other pages stay where they are (4c).
+        Allocate = "allocate",
+        /// A sequential log block begins, and the other pages are copied to it, with those between them (4d).
+        Copy = "copy",
+    }
+}
+
+choice! {
+    /// What becomes of a sequential log block that a page does not continue (Figure 5).
+    pub enum LargeGap {
+        /// It is merged partially, and the page is written in the course of that (5c).
+        Merge = "merge",
+        /// It becomes a random log block and takes the page (5d).
+        Transform = "transform",
+        /// The second while it has many free pages, else the first: what the paper recommends.
+        Auto = "auto",
+    }
+}
+
+params! {
+    /// Parameters of KAST.
+    pub struct Params {
+        /// Log blocks of a chip.
+        log_blocks: u32 => "log_blocks", Kind::Count { min: 2, max: 1 << 16 }, Value::Count(16), "More log blocks put merges off and leave less for data.";
+        /// Data blocks that a log block is associated with at most: the K of the name.
+        k: u32 => "k", Kind::Count { min: 1, max: 1 << 16 }, Value::Count(8), "A larger K merges less often and for longer.";
+        /// Log blocks of a chip that may be sequential at a time.
+        sequential_log_blocks: u32 => "sequential_log_blocks", Kind::Count { min: 0, max: 1 << 16 }, Value::Count(4), "More serve more sequential streams and leave less for random pages.";
+        /// Pages that a sequential log block is padded with at most to take a page further on: the paper's "small gap".
+        small_gap: u32 => "small_gap", Kind::Count { min: 0, max: 1 << 16 }, Value::Count(4), "More padding keeps streams together and copies pages that may be written soon.";
+        /// Free pages from which a sequential log block is worth keeping or transforming, in percent of a block: the paper's "many free pages".
+        many_free_percent: u32 => "many_free_percent", Kind::Count { min: 0, max: 100 }, Value::Count(50), "A smaller share transforms more streams into random log blocks.";
+        /// Pages written to the chip without one for a sequential log block until it may be transformed: the paper's "long time".
+        long_time: u32 => "long_time", Kind::Count { min: 0, max: 1 << 30 }, Value::Count(1_024), "A longer time waits longer for a stream to go on.";
+        /// What a page of offset 0 does when a random log block holds pages of its logical block.
+        sequential_start: SequentialStart => "sequential_start", Kind::Choice(SequentialStart::CHOICES), Value::Name("append"), "Sequential log blocks merge cheaply if the stream goes on.";
+        /// What becomes of a sequential log block that a page does not continue.
+        large_gap: LargeGap => "large_gap", Kind::Choice(LargeGap::CHOICES), Value::Name("auto"), "Merging keeps log blocks free, transforming keeps them used.";
+    }
+}
+
+pub(super) const SPEC: PolicySpec = PolicySpec {
+    name: "kast",
+    summary: "log blocks associated with at most K data blocks",
+    details: "One FTL a chip. Pages of different logical blocks are spread over log blocks, so that associativity grows \
+              last, and never beyond K: no merge exceeds N K C_copy + (K + 1) C_erase.",
+    source: "Cho et al.: KAST, DATE 2009, section III",
+    needs: &[],
+    params: Params::PARAMS,
+    statistics: &[],
+};
+
+pub(super) type State = Ftl<Kast>;
+
+/// The state of a log block (Figure 3).
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum LogState {
+    /// F.
+    Free,
+    /// S, with its one logical block.
+    Sequential(Lbn),
+    /// R_i: i is k(L).
+    Random(u32),
+}
+
+/// What is kept of a log block besides what the store knows.
+#[derive(Clone, Copy)]
+struct Log {
+    /// The logical block of a sequential one, else none.
+    sequential: Lbn,
+    /// When it was last written, in pages of the drive.
+    written: u64,
+}
+
+pub(super) struct Kast {
+    params: Params,
+    many_free: u32,
+    logs: Vec<Log>,
+    clock: u64,
+}
+
+impl Kast {
+    fn state(&self, store: &Store, slot: LogSlot) -> LogState {
+        let (sequential, k) = (self.logs[slot.at()].sequential, store.log.associativity(slot));
+        if store.log.superblock(slot).is_none() {
+            LogState::Free
+        } else if sequential.is_some() && k > 0 {
+            LogState::Sequential(sequential)
+        } else {
+            LogState::Random(k)
+        }
+    }
+
+    /// Log blocks of the chip that take part in decisions, with their states.
+    fn states<'a>(&'a self, store: &'a Store, group: u32) -> impl Iterator<Item = (LogSlot, LogState)> + 'a {
+        let in_use = store.log.in_use(group).filter(move |&slot| !store.is_merging(group, slot));
+        in_use.map(|slot| (slot, self.state(store, slot)))
+    }
+
+    fn free_pages(store: &Store, slot: LogSlot) -> u32 {
+        store.blocks.pages() - store.log_written(slot)
+    }
+
+    /// The SLB of a logical block.
+    fn sequential_of(&self, chip: &Chip, lbn: Lbn) -> Option<LogSlot> {
+        let mut states = self.states(chip.store, chip.group);
+        states.find(|&(_, state)| state == LogState::Sequential(lbn)).map(|(slot, _)| slot)
+    }
+
+    /// The RLB with free pages that a logical block is in; of several the one with most.
+    fn random_of(&self, chip: &Chip, lbn: Lbn) -> Option<LogSlot> {
+        let store = &*chip.store;
+        if !store.log.has_log_pages(lbn) {
+            return None;
+        }
+        let random = self.states(store, chip.group).filter(|(slot, state)| {
+            matches!(state, LogState::Random(_)) && store.log.is_associated(*slot, lbn) && !store.log_is_full(*slot)
+        });
+        random.map(|(slot, _)| slot).max_by_key(|&slot| (Self::free_pages(store, slot), std::cmp::Reverse(slot.0)))
+    }
+
+    fn append(&mut self, chip: &mut Chip, slot: LogSlot, write: &PageWrite) {
+        self.logs[slot.at()].written = self.clock;
+        chip.append_to_log(slot, write);
+    }
+
+    /// Step 1 with an SLB of the page's logical block; false if the page has to go elsewhere.
+    fn continue_sequence(&mut self, chip: &mut Chip, slot: LogSlot, write: &PageWrite) -> bool {
+        let (offset, written) = (chip.store.offset(write.lpn), chip.store.log_written(slot));
+        let lbn = chip.store.lbn(write.lpn);
+        if offset >= written && offset - written <= self.params.small_gap {
+            chip.pad(slot, lbn, offset);
+            self.append(chip, slot, write);
+            return true;
+        }
+        let free = Self::free_pages(chip.store, slot);
+        let transforms = match self.params.large_gap {
+            LargeGap::Merge => false,
+            LargeGap::Transform => true,
+            LargeGap::Auto => free >= self.many_free,
+        };
+        if (transforms || chip.must_wait()) && free > 0 {
+            self.logs[slot.at()].sequential = Lbn::NONE;
+            self.append(chip, slot, write);
+            return true;
+        }
+        if chip.must_wait() {
+            return false;
+        }
+        let kind = chip.store.sequential_merge(slot, lbn);
+        self.logs[slot.at()].sequential = Lbn::NONE;
+        if kind != MergeKind::Full && offset > written {
+            chip.partial_merge_with(slot, write);
+            return true;
+        }
+        chip.merge(slot, kind);
+        false
+    }
+
+    fn may_begin_sequence(&self, chip: &Chip) -> bool {
+        let sequential = |&(_, state): &(LogSlot, LogState)| matches!(state, LogState::Sequential(_));
+        let begun = self.states(chip.store, chip.group).filter(sequential).count();
+        begun < self.params.sequential_log_blocks as usize && chip.may_open()
+    }
+
+    /// Begins an SLB with the first page of a logical block.
+    fn begin_sequence(&mut self, chip: &mut Chip, write: &PageWrite) -> LogSlot {
+        let slot = chip.open_log_block(self, 0);
+        self.logs[slot.at()].sequential = chip.store.lbn(write.lpn);
+        self.append(chip, slot, write);
+        slot
+    }
+
+    /// Figure 4: the first page of a logical block that is in an RLB with free pages.
+    fn start_beside(&mut self, chip: &mut Chip, random: LogSlot, write: &PageWrite) {
+        if self.params.sequential_start == SequentialStart::Append || !self.may_begin_sequence(chip) {
+            return self.append(chip, random, write);
+        }
+        let slot = self.begin_sequence(chip, write);
+        if self.params.sequential_start == SequentialStart::Copy {
+            let lbn = chip.store.lbn(write.lpn);
+            let in_random = |&offset: &u32| chip.store.log_block_of(chip.store.lpn(lbn, offset)) == random;
+            let last = (1..chip.store.blocks.pages()).rev().find(in_random);
+            chip.pad(slot, lbn, last.map_or(1, |last| last + 1));
+        }
+    }
+
+    /// The complete SLB whose switch merge costs one erase, if there is one.
+    fn complete_sequence(&self, store: &Store, group: u32) -> Option<LogSlot> {
+        let complete = |&(slot, state): &(LogSlot, LogState)| match state {
+            LogState::Sequential(lbn) => {
+                store.log_is_full(slot) && store.sequential_merge(slot, lbn) == MergeKind::Switch
+            }
+            _ => false,
+        };
+        self.states(store, group).find(complete).map(|(slot, _)| slot)
+    }
+
+    /// Step 2: the log block whose associativity grows.
+    fn least_associated(&mut self, chip: &Chip) -> Option<LogSlot> {
+        let store = &*chip.store;
+        let random = self.states(store, chip.group).filter_map(|(slot, state)| match state {
+            LogState::Random(k) if k < self.params.k && !store.log_is_full(slot) => Some((k, slot)),
+            _ => None,
+        });
+        let best = random.min_by_key(|&(k, slot)| (k, store.log_written(slot), slot.0)).map(|(_, slot)| slot);
+        let idle = |&(slot, state): &(LogSlot, LogState)| {
+            matches!(state, LogState::Sequential(_))
+                && self.params.k >= 2
+                && Self::free_pages(store, slot) >= self.many_free.max(1)
+                && self.clock - self.logs[slot.at()].written > u64::from(self.params.long_time)
+        };
+        let slot = best.or_else(|| self.states(store, chip.group).find(idle).map(|(slot, _)| slot))?;
+        self.logs[slot.at()].sequential = Lbn::NONE;
+        Some(slot)
+    }
+
+    /// Steps 1 to 3 for a page that no log block of its logical block takes.
+    fn write_elsewhere(&mut self, chip: &mut Chip, write: &PageWrite) {
+        let begins = chip.store.offset(write.lpn) == 0 && self.may_begin_sequence(chip);
+        let must_merge = chip.store.log.free_slots(chip.group) == 0;
+        if must_merge && !chip.must_wait() && let Some(slot) = self.complete_sequence(chip.store, chip.group) {
+            self.logs[slot.at()].sequential = Lbn::NONE;
+            chip.merge(slot, MergeKind::Switch);
+        } else if must_merge && !begins && let Some(slot) = self.least_associated(chip) {
+            return self.append(chip, slot, write);
+        }
+        if begins {
+            self.begin_sequence(chip, write);
+        } else {
+            let slot = chip.open_log_block(self, 0);
+            self.logs[slot.at()].sequential = Lbn::NONE;
+            self.append(chip, slot, write);
+        }
+    }
+}
+
+impl Scheme for Kast {
+    fn layout(setup: &FtlSetup, device: &DeviceParams) -> Layout {
+        let params = Params::from_values(&setup.mapping);
+        let pages = device.geometry().pages;
+        let copied = if params.sequential_start == SequentialStart::Copy { pages } else { 0 };
+        Layout {
+            width: 1,
+            log_blocks: params.log_blocks,
+            guarantees: Guarantees {
+                associativity: params.k,
+                pages_a_log_block: params.k,
+                // A partial merge of the page's own SLB, and padding.
+                besides: (pages + params.small_gap.min(pages).max(copied), 2),
+            },
+        }
+    }
+
+    fn misfit(setup: &FtlSetup, device: &DeviceParams) -> Option<Misfit> {
+        too_associative("ftl.kast.k", Params::from_values(&setup.mapping).k, device)
+    }
+
+    fn new(setup: &FtlSetup, store: &Store) -> Self {
+        let params = Params::from_values(&setup.mapping);
+        Self {
+            many_free: (store.blocks.pages() * params.many_free_percent).div_ceil(100),
+            logs: vec![Log { sequential: Lbn::NONE, written: 0 }; store.log.slots()],
+            params,
+            clock: 0,
+        }
+    }
+
+    fn write(&mut self, chip: &mut Chip, write: &PageWrite) {
+        self.clock += 1;
+        let lbn = chip.store.lbn(write.lpn);
+        if let Some(slot) = self.sequential_of(chip, lbn) {
+            if self.continue_sequence(chip, slot, write) {
+                return;
+            }
+        } else if let Some(slot) = self.random_of(chip, lbn) {
+            return match chip.store.offset(write.lpn) {
+                0 => self.start_beside(chip, slot, write),
+                _ => self.append(chip, slot, write),
+            };
+        }
+        self.write_elsewhere(chip, write);
+    }
+
+    fn victim(&mut self, store: &Store, group: u32, opened: LogSlot) -> (LogSlot, MergeKind) {
+        let others = || self.states(store, group).filter(|(slot, _)| *slot != opened);
+        let merges = others().map(|(slot, state)| match state {
+            LogState::Sequential(lbn) => (slot, store.sequential_merge(slot, lbn)),
+            _ => (slot, MergeKind::Full),
+        });
+        let free = |slot| Self::free_pages(store, slot);
+        let cost = |slot| (store.log.associativity(slot), free(slot), slot.0);
+        let (full, partial): (Vec<_>, Vec<_>) = merges.partition(|(_, kind)| *kind == MergeKind::Full);
+        let fullest = partial.into_iter().min_by_key(|&(slot, _)| (free(slot), slot.0));
+        let cheapest = full.into_iter().min_by_key(|&(slot, _)| cost(slot));
+        let worth_it = fullest.filter(|&(slot, _)| free(slot) < self.many_free);
+        let (slot, kind) = worth_it.or(cheapest).or(fullest).expect("another log block is in use when none is free");
+        self.logs[slot.at()].sequential = Lbn::NONE;
+        (slot, kind)
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,404 @@
+//! KAST's rules and figures, each on full data blocks of four pages: page p of block B is 4 B + p.
+
+use flashloom_nand::preset;
+use flashloom_units::{MS, US};
+
+use super::LogState::{Free, Random};
+use super::*;
+use crate::mapping::log_block::lab::{Cost, Lab, SEQUENCE, device, setup};
+
+/// Eight data blocks, four log blocks, K = 2, one sequential log block, a gap of one page is small and two free pages
+/// are many; less what the test sets.
+fn lab(set: &[(&str, Value)]) -> Lab<Kast> {
+    let usual = [
+        ("log_blocks", Value::Count(4)),
+        ("k", Value::Count(2)),
+        ("sequential_log_blocks", Value::Count(1)),
+        ("small_gap", Value::Count(1)),
+        ("many_free_percent", Value::Count(50)),
+    ];
+    let setup = setup("kast", &[set, &usual].concat());
+    Lab::filled(&device(1, 8, Params::from_values(&setup.mapping).log_blocks), &setup)
+}
+
+fn without_sequential() -> Lab<Kast> {
+    lab(&[("sequential_log_blocks", Value::Count(0))])
+}
+
+fn states(lab: &Lab<Kast>) -> Vec<LogState> {
+    let slots = lab.store().log.of_group(0);
+    slots.map(|slot| lab.scheme().state(lab.store(), slot)).collect()
+}
+
+const fn sequential(block: u32) -> LogState {
+    LogState::Sequential(Lbn(block))
+}
+
+const NOTHING: Cost = Cost { switch: 0, partial: 0, full: 0, copies: 0, erases: 0 };
+const SWITCH: Cost = Cost { switch: 1, erases: 1, ..NOTHING };
+
+/// A full merge of a log block with k data blocks.
+fn full(k: u64) -> Cost {
+    Cost { full: 1, copies: 4 * k, erases: k + 1, ..NOTHING }
+}
+
+fn partial(copies: u64) -> Cost {
+    Cost { partial: 1, copies, erases: 1, ..NOTHING }
+}
+
+/// The figure has every first write in a log block of its own and no sequential one, although all have offset 0.
+#[test]
+fn figure_2_associativity_grows_last_and_not_for_pages_of_associated_blocks() {
+    let mut lab = without_sequential();
+    let place = |lab: &Lab<Kast>| SEQUENCE.map(|lpn| lab.log_block_of(lpn));
+    assert_eq!(lab.write(SEQUENCE[..6].iter().copied()), NOTHING);
+    assert_eq!(lab.associativity(), [2, 2, 1, 1]);
+    assert_eq!(lab.write(SEQUENCE[6..].iter().copied()), NOTHING);
+    assert_eq!(place(&lab), [0, 1, 2, 3, 0, 1, 0, 1].map(Some));
+    assert_eq!(lab.associativity(), [2, 2, 1, 1]);
+    assert_eq!(states(&lab), [Random(2), Random(2), Random(1), Random(1)]);
+}
+
+// The edges of Figure 3.
+
+#[test]
+fn f_to_s_with_page_0_and_f_to_r1_with_any_other() {
+    let mut lab = lab(&[]);
+    assert_eq!(states(&lab), [Free; 4]);
+    assert_eq!(lab.write([0, 5]), NOTHING);
+    assert_eq!(states(&lab), [sequential(0), Random(1), Free, Free]);
+}
+
+#[test]
+fn s_stays_while_pages_follow_each_other() {
+    let mut lab = lab(&[]);
+    assert_eq!(lab.write(0..4), NOTHING);
+    assert_eq!(states(&lab), [sequential(0), Free, Free, Free]);
+    assert_eq!(lab.log_block_of(3), Some(0));
+}
+
+#[test]
+fn r1_stays_with_pages_of_its_data_block() {
+    let mut lab = lab(&[]);
+    assert_eq!(lab.write([1, 3, 1]), NOTHING);
+    assert_eq!(states(&lab), [Random(1), Free, Free, Free]);
+}
+
+#[test]
+fn r1_to_r2_with_a_page_of_another_data_block() {
+    let mut lab = lab(&[]);
+    assert_eq!(lab.write([1, 5, 9, 13, 17]), NOTHING);
+    assert_eq!(states(&lab), [Random(2), Random(1), Random(1), Random(1)]);
+}
+
+#[test]
+fn r2_to_r1_when_its_last_page_of_a_data_block_is_written_elsewhere() {
+    let mut lab = lab(&[]);
+    lab.write([1, 5, 9, 13, 17, 2, 3]);
+    assert_eq!(states(&lab), [Random(2), Random(1), Random(1), Random(1)]);
+    // L0 is full, so p17 goes to the least associated of the others.
+    assert_eq!(lab.write([17]), NOTHING);
+    assert_eq!(states(&lab), [Random(1), Random(2), Random(1), Random(1)]);
+}
+
+#[test]
+fn s_to_r1_when_its_data_block_breaks_the_sequence_while_many_pages_are_free() {
+    let mut lab = lab(&[]);
+    assert_eq!(lab.write([0, 3]), NOTHING);
+    assert_eq!(states(&lab), [Random(1), Free, Free, Free]);
+}
+
+/// All random log blocks at K = 2, and a sequential one of one page that is not written any more.
+const ALL_AT_K: [u32; 7] = [0, 5, 9, 13, 17, 21, 25];
+
+#[test]
+fn s_to_r2_with_a_page_of_another_data_block_after_a_long_time() {
+    let mut lab = lab(&[("long_time", Value::Count(6))]);
+    lab.write(ALL_AT_K);
+    assert_eq!(states(&lab), [sequential(0), Random(2), Random(2), Random(2)]);
+    assert_eq!(lab.write([29]), NOTHING);
+    assert_eq!(states(&lab), [Random(2), Random(2), Random(2), Random(2)]);
+}
+
+#[test]
+fn before_a_long_time_s_is_kept_and_a_log_block_merged() {
+    let mut lab = lab(&[("long_time", Value::Count(7))]);
+    lab.write(ALL_AT_K);
+    assert_eq!(lab.write([29]), full(2));
+    assert_eq!(states(&lab), [sequential(0), Random(1), Random(2), Random(2)]);
+}
+
+#[test]
+fn s_to_r2_needs_a_k_of_two() {
+    let mut lab = lab(&[("k", Value::Count(1)), ("long_time", Value::Count(0))]);
+    lab.write([0, 5, 9, 13]);
+    assert_eq!(lab.write([17]), full(1));
+}
+
+#[test]
+fn s_to_f_by_a_switch_merge_of_one_erase() {
+    let mut lab = lab(&[]);
+    lab.write([0, 1, 2, 3, 5, 9, 13]);
+    assert_eq!(lab.write([17]), SWITCH);
+    assert_eq!(states(&lab), [Random(1), Random(1), Random(1), Random(1)]);
+}
+
+#[test]
+fn r_i_to_f_by_a_full_merge_of_n_i_copies_and_i_plus_1_erases() {
+    for k in 1..=3 {
+        let set = [("k", Value::Count(k)), ("log_blocks", Value::Count(2)), ("sequential_log_blocks", Value::Count(0))];
+        let mut lab = lab(&set);
+        // One page of each of 2 K data blocks brings both log blocks to K.
+        assert_eq!(lab.write((0..2 * k as u32).map(|block| 4 * block + 1)), NOTHING);
+        assert_eq!(states(&lab), [Random(k as u32); 2]);
+        assert_eq!(lab.write([4 * 7 + 1]), full(k));
+        let report = lab.report();
+        assert_eq!((report.blocking_ns.max(), report.associativity[k as usize]), (report.blocking_bound_ns, 1));
+    }
+}
+
+// Section III-B, step 1.
+
+#[test]
+fn a_page_joins_its_data_block_though_log_blocks_are_free() {
+    let mut lab = lab(&[]);
+    lab.write([1, 2, 7]);
+    assert_eq!([1, 2, 7].map(|lpn| lab.log_block_of(lpn)), [Some(0), Some(0), Some(1)]);
+}
+
+fn with_start(start: &'static str) -> Lab<Kast> {
+    lab(&[("sequential_start", Value::Name(start))])
+}
+
+#[test]
+fn figure_4b_page_0_is_appended_to_the_random_log_block_of_its_data_block() {
+    let mut lab = with_start("append");
+    assert_eq!(lab.write([1, 3, 0]), NOTHING);
+    assert_eq!(states(&lab), [Random(1), Free, Free, Free]);
+    assert_eq!([0, 1, 3].map(|lpn| lab.log_block_of(lpn)), [Some(0); 3]);
+}
+
+#[test]
+fn figure_4c_page_0_begins_a_sequence_and_the_others_stay_until_they_are_updated() {
+    let mut lab = with_start("allocate");
+    assert_eq!(lab.write([1, 3, 0]), NOTHING);
+    assert_eq!(states(&lab), [Random(1), sequential(0), Free, Free]);
+    assert_eq!([0, 1, 3].map(|lpn| lab.log_block_of(lpn)), [Some(1), Some(0), Some(0)]);
+    assert_eq!(lab.write([1, 2, 3]), NOTHING);
+    assert_eq!([0, 1, 2, 3].map(|lpn| lab.log_block_of(lpn)), [Some(1); 4]);
+    assert_eq!(states(&lab), [Random(0), sequential(0), Free, Free]);
+}
+
+#[test]
+fn figure_4d_page_0_begins_a_sequence_and_the_others_are_copied_with_those_between_them() {
+    let mut lab = with_start("copy");
+    lab.write([1, 3]);
+    // p1 and p3 from the log block, p2 from the data block.
+    assert_eq!(lab.write([0]), Cost { copies: 3, ..NOTHING });
+    assert_eq!([0, 1, 2, 3].map(|lpn| lab.log_block_of(lpn)), [Some(1); 4]);
+    assert_eq!(states(&lab), [Random(0), sequential(0), Free, Free]);
+}
+
+#[test]
+fn figure_4_does_not_begin_more_sequences_than_are_allowed() {
+    let mut lab = with_start("allocate");
+    assert_eq!(lab.write([4, 1, 0]), NOTHING);
+    assert_eq!(states(&lab), [sequential(1), Random(1), Free, Free]);
+    assert_eq!(lab.log_block_of(0), Some(1));
+}
+
+#[test]
+fn figure_5b_a_small_gap_is_filled_from_the_data_block() {
+    let mut lab = lab(&[]);
+    assert_eq!(lab.write([0, 2]), Cost { copies: 1, ..NOTHING });
+    assert_eq!(states(&lab), [sequential(0), Free, Free, Free]);
+    assert_eq!([0, 1, 2].map(|lpn| lab.log_block_of(lpn)), [Some(0); 3]);
+}
+
+#[test]
+fn figure_5c_a_large_gap_is_merged_over_and_the_page_written_in_its_course() {
+    let mut lab = lab(&[("large_gap", Value::Name("merge")), ("small_gap", Value::Count(0))]);
+    // p1 and p3 are copied, p2 is the host's.
+    assert_eq!(lab.write([0, 2]), partial(2));
+    assert_eq!(states(&lab), [Free; 4]);
+    assert_eq!(lab.log_block_of(2), None);
+}
+
+#[test]
+fn figure_5c_a_page_that_is_in_the_sequence_is_written_elsewhere_after_the_merge() {
+    let mut lab = lab(&[("large_gap", Value::Name("merge"))]);
+    assert_eq!(lab.write([0, 1, 1]), partial(2));
+    assert_eq!(states(&lab), [Random(1), Free, Free, Free]);
+    assert_eq!(lab.log_block_of(1), Some(0));
+}
+
+#[test]
+fn figure_5d_a_large_gap_or_a_page_that_is_in_the_sequence_makes_it_random() {
+    for next in [3, 0] {
+        let mut lab = lab(&[("large_gap", Value::Name("transform"))]);
+        assert_eq!(lab.write([0, next]), NOTHING);
+        assert_eq!(states(&lab), [Random(1), Free, Free, Free]);
+        assert_eq!(lab.log_block_of(next), Some(0));
+    }
+}
+
+#[test]
+fn figure_5_the_sequence_is_made_random_only_while_it_has_many_free_pages() {
+    for (written, cost) in [(2, NOTHING), (3, partial(1)), (4, SWITCH)] {
+        let mut lab = lab(&[]);
+        lab.write(0..written);
+        assert_eq!(lab.write([1]), cost, "{written} pages written");
+    }
+}
+
+#[test]
+fn page_0_beyond_the_allowed_sequences_is_as_any_other_page() {
+    let mut lab = lab(&[]);
+    lab.write([0, 4]);
+    assert_eq!(states(&lab), [sequential(0), Random(1), Free, Free]);
+}
+
+// Section III-B, step 2.
+
+#[test]
+fn a_free_log_block_is_taken_before_a_complete_sequence_is_switched() {
+    let mut lab = lab(&[]);
+    assert_eq!(lab.write([0, 1, 2, 3, 5]), NOTHING);
+    assert_eq!(states(&lab), [sequential(0), Random(1), Free, Free]);
+}
+
+#[test]
+fn a_complete_sequence_is_switched_before_associativity_grows() {
+    let mut lab = lab(&[]);
+    lab.write([0, 1, 2, 3, 5, 9, 13]);
+    assert_eq!(lab.write([17]), SWITCH);
+    assert_eq!(lab.associativity(), [1, 1, 1, 1]);
+}
+
+#[test]
+fn page_0_skips_the_second_step_and_merges_for_a_sequence() {
+    let mut lab = lab(&[]);
+    lab.write([1, 5, 9, 13]);
+    assert_eq!(lab.write([16]), full(1));
+    assert_eq!(states(&lab), [sequential(4), Random(1), Random(1), Random(1)]);
+}
+
+#[test]
+fn of_equally_associated_log_blocks_the_one_with_most_free_pages_grows() {
+    let mut lab = lab(&[]);
+    assert_eq!(lab.write([1, 5, 9, 13, 2, 6, 14, 17]), NOTHING);
+    assert_eq!(lab.log_block_of(17), Some(2));
+}
+
+#[test]
+fn a_lower_associativity_goes_before_more_free_pages() {
+    let mut lab = lab(&[("k", Value::Count(3))]);
+    lab.write([1, 5, 9, 13, 17, 6, 7, 10, 11, 14, 15]);
+    assert_eq!(states(&lab), [Random(2), Random(1), Random(1), Random(1)]);
+    // L0 has two free pages and the others one.
+    assert_eq!(lab.write([21]), NOTHING);
+    assert_eq!(lab.log_block_of(21), Some(1));
+}
+
+// Section III-B, step 3.
+
+#[test]
+fn a_sequence_with_few_free_pages_is_merged_first() {
+    let mut lab = lab(&[]);
+    lab.write([0, 1, 2, 5, 9, 13, 17, 21, 25]);
+    assert_eq!(lab.write([29]), partial(1));
+    assert_eq!(states(&lab), [Random(1), Random(2), Random(2), Random(2)]);
+}
+
+#[test]
+fn a_sequence_with_many_free_pages_is_kept_for_pages_to_come() {
+    let mut lab = lab(&[]);
+    lab.write(ALL_AT_K);
+    assert_eq!(lab.write([29]), full(2));
+    assert_eq!(states(&lab)[0], sequential(0));
+}
+
+#[test]
+fn where_there_are_only_sequences_with_many_free_pages_the_fullest_is_merged() {
+    let mut lab = lab(&[("sequential_log_blocks", Value::Count(4))]);
+    lab.write([0, 4, 5, 8, 12]);
+    assert_eq!(lab.write([17]), partial(2));
+    assert_eq!(states(&lab), [sequential(0), Random(1), sequential(2), sequential(3)]);
+}
+
+#[test]
+fn of_random_log_blocks_the_one_that_is_cheapest_to_merge_goes_first() {
+    let mut lab = lab(&[]);
+    // L0 is full of one data block, the others hold two.
+    lab.write([1, 2, 3, 1, 5, 9, 13, 17, 21, 25]);
+    assert_eq!(states(&lab), [Random(1), Random(2), Random(2), Random(2)]);
+    assert_eq!(lab.write([29]), full(1));
+    assert_eq!(lab.log_block_of(29), Some(0));
+}
+
+#[test]
+fn of_equally_costly_log_blocks_the_one_with_fewest_free_pages_goes_first() {
+    let mut lab = lab(&[("k", Value::Count(1))]);
+    lab.write([1, 5, 9, 13, 10]);
+    assert_eq!(lab.write([17]), full(1));
+    assert_eq!(lab.log_block_of(17), Some(2));
+}
+
+// What the paper leaves open.
+
+#[test]
+fn a_sequence_whose_pages_were_gathered_by_another_merge_is_random_and_takes_any_page() {
+    let mut lab = with_start("allocate");
+    lab.write([1, 0, 9, 13, 17, 21, 25]);
+    assert_eq!(states(&lab), [Random(2), sequential(0), Random(2), Random(2)]);
+    // The merge of L0 gathers B0, whose page 0 is in the sequence.
+    assert_eq!(lab.write([29]), full(2));
+    assert_eq!(states(&lab), [Random(1), Random(0), Random(2), Random(2)]);
+    assert_eq!(lab.write([5]), NOTHING);
+    assert_eq!(lab.log_block_of(5), Some(1));
+    assert_eq!(states(&lab), [Random(1), Random(1), Random(2), Random(2)]);
+}
+
+#[test]
+fn a_sequence_whose_pages_were_trimmed_is_random() {
+    let mut lab = lab(&[]);
+    lab.write([0, 1]);
+    lab.trim(0..2);
+    assert_eq!(states(&lab), [Random(0), Free, Free, Free]);
+}
+
+// Section II: what merges cost.
+
+fn kast_slc() -> DeviceParams {
+    let figures = preset("kast-slc").expect("the paper's drive is described").figures;
+    let figure = |name: &str| figures.iter().find(|(key, ..)| *key == name).map(|(_, value, _)| value.clone());
+    let value = |param: &flashloom_units::Param| figure(param.name).unwrap_or_else(|| param.default.clone());
+    let values: Vec<_> = DeviceParams::PARAMS.iter().map(value).collect();
+    // Few blocks are enough, and quick to build.
+    DeviceParams { blocks: 64, over_provisioning: 1.0, ..DeviceParams::from_values(&values) }
+}
+
+#[test]
+fn a_switch_merge_on_the_papers_drive_takes_2_ms() {
+    let device = kast_slc();
+    let mut lab = Lab::<Kast>::filled(&device, &setup("kast", &[("log_blocks", Value::Count(2))]));
+    // A sequence of B0, then random pages of one data block after the other until it has to go.
+    lab.write(0..64);
+    assert_eq!(lab.write([64 + 1, 2 * 64 + 1]), SWITCH);
+    let report = lab.report();
+    assert_eq!((report.switch, report.blocking_ns.max()), (1, 2 * MS));
+}
+
+/// N² C_copy + (N + 1) C_erase with 128 pages a block and 50, 650 and 2,000 us. The paper says "about 6 seconds", which
+/// its formula does not give.
+#[test]
+fn the_worst_merge_of_fast_on_the_papers_mlc_takes_11_7_s() {
+    let device =
+        DeviceParams { pages: 128, read_ns: 50 * US, program_ns: 650 * US, page_bytes: 2_048, ..kast_slc() };
+    let lab = Lab::<super::super::fast::Fast>::empty(&device, &setup("fast", &[]));
+    let by_hand = 128 * 128 * 700 * US + 129 * 2 * MS;
+    assert_eq!(by_hand, 11_726_800 * US);
+    let bound = lab.report().blocking_bound_ns;
+    // The bus is not infinitely fast: 20 ns a page and transfer.
+    assert!((by_hand..by_hand + MS).contains(&bound), "{bound} ns");
+}

@@ -1,0 +1,153 @@
+//! A log-block drive by hand, in counting mode with every check on, for tests that look inside.
+
+use std::ops::Range;
+
+use flashloom_nand::{DeviceParams, Expect, Nand, Origin};
+use flashloom_units::{ParamSet, Value};
+
+use super::*;
+
+/// What writing some pages cost.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(in crate::mapping) struct Cost {
+    pub(in crate::mapping) switch: u64,
+    pub(in crate::mapping) partial: u64,
+    pub(in crate::mapping) full: u64,
+    pub(in crate::mapping) copies: u64,
+    pub(in crate::mapping) erases: u64,
+}
+
+/// The writes of KAST's Figures 1 and 2, on six full data blocks of four pages and four log blocks.
+pub(in crate::mapping) const SEQUENCE: [u32; 8] = [0, 4, 8, 12, 16, 20, 1, 5];
+
+/// Chips of one plane whose blocks have four pages, as in the papers' figures.
+pub(in crate::mapping) const PAGES: u32 = 4;
+
+/// A drive with the default times of a device, `chips` channels and room for `data_blocks` logical blocks on each.
+pub(in crate::mapping) fn device(chips: u32, data_blocks: u32, log_blocks: u32) -> DeviceParams {
+    let blocks = data_blocks + log_blocks + SPARE;
+    // Half a page more than the logical ones, so that rounding down gives exactly those.
+    let logical_pages = f64::from(chips * data_blocks * PAGES) + 0.5;
+    DeviceParams {
+        channels: chips,
+        ways: 1,
+        dies: 1,
+        planes: 1,
+        blocks,
+        pages: PAGES,
+        page_bytes: 512,
+        over_provisioning: f64::from(chips * blocks * PAGES) / logical_pages - 1.0,
+        ..DeviceParams::defaults()
+    }
+}
+
+/// A setup without preemption, as the papers have it.
+pub(in crate::mapping) fn setup(mapping: &str, set: &[(&str, Value)]) -> FtlSetup {
+    let mut setup = FtlSetup::with_defaults().with_mapping(mapping, set);
+    setup.params.preemption = Preemption::None;
+    setup
+}
+
+/// A drive under test.
+pub(in crate::mapping) struct Lab<S> {
+    ftl: Ftl<S>,
+    nand: Nand,
+    logical_pages: u32,
+}
+
+impl<S: Scheme> Lab<S> {
+    /// A drive on which nothing was written.
+    pub(in crate::mapping) fn empty(device: &DeviceParams, setup: &FtlSetup) -> Self {
+        assert_eq!(crate::misfit(device, setup), None);
+        let nand = Nand::new(device, true);
+        Self { ftl: Ftl::new(setup, device, &nand), nand, logical_pages: device.logical_pages() as u32 }
+    }
+
+    /// A drive whose data blocks are full.
+    pub(in crate::mapping) fn filled(device: &DeviceParams, setup: &FtlSetup) -> Self {
+        let mut lab = Self::empty(device, setup);
+        let cost = lab.write(0..device.logical_pages() as u32);
+        assert_eq!(cost, Cost::default(), "pages in order are written to data blocks");
+        lab
+    }
+
+    /// Writes pages one after the other, and checks the drive.
+    pub(in crate::mapping) fn write(&mut self, lpns: impl IntoIterator<Item = u32>) -> Cost {
+        let before = self.total();
+        lpns.into_iter().for_each(|lpn| self.write_page(Lpn(lpn)));
+        self.check();
+        let Cost { switch, partial, full, copies, erases } = self.total();
+        Cost {
+            switch: switch - before.switch,
+            partial: partial - before.partial,
+            full: full - before.full,
+            copies: copies - before.copies,
+            erases: erases - before.erases,
+        }
+    }
+
+    fn write_page(&mut self, lpn: Lpn) {
+        let mask = self.nand.geometry().full_mask();
+        let verifier = self.nand.verifier().expect("the lab is verified");
+        let stamp = verifier.host_write(lpn, mask);
+        let payload = verifier.payload([stamp; 32]);
+        self.ftl.write(&mut self.nand, &[PageWrite { lpn, mask, payload, tag: Nand::NO_TAG }]);
+    }
+
+    pub(in crate::mapping) fn trim(&mut self, lpns: Range<u32>) {
+        for lpn in lpns.map(Lpn) {
+            self.nand.verifier().expect("the lab is verified").host_discard(lpn);
+            self.ftl.trim(&mut self.nand, lpn);
+        }
+        self.check();
+    }
+
+    /// The account is in order, and every page holds what was written last.
+    fn check(&mut self) {
+        let mask = self.nand.geometry().full_mask();
+        for lpn in (0..self.logical_pages).map(Lpn) {
+            if self.ftl.is_mapped(lpn) {
+                let expected = self.nand.verifier().expect("the lab is verified").expected(lpn);
+                self.ftl.read(&mut self.nand, lpn, mask, Expect::Stamps(expected), Nand::NO_TAG);
+            }
+        }
+        self.ftl.check().expect("the mapping adds up");
+        self.nand.check().expect("every command was legal");
+    }
+
+    fn total(&self) -> Cost {
+        let report = self.ftl.report();
+        let merges = report.merges.expect("a log-block mapping reports merges");
+        Cost {
+            switch: merges.switch,
+            partial: merges.partial,
+            full: merges.full,
+            copies: report.page_copies,
+            erases: self.nand.counts().erases[Origin::Merge as usize],
+        }
+    }
+
+    pub(in crate::mapping) fn report(&self) -> MergeReport {
+        *self.ftl.report().merges.expect("a log-block mapping reports merges")
+    }
+
+    pub(in crate::mapping) fn store(&self) -> &Store {
+        &self.ftl.store
+    }
+
+    pub(in crate::mapping) fn scheme(&self) -> &S {
+        &self.ftl.scheme
+    }
+
+    /// The index of the log block that holds the newest copy of a page; none if that is in a data block.
+    pub(in crate::mapping) fn log_block_of(&self, lpn: u32) -> Option<u32> {
+        let slot = self.ftl.store.log_block_of(Lpn(lpn));
+        slot.is_some().then_some(slot.0)
+    }
+
+    /// k(L) of every log block.
+    pub(in crate::mapping) fn associativity(&self) -> Vec<u32> {
+        let log = &self.ftl.store.log;
+        (0..log.slots() as u32).map(|slot| log.associativity(LogSlot(slot))).collect()
+    }
+}

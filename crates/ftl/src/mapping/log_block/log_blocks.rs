@@ -1,0 +1,163 @@
+//! The log blocks of every group, and which data blocks each is associated with.
+//!
+//! The associativity k(L) of a log block L is the number of logical blocks that have valid pages in it: A(L) in KAST's
+//! terms. It grows when a page of another logical block is written there, and falls when the last valid page of one
+//! dies, because it was written again elsewhere, copied by a merge or trimmed.
+//!
+//! Memory: 8 bytes a page of the log, 2 bytes a logical block. A change costs O(k).
+
+use flashloom_units::{Lbn, NO_INDEX, SuperblockId};
+
+/// A log block's place in the table; what it stands for changes with every merge.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct LogSlot(pub(crate) u32);
+
+impl LogSlot {
+    /// No log block.
+    pub(crate) const NONE: Self = Self(NO_INDEX);
+
+    #[inline(always)]
+    pub(crate) const fn at(self) -> usize {
+        self.0 as usize
+    }
+
+    pub(crate) const fn is_some(self) -> bool {
+        self.0 != NO_INDEX
+    }
+}
+
+/// A logical block with valid pages in a log block, and how many.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Association {
+    pub(crate) lbn: Lbn,
+    pub(crate) pages: u32,
+}
+
+pub(crate) struct LogBlocks {
+    per_group: u32,
+    /// Most associations that a log block can have: its pages.
+    capacity: usize,
+    superblocks: Vec<SuperblockId>,
+    slots: Vec<LogSlot>,
+    associations: Vec<Association>,
+    associativity: Vec<u32>,
+    /// Log blocks that each logical block has valid pages in.
+    log_blocks_of: Vec<u16>,
+    in_use: Vec<u32>,
+}
+
+impl LogBlocks {
+    pub(super) fn new(per_group: u32, groups: u32, pages: u32, superblocks: u32, logical_blocks: u32) -> Self {
+        let slots = (per_group * groups) as usize;
+        Self {
+            per_group,
+            capacity: pages as usize,
+            superblocks: vec![SuperblockId::NONE; slots],
+            slots: vec![LogSlot::NONE; superblocks as usize],
+            associations: vec![Association { lbn: Lbn::NONE, pages: 0 }; slots * pages as usize],
+            associativity: vec![0; slots],
+            log_blocks_of: vec![0; logical_blocks as usize],
+            in_use: vec![0; groups as usize],
+        }
+    }
+
+    /// Slots of all groups: the length of a table by slot.
+    pub(crate) fn slots(&self) -> usize {
+        self.superblocks.len()
+    }
+
+    /// All slots of a group, free or not.
+    pub(crate) fn of_group(&self, group: u32) -> impl Iterator<Item = LogSlot> + use<> {
+        (group * self.per_group..(group + 1) * self.per_group).map(LogSlot)
+    }
+
+    /// Slots of a group that stand for a log block.
+    pub(crate) fn in_use(&self, group: u32) -> impl Iterator<Item = LogSlot> {
+        self.of_group(group).filter(|&slot| self.superblock(slot).is_some())
+    }
+
+    pub(crate) fn free_slots(&self, group: u32) -> u32 {
+        self.per_group - self.in_use[group as usize]
+    }
+
+    /// The superblock of a log block, or none for a free slot.
+    #[inline]
+    pub(crate) fn superblock(&self, slot: LogSlot) -> SuperblockId {
+        self.superblocks[slot.at()]
+    }
+
+    /// The log block that a superblock is, or none.
+    #[inline]
+    pub(crate) fn slot_of(&self, superblock: SuperblockId) -> LogSlot {
+        self.slots[superblock.at()]
+    }
+
+    /// A(L), in no order that means anything.
+    #[inline]
+    pub(crate) fn associations(&self, slot: LogSlot) -> &[Association] {
+        let first = slot.at() * self.capacity;
+        &self.associations[first..first + self.associativity[slot.at()] as usize]
+    }
+
+    /// k(L).
+    #[inline]
+    pub(crate) fn associativity(&self, slot: LogSlot) -> u32 {
+        self.associativity[slot.at()]
+    }
+
+    /// Whether the logical block is in A(L).
+    pub(crate) fn is_associated(&self, slot: LogSlot, lbn: Lbn) -> bool {
+        self.log_blocks_of[lbn.at()] > 0 && self.associations(slot).iter().any(|association| association.lbn == lbn)
+    }
+
+    /// Whether any log block has valid pages of the logical block.
+    pub(crate) fn has_log_pages(&self, lbn: Lbn) -> bool {
+        self.log_blocks_of[lbn.at()] > 0
+    }
+
+    pub(super) fn open(&mut self, group: u32, superblock: SuperblockId) -> LogSlot {
+        let mut slots = self.of_group(group);
+        let slot = slots.find(|&slot| self.superblock(slot).is_none()).expect("a free slot was made before");
+        self.superblocks[slot.at()] = superblock;
+        self.slots[superblock.at()] = slot;
+        self.in_use[group as usize] += 1;
+        slot
+    }
+
+    /// The superblock is a log block no more; the associations of one that becomes a data block end here.
+    pub(super) fn close(&mut self, slot: LogSlot) -> SuperblockId {
+        while let Some(&Association { lbn, pages }) = self.associations(slot).last() {
+            (0..pages).for_each(|_| self.forget(slot, lbn));
+        }
+        let superblock = std::mem::replace(&mut self.superblocks[slot.at()], SuperblockId::NONE);
+        self.slots[superblock.at()] = LogSlot::NONE;
+        self.in_use[(slot.0 / self.per_group) as usize] -= 1;
+        superblock
+    }
+
+    /// A valid page of the logical block was written to the log block.
+    pub(super) fn associate(&mut self, slot: LogSlot, lbn: Lbn) {
+        let (first, k) = (slot.at() * self.capacity, self.associativity[slot.at()] as usize);
+        let known = self.associations[first..first + k].iter_mut().find(|association| association.lbn == lbn);
+        if let Some(association) = known {
+            association.pages += 1;
+        } else {
+            self.associations[first + k] = Association { lbn, pages: 1 };
+            self.associativity[slot.at()] += 1;
+            self.log_blocks_of[lbn.at()] += 1;
+        }
+    }
+
+    /// A valid page of the logical block in the log block died.
+    pub(super) fn forget(&mut self, slot: LogSlot, lbn: Lbn) {
+        let (first, k) = (slot.at() * self.capacity, self.associativity[slot.at()] as usize);
+        let known = self.associations[first..first + k].iter().position(|association| association.lbn == lbn);
+        let index = first + known.expect("a valid page of a log block is accounted for");
+        self.associations[index].pages -= 1;
+        if self.associations[index].pages == 0 {
+            self.associations.swap(index, first + k - 1);
+            self.associativity[slot.at()] -= 1;
+            self.log_blocks_of[lbn.at()] -= 1;
+        }
+    }
+}

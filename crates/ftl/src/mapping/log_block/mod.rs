@@ -1,0 +1,278 @@
+//! The log-block family: block maps whose updates go to a few log blocks, which are merged with the data blocks.
+//!
+//! - [`superblocks`]: blocks, or blocks of several chips that are used as one.
+//! - [`log_blocks`]: the log blocks and the data blocks that each is associated with.
+//! - [`store`]: data blocks, log blocks and map; reads, writes and copies of pages.
+//! - [`merge`]: switch, partial and full merges, a step at a time.
+//!
+//! A [`Scheme`] decides which log block a page goes to and which is merged; it is one file beside this folder. Each
+//! group of chips runs a scheme of its own ("one FTL a chip"), and logical blocks are placed on groups.
+//!
+//! ```text
+//! preemption = "none"   a merge is done at once, and its chip does nothing else meanwhile (Urgency::Blocking)
+//! preemption = "page"   the last free log block is kept for the time that a merge takes: when it is taken, a merge
+//!                       begins, and each page of the host pays for so many of its steps that it is over before another
+//!                       log block can be needed:
+//!                           steps = ceil(((k + 1)(N + 1) + 1) / W)
+//!                       with k the largest associativity, N the pages of a block and W the pages that a log block
+//!                       takes at least; one partial merge that was under way is included
+//! ```
+//!
+//! So without preemption a page of the host waits for one such merge at most, N k C_copy + (k + 1) C_erase, and with it
+//! for `steps` of one, each time with what the scheme does at once beside it ([`Guarantees::besides`]). KAST's W is its
+//! K, so its bound falls from N K to about 2 N copies. Where W is one (BAST, SAST) every page may need a log block of
+//! its own, and preemption does not help writes. Reads wait for one operation.
+
+mod homes;
+#[cfg(test)]
+pub(super) mod lab;
+mod log_blocks;
+mod merge;
+mod store;
+mod superblocks;
+
+pub(crate) use log_blocks::LogSlot;
+pub(crate) use merge::MergeKind;
+pub(crate) use store::{Chip, Store};
+
+use flashloom_nand::{DeviceParams, Expect, Nand, Origin};
+use flashloom_units::{Lbn, Lpn, Ns, SuperblockId};
+
+use super::Mapping;
+use crate::{FtlReport, FtlSetup, MergeReport, Misfit, PageWrite, Preemption, placement};
+use homes::Homes;
+
+/// What a scheme guarantees about its log blocks.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Guarantees {
+    /// k(L) of no log block is above this.
+    pub(super) associativity: u32,
+    /// Pages that a log block takes at least before another one is needed.
+    pub(super) pages_a_log_block: u32,
+    /// Copies and erases that writing one page can take at once, besides the merge that makes room.
+    pub(super) besides: (u32, u32),
+}
+
+/// A scheme of log blocks: the state of all groups.
+pub(super) trait Scheme: Send + Sized {
+    /// The shape it wants, and what it guarantees with superblocks of that many pages.
+    fn layout(setup: &FtlSetup, device: &DeviceParams) -> Layout;
+
+    /// What of its own parameters cannot work on a device, if anything.
+    fn misfit(_setup: &FtlSetup, _device: &DeviceParams) -> Option<Misfit> {
+        None
+    }
+
+    /// Builds it; the store has the layout that it asked for.
+    fn new(setup: &FtlSetup, store: &Store) -> Self;
+
+    /// Writes a page that does not go into its data block to a log block, and makes room first if there is none.
+    fn write(&mut self, chip: &mut Chip, write: &PageWrite);
+
+    /// Which log block of a group to merge when a free one is needed, and how; not the one just opened, which holds
+    /// nothing yet. It takes no page from then on.
+    fn victim(&mut self, store: &Store, group: u32, opened: LogSlot) -> (LogSlot, MergeKind);
+}
+
+/// What a scheme needs of the drive.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Layout {
+    /// Chips that share a superblock.
+    pub(super) width: u32,
+    /// Log blocks of a group.
+    pub(super) log_blocks: u32,
+    pub(super) guarantees: Guarantees,
+}
+
+/// The limits that the store enforces and reports.
+#[derive(Clone, Copy, Debug)]
+struct Limits {
+    associativity: u32,
+    steps_a_page: u32,
+}
+
+/// Log blocks that leave a choice of what to merge while one is kept and one is being filled.
+const LEAST_PREEMPTED: u32 = 4;
+
+/// Superblocks that a group needs besides its data blocks and log blocks: where a merge gathers pages.
+const SPARE: u32 = 1;
+
+/// Refuses an associativity above the pages of a block, which no log block can reach.
+pub(super) fn too_associative(key: &str, k: u32, device: &DeviceParams) -> Option<Misfit> {
+    let pages = device.geometry().pages;
+    (k > pages).then(|| Misfit {
+        keys: vec![key.to_owned(), "device.pages".to_owned(), "device.preset".to_owned()],
+        found: format!("`{key}` = {k} with blocks of {pages} pages (device.pages)"),
+        expected: format!("at most {pages}: a log block is associated with no more data blocks than it has pages"),
+        help: "lower it, or choose fast, which has no limit".to_owned(),
+    })
+}
+
+/// An array of log-block FTLs, one a group of chips.
+pub(super) struct Ftl<S> {
+    store: Store,
+    scheme: S,
+    homes: Homes,
+    /// The group whose turn it is in the background.
+    background: u32,
+    bounds: (Ns, Ns, u64),
+}
+
+impl<S: Scheme> Ftl<S> {
+    pub(super) fn new(setup: &FtlSetup, device: &DeviceParams, _nand: &Nand) -> Self {
+        let Layout { width, log_blocks, guarantees } = S::layout(setup, device);
+        let Guarantees { associativity: k, pages_a_log_block, besides: (copies, erases) } = guarantees;
+        let pages = device.geometry().pages * width;
+        let steps_a_page = ((k + 1) * (pages + 1) + 1).div_ceil(pages_a_log_block);
+        let limits = Limits { associativity: k, steps_a_page };
+        let store = Store::new(setup, device, limits, width, log_blocks);
+        let blocking = store.costs.full_merge(pages, k);
+        let (wait, reserved) = match setup.params.preemption {
+            Preemption::None => (store.costs.of(pages * k + copies, k + 1 + erases), 0),
+            Preemption::Page => (
+                store.costs.of(steps_a_page + copies, steps_a_page.min(2 * (k + 1)) + erases),
+                u64::from(pages) * u64::from(store.blocks.groups()),
+            ),
+        };
+        let scheme = S::new(setup, &store);
+        let placement = placement::build(setup.placement.0, &setup.placement.1, store.groups());
+        let room = store.blocks.total() / store.groups() - log_blocks - SPARE;
+        let homes = Homes::new(placement, store.groups(), store.logical_blocks(), room);
+        Self { store, scheme, homes, background: 0, bounds: (blocking, wait, reserved) }
+    }
+
+    /// What keeps the scheme from working on a device, if anything does.
+    pub(super) fn misfit(setup: &FtlSetup, device: &DeviceParams) -> Option<Misfit> {
+        S::misfit(setup, device).or_else(|| {
+            let Layout { width, log_blocks, .. } = S::layout(setup, device);
+            let (geometry, key) = (device.geometry(), format!("ftl.{}.log_blocks", setup.params.mapping));
+            if setup.params.preemption == Preemption::Page && log_blocks < LEAST_PREEMPTED {
+                return Some(Misfit {
+                    keys: vec![key.clone(), "ftl.preemption".to_owned(), "ftl.mapping".to_owned()],
+                    found: format!("{log_blocks} log blocks (`{key}`) with `ftl.preemption` = \"page\", which keeps one"),
+                    expected: format!("at least {LEAST_PREEMPTED} log blocks"),
+                    help: "raise the log blocks, or set ftl.preemption = \"none\"".to_owned(),
+                });
+            }
+            let groups = geometry.total_dies() / width;
+            let pages = u64::from(geometry.pages) * u64::from(width);
+            let blocks = u64::from(geometry.planes) * u64::from(geometry.blocks);
+            let share = device.logical_pages().div_ceil(pages).div_ceil(u64::from(groups));
+            let spare = blocks.saturating_sub(share);
+            (u64::from(log_blocks + SPARE) > spare).then(|| Misfit {
+                keys: vec![
+                    key.clone(),
+                    "device.over_provisioning".to_owned(),
+                    "device.blocks".to_owned(),
+                    "device.preset".to_owned(),
+                    "ftl.mapping".to_owned(),
+                ],
+                found: format!(
+                    "{log_blocks} log blocks (`{key}`) on chips with {spare} spare blocks: {share} of a chip's {blocks} \
+                     hold its share of the host's capacity"
+                ),
+                expected: format!("at most {} log blocks: merges need {SPARE} besides", spare.saturating_sub(SPARE.into())),
+                help: "lower the log blocks, or raise device.over_provisioning".to_owned(),
+            })
+        })
+    }
+
+    fn write_page(&mut self, nand: &mut Nand, group: u32, lbn: Lbn, write: &PageWrite) {
+        let chip = &mut Chip { store: &mut self.store, nand, group };
+        match chip.place_in_data_block(lbn, write.lpn) {
+            Some(data) => chip.append(data, write),
+            None => self.scheme.write(chip, write),
+        }
+        chip.pay();
+    }
+}
+
+impl Chip<'_> {
+    /// The data block of a page, if the page is the next to be programmed there.
+    fn place_in_data_block(&mut self, lbn: Lbn, lpn: Lpn) -> Option<SuperblockId> {
+        if self.store.is_gathered(self.group, lbn) {
+            return None;
+        }
+        let (data, offset) = (self.store.data_block(lbn), self.store.offset(lpn));
+        if data.is_some() {
+            return (self.store.blocks.written(data) == offset).then_some(data);
+        }
+        (offset == 0 && !self.store.log.has_log_pages(lbn)).then(|| {
+            let data = self.store.blocks.allocate(self.group);
+            self.store.set_data_block(lbn, data);
+            data
+        })
+    }
+}
+
+impl<S: Scheme> Mapping for Ftl<S> {
+    fn write(&mut self, nand: &mut Nand, writes: &[PageWrite]) {
+        let pages = self.store.blocks.pages();
+        for together in writes.chunk_by(|one, other| one.lpn.0 / pages == other.lpn.0 / pages) {
+            let lbn = self.store.lbn(together[0].lpn);
+            match self.homes.place(lbn) {
+                (group, None) => together.iter().for_each(|write| self.write_page(nand, group, lbn, write)),
+                (group, Some(old)) => Chip { store: &mut self.store, nand, group }.move_in(lbn, old, together),
+            }
+        }
+    }
+
+    fn prepare(&self, lpn: Lpn) {
+        self.store.prefetch(lpn);
+    }
+
+    fn read(&mut self, nand: &mut Nand, lpn: Lpn, mask: u32, expect: Expect, tag: u32) -> bool {
+        let Some(page) = self.store.physical(lpn) else { return false };
+        self.store.report.host_page_reads += 1;
+        nand.read(page, mask, Origin::Host, expect, tag);
+        true
+    }
+
+    fn is_mapped(&self, lpn: Lpn) -> bool {
+        self.store.newest(lpn).is_some()
+    }
+
+    fn trim(&mut self, _nand: &mut Nand, lpn: Lpn) {
+        self.store.trim(lpn);
+    }
+
+    fn idle(&mut self, nand: &mut Nand) -> bool {
+        for _ in 0..self.store.blocks.groups() {
+            let group = self.background;
+            if (Chip { store: &mut self.store, nand, group }).step() {
+                self.store.nobody_waited(group);
+                return true;
+            }
+            self.background = (group + 1) % self.store.blocks.groups();
+        }
+        false
+    }
+
+    fn report(&self) -> FtlReport {
+        let (blocking_bound_ns, wait_bound_ns, reserved_pages) = self.bounds;
+        let merges = MergeReport { blocking_bound_ns, wait_bound_ns, reserved_pages, ..(*self.store.merges).clone() };
+        FtlReport { merges: Some(Box::new(merges)), ..self.store.report.clone() }
+    }
+
+    fn reset_report(&mut self) {
+        self.store.report = FtlReport::default();
+        *self.store.merges = MergeReport::default();
+    }
+
+    fn erase_counts(&self) -> &[u32] {
+        self.store.blocks.erase_counts()
+    }
+
+    fn free_blocks(&self) -> u64 {
+        self.store.blocks.free_blocks()
+    }
+
+    fn check(&self) -> Result<(), String> {
+        let (_, bound, _) = self.bounds;
+        let longest = self.store.merges.longest_wait_ns;
+        if longest > bound {
+            return Err(format!("a page of the host waited {longest} ns for merges, not {bound} ns at most"));
+        }
+        self.store.check()
+    }
+}

@@ -1,0 +1,363 @@
+//! What every log-block mapping stands on: data blocks, log blocks, and where the newest copy of each page is.
+//!
+//! A logical block has at most one data block, in which page i is at offset i. Blocks are programmed in order, so
+//!
+//! ```text
+//! a host page is the next page of its data block     -> it is written there (never-written tails are filled that way)
+//! it is page 0 of a logical block without data block -> a free block becomes its data block
+//! anything else                                      -> the log, by the rules of the scheme
+//! ```
+//!
+//! Pages that were never written are not copied by merges; where a later page needs its place, a filler is programmed.
+
+use flashloom_nand::{Data, DeviceParams, Expect, Nand, OpId, Origin, Urgency};
+use flashloom_units::{Lbn, Lpn, Ns, Ppn, SuperblockId, prefetch};
+
+use super::log_blocks::{LogBlocks, LogSlot};
+use super::merge::{Job, MergeKind};
+use super::superblocks::{Spn, Superblocks};
+use super::{Limits, Scheme};
+use crate::{FtlReport, FtlSetup, MergeReport, PageWrite, Preemption};
+
+/// What the operations of a merge cost on an idle chip.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Costs {
+    /// A page read, both its transfers, and its program, at their slowest page type.
+    pub(super) copy_ns: Ns,
+    pub(super) erase_ns: Ns,
+    /// Chips that share the pages of a merge.
+    width: u32,
+}
+
+impl Costs {
+    fn new(device: &DeviceParams, width: u32) -> Self {
+        let timing = device.timing();
+        let slowest = |times: &[Ns; 4]| times[..timing.page_types as usize].iter().copied().max().unwrap_or(0);
+        let transfer_ns = timing.command_ns + timing.transfer_ns(device.geometry().sectors_per_page());
+        let copy_ns = slowest(&timing.read_ns) + slowest(&timing.program_ns) + 2 * transfer_ns;
+        Self { copy_ns, erase_ns: timing.erase_ns, width }
+    }
+
+    /// That many copies, which the chips share, and erases, which they do together.
+    pub(super) fn of(&self, copies: u32, erases: u32) -> Ns {
+        u64::from(copies.div_ceil(self.width)) * self.copy_ns + u64::from(erases) * self.erase_ns
+    }
+
+    /// N k C_copy + (k + 1) C_erase (KAST, section II), N being the pages of a block.
+    pub(super) fn full_merge(&self, pages: u32, k: u32) -> Ns {
+        self.of(pages * k, k + 1)
+    }
+}
+
+/// Data blocks, log blocks and the map of a drive.
+pub(crate) struct Store {
+    pub(crate) blocks: Superblocks,
+    pub(crate) log: LogBlocks,
+    map: Vec<Spn>,
+    reverse: Vec<Lpn>,
+    mapped: u64,
+    data: Vec<SuperblockId>,
+    pub(super) jobs: Vec<Option<Job>>,
+    limits: Limits,
+    pub(super) preemption: Preemption,
+    pub(super) costs: Costs,
+    /// Copies and erases of merges on each group since the last page of the host.
+    pub(super) since_host: Vec<(u32, u32)>,
+    pub(super) report: FtlReport,
+    pub(super) merges: Box<MergeReport>,
+}
+
+impl Store {
+    pub(super) fn new(setup: &FtlSetup, device: &DeviceParams, limits: Limits, width: u32, log_blocks: u32) -> Self {
+        let blocks = Superblocks::new(&device.geometry(), &setup.params, width);
+        let logical_pages = device.logical_pages() as usize;
+        let logical_blocks = logical_pages.div_ceil(blocks.pages() as usize);
+        Self {
+            log: LogBlocks::new(log_blocks, blocks.groups(), blocks.pages(), blocks.total(), logical_blocks as u32),
+            map: vec![Spn::NONE; logical_pages],
+            reverse: vec![Lpn::NONE; (blocks.total() * blocks.pages()) as usize],
+            mapped: 0,
+            data: vec![SuperblockId::NONE; logical_blocks],
+            jobs: vec![None; blocks.groups() as usize],
+            limits,
+            preemption: setup.params.preemption,
+            costs: Costs::new(device, width),
+            since_host: vec![(0, 0); blocks.groups() as usize],
+            report: FtlReport::default(),
+            merges: Box::default(),
+            blocks,
+        }
+    }
+
+    pub(crate) fn lbn(&self, lpn: Lpn) -> Lbn {
+        Lbn(lpn.0 / self.blocks.pages())
+    }
+
+    /// The offset of a page in its logical block.
+    pub(crate) fn offset(&self, lpn: Lpn) -> u32 {
+        lpn.0 % self.blocks.pages()
+    }
+
+    pub(crate) fn lpn(&self, lbn: Lbn, offset: u32) -> Lpn {
+        Lpn(lbn.0 * self.blocks.pages() + offset)
+    }
+
+    /// Where the newest copy of a page is; none if it is not mapped, or beyond the end of the last logical block.
+    pub(crate) fn newest(&self, lpn: Lpn) -> Spn {
+        self.map.get(lpn.at()).copied().unwrap_or(Spn::NONE)
+    }
+
+    pub(super) fn physical(&self, lpn: Lpn) -> Option<Ppn> {
+        let page = self.newest(lpn);
+        page.is_some().then(|| self.blocks.physical(page))
+    }
+
+    pub(super) fn prefetch(&self, lpn: Lpn) {
+        prefetch(&self.map, lpn.at());
+    }
+
+    /// The data block of a logical block, or none.
+    pub(crate) fn data_block(&self, lbn: Lbn) -> SuperblockId {
+        self.data[lbn.at()]
+    }
+
+    pub(super) fn set_data_block(&mut self, lbn: Lbn, superblock: SuperblockId) -> SuperblockId {
+        std::mem::replace(&mut self.data[lbn.at()], superblock)
+    }
+
+    /// The log block that holds the newest copy of a page, or none if that is in its data block or nowhere.
+    pub(crate) fn log_block_of(&self, lpn: Lpn) -> LogSlot {
+        let page = self.newest(lpn);
+        if page.is_some() { self.log.slot_of(self.blocks.superblock_of(page)) } else { LogSlot::NONE }
+    }
+
+    pub(crate) fn groups(&self) -> u32 {
+        self.blocks.groups()
+    }
+
+    pub(crate) fn logical_blocks(&self) -> u32 {
+        self.data.len() as u32
+    }
+
+    /// Pages of a log block that are programmed.
+    pub(crate) fn log_written(&self, slot: LogSlot) -> u32 {
+        self.blocks.written(self.log.superblock(slot))
+    }
+
+    pub(crate) fn log_is_full(&self, slot: LogSlot) -> bool {
+        self.blocks.is_full(self.log.superblock(slot))
+    }
+
+    /// Whether a merge of its group is at this log block, so that nothing may be written there.
+    pub(crate) fn is_merging(&self, group: u32, slot: LogSlot) -> bool {
+        self.jobs[group as usize].is_some_and(|job| job.slot() == slot)
+    }
+
+    /// How many pages of a logical block there are, up to the last that is mapped.
+    pub(super) fn mapped_end(&self, lbn: Lbn) -> u32 {
+        let pages = (0..self.blocks.pages()).rev();
+        pages.into_iter().find(|&offset| self.newest(self.lpn(lbn, offset)).is_some()).map_or(0, |last| last + 1)
+    }
+
+    fn bind(&mut self, lpn: Lpn, page: Spn, to: SuperblockId) {
+        self.map[lpn.at()] = page;
+        self.reverse[page.at()] = lpn;
+        self.blocks.validated(to);
+        let slot = self.log.slot_of(to);
+        if slot.is_some() {
+            self.log.associate(slot, self.lbn(lpn));
+            let k = self.log.associativity(slot);
+            assert!(k <= self.limits.associativity, "k(L) = {k} exceeds {}", self.limits.associativity);
+        }
+    }
+
+    fn kill(&mut self, lpn: Lpn, page: Spn) {
+        let superblock = self.blocks.superblock_of(page);
+        self.reverse[page.at()] = Lpn::NONE;
+        self.blocks.invalidated(superblock);
+        let slot = self.log.slot_of(superblock);
+        if slot.is_some() {
+            self.log.forget(slot, self.lbn(lpn));
+        }
+    }
+
+    /// What the group has merged so far was done while the drive was idle.
+    pub(super) fn nobody_waited(&mut self, group: u32) {
+        self.since_host[group as usize] = (0, 0);
+    }
+
+    pub(super) fn trim(&mut self, lpn: Lpn) {
+        let page = std::mem::replace(&mut self.map[lpn.at()], Spn::NONE);
+        if page.is_some() {
+            self.kill(lpn, page);
+            self.mapped -= 1;
+            self.report.trimmed_pages += 1;
+        }
+    }
+
+    /// Valid = mapped, and every count that is kept is what counting again gives.
+    pub(super) fn check(&self) -> Result<(), String> {
+        let mut valid = vec![0; self.blocks.total() as usize];
+        let mut mapped = 0;
+        for (lpn, &page) in self.map.iter().enumerate().filter(|(_, page)| page.is_some()) {
+            mapped += 1;
+            let superblock = self.blocks.superblock_of(page);
+            valid[superblock.at()] += 1;
+            if self.reverse[page.at()].at() != lpn {
+                return Err(format!("log-block map: logical page {lpn} points at page {}, which is not its copy", page.0));
+            }
+            let lbn = self.lbn(Lpn(lpn as u32));
+            let slot = self.log.slot_of(superblock);
+            let gathered = self.jobs.iter().flatten().any(|job| job.target() == superblock);
+            let known = if slot.is_some() { self.log.is_associated(slot, lbn) } else { self.data[lbn.at()] == superblock };
+            if !known && !gathered {
+                return Err(format!("log-block map: logical page {lpn} is neither in its data block nor in the log"));
+            }
+        }
+        if mapped != self.mapped {
+            return Err(format!("log-block map: {mapped} entries, but {} counted", self.mapped));
+        }
+        let wrong = (0..self.blocks.total()).find(|&id| self.blocks.valid(SuperblockId(id)) != valid[id as usize]);
+        match wrong {
+            Some(id) => Err(format!("log-block map: block {id} holds {} valid pages, not as many as counted", valid[id as usize])),
+            None => Ok(()),
+        }
+    }
+}
+
+/// A group of chips and the array that it emits to: what a scheme works on.
+pub(crate) struct Chip<'a> {
+    pub(crate) store: &'a mut Store,
+    pub(crate) nand: &'a mut Nand,
+    pub(crate) group: u32,
+}
+
+impl Chip<'_> {
+    /// Writes a page for the host to the next page of a block.
+    pub(crate) fn append(&mut self, to: SuperblockId, write: &PageWrite) {
+        let store = &mut *self.store;
+        let old = store.newest(write.lpn);
+        let (mut base, mut after) = (Ppn::NONE, OpId::DONE);
+        let beneath = self.nand.geometry().full_mask() & !write.mask;
+        if beneath != 0 && old.is_some() {
+            store.report.read_modify_writes += 1;
+            base = store.blocks.physical(old);
+            after = self.nand.read(base, beneath, Origin::Host, Expect::Anything, Nand::NO_TAG);
+        }
+        let (page, block, index) = store.blocks.take_page(to);
+        let data = Data::Host { payload: write.payload, mask: write.mask, base };
+        self.nand.program(block, index, Origin::Host, data, after, write.tag);
+        store.report.host_page_writes += 1;
+        if old.is_some() {
+            store.kill(write.lpn, old);
+        } else {
+            store.mapped += 1;
+        }
+        store.bind(write.lpn, page, to);
+        let (copies, erases) = std::mem::take(&mut store.since_host[self.group as usize]);
+        let waited = store.costs.of(copies, erases);
+        store.merges.longest_wait_ns = store.merges.longest_wait_ns.max(waited);
+    }
+
+    /// Writes a page for the host to a log block.
+    pub(crate) fn append_to_log(&mut self, slot: LogSlot, write: &PageWrite) {
+        self.append(self.store.log.superblock(slot), write);
+    }
+
+    /// Copies the newest copy of a page to the next page of a block, or programs a filler there if there is none.
+    pub(super) fn copy_or_fill(&mut self, lpn: Lpn, to: SuperblockId) {
+        let urgency = self.urgency();
+        let store = &mut *self.store;
+        let from = store.newest(lpn);
+        let (page, block, index) = store.blocks.take_page(to);
+        store.report.page_copies += 1;
+        store.since_host[self.group as usize].0 += 1;
+        if from.is_some() {
+            self.nand.copy(store.blocks.physical(from), block, index, Origin::Merge, urgency);
+            store.kill(lpn, from);
+            store.bind(lpn, page, to);
+        } else {
+            store.merges.filler_pages += 1;
+            self.nand.fill(block, index, Origin::Merge, urgency);
+        }
+    }
+
+    /// Fills a log block with the newest copies of the pages of a logical block, up to an offset.
+    pub(crate) fn pad(&mut self, slot: LogSlot, lbn: Lbn, upto: u32) {
+        let to = self.store.log.superblock(slot);
+        while self.store.blocks.written(to) < upto {
+            self.copy_or_fill(self.store.lpn(lbn, self.store.blocks.written(to)), to);
+        }
+    }
+
+    pub(super) fn erase(&mut self, superblock: SuperblockId) {
+        let urgency = self.urgency();
+        self.store.blocks.erase(self.nand, superblock, urgency);
+        self.store.report.block_erases += u64::from(self.store.blocks.width());
+        self.store.since_host[self.group as usize].1 += 1;
+    }
+
+    fn urgency(&self) -> Urgency {
+        if self.store.preemption == Preemption::None { Urgency::Blocking } else { Urgency::Needed }
+    }
+
+    /// Opens a log block, and leaves `kept` of them for others. Where none is free, what the scheme chooses is merged
+    /// first; with preemption that merge began when the last free one was taken, and is over by now.
+    pub(crate) fn open_log_block(&mut self, scheme: &mut impl Scheme, kept: u32) -> LogSlot {
+        while self.store.log.free_slots(self.group) <= kept {
+            self.begin_if_idle(scheme, LogSlot::NONE);
+            self.finish();
+        }
+        let slot = self.take_log_block();
+        if self.store.preemption == Preemption::Page && self.store.log.free_slots(self.group) <= kept {
+            self.begin_if_idle(scheme, slot);
+        }
+        slot
+    }
+
+    /// Opens a log block that is known to be free.
+    pub(crate) fn take_log_block(&mut self) -> LogSlot {
+        let superblock = self.store.blocks.allocate(self.group);
+        self.store.log.open(self.group, superblock)
+    }
+
+    /// Whether a log block may be opened for a purpose that a write does not depend on: with preemption the last free one
+    /// is kept, so that writes can go on while a merge makes another.
+    pub(crate) fn may_open(&self) -> bool {
+        self.store.preemption == Preemption::None || self.store.log.free_slots(self.group) > 1
+    }
+
+    /// Whether a merge is under way that another one would have to wait for.
+    pub(crate) fn must_wait(&self) -> bool {
+        self.store.jobs[self.group as usize].is_some()
+    }
+
+    fn begin_if_idle(&mut self, scheme: &mut impl Scheme, opened: LogSlot) {
+        if self.store.jobs[self.group as usize].is_none() {
+            let (slot, kind) = scheme.victim(self.store, self.group, opened);
+            self.begin(slot, kind);
+        }
+    }
+
+    /// Merges a log block to the end, after the merge that its group is at.
+    pub(crate) fn merge(&mut self, slot: LogSlot, kind: MergeKind) {
+        let merging = self.store.is_merging(self.group, slot);
+        self.finish();
+        if !merging {
+            self.begin(slot, kind);
+            self.finish();
+        }
+    }
+
+    /// Goes on with the group's merge to its end.
+    pub(super) fn finish(&mut self) {
+        while self.step() {}
+    }
+
+    /// A page of the host pays for its share of the group's merge.
+    pub(super) fn pay(&mut self) {
+        if self.store.preemption == Preemption::Page {
+            let _ = (0..self.store.limits.steps_a_page).all(|_| self.step());
+        }
+    }
+}

@@ -1,0 +1,234 @@
+//! Superblocks: blocks of `width` chips, one of each, that are written in turn and erased together.
+//!
+//! Chips form groups of `width` in the order of the stripe. Block b of every chip of a group makes one superblock, whose
+//! page i is page i / width of its block on chip i mod width: written in order, so is every block of it. With a width of
+//! one a superblock is a block and a group is a chip, which is how the single-channel mappings use it.
+
+use std::cmp::Reverse;
+use std::collections::BinaryHeap;
+
+use flashloom_nand::{Geometry, Nand, Origin, Urgency};
+use flashloom_units::{BlockId, DieId, Divisor, Ppn, SuperblockId};
+
+use crate::allocation::stripe;
+use crate::{FtlParams, WearLevelling};
+
+/// A page of a superblock: `superblock * pages + index`, dense over the drive.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Spn(pub(crate) u32);
+
+impl Spn {
+    pub(crate) const NONE: Self = Self(u32::MAX);
+
+    #[inline(always)]
+    pub(crate) const fn at(self) -> usize {
+        self.0 as usize
+    }
+
+    pub(crate) const fn is_some(self) -> bool {
+        self.0 != u32::MAX
+    }
+}
+
+/// Shape, fill and wear of all superblocks; the free ones of each group.
+pub(crate) struct Superblocks {
+    width: u32,
+    pages: u32,
+    groups: u32,
+    /// Superblocks of a group: blocks of a chip.
+    per_group: u32,
+    pages_per_block: u32,
+    /// The first block of each chip, in the order of the stripe.
+    first: Vec<BlockId>,
+    by_width: Divisor,
+    by_pages: Divisor,
+    by_group: Divisor,
+    written: Vec<u32>,
+    valid: Vec<u32>,
+    erases: Vec<u32>,
+    levelling: WearLevelling,
+    /// Free superblocks of each group, the next to open on top: by wear, or by when they were freed.
+    free: Vec<BinaryHeap<Reverse<(u32, SuperblockId)>>>,
+    freed: u32,
+}
+
+impl Superblocks {
+    /// Groups of `width` dies, which divides their number, of an erased array.
+    pub(super) fn new(geometry: &Geometry, params: &FtlParams, width: u32) -> Self {
+        let first = dies(geometry, params).into_iter().map(|die| BlockId(die.0 * geometry.planes * geometry.blocks));
+        let (groups, per_group) = (geometry.total_dies() / width, geometry.planes * geometry.blocks);
+        let free = |group| {
+            let ids = group * per_group..(group + 1) * per_group;
+            ids.map(|id| Reverse((0, SuperblockId(id)))).collect()
+        };
+        let pages = geometry.pages * width;
+        Self {
+            width,
+            pages,
+            groups,
+            per_group,
+            pages_per_block: geometry.pages,
+            first: first.collect(),
+            by_width: Divisor::new(width),
+            by_pages: Divisor::new(pages),
+            by_group: Divisor::new(per_group),
+            written: vec![0; (groups * per_group) as usize],
+            valid: vec![0; (groups * per_group) as usize],
+            erases: vec![0; geometry.total_blocks() as usize],
+            levelling: params.wear_levelling,
+            free: (0..groups).map(free).collect(),
+            freed: 0,
+        }
+    }
+
+    pub(crate) fn width(&self) -> u32 {
+        self.width
+    }
+
+    /// Pages in a superblock.
+    pub(crate) fn pages(&self) -> u32 {
+        self.pages
+    }
+
+    pub(super) fn groups(&self) -> u32 {
+        self.groups
+    }
+
+    /// Superblocks in the drive.
+    pub(super) fn total(&self) -> u32 {
+        self.groups * self.per_group
+    }
+
+    pub(super) fn erase_counts(&self) -> &[u32] {
+        &self.erases
+    }
+
+
+    pub(super) fn free_blocks(&self) -> u64 {
+        self.free.iter().map(|free| free.len() as u64).sum::<u64>() * u64::from(self.width)
+    }
+
+    /// Pages programmed since the last erase; the next one to program.
+    #[inline]
+    pub(crate) fn written(&self, superblock: SuperblockId) -> u32 {
+        self.written[superblock.at()]
+    }
+
+    pub(crate) fn is_full(&self, superblock: SuperblockId) -> bool {
+        self.written(superblock) == self.pages
+    }
+
+    pub(crate) fn valid(&self, superblock: SuperblockId) -> u32 {
+        self.valid[superblock.at()]
+    }
+
+    pub(crate) fn superblock_of(&self, page: Spn) -> SuperblockId {
+        SuperblockId(self.by_pages.quotient(page.0))
+    }
+
+    pub(crate) fn page(&self, superblock: SuperblockId, index: u32) -> Spn {
+        Spn(superblock.0 * self.pages + index)
+    }
+
+    /// Where a page is in the array.
+    pub(crate) fn physical(&self, page: Spn) -> Ppn {
+        let (block, index) = self.block_and_page(self.superblock_of(page), self.by_pages.remainder(page.0));
+        Ppn(block.0 * self.pages_per_block + index)
+    }
+
+    fn block_and_page(&self, superblock: SuperblockId, index: u32) -> (BlockId, u32) {
+        (self.block(superblock, self.by_width.remainder(index)), self.by_width.quotient(index))
+    }
+
+    /// The block of a superblock on the member chip of that index.
+    fn block(&self, superblock: SuperblockId, member: u32) -> BlockId {
+        let group = self.by_group.quotient(superblock.0);
+        BlockId(self.first[(group * self.width + member) as usize].0 + self.by_group.remainder(superblock.0))
+    }
+
+    /// Takes the free superblock of a group that wear levelling prefers.
+    pub(super) fn allocate(&mut self, group: u32) -> SuperblockId {
+        let Reverse((_, superblock)) = self.free[group as usize].pop().expect("the spare blocks were counted");
+        debug_assert_eq!((self.valid(superblock), self.written(superblock)), (0, 0), "a free block is erased");
+        superblock
+    }
+
+    /// Takes the next page of a superblock: its address, and its block and page in the array.
+    pub(super) fn take_page(&mut self, superblock: SuperblockId) -> (Spn, BlockId, u32) {
+        let index = self.written[superblock.at()];
+        debug_assert!(index < self.pages, "a full block takes no page");
+        self.written[superblock.at()] = index + 1;
+        let (block, page) = self.block_and_page(superblock, index);
+        (self.page(superblock, index), block, page)
+    }
+
+    pub(super) fn validated(&mut self, superblock: SuperblockId) {
+        self.valid[superblock.at()] += 1;
+    }
+
+    pub(super) fn invalidated(&mut self, superblock: SuperblockId) {
+        self.valid[superblock.at()] -= 1;
+    }
+
+    /// Erases a superblock without valid pages; it is free again.
+    pub(super) fn erase(&mut self, nand: &mut Nand, superblock: SuperblockId, urgency: Urgency) {
+        assert_eq!(self.valid(superblock), 0, "no valid page is ever erased");
+        for member in 0..self.width {
+            let block = self.block(superblock, member);
+            nand.erase(block, Origin::Merge, urgency);
+            self.erases[block.at()] += 1;
+        }
+        self.written[superblock.at()] = 0;
+        self.freed += 1;
+        let rank = match self.levelling {
+            WearLevelling::None => self.freed,
+            _ => self.erases[self.block(superblock, 0).at()],
+        };
+        self.free[self.by_group.quotient(superblock.0) as usize].push(Reverse((rank, superblock)));
+    }
+}
+
+/// All dies in the order in which the stripe first visits them.
+fn dies(geometry: &Geometry, params: &FtlParams) -> Vec<DieId> {
+    let mut seen = vec![false; geometry.total_dies() as usize];
+    let planes = stripe(geometry, params.stripe_order).into_iter();
+    planes.map(|plane| geometry.die_of(plane)).filter(|die| !std::mem::replace(&mut seen[die.at()], true)).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use flashloom_nand::Shape;
+    use flashloom_units::ParamSet;
+
+    #[test]
+    fn every_page_of_the_array_belongs_to_one_superblock_and_is_written_in_order() {
+        let shape = Shape { channels: 2, ways: 3, dies: 1, planes: 2, blocks: 4, pages: 8, page_bytes: 512 };
+        let geometry = Geometry::new(shape);
+        for width in [1, 2, 3, 6] {
+            let mut blocks = Superblocks::new(&geometry, &FtlParams::defaults(), width);
+            let mut next = vec![0; geometry.total_blocks() as usize];
+            for superblock in (0..blocks.total()).map(SuperblockId) {
+                for _ in 0..blocks.pages() {
+                    let (page, block, index) = blocks.take_page(superblock);
+                    assert_eq!(blocks.physical(page), geometry.page(block, index));
+                    assert_eq!(next[block.at()], index);
+                    next[block.at()] += 1;
+                }
+            }
+            assert!(next.iter().all(|&pages| pages == geometry.pages));
+        }
+    }
+
+    #[test]
+    fn neighbouring_pages_of_a_superblock_are_on_different_channels() {
+        let shape = Shape { channels: 4, ways: 2, dies: 1, planes: 1, blocks: 2, pages: 8, page_bytes: 512 };
+        let geometry = Geometry::new(shape);
+        let blocks = Superblocks::new(&geometry, &FtlParams::defaults(), 4);
+        let channel = |page| {
+            let block = geometry.block_of(blocks.physical(Spn(page)));
+            geometry.channel_of(geometry.die_of(geometry.plane_of(block)))
+        };
+        assert_eq!((0..4).map(channel).collect::<Vec<_>>(), [0, 1, 2, 3]);
+    }
+}

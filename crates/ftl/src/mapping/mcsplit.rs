@@ -1,0 +1,114 @@
+//! MCSplit: a log-block FTL over stripes of chips (Kim, Jung and Song, IWSSPS 2008), the multi-channel FTL that CAVE
+//! compares with.
+//!
+//! ```text
+//! logical block  the pages of `width` blocks, page i on chip i mod width: consecutive pages are programmed in parallel
+//! data and log   superblocks of `width` blocks, one a chip, erased together
+//! log blocks     as in BAST: one for a logical block at a time
+//! ```
+//!
+//! With a width of all chips a single dead page costs the whole stripe: its blocks are erased and all their valid pages
+//! copied (CAVE, Figure 2). A smaller width is the sub-grouped superblock (Park et al., IEICE Electronics Express 6(6),
+//! 2009). The paper is a cost analysis and does not say how log blocks are assigned: block-associative here, because
+//! CAVE compares it with BAST.
+
+use flashloom_nand::DeviceParams;
+use flashloom_units::{Kind, ParamSet, PolicySpec, Value, params};
+
+use super::bast::Bast;
+use super::log_block::{Chip, Ftl, Layout, LogSlot, MergeKind, Scheme, Store};
+use crate::{FtlSetup, Misfit, PageWrite};
+
+params! {
+    /// Parameters of MCSplit.
+    pub struct Params {
+        /// Chips that share a logical block; all of them where not given. It must divide the number of chips.
+        width: Option<u32> => "width", Kind::Count { min: 1, max: 65_536 }, Value::Absent, "Wider stripes are faster and cost more to collect.";
+        /// Log superblocks of each group of that many chips.
+        log_blocks: u32 => "log_blocks", Kind::Count { min: 2, max: 1 << 16 }, Value::Count(16), "More log blocks put merges off and leave less for data.";
+    }
+}
+
+pub(super) const SPEC: PolicySpec = PolicySpec {
+    name: "mcsplit",
+    summary: "data and log blocks striped over chips",
+    details: "BAST over superblocks: with a width of one it is BAST, one FTL a chip.",
+    source: "Kim, Jung and Song, IWSSPS 2008; CAVE, section 3.2; Park et al., IEICE Electronics Express 6(6), 2009",
+    needs: &[],
+    params: Params::PARAMS,
+    statistics: &[],
+};
+
+pub(super) type State = Ftl<McSplit>;
+
+pub(super) struct McSplit(Bast);
+
+impl Scheme for McSplit {
+    fn layout(setup: &FtlSetup, device: &DeviceParams) -> Layout {
+        let Params { width, log_blocks } = Params::from_values(&setup.mapping);
+        Bast::layout(setup, device, width.unwrap_or(device.geometry().total_dies()), log_blocks)
+    }
+
+    fn misfit(setup: &FtlSetup, device: &DeviceParams) -> Option<Misfit> {
+        let (width, dies) = (Params::from_values(&setup.mapping).width?, device.geometry().total_dies());
+        (!dies.is_multiple_of(width)).then(|| Misfit {
+            keys: ["ftl.mcsplit.width", "device.channels", "device.preset"].map(str::to_owned).to_vec(),
+            found: format!("`ftl.mcsplit.width` = {width} on a drive of {dies} dies"),
+            expected: format!("a number that divides {dies}"),
+            help: "leave it out to stripe over all of them".to_owned(),
+        })
+    }
+
+    fn new(setup: &FtlSetup, store: &Store) -> Self {
+        Self(Bast::new(setup, store))
+    }
+
+    fn write(&mut self, chip: &mut Chip, write: &PageWrite) {
+        self.0.write(chip, write);
+    }
+
+    fn victim(&mut self, store: &Store, group: u32, opened: LogSlot) -> (LogSlot, MergeKind) {
+        self.0.victim(store, group, opened)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::mapping::log_block::lab::{Cost, Lab, device, setup};
+
+    /// Four channels of blocks of four pages, and the two log blocks of a group that the least is.
+    fn lab(width: u64) -> Lab<McSplit> {
+        let values = [("width", Value::Count(width)), ("log_blocks", Value::Count(2))];
+        Lab::filled(&device(4, 4, 2), &setup("mcsplit", &values))
+    }
+
+    /// The figure has valid and invalid pages, not where the newer copies are: here in a log block in place, so that a
+    /// partial merge moves exactly the valid pages of the data block. The text names two invalid pages, and 12 valid ones
+    /// of 16 need four: pages 0 to 3, one on each channel.
+    #[test]
+    fn cave_figure_2_right_a_stripe_of_four_channels_costs_4_erases_and_12_copies() {
+        let mut lab = lab(4);
+        assert_eq!(lab.write([0, 1, 2, 3, 16]), Cost::default());
+        assert_eq!(lab.write([32]), Cost { partial: 1, copies: 12, erases: 4, ..Cost::default() });
+    }
+
+    /// Two invalid pages of one block.
+    #[test]
+    fn cave_figure_2_left_one_ftl_a_channel_costs_1_erase_and_2_copies() {
+        let mut lab = lab(1);
+        // Logical blocks 0, 4 and 8 are on channel 0.
+        assert_eq!(lab.write([0, 1, 16]), Cost::default());
+        assert_eq!(lab.write([32]), Cost { partial: 1, copies: 2, erases: 1, ..Cost::default() });
+    }
+
+    /// Out of place the pages of the log block are copied as well, and its blocks erased as well.
+    #[test]
+    fn with_the_pages_that_the_text_names_and_two_more_a_full_merge_adds_those_of_the_log() {
+        let (mut stripe, mut single) = (lab(4), lab(1));
+        stripe.write([4, 12, 6, 14, 16]);
+        assert_eq!(stripe.write([32]), Cost { full: 1, copies: 12 + 4, erases: 4 + 4, ..Cost::default() });
+        single.write([1, 3, 16]);
+        assert_eq!(single.write([32]), Cost { full: 1, copies: 2 + 2, erases: 1 + 1, ..Cost::default() });
+    }
+}

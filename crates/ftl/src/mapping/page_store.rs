@@ -1,0 +1,463 @@
+//! The page store: pages anywhere on the drive, found through a map; what every page-mapped FTL stands on.
+//!
+//! ```text
+//! write:      plane = allocation's choice, or the next of the stripe that has room
+//!             page  = next page of the plane's open block of that lane; when it is full, collect until two blocks are
+//!                     free, then open the one that wear levelling prefers
+//!             while less than gc_threshold blocks are free, go on with the plane's collection, at its pace
+//! collect:    victim = collection's choice; copy its valid pages to the plane's open block for survivors; erase
+//! pace:       a victim with v of b pages valid costs v copies and an erase and gains b - v pages, so every page that is
+//!             written pays for (v + 1) / (b - v) steps: free space then holds its level
+//! idle:       one step of a collection in a plane with less than background_threshold free blocks
+//! ```
+//!
+//! A collection is a job that goes on a step at a time, whoever pays for the step. Two free blocks before one is opened
+//! leave a block for the collector, and a job needs at most one, because all pages of a victim go to one lane: so it can
+//! always be brought to its end. Where collected pages share the host's block that does not hold for a job that is left
+//! half done, because the host may fill the block meanwhile: there a collection runs to its end at once. A page may be
+//! placed in a plane only while its valid pages leave room for the blocks that collection and the open lanes need, so a
+//! victim with a dead page always exists. O(1) a page besides collection.
+//!
+//! What the host waits for. With `preemption = "page"` a page that is written waits for no more than its share of steps,
+//! `ceil((v + 1) / (b - v))`, and a read for one of them. With `preemption = "none"` a collection that a write begins or
+//! finds half done runs to its end at once, and no operation of the host goes before it on its die: a request waits for
+//! up to `(b - 1) C_copy + C_erase` of each of the die's planes.
+//!
+//! Pages are numbered as the mapping above likes: the host's by their logical number, its own (translation pages) above
+//! them. Memory: 8 bytes a page (both directions of the map) and one bit; a byte a block, and four more where reads are
+//! counted.
+
+mod collect;
+mod failure;
+mod heat;
+#[cfg(test)]
+mod tests;
+mod wear;
+
+use flashloom_nand::{Data, DeviceParams, Expect, Geometry, Nand, OpId, Origin, Status, Urgency};
+use flashloom_units::{BlockId, Lpn, PlaneId, Ppn, prefetch};
+
+use collect::Job;
+use failure::free_to_open;
+use heat::Heat;
+
+use crate::allocation::{self, Allocation, Place, stripe};
+use crate::blocks::{BlockState, Blocks};
+use crate::collection::{self, Collection};
+use crate::lane::{self, Lane};
+use crate::{FtlReport, FtlSetup, HotCold, Misfit, PageWrite, Preemption, WearLevelling};
+
+/// Who is told of pages that collections move: a map that is not all in memory has to follow them.
+pub(super) trait Follow {
+    /// A page has been moved within the job of a plane.
+    fn moved(&mut self, plane: PlaneId, lpn: Lpn);
+
+    /// The job of a plane has ended.
+    fn ended(&mut self, plane: PlaneId);
+}
+
+/// A map that is all in memory follows by itself.
+impl Follow for () {
+    fn moved(&mut self, _plane: PlaneId, _lpn: Lpn) {}
+    fn ended(&mut self, _plane: PlaneId) {}
+}
+
+/// An open block and the next page to be written in it.
+#[derive(Clone, Copy)]
+struct Frontier {
+    block: BlockId,
+    next: u32,
+}
+
+/// No open block: the next page is taken from one that is still to be opened.
+const fn no_frontier(geometry: &Geometry) -> Frontier {
+    Frontier { block: BlockId::NONE, next: geometry.pages }
+}
+
+/// Pages anywhere on the drive, and the map that finds them.
+pub(super) struct PageStore {
+    geometry: Geometry,
+    map: Vec<Ppn>,
+    reverse: Vec<Lpn>,
+    mapped: u64,
+    blocks: Blocks,
+    frontiers: Vec<[Frontier; Lane::COUNT]>,
+    /// The lane that each block was opened for last.
+    lanes: Vec<Lane>,
+    survivors: [Lane; Lane::COUNT],
+    jobs: Vec<Option<Job>>,
+    allocation: Box<dyn Allocation>,
+    collection: Box<dyn Collection>,
+    /// The next plane to try when one has no room.
+    after: Vec<PlaneId>,
+    /// Valid pages that each plane may hold; below zero where so many blocks failed that it may hold none.
+    room: Vec<i64>,
+    /// Free blocks before the host opens one.
+    free_to_open: u32,
+    gc_threshold: u32,
+    background_threshold: u32,
+    /// Whether a collection can be left half done while the host writes.
+    is_paced: bool,
+    foreground: Urgency,
+    /// The plane whose turn it is in the background.
+    background: u32,
+    heat: Option<Heat>,
+    spreading: Option<collect::Spreading>,
+    levelling: Option<wear::Levelling>,
+    places: Vec<Place>,
+    /// Whether blocks can fail, which of those that did hold pages that have to leave, and whether there was once nowhere
+    /// to go.
+    can_fail: bool,
+    evacuations: Vec<BlockId>,
+    is_worn_out: bool,
+    report: FtlReport,
+}
+
+impl PageStore {
+    /// A store for the host's pages and that many of the mapping's own.
+    pub(super) fn new(setup: &FtlSetup, device: &DeviceParams, nand: &Nand, own_pages: u64) -> Self {
+        let geometry = *nand.geometry();
+        let params = &setup.params;
+        let planes = geometry.total_planes() as usize;
+        let order = stripe(&geometry, params.stripe_order);
+        let mut after = vec![PlaneId(0); planes];
+        (0..planes).for_each(|index| after[order[index].at()] = order[(index + 1) % planes]);
+        let allocation = allocation::build(params.allocation, &setup.allocation, &geometry, params.stripe_order);
+        let demands = allocation.demands();
+        let survivors = lane::survivors(params.gc_blocks, demands.isolation);
+        let blocks = Blocks::new(geometry, params.wear_levelling, |block| nand.is_bad(block));
+        let free_to_open = free_to_open(device);
+        let gc_threshold = params.gc_threshold.max(free_to_open);
+        let kept = i64::from(gc_threshold + Lane::BASE);
+        let room = |plane| (i64::from(blocks.usable_in(PlaneId(plane))) - kept) * i64::from(geometry.pages);
+        Self {
+            geometry,
+            map: vec![Ppn::NONE; (device.logical_pages() + own_pages) as usize],
+            reverse: vec![Lpn::NONE; geometry.total_pages() as usize],
+            mapped: 0,
+            room: (0..geometry.total_planes()).map(room).collect(),
+            blocks,
+            frontiers: vec![[no_frontier(&geometry); Lane::COUNT]; planes],
+            lanes: vec![Lane::Host; geometry.total_blocks() as usize],
+            survivors,
+            jobs: vec![None; planes],
+            collection: collection::build(params.gc, &setup.collection, &geometry, &setup.prng),
+            free_to_open,
+            gc_threshold,
+            background_threshold: params.background_threshold,
+            is_paced: survivors[Lane::Host as usize] != Lane::Host && params.preemption == Preemption::Page,
+            foreground: match params.preemption {
+                Preemption::None => Urgency::Blocking,
+                Preemption::Page => Urgency::Needed,
+            },
+            background: 0,
+            heat: (params.hot_cold == HotCold::MultiHash).then(|| Heat::new(device.logical_pages())),
+            spreading: demands.spread_reads.map(|reads| collect::Spreading::new(&geometry, reads)),
+            levelling: (params.wear_levelling == WearLevelling::Static)
+                .then(|| wear::Levelling::new(planes, params.wear_threshold)),
+            allocation,
+            after,
+            places: Vec::new(),
+            can_fail: nand.can_fail(),
+            evacuations: Vec::new(),
+            is_worn_out: false,
+            report: FtlReport::default(),
+        }
+    }
+
+    /// Where the allocation puts pages that are written together; [`Self::placed`] takes the list back.
+    pub(super) fn place(&mut self, writes: &[PageWrite]) -> Vec<Place> {
+        let mut places = std::mem::take(&mut self.places);
+        self.collection.written(writes.len() as u32);
+        self.allocation.place(writes, self.report.page_copies, &mut places);
+        places
+    }
+
+    /// The list can be used again.
+    pub(super) fn placed(&mut self, mut places: Vec<Place>) {
+        places.clear();
+        self.places = places;
+    }
+
+    /// Writes a page of the host; reads of what is beneath it, and its program, start after `after`.
+    #[inline]
+    pub(super) fn write(
+        &mut self,
+        nand: &mut Nand,
+        write: &PageWrite,
+        mut place: Place,
+        mut after: OpId,
+        follow: &mut impl Follow,
+    ) {
+        if let Some(heat) = &mut self.heat
+            && heat.is_hot(write.lpn)
+            && place.lane == Lane::Host
+        {
+            place.lane = Lane::Hot;
+        }
+        let Some((mut block, mut page)) = self.reserve(nand, place, follow) else { return };
+        let beneath = self.geometry.full_mask() & !write.mask;
+        let mut base = Ppn::NONE;
+        loop {
+            // Looked up only now: the collection that made room may have moved the page.
+            let old = self.map[write.lpn.at()];
+            if beneath != 0 && old != base {
+                self.report.read_modify_writes += u64::from(base.is_none());
+                after = nand.read_after(old, beneath, Origin::Host, Expect::Anything, after, Nand::NO_TAG);
+                base = old;
+            }
+            let data = Data::Host { payload: write.payload, mask: write.mask, base };
+            match nand.program(block, page, Origin::Host, data, after, write.tag) {
+                Status::Passed => break,
+                Status::Failed(operation) => after = operation,
+            }
+            let Some(next) = self.reserve_again(nand, place, block, follow) else { return };
+            (block, page) = next;
+        }
+        self.report.host_page_writes += 1;
+        self.bind(write.lpn, block, page);
+    }
+
+    /// Reads sectors of a page for the host, after `after`; false if nothing is mapped there.
+    pub(super) fn read(&mut self, nand: &mut Nand, lpn: Lpn, mask: u32, expect: Expect, after: OpId, tag: u32) -> bool {
+        let ppn = self.map[lpn.at()];
+        if ppn.is_some() {
+            self.report.host_page_reads += 1;
+            if let Some(spreading) = &mut self.spreading {
+                spreading.count(self.geometry.block_of(ppn));
+            }
+            nand.read_after(ppn, mask, Origin::Host, expect, after, tag);
+        }
+        ppn.is_some()
+    }
+
+    /// Takes the next page of a lane for a page that is about to be programmed and bound; none once the drive is worn
+    /// out.
+    pub(super) fn reserve(
+        &mut self,
+        nand: &mut Nand,
+        place: Place,
+        follow: &mut impl Follow,
+    ) -> Option<(BlockId, u32)> {
+        let Place { mut plane, lane } = place;
+        loop {
+            if self.can_fail {
+                self.evacuate(nand, follow);
+            }
+            plane = self.plane_with_room(plane, lane)?;
+            if self.make_page(nand, plane, lane, follow) {
+                return Some(self.take(plane, lane));
+            }
+        }
+    }
+
+    /// The plane itself or the first after it that has room for a page of a lane.
+    fn plane_with_room(&mut self, first: PlaneId, lane: Lane) -> Option<PlaneId> {
+        let mut plane = first;
+        while !self.has_room(plane, lane) {
+            plane = self.after[plane.at()];
+            self.is_worn_out |= plane == first;
+            if self.is_worn_out {
+                return None;
+            }
+        }
+        (!self.is_worn_out).then_some(plane)
+    }
+
+    /// Makes sure that the open block of a lane has a page left, in a plane with room; false if failures have changed
+    /// what there is to choose from.
+    fn make_page(&mut self, nand: &mut Nand, plane: PlaneId, lane: Lane, follow: &mut impl Follow) -> bool {
+        loop {
+            // Collected pages may share the block and fill it again, so this may take more than one round.
+            while self.frontiers[plane.at()][lane as usize].next == self.geometry.pages {
+                if self.blocks.free_in(plane) >= self.free_to_open {
+                    self.open(plane, lane);
+                    continue;
+                }
+                self.collect(nand, plane, follow);
+                // A collection may have opened a lane, or have met failures.
+                if self.is_worn_out || !self.has_room(plane, lane) {
+                    return false;
+                }
+            }
+            if self.blocks.free_in(plane) < self.gc_threshold {
+                self.pay(nand, plane, follow);
+            }
+            if self.frontiers[plane.at()][lane as usize].next < self.geometry.pages {
+                return true;
+            }
+        }
+    }
+
+    /// A programmed page is the copy of its address from now on; the one before it is dead.
+    #[inline]
+    pub(super) fn bind(&mut self, lpn: Lpn, block: BlockId, page: u32) {
+        let old = self.map[lpn.at()];
+        if old.is_some() {
+            self.kill(old);
+        } else {
+            self.mapped += 1;
+        }
+        self.point(lpn, block, page);
+    }
+
+    #[inline]
+    fn point(&mut self, lpn: Lpn, block: BlockId, page: u32) {
+        let ppn = self.geometry.page(block, page);
+        self.map[lpn.at()] = ppn;
+        self.reverse[ppn.at()] = lpn;
+        self.blocks.validate(block, ppn);
+    }
+
+    /// A page is dead: its block may become a better victim.
+    fn kill(&mut self, ppn: Ppn) {
+        let block = self.geometry.block_of(ppn);
+        let left = self.blocks.invalidate(block, ppn);
+        if self.blocks.state(block) == BlockState::Closed {
+            self.collection.invalidated(block, left);
+        }
+    }
+
+    /// Forgets a page of the host, if there is one.
+    pub(super) fn trim(&mut self, lpn: Lpn) {
+        let ppn = std::mem::replace(&mut self.map[lpn.at()], Ppn::NONE);
+        if ppn.is_some() {
+            self.kill(ppn);
+            self.mapped -= 1;
+            self.report.trimmed_pages += 1;
+        }
+    }
+
+    /// Whether a page can be placed in a plane: its valid pages leave room for the blocks that collection needs, and for
+    /// the open block of a lane that was never opened there.
+    fn has_room(&self, plane: PlaneId, lane: Lane) -> bool {
+        let first = lane.is_extra() && self.frontiers[plane.at()][lane as usize].block.is_none();
+        i64::from(self.blocks.valid_in(plane) + u32::from(first) * self.geometry.pages) < self.room[plane.at()]
+    }
+
+    /// Closes the open block of a lane, if it has one, and opens another.
+    fn open(&mut self, plane: PlaneId, lane: Lane) {
+        let full = self.frontiers[plane.at()][lane as usize].block;
+        if full.is_some() {
+            self.blocks.set_state(full, BlockState::Closed);
+            self.collection.closed(full, self.blocks.valid_of(full));
+        } else if lane.is_extra() {
+            self.room[plane.at()] -= i64::from(self.geometry.pages);
+        }
+        let block = if lane == Lane::Cold { self.blocks.open_worn(plane) } else { self.blocks.open(plane) };
+        self.lanes[block.at()] = lane;
+        self.frontiers[plane.at()][lane as usize] = Frontier { block, next: 0 };
+    }
+
+    fn take(&mut self, plane: PlaneId, lane: Lane) -> (BlockId, u32) {
+        let open = &mut self.frontiers[plane.at()][lane as usize];
+        debug_assert!(open.next < self.geometry.pages, "a full block is replaced before a page of it is taken");
+        open.next += 1;
+        (open.block, open.next - 1)
+    }
+}
+
+/// What the mapping above asks for on behalf of the drive.
+impl PageStore {
+    /// Where a page is.
+    pub(super) fn ppn(&self, lpn: Lpn) -> Ppn {
+        self.map[lpn.at()]
+    }
+
+    /// Where the pages of a range are.
+    pub(super) fn ppns(&self, range: std::ops::Range<usize>) -> &[Ppn] {
+        &self.map[range]
+    }
+
+    pub(super) fn prepare(&self, lpn: Lpn) {
+        prefetch(&self.map, lpn.at());
+    }
+
+    pub(super) fn report(&self) -> FtlReport {
+        let mut report = self.report.clone();
+        report.streams = self.allocation.streams();
+        report.hot_page_writes = self.heat.as_ref().map(Heat::hot_writes);
+        let retired = self.blocks.retired();
+        report.retired = (self.can_fail || retired.factory > 0).then_some(retired);
+        report.wear_moves = self.levelling.as_ref().map(wear::Levelling::moves);
+        if let (Some(streams), Some(spreading)) = (&mut report.streams, &self.spreading) {
+            streams.spread_pages = spreading.pages();
+        }
+        report
+    }
+
+    pub(super) fn reset_report(&mut self) {
+        self.report = FtlReport::default();
+        self.allocation.reset_report();
+        self.heat.iter_mut().for_each(Heat::reset);
+        self.levelling.iter_mut().for_each(wear::Levelling::reset);
+        self.spreading.iter_mut().for_each(collect::Spreading::reset);
+    }
+
+    pub(super) fn erase_counts(&self) -> &[u32] {
+        self.blocks.erase_counts()
+    }
+
+    pub(super) fn free_blocks(&self) -> u64 {
+        self.blocks.total_free()
+    }
+
+    pub(super) fn is_worn_out(&self) -> bool {
+        self.is_worn_out
+    }
+
+    /// Valid pages = mapped pages, and every mapped page is the valid copy of its address.
+    pub(super) fn check(&self) -> Result<(), String> {
+        let valid = self.blocks.total_valid();
+        if valid != self.mapped {
+            return Err(format!("page map: {valid} valid pages, but {} mapped ones", self.mapped));
+        }
+        let mut mapped = 0;
+        for (lpn, ppn) in self.map.iter().enumerate().filter(|(_, ppn)| ppn.is_some()) {
+            mapped += 1;
+            if self.reverse[ppn.at()].at() != lpn || !self.blocks.is_valid(*ppn) {
+                return Err(format!("page map: logical page {lpn} points at page {}, which is not its copy", ppn.0));
+            }
+        }
+        if mapped != self.mapped {
+            return Err(format!("page map: {mapped} entries, but {} counted", self.mapped));
+        }
+        Ok(())
+    }
+}
+
+/// Why the allocation does not fit the device, or the device is too small for its spare blocks, if so: each plane keeps `gc_threshold` blocks free and one open for
+/// each of its lanes, and the rest must hold its share of what the host sees and of the mapping's own pages.
+pub(super) fn misfit(ftl: &FtlSetup, device: &DeviceParams, own_pages: u64) -> Option<Misfit> {
+    let geometry = device.geometry();
+    let planes = u64::from(geometry.total_planes());
+    let params = &ftl.params;
+    let allocation = allocation::build(params.allocation, &ftl.allocation, &geometry, params.stripe_order);
+    if let Some(misfit) = allocation.misfit(&geometry) {
+        return Some(misfit);
+    }
+    let open = lane::open_blocks(ftl, allocation.demands());
+    let kept_free = ftl.params.gc_threshold.max(free_to_open(device));
+    let bad = device.bad_blocks_a_plane();
+    let kept = u64::from(kept_free) + u64::from(open) + u64::from(bad);
+    let usable = u64::from(geometry.blocks).saturating_sub(kept) * u64::from(geometry.pages);
+    let share = (device.logical_pages() + own_pages).div_ceil(planes);
+    (share >= usable).then(|| {
+        let needed = share / u64::from(geometry.pages) + 1 + kept;
+        let keys = ["device.blocks", "device.over_provisioning", "ftl.gc_threshold", "device.preset"];
+        Misfit {
+            keys: keys.map(str::to_owned).to_vec(),
+            found: format!(
+                "the device is too small for its spare blocks: a plane has {} blocks, and needs {needed}: {} for its \
+                 share of the host's capacity{}, {kept_free} that collection keeps free (ftl.gc_threshold){} and {open} \
+                 open ones",
+                geometry.blocks,
+                needed - kept,
+                if own_pages > 0 { " and the map" } else { "" },
+                if bad > 0 { format!(", {bad} that may be bad at birth (device.bad_blocks)") } else { String::new() },
+            ),
+            expected: "a drive whose planes hold their spare blocks".to_owned(),
+            help: "raise device.blocks or device.over_provisioning, or lower ftl.gc_threshold".to_owned(),
+        }
+    })
+}

@@ -1,0 +1,224 @@
+//! Collections as jobs, and where the pages that survive one go.
+
+use flashloom_nand::{Geometry, Nand, Origin, Status, Urgency};
+use flashloom_units::{BlockId, PlaneId, prefetch};
+
+use super::{Follow, PageStore};
+use crate::allocation::Place;
+use crate::blocks::BlockState;
+use crate::lane::Lane;
+
+/// How far ahead of a collection's copies their entries of the map are fetched.
+const PREFETCH_PAGES: usize = 12;
+
+/// A collection that has begun.
+#[derive(Clone, Copy)]
+pub(super) struct Job {
+    pub(super) victim: BlockId,
+    /// Pages below are copied or dead.
+    next: u32,
+    /// Steps that it takes, and pages that it gains: a page written pays for the quotient.
+    steps: u32,
+    gain: u32,
+    /// What was paid and not yet used, in steps times `gain`.
+    paid: u32,
+    /// Where the survivors go.
+    lane: Lane,
+    origin: Origin,
+    /// Whether they are spread over the chips.
+    is_spread: bool,
+}
+
+impl PageStore {
+    /// A page that is written pays for its share of the plane's collection.
+    pub(super) fn pay(&mut self, nand: &mut Nand, plane: PlaneId, follow: &mut impl Follow) {
+        if self.jobs[plane.at()].is_none() {
+            self.report.foreground_collections += u64::from(self.begin(plane));
+        }
+        if let Some(job) = &mut self.jobs[plane.at()] {
+            job.paid += job.steps;
+        }
+        while let Some(job) = &mut self.jobs[plane.at()]
+            && (job.paid >= job.gain || !self.is_paced)
+            && !self.is_worn_out
+        {
+            job.paid = job.paid.saturating_sub(job.gain);
+            self.step(nand, plane, self.foreground, follow);
+        }
+    }
+
+    /// Brings a collection of a plane to its end, because a page that is written finds too few free blocks.
+    pub(super) fn collect(&mut self, nand: &mut Nand, plane: PlaneId, follow: &mut impl Follow) {
+        self.report.foreground_collections += u64::from(self.jobs[plane.at()].is_none());
+        let begun = self.begin(plane);
+        assert!(begun, "a plane with room has a block with a dead page");
+        while self.step(nand, plane, self.foreground, follow) {}
+    }
+
+    /// Makes sure that a collection has begun in a plane; false if no block has a dead page.
+    pub(super) fn begin(&mut self, plane: PlaneId) -> bool {
+        if self.jobs[plane.at()].is_none() {
+            let Some(victim) = self.collection.victim(plane) else { return false };
+            let lane = self.survivors[self.lanes[victim.at()] as usize];
+            let gain = self.geometry.pages - self.blocks.valid_of(victim);
+            self.begin_with(plane, victim, lane, Origin::Gc, gain);
+        }
+        true
+    }
+
+    /// Begins a job on a block that is a candidate no more.
+    pub(super) fn begin_with(&mut self, plane: PlaneId, victim: BlockId, lane: Lane, origin: Origin, gain: u32) {
+        debug_assert!(self.jobs[plane.at()].is_none(), "a plane has one job at a time");
+        let is_stream = matches!(self.lanes[victim.at()], Lane::Stream | Lane::CollectedStream);
+        let is_spread = is_stream && self.spreading.as_ref().is_some_and(|spreading| spreading.is_read_hot(victim));
+        let mut lane = lane;
+        if lane.is_extra() && self.frontiers[plane.at()][lane as usize].block.is_none() {
+            // Opened at once, while there is room for it; where there is none the pages go to a lane that is always there.
+            match self.has_room(plane, lane) && self.blocks.free_in(plane) > 0 {
+                true => self.open(plane, lane),
+                false => lane = Lane::Collected,
+            }
+        }
+        let steps = self.blocks.valid_of(victim) + 1;
+        if self.blocks.state(victim) != BlockState::Bad {
+            self.blocks.set_state(victim, BlockState::Victim);
+        }
+        self.jobs[plane.at()] = Some(Job { victim, next: 0, steps, gain, paid: 0, lane, origin, is_spread });
+    }
+
+    /// One page copy of the plane's collection, or its erase, which ends it; false once it has ended, or cannot go on
+    /// because the drive is worn out.
+    pub(super) fn step(&mut self, nand: &mut Nand, plane: PlaneId, urgency: Urgency, follow: &mut impl Follow) -> bool {
+        let Some(job) = &mut self.jobs[plane.at()] else { return false };
+        let Some(index) = self.blocks.next_valid(job.victim, job.next) else {
+            let Job { victim, origin, .. } = *job;
+            self.end(nand, plane, victim, origin, urgency);
+            follow.ended(plane);
+            return false;
+        };
+        job.next = index + 1;
+        let job = *job;
+        let Job { victim, lane, origin, is_spread, .. } = job;
+        let to = if is_spread { self.spread(plane, lane) } else { plane };
+        let from = self.geometry.page(victim, index);
+        if let Some(ahead) = self.reverse.get(from.at() + PREFETCH_PAGES) {
+            prefetch(&self.map, ahead.at());
+        }
+        let Some((block, page)) = self.copy(nand, from, Place { plane: to, lane }, origin, urgency) else {
+            self.jobs[plane.at()] = Some(Job { next: index, ..job });
+            return false;
+        };
+        self.report.page_copies += 1;
+        self.blocks.invalidate(victim, from);
+        let lpn = self.reverse[from.at()];
+        self.point(lpn, block, page);
+        follow.moved(plane, lpn);
+        true
+    }
+
+    fn end(&mut self, nand: &mut Nand, plane: PlaneId, victim: BlockId, origin: Origin, urgency: Urgency) {
+        self.jobs[plane.at()] = None;
+        // A block that failed is not erased; and one that is may fail.
+        if self.blocks.state(victim) == BlockState::Bad {
+            return;
+        }
+        if nand.erase(victim, origin, urgency) != Status::Passed {
+            return self.erase_failed(plane, victim);
+        }
+        self.blocks.release(victim);
+        self.report.block_erases += 1;
+        if let Some(spreading) = &mut self.spreading {
+            spreading.forget(victim);
+        }
+        if origin == Origin::Gc {
+            self.level(plane, victim);
+        }
+    }
+
+    /// One step in the background; false if no plane is short of free blocks.
+    pub(in crate::mapping) fn idle(&mut self, nand: &mut Nand, follow: &mut impl Follow) -> bool {
+        if self.can_fail {
+            self.evacuate(nand, follow);
+        }
+        if self.background_threshold <= self.gc_threshold || self.is_worn_out {
+            return false;
+        }
+        let planes = self.geometry.total_planes();
+        for _ in 0..planes {
+            let plane = PlaneId(self.background);
+            let begun = self.jobs[plane.at()].is_some();
+            if begun || (self.blocks.free_in(plane) < self.background_threshold && self.begin(plane)) {
+                self.report.background_collections += u64::from(!begun);
+                while self.step(nand, plane, Urgency::Spare, follow) && self.shares_blocks() {}
+                return true;
+            }
+            self.background = (self.background + 1) % planes;
+        }
+        false
+    }
+
+    /// Whether collected pages go where the host writes, so that no collection can be left half done.
+    fn shares_blocks(&self) -> bool {
+        self.survivors[Lane::Host as usize] == Lane::Host
+    }
+
+    /// The plane for the next page of a stream that is spread: the next one after the last that has a page to give
+    /// without any collection, and no job that counts on its free blocks; the plane itself where there is none.
+    fn spread(&mut self, plane: PlaneId, lane: Lane) -> PlaneId {
+        let Some(spreading) = &self.spreading else { return plane };
+        let mut to = spreading.last;
+        for _ in 0..self.after.len() {
+            to = self.after[to.at()];
+            let has_page = self.frontiers[to.at()][lane as usize].next < self.geometry.pages
+                || self.blocks.free_in(to) > self.gc_threshold;
+            if to == plane || (self.jobs[to.at()].is_none() && self.has_room(to, lane) && has_page) {
+                break;
+            }
+        }
+        if let Some(spreading) = &mut self.spreading {
+            spreading.last = to;
+            spreading.pages += u64::from(to != plane);
+        }
+        to
+    }
+}
+
+/// Reads of blocks, so that streams that are read a lot can be spread over the chips when they are collected.
+pub(super) struct Spreading {
+    /// Reads of each block since it was erased.
+    reads: Vec<u32>,
+    /// Reads that make a block one that is read a lot.
+    threshold: u32,
+    last: PlaneId,
+    pages: u64,
+}
+
+impl Spreading {
+    pub(super) fn new(geometry: &Geometry, reads_a_page: u32) -> Self {
+        let reads = vec![0; geometry.total_blocks() as usize];
+        Self { reads, threshold: reads_a_page.saturating_mul(geometry.pages), last: PlaneId(0), pages: 0 }
+    }
+
+    /// The host reads a page of a block.
+    pub(super) fn count(&mut self, block: BlockId) {
+        self.reads[block.at()] = self.reads[block.at()].saturating_add(1);
+    }
+
+    fn is_read_hot(&self, block: BlockId) -> bool {
+        self.reads[block.at()] >= self.threshold
+    }
+
+    fn forget(&mut self, block: BlockId) {
+        self.reads[block.at()] = 0;
+    }
+
+    /// Pages that went to another plane.
+    pub(super) fn pages(&self) -> u64 {
+        self.pages
+    }
+
+    /// Counts pages anew.
+    pub(super) fn reset(&mut self) {
+        self.pages = 0;
+    }
+}

@@ -1,0 +1,131 @@
+//! Blocks that fail: what is in them moves out, and they are used no more.
+//!
+//! ```text
+//! a program fails:  the page goes to another block; the failed one takes no more, and counts in no plane's room
+//!                   before the next page is written: the job of its plane is brought to its end, and the valid pages
+//!                   of the failed block are copied as those of a victim, which is not erased
+//! an erase fails:   the victim, which holds nothing any more, counts in no plane's room
+//! worn out:         no plane has room for a page, or a page that has to move finds no free page anywhere
+//! ```
+//!
+//! A plane keeps one free block more where blocks can fail: for the pages of a block that failed, while the block for the
+//! collector is kept as ever. Where blocks fail faster than that is won back, pages move to another plane that has a page
+//! to give at once. Only when there is none either the drive is worn out with pages still to move: they stay where they
+//! are, and can be read. With several planes that hardly happens before there is no room; a plane alone can end some
+//! blocks earlier, because winning back a block takes the longer the fuller the plane is.
+
+use flashloom_nand::{DeviceParams, Nand, Origin, Status, Urgency};
+use flashloom_units::{BlockId, PlaneId, Ppn};
+
+use super::{Follow, PageStore, no_frontier};
+use crate::allocation::Place;
+
+/// Free blocks of a plane before the host opens one: that one, one for the collector, and one for what has to leave a
+/// block that failed.
+pub(super) fn free_to_open(device: &DeviceParams) -> u32 {
+    2 + u32::from(device.can_fail())
+}
+
+impl PageStore {
+    /// Takes another page of a lane after the program of one in `failed` failed; none once the drive is worn out.
+    #[cold]
+    pub(in crate::mapping) fn reserve_again(
+        &mut self,
+        nand: &mut Nand,
+        place: Place,
+        failed: BlockId,
+        follow: &mut impl Follow,
+    ) -> Option<(BlockId, u32)> {
+        self.program_failed(failed);
+        self.reserve(nand, place, follow)
+    }
+
+    /// A program on the open block of a lane failed.
+    #[cold]
+    pub(super) fn program_failed(&mut self, block: BlockId) {
+        let (plane, lane) = (self.geometry.plane_of(block), self.lanes[block.at()]);
+        self.blocks.program_failed(block);
+        self.frontiers[plane.at()][lane as usize] = no_frontier(&self.geometry);
+        // A lane that is not open needs no room; its next block will, as its first did.
+        if !lane.is_extra() {
+            self.lose_room(plane);
+        }
+        self.evacuations.push(block);
+    }
+
+    /// The erase of a victim failed.
+    #[cold]
+    pub(super) fn erase_failed(&mut self, plane: PlaneId, victim: BlockId) {
+        self.blocks.erase_failed(victim);
+        self.lose_room(plane);
+    }
+
+    fn lose_room(&mut self, plane: PlaneId) {
+        self.room[plane.at()] -= i64::from(self.geometry.pages);
+    }
+
+    /// Moves what is valid out of all blocks that failed.
+    pub(super) fn evacuate(&mut self, nand: &mut Nand, follow: &mut impl Follow) {
+        while let Some(&failed) = self.evacuations.last()
+            && !self.is_worn_out
+        {
+            let plane = self.geometry.plane_of(failed);
+            if self.jobs[plane.at()].is_none() {
+                self.evacuations.pop();
+                let lane = self.survivors[self.lanes[failed.at()] as usize];
+                self.begin_with(plane, failed, lane, Origin::Gc, self.geometry.pages);
+            }
+            while self.step(nand, plane, self.foreground, follow) {}
+        }
+    }
+
+    /// Copies a page to the next page of a lane, elsewhere again while that fails; nothing if there is nowhere to go.
+    pub(super) fn copy(
+        &mut self,
+        nand: &mut Nand,
+        from: Ppn,
+        to: Place,
+        origin: Origin,
+        urgency: Urgency,
+    ) -> Option<(BlockId, u32)> {
+        let Place { mut plane, lane } = to;
+        let mut failed = None;
+        loop {
+            if self.frontiers[plane.at()][lane as usize].next == self.geometry.pages {
+                if self.blocks.free_in(plane) > 0 {
+                    self.open(plane, lane);
+                } else {
+                    plane = self.refuge(to)?;
+                    continue;
+                }
+            }
+            let (block, page) = self.take(plane, lane);
+            let status = match failed {
+                None => nand.copy(from, block, page, origin, urgency),
+                Some(operation) => nand.copy_again(from, block, page, origin, urgency, operation),
+            };
+            match status {
+                Status::Passed => return Some((block, page)),
+                Status::Failed(operation) => failed = Some(operation),
+            }
+            self.program_failed(block);
+        }
+    }
+
+    /// A plane that can take a page of another one at once, and still has a free block for its own collector; where
+    /// there is none the drive is worn out.
+    #[cold]
+    fn refuge(&mut self, from: Place) -> Option<PlaneId> {
+        let Place { plane, lane } = from;
+        let mut to = self.after[plane.at()];
+        while to != plane {
+            let has_page = self.frontiers[to.at()][lane as usize].next < self.geometry.pages;
+            if self.has_room(to, lane) && self.blocks.free_in(to) > u32::from(!has_page) {
+                return Some(to);
+            }
+            to = self.after[to.at()];
+        }
+        self.is_worn_out = true;
+        None
+    }
+}

@@ -1,0 +1,178 @@
+//! SAST: set-associative sector translation, N log blocks for a set of K data blocks (Park et al., Rapid System
+//! Prototyping 2008; KAST, section II).
+//!
+//! ```text
+//! set                K logical blocks that follow each other on a chip
+//! page               the next page of the set's open log block
+//! that is full       another log block for the set, if it has fewer than N; else the set's oldest is merged first
+//! no log block free  the set that was written least recently gives its oldest, full or not
+//! merge              switch or partial where it holds one logical block in place, else full
+//! ```
+//!
+//! k(L) is at most K, and a merge at most N_pages K C_copy + (K + 1) C_erase. When the sets that are written change
+//! often, log blocks are merged with free pages in them: thrashing as in BAST, a set at a time. Which set gives a log
+//! block is left open by both papers: LRU here. A page costs O(log blocks of a chip).
+
+use flashloom_nand::DeviceParams;
+use flashloom_units::{Kind, ParamSet, PolicySpec, Value, params};
+
+use super::log_block::{Chip, Ftl, Guarantees, Layout, LogSlot, MergeKind, Scheme, Store, too_associative};
+use crate::{FtlSetup, Misfit, PageWrite, Preemption};
+
+params! {
+    /// Parameters of SAST.
+    pub struct Params {
+        /// Log blocks of a chip.
+        log_blocks: u32 => "log_blocks", Kind::Count { min: 2, max: 1 << 16 }, Value::Count(16), "More log blocks put merges off and leave less for data.";
+        /// Log blocks that a set of data blocks may have: N of the N:K mapping.
+        set_log_blocks: u32 => "n", Kind::Count { min: 1, max: 1 << 16 }, Value::Count(4), "More let a busy set put merges off and starve the others.";
+        /// Data blocks in a set: K of the N:K mapping, and the largest associativity.
+        set_data_blocks: u32 => "k", Kind::Count { min: 1, max: 1 << 16 }, Value::Count(4), "More share log blocks better and make merges longer.";
+    }
+}
+
+pub(super) const SPEC: PolicySpec = PolicySpec {
+    name: "sast",
+    summary: "N log blocks for each set of K data blocks",
+    details: "One FTL a chip. The set written least recently gives a log block when none is free.",
+    source: "Park et al., Rapid System Prototyping 2008; KAST, section II",
+    needs: &[],
+    params: Params::PARAMS,
+    statistics: &[],
+};
+
+pub(super) type State = Ftl<Sast>;
+
+pub(super) struct Sast {
+    set_log_blocks: usize,
+    set_data_blocks: u32,
+    /// Distance of the logical blocks that follow each other on a chip: its placement decides.
+    neighbours: u32,
+    logs: Vec<Log>,
+    clock: u64,
+}
+
+/// The set of a log block, when it was opened, and when its set was last written.
+#[derive(Clone, Copy, Debug)]
+struct Log {
+    set: u32,
+    opened: u64,
+    written: u64,
+}
+
+impl Sast {
+    /// Log blocks of a set that still take pages or wait to be merged.
+    fn of_set<'a>(&'a self, chip: &'a Chip, set: u32) -> impl Iterator<Item = LogSlot> + 'a {
+        let store = &*chip.store;
+        let in_use = store.log.in_use(chip.group);
+        in_use.filter(move |&slot| self.logs[slot.at()].set == set && !store.is_merging(chip.group, slot))
+    }
+
+    fn merge_of(store: &Store, slot: LogSlot) -> MergeKind {
+        match store.log.associations(slot) {
+            [only] => store.sequential_merge(slot, only.lbn),
+            _ => MergeKind::Full,
+        }
+    }
+
+    /// Makes room in a set whose log blocks are full.
+    fn open(&mut self, chip: &mut Chip, set: u32) -> LogSlot {
+        if self.of_set(chip, set).count() >= self.set_log_blocks {
+            let oldest = self.of_set(chip, set).min_by_key(|slot| self.logs[slot.at()].opened);
+            let oldest = oldest.expect("the set has log blocks");
+            chip.merge(oldest, Self::merge_of(chip.store, oldest));
+        }
+        let slot = chip.open_log_block(self, 0);
+        self.logs[slot.at()] = Log { set, opened: self.clock, written: self.clock };
+        slot
+    }
+}
+
+impl Scheme for Sast {
+    fn layout(setup: &FtlSetup, device: &DeviceParams) -> Layout {
+        let Params { log_blocks, set_data_blocks: k, .. } = Params::from_values(&setup.mapping);
+        // With preemption a set may have to merge its oldest log block while another merge is under way.
+        let besides = match setup.params.preemption {
+            Preemption::None => (0, 0),
+            Preemption::Page => (device.geometry().pages * k, k + 1),
+        };
+        Layout { width: 1, log_blocks, guarantees: Guarantees { associativity: k, pages_a_log_block: 1, besides } }
+    }
+
+    fn misfit(setup: &FtlSetup, device: &DeviceParams) -> Option<Misfit> {
+        too_associative("ftl.sast.k", Params::from_values(&setup.mapping).set_data_blocks, device)
+    }
+
+    fn new(setup: &FtlSetup, store: &Store) -> Self {
+        let params = Params::from_values(&setup.mapping);
+        Self {
+            set_log_blocks: params.set_log_blocks as usize,
+            set_data_blocks: params.set_data_blocks,
+            neighbours: if setup.placement.0 == "static" { store.groups() } else { 1 },
+            logs: vec![Log { set: 0, opened: 0, written: 0 }; store.log.slots()],
+            clock: 0,
+        }
+    }
+
+    fn write(&mut self, chip: &mut Chip, write: &PageWrite) {
+        self.clock += 1;
+        let set = chip.store.lbn(write.lpn).0 / self.neighbours / self.set_data_blocks;
+        let open = self.of_set(chip, set).find(|&slot| !chip.store.log_is_full(slot));
+        let slot = open.unwrap_or_else(|| self.open(chip, set));
+        for own in chip.store.log.in_use(chip.group) {
+            if self.logs[own.at()].set == set {
+                self.logs[own.at()].written = self.clock;
+            }
+        }
+        chip.append_to_log(slot, write);
+    }
+
+    fn victim(&mut self, store: &Store, group: u32, opened: LogSlot) -> (LogSlot, MergeKind) {
+        let candidates = store.log.in_use(group).filter(|&slot| slot != opened);
+        let oldest = candidates.min_by_key(|slot| (self.logs[slot.at()].written, self.logs[slot.at()].opened));
+        let slot = oldest.expect("there is another log block");
+        (slot, Self::merge_of(store, slot))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::mapping::log_block::lab::{Cost, Lab, SEQUENCE, device, setup};
+
+    fn lab(log_blocks: u32, n: u64, k: u64) -> Lab<Sast> {
+        let values =
+            [("log_blocks", Value::Count(log_blocks.into())), ("n", Value::Count(n)), ("k", Value::Count(k))];
+        Lab::filled(&device(1, 6, log_blocks), &setup("sast", &values))
+    }
+
+    #[test]
+    fn kast_figure_1c_two_log_blocks_for_three_data_blocks_take_all_writes() {
+        let mut lab = lab(4, 2, 3);
+        assert_eq!(lab.write(SEQUENCE), Cost::default());
+        assert_eq!(SEQUENCE.map(|lpn| lab.log_block_of(lpn).unwrap()), [0, 0, 0, 1, 1, 1, 0, 2]);
+        assert_eq!(lab.associativity(), [3, 3, 1, 0]);
+    }
+
+    #[test]
+    fn a_set_with_n_full_log_blocks_merges_its_oldest_though_others_are_free() {
+        let mut lab = lab(4, 1, 3);
+        assert_eq!(lab.write([1, 5, 9, 2]), Cost::default());
+        assert_eq!(lab.write([3]), Cost { full: 1, copies: 12, erases: 4, ..Cost::default() });
+    }
+
+    #[test]
+    fn sets_that_take_turns_thrash_as_the_set_written_least_recently_gives_its_log_block() {
+        let mut lab = lab(2, 2, 2);
+        assert_eq!(lab.write([1, 9]), Cost::default());
+        let one_page = Cost { full: 1, copies: 4, erases: 2, ..Cost::default() };
+        assert_eq!([17, 2, 10, 18].map(|lpn| lab.write([lpn])), [one_page; 4]);
+    }
+
+    #[test]
+    fn a_log_block_of_one_data_block_in_place_is_switched() {
+        let mut lab = lab(2, 1, 2);
+        lab.write(0..4);
+        assert_eq!(lab.write([1]), Cost { switch: 1, erases: 1, ..Cost::default() });
+    }
+}

@@ -1,0 +1,42 @@
+//! Round-robin: every evicted logical block goes to the next chip (CAVE, section 4.2).
+//!
+//! ```text
+//! the logical blocks that are evicted go to chips 0, 1, 2, ... in turn
+//! a logical block with pages on another chip: those are moved to this one
+//! ```
+//!
+//! As many victims as chips use all of them at once, whatever their addresses. The paper assumes that moves are rare,
+//! because the buffer absorbs frequent updates; they are reported as migrated pages. O(1), and the moves.
+
+use flashloom_units::{Lbn, Need, PolicySpec, Value};
+
+use super::Placement;
+
+pub(super) const SPEC: PolicySpec = PolicySpec {
+    name: "round-robin",
+    summary: "every evicted logical block goes to the next chip",
+    details: "Pages that it has on another chip are moved, and counted as ftl.merges.migrated_pages.",
+    source: "Park et al.: CAVE, SAC 2011, section 4.2",
+    needs: &[Need::SingleChannelFtl, Need::WriteBuffer],
+    params: &[],
+    statistics: &[],
+};
+
+pub(super) struct State {
+    chips: u32,
+    next: u32,
+}
+
+impl State {
+    pub(super) fn new(_values: &[Value], chips: u32) -> Self {
+        Self { chips, next: 0 }
+    }
+}
+
+impl Placement for State {
+    fn place(&mut self, _lbn: Lbn, _home: Option<u32>) -> u32 {
+        let chip = self.next;
+        self.next = (chip + 1) % self.chips;
+        chip
+    }
+}

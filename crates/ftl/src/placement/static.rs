@@ -1,0 +1,37 @@
+//! Static: the address of a logical block determines its chip.
+//!
+//! ```text
+//! logical block lbn is on chip lbn mod chips
+//! ```
+//!
+//! Nothing is ever moved; logical blocks that are evicted together may meet on a chip. O(1).
+
+use flashloom_units::{Lbn, PolicySpec, Value};
+
+use super::Placement;
+
+pub(super) const SPEC: PolicySpec = PolicySpec {
+    name: "static",
+    summary: "the address determines the chip",
+    details: "Logical block lbn is on chip lbn mod chips.",
+    source: "the alternative to CAVE's channel allocator",
+    needs: &[],
+    params: &[],
+    statistics: &[],
+};
+
+pub(super) struct State {
+    chips: u32,
+}
+
+impl State {
+    pub(super) fn new(_values: &[Value], chips: u32) -> Self {
+        Self { chips }
+    }
+}
+
+impl Placement for State {
+    fn place(&mut self, lbn: Lbn, _home: Option<u32>) -> u32 {
+        lbn.0 % self.chips
+    }
+}

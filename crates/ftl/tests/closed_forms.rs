@@ -1,0 +1,100 @@
+//! Log-block mappings against formulas: where a workload is simple enough to be solved on paper, the two must agree.
+//!
+//! All workloads are uniform random writes of whole pages over D data blocks of N pages, which are full.
+#![allow(missing_docs)]
+
+mod support;
+
+use flashloom_ftl::{FtlSetup, MergeReport, Preemption};
+use flashloom_units::{Prng, Value};
+use support::{Ftl, chip};
+
+/// Random writes until the drive is warm, and then what `writes` more of them take.
+fn uniform(setup: &FtlSetup, blocks: u32, pages: u32, offsets: std::ops::Range<u32>, writes: u32) -> MergeReport {
+    let mut ftl = Ftl::filled(&chip(blocks, 40, pages), setup, false);
+    let mut prng = Prng::new(5).branch("uniform");
+    let mut write = |ftl: &mut Ftl| {
+        let block = prng.below(blocks.into()) as u32;
+        let offset = offsets.start + prng.below(offsets.len() as u64) as u32;
+        ftl.write(&[(block * pages + offset, 1)]);
+    };
+    (0..writes / 4).for_each(|_| write(&mut ftl));
+    let warm = ftl.merges();
+    (0..writes).for_each(|_| write(&mut ftl));
+    ftl.check();
+    let mut merges = ftl.merges();
+    for (now, then) in merges.associativity.iter_mut().zip(&warm.associativity) {
+        *now -= then;
+    }
+    (merges.switch, merges.partial, merges.full) =
+        (merges.switch - warm.switch, merges.partial - warm.partial, merges.full - warm.full);
+    merges
+}
+
+fn setup(mapping: &str, set: &[(&str, Value)]) -> FtlSetup {
+    let mut setup = FtlSetup::with_defaults().with_mapping(mapping, set);
+    setup.params.preemption = Preemption::None;
+    setup
+}
+
+fn mean_associativity(merges: &MergeReport) -> f64 {
+    let weighted: u64 = merges.associativity.iter().enumerate().map(|(k, count)| k as u64 * count).sum();
+    weighted as f64 / merges.associativity.iter().sum::<u64>() as f64
+}
+
+/// The expected k(L) of a FAST log block when it is merged, with R random log blocks.
+///
+/// A data block is among the N pages of a log block with probability q = 1 - (1 - 1/D)^N, so that D q data blocks are
+/// associated with it when it is full. With R = 1 it is merged at once. With more, R - 1 others are merged before it is its
+/// turn, and each merge gathers the newest pages of its data blocks from all log blocks. Seen from one data block: after a
+/// merge has gathered it, its pages in the R - 1 log blocks that were filled by then are dead; from the next on it is in
+/// each with probability q, and the first that it is in will gather it. So it is gathered once in R - 1 + 1/q log blocks:
+///
+/// ```text
+/// E[k] = D / (R - 1 + 1/q) = D q / (1 + (R - 1) q)
+/// ```
+///
+/// Left out: a page that dies because it is written again while its log block waits. Its data block is gathered then by
+/// the log block of the newer page; with R/D small it hardly matters (measured: below 1 %). Page 0 of each data block is
+/// not written, because it would go to the sequential log block; that one is among `log_blocks`.
+fn expected_associativity(data_blocks: u32, pages: u32, random: u32) -> f64 {
+    let q = 1.0 - (1.0 - 1.0 / f64::from(data_blocks)).powi(pages as i32);
+    f64::from(data_blocks) * q / (1.0 + f64::from(random - 1) * q)
+}
+
+#[test]
+fn fast_associates_a_log_block_with_as_many_data_blocks_as_random_writes_hit() {
+    for (data_blocks, pages, random) in [(16, 16, 1), (64, 16, 1), (512, 16, 1), (512, 16, 8), (512, 32, 4)] {
+        let setup = setup("fast", &[("log_blocks", Value::Count(u64::from(random) + 1))]);
+        let merges = uniform(&setup, data_blocks, pages, 1..pages, 400_000);
+        assert_eq!((merges.switch, merges.partial), (0, 0), "page 0 is not written");
+        let (measured, expected) = (mean_associativity(&merges), expected_associativity(data_blocks, pages, random));
+        println!("FAST, D = {data_blocks}, N = {pages}, R = {random}: k = {measured:.4}, expected {expected:.4}");
+        assert!((measured / expected - 1.0).abs() < 0.01, "{measured:.4}, not {expected:.4}");
+    }
+}
+
+/// Merges a write of BAST with L log blocks for D > L data blocks.
+///
+/// The data blocks with a log block are the L written most recently, so a write finds one with probability h = L / D. What
+/// is written between two writes of a data block does not depend on the past, so these are independent draws: after the
+/// write that opened it, a log block takes j more pages with probability h^j. A write that finds none merges the log block
+/// written least recently; one that finds its own full, at every N-th hit in a row, merges that. In the 1 / (1 - h) writes
+/// from miss to miss there are 1 + h^N + h^2N + ... merges, which makes
+///
+/// ```text
+/// merges a write = (1 - h) / (1 - h^N)
+/// ```
+#[test]
+fn bast_merges_as_often_as_random_writes_miss_or_fill_their_log_block() {
+    for (log_blocks, data_blocks, pages) in [(4, 64, 8), (8, 16, 4), (12, 16, 4), (15, 16, 8)] {
+        let setup = setup("bast", &[("log_blocks", Value::Count(log_blocks))]);
+        let writes = 400_000;
+        let merges = uniform(&setup, data_blocks, pages, 0..pages, writes);
+        let measured = (merges.switch + merges.partial + merges.full) as f64 / f64::from(writes);
+        let hit = log_blocks as f64 / f64::from(data_blocks);
+        let expected = (1.0 - hit) / (1.0 - hit.powi(pages as i32));
+        println!("BAST, L = {log_blocks}, D = {data_blocks}, N = {pages}: {measured:.5} merges a write, expected {expected:.5}");
+        assert!((measured / expected - 1.0).abs() < 0.01, "{measured:.5}, not {expected:.5}");
+    }
+}

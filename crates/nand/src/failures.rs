@@ -1,0 +1,125 @@
+//! Blocks that fail: those that are bad when the drive leaves the factory, and those that go bad in use.
+//!
+//! ```text
+//! at birth:  in every plane `bad_blocks` of its blocks, rounded down, are bad; which ones is drawn
+//! in use:    a program fails with probability `program_failures`, an erase with `erase_failures`, whatever the age of
+//!            the block; one draw for each operation, in the order in which they are emitted
+//! ```
+//!
+//! Whether an operation fails is known when it is emitted, as everything about the state of the array is; it takes its
+//! time none the less. Draws come from the run's seed, streams "bad-blocks" and "failures", and none is made where the
+//! probability is zero. Memory: a byte a block.
+
+use flashloom_units::{BlockId, PlaneId, Prng};
+
+use crate::DeviceParams;
+
+/// Which blocks are bad, and which operations fail.
+#[derive(Debug)]
+pub(crate) struct Failures {
+    prng: Prng,
+    /// An operation fails when 64 random bits are below this.
+    program: Threshold,
+    erase: Threshold,
+    bad: Vec<bool>,
+}
+
+/// A probability in units of 2^-64.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+struct Threshold(u128);
+
+impl Threshold {
+    fn new(probability: f64) -> Self {
+        Self((probability * 2f64.powi(64)) as u128)
+    }
+
+    fn is_met(self, prng: &mut Prng) -> bool {
+        self.0 > 0 && u128::from(prng.bits()) < self.0
+    }
+}
+
+impl Failures {
+    /// Nothing for a drive whose parameters let nothing fail.
+    pub(crate) fn new(params: &DeviceParams, prng: &Prng) -> Option<Self> {
+        let born_bad = params.bad_blocks_a_plane();
+        let (program, erase) = (Threshold::new(params.program_failures), Threshold::new(params.erase_failures));
+        if born_bad == 0 && program.0 == 0 && erase.0 == 0 {
+            return None;
+        }
+        let geometry = params.geometry();
+        let mut bad = vec![false; geometry.total_blocks() as usize];
+        let mut birth = prng.branch("bad-blocks");
+        for plane in 0..geometry.total_planes() {
+            let first = geometry.first_block(PlaneId(plane)).at();
+            let mut left = born_bad;
+            while left > 0 {
+                let block = first + birth.below(u64::from(geometry.blocks)) as usize;
+                left -= u32::from(!std::mem::replace(&mut bad[block], true));
+            }
+        }
+        Some(Self { prng: prng.branch("failures"), program, erase, bad })
+    }
+
+    /// Whether blocks can go bad in use.
+    pub(crate) fn can_grow(&self) -> bool {
+        self.program.0 > 0 || self.erase.0 > 0
+    }
+
+    pub(crate) fn is_bad(&self, block: BlockId) -> bool {
+        self.bad[block.at()]
+    }
+
+    /// Whether the program that is emitted for a block fails, which makes the block a bad one.
+    pub(crate) fn program_fails(&mut self, block: BlockId) -> bool {
+        let fails = self.program.is_met(&mut self.prng);
+        self.bad[block.at()] |= fails;
+        fails
+    }
+
+    /// Whether the erase that is emitted for a block fails, which makes the block a bad one.
+    pub(crate) fn erase_fails(&mut self, block: BlockId) -> bool {
+        let fails = self.erase.is_met(&mut self.prng);
+        self.bad[block.at()] |= fails;
+        fails
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use flashloom_units::ParamSet;
+
+    fn device() -> DeviceParams {
+        DeviceParams { blocks: 100, ..DeviceParams::defaults() }
+    }
+
+    #[test]
+    fn every_plane_has_its_share_of_blocks_that_are_bad_from_birth() {
+        let failures = Failures::new(&DeviceParams { bad_blocks: 0.029, ..device() }, &Prng::new(5)).unwrap();
+        assert!(failures.bad.chunks(100).all(|plane| plane.iter().filter(|&&bad| bad).count() == 2));
+        assert!(!failures.can_grow());
+    }
+
+    #[test]
+    fn operations_fail_with_their_probability_within_five_sigma_and_the_seed_decides_which() {
+        let device = DeviceParams { program_failures: 0.01, erase_failures: 1.0, ..device() };
+        let draws = 200_000;
+        let failed = |seed| {
+            let mut failures = Failures::new(&device, &Prng::new(seed)).unwrap();
+            (0..draws).filter(|_| failures.program_fails(BlockId(1))).collect::<Vec<u32>>()
+        };
+        let sigma = (f64::from(draws) * 0.01 * 0.99).sqrt();
+        assert!((failed(1).len() as f64 - f64::from(draws) * 0.01).abs() < 5.0 * sigma, "{}", failed(1).len());
+        assert_eq!(failed(1), failed(1));
+        assert_ne!(failed(1), failed(2));
+        let mut failures = Failures::new(&device, &Prng::new(1)).unwrap();
+        assert!((0..1_000).all(|_| failures.erase_fails(BlockId(2))), "a certain failure happens every time");
+        assert!(failures.is_bad(BlockId(2)) && !failures.is_bad(BlockId(1)));
+    }
+
+    #[test]
+    fn a_drive_whose_parameters_let_nothing_fail_draws_nothing() {
+        assert!(Failures::new(&device(), &Prng::new(1)).is_none());
+        assert!(Failures::new(&DeviceParams { bad_blocks: 0.009, ..device() }, &Prng::new(1)).is_none());
+    }
+}

@@ -1,0 +1,102 @@
+//! Results and reports as CSV, to plot.
+
+use std::collections::BTreeMap;
+
+use flashloom_experiment::result::Comparison;
+use serde_json::Value;
+
+use crate::row::Report;
+
+/// Every figure of every run: a line a run, the varied keys first, a column for each field that any result has.
+pub fn comparison(comparison: &Comparison) -> String {
+    let runs = comparison.runs.iter().map(|run| {
+        let mut fields: Vec<(String, String)> =
+            run.vary.iter().map(|(key, value)| (key.clone(), plain(value))).collect();
+        let result = serde_json::to_value(&run.result).expect("results have text keys and finite numbers");
+        for (part, value) in result.as_object().into_iter().flatten() {
+            // The configuration is what varies, and what a run cost differs from one time to the next.
+            if !["schema", "config", "run"].contains(&part.as_str()) {
+                flatten(part, value, &mut fields);
+            }
+        }
+        fields
+    });
+    table(runs)
+}
+
+/// A line a row of the report.
+pub fn report(report: &Report) -> String {
+    table(report.rows.iter().map(|row| {
+        let value = serde_json::to_value(row).expect("reports have text keys and finite numbers");
+        let mut fields = Vec::new();
+        for (name, value) in value.as_object().into_iter().flatten() {
+            flatten(name, value, &mut fields);
+        }
+        fields
+    }))
+}
+
+/// A line for each record, a column for each name in the order in which they first come up.
+fn table(records: impl Iterator<Item = Vec<(String, String)>>) -> String {
+    let mut columns: Vec<String> = Vec::new();
+    let mut lines: Vec<BTreeMap<String, String>> = Vec::new();
+    for fields in records {
+        for (name, _) in &fields {
+            if !columns.contains(name) {
+                columns.push(name.clone());
+            }
+        }
+        lines.push(fields.into_iter().collect());
+    }
+    let line = |fields: Vec<String>| fields.iter().map(|field| quoted(field)).collect::<Vec<_>>().join(",") + "\n";
+    let mut text = line(columns.clone());
+    for fields in &lines {
+        text.push_str(&line(columns.iter().map(|column| fields.get(column).cloned().unwrap_or_default()).collect()));
+    }
+    text
+}
+
+fn flatten(path: &str, value: &Value, fields: &mut Vec<(String, String)>) {
+    match value {
+        Value::Object(object) => {
+            object.iter().for_each(|(name, value)| flatten(&format!("{path}.{name}"), value, fields));
+        }
+        other => fields.push((path.to_owned(), plain(other))),
+    }
+}
+
+/// A value without the quotes of JSON; nothing where there is none.
+fn plain(value: &Value) -> String {
+    match value {
+        Value::Null => String::new(),
+        Value::String(text) => text.clone(),
+        other => other.to_string(),
+    }
+}
+
+/// A field of CSV, quoted where it must be (RFC 4180).
+fn quoted(field: &str) -> String {
+    if field.contains(['"', ',', '\n', '\r']) {
+        format!("\"{}\"", field.replace('"', "\"\""))
+    } else {
+        field.to_owned()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn fields_of_csv_are_quoted_where_they_must_be() {
+        assert_eq!(quoted("a,\"b\""), "\"a,\"\"b\"\"\"");
+        assert_eq!(quoted("plain"), "plain");
+    }
+
+    #[test]
+    fn a_record_without_a_column_leaves_its_field_empty() {
+        let field = |name: &str, value: &str| (name.to_owned(), value.to_owned());
+        let records = [vec![field("a", "1")], vec![field("b", "2")]];
+        assert_eq!(table(records.into_iter()), "a,b\n1,\n,2\n");
+    }
+}

@@ -1,0 +1,392 @@
+//! Formulas over the results of experiments, as the data files write them.
+//!
+//! ```text
+//! sum      product { ("+" | "-") product }
+//! product  factor { ("*" | "/") factor }
+//! factor   NUMBER | "-" factor | "(" sum ")" | FUNCTION "(" sum { "," sum } ")" | figure
+//! figure   [ EXPERIMENT ":" ] FIELD [ "{" KEY "=" VALUE { "|" VALUE } { "," ... } "}" ]
+//! ```
+//!
+//! FIELD is the path of a figure in a result, such as `ftl.block_erases`; KEY is a key that the experiment varies, or its
+//! last part. A figure stands for the runs that its keys choose, in their order, so a formula may work on several numbers
+//! at once: a single number goes with each of several, several go in pairs. `min`, `max`, `mean` and `sum` make one of
+//! them. Names may hold minus signs, so a minus between two names stands between blanks.
+
+use std::collections::BTreeSet;
+
+use flashloom_experiment::result::ComparedRun;
+use serde::{Deserialize, Deserializer};
+use serde_json::{Map, Value};
+
+/// A formula that has been read.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Formula {
+    text: String,
+    root: Node,
+}
+
+#[derive(Clone, Debug, PartialEq)]
+enum Node {
+    Number(f64),
+    Figure(Figure),
+    Negative(Box<Node>),
+    Operation(char, Box<[Node; 2]>),
+    Call(Function, Vec<Node>),
+}
+
+/// A field of some runs of an experiment.
+#[derive(Clone, Debug, PartialEq)]
+struct Figure {
+    experiment: Option<String>,
+    field: String,
+    /// The keys with the values that they may have.
+    chosen: Vec<(String, Vec<String>)>,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Function {
+    Min,
+    Max,
+    Mean,
+    Sum,
+}
+
+/// What formulas see of a run.
+#[derive(Clone, Debug)]
+pub struct Run {
+    /// The varied keys with the values of this run.
+    pub vary: Map<String, Value>,
+    /// Its result as JSON.
+    pub result: Value,
+}
+
+impl From<ComparedRun> for Run {
+    fn from(run: ComparedRun) -> Self {
+        let result = serde_json::to_value(&run.result).expect("results have text keys and finite numbers");
+        Self { vary: run.vary, result }
+    }
+}
+
+/// The runs of an experiment, by its name.
+pub trait Runs {
+    /// The runs, in the order of the comparison.
+    fn runs(&self, experiment: &str) -> Option<&[Run]>;
+}
+
+impl Formula {
+    /// Reads a formula.
+    ///
+    /// # Errors
+    /// What is wrong with it.
+    pub fn parse(text: &str) -> Result<Self, String> {
+        let mut parser = Parser { rest: text };
+        let root = parser.sum()?;
+        match parser.peek() {
+            None => Ok(Self { text: text.to_owned(), root }),
+            Some(_) => Err(format!("`{text}`: nothing is expected at `{}`", parser.rest)),
+        }
+    }
+
+    /// As it is written.
+    pub fn text(&self) -> &str {
+        &self.text
+    }
+
+    /// The experiments whose runs it needs, where figures that name none are of `default`.
+    pub fn experiments(&self, default: &str) -> BTreeSet<String> {
+        let mut names = BTreeSet::new();
+        self.root.experiments(default, &mut names);
+        names
+    }
+
+    /// Its value; nothing where a result has no such field or a division has no result.
+    ///
+    /// # Errors
+    /// A figure that no run has to offer, or several numbers where one is expected.
+    pub fn value(&self, runs: &dyn Runs, default: &str) -> Result<Option<f64>, String> {
+        match self.root.values(runs, default).map_err(|error| format!("`{}`: {error}", self.text))?[..] {
+            [value] => Ok(value.is_finite().then_some(value)),
+            ref several => Err(format!("`{}` stands for {} numbers", self.text, several.len())),
+        }
+    }
+}
+
+impl<'de> Deserialize<'de> for Formula {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        let text = String::deserialize(deserializer)?;
+        Self::parse(&text).map_err(serde::de::Error::custom)
+    }
+}
+
+impl Node {
+    fn experiments(&self, default: &str, names: &mut BTreeSet<String>) {
+        match self {
+            Self::Number(_) => {}
+            Self::Figure(figure) => drop(names.insert(figure.experiment.as_deref().unwrap_or(default).to_owned())),
+            Self::Negative(inner) => inner.experiments(default, names),
+            Self::Operation(_, sides) => sides.iter().for_each(|side| side.experiments(default, names)),
+            Self::Call(_, arguments) => arguments.iter().for_each(|argument| argument.experiments(default, names)),
+        }
+    }
+
+    fn values(&self, runs: &dyn Runs, default: &str) -> Result<Vec<f64>, String> {
+        match self {
+            Self::Number(value) => Ok(vec![*value]),
+            Self::Figure(figure) => figure.values(runs, default),
+            Self::Negative(inner) => Ok(inner.values(runs, default)?.iter().map(|value| -value).collect()),
+            Self::Operation(operator, sides) => {
+                let [left, right] = [sides[0].values(runs, default)?, sides[1].values(runs, default)?];
+                paired(*operator, &left, &right)
+            }
+            Self::Call(function, arguments) => {
+                let mut values = Vec::new();
+                for argument in arguments {
+                    values.extend(argument.values(runs, default)?);
+                }
+                Ok(vec![function.of(&values)])
+            }
+        }
+    }
+}
+
+fn paired(operator: char, left: &[f64], right: &[f64]) -> Result<Vec<f64>, String> {
+    let length = left.len().max(right.len());
+    if [left, right].iter().any(|side| side.len() != 1 && side.len() != length) {
+        return Err(format!("{} numbers {operator} {} numbers", left.len(), right.len()));
+    }
+    let operation = |index: usize| {
+        let (left, right) = (left[index % left.len()], right[index % right.len()]);
+        match operator {
+            '+' => left + right,
+            '-' => left - right,
+            '*' => left * right,
+            _ => left / right,
+        }
+    };
+    Ok((0..length).map(operation).collect())
+}
+
+impl Function {
+    fn named(name: &str) -> Option<Self> {
+        match name {
+            "min" => Some(Self::Min),
+            "max" => Some(Self::Max),
+            "mean" => Some(Self::Mean),
+            "sum" => Some(Self::Sum),
+            _ => None,
+        }
+    }
+
+    /// What it makes of numbers; no number where one of them is none.
+    fn of(self, values: &[f64]) -> f64 {
+        if values.iter().any(|value| value.is_nan()) {
+            return f64::NAN;
+        }
+        let sum: f64 = values.iter().sum();
+        match self {
+            Self::Min => values.iter().copied().fold(f64::INFINITY, f64::min),
+            Self::Max => values.iter().copied().fold(f64::NEG_INFINITY, f64::max),
+            Self::Mean => sum / values.len() as f64,
+            Self::Sum => sum,
+        }
+    }
+}
+
+impl Figure {
+    fn values(&self, runs: &dyn Runs, default: &str) -> Result<Vec<f64>, String> {
+        let name = self.experiment.as_deref().unwrap_or(default);
+        let runs = runs.runs(name).ok_or_else(|| format!("there is no experiment `{name}`"))?;
+        let mut values = Vec::new();
+        for run in runs {
+            if self.chooses(run)? {
+                let found = self.field.split('.').try_fold(&run.result, |value, part| value.get(part));
+                values.push(found.and_then(Value::as_f64).unwrap_or(f64::NAN));
+            }
+        }
+        if values.is_empty() { Err(format!("no run of `{name}` is as `{}` asks for", self.field)) } else { Ok(values) }
+    }
+
+    fn chooses(&self, run: &Run) -> Result<bool, String> {
+        for (key, accepted) in &self.chosen {
+            let is_named = |path: &str| path == key || path.ends_with(&format!(".{key}"));
+            let mut varied = run.vary.iter().filter(|(path, _)| is_named(path));
+            let (Some((_, value)), None) = (varied.next(), varied.next()) else {
+                return Err(format!("`{key}` is not one key that varies"));
+            };
+            let value = value.as_str().map_or_else(|| value.to_string(), str::to_owned);
+            if !accepted.contains(&value) {
+                return Ok(false);
+            }
+        }
+        Ok(true)
+    }
+}
+
+struct Parser<'a> {
+    rest: &'a str,
+}
+
+impl<'a> Parser<'a> {
+    fn peek(&mut self) -> Option<char> {
+        self.rest = self.rest.trim_start();
+        self.rest.chars().next()
+    }
+
+    fn take(&mut self, wanted: char) -> bool {
+        let found = self.peek() == Some(wanted);
+        if found {
+            self.rest = &self.rest[wanted.len_utf8()..];
+        }
+        found
+    }
+
+    fn expect(&mut self, wanted: char) -> Result<(), String> {
+        if self.take(wanted) { Ok(()) } else { Err(format!("`{wanted}` is expected at `{}`", self.rest)) }
+    }
+
+    /// The text up to the first character that does not belong to it.
+    fn word(&mut self, belongs: fn(char) -> bool) -> Result<&'a str, String> {
+        self.peek();
+        let end = self.rest.find(|character| !belongs(character)).unwrap_or(self.rest.len());
+        let (word, rest) = self.rest.split_at(end);
+        self.rest = rest;
+        if word.is_empty() { Err(format!("a name or a number is expected at `{rest}`")) } else { Ok(word) }
+    }
+
+    fn operations(&mut self, operators: [char; 2], next: fn(&mut Self) -> Result<Node, String>) -> Result<Node, String> {
+        let mut node = next(self)?;
+        while let Some(operator) = self.peek().filter(|found| operators.contains(found)) {
+            self.take(operator);
+            node = Node::Operation(operator, Box::new([node, next(self)?]));
+        }
+        Ok(node)
+    }
+
+    fn sum(&mut self) -> Result<Node, String> {
+        self.operations(['+', '-'], Self::product)
+    }
+
+    fn product(&mut self) -> Result<Node, String> {
+        self.operations(['*', '/'], Self::factor)
+    }
+
+    fn factor(&mut self) -> Result<Node, String> {
+        if self.take('-') {
+            return Ok(Node::Negative(Box::new(self.factor()?)));
+        }
+        if self.take('(') {
+            let inner = self.sum()?;
+            return self.expect(')').map(|()| inner);
+        }
+        if self.peek().is_some_and(|first| first.is_ascii_digit()) {
+            let digits = self.word(|character| character.is_ascii_digit() || character == '.')?;
+            return digits.parse().map(Node::Number).map_err(|_| format!("`{digits}` is not a number"));
+        }
+        let name = self.word(|character| character.is_ascii_alphanumeric() || "_.-".contains(character))?;
+        if self.take('(') {
+            let function = Function::named(name).ok_or_else(|| format!("`{name}` is not a function"))?;
+            let mut arguments = vec![self.sum()?];
+            while self.take(',') {
+                arguments.push(self.sum()?);
+            }
+            return self.expect(')').map(|()| Node::Call(function, arguments));
+        }
+        self.figure(name).map(Node::Figure)
+    }
+
+    fn figure(&mut self, name: &str) -> Result<Figure, String> {
+        let is_field = |character: char| character.is_ascii_alphanumeric() || "_.".contains(character);
+        let (experiment, field) =
+            if self.take(':') { (Some(name.to_owned()), self.word(is_field)?) } else { (None, name) };
+        let mut chosen = Vec::new();
+        if self.take('{') {
+            loop {
+                let key = self.word(|character| character.is_ascii_alphanumeric() || "_.".contains(character))?;
+                self.expect('=')?;
+                let values = self.word(|character| !",}".contains(character))?;
+                chosen.push((key.to_owned(), values.split('|').map(|value| value.trim().to_owned()).collect()));
+                if !self.take(',') {
+                    break;
+                }
+            }
+            self.expect('}')?;
+        }
+        Ok(Figure { experiment, field: field.to_owned(), chosen })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use serde_json::json;
+
+    /// Erases of two schedulers over two mappings.
+    struct Erases(Vec<Run>);
+
+    impl Erases {
+        fn new() -> Self {
+            let run = |mapping: &str, scheduler: &str, erases: u64| {
+                let vary = json!({"ftl.mapping": mapping, "host.scheduler": scheduler});
+                let vary = vary.as_object().expect("it is an object").clone();
+                Run { vary, result: json!({"ftl": {"block_erases": erases}}) }
+            };
+            let runs = [("page", "noop", 40), ("page", "cfq", 30), ("fast", "noop", 400), ("fast", "cfq", 100)];
+            Self(runs.map(|(mapping, scheduler, erases)| run(mapping, scheduler, erases)).to_vec())
+        }
+    }
+
+    impl Runs for Erases {
+        fn runs(&self, experiment: &str) -> Option<&[Run]> {
+            (experiment == "table-1").then_some(&self.0[..])
+        }
+    }
+
+    fn value(text: &str) -> Result<Option<f64>, String> {
+        Formula::parse(text)?.value(&Erases::new(), "table-1")
+    }
+
+    #[test]
+    fn products_bind_closer_than_sums_and_operations_of_one_rank_go_from_left_to_right() {
+        for (text, expected) in [("1 + 2 * 3", 7.0), ("8 - 2 - 1", 5.0), ("8 / 2 / 2", 2.0), ("-(1 + 2) * 2", -6.0)] {
+            assert_eq!(value(text), Ok(Some(expected)), "{text}");
+        }
+    }
+
+    #[test]
+    fn a_figure_is_of_the_runs_that_its_keys_choose() {
+        let text = "100 * (1 - ftl.block_erases{mapping=page,scheduler=cfq} / ftl.block_erases{mapping=page,scheduler=noop})";
+        assert_eq!(value(text), Ok(Some(25.0)));
+        assert_eq!(value("max(table-1:ftl.block_erases{ftl.mapping=page|fast})"), Ok(Some(400.0)));
+    }
+
+    #[test]
+    fn one_number_goes_with_each_of_several_and_several_go_in_pairs() {
+        let text = "mean(ftl.block_erases{scheduler=cfq} / ftl.block_erases{scheduler=noop})";
+        assert_eq!(value(text), Ok(Some(0.5)));
+        assert_eq!(value("sum(ftl.block_erases{mapping=page} / 10, 1)"), Ok(Some(8.0)));
+        assert!(value("ftl.block_erases / ftl.block_erases{mapping=page}").is_err());
+    }
+
+    #[test]
+    fn what_has_no_value_has_none() {
+        assert_eq!(value("max(host.iops)"), Ok(None));
+        assert_eq!(value("1 / 0"), Ok(None));
+    }
+
+    #[test]
+    fn what_cannot_be_meant_is_an_error() {
+        for text in ["1 +", "(1", "1 2", "median(1)", "host.iops{scheduler}", "host.iops{scheduler=noop"] {
+            assert!(Formula::parse(text).is_err(), "{text}");
+        }
+        for text in ["ftl.block_erases", "other:ftl.block_erases", "sum(ftl.block_erases{scheduler=fios})", "sum(ftl.waf{k=1})"]
+        {
+            assert!(value(text).is_err(), "{text}");
+        }
+    }
+
+    #[test]
+    fn a_formula_names_the_experiments_that_it_needs() {
+        let formula = Formula::parse("mean(a-1:host.iops, 2 * host.iops) / b:host.iops").expect("it is sound");
+        assert_eq!(formula.experiments("c").into_iter().collect::<Vec<_>>(), ["a-1", "b", "c"]);
+    }
+}

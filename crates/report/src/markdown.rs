@@ -1,0 +1,128 @@
+//! A report as Markdown, for people.
+
+use std::fmt::Write as _;
+
+use crate::published::{Band, Published};
+use crate::row::{Report, Row};
+use crate::verdict::Verdict;
+
+/// The report of a paper; `command` is the one that made it.
+pub fn report(report: &Report, command: &str) -> String {
+    let mut text = format!("# {}\n\n{}\n\n", report.title, report.reference);
+    let _ = writeln!(text, "Made by `{command}`; nothing in it was typed by hand.");
+    if report.quick {
+        text.push_str("A quick run: workloads are shortened and drives are smaller, so the verdicts are a rehearsal.\n");
+    }
+    let _ = write!(text, "\n{}\n{}\n", tally(report), report.notes.trim_end());
+    let mut rest = &report.rows[..];
+    while let Some(first) = rest.first() {
+        let length = rest.iter().take_while(|row| row.group == first.group).count();
+        let (rows, others) = rest.split_at(length);
+        group(rows, &mut text);
+        rest = others;
+    }
+    text
+}
+
+/// All reports side by side, with links to them.
+pub fn overview(reports: &[&Report], command: &str) -> String {
+    let mut text = format!("# Published figures beside ours\n\nMade by `{command}`.\n\n");
+    text.push_str("| report | reproduced | direction only | not reproduced |\n|---|---:|---:|---:|\n");
+    for report in reports {
+        let [reproduced, direction, not] = report.counts();
+        let _ = writeln!(
+            text,
+            "| [{}]({}.md): {} | {reproduced} | {direction} | {not} |",
+            report.paper, report.paper, report.title
+        );
+    }
+    text
+}
+
+fn tally(report: &Report) -> String {
+    let mut text = String::from("| verdict | rows |\n|---|---:|\n");
+    for (verdict, count) in Verdict::ALL.iter().zip(report.counts()) {
+        let _ = writeln!(text, "| {} | {count} |", verdict.name());
+    }
+    text
+}
+
+fn group(rows: &[Row], text: &mut String) {
+    let first = &rows[0];
+    let unit = if first.unit.is_empty() { String::new() } else { format!(", in {}", first.unit) };
+    let _ = writeln!(text, "\n## {}\n\n{}{unit}.\n", first.group, first.source);
+    text.push_str("| row | claim | published | ours | ratio | band | verdict | workload |\n");
+    text.push_str("|---|---|---:|---:|---:|---:|---|---|\n");
+    for row in rows {
+        let _ = writeln!(
+            text,
+            "| {} | {} | {} | {} | {} | {} | {} | {} |",
+            row.id,
+            row.claim,
+            published(&row.published),
+            optional(row.ours),
+            optional(row.ratio),
+            row.band.as_ref().map_or("-".to_owned(), band),
+            emphasised(row.verdict),
+            row.workload
+        );
+    }
+    reasons(rows, text);
+}
+
+/// Each reason once, with the rows that it is given for.
+fn reasons(rows: &[Row], text: &mut String) {
+    let mut given: Vec<(&str, Vec<&str>)> = Vec::new();
+    for row in rows {
+        let Some(why) = row.why.as_deref() else { continue };
+        match given.iter_mut().find(|(reason, _)| *reason == why) {
+            Some((_, ids)) => ids.push(&row.id),
+            None => given.push((why, vec![&row.id])),
+        }
+    }
+    for (why, ids) in given {
+        let _ = write!(text, "\n**Why not** ({}): {}\n", ids.join(", "), why.replace('\n', " "));
+    }
+    let lacking: Vec<&str> = rows.iter().filter(|row| row.lacks_reason()).map(|row| row.id.as_str()).collect();
+    if !lacking.is_empty() {
+        let _ = write!(text, "\n**NO REASON IS KNOWN** for what is not reproduced of: {}\n", lacking.join(", "));
+    }
+}
+
+fn emphasised(verdict: Verdict) -> String {
+    if verdict == Verdict::NotReproduced { format!("**{}**", verdict.name()) } else { verdict.name().to_owned() }
+}
+
+fn published(published: &Published) -> String {
+    match published {
+        Published::Value(value) => number(*value),
+        Published::Range([low, high]) => format!("{} to {}", number(*low), number(*high)),
+        Published::AtMost { at_most } => format!("at most {}", number(*at_most)),
+        Published::AtLeast { at_least } => format!("at least {}", number(*at_least)),
+    }
+}
+
+fn band(band: &Band) -> String {
+    match band {
+        Band::Share(share) => format!("{} %", number(share * 100.0)),
+        Band::Absolute(tolerance) => number(*tolerance),
+    }
+}
+
+fn optional(value: Option<f64>) -> String {
+    value.map_or("-".to_owned(), number)
+}
+
+/// Three significant digits; whole numbers whole.
+fn number(value: f64) -> String {
+    let size = value.abs();
+    if value.fract() == 0.0 && size < 1e15 {
+        return format!("{value:.0}");
+    }
+    match size {
+        _ if size >= 99.95 => format!("{value:.0}"),
+        _ if size >= 9.995 => format!("{value:.1}"),
+        _ if size >= 0.01 => format!("{value:.2}"),
+        _ => format!("{value:.2e}"),
+    }
+}

@@ -1,0 +1,295 @@
+//! What the papers published: the data files, read and checked.
+//!
+//! A file names the experiments of its paper and lists rows in groups of one figure, table or statement. Everything that
+//! a reader would want to dispute is there: the figure and its page, the formula of ours, the band, and the reason where
+//! ours is known to differ.
+
+use std::collections::BTreeMap;
+
+use serde::{Deserialize, Serialize};
+
+use crate::formula::Formula;
+
+/// A paper's data file, with the configurations of its experiments.
+struct Files {
+    name: &'static str,
+    data: &'static str,
+    experiments: &'static [(&'static str, &'static str)],
+}
+
+macro_rules! papers {
+    ($($name:literal: [$($experiment:literal),* $(,)?],)+) => {
+        /// The reports, in the order in which they are made.
+        pub const PAPERS: &[&str] = &[$($name),+];
+
+        const FILES: &[Files] = &[$(Files {
+            name: $name,
+            data: include_str!(concat!("../data/published/", $name, ".toml")),
+            experiments: &[$((
+                $experiment,
+                include_str!(concat!("../../../experiments/papers/", $name, "/", $experiment)),
+            )),*],
+        }),+];
+    };
+}
+
+papers! {
+    "pardispatcher": ["figure-3.toml", "table-1.toml"],
+}
+
+/// One paper: its figures and the experiments that stand for them.
+#[derive(Clone, Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Paper {
+    /// Its short name.
+    pub paper: String,
+    /// Its title.
+    pub title: String,
+    /// Authors, place and year; of a report beyond the papers, what it is about.
+    pub reference: String,
+    /// What holds for all of its rows.
+    pub notes: String,
+    /// What is run.
+    #[serde(rename = "experiment")]
+    pub experiments: Vec<Study>,
+    /// The rows.
+    #[serde(rename = "group")]
+    pub groups: Vec<Group>,
+}
+
+/// An experiment as a report runs it: a configuration, with what is set beside it.
+#[derive(Clone, Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Study {
+    /// As formulas name it.
+    pub name: String,
+    /// The configuration, in the paper's folder of experiments.
+    pub file: String,
+    /// What is set besides, as `--set` takes it.
+    #[serde(default)]
+    pub set: Vec<String>,
+    /// What is set besides in a quick run.
+    #[serde(default)]
+    pub quick: Vec<String>,
+    /// The recording that takes the place of the generator where there is one.
+    pub recording: Option<Recording>,
+}
+
+/// A recording of a workload.
+#[derive(Clone, Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Recording {
+    /// The file, in the folder of recordings.
+    pub file: String,
+    /// What is set with it.
+    #[serde(default)]
+    pub set: Vec<String>,
+    /// What is set besides in a quick run, in place of what is without the recording.
+    #[serde(default)]
+    pub quick: Vec<String>,
+}
+
+/// Rows of one figure, table or statement.
+#[derive(Clone, Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Group {
+    /// The beginning of the ids of its rows.
+    pub id: String,
+    /// What it is about.
+    pub title: String,
+    /// Figure, table or section, and page.
+    pub source: String,
+    /// The experiment of formulas that name none.
+    pub experiment: String,
+    /// Unit of the figures.
+    #[serde(default)]
+    pub unit: String,
+    /// How far ours may be from the published figure.
+    pub band: Option<Band>,
+    /// The figure that stands for no difference: above it and below it are two directions.
+    pub neutral: Option<f64>,
+    /// The rows.
+    pub rows: Vec<PublishedRow>,
+    /// Why rows are not reproduced.
+    #[serde(default)]
+    pub why: Vec<Why>,
+}
+
+/// One figure of a paper.
+#[derive(Clone, Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct PublishedRow {
+    /// Its id within the group.
+    pub id: String,
+    /// What is claimed.
+    pub claim: String,
+    /// The figure.
+    pub published: Published,
+    /// How ours is worked out from results.
+    pub ours: Formula,
+    /// What the figure is above or below of, where that is a figure too.
+    pub reference: Option<Reference>,
+    /// How far ours may be, where that differs from the group.
+    pub band: Option<Band>,
+    /// The neutral figure, where that differs from the group.
+    pub neutral: Option<f64>,
+}
+
+/// A published figure.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(untagged)]
+pub enum Published {
+    /// One number.
+    Value(f64),
+    /// From the first to the second.
+    Range([f64; 2]),
+    /// A claim that holds up to a bound.
+    AtMost {
+        /// The bound.
+        at_most: f64,
+    },
+    /// A claim that holds from a bound on.
+    AtLeast {
+        /// The bound.
+        at_least: f64,
+    },
+}
+
+/// The figure that another one is compared with.
+#[derive(Clone, Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Reference {
+    /// As published.
+    pub published: f64,
+    /// How ours is worked out.
+    pub ours: Formula,
+}
+
+/// How far ours may be from a published figure.
+#[derive(Clone, Copy, Debug, PartialEq, Deserialize)]
+#[serde(deny_unknown_fields, rename_all = "snake_case")]
+pub enum Band {
+    /// As a share of the published figure.
+    Share(f64),
+    /// In the unit of the figure.
+    Absolute(f64),
+}
+
+/// Why rows of a group are not reproduced.
+#[derive(Clone, Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Why {
+    /// The ids of the rows within the group; all of them where not given.
+    #[serde(default)]
+    pub rows: Vec<String>,
+    /// What was found by looking into it.
+    pub text: String,
+}
+
+impl Group {
+    /// Why that row is not reproduced, if a reason is known: the last one that names it, else one for all rows.
+    pub fn why(&self, row: &str) -> Option<&str> {
+        let naming = self.why.iter().rev().find(|why| why.rows.iter().any(|id| id == row));
+        naming.or_else(|| self.why.iter().find(|why| why.rows.is_empty())).map(|why| why.text.trim())
+    }
+}
+
+impl Paper {
+    /// The paper of that name.
+    ///
+    /// # Panics
+    /// If its data file is malformed, which the tests of this crate rule out.
+    pub fn named(name: &str) -> Option<Self> {
+        let files = FILES.iter().find(|files| files.name == name)?;
+        Some(Self::parse(files.data).unwrap_or_else(|error| panic!("{name}: {error}")))
+    }
+
+    fn parse(text: &str) -> Result<Self, toml::de::Error> {
+        toml::from_str(text)
+    }
+
+    /// The text of a configuration of this paper's folder of experiments.
+    pub fn configuration(&self, file: &str) -> Option<&'static str> {
+        let files = FILES.iter().find(|files| files.name == self.paper)?;
+        files.experiments.iter().find(|(name, _)| *name == file).map(|(_, text)| *text)
+    }
+
+    /// The place of each experiment by its name.
+    pub fn studies(&self) -> BTreeMap<&str, usize> {
+        self.experiments.iter().enumerate().map(|(index, study)| (study.name.as_str(), index)).collect()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::collections::BTreeSet;
+
+    fn all() -> impl Iterator<Item = Paper> {
+        PAPERS.iter().map(|name| Paper::named(name).expect("it is in the table"))
+    }
+
+    #[test]
+    fn every_data_file_reads_and_names_itself() {
+        for (paper, name) in all().zip(PAPERS) {
+            assert_eq!(paper.paper, *name);
+        }
+    }
+
+    #[test]
+    fn no_two_rows_of_a_paper_have_the_same_id() {
+        for paper in all() {
+            let ids = || paper.groups.iter().flat_map(|g| g.rows.iter().map(move |row| format!("{}-{}", g.id, row.id)));
+            assert_eq!(ids().collect::<BTreeSet<_>>().len(), ids().count(), "{}", paper.paper);
+        }
+    }
+
+    #[test]
+    fn formulas_name_experiments_of_their_paper_and_experiments_name_configurations() {
+        for paper in all() {
+            let studies = paper.studies();
+            assert_eq!(studies.len(), paper.experiments.len(), "{}: one name twice", paper.paper);
+            for study in &paper.experiments {
+                assert!(paper.configuration(&study.file).is_some(), "{}: {}", paper.paper, study.file);
+            }
+            for group in &paper.groups {
+                let formulas = group.rows.iter().flat_map(|row| {
+                    [Some(&row.ours), row.reference.as_ref().map(|reference| &reference.ours)].into_iter().flatten()
+                });
+                let named = formulas.flat_map(|formula| formula.experiments(&group.experiment));
+                for name in named {
+                    assert!(studies.contains_key(name.as_str()), "{}: {}: {name}", paper.paper, group.id);
+                }
+            }
+        }
+    }
+
+    #[test]
+    fn a_figure_has_a_band_and_reasons_name_rows() {
+        for paper in all() {
+            for group in &paper.groups {
+                for row in &group.rows {
+                    let has_band = row.band.or(group.band).is_some();
+                    let is_bound = matches!(row.published, Published::AtMost { .. } | Published::AtLeast { .. });
+                    assert!(has_band || is_bound, "{}: {}-{}", paper.paper, group.id, row.id);
+                }
+                let ids: BTreeSet<_> = group.rows.iter().map(|row| &row.id).collect();
+                let explained = group.why.iter().flat_map(|why| &why.rows);
+                explained.for_each(|id| assert!(ids.contains(id), "{}: {}: {id}", paper.paper, group.id));
+            }
+        }
+    }
+
+    #[test]
+    fn a_reason_that_names_a_row_goes_before_one_for_all() {
+        let why = |rows: &[&str], text: &str| Why {
+            rows: rows.iter().map(|&id| id.to_owned()).collect(),
+            text: text.to_owned(),
+        };
+        let mut group = all().next().expect("there is a paper").groups.remove(0);
+        group.why = vec![why(&[], "all"), why(&["a", "b"], "some")];
+        assert_eq!(["a", "c"].map(|id| group.why(id)), [Some("some"), Some("all")]);
+        group.why.remove(0);
+        assert_eq!(group.why("c"), None);
+    }
+}

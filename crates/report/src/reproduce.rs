@@ -1,0 +1,233 @@
+//! Runs the experiments of papers and makes their reports.
+
+use std::path::{Path, PathBuf};
+
+use flashloom_experiment::config::{Experiment, Source};
+use flashloom_experiment::result::Comparison;
+use flashloom_experiment::run::{Failure, Prepared, Progress};
+use flashloom_units::{Problem, Problems};
+use rayon::prelude::*;
+use serde_json::Value;
+
+use crate::csv;
+use crate::formula::{Run, Runs};
+use crate::published::{Group, PAPERS, Paper, PublishedRow, Study};
+use crate::row::{Report, Row, SCHEMA};
+use crate::verdict::{Measure, Verdict};
+
+/// How a report is made.
+#[derive(Clone, Debug, Default)]
+pub struct Options {
+    /// Shorter workloads on smaller drives: a rehearsal of everything.
+    pub quick: bool,
+    /// Where recordings are; generators take the place of those that are not there.
+    pub traces: Option<PathBuf>,
+}
+
+/// The experiments of some papers, read and checked.
+pub struct Plan {
+    quick: bool,
+    papers: Vec<(Paper, Vec<Experiment>)>,
+}
+
+/// A plan whose recordings have been checked: nothing that the user wrote can stop it any more.
+pub struct Ready<'a> {
+    plan: &'a Plan,
+    prepared: Vec<Vec<Prepared<'a>>>,
+}
+
+/// What came out for one paper.
+pub struct Reproduction {
+    /// Its report.
+    pub report: Report,
+    /// The results of each experiment as CSV, by its name.
+    pub results: Vec<(String, String)>,
+}
+
+impl Plan {
+    /// Reads the experiments of these papers.
+    ///
+    /// # Errors
+    /// A name of no paper, or everything that is wrong with configurations and folders.
+    pub fn new<'a>(names: impl IntoIterator<Item = &'a str>, options: &Options) -> Result<Self, Problems> {
+        let folder = options.traces.as_deref();
+        if let Some(folder) = folder.filter(|folder| !folder.is_dir()) {
+            let name = folder.display().to_string();
+            return Err(Problem::file(name, "there is no such folder", "a folder of recordings").into());
+        }
+        let paper = |name: &str| {
+            let paper = Paper::named(name).ok_or_else(|| {
+                Problem::file(name, "no report has this name", format!("one of {}", PAPERS.join(", ")))
+            })?;
+            let load = |study| load(&paper, study, options.quick, folder);
+            let experiments = paper.experiments.iter().map(load).collect::<Result<Vec<_>, Problems>>()?;
+            Ok((paper, experiments))
+        };
+        let papers = names.into_iter().map(paper).collect::<Result<_, Problems>>()?;
+        Ok(Self { quick: options.quick, papers })
+    }
+
+    /// Checks every recording.
+    ///
+    /// # Errors
+    /// Everything that is wrong with them.
+    pub fn prepare(&self) -> Result<Ready<'_>, Problems> {
+        let prepare = |(_, experiments): &'_ (Paper, Vec<Experiment>)| -> Result<Vec<Prepared<'_>>, Problems> {
+            experiments.iter().map(Prepared::new).collect()
+        };
+        let mut prepared = Vec::with_capacity(self.papers.len());
+        for paper in &self.papers {
+            prepared.push(prepare(paper)?);
+        }
+        Ok(Ready { plan: self, prepared })
+    }
+
+    /// Runs of all experiments.
+    pub fn runs(&self) -> usize {
+        self.papers.iter().flat_map(|(_, experiments)| experiments).map(|experiment| experiment.variants.len()).sum()
+    }
+}
+
+/// One experiment as its paper's data file asks for it.
+fn load(paper: &Paper, study: &Study, quick: bool, folder: Option<&Path>) -> Result<Experiment, Problems> {
+    let text = paper.configuration(&study.file).expect("a test holds the data files against the configurations");
+    let mut sets = study.set.clone();
+    let recorded = study.recording.as_ref().zip(folder).map(|(recording, folder)| {
+        let path = folder.join(&recording.file);
+        (recording, path)
+    });
+    let (recorded, quick_sets) = match recorded.filter(|(_, path)| is_there(path)) {
+        Some((recording, path)) => (Some((recording, path)), &recording.quick),
+        None => (None, &study.quick),
+    };
+    if let Some((recording, path)) = recorded {
+        sets.extend(["workload.kind=trace".to_owned(), format!("workload.path={}", path.display())]);
+        sets.extend(recording.set.iter().cloned());
+    }
+    sets.extend(quick_sets.iter().filter(|_| quick).cloned());
+    let name = format!("experiments/papers/{}/{}", paper.paper, study.file);
+    let source = || Source::option(&name, text);
+    let single = Experiment::from_source(source(), &sets, None)?;
+    if single.left_out.is_empty() { Ok(single) } else { Experiment::from_source(source(), &sets, Some(&[])) }
+}
+
+/// Whether a recording is there; one of several files is named by their common prefix.
+fn is_there(path: &Path) -> bool {
+    ["", ".0", ".0.zst"].iter().any(|ending| {
+        let mut name = path.as_os_str().to_owned();
+        name.push(ending);
+        Path::new(&name).exists()
+    })
+}
+
+impl Ready<'_> {
+    /// Requests of all runs together.
+    pub fn total_requests(&self) -> u64 {
+        self.prepared.iter().flatten().map(Prepared::total_requests).sum()
+    }
+
+    /// Runs everything, in as many threads as the caller's pool has, and makes the reports.
+    ///
+    /// # Errors
+    /// A check of a run that failed, or a formula that asks for what no run has.
+    pub fn run(&self, progress: &dyn Progress) -> Result<Vec<Reproduction>, Failure> {
+        let experiments: Vec<&Prepared<'_>> = self.prepared.iter().flatten().collect();
+        let comparisons: Vec<_> = experiments.par_iter().map(|prepared| prepared.compare(false, progress)).collect();
+        let mut comparisons = comparisons.into_iter();
+        let mut reproductions = Vec::with_capacity(self.plan.papers.len());
+        for (paper, _) in &self.plan.papers {
+            let mut results = Results { paper, runs: Vec::new() };
+            let mut files = Vec::new();
+            for study in &paper.experiments {
+                let comparison: Comparison = comparisons.next().expect("each experiment ran")?;
+                files.push((study.name.clone(), csv::comparison(&comparison)));
+                results.runs.push(comparison.runs.into_iter().map(Run::from).collect());
+            }
+            let report = results.report(self.plan.quick).map_err(Failure::Check)?;
+            reproductions.push(Reproduction { report, results: files });
+        }
+        Ok(reproductions)
+    }
+}
+
+/// The runs of a paper's experiments, in their order.
+struct Results<'a> {
+    paper: &'a Paper,
+    runs: Vec<Vec<Run>>,
+}
+
+impl Runs for Results<'_> {
+    fn runs(&self, experiment: &str) -> Option<&[Run]> {
+        let index = self.paper.experiments.iter().position(|study| study.name == experiment)?;
+        Some(&self.runs[index])
+    }
+}
+
+impl Results<'_> {
+    fn report(&self, quick: bool) -> Result<Report, String> {
+        let mut rows = Vec::new();
+        for group in &self.paper.groups {
+            for row in &group.rows {
+                rows.push(self.row(group, row).map_err(|error| format!("{}-{}: {error}", group.id, row.id))?);
+            }
+        }
+        let Paper { paper, title, reference, notes, .. } = self.paper.clone();
+        Ok(Report { schema: SCHEMA, paper, title, reference, notes, quick, rows })
+    }
+
+    fn row(&self, group: &Group, row: &PublishedRow) -> Result<Row, String> {
+        let ours = row.ours.value(self, &group.experiment)?;
+        let reference = match &row.reference {
+            Some(reference) => {
+                reference.ours.value(self, &group.experiment)?.map(|ours| [reference.published, ours])
+            }
+            None => row.neutral.or(group.neutral).map(|neutral| [neutral; 2]),
+        };
+        let band = row.band.or(group.band);
+        let measure = Measure { published: row.published, band, reference };
+        let verdict = measure.judge(ours);
+        let why = group.why(&row.id).filter(|_| verdict == Verdict::NotReproduced);
+        Ok(Row {
+            id: format!("{}-{}", group.id, row.id),
+            claim: row.claim.clone(),
+            source: group.source.clone(),
+            published: row.published,
+            ours,
+            ratio: measure.ratio(ours),
+            verdict,
+            why: why.map(str::to_owned),
+            workload: self.workload(row, &group.experiment),
+            unit: group.unit.clone(),
+            band,
+            formula: row.ours.text().to_owned(),
+            group: group.title.clone(),
+        })
+    }
+
+    /// What the runs that a row needs were given to do.
+    fn workload(&self, row: &PublishedRow, default: &str) -> String {
+        let mut names: Vec<String> = Vec::new();
+        let experiments = row.ours.experiments(default);
+        for run in experiments.iter().filter_map(|name| self.runs(name)).flatten() {
+            let name = workload_of(&run.result["config"]["workload"]);
+            if !names.contains(&name) {
+                names.push(name);
+            }
+        }
+        names.join("; ")
+    }
+}
+
+/// An effective `[workload]` section in a few words.
+fn workload_of(workload: &Value) -> String {
+    let text = |key: &str| workload[key].as_str().unwrap_or_default().to_owned();
+    let kind = text("kind");
+    let of_kind = |key: &str| workload[&kind][key].as_str().unwrap_or_default().to_owned();
+    let name = match kind.as_str() {
+        "trace" => format!("recording {}", text("path").rsplit('/').next().unwrap_or_default()),
+        "filebench" => format!("generated: Filebench {}", of_kind("personality")),
+        "synthesized" => format!("synthesised: {}", of_kind("preset")),
+        _ => format!("generated: {kind} {}", of_kind("pattern")),
+    };
+    workload["requests"].as_u64().map_or(name.clone(), |requests| format!("{name}, first {requests} requests"))
+}
