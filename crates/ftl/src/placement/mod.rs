@@ -11,6 +11,34 @@ pub trait Placement: Send {
     /// The chip for the pages of a logical block that are written together; `home` is where its pages are, if it has any.
     /// A chip that is full is passed over for the next.
     fn place(&mut self, lbn: Lbn, home: Option<u32>) -> u32;
+
+    /// Most chips that the pages of a logical block are spread over: a power of two, and the logical blocks of a region.
+    fn widest(&self) -> u32 {
+        1
+    }
+
+    /// Pages of a region that are written before its span is asked for again.
+    fn window(&self) -> u32 {
+        u32::MAX
+    }
+
+    /// How many chips the logical blocks of a region span from now on: a power of two, [`Self::widest`] at most.
+    fn span(&mut self, region: &Region) -> u32 {
+        region.span
+    }
+}
+
+/// What was seen of consecutive logical blocks since their span was last asked for.
+#[derive(Clone, Copy, Debug)]
+pub struct Region {
+    /// Chips that each of them spans.
+    pub span: u32,
+    /// Pages written.
+    pub pages: u32,
+    /// How often some were written together.
+    pub runs: u32,
+    /// Pages of them that merges copied.
+    pub copies: u32,
 }
 
 macro_rules! placements {
@@ -35,4 +63,4 @@ macro_rules! placements {
     };
 }
 
-placements! { r#static, round_robin }
+placements! { r#static, round_robin, adaptive }

@@ -8,7 +8,7 @@ use crate::placement::Placement;
 
 /// The groups that logical blocks are on.
 pub(super) struct Homes {
-    placement: Box<dyn Placement>,
+    pub(super) placement: Box<dyn Placement>,
     home: Vec<u32>,
     /// Logical blocks of each group, and how many it has room for.
     placed: Vec<u32>,

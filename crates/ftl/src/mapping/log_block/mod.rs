@@ -28,6 +28,7 @@ mod homes;
 pub(super) mod lab;
 mod log_blocks;
 mod merge;
+mod spans;
 mod store;
 mod superblocks;
 
@@ -39,8 +40,10 @@ use flashloom_nand::{DeviceParams, Expect, Nand, Origin};
 use flashloom_units::{Lbn, Lpn, Ns, SuperblockId};
 
 use super::Mapping;
-use crate::{FtlReport, FtlSetup, MergeReport, Misfit, PageWrite, Preemption, placement};
+use crate::placement::{self, Placement};
+use crate::{FtlReport, FtlSetup, MergeReport, Misfit, PageWrite, Preemption};
 use homes::Homes;
+use spans::Spans;
 
 /// What a scheme guarantees about its log blocks.
 #[derive(Clone, Copy, Debug)]
@@ -94,8 +97,11 @@ struct Limits {
 /// Log blocks that leave a choice of what to merge while one is kept and one is being filled.
 const LEAST_PREEMPTED: u32 = 4;
 
-/// Superblocks that a group needs besides its data blocks and log blocks: where a merge gathers pages.
-const SPARE: u32 = 1;
+/// Superblocks that a group needs besides its data blocks and log blocks: where a merge gathers pages, and where a
+/// change of span does.
+fn spare(placement: &dyn Placement) -> u32 {
+    1 + u32::from(placement.widest() > 1)
+}
 
 /// Refuses an associativity above the pages of a block, which no log block can reach.
 pub(super) fn too_associative(key: &str, k: u32, device: &DeviceParams) -> Option<Misfit> {
@@ -113,6 +119,10 @@ pub(super) struct Ftl<S> {
     store: Store,
     scheme: S,
     homes: Homes,
+    spans: Option<Spans>,
+    /// Writes with the addresses that their spans give them, and regions to review.
+    placed: Vec<PageWrite>,
+    over: Vec<u32>,
     /// The group whose turn it is in the background.
     background: u32,
     bounds: (Ns, Ns, u64),
@@ -125,7 +135,7 @@ impl<S: Scheme> Ftl<S> {
         let pages = device.geometry().pages * width;
         let steps_a_page = ((k + 1) * (pages + 1) + 1).div_ceil(pages_a_log_block);
         let limits = Limits { associativity: k, steps_a_page };
-        let store = Store::new(setup, device, limits, width, log_blocks);
+        let mut store = Store::new(setup, device, limits, width, log_blocks);
         let blocking = store.costs.full_merge(pages, k);
         let (wait, reserved) = match setup.params.preemption {
             Preemption::None => (store.costs.of(pages * k + copies, k + 1 + erases), 0),
@@ -136,9 +146,22 @@ impl<S: Scheme> Ftl<S> {
         };
         let scheme = S::new(setup, &store);
         let placement = placement::build(setup.placement.0, &setup.placement.1, store.groups());
-        let room = store.blocks.total() / store.groups() - log_blocks - SPARE;
+        let room = store.blocks.total() / store.groups() - log_blocks - spare(&*placement);
+        let spans = (placement.widest() > 1).then(|| {
+            store.watch_copies();
+            Spans::new(pages, placement.widest(), device.logical_pages())
+        });
         let homes = Homes::new(placement, store.groups(), store.logical_blocks(), room);
-        Self { store, scheme, homes, background: 0, bounds: (blocking, wait, reserved) }
+        Self {
+            store,
+            scheme,
+            homes,
+            spans,
+            placed: Vec::new(),
+            over: Vec::new(),
+            background: 0,
+            bounds: (blocking, wait, reserved),
+        }
     }
 
     /// What keeps the scheme from working on a device, if anything does.
@@ -158,8 +181,9 @@ impl<S: Scheme> Ftl<S> {
             let pages = u64::from(geometry.pages) * u64::from(width);
             let blocks = u64::from(geometry.planes) * u64::from(geometry.blocks);
             let share = device.logical_pages().div_ceil(pages).div_ceil(u64::from(groups));
-            let spare = blocks.saturating_sub(share);
-            (u64::from(log_blocks + SPARE) > spare).then(|| Misfit {
+            let free = blocks.saturating_sub(share);
+            let kept = u64::from(spare(&*placement::build(setup.placement.0, &setup.placement.1, groups)));
+            (u64::from(log_blocks) + kept > free).then(|| Misfit {
                 keys: vec![
                     key.clone(),
                     "device.over_provisioning".to_owned(),
@@ -168,13 +192,43 @@ impl<S: Scheme> Ftl<S> {
                     "ftl.mapping".to_owned(),
                 ],
                 found: format!(
-                    "{log_blocks} log blocks (`{key}`) on chips with {spare} spare blocks: {share} of a chip's {blocks} \
+                    "{log_blocks} log blocks (`{key}`) on chips with {free} spare blocks: {share} of a chip's {blocks} \
                      hold its share of the host's capacity"
                 ),
-                expected: format!("at most {} log blocks: merges need {SPARE} besides", spare.saturating_sub(SPARE.into())),
+                expected: format!("at most {} log blocks: merges and moves need {kept} blocks besides", free.saturating_sub(kept)),
                 help: "lower the log blocks, or raise device.over_provisioning".to_owned(),
             })
         })
+    }
+
+    /// The address of a page below the spans of logical blocks.
+    fn placed(&self, lpn: Lpn) -> Lpn {
+        self.spans.as_ref().map_or(lpn, |spans| spans.placed(lpn))
+    }
+
+    /// Writes pages with the addresses that their spans give them, and reviews the spans whose time has come.
+    fn write_spread(&mut self, nand: &mut Nand, writes: &[PageWrite]) {
+        let mut placed = std::mem::take(&mut self.placed);
+        placed.extend(writes.iter().map(|write| PageWrite { lpn: self.placed(write.lpn), ..*write }));
+        self.write_together(nand, &placed);
+        placed.clear();
+        self.placed = placed;
+        let Some(spans) = &mut self.spans else { return };
+        spans.watch(writes, self.homes.placement.window(), &mut self.over);
+        while let Some(region) = self.over.pop() {
+            spans.review(&mut *self.homes.placement, &mut self.store, nand, region);
+        }
+    }
+
+    fn write_together(&mut self, nand: &mut Nand, writes: &[PageWrite]) {
+        let pages = self.store.blocks.pages();
+        for together in writes.chunk_by(|one, other| one.lpn.0 / pages == other.lpn.0 / pages) {
+            let lbn = self.store.lbn(together[0].lpn);
+            match self.homes.place(lbn) {
+                (group, None) => together.iter().for_each(|write| self.write_page(nand, group, lbn, write)),
+                (group, Some(old)) => Chip { store: &mut self.store, nand, group }.move_in(lbn, old, together),
+            }
+        }
     }
 
     fn write_page(&mut self, nand: &mut Nand, group: u32, lbn: Lbn, write: &PageWrite) {
@@ -207,33 +261,29 @@ impl Chip<'_> {
 
 impl<S: Scheme> Mapping for Ftl<S> {
     fn write(&mut self, nand: &mut Nand, writes: &[PageWrite]) {
-        let pages = self.store.blocks.pages();
-        for together in writes.chunk_by(|one, other| one.lpn.0 / pages == other.lpn.0 / pages) {
-            let lbn = self.store.lbn(together[0].lpn);
-            match self.homes.place(lbn) {
-                (group, None) => together.iter().for_each(|write| self.write_page(nand, group, lbn, write)),
-                (group, Some(old)) => Chip { store: &mut self.store, nand, group }.move_in(lbn, old, together),
-            }
+        match self.spans {
+            Some(_) => self.write_spread(nand, writes),
+            None => self.write_together(nand, writes),
         }
     }
 
     fn prepare(&self, lpn: Lpn) {
-        self.store.prefetch(lpn);
+        self.store.prefetch(self.placed(lpn));
     }
 
     fn read(&mut self, nand: &mut Nand, lpn: Lpn, mask: u32, expect: Expect, tag: u32) -> bool {
-        let Some(page) = self.store.physical(lpn) else { return false };
+        let Some(page) = self.store.physical(self.placed(lpn)) else { return false };
         self.store.report.host_page_reads += 1;
         nand.read(page, mask, Origin::Host, expect, tag);
         true
     }
 
     fn is_mapped(&self, lpn: Lpn) -> bool {
-        self.store.newest(lpn).is_some()
+        self.store.newest(self.placed(lpn)).is_some()
     }
 
     fn trim(&mut self, _nand: &mut Nand, lpn: Lpn) {
-        self.store.trim(lpn);
+        self.store.trim(self.placed(lpn));
     }
 
     fn idle(&mut self, nand: &mut Nand) -> bool {

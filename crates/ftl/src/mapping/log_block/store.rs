@@ -63,6 +63,8 @@ pub(crate) struct Store {
     pub(super) costs: Costs,
     /// Copies and erases of merges on each group since the last page of the host.
     pub(super) since_host: Vec<(u32, u32)>,
+    /// Pages of each logical block that merges copied, where anybody asks.
+    copies: Vec<u32>,
     pub(super) report: FtlReport,
     pub(super) merges: Box<MergeReport>,
 }
@@ -83,6 +85,7 @@ impl Store {
             preemption: setup.params.preemption,
             costs: Costs::new(device, width),
             since_host: vec![(0, 0); blocks.groups() as usize],
+            copies: Vec::new(),
             report: FtlReport::default(),
             merges: Box::default(),
             blocks,
@@ -169,6 +172,38 @@ impl Store {
             let k = self.log.associativity(slot);
             assert!(k <= self.limits.associativity, "k(L) = {k} exceeds {}", self.limits.associativity);
         }
+    }
+
+    /// Pages of consecutive addresses, which had other addresses among them, are where `copies` says; where they were
+    /// they are dead.
+    pub(super) fn rebind(&mut self, first: Lpn, copies: &[Spn]) {
+        let lpns = (first.0..).map(Lpn);
+        for lpn in lpns.clone().take(copies.len()) {
+            let page = std::mem::replace(&mut self.map[lpn.at()], Spn::NONE);
+            if page.is_some() {
+                self.kill(lpn, page);
+            }
+        }
+        for (lpn, &page) in lpns.zip(copies).filter(|(_, page)| page.is_some()) {
+            self.bind(lpn, page, self.blocks.superblock_of(page));
+        }
+    }
+
+    /// From now on the copies of each logical block are counted.
+    pub(super) fn watch_copies(&mut self) {
+        self.copies = vec![0; self.data.len()];
+    }
+
+    fn note_copy(&mut self, lpn: Lpn) {
+        if !self.copies.is_empty() {
+            let lbn = self.lbn(lpn);
+            self.copies[lbn.at()] += 1;
+        }
+    }
+
+    /// Pages of a logical block that merges copied since this was last asked.
+    pub(super) fn take_copies(&mut self, lbn: Lbn) -> u32 {
+        std::mem::take(&mut self.copies[lbn.at()])
     }
 
     fn kill(&mut self, lpn: Lpn, page: Spn) {
@@ -266,20 +301,29 @@ impl Chip<'_> {
 
     /// Copies the newest copy of a page to the next page of a block, or programs a filler there if there is none.
     pub(super) fn copy_or_fill(&mut self, lpn: Lpn, to: SuperblockId) {
+        let from = self.store.newest(lpn);
+        let page = self.copy_page(from, to);
+        if from.is_some() {
+            self.store.kill(lpn, from);
+            self.store.bind(lpn, page, to);
+            self.store.note_copy(lpn);
+        }
+    }
+
+    /// Copies a page to the next page of a block, or programs a filler there if there is none; answers where.
+    pub(super) fn copy_page(&mut self, from: Spn, to: SuperblockId) -> Spn {
         let urgency = self.urgency();
         let store = &mut *self.store;
-        let from = store.newest(lpn);
         let (page, block, index) = store.blocks.take_page(to);
         store.report.page_copies += 1;
         store.since_host[self.group as usize].0 += 1;
         if from.is_some() {
             self.nand.copy(store.blocks.physical(from), block, index, Origin::Merge, urgency);
-            store.kill(lpn, from);
-            store.bind(lpn, page, to);
         } else {
             store.merges.filler_pages += 1;
             self.nand.fill(block, index, Origin::Merge, urgency);
         }
+        page
     }
 
     /// Fills a log block with the newest copies of the pages of a logical block, up to an offset.

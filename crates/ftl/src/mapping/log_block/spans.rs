@@ -1,0 +1,138 @@
+//! How many chips the logical blocks of a region span: a permutation of the addresses within the region.
+//!
+//! A region is `widest` logical blocks, one a chip. With a span of c, its pages are dealt to c logical blocks at a time:
+//! page p of c blocks of N pages becomes page p / c of block p mod c. Everything below works with permuted addresses, so
+//! only a change of span has to move anything: the whole region, in order, into new data blocks.
+
+use flashloom_nand::Nand;
+use flashloom_units::{Lbn, Lpn, SuperblockId};
+
+use super::Store;
+use super::store::Chip;
+use super::superblocks::Spn;
+use crate::PageWrite;
+use crate::placement::{Placement, Region};
+
+/// The spans of all regions.
+pub(super) struct Spans {
+    /// Pages of a logical block, and logical blocks of a region.
+    pages: u32,
+    widest: u32,
+    regions: Vec<Region>,
+}
+
+impl Spans {
+    /// Regions of `widest` logical blocks within the host's pages; what is left over at the end has a span of one.
+    pub(super) fn new(pages: u32, widest: u32, logical_pages: u64) -> Self {
+        let regions = (logical_pages / u64::from(pages * widest)) as usize;
+        Self { pages, widest, regions: vec![Region { span: 1, pages: 0, runs: 0, copies: 0 }; regions] }
+    }
+
+    fn region_of(&self, lpn: Lpn) -> usize {
+        (lpn.0 / (self.pages * self.widest)) as usize
+    }
+
+    /// The address that a page has under a span.
+    fn permuted(&self, lpn: Lpn, span: u32) -> Lpn {
+        let size = self.pages * span;
+        let (base, page) = (lpn.0 / size * size, lpn.0 % size);
+        Lpn(base + page % span * self.pages + page / span)
+    }
+
+    /// The address that a page has below this layer.
+    pub(super) fn placed(&self, lpn: Lpn) -> Lpn {
+        self.regions.get(self.region_of(lpn)).map_or(lpn, |region| self.permuted(lpn, region.span))
+    }
+
+    /// Notes pages that are written together, before they are; answers the regions whose window is over.
+    pub(super) fn watch(&mut self, writes: &[PageWrite], window: u32, over: &mut Vec<u32>) {
+        let size = self.pages * self.widest;
+        for run in writes.chunk_by(|one, other| one.lpn.0 + 1 == other.lpn.0 && one.lpn.0 / size == other.lpn.0 / size) {
+            let index = self.region_of(run[0].lpn);
+            let Some(region) = self.regions.get_mut(index) else { continue };
+            let before = region.pages;
+            region.pages += run.len() as u32;
+            region.runs += 1;
+            if before < window && region.pages >= window {
+                over.push(index as u32);
+            }
+        }
+    }
+
+    /// Asks for the span of a region anew, and moves it if that changes.
+    pub(super) fn review(&mut self, placement: &mut dyn Placement, store: &mut Store, nand: &mut Nand, index: u32) {
+        let first = Lbn(index * self.widest);
+        let copies = (0..self.widest).map(|block| store.take_copies(Lbn(first.0 + block))).sum();
+        let region = Region { copies, ..self.regions[index as usize] };
+        let span = placement.span(&region);
+        if span != region.span {
+            self.change(store, nand, first, region.span, span);
+        }
+        self.regions[index as usize] = Region { span, pages: 0, runs: 0, copies: 0 };
+    }
+
+    /// Moves a region to the addresses of its new span. Nothing dies before all of it is copied.
+    fn change(&self, store: &mut Store, nand: &mut Nand, first: Lbn, old: u32, new: u32) {
+        let blocks = (0..self.widest).map(|block| Lbn(first.0 + block));
+        let group_of = |lbn: Lbn, store: &Store| lbn.0 % store.groups();
+        for lbn in blocks.clone() {
+            let group = group_of(lbn, store);
+            Chip { store, nand, group }.finish();
+        }
+        // The bounds on waits are those of merges; moves are the placement's.
+        let waits = store.since_host.clone();
+        let start = Lpn(first.0 * self.pages);
+        let mut copies = vec![Spn::NONE; (self.pages * self.widest) as usize];
+        for lpn in (start.0..start.0 + self.pages * self.widest).map(Lpn) {
+            copies[(self.permuted(lpn, new).0 - start.0) as usize] = store.newest(self.permuted(lpn, old));
+        }
+        let gathered = copies.chunks_mut(self.pages as usize).zip(blocks.clone()).map(|(pages, lbn)| {
+            let group = group_of(lbn, store);
+            Chip { store, nand, group }.gather(pages)
+        });
+        let gathered: Vec<SuperblockId> = gathered.collect();
+        store.rebind(start, &copies);
+        for (lbn, to) in blocks.zip(gathered) {
+            let group = group_of(lbn, store);
+            let old = store.set_data_block(lbn, to);
+            if old.is_some() {
+                Chip { store, nand, group }.erase(old);
+            }
+        }
+        store.since_host = waits;
+    }
+}
+
+impl Chip<'_> {
+    /// Copies pages, in order, to a new block; they become the copies. None if there are none.
+    fn gather(&mut self, pages: &mut [Spn]) -> SuperblockId {
+        let Some(last) = pages.iter().rposition(|page| page.is_some()) else { return SuperblockId::NONE };
+        let to = self.store.blocks.allocate(self.group);
+        for page in &mut pages[..=last] {
+            let copied = self.copy_page(*page, to);
+            if page.is_some() {
+                *page = copied;
+                self.store.merges.migrated_pages += 1;
+            }
+        }
+        to
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_span_permutes_the_pages_of_a_region_and_deals_them_to_its_blocks_in_turn() {
+        let spans = Spans::new(4, 4, 70);
+        for span in [1, 2, 4] {
+            let mut placed: Vec<u32> = (16..32).map(|lpn| spans.permuted(Lpn(lpn), span).0).collect();
+            let blocks: Vec<u32> = placed.iter().take(4).map(|lpn| lpn / 4 - 4).collect();
+            assert_eq!(blocks, (0..4).map(|page| page % span).collect::<Vec<_>>());
+            placed.sort();
+            assert_eq!(placed, (16..32).collect::<Vec<_>>());
+        }
+        assert_eq!(spans.placed(Lpn(69)), Lpn(69), "the incomplete region at the end");
+    }
+}
