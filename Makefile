@@ -8,7 +8,10 @@ SHELL := /bin/bash
 CASES ?= 2000
 SEED ?= 1
 
-.PHONY: help test tools format lint unit smoke readme docs fuzz-long snapshots reference bench
+# The folder of recordings that `make acceptance` reads.
+TRACES ?= traces
+
+.PHONY: help test tools format lint unit smoke readme docs acceptance fuzz-long snapshots reference bench
 
 help: ## Lists the targets.
 	@sed -n 's/^\([a-z-]*\):.*## \(.*\)/  \1\t\2/p' $(MAKEFILE_LIST) | expand -t 14
@@ -72,6 +75,10 @@ readme: ## Runs the first command of the README and compares what it prints with
 
 docs: ## Builds the documentation of the code; a warning is an error.
 	RUSTDOCFLAGS="-D warnings" cargo doc --locked --workspace --no-deps
+
+acceptance: ## Runs every FTL and every write buffer on the recordings in the folder TRACES, twice, with every check on.
+	FLASHLOOM_TRACES=$(abspath $(TRACES)) \
+	  cargo test --locked --release -p flashloom-experiment --test acceptance -- --ignored --nocapture --test-threads=1
 
 fuzz-long: ## Checks CASES long random runs, from seed SEED on.
 	FLASHLOOM_CASES=$(CASES) FLASHLOOM_SEED=$(SEED) \

@@ -17,10 +17,10 @@
 use std::collections::VecDeque;
 
 use flashloom_buffer::{BufferParams, BufferReport, Evicted, SlotId, Stored, WriteBuffer, order, rate};
-use flashloom_ftl::{FtlParams, FtlSetup, Mapping, PageWrite, allocation, collection, mapping, placement};
+use flashloom_ftl::{FtlSetup, Mapping, PageWrite, placement};
 use flashloom_host::{Dispatched, RequestId};
 use flashloom_nand::{Contents, DeviceParams, Expect, Nand, Payload};
-use flashloom_units::{EventQueue, Lpn, NO_INDEX, Ns, ParamSet, Prng, SECTOR_BYTES, Slot, Value};
+use flashloom_units::{EventQueue, Lpn, NO_INDEX, Ns, ParamSet, SECTOR_BYTES, Slot, Value};
 use flashloom_workload::{Op, Request};
 
 use crate::link::{Link, Way};
@@ -45,7 +45,7 @@ pub struct DriveSetup {
 impl DriveSetup {
     /// That device under the default buffer and FTL, with every default of their policies.
     pub fn with_defaults(device: DeviceParams) -> Self {
-        let (buffer, params) = (BufferParams::defaults(), FtlParams::defaults());
+        let buffer = BufferParams::defaults();
         let values =
             |slot: &Slot, name: &str| slot.find(name).expect("a default names a policy of its table").values(&[]);
         Self {
@@ -53,12 +53,8 @@ impl DriveSetup {
             order: values(&order::SLOT, buffer.order),
             rate: values(&rate::SLOT, buffer.rate),
             ftl: FtlSetup {
-                mapping: values(&mapping::SLOT, params.mapping),
-                allocation: values(&allocation::SLOT, params.allocation),
                 placement: (buffer.placement, values(&placement::SLOT, buffer.placement)),
-                collection: values(&collection::SLOT, params.gc),
-                prng: Prng::new(1),
-                params,
+                ..FtlSetup::with_defaults()
             },
             buffer,
             verify: false,
@@ -232,8 +228,8 @@ impl Drive {
         self.buffer.as_ref().map_or(0, WriteBuffer::dirty)
     }
 
-    /// Whether a page could not be stored because too many blocks have failed. From then on the drive is not to be used:
-    /// the command that the page was part of never ends.
+    /// Whether a page could not be stored because too many blocks have failed. From then on the drive is not to be
+    /// used: the command that the page was part of never ends.
     #[inline]
     pub fn is_worn_out(&self) -> bool {
         self.nand.can_fail() && self.ftl.is_worn_out()

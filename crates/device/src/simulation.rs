@@ -78,7 +78,8 @@ impl Simulation {
         self.timed = true;
     }
 
-    /// Runs a workload to its end, or to that of the drive's life. `observe` gets a sample after every `interval_ns` of simulated time.
+    /// Runs a workload to its end, or to that of the drive's life. `observe` gets a sample after every `interval_ns` of
+    /// simulated time.
     ///
     /// # Errors
     /// What the workload finds wrong with its input; one that was checked before does not fail.

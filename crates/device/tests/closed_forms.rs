@@ -174,8 +174,8 @@ fn bad_blocks_amplify_as_so_many_spare_blocks_less_do() {
 ///
 /// Let S(i) be the share of blocks with at least i valid pages, so that the best of d has at least i with probability
 /// S(i)^d, and r the blocks that are filled for each page that the host writes. A block enters at b valid pages, falls
-/// from i to i - 1 as pages die, each with rate 1 / (rho N b), and leaves when it is collected. What enters at i or above
-/// either leaves from there or falls below i:
+/// from i to i - 1 as pages die, each with rate 1 / (rho N b), and leaves when it is collected. What enters at i or
+/// above either leaves from there or falls below i:
 ///
 /// ```text
 /// i m(i) = rho b r (1 - S(i)^d)        S(i) = S(i+1) + m(i)        S(b+1) = 0
@@ -186,7 +186,7 @@ fn bad_blocks_amplify_as_so_many_spare_blocks_less_do() {
 /// amplification is b r. With d to infinity this is greedy's limit above; d = 1 collects at random.
 ///
 /// In the model a block without a dead page can be the victim: it is copied whole and nothing is gained, which changes
-/// no other number than the copies. The policy draws again instead, so of b r programs a page it saves the share S(b)^d.
+/// no other number than the copies. The policy draws again instead: of b r programs a page it saves the share S(b)^d.
 fn d_choices_mean_field(d: i32, alpha: f64, b: u32) -> f64 {
     let rho_b = f64::from(b) / alpha;
     // For blocks filled at rate r: what collections gain less what they are to gain, and S(b)^d.

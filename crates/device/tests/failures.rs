@@ -103,8 +103,8 @@ fn the_end_of_life_comes_when_the_spare_blocks_are_used_up_and_is_reported() {
         assert_eq!(end.host_page_writes, outcome.ftl.host_page_writes);
         assert_eq!(outcome.host.generated, outcome.host.total_completed() + end.unserved_requests);
         assert!(end.unserved_requests > 0 && end.unwritten_pages == 0 && end.time_ns > 0);
-        // Each plane keeps three blocks free and two open: the others no longer hold the pages of the host. A plane alone
-        // can get stuck a little earlier, when two blocks fail before the space that the first took is won back.
+        // Each plane keeps three blocks free and two open: the others no longer hold the pages of the host. A plane
+        // alone can get stuck a little earlier, when two blocks fail before the space of the first is won back.
         let left = (256 - program - erase - u64::from(planes) * (3 + 2)) * u64::from(device.pages);
         let (held, block) = (device.logical_pages(), u64::from(device.pages));
         let early = if planes == 1 { 8 * block } else { 0 };

@@ -187,7 +187,8 @@ fn dftl_writes_the_map_less_often_the_larger_its_cache_is() {
 /// what is not hot, so that nothing else keeps hot and cold apart.
 #[test]
 fn separating_hot_pages_lowers_write_amplification_of_a_skewed_load() {
-    let device = DeviceParams { channels: 2, ways: 1, blocks: 192, pages: 32, over_provisioning: 0.3, ..plain_device() };
+    let device =
+        DeviceParams { channels: 2, ways: 1, blocks: 192, pages: 32, over_provisioning: 0.3, ..plain_device() };
     let copies = |hot_cold| {
         let mut prng = Prng::new(12);
         let pages = device.logical_pages();

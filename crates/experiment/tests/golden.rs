@@ -1,4 +1,5 @@
-//! Golden counts: two recordings of ours, cut to 15,000 requests, through the whole stack with every check on.
+//! Golden counts: two recordings of ours, cut to 15,000 requests, through the whole stack with every check on: with every
+//! scheduler, and with every mapping.
 //!
 //! Every figure is exact. A change that moves one of them either has a reason, which its commit says, or is a mistake.
 //! `INSTA_UPDATE=always cargo test -p flashloom-experiment --test golden` writes them anew.
@@ -21,21 +22,30 @@ fn folder() -> PathBuf {
     PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("tests/golden")
 }
 
-/// A small drive that was aged, under a load that keeps the scheduler's queue busy.
-fn configuration(recording: &str) -> String {
+/// A small drive under a load that keeps the scheduler's queue busy.
+fn configuration(recording: &str, more: &str) -> String {
     format!(
-        "[workload]\npath = \"{recording}.flashloom.csv.zst\"\nkind = \"trace\"\naddresses = \"wrap\"\n\
-         replay = \"closed\"\nqueue_depth = 96\n\
-         [host]\nqueue_depth = 16\n\
-         [device]\nchannels = 4\nways = 1\nblocks = 64\npages = 128\nover_provisioning = 0.25\n\
-         [run]\nprecondition = \"steady\"\n\
-         [vary]\n\"buffer.capacity\" = [\"0B\", \"4MiB\"]\n\
-         \"host.scheduler\" = [\"noop\", \"deadline\", \"anticipatory\", \"cfq\", \"pardispatcher\"]\n"
+        "workload.path = \"{recording}.flashloom.csv.zst\"\nworkload.kind = \"trace\"\nworkload.addresses = \"wrap\"\n\
+         workload.replay = \"closed\"\nworkload.queue_depth = 96\nhost.queue_depth = 16\n\
+         device.channels = 4\ndevice.ways = 1\ndevice.blocks = 64\ndevice.pages = 128\n\
+         device.over_provisioning = 0.25\n{more}"
     )
 }
 
-fn counts(recording: &str) -> String {
-    let source = Source { name: recording.to_owned(), text: configuration(recording), folder: folder() };
+/// Aged, with and without a buffer.
+const SCHEDULERS: &str = "run.precondition = \"steady\"\n\
+    [vary]\n\"buffer.capacity\" = [\"0B\", \"4MiB\"]\n\
+    \"host.scheduler\" = [\"noop\", \"deadline\", \"anticipatory\", \"cfq\", \"pardispatcher\"]\n";
+
+/// Filled, with few log blocks a chip and a small cache, so that everything there is to a mapping is used.
+const MAPPINGS: &str = "run.precondition = \"fill\"\nbuffer.capacity = \"1MiB\"\nftl.dftl.cache = \"16KiB\"\n\
+    ftl.bast.log_blocks = 8\nftl.fast.log_blocks = 8\nftl.sast.log_blocks = 8\nftl.kast.log_blocks = 8\n\
+    ftl.mcsplit.log_blocks = 8\n[vary]\n\
+    \"ftl.mapping\" = [\"page\", \"dftl\", \"bast\", \"fast\", \"sast\", \"kast\", \"mcsplit\"]\n";
+
+/// The figures of every variant of an experiment on a recording, a line each.
+fn counts(recording: &str, experiment: &str, paths: &[&str]) -> String {
+    let source = Source { name: recording.to_owned(), text: configuration(recording, experiment), folder: folder() };
     let experiment = Experiment::from_source(source, &[], Some(&[])).unwrap_or_else(|problems| panic!("{problems}"));
     let prepared = Prepared::new(&experiment).unwrap_or_else(|problems| panic!("{problems}"));
     let comparison = prepared.compare(true, &Silent).unwrap_or_else(|failure| panic!("{failure}"));
@@ -45,19 +55,7 @@ fn counts(recording: &str) -> String {
         let figure = |path: &str| result.pointer(path).map_or("-".to_owned(), |value| value.to_string());
         write!(lines, "{recording}").unwrap();
         run.vary.values().for_each(|value| write!(lines, " {}", value.as_str().unwrap_or_default()).unwrap());
-        for path in [
-            "/host/completed",
-            "/host/duration_ns",
-            "/scheduler/merged",
-            "/scheduler/dispatched",
-            "/scheduler/direction_switches",
-            "/buffer/write_hits",
-            "/buffer/evicted_pages",
-            "/ftl/host_page_writes",
-            "/ftl/page_copies",
-            "/ftl/block_erases",
-            "/integrity/sectors_checked",
-        ] {
+        for path in paths {
             write!(lines, " {}={}", path.rsplit('/').next().unwrap_or_default(), figure(path)).unwrap();
         }
         lines.push('\n');
@@ -65,10 +63,10 @@ fn counts(recording: &str) -> String {
     lines
 }
 
-#[test]
-fn the_counts_of_our_recordings_are_those_that_are_checked_in() {
-    let counts: String = ["varmail", "fileserver"].into_iter().map(counts).collect();
-    let file = folder().join("counts.txt");
+/// The figures of both recordings are those in the file.
+fn golden(file: &str, experiment: &str, paths: &[&str]) {
+    let counts: String = ["varmail", "fileserver"].map(|recording| counts(recording, experiment, paths)).concat();
+    let file = folder().join(file);
     if std::env::var("INSTA_UPDATE").is_ok_and(|update| update == "always") {
         fs::write(&file, &counts).expect("the file can be written");
     }
@@ -77,4 +75,44 @@ fn the_counts_of_our_recordings_are_those_that_are_checked_in() {
         assert_eq!(now, golden);
     }
     assert_eq!(counts.lines().count(), golden.lines().count());
+}
+
+#[test]
+fn the_counts_of_every_scheduler_are_those_that_are_checked_in() {
+    let paths = [
+        "/host/completed",
+        "/host/duration_ns",
+        "/scheduler/merged",
+        "/scheduler/dispatched",
+        "/scheduler/direction_switches",
+        "/buffer/write_hits",
+        "/buffer/evicted_pages",
+        "/ftl/host_page_writes",
+        "/ftl/page_copies",
+        "/ftl/block_erases",
+        "/integrity/sectors_checked",
+    ];
+    golden("counts.txt", SCHEDULERS, &paths);
+}
+
+#[test]
+fn the_counts_of_every_mapping_are_those_that_are_checked_in() {
+    let paths = [
+        "/host/completed",
+        "/host/duration_ns",
+        "/ftl/host_page_writes",
+        "/ftl/page_copies",
+        "/ftl/block_erases",
+        "/ftl/merges/switch",
+        "/ftl/merges/partial",
+        "/ftl/merges/full",
+        "/ftl/associativity/histogram",
+        "/ftl/blocking_ns/max",
+        "/ftl/wait_ns/max",
+        "/ftl/map_cache/hits",
+        "/ftl/map_cache/reads",
+        "/ftl/map_cache/writes",
+        "/integrity/sectors_checked",
+    ];
+    golden("mappings.txt", MAPPINGS, &paths);
 }

@@ -45,18 +45,19 @@ fn mean_associativity(merges: &MergeReport) -> f64 {
 /// The expected k(L) of a FAST log block when it is merged, with R random log blocks.
 ///
 /// A data block is among the N pages of a log block with probability q = 1 - (1 - 1/D)^N, so that D q data blocks are
-/// associated with it when it is full. With R = 1 it is merged at once. With more, R - 1 others are merged before it is its
-/// turn, and each merge gathers the newest pages of its data blocks from all log blocks. Seen from one data block: after a
-/// merge has gathered it, its pages in the R - 1 log blocks that were filled by then are dead; from the next on it is in
-/// each with probability q, and the first that it is in will gather it. So it is gathered once in R - 1 + 1/q log blocks:
+/// associated with it when it is full. With R = 1 it is merged at once. With more, R - 1 others are merged before it is
+/// its turn, and each merge gathers the newest pages of its data blocks from all log blocks. Seen from one data block:
+/// after a merge has gathered it, its pages in the R - 1 log blocks that were filled by then are dead; from the next on
+/// it is in each with probability q, and the first that it is in will gather it. So it is gathered once in R - 1 + 1/q
+/// log blocks:
 ///
 /// ```text
 /// E[k] = D / (R - 1 + 1/q) = D q / (1 + (R - 1) q)
 /// ```
 ///
 /// Left out: a page that dies because it is written again while its log block waits. Its data block is gathered then by
-/// the log block of the newer page; with R/D small it hardly matters (measured: below 1 %). Page 0 of each data block is
-/// not written, because it would go to the sequential log block; that one is among `log_blocks`.
+/// the log block of the newer page; with R/D small it hardly matters (measured: below 1 %). Page 0 of each data block
+/// is not written, because it would go to the sequential log block; that one is among `log_blocks`.
 fn expected_associativity(data_blocks: u32, pages: u32, random: u32) -> f64 {
     let q = 1.0 - (1.0 - 1.0 / f64::from(data_blocks)).powi(pages as i32);
     f64::from(data_blocks) * q / (1.0 + f64::from(random - 1) * q)
@@ -76,11 +77,11 @@ fn fast_associates_a_log_block_with_as_many_data_blocks_as_random_writes_hit() {
 
 /// Merges a write of BAST with L log blocks for D > L data blocks.
 ///
-/// The data blocks with a log block are the L written most recently, so a write finds one with probability h = L / D. What
-/// is written between two writes of a data block does not depend on the past, so these are independent draws: after the
-/// write that opened it, a log block takes j more pages with probability h^j. A write that finds none merges the log block
-/// written least recently; one that finds its own full, at every N-th hit in a row, merges that. In the 1 / (1 - h) writes
-/// from miss to miss there are 1 + h^N + h^2N + ... merges, which makes
+/// The data blocks with a log block are the L written most recently, so a write finds one with probability h = L / D.
+/// What is written between two writes of a data block does not depend on the past, so these are independent draws:
+/// after the write that opened it, a log block takes j more pages with probability h^j. A write that finds none merges
+/// the log block written least recently; one that finds its own full, at every N-th hit in a row, merges that. In the 1
+/// / (1 - h) writes from miss to miss there are 1 + h^N + h^2N + ... merges, which makes
 ///
 /// ```text
 /// merges a write = (1 - h) / (1 - h^N)
@@ -94,7 +95,9 @@ fn bast_merges_as_often_as_random_writes_miss_or_fill_their_log_block() {
         let measured = (merges.switch + merges.partial + merges.full) as f64 / f64::from(writes);
         let hit = log_blocks as f64 / f64::from(data_blocks);
         let expected = (1.0 - hit) / (1.0 - hit.powi(pages as i32));
-        println!("BAST, L = {log_blocks}, D = {data_blocks}, N = {pages}: {measured:.5} merges a write, expected {expected:.5}");
+        println!(
+            "BAST, L = {log_blocks}, D = {data_blocks}, N = {pages}: {measured:.5} a write, expected {expected:.5}"
+        );
         assert!((measured / expected - 1.0).abs() < 0.01, "{measured:.5}, not {expected:.5}");
     }
 }

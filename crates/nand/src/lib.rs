@@ -127,7 +127,14 @@ impl Nand {
         self.read_with(ppn, mask, origin, Urgency::Needed, expect, after, tag)
     }
 
+    /// Whether operations are only counted: they take no time, and nobody follows them.
+    #[inline]
+    fn only_counts(&self) -> bool {
+        self.timed.is_none() && self.verifier.is_none()
+    }
+
     #[allow(clippy::too_many_arguments)] // As below.
+    #[inline(always)] // Counting is a few instructions.
     fn read_with(
         &mut self,
         ppn: Ppn,
@@ -139,6 +146,24 @@ impl Nand {
         tag: u32,
     ) -> OpId {
         self.counts.reads[origin as usize] += 1;
+        if self.only_counts() {
+            self.notify(tag);
+            return OpId::DONE;
+        }
+        self.emit_read(ppn, mask, origin, urgency, expect, after, tag)
+    }
+
+    #[allow(clippy::too_many_arguments)] // As below.
+    fn emit_read(
+        &mut self,
+        ppn: Ppn,
+        mask: u32,
+        origin: Origin,
+        urgency: Urgency,
+        expect: Expect,
+        after: OpId,
+        tag: u32,
+    ) -> OpId {
         let Some(timed) = &mut self.timed else {
             if let Some(verifier) = &mut self.verifier {
                 verifier.start(Kind::Read, ppn, Ppn::NONE, self.geometry.block_of(ppn));
@@ -158,11 +183,13 @@ impl Nand {
 
     /// Programs the next page of a block. It starts after `after`, after every page below it, and after a pending
     /// erase of the block; `tag` is handed back when it ends, unless it fails.
+    #[inline]
     pub fn program(&mut self, block: BlockId, page: u32, origin: Origin, data: Data, after: OpId, tag: u32) -> Status {
         self.program_with(block, page, origin, Urgency::Needed, data, after, tag)
     }
 
     #[allow(clippy::too_many_arguments)] // Each says one thing of the command; the public forms are its only callers.
+    #[inline(always)] // Counting is a few instructions.
     fn program_with(
         &mut self,
         block: BlockId,
@@ -174,6 +201,25 @@ impl Nand {
         tag: u32,
     ) -> Status {
         let failed = self.count_program(block, page, origin);
+        if self.only_counts() {
+            self.notify(if failed { Self::NO_TAG } else { tag });
+            return Status::new(failed, OpId::DONE);
+        }
+        self.emit_program(block, page, origin, urgency, data, after, tag, failed)
+    }
+
+    #[allow(clippy::too_many_arguments)] // As above.
+    fn emit_program(
+        &mut self,
+        block: BlockId,
+        page: u32,
+        origin: Origin,
+        urgency: Urgency,
+        data: Data,
+        after: OpId,
+        tag: u32,
+        failed: bool,
+    ) -> Status {
         // A program that fails leaves nothing, and its data is still to be written.
         let (data, tag) = if failed { (Data::Map, Self::NO_TAG) } else { (data, tag) };
         let ppn = self.geometry.page(block, page);
@@ -202,11 +248,13 @@ impl Nand {
     }
 
     /// Accounts for a program; whether it fails.
+    #[inline]
     fn count_program(&mut self, block: BlockId, page: u32, origin: Origin) -> bool {
         debug_assert_eq!(self.written[block.at()], page, "pages of a block are programmed in order");
         self.written[block.at()] = page + 1;
         self.counts.programs[origin as usize] += 1;
-        let failed = self.failures.as_mut().is_some_and(|failures| failures.program_fails(block));
+        let Some(failures) = &mut self.failures else { return false };
+        let failed = failures.program_fails(block);
         self.counts.failed_programs[origin as usize] += u64::from(failed);
         failed
     }

@@ -100,6 +100,33 @@ fn a_die_holds_its_register_until_the_data_has_crossed() {
     assert_eq!(run(&mut nand), [(1, READ + PAGE), (2, 2 * (READ + PAGE))]);
 }
 
+fn read_after(nand: &mut Nand, block: u32, page: u32, after: OpId, tag: u32) -> OpId {
+    nand.read_after(Ppn(block * 8 + page), 0xff, Origin::Host, Expect::Anything, after, tag)
+}
+
+#[test]
+fn a_read_that_needs_another_one_starts_after_it() {
+    let mut nand = array(&device());
+    let map = read(&mut nand, 0, 0, Origin::Map, 1);
+    let data = read_after(&mut nand, 8, 0, map, 2);
+    read_after(&mut nand, 4, 0, data, 3);
+    assert_eq!(run(&mut nand), [1, 2, 3].map(|at| (at, Ns::from(at) * (READ + PAGE))));
+}
+
+#[test]
+fn a_read_that_needs_another_one_waits_for_the_life_of_its_block_too() {
+    let mut nand = array(&device());
+    nand.erase(BlockId(8), Origin::Gc, Urgency::Needed);
+    program(&mut nand, 8, 0, Origin::Host, Nand::NO_TAG);
+    // What it needs is there long before its page is; the page of another block is there before what that one needs.
+    let map = read(&mut nand, 0, 0, Origin::Map, 1);
+    let data = read_after(&mut nand, 8, 0, map, 2);
+    read_after(&mut nand, 4, 0, data, 3);
+    nand.erase(BlockId(4), Origin::Gc, Urgency::Needed);
+    let written = ERASE + PAGE + PROGRAM;
+    assert_eq!(run(&mut nand), [(1, READ + PAGE), (2, written + READ + PAGE), (3, written + 2 * (READ + PAGE))]);
+}
+
 #[test]
 fn a_host_read_goes_before_a_program_and_that_before_spare_collection() {
     for (order, expected) in [(DieOrder::Priority, [4, 1, 3, 2]), (DieOrder::Fifo, [1, 2, 3, 4])] {

@@ -10,7 +10,7 @@
 //! FIELD is the path of a figure in a result, such as `ftl.block_erases`; KEY is a key that the experiment varies, or its
 //! last part. A figure stands for the runs that its keys choose, in their order, so a formula may work on several numbers
 //! at once: a single number goes with each of several, several go in pairs. `min`, `max`, `mean` and `sum` make one of
-//! them. Names may hold minus signs, so a minus between two names stands between blanks.
+//! them; `above` counts those that are above the first one. Names may hold minus signs, so a minus between two names stands between blanks.
 
 use std::collections::BTreeSet;
 
@@ -49,6 +49,7 @@ enum Function {
     Max,
     Mean,
     Sum,
+    Above,
 }
 
 /// What formulas see of a run.
@@ -173,6 +174,7 @@ impl Function {
             "max" => Some(Self::Max),
             "mean" => Some(Self::Mean),
             "sum" => Some(Self::Sum),
+            "above" => Some(Self::Above),
             _ => None,
         }
     }
@@ -188,6 +190,7 @@ impl Function {
             Self::Max => values.iter().copied().fold(f64::NEG_INFINITY, f64::max),
             Self::Mean => sum / values.len() as f64,
             Self::Sum => sum,
+            Self::Above => values.iter().filter(|value| **value > values[0]).count() as f64,
         }
     }
 }
@@ -253,7 +256,11 @@ impl<'a> Parser<'a> {
         if word.is_empty() { Err(format!("a name or a number is expected at `{rest}`")) } else { Ok(word) }
     }
 
-    fn operations(&mut self, operators: [char; 2], next: fn(&mut Self) -> Result<Node, String>) -> Result<Node, String> {
+    fn operations(
+        &mut self,
+        operators: [char; 2],
+        next: fn(&mut Self) -> Result<Node, String>,
+    ) -> Result<Node, String> {
         let mut node = next(self)?;
         while let Some(operator) = self.peek().filter(|found| operators.contains(found)) {
             self.take(operator);
@@ -354,7 +361,8 @@ mod tests {
 
     #[test]
     fn a_figure_is_of_the_runs_that_its_keys_choose() {
-        let text = "100 * (1 - ftl.block_erases{mapping=page,scheduler=cfq} / ftl.block_erases{mapping=page,scheduler=noop})";
+        let text =
+            "100 * (1 - ftl.block_erases{mapping=page,scheduler=cfq} / ftl.block_erases{mapping=page,scheduler=noop})";
         assert_eq!(value(text), Ok(Some(25.0)));
         assert_eq!(value("max(table-1:ftl.block_erases{ftl.mapping=page|fast})"), Ok(Some(400.0)));
     }
@@ -364,6 +372,7 @@ mod tests {
         let text = "mean(ftl.block_erases{scheduler=cfq} / ftl.block_erases{scheduler=noop})";
         assert_eq!(value(text), Ok(Some(0.5)));
         assert_eq!(value("sum(ftl.block_erases{mapping=page} / 10, 1)"), Ok(Some(8.0)));
+        assert_eq!(value("above(100, ftl.block_erases)"), Ok(Some(1.0)));
         assert!(value("ftl.block_erases / ftl.block_erases{mapping=page}").is_err());
     }
 
@@ -378,7 +387,8 @@ mod tests {
         for text in ["1 +", "(1", "1 2", "median(1)", "host.iops{scheduler}", "host.iops{scheduler=noop"] {
             assert!(Formula::parse(text).is_err(), "{text}");
         }
-        for text in ["ftl.block_erases", "other:ftl.block_erases", "sum(ftl.block_erases{scheduler=fios})", "sum(ftl.waf{k=1})"]
+        for text in
+            ["ftl.block_erases", "other:ftl.block_erases", "sum(ftl.block_erases{scheduler=fios})", "sum(ftl.waf{k=1})"]
         {
             assert!(value(text).is_err(), "{text}");
         }

@@ -3,7 +3,7 @@
 use std::fmt::Write as _;
 
 use crate::published::{Band, Published};
-use crate::row::{Report, Row};
+use crate::row::{FigureTable, Report, Row};
 use crate::verdict::Verdict;
 
 /// The report of a paper; `command` is the one that made it.
@@ -11,7 +11,9 @@ pub fn report(report: &Report, command: &str) -> String {
     let mut text = format!("# {}\n\n{}\n\n", report.title, report.reference);
     let _ = writeln!(text, "Made by `{command}`; nothing in it was typed by hand.");
     if report.quick {
-        text.push_str("A quick run: workloads are shortened and drives are smaller, so the verdicts are a rehearsal.\n");
+        text.push_str(
+            "A quick run: workloads are shortened and drives are smaller, so the verdicts are a rehearsal.\n",
+        );
     }
     let _ = write!(text, "\n{}\n{}\n", tally(report), report.notes.trim_end());
     let mut rest = &report.rows[..];
@@ -21,6 +23,7 @@ pub fn report(report: &Report, command: &str) -> String {
         group(rows, &mut text);
         rest = others;
     }
+    report.tables.iter().for_each(|table| figures(table, &mut text));
     text
 }
 
@@ -68,6 +71,16 @@ fn group(rows: &[Row], text: &mut String) {
         );
     }
     reasons(rows, text);
+}
+
+fn figures(table: &FigureTable, text: &mut String) {
+    let _ = writeln!(text, "\n## {}\n\n{}.\n", table.title, table.workload);
+    let _ = writeln!(text, "| experiment | {} |", table.columns.join(" | "));
+    let _ = writeln!(text, "|---|{}", "---:|".repeat(table.columns.len()));
+    for line in &table.lines {
+        let figures: Vec<String> = line.figures.iter().map(|figure| optional(*figure)).collect();
+        let _ = writeln!(text, "| {} | {} |", line.experiment, figures.join(" | "));
+    }
 }
 
 /// Each reason once, with the rows that it is given for.

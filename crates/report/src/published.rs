@@ -4,8 +4,6 @@
 //! a reader would want to dispute is there: the figure and its page, the formula of ours, the band, and the reason where
 //! ours is known to differ.
 
-use std::collections::BTreeMap;
-
 use serde::{Deserialize, Serialize};
 
 use crate::formula::Formula;
@@ -35,6 +33,14 @@ macro_rules! papers {
 
 papers! {
     "pardispatcher": ["figure-3.toml", "table-1.toml"],
+    "slap": ["figure-5.toml", "figure-6.toml", "delta.toml"],
+    "kast": ["figure-6-bast-fast.toml", "figure-6-kast.toml", "figure-6-sast.toml", "section-2.toml"],
+    "cave": ["figure-4.toml", "figures-5-to-7-conventional.toml", "figures-5-to-7-proposed.toml"],
+    "together": [
+        "none.toml", "none-log-blocks.toml", "pardispatcher.toml", "slap.toml", "cave.toml", "kast.toml",
+        "pardispatcher-slap.toml", "pardispatcher-cave-kast.toml", "future-cave.toml", "future-kast.toml",
+        "future-slap.toml",
+    ],
 }
 
 /// One paper: its figures and the experiments that stand for them.
@@ -49,12 +55,32 @@ pub struct Paper {
     pub reference: String,
     /// What holds for all of its rows.
     pub notes: String,
+    /// Workloads that experiments, groups and tables with `each_workload` are made for.
+    #[serde(default, rename = "workload")]
+    pub workloads: Vec<Workload>,
     /// What is run.
     #[serde(rename = "experiment")]
     pub experiments: Vec<Study>,
     /// The rows.
     #[serde(rename = "group")]
     pub groups: Vec<Group>,
+    /// Figures that nobody published anything to hold against.
+    #[serde(default, rename = "table")]
+    pub tables: Vec<Table>,
+}
+
+/// A workload that several experiments share.
+#[derive(Clone, Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Workload {
+    /// The beginning of the names of its experiments.
+    pub name: String,
+    /// The generator, as `--set` takes it.
+    pub set: Vec<String>,
+    /// What is set besides in a quick run.
+    pub quick: Vec<String>,
+    /// The recording that takes the place of the generator where there is one.
+    pub recording: Option<Recording>,
 }
 
 /// An experiment as a report runs it: a configuration, with what is set beside it.
@@ -73,6 +99,9 @@ pub struct Study {
     pub quick: Vec<String>,
     /// The recording that takes the place of the generator where there is one.
     pub recording: Option<Recording>,
+    /// Whether it is run with each of the paper's workloads.
+    #[serde(default)]
+    pub each_workload: bool,
 }
 
 /// A recording of a workload.
@@ -97,6 +126,9 @@ pub struct Group {
     pub id: String,
     /// What it is about.
     pub title: String,
+    /// Whether there is one for each of the paper's workloads, over the experiments with that workload.
+    #[serde(default)]
+    pub each_workload: bool,
     /// Figure, table or section, and page.
     pub source: String,
     /// The experiment of formulas that name none.
@@ -166,7 +198,7 @@ pub struct Reference {
 }
 
 /// How far ours may be from a published figure.
-#[derive(Clone, Copy, Debug, PartialEq, Deserialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields, rename_all = "snake_case")]
 pub enum Band {
     /// As a share of the published figure.
@@ -186,12 +218,42 @@ pub struct Why {
     pub text: String,
 }
 
+/// A line for each of several experiments.
+#[derive(Clone, Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Table {
+    /// What it is about.
+    pub title: String,
+    /// Whether there is one for each of the paper's workloads, over the experiments with that workload.
+    #[serde(default)]
+    pub each_workload: bool,
+    /// The names of the columns, and how their figures are worked out for an experiment.
+    pub columns: Vec<Column>,
+    /// The experiments.
+    pub experiments: Vec<String>,
+}
+
+/// A figure of several experiments.
+#[derive(Clone, Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Column {
+    /// Its name, with the unit.
+    pub name: String,
+    /// How it is worked out.
+    pub ours: Formula,
+}
+
 impl Group {
     /// Why that row is not reproduced, if a reason is known: the last one that names it, else one for all rows.
     pub fn why(&self, row: &str) -> Option<&str> {
         let naming = self.why.iter().rev().find(|why| why.rows.iter().any(|id| id == row));
         naming.or_else(|| self.why.iter().find(|why| why.rows.is_empty())).map(|why| why.text.trim())
     }
+}
+
+/// The name of an experiment, a group or a table with a workload.
+pub fn scoped(workload: Option<&Workload>, name: &str) -> String {
+    workload.map_or(name.to_owned(), |workload| format!("{}-{name}", workload.name))
 }
 
 impl Paper {
@@ -214,9 +276,17 @@ impl Paper {
         files.experiments.iter().find(|(name, _)| *name == file).map(|(_, text)| *text)
     }
 
-    /// The place of each experiment by its name.
-    pub fn studies(&self) -> BTreeMap<&str, usize> {
-        self.experiments.iter().enumerate().map(|(index, study)| (study.name.as_str(), index)).collect()
+    /// Every experiment with its name and its workload, if it is run with each.
+    pub fn studies(&self) -> impl Iterator<Item = (String, &Study, Option<&Workload>)> {
+        self.experiments.iter().flat_map(|study| {
+            self.each(study.each_workload).map(move |workload| (scoped(workload, &study.name), study, workload))
+        })
+    }
+
+    /// Each of the workloads, or once none.
+    pub fn each(&self, each_workload: bool) -> impl Iterator<Item = Option<&Workload>> {
+        let workloads = if each_workload { &self.workloads[..] } else { &[] };
+        workloads.iter().map(Some).chain((!each_workload).then_some(None))
     }
 }
 
@@ -247,18 +317,21 @@ mod tests {
     #[test]
     fn formulas_name_experiments_of_their_paper_and_experiments_name_configurations() {
         for paper in all() {
-            let studies = paper.studies();
-            assert_eq!(studies.len(), paper.experiments.len(), "{}: one name twice", paper.paper);
+            let names: BTreeSet<String> = paper.studies().map(|(name, ..)| name).collect();
+            assert_eq!(names.len(), paper.studies().count(), "{}: one name twice", paper.paper);
             for study in &paper.experiments {
                 assert!(paper.configuration(&study.file).is_some(), "{}: {}", paper.paper, study.file);
             }
             for group in &paper.groups {
-                let formulas = group.rows.iter().flat_map(|row| {
-                    [Some(&row.ours), row.reference.as_ref().map(|reference| &reference.ours)].into_iter().flatten()
-                });
-                let named = formulas.flat_map(|formula| formula.experiments(&group.experiment));
-                for name in named {
-                    assert!(studies.contains_key(name.as_str()), "{}: {}: {name}", paper.paper, group.id);
+                let formulas = || {
+                    let references = group.rows.iter().filter_map(|row| row.reference.as_ref());
+                    group.rows.iter().map(|row| &row.ours).chain(references.map(|reference| &reference.ours))
+                };
+                for workload in paper.each(group.each_workload) {
+                    for name in formulas().flat_map(|formula| formula.experiments(&group.experiment)) {
+                        let known = [scoped(workload, &name), name].iter().any(|name| names.contains(name));
+                        assert!(known, "{}: {}", paper.paper, group.id);
+                    }
                 }
             }
         }

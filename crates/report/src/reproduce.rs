@@ -1,5 +1,6 @@
 //! Runs the experiments of papers and makes their reports.
 
+use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 
 use flashloom_experiment::config::{Experiment, Source};
@@ -11,8 +12,8 @@ use serde_json::Value;
 
 use crate::csv;
 use crate::formula::{Run, Runs};
-use crate::published::{Group, PAPERS, Paper, PublishedRow, Study};
-use crate::row::{Report, Row, SCHEMA};
+use crate::published::{Group, PAPERS, Paper, PublishedRow, Study, Table, Workload, scoped};
+use crate::row::{FigureLine, FigureTable, Report, Row, SCHEMA};
 use crate::verdict::{Measure, Verdict};
 
 /// How a report is made.
@@ -59,8 +60,8 @@ impl Plan {
             let paper = Paper::named(name).ok_or_else(|| {
                 Problem::file(name, "no report has this name", format!("one of {}", PAPERS.join(", ")))
             })?;
-            let load = |study| load(&paper, study, options.quick, folder);
-            let experiments = paper.experiments.iter().map(load).collect::<Result<Vec<_>, Problems>>()?;
+            let load = |(_, study, workload)| load(&paper, study, workload, options.quick, folder);
+            let experiments = paper.studies().map(load).collect::<Result<Vec<_>, Problems>>()?;
             Ok((paper, experiments))
         };
         let papers = names.into_iter().map(paper).collect::<Result<_, Problems>>()?;
@@ -72,12 +73,9 @@ impl Plan {
     /// # Errors
     /// Everything that is wrong with them.
     pub fn prepare(&self) -> Result<Ready<'_>, Problems> {
-        let prepare = |(_, experiments): &'_ (Paper, Vec<Experiment>)| -> Result<Vec<Prepared<'_>>, Problems> {
-            experiments.iter().map(Prepared::new).collect()
-        };
         let mut prepared = Vec::with_capacity(self.papers.len());
-        for paper in &self.papers {
-            prepared.push(prepare(paper)?);
+        for (_, experiments) in &self.papers {
+            prepared.push(experiments.iter().map(Prepared::new).collect::<Result<_, _>>()?);
         }
         Ok(Ready { plan: self, prepared })
     }
@@ -89,22 +87,32 @@ impl Plan {
 }
 
 /// One experiment as its paper's data file asks for it.
-fn load(paper: &Paper, study: &Study, quick: bool, folder: Option<&Path>) -> Result<Experiment, Problems> {
+fn load(
+    paper: &Paper,
+    study: &Study,
+    workload: Option<&Workload>,
+    quick: bool,
+    folder: Option<&Path>,
+) -> Result<Experiment, Problems> {
     let text = paper.configuration(&study.file).expect("a test holds the data files against the configurations");
-    let mut sets = study.set.clone();
-    let recorded = study.recording.as_ref().zip(folder).map(|(recording, folder)| {
-        let path = folder.join(&recording.file);
-        (recording, path)
-    });
-    let (recorded, quick_sets) = match recorded.filter(|(_, path)| is_there(path)) {
-        Some((recording, path)) => (Some((recording, path)), &recording.quick),
-        None => (None, &study.quick),
-    };
-    if let Some((recording, path)) = recorded {
-        sets.extend(["workload.kind=trace".to_owned(), format!("workload.path={}", path.display())]);
-        sets.extend(recording.set.iter().cloned());
+    let generator = workload.map_or(&[][..], |workload| &workload.set);
+    let mut sets: Vec<String> = generator.iter().chain(&study.set).cloned().collect();
+    let recording = study.recording.as_ref().or(workload.and_then(|workload| workload.recording.as_ref()));
+    let recorded = recording.zip(folder).map(|(recording, folder)| (recording, folder.join(&recording.file)));
+    let mut quick_sets: Vec<String> = Vec::new();
+    match recorded.filter(|(_, path)| is_there(path)) {
+        Some((recording, path)) => {
+            sets.extend(["workload.kind=trace".to_owned(), format!("workload.path={}", path.display())]);
+            sets.extend(recording.set.iter().cloned());
+            quick_sets.extend(recording.quick.iter().cloned());
+        }
+        None => {
+            quick_sets.extend(workload.iter().flat_map(|workload| &workload.quick).chain(&study.quick).cloned());
+        }
     }
-    sets.extend(quick_sets.iter().filter(|_| quick).cloned());
+    if quick {
+        sets.append(&mut quick_sets);
+    }
     let name = format!("experiments/papers/{}/{}", paper.paper, study.file);
     let source = || Source::option(&name, text);
     let single = Experiment::from_source(source(), &sets, None)?;
@@ -136,51 +144,64 @@ impl Ready<'_> {
         let mut comparisons = comparisons.into_iter();
         let mut reproductions = Vec::with_capacity(self.plan.papers.len());
         for (paper, _) in &self.plan.papers {
-            let mut results = Results { paper, runs: Vec::new() };
+            let mut results = Results { runs: Vec::new() };
             let mut files = Vec::new();
-            for study in &paper.experiments {
+            for (name, ..) in paper.studies() {
                 let comparison: Comparison = comparisons.next().expect("each experiment ran")?;
-                files.push((study.name.clone(), csv::comparison(&comparison)));
-                results.runs.push(comparison.runs.into_iter().map(Run::from).collect());
+                files.push((name.clone(), csv::comparison(&comparison)));
+                results.runs.push((name, comparison.runs.into_iter().map(Run::from).collect()));
             }
-            let report = results.report(self.plan.quick).map_err(Failure::Check)?;
+            let report = results.report(paper, self.plan.quick).map_err(Failure::Check)?;
             reproductions.push(Reproduction { report, results: files });
         }
         Ok(reproductions)
     }
 }
 
-/// The runs of a paper's experiments, in their order.
-struct Results<'a> {
-    paper: &'a Paper,
-    runs: Vec<Vec<Run>>,
+/// The runs of a paper's experiments, by name.
+struct Results {
+    runs: Vec<(String, Vec<Run>)>,
 }
 
-impl Runs for Results<'_> {
+/// The same as a group or a table sees them: its workload's experiments go by their names alone.
+struct Scope<'a> {
+    results: &'a Results,
+    workload: Option<&'a Workload>,
+}
+
+impl Runs for Scope<'_> {
     fn runs(&self, experiment: &str) -> Option<&[Run]> {
-        let index = self.paper.experiments.iter().position(|study| study.name == experiment)?;
-        Some(&self.runs[index])
+        let named = |name: &str| self.results.runs.iter().find(|(of, _)| of == name).map(|(_, runs)| &runs[..]);
+        named(&scoped(self.workload, experiment)).or_else(|| named(experiment))
     }
 }
 
-impl Results<'_> {
-    fn report(&self, quick: bool) -> Result<Report, String> {
-        let mut rows = Vec::new();
-        for group in &self.paper.groups {
-            for row in &group.rows {
-                rows.push(self.row(group, row).map_err(|error| format!("{}-{}: {error}", group.id, row.id))?);
+impl Results {
+    fn report(&self, paper: &Paper, quick: bool) -> Result<Report, String> {
+        let (mut rows, mut tables) = (Vec::new(), Vec::new());
+        for group in &paper.groups {
+            for workload in paper.each(group.each_workload) {
+                let scope = Scope { results: self, workload };
+                for row in &group.rows {
+                    rows.push(scope.row(group, row).map_err(|error| format!("{}-{}: {error}", group.id, row.id))?);
+                }
             }
         }
-        let Paper { paper, title, reference, notes, .. } = self.paper.clone();
-        Ok(Report { schema: SCHEMA, paper, title, reference, notes, quick, rows })
+        for table in &paper.tables {
+            for workload in paper.each(table.each_workload) {
+                tables.push(Scope { results: self, workload }.table(table)?);
+            }
+        }
+        let Paper { paper, title, reference, notes, .. } = paper.clone();
+        Ok(Report { schema: SCHEMA, paper, title, reference, notes, quick, rows, tables })
     }
+}
 
+impl Scope<'_> {
     fn row(&self, group: &Group, row: &PublishedRow) -> Result<Row, String> {
         let ours = row.ours.value(self, &group.experiment)?;
         let reference = match &row.reference {
-            Some(reference) => {
-                reference.ours.value(self, &group.experiment)?.map(|ours| [reference.published, ours])
-            }
+            Some(reference) => reference.ours.value(self, &group.experiment)?.map(|ours| [reference.published, ours]),
             None => row.neutral.or(group.neutral).map(|neutral| [neutral; 2]),
         };
         let band = row.band.or(group.band);
@@ -188,7 +209,7 @@ impl Results<'_> {
         let verdict = measure.judge(ours);
         let why = group.why(&row.id).filter(|_| verdict == Verdict::NotReproduced);
         Ok(Row {
-            id: format!("{}-{}", group.id, row.id),
+            id: format!("{}-{}", scoped(self.workload, &group.id), row.id),
             claim: row.claim.clone(),
             source: group.source.clone(),
             published: row.published,
@@ -196,7 +217,7 @@ impl Results<'_> {
             ratio: measure.ratio(ours),
             verdict,
             why: why.map(str::to_owned),
-            workload: self.workload(row, &group.experiment),
+            workload: self.workloads(&row.ours.experiments(&group.experiment)),
             unit: group.unit.clone(),
             band,
             formula: row.ours.text().to_owned(),
@@ -204,10 +225,23 @@ impl Results<'_> {
         })
     }
 
-    /// What the runs that a row needs were given to do.
-    fn workload(&self, row: &PublishedRow, default: &str) -> String {
+    fn table(&self, table: &Table) -> Result<FigureTable, String> {
+        let line = |experiment: &String| {
+            let figures = table.columns.iter().map(|column| column.ours.value(self, experiment));
+            Ok(FigureLine { experiment: experiment.clone(), figures: figures.collect::<Result<_, String>>()? })
+        };
+        let lines = table.experiments.iter().map(line).collect::<Result<_, String>>()?;
+        Ok(FigureTable {
+            title: self.workload.map_or(table.title.clone(), |workload| format!("{}: {}", table.title, workload.name)),
+            workload: self.workloads(&table.experiments.iter().cloned().collect()),
+            columns: table.columns.iter().map(|column| column.name.clone()).collect(),
+            lines,
+        })
+    }
+
+    /// What the runs of some experiments were given to do.
+    fn workloads(&self, experiments: &BTreeSet<String>) -> String {
         let mut names: Vec<String> = Vec::new();
-        let experiments = row.ours.experiments(default);
         for run in experiments.iter().filter_map(|name| self.runs(name)).flatten() {
             let name = workload_of(&run.result["config"]["workload"]);
             if !names.contains(&name) {

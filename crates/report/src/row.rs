@@ -26,6 +26,31 @@ pub struct Report {
     pub quick: bool,
     /// The rows, in the order of the data file.
     pub rows: Vec<Row>,
+    /// Figures that nobody published anything to hold against.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub tables: Vec<FigureTable>,
+}
+
+/// Figures of several experiments.
+#[derive(Clone, Debug, Serialize)]
+pub struct FigureTable {
+    /// What it is about.
+    pub title: String,
+    /// What the experiments were given to do.
+    pub workload: String,
+    /// The names of the columns.
+    pub columns: Vec<String>,
+    /// The experiments with their figures; nothing where a result has none.
+    pub lines: Vec<FigureLine>,
+}
+
+/// The figures of one experiment.
+#[derive(Clone, Debug, Serialize)]
+pub struct FigureLine {
+    /// The experiment.
+    pub experiment: String,
+    /// One for each column.
+    pub figures: Vec<Option<f64>>,
 }
 
 /// One figure.

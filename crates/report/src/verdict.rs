@@ -109,8 +109,8 @@ impl Measure {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use proptest::prelude::*;
     use Verdict::{DirectionOnly, NotReproduced, Reproduced};
+    use proptest::prelude::*;
 
     fn value(value: f64, band: Band, reference: [f64; 2]) -> Measure {
         Measure { published: Published::Value(value), band: Some(band), reference: Some(reference) }

@@ -65,6 +65,15 @@ struct Column {
     value: fn(&RunResult) -> Option<f64>,
 }
 
+const fn column(
+    name: &'static str,
+    best: Best,
+    show: fn(f64) -> String,
+    value: fn(&RunResult) -> Option<f64>,
+) -> Column {
+    Column { name, section: None, best, show, value }
+}
+
 fn whole(value: f64) -> String {
     count(value as u64)
 }
@@ -82,113 +91,26 @@ fn merges(result: &RunResult) -> Option<u64> {
 }
 
 const COLUMNS: &[Column] = &[
+    column("operations/s", Best::Highest, factor, |result| result.filebench.as_ref()?.operations_per_second),
+    column("requests/s", Best::Highest, factor, |result| result.host.iops),
+    column("throughput", Best::Highest, rate, |result| result.host.throughput_bytes_per_s),
+    column("read p50", Best::Lowest, time, |result| Some(read(result)?.p50 as f64)),
+    column("read p99", Best::Lowest, time, |result| Some(read(result)?.p99 as f64)),
+    column("write p50", Best::Lowest, time, |result| Some(write(result)?.p50 as f64)),
+    column("write p99", Best::Lowest, time, |result| Some(write(result)?.p99 as f64)),
+    column("max wait", Best::Lowest, time, |result| Some(result.scheduler.as_ref()?.max_wait_ns as f64)),
+    column("merged", Best::Neither, whole, |result| Some(result.scheduler.as_ref()?.merged as f64)),
     Column {
-        name: "operations/s",
-        section: None,
-        best: Best::Highest,
-        show: factor,
-        value: |result| result.filebench.as_ref()?.operations_per_second,
-    },
-    Column { name: "requests/s", section: None, best: Best::Highest, show: factor, value: |result| result.host.iops },
-    Column {
-        name: "throughput",
-        section: None,
-        best: Best::Highest,
-        show: rate,
-        value: |result| result.host.throughput_bytes_per_s,
-    },
-    Column {
-        name: "read p50",
-        section: None,
-        best: Best::Lowest,
-        show: time,
-        value: |result| Some(read(result)?.p50 as f64),
-    },
-    Column {
-        name: "read p99",
-        section: None,
-        best: Best::Lowest,
-        show: time,
-        value: |result| Some(read(result)?.p99 as f64),
-    },
-    Column {
-        name: "write p50",
-        section: None,
-        best: Best::Lowest,
-        show: time,
-        value: |result| Some(write(result)?.p50 as f64),
-    },
-    Column {
-        name: "write p99",
-        section: None,
-        best: Best::Lowest,
-        show: time,
-        value: |result| Some(write(result)?.p99 as f64),
-    },
-    Column {
-        name: "max wait",
-        section: None,
-        best: Best::Lowest,
-        show: time,
-        value: |result| Some(result.scheduler.as_ref()?.max_wait_ns as f64),
-    },
-    Column {
-        name: "merged",
-        section: None,
-        best: Best::Neither,
-        show: whole,
-        value: |result| Some(result.scheduler.as_ref()?.merged as f64),
-    },
-    Column {
-        name: "buffer hits",
         section: Some("buffer."),
-        best: Best::Highest,
-        show: percent,
-        value: |result| result.buffer.as_ref()?.hit_ratio,
+        ..column("buffer hits", Best::Highest, percent, |result| result.buffer.as_ref()?.hit_ratio)
     },
-    Column {
-        name: "map hits",
-        section: None,
-        best: Best::Highest,
-        show: percent,
-        value: |result| result.ftl.map_cache.as_ref()?.hit_ratio,
-    },
-    Column {
-        name: "merges",
-        section: None,
-        best: Best::Lowest,
-        show: whole,
-        value: |result| Some(merges(result)? as f64),
-    },
-    Column {
-        name: "largest k",
-        section: None,
-        best: Best::Lowest,
-        show: whole,
-        value: |result| Some(result.ftl.associativity.as_ref()?.max as f64),
-    },
-    Column {
-        name: "longest merge",
-        section: None,
-        best: Best::Lowest,
-        show: time,
-        value: |result| Some(result.ftl.blocking_ns.as_ref()?.max? as f64),
-    },
-    Column { name: "WAF", section: None, best: Best::Lowest, show: factor, value: |result| result.ftl.waf },
-    Column {
-        name: "erases",
-        section: None,
-        best: Best::Lowest,
-        show: whole,
-        value: |result| Some(result.ftl.block_erases as f64),
-    },
-    Column {
-        name: "life in pages",
-        section: None,
-        best: Best::Highest,
-        show: whole,
-        value: |result| Some(result.end_of_life.as_ref()?.host_page_writes as f64),
-    },
+    column("map hits", Best::Highest, percent, |result| result.ftl.map_cache.as_ref()?.hit_ratio),
+    column("merges", Best::Lowest, whole, |result| Some(merges(result)? as f64)),
+    column("largest k", Best::Lowest, whole, |result| Some(result.ftl.associativity.as_ref()?.max as f64)),
+    column("longest merge", Best::Lowest, time, |result| Some(result.ftl.blocking_ns.as_ref()?.max? as f64)),
+    column("WAF", Best::Lowest, factor, |result| result.ftl.waf),
+    column("erases", Best::Lowest, whole, |result| Some(result.ftl.block_erases as f64)),
+    column("life in pages", Best::Highest, whole, |result| Some(result.end_of_life.as_ref()?.host_page_writes as f64)),
 ];
 
 /// One row a run, the varied keys first; the best of each column is marked where the runs differ.

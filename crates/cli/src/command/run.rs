@@ -55,7 +55,8 @@ pub fn run(arguments: &RunArguments) -> Result<(), Stop> {
     match &result.end_of_life {
         None => Ok(()),
         Some(end) => Err(Stop::Failed(format!(
-            "error: the drive's life ended after {} pages written: too many blocks failed, and {} requests were not served",
+            "error: the drive's life ended after {} pages written, because too many blocks failed; {} requests that had \
+             arrived were not served",
             count(end.host_page_writes),
             count(end.unserved_requests)
         ))),

@@ -99,6 +99,88 @@ fn a_drive_that_never_becomes_steady_fails_its_check() {
 }
 
 #[test]
+fn the_end_of_a_drives_life_is_told_with_the_result_until_then_and_fails() {
+    let lab = small();
+    let failing = ["--set", "device.program_failures=0.001", "--set", "workload.synthetic.requests=40000"];
+    let arguments = |command: &[&'static str]| [command, &failing[..]].concat();
+    let answer = lab.run(&arguments(&["run", "small.toml", "--json", "result.json"]));
+    assert_eq!(answer.code, Some(1), "{}", answer.stdout);
+    assert!(answer.stderr.starts_with("error: the drive's life ended after "), "{}", answer.stderr);
+    assert!(answer.stdout.contains("end of life"), "{}", answer.stdout);
+    let result = json(&lab.read("result.json"));
+    validate("result.json", &result);
+    assert!(result["end_of_life"]["unserved_requests"].as_u64() > Some(0));
+    assert!(result["ftl"]["retired_blocks"]["program"].as_u64() > Some(0));
+    assert!(result["nand"]["failed_programs"]["total"].as_u64() > Some(0));
+    let answer = lab.run(&arguments(&["compare", "small.toml", "--vary", "ftl.gc=greedy,fifo"]));
+    assert_eq!(answer.code, Some(1));
+    assert!(answer.stdout.contains("life in pages"), "{}", answer.stdout);
+    assert!(answer.stderr.contains("ended in 2 of 2 runs"), "{}", answer.stderr);
+}
+
+#[test]
+fn a_drive_whose_life_ends_while_it_is_aged_serves_nothing() {
+    let sets = ["--set", "device.program_failures=0.2", "--set", "run.precondition=steady"];
+    let answer = small().run(&[&["run", "small.toml", "--json", "-"][..], &sets[..]].concat());
+    assert_eq!(answer.code, Some(1), "{}", answer.stderr);
+    let result = json(&answer.stdout);
+    assert_eq!(result["host"]["completed"], 0);
+    assert_eq!(result["end_of_life"]["host_page_writes"], result["precondition"]["page_writes"]);
+}
+
+#[test]
+fn a_result_has_what_applies_to_its_mapping_and_nothing_else() {
+    let lab = small();
+    let result = |sets: &[&str]| {
+        let options = sets.iter().flat_map(|&set| ["--set", set]);
+        let arguments: Vec<_> = ["run", "small.toml", "--verify", "--json", "-"].into_iter().chain(options).collect();
+        let result = json(&lab.succeed(&arguments).stdout);
+        validate("result.json", &result);
+        result
+    };
+    let has = |result: &Value, present: &[&str], absent: &[&str]| {
+        let is_there = |path: &&str| result.pointer(path).is_some();
+        let (missing, odd) = (present.iter().find(|path| !is_there(path)), absent.iter().find(|path| is_there(path)));
+        assert_eq!((missing, odd), (None, None), "{result:#}");
+    };
+    let of_pages = ["/ftl/allocation", "/ftl/gc", "/ftl/foreground_collections"];
+    let of_logs = ["/ftl/merges", "/ftl/associativity", "/ftl/blocking_ns/bound", "/ftl/wait_ns", "/buffer/placement"];
+    let of_some =
+        ["/ftl/map_cache", "/ftl/streams", "/ftl/wear_moves", "/buffer/padding_pages", "/buffer/filled_pages"];
+    has(&result(&[]), &of_pages, &[&of_logs[..], &of_some].concat());
+    let kast = ["ftl.mapping=kast", "ftl.kast.log_blocks=5", "buffer.rate=cave", "buffer.placement=round-robin"];
+    let kast = result(&kast);
+    has(&kast, &of_logs, &[&of_pages[..], &of_some].concat());
+    assert!(kast["ftl"]["blocking_ns"]["max"].as_u64() <= kast["ftl"]["blocking_ns"]["bound"].as_u64());
+    assert_eq!(kast["buffer"]["migrated_pages"], kast["ftl"]["merges"]["migrated_pages"]);
+    has(&result(&["ftl.mapping=dftl", "ftl.dftl.cache=1KiB"]), &["/ftl/map_cache/hit_ratio"], &of_logs);
+    has(&result(&["ftl.allocation=slap"]), &["/ftl/streams/detected"], &of_logs);
+    has(&result(&["ftl.wear_levelling=static"]), &["/ftl/wear_moves"], &of_logs);
+    has(&result(&["buffer.order=block-lru", "buffer.block-lru.padding=true"]), &["/buffer/padding_pages"], &of_logs);
+    has(&result(&["buffer.order=cflru"]), &["/buffer/filled_pages", "/buffer/dropped_pages"], &of_logs);
+}
+
+#[test]
+fn a_run_and_a_comparison_show_what_matters_for_their_mapping() {
+    let lab = small();
+    let logs = ["--set", "ftl.kast.log_blocks=5", "--set", "ftl.bast.log_blocks=5", "--set", "ftl.dftl.cache=1KiB"];
+    let run =
+        |mapping: &'static str| lab.succeed(&[&["run", "small.toml", "--set", mapping][..], &logs].concat()).stdout;
+    let shows = |text: &str, parts: &[&str]| {
+        let missing = parts.iter().find(|&&part| !text.contains(part));
+        assert_eq!(missing, None, "{text}");
+    };
+    shows(&run("ftl.mapping=kast"), &["merges", "longest merge", "within a bound of", "data blocks on average"]);
+    shows(&run("ftl.mapping=dftl"), &["of the translations hit", "translation pages read"]);
+    let varies = ["--vary", "ftl.mapping=page,dftl,bast,kast", "--vary", "buffer.order=page-lru,block-lru"];
+    let text = lab.succeed(&[&["compare", "small.toml"][..], &logs, &varies].concat()).stdout;
+    shows(&text, &["buffer hits", "map hits", "merges", "largest k", "longest merge"]);
+    let text = lab.succeed(&["compare", "small.toml", "--vary", "host.queue_depth=1,8"]).stdout;
+    let shown = ["buffer hits", "map hits", "merges", "life in pages"].iter().find(|&&part| text.contains(part));
+    assert_eq!(shown, None, "{text}");
+}
+
+#[test]
 fn the_same_configuration_gives_the_same_result_and_another_seed_another() {
     let lab = small();
     let run = |seed: &str| timeless(json(&lab.succeed(&["run", "small.toml", "--json", "-", "--set", seed]).stdout));

@@ -24,7 +24,7 @@ fn refused(name: &str, lab: &Lab, arguments: &[&str]) {
 }
 
 /// A configuration that is refused.
-fn refused_config(name: &str, text: &str) {
+pub fn refused_config(name: &str, text: &str) {
     let lab = Lab::new();
     lab.write("experiment.toml", text);
     refused(name, &lab, &["run", "experiment.toml", "--json", "result.json"]);

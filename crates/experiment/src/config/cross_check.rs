@@ -3,18 +3,33 @@
 use flashloom_ftl::mapping::{offering, offers};
 use flashloom_ftl::{Misfit, WearLevelling};
 use flashloom_host::BlockLayer;
-use flashloom_units::{Need, Prng, format_size};
+use flashloom_units::{Need, PolicySpec, Prng, format_size};
 use flashloom_workload::{Filebench, Replay, Synthesized, Synthetic};
 
 use super::Config;
 use super::need::need_in_words;
-use super::section::Fault;
+use super::section::{Fault, KeyId};
 use super::source::Report;
 
 /// One rule: the sections that it reads, and the check.
 struct Rule {
     sections: &'static [&'static str],
-    broken: fn(&Config) -> Option<Broken>,
+    broken: Check,
+}
+
+/// What breaks a rule: one thing at most, or each of several.
+enum Check {
+    One(fn(&Config) -> Option<Broken>),
+    Each(fn(&Config) -> Vec<Broken>),
+}
+
+impl Check {
+    fn of(&self, config: &Config) -> Vec<Broken> {
+        match self {
+            Check::One(broken) => broken(config).into_iter().collect(),
+            Check::Each(broken) => broken(config),
+        }
+    }
 }
 
 /// A rule that does not hold: the keys to point at, the most telling first, and what to say.
@@ -31,22 +46,22 @@ impl Broken {
 
 /// The shape of the drive: no other rule that reads it is applied while one of these is broken.
 const SHAPE: &[Rule] = &[
-    Rule { sections: &["device"], broken: page_size_is_a_power_of_two },
-    Rule { sections: &["device"], broken: pages_have_32_bit_numbers },
+    Rule { sections: &["device"], broken: Check::One(page_size_is_a_power_of_two) },
+    Rule { sections: &["device"], broken: Check::One(pages_have_32_bit_numbers) },
 ];
 
 /// Everything else.
 const RULES: &[Rule] = &[
-    Rule { sections: &["ftl", "device"], broken: log_blocks_have_no_collection },
-    Rule { sections: &["device", "ftl"], broken: the_ftl_fits_the_device },
-    Rule { sections: &["device", "buffer"], broken: buffer_is_whole_pages },
-    Rule { sections: &["host", "buffer", "ftl"], broken: policies_have_what_they_need },
-    Rule { sections: &["workload"], broken: recordings_have_a_path },
-    Rule { sections: &["workload"], broken: job_files_say_it_all },
-    Rule { sections: &["workload"], broken: personalities_are_not_replayed },
-    Rule { sections: &["workload"], broken: generated_requests_have_what_the_replay_needs },
-    Rule { sections: &["workload", "device"], broken: generated_requests_fit_the_device },
-    Rule { sections: &["host", "device"], broken: schedulers_fit_the_device },
+    Rule { sections: &["ftl", "device"], broken: Check::Each(log_blocks_have_no_collection) },
+    Rule { sections: &["device", "ftl"], broken: Check::One(the_ftl_fits_the_device) },
+    Rule { sections: &["device", "buffer"], broken: Check::One(buffer_is_whole_pages) },
+    Rule { sections: &["host", "buffer", "ftl"], broken: Check::Each(policies_have_what_they_need) },
+    Rule { sections: &["workload"], broken: Check::One(recordings_have_a_path) },
+    Rule { sections: &["workload"], broken: Check::One(job_files_say_it_all) },
+    Rule { sections: &["workload"], broken: Check::One(personalities_are_not_replayed) },
+    Rule { sections: &["workload"], broken: Check::One(generated_requests_have_what_the_replay_needs) },
+    Rule { sections: &["workload", "device"], broken: Check::One(generated_requests_fit_the_device) },
+    Rule { sections: &["host", "device"], broken: Check::One(schedulers_fit_the_device) },
 ];
 
 /// Holds one configuration against every rule whose sections are without problems of their own.
@@ -55,10 +70,12 @@ pub fn check(config: &Config, report: &mut Report) {
     for (rules, is_shape) in [(SHAPE, true), (RULES, false)] {
         for rule in rules {
             let applies = report.trusts(rule.sections) && (is_shape || shapely || !rule.sections.contains(&"device"));
-            let Some(Broken { keys, fault }) = applies.then(|| (rule.broken)(config)).flatten() else { continue };
-            shapely &= !is_shape;
-            let keys: Vec<&str> = keys.iter().map(String::as_str).collect();
-            report.refuse(&config.settings.pointer(&keys), fault);
+            let broken = if applies { rule.broken.of(config) } else { Vec::new() };
+            shapely &= !is_shape || broken.is_empty();
+            for Broken { keys, fault } in broken {
+                let keys: Vec<&str> = keys.iter().map(String::as_str).collect();
+                report.refuse(&config.settings.pointer(&keys), fault);
+            }
         }
     }
 }
@@ -94,38 +111,47 @@ fn the_ftl_fits_the_device(config: &Config) -> Option<Broken> {
 
 /// Keys that only a page-level mapping follows, and why the others do not.
 const OF_PAGE_MAPPINGS: &[(&str, &str)] = &[
+    ("ftl.allocation", "gives every page its block by its own rules"),
     ("ftl.gc", MERGES),
     ("ftl.gc_threshold", MERGES),
     ("ftl.background_threshold", MERGES),
     ("ftl.gc_blocks", MERGES),
     ("ftl.hot_cold", MERGES),
+    ("ftl.wear_levelling", "merges log blocks and moves no cold data"),
     ("device.bad_blocks", NO_SPARES),
     ("device.program_failures", NO_SPARES),
     ("device.erase_failures", NO_SPARES),
 ];
 const MERGES: &str = "merges log blocks and collects nothing";
 const NO_SPARES: &str = "cannot replace a bad block";
-const MOVES_NOTHING: &str = "merges log blocks and moves no cold data";
-const BY_ADDRESS: &str = "gives every page its block by its own rules";
 
-fn log_blocks_have_no_collection(config: &Config) -> Option<Broken> {
+fn log_blocks_have_no_collection(config: &Config) -> Vec<Broken> {
     let mapping = config.ftl.mapping;
     if offers(mapping, Need::PageMapping) {
-        return None;
+        return Vec::new();
     }
-    let levels = config.ftl.wear_levelling == WearLevelling::Static;
-    // An allocation that needs a page-level mapping says so itself.
-    let (_, allocation) = config.policies().find(|(key, _)| key.path() == "ftl.allocation")?;
-    let allocates = config.settings.asks("ftl.allocation") && allocation.needs.is_empty();
-    let asked = OF_PAGE_MAPPINGS.iter().find(|(key, _)| config.settings.asks(key)).copied();
-    let asked = asked.or(levels.then_some(("ftl.wear_levelling", MOVES_NOTHING)));
-    let (key, why) = asked.or(allocates.then_some(("ftl.allocation", BY_ADDRESS)))?;
-    let found = format!("`{key}` with `ftl.mapping` = \"{mapping}\", which {why}");
-    let fault = Fault::new(found, format!("a page-level mapping: {}", offering(Need::PageMapping).join(" or ")));
-    Broken::at(
-        &[key, "ftl.mapping"],
-        Fault { help: Some(format!("leave `{key}` out, or change `ftl.mapping`")), ..fault },
-    )
+    let is_asked = |key: &str| match key {
+        // Of its values only this one moves data.
+        "ftl.wear_levelling" => config.ftl.wear_levelling == WearLevelling::Static,
+        // An allocation that needs a page-level mapping says so itself.
+        "ftl.allocation" => config.settings.asks(key) && config.policy(key).0.needs.is_empty(),
+        _ => config.settings.asks(key),
+    };
+    let broken = |(key, why): &(&str, &str)| {
+        let found = format!("`{key}` with `ftl.mapping` = \"{mapping}\", which {why}");
+        let fault = Fault::new(found, format!("a page-level mapping: {}", mappings_for(Need::PageMapping)));
+        let help = Some(format!("leave `{key}` out, or change `ftl.mapping`"));
+        Broken::at(&[key, "ftl.mapping"], Fault { help, ..fault })
+    };
+    OF_PAGE_MAPPINGS.iter().filter(|(key, _)| is_asked(key)).filter_map(broken).collect()
+}
+
+/// The mappings that offer what a policy needs, in words.
+fn mappings_for(need: Need) -> String {
+    match offering(need).as_slice() {
+        [all @ .., last] if !all.is_empty() => format!("{} or {last}", all.join(", ")),
+        all => all.concat(),
+    }
 }
 
 fn buffer_is_whole_pages(config: &Config) -> Option<Broken> {
@@ -151,16 +177,15 @@ fn unmet(need: Need, config: &Config) -> Option<(&'static str, String)> {
     }
 }
 
-fn policies_have_what_they_need(config: &Config) -> Option<Broken> {
-    config.policies().find_map(|(key, policy)| {
+fn policies_have_what_they_need(config: &Config) -> Vec<Broken> {
+    let broken = |(key, policy): (KeyId, &'static PolicySpec)| {
         let (need, (other, value)) = policy.needs.iter().find_map(|&need| Some((need, unmet(need, config)?)))?;
         let found = format!("`{}` = \"{}\" with `{other}` = {value}", key.path(), policy.name);
         let expected = format!("another of the two: `{}` needs {}", policy.name, need_in_words(need));
-        Broken::at(
-            &[&key.path(), other],
-            Fault { help: Some(way_out(need, &key.path())), ..Fault::new(found, expected) },
-        )
-    })
+        let help = Some(way_out(need, &key.path()));
+        Broken::at(&[&key.path(), other], Fault { help, ..Fault::new(found, expected) })
+    };
+    config.policies().filter_map(broken).collect()
 }
 
 /// What to change where a policy, the value of `key`, lacks what it needs.
@@ -168,7 +193,7 @@ fn way_out(need: Need, key: &str) -> String {
     let instead = match need {
         Need::TaskIds => "use a workload whose requests carry task ids".to_owned(),
         Need::WriteBuffer => "raise buffer.capacity".to_owned(),
-        Need::SingleChannelFtl | Need::PageMapping => format!("set ftl.mapping to {}", offering(need).join(" or ")),
+        Need::SingleChannelFtl | Need::PageMapping => format!("set ftl.mapping to {}", mappings_for(need)),
     };
     format!("{instead}, or change {key}")
 }
@@ -271,6 +296,6 @@ mod tests {
             way_out(Need::PageMapping, "ftl.allocation"),
             "set ftl.mapping to page or dftl, or change ftl.allocation"
         );
-        assert!(way_out(Need::SingleChannelFtl, "buffer.placement").starts_with("set ftl.mapping to bast or fast or"));
+        assert!(way_out(Need::SingleChannelFtl, "buffer.placement").starts_with("set ftl.mapping to bast, fast,"));
     }
 }

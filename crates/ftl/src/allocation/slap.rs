@@ -159,7 +159,8 @@ impl Allocation for State {
             return Some(refused(substreams_key, &[threshold_key], found, expected));
         }
         (substreams > chips).then(|| {
-            let found = format!("streams in {substreams} substreams over {chips} chips (device.channels x device.ways)");
+            let found =
+                format!("streams in {substreams} substreams over {chips} chips (device.channels x device.ways)");
             let expected = "at most as many substreams as there are chips, because each goes to another one";
             refused(substreams_key, &["device.ways", "device.channels", "device.preset"], found, expected)
         })
@@ -303,7 +304,9 @@ mod tests {
 
     #[test]
     fn streams_longer_than_a_block_and_more_substreams_than_pages_or_chips_are_refused() {
-        let about = |threshold, substreams| slap(threshold, substreams).misfit(&geometry()).map(|misfit| misfit.keys[0].clone());
+        let about = |threshold, substreams| {
+            slap(threshold, substreams).misfit(&geometry()).map(|misfit| misfit.keys[0].clone())
+        };
         assert_eq!(about(16, 4), None);
         assert_eq!(about(17, 1).as_deref(), Some("ftl.slap.stream_threshold"));
         assert_eq!(about(3, 4).as_deref(), Some("ftl.slap.substreams"));

@@ -9,10 +9,11 @@
 //! ```
 //!
 //! Kawaguchi, Nishioka and Motoda, USENIX 1995. The paper takes the time since the last modification for the age; here
-//! time is counted in pages that the host writes, so that it stands still while nobody writes and is the same in counting
-//! and timed runs; no other change. Blocks with equal u are worth the more the older they are, so in lists by number of
-//! valid pages, appended to as pages die, only the heads compete: O(1) a dead page, and one comparison for each number of
-//! valid pages a victim, however many blocks there are. Exact in integers; ties go to the block with fewer valid pages.
+//! time is counted in pages that the host writes, so that it stands still while nobody writes and is the same in
+//! counting and timed runs; no other change. Blocks with equal u are worth the more the older they are, so in lists by
+//! number of valid pages, appended to as pages die, only the heads compete: O(1) a dead page, and one comparison for
+//! each number of valid pages a victim, however many blocks there are. Exact in integers; ties go to the block with
+//! fewer valid pages.
 
 use flashloom_nand::Geometry;
 use flashloom_units::{BlockId, PlaneId, PolicySpec, Prng, Value};
@@ -23,7 +24,7 @@ use super::by_valid::ByValid;
 pub(super) const SPEC: PolicySpec = PolicySpec {
     name: "cost-benefit",
     summary: "the block with the most old free space for the fewest copies",
-    details: "Worth is age (1 - u) / 2u, with the age in pages that the host wrote since a page of the block died last. \
+    details: "Worth is age (1 - u) / 2u, the age in pages that the host wrote since a page of the block died last. \
               Cold blocks are collected at a higher utilisation u than hot ones, whose pages will soon die anyway.",
     source: "Kawaguchi et al., USENIX 1995",
     needs: &[],

@@ -1,7 +1,7 @@
 //! d-choices: draw d blocks at random and collect the one among them with the fewest valid pages.
 //!
 //! ```text
-//! victim = the one with the fewest valid pages of d candidates drawn uniformly, with replacement; the first among equals
+//! victim = the one with the fewest valid pages of d candidates drawn uniformly, with replacement; the first of equals
 //! if none of them has a dead page, draw again
 //! ```
 //!

@@ -6,9 +6,9 @@
 //! if no block of the window has a dead page, its first goes to the end of the queue, and the next one comes in
 //! ```
 //!
-//! Hu et al., SYSTOR 2009, who bound the search to the oldest blocks. A window of one block is `fifo`, one of all blocks
-//! is `greedy`, victim for victim. O(1) a dead page; a victim costs at most one step for each number of valid pages, and
-//! one for each block that is passed over.
+//! Hu et al., SYSTOR 2009, who bound the search to the oldest blocks. A window of one block is `fifo`, one of all
+//! blocks is `greedy`, victim for victim. O(1) a dead page; a victim costs at most one step for each number of valid
+//! pages, and one for each block that is passed over.
 
 use flashloom_nand::Geometry;
 use flashloom_units::{BlockId, Kind, ParamSet, PlaneId, PolicySpec, Prng, Value, params};
@@ -28,7 +28,7 @@ params! {
 pub(super) const SPEC: PolicySpec = PolicySpec {
     name: "windowed-greedy",
     summary: "the block with the fewest valid pages among those closed first",
-    details: "Only the oldest blocks of a plane compete; where none of them has a dead page, the oldest goes to the end.",
+    details: "Only the oldest blocks of a plane compete; if none of them has a dead page, the oldest goes to the end.",
     source: "Hu et al., SYSTOR 2009",
     needs: &[],
     params: WindowedGreedy::PARAMS,

@@ -78,9 +78,11 @@ impl Scheme for Bast {
 
     fn write(&mut self, chip: &mut Chip, write: &PageWrite) {
         let (group, lbn) = (chip.group, chip.store.lbn(write.lpn));
-        let own = chip.store.log.in_use(group).find(|&slot| {
-            self.logs[slot.at()].lbn == lbn && !chip.store.is_merging(group, slot)
-        });
+        let own = chip
+            .store
+            .log
+            .in_use(group)
+            .find(|&slot| self.logs[slot.at()].lbn == lbn && !chip.store.is_merging(group, slot));
         let slot = match own {
             Some(slot) if !chip.store.log_is_full(slot) => slot,
             _ => {

@@ -315,3 +315,79 @@ impl Mapping for State {
         self.stored.as_ref().map_or(Ok(()), |stored| self.check_stored(stored))
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use flashloom_units::ParamSet;
+
+    /// A drive of pages of 512 bytes, so that a translation page has 128 entries; a cache of four.
+    fn lab() -> (Nand, State) {
+        let small = DeviceParams {
+            channels: 2,
+            ways: 1,
+            planes: 1,
+            blocks: 32,
+            pages: 16,
+            page_bytes: 512,
+            ..DeviceParams::defaults()
+        };
+        let device = DeviceParams { dies: 1, over_provisioning: 0.5, ..small };
+        let nand = Nand::new(&device, true);
+        let setup = FtlSetup::with_defaults().with_mapping("dftl", &[("cache", Value::Size(4 * CACHED_ENTRY_BYTES))]);
+        let state = State::new(&setup, &device, &nand);
+        (nand, state)
+    }
+
+    fn write(nand: &mut Nand, state: &mut State, lpns: &[u32]) -> MapCacheReport {
+        for &lpn in lpns {
+            let verifier = nand.verifier().expect("the lab is verified");
+            let stamp = verifier.host_write(Lpn(lpn), 1);
+            let payload = verifier.payload([stamp; 32]);
+            state.write(nand, &[PageWrite { lpn: Lpn(lpn), mask: 1, payload, tag: Nand::NO_TAG }]);
+        }
+        assert_eq!((state.check(), nand.check()), (Ok(()), Ok(())));
+        state.report
+    }
+
+    #[test]
+    fn a_write_back_takes_all_dirty_entries_of_its_translation_page_along() {
+        let (mut nand, mut state) = lab();
+        let report = write(&mut nand, &mut state, &[0, 1, 2, 3]);
+        assert_eq!((report.misses, report.reads, report.writes), (4, 0, 0), "room for four, and nothing stored yet");
+        let report = write(&mut nand, &mut state, &[200, 201, 202, 203]);
+        assert_eq!((report.misses, report.reads, report.writes), (8, 0, 1), "the first victim cleans the other three");
+        let report = write(&mut nand, &mut state, &[5]);
+        assert_eq!((report.reads, report.writes), (1, 2), "the entry of page 5 is read from what was written back");
+        let report = write(&mut nand, &mut state, &[5, 5]);
+        assert_eq!((report.hits, report.reads, report.writes), (2, 1, 2));
+    }
+
+    #[test]
+    fn a_moved_page_changes_its_cached_entry_or_shares_a_write_with_others_of_its_translation_page() {
+        let (mut nand, mut state) = lab();
+        write(&mut nand, &mut state, &[0, 1, 2, 3, 130, 131, 260, 261, 262, 263]);
+        let before = write(&mut nand, &mut state, &[263]);
+        // In the cache are 260 to 263; pages 0 to 127 are on one translation page, 128 to 255 on the next.
+        let plane = PlaneId(1);
+        [262, 0, 1, 130, 3, 131].into_iter().for_each(|lpn| state.table.moved(plane, Lpn(lpn)));
+        assert!(state.table.cache.is_dirty(Lpn(262)));
+        state.write_back_due(&mut nand);
+        assert_eq!(state.report.writes, before.writes, "nothing is written before the victim is erased");
+        state.table.ended(plane);
+        state.write_back_due(&mut nand);
+        assert_eq!(state.report.writes, before.writes + 2);
+        assert_eq!(state.check(), Ok(()));
+    }
+
+    #[test]
+    fn a_moved_translation_page_is_found_through_the_directory() {
+        let (mut nand, mut state) = lab();
+        let before = write(&mut nand, &mut state, &[0, 1, 2, 3, 200]);
+        let page = state.table.page(0);
+        state.table.moved(PlaneId(0), page);
+        state.table.ended(PlaneId(0));
+        state.write_back_due(&mut nand);
+        assert_eq!(state.report, before);
+    }
+}

@@ -1,17 +1,17 @@
 //! FAST: fully associative sector translation, log blocks shared by all data blocks (Lee et al., ACM TECS 6(3), 2007).
 //!
 //! ```text
-//! page 0 of a logical block        the sequential log block is merged (switch if complete, else partial), and a new one
-//!                                  begins with it
-//! the next page of the sequential log block  goes there
-//! another page of its logical block          the sequential log block is merged; the page goes to the random ones
-//! any other page                   the next page of the random log blocks, filled one after the other; when all are full
-//!                                  the oldest is merged: full, for every data block in A(L)
+//! page 0 of a logical block     the sequential log block is merged (switch if complete, else partial), and a new one
+//!                               begins with it
+//! next page of the sequential   goes there
+//! another page of its block     the sequential log block is merged; the page goes to the random ones
+//! any other page                the next page of the random log blocks, filled one after the other; when all are full
+//!                               the oldest is merged: full, for every data block in A(L)
 //! ```
 //!
-//! k(L) can reach the pages of a block, so a merge can take N N C_copy + (N + 1) C_erase. One log block of a chip is the
-//! sequential one; the others are random. Without a sequential one (`sequential_log_blocks` = 0, as KAST's Figure 1 draws
-//! FAST) page 0 is as any other page. With preemption a page 0 that comes while a merge is under way goes to the
+//! k(L) can reach the pages of a block, so a merge can take N N C_copy + (N + 1) C_erase. One log block of a chip is
+//! the sequential one; the others are random. Without a sequential one (`sequential_log_blocks` = 0, as KAST's Figure 1
+//! draws FAST) page 0 is as any other page. With preemption a page 0 that comes while a merge is under way goes to the
 //! random log blocks, and the sequential one stays as it is, because it could only be merged after that.
 
 use std::collections::VecDeque;
@@ -109,7 +109,9 @@ impl Scheme for Fast {
         let sequential = self.chips[chip.group as usize].sequential;
         let own = sequential.filter(|(_, lbn)| *lbn == chip.store.lbn(write.lpn));
         let next = own.map(|(slot, _)| chip.store.log_written(slot));
-        if next == Some(offset) && let Some((slot, _)) = own {
+        if next == Some(offset)
+            && let Some((slot, _)) = own
+        {
             chip.append_to_log(slot, write);
         } else if chip.must_wait() {
             self.write_random(chip, write);

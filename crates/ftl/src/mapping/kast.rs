@@ -7,12 +7,12 @@
 //!      the next page of S                       append
 //!      at most small_gap pages further on       copy the gap from the data block, append (Figure 5b)
 //!      else, as large_gap says                  partial merge of S, with p written in its course (5c), or
-//!                                               S becomes a random log block and takes p (5d): "auto" does this while S
-//!                                               has at least many_free_pages
+//!                                               S becomes a random log block and takes p (5d): "auto" does this while
+//!                                               S has at least many_free_pages
 //!    a random log block (RLB) L with d(p) in A(L)
 //!      offset > 0                               append: k(L) stays
-//!      offset 0, as sequential_start says       append (4b); allocate an SLB (4c); or that, and copy the pages of d(p) in
-//!                                               L and those between them to it (4d)
+//!      offset 0, as sequential_start says       append (4b); allocate an SLB (4c); or that, and copy the pages of d(p)
+//!                                               in L and those between them to it (4d)
 //!    offset 0                                   a new SLB, while there are fewer than sequential_log_blocks
 //!    none of these                              a free log block; if none is free, the switch merge of a complete SLB
 //!                                               makes one
@@ -25,9 +25,10 @@
 //! The states of Figure 3 are [`LogState`]. What the paper leaves open: its three thresholds are parameters; when the
 //! SLBs are as many as they may be, a page of offset 0 is treated as any other; a page that is in its SLB already
 //! (offset below what was written) cannot be written in the course of the merge, and goes on to another log block after
-//! it; an SLB whose pages were all gathered by another merge, or trimmed, is an RLB of k = 0; where step 3 finds only SLBs
-//! with many free pages, the one with fewest is merged. With preemption, a merge under way is not waited for: an SLB is then
-//! transformed rather than merged, and the last free log block is never made an SLB.
+//! it; an SLB whose pages were all gathered by another merge, or trimmed, is an RLB of k = 0; where step 3 finds only
+//! SLBs with many free pages, the one with fewest is merged. With preemption, a merge under way is not waited for: an
+//! SLB is then transformed rather than merged; and the last free log block is never made an SLB, and opened only where
+//! step 2 finds no other, because a merge begins when it is.
 //!
 //! k(L) <= K is asserted at every write. A page costs O(log blocks of a chip).
 
@@ -72,9 +73,11 @@ params! {
         sequential_log_blocks: u32 => "sequential_log_blocks", Kind::Count { min: 0, max: 1 << 16 }, Value::Count(4), "More serve more sequential streams and leave less for random pages.";
         /// Pages that a sequential log block is padded with at most to take a page further on: the paper's "small gap".
         small_gap: u32 => "small_gap", Kind::Count { min: 0, max: 1 << 16 }, Value::Count(4), "More padding keeps streams together and copies pages that may be written soon.";
-        /// Free pages from which a sequential log block is worth keeping or transforming, in percent of a block: the paper's "many free pages".
+        /// Free pages from which a sequential log block is worth keeping or transforming, in percent of a block: the
+        /// paper's "many free pages".
         many_free_percent: u32 => "many_free_percent", Kind::Count { min: 0, max: 100 }, Value::Count(50), "A smaller share transforms more streams into random log blocks.";
-        /// Pages written to the chip without one for a sequential log block until it may be transformed: the paper's "long time".
+        /// Pages written to the chip without one for a sequential log block until it may be transformed: the paper's
+        /// "long time".
         long_time: u32 => "long_time", Kind::Count { min: 0, max: 1 << 30 }, Value::Count(1_024), "A longer time waits longer for a stream to go on.";
         /// What a page of offset 0 does when a random log block holds pages of its logical block.
         sequential_start: SequentialStart => "sequential_start", Kind::Choice(SequentialStart::CHOICES), Value::Name("append"), "Sequential log blocks merge cheaply if the stream goes on.";
@@ -263,10 +266,16 @@ impl Kast {
     fn write_elsewhere(&mut self, chip: &mut Chip, write: &PageWrite) {
         let begins = chip.store.offset(write.lpn) == 0 && self.may_begin_sequence(chip);
         let must_merge = chip.store.log.free_slots(chip.group) == 0;
-        if must_merge && !chip.must_wait() && let Some(slot) = self.complete_sequence(chip.store, chip.group) {
+        if must_merge
+            && !chip.must_wait()
+            && let Some(slot) = self.complete_sequence(chip.store, chip.group)
+        {
             self.logs[slot.at()].sequential = Lbn::NONE;
             chip.merge(slot, MergeKind::Switch);
-        } else if must_merge && !begins && let Some(slot) = self.least_associated(chip) {
+        } else if (must_merge || !chip.may_open())
+            && !begins
+            && let Some(slot) = self.least_associated(chip)
+        {
             return self.append(chip, slot, write);
         }
         if begins {

@@ -84,8 +84,8 @@ mod tests {
     }
 
     /// The figure has valid and invalid pages, not where the newer copies are: here in a log block in place, so that a
-    /// partial merge moves exactly the valid pages of the data block. The text names two invalid pages, and 12 valid ones
-    /// of 16 need four: pages 0 to 3, one on each channel.
+    /// partial merge moves exactly the valid pages of the data block. The text names two invalid pages, and 12 valid
+    /// ones of 16 need four: pages 0 to 3, one on each channel.
     #[test]
     fn cave_figure_2_right_a_stripe_of_four_channels_costs_4_erases_and_12_copies() {
         let mut lab = lab(4);

@@ -18,10 +18,11 @@
 //! placed in a plane only while its valid pages leave room for the blocks that collection and the open lanes need, so a
 //! victim with a dead page always exists. O(1) a page besides collection.
 //!
-//! What the host waits for. With `preemption = "page"` a page that is written waits for no more than its share of steps,
-//! `ceil((v + 1) / (b - v))`, and a read for one of them. With `preemption = "none"` a collection that a write begins or
-//! finds half done runs to its end at once, and no operation of the host goes before it on its die: a request waits for
-//! up to `(b - 1) C_copy + C_erase` of each of the die's planes.
+//! What the host waits for. With `preemption = "page"` a page that is written pays for `ceil((v + 1) / (b - v))` steps,
+//! and its program waits for no more of them; a read waits for the one that its die is at, at most an erase. With
+//! `preemption = "none"` a collection that a write begins, or finds half done, runs to its end at once and nothing of the
+//! host goes before it on its die: a request waits for the collections of the pages that were written to its die just
+//! before, each at most `(b - 1) C_copy + C_erase`, as KAST has it for merges.
 //!
 //! Pages are numbered as the mapping above likes: the host's by their logical number, its own (translation pages) above
 //! them. Memory: 8 bytes a page (both directions of the map) and one bit; a byte a block, and four more where reads are
@@ -233,12 +234,29 @@ impl PageStore {
 
     /// Takes the next page of a lane for a page that is about to be programmed and bound; none once the drive is worn
     /// out.
+    #[inline(always)]
     pub(super) fn reserve(
         &mut self,
         nand: &mut Nand,
         place: Place,
         follow: &mut impl Follow,
     ) -> Option<(BlockId, u32)> {
+        // Nearly always the open block of the plane has a page left.
+        let Place { plane, lane } = place;
+        if self.evacuations.is_empty() && self.has_room(plane, lane) && !self.is_full(plane, lane) {
+            if self.blocks.free_in(plane) < self.gc_threshold {
+                self.pay(nand, plane, follow);
+            }
+            if !self.is_full(plane, lane) {
+                return Some(self.take(plane, lane));
+            }
+        }
+        self.reserve_anew(nand, place, follow)
+    }
+
+    /// The same where a block has to be opened, or another plane found.
+    #[cold]
+    fn reserve_anew(&mut self, nand: &mut Nand, place: Place, follow: &mut impl Follow) -> Option<(BlockId, u32)> {
         let Place { mut plane, lane } = place;
         loop {
             if self.can_fail {
@@ -256,12 +274,12 @@ impl PageStore {
         let mut plane = first;
         while !self.has_room(plane, lane) {
             plane = self.after[plane.at()];
-            self.is_worn_out |= plane == first;
-            if self.is_worn_out {
+            if plane == first {
+                self.wear_out();
                 return None;
             }
         }
-        (!self.is_worn_out).then_some(plane)
+        Some(plane)
     }
 
     /// Makes sure that the open block of a lane has a page left, in a plane with room; false if failures have changed
@@ -269,21 +287,21 @@ impl PageStore {
     fn make_page(&mut self, nand: &mut Nand, plane: PlaneId, lane: Lane, follow: &mut impl Follow) -> bool {
         loop {
             // Collected pages may share the block and fill it again, so this may take more than one round.
-            while self.frontiers[plane.at()][lane as usize].next == self.geometry.pages {
+            while self.is_full(plane, lane) {
                 if self.blocks.free_in(plane) >= self.free_to_open {
                     self.open(plane, lane);
                     continue;
                 }
                 self.collect(nand, plane, follow);
                 // A collection may have opened a lane, or have met failures.
-                if self.is_worn_out || !self.has_room(plane, lane) {
+                if !self.has_room(plane, lane) {
                     return false;
                 }
             }
             if self.blocks.free_in(plane) < self.gc_threshold {
                 self.pay(nand, plane, follow);
             }
-            if self.frontiers[plane.at()][lane as usize].next < self.geometry.pages {
+            if !self.is_full(plane, lane) {
                 return true;
             }
         }
@@ -328,8 +346,15 @@ impl PageStore {
         }
     }
 
+    /// Whether the open block of a lane has no page left, or there is no open block.
+    #[inline]
+    fn is_full(&self, plane: PlaneId, lane: Lane) -> bool {
+        self.frontiers[plane.at()][lane as usize].next == self.geometry.pages
+    }
+
     /// Whether a page can be placed in a plane: its valid pages leave room for the blocks that collection needs, and for
     /// the open block of a lane that was never opened there.
+    #[inline]
     fn has_room(&self, plane: PlaneId, lane: Lane) -> bool {
         let first = lane.is_extra() && self.frontiers[plane.at()][lane as usize].block.is_none();
         i64::from(self.blocks.valid_in(plane) + u32::from(first) * self.geometry.pages) < self.room[plane.at()]

@@ -141,8 +141,7 @@ mod tests {
     use crate::mapping::log_block::lab::{Cost, Lab, SEQUENCE, device, setup};
 
     fn lab(log_blocks: u32, n: u64, k: u64) -> Lab<Sast> {
-        let values =
-            [("log_blocks", Value::Count(log_blocks.into())), ("n", Value::Count(n)), ("k", Value::Count(k))];
+        let values = [("log_blocks", Value::Count(log_blocks.into())), ("n", Value::Count(n)), ("k", Value::Count(k))];
         Lab::filled(&device(1, 6, log_blocks), &setup("sast", &values))
     }
 

@@ -26,9 +26,11 @@ pub fn of(result: &RunResult) -> String {
             let figures = [d.mean, d.p50 as f64, d.p95 as f64, d.p99 as f64, d.p99_9 as f64, d.max as f64];
             Some([name.to_owned(), count(d.count)].into_iter().chain(figures.map(time)).collect())
         };
-        let rows = named.into_iter().filter_map(row).collect();
-        let header = ["latency", "count", "mean", "p50", "p95", "p99", "p99.9", "max"];
-        let _ = write!(text, "\n{}", table(&header, 1, rows));
+        let rows: Vec<_> = named.into_iter().filter_map(row).collect();
+        if !rows.is_empty() {
+            let header = ["latency", "count", "mean", "p50", "p95", "p99", "p99.9", "max"];
+            let _ = write!(text, "\n{}", table(&header, 1, rows));
+        }
     }
     text.push_str(&generated(result));
     let header = ["flash", "total", "host", "collection", "merge", "map", "wear"];

@@ -393,8 +393,7 @@ fn a_switch_merge_on_the_papers_drive_takes_2_ms() {
 /// its formula does not give.
 #[test]
 fn the_worst_merge_of_fast_on_the_papers_mlc_takes_11_7_s() {
-    let device =
-        DeviceParams { pages: 128, read_ns: 50 * US, program_ns: 650 * US, page_bytes: 2_048, ..kast_slc() };
+    let device = DeviceParams { pages: 128, read_ns: 50 * US, program_ns: 650 * US, page_bytes: 2_048, ..kast_slc() };
     let lab = Lab::<super::super::fast::Fast>::empty(&device, &setup("fast", &[]));
     let by_hand = 128 * 128 * 700 * US + 129 * 2 * MS;
     assert_eq!(by_hand, 11_726_800 * US);

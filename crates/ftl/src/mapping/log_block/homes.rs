@@ -17,12 +17,7 @@ pub(super) struct Homes {
 
 impl Homes {
     pub(super) fn new(placement: Box<dyn Placement>, groups: u32, logical_blocks: u32, room: u32) -> Self {
-        Self {
-            placement,
-            home: vec![NO_INDEX; logical_blocks as usize],
-            placed: vec![0; groups as usize],
-            room,
-        }
+        Self { placement, home: vec![NO_INDEX; logical_blocks as usize], placed: vec![0; groups as usize], room }
     }
 
     /// The group of a logical block; any if it has no pages.

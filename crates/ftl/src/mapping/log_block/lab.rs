@@ -9,23 +9,26 @@ use super::*;
 
 /// What writing some pages cost.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub(in crate::mapping) struct Cost {
-    pub(in crate::mapping) switch: u64,
-    pub(in crate::mapping) partial: u64,
-    pub(in crate::mapping) full: u64,
-    pub(in crate::mapping) copies: u64,
-    pub(in crate::mapping) erases: u64,
+pub(crate) struct Cost {
+    pub(crate) switch: u64,
+    pub(crate) partial: u64,
+    pub(crate) full: u64,
+    pub(crate) copies: u64,
+    pub(crate) erases: u64,
 }
 
 /// The writes of KAST's Figures 1 and 2, on six full data blocks of four pages and four log blocks.
-pub(in crate::mapping) const SEQUENCE: [u32; 8] = [0, 4, 8, 12, 16, 20, 1, 5];
+pub(crate) const SEQUENCE: [u32; 8] = [0, 4, 8, 12, 16, 20, 1, 5];
+
+/// Where a merge gathers pages.
+const GATHERED_IN: u32 = 1;
 
 /// Chips of one plane whose blocks have four pages, as in the papers' figures.
-pub(in crate::mapping) const PAGES: u32 = 4;
+pub(crate) const PAGES: u32 = 4;
 
 /// A drive with the default times of a device, `chips` channels and room for `data_blocks` logical blocks on each.
-pub(in crate::mapping) fn device(chips: u32, data_blocks: u32, log_blocks: u32) -> DeviceParams {
-    let blocks = data_blocks + log_blocks + SPARE;
+pub(crate) fn device(chips: u32, data_blocks: u32, log_blocks: u32) -> DeviceParams {
+    let blocks = data_blocks + log_blocks + GATHERED_IN;
     // Half a page more than the logical ones, so that rounding down gives exactly those.
     let logical_pages = f64::from(chips * data_blocks * PAGES) + 0.5;
     DeviceParams {
@@ -42,14 +45,14 @@ pub(in crate::mapping) fn device(chips: u32, data_blocks: u32, log_blocks: u32) 
 }
 
 /// A setup without preemption, as the papers have it.
-pub(in crate::mapping) fn setup(mapping: &str, set: &[(&str, Value)]) -> FtlSetup {
+pub(crate) fn setup(mapping: &str, set: &[(&str, Value)]) -> FtlSetup {
     let mut setup = FtlSetup::with_defaults().with_mapping(mapping, set);
     setup.params.preemption = Preemption::None;
     setup
 }
 
 /// A drive under test.
-pub(in crate::mapping) struct Lab<S> {
+pub(crate) struct Lab<S> {
     ftl: Ftl<S>,
     nand: Nand,
     logical_pages: u32,
@@ -57,14 +60,14 @@ pub(in crate::mapping) struct Lab<S> {
 
 impl<S: Scheme> Lab<S> {
     /// A drive on which nothing was written.
-    pub(in crate::mapping) fn empty(device: &DeviceParams, setup: &FtlSetup) -> Self {
+    pub(crate) fn empty(device: &DeviceParams, setup: &FtlSetup) -> Self {
         assert_eq!(crate::misfit(device, setup), None);
         let nand = Nand::new(device, true);
         Self { ftl: Ftl::new(setup, device, &nand), nand, logical_pages: device.logical_pages() as u32 }
     }
 
     /// A drive whose data blocks are full.
-    pub(in crate::mapping) fn filled(device: &DeviceParams, setup: &FtlSetup) -> Self {
+    pub(crate) fn filled(device: &DeviceParams, setup: &FtlSetup) -> Self {
         let mut lab = Self::empty(device, setup);
         let cost = lab.write(0..device.logical_pages() as u32);
         assert_eq!(cost, Cost::default(), "pages in order are written to data blocks");
@@ -72,7 +75,7 @@ impl<S: Scheme> Lab<S> {
     }
 
     /// Writes pages one after the other, and checks the drive.
-    pub(in crate::mapping) fn write(&mut self, lpns: impl IntoIterator<Item = u32>) -> Cost {
+    pub(crate) fn write(&mut self, lpns: impl IntoIterator<Item = u32>) -> Cost {
         let before = self.total();
         lpns.into_iter().for_each(|lpn| self.write_page(Lpn(lpn)));
         self.check();
@@ -94,7 +97,7 @@ impl<S: Scheme> Lab<S> {
         self.ftl.write(&mut self.nand, &[PageWrite { lpn, mask, payload, tag: Nand::NO_TAG }]);
     }
 
-    pub(in crate::mapping) fn trim(&mut self, lpns: Range<u32>) {
+    pub(crate) fn trim(&mut self, lpns: Range<u32>) {
         for lpn in lpns.map(Lpn) {
             self.nand.verifier().expect("the lab is verified").host_discard(lpn);
             self.ftl.trim(&mut self.nand, lpn);
@@ -127,26 +130,26 @@ impl<S: Scheme> Lab<S> {
         }
     }
 
-    pub(in crate::mapping) fn report(&self) -> MergeReport {
+    pub(crate) fn report(&self) -> MergeReport {
         *self.ftl.report().merges.expect("a log-block mapping reports merges")
     }
 
-    pub(in crate::mapping) fn store(&self) -> &Store {
+    pub(crate) fn store(&self) -> &Store {
         &self.ftl.store
     }
 
-    pub(in crate::mapping) fn scheme(&self) -> &S {
+    pub(crate) fn scheme(&self) -> &S {
         &self.ftl.scheme
     }
 
     /// The index of the log block that holds the newest copy of a page; none if that is in a data block.
-    pub(in crate::mapping) fn log_block_of(&self, lpn: u32) -> Option<u32> {
+    pub(crate) fn log_block_of(&self, lpn: u32) -> Option<u32> {
         let slot = self.ftl.store.log_block_of(Lpn(lpn));
         slot.is_some().then_some(slot.0)
     }
 
     /// k(L) of every log block.
-    pub(in crate::mapping) fn associativity(&self) -> Vec<u32> {
+    pub(crate) fn associativity(&self) -> Vec<u32> {
         let log = &self.ftl.store.log;
         (0..log.slots() as u32).map(|slot| log.associativity(LogSlot(slot))).collect()
     }

@@ -25,7 +25,7 @@
 
 mod homes;
 #[cfg(test)]
-pub(super) mod lab;
+pub(crate) mod lab;
 mod log_blocks;
 mod merge;
 mod spans;
@@ -140,7 +140,7 @@ impl<S: Scheme> Ftl<S> {
         let (wait, reserved) = match setup.params.preemption {
             Preemption::None => (store.costs.of(pages * k + copies, k + 1 + erases), 0),
             Preemption::Page => (
-                store.costs.of(steps_a_page + copies, steps_a_page.min(2 * (k + 1)) + erases),
+                store.costs.of_steps(steps_a_page, k + 1, (copies, erases)),
                 u64::from(pages) * u64::from(store.blocks.groups()),
             ),
         };

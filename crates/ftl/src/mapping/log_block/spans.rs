@@ -47,7 +47,8 @@ impl Spans {
     /// Notes pages that are written together, before they are; answers the regions whose window is over.
     pub(super) fn watch(&mut self, writes: &[PageWrite], window: u32, over: &mut Vec<u32>) {
         let size = self.pages * self.widest;
-        for run in writes.chunk_by(|one, other| one.lpn.0 + 1 == other.lpn.0 && one.lpn.0 / size == other.lpn.0 / size) {
+        for run in writes.chunk_by(|one, other| one.lpn.0 + 1 == other.lpn.0 && one.lpn.0 / size == other.lpn.0 / size)
+        {
             let index = self.region_of(run[0].lpn);
             let Some(region) = self.regions.get_mut(index) else { continue };
             let before = region.pages;
@@ -75,12 +76,12 @@ impl Spans {
     fn change(&self, store: &mut Store, nand: &mut Nand, first: Lbn, old: u32, new: u32) {
         let blocks = (0..self.widest).map(|block| Lbn(first.0 + block));
         let group_of = |lbn: Lbn, store: &Store| lbn.0 % store.groups();
+        // The bounds on waits are those of merges; moves are the placement's.
+        let waits = store.since_host.clone();
         for lbn in blocks.clone() {
             let group = group_of(lbn, store);
             Chip { store, nand, group }.finish();
         }
-        // The bounds on waits are those of merges; moves are the placement's.
-        let waits = store.since_host.clone();
         let start = Lpn(first.0 * self.pages);
         let mut copies = vec![Spn::NONE; (self.pages * self.widest) as usize];
         for lpn in (start.0..start.0 + self.pages * self.widest).map(Lpn) {

@@ -43,6 +43,12 @@ impl Costs {
         u64::from(copies.div_ceil(self.width)) * self.copy_ns + u64::from(erases) * self.erase_ns
     }
 
+    /// The most that steps of a merge can cost, each a copy or one of so many erases, with copies and erases besides.
+    pub(super) fn of_steps(&self, steps: u32, most_erases: u32, (copies, erases): (u32, u32)) -> Ns {
+        let dearest = if self.erase_ns > self.copy_ns { steps.min(most_erases) } else { 0 };
+        self.of(steps - dearest + copies, dearest + erases)
+    }
+
     /// N k C_copy + (k + 1) C_erase (KAST, section II), N being the pages of a block.
     pub(super) fn full_merge(&self, pages: u32, k: u32) -> Ns {
         self.of(pages * k, k + 1)
@@ -239,12 +245,16 @@ impl Store {
             let superblock = self.blocks.superblock_of(page);
             valid[superblock.at()] += 1;
             if self.reverse[page.at()].at() != lpn {
-                return Err(format!("log-block map: logical page {lpn} points at page {}, which is not its copy", page.0));
+                return Err(format!(
+                    "log-block map: logical page {lpn} points at page {}, which is not its copy",
+                    page.0
+                ));
             }
             let lbn = self.lbn(Lpn(lpn as u32));
             let slot = self.log.slot_of(superblock);
             let gathered = self.jobs.iter().flatten().any(|job| job.target() == superblock);
-            let known = if slot.is_some() { self.log.is_associated(slot, lbn) } else { self.data[lbn.at()] == superblock };
+            let known =
+                if slot.is_some() { self.log.is_associated(slot, lbn) } else { self.data[lbn.at()] == superblock };
             if !known && !gathered {
                 return Err(format!("log-block map: logical page {lpn} is neither in its data block nor in the log"));
             }
@@ -254,7 +264,10 @@ impl Store {
         }
         let wrong = (0..self.blocks.total()).find(|&id| self.blocks.valid(SuperblockId(id)) != valid[id as usize]);
         match wrong {
-            Some(id) => Err(format!("log-block map: block {id} holds {} valid pages, not as many as counted", valid[id as usize])),
+            Some(id) => Err(format!(
+                "log-block map: block {id} holds {} valid pages, not as many as counted",
+                valid[id as usize]
+            )),
             None => Ok(()),
         }
     }

@@ -67,16 +67,16 @@ impl PageStore {
     }
 
     /// Begins a job on a block that is a candidate no more.
-    pub(super) fn begin_with(&mut self, plane: PlaneId, victim: BlockId, lane: Lane, origin: Origin, gain: u32) {
+    pub(super) fn begin_with(&mut self, plane: PlaneId, victim: BlockId, mut lane: Lane, origin: Origin, gain: u32) {
         debug_assert!(self.jobs[plane.at()].is_none(), "a plane has one job at a time");
         let is_stream = matches!(self.lanes[victim.at()], Lane::Stream | Lane::CollectedStream);
         let is_spread = is_stream && self.spreading.as_ref().is_some_and(|spreading| spreading.is_read_hot(victim));
-        let mut lane = lane;
         if lane.is_extra() && self.frontiers[plane.at()][lane as usize].block.is_none() {
             // Opened at once, while there is room for it; where there is none the pages go to a lane that is always there.
-            match self.has_room(plane, lane) && self.blocks.free_in(plane) > 0 {
-                true => self.open(plane, lane),
-                false => lane = Lane::Collected,
+            if self.has_room(plane, lane) && self.blocks.free_in(plane) > 0 {
+                self.open(plane, lane);
+            } else {
+                lane = Lane::Collected;
             }
         }
         let steps = self.blocks.valid_of(victim) + 1;
@@ -169,8 +169,7 @@ impl PageStore {
         let mut to = spreading.last;
         for _ in 0..self.after.len() {
             to = self.after[to.at()];
-            let has_page = self.frontiers[to.at()][lane as usize].next < self.geometry.pages
-                || self.blocks.free_in(to) > self.gc_threshold;
+            let has_page = !self.is_full(to, lane) || self.blocks.free_in(to) > self.gc_threshold;
             if to == plane || (self.jobs[to.at()].is_none() && self.has_room(to, lane) && has_page) {
                 break;
             }

@@ -8,11 +8,11 @@
 //! worn out:         no plane has room for a page, or a page that has to move finds no free page anywhere
 //! ```
 //!
-//! A plane keeps one free block more where blocks can fail: for the pages of a block that failed, while the block for the
-//! collector is kept as ever. Where blocks fail faster than that is won back, pages move to another plane that has a page
-//! to give at once. Only when there is none either the drive is worn out with pages still to move: they stay where they
-//! are, and can be read. With several planes that hardly happens before there is no room; a plane alone can end some
-//! blocks earlier, because winning back a block takes the longer the fuller the plane is.
+//! A plane keeps one free block more where blocks can fail: for the pages of a block that failed, while the block for
+//! the collector is kept as ever. Where blocks fail faster than that is won back, pages move to another plane that has a
+//! page to give at once. Only when there is none either the drive is worn out with pages still to move: they stay where
+//! they are, and can be read. With several planes that hardly happens before there is no room; a plane alone can end
+//! some blocks earlier, because winning back a block takes the longer the fuller the plane is.
 
 use flashloom_nand::{DeviceParams, Nand, Origin, Status, Urgency};
 use flashloom_units::{BlockId, PlaneId, Ppn};
@@ -25,6 +25,9 @@ use crate::allocation::Place;
 pub(super) fn free_to_open(device: &DeviceParams) -> u32 {
     2 + u32::from(device.can_fail())
 }
+
+/// Less than any plane with room for a page has.
+const NO_ROOM: i64 = i64::MIN / 2;
 
 impl PageStore {
     /// Takes another page of a lane after the program of one in `failed` failed; none once the drive is worn out.
@@ -80,6 +83,7 @@ impl PageStore {
     }
 
     /// Copies a page to the next page of a lane, elsewhere again while that fails; nothing if there is nowhere to go.
+    #[inline(always)]
     pub(super) fn copy(
         &mut self,
         nand: &mut Nand,
@@ -91,7 +95,7 @@ impl PageStore {
         let Place { mut plane, lane } = to;
         let mut failed = None;
         loop {
-            if self.frontiers[plane.at()][lane as usize].next == self.geometry.pages {
+            if self.is_full(plane, lane) {
                 if self.blocks.free_in(plane) > 0 {
                     self.open(plane, lane);
                 } else {
@@ -119,13 +123,19 @@ impl PageStore {
         let Place { plane, lane } = from;
         let mut to = self.after[plane.at()];
         while to != plane {
-            let has_page = self.frontiers[to.at()][lane as usize].next < self.geometry.pages;
-            if self.has_room(to, lane) && self.blocks.free_in(to) > u32::from(!has_page) {
+            if self.has_room(to, lane) && self.blocks.free_in(to) > u32::from(self.is_full(to, lane)) {
                 return Some(to);
             }
             to = self.after[to.at()];
         }
-        self.is_worn_out = true;
+        self.wear_out();
         None
+    }
+
+    /// Nothing is written any more: no plane has room.
+    #[cold]
+    pub(super) fn wear_out(&mut self) {
+        self.is_worn_out = true;
+        self.room.fill(NO_ROOM);
     }
 }

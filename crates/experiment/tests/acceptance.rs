@@ -1,0 +1,113 @@
+//! Acceptance: every FTL and every write buffer on real recordings, timed, every check on, and twice, with the same result
+//! to the byte.
+//!
+//! The recordings are their publishers' and not part of the project, so that these tests run only where they are asked
+//! for: `make acceptance TRACES=DIR`. It takes the better part of an hour.
+
+use std::path::PathBuf;
+
+use flashloom_experiment::config::{Experiment, Source};
+use flashloom_experiment::result::{Comparison, RunResult};
+use flashloom_experiment::run::{Prepared, Progress};
+
+struct Silent;
+
+impl Progress for Silent {
+    fn requests(&self, _count: u64) {}
+    fn run_ended(&self) {}
+}
+
+/// A recording and a drive. The drives are described ones with fewer blocks, so that there is something to collect and to
+/// merge; addresses beyond their end wrap.
+type Recording = (&'static str, &'static str);
+
+const YCSB: Recording = ("ycsb-a-rocksdb-nvme.flashloom.csv.zst", NVME);
+const PROXY: Recording = ("msr-prxy_0-sample.msr.csv.zst", SATA);
+const OLTP: Recording = ("oltp-financial1-10k.ssdsim.trace.zst", SATA);
+const WINDOWS: Recording = ("windows-pc-mayun2.diskmon.txt.zst", NVME);
+const IOZONE: Recording = ("iozone-100k.disksim.trace.zst", SATA);
+
+/// 64 GiB and 2 GiB.
+const NVME: &str = "device.preset = \"nvme-mlc-512g\"\ndevice.blocks = 256\n";
+const SATA: &str = "device.preset = \"disksim-ssd\"\ndevice.blocks = 64\n";
+
+/// What was written together comes together, so that an allocation finds streams and log blocks find sequences.
+const OF_FTLS: &str = "run.precondition = \"fill\"\nbuffer.order = \"block-lru\"\nbuffer.rate = \"cave\"\n";
+
+/// Runs an experiment twice on a recording and holds each run's figures against what must be.
+fn accept((file, drive): Recording, text: &str) {
+    let folder = PathBuf::from(std::env::var("FLASHLOOM_TRACES").expect("FLASHLOOM_TRACES names the folder"));
+    let workload = format!("workload.kind = \"trace\"\nworkload.path = \"{file}\"\nworkload.addresses = \"wrap\"\n");
+    let text = format!("{workload}{drive}{text}");
+    let source = Source { name: file.to_owned(), text, folder };
+    let experiment = Experiment::from_source(source, &[], Some(&[])).unwrap_or_else(|problems| panic!("{problems}"));
+    let prepared = Prepared::new(&experiment).unwrap_or_else(|problems| panic!("{problems}"));
+    let compare = || prepared.compare(true, &Silent).unwrap_or_else(|failure| panic!("{file}: {failure}"));
+    let (once, again) = (timeless(compare()), timeless(compare()));
+    for (one, other) in once.runs.iter().zip(&again.runs) {
+        let what = format!("{file} with {}", serde_json::to_string(&one.vary).expect("names and values are JSON"));
+        assert!(one == other, "{what} gives two results");
+        holds(&what, &one.result);
+        eprintln!("{what}: {} requests", one.result.host.completed);
+    }
+}
+
+/// The same without what it cost.
+fn timeless(mut comparison: Comparison) -> Comparison {
+    comparison.runs.iter_mut().for_each(|run| run.result.run = None);
+    comparison
+}
+
+fn holds(what: &str, result: &RunResult) {
+    assert_eq!(result.host.requests, result.host.completed, "{what}");
+    let checked = result.integrity.sectors_checked.expect("the runs are verified");
+    assert!(checked > 0 || result.host.reads == 0, "{what}: nothing was compared");
+    if let (Some(blocking), Some(wait)) = (&result.ftl.blocking_ns, &result.ftl.wait_ns) {
+        assert!(blocking.max.unwrap_or(0) <= blocking.bound, "{what}: {blocking:?}");
+        assert!(wait.max <= wait.bound, "{what}: {wait:?}");
+    }
+}
+
+#[test]
+#[ignore = "needs a folder of recordings: make acceptance TRACES=DIR"]
+fn every_page_level_mapping_with_every_allocation() {
+    let vary = "[vary]\n\"ftl.mapping\" = [\"page\", \"dftl\"]\n\
+                \"ftl.allocation\" = [\"interleave\", \"static\", \"slap\"]\n";
+    for recording in [OLTP, PROXY, IOZONE, YCSB, WINDOWS] {
+        accept(recording, &format!("{OF_FTLS}{vary}"));
+    }
+}
+
+#[test]
+#[ignore = "needs a folder of recordings: make acceptance TRACES=DIR"]
+fn every_log_block_mapping_with_and_without_preemption() {
+    let vary = "[vary]\n\"ftl.mapping\" = [\"bast\", \"fast\", \"sast\", \"kast\", \"mcsplit\"]\n\
+                \"ftl.preemption\" = [\"page\", \"none\"]\n";
+    for recording in [OLTP, PROXY, IOZONE, YCSB, WINDOWS] {
+        accept(recording, &format!("{OF_FTLS}{vary}"));
+    }
+}
+
+#[test]
+#[ignore = "needs a folder of recordings: make acceptance TRACES=DIR"]
+fn every_placement_with_every_mapping_of_one_ftl_a_chip() {
+    let vary = "[vary]\n\"ftl.mapping\" = [\"bast\", \"fast\", \"sast\", \"kast\"]\n\
+                \"buffer.placement\" = [\"round-robin\", \"adaptive\"]\n";
+    for recording in [OLTP, WINDOWS] {
+        accept(recording, &format!("{OF_FTLS}{vary}"));
+    }
+}
+
+#[test]
+#[ignore = "needs a folder of recordings: make acceptance TRACES=DIR"]
+fn every_order_with_every_rate_over_every_kind_of_mapping() {
+    let vary = "[vary]\n\"ftl.mapping\" = [\"page\", \"dftl\", \"bast\", \"kast\", \"mcsplit\"]\n\
+                \"buffer.capacity\" = [\"128KiB\", \"16MiB\"]\n\
+                \"buffer.rate\" = [\"single\", \"cave\", \"linear-threshold\"]\n";
+    let orders = "\"buffer.order\" = [\"page-lru\", \"block-lru\", \"fab\", \"clc\", \"ref\", \"cflru\"]\n";
+    let bplru = "buffer.order = \"block-lru\"\nbuffer.block-lru.padding = true\nbuffer.block-lru.compensation = true\n";
+    for recording in [OLTP, WINDOWS, YCSB] {
+        accept(recording, &format!("run.precondition = \"none\"\n{vary}{orders}"));
+        accept(recording, &format!("run.precondition = \"none\"\n{bplru}{vary}"));
+    }
+}

@@ -1,0 +1,197 @@
+//! Random operations on whole FTLs against a model: every mapping on small drives that force every kind of merge and
+//! collection, with the checker of commands and the oracle of contents on.
+//!
+//! Strategy: a case is a drive of a few dozen blocks under random parameters, filled or not, and some thousand
+//! operations on all of its pages or on a few logical blocks: writes of one page or many (powers of two and odd
+//! numbers, in order or scattered, whole pages or some sectors), reads, trims and idle steps. A flush asks nothing of an
+//! FTL, which keeps no page in memory. Reads return what the model holds; what is mapped, and every account, is compared
+//! in between and at the end.
+//!
+//! `FLASHLOOM_CASES` sets the cases a mapping, 2,000 operations each, and `FLASHLOOM_SEED` the seed of the first.
+#![allow(missing_docs)]
+
+mod support;
+
+use std::collections::BTreeSet;
+
+use flashloom_ftl::{
+    FtlSetup, GcBlocks, HotCold, Preemption, StripeOrder, WearLevelling, allocation, collection, mapping, misfit,
+    placement,
+};
+use flashloom_nand::{DeviceParams, Origin};
+use flashloom_units::{Kind, Param, ParamSet, PolicySpec, Prng, Value};
+use support::{Ftl, number, pick};
+
+/// Operations of a case.
+const OPERATIONS: u32 = 2_000;
+/// Cases a mapping where the environment does not say how many.
+const CASES: u64 = 400;
+
+fn random_device(prng: &mut Prng) -> DeviceParams {
+    DeviceParams {
+        channels: pick(prng, &[1, 1, 2, 3]),
+        ways: pick(prng, &[1, 2]),
+        dies: pick(prng, &[1, 2]),
+        planes: pick(prng, &[1, 2]),
+        blocks: pick(prng, &[8, 9, 16, 24]),
+        pages: pick(prng, &[3, 4, 8, 13]),
+        page_bytes: pick(prng, &[512, 2_048]),
+        over_provisioning: pick(prng, &[0.5, 1.5, 3.0]),
+        ..DeviceParams::defaults()
+    }
+}
+
+/// Values of a policy's parameters at random, small where they count something.
+fn random_values(prng: &mut Prng, policy: &PolicySpec) -> Vec<Value> {
+    let value = |param: &Param| match param.kind {
+        Kind::Flag => Value::Flag(prng.chance(0.5)),
+        Kind::Choice(choices) => Value::Name(choices[prng.below(choices.len() as u64) as usize].name),
+        Kind::Ratio { min, max } => Value::Ratio(pick(prng, &[min, 0.3, 0.7, max])),
+        Kind::Count { min, max } if prng.chance(0.9) => Value::Count((min + pick(prng, &[0, 1, 2, 3, 50])).min(max)),
+        Kind::Size { min, max } if prng.chance(0.7) => Value::Size((min * pick(prng, &[1, 3, 40])).min(max)),
+        _ => param.default.clone(),
+    };
+    policy.params.iter().map(value).collect()
+}
+
+fn random_setup(prng: &mut Prng, mapping: &PolicySpec) -> FtlSetup {
+    let mut setup = FtlSetup::with_defaults();
+    let policy = |prng: &mut Prng, policies: &[&'static PolicySpec]| {
+        let policy = pick(prng, policies);
+        (policy.name, random_values(prng, policy))
+    };
+    (setup.params.mapping, setup.mapping) = (mapping.name, random_values(prng, mapping));
+    (setup.params.allocation, setup.allocation) = policy(prng, allocation::SLOT.policies);
+    (setup.params.gc, setup.collection) = policy(prng, collection::SLOT.policies);
+    setup.placement = policy(prng, placement::SLOT.policies);
+    setup.params.preemption = pick(prng, &[Preemption::Page, Preemption::None]);
+    setup.params.hot_cold = pick(prng, &[HotCold::None, HotCold::MultiHash]);
+    setup.params.wear_threshold = pick(prng, &[1, 2, 5]);
+    setup.params.gc_blocks = pick(prng, &[GcBlocks::Separate, GcBlocks::Shared]);
+    setup.params.stripe_order = pick(prng, &[StripeOrder::Cwdp, StripeOrder::Pdwc]);
+    setup.params.wear_levelling = pick(prng, &[WearLevelling::None, WearLevelling::Dynamic, WearLevelling::Static]);
+    setup.params.background_threshold = pick(prng, &[0, 4, 6]);
+    setup
+}
+
+/// A drive and an FTL that go together.
+fn random_drive(prng: &mut Prng, mapping: &PolicySpec) -> (DeviceParams, FtlSetup) {
+    let mut drives = std::iter::repeat_with(|| (random_device(prng), random_setup(prng, mapping)));
+    drives.find(|(device, setup)| misfit(device, setup).is_none()).expect("some drive fits")
+}
+
+/// Distinct pages of `span` that are written together, each with some or all of its sectors.
+fn random_batch(prng: &mut Prng, span: u32, full_mask: u32) -> Vec<(u32, u32)> {
+    let count = pick(prng, &[1, 1, 1, 2, 3, 4, 5, 7, 8, 16, 17]).min(span);
+    let first = prng.below(span.into()) as u32;
+    let in_order = prng.chance(0.6);
+    let lpns: BTreeSet<u32> = (0..count)
+        .map(|index| if in_order { (first + index) % span } else { prng.below(span.into()) as u32 })
+        .collect();
+    let mut mask = || if prng.chance(0.8) { full_mask } else { (prng.bits() as u32 & full_mask).max(1) };
+    lpns.into_iter().map(|lpn| (lpn, mask())).collect()
+}
+
+fn operate(ftl: &mut Ftl, prng: &mut Prng) {
+    let pages = ftl.logical_pages();
+    let full_mask = ftl.nand.geometry().full_mask();
+    let span = pick(prng, &[pages, pages, pages.div_ceil(2), pages.div_ceil(8)]);
+    let [reads, trims, idles] = [0.2, 0.05, 0.1].map(|share| if prng.chance(0.8) { share } else { 0.0 });
+    for operation in 1..=OPERATIONS {
+        let lpn = prng.below(span.into()) as u32;
+        let draw = prng.unit();
+        if draw < reads {
+            ftl.read(lpn);
+        } else if draw < reads + trims {
+            let end = (lpn + pick(prng, &[1, 1, 2, 9])).min(pages);
+            (lpn..end).for_each(|lpn| ftl.trim(lpn));
+        } else if draw < reads + trims + idles {
+            ftl.idle();
+        } else {
+            ftl.write(&random_batch(prng, span, full_mask));
+        }
+        if operation % 250 == 0 {
+            ftl.check();
+        }
+    }
+    (0..pages).for_each(|lpn| ftl.read(lpn));
+    ftl.check();
+}
+
+/// What the cases of a mapping have seen: without it a test of nothing would pass.
+#[derive(Debug, Default)]
+struct Seen {
+    collected: u64,
+    merges: [u64; 3],
+    fillers: u64,
+    moved: u64,
+}
+
+fn run(mapping: &str) -> Seen {
+    let mapping = mapping::SLOT.find(mapping).expect("a mapping of the table");
+    let (first, cases) = (number("FLASHLOOM_SEED").unwrap_or(1), number("FLASHLOOM_CASES").unwrap_or(CASES));
+    let mut seen = Seen::default();
+    for seed in first..first + cases {
+        println!("{}, seed {seed}", mapping.name);
+        let mut prng = Prng::new(seed).branch(mapping.name);
+        let (device, setup) = random_drive(&mut prng, mapping);
+        let filled = prng.chance(0.7);
+        let mut ftl = if filled { Ftl::filled(&device, &setup, true) } else { Ftl::new(&device, &setup, true) };
+        operate(&mut ftl, &mut prng);
+        seen.collected += ftl.nand.counts().erases[Origin::Gc as usize];
+        if let Some(merges) = ftl.report().merges {
+            seen.merges =
+                [seen.merges[0] + merges.switch, seen.merges[1] + merges.partial, seen.merges[2] + merges.full];
+            seen.fillers += merges.filler_pages;
+            seen.moved += merges.migrated_pages;
+            assert!(merges.blocking_ns.max() <= merges.blocking_bound_ns);
+        }
+    }
+    println!("{}: {seen:?}", mapping.name);
+    seen
+}
+
+fn run_page_level(mapping: &str) {
+    assert!(run(mapping).collected > 0, "blocks were collected");
+}
+
+fn run_log_block(mapping: &str) {
+    let seen = run(mapping);
+    assert!(seen.merges.iter().all(|&merges| merges > 0), "all kinds of merge were made: {seen:?}");
+    assert!(seen.fillers > 0 && seen.moved > 0, "pages that nobody wrote were filled, and data was moved: {seen:?}");
+}
+
+#[test]
+fn page_holds_what_was_written() {
+    run_page_level("page");
+}
+
+#[test]
+fn dftl_holds_what_was_written() {
+    run_page_level("dftl");
+}
+
+#[test]
+fn bast_holds_what_was_written() {
+    run_log_block("bast");
+}
+
+#[test]
+fn fast_holds_what_was_written() {
+    run_log_block("fast");
+}
+
+#[test]
+fn sast_holds_what_was_written() {
+    run_log_block("sast");
+}
+
+#[test]
+fn kast_holds_what_was_written() {
+    run_log_block("kast");
+}
+
+#[test]
+fn mcsplit_holds_what_was_written() {
+    run_log_block("mcsplit");
+}
