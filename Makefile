@@ -11,7 +11,7 @@ SEED ?= 1
 # The folder of recordings that `make acceptance` reads.
 TRACES ?= traces
 
-.PHONY: help test tools format lint unit smoke readme docs acceptance fuzz-long snapshots reference bench
+.PHONY: help test tools format lint unit smoke readme docs acceptance fuzz-long fuzz-ftl snapshots reference bench
 
 help: ## Lists the targets.
 	@sed -n 's/^\([a-z-]*\):.*## \(.*\)/  \1\t\2/p' $(MAKEFILE_LIST) | expand -t 14
@@ -65,8 +65,9 @@ lint: ## Runs clippy over every target; a warning is an error.
 unit: ## Runs all tests: unit, model, property, closed form, snapshot, golden, command line.
 	INSTA_UPDATE=no cargo test --locked --workspace
 
-smoke: ## Runs the benchmark of the drive with a hundredth of its work.
+smoke: ## Runs the benchmarks of the drive and of the buffer with a hundredth of their work.
 	FLASHLOOM_BENCH=smoke cargo bench --locked -p flashloom-device --bench drive
+	FLASHLOOM_BENCH=smoke cargo bench --locked -p flashloom-buffer --bench orders
 
 readme: ## Runs the first command of the README and compares what it prints with the table there.
 	cargo run --locked --release --quiet -- compare experiments/quickstart.toml | diff - \
@@ -80,9 +81,13 @@ acceptance: ## Runs every FTL and every write buffer on the recordings in the fo
 	FLASHLOOM_TRACES=$(abspath $(TRACES)) \
 	  cargo test --locked --release -p flashloom-experiment --test acceptance -- --ignored --nocapture --test-threads=1
 
-fuzz-long: ## Checks CASES long random runs, from seed SEED on.
+fuzz-long: ## Checks CASES long random runs of whole drives, from seed SEED on.
 	FLASHLOOM_CASES=$(CASES) FLASHLOOM_SEED=$(SEED) \
 	  cargo test --locked -p flashloom-device --test random_operations as_many_runs_as_are_asked_for
+
+fuzz-ftl: ## Holds 10 million random operations on each mapping against a model of its map.
+	FLASHLOOM_CASES=5000 FLASHLOOM_SEED=$(SEED) \
+	  cargo test --locked --release -p flashloom-ftl --test random_operations
 
 snapshots: ## Writes every snapshot and every generated file anew; look at the difference before you commit it.
 	INSTA_UPDATE=always cargo test --locked --workspace
@@ -90,7 +95,8 @@ snapshots: ## Writes every snapshot and every generated file anew; look at the d
 reference: ## Writes the generated files anew: schema/*.json and docs/reference.md.
 	INSTA_UPDATE=always cargo test --locked -p flashloom-experiment --test checked_in
 
-bench: ## Measures the drive, the readers of traces and the schedulers.
+bench: ## Measures the drive, the buffer's orders, the readers of traces and the schedulers.
 	cargo bench --locked -p flashloom-device --bench drive
+	cargo bench --locked -p flashloom-buffer
 	cargo bench --locked -p flashloom-workload
 	cargo bench --locked -p flashloom-host
