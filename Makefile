@@ -11,12 +11,12 @@ SEED ?= 1
 # The folder of recordings that `make acceptance` reads.
 TRACES ?= traces
 
-.PHONY: help test tools format lint unit smoke readme docs acceptance fuzz-long fuzz-ftl snapshots reference bench
+.PHONY: help test tools format lint unit smoke readme docs kernel test-kernel test-kernel-debug acceptance fuzz-long fuzz-ftl snapshots reference bench
 
 help: ## Lists the targets.
 	@sed -n 's/^\([a-z-]*\):.*## \(.*\)/  \1\t\2/p' $(MAKEFILE_LIST) | expand -t 14
 
-test: tools format lint unit smoke readme docs ## Checks everything, as a change has to pass it.
+test: tools format lint unit smoke readme docs kernel ## Checks everything, as a change has to pass it.
 	@echo "make test: format, lints, tests, benchmarks and documents are in order"
 
 tools: ## Installs what the build needs and the machine lacks.
@@ -56,7 +56,7 @@ tools: ## Installs what the build needs and the machine lacks.
 
 # `cargo fmt` does not see the policies, because a macro declares their modules; so every file is named.
 format: ## Checks the format of every file.
-	find crates -name '*.rs' -print0 | xargs -0 rustfmt --check --edition 2024
+	find crates kernel -name '*.rs' -print0 | xargs -0 rustfmt --check --edition 2024
 
 lint: ## Runs clippy over every target; a warning is an error.
 	cargo clippy --locked --workspace --all-targets -- -D warnings
@@ -76,6 +76,16 @@ readme: ## Runs the first command of the README and compares what it prints with
 
 docs: ## Builds the documentation of the code; a warning is an error.
 	RUSTDOCFLAGS="-D warnings" cargo doc --locked --workspace --no-deps
+
+# An ordinary user is told what could not be done; as root the lab installs what it needs.
+kernel: ## Checks the kernel module in short: its core under sanitizers, then built for two kernels and booted.
+	$(MAKE) -C kernel test
+
+test-kernel: ## Runs every test of the kernel module on both kernels.
+	$(MAKE) -C kernel test-full
+
+test-kernel-debug: ## Runs them on a kernel with KASAN and lockdep, which is built first.
+	$(MAKE) -C kernel test-debug
 
 acceptance: ## Runs every FTL and every write buffer on the recordings in the folder TRACES, twice, with every check on.
 	FLASHLOOM_TRACES=$(abspath $(TRACES)) \

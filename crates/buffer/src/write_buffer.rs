@@ -258,7 +258,8 @@ impl WriteBuffer {
             if victims == 0 || dirty == 0 {
                 return;
             }
-            for _ in 0..victims {
+            // A victim is a page at least: asking for more would find none.
+            for _ in 0..victims.min(dirty) {
                 self.order.victim(&mut self.victims);
                 self.report.evictions += u64::from(!self.victims.is_empty());
                 self.send_victims(evicted);

@@ -3,7 +3,9 @@
 
 mod support;
 
-use flashloom_buffer::{Evicted, WriteBuffer};
+use std::collections::VecDeque;
+
+use flashloom_buffer::{Evicted, Order, SlotId, WriteBuffer, rate};
 use flashloom_units::{Lpn, Value};
 use support::buffer;
 
@@ -50,6 +52,33 @@ fn conventional_eviction_sends_one_block_and_cave_one_for_each_chip() {
 fn with_pages_as_victims_cave_sends_a_page_for_each_chip() {
     let mut buffer = buffer("page-lru", &[], "cave", 24);
     write(&mut buffer, 0..24);
+    assert_eq!(lpns(&evict(&mut buffer, 1)), [0, 1, 2, 3]);
+}
+
+/// An order of single pages that must not be asked when it has none.
+struct Strict(VecDeque<SlotId>);
+
+impl Order for Strict {
+    fn inserted(&mut self, slot: SlotId, _lpn: Lpn) {
+        self.0.push_back(slot);
+    }
+
+    fn touched(&mut self, _slot: SlotId, _lpn: Lpn) {}
+
+    fn removed(&mut self, slot: SlotId, _lpn: Lpn) {
+        self.0.retain(|&other| other != slot);
+    }
+
+    fn victim(&mut self, pages: &mut Vec<SlotId>) {
+        pages.push(self.0.pop_front().expect("no victim is asked for that is not there"));
+    }
+}
+
+#[test]
+fn a_rate_that_wants_more_victims_than_there_are_pages_gets_them_all_and_asks_no_further() {
+    let mut buffer =
+        WriteBuffer::new(4, Box::new(Strict(VecDeque::new())), rate::build("cave", &[Value::Count(65_536)], 4));
+    write(&mut buffer, 0..4);
     assert_eq!(lpns(&evict(&mut buffer, 1)), [0, 1, 2, 3]);
 }
 

@@ -62,7 +62,7 @@ result_types! {
         /// What was written to the drive before the workload; absent for a new drive.
         #[serde(skip_serializing_if = "Option::is_none")]
         precondition: Option<PreconditionResult>,
-        /// How the drive's life ended; absent if it did not. The run stopped there, and its figures are those until then.
+        /// How the drive's life ended; absent if it did not. The run stopped there; its figures are those until then.
         #[serde(skip_serializing_if = "Option::is_none")]
         end_of_life: Option<EndOfLifeResult>,
         /// Whether the data was checked.

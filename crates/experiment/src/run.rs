@@ -107,17 +107,17 @@ impl<'a> Prepared<'a> {
         skipped
     }
 
-    /// Runs the first variant. `observe` gets a sample after every interval of the timeline, `arrived` every request as
-    /// it arrives.
+    /// Runs the first variant. `observe`, if given, gets a sample after every interval of the timeline, `arrived` every
+    /// request as it arrives.
     ///
     /// # Errors
     /// A check that failed.
-    pub fn run(
+    pub fn run<'w>(
         &self,
         verify: bool,
-        progress: &dyn Progress,
-        observe: &mut dyn FnMut(&Sample),
-        arrived: &mut dyn FnMut(&Request),
+        progress: &'w dyn Progress,
+        observe: Option<&'w mut dyn FnMut(&Sample)>,
+        arrived: &'w mut dyn FnMut(&Request),
     ) -> Result<Finished, Failure> {
         let (variant, input) = self.inputs().next().expect("an experiment has at least one variant");
         run_one(&variant.config, input, verify, &mut Watched { progress, observe, arrived, untold: 0 })
@@ -130,8 +130,7 @@ impl<'a> Prepared<'a> {
     /// The failure of the first variant that failed, with the values that vary in it.
     pub fn compare(&self, verify: bool, progress: &dyn Progress) -> Result<Comparison, Failure> {
         let one = |(variant, input): &(&Variant, Input<'_>)| {
-            let (observe, arrived) = (&mut |_: &Sample| {}, &mut |_: &Request| {});
-            let watched = &mut Watched { progress, observe, arrived, untold: 0 };
+            let watched = &mut Watched { progress, observe: None, arrived: &mut |_: &Request| {}, untold: 0 };
             run_one(&variant.config, *input, verify, watched).map(|finished| finished.result)
         };
         let variants = &self.experiment.variants;
@@ -182,9 +181,10 @@ fn run_one(config: &Config, input: Input<'_>, verify: bool, watched: &mut Watche
     let aged = ageing(config, &root).map(|ageing| simulation.precondition(&ageing, &mut |_| {}));
     if let Some(aged) = aged.filter(|aged| !aged.stable && !aged.is_worn_out) {
         return Err(Failure::Check(format!(
-            "write amplification was not steady after {} pages (it was {:.3} in the last window): raise \
-             run.steady_windows or run.steady_tolerance",
+            "write amplification was not steady after {} pages, on a drive of {} which are all to be used first (it was \
+             {:.3} in the last window): raise run.steady_windows or run.steady_tolerance, or run.steady_window",
             aged.pages,
+            config.device.geometry().total_pages(),
             aged.waf.unwrap_or_default()
         )));
     }

@@ -1,5 +1,5 @@
-//! Acceptance: every FTL and every write buffer on real recordings, timed, every check on, and twice, with the same result
-//! to the byte.
+//! Acceptance: every FTL and every write buffer on real recordings, timed, every check on, and twice, with the same
+//! result to the byte.
 //!
 //! The recordings are their publishers' and not part of the project, so that these tests run only where they are asked
 //! for: `make acceptance TRACES=DIR`. It takes the better part of an hour.
@@ -17,8 +17,8 @@ impl Progress for Silent {
     fn run_ended(&self) {}
 }
 
-/// A recording and a drive. The drives are described ones with fewer blocks, so that there is something to collect and to
-/// merge; addresses beyond their end wrap.
+/// A recording and a drive. The drives are described ones with fewer blocks, so that there is something to collect and
+/// to merge; addresses beyond their end wrap.
 type Recording = (&'static str, &'static str);
 
 const YCSB: Recording = ("ycsb-a-rocksdb-nvme.flashloom.csv.zst", NVME);
@@ -73,7 +73,7 @@ fn holds(what: &str, result: &RunResult) {
 fn every_page_level_mapping_with_every_allocation() {
     let vary = "[vary]\n\"ftl.mapping\" = [\"page\", \"dftl\"]\n\
                 \"ftl.allocation\" = [\"interleave\", \"static\", \"slap\"]\n";
-    for recording in [OLTP, PROXY, IOZONE, YCSB, WINDOWS] {
+    for recording in [OLTP, PROXY, YCSB, WINDOWS, IOZONE] {
         accept(recording, &format!("{OF_FTLS}{vary}"));
     }
 }
@@ -83,7 +83,7 @@ fn every_page_level_mapping_with_every_allocation() {
 fn every_log_block_mapping_with_and_without_preemption() {
     let vary = "[vary]\n\"ftl.mapping\" = [\"bast\", \"fast\", \"sast\", \"kast\", \"mcsplit\"]\n\
                 \"ftl.preemption\" = [\"page\", \"none\"]\n";
-    for recording in [OLTP, PROXY, IOZONE, YCSB, WINDOWS] {
+    for recording in [OLTP, PROXY, YCSB, WINDOWS, IOZONE] {
         accept(recording, &format!("{OF_FTLS}{vary}"));
     }
 }

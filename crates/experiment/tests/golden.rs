@@ -1,5 +1,5 @@
-//! Golden counts: two recordings of ours, cut to 15,000 requests, through the whole stack with every check on: with every
-//! scheduler, and with every mapping.
+//! Golden counts: two recordings of ours, cut to 15,000 requests, through the whole stack with every check on: with
+//! every scheduler, and with every mapping.
 //!
 //! Every figure is exact. A change that moves one of them either has a reason, which its commit says, or is a mistake.
 //! `INSTA_UPDATE=always cargo test -p flashloom-experiment --test golden` writes them anew.

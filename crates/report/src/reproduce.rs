@@ -265,3 +265,60 @@ fn workload_of(workload: &Value) -> String {
     };
     workload["requests"].as_u64().map_or(name.clone(), |requests| format!("{name}, first {requests} requests"))
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use serde_json::json;
+
+    #[test]
+    fn every_experiment_is_sound_in_full_and_in_its_quick_form() {
+        for quick in [false, true] {
+            for paper in PAPERS {
+                let plan = Plan::new([*paper], &Options { quick, traces: None });
+                let plan = plan.unwrap_or_else(|problems| panic!("{paper}, quick: {quick}\n{problems}"));
+                let ready = plan.prepare().unwrap_or_else(|problems| panic!("{paper}, quick: {quick}\n{problems}"));
+                assert!(plan.runs() >= ready.prepared.iter().flatten().count());
+            }
+        }
+    }
+
+    #[test]
+    fn every_formula_chooses_runs_that_its_experiment_has() {
+        for name in PAPERS {
+            let plan = Plan::new([*name], &Options::default()).expect("another test says what is wrong with it");
+            let (paper, experiments) = &plan.papers[0];
+            let runs = |experiment: &Experiment| {
+                let run = |variant: &flashloom_experiment::config::Variant| {
+                    let result = json!({"config": variant.config.to_json()});
+                    Run { vary: variant.vary_to_json(), result }
+                };
+                experiment.variants.iter().map(run).collect()
+            };
+            let named = paper.studies().zip(experiments).map(|((name, ..), experiment)| (name, runs(experiment)));
+            let results = Results { runs: named.collect() };
+            results.report(paper, false).unwrap_or_else(|error| panic!("{name}: {error}"));
+        }
+    }
+
+    #[test]
+    fn a_folder_that_is_not_there_is_refused() {
+        let traces = Some(PathBuf::from("no/such/folder"));
+        assert!(Plan::new(["kast"], &Options { quick: true, traces }).is_err());
+        assert!(Plan::new(["fios"], &Options::default()).is_err());
+    }
+
+    #[test]
+    fn a_workload_is_told_in_a_few_words() {
+        for (workload, expected) in [
+            (
+                json!({"kind": "trace", "path": "a/b.csv.zst", "requests": 500}),
+                "recording b.csv.zst, first 500 requests",
+            ),
+            (json!({"kind": "filebench", "filebench": {"personality": "oltp"}}), "generated: Filebench oltp"),
+            (json!({"kind": "synthesized", "synthesized": {"preset": "sysmark"}}), "synthesised: sysmark"),
+        ] {
+            assert_eq!(workload_of(&workload), expected);
+        }
+    }
+}

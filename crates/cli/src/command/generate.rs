@@ -25,7 +25,7 @@ pub fn generate(arguments: &GenerateArguments) -> Result<(), Stop> {
         }
     };
     let bar = Bar::new(prepared.total_requests(), 1);
-    let finished = prepared.run(false, &bar, &mut |_| {}, &mut arrived);
+    let finished = prepared.run(false, &bar, None, &mut arrived);
     bar.clear();
     finished?;
     if let Some(problem) = problem {

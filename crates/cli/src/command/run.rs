@@ -31,10 +31,10 @@ pub fn run(arguments: &RunArguments) -> Result<(), Stop> {
     }
     let bar = Bar::new(prepared.total_requests(), 1);
     let result = match &mut timeline_file {
-        None => prepared.run(arguments.verify, &bar, &mut |_| {}, &mut |_| {}),
+        None => prepared.run(arguments.verify, &bar, None, &mut |_| {}),
         Some(file) => {
             let mut timeline = Timeline::new(file.writer());
-            let result = prepared.run(arguments.verify, &bar, &mut |sample| timeline.add(sample), &mut |_| {});
+            let result = prepared.run(arguments.verify, &bar, Some(&mut |sample| timeline.add(sample)), &mut |_| {});
             let written = timeline.finish().map(drop);
             written.map_err(|error| Stop::Failed(format!("error: the timeline cannot be written: {error}")))?;
             result
@@ -55,8 +55,8 @@ pub fn run(arguments: &RunArguments) -> Result<(), Stop> {
     match &result.end_of_life {
         None => Ok(()),
         Some(end) => Err(Stop::Failed(format!(
-            "error: the drive's life ended after {} pages written, because too many blocks failed; {} requests that had \
-             arrived were not served",
+            "error: the drive's life ended after {} pages written, because too many blocks failed; {} requests that \
+             had arrived were not served",
             count(end.host_page_writes),
             count(end.unserved_requests)
         ))),

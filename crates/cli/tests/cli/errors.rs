@@ -146,6 +146,17 @@ fn a_device_too_small_for_its_spare_blocks() {
 }
 
 #[test]
+fn a_collection_threshold_that_can_be_lowered_for_spare_blocks() {
+    refused_config("threshold_too_high", "[device]\nblocks = 40\n\n[ftl]\ngc_threshold = 20\n");
+}
+
+#[test]
+fn spare_blocks_for_no_number_of_log_blocks() {
+    let device = "[device]\nblocks = 16\nover_provisioning = 0.07\n\n";
+    refused_config("no_room_for_log_blocks", &format!("{device}[ftl]\nmapping = \"bast\"\nbast.log_blocks = 4\n"));
+}
+
+#[test]
 fn a_device_whose_pages_have_no_32_bit_numbers() {
     refused_config("too_many_pages", "[device]\nblocks = 1_000_000\npages = 1024\n");
 }

@@ -8,3 +8,4 @@ mod commands;
 mod errors;
 mod fio;
 mod lab;
+mod reproduce;

@@ -10,8 +10,8 @@ use super::{Failure, Progress};
 pub struct Watched<'a> {
     /// Is told how many requests have arrived, a few thousand at a time.
     pub progress: &'a dyn Progress,
-    /// Gets a sample after every interval.
-    pub observe: &'a mut dyn FnMut(&Sample),
+    /// Gets a sample after every interval. Where nobody looks there are none: a long silence has many.
+    pub observe: Option<&'a mut dyn FnMut(&Sample)>,
     /// Gets every request as it arrives.
     pub arrived: &'a mut dyn FnMut(&Request),
     /// Requests that the progress has not been told of.
@@ -33,9 +33,10 @@ impl Watched<'_> {
     ) -> Result<Ns, Failure> {
         let mut end_ns = 0;
         let Self { progress, observe, arrived, untold } = self;
+        let interval_ns = if observe.is_some() { interval_ns } else { Ns::MAX };
         let mut observed = |sample: &Sample| {
             end_ns = sample.time_ns;
-            observe(sample);
+            observe.iter_mut().for_each(|observe| observe(sample));
         };
         let mut shown = Shown { arrivals, progress: *progress, arrived: *arrived, untold };
         simulation.run(&mut shown, interval_ns, &mut observed).map_err(Failure::Input)?;

@@ -462,7 +462,9 @@ pub(super) fn misfit(ftl: &FtlSetup, device: &DeviceParams, own_pages: u64) -> O
         return Some(misfit);
     }
     let open = lane::open_blocks(ftl, allocation.demands());
-    let kept_free = ftl.params.gc_threshold.max(free_to_open(device));
+    let least_free = free_to_open(device);
+    let kept_free = params.gc_threshold.max(least_free);
+    let lower = if kept_free > least_free { ", or lower ftl.gc_threshold" } else { "" };
     let bad = device.bad_blocks_a_plane();
     let kept = u64::from(kept_free) + u64::from(open) + u64::from(bad);
     let usable = u64::from(geometry.blocks).saturating_sub(kept) * u64::from(geometry.pages);
@@ -482,7 +484,7 @@ pub(super) fn misfit(ftl: &FtlSetup, device: &DeviceParams, own_pages: u64) -> O
                 if bad > 0 { format!(", {bad} that may be bad at birth (device.bad_blocks)") } else { String::new() },
             ),
             expected: "a drive whose planes hold their spare blocks".to_owned(),
-            help: "raise device.blocks or device.over_provisioning, or lower ftl.gc_threshold".to_owned(),
+            help: format!("raise device.blocks or device.over_provisioning{lower}"),
         }
     })
 }

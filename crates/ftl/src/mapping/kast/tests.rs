@@ -5,6 +5,7 @@ use flashloom_units::{MS, US};
 
 use super::LogState::{Free, Random};
 use super::*;
+use crate::Preemption;
 use crate::mapping::log_block::lab::{Cost, Lab, SEQUENCE, device, setup};
 
 /// Eight data blocks, four log blocks, K = 2, one sequential log block, a gap of one page is small and two free pages
@@ -57,6 +58,21 @@ fn figure_2_associativity_grows_last_and_not_for_pages_of_associated_blocks() {
     assert_eq!(place(&lab), [0, 1, 2, 3, 0, 1, 0, 1].map(Some));
     assert_eq!(lab.associativity(), [2, 2, 1, 1]);
     assert_eq!(states(&lab), [Random(2), Random(2), Random(1), Random(1)]);
+}
+
+/// The last free log block is kept for the time of a merge, so that three take pages; the fourth is opened, and a merge
+/// begun, when each of the three has K = 2 data blocks.
+#[test]
+fn with_preemption_associativity_grows_before_the_last_free_log_block_is_opened() {
+    let set = [("log_blocks", Value::Count(4)), ("k", Value::Count(2)), ("sequential_log_blocks", Value::Count(0))];
+    let mut setup = setup("kast", &set);
+    setup.params.preemption = Preemption::Page;
+    let mut lab = Lab::<Kast>::filled(&device(1, 8, 4), &setup);
+    assert_eq!(lab.write([1, 5, 9, 13, 17, 21]), NOTHING);
+    assert_eq!(states(&lab), [Random(2), Random(2), Random(2), Free]);
+    assert_eq!(lab.report().longest_wait_ns, 0);
+    let Cost { copies, .. } = lab.write([25]);
+    assert!(copies > 0, "a merge has begun");
 }
 
 // The edges of Figure 3.

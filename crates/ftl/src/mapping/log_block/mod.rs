@@ -94,6 +94,9 @@ struct Limits {
     steps_a_page: u32,
 }
 
+/// Log blocks that any scheme can work with.
+const LEAST: u32 = 2;
+
 /// Log blocks that leave a choice of what to merge while one is kept and one is being filled.
 const LEAST_PREEMPTED: u32 = 4;
 
@@ -172,7 +175,9 @@ impl<S: Scheme> Ftl<S> {
             if setup.params.preemption == Preemption::Page && log_blocks < LEAST_PREEMPTED {
                 return Some(Misfit {
                     keys: vec![key.clone(), "ftl.preemption".to_owned(), "ftl.mapping".to_owned()],
-                    found: format!("{log_blocks} log blocks (`{key}`) with `ftl.preemption` = \"page\", which keeps one"),
+                    found: format!(
+                        "{log_blocks} log blocks (`{key}`) with `ftl.preemption` = \"page\", which keeps one"
+                    ),
                     expected: format!("at least {LEAST_PREEMPTED} log blocks"),
                     help: "raise the log blocks, or set ftl.preemption = \"none\"".to_owned(),
                 });
@@ -183,20 +188,31 @@ impl<S: Scheme> Ftl<S> {
             let share = device.logical_pages().div_ceil(pages).div_ceil(u64::from(groups));
             let free = blocks.saturating_sub(share);
             let kept = u64::from(spare(&*placement::build(setup.placement.0, &setup.placement.1, groups)));
-            (u64::from(log_blocks) + kept > free).then(|| Misfit {
-                keys: vec![
-                    key.clone(),
-                    "device.over_provisioning".to_owned(),
-                    "device.blocks".to_owned(),
-                    "device.preset".to_owned(),
-                    "ftl.mapping".to_owned(),
-                ],
+            let most = free.saturating_sub(kept);
+            let least = if setup.params.preemption == Preemption::Page { LEAST_PREEMPTED } else { LEAST };
+            let device_keys = ["device.over_provisioning", "device.blocks", "device.preset", "ftl.mapping"];
+            let (keys, expected, help) = if most >= u64::from(least) {
+                let expected = format!("at most {most} log blocks: merges and moves need {kept} blocks besides");
+                (
+                    [&[&*key], &device_keys[..]].concat(),
+                    expected,
+                    "lower the log blocks, or raise device.over_provisioning",
+                )
+            } else {
+                let expected = format!(
+                    "{} spare blocks: {least} log blocks at least, and {kept} for merges and moves",
+                    u64::from(least) + kept
+                );
+                ([&device_keys[..], &[&*key]].concat(), expected, "raise device.over_provisioning or device.blocks")
+            };
+            (u64::from(log_blocks) > most).then(|| Misfit {
+                keys: keys.into_iter().map(str::to_owned).collect(),
                 found: format!(
                     "{log_blocks} log blocks (`{key}`) on chips with {free} spare blocks: {share} of a chip's {blocks} \
                      hold its share of the host's capacity"
                 ),
-                expected: format!("at most {} log blocks: merges and moves need {kept} blocks besides", free.saturating_sub(kept)),
-                help: "lower the log blocks, or raise device.over_provisioning".to_owned(),
+                expected,
+                help: help.to_owned(),
             })
         })
     }

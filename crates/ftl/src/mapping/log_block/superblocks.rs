@@ -103,7 +103,6 @@ impl Superblocks {
         &self.erases
     }
 
-
     pub(super) fn free_blocks(&self) -> u64 {
         self.free.iter().map(|free| free.len() as u64).sum::<u64>() * u64::from(self.width)
     }

@@ -1,0 +1,57 @@
+//! `flashloom reproduce`, in its quick form.
+
+use serde_json::Value;
+
+use crate::lab::Lab;
+
+const KEYS: [&str; 9] = ["id", "claim", "source", "published", "ours", "ratio", "verdict", "why", "workload"];
+const VERDICTS: [&str; 3] = ["reproduced", "direction only", "not reproduced"];
+
+#[test]
+fn a_paper_gives_a_report_as_json_markdown_and_csv_and_the_same_bytes_again() {
+    let lab = Lab::new();
+    let first = lab.succeed(&["reproduce", "kast", "--quick", "--out", "one"]);
+    let second = lab.succeed(&["reproduce", "kast", "--quick", "--out", "two", "--jobs", "1"]);
+    assert_eq!(first.stdout, second.stdout);
+    for file in ["kast.json", "csv/kast.csv", "csv/kast-web-kast.csv"] {
+        assert_eq!(lab.read(&format!("one/{file}")), lab.read(&format!("two/{file}")), "{file}");
+    }
+    let report: Value = serde_json::from_str(&lab.read("one/kast.json")).expect("it is JSON");
+    assert_eq!(report["paper"], "kast");
+    let rows = report["rows"].as_array().expect("rows are a list");
+    let markdown = lab.read("one/kast.md");
+    for row in rows {
+        assert!(KEYS.iter().all(|key| row.get(key).is_some()), "{row}");
+        assert!(VERDICTS.iter().any(|verdict| row["verdict"] == *verdict), "{row}");
+        assert!(row["why"].is_null() || row["verdict"] == "not reproduced", "{row}");
+        assert!(markdown.contains(row["id"].as_str().expect("an id is text")), "{row}");
+    }
+    assert!(lab.read("one/README.md").contains("(kast.md)"));
+}
+
+#[test]
+fn the_guarantee_of_kast_holds_at_every_k() {
+    let lab = Lab::new();
+    lab.succeed(&["reproduce", "kast", "--quick", "--out", "out"]);
+    let report: Value = serde_json::from_str(&lab.read("out/kast.json")).expect("it is JSON");
+    let rows = report["rows"].as_array().expect("rows are a list").iter();
+    let guarantee: Vec<&Value> =
+        rows.filter(|row| row["id"].as_str().is_some_and(|id| id.starts_with("guarantee-"))).collect();
+    assert_eq!(guarantee.len(), 14, "seven values of K, two workloads");
+    guarantee.iter().for_each(|row| assert_eq!(row["verdict"], "reproduced", "{row}"));
+}
+
+#[test]
+fn what_cannot_be_reproduced_or_written_is_refused_before_anything_runs() {
+    let lab = Lab::new();
+    lab.write("file", "");
+    for (arguments, expected) in [
+        (&["reproduce", "fios"][..], "pardispatcher"),
+        (&["reproduce", "kast", "--quick", "--traces", "nowhere"], "a folder of recordings"),
+        (&["reproduce", "kast", "--quick", "--out", "file"], "a folder that can be written to"),
+    ] {
+        let answer = lab.run(arguments);
+        assert_eq!(answer.code, Some(2), "{arguments:?}");
+        assert!(answer.stderr.contains(expected), "{}", answer.stderr);
+    }
+}

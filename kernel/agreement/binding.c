@@ -1,0 +1,113 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * The core behind plain numbers: requests are numbers below a capacity, and
+ * NONE is no request.
+ */
+#include <stdlib.h>
+
+#include "core_check.h"
+
+#define NONE	UINT32_MAX
+
+struct binding {
+	struct pd_core core;
+	u32 capacity;
+	struct request requests[];
+};
+
+static u32 number(const struct binding *binding, const struct request *rq)
+{
+	return rq ? rq - binding->requests : NONE;
+}
+
+struct binding *binding_new(u32 capacity, u64 region_sectors,
+			    const struct pd_tunables *tunables)
+{
+	struct binding *binding;
+
+	binding = calloc(1, sizeof(*binding) + capacity * sizeof(struct request));
+	if (!binding)
+		return NULL;
+	if (pd_init(&binding->core, region_sectors, tunables)) {
+		free(binding);
+		return NULL;
+	}
+	binding->capacity = capacity;
+	for (u32 i = 0; i < capacity; i++)
+		RB_CLEAR_NODE(&binding->requests[i].rb_node);
+	return binding;
+}
+
+void binding_free(struct binding *binding)
+{
+	pd_exit(&binding->core);
+	free(binding);
+}
+
+void binding_set_tunables(struct binding *binding,
+			  const struct pd_tunables *tunables)
+{
+	binding->core.tunables = *tunables;
+}
+
+int binding_set_region_sectors(struct binding *binding, u64 region_sectors)
+{
+	return pd_set_region_sectors(&binding->core, region_sectors);
+}
+
+/* The deadline; zero if there is no memory. */
+u64 binding_insert(struct binding *binding, u32 id, int direction, u64 sector,
+		   u64 now)
+{
+	struct request *rq = &binding->requests[id];
+
+	rq->direction = direction;
+	rq->sector = sector;
+	return pd_insert(&binding->core, rq, now) ? 0 : rq->fifo_time;
+}
+
+u32 binding_dispatch(struct binding *binding, u64 now)
+{
+	return number(binding, pd_dispatch(&binding->core, now));
+}
+
+u32 binding_front_merge_candidate(struct binding *binding, u64 end, int dir)
+{
+	return number(binding, pd_front_merge_candidate(&binding->core, end, dir));
+}
+
+bool binding_same_region(struct binding *binding, u32 id, u64 sector)
+{
+	return pd_same_region(&binding->core, &binding->requests[id], sector);
+}
+
+u32 binding_former(struct binding *binding, u32 id)
+{
+	return number(binding, pd_former(&binding->requests[id]));
+}
+
+u32 binding_latter(struct binding *binding, u32 id)
+{
+	return number(binding, pd_latter(&binding->requests[id]));
+}
+
+void binding_moved(struct binding *binding, u32 id, u64 sector)
+{
+	binding->requests[id].sector = sector;
+	pd_moved(&binding->requests[id]);
+}
+
+void binding_absorb(struct binding *binding, u32 kept, u32 gone)
+{
+	pd_absorb(&binding->requests[kept], &binding->requests[gone]);
+}
+
+const char *binding_check(struct binding *binding, u64 waiting)
+{
+	return core_check(&binding->core, waiting);
+}
+
+void binding_stats(struct binding *binding, struct pd_stats *stats)
+{
+	*stats = binding->core.stats;
+}

@@ -1,0 +1,182 @@
+//! The decision core of the kernel module as a scheduler of the simulator.
+//!
+//! The C that the module is built from decides, and the simulator's block layer merges and counts around it, as it does
+//! around its own `pardispatcher`. A test of this crate compares the two; nothing else uses it, and it is not
+//! distributed: what it links is under the licence of the kernel.
+#![expect(unsafe_code, reason = "the core is C")]
+
+use std::ffi::{CStr, c_char, c_int};
+use std::ptr::NonNull;
+
+use flashloom_host::scheduler::Choice;
+use flashloom_host::scheduler::pardispatcher::{Params, Scan};
+use flashloom_host::{Direction, RequestId, Requests, Scheduler, Setup, Stage};
+use flashloom_units::{Ns, ParamSet, SECTOR_BYTES, Value};
+use flashloom_workload::Request;
+
+/// What the core counts: `struct pd_stats`.
+#[repr(C)]
+#[derive(Clone, Copy, Debug, Default)]
+pub struct CoreStats {
+    /// Turns begun.
+    pub turns: u64,
+    /// Turns that a request past its deadline brought forward.
+    pub expired_turns: u64,
+    /// Turns that began in another region than the one before.
+    pub region_switches: u64,
+    /// Requests that had the other direction than the one before.
+    pub direction_switches: u64,
+    /// Requests that were dispatched after their deadline.
+    pub expired: u64,
+    /// By direction: how many requests waited, how long together, and the longest.
+    pub wait: [[u64; 3]; 2],
+}
+
+#[repr(C)]
+struct Tunables {
+    batch: [u32; 2],
+    expire: [u64; 2],
+    front_merges: bool,
+}
+
+#[repr(C)]
+struct Binding {
+    _opaque: [u8; 0],
+}
+
+unsafe extern "C" {
+    fn binding_new(capacity: u32, region_sectors: u64, tunables: *const Tunables) -> Option<NonNull<Binding>>;
+    fn binding_free(binding: NonNull<Binding>);
+    fn binding_set_tunables(binding: NonNull<Binding>, tunables: *const Tunables);
+    fn binding_set_region_sectors(binding: NonNull<Binding>, region_sectors: u64) -> c_int;
+    fn binding_insert(binding: NonNull<Binding>, id: u32, direction: c_int, sector: u64, now: u64) -> u64;
+    fn binding_dispatch(binding: NonNull<Binding>, now: u64) -> u32;
+    fn binding_front_merge_candidate(binding: NonNull<Binding>, end: u64, direction: c_int) -> u32;
+    fn binding_same_region(binding: NonNull<Binding>, id: u32, sector: u64) -> bool;
+    fn binding_former(binding: NonNull<Binding>, id: u32) -> u32;
+    fn binding_latter(binding: NonNull<Binding>, id: u32) -> u32;
+    fn binding_moved(binding: NonNull<Binding>, id: u32, sector: u64);
+    fn binding_absorb(binding: NonNull<Binding>, kept: u32, gone: u32);
+    fn binding_check(binding: NonNull<Binding>, waiting: u64) -> *const c_char;
+    fn binding_stats(binding: NonNull<Binding>, stats: *mut CoreStats);
+}
+
+fn tunables(params: &Params) -> Tunables {
+    assert_eq!(params.scan, Scan::Lowest, "the module begins an ordinary turn at the lowest sector");
+    Tunables {
+        batch: [params.read_batch, params.write_batch],
+        expire: [params.read_expire_ns, params.write_expire_ns],
+        front_merges: params.front_merges,
+    }
+}
+
+fn some(number: u32) -> Option<RequestId> {
+    (number != u32::MAX).then_some(RequestId(number))
+}
+
+/// The core with its requests.
+///
+/// Every call below passes the binding that `new` made and `drop` frees, from the one thread that has the `&mut` or,
+/// where the core only reads, the `&`; and identifiers of the pool that it was made for, in the state that the
+/// scheduler's contract with the block layer promises. That is all that the core asks of its callers.
+pub struct KernelCore {
+    binding: NonNull<Binding>,
+    region_size_bytes: u64,
+}
+
+impl KernelCore {
+    /// A core without requests, for requests of that pool.
+    pub fn new(params: &Params, setup: &Setup) -> Self {
+        let region_sectors = params.region_size_bytes / SECTOR_BYTES;
+        // SAFETY: the tunables live through the call, which copies them.
+        let binding = unsafe { binding_new(setup.requests, region_sectors, &tunables(params)) };
+        Self { binding: binding.expect("there is memory for the core"), region_size_bytes: params.region_size_bytes }
+    }
+
+    /// What the core has counted.
+    pub fn stats(&self) -> CoreStats {
+        let mut stats = CoreStats::default();
+        // SAFETY: as the type says; the structures have the same fields.
+        unsafe { binding_stats(self.binding, &mut stats) };
+        stats
+    }
+}
+
+impl Drop for KernelCore {
+    fn drop(&mut self) {
+        // SAFETY: as the type says, and nothing uses the binding afterwards.
+        unsafe { binding_free(self.binding) };
+    }
+}
+
+impl Scheduler for KernelCore {
+    fn insert(&mut self, now: Ns, requests: &Requests, id: RequestId) -> Ns {
+        let direction = requests[id].direction().at() as c_int;
+        // SAFETY: as the type says.
+        let deadline = unsafe { binding_insert(self.binding, id.0, direction, requests[id].lba, now) };
+        assert_ne!(deadline, 0, "there is memory for a region");
+        deadline
+    }
+
+    fn front_merge_candidate(&self, _requests: &Requests, incoming: &Request) -> Option<RequestId> {
+        let direction = Direction::of(incoming.op).at() as c_int;
+        // SAFETY: as the type says.
+        some(unsafe { binding_front_merge_candidate(self.binding, incoming.end(), direction) })
+    }
+
+    fn allows_merge(&self, _requests: &Requests, id: RequestId, incoming: &Request) -> bool {
+        // SAFETY: as the type says.
+        unsafe { binding_same_region(self.binding, id.0, incoming.lba) }
+    }
+
+    fn former(&self, _requests: &Requests, id: RequestId) -> Option<RequestId> {
+        // SAFETY: as the type says.
+        some(unsafe { binding_former(self.binding, id.0) })
+    }
+
+    fn latter(&self, _requests: &Requests, id: RequestId) -> Option<RequestId> {
+        // SAFETY: as the type says.
+        some(unsafe { binding_latter(self.binding, id.0) })
+    }
+
+    fn moved(&mut self, requests: &Requests, id: RequestId) {
+        // SAFETY: as the type says.
+        unsafe { binding_moved(self.binding, id.0, requests[id].lba) };
+    }
+
+    fn absorb(&mut self, _requests: &Requests, kept: RequestId, gone: RequestId) {
+        // SAFETY: as the type says.
+        unsafe { binding_absorb(self.binding, kept.0, gone.0) };
+    }
+
+    fn dispatch(&mut self, now: Ns, _requests: &Requests) -> Choice {
+        // SAFETY: as the type says.
+        some(unsafe { binding_dispatch(self.binding, now) }).map_or(Choice::Idle, Choice::Request)
+    }
+
+    fn reconfigure(&mut self, _requests: &Requests, values: &[Value]) -> Result<(), String> {
+        let params = Params::from_values(values);
+        if params.region_size_bytes != self.region_size_bytes {
+            // SAFETY: as the type says.
+            let error = unsafe { binding_set_region_sectors(self.binding, params.region_size_bytes / SECTOR_BYTES) };
+            assert_eq!(error, 0, "there is memory for the regions");
+            self.region_size_bytes = params.region_size_bytes;
+        }
+        // SAFETY: as the type says; the tunables live through the call, which copies them.
+        unsafe { binding_set_tunables(self.binding, &tunables(&params)) };
+        Ok(())
+    }
+
+    fn figures(&self) -> Vec<u64> {
+        let stats = self.stats();
+        vec![stats.turns, stats.expired_turns, stats.region_switches]
+    }
+
+    fn check(&self, requests: &Requests) -> Result<(), String> {
+        // SAFETY: as the type says; the rule is a string that is never freed.
+        let broken = unsafe { binding_check(self.binding, requests.count(Stage::Queued)) };
+        // SAFETY: likewise.
+        let rule = NonNull::new(broken.cast_mut()).map(|rule| unsafe { CStr::from_ptr(rule.as_ptr()) });
+        rule.map_or(Ok(()), |rule| Err(format!("the module's core breaks the rule {}", rule.to_string_lossy())))
+    }
+}

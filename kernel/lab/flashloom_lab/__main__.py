@@ -1,0 +1,116 @@
+# SPDX-License-Identifier: GPL-2.0
+"""The command line of the lab."""
+
+import argparse
+import sys
+from pathlib import Path
+
+from . import tests
+from .compare import SCHEDULERS, compare
+from .host import LabError, LabFailure, require
+from .kernels import SERIES, kernel
+from .order import SIMULATED, order
+from .record import Recording, check_job, check_null_blk, record
+
+
+def parser() -> argparse.ArgumentParser:
+    """What the lab can be asked."""
+    top = argparse.ArgumentParser(
+        prog="flashloom-lab",
+        description="Runs Debian's kernels with the ParDispatcher module in QEMU. Exit 0: every check held; "
+        "1: a check failed; 2: it could not be run.",
+    )
+    commands = top.add_subparsers(dest="command", required=True, metavar="COMMAND")
+
+    test = commands.add_parser("test", help="build the module, boot the kernels, run the tests of the module")
+    test.add_argument("--short", action="store_true", help="the short form; skipped, and said so, where it cannot run")
+    test.add_argument("--debug", action="store_true", help="on a kernel with KASAN, lockdep and kmemleak, built first")
+    test.add_argument("--kernel", action="append", choices=SERIES, help="only this series (default: all)")
+    test.add_argument("names", nargs="*", metavar="TEST", help="only these tests; --list names them")
+    test.add_argument("--list", action="store_true", help="name the tests")
+
+    comparison = commands.add_parser("compare", help="schedulers side by side, exact to the instruction")
+    comparison.add_argument("--kernel", choices=SERIES, default=SERIES[-1], help="the series (default: %(default)s)")
+    comparison.add_argument(
+        "--scheduler", action="append", choices=SCHEDULERS, help="only this scheduler (default: all)"
+    )
+
+    recording = commands.add_parser("record", help="run a fio job or a script in a guest, and record it with blktrace")
+    recording.add_argument("job", type=Path, metavar="JOB", help="a fio job (.fio) or a script (.sh)")
+    recording.add_argument("--scheduler", choices=SCHEDULERS, default="mq-deadline", help="default: %(default)s")
+    recording.add_argument("--out", type=Path, required=True, metavar="NAME", help="makes NAME.blktrace.0, .1, ...")
+    recording.add_argument("--null-blk", nargs="+", default=[], metavar="ATTRIBUTE=NUMBER", help="on such a device")
+    recording.add_argument("--exact", action="store_true", help="on a clock that counts instructions")
+    recording.add_argument("--kernel", choices=SERIES, default=SERIES[-1], help="the series (default: %(default)s)")
+
+    sequence = commands.add_parser("order", help="hold a scheduler of the simulator against the real one")
+    sequence.add_argument("scheduler", choices=tuple(SIMULATED), metavar="SCHEDULER", help=" or ".join(SIMULATED))
+    sequence.add_argument("--kernel", choices=SERIES, default=SERIES[-1], help="the series (default: %(default)s)")
+    return top
+
+
+def run_test(options) -> None:
+    """The command `test`."""
+    known = tests.all_tests()
+    if options.list:
+        print("\n".join(known))
+        return
+    unknown = [name for name in options.names if name not in known]
+    if unknown:
+        raise LabError(f"there is no test {unknown[0]}; flashloom-lab test --list names all")
+    if options.debug:
+        if options.short or options.kernel:
+            raise LabError("--debug has a kernel of its own, and no short form: give no --kernel and no --short")
+        require()
+        tests.debug(options.names)
+        return
+    if not options.short:
+        require()
+        tests.full(options.kernel or list(SERIES), options.names)
+        return
+    if options.names or options.kernel:
+        raise LabError("the short form has its own tests and runs on every kernel: give no TEST and no --kernel")
+    try:
+        require()
+    except LabError as error:
+        print(f"lab: SKIPPED, the module was neither built nor booted: {error}", file=sys.stderr)
+        return
+    tests.short()
+
+
+def run_compare(options) -> None:
+    """The command `compare`."""
+    require()
+    print(compare(kernel(options.kernel), options.scheduler or list(SCHEDULERS)))
+
+
+def run_record(options) -> None:
+    """The command `record`."""
+    check_job(options.job)
+    recording = Recording(options.job, options.scheduler, check_null_blk(options.null_blk), options.exact)
+    require()
+    for path in record(kernel(options.kernel), recording, options.out):
+        print(path)
+
+
+def run_order(options) -> None:
+    """The command `order`."""
+    require()
+    print(order(kernel(options.kernel), options.scheduler))
+
+
+COMMANDS = {"test": run_test, "compare": run_compare, "record": run_record, "order": run_order}
+
+
+def main() -> int:
+    """Runs a command; its exit status."""
+    options = parser().parse_args()
+    try:
+        COMMANDS[options.command](options)
+    except LabError as error:
+        print(f"lab: {error}", file=sys.stderr)
+        return 2
+    except LabFailure as failure:
+        print(f"lab: FAILED\n{failure}", file=sys.stderr)
+        return 1
+    return 0

@@ -1,0 +1,79 @@
+# SPDX-License-Identifier: GPL-2.0
+"""A small kernel with the checks that Debian's has not: KASAN, lockdep, kmemleak, fault injection in null_blk.
+
+It is built from Debian's source package, which takes some ten minutes of two processors once, and is then kept.
+"""
+
+import os
+import shutil
+
+from .host import LabError, cache, find, install, run
+from .kernels import Kernel, newest, source_archive
+
+PACKAGES = {"flex": "flex", "bison": "bison", "bc": "bc"}
+
+# On top of the smallest configuration there is: what the guest needs, then what checks.
+CONFIG = """
+64BIT SMP PRINTK TTY SERIAL_8250 SERIAL_8250_CONSOLE BINFMT_ELF BINFMT_SCRIPT BLK_DEV_INITRD RD_GZIP MODULES
+MODULE_UNLOAD PROC_FS SYSFS TMPFS DEVTMPFS CONFIGFS_FS DEBUG_FS MULTIUSER POSIX_TIMERS HIGH_RES_TIMERS NO_HZ_IDLE
+FUTEX EPOLL EVENTFD SIGNALFD TIMERFD AIO FILE_LOCKING ADVISE_SYSCALLS MEMBARRIER SHMEM SYSVIPC POSIX_MQUEUE
+PCI ACPI BLOCK BLK_DEV BLK_DEBUG_FS FTRACE BLK_DEV_IO_TRACE VIRTIO_MENU VIRTIO_PCI VIRTIO_BLK NET UNIX INET
+BLK_DEV_NULL_BLK=m BLK_DEV_LOOP=m SCSI=m BLK_DEV_SD=m SCSI_LOWLEVEL SCSI_DEBUG=m BLK_DEV_ZONED EXT4_FS
+MQ_IOSCHED_DEADLINE=m MQ_IOSCHED_KYBER=m IOSCHED_BFQ=m
+SLUB SLUB_TINY=n SLUB_DEBUG DEBUG_KERNEL DEBUG_LIST KASAN KASAN_GENERIC KASAN_INLINE PROVE_LOCKING DEBUG_ATOMIC_SLEEP
+DEBUG_KMEMLEAK FAULT_INJECTION FAULT_INJECTION_DEBUG_FS FAULT_INJECTION_CONFIGFS
+BLK_DEV_NULL_BLK_FAULT_INJECTION FRAME_POINTER UNWINDER_FRAME_POINTER STACKTRACE DETECT_HUNG_TASK PANIC_ON_OOPS
+"""
+
+
+def setting(word: str) -> str:
+    """A line of a configuration."""
+    name, _, value = word.partition("=")
+    return f"# CONFIG_{name} is not set\n" if value == "n" else f"CONFIG_{name}={value or 'y'}\n"
+
+
+def require_tools() -> None:
+    """Installs what only this build needs, or says what is missing."""
+    missing = [package for command, package in PACKAGES.items() if not find(command)]
+    if not os.path.exists("/usr/include/gelf.h"):
+        missing.append("libelf-dev")
+    install(missing)
+
+
+def debug_kernel(series: str) -> Kernel:
+    """The checking kernel of a series; built if it is not there yet."""
+    _, version = newest(series)
+    directory = cache() / "kernels" / f"debug-{version.replace(':', '%3a')}"
+    tree = directory / "source"
+    marker = directory / "release"
+    if not marker.exists():
+        require_tools()
+        print(f"lab: builds Linux {version} with KASAN and lockdep; this takes some ten minutes, once", flush=True)
+        if not tree.exists():
+            shutil.rmtree(directory, ignore_errors=True)
+            directory.mkdir(parents=True)
+            run(["tar", "-C", directory, "-xf", source_archive(series)])
+            next(directory.glob("linux-source-*")).rename(tree)
+        build(tree)
+        release = run(["make", "-s", "-C", tree, "kernelrelease"]).stdout.strip()
+        run(["make", "-s", "-C", tree, "modules_install", f"INSTALL_MOD_PATH={directory / 'image'}"])
+        (directory / "image" / "boot").mkdir(exist_ok=True)
+        shutil.copy2(tree / "arch/x86/boot/bzImage", directory / "image" / "boot" / f"vmlinuz-{release}")
+        marker.write_text(release)
+    return Kernel(series, marker.read_text(), directory, headers_path=tree)
+
+
+def build(tree) -> None:
+    """Configures and compiles; a wish that the configuration does not grant is an error."""
+    wishes = tree / "flashloom.config"
+    words = CONFIG.split()
+    wishes.write_text("".join(map(setting, words)))
+    run(["make", "-s", "-C", tree, "tinyconfig"])
+    run([tree / "scripts/kconfig/merge_config.sh", "-m", ".config", wishes], cwd=tree)
+    run(["make", "-s", "-C", tree, "olddefconfig"])
+    granted = (tree / ".config").read_text()
+    # What is off may be missing as well, because something else has ruled it out.
+    refused = [word for word in words if not word.endswith("=n") and setting(word) not in granted]
+    if refused:
+        raise LabError(f"the configuration of Linux does not grant {' '.join(refused)}")
+    run(["nice", "-n", "19", "make", "-s", "-C", tree, f"-j{os.cpu_count()}", "bzImage", "modules"])

@@ -1,0 +1,134 @@
+# SPDX-License-Identifier: GPL-2.0
+"""One guest: booted, watched, its console kept and judged."""
+
+import re
+import subprocess
+import threading
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from .host import LabFailure, alone, cache, find, run
+from .initramfs import initramfs
+from .kernels import Kernel
+
+MIB = 1024 * 1024
+
+# What no console may hold, whatever the script says: reports of the kernel about itself.
+REPORTS = re.compile(
+    r"WARNING: |BUG: |Call Trace:|Oops: |Kernel panic|KASAN: |UBSAN: |KCSAN: |general protection fault"
+    r"|INFO: (task .* blocked|possible|rcu|suspicious)|possible recursive locking|inconsistent lock"
+    r"|unreferenced object|suspected memory leak"
+)
+END = re.compile(r"^flashloom-lab: end with status (\d+)", re.M)
+
+
+@dataclass
+class Guest:
+    """What to boot, and how."""
+
+    kernel: Kernel
+    module: Path
+    name: str
+    script: str
+    arguments: list[str] = field(default_factory=list)
+    files: dict[str, bytes] = field(default_factory=dict)
+    # Counts instructions instead of time, on one processor: the same boot gives the same figures.
+    exact: bool = False
+    memory_mib: int = 1024
+    disk_mib: int = 256
+    output_mib: int = 64
+    timeout_s: int = 600
+
+    def directory(self) -> Path:
+        """Where the disks and the console are."""
+        return cache() / "guests" / f"{self.kernel.release}-{self.name}"
+
+    def command(self, root: Path) -> list[str]:
+        """The command that boots it; its first disk is for the script's use, its second one for what comes out."""
+        directory = self.directory()
+        # The check of the timer fails on a host that is busy elsewhere for a while.
+        words = ["console=ttyS0", "panic=-1", "loglevel=7", "mitigations=off", "no_timer_check"]
+        words.append(f"lab.script={self.script}")
+        if self.exact:
+            words += ["nokaslr", "norandmaps"]
+            pace = ["-accel", "tcg", "-icount", "shift=2,sleep=off", "-smp", "1", "-rtc", "base=2026-01-01,clock=vm"]
+        else:
+            pace = ["-accel", "tcg,thread=multi", "-smp", "2"]
+        disks = []
+        for disk in ("scratch", "output"):
+            disks += ["-drive", f"file={directory / disk},if=virtio,format=raw,cache=unsafe,discard=unmap"]
+        return [
+            find("qemu-system-x86_64"), *pace, "-cpu", "max", "-M", "q35", "-m", str(self.memory_mib),
+            "-nodefaults", "-no-reboot", "-nographic", "-serial", "stdio", "-monitor", "none",
+            "-kernel", str(self.kernel.image), "-initrd", str(root), "-append", " ".join(words), *disks,
+        ]  # fmt: skip
+
+    def boot(self) -> str:
+        """Boots, waits for the end, and returns the console; raises if anything in it is wrong."""
+        directory = self.directory()
+        directory.mkdir(parents=True, exist_ok=True)
+        with alone(directory.name):
+            return self.boot_alone(directory)
+
+    def boot_alone(self, directory: Path) -> str:
+        """Boots, with the directory to itself."""
+        for disk, size in (("scratch", self.disk_mib), ("output", self.output_mib)):
+            with open(directory / disk, "wb") as file:
+                file.truncate(size * MIB)
+        arguments = "\n".join(self.arguments).encode()
+        root = initramfs(self.kernel, self.module, directory, {**self.files, "lab/arguments": arguments})
+        console = directory / "console"
+        with open(console, "wb") as output:
+            machine = subprocess.Popen(
+                self.command(root), stdin=subprocess.DEVNULL, stdout=output, stderr=subprocess.STDOUT
+            )
+            try:
+                machine.wait(self.timeout_s)
+            except subprocess.TimeoutExpired:
+                raise self.failure(f"did not end within {self.timeout_s} s") from None
+            finally:
+                machine.kill()
+                machine.wait()
+        return self.judge(console.read_text(errors="replace").replace("\r", ""))
+
+    def failure(self, why: str) -> LabFailure:
+        """An error that says where the console is."""
+        return LabFailure(f"Linux {self.kernel.release}, {self.name}: {why}\n  console: {self.directory() / 'console'}")
+
+    def judge(self, text: str) -> str:
+        """Returns the console if the script ended well and the kernel reported nothing."""
+        report = REPORTS.search(text)
+        if report:
+            line = text.count("\n", 0, report.start())
+            context = "\n".join("  | " + line for line in text.split("\n")[line : line + 12])
+            raise self.failure(f"the kernel reports, in line {line + 1} of the console:\n{context}")
+        end = END.search(text)
+        if not end or end[1] != "0":
+            last = "\n".join("  | " + line for line in text.rstrip().split("\n")[-15:])
+            status = f"the script ended with status {end[1]}" if end else "the guest stopped before the script's end"
+            raise self.failure(f"{status}:\n{last}")
+        return text
+
+    def take_out(self, to: Path) -> list[str]:
+        """Unpacks what the script has put on the second disk into an empty directory; the names."""
+        run(["tar", "-C", to, "-xf", self.directory() / "output"])
+        return sorted(path.name for path in to.iterdir())
+
+
+def boot_all(guests: list[Guest]) -> tuple[list[str | None], list[LabFailure]]:
+    """Boots guests at the same time: their consoles in the same order, and what went wrong."""
+    consoles: list[str | None] = [None] * len(guests)
+    failures: list[LabFailure] = []
+
+    def boot(index: int) -> None:
+        try:
+            consoles[index] = guests[index].boot()
+        except LabFailure as failure:
+            failures.append(failure)
+
+    threads = [threading.Thread(target=boot, args=(index,)) for index in range(len(guests))]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    return consoles, failures

@@ -1,0 +1,169 @@
+# SPDX-License-Identifier: GPL-2.0
+"""Debian's kernels: fetched, unpacked, and the module built for them. Nothing of this needs root."""
+
+import os
+import re
+import shutil
+import subprocess
+import tarfile
+from dataclasses import dataclass
+from pathlib import Path
+
+from .host import KERNEL_DIR, LabError, alone, cache, run
+
+SERIES = ("6.1", "6.12")
+
+# The cloud flavour has fewest drivers and boots fastest. The name of the package that follows its newest version.
+NEWEST = {"6.1": "linux-image-cloud-amd64", "6.12": "linux-image-6.12-cloud-amd64"}
+
+
+@dataclass(frozen=True)
+class Kernel:
+    """An unpacked kernel."""
+
+    series: str
+    release: str
+    directory: Path
+    # Where it is not among Debian's packages: the tree that it was built in.
+    headers_path: Path | None = None
+
+    @property
+    def image(self) -> Path:
+        """What QEMU boots."""
+        return self.directory / "image" / "boot" / f"vmlinuz-{self.release}"
+
+    @property
+    def modules(self) -> Path:
+        """The directory of its modules."""
+        return self.directory / "image" / "lib" / "modules" / self.release
+
+    @property
+    def headers(self) -> Path:
+        """What modules are built against."""
+        return self.headers_path or self.directory / "headers" / "usr" / "src" / f"linux-headers-{self.release}"
+
+    @property
+    def block(self) -> Path:
+        """The private headers of its block layer."""
+        return self.directory / "source" / "block"
+
+
+def depends(package: str) -> list[str]:
+    """What a package depends on."""
+    return re.findall(r"Depends: (\S+)", run(["apt-cache", "depends", package]).stdout)
+
+
+def newest(series: str) -> tuple[str, str]:
+    """The release and the package version of the newest kernel of a series."""
+    pattern = re.compile(rf"linux-image-({re.escape(series)}\.\S*cloud-amd64)$")
+    releases = []
+    for update in (False, True):
+        # A machine may come without lists of packages.
+        if update and os.geteuid() == 0:
+            run(["apt-get", "update"])
+        known = subprocess.run(["apt-cache", "depends", NEWEST[series]], capture_output=True, text=True, check=False)
+        releases = [match[1] for name in known.stdout.split() if (match := pattern.match(name))]
+        if releases:
+            break
+    if not releases:
+        raise LabError(
+            f"apt knows no package of Linux {series} for the cloud (by {NEWEST[series]}): "
+            "Debian 12 with its security updates has both kernels; apt-get update fetches the lists"
+        )
+    shown = run(["apt-cache", "show", "--no-all-versions", f"linux-headers-{releases[0]}"]).stdout
+    return releases[0], re.search(r"^Version: (\S+)", shown, re.M)[1]
+
+
+def fetch(packages: list[str], version: str) -> list[Path]:
+    """Downloads packages of that version, if they are not there yet."""
+    debs = cache() / "debs"
+    debs.mkdir(exist_ok=True)
+    # A colon, which an epoch would bring, is written as %3a in the names of files.
+    name = version.replace(":", "%3a")
+    paths = [next(iter(debs.glob(f"{package}_{name}_*.deb")), None) for package in packages]
+    wanted = [f"{package}={version}" for package, path in zip(packages, paths) if path is None]
+    if wanted:
+        print(f"lab: downloads {' '.join(wanted)}", flush=True)
+        run(["apt-get", "download", *wanted], cwd=debs)
+    return [next(debs.glob(f"{package}_{name}_*.deb")) for package in packages]
+
+
+def unpack_block(source: Path, to: Path) -> None:
+    """Unpacks block/ from a kernel's source, and reads no further than to its end."""
+    with tarfile.open(source, mode="r|xz") as archive:
+        found = False
+        for member in archive:
+            _, _, path = member.name.partition("/")
+            if path.startswith("block/") or path == "block":
+                found = True
+                if member.isfile():
+                    target = to / path
+                    target.parent.mkdir(parents=True, exist_ok=True)
+                    target.write_bytes(archive.extractfile(member).read())
+            elif found:
+                return
+
+
+def kernel(series: str) -> Kernel:
+    """The newest kernel of a series, unpacked."""
+    release, version = newest(series)
+    directory = cache() / "kernels" / f"{release}_{version.replace(':', '%3a')}"
+    found = Kernel(series, release, directory)
+    with alone(directory.name):
+        if not directory.exists():
+            unpack(found, version)
+    return found
+
+
+def unpack(found: Kernel, version: str) -> None:
+    """Fetches the packages of a kernel and unpacks them, with headers of the block layer that are private to it."""
+    series, release, directory = found.series, found.release, found.directory
+    headers = f"linux-headers-{release}"
+    needed = [name for name in depends(headers) if name.startswith(("linux-headers-", "linux-kbuild-"))]
+    image, source, *trees = fetch([f"linux-image-{release}", f"linux-source-{series}", headers, *needed], version)
+    print(f"lab: unpacks Linux {release}", flush=True)
+    # Under another name until it is complete, so that an interruption leaves nothing half-made behind.
+    partial = directory.with_name(directory.name + ".partial")
+    shutil.rmtree(partial, ignore_errors=True)
+    partial.mkdir(parents=True)
+    run(["dpkg", "-x", image, partial / "image"])
+    for tree in trees:
+        run(["dpkg", "-x", tree, partial / "headers"])
+    run(["dpkg", "-x", source, partial / "source-package"])
+    unpack_block(next((partial / "source-package" / "usr" / "src").glob("*.tar.xz")), partial / "source")
+    shutil.rmtree(partial / "source-package")
+    # The packages expect each other below /usr/src; here they are below this directory.
+    makefile = partial / "headers" / "usr" / "src" / headers / "Makefile"
+    makefile.write_text(makefile.read_text().replace("/usr/src", str(directory / "headers" / "usr" / "src")))
+    partial.rename(directory)
+
+
+def source_archive(series: str) -> Path:
+    """The whole source of the newest kernel of a series, packed."""
+    _, version = newest(series)
+    (package,) = fetch([f"linux-source-{series}"], version)
+    directory = cache() / "sources" / package.stem
+    if not directory.exists():
+        directory.parent.mkdir(exist_ok=True)
+        run(["dpkg", "-x", package, directory])
+    return next((directory / "usr" / "src").glob("*.tar.xz"))
+
+
+def build_module(target: Kernel) -> Path:
+    """Builds the module for a kernel, with every warning of the kernel's own build an error."""
+    with alone(f"build-{target.release}"):
+        return build_module_in(cache() / "build" / target.release, target)
+
+
+def build_module_in(build: Path, target: Kernel) -> Path:
+    """Builds the module in a directory."""
+    build.mkdir(parents=True, exist_ok=True)
+    sources = [path for path in KERNEL_DIR.iterdir() if path.suffix in (".c", ".h") or path.name == "Kbuild"]
+    for path in sources:
+        shutil.copy2(path, build)
+    settings = [f"M={build}", f"BLOCK_HEADERS={target.block}", "KCFLAGS=-Werror", "W=1"]
+    # Type information of modules needs a tool that the header packages leave out, and nothing here uses it.
+    settings.append("CONFIG_DEBUG_INFO_BTF_MODULES=")
+    compiler = [] if (target.headers / ".kernelvariables").exists() else ["CC=gcc-12"]
+    run(["make", "-s", "-C", target.headers, f"-j{os.cpu_count()}", *settings, *compiler, "modules"])
+    return build / "pardispatcher.ko"

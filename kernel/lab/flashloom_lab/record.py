@@ -1,0 +1,63 @@
+# SPDX-License-Identifier: GPL-2.0
+"""Recordings by blktrace, made in a guest, in files that `flashloom run` takes."""
+
+import re
+import shutil
+import tempfile
+from dataclasses import dataclass
+from pathlib import Path
+
+from .guest import Guest
+from .host import LabError
+from .kernels import Kernel, build_module
+
+
+@dataclass(frozen=True)
+class Recording:
+    """What to record."""
+
+    job: Path
+    scheduler: str
+    # What null_blk is told, as ATTRIBUTE=VALUE; nothing for the virtio disk.
+    null_blk: tuple[str, ...] = ()
+    # In a guest that counts instructions instead of time, so that a busy host does not show.
+    exact: bool = False
+
+
+def check_job(job: Path) -> bytes:
+    """The job's content; an error if it cannot be one."""
+    if job.suffix not in (".fio", ".sh"):
+        raise LabError(f"{job}: is neither a fio job (.fio) nor a script (.sh)")
+    try:
+        return job.read_bytes()
+    except OSError as error:
+        raise LabError(f"{job}: {error.strerror}") from None
+
+
+def check_null_blk(settings: list[str]) -> tuple[str, ...]:
+    """The settings of null_blk; an error if they are not settings."""
+    for setting in settings:
+        if not re.fullmatch(r"\w+=\d+", setting):
+            raise LabError(f"--null-blk {setting}: is not ATTRIBUTE=NUMBER")
+    return tuple(settings)
+
+
+def record(target: Kernel, recording: Recording, out: Path) -> list[Path]:
+    """Makes a recording OUT.blktrace.0 and so on, one file a processor of the guest; returns the files."""
+    content = check_job(recording.job)
+    if not out.parent.is_dir():
+        raise LabError(f"{out.parent}: is not a directory")
+    inside = f"lab/job{recording.job.suffix}"
+    arguments = [recording.scheduler, "recording", f"/{inside}", *recording.null_blk]
+    guest = Guest(
+        target, build_module(target), f"record-{recording.scheduler}", "record", arguments, {inside: content},
+        exact=recording.exact, memory_mib=2048, disk_mib=1024, output_mib=1024,
+    )  # fmt: skip
+    guest.boot()
+    with tempfile.TemporaryDirectory() as directory:
+        made = []
+        for name in guest.take_out(Path(directory)):
+            to = out.with_name(out.name + name.removeprefix("recording"))
+            shutil.copyfile(Path(directory) / name, to)
+            made.append(to)
+    return made

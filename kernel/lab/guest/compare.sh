@@ -1,0 +1,37 @@
+# SPDX-License-Identifier: GPL-2.0
+# One scheduler under several loads, in a guest that counts instructions instead of time. Argument: the scheduler.
+# lab/loads has a load a line: name, then what null_blk and what fio is told, separated by bars.
+scheduler=$1
+
+# busy_ns: how long the processor has not been idle.
+busy_ns() {
+	awk '/^now at/ { now = $3 } /idle_sleeptime/ { idle = $3 } END { printf "%.0f", now - idle }' /proc/timer_list
+}
+
+# served NAME REQUESTS OPTION...: runs a load and says how many nanoseconds the processor was busy with it.
+served() {
+	before=$(busy_ns)
+	attempt /usr/bin/fio --name=load --filename=/dev/exact --direct=1 --ioengine=libaio --thread --allrandrepeat=1 \
+		--norandommap --clocksource=clock_gettime --bs=4k --number_ios="$2" --output-format=json \
+		--output="/tmp/results/$1-$2" $3
+	echo "busy_ns $1 $2 $(($(busy_ns) - before))"
+}
+
+mkdir /tmp/results
+while IFS='|' read -r name few many device options; do
+	null_blk_device exact memory_backed=0 size=262144 submit_queues=1 $device
+	select_scheduler exact "$scheduler"
+	if [ "$scheduler" != none ]; then
+		echo 128 >/sys/block/exact/queue/nr_requests || fail "the queue cannot be made longer"
+	fi
+	# Or mq-deadline's writes would keep to the depth that the queue had before.
+	if [ "$scheduler" = mq-deadline ]; then
+		echo 128 >/sys/block/exact/queue/iosched/async_depth || fail "mq-deadline does not take async_depth"
+	fi
+	# Once for nothing: what is used for the first time costs more, in fio as in the kernel.
+	served "$name" "$few" "$options" >/dev/null
+	served "$name" "$few" "$options"
+	served "$name" "$many" "$options"
+	remove_null_blk_device exact
+done </lab/loads
+cd /tmp/results && take_out *

@@ -1,0 +1,49 @@
+# SPDX-License-Identifier: GPL-2.0
+# What the scripts of guests share. Programs of Debian are called by their path, because ash prefers its own applets.
+
+fail() {
+	echo "not ok: $*"
+	exit 1
+}
+
+# attempt COMMAND...: runs it, shows what it said only if it failed.
+attempt() {
+	"$@" >/tmp/said 2>&1 || {
+		status=$?
+		cat /tmp/said
+		fail "status $status of: $*"
+	}
+}
+
+select_scheduler() {
+	echo "$2" >"/sys/block/$1/queue/scheduler" || fail "$1 does not take the scheduler $2"
+	grep -q "\[$2\]" "/sys/block/$1/queue/scheduler" || fail "$1 has not got the scheduler $2"
+}
+
+# counter DEVICE NAME
+counter() {
+	sed -n "s/^$2 //p" "/sys/kernel/debug/block/$1/sched/counters"
+}
+
+# null_blk_device NAME ATTRIBUTE=VALUE...: makes a device of that name.
+null_blk_device() {
+	null_blk=$1
+	shift
+	[ -d /sys/module/null_blk ] || attempt modprobe null_blk nr_devices=0
+	[ -d /sys/kernel/config/nullb ] || attempt mount -t configfs none /sys/kernel/config
+	mkdir "/sys/kernel/config/nullb/$null_blk" || fail "null_blk makes no device $null_blk"
+	for setting in "$@" power=1; do
+		echo "${setting#*=}" >"/sys/kernel/config/nullb/$null_blk/${setting%%=*}" ||
+			fail "null_blk does not take $setting"
+	done
+}
+
+remove_null_blk_device() {
+	rmdir "/sys/kernel/config/nullb/$1"
+}
+
+# take_out FILE...: puts files on the disk that the lab reads.
+take_out() {
+	tar -cf /dev/vdb "$@" || fail "the output disk is too small"
+	sync
+}

@@ -1,0 +1,40 @@
+# SPDX-License-Identifier: GPL-2.0
+# Records a load with blktrace. Arguments: the scheduler, the name of the recording, the load's file in the guest, and
+# what null_blk is told; without the last the load runs on the virtio disk.
+scheduler=$1
+name=$2
+file=$3
+shift 3
+device=vda
+if [ $# -gt 0 ]; then
+	null_blk_device recorded "$@"
+	device=recorded
+fi
+select_scheduler $device "$scheduler"
+# Long enough for sorting to have something to choose from, whatever the depth of the device.
+if [ "$scheduler" != none ]; then
+	echo 128 >/sys/block/$device/queue/nr_requests || fail "the queue cannot be made longer"
+fi
+# Or mq-deadline's writes would keep to the depth that the queue had before.
+if [ "$scheduler" = mq-deadline ]; then
+	echo 128 >/sys/block/$device/queue/iosched/async_depth || fail "mq-deadline does not take async_depth"
+fi
+export DEVICE=/dev/$device
+
+mkdir /tmp/recording
+# Buffers in the guest's memory that no burst fills, so that no event is lost.
+/usr/sbin/blktrace -d "$DEVICE" -D /tmp/recording -o "$name" -b 1024 -n 16 >/tmp/blktrace.said 2>&1 &
+blktrace=$!
+while ! [ -e "/sys/kernel/debug/block/$device/trace0" ]; do
+	kill -0 $blktrace 2>/dev/null || { cat /tmp/blktrace.said; fail "blktrace does not start"; }
+	sleep 0.1
+done
+case $file in
+*.fio) attempt /usr/bin/fio "$file" ;;
+*) attempt sh "$file" ;;
+esac
+sync
+kill -TERM $blktrace
+wait $blktrace
+grep -q "dropped events *[1-9]\|You have [1-9][0-9]* dropped" /tmp/blktrace.said && fail "blktrace has lost events"
+cd /tmp/recording && take_out *

@@ -1,0 +1,154 @@
+/* SPDX-License-Identifier: GPL-2.0 */
+/*
+ * The decisions of ParDispatcher, without the block layer around them.
+ *
+ * The same file is compiled into the module, into a sanitized test in
+ * userspace, and into a test that holds it against Flashloom's simulator.
+ * Everything it needs from its surroundings is a list, a tree, an allocator
+ * and a request; userspace/linux provides these outside the kernel.
+ *
+ * Nothing here locks: the caller lets one function run at a time.
+ */
+#ifndef PARDISPATCH_CORE_H
+#define PARDISPATCH_CORE_H
+
+#include <linux/blk-mq.h>
+#include <linux/list.h>
+#include <linux/rbtree.h>
+#include <linux/types.h>
+
+/* The map of regions: PD_LEVELS levels of 64-way nodes. */
+#define PD_FANOUT	64
+#define PD_DIGIT_BITS	6
+#define PD_LEVELS	4
+
+/* Region numbers are below this; what lies beyond belongs to the last one. */
+#define PD_MAP_REGIONS	(1U << (PD_DIGIT_BITS * PD_LEVELS))
+
+/* Finer division of a device than this helps none, and is refused. */
+#define PD_MAX_REGIONS	1048576
+
+/*
+ * A node of the map of regions. A bit of @pending is set when the region in
+ * that slot has requests or, above the lowest level, some region below it.
+ */
+struct pd_node {
+	struct pd_node *parent;
+	u64 pending;
+	/* Of the lowest level: the number of the region in the first slot. */
+	u32 first;
+	void *slot[PD_FANOUT];
+};
+
+/* Regions by their number; memory is taken for what was used. */
+struct pd_map {
+	struct pd_node *root;
+	/* The node of the lowest level that was looked at last, or NULL. */
+	struct pd_node *recent;
+};
+
+/* A subqueue: the requests that begin in one region, sorted. */
+struct pd_region {
+	struct rb_root_cached sorted[2];
+	struct pd_node *leaf;
+	u32 index;
+	u8 last_direction;
+};
+
+/* The turn under way; none when @region is NULL. */
+struct pd_turn {
+	struct pd_region *region;
+	/* The next request begins here or later, if there is such a one. */
+	sector_t from;
+	/* How many requests it may still send. */
+	u32 left;
+	u8 direction;
+};
+
+/* What a caller may change at any time; it takes effect at the next use. */
+struct pd_tunables {
+	u32 batch[2];
+	/* In the caller's unit of time. */
+	u64 expire[2];
+	bool front_merges;
+};
+
+/* Waits from insertion to dispatch, in the caller's unit of time. */
+struct pd_waits {
+	u64 count;
+	u64 total;
+	u64 max;
+};
+
+struct pd_stats {
+	u64 turns;
+	u64 expired_turns;
+	u64 region_switches;
+	u64 direction_switches;
+	/* Requests that were dispatched after their deadline. */
+	u64 expired;
+	struct pd_waits wait[2];
+};
+
+struct pd_core {
+	struct pd_tunables tunables;
+	u64 region_sectors;
+	struct pd_map map;
+	/* All requests of a direction, in the order of their arrival. */
+	struct list_head fifo[2];
+	struct pd_turn turn;
+	/* The round goes on after this region; at the lowest if it is NULL. */
+	struct pd_region *round;
+	/* The region of the last turn; PD_MAP_REGIONS before the first one. */
+	u32 last_region;
+	bool last_was_expired;
+	/* Of the last request sent; negative before the first one. */
+	int last_direction;
+	struct pd_stats stats;
+};
+
+int pd_init(struct pd_core *core, u64 region_sectors,
+	    const struct pd_tunables *tunables);
+void pd_exit(struct pd_core *core);
+
+int pd_set_region_sectors(struct pd_core *core, u64 region_sectors);
+
+int pd_insert(struct pd_core *core, struct request *rq, u64 now);
+struct request *pd_dispatch(struct pd_core *core, u64 now);
+
+struct request *pd_front_merge_candidate(struct pd_core *core, sector_t end,
+					 int direction);
+struct request *pd_former(struct request *rq);
+struct request *pd_latter(struct request *rq);
+void pd_moved(struct request *rq);
+void pd_absorb(struct request *kept, struct request *gone);
+
+sector_t pd_region_end(const struct pd_core *core, const struct request *rq);
+
+/* Whether @rq waits here; needs RB_CLEAR_NODE() on a request that is new. */
+static inline bool pd_holds(const struct request *rq)
+{
+	return !RB_EMPTY_NODE(&rq->rb_node);
+}
+
+/* The region of a request that waits. */
+static inline struct pd_region *pd_region_of(const struct request *rq)
+{
+	return rq->elv.priv[0];
+}
+
+/* Whether a request or bio at @pos may become a part of @rq, which waits. */
+static inline bool pd_same_region(const struct pd_core *core,
+				  const struct request *rq, sector_t pos)
+{
+	u64 begin = pd_region_of(rq)->index * core->region_sectors;
+
+	return pos >= begin && pos < pd_region_end(core, rq);
+}
+
+static inline bool pd_empty(const struct pd_core *core)
+{
+	return list_empty(&core->fifo[READ]) && list_empty(&core->fifo[WRITE]);
+}
+
+#endif /* PARDISPATCH_CORE_H */

@@ -1,0 +1,8 @@
+/* SPDX-License-Identifier: GPL-2.0 */
+#ifndef USERSPACE_LINUX_MINMAX_H
+#define USERSPACE_LINUX_MINMAX_H
+
+#define min_t(type, a, b) ((type)(a) < (type)(b) ? (type)(a) : (type)(b))
+#define max(a, b) ((a) > (b) ? (a) : (b))
+
+#endif
