@@ -10,7 +10,9 @@
 mod support;
 
 use flashloom_device::DriveSetup;
-use flashloom_ftl::{GcBlocks, HotCold, Preemption, StripeOrder, WearLevelling, allocation, collection, mapping, placement};
+use flashloom_ftl::{
+    GcBlocks, HotCold, Preemption, StripeOrder, WearLevelling, allocation, collection, mapping, placement,
+};
 use flashloom_nand::{DeviceParams, DieOrder, MultiPlane, Suspend};
 use flashloom_units::{Kind, MS, Ns, Param, ParamSet, PolicySpec, Prng, Slot, US, Value};
 use flashloom_workload::{Op, Pace, Request};

@@ -2,26 +2,37 @@
 
 use std::collections::BTreeMap;
 
-use flashloom_experiment::result::Comparison;
+use flashloom_experiment::result::{ComparedRun, Comparison};
 use serde_json::Value;
 
 use crate::row::Report;
 
 /// Every figure of every run: a line a run, the varied keys first, a column for each field that any result has.
 pub fn comparison(comparison: &Comparison) -> String {
-    let runs = comparison.runs.iter().map(|run| {
-        let mut fields: Vec<(String, String)> =
-            run.vary.iter().map(|(key, value)| (key.clone(), plain(value))).collect();
-        let result = serde_json::to_value(&run.result).expect("results have text keys and finite numbers");
-        for (part, value) in result.as_object().into_iter().flatten() {
-            // The configuration is what varies, and what a run cost differs from one time to the next.
-            if !["schema", "config", "run"].contains(&part.as_str()) {
-                flatten(part, value, &mut fields);
-            }
+    table(comparison.runs.iter().map(figures))
+}
+
+/// The same for several experiments, their names first.
+pub fn experiments<'a>(named: impl Iterator<Item = (&'a str, &'a Comparison)>) -> String {
+    table(named.flat_map(|(name, comparison)| {
+        comparison.runs.iter().map(move |run| {
+            let mut fields = vec![("experiment".to_owned(), name.to_owned())];
+            fields.append(&mut figures(run));
+            fields
+        })
+    }))
+}
+
+fn figures(run: &ComparedRun) -> Vec<(String, String)> {
+    let mut fields: Vec<(String, String)> = run.vary.iter().map(|(key, value)| (key.clone(), plain(value))).collect();
+    let result = serde_json::to_value(&run.result).expect("results have text keys and finite numbers");
+    for (part, value) in result.as_object().into_iter().flatten() {
+        // The configuration is what varies, and what a run cost differs from one time to the next.
+        if !["schema", "config", "run"].contains(&part.as_str()) {
+            flatten(part, value, &mut fields);
         }
-        fields
-    });
-    table(runs)
+    }
+    fields
 }
 
 /// A line a row of the report.

@@ -39,7 +39,7 @@ papers! {
     "together": [
         "none.toml", "none-log-blocks.toml", "pardispatcher.toml", "slap.toml", "cave.toml", "kast.toml",
         "pardispatcher-slap.toml", "pardispatcher-cave-kast.toml", "future-cave.toml", "future-kast.toml",
-        "future-slap.toml",
+        "future-slap.toml", "cave-static.toml", "pardispatcher-cave-kast-static.toml",
     ],
 }
 

@@ -41,8 +41,8 @@ pub struct Ready<'a> {
 pub struct Reproduction {
     /// Its report.
     pub report: Report,
-    /// The results of each experiment as CSV, by its name.
-    pub results: Vec<(String, String)>,
+    /// The results of all its runs as CSV.
+    pub runs: String,
 }
 
 impl Plan {
@@ -144,18 +144,22 @@ impl Ready<'_> {
         let mut comparisons = comparisons.into_iter();
         let mut reproductions = Vec::with_capacity(self.plan.papers.len());
         for (paper, _) in &self.plan.papers {
-            let mut results = Results { runs: Vec::new() };
-            let mut files = Vec::new();
+            let mut named: Vec<(String, Comparison)> = Vec::new();
             for (name, ..) in paper.studies() {
-                let comparison: Comparison = comparisons.next().expect("each experiment ran")?;
-                files.push((name.clone(), csv::comparison(&comparison)));
-                results.runs.push((name, comparison.runs.into_iter().map(Run::from).collect()));
+                named.push((name, comparisons.next().expect("each experiment ran")?));
             }
+            let runs = csv::experiments(named.iter().map(|(name, comparison)| (name.as_str(), comparison)));
+            let results = named.into_iter().map(|(name, comparison)| (name, seen_by_formulas(comparison)));
+            let results = Results { runs: results.collect() };
             let report = results.report(paper, self.plan.quick).map_err(Failure::Check)?;
-            reproductions.push(Reproduction { report, results: files });
+            reproductions.push(Reproduction { report, runs });
         }
         Ok(reproductions)
     }
+}
+
+fn seen_by_formulas(comparison: Comparison) -> Vec<Run> {
+    comparison.runs.into_iter().map(Run::from).collect()
 }
 
 /// The runs of a paper's experiments, by name.

@@ -66,14 +66,12 @@ impl<'a> Folder<'a> {
     }
 
     fn write(&self, reproductions: &[Reproduction], command: &str) -> Result<(), Stop> {
-        for Reproduction { report, results } in reproductions {
+        for Reproduction { report, runs } in reproductions {
             let paper = &report.paper;
             self.file(&format!("{paper}.json"), &report.to_json())?;
             self.file(&format!("{paper}.md"), &markdown::report(report, command))?;
             self.file(&format!("csv/{paper}.csv"), &csv::report(report))?;
-            for (experiment, text) in results {
-                self.file(&format!("csv/{paper}-{experiment}.csv"), text)?;
-            }
+            self.file(&format!("csv/{paper}-runs.csv"), runs)?;
         }
         let reports: Vec<&Report> = reproductions.iter().map(|made| &made.report).collect();
         self.file("README.md", &markdown::overview(&reports, command))

@@ -94,7 +94,9 @@ fn a_drive_that_never_becomes_steady_fails_its_check() {
     let answer =
         lab.run(&["run", "small.toml", "--json", "result.json"].into_iter().chain(options).collect::<Vec<_>>());
     assert_eq!((answer.code, answer.stdout.as_str()), (Some(1), ""), "{}", answer.stderr);
-    for part in ["on a drive of 5120 which are all to be used first", "raise run.steady_windows or run.steady_tolerance"] {
+    for part in
+        ["on a drive of 5120 which are all to be used first", "raise run.steady_windows or run.steady_tolerance"]
+    {
         assert!(answer.stderr.contains(part), "{part} is not in\n{}", answer.stderr);
     }
     assert_eq!(lab.files(), ["small.toml"]);

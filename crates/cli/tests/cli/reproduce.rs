@@ -13,7 +13,7 @@ fn a_paper_gives_a_report_as_json_markdown_and_csv_and_the_same_bytes_again() {
     let first = lab.succeed(&["reproduce", "kast", "--quick", "--out", "one"]);
     let second = lab.succeed(&["reproduce", "kast", "--quick", "--out", "two", "--jobs", "1"]);
     assert_eq!(first.stdout, second.stdout);
-    for file in ["kast.json", "csv/kast.csv", "csv/kast-web-kast.csv"] {
+    for file in ["kast.json", "csv/kast.csv", "csv/kast-runs.csv"] {
         assert_eq!(lab.read(&format!("one/{file}")), lab.read(&format!("two/{file}")), "{file}");
     }
     let report: Value = serde_json::from_str(&lab.read("one/kast.json")).expect("it is JSON");
