@@ -139,3 +139,54 @@ fn number(value: f64) -> String {
         _ => format!("{value:.2e}"),
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::row::SCHEMA;
+
+    fn row(id: &str, verdict: Verdict, why: Option<&str>) -> Row {
+        Row {
+            id: id.to_owned(),
+            claim: "fewer erases".to_owned(),
+            source: "Table I".to_owned(),
+            published: Published::Range([9.9, 17.7]),
+            ours: Some(12.345),
+            ratio: None,
+            verdict,
+            why: why.map(str::to_owned),
+            workload: "generated".to_owned(),
+            unit: String::new(),
+            band: Some(Band::Share(0.25)),
+            formula: "1".to_owned(),
+            group: "Table I".to_owned(),
+        }
+    }
+
+    fn of(rows: Vec<Row>) -> String {
+        let text = String::new;
+        let (paper, title, reference, notes) = (text(), text(), text(), text());
+        report(&Report { schema: SCHEMA, paper, title, reference, notes, quick: true, rows, tables: Vec::new() }, "run")
+    }
+
+    #[test]
+    fn a_row_that_is_not_reproduced_without_a_reason_is_told_loudly() {
+        assert!(of(vec![row("a", Verdict::NotReproduced, None)]).contains("**NO REASON IS KNOWN** for"));
+        assert!(!of(vec![row("a", Verdict::DirectionOnly, None)]).contains("NO REASON"));
+    }
+
+    #[test]
+    fn a_reason_stands_once_with_all_the_rows_that_it_is_given_for() {
+        let reason = Some("another trace");
+        let text = of(vec![row("a", Verdict::NotReproduced, reason), row("b", Verdict::NotReproduced, reason)]);
+        assert!(text.contains("**Why not** (a, b): another trace"), "{text}");
+        assert_eq!(text.matches("another trace").count(), 1);
+    }
+
+    #[test]
+    fn figures_have_three_digits_and_whole_ones_all_of_theirs() {
+        let shown = [32_102.0, 12.345, 0.5, 0.0012, 1234.5].map(number);
+        assert_eq!(shown, ["32102", "12.3", "0.50", "1.20e-3", "1234"]);
+        assert!(of(vec![row("a", Verdict::Reproduced, None)]).contains("| 9.90 to 17.7 | 12.3 | - | 25 % |"));
+    }
+}
