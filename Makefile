@@ -11,12 +11,12 @@ SEED ?= 1
 # The folder of recordings that `make acceptance` reads.
 TRACES ?= traces
 
-.PHONY: help test tools format lint unit smoke readme reproduce docs kernel test-kernel test-kernel-debug acceptance fuzz-long fuzz-ftl snapshots reference bench
+.PHONY: help test tools format lint unit smoke readme expectations reproduce docs kernel test-kernel test-kernel-debug acceptance fuzz-long fuzz-ftl snapshots reference bench
 
 help: ## Lists the targets.
 	@sed -n 's/^\([a-z-]*\):.*## \(.*\)/  \1\t\2/p' $(MAKEFILE_LIST) | expand -t 14
 
-test: tools format lint unit smoke readme reproduce docs kernel ## Checks everything, as a change has to pass it.
+test: tools format lint unit smoke readme expectations reproduce docs kernel ## Checks everything, as a change has to pass it.
 	@echo "make test: format, lints, tests, benchmarks and documents are in order"
 
 tools: ## Installs what the build needs and the machine lacks.
@@ -73,6 +73,12 @@ readme: ## Runs the first command of the README and compares what it prints with
 	cargo run --locked --release --quiet -- compare experiments/quickstart.toml | diff - \
 	  <(sed -n '/<!-- quickstart -->/,/<!-- \/quickstart -->/p' README.md | sed '/^<!--/d; /^```/d')
 	@echo "readme: the table is what the command prints"
+
+expectations: ## Runs the experiments that say what they expect; one that does not hold is an error.
+	@grep -l '^\[\[expect\]\]' experiments/*.toml | while read -r experiment; do \
+	  echo "$$experiment"; \
+	  cargo run --locked --release --quiet -- compare "$$experiment" --verify | sed -n '/^expected/,$$p'; \
+	done
 
 reproduce: ## Rehearses the reproduction of every paper, with shortened workloads.
 	cargo run --locked --release --quiet -- reproduce all --quick --out target/reproduction

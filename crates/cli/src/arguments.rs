@@ -108,6 +108,9 @@ pub struct CompareArguments {
     /// Check every flash command, and every sector read against what was last written there.
     #[arg(long)]
     pub verify: bool,
+    /// Run without what the file expects, [[expect]], which may name runs that options leave out.
+    #[arg(long)]
+    pub no_expect: bool,
     /// How many runs go on at the same time; as many as there are processors if it is left out.
     #[arg(long, value_name = "N")]
     pub jobs: Option<NonZeroUsize>,

@@ -6,6 +6,7 @@
 mod cross_check;
 mod document;
 mod effective;
+mod expectation;
 mod need;
 mod option;
 mod run_params;
@@ -26,6 +27,7 @@ use flashloom_workload::{FilebenchParams, SynthesizedParams, SyntheticParams, Wo
 
 pub use document::Axis;
 pub use effective::{json_value, toml_value};
+pub use expectation::{Bounds, EXPECT, Expectation, KEYS as EXPECT_KEYS};
 pub use need::need_in_words;
 pub use run_params::{Precondition, RunParams, Timing};
 pub use section::{Fault, KeyId, SECTIONS, Section, TABLES, Table, VARY, keys, resolve};
@@ -160,6 +162,8 @@ pub struct Experiment {
     pub variants: Vec<Variant>,
     /// The keys of the file's `[vary]` section that a single run leaves to comparisons.
     pub left_out: Vec<KeyId>,
+    /// What the file expects of a comparison; a single run leaves that out too.
+    pub expectations: Vec<Expectation>,
     sources: Sources,
 }
 
@@ -204,12 +208,21 @@ impl Experiment {
             return Err(Problems(report.into_problems()));
         }
         let keys = |axes: &[Axis]| axes.iter().map(|axis| axis.key).collect();
-        Ok(Self { name, axes: keys(&axes), variants, left_out: keys(&left_out), sources: report.sources })
+        let expectations = if varies.is_some() { document.expectations } else { Vec::new() };
+        let (axes, left_out) = (keys(&axes), keys(&left_out));
+        Ok(Self { name, axes, variants, left_out, expectations, sources: report.sources })
     }
 
     /// A problem that points at where these keys of a run's configuration were written.
     pub fn problem_at(&self, config: &Config, keys: &[&str], fault: Fault) -> Problem {
         self.sources.problem(&config.settings.pointer(keys), fault)
+    }
+
+    /// What is wrong with the expectations for these runs: options may have left out some that a formula names.
+    pub(crate) fn problems_of_expectations(&self) -> impl Iterator<Item = Problem> {
+        let fault =
+            |expected: &Expectation| Some(self.sources.problem(&expected.origin, expected.fault(&self.variants)?));
+        self.expectations.iter().filter_map(fault)
     }
 
     /// A path that was written as the value of `key`, from the folder of the file or the working directory of the

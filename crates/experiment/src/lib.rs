@@ -5,6 +5,7 @@
 //! [`mod@reference`] and [`schema`] describe all of it, from the same tables.
 
 pub mod config;
+pub mod formula;
 pub mod reference;
 pub mod result;
 pub mod run;

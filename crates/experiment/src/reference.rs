@@ -5,12 +5,11 @@ mod page;
 use flashloom_nand::{PRESETS, preset};
 use flashloom_units::{Kind, Param, PolicySpec, Problem, Slot, Value};
 use flashloom_workload::{FORMATS, FormatSpec};
-use serde_json::Value as Json;
 
 pub use page::{Block, Entry, Page};
 
-use crate::config::{KeyId, SECTIONS, TABLES, Table, keys, need_in_words, toml_value};
-use crate::schema;
+use crate::config::{EXPECT, EXPECT_KEYS, KeyId, SECTIONS, TABLES, Table, VARY, keys, need_in_words, toml_value};
+use crate::schema::{self, Field};
 
 /// Every page on that name: a section, a key, a policy, a list, a preset, a format, or a field of the result.
 pub fn explain(name: &str) -> Result<Vec<Page>, Problem> {
@@ -75,6 +74,7 @@ fn pages() -> Vec<Page> {
             Some((policy, _)) => pages.push(policy_page(table, policy)),
         }
     }
+    pages.extend([vary_page(), expect_page()]);
     for list in lists() {
         // The members of a slot are pages already; those of the others follow their list.
         let level = (list.name == "devices" || list.name == "formats").then_some(2);
@@ -98,6 +98,40 @@ fn section_page(table: &Table) -> Page {
         title: format!("[{}]", section.name),
         level: Some(2),
         blocks: vec![Block::Text(section.help.to_owned()), Block::Entries("Keys".to_owned(), keys)],
+    }
+}
+
+fn vary_page() -> Page {
+    let text = "Keys of all sections, each with a list of values: `\"host.scheduler\" = [\"noop\", \"cfq\"]`. A \
+                comparison runs every combination, the key that is given first varying slowest; a single run leaves \
+                them out.";
+    Page {
+        names: vec![VARY.to_owned(), format!("[{VARY}]")],
+        title: format!("[{VARY}]"),
+        level: Some(2),
+        blocks: vec![Block::Text(text.to_owned())],
+    }
+}
+
+fn expect_page() -> Page {
+    let text = "What is expected of a comparison. It is checked after the runs; if one does not hold, `flashloom \
+                compare` shows everything all the same and ends with exit status 1. `--no-expect` leaves them out.";
+    let formula = "A formula has numbers, `+ - * /`, brackets, `min`, `max`, `mean` and `sum`, `above` (how many numbers \
+                   are above the first one), and fields of results, such as `ftl.waf` or \
+                   `buffer.hit_ratio{rate=cave, capacity=128KiB|16MiB}`: braces choose runs by the keys that vary. A field \
+                   stands for all the runs that it chooses, in their order; what is worked out with several numbers is \
+                   worked out with each, or in pairs, and the formula must come to one. A minus after a name needs a \
+                   blank before it.";
+    let entry = |(key, help): (&str, &str)| Entry { term: key.to_owned(), kind: String::new(), text: sentence(help) };
+    Page {
+        names: vec![EXPECT.to_owned(), format!("[[{EXPECT}]]")],
+        title: format!("[[{EXPECT}]]"),
+        level: Some(2),
+        blocks: vec![
+            Block::Text(text.to_owned()),
+            Block::Entries("Keys".to_owned(), EXPECT_KEYS.into_iter().map(entry).collect()),
+            Block::Text(formula.to_owned()),
+        ],
     }
 }
 
@@ -200,9 +234,8 @@ fn assignment(key: &str, value: &Value) -> String {
 
 /// The result as one page, and each of its fields and objects as another.
 fn result_pages() -> Vec<Page> {
-    let schema = schema::result();
-    let mut fields = Vec::new();
-    collect_fields(&schema, &schema, "result", &mut fields);
+    let entry = |field: Field| Entry { term: format!("result.{}", field.path), kind: String::new(), text: field.help };
+    let fields: Vec<Entry> = schema::fields().into_iter().map(entry).collect();
     let page = |entry: &Entry| Page {
         names: vec![entry.term.clone()],
         title: entry.term.clone(),
@@ -219,21 +252,6 @@ fn result_pages() -> Vec<Page> {
         blocks: vec![Block::Text(intro.to_owned()), Block::Entries("Fields".to_owned(), fields)],
     });
     pages
-}
-
-/// Walks the schema of an object; a field that is an object is followed by its own fields.
-fn collect_fields(schema: &Json, object: &Json, path: &str, fields: &mut Vec<Entry>) {
-    let Some(properties) = object["properties"].as_object() else { return };
-    for (name, property) in properties {
-        let path = format!("{path}.{name}");
-        let text = property["description"].as_str().unwrap_or_default().replace('\n', " ");
-        fields.push(Entry { term: path.clone(), kind: String::new(), text });
-        let optional = property["anyOf"].as_array().and_then(|options| options.first());
-        let reference = optional.unwrap_or(property)["$ref"].as_str();
-        if let Some(inner) = reference.and_then(|reference| schema.pointer(reference.trim_start_matches('#'))) {
-            collect_fields(schema, inner, &path, fields);
-        }
-    }
 }
 
 /// With a capital at the start and a full stop at the end, whatever the table says it with.

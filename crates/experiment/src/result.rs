@@ -397,6 +397,28 @@ result_types! {
         schema: String,
         /// The runs, in the order of the cross product; the key that was given first varies slowest.
         runs: Vec<ComparedRun>,
+        /// What the experiment expects of them; absent where it expects nothing.
+        #[serde(skip_serializing_if = "Vec::is_empty", default)]
+        expectations: Vec<ExpectationResult>,
+    }
+
+    /// What an experiment expects, and what came out.
+    ExpectationResult {
+        /// What is expected, in a sentence.
+        claim: String,
+        /// How the number is worked out from the results.
+        formula: String,
+        /// The least that it may be, if there is one.
+        #[serde(skip_serializing_if = "Option::is_none")]
+        at_least: Option<f64>,
+        /// The most that it may be, if there is one.
+        #[serde(skip_serializing_if = "Option::is_none")]
+        at_most: Option<f64>,
+        /// The number; absent where a figure does not apply to a run.
+        #[serde(skip_serializing_if = "Option::is_none")]
+        value: Option<f64>,
+        /// Whether it is within its bounds.
+        holds: bool,
     }
 
     /// One run of a comparison.

@@ -17,8 +17,9 @@ use flashloom_workload::{
 };
 use rayon::prelude::*;
 
-use crate::config::{Config, Experiment, Precondition, Timing, Variant};
-use crate::result::{COMPARE_SCHEMA, ComparedRun, Comparison, RunResult};
+use crate::config::{Config, Expectation, Experiment, Precondition, Timing, Variant};
+use crate::formula::Run;
+use crate::result::{COMPARE_SCHEMA, ComparedRun, Comparison, ExpectationResult, RunResult};
 use measure::{Measured, Stopwatch};
 use recording::Recording;
 use watched::Watched;
@@ -69,11 +70,16 @@ pub struct Finished {
 }
 
 impl<'a> Prepared<'a> {
-    /// Checks every recording that a variant reads, each once, and that requests fit device, replay and policies.
+    /// Checks what is expected against the runs that there will be, every recording that a variant reads, each once, and
+    /// that requests fit device, replay and policies.
     ///
     /// # Errors
     /// Everything that is wrong with them.
     pub fn new(experiment: &'a Experiment) -> Result<Self, Problems> {
+        let expectations: Vec<Problem> = experiment.problems_of_expectations().collect();
+        if !expectations.is_empty() {
+            return Err(Problems(expectations));
+        }
         let recordings = recording::check_all(experiment)?;
         let job_files = fio::check_all(experiment)?;
         Ok(Self { experiment, recordings, job_files })
@@ -146,7 +152,25 @@ impl<'a> Prepared<'a> {
             })?;
             runs.push(ComparedRun { vary: variant.vary_to_json(), result });
         }
-        Ok(Comparison { schema: COMPARE_SCHEMA.to_owned(), runs })
+        let expectations = self.hold_expectations(&runs);
+        Ok(Comparison { schema: COMPARE_SCHEMA.to_owned(), runs, expectations })
+    }
+
+    fn hold_expectations(&self, runs: &[ComparedRun]) -> Vec<ExpectationResult> {
+        let expectations = &self.experiment.expectations;
+        let runs: Vec<Run> = if expectations.is_empty() { Vec::new() } else { runs.iter().map(Run::from).collect() };
+        let result = |expected: &Expectation| {
+            let value = expected.value(&runs).expect("the formula was held against these runs before");
+            ExpectationResult {
+                claim: expected.claim.clone(),
+                formula: expected.formula.text().to_owned(),
+                at_least: expected.bounds.at_least,
+                at_most: expected.bounds.at_most,
+                value,
+                holds: expected.bounds.hold(value),
+            }
+        };
+        expectations.iter().map(result).collect()
     }
 }
 

@@ -4,7 +4,7 @@ use flashloom_units::{Kind, Param, Value};
 use schemars::schema_for;
 use serde_json::{Map, Value as Json, json};
 
-use crate::config::{SECTIONS, TABLES, VARY, json_value};
+use crate::config::{EXPECT, EXPECT_KEYS, SECTIONS, TABLES, VARY, json_value};
 use crate::result::{Comparison, RunResult};
 
 /// The dialect that all of them are written in.
@@ -20,9 +20,66 @@ pub fn schemas() -> Vec<(&'static str, String)> {
     ]
 }
 
-/// The schema of a result, for help on its fields.
-pub fn result() -> Json {
-    schema_for!(RunResult).to_value()
+/// A field of a result.
+pub struct Field {
+    /// The names on the way to it, joined by points.
+    pub path: String,
+    /// What it is.
+    pub help: String,
+    /// Whether it is a number, or names of counters with theirs.
+    kind: FieldKind,
+}
+
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum FieldKind {
+    Number,
+    Counters,
+    Other,
+}
+
+/// Every field of a result; one that is an object is followed by its own fields.
+pub fn fields() -> Vec<Field> {
+    let schema = schema_for!(RunResult).to_value();
+    let mut fields = Vec::new();
+    collect_fields(&schema, &schema, "", &mut fields);
+    fields
+}
+
+fn collect_fields(schema: &Json, object: &Json, path: &str, fields: &mut Vec<Field>) {
+    let Some(properties) = object["properties"].as_object() else { return };
+    for (name, property) in properties {
+        let path = if path.is_empty() { name.clone() } else { format!("{path}.{name}") };
+        let help = property["description"].as_str().unwrap_or_default().replace('\n', " ");
+        fields.push(Field { path: path.clone(), help, kind: kind_of(property) });
+        let optional = property["anyOf"].as_array().and_then(|options| options.first());
+        let reference = optional.unwrap_or(property)["$ref"].as_str();
+        if let Some(inner) = reference.and_then(|reference| schema.pointer(reference.trim_start_matches('#'))) {
+            collect_fields(schema, inner, &path, fields);
+        }
+    }
+}
+
+fn kind_of(property: &Json) -> FieldKind {
+    let is = |name: &str| match &property["type"] {
+        Json::Array(types) => types.iter().any(|one| one == name),
+        one => one == name,
+    };
+    match () {
+        () if is("integer") || is("number") => FieldKind::Number,
+        () if is("object") && property["additionalProperties"].is_object() => FieldKind::Counters,
+        () => FieldKind::Other,
+    }
+}
+
+/// The paths of every number that a result may hold, what policies count themselves included.
+pub fn numbers() -> Vec<String> {
+    let counters = || TABLES.iter().filter_map(|table| table.policy).flat_map(|(policy, _)| policy.statistics);
+    let numbers_of = |field: Field| match field.kind {
+        FieldKind::Number => vec![field.path],
+        FieldKind::Counters => counters().map(|counter| format!("{}.{}", field.path, counter.name)).collect(),
+        FieldKind::Other => Vec::new(),
+    };
+    fields().into_iter().flat_map(numbers_of).collect()
 }
 
 /// The schema of a configuration file, for editors that complete and check TOML.
@@ -44,10 +101,21 @@ fn config() -> Json {
             "type": "object"
         }),
     );
+    sections.insert(EXPECT.to_owned(), expectations());
     let mut root = object("A Flashloom experiment.", sections);
     root["$schema"] = DIALECT.into();
     root["title"] = "Experiment".into();
     root
+}
+
+fn expectations() -> Json {
+    let property = |(key, help): (&str, &str)| {
+        let kind = if key.starts_with("at_") { "number" } else { "string" };
+        (key.to_owned(), json!({ "type": kind, "description": help }))
+    };
+    let mut table = object("A claim on the results of a comparison.", EXPECT_KEYS.into_iter().map(property).collect());
+    table["required"] = json!(["claim", "formula"]);
+    json!({ "type": "array", "items": table })
 }
 
 fn properties(params: &[Param]) -> Map<String, Json> {

@@ -59,8 +59,29 @@ fn nearly() -> impl Strategy<Value = String> {
     let words: Vec<String> = keys()
         .flat_map(|key| [key.param().name.to_owned(), key.path(), format!("[{}]\n", key.path())])
         .chain(
-            ["[vary]\n", "[host]\n", "[[host]]\n", "=", " = ", "\n", "\"", "'", "{", "}", "[", "]", ",", ".", "#"]
-                .map(str::to_owned),
+            [
+                "[vary]\n",
+                "[[expect]]\n",
+                "claim",
+                "formula",
+                "at_least",
+                "\"max(host.iops)\"",
+                "[host]\n",
+                "[[host]]\n",
+                "=",
+                " = ",
+                "\n",
+                "\"",
+                "'",
+                "{",
+                "}",
+                "[",
+                "]",
+                ",",
+                ".",
+                "#",
+            ]
+            .map(str::to_owned),
         )
         .chain(
             ["75", "-1", "1e999", "\"4KiB\"", "true", "nan", "1979-05-27", "99999999999999999999", "\u{e9}"]

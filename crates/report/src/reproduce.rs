@@ -4,6 +4,7 @@ use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 
 use flashloom_experiment::config::{Experiment, Source};
+use flashloom_experiment::formula::{Run, Runs};
 use flashloom_experiment::result::Comparison;
 use flashloom_experiment::run::{Failure, Prepared, Progress};
 use flashloom_units::{Problem, Problems};
@@ -11,7 +12,6 @@ use rayon::prelude::*;
 use serde_json::Value;
 
 use crate::csv;
-use crate::formula::{Run, Runs};
 use crate::published::{Group, PAPERS, Paper, PublishedRow, Study, Table, Workload, scoped};
 use crate::row::{FigureLine, FigureTable, Report, Row, SCHEMA};
 use crate::verdict::{Measure, Verdict};
@@ -149,21 +149,27 @@ impl Ready<'_> {
                 named.push((name, comparisons.next().expect("each experiment ran")?));
             }
             let runs = csv::experiments(named.iter().map(|(name, comparison)| (name.as_str(), comparison)));
-            let results = named.into_iter().map(|(name, comparison)| (name, seen_by_formulas(comparison)));
-            let results = Results { runs: results.collect() };
-            let report = results.report(paper, self.plan.quick).map_err(Failure::Check)?;
+            let results = named.into_iter().map(|(name, comparison)| (name, seen_by_formulas(&comparison)));
+            let results = Results { quick: self.plan.quick, runs: results.collect() };
+            let report = results.report(paper).map_err(Failure::Check)?;
             reproductions.push(Reproduction { report, runs });
         }
         Ok(reproductions)
     }
 }
 
-fn seen_by_formulas(comparison: Comparison) -> Vec<Run> {
-    comparison.runs.into_iter().map(Run::from).collect()
+fn seen_by_formulas(comparison: &Comparison) -> Vec<Run> {
+    comparison.runs.iter().map(Run::from).collect()
 }
+
+/// Why a row of a quick run is not reproduced; the reasons in the data files were found in full runs.
+const REHEARSAL: &str =
+    "A quick run: its workload is too short, and its drive too small, for the verdict to mean anything.";
 
 /// The runs of a paper's experiments, by name.
 struct Results {
+    /// Whether workloads were shortened.
+    quick: bool,
     runs: Vec<(String, Vec<Run>)>,
 }
 
@@ -181,7 +187,7 @@ impl Runs for Scope<'_> {
 }
 
 impl Results {
-    fn report(&self, paper: &Paper, quick: bool) -> Result<Report, String> {
+    fn report(&self, paper: &Paper) -> Result<Report, String> {
         let (mut rows, mut tables) = (Vec::new(), Vec::new());
         for group in &paper.groups {
             for workload in paper.each(group.each_workload) {
@@ -197,7 +203,7 @@ impl Results {
             }
         }
         let Paper { paper, title, reference, notes, .. } = paper.clone();
-        Ok(Report { schema: SCHEMA, paper, title, reference, notes, quick, rows, tables })
+        Ok(Report { schema: SCHEMA, paper, title, reference, notes, quick: self.quick, rows, tables })
     }
 }
 
@@ -211,7 +217,8 @@ impl Scope<'_> {
         let band = row.band.or(group.band);
         let measure = Measure { published: row.published, band, reference };
         let verdict = measure.judge(ours);
-        let why = group.why(&row.id).filter(|_| verdict == Verdict::NotReproduced);
+        let why = if self.results.quick { Some(REHEARSAL) } else { group.why(&row.id) };
+        let why = why.filter(|_| verdict == Verdict::NotReproduced);
         Ok(Row {
             id: format!("{}-{}", scoped(self.workload, &group.id), row.id),
             claim: row.claim.clone(),
@@ -300,8 +307,8 @@ mod tests {
                 experiment.variants.iter().map(run).collect()
             };
             let named = paper.studies().zip(experiments).map(|((name, ..), experiment)| (name, runs(experiment)));
-            let results = Results { runs: named.collect() };
-            results.report(paper, false).unwrap_or_else(|error| panic!("{name}: {error}"));
+            let results = Results { quick: false, runs: named.collect() };
+            results.report(paper).unwrap_or_else(|error| panic!("{name}: {error}"));
         }
     }
 

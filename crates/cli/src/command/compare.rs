@@ -2,8 +2,8 @@
 
 use std::num::NonZeroUsize;
 
-use flashloom_experiment::config::Experiment;
-use flashloom_experiment::result::{Comparison, Distribution, RunResult};
+use flashloom_experiment::config::{Bounds, Experiment};
+use flashloom_experiment::result::{Comparison, Distribution, ExpectationResult, RunResult};
 use flashloom_experiment::run::Prepared;
 use flashloom_report::csv;
 use rayon::ThreadPoolBuilder;
@@ -17,7 +17,10 @@ use crate::progress::Bar;
 
 /// Runs every combination and shows the results side by side.
 pub fn compare(arguments: &CompareArguments) -> Result<(), Stop> {
-    let experiment = Experiment::load_comparison(&arguments.experiment, &arguments.set, &arguments.vary)?;
+    let mut experiment = Experiment::load_comparison(&arguments.experiment, &arguments.set, &arguments.vary)?;
+    if arguments.no_expect {
+        experiment.expectations.clear();
+    }
     let to_stdout = arguments.json.as_deref() == Some("-");
     let json = OutputFile::optional(arguments.json.as_deref().filter(|_| !to_stdout))?;
     let csv_file = OutputFile::optional(arguments.csv.as_deref())?;
@@ -44,7 +47,30 @@ pub fn compare(arguments: &CompareArguments) -> Result<(), Stop> {
             comparison.runs.len()
         )));
     }
+    let failed = comparison.expectations.iter().filter(|expected| !expected.holds).count();
+    if failed > 0 {
+        let all = comparison.expectations.len();
+        return Err(Stop::Failed(format!("error: {failed} of {all} expectations do not hold")));
+    }
     Ok(())
+}
+
+/// One row an expectation: whether it holds, the number, its bounds.
+fn expectations(comparison: &Comparison) -> String {
+    let row = |expected: &ExpectationResult| {
+        let bounds = Bounds { at_least: expected.at_least, at_most: expected.at_most };
+        let value = expected.value.map_or("-".to_owned(), significant);
+        let verdict = if expected.holds { "holds" } else { "FAILS" };
+        vec![expected.claim.clone(), verdict.to_owned(), value, bounds.to_string()]
+    };
+    let rows = comparison.expectations.iter().map(row).collect();
+    format!("\n{}", table(&["expected", "", "found", "bounds"], 2, rows))
+}
+
+/// Four digits that count.
+fn significant(value: f64) -> String {
+    let before = if value == 0.0 { 1 } else { value.abs().log10().floor() as i32 + 1 };
+    format!("{value:.*}", (4 - before).clamp(0, 9) as usize)
 }
 
 /// Which values of a column are good.
@@ -136,6 +162,9 @@ fn side_by_side(comparison: &Comparison) -> String {
     let mut text = format!("{table}\n* best of its column\n");
     if comparison.runs.iter().all(|run| run.result.integrity.verified) {
         text.push_str(&format!("verified: every flash command, and {} sectors read\n", count(verified)));
+    }
+    if !comparison.expectations.is_empty() {
+        text.push_str(&expectations(comparison));
     }
     text
 }

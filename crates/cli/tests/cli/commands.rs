@@ -242,6 +242,36 @@ fn a_comparison_of_a_file_with_a_vary_section_needs_no_options() {
 }
 
 #[test]
+fn what_an_experiment_expects_is_shown_and_decides_the_exit_status() {
+    let lab = small();
+    let expect = |bound: &str| {
+        let vary = "[vary]\nhost.scheduler = [\"noop\", \"pardispatcher\"]\nhost.queue_depth = [1, 8]\n";
+        let formula = "min(host.iops{queue_depth=8} / host.iops{queue_depth=1})";
+        let expect = format!("[[expect]]\nclaim = \"more at once is faster\"\nformula = \"{formula}\"\n{bound}\n");
+        lab.write("expect.toml", format!("{SMALL}\n{vary}\n{expect}"));
+        lab.run(&["compare", "expect.toml", "--json", "expect.json"])
+    };
+    let held = expect("at_least = 1");
+    assert_eq!((held.code, held.stderr.as_str()), (Some(0), ""));
+    assert!(held.stdout.contains("more at once is faster  holds"), "{}", held.stdout);
+    let comparison = json(&lab.read("expect.json"));
+    validate("compare.json", &comparison);
+    let found = comparison["expectations"][0]["value"].as_f64().expect("the drive has a throughput");
+    let runs: Vec<f64> =
+        (0..4).map(|run| comparison["runs"][run]["result"]["host"]["iops"].as_f64().unwrap()).collect();
+    assert_eq!(found, (runs[1] / runs[0]).min(runs[3] / runs[2]));
+    let failed = expect("at_most = 1");
+    assert_eq!(failed.code, Some(1));
+    assert!(failed.stdout.contains("more at once is faster  FAILS"), "{}", failed.stdout);
+    assert_eq!(failed.stderr, "error: 1 of 1 expectations do not hold\n");
+    assert_eq!(json(&lab.read("expect.json"))["expectations"][0]["holds"], false);
+    let other = ["compare", "expect.toml", "--set", "host.queue_depth=4"];
+    assert_eq!(lab.run(&other).code, Some(2));
+    assert!(!lab.succeed(&[&other[..], &["--no-expect"]].concat()).stdout.contains("more at once"));
+    assert_eq!(lab.run(&["run", "expect.toml"]).code, Some(0));
+}
+
+#[test]
 fn files_are_written_whole_and_nothing_is_left_beside_them() {
     let lab = small();
     lab.succeed(&["run", "small.toml", "--json", "result.json", "--timeline", "timeline.csv"]);

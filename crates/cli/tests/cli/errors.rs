@@ -136,6 +136,36 @@ fn a_misspelt_key_section_and_policy() {
 }
 
 #[test]
+fn expectations_that_mean_nothing() {
+    let expectation = |more: &str| format!("[[expect]]\nclaim = \"fast\"\n{more}");
+    refused_config("expect_misspelt_key", &expectation("formula = \"host.iops\"\nat_lest = 1\nat_most = 2\n"));
+    refused_config("expect_without_formula", &expectation("at_least = 1\n"));
+    refused_config("expect_without_bound", &expectation("formula = \"max(host.iops)\"\n"));
+    refused_config("expect_empty_range", &expectation("formula = \"max(host.iops)\"\nat_least = 2\nat_most = 1\n"));
+    refused_config("expect_text_as_bound", &expectation("formula = \"max(host.iops)\"\nat_least = \"1\"\n"));
+    refused_config("expect_bad_formula", &expectation("formula = \"max(host.iops\"\nat_least = 1\n"));
+    refused_config("expect_unknown_field", &expectation("formula = \"max(host.iosp)\"\nat_least = 1\n"));
+    refused_config("expect_other_experiment", &expectation("formula = \"max(other:host.iops)\"\nat_least = 1\n"));
+    refused_config("expect_section", "[expect]\nclaim = \"fast\"\n");
+}
+
+#[test]
+fn expectations_of_runs_that_there_are_not() {
+    let lab = Lab::new();
+    let compare = |name: &str, formula: &str| {
+        let text = format!(
+            "[vary]\n\"host.scheduler\" = [\"noop\", \"cfq\"]\n\n\
+             [[expect]]\nclaim = \"fast\"\nformula = \"{formula}\"\nat_least = 1\n"
+        );
+        lab.write("experiment.toml", text);
+        refused(name, &lab, &["compare", "experiment.toml"]);
+    };
+    compare("expect_no_such_run", "max(host.iops{scheduler=deadline})");
+    compare("expect_key_that_does_not_vary", "max(host.iops{capacity=1MiB})");
+    compare("expect_several_numbers", "host.iops");
+}
+
+#[test]
 fn over_provisioning_of_zero() {
     refused_config("over_provisioning_zero", "[device]\nover_provisioning = 0\n");
 }

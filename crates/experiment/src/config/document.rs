@@ -6,6 +6,7 @@ use flashloom_units::Value;
 use toml::Spanned;
 use toml::de::{DeTable, DeValue};
 
+use super::expectation::{self, EXPECT, Expectation};
 use super::section::{Fault, KeyId, Member, TABLES, VARY, member, section_table};
 use super::source::{Origin, Report};
 use super::value::check;
@@ -39,6 +40,8 @@ pub struct Document {
     pub assignments: Vec<Assignment>,
     /// The keys that a comparison varies, in the order of the file.
     pub axes: Vec<Axis>,
+    /// What a comparison expects, in the order of the file.
+    pub expectations: Vec<Expectation>,
     /// Where the name of each table was first written, by index of the table.
     pub headers: Vec<Option<Origin>>,
 }
@@ -102,10 +105,15 @@ impl Reader<'_> {
 
     fn fault<T>(&mut self, at: &Spanned<T>, fault: Fault, section: Option<usize>) {
         let origin = self.origin(at);
-        let line = (self.line_of)(origin.span.start);
-        if !self.bad_lines.iter().any(|lost| lost.contains(&line)) {
+        if !self.is_lost(&origin) {
             self.report.fault(&origin, fault, section);
         }
+    }
+
+    /// Whether it lies on a line that means nothing.
+    fn is_lost(&self, origin: &Origin) -> bool {
+        let line = (self.line_of)(origin.span.start);
+        self.bad_lines.iter().any(|lost| lost.contains(&line))
     }
 
     fn root(&mut self, root: &DeTable<'_>) {
@@ -118,10 +126,33 @@ impl Reader<'_> {
                 }
                 continue;
             }
+            if name == EXPECT {
+                self.expect(value);
+                continue;
+            }
             match (section_table(name), value.get_ref()) {
                 (Err(fault), _) => self.fault(key, fault, None),
                 (Ok(table), DeValue::Table(content)) => self.table(table, key, content),
                 (Ok(table), _) => self.fault(value, not_a_table(name), Some(TABLES[table].section)),
+            }
+        }
+    }
+
+    fn expect(&mut self, list: &Spanned<DeValue<'_>>) {
+        let mut faults = Vec::new();
+        let mut collect = |span: Range<usize>, fault: Fault| faults.push(Spanned::new(span, fault));
+        match list.get_ref() {
+            DeValue::Array(tables) => {
+                let read = tables.iter().filter_map(|table| expectation::read(self.source, table, &mut collect));
+                self.document.expectations.extend(read);
+            }
+            _ => collect(list.span(), Fault::new(format!("a value for `{EXPECT}`"), format!("a list, [[{EXPECT}]]"))),
+        }
+        for fault in faults {
+            let origin = self.origin(&fault);
+            if !self.is_lost(&origin) {
+                // Nothing else depends on it.
+                self.report.refuse(&origin, fault.into_inner());
             }
         }
     }

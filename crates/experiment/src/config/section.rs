@@ -12,6 +12,7 @@ use flashloom_nand::DeviceParams;
 use flashloom_units::{Kind, Param, ParamSet, PolicySpec, Slot, nearest};
 use flashloom_workload::WorkloadParams;
 
+use super::expectation::EXPECT;
 use super::run_params::RunParams;
 
 /// A section: one layer of the stack, or the run itself.
@@ -170,9 +171,10 @@ pub fn section_table(name: &str) -> Result<usize, Fault> {
     if let Some(table) = TABLES.iter().position(|table| table.policy.is_none() && table.path() == name) {
         return Ok(table);
     }
-    let names = || SECTIONS.iter().map(|section| section.name).chain([VARY]);
-    let listed = names().map(|name| format!("[{name}]")).collect::<Vec<_>>().join(", ");
-    let fault = Fault::new(format!("unknown section `{name}`"), format!("one of {listed}"));
+    let names = || SECTIONS.iter().map(|section| section.name).chain([VARY, EXPECT]);
+    let sections = SECTIONS.iter().map(|section| section.name).chain([VARY]);
+    let listed: String = sections.map(|name| format!("[{name}], ")).collect();
+    let fault = Fault::new(format!("unknown section `{name}`"), format!("one of {listed}[[{EXPECT}]]"));
     let fault = fault.suggesting(name, names());
     let key = || nearest(name, keys().map(|key| key.param().name)).and_then(belongs_elsewhere);
     Err(Fault { help: fault.help.or_else(key), ..fault })

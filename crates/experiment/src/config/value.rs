@@ -107,7 +107,8 @@ fn check_literal(param: &Param, text: &str) -> bool {
         .is_ok_and(|value| !matches!(value.get_ref(), DeValue::String(_)) && check(param, value.get_ref()).is_ok())
 }
 
-fn shown(written: &DeValue<'_>) -> String {
+/// What was written, for a message.
+pub fn shown(written: &DeValue<'_>) -> String {
     match written {
         DeValue::String(text) => text.clone().into_owned(),
         DeValue::Integer(number) => number.to_string(),

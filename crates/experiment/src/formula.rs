@@ -1,4 +1,4 @@
-//! Formulas over the results of experiments, as the data files write them.
+//! Formulas over the results of experiments, as `[[expect]]` and the data files of papers write them.
 //!
 //! ```text
 //! sum      product { ("+" | "-") product }
@@ -14,9 +14,14 @@
 
 use std::collections::BTreeSet;
 
-use flashloom_experiment::result::ComparedRun;
 use serde::{Deserialize, Deserializer};
 use serde_json::{Map, Value};
+
+use crate::result::ComparedRun;
+
+/// Bytes that a formula may have, and how deep its parts may lie in one another: its reader and its evaluation recurse.
+const LONGEST: usize = 4_000;
+const DEEPEST: usize = 32;
 
 /// A formula that has been read.
 #[derive(Clone, Debug, PartialEq)]
@@ -61,10 +66,10 @@ pub struct Run {
     pub result: Value,
 }
 
-impl From<ComparedRun> for Run {
-    fn from(run: ComparedRun) -> Self {
+impl From<&ComparedRun> for Run {
+    fn from(run: &ComparedRun) -> Self {
         let result = serde_json::to_value(&run.result).expect("results have text keys and finite numbers");
-        Self { vary: run.vary, result }
+        Self { vary: run.vary.clone(), result }
     }
 }
 
@@ -80,11 +85,14 @@ impl Formula {
     /// # Errors
     /// What is wrong with it.
     pub fn parse(text: &str) -> Result<Self, String> {
-        let mut parser = Parser { rest: text };
+        if text.len() > LONGEST {
+            return Err(format!("it is longer than {LONGEST} bytes"));
+        }
+        let mut parser = Parser { rest: text, depth: 0 };
         let root = parser.sum()?;
         match parser.peek() {
             None => Ok(Self { text: text.to_owned(), root }),
-            Some(_) => Err(format!("`{text}`: nothing is expected at `{}`", parser.rest)),
+            Some(_) => Err(format!("nothing is expected at `{}`", parser.rest)),
         }
     }
 
@@ -95,9 +103,9 @@ impl Formula {
 
     /// The experiments whose runs it needs, where figures that name none are of `default`.
     pub fn experiments(&self, default: &str) -> BTreeSet<String> {
-        let mut names = BTreeSet::new();
-        self.root.experiments(default, &mut names);
-        names
+        let mut figures = Vec::new();
+        self.root.figures(&mut figures);
+        figures.into_iter().map(|figure| figure.experiment.as_deref().unwrap_or(default).to_owned()).collect()
     }
 
     /// Its value; nothing where a result has no such field or a division has no result.
@@ -105,10 +113,19 @@ impl Formula {
     /// # Errors
     /// A figure that no run has to offer, or several numbers where one is expected.
     pub fn value(&self, runs: &dyn Runs, default: &str) -> Result<Option<f64>, String> {
-        match self.root.values(runs, default).map_err(|error| format!("`{}`: {error}", self.text))?[..] {
+        match self.root.values(runs, default)?[..] {
             [value] => Ok(value.is_finite().then_some(value)),
-            ref several => Err(format!("`{}` stands for {} numbers", self.text, several.len())),
+            ref several => {
+                Err(format!("it stands for {} numbers where `max`, `mean` or the like make one", several.len()))
+            }
         }
+    }
+
+    /// The fields of results that it asks for.
+    pub fn fields(&self) -> BTreeSet<&str> {
+        let mut figures = Vec::new();
+        self.root.figures(&mut figures);
+        figures.into_iter().map(|figure| figure.field.as_str()).collect()
     }
 }
 
@@ -120,13 +137,13 @@ impl<'de> Deserialize<'de> for Formula {
 }
 
 impl Node {
-    fn experiments(&self, default: &str, names: &mut BTreeSet<String>) {
+    fn figures<'n>(&'n self, found: &mut Vec<&'n Figure>) {
         match self {
             Self::Number(_) => {}
-            Self::Figure(figure) => drop(names.insert(figure.experiment.as_deref().unwrap_or(default).to_owned())),
-            Self::Negative(inner) => inner.experiments(default, names),
-            Self::Operation(_, sides) => sides.iter().for_each(|side| side.experiments(default, names)),
-            Self::Call(_, arguments) => arguments.iter().for_each(|argument| argument.experiments(default, names)),
+            Self::Figure(figure) => found.push(figure),
+            Self::Negative(inner) => inner.figures(found),
+            Self::Operation(_, sides) => sides.iter().for_each(|side| side.figures(found)),
+            Self::Call(_, arguments) => arguments.iter().for_each(|argument| argument.figures(found)),
         }
     }
 
@@ -206,7 +223,12 @@ impl Figure {
                 values.push(found.and_then(Value::as_f64).unwrap_or(f64::NAN));
             }
         }
-        if values.is_empty() { Err(format!("no run of `{name}` is as `{}` asks for", self.field)) } else { Ok(values) }
+        let of = self.experiment.as_ref().map_or(String::new(), |name| format!(" of `{name}`"));
+        let asked = || self.chosen.iter().map(|(key, accepted)| format!("{key}={}", accepted.join("|")));
+        if values.is_empty() {
+            return Err(format!("no run{of} has {}", asked().collect::<Vec<_>>().join(", ")));
+        }
+        Ok(values)
     }
 
     fn chooses(&self, run: &Run) -> Result<bool, String> {
@@ -214,7 +236,7 @@ impl Figure {
             let is_named = |path: &str| path == key || path.ends_with(&format!(".{key}"));
             let mut varied = run.vary.iter().filter(|(path, _)| is_named(path));
             let (Some((_, value)), None) = (varied.next(), varied.next()) else {
-                return Err(format!("`{key}` is not one key that varies"));
+                return Err(format!("`{key}` is not one of the keys that vary"));
             };
             let value = value.as_str().map_or_else(|| value.to_string(), str::to_owned);
             if !accepted.contains(&value) {
@@ -227,6 +249,8 @@ impl Figure {
 
 struct Parser<'a> {
     rest: &'a str,
+    /// How many parts the next one lies in.
+    depth: usize,
 }
 
 impl<'a> Parser<'a> {
@@ -244,7 +268,7 @@ impl<'a> Parser<'a> {
     }
 
     fn expect(&mut self, wanted: char) -> Result<(), String> {
-        if self.take(wanted) { Ok(()) } else { Err(format!("`{wanted}` is expected at `{}`", self.rest)) }
+        if self.take(wanted) { Ok(()) } else { Err(format!("`{wanted}` is expected at {}", self.place())) }
     }
 
     /// The text up to the first character that does not belong to it.
@@ -253,7 +277,12 @@ impl<'a> Parser<'a> {
         let end = self.rest.find(|character| !belongs(character)).unwrap_or(self.rest.len());
         let (word, rest) = self.rest.split_at(end);
         self.rest = rest;
-        if word.is_empty() { Err(format!("a name or a number is expected at `{rest}`")) } else { Ok(word) }
+        if word.is_empty() { Err(format!("a name or a number is expected at {}", self.place())) } else { Ok(word) }
+    }
+
+    /// Where it has come to, for a message.
+    fn place(&self) -> String {
+        if self.rest.is_empty() { "the end".to_owned() } else { format!("`{}`", self.rest) }
     }
 
     fn operations(
@@ -278,6 +307,16 @@ impl<'a> Parser<'a> {
     }
 
     fn factor(&mut self) -> Result<Node, String> {
+        self.depth += 1;
+        if self.depth > DEEPEST {
+            return Err(format!("its parts lie more than {DEEPEST} deep in one another"));
+        }
+        let node = self.part();
+        self.depth -= 1;
+        node
+    }
+
+    fn part(&mut self) -> Result<Node, String> {
         if self.take('-') {
             return Ok(Node::Negative(Box::new(self.factor()?)));
         }
@@ -387,6 +426,10 @@ mod tests {
         for text in ["1 +", "(1", "1 2", "median(1)", "host.iops{scheduler}", "host.iops{scheduler=noop"] {
             assert!(Formula::parse(text).is_err(), "{text}");
         }
+        for text in ["(".repeat(3_000), "-".repeat(3_000), "max(".repeat(900), "1+".repeat(3_000)] {
+            assert!(Formula::parse(&text).is_err());
+        }
+        assert!(Formula::parse(&format!("1{}", "+1".repeat(1_900))).is_ok());
         for text in
             ["ftl.block_erases", "other:ftl.block_erases", "sum(ftl.block_erases{scheduler=fios})", "sum(ftl.waf{k=1})"]
         {

@@ -1,0 +1,186 @@
+//! What an experiment expects of its results: `[[expect]]`, a claim with a formula and its bounds.
+//!
+//! A formula is checked before anything runs: its grammar, the fields that it asks for, the runs that its keys choose.
+
+use std::fmt;
+use std::ops::Range;
+
+use serde_json::Value;
+use toml::Spanned;
+use toml::de::{DeTable, DeValue};
+
+use super::Variant;
+use super::section::Fault;
+use super::source::Origin;
+use super::value::shown;
+use crate::formula::{Formula, Run, Runs};
+use crate::schema::numbers;
+
+/// The name of the list of expectations.
+pub const EXPECT: &str = "expect";
+
+/// What one of them may hold, with what each means.
+pub const KEYS: [(&str, &str); 4] = [
+    ("claim", "what is expected, in a sentence"),
+    ("formula", "a number that is worked out from the results"),
+    ("at_least", "the least that it may be"),
+    ("at_most", "the most that it may be"),
+];
+
+/// What a number may be.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Bounds {
+    /// The least.
+    pub at_least: Option<f64>,
+    /// The most.
+    pub at_most: Option<f64>,
+}
+
+impl Bounds {
+    /// Whether a number is within them; what is no number never is.
+    pub fn hold(self, value: Option<f64>) -> bool {
+        value.is_some_and(|value| {
+            self.at_least.is_none_or(|bound| value >= bound) && self.at_most.is_none_or(|bound| value <= bound)
+        })
+    }
+}
+
+impl fmt::Display for Bounds {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match (self.at_least, self.at_most) {
+            (Some(least), Some(most)) => write!(f, "{least} to {most}"),
+            (Some(least), None) => write!(f, "at least {least}"),
+            (None, Some(most)) => write!(f, "at most {most}"),
+            (None, None) => Ok(()),
+        }
+    }
+}
+
+/// One expectation.
+#[derive(Clone, Debug)]
+pub struct Expectation {
+    /// What is expected, in a sentence.
+    pub claim: String,
+    /// The number that it is about.
+    pub formula: Formula,
+    /// What that number may be.
+    pub bounds: Bounds,
+    /// Where the formula was written.
+    pub(super) origin: Origin,
+}
+
+/// The results of one experiment, the only one that an expectation can be about.
+pub struct OfThisExperiment<'a>(pub &'a [Run]);
+
+impl Runs for OfThisExperiment<'_> {
+    fn runs(&self, experiment: &str) -> Option<&[Run]> {
+        experiment.is_empty().then_some(self.0)
+    }
+}
+
+impl Expectation {
+    /// The number; nothing where a result has no such field.
+    ///
+    /// # Errors
+    /// A run that there is not, or several numbers where one is expected.
+    pub fn value(&self, runs: &[Run]) -> Result<Option<f64>, String> {
+        self.formula.value(&OfThisExperiment(runs), "")
+    }
+
+    /// What is wrong with the formula for these runs, before there are results.
+    pub(super) fn fault(&self, variants: &[Variant]) -> Option<Fault> {
+        let run = |variant: &Variant| Run { vary: variant.vary_to_json(), result: Value::Null };
+        let runs: Vec<Run> = variants.iter().map(run).collect();
+        let found = self.value(&runs).err()?;
+        let fault = Fault::new(found, "one number of the runs of this comparison");
+        Some(Fault { help: Some("`--no-expect` leaves the expectations of the file out".to_owned()), ..fault })
+    }
+}
+
+/// Reads one table of the list, and reports what is wrong with it.
+pub(super) fn read(
+    source: usize,
+    table: &Spanned<DeValue<'_>>,
+    report: &mut dyn FnMut(Range<usize>, Fault),
+) -> Option<Expectation> {
+    let DeValue::Table(content) = table.get_ref() else {
+        report(table.span(), Fault::new(format!("`{}`", shown(table.get_ref())), format!("a table, [[{EXPECT}]]")));
+        return None;
+    };
+    for key in content.keys().filter(|key| KEYS.iter().all(|(known, _)| *known != key.get_ref().as_ref())) {
+        let names = || KEYS.iter().map(|(known, _)| *known);
+        let expected = format!("one of {}", names().collect::<Vec<_>>().join(", "));
+        let fault = Fault::new(format!("unknown key `{}` in [[{EXPECT}]]", key.get_ref()), expected);
+        report(key.span(), fault.suggesting(key.get_ref(), names()));
+    }
+    let claim = text(table.span(), content, "claim", report);
+    let formula = text(table.span(), content, "formula", report);
+    let [at_least, at_most] = ["at_least", "at_most"].map(|key| number(content, key, report));
+    let bounds = Bounds { at_least: at_least.ok()?, at_most: at_most.ok()? };
+    match (bounds.at_least, bounds.at_most) {
+        (None, None) => {
+            let found = "an expectation without a bound";
+            report(table.span(), Fault::new(found, "`at_least`, `at_most`, or both"));
+            return None;
+        }
+        (Some(least), Some(most)) if least > most => {
+            let found = format!("nothing is at least {least} and at most {most}");
+            report(table.span(), Fault::new(found, "`at_least` no more than `at_most`"));
+            return None;
+        }
+        _ => {}
+    }
+    let (claim, (written, span)) = (claim?.0, formula?);
+    match checked(&written) {
+        Ok(formula) => Some(Expectation { claim, formula, bounds, origin: Origin { source, span } }),
+        Err(fault) => {
+            report(span, fault);
+            None
+        }
+    }
+}
+
+/// A formula of figures that results have, of this experiment alone.
+fn checked(written: &str) -> Result<Formula, Fault> {
+    let formula =
+        Formula::parse(written).map_err(|error| Fault::new(error, "a formula: `flashloom explain expect`"))?;
+    if let Some(other) = formula.experiments("").into_iter().find(|name| !name.is_empty()) {
+        return Err(Fault::new(format!("`{other}:` is another experiment"), "figures of this experiment alone"));
+    }
+    let known = numbers();
+    if let Some(field) = formula.fields().into_iter().find(|field| known.iter().all(|name| name != field)) {
+        let fault = Fault::new(format!("no result has a number `{field}`"), "a field of a result, without `result.`");
+        return Err(fault.suggesting(field, known.iter().map(String::as_str)));
+    }
+    Ok(formula)
+}
+
+fn text(
+    table: Range<usize>,
+    content: &DeTable<'_>,
+    key: &str,
+    report: &mut dyn FnMut(Range<usize>, Fault),
+) -> Option<(String, Range<usize>)> {
+    match content.get(key) {
+        None => report(table, Fault::new(format!("an expectation without `{key}`"), format!("`{key} = \"...\"`"))),
+        Some(value) => match value.get_ref() {
+            DeValue::String(text) if !text.trim().is_empty() => return Some((text.to_string(), value.span())),
+            other => report(value.span(), Fault::new(format!("`{}`", shown(other)), format!("a text for `{key}`"))),
+        },
+    }
+    None
+}
+
+fn number(content: &DeTable<'_>, key: &str, report: &mut dyn FnMut(Range<usize>, Fault)) -> Result<Option<f64>, ()> {
+    let Some(value) = content.get(key) else { return Ok(None) };
+    let number = match value.get_ref() {
+        DeValue::Integer(number) => i64::from_str_radix(number.as_str(), number.radix()).ok().map(|whole| whole as f64),
+        DeValue::Float(number) => number.as_str().parse().ok().filter(|number: &f64| number.is_finite()),
+        _ => None,
+    };
+    if number.is_none() {
+        let fault = Fault::new(format!("`{}`", shown(value.get_ref())), format!("a number for `{key}`"));
+        report(value.span(), fault);
+    }
+    number.map(Some).ok_or(())
+}
