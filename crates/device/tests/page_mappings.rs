@@ -88,6 +88,22 @@ proptest! {
     }
 }
 
+/// Eight reads at once of eight dies: tR once if each is for another die, eight times if all are for one.
+#[test]
+fn static_striped_reads_neighbours_at_once_and_contiguous_one_page_of_each_range() {
+    let device = plain_device();
+    let pages = device.logical_pages();
+    let duration_ns = |layout, step: u64| {
+        let setup = allocated(unbuffered(device.clone()), "static", &[("layout", Value::Name(layout))]);
+        Run::new(setup).run((0..8).map(|at| request(0, Op::Read, at * step * 8, 8))).host.duration_ns
+    };
+    let (one_tr, eight_tr) = (device.read_ns..2 * device.read_ns, 8 * device.read_ns..16 * device.read_ns);
+    assert!(one_tr.contains(&duration_ns("striped", 1)));
+    assert!(eight_tr.contains(&duration_ns("striped", 8)));
+    assert!(eight_tr.contains(&duration_ns("contiguous", 1)));
+    assert!(one_tr.contains(&duration_ns("contiguous", pages.div_ceil(8))));
+}
+
 /// Files of 16 pages, each rewritten as a whole: its pages die together, and SLAP keeps them together.
 #[test]
 fn slap_copies_less_where_runs_die_together() {

@@ -8,7 +8,7 @@
 //! Writes that come together go to as many chips as there are, whatever their addresses; pages with neighbouring
 //! addresses end up in different blocks. O(1) a page.
 
-use flashloom_nand::Geometry;
+use flashloom_nand::DeviceParams;
 use flashloom_units::{PolicySpec, Value};
 
 use super::{Allocation, Place, Rotation};
@@ -30,8 +30,8 @@ pub(super) struct State {
 }
 
 impl State {
-    pub(super) fn new(_values: &[Value], geometry: &Geometry, order: StripeOrder) -> Self {
-        Self { rotation: Rotation::new(geometry, order) }
+    pub(super) fn new(_values: &[Value], drive: &DeviceParams, order: StripeOrder) -> Self {
+        Self { rotation: Rotation::new(&drive.geometry(), order) }
     }
 }
 

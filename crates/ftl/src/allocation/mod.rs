@@ -2,7 +2,7 @@
 //!
 //! Adding an allocation is one file here and one line in the table below.
 
-use flashloom_nand::Geometry;
+use flashloom_nand::{DeviceParams, Geometry};
 use flashloom_units::{PlaneId, Slot, Value};
 
 use crate::lane::{Demands, Lane};
@@ -55,9 +55,9 @@ macro_rules! allocations {
         };
 
         /// Builds the allocation of that name, which the configuration has checked.
-        pub fn build(name: &str, values: &[Value], geometry: &Geometry, order: StripeOrder) -> Box<dyn Allocation> {
+        pub fn build(name: &str, values: &[Value], drive: &DeviceParams, order: StripeOrder) -> Box<dyn Allocation> {
             $(if name == $module::SPEC.name {
-                return Box::new($module::State::new(values, geometry, order));
+                return Box::new($module::State::new(values, drive, order));
             })+
             unreachable!("the configuration accepts only names of the table")
         }

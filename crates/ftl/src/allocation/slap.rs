@@ -32,7 +32,7 @@
 //! O(log n) a page for n pages written together. Memory: 8 bytes a page of the largest group, and with
 //! `read_reorganization` 4 bytes a block.
 
-use flashloom_nand::Geometry;
+use flashloom_nand::{DeviceParams, Geometry};
 use flashloom_units::{Kind, Need, ParamSet, PlaneId, PolicySpec, Value, params};
 
 use super::{Allocation, Place, Rotation};
@@ -81,13 +81,14 @@ pub(super) struct State {
 }
 
 impl State {
-    pub(super) fn new(values: &[Value], geometry: &Geometry, order: StripeOrder) -> Self {
+    pub(super) fn new(values: &[Value], drive: &DeviceParams, order: StripeOrder) -> Self {
         let params = Slap::from_values(values);
+        let geometry = drive.geometry();
         let threshold = params.stream_threshold as usize;
         Self {
             threshold,
-            interleaved: Rotation::new(geometry, order),
-            streams: Rotation::new(geometry, chips_first(order)),
+            interleaved: Rotation::new(&geometry, order),
+            streams: Rotation::new(&geometry, chips_first(order)),
             order: Vec::new(),
             climb: Climb::new(threshold, geometry.pages as usize),
             report: StreamReport { threshold: threshold as u64, ..StreamReport::default() },
@@ -242,17 +243,18 @@ impl Climb {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use flashloom_nand::{Nand, Payload, Shape};
+    use flashloom_nand::{Nand, Payload};
     use flashloom_units::Lpn;
 
-    fn geometry() -> Geometry {
-        Geometry::new(Shape { channels: 2, ways: 2, dies: 1, planes: 2, blocks: 8, pages: 16, page_bytes: 512 })
+    fn drive() -> DeviceParams {
+        let shape = DeviceParams { channels: 2, ways: 2, dies: 1, planes: 2, ..DeviceParams::defaults() };
+        DeviceParams { blocks: 8, pages: 16, page_bytes: 512, ..shape }
     }
 
     fn slap(threshold: u64, substreams: u64) -> State {
         let mut values: Vec<Value> = Slap::PARAMS.iter().map(|param| param.default.clone()).collect();
         (values[0], values[1]) = (Value::Count(threshold), Value::Count(substreams));
-        State::new(&values, &geometry(), StripeOrder::Pdcw)
+        State::new(&values, &drive(), StripeOrder::Pdcw)
     }
 
     fn writes(lpns: &[u32]) -> Vec<PageWrite> {
@@ -305,7 +307,7 @@ mod tests {
     #[test]
     fn streams_longer_than_a_block_and_more_substreams_than_pages_or_chips_are_refused() {
         let about = |threshold, substreams| {
-            slap(threshold, substreams).misfit(&geometry()).map(|misfit| misfit.keys[0].clone())
+            slap(threshold, substreams).misfit(&drive().geometry()).map(|misfit| misfit.keys[0].clone())
         };
         assert_eq!(about(16, 4), None);
         assert_eq!(about(17, 1).as_deref(), Some("ftl.slap.stream_threshold"));

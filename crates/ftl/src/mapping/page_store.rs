@@ -123,7 +123,7 @@ impl PageStore {
         let order = stripe(&geometry, params.stripe_order);
         let mut after = vec![PlaneId(0); planes];
         (0..planes).for_each(|index| after[order[index].at()] = order[(index + 1) % planes]);
-        let allocation = allocation::build(params.allocation, &setup.allocation, &geometry, params.stripe_order);
+        let allocation = allocation::build(params.allocation, &setup.allocation, device, params.stripe_order);
         let demands = allocation.demands();
         let survivors = lane::survivors(params.gc_blocks, demands.isolation);
         let blocks = Blocks::new(geometry, params.wear_levelling, |block| nand.is_bad(block));
@@ -457,7 +457,7 @@ pub(super) fn misfit(ftl: &FtlSetup, device: &DeviceParams, own_pages: u64) -> O
     let geometry = device.geometry();
     let planes = u64::from(geometry.total_planes());
     let params = &ftl.params;
-    let allocation = allocation::build(params.allocation, &ftl.allocation, &geometry, params.stripe_order);
+    let allocation = allocation::build(params.allocation, &ftl.allocation, device, params.stripe_order);
     if let Some(misfit) = allocation.misfit(&geometry) {
         return Some(misfit);
     }

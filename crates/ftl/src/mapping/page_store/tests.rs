@@ -146,6 +146,21 @@ fn worked(setup: &FtlSetup, lpns: impl Fn(&mut Prng) -> Vec<u32>) -> Lab {
     lab
 }
 
+/// The address stands for the plane as long as every plane has room for its share, and collected pages stay there.
+#[test]
+fn static_pages_are_on_the_plane_of_their_address_after_any_overwrites() {
+    for (layout, plane_of) in [("striped", (|lpn| lpn % 2) as fn(u32) -> u32), ("contiguous", |lpn| lpn / 96)] {
+        let setup = setup("static", &[("layout", Value::Name(layout))]);
+        let lab = worked(&setup, |prng| vec![prng.below(192) as u32]);
+        assert!(lab.store.report().page_copies > 100, "{layout}: collections have moved pages");
+        let geometry = lab.nand.geometry();
+        for lpn in 0..192 {
+            let plane = geometry.plane_of(geometry.block_of(lab.store.ppn(Lpn(lpn))));
+            assert_eq!(plane.0, plane_of(lpn), "{layout}: page {lpn}");
+        }
+    }
+}
+
 /// The lanes whose blocks hold pages.
 fn lanes_used(lab: &Lab) -> Vec<Lane> {
     let geometry = lab.nand.geometry();
