@@ -7,6 +7,7 @@
 
 mod groups;
 mod index;
+mod on_their_way;
 pub mod order;
 mod params;
 pub mod rate;

@@ -39,7 +39,7 @@ pub struct BufferReport {
     pub filled_pages: u64,
     /// Of these, pages given up for others at no cost, because flash held them too.
     pub dropped_pages: u64,
-    /// Writes that found the buffer full and waited for room.
+    /// Writes that waited for room: they found the buffer full, or an earlier write waiting.
     pub stalled_writes: u64,
     /// Time that they waited, summed over them.
     pub stall_ns: u128,

@@ -41,6 +41,13 @@ impl Rings {
         self.older[younger as usize] = older;
     }
 
+    /// The ring that nobody but this member is in, if it is alone there.
+    pub(crate) fn alone_in(&self, member: u32) -> Option<u32> {
+        let (older, younger) = (self.older[member as usize], self.younger[member as usize]);
+        // Both neighbours are one and the same only where that is the ring's head.
+        (older == younger).then(|| older - self.members)
+    }
+
     /// The member at the old end of a ring.
     pub(crate) fn oldest(&self, ring: u32) -> Option<u32> {
         let head = self.members + ring;

@@ -2,40 +2,57 @@
 
 use crate::rings::Rings;
 
-/// A ring of groups for each number of pages. O(1) an operation: the highest number that any group has only has to be
-/// looked for below where it was, and rises by one page at a time.
+/// A ring of groups for each number of pages, and a bit for each ring that has any. O(1) an operation; the largest is
+/// found with a look at 64 numbers of pages at a time.
 pub(crate) struct Sizes {
     groups: Rings,
-    /// No group has more pages.
-    highest: u32,
+    has_groups: Vec<u64>,
 }
 
 impl Sizes {
     /// For that many groups of at most `largest` pages.
     pub(crate) fn new(groups: u32, largest: u32) -> Self {
-        Self { groups: Rings::new(groups, largest + 1), highest: 0 }
+        Self { groups: Rings::new(groups, largest + 1), has_groups: vec![0; largest as usize / 64 + 1] }
     }
 
     /// Adds a group of that many pages, as the youngest among equals.
     pub(crate) fn push(&mut self, group: u32, pages: u32) {
         self.groups.push(pages, group);
-        self.highest = self.highest.max(pages);
+        self.has_groups[pages as usize / 64] |= 1 << (pages % 64);
     }
 
     /// Takes a group out.
     pub(crate) fn remove(&mut self, group: u32) {
+        if let Some(pages) = self.groups.alone_in(group) {
+            self.has_groups[pages as usize / 64] &= !(1 << (pages % 64));
+        }
         self.groups.remove(group);
     }
 
     /// Takes the group with the most pages out, the oldest among equals.
     pub(crate) fn take_largest(&mut self) -> Option<u32> {
-        while self.highest > 0 {
-            if let Some(oldest) = self.groups.oldest(self.highest) {
-                self.groups.remove(oldest);
-                return Some(oldest);
-            }
-            self.highest -= 1;
+        let word = self.has_groups.iter().rposition(|&word| word != 0)?;
+        let pages = 64 * word as u32 + self.has_groups[word].ilog2();
+        let oldest = self.groups.oldest(pages).expect("its bit says that there are some");
+        self.remove(oldest);
+        Some(oldest)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_largest_group_is_found_whatever_has_left_before() {
+        let mut sizes = Sizes::new(8, 200);
+        for (group, pages) in [(0, 64), (1, 200), (2, 63), (3, 200), (4, 1)] {
+            sizes.push(group, pages);
         }
-        None
+        sizes.remove(1);
+        assert_eq!(sizes.take_largest(), Some(3));
+        sizes.push(5, 128);
+        sizes.remove(5);
+        assert_eq!([0; 4].map(|_| sizes.take_largest()), [Some(0), Some(2), Some(4), None]);
     }
 }

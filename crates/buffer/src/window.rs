@@ -9,16 +9,24 @@ use crate::rings::Rings;
 /// end. So the list itself is needed only for the pages outside.
 pub(crate) struct Window {
     outside: Rings,
-    contains: Vec<bool>,
+    place: Vec<Place>,
     within: u32,
     size: u32,
+}
+
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Place {
+    Outside,
+    Within,
+    /// In the window without taking room there.
+    Between,
 }
 
 impl Window {
     /// For a buffer of that many pages; the window is that share of them, rounded up.
     pub(crate) fn new(pages: u32, share: f64) -> Self {
         let size = (f64::from(pages) * share).ceil() as u32;
-        Self { outside: Rings::new(pages, 1), contains: vec![false; pages as usize], within: 0, size }
+        Self { outside: Rings::new(pages, 1), place: vec![Place::Outside; pages as usize], within: 0, size }
     }
 
     /// Adds a page as the youngest of all. [`Self::slide`] must follow.
@@ -28,29 +36,35 @@ impl Window {
 
     /// Takes a page out; answers whether it was in the window. [`Self::slide`] must follow.
     pub(crate) fn remove(&mut self, slot: SlotId) -> bool {
-        let was_within = std::mem::take(&mut self.contains[slot.at()]);
-        if was_within {
-            self.within -= 1;
-        } else {
-            self.outside.remove(slot.0);
+        let place = std::mem::replace(&mut self.place[slot.at()], Place::Outside);
+        match place {
+            Place::Outside => self.outside.remove(slot.0),
+            Place::Within => self.within -= 1,
+            Place::Between => {}
         }
-        was_within
+        place != Place::Outside
     }
 
     /// Moves the oldest page outside into the window if that has room, and answers which; pages come in by age.
     pub(crate) fn slide(&mut self) -> Option<SlotId> {
+        self.slide_past(|_| false)
+    }
+
+    /// As [`Self::slide`], in a window of which some pages take no room.
+    pub(crate) fn slide_past(&mut self, takes_no_room: impl Fn(SlotId) -> bool) -> Option<SlotId> {
         if self.within == self.size {
             return None;
         }
-        let oldest = self.outside.oldest(0)?;
-        self.outside.remove(oldest);
-        self.contains[oldest as usize] = true;
-        self.within += 1;
-        Some(SlotId(oldest))
+        let oldest = SlotId(self.outside.oldest(0)?);
+        self.outside.remove(oldest.0);
+        let is_between = takes_no_room(oldest);
+        self.place[oldest.at()] = if is_between { Place::Between } else { Place::Within };
+        self.within += u32::from(!is_between);
+        Some(oldest)
     }
 
     /// Whether a page is in the window.
     pub(crate) fn contains(&self, slot: SlotId) -> bool {
-        self.contains[slot.at()]
+        self.place[slot.at()] != Place::Outside
     }
 }

@@ -3,6 +3,7 @@
 use flashloom_units::{Lpn, NO_INDEX, Ns};
 
 use crate::index::Index;
+use crate::on_their_way::OnTheirWay;
 use crate::{BufferReport, Occupancy, Order, Rate};
 
 /// A place for one page in the buffer.
@@ -71,6 +72,7 @@ pub struct WriteBuffer {
     order: Box<dyn Order>,
     rate: Box<dyn Rate>,
     victims: Vec<SlotId>,
+    on_their_way: OnTheirWay,
     report: BufferReport,
     /// Until when the levels of the report are complete.
     now: Ns,
@@ -96,6 +98,7 @@ impl WriteBuffer {
             order,
             rate,
             victims: Vec::with_capacity(pages as usize),
+            on_their_way: OnTheirWay::new(pages),
             report: BufferReport::default(),
             now: 0,
         }
@@ -241,7 +244,7 @@ impl WriteBuffer {
         }
     }
 
-    /// A write found the buffer full, and waited that long for room.
+    /// A write waited that long for room.
     pub fn stalled(&mut self, waited_ns: Ns) {
         self.report.stalled_writes += 1;
         self.report.stall_ns += u128::from(waited_ns);
@@ -250,16 +253,24 @@ impl WriteBuffer {
 
 /// Pages on their way to flash.
 impl WriteBuffer {
-    /// Takes the victims that rate and order choose now, while `waiting` pages wait for a slot; appends their pages.
+    /// Takes the victims that rate and order choose now, while `waiting` pages wait for a slot; appends their pages. A
+    /// victim may let clean pages be given up: while there [is room](Self::has_room) the pages that wait are to be
+    /// written, and this is to be called again for those that are left.
     pub fn evict(&mut self, waiting: u32, evicted: &mut Vec<Evicted>) {
         loop {
-            let (dirty, evicting) = (self.dirty(), self.evicting());
-            let victims = self.rate.victims(&Occupancy { pages: self.pages(), dirty, evicting, waiting });
-            if victims == 0 || dirty == 0 {
+            let occupancy = Occupancy {
+                pages: self.pages(),
+                occupied: self.dirty() + self.count(State::Clean) - self.order.clean_room(),
+                evicting: self.evicting(),
+                leaving: self.on_their_way.victims(),
+                waiting: waiting.saturating_sub(self.room()),
+            };
+            let victims = self.rate.victims(&occupancy);
+            if victims == 0 || self.dirty() == 0 {
                 return;
             }
             // A victim is a page at least: asking for more would find none.
-            for _ in 0..victims.min(dirty) {
+            for _ in 0..victims.min(self.dirty()) {
                 self.order.victim(&mut self.victims);
                 self.report.evictions += u64::from(!self.victims.is_empty());
                 self.send_victims(evicted);
@@ -272,6 +283,7 @@ impl WriteBuffer {
     pub fn evict_slot(&mut self, slot: SlotId, evicted: &mut Vec<Evicted>) {
         if self.state(slot) == State::Dirty {
             self.order.removed(slot, self.slots[slot.at()].lpn);
+            self.on_their_way.depart(&[slot]);
             self.send(slot, evicted);
         }
     }
@@ -286,12 +298,13 @@ impl WriteBuffer {
 
     fn send_victims(&mut self, evicted: &mut Vec<Evicted>) {
         let mut victims = std::mem::take(&mut self.victims);
-        match (self.order.padded_block(), victims.first()) {
-            (Some(block_pages), Some(first)) => {
-                let lpn = self.slots[first.at()].lpn.0;
-                self.send_padded(lpn - lpn % block_pages, block_pages, &mut victims, evicted);
+        if let Some(first) = victims.first() {
+            let lpn = self.slots[first.at()].lpn.0;
+            self.on_their_way.depart(&victims);
+            match self.order.padded_block() {
+                Some(pages) => self.send_padded(lpn - lpn % pages, pages, &mut victims, evicted),
+                None => victims.drain(..).for_each(|slot| self.send(slot, evicted)),
             }
-            _ => victims.drain(..).for_each(|slot| self.send(slot, evicted)),
         }
         self.victims = victims;
     }
@@ -322,6 +335,7 @@ impl WriteBuffer {
         if self.slot_of(lpn) == Some(slot) {
             self.index.remove(lpn.0);
         }
+        self.on_their_way.arrive(slot);
         self.release(slot);
     }
 
@@ -341,6 +355,16 @@ impl WriteBuffer {
     /// Pages that the buffer holds or waits for.
     pub fn held(&self) -> u32 {
         self.pages() - self.count(State::Free)
+    }
+
+    /// Slots that a page can have at once: the free ones and those of clean pages.
+    fn room(&self) -> u32 {
+        self.count(State::Free) + self.order.clean_room()
+    }
+
+    /// Whether a page that the buffer does not hold finds a slot.
+    pub fn has_room(&self) -> bool {
+        self.room() > 0
     }
 
     /// Pages that flash does not have yet and that are not on their way there.
@@ -371,6 +395,10 @@ impl WriteBuffer {
         let (evicting, filling) = (self.evicting(), self.count(State::Filling));
         if (evicting, filling) != (0, 0) {
             return Err(format!("buffer: {evicting} evicted pages were never programmed, {filling} never filled"));
+        }
+        let leaving = self.on_their_way.victims();
+        if leaving != 0 {
+            return Err(format!("buffer: {leaving} victims are on their way to flash, and no page of them"));
         }
         let free = self.count(State::Free);
         let mut chained = 0;

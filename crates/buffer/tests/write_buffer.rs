@@ -84,7 +84,7 @@ fn a_rate_that_wants_more_victims_than_there_are_pages_gets_them_all_and_asks_no
 
 #[test]
 fn padding_makes_each_victim_a_whole_block_in_order_of_address() {
-    let mut buffer = buffer("block-lru", &[("padding", Value::Flag(true))], "cave", 8);
+    let mut buffer = buffer("block-lru", &[("padding", Value::Flag(true))], "cave", 7);
     write(&mut buffer, [6, 4, 17, 9, 8, 10, 11]);
     let evicted = evict(&mut buffer, 1);
     assert_eq!(lpns(&evicted), [4, 5, 6, 7, 16, 17, 18, 19, 8, 9, 10, 11]);
@@ -127,6 +127,49 @@ fn a_clean_page_in_the_window_gives_its_slot_to_a_write_at_no_cost() {
     assert_eq!(lpns(&evict(&mut buffer, 1)), [8]);
     let report = buffer.report_at(0);
     assert_eq!((report.filled_pages, report.dropped_pages, report.evictions), (2, 1, 1));
+}
+
+/// CFLRU, section 3: a dirty page leaves only where no clean one is in the window. Each page that leaves lets another
+/// one into the window.
+#[test]
+fn one_dirty_page_leaves_for_a_long_write_if_clean_pages_come_into_the_window_behind_it() {
+    for (rate, victims) in [("single", 1), ("cave", 4), ("linear-threshold", 1)] {
+        let mut buffer = buffer("cflru", &[("window", Value::Ratio(0.25))], rate, 64);
+        write(&mut buffer, 0..16);
+        assert!((100..148).all(|lpn| read_from_flash(&mut buffer, lpn)));
+        assert!(buffer.write(Lpn(16), WHOLE).is_none(), "the window is full of dirty pages");
+        let evicted = evict(&mut buffer, 16);
+        assert_eq!(lpns(&evicted), (0..victims).collect::<Vec<_>>(), "{rate}");
+        assert!(buffer.has_room(), "a clean page is in the window now");
+        evicted.iter().for_each(|page| buffer.programmed(page.slot.unwrap()));
+        write(&mut buffer, 16..32);
+        let report = buffer.report_at(0);
+        assert_eq!((report.evicted_pages, report.dropped_pages), (victims.into(), u64::from(16 - victims)), "{rate}");
+    }
+}
+
+/// Only one in four pages is dirty, less than the low mark; but no clean page can be given up.
+#[test]
+fn linear_threshold_makes_room_where_clean_pages_are_none() {
+    let mut buffer = buffer("cflru", &[("window", Value::Ratio(0.25))], "linear-threshold", 64);
+    write(&mut buffer, 0..16);
+    assert!((100..148).all(|lpn| read_from_flash(&mut buffer, lpn)));
+    assert_eq!(lpns(&evict(&mut buffer, 0)), [0], "then every clean page can be, one after another");
+    assert_eq!(evict(&mut buffer, 0), []);
+    write(&mut buffer, 16..32);
+}
+
+/// Four dies: at the high mark four blocks are to be on their way, whatever number of pages that is, and three at 0.8.
+#[test]
+fn linear_threshold_keeps_as_many_victims_on_their_way_with_blocks_as_with_pages() {
+    for (order, pages_a_victim) in [("page-lru", 1), ("block-lru", 4), ("fab", 4), ("clc", 4)] {
+        let mut buffer = buffer(order, &[], "linear-threshold", 40 * pages_a_victim);
+        write(&mut buffer, 0..36 * pages_a_victim);
+        let evicted = evict(&mut buffer, 0);
+        assert_eq!(lpns(&evicted), (0..4 * pages_a_victim).collect::<Vec<_>>(), "{order}");
+        evicted[1..].iter().for_each(|page| buffer.programmed(page.slot.unwrap()));
+        assert_eq!(evict(&mut buffer, 0).len() as u32, 2 * pages_a_victim, "{order}: one is still on its way");
+    }
 }
 
 #[test]
@@ -189,7 +232,7 @@ fn levels_are_weighted_by_time() {
     buffer.set_now(10);
     write(&mut buffer, [3]);
     buffer.set_now(30);
-    let evicted = evict(&mut buffer, 2);
+    let evicted = evict(&mut buffer, 3);
     buffer.set_now(60);
     evicted.iter().for_each(|page| buffer.programmed(page.slot.unwrap()));
     let report = buffer.report_at(100);

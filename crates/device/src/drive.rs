@@ -15,6 +15,7 @@
 //!   which the interface allows.
 
 use std::collections::VecDeque;
+use std::ops::Range;
 
 use flashloom_buffer::{BufferParams, BufferReport, Evicted, SlotId, Stored, WriteBuffer, order, rate};
 use flashloom_ftl::{FtlSetup, Mapping, PageWrite, placement};
@@ -75,7 +76,7 @@ struct Command {
     moved: u32,
     /// Page operations that it still waits for.
     pending: u32,
-    /// Pages of a stalled write that were not in the buffer when it stalled, and have no slot yet.
+    /// Pages of a stalled write that were not in the buffer when it stalled, nor waited for, and have no slot yet.
     lacking: u32,
     /// When its last data crosses the link, or when it began to stall.
     at: Ns,
@@ -520,18 +521,19 @@ impl Drive {
         } else {
             self.stall(index);
         }
-        self.make_room(0);
+        self.evict_and_store(now);
     }
 
-    /// A write waits for slots: for each of its pages that the buffer does not hold.
+    /// A write waits for slots: for each of its pages that the buffer does not hold, and no write before it waits for.
     fn stall(&mut self, index: u32) {
-        let command = self.commands[index as usize];
-        let pages = command.moved..self.pages_of(&command);
-        let lacks = |&page: &u32| {
-            let (lpn, _) = self.page_at(&command, page);
-            self.buffer.as_ref().is_some_and(|buffer| !buffer.holds(lpn))
+        let pages = self.unstored(index);
+        let others = || self.stalled.iter().map(|&other| self.unstored(other));
+        let is_alone = others().all(|other| other.end <= pages.start || pages.end <= other.start);
+        let lacks = |&lpn: &u32| {
+            self.buffer.as_ref().is_some_and(|buffer| !buffer.holds(Lpn(lpn)))
+                && (is_alone || !others().any(|other| other.contains(&lpn)))
         };
-        let lacking = pages.filter(lacks).count() as u32;
+        let lacking = pages.clone().filter(lacks).count() as u32;
         self.commands[index as usize].lacking = lacking;
         self.waiting_pages += u64::from(lacking);
         self.stalled.push_back(index);
@@ -553,18 +555,43 @@ impl Drive {
         self.writes.clear();
     }
 
-    /// A slot may be free: stores what the buffer has room for, in order of arrival.
+    /// The pages of a write that have no slot yet.
+    fn unstored(&self, index: u32) -> Range<u32> {
+        let command = &self.commands[index as usize];
+        let first = (command.lba >> self.page_shift) as u32;
+        first + command.moved..first + self.pages_of(command)
+    }
+
+    /// A slot may be free: stores what the buffer has room for, and lets the rate policy decide anew.
     fn use_room(&mut self, now: Ns) {
+        self.store_stalled(now);
+        self.evict_and_store(now);
+    }
+
+    /// Evicts what the rate policy wants evicted. A victim may let clean pages be given up: for these, writes that wait
+    /// are stored at once.
+    fn evict_and_store(&mut self, now: Ns) {
+        self.make_room(0);
+        while !self.stalled.is_empty() && self.buffer.as_ref().is_some_and(WriteBuffer::has_room) {
+            self.store_stalled(now);
+            self.make_room(0);
+        }
+    }
+
+    /// Stores writes that wait, in order of arrival, as far as there is room.
+    fn store_stalled(&mut self, now: Ns) {
         while let Some(&index) = self.stalled.front() {
             if !self.store(index) {
                 break;
             }
             self.stalled.pop_front();
             let waited_ns = now - self.commands[index as usize].at;
-            self.buffer.iter_mut().for_each(|buffer| buffer.stalled(waited_ns));
+            // Without time every wait is over at once; with it, one that is had clean pages given up for it.
+            if waited_ns > 0 || !self.timed {
+                self.buffer.iter_mut().for_each(|buffer| buffer.stalled(waited_ns));
+            }
             self.stored(now, index);
         }
-        self.make_room(0);
     }
 
     /// All pages of a write are in the buffer: it is complete, unless they are to be durable.
@@ -701,5 +728,6 @@ impl Drive {
             }
         }
         self.finish(now, index);
+        self.use_room(now);
     }
 }

@@ -228,6 +228,7 @@ impl Simulation {
     /// What was measured, after [`Self::run`].
     pub fn outcome(&self) -> Outcome {
         let buffer = self.drive.buffer_report(self.now);
+        let padding = buffer.map_or(0, |buffer| buffer.padding_pages);
         Outcome {
             host: self.report.clone(),
             scheduler: self.host.stats().clone(),
@@ -241,7 +242,7 @@ impl Simulation {
             sectors_checked: self.drive.nand().sectors_checked(),
             end_of_life: self.drive.is_worn_out().then(|| EndOfLife {
                 time_ns: self.now,
-                host_page_writes: self.aged_pages + self.drive.ftl().report().host_page_writes,
+                host_page_writes: self.aged_pages + self.drive.ftl().report().host_page_writes - padding,
                 unserved_requests: self.report.generated - self.report.total_completed(),
                 unwritten_pages: self.drive.unwritten_pages(),
             }),

@@ -44,6 +44,53 @@ fn a_write_that_finds_the_buffer_full_waits_for_one_program() {
     assert_eq!((report.held.max_pages, report.dirty.max_pages), (1, 1));
 }
 
+/// Three writes to one page find the buffer full: they need one slot, so one victim leaves.
+#[test]
+fn writes_that_wait_for_the_same_page_have_one_victim_evicted() {
+    let writes = [pages(Op::Write, MS, 0..8), pages(Op::Write, S, [9, 9, 9])].concat();
+    let outcome = Run::new(buffered(plain_device(), 8, "page-lru", "single")).run(writes);
+    let report = outcome.buffer.unwrap();
+    assert_eq!((report.evictions, report.stalled_writes, report.write_hits), (1, 3, 2));
+}
+
+/// A write needs the pages that no earlier one waits for: of two that overlap by three pages, five in all.
+#[test]
+fn writes_that_overlap_have_a_victim_evicted_for_each_page_that_they_need() {
+    let overlapping = [request(S, Op::Write, 8 * 20, 32), request(S, Op::Write, 8 * 21, 32)];
+    let writes = [pages(Op::Write, MS, 0..8), overlapping.to_vec()].concat();
+    let outcome = Run::new(buffered(plain_device(), 8, "page-lru", "single")).run(writes);
+    assert_eq!(outcome.buffer.unwrap().evictions, 5);
+}
+
+/// A write waits for a program, until a discard gives it the room: a program takes 600 us or more.
+#[test]
+fn a_discard_makes_room_for_a_write_that_waits() {
+    let device = plain_device();
+    let requests = |discard: Op| {
+        let write = pages(Op::Write, S, [8]);
+        [pages(Op::Write, MS, 0..8), write, vec![request(S + 100 * US, discard, 8 * 4, 8)]].concat()
+    };
+    let latency_max = |op| {
+        let outcome = Run::new(buffered(device.clone(), 8, "page-lru", "single")).run(requests(op));
+        assert_eq!(outcome.buffer.unwrap().stalled_writes, 1);
+        outcome.host.write_latency.max()
+    };
+    assert!(latency_max(Op::Read) > device.program_ns);
+    assert_eq!(latency_max(Op::Discard), 100 * US, "the discard comes 100 us after the write");
+}
+
+/// CFLRU: the window is full of dirty pages. One leaves, and the clean pages behind it are the room: nothing waits.
+#[test]
+fn with_cflru_a_long_write_has_one_page_evicted_and_does_not_wait() {
+    let long = vec![request(2 * S, Op::Write, 8 * 16, 8 * 16)];
+    let requests = [pages(Op::Write, MS, 0..16), pages(Op::Read, S, 100..148), long].concat();
+    let outcome = Run::new(buffered(plain_device(), 64, "cflru", "single")).run(requests);
+    let report = outcome.buffer.unwrap();
+    assert_eq!((report.evicted_pages, report.dropped_pages), (1, 16), "what was evicted is not free in time");
+    assert_eq!((report.stalled_writes, report.stall_ns), (0, 0));
+    assert!(outcome.host.write_latency.max() < plain_device().program_ns);
+}
+
 /// With nothing more to do for the host, what is above the low mark leaves, and the rest stays.
 #[test]
 fn linear_threshold_goes_on_after_a_burst_until_the_low_mark() {

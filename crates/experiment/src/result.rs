@@ -209,7 +209,7 @@ result_types! {
         /// Of these, pages given up at no cost because flash held them too.
         #[serde(skip_serializing_if = "Option::is_none")]
         dropped_pages: Option<u64>,
-        /// Writes that found the buffer full and waited for room.
+        /// Writes that waited for room: they found the buffer full, or an earlier write waiting.
         stalled_writes: u64,
         /// Time that they waited, summed over them.
         #[serde(skip_serializing_if = "Option::is_none")]

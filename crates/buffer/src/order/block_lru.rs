@@ -12,8 +12,10 @@
 //! keeps all of it. Padding makes every victim a whole block, which such an FTL takes by a switch merge. What was
 //! written in sequence will not be written again soon: compensation keeps it from driving out the rest.
 //!
-//! A page that flash does not hold cannot be read, and pads nothing; a page that leaves out of turn (FUA) is not
-//! padded. Writing the last page of a run again does not break the run, for requests smaller than a page. O(1) an
+//! A page that flash does not hold cannot be read, and pads nothing. A flush pads its victims too; a page that leaves out
+//! of turn (FUA) is not padded. A block is an erase block of one chip, as CAVE's Figure 3 has it: where the mapping
+//! stripes its logical blocks over several chips (mcsplit), padding makes none of them whole, and no switch merges. What
+//! padding programs is write amplification: its pages are no writes of the host. Writing the last page of a run again does not break the run, for requests smaller than a page. O(1) an
 //! operation, and a victim costs the sorting of its pages, or with padding a look at each page of its block.
 
 use flashloom_units::{Kind, Lpn, ParamSet, PolicySpec, Value, params};
@@ -37,7 +39,9 @@ pub(super) const SPEC: PolicySpec = PolicySpec {
     name: "block-lru",
     summary: "the block that was written longest ago, with all its pages",
     details: "A write makes the whole block of its page young again. Pages leave in order of address. With `padding` \
-              and `compensation` it is BPLRU.",
+              and `compensation` it is BPLRU. A flush pads its victims too, FUA pages leave alone. Padding programs \
+              pages that the host did not write, which raises write amplification (ftl.waf); it fills one erase block, \
+              so under a mapping that stripes its logical blocks over chips (mcsplit) it causes no switch merges.",
     source: "Kim and Ahn: BPLRU, FAST 2008, section 3; CAVE, section 4.2",
     needs: &[],
     params: Params::PARAMS,

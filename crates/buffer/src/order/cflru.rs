@@ -15,6 +15,8 @@
 //! - of a page that the buffer holds in part, what a read takes from flash is not kept;
 //! - a dirty page that a rate evicts ahead of need is the oldest one, in the window or not.
 //!
+//! Each page that leaves lets a younger one into the window, so clean pages can be given up one after another until the
+//! window is full of dirty ones: all that are older than the dirty page which would fill it. These are room to a rate.
 //! The default of the window is a choice made here. O(1) an operation.
 
 use flashloom_units::{Kind, Lpn, ParamSet, PolicySpec, Value, params};
@@ -45,6 +47,11 @@ pub(super) const SPEC: PolicySpec = PolicySpec {
 
 pub(super) struct State {
     window: Window,
+    /// What the window comes to hold as clean pages are given up: as many dirty pages as it has room for, and all clean
+    /// ones that are older than the last of these.
+    reach: Window,
+    /// Clean pages in reach.
+    clean_room: u32,
     /// All pages by age, those that flash holds too apart from the others.
     pages: Rings,
     is_clean: Vec<bool>,
@@ -58,6 +65,8 @@ impl State {
         let params = Params::from_values(values);
         Self {
             window: Window::new(pages, params.window),
+            reach: Window::new(pages, params.window),
+            clean_room: 0,
             pages: Rings::new(pages, 2),
             is_clean: vec![false; pages as usize],
         }
@@ -67,17 +76,23 @@ impl State {
         self.is_clean[slot.at()] = is_clean;
         self.pages.push(if is_clean { CLEAN } else { DIRTY }, slot.0);
         self.window.push(slot);
-        self.fill_window();
+        self.reach.push(slot);
+        self.fill_windows();
     }
 
     fn leave(&mut self, slot: SlotId) {
         self.pages.remove(slot.0);
         self.window.remove(slot);
-        self.fill_window();
+        let was_in_reach = self.reach.remove(slot);
+        self.clean_room -= u32::from(was_in_reach && self.is_clean[slot.at()]);
+        self.fill_windows();
     }
 
-    fn fill_window(&mut self) {
+    fn fill_windows(&mut self) {
         while self.window.slide().is_some() {}
+        while let Some(slot) = self.reach.slide_past(|slot| self.is_clean[slot.at()]) {
+            self.clean_room += u32::from(self.is_clean[slot.at()]);
+        }
     }
 }
 
@@ -119,6 +134,10 @@ impl Order for State {
         let oldest = self.pages.oldest(CLEAN).map(SlotId).filter(|&slot| self.window.contains(slot))?;
         self.leave(oldest);
         Some(oldest)
+    }
+
+    fn clean_room(&self) -> u32 {
+        self.clean_room
     }
 }
 
@@ -167,6 +186,11 @@ mod tests {
         fn clean_victim(&mut self) -> Option<u32> {
             let oldest = self.pages.iter().take(self.window).position(|&(_, is_clean)| is_clean);
             oldest.map(|at| self.pages.remove(at).0)
+        }
+
+        fn clean_room(&self) -> u32 {
+            let mut left = Pages { pages: self.pages.clone(), window: self.window };
+            std::iter::from_fn(|| left.clean_victim()).count() as u32
         }
     }
 

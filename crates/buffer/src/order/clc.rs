@@ -3,15 +3,16 @@
 //! ```text
 //! cluster:  the buffered pages of one logical block (or of `cluster` consecutive pages)
 //! written:  move the page's cluster to the young end of the size-independent list
-//! then:     while that list has more than `hot_share` of all clusters, its oldest one is cold: move it to the
-//!           young end of the size-sorted list for its number of pages
+//! then:     while that list has more than `hot_share` of all clusters, rounded up, its oldest one is cold: move it to
+//!           the young end of the size-sorted list for its number of pages
+//! lost:     a cold cluster that loses a page to a discard or FUA moves to the young end of the list for its new number
 //! victim:   the oldest cluster of the size-sorted list for the highest number of pages; if none is cold, the oldest of
 //!           the size-independent list; its pages in order of address
 //! ```
 //!
 //! What was written lately may be written again, however large it is, and stays; among the rest a large cluster merges
-//! cheaply. A share of 1 is LRU over clusters, a share of 0 picks the largest like `fab`. The share is of the clusters
-//! that are in the buffer at the moment. O(1) an operation, and a victim costs the sorting of its pages.
+//! cheaply. A share of 1 is LRU over clusters, a share of 0 picks the largest like `fab`; with any other the cluster that
+//! was written last is hot. The share is of the clusters that are in the buffer at the moment. O(1) an operation, and a victim costs the sorting of its pages.
 
 use flashloom_units::{Kind, Lpn, ParamSet, PolicySpec, Value, params};
 
@@ -34,8 +35,10 @@ params! {
 pub(super) const SPEC: PolicySpec = PolicySpec {
     name: "clc",
     summary: "the largest among the cold clusters of pages",
-    details: "Clusters that were written lately are hot and stay in a list that does not look at their size. The \
-              default of the share is a choice made here. Pages leave in order of address.",
+    details: "Clusters that were written lately are hot and stay in a list that does not look at their size; at any \
+              share above 0 the one that was written last is among them. Among cold clusters with equally many pages \
+              the one leaves that cooled, or lost a page, longest ago. The default of the share is a choice made here. \
+              Pages leave in order of address.",
     source: "Kang, Park, Jung, Shim and Cha: Performance Trade-Offs in Using NVRAM Write Buffer for Flash Memory-Based \
              Storage Devices, IEEE Transactions on Computers 58(6), 2009",
     needs: &[],
@@ -90,7 +93,7 @@ impl State {
 
     /// Moves clusters to the size-sorted lists until the hot ones are not above their share.
     fn cool(&mut self) {
-        let most = (f64::from(self.count) * self.hot_share) as u32;
+        let most = (f64::from(self.count) * self.hot_share).ceil() as u32;
         while self.hot_count > most
             && let Some(oldest) = self.hot.oldest(0)
         {
@@ -146,8 +149,10 @@ impl Order for State {
 
 #[cfg(test)]
 mod tests {
-    use flashloom_units::Value;
+    use flashloom_units::{Lpn, Value};
 
+    use crate::SlotId;
+    use crate::order::Order;
     use crate::order::model::{Block, Naive, assert_same_victims, take, take_written};
 
     /// The hot clusters by their last write, the cold ones by when they cooled or lost a page, the oldest first.
@@ -159,7 +164,7 @@ mod tests {
 
     impl Clusters {
         fn cool(&mut self) {
-            while self.hot.len() as f64 > (self.hot.len() + self.cold.len()) as f64 * self.hot_share {
+            while self.hot.len() as f64 > ((self.hot.len() + self.cold.len()) as f64 * self.hot_share).ceil() {
                 self.cold.push(self.hot.remove(0));
             }
         }
@@ -194,6 +199,17 @@ mod tests {
             self.cool();
             victim
         }
+    }
+
+    #[test]
+    fn the_cluster_that_was_written_last_is_hot_however_few_there_are() {
+        let mut order = super::State::new(&crate::order::SLOT.find("clc").unwrap().values(&[]), 8, 4);
+        for (slot, lpn) in [(0, 0), (1, 4), (2, 5)] {
+            order.inserted(SlotId(slot), Lpn(lpn));
+        }
+        let mut victim = Vec::new();
+        order.victim(&mut victim);
+        assert_eq!(victim, [SlotId(0)], "the other cluster is larger, and was written last");
     }
 
     #[test]

@@ -1,8 +1,9 @@
-//! FAB: the logical block with the most buffered pages leaves first, the one written longest ago among equals (Jo et
-//! al., IEEE TCE 2006).
+//! FAB: the logical block with the most buffered pages leaves first, among equals the one that was written, or lost a
+//! page, longest ago (Jo et al., IEEE TCE 2006).
 //!
 //! ```text
 //! written:  move the page's block to the young end of the list for its number of pages
+//! lost:     likewise a block that loses a page to a discard or FUA
 //! victim:   the block at the old end of the list for the highest number, its pages in order of address
 //! ```
 //!
@@ -19,8 +20,8 @@ use crate::sizes::Sizes;
 pub(super) const SPEC: PolicySpec = PolicySpec {
     name: "fab",
     summary: "the block with the most buffered pages",
-    details: "Among blocks with equally many pages the one that was written longest ago. Pages leave in order of \
-              address.",
+    details: "Among blocks with equally many pages the one that was written, or lost a page to a discard or FUA, longest \
+              ago. Pages leave in order of address.",
     source: "Jo, Kang, Park, Kim and Lee: FAB, IEEE Transactions on Consumer Electronics 52(2), 2006",
     needs: &[],
     params: &[],

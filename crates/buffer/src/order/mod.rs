@@ -44,6 +44,11 @@ pub trait Order: Send {
     fn clean_victim(&mut self) -> Option<SlotId> {
         None
     }
+
+    /// How many clean pages [`Self::clean_victim`] would give up one after another.
+    fn clean_room(&self) -> u32 {
+        0
+    }
 }
 
 macro_rules! orders {

@@ -29,6 +29,11 @@ pub(super) trait Naive {
     fn clean_victim(&mut self) -> Option<u32> {
         None
     }
+
+    /// How many clean pages would be given up one after another.
+    fn clean_room(&self) -> u32 {
+        0
+    }
 }
 
 /// The buffered pages of one logical block.
@@ -138,6 +143,7 @@ pub(super) fn assert_same_victims(name: &str, set: &[(&str, Value)], mut naive: 
             }
             _ => {}
         }
+        assert_eq!(order.clean_room(), naive.clean_room(), "{name}, step {step}");
     }
     assert!(evicted > STEPS / 20, "{name}: only {evicted} pages were given up");
 }

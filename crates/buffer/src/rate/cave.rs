@@ -53,7 +53,7 @@ mod tests {
 
     #[test]
     fn a_full_buffer_evicts_a_victim_for_each_die_and_then_waits() {
-        let occupancy = |evicting, waiting| Occupancy { pages: 64, dirty: 40, evicting, waiting };
+        let occupancy = |evicting, waiting| Occupancy { pages: 64, occupied: 40, evicting, leaving: evicting, waiting };
         let mut rate = State::new(&[Value::Absent], 32);
         assert_eq!(rate.victims(&occupancy(0, 0)), 0);
         assert_eq!(rate.victims(&occupancy(0, 1)), 32);

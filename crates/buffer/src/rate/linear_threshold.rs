@@ -1,14 +1,16 @@
 //! Linear threshold: evict ahead of need, the faster the fuller the buffer (the future work of CAVE, section 4.2).
 //!
 //! ```text
-//! dirty <= low:   nothing
-//! dirty >  low:   keep  dies * (dirty - low) / (high - low), rounded up,  pages on their way to flash
-//! and never fewer than pages that wait
+//! occupied <= low:   nothing
+//! occupied >  low:   keep  dies * (occupied - low) / (high - low), rounded up,  victims on their way to flash
+//! and never fewer pages than pages that wait
 //! ```
 //!
-//! `low` and `high` are shares of the buffer's room. What is above the low mark leaves even when no more is written, a
-//! page for each that has come to flash; clean pages do not count, because they are room already. A request then seldom
-//! finds the buffer full, at the price of hits that a page evicted late would have had. O(1).
+//! `low` and `high` are shares of the buffer's room. A victim is a page or a block, as the order has it, and is on its
+//! way until its last page is programmed: a block occupies one chip, however many pages it has. What is above the low
+//! mark leaves even when no more is written, a victim for each that has come to flash. Dirty pages are counted, and of
+//! the clean ones those that an order would not give up before a dirty one; the others are room already. A request then
+//! seldom finds the buffer full, at the price of hits that a page evicted late would have had. O(1).
 
 use flashloom_units::{Kind, ParamSet, PolicySpec, Value, params};
 
@@ -19,7 +21,7 @@ params! {
     pub struct Params {
         /// Share of the buffer above which eviction begins.
         low: f64 => "low", Kind::Ratio { min: 0.0, max: 1.0 }, Value::Ratio(0.5), "A lower mark keeps more room free and absorbs fewer rewrites.";
-        /// Share of the buffer at which every die is kept busy.
+        /// Share of the buffer at which a victim for each die is kept on its way.
         high: f64 => "high", Kind::Ratio { min: 0.0, max: 1.0 }, Value::Ratio(0.9), "A mark near `low` turns eviction on at once, one far above it by degrees.";
     }
 }
@@ -27,8 +29,8 @@ params! {
 pub(super) const SPEC: PolicySpec = PolicySpec {
     name: "linear-threshold",
     summary: "ahead of need, the faster the fuller the buffer",
-    details: "Between two marks the number of pages on their way to flash grows from none to one for each die. A low \
-              mark that is not below the high one acts as a single threshold.",
+    details: "Between two marks the number of victims on their way to flash, pages or blocks as the order has it, grows \
+              from none to one for each die. A low mark that is not below the high one acts as a single threshold.",
     source: "Park et al.: CAVE, SAC 2011, section 4.2, future work",
     needs: &[],
     params: Params::PARAMS,
@@ -45,9 +47,9 @@ impl State {
         Self { params: Params::from_values(values), dies }
     }
 
-    /// How many pages should be on their way.
+    /// How many victims should be on their way.
     fn wanted(&self, occupancy: &Occupancy) -> u32 {
-        let filled = f64::from(occupancy.dirty) / f64::from(occupancy.pages);
+        let filled = f64::from(occupancy.occupied) / f64::from(occupancy.pages);
         if filled <= self.params.low {
             return 0;
         }
@@ -59,7 +61,7 @@ impl State {
 
 impl Rate for State {
     fn victims(&mut self, occupancy: &Occupancy) -> u32 {
-        u32::from(occupancy.evicting < self.wanted(occupancy).max(occupancy.waiting))
+        u32::from(occupancy.leaving < self.wanted(occupancy) || occupancy.evicting < occupancy.waiting)
     }
 }
 
@@ -68,15 +70,29 @@ mod tests {
     use super::*;
 
     #[test]
-    fn pages_on_their_way_grow_with_what_the_buffer_holds() {
-        let occupancy = |dirty, evicting, waiting| Occupancy { pages: 100, dirty, evicting, waiting };
+    fn victims_on_their_way_grow_with_what_the_buffer_holds() {
+        let occupancy = |occupied, leaving| Occupancy { pages: 100, occupied, evicting: leaving, leaving, waiting: 0 };
         let mut rate = State { params: Params { low: 0.5, high: 0.9 }, dies: 8 };
-        assert_eq!(rate.victims(&occupancy(50, 0, 0)), 0);
-        assert_eq!([50, 51, 60, 70, 90, 100].map(|dirty| rate.wanted(&occupancy(dirty, 0, 0))), [0, 1, 2, 4, 8, 8]);
-        assert_eq!(rate.victims(&occupancy(70, 3, 0)), 1);
-        assert_eq!(rate.victims(&occupancy(70, 4, 0)), 0);
-        assert_eq!(rate.victims(&occupancy(20, 4, 5)), 1);
+        assert_eq!(rate.victims(&occupancy(50, 0)), 0);
+        assert_eq!([50, 51, 60, 70, 90, 100].map(|pages| rate.wanted(&occupancy(pages, 0))), [0, 1, 2, 4, 8, 8]);
+        assert_eq!(rate.victims(&occupancy(70, 3)), 1);
+        assert_eq!(rate.victims(&occupancy(70, 4)), 0);
         let step = State { params: Params { low: 0.9, high: 0.5 }, dies: 8 };
-        assert_eq!([90, 91].map(|dirty| step.wanted(&occupancy(dirty, 0, 0))), [0, 8]);
+        assert_eq!([90, 91].map(|pages| step.wanted(&occupancy(pages, 0))), [0, 8]);
+    }
+
+    #[test]
+    fn a_block_on_its_way_keeps_one_die_busy_however_many_pages_it_has() {
+        let occupancy =
+            |leaving| Occupancy { pages: 1_000, occupied: 900, evicting: 64 * leaving, leaving, waiting: 0 };
+        let mut rate = State { params: Params { low: 0.5, high: 0.9 }, dies: 8 };
+        assert_eq!([1, 7, 8].map(|leaving| rate.victims(&occupancy(leaving))), [1, 1, 0]);
+    }
+
+    #[test]
+    fn pages_that_wait_have_as_many_pages_on_their_way() {
+        let occupancy = |evicting| Occupancy { pages: 100, occupied: 20, evicting, leaving: 1, waiting: 5 };
+        let mut rate = State { params: Params { low: 0.5, high: 0.9 }, dies: 8 };
+        assert_eq!([4, 5].map(|evicting| rate.victims(&occupancy(evicting))), [1, 0]);
     }
 }

@@ -4,16 +4,20 @@
 
 use flashloom_units::{Slot, Value};
 
-/// What a rate decides by, in pages.
+/// What a rate decides by, in pages but for victims.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Occupancy {
     /// Room of the buffer.
     pub pages: u32,
-    /// Pages that flash does not have yet.
-    pub dirty: u32,
+    /// Pages that are no room: those that flash does not have yet, and clean ones that cannot be given up before some of
+    /// these have left.
+    pub occupied: u32,
     /// Pages on their way to flash, whose slots will be free.
     pub evicting: u32,
-    /// Pages of requests that found the buffer full, and lack a slot.
+    /// Victims on their way to flash: pages or blocks, as the order has it, each until its last page is programmed. A
+    /// page that leaves out of turn is one of them.
+    pub leaving: u32,
+    /// Pages of requests that found the buffer full, and find no slot now.
     pub waiting: u32,
 }
 

@@ -40,7 +40,7 @@ mod tests {
 
     #[test]
     fn a_victim_leaves_only_for_a_page_that_no_freed_slot_awaits() {
-        let occupancy = |evicting, waiting| Occupancy { pages: 8, dirty: 4, evicting, waiting };
+        let occupancy = |evicting, waiting| Occupancy { pages: 8, occupied: 4, evicting, leaving: evicting, waiting };
         assert_eq!(State.victims(&occupancy(0, 0)), 0);
         assert_eq!(State.victims(&occupancy(0, 3)), 1);
         assert_eq!(State.victims(&occupancy(3, 3)), 0);

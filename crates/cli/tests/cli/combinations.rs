@@ -41,6 +41,11 @@ fn a_placement_that_moves_logical_blocks_without_a_buffer() {
 }
 
 #[test]
+fn an_order_and_a_rate_without_a_buffer() {
+    refused_config("eviction_without_buffer", "[buffer]\norder = \"fab\"\nrate = \"cave\"\ncapacity = \"0B\"\n");
+}
+
+#[test]
 fn an_associativity_above_the_pages_of_a_block() {
     with_mapping("kast_k", "kast", "device.pages = 64\nftl.kast.k = 65");
     with_mapping("sast_k", "sast", "device.pages = 64\nftl.sast.k = 65");

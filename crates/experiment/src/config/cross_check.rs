@@ -55,6 +55,7 @@ const RULES: &[Rule] = &[
     Rule { sections: &["ftl", "device"], broken: Check::Each(log_blocks_have_no_collection) },
     Rule { sections: &["device", "ftl"], broken: Check::One(the_ftl_fits_the_device) },
     Rule { sections: &["device", "buffer"], broken: Check::One(buffer_is_whole_pages) },
+    Rule { sections: &["buffer"], broken: Check::Each(only_a_buffer_evicts) },
     Rule { sections: &["host", "buffer", "ftl"], broken: Check::Each(policies_have_what_they_need) },
     Rule { sections: &["workload"], broken: Check::One(recordings_have_a_path) },
     Rule { sections: &["workload"], broken: Check::One(job_files_say_it_all) },
@@ -162,6 +163,20 @@ fn buffer_is_whole_pages(config: &Config) -> Option<Broken> {
     let found =
         format!("a buffer of {}, with pages of {} (device.page_size)", format_size(capacity), format_size(page));
     Broken::at(&["buffer.capacity", "device.page_size"], Fault::new(found, "a multiple of the page size"))
+}
+
+/// Order and rate need a buffer, all of them: so this is not said policy by policy.
+fn only_a_buffer_evicts(config: &Config) -> Vec<Broken> {
+    if config.buffer.capacity_bytes > 0 {
+        return Vec::new();
+    }
+    let broken = |key: &&str| {
+        let found = format!("`{key}` = \"{}\" with `buffer.capacity` = \"0B\"", config.policy(key).0.name);
+        let help = Some(format!("raise buffer.capacity, or leave {key} out"));
+        let fault = Fault::new(found, "a write buffer of at least one page to evict from");
+        Broken::at(&[key, "buffer.capacity"], Fault { help, ..fault })
+    };
+    ["buffer.order", "buffer.rate"].iter().filter(|key| config.settings.asks(key)).filter_map(broken).collect()
 }
 
 /// The key that leaves a need unmet, with its value. Task ids are known only once a recording has been read: they are

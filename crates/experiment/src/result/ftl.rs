@@ -14,7 +14,7 @@ result_types! {
         /// The choice of the block that is collected; absent for mappings that merge log blocks instead.
         #[serde(skip_serializing_if = "Option::is_none")]
         gc: Option<String>,
-        /// Pages that the layer above wrote.
+        /// Pages that the layer above wrote, those that pad a block among them.
         host_page_writes: u64,
         /// Pages that the layer above read from flash.
         host_page_reads: u64,
@@ -32,7 +32,7 @@ result_types! {
         /// Collections begun while the drive was idle; absent for mappings that merge instead.
         #[serde(skip_serializing_if = "Option::is_none")]
         background_collections: Option<u64>,
-        /// Write amplification: pages programmed for each page that the layer above wrote.
+        /// Write amplification: pages programmed for each page that the layer above wrote, padding left out.
         #[serde(skip_serializing_if = "Option::is_none")]
         waf: Option<f64>,
         /// Pages that were written as hot ones; absent unless hot and cold pages are kept apart.

@@ -12,6 +12,12 @@ pub trait Placement: Send {
     /// A chip that is full is passed over for the next.
     fn place(&mut self, lbn: Lbn, home: Option<u32>) -> u32;
 
+    /// Whether a logical block may be sent away from its home. Then its pages among those that are written together are
+    /// brought together first, so that it is placed, and moves, once.
+    fn moves(&self) -> bool {
+        false
+    }
+
     /// Most chips that the pages of a logical block are spread over: a power of two, and the logical blocks of a region.
     fn widest(&self) -> u32 {
         1

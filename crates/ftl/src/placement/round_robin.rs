@@ -39,4 +39,8 @@ impl Placement for State {
         self.next = (chip + 1) % self.chips;
         chip
     }
+
+    fn moves(&self) -> bool {
+        true
+    }
 }

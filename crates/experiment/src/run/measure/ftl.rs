@@ -14,6 +14,8 @@ impl Measured<'_> {
     pub(super) fn ftl(&self) -> FtlResult {
         let (config, report) = (&self.config.ftl, &self.outcome.ftl);
         let programs: u64 = self.outcome.counts.programs.iter().sum();
+        // What pads a victim is the buffer's work, not the host's: it amplifies.
+        let padding = self.outcome.buffer.map_or(0, |buffer| buffer.padding_pages);
         let collects = offers(config.mapping, Need::PageMapping);
         let merges = report.merges.as_deref();
         FtlResult {
@@ -28,7 +30,7 @@ impl Measured<'_> {
             trimmed_pages: report.trimmed_pages,
             foreground_collections: collects.then_some(report.foreground_collections),
             background_collections: collects.then_some(report.background_collections),
-            waf: share(programs as f64, report.host_page_writes as f64),
+            waf: share(programs as f64, report.host_page_writes as f64 - padding as f64),
             hot_page_writes: report.hot_page_writes,
             wear_moves: report.wear_moves,
             retired_blocks: report.retired.map(RetiredResult::of),

@@ -59,8 +59,9 @@ impl Chip<'_> {
             match writes.iter().find(|write| self.store.offset(write.lpn) == offset) {
                 Some(write) => self.append(to, write),
                 None => {
-                    self.copy_or_fill(self.store.lpn(lbn, offset), to);
-                    self.store.merges.migrated_pages += 1;
+                    let lpn = self.store.lpn(lbn, offset);
+                    self.store.merges.migrated_pages += u64::from(self.store.newest(lpn).is_some());
+                    self.copy_or_fill(lpn, to);
                 }
             }
         }
@@ -69,5 +70,40 @@ impl Chip<'_> {
             Chip { store: self.store, nand: self.nand, group: from }.erase(old);
         }
         (self.store.since_host[self.group as usize], self.store.since_host[from as usize]) = waits;
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use crate::mapping::bast::Bast;
+    use crate::mapping::log_block::lab::{Lab, device, setup};
+    use crate::{FtlSetup, MergeReport};
+
+    /// Four chips with room for two logical blocks each, on which nothing was written.
+    fn round_robin() -> Lab<Bast> {
+        let setup = FtlSetup { placement: ("round-robin", Vec::new()), ..setup("bast", &[]) };
+        Lab::empty(&device(4, 2, 16), &setup)
+    }
+
+    fn moves(lab: &Lab<Bast>) -> (u64, u64) {
+        let MergeReport { migrated_pages, filler_pages, .. } = lab.report();
+        (migrated_pages, filler_pages)
+    }
+
+    #[test]
+    fn a_logical_block_is_placed_once_among_pages_that_are_written_together() {
+        let mut lab = round_robin();
+        lab.write_together(&[0, 4, 1, 5]);
+        assert_eq!(moves(&lab), (0, 0), "logical block 0 is on chip 0 whole, and block 1 on chip 1");
+        lab.write_together(&[2, 6, 3, 7]);
+        assert_eq!(moves(&lab), (4, 0), "both move to the next chips, with two pages each");
+    }
+
+    #[test]
+    fn only_pages_that_are_there_count_as_migrated_and_the_gaps_as_fillers() {
+        let mut lab = round_robin();
+        lab.write_together(&[3]);
+        lab.write_together(&[0]);
+        assert_eq!(moves(&lab), (1, 2));
     }
 }

@@ -90,11 +90,22 @@ impl<S: Scheme> Lab<S> {
     }
 
     fn write_page(&mut self, lpn: Lpn) {
+        let write = self.page_write(lpn);
+        self.ftl.write(&mut self.nand, &[write]);
+    }
+
+    /// Writes pages together, and checks the drive.
+    pub(crate) fn write_together(&mut self, lpns: &[u32]) {
+        let writes: Vec<PageWrite> = lpns.iter().map(|&lpn| self.page_write(Lpn(lpn))).collect();
+        self.ftl.write(&mut self.nand, &writes);
+        self.check();
+    }
+
+    fn page_write(&mut self, lpn: Lpn) -> PageWrite {
         let mask = self.nand.geometry().full_mask();
         let verifier = self.nand.verifier().expect("the lab is verified");
         let stamp = verifier.host_write(lpn, mask);
-        let payload = verifier.payload([stamp; 32]);
-        self.ftl.write(&mut self.nand, &[PageWrite { lpn, mask, payload, tag: Nand::NO_TAG }]);
+        PageWrite { lpn, mask, payload: verifier.payload([stamp; 32]), tag: Nand::NO_TAG }
     }
 
     pub(crate) fn trim(&mut self, lpns: Range<u32>) {

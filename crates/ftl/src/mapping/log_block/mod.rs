@@ -23,6 +23,7 @@
 //! K, so its bound falls from N K to about 2 N copies. Where W is one (BAST, SAST) every page may need a log block of
 //! its own, and preemption does not help writes. Reads wait for one operation.
 
+mod batch;
 mod homes;
 #[cfg(test)]
 pub(crate) mod lab;
@@ -42,6 +43,7 @@ use flashloom_units::{Lbn, Lpn, Ns, SuperblockId};
 use super::Mapping;
 use crate::placement::{self, Placement};
 use crate::{FtlReport, FtlSetup, MergeReport, Misfit, PageWrite, Preemption};
+use batch::Batch;
 use homes::Homes;
 use spans::Spans;
 
@@ -122,6 +124,8 @@ pub(super) struct Ftl<S> {
     store: Store,
     scheme: S,
     homes: Homes,
+    /// Where the placement may move logical blocks: what brings the pages of each together.
+    batch: Option<Batch>,
     spans: Option<Spans>,
     /// Writes with the addresses that their spans give them, and regions to review.
     placed: Vec<PageWrite>,
@@ -154,11 +158,13 @@ impl<S: Scheme> Ftl<S> {
             store.watch_copies();
             Spans::new(pages, placement.widest(), device.logical_pages())
         });
+        let batch = placement.moves().then(|| Batch::new(store.logical_blocks()));
         let homes = Homes::new(placement, store.groups(), store.logical_blocks(), room);
         Self {
             store,
             scheme,
             homes,
+            batch,
             spans,
             placed: Vec::new(),
             over: Vec::new(),
@@ -277,9 +283,14 @@ impl Chip<'_> {
 
 impl<S: Scheme> Mapping for Ftl<S> {
     fn write(&mut self, nand: &mut Nand, writes: &[PageWrite]) {
-        match self.spans {
-            Some(_) => self.write_spread(nand, writes),
-            None => self.write_together(nand, writes),
+        if self.spans.is_some() {
+            self.write_spread(nand, writes);
+        } else if let Some(mut batch) = self.batch.take() {
+            let sorted = batch.by_block(writes, |write| self.store.lbn(write.lpn));
+            self.write_together(nand, sorted);
+            self.batch = Some(batch);
+        } else {
+            self.write_together(nand, writes);
         }
     }
 

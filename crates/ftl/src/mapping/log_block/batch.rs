@@ -1,0 +1,73 @@
+//! Pages that are written together, brought together by logical block.
+
+use flashloom_units::{Lbn, NO_INDEX};
+
+use crate::PageWrite;
+
+/// Sorts batches. O(1) a page, and nothing is allocated once it has seen batches of their length.
+pub(super) struct Batch {
+    /// The last page of each logical block in the batch so far.
+    last: Vec<u32>,
+    /// For each page of the batch, the next one of its logical block.
+    next: Vec<u32>,
+    /// The first page of each logical block of the batch.
+    firsts: Vec<u32>,
+    sorted: Vec<PageWrite>,
+}
+
+impl Batch {
+    /// For that many logical blocks.
+    pub(super) fn new(logical_blocks: u32) -> Self {
+        let last = vec![NO_INDEX; logical_blocks as usize];
+        Self { last, next: Vec::new(), firsts: Vec::new(), sorted: Vec::new() }
+    }
+
+    /// The pages of one logical block after those of the other: the blocks in the order of their first pages, and the
+    /// pages of a block in the order in which they came.
+    pub(super) fn by_block(&mut self, writes: &[PageWrite], lbn_of: impl Fn(&PageWrite) -> Lbn) -> &[PageWrite] {
+        self.sorted.clear();
+        self.next.clear();
+        self.next.resize(writes.len(), NO_INDEX);
+        for (at, write) in (0..).zip(writes) {
+            let last = std::mem::replace(&mut self.last[lbn_of(write).at()], at);
+            if last == NO_INDEX {
+                self.firsts.push(at);
+            } else {
+                self.next[last as usize] = at;
+            }
+        }
+        for first in self.firsts.drain(..) {
+            self.last[lbn_of(&writes[first as usize]).at()] = NO_INDEX;
+            let mut at = first;
+            while at != NO_INDEX {
+                self.sorted.push(writes[at as usize]);
+                at = self.next[at as usize];
+            }
+        }
+        &self.sorted
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use flashloom_nand::{Nand, Payload};
+    use flashloom_units::Lpn;
+
+    use super::*;
+
+    #[test]
+    fn blocks_keep_the_order_of_their_first_pages_and_pages_theirs() {
+        let mut batch = Batch::new(4);
+        for (lpns, sorted) in [
+            (&[9, 0, 8, 13, 1][..], &[9, 8, 0, 1, 13][..]),
+            (&[1, 4, 0], &[1, 0, 4]),
+            (&[], &[]),
+            (&[4, 5, 6], &[4, 5, 6]),
+        ] {
+            let write = |&lpn: &u32| PageWrite { lpn: Lpn(lpn), mask: 1, payload: Payload::NONE, tag: Nand::NO_TAG };
+            let writes: Vec<PageWrite> = lpns.iter().map(write).collect();
+            let found = batch.by_block(&writes, |write| Lbn(write.lpn.0 / 4));
+            assert_eq!(found.iter().map(|write| write.lpn.0).collect::<Vec<_>>(), sorted);
+        }
+    }
+}
