@@ -119,17 +119,43 @@ static struct pd_region *pd_map_region(struct pd_map *map, u32 index)
 	return region;
 }
 
-static void pd_map_free(struct pd_node *node, int shift)
+static void pd_node_free(struct pd_node *node, int shift)
 {
 	int i;
 
 	for (i = 0; i < PD_FANOUT; i++) {
 		if (shift && node->slot[i])
-			pd_map_free(node->slot[i], shift - PD_DIGIT_BITS);
+			pd_node_free(node->slot[i], shift - PD_DIGIT_BITS);
 		else
 			kfree(node->slot[i]);
 	}
 	kfree(node);
+}
+
+/**
+ * pd_map_init - make a map without regions
+ * @map: what to make
+ *
+ * Return: 0 or -ENOMEM. May sleep.
+ */
+int pd_map_init(struct pd_map *map)
+{
+	*map = (struct pd_map) {
+		.root = kzalloc(sizeof(*map->root), GFP_KERNEL),
+	};
+	return map->root ? 0 : -ENOMEM;
+}
+
+/**
+ * pd_map_free - give back all memory of a map
+ * @map: what pd_map_init() made; no scheduler uses it
+ *
+ * Takes time in proportion to the regions that were used.
+ */
+void pd_map_free(struct pd_map *map)
+{
+	pd_node_free(map->root, PD_TOP_SHIFT);
+	*map = (struct pd_map) { };
 }
 
 /* The region has got its first request. */
@@ -281,13 +307,12 @@ int pd_init(struct pd_core *core, u64 region_sectors,
 	*core = (struct pd_core) {
 		.tunables = *tunables,
 		.region_sectors = region_sectors,
-		.map.root = kzalloc(sizeof(*core->map.root), GFP_KERNEL),
 		.last_region = PD_MAP_REGIONS,
 		.last_direction = -1,
 	};
 	INIT_LIST_HEAD(&core->fifo[READ]);
 	INIT_LIST_HEAD(&core->fifo[WRITE]);
-	return core->map.root ? 0 : -ENOMEM;
+	return pd_map_init(&core->map);
 }
 
 /**
@@ -296,14 +321,15 @@ int pd_init(struct pd_core *core, u64 region_sectors,
  */
 void pd_exit(struct pd_core *core)
 {
-	pd_map_free(core->map.root, PD_TOP_SHIFT);
-	core->map = (struct pd_map) { };
+	pd_map_free(&core->map);
 }
 
 /**
  * pd_set_region_sectors - change the size of a region
  * @core: the scheduler
  * @region_sectors: the new size, at least one sector
+ * @map: a map without regions, for the new size; afterwards one that nothing
+ *	uses, for the caller to free where it holds no lock
  *
  * What waits is sorted anew, by age where it begins at the same sector, and
  * keeps its deadline. The turn under way ends, the round goes on at the same
@@ -311,31 +337,29 @@ void pd_exit(struct pd_core *core)
  *
  * Return: 0, or -ENOMEM, and then nothing has changed.
  */
-int pd_set_region_sectors(struct pd_core *core, u64 region_sectors)
+int pd_set_region_sectors(struct pd_core *core, u64 region_sectors,
+			  struct pd_map *map)
 {
-	struct pd_map map = { .root = kzalloc(sizeof(*map.root), PD_GFP) };
 	struct pd_region *round = NULL;
 	struct request *rq;
 	int dir;
 
-	if (!map.root)
-		return -ENOMEM;
 	/* Memory first, so that what follows cannot fail half-way. */
 	if (core->round) {
 		u64 next = (core->round->index + 1) * core->region_sectors;
 		u32 index = pd_index(region_sectors, next);
 
 		if (index)
-			round = pd_map_region(&map, index - 1);
+			round = pd_map_region(map, index - 1);
 		if (index && !round)
-			goto no_memory;
+			return -ENOMEM;
 	}
 	for (dir = READ; dir <= WRITE; dir++) {
 		list_for_each_entry(rq, &core->fifo[dir], queuelist) {
 			u32 index = pd_index(region_sectors, blk_rq_pos(rq));
 
-			if (!pd_map_region(&map, index))
-				goto no_memory;
+			if (!pd_map_region(map, index))
+				return -ENOMEM;
 		}
 	}
 	for (dir = READ; dir <= WRITE; dir++) {
@@ -343,20 +367,15 @@ int pd_set_region_sectors(struct pd_core *core, u64 region_sectors)
 			u32 index = pd_index(region_sectors, blk_rq_pos(rq));
 
 			pd_leave_region(rq);
-			pd_join_region(pd_map_region(&map, index), rq);
+			pd_join_region(pd_map_region(map, index), rq);
 		}
 	}
-	pd_map_free(core->map.root, PD_TOP_SHIFT);
-	core->map = map;
+	swap(core->map, *map);
 	core->round = round;
 	core->region_sectors = region_sectors;
 	core->turn.region = NULL;
 	core->last_region = PD_MAP_REGIONS;
 	return 0;
-
-no_memory:
-	pd_map_free(map.root, PD_TOP_SHIFT);
-	return -ENOMEM;
 }
 
 /**

@@ -111,7 +111,10 @@ int pd_init(struct pd_core *core, u64 region_sectors,
 	    const struct pd_tunables *tunables);
 void pd_exit(struct pd_core *core);
 
-int pd_set_region_sectors(struct pd_core *core, u64 region_sectors);
+int pd_map_init(struct pd_map *map);
+void pd_map_free(struct pd_map *map);
+int pd_set_region_sectors(struct pd_core *core, u64 region_sectors,
+			  struct pd_map *map);
 
 int pd_insert(struct pd_core *core, struct request *rq, u64 now);
 struct request *pd_dispatch(struct pd_core *core, u64 now);

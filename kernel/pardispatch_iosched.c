@@ -205,6 +205,23 @@ static bool pd_bio_merge(struct request_queue *q, struct bio *bio,
 	return merged;
 }
 
+/*
+ * Whether @rq has become a part of a request that waits. Discards of several
+ * ranges merge only as bios: the block layer tells no scheduler that it has
+ * merged two such requests, and one that waits here would be freed unnoticed.
+ */
+static bool pd_insert_merge(struct pd_data *pd, struct request *rq,
+			    struct list_head *free)
+{
+	bool merged;
+
+	if (blk_discard_mergable(rq))
+		return false;
+	merged = blk_mq_sched_try_insert_merge(pd->queue, rq, free);
+	pd_settle_grown(pd);
+	return merged;
+}
+
 /* Called when a request is allocated that may come to the scheduler. */
 static void pd_prepare_request(struct request *rq)
 {
@@ -223,15 +240,12 @@ static void pd_count_in(struct pd_data *pd, struct request *rq)
 static void pd_insert_request(struct pd_data *pd, struct request *rq,
 			      pd_insert_t flags, struct list_head *free)
 {
-	struct request_queue *q = pd->queue;
-	bool merged;
-
 	lockdep_assert_held(&pd->lock);
 
 	/*
-	 * A part of a flush sequence: nobody has prepared it, nobody will tell
-	 * us of its end, and what it waited for is done. It neither sorts nor
-	 * counts.
+	 * Linux 6.1 does not prepare what is part of a flush sequence and will
+	 * not tell us of its end. What that waited for is done; it neither
+	 * sorts nor counts. Linux 6.12 prepares it, and inserts it at the head.
 	 */
 	if (!(rq->rq_flags & PD_RQF_PREPARED)) {
 		trace_block_rq_insert(rq);
@@ -244,9 +258,7 @@ static void pd_insert_request(struct pd_data *pd, struct request *rq,
 		list_add(&rq->queuelist, &pd->dispatch);
 		return;
 	}
-	merged = blk_mq_sched_try_insert_merge(q, rq, free);
-	pd_settle_grown(pd);
-	if (merged)
+	if (pd_insert_merge(pd, rq, free))
 		return;
 	trace_block_rq_insert(rq);
 	if (pd_insert(&pd->core, rq, get_jiffies_64())) {
@@ -344,13 +356,15 @@ static int pd_init_sched(struct request_queue *q, struct elevator_type *e)
 	struct pd_data *pd;
 	int ret = -ENOMEM;
 
-	/* A turn and a merge know nothing of write pointers. */
-	if (blk_queue_is_zoned(q))
-		return -EOPNOTSUPP;
-
+	/* First of all: in 6.1 only this can put the caller's reference to us. */
 	eq = elevator_alloc(q, e);
 	if (!eq)
 		return -ENOMEM;
+	/* A turn and a merge know nothing of write pointers. */
+	if (blk_queue_is_zoned(q)) {
+		ret = -EOPNOTSUPP;
+		goto put_eq;
+	}
 	pd = kzalloc_node(sizeof(*pd), GFP_KERNEL, q->node);
 	if (!pd)
 		goto put_eq;
@@ -396,10 +410,8 @@ static void pd_exit_sched(struct elevator_queue *e)
 static int pd_parse(const char *page, const struct pd_limits *limits,
 		    u64 *value)
 {
-	int ret = kstrtou64(page, 0, value);
-
-	if (ret)
-		return ret;
+	if (kstrtou64(page, 0, value))
+		return -EINVAL;
 	return *value < limits->least || *value > limits->most ? -EINVAL : 0;
 }
 
@@ -427,15 +439,20 @@ static void pd_offer_all_again(struct pd_data *pd)
 
 static int pd_set_region(struct pd_data *pd, u64 region_sectors)
 {
-	int ret = 0;
+	struct pd_map map;
+	int ret = pd_map_init(&map);
 
+	if (ret)
+		return ret;
 	spin_lock(&pd->lock);
 	if (region_sectors != pd->core.region_sectors) {
-		ret = pd_set_region_sectors(&pd->core, region_sectors);
+		ret = pd_set_region_sectors(&pd->core, region_sectors, &map);
 		if (!ret)
 			pd_offer_all_again(pd);
 	}
 	spin_unlock(&pd->lock);
+	/* Not before, because it may be as large as the device. */
+	pd_map_free(&map);
 	return ret;
 }
 

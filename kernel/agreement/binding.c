@@ -52,7 +52,14 @@ void binding_set_tunables(struct binding *binding,
 
 int binding_set_region_sectors(struct binding *binding, u64 region_sectors)
 {
-	return pd_set_region_sectors(&binding->core, region_sectors);
+	struct pd_map map;
+	int error = pd_map_init(&map);
+
+	if (error)
+		return error;
+	error = pd_set_region_sectors(&binding->core, region_sectors, &map);
+	pd_map_free(&map);
+	return error;
 }
 
 /* The deadline; zero if there is no memory. */

@@ -1,9 +1,11 @@
 //! The decision core of the kernel module as a scheduler of the simulator.
 //!
 //! The C that the module is built from decides, and the simulator's block layer merges and counts around it, as it does
-//! around its own `pardispatcher`. A test of this crate compares the two; nothing else uses it, and it is not
-//! distributed: what it links is under the licence of the kernel.
+//! around its own `pardispatcher`. A test of this crate compares the two; its programs compare recordings of real
+//! schedulers with the simulator's. It is not distributed: what it links is under the licence of the kernel.
 #![expect(unsafe_code, reason = "the core is C")]
+
+pub mod recording;
 
 use std::ffi::{CStr, c_char, c_int};
 use std::ptr::NonNull;

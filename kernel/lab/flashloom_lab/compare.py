@@ -79,9 +79,8 @@ def measure(target: Kernel, module: Path, scheduler: str) -> dict[str, Figures]:
     lines = [f"{file_name(load)}|{FEW}|{MANY}|{DEVICE}|{options}\n" for load, options in LOADS.items()]
     files = {"lab/loads": "".join(lines).encode()}
     guest = Guest(target, module, f"compare-{scheduler}", "compare", [scheduler], files, exact=True)
-    console = guest.boot()
     with tempfile.TemporaryDirectory() as directory:
-        guest.take_out(Path(directory))
+        console = guest.boot(Path(directory))
         return {load: figures(console, Path(directory), load) for load in LOADS}
 
 

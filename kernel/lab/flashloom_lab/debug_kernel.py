@@ -6,11 +6,15 @@ It is built from Debian's source package, which takes some ten minutes of two pr
 
 import os
 import shutil
+from pathlib import Path
 
-from .host import LabError, cache, find, install, run
+from .host import LabError, alone, cache, find, install, run
 from .kernels import Kernel, newest, source_archive
 
 PACKAGES = {"flex": "flex", "bison": "bison", "bc": "bc"}
+
+# Whatever gcc is here otherwise; modules for this kernel are built by it as well.
+COMPILER = ["CC=gcc-12", "HOSTCC=gcc-12"]
 
 # On top of the smallest configuration there is: what the guest needs, then what checks.
 CONFIG = """
@@ -46,34 +50,41 @@ def debug_kernel(series: str) -> Kernel:
     directory = cache() / "kernels" / f"debug-{version.replace(':', '%3a')}"
     tree = directory / "source"
     marker = directory / "release"
-    if not marker.exists():
-        require_tools()
-        print(f"lab: builds Linux {version} with KASAN and lockdep; this takes some ten minutes, once", flush=True)
-        if not tree.exists():
-            shutil.rmtree(directory, ignore_errors=True)
-            directory.mkdir(parents=True)
-            run(["tar", "-C", directory, "-xf", source_archive(series)])
-            next(directory.glob("linux-source-*")).rename(tree)
-        build(tree)
-        release = (tree / "include/config/kernel.release").read_text().strip()
-        run(["make", "-s", "-C", tree, "modules_install", f"INSTALL_MOD_PATH={directory / 'image'}"])
-        (directory / "image" / "boot").mkdir(parents=True, exist_ok=True)
-        shutil.copy2(tree / "arch/x86/boot/bzImage", directory / "image" / "boot" / f"vmlinuz-{release}")
-        marker.write_text(release)
+    with alone(directory.name):
+        if not marker.exists():
+            require_tools()
+            print(f"lab: builds Linux {version} with KASAN and lockdep; this takes some ten minutes, once", flush=True)
+            if not tree.exists():
+                shutil.rmtree(directory, ignore_errors=True)
+                directory.mkdir(parents=True)
+                run(["tar", "-C", directory, "-xf", source_archive(series)])
+                next(directory.glob("linux-source-*")).rename(tree)
+            build(tree)
+            marker.write_text(install_image(tree, directory / "image"))
     return Kernel(series, marker.read_text(), directory, headers_path=tree)
 
 
-def build(tree) -> None:
+def install_image(tree: Path, image: Path) -> str:
+    """Puts what was built where the packages of a kernel have it; the release."""
+    release = (tree / "include/config/kernel.release").read_text().strip()
+    run(["make", "-s", "-C", tree, *COMPILER, "modules_install", f"INSTALL_MOD_PATH={image}"])
+    (image / "boot").mkdir(parents=True, exist_ok=True)
+    shutil.copy2(tree / "arch/x86/boot/bzImage", image / "boot" / f"vmlinuz-{release}")
+    return release
+
+
+def build(tree: Path) -> None:
     """Configures and compiles; a wish that the configuration does not grant is an error."""
     wishes = tree / "flashloom.config"
     words = CONFIG.split()
     wishes.write_text("".join(map(setting, words)))
-    run(["make", "-s", "-C", tree, "tinyconfig"])
+    make = ["make", "-s", "-C", tree, *COMPILER]
+    run([*make, "tinyconfig"])
     run([tree / "scripts/kconfig/merge_config.sh", "-m", ".config", wishes], cwd=tree)
-    run(["make", "-s", "-C", tree, "olddefconfig"])
+    run([*make, "olddefconfig"])
     granted = (tree / ".config").read_text()
     # What is off may be missing as well, because something else has ruled it out.
     refused = [word for word in words if not word.endswith("=n") and setting(word) not in granted]
     if refused:
         raise LabError(f"the configuration of Linux does not grant {' '.join(refused)}")
-    run(["nice", "-n", "19", "make", "-s", "-C", tree, f"-j{os.cpu_count()}", "bzImage", "modules"])
+    run(["nice", "-n", "19", *make, f"-j{os.cpu_count()}", "bzImage", "modules"])

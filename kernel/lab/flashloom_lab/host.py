@@ -19,6 +19,7 @@ COMMANDS = {
     "fio": "fio",
     "blktrace": "blktrace",
     "mkfs.ext4": "e2fsprogs",
+    "addpart": "util-linux",
     "depmod": "kmod",
     "xz": "xz-utils",
     "gcc-12": "gcc-12",
@@ -28,6 +29,10 @@ COMMANDS = {
 
 class LabError(Exception):
     """Something that the user can mend; nothing was run."""
+
+
+class LabUnsupported(LabError):
+    """This machine cannot run the lab, whoever asks."""
 
 
 class LabFailure(Exception):
@@ -88,9 +93,9 @@ def require() -> None:
     """Installs what is missing if that is allowed, or says what is."""
     machine = os.uname().machine
     if machine != "x86_64":
-        raise LabError(f"the lab builds and boots amd64 kernels, and this machine is {machine}")
+        raise LabUnsupported(f"the lab builds and boots amd64 kernels, and this machine is {machine}")
     if not shutil.which("apt-get"):
-        raise LabError("the lab takes its kernels from Debian's packages, and apt-get is missing")
+        raise LabUnsupported("the lab takes its kernels from Debian's packages, and apt-get is missing")
     install(missing_packages())
 
 

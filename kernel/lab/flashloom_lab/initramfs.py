@@ -13,7 +13,7 @@ from pathlib import Path
 from .host import LAB, LabError, find, run
 from .kernels import Kernel
 
-PROGRAMS = ("fio", "blktrace", "mkfs.ext4", "e2fsck")
+PROGRAMS = ("fio", "blktrace", "mkfs.ext4", "e2fsck", "addpart")
 
 # What the scripts may load, by the names of the kernel's modules; what they depend on comes along.
 MODULES = (

@@ -1,11 +1,13 @@
 # SPDX-License-Identifier: GPL-2.0
 """Debian's kernels: fetched, unpacked, and the module built for them. Nothing of this needs root."""
 
+import hashlib
 import os
 import re
 import shutil
 import subprocess
 import tarfile
+import tempfile
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -80,11 +82,15 @@ def fetch(packages: list[str], version: str) -> list[Path]:
     debs.mkdir(exist_ok=True)
     # A colon, which an epoch would bring, is written as %3a in the names of files.
     name = version.replace(":", "%3a")
-    paths = [next(iter(debs.glob(f"{package}_{name}_*.deb")), None) for package in packages]
-    wanted = [f"{package}={version}" for package, path in zip(packages, paths) if path is None]
-    if wanted:
-        print(f"lab: downloads {' '.join(wanted)}", flush=True)
-        run(["apt-get", "download", *wanted], cwd=debs)
+    with alone("debs"):
+        wanted = [package for package in packages if not any(debs.glob(f"{package}_{name}_*.deb"))]
+        if wanted:
+            print(f"lab: downloads {' '.join(wanted)} of version {version}", flush=True)
+            # Elsewhere until all are complete, so that an interruption leaves nothing half-made behind.
+            with tempfile.TemporaryDirectory(dir=cache()) as partial:
+                run(["apt-get", "download", *(f"{package}={version}" for package in wanted)], cwd=partial)
+                for path in Path(partial).iterdir():
+                    path.rename(debs / path.name)
     return [next(debs.glob(f"{package}_{name}_*.deb")) for package in packages]
 
 
@@ -122,10 +128,7 @@ def unpack(found: Kernel, version: str) -> None:
     needed = [name for name in depends(headers) if name.startswith(("linux-headers-", "linux-kbuild-"))]
     image, source, *trees = fetch([f"linux-image-{release}", f"linux-source-{series}", headers, *needed], version)
     print(f"lab: unpacks Linux {release}", flush=True)
-    # Under another name until it is complete, so that an interruption leaves nothing half-made behind.
-    partial = directory.with_name(directory.name + ".partial")
-    shutil.rmtree(partial, ignore_errors=True)
-    partial.mkdir(parents=True)
+    partial = partial_of(directory)
     run(["dpkg", "-x", image, partial / "image"])
     for tree in trees:
         run(["dpkg", "-x", tree, partial / "headers"])
@@ -138,32 +141,54 @@ def unpack(found: Kernel, version: str) -> None:
     partial.rename(directory)
 
 
+def partial_of(directory: Path) -> Path:
+    """An empty directory to be renamed once it is complete, so that an interruption leaves nothing half-made behind."""
+    partial = directory.with_name(directory.name + ".partial")
+    shutil.rmtree(partial, ignore_errors=True)
+    partial.mkdir(parents=True)
+    return partial
+
+
 def source_archive(series: str) -> Path:
     """The whole source of the newest kernel of a series, packed."""
     _, version = newest(series)
     (package,) = fetch([f"linux-source-{series}"], version)
     directory = cache() / "sources" / package.stem
-    if not directory.exists():
-        directory.parent.mkdir(exist_ok=True)
-        run(["dpkg", "-x", package, directory])
+    with alone(directory.name):
+        if not directory.exists():
+            partial = partial_of(directory)
+            run(["dpkg", "-x", package, partial])
+            partial.rename(directory)
     return next((directory / "usr" / "src").glob("*.tar.xz"))
+
+
+def module_sources(kernel_dir: Path) -> dict[str, bytes]:
+    """What the module is built from, by name."""
+    paths = [path for path in kernel_dir.iterdir() if path.suffix in (".c", ".h") or path.name == "Kbuild"]
+    return {path.name: path.read_bytes() for path in sorted(paths)}
+
+
+def build_directory(target: Kernel, sources: dict[str, bytes]) -> Path:
+    """Where exactly these sources are built for exactly this kernel, whichever checkout they come from."""
+    digest = hashlib.sha256()
+    for name, content in sources.items():
+        digest.update(f"{name} {len(content)}\n".encode() + content)
+    return cache() / "build" / f"{target.directory.name}-{digest.hexdigest()[:16]}"
 
 
 def build_module(target: Kernel) -> Path:
     """Builds the module for a kernel, with every warning of the kernel's own build an error."""
-    with alone(f"build-{target.release}"):
-        return build_module_in(cache() / "build" / target.release, target)
-
-
-def build_module_in(build: Path, target: Kernel) -> Path:
-    """Builds the module in a directory."""
-    build.mkdir(parents=True, exist_ok=True)
-    sources = [path for path in KERNEL_DIR.iterdir() if path.suffix in (".c", ".h") or path.name == "Kbuild"]
-    for path in sources:
-        shutil.copy2(path, build)
-    settings = [f"M={build}", f"BLOCK_HEADERS={target.block}", "KCFLAGS=-Werror", "W=1"]
-    # Type information of modules needs a tool that the header packages leave out, and nothing here uses it.
-    settings.append("CONFIG_DEBUG_INFO_BTF_MODULES=")
-    compiler = [] if (target.headers / ".kernelvariables").exists() else ["CC=gcc-12"]
-    run(["make", "-s", "-C", target.headers, f"-j{os.cpu_count()}", *settings, *compiler, "modules"])
+    sources = module_sources(KERNEL_DIR)
+    build = build_directory(target, sources)
+    with alone(f"build-{build.name}"):
+        build.mkdir(parents=True, exist_ok=True)
+        for name, content in sources.items():
+            path = build / name
+            if not path.exists() or path.read_bytes() != content:
+                path.write_bytes(content)
+        settings = [f"M={build}", f"BLOCK_HEADERS={target.block}", "KCFLAGS=-Werror", "W=1"]
+        # Type information of modules needs a tool that the header packages leave out, and nothing here uses it.
+        settings.append("CONFIG_DEBUG_INFO_BTF_MODULES=")
+        compiler = [] if (target.headers / ".kernelvariables").exists() else ["CC=gcc-12"]
+        run(["make", "-s", "-C", target.headers, f"-j{os.cpu_count()}", *settings, *compiler, "modules"])
     return build / "pardispatcher.ko"

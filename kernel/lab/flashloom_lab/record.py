@@ -53,11 +53,19 @@ def record(target: Kernel, recording: Recording, out: Path) -> list[Path]:
         target, build_module(target), f"record-{recording.scheduler}", "record", arguments, {inside: content},
         exact=recording.exact, memory_mib=2048, disk_mib=1024, output_mib=1024,
     )  # fmt: skip
-    guest.boot()
     with tempfile.TemporaryDirectory() as directory:
-        made = []
-        for name in guest.take_out(Path(directory)):
-            to = out.with_name(out.name + name.removeprefix("recording"))
-            shutil.copyfile(Path(directory) / name, to)
-            made.append(to)
-    return made
+        guest.boot(Path(directory))
+        return bring_out(Path(directory), out)
+
+
+def bring_out(made: Path, out: Path) -> list[Path]:
+    """Puts the files of a recording where they were asked for, in place of all files of an earlier one."""
+    earlier = re.compile(re.escape(out.name) + r"\.blktrace\.\d+")
+    for path in out.parent.iterdir():
+        if earlier.fullmatch(path.name):
+            path.unlink()
+    files = []
+    for path in sorted(made.iterdir()):
+        files.append(out.with_name(out.name + path.name.removeprefix("recording")))
+        shutil.copyfile(path, files[-1])
+    return files

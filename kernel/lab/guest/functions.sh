@@ -1,8 +1,9 @@
 # SPDX-License-Identifier: GPL-2.0
 # What the scripts of guests share. Programs of Debian are called by their path, because ash prefers its own applets.
 
+# What failed is told where no redirection of an output hides it.
 fail() {
-	echo "not ok: $*"
+	echo "not ok: $*" >&2
 	exit 1
 }
 
@@ -10,7 +11,7 @@ fail() {
 attempt() {
 	"$@" >/tmp/said 2>&1 || {
 		status=$?
-		cat /tmp/said
+		cat /tmp/said >&2
 		fail "status $status of: $*"
 	}
 }

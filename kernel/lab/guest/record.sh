@@ -35,6 +35,6 @@ case $file in
 esac
 sync
 kill -TERM $blktrace
-wait $blktrace
-grep -q "dropped events *[1-9]\|You have [1-9][0-9]* dropped" /tmp/blktrace.said && fail "blktrace has lost events"
+wait $blktrace || { cat /tmp/blktrace.said; fail "blktrace ended with status $?"; }
+grep "(dropped [1-9]\|You have .*dropped events" /tmp/blktrace.said && fail "blktrace has lost events"
 cd /tmp/recording && take_out *

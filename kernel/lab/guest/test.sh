@@ -66,10 +66,11 @@ test_tunables_take_what_is_in_range_and_refuse_the_rest() {
 			[ "$(cat "$file")" = "$value" ] || fail "$1 is $(cat "$file"), not the $value that was written"
 		done
 		for value in "$5" "$6" -1 "" banana 1x 18446744073709551616; do
-			echo "$value" 2>/dev/null >"$file" && fail "$1 takes '$value'"
+			said=$(echo "$value" 2>&1 >"$file") && fail "$1 takes '$value'"
+			[ "${said##*: }" = "Invalid argument" ] || fail "$1 refuses '$value' otherwise: $said"
 			[ "$(cat "$file")" = "$4" ] || fail "$1 was changed by '$value'"
 		done
-		echo "$2" >"$file"
+		echo "$2" >"$file" || fail "$1 does not take its default"
 	done
 }
 
@@ -92,10 +93,10 @@ test_tunables_change_under_load() {
 	while kill -0 $! 2>/dev/null; do
 		for region in 1024 3000 16384 1048576 4194304; do
 			echo $region >"$(tunable region_kb)" || fail "region_kb does not take $region"
-			echo $((region % 7 + 1)) >"$(tunable read_batch)"
-			echo $((region % 5 + 1)) >"$(tunable write_batch)"
-			echo $((region % 50 + 1)) >"$(tunable read_expire)"
-			echo $((region % 2)) >"$(tunable front_merges)"
+			for setting in "read_batch $((region % 7 + 1))" "write_batch $((region % 5 + 1))" \
+				"read_expire $((region % 50 + 1))" "front_merges $((region % 2))"; do
+				echo "${setting#* }" >"$(tunable "${setting% *}")" || fail "refused: $setting"
+			done
 		done
 	done
 	wait $! || fail "the load failed"
@@ -112,7 +113,7 @@ test_fio_verifies_a_virtio_disk() {
 test_fio_verifies_null_blk_of_several_queues() {
 	null_blk_device many memory_backed=1 size=256 submit_queues=2 hw_queue_depth=8 irqmode=2 completion_nsec=20000
 	select_scheduler many pardispatcher
-	echo 1024 >/sys/block/many/queue/iosched/region_kb
+	echo 1024 >/sys/block/many/queue/iosched/region_kb || fail "region_kb does not take 1024"
 	verify many
 	balanced many
 	remove_null_blk_device many
@@ -143,6 +144,14 @@ test_what_touches_merges_at_the_back_and_at_the_front() {
 	done
 	verify slow
 	balanced slow
+	# Only with the request that was looked at last; then not at all.
+	for merges in 1 2; do
+		echo $merges >/sys/block/slow/queue/nomerges || fail "nomerges does not take $merges"
+		before=$(merges_of slow)
+		verify slow
+		balanced slow
+	done
+	[ "$(merges_of slow)" -eq "$before" ] || fail "something merges where nothing may"
 	remove_null_blk_device slow
 }
 
@@ -160,6 +169,30 @@ test_flush_fua_and_discard() {
 		balanced $device
 	done
 	remove_null_blk_device cached
+}
+
+test_discards_of_several_ranges_merge_as_the_block_layer_can_tell() {
+	[ -e /sys/block/nvme0n1 ] || skip "this kernel has no driver of NVMe drives"
+	select_scheduler nvme0n1 pardispatcher
+	# So short that who comes looks for something to merge with, waits for room, and is not seen by its neighbour.
+	echo 16 >/sys/block/nvme0n1/queue/nr_requests || fail "the queue cannot be made shorter"
+	# Or writeback throttling would let discards in one by one.
+	if [ -e /sys/block/nvme0n1/queue/wbt_lat_usec ]; then
+		echo 0 >/sys/block/nvme0n1/queue/wbt_lat_usec || fail "writeback throttling cannot be turned off"
+	fi
+	# A process discards one part at a time, so there are as many parts as there shall be discards at once.
+	set -- --direct=1 --bs=64k --time_based --runtime="$((2 * seconds))" --thread
+	for part in $(seq 16); do
+		attempt /usr/bin/addpart /dev/nvme0n1 $part $((part * 128)) 128
+		set -- "$@" --name="trim$part" --filename="/dev/nvme0n1p$part" --rw=trim --size=64k
+	done
+	for merges in 0 1; do
+		echo $merges >/sys/block/nvme0n1/queue/nomerges || fail "nomerges does not take $merges"
+		attempt /usr/bin/fio "$@" --name=write --filename=/dev/nvme0n1 --ioengine=libaio --iodepth=48 --rw=randwrite \
+			--bs=4k --offset=64m --size=32m --verify=crc32c --verify_fatal=1
+		balanced nvme0n1
+	done
+	select_scheduler nvme0n1 none
 }
 
 test_a_hundred_switches_under_load() {
@@ -193,6 +226,11 @@ test_errors_of_the_device_reach_the_caller_and_nothing_else() {
 	remove_null_blk_device bad
 }
 
+# scsi_debug_fails OPTS: how it fails, as the bits of its parameter opts say.
+scsi_debug_fails() {
+	echo "$1" >/sys/bus/pseudo/drivers/scsi_debug/opts || fail "scsi_debug does not take the opts $1"
+}
+
 test_commands_that_fail_or_are_repeated_are_counted_once() {
 	attempt modprobe sd_mod
 	# Every fiftieth command finds the host busy; later, every fiftieth fails on its way and is sent again.
@@ -203,19 +241,19 @@ test_commands_that_fail_or_are_repeated_are_counted_once() {
 	attempt /usr/bin/fio --name=busy --filename="/dev/$device" --direct=1 --ioengine=libaio --iodepth=32 \
 		--rw=randwrite --bs=4k --size=16m --verify=crc32c --verify_fatal=1 --do_verify=1
 	before=$(($(cat "/sys/block/$device/device/ioerr_cnt")))
-	echo 16 >/sys/bus/pseudo/drivers/scsi_debug/opts
+	scsi_debug_fails 16
 	attempt /usr/bin/fio --name=retry --filename="/dev/$device" --direct=1 --ioengine=libaio --iodepth=32 \
 		--rw=randrw --bs=4k --size=16m --io_size=8m
 	[ $(($(cat "/sys/block/$device/device/ioerr_cnt"))) -gt "$before" ] || fail "no command failed"
 	balanced "$device"
 	# The medium is bad at sector 0x1234.
-	echo 2 >/sys/bus/pseudo/drivers/scsi_debug/opts
+	scsi_debug_fails 2
 	dd if="/dev/$device" of=/dev/null bs=4k skip=$((0x1234 / 8)) count=1 iflag=direct 2>/dev/null &&
 		fail "a bad sector can be read"
 	attempt dd if="/dev/$device" of=/dev/null bs=4k skip=1024 count=64 iflag=direct
 	balanced "$device"
-	echo 0 >/sys/bus/pseudo/drivers/scsi_debug/opts
-	echo none >"/sys/block/$device/queue/scheduler"
+	scsi_debug_fails 0
+	select_scheduler "$device" none
 	attempt rmmod scsi_debug sd_mod
 }
 
@@ -228,7 +266,7 @@ test_what_the_driver_sends_back_is_queued_again() {
 	verify nullb0
 	balanced nullb0
 	[ "$(counter nullb0 requeued)" -gt 0 ] || fail "no request came back"
-	echo none >/sys/block/nullb0/queue/scheduler
+	select_scheduler nullb0 none
 	attempt rmmod null_blk
 }
 
@@ -243,26 +281,31 @@ test_throttled_requests_are_not_lost() {
 test_zoned_devices_are_refused() {
 	null_blk_device zones memory_backed=1 size=256 zoned=1 zone_size=64
 	echo pardispatcher 2>/dev/null >/sys/block/zones/queue/scheduler && fail "a zoned device takes it"
+	# Or it would be refused because there is no such scheduler.
+	[ -d /sys/module/pardispatcher ] || fail "the module is not loaded"
 	grep -q "\[pardispatcher\]" /sys/block/zones/queue/scheduler && fail "a zoned device has got it"
+	[ "$(cat /sys/module/pardispatcher/refcnt)" -eq 0 ] || fail "the module is in use, by nobody"
 	remove_null_blk_device zones
 }
 
-test_a_device_may_grow() {
-	truncate -s 16M /tmp/grows
+test_a_device_may_grow_and_shrink() {
+	truncate -s 4M /tmp/resized
 	attempt modprobe loop
-	attempt losetup /dev/loop0 /tmp/grows
+	attempt losetup /dev/loop0 /tmp/resized
 	select_scheduler loop0 pardispatcher
-	echo 1024 >/sys/block/loop0/queue/iosched/region_kb
-	verify loop0
-	truncate -s 96M /tmp/grows
-	attempt losetup -c /dev/loop0
-	[ "$(cat /sys/block/loop0/size)" = $((96 * 2048)) ] || fail "the device has not grown"
-	attempt /usr/bin/fio --name=grown --filename=/dev/loop0 --direct=1 --ioengine=libaio --iodepth=16 --rw=randwrite \
-		--bs=4k --offset=64m --size=16m --verify=crc32c --verify_fatal=1 --do_verify=1
-	balanced loop0
-	echo none >/sys/block/loop0/queue/scheduler
+	echo 1024 >/sys/block/loop0/queue/iosched/region_kb || fail "region_kb does not take 1024"
+	# As it is, then with new regions, then with the first region alone.
+	for mib in 4 24 1; do
+		truncate -s ${mib}M /tmp/resized
+		attempt losetup -c /dev/loop0
+		[ "$(cat /sys/block/loop0/size)" = $((mib * 2048)) ] || fail "the device has not got the size $mib MiB"
+		attempt /usr/bin/fio --name=resized --filename=/dev/loop0 --direct=1 --ioengine=libaio --iodepth=16 \
+			--rw=randwrite --bs=4k --size=100% --verify=crc32c --verify_fatal=1 --do_verify=1
+		balanced loop0
+	done
+	select_scheduler loop0 none
 	attempt losetup -d /dev/loop0
-	rm /tmp/grows
+	rm /tmp/resized
 }
 
 test_it_unloads_when_nobody_uses_it() {
@@ -273,9 +316,11 @@ test_it_unloads_when_nobody_uses_it() {
 	attempt rmmod pardispatcher
 	[ -d /sys/module/pardispatcher ] && fail "it is still loaded"
 	if [ -e /sys/kernel/debug/kmemleak ]; then
-		echo scan >/sys/kernel/debug/kmemleak
-		sleep 6
-		echo scan >/sys/kernel/debug/kmemleak
+		# A leak is reported when it is a few seconds old.
+		for pause in 6 0; do
+			echo scan >/sys/kernel/debug/kmemleak || fail "kmemleak has turned itself off"
+			sleep $pause
+		done
 		grep -A 20 "unreferenced object" /sys/kernel/debug/kmemleak && fail "memory has leaked"
 	fi
 	attempt modprobe pardispatcher
@@ -292,7 +337,7 @@ for name in "$@"; do
 	started=$(cut -d. -f1 /proc/uptime)
 	( "test_$name" ) || exit 1
 	# Where the next test expects it, whether or not this one has changed it.
-	[ "$name" = it_unloads_when_nobody_uses_it ] || echo none >/sys/block/$disk/queue/scheduler
+	[ "$name" = it_unloads_when_nobody_uses_it ] || select_scheduler $disk none
 	if [ -e /tmp/skipped ]; then
 		echo "skipped: $name ($(cat /tmp/skipped))"
 		rm /tmp/skipped
@@ -300,3 +345,6 @@ for name in "$@"; do
 		echo "ok: $name ($(($(cut -d. -f1 /proc/uptime) - started)) s)"
 	fi
 done
+if [ -e /proc/lockdep_stats ]; then
+	grep -q "debug_locks: *1$" /proc/lockdep_stats || fail "lockdep has turned itself off"
+fi

@@ -5,4 +5,11 @@
 #define min_t(type, a, b) ((type)(a) < (type)(b) ? (type)(a) : (type)(b))
 #define max(a, b) ((a) > (b) ? (a) : (b))
 
+#define swap(a, b)			\
+	do {				\
+		__typeof__(a) was = (a);	\
+		(a) = (b);		\
+		(b) = was;		\
+	} while (0)
+
 #endif

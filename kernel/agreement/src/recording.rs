@@ -1,0 +1,118 @@
+//! Recordings by blktrace as the comparisons read them, and the simulator's block layer for them.
+
+use flashloom_host::{BlockLayer, HostParams, SLOT, build};
+use flashloom_units::{Ns, ParamSet, Value};
+use flashloom_workload::{Op, Request};
+
+/// A request as both sides name it: whether it reads, its first sector, its sectors.
+pub type Issued = (bool, u64, u32);
+
+/// What happened to a request.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Kind {
+    /// It came to the block layer.
+    Queued,
+    /// It went to the device.
+    Issued,
+    /// The device has completed it.
+    Completed,
+}
+
+/// An event of a recording.
+#[derive(Clone, Copy, Debug)]
+pub struct Event {
+    /// When.
+    pub time_ns: Ns,
+    /// What.
+    pub kind: Kind,
+    /// The request as it was then: what merges is queued in parts and issued as a whole.
+    pub request: Issued,
+}
+
+impl Event {
+    fn parse(line: &str) -> Option<Self> {
+        let words: Vec<&str> = line.split(' ').collect();
+        let [time, kind, direction, sector, sectors] = words[..] else { return None };
+        let kind = match kind {
+            "Q" => Kind::Queued,
+            "D" => Kind::Issued,
+            "C" => Kind::Completed,
+            _ => return None,
+        };
+        if !matches!(direction, "R" | "W") {
+            return None;
+        }
+        let request = (direction == "R", sector.parse().ok()?, sectors.parse().ok()?);
+        Some(Self { time_ns: time.parse().ok()?, kind, request })
+    }
+}
+
+/// Reads events, one a line: time in nanoseconds, `Q` (queued), `D` (issued) or `C` (completed), `R` or `W`, first
+/// sector, sectors. A line that is none is an error that names it; so is a recording in which nothing was issued.
+pub fn events(text: &str) -> Result<Vec<Event>, String> {
+    let mut events = Vec::new();
+    for (number, line) in text.lines().enumerate() {
+        let wrong = || format!("line {}: expected TIME Q|D|C R|W SECTOR SECTORS, found `{line}`", number + 1);
+        events.push(Event::parse(line).ok_or_else(wrong)?);
+    }
+    if issued(&events).is_empty() {
+        return Err("nothing was issued".to_owned());
+    }
+    Ok(events)
+}
+
+/// What was issued, in this order.
+pub fn issued(events: &[Event]) -> Vec<Issued> {
+    events.iter().filter(|event| event.kind == Kind::Issued).map(|event| event.request).collect()
+}
+
+/// A request for the simulator.
+pub fn request((read, lba, sectors): Issued, arrival_ns: Ns) -> Request {
+    let op = if read { Op::Read } else { Op::Write };
+    Request { arrival_ns, lba, sectors, task: 0, recorded_latency_ns: 0, op, flags: 0 }
+}
+
+/// A block layer with that scheduler, every parameter at its default, for a device that takes so many requests.
+pub fn block_layer(scheduler: &str, queue_depth: u32, events: &[Event]) -> Result<BlockLayer, String> {
+    // As many as ever were queued at once, and requests as large as null_blk takes them.
+    let host = HostParams { nr_requests: 4_096, queue_depth, ..HostParams::defaults() };
+    let end = events.iter().map(|event| event.request.1 + u64::from(event.request.2)).max().unwrap_or(1);
+    let setup = BlockLayer::setup(&host, end);
+    let spec = SLOT.find(scheduler).ok_or_else(|| format!("there is no scheduler `{scheduler}`"))?;
+    let values: Vec<Value> = spec.params.iter().map(|param| param.default.clone()).collect();
+    let built = build(scheduler, &values, &setup).expect("every scheduler that is listed can be built")?;
+    Ok(BlockLayer::new(&host, built))
+}
+
+/// The length of the longest common subsequence.
+pub fn in_order<T: PartialEq>(a: &[T], b: &[T]) -> u32 {
+    let mut row = vec![0; b.len() + 1];
+    for x in a {
+        let mut diagonal = 0;
+        for (at, y) in b.iter().enumerate() {
+            let above = row[at + 1];
+            row[at + 1] = if x == y { diagonal + 1 } else { above.max(row[at]) };
+            diagonal = above;
+        }
+    }
+    row[b.len()]
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_is_no_event_is_refused_with_its_line() {
+        for line in ["", "1 Q R 8", "1 Q X 8 8", "1 M R 8 8", "x Q R 8 8", "1 Q R 8 8 8"] {
+            let message = events(&format!("0 Q R 0 8\n{line}\n")).expect_err("the line is refused");
+            assert!(message.starts_with("line 2: ") && message.contains(&format!("`{line}`")), "{message}");
+        }
+        assert_eq!(events("0 Q R 0 8\n").expect_err("nothing to compare"), "nothing was issued");
+    }
+
+    #[test]
+    fn there_is_no_block_layer_with_an_unknown_scheduler() {
+        assert_eq!(block_layer("banana", 1, &[]).err(), Some("there is no scheduler `banana`".to_owned()));
+    }
+}

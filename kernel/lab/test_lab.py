@@ -1,0 +1,174 @@
+# SPDX-License-Identifier: GPL-2.0
+"""What the lab concludes from what it sees, without booting anything."""
+
+import contextlib
+import io
+import os
+import subprocess
+import tempfile
+import unittest
+from pathlib import Path
+from unittest.mock import patch
+
+from flashloom_lab import __main__, guest, kernels, record, tests
+from flashloom_lab.guest import Guest, boot_all
+from flashloom_lab.host import LabError, LabFailure, LabUnsupported
+from flashloom_lab.kernels import Kernel
+
+KERNEL = Kernel("6.1", "6.1.0", Path("6.1.0_1"))
+END = "flashloom-lab: end with status 0\n"
+
+
+class InCache(unittest.TestCase):
+    """A test with a cache of its own."""
+
+    def setUp(self):
+        directory = self.enterContext(tempfile.TemporaryDirectory())
+        self.directory = Path(directory)
+        self.enterContext(patch.dict(os.environ, {"XDG_CACHE_HOME": directory}))
+
+
+class ABoot(InCache):
+    def test_that_could_not_begin_is_no_success(self):
+        for problem in (OSError("no space left on device"), LabError("a program is missing")):
+            with patch.object(Guest, "boot", side_effect=problem), self.assertRaises(type(problem)):
+                boot_all([Guest(KERNEL, Path("module"), "test", "test")])
+
+    def test_that_stopped_before_the_first_process_is_repeated_once(self):
+        died = "Oops: int3: 0000 [#1] PREEMPT SMP NOPTI\n"
+        begun = "flashloom-lab: begin\n"
+        booted = Guest(KERNEL, Path("module"), "test", "test")
+        for consoles, outcome in (
+            ([died, begun + END], None),
+            ([died, died], LabFailure),
+            ([begun + died + END, begun + END], LabFailure),
+        ):
+            with (
+                patch.object(Guest, "console_of_a_boot", side_effect=consoles),
+                contextlib.redirect_stdout(io.StringIO()),
+                self.assertRaises(outcome) if outcome else contextlib.nullcontext(),
+            ):
+                booted.boot()
+
+    def test_that_failed_leaves_the_others_their_consoles(self):
+        failure = LabFailure("the script ended with status 1")
+        with patch.object(Guest, "boot", side_effect=[failure, END]):
+            self.assertEqual(boot_all([Guest(KERNEL, Path("module"), "test", "test")] * 2), [failure, END])
+
+    def test_that_ran_fewer_tests_than_named_fails(self):
+        with patch.object(tests, "build_module"), patch.object(Guest, "boot", return_value="ok: one (1 s)\n" + END):
+            with contextlib.redirect_stdout(io.StringIO()):
+                tests.run_tests([KERNEL], ["one"], seconds=1, timeout_s=1)
+                with self.assertRaisesRegex(LabFailure, "1 tests of 2 have run"):
+                    tests.run_tests([KERNEL], ["one", "two"], seconds=1, timeout_s=1)
+
+    def test_keeps_what_comes_out_to_itself(self):
+        booted = Guest(KERNEL, Path("module"), "test", "test")
+        locked = []
+
+        def unpack(arguments):
+            with open(self.directory / "flashloom/lab/locks/6.1.0-test") as lock:
+                locked.append(subprocess.run(["flock", "-n", str(lock.fileno())], pass_fds=[lock.fileno()]).returncode)
+
+        with patch.object(Guest, "boot_alone", return_value=END), patch.object(guest, "run", unpack):
+            booted.boot(self.directory)
+        self.assertEqual(locked, [1])
+
+
+class AConsole(InCache):
+    def judge(self, text, **options):
+        return Guest(KERNEL, Path("module"), "test", "test", **options).judge(text + END)
+
+    def test_with_a_report_of_the_kernel_fails(self):
+        for line in (
+            "WARNING: CPU: 0 PID: 1 at block/elevator.c:1",
+            "watchdog: BUG: soft lockup - CPU#0 stuck for 22s!",
+            "INFO: task fio:99 blocked for more than 120 seconds.",
+            "kmemleak: Kernel memory leak detector disabled",
+            "kmemleak: Memory pool empty, consider increasing CONFIG_DEBUG_KMEMLEAK_MEM_POOL_SIZE",
+            "INFO: lockdep is turned off.",
+            "turning off the locking correctness validator.",
+            "I/O error, dev vda, sector 8 op 0x1:(WRITE) flags 0x8800 phys_seg 1 prio class 2",
+            "Buffer I/O error on dev vda, logical block 1, async page read",
+            "EXT4-fs error (device vda): ext4_lookup:1855: inode #2: comm ls: iget: checksum invalid",
+            "Out of memory: Killed process 99 (fio) total-vm:1kB",
+        ):
+            with self.subTest(line), self.assertRaisesRegex(LabFailure, "the kernel reports, in line 2"):
+                self.judge(f"first\n[   1.000000] {line}\n")
+
+    def test_may_have_errors_of_devices_that_are_to_fail(self):
+        self.judge("I/O error, dev bad, sector 4096 op 0x0\nBuffer I/O error on dev sda, logical block 582\n")
+
+    def test_has_to_hold_what_was_to_be_announced(self):
+        self.judge("kasan: initialized\n", announced=("kasan: init",))
+        with self.assertRaisesRegex(LabFailure, "does not say: kasan"):
+            self.judge("", announced=("kasan: init",))
+
+    def test_without_the_end_of_the_script_fails(self):
+        with self.assertRaisesRegex(LabFailure, "stopped before the script's end"):
+            Guest(KERNEL, Path("module"), "test", "test").judge("ok: one (1 s)\n")
+
+
+class TheShortForm(unittest.TestCase):
+    def status(self, user, problem):
+        with (
+            patch.object(__main__, "require", side_effect=problem),
+            patch.object(os, "geteuid", return_value=user),
+            patch("sys.argv", ["flashloom-lab", "test", "--short"]),
+            contextlib.redirect_stderr(io.StringIO()) as said,
+        ):
+            return __main__.main(), "SKIPPED" in said.getvalue()
+
+    def test_is_skipped_for_an_ordinary_user_who_lacks_packages(self):
+        self.assertEqual(self.status(1000, LabError("packages are missing")), (0, True))
+
+    def test_is_an_error_for_root_whose_packages_do_not_come(self):
+        self.assertEqual(self.status(0, LabError("apt-get ended with status 100")), (2, False))
+
+    def test_is_skipped_for_all_on_a_machine_that_it_is_not_for(self):
+        self.assertEqual(self.status(0, LabUnsupported("this machine is aarch64")), (0, True))
+
+    def test_is_skipped_for_an_ordinary_user_without_lists_of_packages(self):
+        with patch.object(__main__, "kernel", side_effect=LabError("apt knows no package of Linux 6.1")):
+            self.assertEqual(self.status(1000, None), (0, True))
+
+
+class ABuild(InCache):
+    def test_has_a_directory_for_exactly_its_sources_and_its_kernel(self):
+        other = Kernel("6.1", "6.1.0", Path("6.1.0_2"))
+        directories = {
+            kernels.build_directory(target, sources)
+            for target in (KERNEL, other)
+            for sources in ({"a.c": b"1"}, {"a.c": b"2"}, {"a.c": b"1", "b.c": b""}, {"b.c": b"1"})
+        }
+        self.assertEqual(len(directories), 8)
+
+    def test_has_the_sources_of_its_checkout_whatever_their_dates(self):
+        built = []
+        with (
+            patch.object(kernels, "KERNEL_DIR", self.directory),
+            patch.object(kernels, "run"),
+        ):
+            for content in ("first", "other", "first"):
+                source = self.directory / "pardispatch.c"
+                source.write_text(content)
+                os.utime(source, (1, 1))
+                module = kernels.build_module(Kernel("6.1", "6.1.0", Path("6.1.0_1"), headers_path=self.directory))
+                built.append((module.parent / "pardispatch.c").read_text())
+        self.assertEqual(built, ["first", "other", "first"])
+
+
+class ARecording(InCache):
+    def test_replaces_all_files_of_an_earlier_one_and_no_others(self):
+        made = self.directory / "made"
+        made.mkdir()
+        (made / "recording.blktrace.0").write_text("new")
+        for name in ("r.blktrace.0", "r.blktrace.1", "r.blktrace.toml", "rr.blktrace.1"):
+            (self.directory / name).write_text("old")
+        self.assertEqual(record.bring_out(made, self.directory / "r"), [self.directory / "r.blktrace.0"])
+        left = {path.name: path.read_text() for path in self.directory.iterdir() if path.is_file()}
+        self.assertEqual(left, {"r.blktrace.0": "new", "r.blktrace.toml": "old", "rr.blktrace.1": "old"})
+
+
+if __name__ == "__main__":
+    unittest.main()
