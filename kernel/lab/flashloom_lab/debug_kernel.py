@@ -16,12 +16,15 @@ PACKAGES = {"flex": "flex", "bison": "bison", "bc": "bc"}
 # Whatever gcc is here otherwise; modules for this kernel are built by it as well.
 COMPILER = ["CC=gcc-12", "HOSTCC=gcc-12"]
 
+# The file beside the source that says after which wishes it was built.
+WISHES = "flashloom.config"
+
 # On top of the smallest configuration there is: what the guest needs, then what checks.
 CONFIG = """
 64BIT SMP PRINTK TTY SERIAL_8250 SERIAL_8250_CONSOLE BINFMT_ELF BINFMT_SCRIPT BLK_DEV_INITRD RD_GZIP MODULES
 MODULE_UNLOAD PROC_FS SYSFS TMPFS DEVTMPFS CONFIGFS_FS DEBUG_FS MULTIUSER POSIX_TIMERS HIGH_RES_TIMERS NO_HZ_IDLE
 FUTEX EPOLL EVENTFD SIGNALFD TIMERFD AIO FILE_LOCKING ADVISE_SYSCALLS MEMBARRIER SHMEM SYSVIPC POSIX_MQUEUE
-PCI ACPI BLOCK BLK_DEV BLK_DEBUG_FS FTRACE BLK_DEV_IO_TRACE VIRTIO_MENU VIRTIO_PCI VIRTIO_BLK NET UNIX INET
+PCI ACPI BLOCK BLK_DEV BLK_DEBUG_FS FTRACE BLK_DEV_IO_TRACE VIRTIO_MENU VIRTIO_PCI VIRTIO_BLK BLK_DEV_NVME NET UNIX INET
 BLK_DEV_NULL_BLK=m BLK_DEV_LOOP=m SCSI=m BLK_DEV_SD=m SCSI_LOWLEVEL SCSI_DEBUG=m BLK_DEV_ZONED EXT4_FS
 MQ_IOSCHED_DEADLINE=m MQ_IOSCHED_KYBER=m IOSCHED_BFQ=m
 SLUB SLUB_TINY=n SLUB_DEBUG DEBUG_KERNEL DEBUG_LIST KASAN KASAN_GENERIC KASAN_INLINE PROVE_LOCKING DEBUG_ATOMIC_SLEEP
@@ -44,14 +47,20 @@ def require_tools() -> None:
     install(missing)
 
 
+def wishes() -> str:
+    """All that is wished, as lines of a configuration."""
+    return "".join(map(setting, CONFIG.split()))
+
+
 def debug_kernel(series: str) -> Kernel:
-    """The checking kernel of a series; built if it is not there yet."""
+    """The checking kernel of a series; built if it is not there yet, or was built after other wishes."""
     _, version = newest(series)
     directory = cache() / "kernels" / f"debug-{version.replace(':', '%3a')}"
     tree = directory / "source"
     marker = directory / "release"
     with alone(directory.name):
-        if not marker.exists():
+        if not marker.exists() or (tree / WISHES).read_text() != wishes():
+            marker.unlink(missing_ok=True)
             require_tools()
             print(f"lab: builds Linux {version} with KASAN and lockdep; this takes some ten minutes, once", flush=True)
             if not tree.exists():
@@ -75,16 +84,14 @@ def install_image(tree: Path, image: Path) -> str:
 
 def build(tree: Path) -> None:
     """Configures and compiles; a wish that the configuration does not grant is an error."""
-    wishes = tree / "flashloom.config"
-    words = CONFIG.split()
-    wishes.write_text("".join(map(setting, words)))
+    (tree / WISHES).write_text(wishes())
     make = ["make", "-s", "-C", tree, *COMPILER]
     run([*make, "tinyconfig"])
-    run([tree / "scripts/kconfig/merge_config.sh", "-m", ".config", wishes], cwd=tree)
+    run([tree / "scripts/kconfig/merge_config.sh", "-m", ".config", WISHES], cwd=tree)
     run([*make, "olddefconfig"])
     granted = (tree / ".config").read_text()
     # What is off may be missing as well, because something else has ruled it out.
-    refused = [word for word in words if not word.endswith("=n") and setting(word) not in granted]
+    refused = [word for word in CONFIG.split() if not word.endswith("=n") and setting(word) not in granted]
     if refused:
         raise LabError(f"the configuration of Linux does not grant {' '.join(refused)}")
     run(["nice", "-n", "19", *make, f"-j{os.cpu_count()}", "bzImage", "modules"])
