@@ -218,7 +218,7 @@ impl Scope<'_> {
         let measure = Measure { published: row.published, band, reference };
         let verdict = measure.judge(ours);
         let why = if self.results.quick { Some(REHEARSAL) } else { group.why(&row.id) };
-        let why = why.filter(|_| verdict == Verdict::NotReproduced);
+        let why = why.filter(|_| verdict != Verdict::Reproduced);
         Ok(Row {
             id: format!("{}-{}", scoped(self.workload, &group.id), row.id),
             claim: row.claim.clone(),

@@ -70,7 +70,7 @@ pub struct Row {
     pub ratio: Option<f64>,
     /// What follows.
     pub verdict: Verdict,
-    /// Why the figure is not reproduced; nothing where it is, or where nobody has found out.
+    /// Why the figure is not reproduced, or only its direction; nothing where it is, or where nobody has found out.
     pub why: Option<String>,
     /// What the figure of ours is a figure of.
     pub workload: String,
