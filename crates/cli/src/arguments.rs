@@ -108,7 +108,7 @@ pub struct CompareArguments {
     /// Check every flash command, and every sector read against what was last written there.
     #[arg(long)]
     pub verify: bool,
-    /// Run without what the file expects, [[expect]], which may name runs that options leave out.
+    /// Run without what the file expects (its `expect` tables), which may name runs that options leave out.
     #[arg(long)]
     pub no_expect: bool,
     /// How many runs go on at the same time; as many as there are processors if it is left out.
