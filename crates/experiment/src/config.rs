@@ -145,6 +145,14 @@ impl Variant {
         pairs.join(", ")
     }
 
+    /// The same run with another seed, on which nothing that is checked depends.
+    pub fn with_seed(&self, seed: u64) -> Self {
+        let mut config = self.config.clone();
+        config.settings.set("run.seed", Value::Count(seed));
+        config.run.seed = seed;
+        Self { vary: self.vary.clone(), config }
+    }
+
     /// The varied keys with their values, for a result.
     pub fn vary_to_json(&self) -> serde_json::Map<String, serde_json::Value> {
         self.vary.iter().filter_map(|(key, value)| Some((key.path(), json_value(value)?))).collect()
@@ -211,6 +219,28 @@ impl Experiment {
         let expectations = if varies.is_some() { document.expectations } else { Vec::new() };
         let (axes, left_out) = (keys(&axes), keys(&left_out));
         Ok(Self { name, axes, variants, left_out, expectations, sources: report.sources })
+    }
+
+    /// A run of this experiment with other values for some keys, also of keys that vary: its varied keys keep the values
+    /// that tell it from the others, whatever the configuration then says.
+    ///
+    /// # Errors
+    /// Everything that is wrong with the options or with the configuration that they make.
+    pub fn replaced(&self, variant: &Variant, sets: &[String]) -> Result<Variant, Problems> {
+        let mut report = Report::default();
+        report.sources = self.sources.clone();
+        let sets: Vec<_> = sets.iter().filter_map(|text| option::read_set(&mut report, text)).collect();
+        for set in sets.iter().filter(|set| set.key.path() == "device.preset") {
+            report.refuse(&set.origin, Fault::new("another preset in place of that of the run", "any other key"));
+        }
+        let mut settings = variant.config.settings.clone();
+        settings.assign(&sets);
+        let config = Config::new(settings);
+        cross_check::check(&config, &mut report);
+        if !report.is_clean() {
+            return Err(Problems(report.into_problems()));
+        }
+        Ok(Variant { vary: variant.vary.clone(), config })
     }
 
     /// A problem that points at where these keys of a run's configuration were written.

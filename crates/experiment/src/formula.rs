@@ -13,6 +13,7 @@
 //! them; `above` counts those that are above the first one. Names may hold minus signs, so a minus between two names stands between blanks.
 
 use std::collections::BTreeSet;
+use std::sync::Arc;
 
 use serde::{Deserialize, Deserializer};
 use serde_json::{Map, Value};
@@ -62,14 +63,14 @@ enum Function {
 pub struct Run {
     /// The varied keys with the values of this run.
     pub vary: Map<String, Value>,
-    /// Its result as JSON.
-    pub result: Value,
+    /// Its result as JSON, which several views of the same run share.
+    pub result: Arc<Value>,
 }
 
 impl From<&ComparedRun> for Run {
     fn from(run: &ComparedRun) -> Self {
         let result = serde_json::to_value(&run.result).expect("results have text keys and finite numbers");
-        Self { vary: run.vary.clone(), result }
+        Self { vary: run.vary.clone(), result: Arc::new(result) }
     }
 }
 
@@ -219,7 +220,7 @@ impl Figure {
         let mut values = Vec::new();
         for run in runs {
             if self.chooses(run)? {
-                let found = self.field.split('.').try_fold(&run.result, |value, part| value.get(part));
+                let found = self.field.split('.').try_fold(&*run.result, |value, part| value.get(part));
                 values.push(found.and_then(Value::as_f64).unwrap_or(f64::NAN));
             }
         }
@@ -374,7 +375,7 @@ mod tests {
             let run = |mapping: &str, scheduler: &str, erases: u64| {
                 let vary = json!({"ftl.mapping": mapping, "host.scheduler": scheduler});
                 let vary = vary.as_object().expect("it is an object").clone();
-                Run { vary, result: json!({"ftl": {"block_erases": erases}}) }
+                Run { vary, result: Arc::new(json!({"ftl": {"block_erases": erases}})) }
             };
             let runs = [("page", "noop", 40), ("page", "cfq", 30), ("fast", "noop", 400), ("fast", "cfq", 100)];
             Self(runs.map(|(mapping, scheduler, erases)| run(mapping, scheduler, erases)).to_vec())

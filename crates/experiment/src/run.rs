@@ -90,6 +90,12 @@ impl<'a> Prepared<'a> {
         self.inputs().map(|(variant, input)| input.expected_requests(&variant.config)).sum()
     }
 
+    /// Requests of one variant, by its index among those of the experiment; of fio jobs, about as many.
+    pub fn expected_requests(&self, index: usize) -> u64 {
+        let (variant, input) = self.inputs().nth(index).expect("the index is that of a variant");
+        input.expected_requests(&variant.config)
+    }
+
     fn inputs(&self) -> impl Iterator<Item = (&Variant, Input<'_>)> {
         let inputs = self.recordings.iter().zip(&self.job_files);
         let inputs = inputs.map(|(recording, jobs)| Input { recording: recording.as_ref(), jobs: jobs.as_ref() });
@@ -129,28 +135,34 @@ impl<'a> Prepared<'a> {
         run_one(&variant.config, input, verify, &mut Watched { progress, observe, arrived, untold: 0 })
     }
 
+    /// Runs one variant, by its index among those of the experiment.
+    ///
+    /// # Errors
+    /// A check that failed, with the values that vary in the variant.
+    pub fn run_variant(&self, index: usize, verify: bool, progress: &dyn Progress) -> Result<RunResult, Failure> {
+        let (variant, input) = self.inputs().nth(index).expect("the index is that of a variant");
+        let watched = &mut Watched { progress, observe: None, arrived: &mut |_: &Request| {}, untold: 0 };
+        let finished = run_one(&variant.config, input, verify, watched);
+        finished.map(|finished| finished.result).map_err(|failure| match failure {
+            Failure::Check(message) if !variant.vary.is_empty() => {
+                Failure::Check(format!("{message} (with {})", variant.label()))
+            }
+            other => other,
+        })
+    }
+
     /// Runs every variant, in as many threads as the caller's pool has. The results are in the order of the variants,
     /// whatever the threads did.
     ///
     /// # Errors
     /// The failure of the first variant that failed, with the values that vary in it.
     pub fn compare(&self, verify: bool, progress: &dyn Progress) -> Result<Comparison, Failure> {
-        let one = |(variant, input): &(&Variant, Input<'_>)| {
-            let watched = &mut Watched { progress, observe: None, arrived: &mut |_: &Request| {}, untold: 0 };
-            run_one(&variant.config, *input, verify, watched).map(|finished| finished.result)
-        };
         let variants = &self.experiment.variants;
-        let inputs: Vec<_> = self.inputs().collect();
-        let results: Vec<_> = inputs.par_iter().map(one).collect();
+        let run = |index| self.run_variant(index, verify, progress);
+        let results: Vec<_> = (0..variants.len()).into_par_iter().map(run).collect();
         let mut runs = Vec::with_capacity(results.len());
         for (variant, result) in variants.iter().zip(results) {
-            let result = result.map_err(|failure| match failure {
-                Failure::Check(message) if !variant.vary.is_empty() => {
-                    Failure::Check(format!("{message} (with {})", variant.label()))
-                }
-                other => other,
-            })?;
-            runs.push(ComparedRun { vary: variant.vary_to_json(), result });
+            runs.push(ComparedRun { vary: variant.vary_to_json(), result: result? });
         }
         let expectations = self.hold_expectations(&runs);
         Ok(Comparison { schema: COMPARE_SCHEMA.to_owned(), runs, expectations })

@@ -1,26 +1,17 @@
 //! Results and reports as CSV, to plot.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
+use flashloom_experiment::formula::Run;
 use flashloom_experiment::result::{ComparedRun, Comparison};
 use serde_json::Value;
 
+use crate::published::Null;
 use crate::row::Report;
 
 /// Every figure of every run: a line a run, the varied keys first, a column for each field that any result has.
 pub fn comparison(comparison: &Comparison) -> String {
     table(comparison.runs.iter().map(figures))
-}
-
-/// The same for several experiments, their names first.
-pub fn experiments<'a>(named: impl Iterator<Item = (&'a str, &'a Comparison)>) -> String {
-    table(named.flat_map(|(name, comparison)| {
-        comparison.runs.iter().map(move |run| {
-            let mut fields = vec![("experiment".to_owned(), name.to_owned())];
-            fields.append(&mut figures(run));
-            fields
-        })
-    }))
 }
 
 fn figures(run: &ComparedRun) -> Vec<(String, String)> {
@@ -33,6 +24,29 @@ fn figures(run: &ComparedRun) -> Vec<(String, String)> {
         }
     }
     fields
+}
+
+/// These figures of runs, each with the name of its experiment, its arm and its seed: a line a run. Arm 0 is the
+/// experiment as it is, and the others have a null in the place of the policy.
+pub(crate) fn runs<'a>(
+    runs: impl Iterator<Item = (&'a str, usize, u64, &'a Run)>,
+    fields: &BTreeSet<&str>,
+    nulls: &[&Null],
+) -> String {
+    table(runs.map(|(experiment, arm, seed, run)| {
+        let null = arm.checked_sub(1).map_or(String::new(), |null| nulls[null].policy.clone());
+        let mut record = vec![
+            ("experiment".to_owned(), experiment.to_owned()),
+            ("null".to_owned(), null),
+            ("seed".to_owned(), seed.to_string()),
+        ];
+        record.extend(run.vary.iter().map(|(key, value)| (key.clone(), plain(value))));
+        for field in fields {
+            let found = field.split('.').try_fold(&*run.result, |value, part| value.get(part));
+            record.push(((*field).to_owned(), found.map(plain).unwrap_or_default()));
+        }
+        record
+    }))
 }
 
 /// A line a row of the report.

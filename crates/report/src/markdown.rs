@@ -2,8 +2,8 @@
 
 use std::fmt::Write as _;
 
-use crate::published::{Band, Published};
-use crate::row::{FigureTable, Report, Row};
+use crate::published::{Band, Kind, Published};
+use crate::row::{FigureTable, Interval, Report, Row, Summary};
 use crate::verdict::Verdict;
 
 /// The report of a paper; `command` is the one that made it.
@@ -15,12 +15,14 @@ pub fn report(report: &Report, command: &str) -> String {
             "A quick run: workloads are shortened and drives are smaller, so the verdicts are a rehearsal.\n",
         );
     }
-    let _ = write!(text, "\n{}\n{}\n", tally(report), report.notes.trim_end());
+    let _ = write!(text, "\n{}\n", tally(&report.summary));
+    let _ = write!(text, "The null, in the place of the policy that a row is about: {}.\n\n", report.null);
+    let _ = writeln!(text, "{}", report.notes.trim_end());
     let mut rest = &report.rows[..];
     while let Some(first) = rest.first() {
         let length = rest.iter().take_while(|row| row.group == first.group).count();
         let (rows, others) = rest.split_at(length);
-        group(rows, &mut text);
+        group(report, rows, &mut text);
         rest = others;
     }
     report.tables.iter().for_each(|table| figures(table, &mut text));
@@ -30,42 +32,56 @@ pub fn report(report: &Report, command: &str) -> String {
 /// All reports side by side, with links to them.
 pub fn overview(reports: &[&Report], command: &str) -> String {
     let mut text = format!("# Published figures beside ours\n\nMade by `{command}`.\n\n");
-    text.push_str("| report | reproduced | direction only | not reproduced |\n|---|---:|---:|---:|\n");
+    let verdicts = Verdict::ALL.map(Verdict::name).join(" | ");
+    let _ = writeln!(text, "| report | what | rows | {verdicts} | of which the null reproduces |");
+    text.push_str("|---|---|---:|---:|---:|---:|---:|---:|\n");
     for report in reports {
-        let [reproduced, direction, not] = report.counts();
-        let _ = writeln!(
-            text,
-            "| [{}]({}.md): {} | {reproduced} | {direction} | {not} |",
-            report.paper, report.paper, report.title
-        );
+        for summary in &report.summary {
+            let link = format!("[{}]({}.md): {}", report.paper, report.paper, report.title);
+            let title = if summary.kind == report.summary[0].kind { link } else { String::new() };
+            let _ = writeln!(text, "| {title} {}", counts(summary));
+        }
     }
     text
 }
 
-fn tally(report: &Report) -> String {
-    let mut text = String::from("| verdict | rows |\n|---|---:|\n");
-    for (verdict, count) in Verdict::ALL.iter().zip(report.counts()) {
-        let _ = writeln!(text, "| {} | {count} |", verdict.name());
-    }
+/// The cells of a summary, from its kind on.
+fn counts(summary: &Summary) -> String {
+    let verdicts = summary.verdicts.map(|count| count.to_string()).join(" | ");
+    format!("| {} | {} | {verdicts} | {} |", summary.kind.name(), summary.rows, summary.null_reproduces)
+}
+
+fn tally(summaries: &[Summary]) -> String {
+    let verdicts = Verdict::ALL.map(Verdict::name).join(" | ");
+    let mut text = format!("| what | rows | {verdicts} | of which the null reproduces |\n");
+    text.push_str("|---|---:|---:|---:|---:|---:|---:|\n");
+    summaries.iter().for_each(|summary| text.push_str(&(counts(summary) + "\n")));
     text
 }
 
-fn group(rows: &[Row], text: &mut String) {
+fn group(report: &Report, rows: &[Row], text: &mut String) {
     let first = &rows[0];
     let unit = if first.unit.is_empty() { String::new() } else { format!(", in {}", first.unit) };
     let _ = writeln!(text, "\n## {}\n\n{}{unit}.\n", first.group, first.source);
-    text.push_str("| row | claim | published | ours | ratio | band | verdict | workload |\n");
-    text.push_str("|---|---|---:|---:|---:|---:|---|---|\n");
+    if first.null.policy != report.null {
+        let _ = writeln!(text, "The null of these rows: {}.\n", first.null.policy);
+    }
+    text.push_str(
+        "| row | claim | published | ours | our effect, 95 % | band | with the null | verdict | workload |\n",
+    );
+    text.push_str("|---|---|---:|---:|---:|---:|---:|---|---|\n");
     for row in rows {
         let _ = writeln!(
             text,
-            "| {} | {} | {} | {} | {} | {} | {} | {} |",
+            "| {} | {}{} | {} | {} | {} | {} | {} | {} | {} |",
             row.id,
             row.claim,
-            published(&row.published),
+            marked(row.kind),
+            published(row),
             optional(row.ours),
-            optional(row.ratio),
+            row.effect.as_ref().map_or("-".to_owned(), |effect| interval(effect, row.seeds)),
             row.band.as_ref().map_or("-".to_owned(), band),
+            null(row),
             emphasised(row.verdict),
             row.workload
         );
@@ -73,12 +89,30 @@ fn group(rows: &[Row], text: &mut String) {
     reasons(rows, text);
 }
 
+/// What a claim is, unless a paper published it and nothing was made for it.
+fn marked(kind: Kind) -> String {
+    if kind == Kind::Published { String::new() } else { format!(" ({})", kind.name()) }
+}
+
+fn interval(of: &Interval, seeds: usize) -> String {
+    if seeds == 1 { number(of.mean) } else { format!("{} ± {}", number(of.mean), number(of.high - of.mean)) }
+}
+
+/// The null's figure, marked where it shows the published effect.
+fn null(row: &Row) -> String {
+    let mark = if row.null_reproduces() { ", **reproduces it**" } else { "" };
+    format!("{}{mark}", optional(row.null.ours))
+}
+
 fn figures(table: &FigureTable, text: &mut String) {
     let _ = writeln!(text, "\n## {}\n\n{}.\n", table.title, table.workload);
     let _ = writeln!(text, "| experiment | {} |", table.columns.join(" | "));
     let _ = writeln!(text, "|---|{}", "---:|".repeat(table.columns.len()));
     for line in &table.lines {
-        let figures: Vec<String> = line.figures.iter().map(|figure| optional(*figure)).collect();
+        let figure = |figure: &Option<Interval>| {
+            figure.map_or("-".to_owned(), |of| if of.low == of.high { number(of.mean) } else { interval(&of, 0) })
+        };
+        let figures: Vec<String> = line.figures.iter().map(figure).collect();
         let _ = writeln!(text, "| {} | {} |", line.experiment, figures.join(" | "));
     }
 }
@@ -106,12 +140,14 @@ fn emphasised(verdict: Verdict) -> String {
     if verdict == Verdict::NotReproduced { format!("**{}**", verdict.name()) } else { verdict.name().to_owned() }
 }
 
-fn published(published: &Published) -> String {
-    match published {
-        Published::Value(value) => number(*value),
-        Published::Range([low, high]) => format!("{} to {}", number(*low), number(*high)),
-        Published::AtMost { at_most } => format!("at most {}", number(*at_most)),
-        Published::AtLeast { at_least } => format!("at least {}", number(*at_least)),
+fn published(row: &Row) -> String {
+    match row.published {
+        Published::Value(value) => number(value),
+        Published::Range([low, high]) => format!("{} to {}", number(low), number(high)),
+        Published::AtMost { at_most } => format!("at most {}", number(at_most)),
+        Published::AtLeast { at_least } => format!("at least {}", number(at_least)),
+        Published::LessThan { less_than } => format!("less than {}", number(less_than)),
+        Published::MoreThan { more_than } => format!("more than {}", number(more_than)),
     }
 }
 
@@ -143,17 +179,27 @@ fn number(value: f64) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::row::SCHEMA;
+    use crate::row::{NullFigure, SCHEMA};
 
     fn row(id: &str, verdict: Verdict, why: Option<&str>) -> Row {
         Row {
             id: id.to_owned(),
             claim: "fewer erases".to_owned(),
+            kind: Kind::Published,
             source: "Table I".to_owned(),
             published: Published::Range([9.9, 17.7]),
+            published_effect: Some(9.9),
             ours: Some(12.345),
+            seeds: 5,
+            effect: Some(Interval { mean: 12.345, low: 11.345, high: 13.345 }),
             ratio: None,
             verdict,
+            null: NullFigure {
+                policy: "noop".to_owned(),
+                ours: Some(0.0),
+                effect: Some(Interval { mean: 0.0, low: 0.0, high: 0.0 }),
+                verdict: Verdict::NotReproduced,
+            },
             why: why.map(str::to_owned),
             workload: "generated".to_owned(),
             unit: String::new(),
@@ -165,8 +211,11 @@ mod tests {
 
     fn of(rows: Vec<Row>) -> String {
         let text = String::new;
-        let (paper, title, reference, notes) = (text(), text(), text(), text());
-        report(&Report { schema: SCHEMA, paper, title, reference, notes, quick: true, rows, tables: Vec::new() }, "run")
+        let (paper, title, reference, notes, null) = (text(), text(), text(), text(), "noop".to_owned());
+        let summary = Summary::of(&rows);
+        let tables = Vec::new();
+        let made = Report { schema: SCHEMA, paper, title, reference, null, notes, quick: true, summary, rows, tables };
+        report(&made, "run")
     }
 
     #[test]
@@ -187,6 +236,17 @@ mod tests {
     fn figures_have_three_digits_and_whole_ones_all_of_theirs() {
         let shown = [32_102.0, 12.345, 0.5, 0.0012, 1234.5].map(number);
         assert_eq!(shown, ["32102", "12.3", "0.50", "1.20e-3", "1234"]);
-        assert!(of(vec![row("a", Verdict::Reproduced, None)]).contains("| 9.90 to 17.7 | 12.3 | - | 25 % |"));
+        let text = of(vec![row("a", Verdict::Reproduced, None)]);
+        assert!(text.contains("| 9.90 to 17.7 | 12.3 | 12.3 ± 1 | 25 % | 0 | reproduced |"), "{text}");
+    }
+
+    #[test]
+    fn a_null_that_shows_the_effect_and_a_row_that_nobody_published_are_marked() {
+        let mut claim = row("a", Verdict::NotReproduced, Some("so"));
+        claim.kind = Kind::Own;
+        claim.null.verdict = Verdict::Reproduced;
+        let text = of(vec![claim]);
+        assert!(text.contains("fewer erases (our own claim)") && text.contains("0, **reproduces it**"), "{text}");
+        assert!(text.contains("| our own claim | 1 | 0 | 0 | 0 | 1 | 1 |"), "{text}");
     }
 }

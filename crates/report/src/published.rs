@@ -4,8 +4,11 @@
 //! a reader would want to dispute is there: the figure and its page, the formula of ours, the band, and the reason where
 //! ours is known to differ.
 
+use std::collections::BTreeMap;
+
 use flashloom_experiment::formula::Formula;
 use serde::{Deserialize, Serialize};
+use serde_json::Value;
 
 /// A paper's data file, with the configurations of its experiments.
 struct Files {
@@ -54,6 +57,8 @@ pub struct Paper {
     pub reference: String,
     /// What holds for all of its rows.
     pub notes: String,
+    /// What stands in the place of its policy to see which rows can tell.
+    pub null: Null,
     /// Workloads that experiments, groups and tables with `each_workload` are made for.
     #[serde(default, rename = "workload")]
     pub workloads: Vec<Workload>,
@@ -135,15 +140,59 @@ pub struct Group {
     /// Unit of the figures.
     #[serde(default)]
     pub unit: String,
-    /// How far ours may be from the published figure.
+    /// What its rows are, where they do not say it themselves.
+    #[serde(default)]
+    pub kind: Kind,
+    /// What stands in the place of the policy that its rows are about, where that is another one than the paper's.
+    pub null: Option<Null>,
+    /// How far our effect may be from the published one.
     pub band: Option<Band>,
-    /// The figure that stands for no difference: above it and below it are two directions.
+    /// The figure that stands for no effect.
     pub neutral: Option<f64>,
     /// The rows.
     pub rows: Vec<PublishedRow>,
     /// Why rows are not reproduced.
     #[serde(default)]
     pub why: Vec<Why>,
+}
+
+/// A policy that does nothing in the place of the one that a claim is about: where it shows the same effect, the claim
+/// tells nothing of the policy.
+#[derive(Clone, Debug, PartialEq, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Null {
+    /// What it is, in a few words.
+    pub policy: String,
+    /// The runs whose configuration it changes: those in which all of these keys have these values.
+    #[serde(rename = "where")]
+    pub runs: BTreeMap<String, Accepted>,
+    /// What it changes, as `--set` takes it. It goes before the keys that vary, which keep their values for formulas.
+    pub set: Vec<String>,
+}
+
+/// The values of a key that choose a run, as an effective configuration writes them.
+#[derive(Clone, Debug, PartialEq, Deserialize)]
+#[serde(untagged)]
+pub enum Accepted {
+    /// This one.
+    One(String),
+    /// Any of these.
+    Any(Vec<String>),
+}
+
+/// What a row is, which decides where it is counted.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Kind {
+    /// A published figure or claim, held against results that were not made for it.
+    #[default]
+    Published,
+    /// A published figure on a workload whose parameters were found by trying to reach it.
+    Fitted,
+    /// A published claim that our code cannot break, because it is asserted or follows from a definition.
+    Construction,
+    /// A claim of ours; nobody published it.
+    Own,
 }
 
 /// One figure of a paper.
@@ -154,19 +203,21 @@ pub struct PublishedRow {
     pub id: String,
     /// What is claimed.
     pub claim: String,
+    /// What it is, where that differs from the group.
+    pub kind: Option<Kind>,
     /// The figure.
     pub published: Published,
     /// How ours is worked out from results.
     pub ours: Formula,
-    /// What the figure is above or below of, where that is a figure too.
+    /// The figure for no effect, where that was measured too.
     pub reference: Option<Reference>,
-    /// How far ours may be, where that differs from the group.
+    /// How far our effect may be, where that differs from the group.
     pub band: Option<Band>,
-    /// The neutral figure, where that differs from the group.
+    /// The figure for no effect, where that differs from the group.
     pub neutral: Option<f64>,
 }
 
-/// A published figure.
+/// A published figure or claim.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(untagged)]
 pub enum Published {
@@ -174,19 +225,29 @@ pub enum Published {
     Value(f64),
     /// From the first to the second.
     Range([f64; 2]),
-    /// A claim that holds up to a bound.
+    /// No more than a bound.
     AtMost {
         /// The bound.
         at_most: f64,
     },
-    /// A claim that holds from a bound on.
+    /// No less than a bound.
     AtLeast {
         /// The bound.
         at_least: f64,
     },
+    /// Less than a bound, which the bound itself is not.
+    LessThan {
+        /// The bound.
+        less_than: f64,
+    },
+    /// More than a bound, which the bound itself is not.
+    MoreThan {
+        /// The bound.
+        more_than: f64,
+    },
 }
 
-/// The figure that another one is compared with.
+/// The figure that stands for no effect: the same without the policy, for instance.
 #[derive(Clone, Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Reference {
@@ -196,11 +257,11 @@ pub struct Reference {
     pub ours: Formula,
 }
 
-/// How far ours may be from a published figure.
+/// How far our effect may be from a published one: at most half of it.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields, rename_all = "snake_case")]
 pub enum Band {
-    /// As a share of the published figure.
+    /// As a share of the published effect.
     Share(f64),
     /// In the unit of the figure.
     Absolute(f64),
@@ -242,7 +303,70 @@ pub struct Column {
     pub ours: Formula,
 }
 
+impl Null {
+    /// Whether it changes a run of this effective configuration.
+    pub fn changes(&self, config: &Value) -> bool {
+        self.runs.iter().all(|(path, accepted)| {
+            let found = path.split('.').try_fold(config, |value, part| value.get(part));
+            let found = found.map(|value| value.as_str().map_or_else(|| value.to_string(), str::to_owned));
+            found.is_some_and(|found| match accepted {
+                Accepted::One(value) => *value == found,
+                Accepted::Any(values) => values.contains(&found),
+            })
+        })
+    }
+}
+
+impl Kind {
+    /// All of them, in the order of reports.
+    pub const ALL: [Self; 4] = [Self::Published, Self::Fitted, Self::Construction, Self::Own];
+
+    /// As reports write it.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Published => "published",
+            Self::Fitted => "fitted workload",
+            Self::Construction => "true by construction",
+            Self::Own => "our own claim",
+        }
+    }
+}
+
+impl Published {
+    /// The published effect, from the end of a range that is nearer to none; zero where a range holds both directions.
+    /// Nothing for a bound, which states a direction and no size.
+    pub fn effect(&self, reference: f64) -> Option<f64> {
+        match *self {
+            Self::Value(value) => Some(value - reference),
+            Self::Range([low, _]) if low > reference => Some(low - reference),
+            Self::Range([_, high]) if high < reference => Some(high - reference),
+            Self::Range(_) => Some(0.0),
+            Self::AtMost { .. } | Self::AtLeast { .. } | Self::LessThan { .. } | Self::MoreThan { .. } => None,
+        }
+    }
+}
+
+impl Band {
+    /// The band around an effect, in its unit.
+    pub fn around(&self, effect: f64) -> f64 {
+        match self {
+            Self::Share(share) => share * effect.abs(),
+            Self::Absolute(tolerance) => *tolerance,
+        }
+    }
+}
+
 impl Group {
+    /// How far our effect may be from the published one of a row.
+    pub fn band(&self, row: &PublishedRow) -> Option<Band> {
+        row.band.or(self.band)
+    }
+
+    /// The published figure of a row that stands for no effect.
+    pub fn reference(&self, row: &PublishedRow) -> Option<f64> {
+        row.reference.as_ref().map(|reference| reference.published).or(row.neutral).or(self.neutral)
+    }
+
     /// Why that row is not reproduced, if a reason is known: the last one that names it, else one for all rows.
     pub fn why(&self, row: &str) -> Option<&str> {
         let naming = self.why.iter().rev().find(|why| why.rows.iter().any(|id| id == row));
@@ -267,6 +391,17 @@ impl Paper {
 
     fn parse(text: &str) -> Result<Self, toml::de::Error> {
         toml::from_str(text)
+    }
+
+    /// What stands in the place of policies: that of the paper first, then those of groups that have their own.
+    pub fn nulls(&self) -> Vec<&Null> {
+        let mut nulls = vec![&self.null];
+        for null in self.groups.iter().filter_map(|group| group.null.as_ref()) {
+            if !nulls.contains(&null) {
+                nulls.push(null);
+            }
+        }
+        nulls
     }
 
     /// The text of a configuration of this paper's folder of experiments.
@@ -337,13 +472,18 @@ mod tests {
     }
 
     #[test]
-    fn a_figure_has_a_band_and_reasons_name_rows() {
+    fn a_figure_has_a_band_of_at_most_half_its_effect_and_reasons_name_rows() {
         for paper in all() {
             for group in &paper.groups {
                 for row in &group.rows {
-                    let has_band = row.band.or(group.band).is_some();
-                    let is_bound = matches!(row.published, Published::AtMost { .. } | Published::AtLeast { .. });
-                    assert!(has_band || is_bound, "{}: {}-{}", paper.paper, group.id, row.id);
+                    let id = format!("{}: {}-{}", paper.paper, group.id, row.id);
+                    let Some(effect) = row.published.effect(group.reference(row).unwrap_or(0.0)) else {
+                        assert!(row.band.is_none(), "{id}: a bound holds or does not");
+                        continue;
+                    };
+                    let band = group.band(row).unwrap_or_else(|| panic!("{id}: no band"));
+                    let most = effect.abs() / 2.0;
+                    assert!(band.around(effect) <= most, "{id}: {band:?} is more than half of {effect}");
                 }
                 let ids: BTreeSet<_> = group.rows.iter().map(|row| &row.id).collect();
                 let explained = group.why.iter().flat_map(|why| &why.rows);

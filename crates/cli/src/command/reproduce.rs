@@ -4,9 +4,10 @@ use std::fs;
 use std::num::NonZeroUsize;
 use std::path::Path;
 
+use flashloom_report::plan::{Options, Plan};
 use flashloom_report::published::PAPERS;
-use flashloom_report::reproduce::{Options, Plan, Reproduction};
-use flashloom_report::row::Report;
+use flashloom_report::reproduce::Reproduction;
+use flashloom_report::row::{Report, Summary};
 use flashloom_report::verdict::Verdict;
 use flashloom_report::{csv, markdown};
 use flashloom_units::Problem;
@@ -24,13 +25,13 @@ pub const ALL: &str = "all";
 pub fn reproduce(arguments: &ReproduceArguments) -> Result<(), Stop> {
     let options = Options { quick: arguments.quick, traces: arguments.traces.as_ref().map(Into::into) };
     let chosen = |name: &&str| arguments.paper == ALL || arguments.paper == *name;
-    let plan = Plan::new(PAPERS.iter().copied().filter(chosen), &options)?;
-    let folder = arguments.out.as_deref().map(Folder::create).transpose()?;
     let threads = arguments.jobs.map_or(0, NonZeroUsize::get);
     let pool = ThreadPoolBuilder::new().num_threads(threads).build();
     let pool = pool.map_err(|error| Stop::Failed(format!("error: the threads cannot be started: {error}")))?;
+    let plan = pool.install(|| Plan::new(PAPERS.iter().copied().filter(chosen), &options))?;
+    let folder = arguments.out.as_deref().map(Folder::create).transpose()?;
     let ready = pool.install(|| plan.prepare())?;
-    let bar = Bar::new(ready.total_requests(), plan.runs() as u64);
+    let bar = Bar::new(ready.total_requests(), ready.runs() as u64);
     let reproductions = pool.install(|| ready.run(&bar));
     bar.clear();
     let reproductions = reproductions?;
@@ -82,12 +83,16 @@ impl<'a> Folder<'a> {
     }
 }
 
-/// How many rows of each report have each verdict.
+/// What became of the rows of each report, those that tell nothing of a paper apart.
 fn summary(reproductions: &[Reproduction]) -> String {
-    let header: Vec<&str> = ["report"].into_iter().chain(Verdict::ALL.map(Verdict::name)).collect();
-    let row = |made: &Reproduction| {
-        let counts = made.report.counts().map(|count| count.to_string());
-        [made.report.paper.clone()].into_iter().chain(counts).collect()
+    let verdicts = Verdict::ALL.map(Verdict::name);
+    let header: Vec<&str> = ["report", "what", "rows"].into_iter().chain(verdicts).chain(["by the null too"]).collect();
+    let row = |(report, summary): (&Report, &Summary)| {
+        let counts = [summary.rows].into_iter().chain(summary.verdicts).chain([summary.null_reproduces]);
+        let names = [report.paper.clone(), summary.kind.name().to_owned()];
+        names.into_iter().chain(counts.map(|count| count.to_string())).collect()
     };
-    table(&header, 1, reproductions.iter().map(row).collect())
+    let reports = reproductions.iter().map(|made| &made.report);
+    let summaries = reports.flat_map(|report| report.summary.iter().map(move |summary| (report, summary)));
+    table(&header, 2, summaries.map(row).collect())
 }

@@ -4,8 +4,22 @@ use serde_json::Value;
 
 use crate::lab::Lab;
 
-const KEYS: [&str; 9] = ["id", "claim", "source", "published", "ours", "ratio", "verdict", "why", "workload"];
-const VERDICTS: [&str; 3] = ["reproduced", "direction only", "not reproduced"];
+const KEYS: [&str; 13] = [
+    "id",
+    "claim",
+    "kind",
+    "source",
+    "published",
+    "ours",
+    "seeds",
+    "effect",
+    "ratio",
+    "verdict",
+    "null",
+    "why",
+    "workload",
+];
+const VERDICTS: [&str; 4] = ["reproduced", "direction only", "too small to tell", "not reproduced"];
 
 #[test]
 fn a_paper_gives_a_report_as_json_markdown_and_csv_and_the_same_bytes_again() {
@@ -25,6 +39,8 @@ fn a_paper_gives_a_report_as_json_markdown_and_csv_and_the_same_bytes_again() {
         assert!(VERDICTS.iter().any(|verdict| row["verdict"] == *verdict), "{row}");
         assert!(row["why"].is_null() || row["verdict"] != "reproduced", "{row}");
         assert!(row["why"].is_string() || row["verdict"] != "not reproduced", "{row}");
+        assert!(VERDICTS.iter().any(|verdict| row["null"]["verdict"] == *verdict), "{row}");
+        assert!(row["seeds"] == 1 || row["seeds"] == 5, "{row}");
         assert!(markdown.contains(row["id"].as_str().expect("an id is text")), "{row}");
     }
     assert!(lab.read("one/README.md").contains("(kast.md)"));

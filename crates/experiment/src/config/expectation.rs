@@ -4,6 +4,7 @@
 
 use std::fmt;
 use std::ops::Range;
+use std::sync::Arc;
 
 use serde_json::Value;
 use toml::Spanned;
@@ -89,7 +90,7 @@ impl Expectation {
 
     /// What is wrong with the formula for these runs, before there are results.
     pub(super) fn fault(&self, variants: &[Variant]) -> Option<Fault> {
-        let run = |variant: &Variant| Run { vary: variant.vary_to_json(), result: Value::Null };
+        let run = |variant: &Variant| Run { vary: variant.vary_to_json(), result: Arc::new(Value::Null) };
         let runs: Vec<Run> = variants.iter().map(run).collect();
         let found = self.value(&runs).err()?;
         let fault = Fault::new(found, "one number of the runs of this comparison");

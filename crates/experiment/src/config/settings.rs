@@ -28,12 +28,23 @@ impl Settings {
             origins: TABLES.iter().map(|table| vec![None; table.params().len()]).collect(),
             headers: headers.to_vec(),
         };
-        for Assignment { key, value, origin } in assignments {
-            settings.values[key.table][key.param] = value.clone();
-            settings.origins[key.table][key.param] = Some(origin.clone());
-        }
+        settings.assign(assignments);
         settings.apply_preset();
         settings
+    }
+
+    /// Gives keys other values; the last one of a key wins. The preset stays as it is.
+    pub fn assign(&mut self, assignments: &[Assignment]) {
+        for Assignment { key, value, origin } in assignments {
+            self.values[key.table][key.param] = value.clone();
+            self.origins[key.table][key.param] = Some(origin.clone());
+        }
+    }
+
+    /// Gives a key that is known to exist a value of its kind.
+    pub fn set(&mut self, path: &str, value: Value) {
+        let key = KeyId::find(path).unwrap_or_else(|| panic!("`{path}` is a key of the tables"));
+        self.values[key.table][key.param] = value;
     }
 
     /// A figure of the preset counts where nothing was written.

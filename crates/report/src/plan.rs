@@ -1,0 +1,250 @@
+//! The runs of a report: every experiment with every seed, as it is and with each null in the place of its policy.
+
+use std::collections::BTreeMap;
+use std::path::{Path, PathBuf};
+
+use flashloom_experiment::config::{Experiment, Source};
+use flashloom_experiment::run::{Failure, Prepared, Progress};
+use flashloom_units::{Problem, Problems};
+use rayon::prelude::*;
+use serde_json::Value;
+
+use crate::published::{PAPERS, Paper, Study, Workload};
+use crate::results::{Outcomes, Results};
+
+/// The seeds of every experiment; those after the second are run where the first two differ.
+pub const SEEDS: [u64; 5] = [1, 2, 3, 4, 5];
+
+/// How a report is made.
+#[derive(Clone, Debug, Default)]
+pub struct Options {
+    /// Shorter workloads on smaller drives: a rehearsal of everything.
+    pub quick: bool,
+    /// Where recordings are; generators take the place of those that are not there.
+    pub traces: Option<PathBuf>,
+}
+
+/// A paper with the runs of its experiments.
+pub(crate) struct PlannedPaper {
+    pub(crate) paper: Paper,
+    /// In the order of [`Paper::studies`].
+    pub(crate) studies: Vec<PlannedStudy>,
+}
+
+/// The runs of one experiment: each of its variants, with each seed and in each arm.
+pub(crate) struct PlannedStudy {
+    /// As formulas name it.
+    pub(crate) name: String,
+    pub(crate) experiment: Experiment,
+    /// By arm and then by variant and seed, the run; arm 0 is the experiment as it is, the others have one of
+    /// [`Paper::nulls`] in the place of the policy. A run that a null does not change is that of arm 0.
+    pub(crate) arms: Vec<Vec<[usize; SEEDS.len()]>>,
+}
+
+/// The experiments of some papers, read and checked.
+pub struct Plan {
+    pub(crate) quick: bool,
+    pub(crate) papers: Vec<PlannedPaper>,
+}
+
+/// A plan whose recordings have been checked: nothing that the user wrote can stop it any more.
+pub struct Ready<'a> {
+    plan: &'a Plan,
+    prepared: Vec<Prepared<'a>>,
+    /// The distinct configurations, whichever experiments they are of.
+    jobs: Vec<Job>,
+    /// The job of every run of every study.
+    job_of: Vec<Vec<usize>>,
+}
+
+/// One distinct configuration, by the first run that has it.
+struct Job {
+    study: usize,
+    variant: usize,
+    /// The jobs that differ from it in their seed alone, itself included.
+    family: usize,
+    seed: u64,
+}
+
+impl Plan {
+    /// Reads the experiments of these papers.
+    ///
+    /// # Errors
+    /// A name of no paper, or everything that is wrong with configurations and folders.
+    pub fn new<'a>(names: impl IntoIterator<Item = &'a str>, options: &Options) -> Result<Self, Problems> {
+        let folder = options.traces.as_deref();
+        if let Some(folder) = folder.filter(|folder| !folder.is_dir()) {
+            let name = folder.display().to_string();
+            return Err(Problem::file(name, "there is no such folder", "a folder of recordings").into());
+        }
+        let paper = |name: &str| {
+            let paper = Paper::named(name).ok_or_else(|| {
+                Problem::file(name, "no report has this name", format!("one of {}", PAPERS.join(", ")))
+            })?;
+            let studies: Vec<_> = paper.studies().collect();
+            let plan = |(name, study, workload): (String, &Study, Option<&Workload>)| {
+                PlannedStudy::new(name, load(&paper, study, workload, options.quick, folder)?, &paper)
+            };
+            let studies = studies.into_par_iter().map(plan).collect::<Result<_, Problems>>()?;
+            Ok(PlannedPaper { paper, studies })
+        };
+        let papers = names.into_iter().map(paper).collect::<Result<_, Problems>>()?;
+        Ok(Self { quick: options.quick, papers })
+    }
+
+    /// Checks every recording, and finds out which runs are the same.
+    ///
+    /// # Errors
+    /// Everything that is wrong with the recordings.
+    pub fn prepare(&self) -> Result<Ready<'_>, Problems> {
+        let studies = || self.papers.iter().flat_map(|paper| &paper.studies);
+        let prepared = studies().map(|study| Prepared::new(&study.experiment)).collect::<Result<_, _>>()?;
+        let mut ready = Ready { plan: self, prepared, jobs: Vec::new(), job_of: Vec::new() };
+        let (mut known, mut families) = (BTreeMap::new(), BTreeMap::new());
+        for (study, planned) in studies().enumerate() {
+            let mut job_of = Vec::new();
+            for (variant, run) in planned.experiment.variants.iter().enumerate() {
+                let mut config = run.config.to_json();
+                let whole = config.to_string();
+                let job = *known.entry(whole).or_insert_with(|| {
+                    config["run"]["seed"] = Value::Null;
+                    let next = families.len();
+                    let family = *families.entry(config.to_string()).or_insert(next);
+                    ready.jobs.push(Job { study, variant, family, seed: run.config.run.seed });
+                    ready.jobs.len() - 1
+                });
+                job_of.push(job);
+            }
+            ready.job_of.push(job_of);
+        }
+        Ok(ready)
+    }
+}
+
+impl PlannedStudy {
+    fn new(name: String, mut experiment: Experiment, paper: &Paper) -> Result<Self, Problems> {
+        let as_it_is: Vec<usize> = (0..experiment.variants.len()).collect();
+        let mut arms = vec![as_it_is.clone()];
+        for null in paper.nulls() {
+            let mut arm = as_it_is.clone();
+            for run in &mut arm {
+                if null.changes(&experiment.variants[*run].config.to_json()) {
+                    let replaced = experiment.replaced(&experiment.variants[*run], &null.set)?;
+                    *run = experiment.variants.len();
+                    experiment.variants.push(replaced);
+                }
+            }
+            arms.push(arm);
+        }
+        let count = experiment.variants.len();
+        for seed in &SEEDS[1..] {
+            let others: Vec<_> = experiment.variants[..count].iter().map(|run| run.with_seed(*seed)).collect();
+            experiment.variants.extend(others);
+        }
+        let of_every_seed = |run: usize| std::array::from_fn(|seed| run + seed * count);
+        let arms = arms.into_iter().map(|arm| arm.into_iter().map(of_every_seed).collect()).collect();
+        Ok(Self { name, experiment, arms })
+    }
+}
+
+/// One experiment with the first seed, as its paper's data file asks for it.
+fn load(
+    paper: &Paper,
+    study: &Study,
+    workload: Option<&Workload>,
+    quick: bool,
+    folder: Option<&Path>,
+) -> Result<Experiment, Problems> {
+    let text = paper.configuration(&study.file).expect("a test holds the data files against the configurations");
+    let generator = workload.map_or(&[][..], |workload| &workload.set);
+    let mut sets: Vec<String> = generator.iter().chain(&study.set).cloned().collect();
+    let recording = study.recording.as_ref().or(workload.and_then(|workload| workload.recording.as_ref()));
+    let recorded = recording.zip(folder).map(|(recording, folder)| (recording, folder.join(&recording.file)));
+    let mut quick_sets: Vec<String> = Vec::new();
+    match recorded.filter(|(_, path)| is_there(path)) {
+        Some((recording, path)) => {
+            sets.extend(["workload.kind=trace".to_owned(), format!("workload.path={}", path.display())]);
+            sets.extend(recording.set.iter().cloned());
+            quick_sets.extend(recording.quick.iter().cloned());
+        }
+        None => {
+            quick_sets.extend(workload.iter().flat_map(|workload| &workload.quick).chain(&study.quick).cloned());
+        }
+    }
+    if quick {
+        sets.append(&mut quick_sets);
+    }
+    let name = format!("experiments/papers/{}/{}", paper.paper, study.file);
+    // The seed varies in every experiment, so that there is something to compare where nothing else does.
+    let seed = format!("run.seed={}", SEEDS[0]);
+    Experiment::from_source(Source::option(&name, text), &sets, Some(&[seed]))
+}
+
+/// Whether a recording is there; one of several files is named by their common prefix.
+fn is_there(path: &Path) -> bool {
+    ["", ".0", ".0.zst"].iter().any(|ending| {
+        let mut name = path.as_os_str().to_owned();
+        name.push(ending);
+        Path::new(&name).exists()
+    })
+}
+
+impl Ready<'_> {
+    /// Requests of all runs together; some are not run where a seed changes nothing.
+    pub fn total_requests(&self) -> u64 {
+        self.jobs.iter().map(|job| self.prepared[job.study].expected_requests(job.variant)).sum()
+    }
+
+    /// Distinct runs; some are not run where a seed changes nothing.
+    pub fn runs(&self) -> usize {
+        self.jobs.len()
+    }
+
+    /// Runs everything, in as many threads as the caller's pool has.
+    ///
+    /// # Errors
+    /// A check of a run that failed, or a formula that asks for what no run has.
+    pub fn run(&self, progress: &dyn Progress) -> Result<Vec<crate::reproduce::Reproduction>, Failure> {
+        let outcomes = self.outcomes(progress)?;
+        let mut first = 0;
+        let reproduction = |planned: &PlannedPaper| {
+            let studies = first..first + planned.studies.len();
+            first = studies.end;
+            let results = Results::new(planned, &outcomes, &self.job_of[studies]);
+            crate::reproduce::reproduction(self.plan.quick, &planned.paper, &results).map_err(Failure::Check)
+        };
+        self.plan.papers.iter().map(reproduction).collect()
+    }
+
+    /// The first two seeds of every run; the others of those that these two tell apart.
+    fn outcomes(&self, progress: &dyn Progress) -> Result<Outcomes, Failure> {
+        let families = self.jobs.iter().map(|job| job.family + 1).max().unwrap_or(0);
+        let mut outcomes = Outcomes::new(self.jobs.len(), families);
+        let jobs_where = |wanted: &dyn Fn(&Job) -> bool| -> Vec<usize> {
+            (0..self.jobs.len()).filter(|&job| wanted(&self.jobs[job])).collect()
+        };
+        let run = |job: &usize| {
+            let Job { study, variant, .. } = self.jobs[*job];
+            let result = self.prepared[study].run_variant(variant, false, progress)?;
+            Ok((*job, serde_json::to_value(&result).expect("results have text keys and finite numbers")))
+        };
+        let run_all = |jobs: Vec<usize>, outcomes: &mut Outcomes| -> Result<(), Failure> {
+            let results: Vec<_> = jobs.par_iter().with_max_len(1).map(run).collect();
+            for result in results {
+                let (job, result) = result?;
+                outcomes.insert(job, self.jobs[job].family, result);
+            }
+            Ok(())
+        };
+        run_all(jobs_where(&|job| SEEDS[..2].contains(&job.seed)), &mut outcomes)?;
+        let others = jobs_where(&|job| !SEEDS[..2].contains(&job.seed) && outcomes.draws(job.family));
+        run_all(others, &mut outcomes)?;
+        Ok(outcomes)
+    }
+
+    /// The variants of all studies, for tests.
+    #[cfg(test)]
+    pub(crate) fn variants(&self) -> impl Iterator<Item = &flashloom_experiment::config::Variant> {
+        self.plan.papers.iter().flat_map(|paper| &paper.studies).flat_map(|study| &study.experiment.variants)
+    }
+}

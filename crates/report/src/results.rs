@@ -1,0 +1,235 @@
+//! What came out of the runs of a report, as formulas see it: by experiment, arm and seed.
+
+use std::collections::BTreeSet;
+use std::sync::Arc;
+
+use flashloom_experiment::formula::{Formula, Run, Runs};
+use serde_json::{Map, Value};
+
+use crate::plan::{PlannedPaper, SEEDS};
+use crate::published::{Workload, scoped};
+
+/// The results of distinct configurations. Families are those that differ in their seed alone.
+pub(crate) struct Outcomes {
+    /// Each with its family.
+    results: Vec<Option<(usize, Arc<Value>)>>,
+    /// By family, the first result that came in.
+    first: Vec<Option<Arc<Value>>>,
+    /// By family, whether another seed gave another result.
+    draws: Vec<bool>,
+}
+
+impl Outcomes {
+    pub(crate) fn new(jobs: usize, families: usize) -> Self {
+        Self { results: vec![None; jobs], first: vec![None; families], draws: vec![false; families] }
+    }
+
+    pub(crate) fn insert(&mut self, job: usize, family: usize, result: Value) {
+        let result = Arc::new(result);
+        match &self.first[family] {
+            None => self.first[family] = Some(Arc::clone(&result)),
+            Some(first) => self.draws[family] |= !found_out_the_same(first, &result),
+        }
+        self.results[job] = Some((family, result));
+    }
+
+    /// Whether the seed changes what runs of that family find out.
+    pub(crate) fn draws(&self, family: usize) -> bool {
+        self.draws[family]
+    }
+}
+
+/// Whether two results are the same but for their configurations and what they cost.
+fn found_out_the_same(one: &Value, other: &Value) -> bool {
+    let (Some(one), Some(other)) = (one.as_object(), other.as_object()) else { return one == other };
+    let counts = |part: &&String| !["config", "run"].contains(&part.as_str());
+    let parts: BTreeSet<&String> = one.keys().chain(other.keys()).filter(counts).collect();
+    parts.into_iter().all(|part| one.get(part) == other.get(part))
+}
+
+/// The runs of an experiment, by arm, seed and variant.
+struct Study {
+    name: String,
+    arms: Vec<[Vec<Run>; SEEDS.len()]>,
+    /// By arm, whether the seed changes any of its runs.
+    draws: Vec<bool>,
+}
+
+/// The runs of a paper's experiments.
+pub(crate) struct Results {
+    studies: Vec<Study>,
+}
+
+impl Results {
+    /// `job_of` has the job of every run of every study of the paper.
+    pub(crate) fn new(planned: &PlannedPaper, outcomes: &Outcomes, job_of: &[Vec<usize>]) -> Self {
+        let study = |(study, job_of): (&crate::plan::PlannedStudy, &Vec<usize>)| {
+            let result = |runs: &[usize; SEEDS.len()], seed: usize| {
+                let of = |seed: usize| outcomes.results[job_of[runs[seed]]].as_ref();
+                let (family, result) = of(seed).or_else(|| of(0)).expect("every run has a result for its first seed");
+                (outcomes.draws[*family], Arc::clone(result))
+            };
+            let vary = |run: usize| -> Map<String, Value> {
+                let mut vary = study.experiment.variants[run].vary_to_json();
+                vary.shift_remove("run.seed");
+                vary
+            };
+            let arm = |arm: &Vec<[usize; SEEDS.len()]>| -> [Vec<Run>; SEEDS.len()] {
+                std::array::from_fn(|seed| {
+                    arm.iter().map(|runs| Run { vary: vary(runs[0]), result: result(runs, seed).1 }).collect()
+                })
+            };
+            let draws = |arm: &Vec<[usize; SEEDS.len()]>| arm.iter().any(|runs| result(runs, 0).0);
+            Study {
+                name: study.name.clone(),
+                arms: study.arms.iter().map(arm).collect(),
+                draws: study.arms.iter().map(draws).collect(),
+            }
+        };
+        Self { studies: planned.studies.iter().zip(job_of).map(study).collect() }
+    }
+
+    /// Results that hold nothing but configurations, to try formulas on.
+    #[cfg(test)]
+    pub(crate) fn of_configurations(planned: &PlannedPaper) -> Self {
+        let runs: Vec<_> = planned.studies.iter().flat_map(|study| &study.experiment.variants).collect();
+        let mut outcomes = Outcomes::new(runs.len(), runs.len());
+        for (job, variant) in runs.iter().enumerate() {
+            outcomes.insert(job, job, serde_json::json!({"config": variant.config.to_json()}));
+        }
+        let mut next = 0..;
+        let job_of = |study: &crate::plan::PlannedStudy| next.by_ref().take(study.experiment.variants.len()).collect();
+        let job_of: Vec<Vec<usize>> = planned.studies.iter().map(job_of).collect();
+        Self::new(planned, &outcomes, &job_of)
+    }
+
+    /// What formulas of a group see: its workload's experiments go by their names alone.
+    pub(crate) fn scope<'a>(&'a self, workload: Option<&'a Workload>) -> Scope<'a> {
+        Scope { results: self, workload }
+    }
+
+    /// Every run that differs from others, with the name of its experiment, its arm and its seed.
+    pub(crate) fn all(&self) -> impl Iterator<Item = (&str, usize, u64, &Run)> {
+        self.studies.iter().flat_map(|study| {
+            study.arms.iter().enumerate().flat_map(move |(arm, seeds)| {
+                let as_it_is = &study.arms[0];
+                let seeds = SEEDS.iter().zip(seeds).zip(as_it_is).take(if study.draws[arm] { SEEDS.len() } else { 1 });
+                seeds.flat_map(move |((seed, runs), as_they_are)| {
+                    let differs =
+                        move |(run, as_it_is): &(&Run, &Run)| arm == 0 || !Arc::ptr_eq(&run.result, &as_it_is.result);
+                    let runs = runs.iter().zip(as_they_are).filter(differs);
+                    runs.map(move |(run, _)| (study.name.as_str(), arm, *seed, run))
+                })
+            })
+        })
+    }
+}
+
+/// The results of a paper as a group or a table sees them.
+#[derive(Clone, Copy)]
+pub(crate) struct Scope<'a> {
+    results: &'a Results,
+    pub(crate) workload: Option<&'a Workload>,
+}
+
+/// One arm with one seed.
+struct View<'a> {
+    scope: Scope<'a>,
+    arm: usize,
+    seed: usize,
+}
+
+impl Runs for View<'_> {
+    fn runs(&self, experiment: &str) -> Option<&[Run]> {
+        self.scope.study(experiment).map(|study| &study.arms[self.arm][self.seed][..])
+    }
+}
+
+impl Scope<'_> {
+    fn study(&self, name: &str) -> Option<&Study> {
+        let named = |name: &str| self.results.studies.iter().find(|study| study.name == name);
+        named(&scoped(self.workload, name)).or_else(|| named(name))
+    }
+
+    /// How many seeds the figures of these experiments are worked out for: one where none changes anything.
+    pub(crate) fn seeds(&self, experiments: &BTreeSet<String>, arm: usize) -> usize {
+        let draws = |name: &String| self.study(name).is_some_and(|study| study.draws[0] || study.draws[arm]);
+        if experiments.iter().any(draws) { SEEDS.len() } else { 1 }
+    }
+
+    /// The value of a formula for each of the first seeds; nothing where a result has no such field.
+    ///
+    /// # Errors
+    /// A figure that no run has to offer, or several numbers where one is expected.
+    pub(crate) fn values(
+        &self,
+        formula: &Formula,
+        default: &str,
+        arm: usize,
+        seeds: usize,
+    ) -> Result<Option<Vec<f64>>, String> {
+        (0..seeds).map(|seed| formula.value(&View { scope: *self, arm, seed }, default)).collect()
+    }
+
+    /// What the runs of some experiments were given to do.
+    pub(crate) fn workloads(&self, experiments: &BTreeSet<String>) -> String {
+        let mut names: Vec<String> = Vec::new();
+        for run in experiments.iter().filter_map(|name| self.study(name)).flat_map(|study| &study.arms[0][0]) {
+            let name = workload_of(&run.result["config"]["workload"]);
+            if !names.contains(&name) {
+                names.push(name);
+            }
+        }
+        names.join("; ")
+    }
+}
+
+/// An effective `[workload]` section in a few words.
+fn workload_of(workload: &Value) -> String {
+    let text = |key: &str| workload[key].as_str().unwrap_or_default().to_owned();
+    let kind = text("kind");
+    let of_kind = |key: &str| workload[&kind][key].as_str().unwrap_or_default().to_owned();
+    let name = match kind.as_str() {
+        "trace" => format!("recording {}", text("path").rsplit('/').next().unwrap_or_default()),
+        "filebench" => format!("generated: Filebench {}", of_kind("personality")),
+        "synthesized" => format!("synthesised: {}", of_kind("preset")),
+        _ => format!("generated: {kind} {}", of_kind("pattern")),
+    };
+    workload["requests"].as_u64().map_or(name.clone(), |requests| format!("{name}, first {requests} requests"))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use serde_json::json;
+
+    #[test]
+    fn results_are_the_same_whatever_they_cost_and_whatever_their_seed() {
+        let result = |seed: u64, wall: f64, copies: u64| json!({"config": {"run": {"seed": seed}}, "run": {"wall_seconds": wall}, "ftl": {"page_copies": copies}});
+        assert!(found_out_the_same(&result(1, 0.5, 7), &result(2, 0.7, 7)));
+        assert!(!found_out_the_same(&result(1, 0.5, 7), &result(2, 0.5, 8)));
+    }
+
+    #[test]
+    fn a_family_draws_random_numbers_once_two_of_its_seeds_differ() {
+        let mut outcomes = Outcomes::new(4, 2);
+        for (job, family, copies) in [(0, 0, 7), (1, 0, 7), (2, 1, 7), (3, 1, 8)] {
+            outcomes.insert(job, family, json!({"ftl": {"page_copies": copies}}));
+        }
+        assert_eq!([outcomes.draws(0), outcomes.draws(1)], [false, true]);
+    }
+
+    #[test]
+    fn a_workload_is_told_in_a_few_words() {
+        for (workload, expected) in [
+            (
+                json!({"kind": "trace", "path": "a/b.csv.zst", "requests": 500}),
+                "recording b.csv.zst, first 500 requests",
+            ),
+            (json!({"kind": "filebench", "filebench": {"personality": "oltp"}}), "generated: Filebench oltp"),
+            (json!({"kind": "synthesized", "synthesized": {"preset": "sysmark"}}), "synthesised: sysmark"),
+        ] {
+            assert_eq!(workload_of(&workload), expected);
+        }
+    }
+}
