@@ -148,10 +148,18 @@ impl Kast {
         store.blocks.pages() - store.log_written(slot)
     }
 
-    /// The SLB of a logical block.
+    /// SLBs of the chip.
+    fn sequences<'a>(&'a self, store: &'a Store, group: u32) -> impl Iterator<Item = (LogSlot, Lbn)> + 'a {
+        self.states(store, group).filter_map(|(slot, state)| match state {
+            LogState::Sequential(lbn) => Some((slot, lbn)),
+            _ => None,
+        })
+    }
+
+    /// The SLB of a logical block; of two the one written last, beside which the other waits for its switch merge.
     fn sequential_of(&self, chip: &Chip, lbn: Lbn) -> Option<LogSlot> {
-        let mut states = self.states(chip.store, chip.group);
-        states.find(|&(_, state)| state == LogState::Sequential(lbn)).map(|(slot, _)| slot)
+        let own = self.sequences(chip.store, chip.group).filter(|&(_, other)| other == lbn);
+        own.map(|(slot, _)| slot).max_by_key(|slot| self.logs[slot.at()].written)
     }
 
     /// The RLB with free pages that a logical block is in; of several the one with most.
@@ -171,22 +179,38 @@ impl Kast {
         chip.append_to_log(slot, write);
     }
 
+    /// Merges an SLB; its slot is free then.
+    fn merge_sequence(&mut self, chip: &mut Chip, slot: LogSlot, kind: MergeKind) {
+        self.logs[slot.at()].sequential = Lbn::NONE;
+        chip.merge(slot, kind);
+    }
+
+    fn has_many_free_pages(&self, store: &Store, slot: LogSlot) -> bool {
+        Self::free_pages(store, slot) >= self.many_free.max(1)
+    }
+
+    /// Whether a log block can be filled with copies up to an offset. While a merge is under way it has to keep room for
+    /// K pages of the host, which pay for that merge.
+    fn may_pad(&self, chip: &Chip, upto: u32) -> bool {
+        !chip.must_wait() || chip.store.blocks.pages() - upto >= self.params.k
+    }
+
     /// Step 1 with an SLB of the page's logical block; false if the page has to go elsewhere.
     fn continue_sequence(&mut self, chip: &mut Chip, slot: LogSlot, write: &PageWrite) -> bool {
         let (offset, written) = (chip.store.offset(write.lpn), chip.store.log_written(slot));
         let lbn = chip.store.lbn(write.lpn);
-        if offset >= written && offset - written <= self.params.small_gap {
+        let fills = offset == written || (offset > written && self.may_pad(chip, offset));
+        if fills && offset - written <= self.params.small_gap {
             chip.pad(slot, lbn, offset);
             self.append(chip, slot, write);
             return true;
         }
-        let free = Self::free_pages(chip.store, slot);
         let transforms = match self.params.large_gap {
             LargeGap::Merge => false,
             LargeGap::Transform => true,
-            LargeGap::Auto => free >= self.many_free,
+            LargeGap::Auto => self.has_many_free_pages(chip.store, slot),
         };
-        if (transforms || chip.must_wait()) && free > 0 {
+        if (transforms || chip.must_wait()) && !chip.store.log_is_full(slot) {
             self.logs[slot.at()].sequential = Lbn::NONE;
             self.append(chip, slot, write);
             return true;
@@ -195,19 +219,38 @@ impl Kast {
             return false;
         }
         let kind = chip.store.sequential_merge(slot, lbn);
-        self.logs[slot.at()].sequential = Lbn::NONE;
         if kind != MergeKind::Full && offset > written {
+            self.logs[slot.at()].sequential = Lbn::NONE;
             chip.partial_merge_with(slot, write);
             return true;
         }
-        chip.merge(slot, kind);
+        self.merge_sequence(chip, slot, kind);
         false
     }
 
-    fn may_begin_sequence(&self, chip: &Chip) -> bool {
-        let sequential = |&(_, state): &(LogSlot, LogState)| matches!(state, LogState::Sequential(_));
-        let begun = self.states(chip.store, chip.group).filter(sequential).count();
-        begun < self.params.sequential_log_blocks as usize && chip.may_open()
+    /// Makes room for one more SLB; false if there can be none. At the limit a complete one is switched, and if there is
+    /// none the one written longest ago gives way: it becomes an RLB while it has many free pages, else it is merged.
+    fn admits_sequence(&mut self, chip: &mut Chip) -> bool {
+        let (limit, group) = (self.params.sequential_log_blocks as usize, chip.group);
+        if limit == 0 || (chip.must_wait() && chip.store.log.free_slots(group) == 0) {
+            return false;
+        }
+        if self.sequences(chip.store, group).count() < limit {
+            return true;
+        }
+        if self.switch_complete_sequence(chip) {
+            return true;
+        }
+        let oldest = self.sequences(chip.store, group).min_by_key(|(slot, _)| self.logs[slot.at()].written);
+        let (slot, lbn) = oldest.expect("the limit is above zero");
+        if self.has_many_free_pages(chip.store, slot) {
+            self.logs[slot.at()].sequential = Lbn::NONE;
+        } else if chip.must_wait() {
+            return false;
+        } else {
+            self.merge_sequence(chip, slot, chip.store.sequential_merge(slot, lbn));
+        }
+        true
     }
 
     /// Begins an SLB with the first page of a logical block.
@@ -220,7 +263,7 @@ impl Kast {
 
     /// Figure 4: the first page of a logical block that is in an RLB with free pages.
     fn start_beside(&mut self, chip: &mut Chip, random: LogSlot, write: &PageWrite) {
-        if self.params.sequential_start == SequentialStart::Append || !self.may_begin_sequence(chip) {
+        if self.params.sequential_start == SequentialStart::Append || !self.admits_sequence(chip) {
             return self.append(chip, random, write);
         }
         let slot = self.begin_sequence(chip, write);
@@ -228,58 +271,59 @@ impl Kast {
             let lbn = chip.store.lbn(write.lpn);
             let in_random = |&offset: &u32| chip.store.log_block_of(chip.store.lpn(lbn, offset)) == random;
             let last = (1..chip.store.blocks.pages()).rev().find(in_random);
-            chip.pad(slot, lbn, last.map_or(1, |last| last + 1));
+            if let Some(last) = last
+                && self.may_pad(chip, last + 1)
+            {
+                chip.pad(slot, lbn, last + 1);
+            }
         }
     }
 
-    /// The complete SLB whose switch merge costs one erase, if there is one.
-    fn complete_sequence(&self, store: &Store, group: u32) -> Option<LogSlot> {
-        let complete = |&(slot, state): &(LogSlot, LogState)| match state {
-            LogState::Sequential(lbn) => {
-                store.log_is_full(slot) && store.sequential_merge(slot, lbn) == MergeKind::Switch
-            }
-            _ => false,
+    /// Merges a complete SLB, which costs one erase; false if there is none, or another merge would be waited for.
+    fn switch_complete_sequence(&mut self, chip: &mut Chip) -> bool {
+        let store = &*chip.store;
+        let complete = |&(slot, lbn): &(LogSlot, Lbn)| {
+            store.log_is_full(slot) && store.sequential_merge(slot, lbn) == MergeKind::Switch
         };
-        self.states(store, group).find(complete).map(|(slot, _)| slot)
+        let found = self.sequences(store, chip.group).find(complete).filter(|_| !chip.must_wait());
+        if let Some((slot, _)) = found {
+            self.merge_sequence(chip, slot, MergeKind::Switch);
+        }
+        found.is_some()
     }
 
-    /// Step 2: the log block whose associativity grows.
+    /// Step 2: the log block whose associativity grows. An SLB counts as an RLB of one data block once it is idle; while
+    /// a merge is under way any SLB does where no other log block takes the page, since the merge is not waited for.
     fn least_associated(&mut self, chip: &Chip) -> Option<LogSlot> {
-        let store = &*chip.store;
-        let random = self.states(store, chip.group).filter_map(|(slot, state)| match state {
-            LogState::Random(k) if k < self.params.k && !store.log_is_full(slot) => Some((k, slot)),
-            _ => None,
+        let (store, waits) = (&*chip.store, chip.must_wait());
+        let candidates = self.states(store, chip.group).filter_map(|(slot, state)| {
+            let (last_resort, k) = match state {
+                LogState::Random(k) => (false, k),
+                LogState::Sequential(_) if self.is_idle(store, slot) => (false, 1),
+                LogState::Sequential(_) if waits => (true, 1),
+                _ => return None,
+            };
+            (k < self.params.k && !store.log_is_full(slot)).then_some((last_resort, k, store.log_written(slot), slot))
         });
-        let best = random.min_by_key(|&(k, slot)| (k, store.log_written(slot), slot.0)).map(|(_, slot)| slot);
-        let idle = |&(slot, state): &(LogSlot, LogState)| {
-            matches!(state, LogState::Sequential(_))
-                && self.params.k >= 2
-                && Self::free_pages(store, slot) >= self.many_free.max(1)
-                && self.clock - self.logs[slot.at()].written > u64::from(self.params.long_time)
-        };
-        let slot = best.or_else(|| self.states(store, chip.group).find(idle).map(|(slot, _)| slot))?;
+        let (.., slot) = candidates.min_by_key(|&(last_resort, k, written, slot)| (last_resort, k, written, slot.0))?;
         self.logs[slot.at()].sequential = Lbn::NONE;
         Some(slot)
     }
 
+    /// Whether an SLB has many free pages and was not written for a long time.
+    fn is_idle(&self, store: &Store, slot: LogSlot) -> bool {
+        let since = self.clock - self.logs[slot.at()].written;
+        self.has_many_free_pages(store, slot) && since > u64::from(self.params.long_time)
+    }
+
     /// Steps 1 to 3 for a page that no log block of its logical block takes.
     fn write_elsewhere(&mut self, chip: &mut Chip, write: &PageWrite) {
-        let begins = chip.store.offset(write.lpn) == 0 && self.may_begin_sequence(chip);
-        let must_merge = chip.store.log.free_slots(chip.group) == 0;
-        if must_merge
-            && !chip.must_wait()
-            && let Some(slot) = self.complete_sequence(chip.store, chip.group)
-        {
-            self.logs[slot.at()].sequential = Lbn::NONE;
-            chip.merge(slot, MergeKind::Switch);
-        } else if (must_merge || !chip.may_open())
-            && !begins
-            && let Some(slot) = self.least_associated(chip)
-        {
-            return self.append(chip, slot, write);
-        }
-        if begins {
+        let is_scarce = |chip: &Chip| chip.store.log.free_slots(chip.group) == 0 || !chip.may_open();
+        let scarce = is_scarce(chip) && !self.switch_complete_sequence(chip);
+        if chip.store.offset(write.lpn) == 0 && self.admits_sequence(chip) {
             self.begin_sequence(chip, write);
+        } else if scarce && let Some(slot) = self.least_associated(chip) {
+            self.append(chip, slot, write);
         } else {
             let slot = chip.open_log_block(self, 0);
             self.logs[slot.at()].sequential = Lbn::NONE;
@@ -336,18 +380,26 @@ impl Scheme for Kast {
     }
 
     fn victim(&mut self, store: &Store, group: u32, opened: LogSlot) -> (LogSlot, MergeKind) {
-        let others = || self.states(store, group).filter(|(slot, _)| *slot != opened);
-        let merges = others().map(|(slot, state)| match state {
-            LogState::Sequential(lbn) => (slot, store.sequential_merge(slot, lbn)),
-            _ => (slot, MergeKind::Full),
-        });
-        let free = |slot| Self::free_pages(store, slot);
-        let cost = |slot| (store.log.associativity(slot), free(slot), slot.0);
-        let (full, partial): (Vec<_>, Vec<_>) = merges.partition(|(_, kind)| *kind == MergeKind::Full);
-        let fullest = partial.into_iter().min_by_key(|&(slot, _)| (free(slot), slot.0));
-        let cheapest = full.into_iter().min_by_key(|&(slot, _)| cost(slot));
-        let worth_it = fullest.filter(|&(slot, _)| free(slot) < self.many_free);
-        let (slot, kind) = worth_it.or(cheapest).or(fullest).expect("another log block is in use when none is free");
+        let (mut sequential, mut random) = (None, None);
+        for (slot, state) in self.states(store, group).filter(|(slot, _)| *slot != opened) {
+            let free = Self::free_pages(store, slot);
+            let kind = match state {
+                LogState::Sequential(lbn) => store.sequential_merge(slot, lbn),
+                _ => MergeKind::Full,
+            };
+            let better = |best: Option<((u32, u32), LogSlot, MergeKind)>, cost| match best {
+                Some((least, ..)) if least <= cost => best,
+                _ => Some((cost, slot, kind)),
+            };
+            if kind == MergeKind::Full {
+                random = better(random, (store.log.associativity(slot), free));
+            } else {
+                sequential = better(sequential, (free, 0));
+            }
+        }
+        let worth_it = sequential.filter(|&(_, slot, _)| !self.has_many_free_pages(store, slot));
+        let victim = worth_it.or(random).or(sequential);
+        let (_, slot, kind) = victim.expect("another log block is in use when none is free");
         self.logs[slot.at()].sequential = Lbn::NONE;
         (slot, kind)
     }
