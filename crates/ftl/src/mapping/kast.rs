@@ -13,22 +13,29 @@
 //!      offset > 0                               append: k(L) stays
 //!      offset 0, as sequential_start says       append (4b); allocate an SLB (4c); or that, and copy the pages of d(p)
 //!                                               in L and those between them to it (4d)
-//!    offset 0                                   a new SLB, while there are fewer than sequential_log_blocks
+//!    offset 0                                   a new SLB; at sequential_log_blocks of them a complete one is switched
+//!                                               for it, else the one written longest ago gives way: it becomes an RLB
+//!                                               while it has at least many_free_pages, else it is merged partially
 //!    none of these                              a free log block; if none is free, the switch merge of a complete SLB
 //!                                               makes one
-//! 2  none free: the RLB of the smallest k(L) < K, and among these the one with most free pages; or an SLB with at
-//!    least many_free_pages that was not written for long_time pages, which becomes R2. Not for offset 0.
-//! 3  merge: the SLB with fewest free pages, unless all have many_free_pages; else the RLB of the smallest merge cost
-//!    (k(L)) and then fewest free pages
+//! 2  none free: the log block of the smallest k(L) < K, and among these the one with most free pages, of the RLBs and
+//!    the SLBs that are idle: at least many_free_pages, and not written for long_time pages (those become R2). Not for
+//!    offset 0.
+//! 3  merge: the SLB with fewest free pages, unless all have many_free_pages; else the RLB that random_victim says: of
+//!    the smallest merge cost (k(L)) and then fewest free pages, or of the smallest cost a page written
 //! ```
 //!
-//! The states of Figure 3 are [`LogState`]. What the paper leaves open: its three thresholds are parameters; when the
-//! SLBs are as many as they may be, a page of offset 0 is treated as any other; a page that is in its SLB already
-//! (offset below what was written) cannot be written in the course of the merge, and goes on to another log block after
-//! it; an SLB whose pages were all gathered by another merge, or trimmed, is an RLB of k = 0; where step 3 finds only
-//! SLBs with many free pages, the one with fewest is merged. With preemption, a merge under way is not waited for: an
-//! SLB is then transformed rather than merged; and the last free log block is never made an SLB, and opened only where
-//! step 2 finds no other, because a merge begins when it is.
+//! The states of Figure 3 are [`LogState`]. What the paper leaves open: its three thresholds are parameters, and so is
+//! how its two criteria of step 3 are weighed; which SLB gives way at the limit ("can be changed into a random log block
+//! if there is no subsequent sequential write request": the one that has waited longest for one); a page that is in its
+//! SLB already (offset below what was written) cannot be written in the course of the merge, and goes on to another log
+//! block after it; an SLB whose pages were all gathered by another merge, or trimmed, is an RLB of k = 0; where step 3
+//! finds only SLBs with many free pages, the one with fewest is merged.
+//!
+//! With preemption a merge under way is not waited for. An SLB is then transformed rather than merged, in step 2 too
+//! where no other log block takes the page; and it is padded only while K of its pages stay free. So the last free log
+//! block, with which a merge begins, takes K pages at least, sequential or not, and step 2 comes before it is opened for
+//! a random page.
 //!
 //! k(L) <= K is asserted at every write. A page costs O(log blocks of a chip).
 
@@ -47,6 +54,16 @@ choice! {
         Allocate = "allocate",
         /// A sequential log block begins, and the other pages are copied to it, with those between them (4d).
         Copy = "copy",
+    }
+}
+
+choice! {
+    /// The random log block that step 3 merges: "the smallest merge cost and the smallest free pages".
+    pub enum RandomVictim {
+        /// The lowest associativity, and among equals the one with fewest free pages.
+        Cost = "cost",
+        /// The lowest associativity for each page written, so that a merge makes room for what it costs.
+        CostPerPage = "cost-per-page",
     }
 }
 
@@ -76,13 +93,15 @@ params! {
         /// Free pages from which a sequential log block is worth keeping or transforming, in percent of a block: the
         /// paper's "many free pages".
         many_free_percent: u32 => "many_free_percent", Kind::Count { min: 0, max: 100 }, Value::Count(50), "A smaller share transforms more streams into random log blocks.";
-        /// Pages written to the chip without one for a sequential log block until it may be transformed: the paper's
+        /// Pages written to the chip's log blocks without one for a sequential log block until it may be transformed: the paper's
         /// "long time".
         long_time: u32 => "long_time", Kind::Count { min: 0, max: 1 << 30 }, Value::Count(1_024), "A longer time waits longer for a stream to go on.";
         /// What a page of offset 0 does when a random log block holds pages of its logical block.
         sequential_start: SequentialStart => "sequential_start", Kind::Choice(SequentialStart::CHOICES), Value::Name("append"), "Sequential log blocks merge cheaply if the stream goes on.";
         /// What becomes of a sequential log block that a page does not continue.
         large_gap: LargeGap => "large_gap", Kind::Choice(LargeGap::CHOICES), Value::Name("auto"), "Merging keeps log blocks free, transforming keeps them used.";
+        /// The random log block that is merged when no other can take a page.
+        random_victim: RandomVictim => "random_victim", Kind::Choice(RandomVictim::CHOICES), Value::Name("cost-per-page"), "The cheapest merge blocks for the shortest time; the cheapest for a page needs fewer merges.";
     }
 }
 
@@ -115,7 +134,7 @@ enum LogState {
 struct Log {
     /// The logical block of a sequential one, else none.
     sequential: Lbn,
-    /// When it was last written, in pages of the drive.
+    /// When it was last written, by the clock of its chip.
     written: u64,
 }
 
@@ -123,7 +142,8 @@ pub(super) struct Kast {
     params: Params,
     many_free: u32,
     logs: Vec<Log>,
-    clock: u64,
+    /// Pages written to the log of each chip.
+    clocks: Vec<u64>,
 }
 
 impl Kast {
@@ -175,7 +195,7 @@ impl Kast {
     }
 
     fn append(&mut self, chip: &mut Chip, slot: LogSlot, write: &PageWrite) {
-        self.logs[slot.at()].written = self.clock;
+        self.logs[slot.at()].written = self.clocks[chip.group as usize];
         chip.append_to_log(slot, write);
     }
 
@@ -299,7 +319,7 @@ impl Kast {
         let candidates = self.states(store, chip.group).filter_map(|(slot, state)| {
             let (last_resort, k) = match state {
                 LogState::Random(k) => (false, k),
-                LogState::Sequential(_) if self.is_idle(store, slot) => (false, 1),
+                LogState::Sequential(_) if self.is_idle(chip, slot) => (false, 1),
                 LogState::Sequential(_) if waits => (true, 1),
                 _ => return None,
             };
@@ -311,9 +331,18 @@ impl Kast {
     }
 
     /// Whether an SLB has many free pages and was not written for a long time.
-    fn is_idle(&self, store: &Store, slot: LogSlot) -> bool {
-        let since = self.clock - self.logs[slot.at()].written;
-        self.has_many_free_pages(store, slot) && since > u64::from(self.params.long_time)
+    fn is_idle(&self, chip: &Chip, slot: LogSlot) -> bool {
+        let since = self.clocks[chip.group as usize] - self.logs[slot.at()].written;
+        self.has_many_free_pages(chip.store, slot) && since > u64::from(self.params.long_time)
+    }
+
+    /// What a full merge costs, for comparison with others.
+    fn merge_cost(&self, store: &Store, slot: LogSlot) -> u64 {
+        let k = u64::from(store.log.associativity(slot));
+        match self.params.random_victim {
+            RandomVictim::Cost => k,
+            RandomVictim::CostPerPage => (k << 32) / u64::from(store.log_written(slot).max(1)),
+        }
     }
 
     /// Steps 1 to 3 for a page that no log block of its logical block takes.
@@ -359,12 +388,12 @@ impl Scheme for Kast {
             many_free: (store.blocks.pages() * params.many_free_percent).div_ceil(100),
             logs: vec![Log { sequential: Lbn::NONE, written: 0 }; store.log.slots()],
             params,
-            clock: 0,
+            clocks: vec![0; store.groups() as usize],
         }
     }
 
     fn write(&mut self, chip: &mut Chip, write: &PageWrite) {
-        self.clock += 1;
+        self.clocks[chip.group as usize] += 1;
         let lbn = chip.store.lbn(write.lpn);
         if let Some(slot) = self.sequential_of(chip, lbn) {
             if self.continue_sequence(chip, slot, write) {
@@ -387,14 +416,14 @@ impl Scheme for Kast {
                 LogState::Sequential(lbn) => store.sequential_merge(slot, lbn),
                 _ => MergeKind::Full,
             };
-            let better = |best: Option<((u32, u32), LogSlot, MergeKind)>, cost| match best {
+            let better = |best: Option<((u64, u32), LogSlot, MergeKind)>, cost| match best {
                 Some((least, ..)) if least <= cost => best,
                 _ => Some((cost, slot, kind)),
             };
             if kind == MergeKind::Full {
-                random = better(random, (store.log.associativity(slot), free));
+                random = better(random, (self.merge_cost(store, slot), free));
             } else {
-                sequential = better(sequential, (free, 0));
+                sequential = better(sequential, (0, free));
             }
         }
         let worth_it = sequential.filter(|&(_, slot, _)| !self.has_many_free_pages(store, slot));
