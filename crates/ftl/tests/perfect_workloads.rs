@@ -197,6 +197,26 @@ fn kast_copies_nothing_on_as_many_streams_as_sequential_log_blocks() {
     }
 }
 
+/// Four logical blocks of which only page 0 is written, sixteen of which another page is, and then a stream.
+#[test]
+fn kast_copies_no_more_than_bast_when_sequences_do_not_go_on() {
+    let copies = |mapping, preemption, set: &[(&'static str, Value)]| {
+        let mut ftl = Ftl::filled(&chip(64, 20, N), &setup(mapping, preemption, set), true);
+        write(&mut ftl, (0..4).map(|block| block * N).chain((4..20).map(|block| block * N + 5)));
+        write(&mut ftl, 20 * N..64 * N);
+        ftl.check();
+        ftl.report().page_copies
+    };
+    for preemption in PREEMPTIONS {
+        let bast = copies("bast", preemption, &counts([("log_blocks", 16)]));
+        for (k, sequences) in (1..=N).flat_map(|k| [(k, 1), (k, 2), (k, 4), (k, 16)]) {
+            let set = counts([("log_blocks", 16), ("k", k), ("sequential_log_blocks", sequences)]);
+            let kast = copies("kast", preemption, &set);
+            assert!(kast <= bast, "K = {k}, {sequences} sequential log blocks, {preemption:?}: {kast}, not {bast}");
+        }
+    }
+}
+
 /// "To minimize the associativities of log blocks, the write requests on the different LBNs are distributed among
 /// different log blocks."
 #[test]
