@@ -99,6 +99,7 @@ fn kast(prng: &mut Prng, preemption: Preemption) -> FtlSetup {
         ("long_time", count(prng, &[0, 5, 1_000])),
         ("sequential_start", Value::Name(pick(prng, &["append", "allocate", "copy"]))),
         ("large_gap", Value::Name(pick(prng, &["merge", "transform", "auto"]))),
+        ("random_victim", Value::Name(pick(prng, &["cost", "cost-per-page"]))),
     ];
     setup("kast", preemption, &set)
 }

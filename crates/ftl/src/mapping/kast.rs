@@ -13,22 +13,29 @@
 //!      offset > 0                               append: k(L) stays
 //!      offset 0, as sequential_start says       append (4b); allocate an SLB (4c); or that, and copy the pages of d(p)
 //!                                               in L and those between them to it (4d)
-//!    offset 0                                   a new SLB, while there are fewer than sequential_log_blocks
+//!    offset 0                                   a new SLB; at sequential_log_blocks of them a complete one is switched
+//!                                               for it, else the one written longest ago gives way: it becomes an RLB
+//!                                               while it has at least many_free_pages, else it is merged partially
 //!    none of these                              a free log block; if none is free, the switch merge of a complete SLB
 //!                                               makes one
-//! 2  none free: the RLB of the smallest k(L) < K, and among these the one with most free pages; or an SLB with at
-//!    least many_free_pages that was not written for long_time pages, which becomes R2. Not for offset 0.
-//! 3  merge: the SLB with fewest free pages, unless all have many_free_pages; else the RLB of the smallest merge cost
-//!    (k(L)) and then fewest free pages
+//! 2  none free: the log block of the smallest k(L) < K, and among these the one with most free pages, of the RLBs and
+//!    the SLBs that are idle: at least many_free_pages, and not written for long_time pages (those become R2). Not for
+//!    offset 0.
+//! 3  merge: the SLB with fewest free pages, unless all have many_free_pages; else the RLB that random_victim says: of
+//!    the smallest merge cost (k(L)) and then fewest free pages, or of the smallest cost a page written
 //! ```
 //!
-//! The states of Figure 3 are [`LogState`]. What the paper leaves open: its three thresholds are parameters; when the
-//! SLBs are as many as they may be, a page of offset 0 is treated as any other; a page that is in its SLB already
-//! (offset below what was written) cannot be written in the course of the merge, and goes on to another log block after
-//! it; an SLB whose pages were all gathered by another merge, or trimmed, is an RLB of k = 0; where step 3 finds only
-//! SLBs with many free pages, the one with fewest is merged. With preemption, a merge under way is not waited for: an
-//! SLB is then transformed rather than merged; and the last free log block is never made an SLB, and opened only where
-//! step 2 finds no other, because a merge begins when it is.
+//! The states of Figure 3 are [`LogState`]. What the paper leaves open: its three thresholds are parameters, and so is
+//! how its two criteria of step 3 are weighed; which SLB gives way at the limit ("can be changed into a random log block
+//! if there is no subsequent sequential write request": the one that has waited longest for one); a page that is in its
+//! SLB already (offset below what was written) cannot be written in the course of the merge, and goes on to another log
+//! block after it; an SLB whose pages were all gathered by another merge, or trimmed, is an RLB of k = 0; where step 3
+//! finds only SLBs with many free pages, the one with fewest is merged.
+//!
+//! With preemption a merge under way is not waited for. An SLB is then transformed rather than merged, in step 2 too
+//! where no other log block takes the page; and it is padded only while K of its pages stay free. So the last free log
+//! block, with which a merge begins, takes K pages at least, sequential or not, and step 2 comes before it is opened for
+//! a random page.
 //!
 //! k(L) <= K is asserted at every write. A page costs O(log blocks of a chip).
 
@@ -47,6 +54,16 @@ choice! {
         Allocate = "allocate",
         /// A sequential log block begins, and the other pages are copied to it, with those between them (4d).
         Copy = "copy",
+    }
+}
+
+choice! {
+    /// The random log block that step 3 merges: "the smallest merge cost and the smallest free pages".
+    pub enum RandomVictim {
+        /// The lowest associativity, and among equals the one with fewest free pages.
+        Cost = "cost",
+        /// The lowest associativity for each page written, so that a merge makes room for what it costs.
+        CostPerPage = "cost-per-page",
     }
 }
 
@@ -76,13 +93,15 @@ params! {
         /// Free pages from which a sequential log block is worth keeping or transforming, in percent of a block: the
         /// paper's "many free pages".
         many_free_percent: u32 => "many_free_percent", Kind::Count { min: 0, max: 100 }, Value::Count(50), "A smaller share transforms more streams into random log blocks.";
-        /// Pages written to the chip without one for a sequential log block until it may be transformed: the paper's
+        /// Pages written to the chip's log blocks without one for a sequential log block until it may be transformed: the paper's
         /// "long time".
         long_time: u32 => "long_time", Kind::Count { min: 0, max: 1 << 30 }, Value::Count(1_024), "A longer time waits longer for a stream to go on.";
         /// What a page of offset 0 does when a random log block holds pages of its logical block.
         sequential_start: SequentialStart => "sequential_start", Kind::Choice(SequentialStart::CHOICES), Value::Name("append"), "Sequential log blocks merge cheaply if the stream goes on.";
         /// What becomes of a sequential log block that a page does not continue.
         large_gap: LargeGap => "large_gap", Kind::Choice(LargeGap::CHOICES), Value::Name("auto"), "Merging keeps log blocks free, transforming keeps them used.";
+        /// The random log block that is merged when no other can take a page.
+        random_victim: RandomVictim => "random_victim", Kind::Choice(RandomVictim::CHOICES), Value::Name("cost-per-page"), "The cheapest merge blocks for the shortest time; the cheapest for a page needs fewer merges.";
     }
 }
 
@@ -115,7 +134,7 @@ enum LogState {
 struct Log {
     /// The logical block of a sequential one, else none.
     sequential: Lbn,
-    /// When it was last written, in pages of the drive.
+    /// When it was last written, by the clock of its chip.
     written: u64,
 }
 
@@ -123,7 +142,8 @@ pub(super) struct Kast {
     params: Params,
     many_free: u32,
     logs: Vec<Log>,
-    clock: u64,
+    /// Pages written to the log of each chip.
+    clocks: Vec<u64>,
 }
 
 impl Kast {
@@ -148,10 +168,18 @@ impl Kast {
         store.blocks.pages() - store.log_written(slot)
     }
 
-    /// The SLB of a logical block.
+    /// SLBs of the chip.
+    fn sequences<'a>(&'a self, store: &'a Store, group: u32) -> impl Iterator<Item = (LogSlot, Lbn)> + 'a {
+        self.states(store, group).filter_map(|(slot, state)| match state {
+            LogState::Sequential(lbn) => Some((slot, lbn)),
+            _ => None,
+        })
+    }
+
+    /// The SLB of a logical block; of two the one written last, beside which the other waits for its switch merge.
     fn sequential_of(&self, chip: &Chip, lbn: Lbn) -> Option<LogSlot> {
-        let mut states = self.states(chip.store, chip.group);
-        states.find(|&(_, state)| state == LogState::Sequential(lbn)).map(|(slot, _)| slot)
+        let own = self.sequences(chip.store, chip.group).filter(|&(_, other)| other == lbn);
+        own.map(|(slot, _)| slot).max_by_key(|slot| self.logs[slot.at()].written)
     }
 
     /// The RLB with free pages that a logical block is in; of several the one with most.
@@ -167,26 +195,42 @@ impl Kast {
     }
 
     fn append(&mut self, chip: &mut Chip, slot: LogSlot, write: &PageWrite) {
-        self.logs[slot.at()].written = self.clock;
+        self.logs[slot.at()].written = self.clocks[chip.group as usize];
         chip.append_to_log(slot, write);
+    }
+
+    /// Merges an SLB; its slot is free then.
+    fn merge_sequence(&mut self, chip: &mut Chip, slot: LogSlot, kind: MergeKind) {
+        self.logs[slot.at()].sequential = Lbn::NONE;
+        chip.merge(slot, kind);
+    }
+
+    fn has_many_free_pages(&self, store: &Store, slot: LogSlot) -> bool {
+        Self::free_pages(store, slot) >= self.many_free.max(1)
+    }
+
+    /// Whether a log block can be filled with copies up to an offset. While a merge is under way it has to keep room for
+    /// K pages of the host, which pay for that merge.
+    fn may_pad(&self, chip: &Chip, upto: u32) -> bool {
+        !chip.must_wait() || chip.store.blocks.pages() - upto >= self.params.k
     }
 
     /// Step 1 with an SLB of the page's logical block; false if the page has to go elsewhere.
     fn continue_sequence(&mut self, chip: &mut Chip, slot: LogSlot, write: &PageWrite) -> bool {
         let (offset, written) = (chip.store.offset(write.lpn), chip.store.log_written(slot));
         let lbn = chip.store.lbn(write.lpn);
-        if offset >= written && offset - written <= self.params.small_gap {
+        let fills = offset == written || (offset > written && self.may_pad(chip, offset));
+        if fills && offset - written <= self.params.small_gap {
             chip.pad(slot, lbn, offset);
             self.append(chip, slot, write);
             return true;
         }
-        let free = Self::free_pages(chip.store, slot);
         let transforms = match self.params.large_gap {
             LargeGap::Merge => false,
             LargeGap::Transform => true,
-            LargeGap::Auto => free >= self.many_free,
+            LargeGap::Auto => self.has_many_free_pages(chip.store, slot),
         };
-        if (transforms || chip.must_wait()) && free > 0 {
+        if (transforms || chip.must_wait()) && !chip.store.log_is_full(slot) {
             self.logs[slot.at()].sequential = Lbn::NONE;
             self.append(chip, slot, write);
             return true;
@@ -195,19 +239,38 @@ impl Kast {
             return false;
         }
         let kind = chip.store.sequential_merge(slot, lbn);
-        self.logs[slot.at()].sequential = Lbn::NONE;
         if kind != MergeKind::Full && offset > written {
+            self.logs[slot.at()].sequential = Lbn::NONE;
             chip.partial_merge_with(slot, write);
             return true;
         }
-        chip.merge(slot, kind);
+        self.merge_sequence(chip, slot, kind);
         false
     }
 
-    fn may_begin_sequence(&self, chip: &Chip) -> bool {
-        let sequential = |&(_, state): &(LogSlot, LogState)| matches!(state, LogState::Sequential(_));
-        let begun = self.states(chip.store, chip.group).filter(sequential).count();
-        begun < self.params.sequential_log_blocks as usize && chip.may_open()
+    /// Makes room for one more SLB; false if there can be none. At the limit a complete one is switched, and if there is
+    /// none the one written longest ago gives way: it becomes an RLB while it has many free pages, else it is merged.
+    fn admits_sequence(&mut self, chip: &mut Chip) -> bool {
+        let (limit, group) = (self.params.sequential_log_blocks as usize, chip.group);
+        if limit == 0 || (chip.must_wait() && chip.store.log.free_slots(group) == 0) {
+            return false;
+        }
+        if self.sequences(chip.store, group).count() < limit {
+            return true;
+        }
+        if self.switch_complete_sequence(chip) {
+            return true;
+        }
+        let oldest = self.sequences(chip.store, group).min_by_key(|(slot, _)| self.logs[slot.at()].written);
+        let (slot, lbn) = oldest.expect("the limit is above zero");
+        if self.has_many_free_pages(chip.store, slot) {
+            self.logs[slot.at()].sequential = Lbn::NONE;
+        } else if chip.must_wait() {
+            return false;
+        } else {
+            self.merge_sequence(chip, slot, chip.store.sequential_merge(slot, lbn));
+        }
+        true
     }
 
     /// Begins an SLB with the first page of a logical block.
@@ -220,7 +283,7 @@ impl Kast {
 
     /// Figure 4: the first page of a logical block that is in an RLB with free pages.
     fn start_beside(&mut self, chip: &mut Chip, random: LogSlot, write: &PageWrite) {
-        if self.params.sequential_start == SequentialStart::Append || !self.may_begin_sequence(chip) {
+        if self.params.sequential_start == SequentialStart::Append || !self.admits_sequence(chip) {
             return self.append(chip, random, write);
         }
         let slot = self.begin_sequence(chip, write);
@@ -228,58 +291,68 @@ impl Kast {
             let lbn = chip.store.lbn(write.lpn);
             let in_random = |&offset: &u32| chip.store.log_block_of(chip.store.lpn(lbn, offset)) == random;
             let last = (1..chip.store.blocks.pages()).rev().find(in_random);
-            chip.pad(slot, lbn, last.map_or(1, |last| last + 1));
+            if let Some(last) = last
+                && self.may_pad(chip, last + 1)
+            {
+                chip.pad(slot, lbn, last + 1);
+            }
         }
     }
 
-    /// The complete SLB whose switch merge costs one erase, if there is one.
-    fn complete_sequence(&self, store: &Store, group: u32) -> Option<LogSlot> {
-        let complete = |&(slot, state): &(LogSlot, LogState)| match state {
-            LogState::Sequential(lbn) => {
-                store.log_is_full(slot) && store.sequential_merge(slot, lbn) == MergeKind::Switch
-            }
-            _ => false,
+    /// Merges a complete SLB, which costs one erase; false if there is none, or another merge would be waited for.
+    fn switch_complete_sequence(&mut self, chip: &mut Chip) -> bool {
+        let store = &*chip.store;
+        let complete = |&(slot, lbn): &(LogSlot, Lbn)| {
+            store.log_is_full(slot) && store.sequential_merge(slot, lbn) == MergeKind::Switch
         };
-        self.states(store, group).find(complete).map(|(slot, _)| slot)
+        let found = self.sequences(store, chip.group).find(complete).filter(|_| !chip.must_wait());
+        if let Some((slot, _)) = found {
+            self.merge_sequence(chip, slot, MergeKind::Switch);
+        }
+        found.is_some()
     }
 
-    /// Step 2: the log block whose associativity grows.
+    /// Step 2: the log block whose associativity grows. An SLB counts as an RLB of one data block once it is idle; while
+    /// a merge is under way any SLB does where no other log block takes the page, since the merge is not waited for.
     fn least_associated(&mut self, chip: &Chip) -> Option<LogSlot> {
-        let store = &*chip.store;
-        let random = self.states(store, chip.group).filter_map(|(slot, state)| match state {
-            LogState::Random(k) if k < self.params.k && !store.log_is_full(slot) => Some((k, slot)),
-            _ => None,
+        let (store, waits) = (&*chip.store, chip.must_wait());
+        let candidates = self.states(store, chip.group).filter_map(|(slot, state)| {
+            let (last_resort, k) = match state {
+                LogState::Random(k) => (false, k),
+                LogState::Sequential(_) if self.is_idle(chip, slot) => (false, 1),
+                LogState::Sequential(_) if waits => (true, 1),
+                _ => return None,
+            };
+            (k < self.params.k && !store.log_is_full(slot)).then_some((last_resort, k, store.log_written(slot), slot))
         });
-        let best = random.min_by_key(|&(k, slot)| (k, store.log_written(slot), slot.0)).map(|(_, slot)| slot);
-        let idle = |&(slot, state): &(LogSlot, LogState)| {
-            matches!(state, LogState::Sequential(_))
-                && self.params.k >= 2
-                && Self::free_pages(store, slot) >= self.many_free.max(1)
-                && self.clock - self.logs[slot.at()].written > u64::from(self.params.long_time)
-        };
-        let slot = best.or_else(|| self.states(store, chip.group).find(idle).map(|(slot, _)| slot))?;
+        let (.., slot) = candidates.min_by_key(|&(last_resort, k, written, slot)| (last_resort, k, written, slot.0))?;
         self.logs[slot.at()].sequential = Lbn::NONE;
         Some(slot)
     }
 
+    /// Whether an SLB has many free pages and was not written for a long time.
+    fn is_idle(&self, chip: &Chip, slot: LogSlot) -> bool {
+        let since = self.clocks[chip.group as usize] - self.logs[slot.at()].written;
+        self.has_many_free_pages(chip.store, slot) && since > u64::from(self.params.long_time)
+    }
+
+    /// What a full merge costs, for comparison with others.
+    fn merge_cost(&self, store: &Store, slot: LogSlot) -> u64 {
+        let k = u64::from(store.log.associativity(slot));
+        match self.params.random_victim {
+            RandomVictim::Cost => k,
+            RandomVictim::CostPerPage => (k << 32) / u64::from(store.log_written(slot).max(1)),
+        }
+    }
+
     /// Steps 1 to 3 for a page that no log block of its logical block takes.
     fn write_elsewhere(&mut self, chip: &mut Chip, write: &PageWrite) {
-        let begins = chip.store.offset(write.lpn) == 0 && self.may_begin_sequence(chip);
-        let must_merge = chip.store.log.free_slots(chip.group) == 0;
-        if must_merge
-            && !chip.must_wait()
-            && let Some(slot) = self.complete_sequence(chip.store, chip.group)
-        {
-            self.logs[slot.at()].sequential = Lbn::NONE;
-            chip.merge(slot, MergeKind::Switch);
-        } else if (must_merge || !chip.may_open())
-            && !begins
-            && let Some(slot) = self.least_associated(chip)
-        {
-            return self.append(chip, slot, write);
-        }
-        if begins {
+        let is_scarce = |chip: &Chip| chip.store.log.free_slots(chip.group) == 0 || !chip.may_open();
+        let scarce = is_scarce(chip) && !self.switch_complete_sequence(chip);
+        if chip.store.offset(write.lpn) == 0 && self.admits_sequence(chip) {
             self.begin_sequence(chip, write);
+        } else if scarce && let Some(slot) = self.least_associated(chip) {
+            self.append(chip, slot, write);
         } else {
             let slot = chip.open_log_block(self, 0);
             self.logs[slot.at()].sequential = Lbn::NONE;
@@ -315,12 +388,12 @@ impl Scheme for Kast {
             many_free: (store.blocks.pages() * params.many_free_percent).div_ceil(100),
             logs: vec![Log { sequential: Lbn::NONE, written: 0 }; store.log.slots()],
             params,
-            clock: 0,
+            clocks: vec![0; store.groups() as usize],
         }
     }
 
     fn write(&mut self, chip: &mut Chip, write: &PageWrite) {
-        self.clock += 1;
+        self.clocks[chip.group as usize] += 1;
         let lbn = chip.store.lbn(write.lpn);
         if let Some(slot) = self.sequential_of(chip, lbn) {
             if self.continue_sequence(chip, slot, write) {
@@ -336,18 +409,26 @@ impl Scheme for Kast {
     }
 
     fn victim(&mut self, store: &Store, group: u32, opened: LogSlot) -> (LogSlot, MergeKind) {
-        let others = || self.states(store, group).filter(|(slot, _)| *slot != opened);
-        let merges = others().map(|(slot, state)| match state {
-            LogState::Sequential(lbn) => (slot, store.sequential_merge(slot, lbn)),
-            _ => (slot, MergeKind::Full),
-        });
-        let free = |slot| Self::free_pages(store, slot);
-        let cost = |slot| (store.log.associativity(slot), free(slot), slot.0);
-        let (full, partial): (Vec<_>, Vec<_>) = merges.partition(|(_, kind)| *kind == MergeKind::Full);
-        let fullest = partial.into_iter().min_by_key(|&(slot, _)| (free(slot), slot.0));
-        let cheapest = full.into_iter().min_by_key(|&(slot, _)| cost(slot));
-        let worth_it = fullest.filter(|&(slot, _)| free(slot) < self.many_free);
-        let (slot, kind) = worth_it.or(cheapest).or(fullest).expect("another log block is in use when none is free");
+        let (mut sequential, mut random) = (None, None);
+        for (slot, state) in self.states(store, group).filter(|(slot, _)| *slot != opened) {
+            let free = Self::free_pages(store, slot);
+            let kind = match state {
+                LogState::Sequential(lbn) => store.sequential_merge(slot, lbn),
+                _ => MergeKind::Full,
+            };
+            let better = |best: Option<((u64, u32), LogSlot, MergeKind)>, cost| match best {
+                Some((least, ..)) if least <= cost => best,
+                _ => Some((cost, slot, kind)),
+            };
+            if kind == MergeKind::Full {
+                random = better(random, (self.merge_cost(store, slot), free));
+            } else {
+                sequential = better(sequential, (0, free));
+            }
+        }
+        let worth_it = sequential.filter(|&(_, slot, _)| !self.has_many_free_pages(store, slot));
+        let victim = worth_it.or(random).or(sequential);
+        let (_, slot, kind) = victim.expect("another log block is in use when none is free");
         self.logs[slot.at()].sequential = Lbn::NONE;
         (slot, kind)
     }

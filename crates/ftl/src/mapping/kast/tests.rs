@@ -60,19 +60,66 @@ fn figure_2_associativity_grows_last_and_not_for_pages_of_associated_blocks() {
     assert_eq!(states(&lab), [Random(2), Random(2), Random(1), Random(1)]);
 }
 
-/// The last free log block is kept for the time of a merge, so that three take pages; the fourth is opened, and a merge
-/// begun, when each of the three has K = 2 data blocks.
+// Preemption: the last free log block is kept for the time of a merge.
+
+fn preempted(set: &[(&str, Value)]) -> Lab<Kast> {
+    let usual = [("log_blocks", Value::Count(4)), ("k", Value::Count(2)), ("sequential_log_blocks", Value::Count(1))];
+    let mut setup = setup("kast", &[set, &usual].concat());
+    setup.params.preemption = Preemption::Page;
+    Lab::filled(&device(1, 8, 4), &setup)
+}
+
+/// Three log blocks take pages; the fourth is opened, and a merge begun, when each of the three has K = 2 data blocks.
 #[test]
 fn with_preemption_associativity_grows_before_the_last_free_log_block_is_opened() {
-    let set = [("log_blocks", Value::Count(4)), ("k", Value::Count(2)), ("sequential_log_blocks", Value::Count(0))];
-    let mut setup = setup("kast", &set);
-    setup.params.preemption = Preemption::Page;
-    let mut lab = Lab::<Kast>::filled(&device(1, 8, 4), &setup);
+    let mut lab = preempted(&[("sequential_log_blocks", Value::Count(0))]);
     assert_eq!(lab.write([1, 5, 9, 13, 17, 21]), NOTHING);
     assert_eq!(states(&lab), [Random(2), Random(2), Random(2), Free]);
     assert_eq!(lab.report().longest_wait_ns, 0);
     let Cost { copies, .. } = lab.write([25]);
     assert!(copies > 0, "a merge has begun");
+}
+
+#[test]
+fn with_preemption_page_0_begins_a_sequence_in_the_last_free_log_block() {
+    let mut lab = preempted(&[]);
+    assert_eq!(lab.write([1, 5, 9]), NOTHING);
+    assert_eq!(lab.write([16]), full(1));
+    assert_eq!(states(&lab), [Free, Random(1), Random(1), sequential(4)]);
+}
+
+#[test]
+fn with_preemption_a_complete_sequence_is_switched_before_the_last_free_log_block_is_opened() {
+    for sequences in 1..=4 {
+        let mut lab = preempted(&[("sequential_log_blocks", Value::Count(sequences))]);
+        assert_eq!(lab.write([5, 9, 16, 17, 18, 19]), NOTHING);
+        assert_eq!(lab.write([24]), SWITCH);
+        assert_eq!(states(&lab), [Random(1), Random(1), sequential(6), Free]);
+    }
+}
+
+/// Every log block is at K = 2, so that the merge that page 24 begins takes longer than the share that it pays.
+const LAST_IS_A_SEQUENCE: [u32; 7] = [1, 5, 9, 13, 17, 21, 24];
+
+#[test]
+fn with_preemption_a_sequence_takes_the_page_that_would_wait_for_the_merge() {
+    let mut lab = preempted(&[]);
+    lab.write(LAST_IS_A_SEQUENCE);
+    assert_eq!(states(&lab)[3], sequential(6));
+    lab.write([29]);
+    assert_eq!((states(&lab)[3], lab.log_block_of(29)), (Random(2), Some(3)));
+    let report = lab.report();
+    assert!(report.longest_wait_ns < report.blocking_ns.max(), "the page did not wait for the merge");
+}
+
+#[test]
+fn with_preemption_a_sequence_is_padded_during_a_merge_while_k_pages_stay_free() {
+    for (next, state) in [(26, sequential(6)), (27, Random(1))] {
+        let mut lab = preempted(&[("small_gap", Value::Count(2))]);
+        lab.write(LAST_IS_A_SEQUENCE);
+        lab.write([next]);
+        assert_eq!((states(&lab)[3], lab.log_block_of(next)), (state, Some(3)));
+    }
 }
 
 // The edges of Figure 3.
@@ -134,6 +181,20 @@ fn s_to_r2_with_a_page_of_another_data_block_after_a_long_time() {
     assert_eq!(states(&lab), [sequential(0), Random(2), Random(2), Random(2)]);
     assert_eq!(lab.write([29]), NOTHING);
     assert_eq!(states(&lab), [Random(2), Random(2), Random(2), Random(2)]);
+}
+
+/// The chips of a drive take turns at its logical blocks.
+#[test]
+fn the_long_time_is_that_of_the_chip() {
+    let on_chip_0 = |lpn: u32| lpn / 4 * 8 + lpn % 4;
+    for (long_time, cost) in [(6, NOTHING), (7, full(2))] {
+        let set = [("log_blocks", 4), ("k", 2), ("sequential_log_blocks", 1), ("long_time", long_time)];
+        let setup = setup("kast", &set.map(|(name, value)| (name, Value::Count(value))));
+        let mut lab = Lab::<Kast>::filled(&device(2, 8, 4), &setup);
+        lab.write(ALL_AT_K.map(on_chip_0));
+        lab.write([5, 6, 5, 6]);
+        assert_eq!(lab.write([on_chip_0(29)]), cost);
+    }
 }
 
 #[test]
@@ -216,11 +277,11 @@ fn figure_4d_page_0_begins_a_sequence_and_the_others_are_copied_with_those_betwe
 }
 
 #[test]
-fn figure_4_does_not_begin_more_sequences_than_are_allowed() {
+fn figure_4_does_not_keep_more_sequences_than_are_allowed() {
     let mut lab = with_start("allocate");
     assert_eq!(lab.write([4, 1, 0]), NOTHING);
-    assert_eq!(states(&lab), [sequential(1), Random(1), Free, Free]);
-    assert_eq!(lab.log_block_of(0), Some(1));
+    assert_eq!(states(&lab), [Random(1), Random(1), sequential(0), Free]);
+    assert_eq!(lab.log_block_of(0), Some(2));
 }
 
 #[test]
@@ -267,11 +328,49 @@ fn figure_5_the_sequence_is_made_random_only_while_it_has_many_free_pages() {
     }
 }
 
+// The limit of sequential log blocks, here one.
+
 #[test]
-fn page_0_beyond_the_allowed_sequences_is_as_any_other_page() {
+fn at_the_limit_the_sequence_written_longest_ago_becomes_random_while_it_has_many_free_pages() {
+    for (writes, left) in [(&[0, 4][..], [Random(1), sequential(1)]), (&[0, 4, 1], [sequential(0), Random(1)])] {
+        let mut lab = lab(&[("sequential_log_blocks", Value::Count(2))]);
+        lab.write(writes.iter().copied());
+        assert_eq!(lab.write([8]), NOTHING);
+        assert_eq!(states(&lab), [left[0], left[1], sequential(2), Free], "after {writes:?}");
+    }
+}
+
+#[test]
+fn at_the_limit_the_sequence_written_longest_ago_is_merged_when_it_has_few_free_pages() {
     let mut lab = lab(&[]);
-    lab.write([0, 4]);
-    assert_eq!(states(&lab), [sequential(0), Random(1), Free, Free]);
+    lab.write([0, 1, 2]);
+    assert_eq!(lab.write([4]), partial(1));
+    assert_eq!(states(&lab), [sequential(1), Free, Free, Free]);
+}
+
+#[test]
+fn at_the_limit_a_complete_sequence_is_switched_for_page_0() {
+    let mut lab = lab(&[]);
+    lab.write(0..4);
+    assert_eq!(lab.write([4]), SWITCH);
+    assert_eq!(states(&lab), [sequential(1), Free, Free, Free]);
+}
+
+#[test]
+fn the_switch_merge_that_makes_room_lets_page_0_begin_the_next_sequence() {
+    let mut lab = lab(&[("log_blocks", Value::Count(2))]);
+    assert_eq!(lab.write(0..16), Cost { switch: 3, erases: 3, ..NOTHING });
+}
+
+#[test]
+fn sequences_that_do_not_go_on_hold_no_quota() {
+    for k in 1..=4 {
+        let mut lab = lab(&[("sequential_log_blocks", Value::Count(2)), ("k", Value::Count(k))]);
+        // One page of each of two logical blocks, and then a stream.
+        assert_eq!(lab.write([0, 4]), NOTHING);
+        assert_eq!(lab.write(8..32), Cost { switch: 5, erases: 5, ..NOTHING }, "K = {k}");
+        assert_eq!(states(&lab)[..2], [Random(1), sequential(1)], "the stream needs one");
+    }
 }
 
 // Section III-B, step 2.
@@ -304,6 +403,17 @@ fn of_equally_associated_log_blocks_the_one_with_most_free_pages_grows() {
     let mut lab = lab(&[]);
     assert_eq!(lab.write([1, 5, 9, 13, 2, 6, 14, 17]), NOTHING);
     assert_eq!(lab.log_block_of(17), Some(2));
+}
+
+#[test]
+fn an_idle_sequence_competes_with_the_random_log_blocks_of_one_data_block() {
+    for (long_time, taker) in [(6, 0), (7, 1)] {
+        let mut lab = lab(&[("long_time", Value::Count(long_time))]);
+        // The sequence of B0 has one page, the random log blocks have two each.
+        lab.write([0, 5, 9, 13, 6, 10, 14]);
+        assert_eq!(lab.write([17]), NOTHING);
+        assert_eq!(lab.log_block_of(17), Some(taker), "a long time of {long_time} pages");
+    }
 }
 
 #[test]
@@ -358,6 +468,17 @@ fn of_equally_costly_log_blocks_the_one_with_fewest_free_pages_goes_first() {
     lab.write([1, 5, 9, 13, 10]);
     assert_eq!(lab.write([17]), full(1));
     assert_eq!(lab.log_block_of(17), Some(2));
+}
+
+/// L0 is full and has two data blocks, the others have one page each.
+#[test]
+fn the_cheapest_merge_and_the_cheapest_for_a_page_written_are_different_ones() {
+    for (choice, cost, victim) in [("cost", full(1), 1), ("cost-per-page", full(2), 0)] {
+        let mut lab = lab(&[("random_victim", Value::Name(choice))]);
+        lab.write([1, 5, 9, 13, 17, 2, 3]);
+        assert_eq!(lab.write([28]), cost, "{choice}");
+        assert_eq!(lab.log_block_of(28), Some(victim), "{choice}");
+    }
 }
 
 // What the paper leaves open.

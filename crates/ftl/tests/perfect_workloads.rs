@@ -1,0 +1,276 @@
+//! Every mapping and collection policy on the workload that suits it perfectly, with the cost that its paper promises
+//! there: a policy that is not cheap even then is wrong.
+//!
+//! | policy | workload | cost |
+//! |---|---|---|
+//! | every log-block mapping | whole blocks in order, over and over | switch merges alone: one erase a block, no copy |
+//! | `bast` | one block rewritten at random | a merge each N pages, of one data block |
+//! | `fast` | random pages, none of offset 0 | no log page unused: a merge each N pages |
+//! | `sast` | random pages of one set of K data blocks | a merge each N pages, of K data blocks at most |
+//! | `kast` | as many sequential streams at a time as sequential log blocks | switch merges alone |
+//! | `kast` | as many data blocks as log blocks, less than N pages of each | no merge |
+//! | `mcsplit` | a stripe rewritten in order | one switch merge erases the stripe, no copy |
+//! | page maps, any allocation and collection | the whole drive in order, over and over | no copy: the oldest block is dead |
+//! | `dftl` | pages whose entries fit its cache | no read or write of the map |
+#![allow(missing_docs)]
+
+mod support;
+
+use flashloom_ftl::{FtlSetup, MergeReport, Preemption, allocation, collection};
+use flashloom_nand::DeviceParams;
+use flashloom_units::{Prng, Value};
+use support::{Ftl, chip};
+
+/// Pages of a block.
+const N: u32 = 8;
+
+const PREEMPTIONS: [Preemption; 2] = [Preemption::None, Preemption::Page];
+
+fn setup(mapping: &str, preemption: Preemption, set: &[(&str, Value)]) -> FtlSetup {
+    let mut setup = FtlSetup::with_defaults().with_mapping(mapping, set);
+    setup.params.preemption = preemption;
+    setup
+}
+
+fn counts<const M: usize>(set: [(&'static str, u32); M]) -> Vec<(&'static str, Value)> {
+    set.map(|(name, count)| (name, Value::Count(count.into()))).to_vec()
+}
+
+/// Writes whole pages one after the other.
+fn write(ftl: &mut Ftl, lpns: impl IntoIterator<Item = u32>) {
+    let mask = ftl.nand.geometry().full_mask();
+    lpns.into_iter().for_each(|lpn| ftl.write(&[(lpn, mask)]));
+}
+
+/// Four passes over a full drive in order must erase a block for each that was written, less those still in the log, and
+/// copy nothing.
+fn copies_nothing_on_whole_blocks_in_order(device: &DeviceParams, mapping: &str, set: &[(&str, Value)]) {
+    for preemption in PREEMPTIONS {
+        let mut ftl = Ftl::filled(device, &setup(mapping, preemption, set), true);
+        let pages = ftl.logical_pages();
+        (0..4).for_each(|_| write(&mut ftl, 0..pages));
+        ftl.check();
+        let (report, MergeReport { switch, partial, full, .. }) = (ftl.report(), ftl.merges());
+        let which = format!("{mapping} with {set:?}, {preemption:?}");
+        assert_eq!((report.page_copies, partial, full), (0, 0, 0), "{which}: {switch} switch merges");
+        assert_eq!(report.block_erases % switch, 0, "{which}: a switch merge erases a block of each chip");
+        let written = u64::from(4 * pages / N);
+        assert!(report.block_erases <= written && report.block_erases >= written - 40, "{which}: {report:?}");
+    }
+}
+
+/// The most log blocks that the drives below have room for.
+const LOG_BLOCKS: [u32; 3] = [4, 5, 8];
+
+#[test]
+fn bast_copies_nothing_on_whole_blocks_in_order() {
+    for log_blocks in LOG_BLOCKS {
+        copies_nothing_on_whole_blocks_in_order(&chip(24, 10, N), "bast", &counts([("log_blocks", log_blocks)]));
+    }
+}
+
+#[test]
+fn fast_copies_nothing_on_whole_blocks_in_order() {
+    for log_blocks in LOG_BLOCKS {
+        copies_nothing_on_whole_blocks_in_order(&chip(24, 10, N), "fast", &counts([("log_blocks", log_blocks)]));
+    }
+}
+
+#[test]
+fn sast_copies_nothing_on_whole_blocks_in_order() {
+    for (log_blocks, n, k) in [(4, 1, 1), (5, 2, 2), (8, 4, 4), (8, 1, 4), (8, 4, 1), (4, 8, 8)] {
+        let set = counts([("log_blocks", log_blocks), ("n", n), ("k", k)]);
+        copies_nothing_on_whole_blocks_in_order(&chip(24, 10, N), "sast", &set);
+    }
+}
+
+#[test]
+fn kast_copies_nothing_on_whole_blocks_in_order() {
+    for log_blocks in LOG_BLOCKS {
+        for (sequential, k) in [1, 2, 4, log_blocks].into_iter().flat_map(|s| [(s, 1), (s, 2), (s, 3), (s, N)]) {
+            let set = counts([("log_blocks", log_blocks), ("sequential_log_blocks", sequential), ("k", k)]);
+            copies_nothing_on_whole_blocks_in_order(&chip(24, 10, N), "kast", &set);
+        }
+    }
+}
+
+#[test]
+fn kast_copies_nothing_on_whole_blocks_in_order_under_any_of_its_choices() {
+    for start in ["append", "allocate", "copy"] {
+        for (gap, victim) in [("merge", "cost"), ("transform", "cost-per-page"), ("auto", "cost")] {
+            for (many_free, long_time) in [(0, 0), (50, 0), (100, 1_024)] {
+                let names = [("sequential_start", start), ("large_gap", gap), ("random_victim", victim)];
+                let mut set = counts([("log_blocks", 5), ("many_free_percent", many_free), ("long_time", long_time)]);
+                set.extend(names.map(|(name, choice)| (name, Value::Name(choice))));
+                copies_nothing_on_whole_blocks_in_order(&chip(24, 10, N), "kast", &set);
+            }
+        }
+    }
+}
+
+/// Four chips of one plane.
+fn four_chips() -> DeviceParams {
+    DeviceParams { channels: 4, over_provisioning: 34.0 / 24.0 - 1.0, ..chip(24, 10, N) }
+}
+
+#[test]
+fn mcsplit_copies_nothing_on_whole_stripes_in_order() {
+    for (width, log_blocks) in [(1, 5), (2, 4), (4, 4), (4, 8)] {
+        let set = counts([("width", width), ("log_blocks", log_blocks)]);
+        copies_nothing_on_whole_blocks_in_order(&four_chips(), "mcsplit", &set);
+    }
+}
+
+#[test]
+fn one_ftl_a_chip_copies_nothing_on_whole_blocks_in_order_over_four_chips() {
+    for mapping in ["bast", "fast", "sast", "kast"] {
+        copies_nothing_on_whole_blocks_in_order(&four_chips(), mapping, &counts([("log_blocks", 4)]));
+    }
+}
+
+/// A full drive of one chip after random writes of pages that `lpn` draws.
+fn written(setup: &FtlSetup, pages: u32, lpn: impl Fn(&mut Prng) -> u32) -> MergeReport {
+    let mut ftl = Ftl::filled(&chip(24, 10, N), setup, true);
+    let mut prng = Prng::new(1).branch("perfect");
+    (0..pages).for_each(|_| write(&mut ftl, [lpn(&mut prng)]));
+    ftl.check();
+    ftl.merges()
+}
+
+fn below(prng: &mut Prng, end: u32) -> u32 {
+    prng.below(end.into()) as u32
+}
+
+/// Pages 1 to N - 1, so that no log block is in place by chance.
+fn within_block(prng: &mut Prng) -> u32 {
+    1 + below(prng, N - 1)
+}
+
+/// N C_copy + 2 C_erase, for N pages written.
+#[test]
+fn bast_merges_one_data_block_for_each_n_pages_of_a_hot_one() {
+    for preemption in PREEMPTIONS {
+        let merges = written(&setup("bast", preemption, &counts([("log_blocks", 4)])), 100 * N, within_block);
+        assert_eq!((merges.full, merges.switch + merges.partial), (99, 0), "all but the pages in the last log block");
+        assert_eq!(merges.associativity, [0, 99], "each of one data block");
+    }
+}
+
+#[test]
+fn fast_leaves_no_log_page_unused_under_random_writes() {
+    let log_blocks = 5;
+    let merges = written(&setup("fast", Preemption::None, &counts([("log_blocks", log_blocks)])), 100 * N, |prng| {
+        below(prng, 24) * N + within_block(prng)
+    });
+    // One is kept for the sequential log block; the others are full when the first merge begins.
+    assert_eq!((merges.full, merges.partial), (u64::from(100 - (log_blocks - 1)), 0));
+}
+
+#[test]
+fn sast_merges_k_data_blocks_at_most_for_each_n_pages_of_a_hot_set() {
+    for (n, k) in [(1, 2), (2, 2), (4, 4), (2, 6)] {
+        let set = counts([("log_blocks", 4), ("n", n), ("k", k)]);
+        let merges =
+            written(&setup("sast", Preemption::None, &set), 100 * N, |prng| below(prng, k) * N + within_block(prng));
+        assert_eq!(merges.full + merges.partial + merges.switch, u64::from(100 - n), "{n} log blocks for {k}");
+        assert!(merges.associativity.len() as u32 <= k + 1, "{:?}", merges.associativity);
+    }
+}
+
+/// "There are multiple SLBs unlike the FAST scheme which has only one SLB."
+#[test]
+fn kast_copies_nothing_on_as_many_streams_as_sequential_log_blocks() {
+    for preemption in PREEMPTIONS {
+        for streams in 1..=4 {
+            let set = counts([("log_blocks", 6), ("sequential_log_blocks", streams)]);
+            let mut ftl = Ftl::filled(&chip(24, 10, N), &setup("kast", preemption, &set), true);
+            // Each stream rewrites a part of the drive in order, all a page at a time.
+            let part = 24 / streams * N;
+            for pass in 0..3 * part {
+                write(&mut ftl, (0..streams).map(|stream| stream * part + pass % part));
+            }
+            ftl.check();
+            let MergeReport { switch, partial, full, .. } = ftl.merges();
+            assert_eq!((ftl.report().page_copies, partial, full), (0, 0, 0), "{streams} streams, {preemption:?}");
+            assert!(switch > 0);
+        }
+    }
+}
+
+/// Four logical blocks of which only page 0 is written, sixteen of which another page is, and then a stream.
+#[test]
+fn kast_copies_no_more_than_bast_when_sequences_do_not_go_on() {
+    let copies = |mapping, preemption, set: &[(&'static str, Value)]| {
+        let mut ftl = Ftl::filled(&chip(64, 20, N), &setup(mapping, preemption, set), true);
+        write(&mut ftl, (0..4).map(|block| block * N).chain((4..20).map(|block| block * N + 5)));
+        write(&mut ftl, 20 * N..64 * N);
+        ftl.check();
+        ftl.report().page_copies
+    };
+    for preemption in PREEMPTIONS {
+        let bast = copies("bast", preemption, &counts([("log_blocks", 16)]));
+        for (k, sequences) in (1..=N).flat_map(|k| [(k, 1), (k, 2), (k, 4), (k, 16)]) {
+            let set = counts([("log_blocks", 16), ("k", k), ("sequential_log_blocks", sequences)]);
+            let kast = copies("kast", preemption, &set);
+            assert!(kast <= bast, "K = {k}, {sequences} sequential log blocks, {preemption:?}: {kast}, not {bast}");
+        }
+    }
+}
+
+/// "To minimize the associativities of log blocks, the write requests on the different LBNs are distributed among
+/// different log blocks."
+#[test]
+fn kast_merges_nothing_while_each_data_block_has_a_log_block() {
+    let set = counts([("log_blocks", 8), ("sequential_log_blocks", 0), ("k", 2)]);
+    let mut ftl = Ftl::filled(&chip(24, 10, N), &setup("kast", Preemption::None, &set), true);
+    write(&mut ftl, (0..N).flat_map(|page| (0..8).map(move |block| block * N + page)));
+    let MergeReport { switch, partial, full, .. } = ftl.merges();
+    assert_eq!((switch, partial, full), (0, 0, 0));
+    // The log is full of one data block each: the next page costs the merge of one.
+    write(&mut ftl, [9 * N + 1]);
+    assert_eq!(ftl.merges().associativity, [0, 1]);
+}
+
+/// The whole drive in order: whatever a policy looks at, the block that was written first is dead.
+#[test]
+fn page_maps_copy_nothing_when_the_drive_is_written_in_order() {
+    for device in [chip(24, 10, N), four_chips()] {
+        for collection in collection::SLOT.policies {
+            for allocation in allocation::SLOT.policies {
+                let mut setup = FtlSetup::with_defaults();
+                (setup.params.allocation, setup.allocation) = (allocation.name, allocation.values(&[]));
+                // Enough draws to meet a dead block: a random policy promises nothing with fewer.
+                let draws = if collection.name == "d-choices" { counts([("d", 1_000)]) } else { Vec::new() };
+                (setup.params.gc, setup.collection) = (collection.name, collection.values(&draws));
+                let mut ftl = Ftl::filled(&device, &setup, true);
+                let pages = ftl.logical_pages();
+                (0..4).for_each(|_| write(&mut ftl, 0..pages));
+                ftl.check();
+                let report = ftl.report();
+                assert_eq!(report.page_copies, 0, "{} with {}", collection.name, allocation.name);
+                assert!(report.block_erases >= u64::from(3 * pages / N), "{report:?}");
+            }
+        }
+    }
+}
+
+/// A hit costs nothing on flash; only cold misses read the map.
+#[test]
+fn dftl_neither_reads_nor_writes_the_map_while_its_cache_holds_the_pages_in_use() {
+    let mut setup = setup("dftl", Preemption::Page, &[("cache", Value::Size(8 * 64))]);
+    setup.params.gc_threshold = 4;
+    let mut ftl = Ftl::filled(&chip(24, 40, N), &setup, true);
+    let mut prng = Prng::new(1).branch("perfect");
+    // All of the hot pages are in the cache once.
+    write(&mut ftl, 0..48);
+    let warm = ftl.report().map_cache.expect("dftl has a cache");
+    for _ in 0..2_000 {
+        let lpn = below(&mut prng, 48);
+        ftl.read(lpn);
+        write(&mut ftl, [lpn]);
+    }
+    ftl.check();
+    let cache = ftl.report().map_cache.expect("dftl has a cache");
+    assert_eq!((cache.misses, cache.reads, cache.writes), (warm.misses, warm.reads, warm.writes));
+    assert_eq!(cache.hits, warm.hits + 4_000);
+}
