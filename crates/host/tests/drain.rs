@@ -132,7 +132,7 @@ fn check_waits(
     let mut waiting: Vec<Waiting> = Vec::new();
     let (mut now, mut next, mut dispatches, mut late) = (0, 0, 0u64, 0);
     loop {
-        while let Some(request) = requests.get(next).filter(|request| layer.has_room(request.op)) {
+        while let Some(request) = requests.get(next).filter(|request| layer.has_room(request)) {
             prop_assert_eq!(layer.submit(now, request, next as u32), Admission::Queued);
             let is_read = request.op == Op::Read;
             let deadline_ns = now + expire_ns[usize::from(!is_read)];

@@ -11,6 +11,8 @@ pub struct Waiting {
     pub sectors: u64,
     pub op: Op,
     pub durable: bool,
+    /// Whether the first request in it is a read or a synchronous write.
+    pub sync: bool,
     pub deadline_ns: Ns,
     /// Place among those with the same deadline: the order of queueing.
     pub age: u64,
@@ -45,6 +47,8 @@ pub enum Rule {
 pub struct Model {
     pub rule: Rule,
     pub waiting: Vec<Waiting>,
+    /// What the device holds.
+    pub at_device: Vec<Waiting>,
     nr_requests: usize,
     max_sectors: u64,
     events: u64,
@@ -70,6 +74,7 @@ impl Model {
         Self {
             rule,
             waiting: Vec::new(),
+            at_device: Vec::new(),
             nr_requests,
             max_sectors,
             events: 0,
@@ -159,8 +164,9 @@ impl Model {
             self.join(age, false);
             return "Merged";
         }
-        let of_direction = self.waiting.iter().filter(|waiting| waiting.is_read() == (request.op == Op::Read)).count();
-        if of_direction >= self.nr_requests {
+        let sync = request.op == Op::Read || request.flags & Request::SYNC != 0;
+        let of_class = self.waiting.iter().chain(&self.at_device).filter(|other| other.sync == sync).count();
+        if of_class >= self.nr_requests {
             return "Full";
         }
         let event = self.event();
@@ -169,6 +175,7 @@ impl Model {
             sectors,
             op: request.op,
             durable,
+            sync,
             deadline_ns: self.expire_ns(request.op).map_or(Ns::MAX, |expire_ns| now + expire_ns),
             age: event,
             begun: event,
@@ -216,7 +223,7 @@ impl Model {
         self.waiting.iter().filter(|waiting| waiting.is_read() == is_read).min_by_key(|waiting| waiting.age)
     }
 
-    /// The next request, taken out; none where nothing waits.
+    /// The next request, now at the device; none where nothing waits.
     pub fn dispatch(&mut self, now: Ns) -> Option<Waiting> {
         let age = match self.rule.clone() {
             Rule::Noop => self.waiting.iter().map(|waiting| waiting.age).min(),
@@ -224,7 +231,15 @@ impl Model {
             Rule::ParDispatcher { batch, resume, .. } => self.pardispatcher(now, batch, resume),
         }?;
         let at = self.waiting.iter().position(|waiting| waiting.age == age).expect("it waits");
-        Some(self.waiting.remove(at))
+        let chosen = self.waiting.remove(at);
+        self.at_device.push(chosen.clone());
+        Some(chosen)
+    }
+
+    /// The device has completed the request with those members.
+    pub fn complete(&mut self, cookies: &[u32]) {
+        let at = self.at_device.iter().position(|request| request.cookies == cookies).expect("the device holds it");
+        self.at_device.remove(at);
     }
 
     fn deadline(&mut self, now: Ns, fifo_batch: usize, writes_starved: usize) -> Option<u64> {
