@@ -6,7 +6,7 @@
 
 use std::collections::VecDeque;
 
-use flashloom_host::{Admission, BlockLayer, Completed, Decision, Direction};
+use flashloom_host::{Admission, BlockLayer, Class, Completed, Decision};
 use flashloom_nand::DeviceParams;
 use flashloom_units::{Ns, Problem, SECTOR_BYTES};
 use flashloom_workload::{Arrivals, Op, Request};
@@ -15,7 +15,7 @@ use crate::drive::Drive;
 use crate::outcome::{EndOfLife, HostReport, Outcome, Sample};
 use crate::precondition::{Ageing, Preconditioned, precondition};
 
-/// Requests of a direction that may wait for room in the scheduler's queue before the workload itself is held up.
+/// Requests of a class that may wait for room in the block layer before the workload itself is held up.
 const BACKLOG: usize = 65_536;
 
 /// One run of a workload through host and drive.
@@ -24,7 +24,7 @@ pub struct Simulation {
     drive: Drive,
     now: Ns,
     timed: bool,
-    /// Requests that found the scheduler's queue full, by direction, in order of arrival.
+    /// Requests that found their class full (`nr_requests`), by class, in order of arrival.
     backlog: [VecDeque<(Request, u32)>; 2],
     /// When the scheduler wants to be asked again; [`Ns::MAX`] for not before something happens.
     scheduler_wakes_ns: Ns,
@@ -143,7 +143,7 @@ impl Simulation {
         while self.next_arrival_ns(arrivals)? == self.now {
             let (request, cookie) = arrivals.take(self.now);
             self.report.generated += 1;
-            let waiting = &mut self.backlog[Direction::of(request.op).at()];
+            let waiting = &mut self.backlog[Class::of(&request).at()];
             let behind = request.op != Op::Flush && !waiting.is_empty();
             if behind || self.host.submit(self.now, &request, cookie) == Admission::Full {
                 waiting.push_back((request, cookie));

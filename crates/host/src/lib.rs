@@ -22,6 +22,6 @@ mod tasks;
 pub use block_layer::{Admission, BlockLayer, Decision, Dispatched};
 pub use id::RequestId;
 pub use params::HostParams;
-pub use requests::{Completed, Direction, Queued, Requests, Stage};
+pub use requests::{Class, Completed, Direction, Queued, Requests, Stage};
 pub use scheduler::{SLOT, Scheduler, Setup, build};
 pub use stats::SchedulerStats;

@@ -58,6 +58,12 @@ impl Queued {
         Direction::of(self.op)
     }
 
+    /// The class that `nr_requests` counts it in: that of the first request in it.
+    #[inline]
+    pub fn class(&self) -> Class {
+        if self.is_sync() { Class::Sync } else { Class::Async }
+    }
+
     /// Whether a task waits for it: a read, or a write that was first queued as synchronous.
     #[inline]
     pub fn is_sync(&self) -> bool {
@@ -89,6 +95,33 @@ impl Direction {
     #[inline]
     pub fn opposite(self) -> Self {
         if self == Self::Read { Self::Write } else { Self::Read }
+    }
+
+    /// As an index into a pair.
+    #[inline]
+    pub fn at(self) -> usize {
+        self as usize
+    }
+}
+
+/// The two classes of requests that the block layer limits apart.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[repr(u8)]
+pub enum Class {
+    /// A task waits for it: reads and synchronous writes.
+    Sync,
+    /// No task waits for it: all other writes, and discards.
+    Async,
+}
+
+impl Class {
+    /// Both, the synchronous one first.
+    pub const BOTH: [Self; 2] = [Self::Sync, Self::Async];
+
+    /// The class of a request of the workload.
+    #[inline]
+    pub fn of(request: &Request) -> Self {
+        if request.is_sync() { Self::Sync } else { Self::Async }
     }
 
     /// As an index into a pair.

@@ -109,5 +109,6 @@ schedulers! {
     deadline,
     anticipatory,
     cfq,
+    fios,
     pardispatcher,
 }

@@ -132,7 +132,7 @@ fn check_waits(
     let mut waiting: Vec<Waiting> = Vec::new();
     let (mut now, mut next, mut dispatches, mut late) = (0, 0, 0u64, 0);
     loop {
-        while let Some(request) = requests.get(next).filter(|request| layer.has_room(request.op)) {
+        while let Some(request) = requests.get(next).filter(|request| layer.has_room(request)) {
             prop_assert_eq!(layer.submit(now, request, next as u32), Admission::Queued);
             let is_read = request.op == Op::Read;
             let deadline_ns = now + expire_ns[usize::from(!is_read)];
@@ -190,6 +190,38 @@ proptest! {
         let due_before = |other: &Waiting, this: &Waiting| other.is_read == this.is_read && other.cookie < this.cookie;
         let bound = |before| (before + 1) * u64::from(starved + 1) * u64::from(batch);
         check_waits(&mut layer, &requests, expire_ns, MS, due_before, bound)?;
+    }
+
+    /// Every waiting task gets a request in each epoch, and in an epoch the others get what their timeslices hold. What
+    /// stands before a request in its own line takes a turn each; a write stands in line once it has expired.
+    #[test]
+    fn fios_starves_nobody(
+        requests in reads_and_writes(),
+        tasks in 1..5u32,
+        timeslice_ms in 1..20u64,
+        expire_ms in 1..30u64,
+    ) {
+        let host = saturating_host();
+        let requests: Vec<Request> = requests
+            .into_iter()
+            .enumerate()
+            .map(|(at, request)| Request { task: at as u32 % tasks, ..request })
+            .collect();
+        let mut layer = BlockLayer::new(&host, scheduler("fios", &host, &[
+            ("timeslice", Value::Time(timeslice_ms * MS)),
+            ("cost", Value::Name("linear")),
+            ("read_cost", Value::Time(MS)),
+            ("write_cost", Value::Time(MS)),
+            ("read_cost_4k", Value::Time(0)),
+            ("write_cost_4k", Value::Time(0)),
+            ("write_expire", Value::Time(expire_ms * MS)),
+        ]));
+        let (by_task, expire_ns) = (|cookie: u32| cookie % tasks, [expire_ms * MS; 2]);
+        let due_before = |other: &Waiting, this: &Waiting| by_task(other.cookie) == by_task(this.cookie);
+        // A turn of the own task is at most an epoch of the others away, and an epoch has timeslice_ms turns a task.
+        let bound = |before| (before + 1) * u64::from(tasks) + u64::from(tasks) * timeslice_ms * 2;
+        let late = check_waits(&mut layer, &requests, expire_ns, MS, due_before, bound)?;
+        prop_assert!(late > 0, "80 requests at 1 ms each cannot all make deadlines of 30 ms");
     }
 
     #[test]

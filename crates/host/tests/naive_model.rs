@@ -1,4 +1,4 @@
-//! noop, deadline and pardispatcher against a naive block layer: the same random submissions, dispatches and times,
+//! noop, deadline, fios and pardispatcher against a naive block layer: the same random submissions, dispatches and times,
 //! the same answers, the same order to the last member of every merged request.
 //!
 //! Addresses are few and requests short, so that most of them touch, overlap or begin alike; a part of the runs has
@@ -9,7 +9,7 @@ mod model;
 use flashloom_host::{Admission, BlockLayer, Decision, HostParams, RequestId, Scheduler, Setup, build};
 use flashloom_units::{MIB, MS, Ns, ParamSet, Value};
 use flashloom_workload::{Op, Request};
-use model::{Model, Rule};
+use model::{Fios, Model, Rule};
 use proptest::prelude::*;
 
 const NR_REQUESTS: u32 = 12;
@@ -21,7 +21,7 @@ const REGIONS: u64 = 6;
 
 #[derive(Clone, Debug)]
 enum Step {
-    Submit { op: Op, lba: u64, sectors: u32, flags: u8 },
+    Submit { op: Op, lba: u64, sectors: u32, flags: u8, task: u32 },
     Dispatch,
     Complete { which: usize },
     Pass { ns: Ns },
@@ -38,9 +38,10 @@ fn sector() -> impl Strategy<Value = u64> {
 fn step(ops: Vec<Op>) -> impl Strategy<Value = Step> {
     let flags =
         prop_oneof![6 => Just(0), 1 => Just(Request::SYNC), 1 => Just(Request::FUA), 1 => Just(Request::PREFLUSH)];
-    let submit = (prop::sample::select(ops), sector(), 1..5u32, flags).prop_map(|(op, lba, length, flags)| {
+    let submit = (prop::sample::select(ops), sector(), 1..5u32, flags, 0..4u32).prop_map(|step| {
+        let (op, lba, length, flags, task) = step;
         let flags = if op == Op::Write { flags } else { 0 };
-        Step::Submit { op, lba, sectors: length * 4, flags }
+        Step::Submit { op, lba, sectors: length * 4, flags, task }
     });
     prop_oneof![
         6 => submit,
@@ -83,16 +84,10 @@ fn compare(scheduler: Box<dyn Scheduler>, rule: Rule, steps: &[Step]) -> Result<
     let mut model = Model::new(rule, NR_REQUESTS as usize, MAX_SECTORS);
     let mut held: Vec<(RequestId, Vec<u32>)> = Vec::new();
     let mut now = 0;
-    let complete = |layer: &mut BlockLayer, now: Ns, (id, expected): (RequestId, Vec<u32>)| {
-        let mut cookies = Vec::new();
-        layer.complete(now, id, |completed| cookies.push(completed.cookie));
-        prop_assert_eq!(cookies, expected);
-        Ok(())
-    };
     for (cookie, step) in steps.iter().enumerate() {
         match *step {
-            Step::Submit { op, lba, sectors, flags } => {
-                let request = Request { arrival_ns: now, lba, sectors, task: 0, recorded_latency_ns: 0, op, flags };
+            Step::Submit { op, lba, sectors, flags, task } => {
+                let request = Request { arrival_ns: now, lba, sectors, task, recorded_latency_ns: 0, op, flags };
                 let admission = match layer.submit(now, &request, cookie as u32) {
                     Admission::Queued => "Queued",
                     Admission::Merged => "Merged",
@@ -101,19 +96,23 @@ fn compare(scheduler: Box<dyn Scheduler>, rule: Rule, steps: &[Step]) -> Result<
                 prop_assert_eq!(admission, model.submit(now, &request, cookie as u32), "step {}", cookie);
             }
             Step::Dispatch if held.len() < QUEUE_DEPTH as usize => match (layer.dispatch(now), model.dispatch(now)) {
-                (Decision::Dispatch(real), Some(expected)) => {
+                (Decision::Dispatch(real), Ok(expected)) => {
                     let found = (real.op, real.lba, u64::from(real.sectors));
                     prop_assert_eq!(found, (expected.op, expected.lba, expected.sectors), "step {}", cookie);
                     held.push((real.id, expected.cookies));
                 }
-                (Decision::Idle, None) => {}
+                (Decision::Idle, Err(None)) => {}
+                (Decision::NotBefore(real), Err(Some(expected))) if real == expected => {}
                 (real, expected) => prop_assert!(false, "step {cookie}: {real:?}, not {expected:?}"),
             },
             Step::Dispatch => prop_assert_eq!(layer.dispatch(now), Decision::Idle),
             Step::Complete { .. } if held.is_empty() => {}
             Step::Complete { which } => {
-                let request = held.swap_remove(which % held.len());
-                complete(&mut layer, now, request)?;
+                let (id, expected) = held.swap_remove(which % held.len());
+                let mut cookies = Vec::new();
+                layer.complete(now, id, |completed| cookies.push(completed.cookie));
+                model.complete(now, &expected);
+                prop_assert_eq!(cookies, expected);
             }
             Step::Pass { ns } => now += ns,
         }
@@ -149,6 +148,40 @@ proptest! {
         ]);
         let (fifo_batch, writes_starved) = (fifo_batch as usize, writes_starved as usize);
         compare(real, Rule::Deadline { expire_ns, fifo_batch, writes_starved, front_merges }, &steps)?;
+    }
+
+    #[test]
+    fn fios_agrees_with_the_naive_model(
+        steps in steps(),
+        timeslice_ms in 1..60u64,
+        is_linear: bool,
+        carry_debt: bool,
+        block_writes: bool,
+        alpha in prop::sample::select(vec![0.0, 0.5, 0.8]),
+        expire_ms in 1..200u64,
+    ) {
+        let costs_ns = [(3 * MS, MS), (8 * MS, 2 * MS)];
+        let real = scheduler("fios", &[
+            ("timeslice", Value::Time(timeslice_ms * MS)),
+            ("cost", Value::Name(if is_linear { "linear" } else { "shared" })),
+            ("read_cost", Value::Time(costs_ns[0].0)),
+            ("read_cost_4k", Value::Time(costs_ns[0].1)),
+            ("write_cost", Value::Time(costs_ns[1].0)),
+            ("write_cost_4k", Value::Time(costs_ns[1].1)),
+            ("carry_debt", Value::Flag(carry_debt)),
+            ("block_writes", Value::Flag(block_writes)),
+            ("alpha", Value::Ratio(alpha)),
+            ("write_expire", Value::Time(expire_ms * MS)),
+        ]);
+        let rule = Fios {
+            timeslice_ns: (timeslice_ms * MS) as i64,
+            linear_ns: is_linear.then_some(costs_ns),
+            carry_debt,
+            block_writes,
+            alpha,
+            write_expire_ns: expire_ms * MS,
+        };
+        compare(real, Rule::Fios(rule), &steps)?;
     }
 
     #[test]

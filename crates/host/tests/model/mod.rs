@@ -4,6 +4,10 @@
 use flashloom_units::Ns;
 use flashloom_workload::{Op, Request};
 
+mod fios;
+
+pub use fios::Fios;
+
 /// A waiting request.
 #[derive(Clone, Debug)]
 pub struct Waiting {
@@ -11,6 +15,14 @@ pub struct Waiting {
     pub sectors: u64,
     pub op: Op,
     pub durable: bool,
+    /// Whether the first request in it is a read or a synchronous write.
+    pub sync: bool,
+    pub task: u32,
+    /// fios: the line that it stands in, since which event; its share of the drive's time; when it went there.
+    pub line: usize,
+    pub lined_up: u64,
+    pub share: u64,
+    pub issued_ns: Ns,
     pub deadline_ns: Ns,
     /// Place among those with the same deadline: the order of queueing.
     pub age: u64,
@@ -37,6 +49,7 @@ impl Waiting {
 pub enum Rule {
     Noop,
     Deadline { expire_ns: [Ns; 2], fifo_batch: usize, writes_starved: usize, front_merges: bool },
+    Fios(Fios),
     ParDispatcher { region: u64, batch: [usize; 2], expire_ns: [Ns; 2], resume: bool, front_merges: bool },
 }
 
@@ -45,6 +58,8 @@ pub enum Rule {
 pub struct Model {
     pub rule: Rule,
     pub waiting: Vec<Waiting>,
+    /// What the device holds.
+    pub at_device: Vec<Waiting>,
     nr_requests: usize,
     max_sectors: u64,
     events: u64,
@@ -58,6 +73,7 @@ pub struct Model {
     expired_turn: bool,
     last_was_read: Vec<(u64, bool)>,
     stopped_at: Vec<((u64, bool), u64)>,
+    fios: fios::Memory,
 }
 
 /// The value last noted for a key.
@@ -70,6 +86,7 @@ impl Model {
         Self {
             rule,
             waiting: Vec::new(),
+            at_device: Vec::new(),
             nr_requests,
             max_sectors,
             events: 0,
@@ -81,6 +98,7 @@ impl Model {
             expired_turn: false,
             last_was_read: Vec::new(),
             stopped_at: Vec::new(),
+            fios: fios::Memory::default(),
         }
     }
 
@@ -96,6 +114,7 @@ impl Model {
     fn expire_ns(&self, op: Op) -> Option<Ns> {
         match self.rule {
             Rule::Noop => None,
+            Rule::Fios(Fios { write_expire_ns, .. }) => (op != Op::Read).then_some(write_expire_ns),
             Rule::Deadline { expire_ns, .. } | Rule::ParDispatcher { expire_ns, .. } => {
                 Some(expire_ns[usize::from(op != Op::Read)])
             }
@@ -108,6 +127,9 @@ impl Model {
 
     /// The requests that a scheduler sorts together with one, in its order.
     fn neighbours(&self, of: &Waiting) -> Vec<&Waiting> {
+        if let Rule::Fios(_) = self.rule {
+            return self.fios_line(of.task, of.line);
+        }
         let together = |other: &&Waiting| match self.rule {
             Rule::Noop => true,
             _ => other.is_read() == of.is_read() && self.region(other.lba) == self.region(of.lba),
@@ -127,6 +149,7 @@ impl Model {
         let fits = |model: &Self, waiting: &Waiting| {
             model.may_become_one(waiting, request.op, durable, sectors)
                 && model.region(waiting.lba) == model.region(request.lba)
+                && (waiting.task == request.task || !matches!(model.rule, Rule::Fios(_)))
         };
         let back = (0..self.waiting.len())
             .filter(|&at| self.waiting[at].end() == request.lba && fits(self, &self.waiting[at]))
@@ -142,7 +165,7 @@ impl Model {
             return "Merged";
         }
         let front_merges = match self.rule {
-            Rule::Noop => false,
+            Rule::Noop | Rule::Fios(_) => false,
             Rule::Deadline { front_merges, .. } | Rule::ParDispatcher { front_merges, .. } => front_merges,
         };
         let front = (0..self.waiting.len())
@@ -159,8 +182,9 @@ impl Model {
             self.join(age, false);
             return "Merged";
         }
-        let of_direction = self.waiting.iter().filter(|waiting| waiting.is_read() == (request.op == Op::Read)).count();
-        if of_direction >= self.nr_requests {
+        let sync = request.op == Op::Read || request.flags & Request::SYNC != 0;
+        let of_class = self.waiting.iter().chain(&self.at_device).filter(|other| other.sync == sync).count();
+        if of_class >= self.nr_requests {
             return "Full";
         }
         let event = self.event();
@@ -169,12 +193,21 @@ impl Model {
             sectors,
             op: request.op,
             durable,
+            sync,
+            task: request.task,
+            line: usize::from(request.op != Op::Read),
+            lined_up: event,
+            share: 0,
+            issued_ns: 0,
             deadline_ns: self.expire_ns(request.op).map_or(Ns::MAX, |expire_ns| now + expire_ns),
             age: event,
             begun: event,
             ended: event,
             cookies: vec![cookie],
         });
+        if let Rule::Fios(rule) = self.rule.clone() {
+            self.fios_insert(&rule);
+        }
         "Queued"
     }
 
@@ -197,6 +230,7 @@ impl Model {
             self.follows = neighbours.get(at + 1).map(|waiting| waiting.age);
         }
         self.waiting.retain(|waiting| waiting.age != second.age);
+        self.fios_tidy();
         let takes_place = second.deadline_ns < first.deadline_ns;
         let follows_first = self.follows == Some(first.age);
         let kept = self.waiting.iter_mut().find(|waiting| waiting.age == first.age).expect("it waits");
@@ -216,15 +250,33 @@ impl Model {
         self.waiting.iter().filter(|waiting| waiting.is_read() == is_read).min_by_key(|waiting| waiting.age)
     }
 
-    /// The next request, taken out; none where nothing waits.
-    pub fn dispatch(&mut self, now: Ns) -> Option<Waiting> {
+    /// The next request, now at the device; where there is none, until when to wait for one, if there is such a time.
+    pub fn dispatch(&mut self, now: Ns) -> Result<Waiting, Option<Ns>> {
         let age = match self.rule.clone() {
-            Rule::Noop => self.waiting.iter().map(|waiting| waiting.age).min(),
-            Rule::Deadline { fifo_batch, writes_starved, .. } => self.deadline(now, fifo_batch, writes_starved),
-            Rule::ParDispatcher { batch, resume, .. } => self.pardispatcher(now, batch, resume),
+            Rule::Noop => self.waiting.iter().map(|waiting| waiting.age).min().ok_or(None),
+            Rule::Deadline { fifo_batch, writes_starved, .. } => {
+                self.deadline(now, fifo_batch, writes_starved).ok_or(None)
+            }
+            Rule::Fios(rule) => self.fios_dispatch(now, &rule),
+            Rule::ParDispatcher { batch, resume, .. } => self.pardispatcher(now, batch, resume).ok_or(None),
         }?;
         let at = self.waiting.iter().position(|waiting| waiting.age == age).expect("it waits");
-        Some(self.waiting.remove(at))
+        let mut chosen = self.waiting.remove(at);
+        chosen.issued_ns = now;
+        self.at_device.push(chosen.clone());
+        if let Rule::Fios(rule) = self.rule.clone() {
+            self.fios_started(now, &rule);
+        }
+        Ok(chosen)
+    }
+
+    /// The device has completed the request with those members.
+    pub fn complete(&mut self, now: Ns, cookies: &[u32]) {
+        let at = self.at_device.iter().position(|request| request.cookies == cookies).expect("the device holds it");
+        if let Rule::Fios(rule) = self.rule.clone() {
+            self.fios_completed(now, at, &rule);
+        }
+        self.at_device.remove(at);
     }
 
     fn deadline(&mut self, now: Ns, fifo_batch: usize, writes_starved: usize) -> Option<u64> {
