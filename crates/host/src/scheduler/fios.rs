@@ -67,7 +67,7 @@ params! {
     /// What the published descriptions name, and what they leave open.
     pub struct Params {
         /// How much of the drive's time a task may use in an epoch.
-        timeslice_ns: Ns => "timeslice", Kind::Time { min: 10 * US, max: 3_600 * S }, Value::Time(100 * MS),
+        timeslice_ns: Ns => "timeslice", Kind::Time { min: 10 * US, max: 3_600 * S }, Value::Time(10 * MS),
             "Shorter timeslices let a task that has used its own up wait less, and change between reads and writes more \
              often.";
         /// What a request takes from its task's timeslice.
@@ -530,7 +530,11 @@ mod tests {
         assert_eq!(lab.start(), Decision::Idle);
         lab.now = 50 * US;
         lab.finish(100);
-        assert_eq!(lab.start(), Decision::NotBefore(100 * US), "as long again as the read took, with alpha at one half");
+        assert_eq!(
+            lab.start(),
+            Decision::NotBefore(100 * US),
+            "as long again as the read took, with alpha at one half"
+        );
         lab.now = 80 * US;
         lab.reads_of(1, [200]);
         assert_eq!(lab.start_one(), 200);
