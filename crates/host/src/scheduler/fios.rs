@@ -41,7 +41,7 @@ pub static SPEC: PolicySpec = PolicySpec {
     details: "Every task may use an equal timeslice of the drive's time in an epoch, whenever it has requests and beside \
               the others. Reads go before writes, writes wait until no read is at the drive, and a task that has just \
               read is awaited briefly. On a trace without task ids all requests count as one task's: reads first remains.",
-    source: "Park and Shen, FAST 2012",
+    source: "Park and Shen, FAST 2012, as published descriptions have it: docs/decisions/0029-fios.md",
     needs: &[],
     params: Params::PARAMS,
     statistics: &[
@@ -91,7 +91,7 @@ params! {
             "Without it a task gains by filling the drive's queue just before its timeslice ends.";
         /// Whether writes wait until no read is at the drive and none is awaited.
         block_writes: bool => "block_writes", Kind::Flag, Value::Flag(true),
-            "Reads are not slowed down by writes beside them; a drive on which they would not be loses parallelism.";
+            "It keeps writes from slowing reads down; a drive that does not slow them down loses parallelism.";
         /// The share of the time for which the drive may idle for a task; zero never waits.
         alpha: f64 => "alpha", Kind::Ratio { min: 0.0, max: 0.99 }, Value::Ratio(0.5),
             "A larger share protects tasks that think longer between requests and leaves the drive idle for longer.";
