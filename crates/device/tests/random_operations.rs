@@ -145,7 +145,7 @@ fn run(seed: u64, count: usize) {
         pace: pick(&mut prng, &[Pace::Timestamps(1.0), Pace::Timestamps(0.1), Pace::Closed(8), Pace::Dependent(1.0)]),
         fill: prng.chance(0.5),
         timed: prng.chance(0.8),
-        scheduler: pick(&mut prng, &["noop", "deadline", "anticipatory", "cfq", "pardispatcher"]),
+        scheduler: pick(&mut prng, &["noop", "deadline", "anticipatory", "cfq", "fios", "pardispatcher"]),
         idle_delay_ns: pick(&mut prng, &[0, MS]),
         ..Run::new(setup)
     };

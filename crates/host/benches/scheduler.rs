@@ -59,7 +59,7 @@ fn churn(layer: &mut BlockLayer, capacity_bytes: u64) -> u64 {
     order
 }
 
-#[divan::bench(args = ["noop", "deadline", "anticipatory", "cfq", "pardispatcher"])]
+#[divan::bench(args = ["noop", "deadline", "anticipatory", "cfq", "fios", "pardispatcher"])]
 fn request(bencher: divan::Bencher, name: &str) {
     let mut layer = block_layer(name, 60 * GIB, None);
     bencher.counter(ItemsCount::new(REQUESTS)).bench_local(|| churn(&mut layer, 60 * GIB));

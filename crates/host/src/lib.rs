@@ -5,6 +5,7 @@
 //! and at the time that [`Decision::NotBefore`] names. A policy for the order is one file under `scheduler`.
 
 mod block_layer;
+mod depth;
 mod elevator;
 mod end_index;
 mod fifo;

@@ -179,7 +179,8 @@ fn anticipatory_keeps_the_disk_for_a_reader_with_short_think_time() {
 #[test]
 fn cfq_gives_every_reader_an_equal_slice_of_time_whatever_the_cost_of_its_requests() {
     let run_with = |name: &str, set: &[(&str, Value)]| {
-        let mut tasks: Vec<Task> = (0..3).map(|n| Task::reader(1, 200 * US, n * CAPACITY / 4, SECTORS.into())).collect();
+        let mut tasks: Vec<Task> =
+            (0..3).map(|n| Task::reader(1, 200 * US, n * CAPACITY / 4, SECTORS.into())).collect();
         tasks.push(Task::reader(1, 200 * US, 3 * CAPACITY / 4, 999_992));
         let order = run(&mut layer(name, 1, set), DISK, 20 * S, &mut tasks);
         let switches = order.windows(2).filter(|pair| pair[0] * 4 / CAPACITY != pair[1] * 4 / CAPACITY).count();
@@ -225,7 +226,7 @@ fn fios_reads_as_fast_as_alone_beside_a_flood_of_writes_and_gives_each_its_half(
 fn fios_keeps_a_reader_that_needs_less_than_its_share_from_waiting_for_writes() {
     // A read, then as long a think time: with alpha at one half the reader is awaited, and its timeslice lasts.
     let mut tasks = [Task::reader(1, 90 * US, 0, 8_000), Task::writer(30, CAPACITY / 2, 8_000)];
-    let mut layer = layer("fios", 31, &[]);
+    let mut layer = layer("fios", 31, &[("timeslice", Value::Time(100 * MS))]);
     run(&mut layer, FLASH, 100 * MS, &mut tasks);
     assert_eq!(tasks[0].median_ns(), 100 * US);
     assert!(tasks[0].mean_ns() < 110 * US, "{} ns on average", tasks[0].mean_ns());

@@ -63,7 +63,7 @@ fn every_scheduler_is_built_by_its_name_and_reports_the_figures_that_it_describe
 
 #[test]
 fn none_of_the_papers_schedulers_refuses_a_trace_without_task_ids() {
-    for name in ["noop", "deadline", "anticipatory", "cfq", "pardispatcher"] {
+    for name in ["noop", "deadline", "anticipatory", "cfq", "fios", "pardispatcher"] {
         assert_eq!(SLOT.find(name).map(|spec| spec.needs.len()), Some(0), "{name}");
     }
 }

@@ -23,16 +23,17 @@
 //! - Tasks do not exit.
 //!
 //! As in Linux, a device that is not `rotational` and takes many requests at once is never idled for. How cfq finds out
-//! that it does (`cfq_update_hw_tag`) is the parameter `hw_tag`: 2.6.32 measures again and again and can lose what it
-//! knew; 2.6.33, whose rule distributions took over with CFQ's groups, keeps it (docs/decisions/0030-hw-tag.md). Nothing
-//! else of 2.6.33 is here: no groups, no trees by kind of workload, no slices that shrink with the number of tasks.
+//! that it does is the parameter `hw_tag`: 2.6.32 measures again and again and can lose what it knew; 2.6.33, whose rule
+//! distributions took over with CFQ's groups, keeps it (docs/decisions/0030-hw-tag.md). Nothing else of 2.6.33 is here: no
+//! groups, no trees by kind of workload, no slices that shrink with the number of tasks.
 //!
 //! Without task ids there is one synchronous queue, task 0's. The memory of tasks without requests is bounded. Cost: O(log n) each.
 
-use flashloom_units::{Kind, MIB, MS, Ns, ParamSet, PolicySpec, S, SECTOR_BYTES, Statistic, Value, choice, params};
+use flashloom_units::{Kind, MIB, MS, Ns, ParamSet, PolicySpec, S, SECTOR_BYTES, Statistic, Value, params};
 use flashloom_workload::Request;
 
 use super::{Choice, Scheduler, Setup};
+use crate::depth::{DepthDetector, HwTag};
 use crate::elevator::Elevator;
 use crate::fifo::Fifos;
 use crate::id::{Id, RequestId, TaskSlot};
@@ -56,19 +57,6 @@ pub static SPEC: PolicySpec = PolicySpec {
         Statistic { name: "idle_waits", help: "Times that the device was idled for the active queue's next request." },
     ],
 };
-
-choice! {
-    /// How cfq finds out whether the device takes many requests at once. Both count the completions at which more than
-    /// 5 requests wait or are at the device; the 51st of them judges by whether 5 were ever at the device.
-    pub enum HwTag {
-        /// Taken for granted at first; judged again after every 51 such completions, by what these have seen.
-        Linux2_6_32 = "2.6.32",
-        /// Unknown at first, which acts as if it did; from the 51st on every such completion judges, by the most since
-        /// the beginning, and once seen it is kept. While the active queue is idled for and both it and the device have
-        /// fewer than 5 requests, none is counted.
-        Linux2_6_33 = "2.6.33",
-    }
-}
 
 params! {
     /// The tunables of the kernel's scheduler.
@@ -117,10 +105,6 @@ params! {
 const SEEKY_SECTORS: u64 = 8 * 1_024;
 /// How long a seeky queue is idled for at most.
 const SEEKY_IDLE_NS: Ns = 2 * MS;
-/// From how many requests at once on a device counts as one that queues: `CFQ_HW_QUEUE_MIN`.
-const DEEP_QUEUE: u32 = 5;
-/// How many completions under load decide whether the device queues.
-const DEPTH_SAMPLES: u32 = 50;
 /// Added to keys of the service tree, so that keys before time zero keep their order.
 const KEY_BIAS: i64 = 1 << 62;
 
@@ -184,9 +168,7 @@ pub struct State {
     async_at_device: u32,
     queued: u32,
     sync_completed_ns: Ns,
-    device_queues: bool,
-    depth_samples: u32,
-    depth_peak: u32,
+    depth: DepthDetector,
     slices: u64,
     preemptions: u64,
     idle_waits: u64,
@@ -220,10 +202,7 @@ impl State {
             async_at_device: 0,
             queued: 0,
             sync_completed_ns: 0,
-            // Until the device shows otherwise, under either rule.
-            device_queues: true,
-            depth_samples: 0,
-            depth_peak: 0,
+            depth: DepthDetector::new(params.hw_tag),
             slices: 0,
             preemptions: 0,
             idle_waits: 0,
@@ -339,7 +318,7 @@ impl State {
         if !state.sync {
             return;
         }
-        let pointless = !self.params.low_latency && self.device_queues && state.is_seeky();
+        let pointless = !self.params.low_latency && self.depth.queues() && state.is_seeky();
         if self.params.slice_idle_ns == 0 || pointless {
             state.idle_window = false;
         } else if think.is_settled() {
@@ -428,7 +407,7 @@ impl State {
     /// Idles for the active queue after its last completion, where that pays.
     fn idle_for(&mut self, now: Ns, queue: TaskSlot) {
         let state = &self.queues[queue.at()];
-        let seekless = !self.params.rotational && self.device_queues;
+        let seekless = !self.params.rotational && self.depth.queues();
         if seekless || !state.idle_window || self.sync_at_device + self.async_at_device > 0 {
             return;
         }
@@ -442,31 +421,11 @@ impl State {
         self.idle_waits += 1;
     }
 
-    /// Learns from the depth that the device reaches whether it queues, by the rule of `hw_tag`.
+    /// Shows the detector a completion.
     fn sample_depth(&mut self) {
-        let depth = self.sync_at_device + self.async_at_device;
-        self.depth_peak = self.depth_peak.max(depth);
-        let kept = self.params.hw_tag == HwTag::Linux2_6_33;
-        let is_known = kept && self.device_queues && self.depth_samples > DEPTH_SAMPLES;
-        if is_known || (self.queued <= DEEP_QUEUE && depth <= DEEP_QUEUE) || (kept && self.holds_back(depth)) {
-            return;
-        }
-        self.depth_samples = self.depth_samples.saturating_add(1);
-        if self.depth_samples <= DEPTH_SAMPLES {
-            return;
-        }
-        self.device_queues = self.depth_peak >= DEEP_QUEUE;
-        if !kept {
-            self.depth_samples = 0;
-            self.depth_peak = 0;
-        }
-    }
-
-    /// Whether the device is shallow because the active queue may be idled for and has little to send.
-    fn holds_back(&self, depth: u32) -> bool {
-        let active = self.active.map(|queue| &self.queues[queue.at()]);
-        let has_little = active.is_some_and(|state| state.idle_window && state.at_device + state.queued < DEEP_QUEUE);
-        has_little && depth < DEEP_QUEUE
+        let active = self.active.map(|queue| &self.queues[queue.at()]).filter(|state| state.idle_window);
+        let idling = active.map(|state| state.queued + state.at_device);
+        self.depth.completes(self.queued, self.sync_at_device + self.async_at_device, idling);
     }
 }
 
@@ -774,48 +733,14 @@ mod tests {
         idled
     }
 
-    /// Seven reads wait; six have been at the device at once before if it is to have been deep.
-    fn depth_lab(hw_tag: HwTag, deep: bool) -> Lab {
-        let mut lab = lab(|params| (params.hw_tag, params.quantum) = (hw_tag, 8));
-        lab.reads_of(1, (1..8).map(|n| FAR + 100 * n));
-        if deep {
-            lab.reads_of(1, (1..7).map(|n| 2 * FAR + 100 * n));
+    #[test]
+    fn a_drive_that_was_deep_once_is_not_idled_for_by_the_rule_of_2_6_33() {
+        for (hw_tag, idled) in [(HwTag::Linux2_6_32, true), (HwTag::Linux2_6_33, false)] {
+            let mut lab = lab(|params| (params.hw_tag, params.quantum) = (hw_tag, 8));
+            lab.reads_of(1, (1..14).map(|n| FAR + 100 * n));
             let held: Vec<u64> = (0..6).map(|_| lab.start_one()).collect();
             held.into_iter().for_each(|lba| drop(lab.finish(lba)));
-        }
-        lab
-    }
-
-    #[test]
-    fn hw_tag_of_2_6_32_is_judged_by_every_51_loaded_completions_anew() {
-        let mut shallow = depth_lab(HwTag::Linux2_6_32, false);
-        serve_singly(&mut shallow, 45);
-        assert!(!is_idled_for(&mut shallow), "45, and some more while the queue drains, do not judge");
-        for (reads, idled) in [(45, false), (96, true)] {
-            let mut deep = depth_lab(HwTag::Linux2_6_32, true);
-            serve_singly(&mut deep, reads);
-            assert_eq!(is_idled_for(&mut deep), idled, "{reads} after the six that were deep");
-        }
-    }
-
-    #[test]
-    fn hw_tag_of_2_6_33_is_kept_once_five_requests_were_seen_at_the_device() {
-        let mut shallow = depth_lab(HwTag::Linux2_6_33, false);
-        serve_singly(&mut shallow, 51);
-        assert!(is_idled_for(&mut shallow), "51 loaded completions without depth");
-        let mut deep = depth_lab(HwTag::Linux2_6_33, true);
-        serve_singly(&mut deep, 1_000);
-        assert!(!is_idled_for(&mut deep), "six at once, long ago");
-    }
-
-    #[test]
-    fn hw_tag_of_2_6_33_turns_true_at_the_first_depth_that_is_seen_after_all() {
-        for (hw_tag, idled) in [(HwTag::Linux2_6_33, false), (HwTag::Linux2_6_32, true)] {
-            let mut lab = depth_lab(hw_tag, false);
-            serve_singly(&mut lab, 51);
-            lab.reads_of(1, (1..7).map(|n| 2 * FAR + 100 * n));
-            let held: Vec<u64> = (0..6).map(|_| lab.start_one()).collect();
-            held.into_iter().for_each(|lba| drop(lab.finish(lba)));
+            serve_singly(&mut lab, 96);
             assert_eq!(is_idled_for(&mut lab), idled, "{}", hw_tag.name());
         }
     }

@@ -41,7 +41,7 @@ pub static SPEC: PolicySpec = PolicySpec {
     details: "Every task may use an equal timeslice of the drive's time in an epoch, whenever it has requests and beside \
               the others. Reads go before writes, writes wait until no read is at the drive, and a task that has just \
               read is awaited briefly. On a trace without task ids all requests count as one task's: reads first remains.",
-    source: "Park and Shen, FAST 2012",
+    source: "Park and Shen, FAST 2012, as published descriptions have it: docs/decisions/0029-fios.md",
     needs: &[],
     params: Params::PARAMS,
     statistics: &[
@@ -67,7 +67,7 @@ params! {
     /// What the published descriptions name, and what they leave open.
     pub struct Params {
         /// How much of the drive's time a task may use in an epoch.
-        timeslice_ns: Ns => "timeslice", Kind::Time { min: 10 * US, max: 3_600 * S }, Value::Time(100 * MS),
+        timeslice_ns: Ns => "timeslice", Kind::Time { min: 10 * US, max: 3_600 * S }, Value::Time(10 * MS),
             "Shorter timeslices let a task that has used its own up wait less, and change between reads and writes more \
              often.";
         /// What a request takes from its task's timeslice.
@@ -91,7 +91,7 @@ params! {
             "Without it a task gains by filling the drive's queue just before its timeslice ends.";
         /// Whether writes wait until no read is at the drive and none is awaited.
         block_writes: bool => "block_writes", Kind::Flag, Value::Flag(true),
-            "Reads are not slowed down by writes beside them; a drive on which they would not be loses parallelism.";
+            "It keeps writes from slowing reads down; a drive that does not slow them down loses parallelism.";
         /// The share of the time for which the drive may idle for a task; zero never waits.
         alpha: f64 => "alpha", Kind::Ratio { min: 0.0, max: 0.99 }, Value::Ratio(0.5),
             "A larger share protects tasks that think longer between requests and leaves the drive idle for longer.";
@@ -530,7 +530,11 @@ mod tests {
         assert_eq!(lab.start(), Decision::Idle);
         lab.now = 50 * US;
         lab.finish(100);
-        assert_eq!(lab.start(), Decision::NotBefore(100 * US), "as long again as the read took, with alpha at one half");
+        assert_eq!(
+            lab.start(),
+            Decision::NotBefore(100 * US),
+            "as long again as the read took, with alpha at one half"
+        );
         lab.now = 80 * US;
         lab.reads_of(1, [200]);
         assert_eq!(lab.start_one(), 200);
