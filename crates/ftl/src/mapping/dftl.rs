@@ -40,7 +40,7 @@ use flashloom_units::{Divisor, KIB, Kind, Lpn, ParamSet, PlaneId, PolicySpec, Pp
 
 use super::Mapping;
 use super::page_store::{self, Follow, PageStore};
-use crate::allocation::{Place, stripe};
+use crate::allocation::{Place, WantedStreams, stripe};
 use crate::lane::Lane;
 use crate::{FtlReport, FtlSetup, MapCacheReport, Misfit, PageWrite};
 use cache::MapCache;
@@ -252,6 +252,10 @@ impl Mapping for State {
             self.write_back_due(nand);
         }
         self.store.placed(places);
+    }
+
+    fn wanted_streams(&self) -> Option<WantedStreams> {
+        self.store.wanted_streams()
     }
 
     fn prepare(&self, lpn: Lpn) {
