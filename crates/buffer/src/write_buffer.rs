@@ -31,6 +31,9 @@ enum State {
 
 const STATES: usize = 5;
 
+/// How many streams before a page its run is followed.
+const REACH: u32 = 8;
+
 /// What the victim that is being sent is to a dirty page.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Departure {
@@ -311,8 +314,8 @@ impl WriteBuffer {
         }
     }
 
-    /// From now on a victim leaves with the consecutive dirty pages around it, if it and they are at least that many:
-    /// exactly so many leave. With 1, victims leave alone. A padded victim is a whole block, and gathers nothing.
+    /// From now on a page of a victim that is part of a stream of that many consecutive dirty pages leaves with the rest
+    /// of it. With 1, victims leave alone. A padded victim is a whole block, and gathers nothing.
     pub fn gather_streams(&mut self, pages: u32) {
         self.stream_pages = pages;
     }
@@ -352,8 +355,9 @@ impl WriteBuffer {
         }
     }
 
-    /// The first page of the stream that a page leaves in: the dirty pages behind it, as far as there are any without a
-    /// gap, and where these are too few, those before it. Looks up at most a page more than a stream has.
+    /// The first page of the stream that a page leaves in: runs of consecutive dirty pages are cut from their lowest page
+    /// on. A run that begins more than [`REACH`] streams before the page is cut at the page instead, or at its end if
+    /// that is less than a stream behind it. So a victim costs O(stream) look-ups.
     fn stream_around(&self, lpn: u32) -> Option<u32> {
         let is_free = |lpn: u32| {
             self.slot_of(Lpn(lpn)).is_some_and(|slot| {
@@ -361,14 +365,18 @@ impl WriteBuffer {
                 state == State::Dirty && departure != Departure::InStream
             })
         };
-        let (mut first, mut end) = (lpn, lpn + 1);
-        while end - first < self.stream_pages && is_free(end) {
+        let pages = self.stream_pages;
+        let mut lowest = lpn;
+        while lpn - lowest < REACH * pages && lowest > 0 && is_free(lowest - 1) {
+            lowest -= 1;
+        }
+        let is_lowest = lpn - lowest < REACH * pages;
+        let first = if is_lowest { lpn - (lpn - lowest) % pages } else { lpn };
+        let mut end = lpn + 1;
+        while end - first < pages && is_free(end) {
             end += 1;
         }
-        while end - first < self.stream_pages && first > 0 && is_free(first - 1) {
-            first -= 1;
-        }
-        (end - first == self.stream_pages).then_some(first)
+        if end - first == pages { Some(first) } else { (!is_lowest).then(|| end - pages) }
     }
 
     /// Sends a block from its first page on, whole: the victims, which are in order of address, and padding between.

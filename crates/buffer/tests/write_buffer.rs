@@ -262,20 +262,31 @@ fn leave_in_streams(order: &str, held: &[u32]) -> Vec<u32> {
     lpns(&evicted)
 }
 
-/// SLAP, section 2: D7 to D15 are held, a stream is four pages: D7-D10 leave with D7, and D15 is no part of a stream.
+/// SLAP, section 2: of D7 to D15 the streams are D7-D10 and D11-D14, and D15 is left over.
 #[test]
-fn a_victim_leaves_with_the_consecutive_pages_behind_it_as_many_as_a_stream_has() {
-    assert_eq!(leave_in_streams("page-lru", &[7, 8, 9, 10, 11, 12, 13, 14, 15]), [7, 8, 9, 10]);
-    assert_eq!(leave_in_streams("page-lru", &[7, 30, 8, 31, 9, 32, 10, 33]), [7, 8, 9, 10], "in any order");
+fn a_victim_leaves_with_its_stream_and_a_run_is_cut_into_streams_from_its_lowest_page_on() {
+    let run = [7, 8, 9, 10, 11, 12, 13, 14, 15];
+    let oldest_is = |victim: u32| [vec![victim], run.into_iter().filter(|&lpn| lpn != victim).collect()].concat();
+    for (victim, left) in [(7, vec![7, 8, 9, 10]), (9, vec![9, 7, 8, 10]), (14, vec![14, 11, 12, 13]), (15, vec![15])] {
+        assert_eq!(leave_in_streams("page-lru", &oldest_is(victim)), left);
+    }
+    assert_eq!(
+        leave_in_streams("page-lru", &[7, 30, 8, 31, 9, 32, 10, 33]),
+        [7, 8, 9, 10],
+        "whatever was written between"
+    );
     assert_eq!(leave_in_streams("page-lru", &[7, 8, 9, 30]), [7], "three pages make no stream of four");
     assert_eq!(leave_in_streams("page-lru", &[7, 8, 10, 11, 12]), [7], "nor do four with a gap");
+    assert_eq!(leave_in_streams("page-lru", &[2, 1, 0]), [2], "there is nothing before page 0");
 }
 
+/// The lowest page is 47 pages before the victim, further than is looked: no more than a stream is needed.
 #[test]
-fn where_too_few_pages_follow_a_victim_those_before_it_leave_too() {
-    assert_eq!(leave_in_streams("page-lru", &[15, 14, 13, 12, 11]), [15, 12, 13, 14], "written downwards");
-    assert_eq!(leave_in_streams("page-lru", &[9, 7, 8, 10, 6]), [9, 7, 8, 10], "the victim is in the middle");
-    assert_eq!(leave_in_streams("page-lru", &[2, 1, 0]), [2], "there is nothing before page 0");
+fn a_run_that_begins_far_before_a_victim_is_cut_at_the_victim() {
+    let downwards: Vec<u32> = (3..50).rev().collect();
+    assert_eq!(leave_in_streams("page-lru", &downwards), [49, 46, 47, 48]);
+    let in_the_middle = [&[45], &downwards[..4], &downwards[5..]].concat();
+    assert_eq!(leave_in_streams("page-lru", &in_the_middle), [45, 46, 47, 48]);
 }
 
 /// Blocks of four pages: two pages of block 1 and two of block 2 are a stream, though block 1 alone is the victim.

@@ -83,16 +83,18 @@ fn extents_interleaved(extent: u64, pages: u64, rewrites: usize, seed: u64) -> V
 /// of its own, die as wholes, so no block that is collected holds a valid page; interleaved, every block does.
 #[test]
 fn extents_that_die_together_cost_no_copy_with_streams_of_their_length_and_many_without() {
-    let device = DeviceParams { blocks: 48, pages: 64, over_provisioning: 0.25, ..plain_device() };
+    // Twice the space: by chance alone, no plane gets so many extents that live that it has no dead block to collect.
+    let device = DeviceParams { blocks: 48, pages: 64, over_provisioning: 1.0, ..plain_device() };
     let (pages, extent) = (device.logical_pages() / 64 * 64, u64::from(device.pages));
     for seed in 1..=3 {
         let copies = |threshold| {
             let setup = evicting(slap(device.clone(), threshold, &[]), "page-lru", "single");
             let run = Run { timed: false, ..Run::new(setup) };
-            run.run(extents_interleaved(extent, pages, 1_500, seed)).ftl.page_copies
+            run.run(extents_interleaved(extent, pages, 6_000, seed)).ftl.page_copies
         };
         assert_eq!(copies(64), 0, "seed {seed}");
-        assert!(copies(1) > 10_000, "seed {seed}");
+        let without = copies(1);
+        assert!(without > 5_000, "seed {seed}: {without}");
     }
 }
 

@@ -2,12 +2,11 @@
 //! State Disks").
 //!
 //! ```text
-//! search = buffer:  a page that leaves the write buffer takes the dirty pages behind it along, as far as their LPNs are
-//!                   consecutive, and where these are too few those before it, if stream_threshold come together; exactly
-//!                   so many leave (a page that the host wants durable leaves alone, and a padded block as it is)
-//! search = batch:   pages leave the write buffer as its order and rate have it
-//! stream:           a run of consecutive LPNs among the pages that are written together is cut, from its lowest page
-//!                   on, into streams of exactly stream_threshold pages (threshold 4: D7..D15 gives D7-D10, D11-D14)
+//! stream:           a run of consecutive LPNs is cut, from its lowest page on, into streams of exactly
+//!                   stream_threshold pages (threshold 4: D7..D15 gives D7-D10, D11-D14)
+//! search = buffer:  in runs of dirty pages of the write buffer: a victim that is part of a stream leaves with the rest of
+//!                   it (a page that the host wants durable leaves alone, and a padded block as it is)
+//! search = batch:   in runs of pages that leave the write buffer together by its order and rate
 //! allocation:       a stream goes to one chip's open stream block, the next stream to the next chip
 //! substreams (the paper's Delta) n > 1:  a stream is split evenly over the stream blocks of n chips, the next one
 //!                   starts on the chip after those

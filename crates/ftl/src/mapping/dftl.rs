@@ -40,9 +40,9 @@ use flashloom_units::{Divisor, KIB, Kind, Lpn, ParamSet, PlaneId, PolicySpec, Pp
 
 use super::Mapping;
 use super::page_store::{self, Follow, PageStore};
-use crate::allocation::{Place, WantedStreams, stripe};
+use crate::allocation::{Place, stripe};
 use crate::lane::Lane;
-use crate::{FtlReport, FtlSetup, MapCacheReport, Misfit, PageWrite};
+use crate::{FtlReport, FtlSetup, MapCacheReport, Misfit, PageWrite, WantedStreams};
 use cache::MapCache;
 
 /// Bytes of an entry in the cache: a logical and a physical page number.

@@ -5,8 +5,7 @@
 use flashloom_nand::{DeviceParams, Expect, Nand};
 use flashloom_units::{Lpn, Need, Slot};
 
-use crate::allocation::WantedStreams;
-use crate::{FtlReport, FtlSetup, Misfit, PageWrite};
+use crate::{FtlReport, FtlSetup, Misfit, PageWrite, WantedStreams};
 
 /// A flash translation layer, driven by the layer above and emitting operations to the array.
 pub trait Mapping: Send {

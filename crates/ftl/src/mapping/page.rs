@@ -13,8 +13,7 @@ use flashloom_units::{Lpn, PolicySpec};
 
 use super::Mapping;
 use super::page_store::{self, PageStore};
-use crate::allocation::WantedStreams;
-use crate::{FtlReport, FtlSetup, Misfit, PageWrite};
+use crate::{FtlReport, FtlSetup, Misfit, PageWrite, WantedStreams};
 
 pub(super) const SPEC: PolicySpec = PolicySpec {
     name: "page",
