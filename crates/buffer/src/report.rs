@@ -33,6 +33,8 @@ pub struct BufferReport {
     pub evictions: u64,
     /// Pages sent to flash, by evictions, flushes and FUA; without those that only pad a block.
     pub evicted_pages: u64,
+    /// Of these, pages that left before their turn because they made a stream with a victim.
+    pub gathered_pages: u64,
     /// Pages read from flash and written again to make victim blocks whole.
     pub padding_pages: u64,
     /// Pages kept because the host read them.

@@ -31,11 +31,25 @@ enum State {
 
 const STATES: usize = 5;
 
+/// How many streams before a page its run is followed.
+const REACH: u32 = 8;
+
+/// What the victim that is being sent is to a dirty page.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Departure {
+    Stays,
+    /// Part of the victim, out of the order already.
+    Leaves,
+    /// Part of a stream of it.
+    InStream,
+}
+
 #[derive(Clone, Copy, Debug)]
 struct Slot {
     lpn: Lpn,
     mask: u32,
     state: State,
+    departure: Departure,
     next_free: u32,
 }
 
@@ -72,6 +86,8 @@ pub struct WriteBuffer {
     order: Box<dyn Order>,
     rate: Box<dyn Rate>,
     victims: Vec<SlotId>,
+    /// Consecutive pages that leave together where the buffer holds them; 1 if victims leave alone.
+    stream_pages: u32,
     on_their_way: OnTheirWay,
     report: BufferReport,
     /// Until when the levels of the report are complete.
@@ -86,6 +102,7 @@ impl WriteBuffer {
             lpn: Lpn::NONE,
             mask: 0,
             state: State::Free,
+            departure: Departure::Stays,
             next_free: if at + 1 < pages { at + 1 } else { NO_INDEX },
         };
         let mut counts = [0; STATES];
@@ -98,6 +115,7 @@ impl WriteBuffer {
             order,
             rate,
             victims: Vec::with_capacity(pages as usize),
+            stream_pages: 1,
             on_their_way: OnTheirWay::new(pages),
             report: BufferReport::default(),
             now: 0,
@@ -296,17 +314,69 @@ impl WriteBuffer {
         }
     }
 
+    /// From now on a page of a victim that is part of a stream of that many consecutive dirty pages leaves with the rest
+    /// of it. With 1, victims leave alone. A padded victim is a whole block, and gathers nothing.
+    pub fn gather_streams(&mut self, pages: u32) {
+        self.stream_pages = pages;
+    }
+
     fn send_victims(&mut self, evicted: &mut Vec<Evicted>) {
         let mut victims = std::mem::take(&mut self.victims);
         if let Some(first) = victims.first() {
             let lpn = self.slots[first.at()].lpn.0;
+            let padded_block = self.order.padded_block();
+            if self.stream_pages > 1 && padded_block.is_none() {
+                self.gather(&mut victims);
+            }
             self.on_their_way.depart(&victims);
-            match self.order.padded_block() {
+            match padded_block {
                 Some(pages) => self.send_padded(lpn - lpn % pages, pages, &mut victims, evicted),
                 None => victims.drain(..).for_each(|slot| self.send(slot, evicted)),
             }
         }
         self.victims = victims;
+    }
+
+    /// Adds to a victim the pages that make streams with its pages, and takes them out of the order.
+    fn gather(&mut self, victims: &mut Vec<SlotId>) {
+        victims.iter().for_each(|slot| self.slots[slot.at()].departure = Departure::Leaves);
+        for at in 0..victims.len() {
+            let Slot { lpn, departure, .. } = self.slots[victims[at].at()];
+            let first = if departure == Departure::Leaves { self.stream_around(lpn.0) } else { None };
+            for lpn in first.map_or(0..0, |first| first..first + self.stream_pages).map(Lpn) {
+                let slot = self.slot_of(lpn).expect("a stream is made of pages that the buffer holds");
+                let departure = std::mem::replace(&mut self.slots[slot.at()].departure, Departure::InStream);
+                if departure == Departure::Stays {
+                    self.order.removed(slot, lpn);
+                    victims.push(slot);
+                    self.report.gathered_pages += 1;
+                }
+            }
+        }
+    }
+
+    /// The first page of the stream that a page leaves in: runs of consecutive dirty pages are cut from their lowest page
+    /// on. A run that begins more than [`REACH`] streams before the page is cut at the page instead, or at its end if
+    /// that is less than a stream behind it. So a victim costs O(stream) look-ups.
+    fn stream_around(&self, lpn: u32) -> Option<u32> {
+        let is_free = |lpn: u32| {
+            self.slot_of(Lpn(lpn)).is_some_and(|slot| {
+                let Slot { state, departure, .. } = self.slots[slot.at()];
+                state == State::Dirty && departure != Departure::InStream
+            })
+        };
+        let pages = self.stream_pages;
+        let mut lowest = lpn;
+        while lpn - lowest < REACH * pages && lowest > 0 && is_free(lowest - 1) {
+            lowest -= 1;
+        }
+        let is_lowest = lpn - lowest < REACH * pages;
+        let first = if is_lowest { lpn - (lpn - lowest) % pages } else { lpn };
+        let mut end = lpn + 1;
+        while end - first < pages && is_free(end) {
+            end += 1;
+        }
+        if end - first == pages { Some(first) } else { (!is_lowest).then(|| end - pages) }
     }
 
     /// Sends a block from its first page on, whole: the victims, which are in order of address, and padding between.
@@ -324,6 +394,7 @@ impl WriteBuffer {
         let Slot { lpn, mask, state, .. } = self.slots[slot.at()];
         assert_eq!(state, State::Dirty, "only dirty pages are victims");
         self.set_state(slot, State::Evicting);
+        self.slots[slot.at()].departure = Departure::Stays;
         self.report.evicted_pages += 1;
         evicted.push(Evicted { slot: Some(slot), lpn, mask });
     }

@@ -249,3 +249,75 @@ fn waits_for_room_are_counted_and_summed() {
     let report = buffer.report_at(0);
     assert_eq!((report.stalled_writes, report.stall_ns), (2, 7));
 }
+
+/// Pages that leave for one page that waits, of a buffer that is full of those pages and gathers streams of four.
+fn leave_in_streams(order: &str, held: &[u32]) -> Vec<u32> {
+    let mut buffer = buffer(order, &[], "single", held.len() as u32);
+    buffer.gather_streams(4);
+    write(&mut buffer, held.iter().copied());
+    let evicted = evict(&mut buffer, 1);
+    assert_eq!((buffer.report_at(0).evictions, buffer.report_at(0).evicted_pages), (1, evicted.len() as u64));
+    evicted.iter().for_each(|page| buffer.programmed(page.slot.unwrap()));
+    buffer.check().unwrap();
+    lpns(&evicted)
+}
+
+/// SLAP, section 2: of D7 to D15 the streams are D7-D10 and D11-D14, and D15 is left over.
+#[test]
+fn a_victim_leaves_with_its_stream_and_a_run_is_cut_into_streams_from_its_lowest_page_on() {
+    let run = [7, 8, 9, 10, 11, 12, 13, 14, 15];
+    let oldest_is = |victim: u32| [vec![victim], run.into_iter().filter(|&lpn| lpn != victim).collect()].concat();
+    for (victim, left) in [(7, vec![7, 8, 9, 10]), (9, vec![9, 7, 8, 10]), (14, vec![14, 11, 12, 13]), (15, vec![15])] {
+        assert_eq!(leave_in_streams("page-lru", &oldest_is(victim)), left);
+    }
+    assert_eq!(
+        leave_in_streams("page-lru", &[7, 30, 8, 31, 9, 32, 10, 33]),
+        [7, 8, 9, 10],
+        "whatever was written between"
+    );
+    assert_eq!(leave_in_streams("page-lru", &[7, 8, 9, 30]), [7], "three pages make no stream of four");
+    assert_eq!(leave_in_streams("page-lru", &[7, 8, 10, 11, 12]), [7], "nor do four with a gap");
+    assert_eq!(leave_in_streams("page-lru", &[2, 1, 0]), [2], "there is nothing before page 0");
+}
+
+/// The lowest page is 47 pages before the victim, further than is looked: no more than a stream is needed.
+#[test]
+fn a_run_that_begins_far_before_a_victim_is_cut_at_the_victim() {
+    let downwards: Vec<u32> = (3..50).rev().collect();
+    assert_eq!(leave_in_streams("page-lru", &downwards), [49, 46, 47, 48]);
+    let in_the_middle = [&[45], &downwards[..4], &downwards[5..]].concat();
+    assert_eq!(leave_in_streams("page-lru", &in_the_middle), [45, 46, 47, 48]);
+}
+
+/// Blocks of four pages: two pages of block 1 and two of block 2 are a stream, though block 1 alone is the victim.
+#[test]
+fn a_block_leaves_with_the_pages_of_its_neighbours_that_make_streams_with_its_own() {
+    assert_eq!(leave_in_streams("block-lru", &[6, 7, 8, 9, 30]), [6, 7, 8, 9]);
+    assert_eq!(leave_in_streams("block-lru", &[4, 5, 6, 7, 8, 9, 30]), [4, 5, 6, 7], "a block is a stream by itself");
+    assert_eq!(leave_in_streams("block-lru", &[4, 7, 8, 9, 10, 30]), [4, 7, 8, 9, 10], "a page may leave alone");
+}
+
+#[test]
+fn pages_that_are_clean_or_on_their_way_are_no_part_of_a_stream() {
+    let mut buffer = buffer("cflru", &[], "single", 5);
+    buffer.gather_streams(4);
+    assert!(read_from_flash(&mut buffer, 3));
+    write(&mut buffer, [0, 1, 2, 4]);
+    let mut evicted = Vec::new();
+    let slot = buffer.write(Lpn(4), WHOLE).unwrap().slot;
+    buffer.evict_slot(slot, &mut evicted);
+    assert_eq!(lpns(&evicted), [4], "a page that the host wants durable leaves alone");
+    evicted.clear();
+    buffer.evict(2, &mut evicted);
+    assert!(lpns(&evicted).iter().all(|&lpn| lpn < 3) && evicted.len() < 4, "{evicted:?}");
+    assert_eq!(buffer.report_at(0).gathered_pages, 0);
+}
+
+#[test]
+fn a_padded_block_gathers_nothing() {
+    let mut buffer = buffer("block-lru", &[("padding", Value::Flag(true))], "single", 5);
+    buffer.gather_streams(4);
+    write(&mut buffer, [6, 7, 8, 9, 30]);
+    assert_eq!(lpns(&evict(&mut buffer, 1)), [4, 5, 6, 7]);
+    assert_eq!(buffer.report_at(0).gathered_pages, 0);
+}

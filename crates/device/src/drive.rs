@@ -106,6 +106,8 @@ pub struct Drive {
     nand: Nand,
     ftl: Box<dyn Mapping>,
     buffer: Option<WriteBuffer>,
+    /// Whether the buffer gathers streams for the allocation.
+    gathers: bool,
     link: Link,
     timed: bool,
     controller_ns: Ns,
@@ -171,7 +173,8 @@ impl Drive {
             let rate = rate::build(setup.buffer.rate, &setup.rate, nand.geometry().total_dies());
             WriteBuffer::new(pages, order, rate)
         });
-        Self {
+        let mut drive = Self {
+            gathers: ftl.wanted_streams().is_some_and(|wanted| wanted.in_buffer),
             link: Link::new(&setup.device),
             timed: false,
             controller_ns: setup.device.controller_ns,
@@ -195,6 +198,17 @@ impl Drive {
             nand,
             ftl,
             buffer,
+        };
+        if drive.gathers {
+            drive.gather_streams();
+        }
+        drive
+    }
+
+    /// Has the buffer gather streams of the length that the allocation wants now.
+    fn gather_streams(&mut self) {
+        if let (Some(buffer), Some(wanted)) = (&mut self.buffer, self.ftl.wanted_streams()) {
+            buffer.gather_streams(wanted.pages);
         }
     }
 
@@ -675,6 +689,9 @@ impl Drive {
         self.evicted.clear();
         self.ftl.write(&mut self.nand, &self.writes);
         self.writes.clear();
+        if self.gathers {
+            self.gather_streams();
+        }
     }
 
     /// An evicted page is in flash.

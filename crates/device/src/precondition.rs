@@ -45,26 +45,35 @@ pub struct Preconditioned {
     pub is_worn_out: bool,
 }
 
-/// Pages that are filled together, as a sequential writer's evictions would come.
+/// Pages that are filled together at least, as a sequential writer's evictions would come.
 const FILL_BATCH: u64 = 64;
+
+/// Pages that are filled together: whole streams of the length that the allocation wants. A writer that fills a drive in
+/// order of address leaves no gap in the buffer, so whatever makes a stream is one.
+fn fill_batch(ftl: &dyn Mapping) -> u64 {
+    FILL_BATCH.next_multiple_of(ftl.wanted_streams().map_or(1, |wanted| u64::from(wanted.pages)))
+}
 
 /// How often the progress is told, in pages.
 const PROGRESS_PAGES: u64 = 1 << 16;
 
 pub(crate) fn precondition(drive: &mut Drive, ageing: &Ageing, progress: &mut dyn FnMut(u64)) -> Preconditioned {
     let (nand, ftl) = drive.flash();
-    let mut batch = Vec::with_capacity(FILL_BATCH as usize);
-    for first in (0..ageing.fill_pages).step_by(FILL_BATCH as usize) {
-        let pages = first..(first + FILL_BATCH).min(ageing.fill_pages);
-        batch.extend(pages.map(|lpn| page_write(nand, lpn)));
+    let mut batch = Vec::new();
+    let (mut first, mut told) = (0, 0);
+    while first < ageing.fill_pages {
+        let end = (first + fill_batch(ftl)).min(ageing.fill_pages);
+        batch.extend((first..end).map(|lpn| page_write(nand, lpn)));
         ftl.write(nand, &batch);
         if is_worn_out(nand, ftl) {
             break;
         }
         batch.clear();
-        if first % PROGRESS_PAGES == 0 {
+        if first >= told {
             progress(first);
+            told += PROGRESS_PAGES;
         }
+        first = end;
     }
     let mut aged = Preconditioned {
         pages: ageing.fill_pages,

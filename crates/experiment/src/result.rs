@@ -197,6 +197,9 @@ result_types! {
         evictions: u64,
         /// Pages sent to flash by evictions, flushes and FUA, without those that only pad a block.
         evicted_pages: u64,
+        /// Pages of these that left early, in a stream with a victim; absent for an allocation without streams.
+        #[serde(skip_serializing_if = "Option::is_none")]
+        gathered_pages: Option<u64>,
         /// Pages read from flash and written again to make evicted blocks whole; absent for an order that does not pad.
         #[serde(skip_serializing_if = "Option::is_none")]
         padding_pages: Option<u64>,

@@ -13,13 +13,14 @@ mod params;
 pub mod placement;
 mod report;
 
+pub use allocation::WantedStreams;
 pub use lane::{Demands, Lane};
 pub use mapping::Mapping;
 pub use params::{FtlParams, GcBlocks, HotCold, Preemption, StripeOrder, WearLevelling};
 pub use report::{FtlReport, MapCacheReport, MergeReport, RetiredBlocks, StreamReport};
 
 use flashloom_nand::{DeviceParams, Nand, Payload};
-use flashloom_units::{Lpn, ParamSet, Prng, Slot, Value};
+use flashloom_units::{Lpn, Need, ParamSet, Prng, Slot, Value};
 
 /// One page that the layer above writes. Pages written in one call were evicted together.
 #[derive(Clone, Copy, Debug)]
@@ -73,6 +74,14 @@ impl FtlSetup {
         let mapping = mapping::SLOT.find(name).expect("a mapping of the table");
         (self.params.mapping, self.mapping) = (mapping.name, mapping.values(set));
         self
+    }
+
+    /// The streams that the FTL wants written together from the start; nothing where it looks for none.
+    pub fn wanted_streams(&self, device: &DeviceParams) -> Option<WantedStreams> {
+        let Self { params, allocation: values, .. } = self;
+        mapping::offers(params.mapping, Need::PageMapping)
+            .then(|| allocation::build(params.allocation, values, device, params.stripe_order))
+            .and_then(|allocation| allocation.wanted_streams())
     }
 
     /// Builds the chosen FTL for an erased array. [`misfit`] must have found nothing.

@@ -71,6 +71,7 @@ fn streams_that_do_not_fit() {
     let slap = |name: &str, more: &str| refused_config(name, &format!("ftl.allocation = \"slap\"\n{more}\n"));
     slap("stream_threshold", "device.pages = 64\nftl.slap.stream_threshold = 65");
     slap("substreams_of_a_stream", "ftl.slap.stream_threshold = 4\nftl.slap.substreams = 5");
+    slap("stream_in_the_buffer", "buffer.capacity = \"64KiB\"\nftl.slap.stream_threshold = 17");
     slap("substreams_over_chips", "ftl.slap.stream_threshold = 64\nftl.slap.substreams = 32");
 }
 

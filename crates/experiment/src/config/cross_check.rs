@@ -56,6 +56,7 @@ const RULES: &[Rule] = &[
     Rule { sections: &["device", "ftl"], broken: Check::One(the_ftl_fits_the_device) },
     Rule { sections: &["device", "buffer"], broken: Check::One(buffer_is_whole_pages) },
     Rule { sections: &["buffer"], broken: Check::Each(only_a_buffer_evicts) },
+    Rule { sections: &["buffer", "device", "ftl"], broken: Check::One(the_buffer_holds_a_stream) },
     Rule { sections: &["host", "buffer", "ftl"], broken: Check::Each(policies_have_what_they_need) },
     Rule { sections: &["workload"], broken: Check::One(recordings_have_a_path) },
     Rule { sections: &["workload"], broken: Check::One(job_files_say_it_all) },
@@ -177,6 +178,20 @@ fn only_a_buffer_evicts(config: &Config) -> Vec<Broken> {
         Broken::at(&[key, "buffer.capacity"], Fault { help, ..fault })
     };
     ["buffer.order", "buffer.rate"].iter().filter(|key| config.settings.asks(key)).filter_map(broken).collect()
+}
+
+/// The pages of a stream leave the buffer together.
+fn the_buffer_holds_a_stream(config: &Config) -> Option<Broken> {
+    let wanted = config.drive_setup(false).ftl.wanted_streams(&config.device)?.pages;
+    let held = config.buffer.capacity_bytes / config.device.page_bytes;
+    if held == 0 || u64::from(wanted) <= held {
+        return None;
+    }
+    let found = format!("streams of {wanted} pages from a buffer of {held} (buffer.capacity)");
+    let expected = "a buffer that holds a stream, because its pages leave together";
+    let help = Some("raise buffer.capacity, or lower ftl.slap.stream_threshold".to_owned());
+    let keys = ["ftl.slap.stream_threshold", "buffer.capacity", "ftl.allocation"];
+    Broken::at(&keys, Fault { help, ..Fault::new(found, expected) })
 }
 
 /// The key that leaves a need unmet, with its value. Task ids are known only once a recording has been read: they are

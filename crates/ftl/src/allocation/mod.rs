@@ -17,6 +17,15 @@ pub struct Place {
     pub lane: Lane,
 }
 
+/// Streams that an allocation wants written together.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct WantedStreams {
+    /// Consecutive pages of a stream, now: an adaptive threshold moves. With 1 there are no streams.
+    pub pages: u32,
+    /// Whether the write buffer is to look for them among all that it holds when a victim leaves.
+    pub in_buffer: bool,
+}
+
 /// A policy of allocation.
 pub trait Allocation: Send {
     /// Answers one place for each page of `writes`, which the layer above writes together, in their order. Until now
@@ -31,6 +40,11 @@ pub trait Allocation: Send {
     /// What the store beneath must do for it.
     fn demands(&self) -> Demands {
         Demands::default()
+    }
+
+    /// The streams that the layer above is to write together, where it can; nothing where it looks for none.
+    fn wanted_streams(&self) -> Option<WantedStreams> {
+        None
     }
 
     /// The streams that it found; nothing where it looks for none.

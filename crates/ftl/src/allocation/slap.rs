@@ -2,8 +2,11 @@
 //! State Disks").
 //!
 //! ```text
-//! stream:           a run of consecutive LPNs among the pages that are written together is cut, from its lowest page
-//!                   on, into streams of exactly stream_threshold pages (threshold 4: D7..D15 gives D7-D10, D11-D14)
+//! stream:           a run of consecutive LPNs is cut, from its lowest page on, into streams of exactly
+//!                   stream_threshold pages (threshold 4: D7..D15 gives D7-D10, D11-D14)
+//! search = buffer:  in runs of dirty pages of the write buffer: a victim that is part of a stream leaves with the rest of
+//!                   it (a page that the host wants durable leaves alone, and a padded block as it is)
+//! search = batch:   in runs of pages that leave the write buffer together by its order and rate
 //! allocation:       a stream goes to one chip's open stream block, the next stream to the next chip
 //! substreams (the paper's Delta) n > 1:  a stream is split evenly over the stream blocks of n chips, the next one
 //!                   starts on the chip after those
@@ -24,7 +27,9 @@
 //!                   these have a page to give; else they stay on their plane
 //! ```
 //!
-//! Where it says more than the paper: the text asks for a run "larger than" the threshold and draws streams of exactly
+//! Where it says more than the paper: SLAP "tries to find streams in the write buffer", and not when, nor in what order
+//! pages leave it; here the order of eviction says which page leaves, and SLAP what goes with it (decision 0032). The text
+//! asks for a run "larger than" the threshold and draws streams of exactly
 //! that many pages, and the drawing is followed. Pages of a run need not be neighbours in the eviction order. A stream
 //! that does not fit into what is left of a stream block goes on in that plane's next one. Chips come before dies and
 //! planes in the rotation of streams, whatever ftl.stripe_order is, so that substreams lie on different chips.
@@ -33,17 +38,29 @@
 //! `read_reorganization` 4 bytes a block.
 
 use flashloom_nand::{DeviceParams, Geometry};
-use flashloom_units::{Kind, Need, ParamSet, PlaneId, PolicySpec, Value, params};
+use flashloom_units::{Kind, Need, ParamSet, PlaneId, PolicySpec, Value, choice, params};
 
-use super::{Allocation, Place, Rotation};
+use super::{Allocation, Place, Rotation, WantedStreams};
 use crate::lane::{Demands, Lane};
 use crate::{Misfit, PageWrite, StreamReport, StripeOrder};
+
+choice! {
+    /// Where streams are looked for.
+    pub enum Search {
+        /// Among all dirty pages of the write buffer when one leaves: those of its stream leave with it.
+        Buffer = "buffer",
+        /// Among the pages that leave together by the buffer's order and rate.
+        Batch = "batch",
+    }
+}
 
 params! {
     /// Parameters of SLAP.
     pub struct Slap {
         /// Consecutive pages that make a stream, from 1 (none does) to the pages of a block.
         stream_threshold: u32 => "stream_threshold", Kind::Count { min: 1, max: 1 << 16 }, Value::Count(4), "Long streams keep more pages together that die together, and fewer runs are that long.";
+        /// Where streams are looked for.
+        search: Search => "search", Kind::Choice(Search::CHOICES), Value::Name("buffer"), "Streams gathered in the buffer leave before their turn, and their pages are not there to be written again.";
         /// Chips that a stream is split over (the paper's Delta).
         substreams: u32 => "substreams", Kind::Count { min: 1, max: 1 << 16 }, Value::Count(1), "Reads of a stream go to more chips at once, and its pages die in more blocks.";
         /// Whether the threshold follows what collections cost.
@@ -62,7 +79,7 @@ params! {
 pub(super) const SPEC: PolicySpec = PolicySpec {
     name: "slap",
     summary: "streams of consecutive pages into one block each, over all chips",
-    details: "Needs pages that are written together: a buffer that evicts several at a time, or large writes without one.",
+    details: "Streams are found in the write buffer (search), and among the pages of a write where there is none.",
     source: "SLAP, sections 2 and 3; adaptive, gc_isolation and read_reorganization are its future work",
     needs: &[Need::PageMapping],
     params: Slap::PARAMS,
@@ -176,6 +193,10 @@ impl Allocation for State {
         }
     }
 
+    fn wanted_streams(&self) -> Option<WantedStreams> {
+        Some(WantedStreams { pages: self.threshold as u32, in_buffer: self.params.search == Search::Buffer })
+    }
+
     fn streams(&self) -> Option<StreamReport> {
         Some(self.report)
     }
@@ -253,7 +274,9 @@ mod tests {
 
     fn slap(threshold: u64, substreams: u64) -> State {
         let mut values: Vec<Value> = Slap::PARAMS.iter().map(|param| param.default.clone()).collect();
-        (values[0], values[1]) = (Value::Count(threshold), Value::Count(substreams));
+        let at = |name| Slap::PARAMS.iter().position(|param| param.name == name).expect("a parameter of slap");
+        values[at("stream_threshold")] = Value::Count(threshold);
+        values[at("substreams")] = Value::Count(substreams);
         State::new(&values, &drive(), StripeOrder::Pdcw)
     }
 

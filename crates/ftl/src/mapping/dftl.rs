@@ -42,7 +42,7 @@ use super::Mapping;
 use super::page_store::{self, Follow, PageStore};
 use crate::allocation::{Place, stripe};
 use crate::lane::Lane;
-use crate::{FtlReport, FtlSetup, MapCacheReport, Misfit, PageWrite};
+use crate::{FtlReport, FtlSetup, MapCacheReport, Misfit, PageWrite, WantedStreams};
 use cache::MapCache;
 
 /// Bytes of an entry in the cache: a logical and a physical page number.
@@ -252,6 +252,10 @@ impl Mapping for State {
             self.write_back_due(nand);
         }
         self.store.placed(places);
+    }
+
+    fn wanted_streams(&self) -> Option<WantedStreams> {
+        self.store.wanted_streams()
     }
 
     fn prepare(&self, lpn: Lpn) {

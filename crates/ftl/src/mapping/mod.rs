@@ -5,12 +5,18 @@
 use flashloom_nand::{DeviceParams, Expect, Nand};
 use flashloom_units::{Lpn, Need, Slot};
 
-use crate::{FtlReport, FtlSetup, Misfit, PageWrite};
+use crate::{FtlReport, FtlSetup, Misfit, PageWrite, WantedStreams};
 
 /// A flash translation layer, driven by the layer above and emitting operations to the array.
 pub trait Mapping: Send {
     /// Writes pages that the layer above writes together.
     fn write(&mut self, nand: &mut Nand, writes: &[PageWrite]);
+
+    /// The streams that the layer above is to write together, where it can; nothing where the mapping, or its
+    /// allocation, looks for none.
+    fn wanted_streams(&self) -> Option<WantedStreams> {
+        None
+    }
 
     /// The page will be written or read soon: its part of the map can be fetched into the cache. Changes nothing.
     fn prepare(&self, lpn: Lpn);

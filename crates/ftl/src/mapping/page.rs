@@ -13,7 +13,7 @@ use flashloom_units::{Lpn, PolicySpec};
 
 use super::Mapping;
 use super::page_store::{self, PageStore};
-use crate::{FtlReport, FtlSetup, Misfit, PageWrite};
+use crate::{FtlReport, FtlSetup, Misfit, PageWrite, WantedStreams};
 
 pub(super) const SPEC: PolicySpec = PolicySpec {
     name: "page",
@@ -46,6 +46,10 @@ impl Mapping for State {
             self.store.write(nand, write, *place, OpId::DONE, &mut ());
         }
         self.store.placed(places);
+    }
+
+    fn wanted_streams(&self) -> Option<WantedStreams> {
+        self.store.wanted_streams()
     }
 
     fn prepare(&self, lpn: Lpn) {

@@ -42,7 +42,7 @@ use collect::Job;
 use failure::free_to_open;
 use heat::Heat;
 
-use crate::allocation::{self, Allocation, Place, stripe};
+use crate::allocation::{self, Allocation, Place, WantedStreams, stripe};
 use crate::blocks::{BlockState, Blocks};
 use crate::collection::{self, Collection};
 use crate::lane::{self, Lane};
@@ -172,6 +172,11 @@ impl PageStore {
         self.collection.written(writes.len() as u32);
         self.allocation.place(writes, self.report.page_copies, &mut places);
         places
+    }
+
+    /// The streams that the allocation wants written together.
+    pub(super) fn wanted_streams(&self) -> Option<WantedStreams> {
+        self.allocation.wanted_streams()
     }
 
     /// The list can be used again.

@@ -140,6 +140,7 @@ fn buffer_facts(buffer: &BufferResult) -> Vec<Fact> {
     let hits = buffer.hit_ratio.map_or(String::new(), |ratio| format!("{} of the pages written hit, ", percent(ratio)));
     let mut text = format!("{} x {}: {hits}{} pages evicted", buffer.order, buffer.rate, count(buffer.evicted_pages));
     let besides = [
+        (buffer.gathered_pages, "of them early, with a stream"),
         (buffer.padding_pages, "to pad blocks"),
         (buffer.migrated_pages, "moved to another chip"),
         (buffer.filled_pages, "kept because they were read"),

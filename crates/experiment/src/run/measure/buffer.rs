@@ -28,6 +28,7 @@ impl Measured<'_> {
             hit_ratio: share(report.write_hits as f64, report.page_writes as f64),
             evictions: report.evictions,
             evicted_pages: report.evicted_pages,
+            gathered_pages: self.outcome.ftl.streams.map(|_| report.gathered_pages),
             padding_pages: order.padded_block().map(|_| report.padding_pages),
             migrated_pages: self.outcome.ftl.merges.as_ref().filter(|_| places).map(|merges| merges.migrated_pages),
             filled_pages: order.keeps_reads().then_some(report.filled_pages),
