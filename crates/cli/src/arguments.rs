@@ -4,9 +4,10 @@ use std::num::NonZeroUsize;
 
 use clap::builder::{PossibleValue, PossibleValuesParser, TypedValueParser};
 use clap::{Args, Parser, Subcommand};
+use flashloom_experiment::probe::ProbeParams;
 use flashloom_experiment::reference;
 use flashloom_report::published::PAPERS;
-use flashloom_units::Choice;
+use flashloom_units::{Choice, parse_ratio};
 use flashloom_workload::{Event, Format, OutFormat, TraceOptions};
 
 use crate::command::reproduce::ALL;
@@ -27,9 +28,11 @@ pub enum Command {
     Run(RunArguments),
     /// Run an experiment with every combination of the values of some keys, and show the results side by side.
     Compare(CompareArguments),
+    /// Measure which regions a drive has, and how many requests one of them serves at once.
+    Probe(ProbeArguments),
     /// Run the experiments of published papers, and hold what comes out against what was published.
     Reproduce(ReproduceArguments),
-    /// Run one experiment and write its requests, as they arrive, as a recording.
+    /// Run one experiment and write its requests, as they arrive or as its scheduler issues them, as a recording.
     Generate(GenerateArguments),
     /// Look at recordings of block requests, and convert them.
     Trace {
@@ -85,12 +88,44 @@ pub struct GenerateArguments {
     /// The format to write; told from the name of the file if it is left out.
     #[arg(long, value_parser = choice(OutFormat::CHOICES, OutFormat::named))]
     pub to: Option<OutFormat>,
+    /// Which requests: those that the workload queues, or what the scheduler made of them and issued to the drive.
+    #[arg(long, default_value = Event::Queue.name(), value_parser = choice(Event::CHOICES, Event::named))]
+    pub event: Event,
     /// Give a key another value than the file does, such as host.scheduler=noop.
     #[arg(long, value_name = "KEY=VALUE")]
     pub set: Vec<String>,
     /// Leave out what the format to write cannot hold, and count it.
     #[arg(long)]
     pub drop_unsupported: bool,
+}
+
+/// What `probe` takes.
+#[derive(Debug, Args)]
+pub struct ProbeArguments {
+    /// The experiment whose drive is probed, a TOML file; its workload and its scheduler take no part.
+    #[arg(value_name = "EXPERIMENT.toml")]
+    pub experiment: String,
+    /// Give a key another value than the file does, such as ftl.static.layout=contiguous.
+    #[arg(long, value_name = "KEY=VALUE")]
+    pub set: Vec<String>,
+    /// Length of a request, such as 4KiB; a page of the drive if it is left out.
+    #[arg(long, value_name = "SIZE")]
+    pub request_size: Option<String>,
+    /// The most requests outstanding; host.queue_depth if it is left out.
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..))]
+    pub outstanding: Option<u32>,
+    /// Requests to measure at each point on each drive.
+    #[arg(long, value_name = "N", default_value_t = ProbeParams::DEFAULT.requests, value_parser = clap::value_parser!(u32).range(100..=1_000_000))]
+    pub requests: u32,
+    /// Drives to measure, each with a seed of its own from run.seed on.
+    #[arg(long, value_name = "N", default_value_t = ProbeParams::DEFAULT.seeds, value_parser = clap::value_parser!(u32).range(1..=1_000))]
+    pub seeds: u32,
+    /// The share of a throughput that counts as reaching it.
+    #[arg(long, value_name = "SHARE", default_value_t = ProbeParams::DEFAULT.reach, value_parser = share)]
+    pub reach: f64,
+    /// Write the result as JSON to a file, or to standard output (-) in place of the tables.
+    #[arg(long, value_name = "FILE")]
+    pub json: Option<String>,
 }
 
 /// What `compare` takes.
@@ -220,6 +255,12 @@ impl ConvertArguments {
     pub fn options(&self) -> TraceOptions {
         self.reading.options(self.from)
     }
+}
+
+/// A share between a half and one: above half, so that two regions at once are more than one.
+fn share(text: &str) -> Result<f64, String> {
+    let share = parse_ratio(text).map_err(|error| format!("{}; expected {}", error.found, error.expected))?;
+    if (0.5..1.0).contains(&share) { Ok(share) } else { Err("expected at least 0.5 and less than 1".to_owned()) }
 }
 
 /// A parser for one of a closed set of names, with their help.

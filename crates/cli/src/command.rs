@@ -3,6 +3,7 @@
 pub mod compare;
 pub mod generate;
 pub mod help;
+pub mod probe;
 pub mod reproduce;
 pub mod run;
 pub mod trace;

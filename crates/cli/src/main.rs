@@ -20,6 +20,7 @@ fn main() -> ExitCode {
     let outcome = match Arguments::parse().command {
         Command::Run(arguments) => command::run::run(&arguments),
         Command::Compare(arguments) => command::compare::compare(&arguments),
+        Command::Probe(arguments) => command::probe::probe(&arguments),
         Command::Reproduce(arguments) => command::reproduce::reproduce(&arguments),
         Command::Generate(arguments) => command::generate::generate(&arguments),
         Command::Trace { command: TraceCommand::Info(arguments) } => command::trace::info(&arguments),

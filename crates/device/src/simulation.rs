@@ -89,6 +89,20 @@ impl Simulation {
         interval_ns: Ns,
         observe: &mut dyn FnMut(&Sample),
     ) -> Result<(), Problem> {
+        self.run_watched(arrivals, interval_ns, observe, &mut |_| {})
+    }
+
+    /// As [`Self::run`]; `issued` gets every request that the scheduler sends to the drive, merged, with the time of that.
+    ///
+    /// # Errors
+    /// As of [`Self::run`].
+    pub fn run_watched(
+        &mut self,
+        arrivals: &mut dyn Arrivals,
+        interval_ns: Ns,
+        observe: &mut dyn FnMut(&Sample),
+        issued: &mut dyn FnMut(&Request),
+    ) -> Result<(), Problem> {
         let mut sample_ns = interval_ns;
         let mut arrival_ns = self.next_arrival_ns(arrivals)?;
         while !self.drive.is_worn_out() {
@@ -117,7 +131,7 @@ impl Simulation {
             };
             // Most events are the array's own, and change nothing for the host.
             if host_acts {
-                self.settle(arrivals);
+                self.settle(arrivals, issued);
                 arrival_ns = self.next_arrival_ns(arrivals)?;
             }
             if self.drive.is_idle() {
@@ -153,7 +167,7 @@ impl Simulation {
     }
 
     /// Hands completions to the host and requests to the drive until neither has anything for the other.
-    fn settle(&mut self, arrivals: &mut dyn Arrivals) {
+    fn settle(&mut self, arrivals: &mut dyn Arrivals, issued: &mut dyn FnMut(&Request)) {
         loop {
             while let Some(id) = self.drive.take_completed() {
                 let (now, report) = (self.now, &mut self.report);
@@ -170,6 +184,7 @@ impl Simulation {
                 Decision::Dispatch(request) => {
                     self.idle = Idle::No;
                     self.scheduler_wakes_ns = Ns::MAX;
+                    issued(&request.issued(self.now));
                     self.drive.accept(self.now, &request);
                 }
                 Decision::NotBefore(at) => {

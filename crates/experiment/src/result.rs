@@ -310,6 +310,9 @@ result_types! {
         /// Flow operations per second of it.
         #[serde(skip_serializing_if = "Option::is_none")]
         operations_per_second: Option<f64>,
+        /// Processors that the threads kept busy on average.
+        #[serde(skip_serializing_if = "Option::is_none")]
+        busy_processors: Option<f64>,
         /// Each flow operation, in the order of the personality.
         flows: Vec<FlowResult>,
     }

@@ -8,12 +8,12 @@ mod watched;
 
 use std::fmt;
 
-use flashloom_device::{Ageing, Drive, Overwrite, Sample, Simulation};
+use flashloom_device::{Ageing, Drive, Overwrite, Preconditioned, Sample, Simulation};
 use flashloom_host::BlockLayer;
 use flashloom_units::{Prng, Problem, Problems};
 use flashloom_workload::{
-    Arrivals, Filebench, FilebenchReport, FioJobFile, FioJobs, Limited, Pace, Replay, Replayed, Request, SkippedLines,
-    Source, Synthetic, fit, open_trace,
+    Arrivals, Event, Filebench, FilebenchReport, FioJobFile, FioJobs, Limited, Pace, Replay, Replayed, Request,
+    SkippedLines, Source, Synthetic, fit, open_trace,
 };
 use rayon::prelude::*;
 
@@ -119,8 +119,8 @@ impl<'a> Prepared<'a> {
         skipped
     }
 
-    /// Runs the first variant. `observe`, if given, gets a sample after every interval of the timeline, `arrived` every
-    /// request as it arrives.
+    /// Runs the first variant. `observe`, if given, gets a sample after every interval of the timeline; `requests` gets
+    /// every request at the event that it names: as the workload queues it, or, merged, as the scheduler issues it.
     ///
     /// # Errors
     /// A check that failed.
@@ -129,10 +129,10 @@ impl<'a> Prepared<'a> {
         verify: bool,
         progress: &'w dyn Progress,
         observe: Option<&'w mut dyn FnMut(&Sample)>,
-        arrived: &'w mut dyn FnMut(&Request),
+        requests: (Event, &'w mut dyn FnMut(&Request)),
     ) -> Result<Finished, Failure> {
         let (variant, input) = self.inputs().next().expect("an experiment has at least one variant");
-        run_one(&variant.config, input, verify, &mut Watched { progress, observe, arrived, untold: 0 })
+        run_one(&variant.config, input, verify, &mut Watched { progress, observe, requests, untold: 0 })
     }
 
     /// Runs one variant, by its index among those of the experiment.
@@ -141,7 +141,8 @@ impl<'a> Prepared<'a> {
     /// A check that failed, with the values that vary in the variant.
     pub fn run_variant(&self, index: usize, verify: bool, progress: &dyn Progress) -> Result<RunResult, Failure> {
         let (variant, input) = self.inputs().nth(index).expect("the index is that of a variant");
-        let watched = &mut Watched { progress, observe: None, arrived: &mut |_: &Request| {}, untold: 0 };
+        let nobody = &mut |_: &Request| {};
+        let watched = &mut Watched { progress, observe: None, requests: (Event::Queue, nobody), untold: 0 };
         let finished = run_one(&variant.config, input, verify, watched);
         finished.map(|finished| finished.result).map_err(|failure| match failure {
             Failure::Check(message) if !variant.vary.is_empty() => {
@@ -214,16 +215,7 @@ fn run_one(config: &Config, input: Input<'_>, verify: bool, watched: &mut Watche
     let stopwatch = Stopwatch::start();
     let root = Prng::new(config.run.seed);
     let mut simulation = build(config, verify);
-    let aged = ageing(config, &root).map(|ageing| simulation.precondition(&ageing, &mut |_| {}));
-    if let Some(aged) = aged.filter(|aged| !aged.stable && !aged.is_worn_out) {
-        return Err(Failure::Check(format!(
-            "write amplification was not steady after {} pages, on a drive of {} which are all to be used first (it was \
-             {:.3} in the last window): raise run.steady_windows or run.steady_tolerance, or run.steady_window",
-            aged.pages,
-            config.device.geometry().total_pages(),
-            aged.waf.unwrap_or_default()
-        )));
-    }
+    let aged = age(config, &root, &mut simulation)?;
     if config.run.timing == Timing::Timed {
         simulation.start_timing(&config.device);
     }
@@ -300,6 +292,25 @@ fn build(config: &Config, verify: bool) -> Simulation {
         .expect("the configuration was refused if its scheduler cannot be built");
     let host = BlockLayer::new(&config.host, scheduler);
     Simulation::new(host, Drive::new(&config.drive_setup(verify)), config.ftl.idle_delay_ns)
+}
+
+/// Brings a drive into the state that it has before the workload; nothing if it starts empty.
+pub(crate) fn age(
+    config: &Config,
+    root: &Prng,
+    simulation: &mut Simulation,
+) -> Result<Option<Preconditioned>, Failure> {
+    let aged = ageing(config, root).map(|ageing| simulation.precondition(&ageing, &mut |_| {}));
+    if let Some(aged) = aged.filter(|aged| !aged.stable && !aged.is_worn_out) {
+        return Err(Failure::Check(format!(
+            "write amplification was not steady after {} pages, on a drive of {} which are all to be used first (it was \
+             {:.3} in the last window): raise run.steady_windows or run.steady_tolerance, or run.steady_window",
+            aged.pages,
+            config.device.geometry().total_pages(),
+            aged.waf.unwrap_or_default()
+        )));
+    }
+    Ok(aged)
 }
 
 fn ageing(config: &Config, root: &Prng) -> Option<Ageing> {

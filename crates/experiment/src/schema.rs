@@ -5,6 +5,7 @@ use schemars::schema_for;
 use serde_json::{Map, Value as Json, json};
 
 use crate::config::{EXPECT, EXPECT_KEYS, SECTIONS, TABLES, VARY, json_value};
+use crate::probe::ProbeResult;
 use crate::result::{Comparison, RunResult};
 
 /// The dialect that all of them are written in.
@@ -16,6 +17,7 @@ pub fn schemas() -> Vec<(&'static str, String)> {
     vec![
         ("result.json", text(schema_for!(RunResult).to_value())),
         ("compare.json", text(schema_for!(Comparison).to_value())),
+        ("probe.json", text(schema_for!(ProbeResult).to_value())),
         ("config.json", text(config())),
     ]
 }

@@ -65,10 +65,20 @@ pub struct Dispatched {
     pub id: RequestId,
     /// Length in sectors; zero for a flush.
     pub sectors: u32,
+    /// The task of the first request in it.
+    pub task: u32,
     /// What it asks.
     pub op: Op,
     /// The flags of the first request in it, as [`Request`] defines them.
     pub flags: u8,
+}
+
+impl Dispatched {
+    /// The same as a request of a recording: what the device is asked, issued at that time.
+    pub fn issued(&self, now: Ns) -> Request {
+        let Self { lba, sectors, task, op, flags, .. } = *self;
+        Request { arrival_ns: now, lba, sectors, task, recorded_latency_ns: 0, op, flags }
+    }
 }
 
 /// The host's block layer above one device.
@@ -177,6 +187,7 @@ impl BlockLayer {
             lba: request.lba,
             id,
             sectors: request.sectors,
+            task: request.task,
             op: request.op,
             flags: request.flags,
         })

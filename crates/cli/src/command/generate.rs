@@ -10,8 +10,8 @@ use crate::arguments::GenerateArguments;
 use crate::output::{Stop, print};
 use crate::progress::Bar;
 
-/// Runs an experiment, and writes its requests as they arrive. The drive has its part in that: in a closed loop a request
-/// arrives when others have completed.
+/// Runs an experiment, and writes its requests as they arrive or as its scheduler issues them. The drive has its part in
+/// both: in a closed loop a request arrives when others have completed.
 pub fn generate(arguments: &GenerateArguments) -> Result<(), Stop> {
     let experiment = Experiment::load_run(&arguments.experiment, &arguments.set)?;
     let to = format_of(arguments.to, &arguments.out)?;
@@ -19,13 +19,13 @@ pub fn generate(arguments: &GenerateArguments) -> Result<(), Stop> {
     report_skipped(&prepared);
     let mut writer = TraceWriter::create(&arguments.out, to)?;
     let mut problem = None;
-    let mut arrived = |request: &Request| {
+    let mut write = |request: &Request| {
         if problem.is_none() {
             problem = writer.write(request).err();
         }
     };
     let bar = Bar::new(prepared.total_requests(), 1);
-    let finished = prepared.run(false, &bar, None, &mut arrived);
+    let finished = prepared.run(false, &bar, None, (arguments.event, &mut write));
     bar.clear();
     finished?;
     if let Some(problem) = problem {

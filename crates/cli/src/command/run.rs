@@ -6,6 +6,7 @@ use flashloom_experiment::config::Experiment;
 use flashloom_experiment::run::{Finished, Prepared};
 use flashloom_experiment::timeline::Timeline;
 use flashloom_units::Problem;
+use flashloom_workload::{Event, Request};
 
 use super::{json_text, report_skipped};
 use crate::arguments::RunArguments;
@@ -31,10 +32,12 @@ pub fn run(arguments: &RunArguments) -> Result<(), Stop> {
     }
     let bar = Bar::new(prepared.total_requests(), 1);
     let result = match &mut timeline_file {
-        None => prepared.run(arguments.verify, &bar, None, &mut |_| {}),
+        None => prepared.run(arguments.verify, &bar, None, (Event::Queue, &mut |_| {})),
         Some(file) => {
             let mut timeline = Timeline::new(file.writer());
-            let result = prepared.run(arguments.verify, &bar, Some(&mut |sample| timeline.add(sample)), &mut |_| {});
+            let nobody = &mut |_: &Request| {};
+            let observe = &mut |sample: &_| timeline.add(sample);
+            let result = prepared.run(arguments.verify, &bar, Some(observe), (Event::Queue, nobody));
             let written = timeline.finish().map(drop);
             written.map_err(|error| Stop::Failed(format!("error: the timeline cannot be written: {error}")))?;
             result

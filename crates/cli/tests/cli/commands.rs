@@ -368,3 +368,49 @@ fn lists_and_explanations() {
         assert!(text.lines().all(|line| line.chars().count() <= 100), "{text}");
     }
 }
+
+#[test]
+fn a_recording_of_issued_requests_is_what_the_scheduler_sent_and_replays_to_the_same_bytes() {
+    let lab = small();
+    let of_run = json(&lab.succeed(&["run", "small.toml", "--set", "host.scheduler=deadline", "--json", "-"]).stdout);
+    for (event, requests) in [("queue", &of_run["host"]["requests"]), ("issue", &of_run["scheduler"]["dispatched"])] {
+        let set = ["--set", "host.scheduler=deadline", "--event", event, "--out", "out.csv"];
+        lab.succeed(&[&["generate", "small.toml"][..], &set].concat());
+        let info = json(&lab.succeed(&["trace", "info", "out.csv", "--json"]).stdout);
+        assert_eq!(info["requests"], *requests, "{event}");
+        assert_eq!(info["write_bytes"], of_run["host"]["write_bytes"], "{event}");
+    }
+    assert_ne!(of_run["host"]["requests"], of_run["scheduler"]["dispatched"], "something was merged");
+    let replay = "[workload]\nkind = \"trace\"\npath = \"out.csv\"\nreplay = \"closed\"\n[host]\nmerging = false\n";
+    let device = SMALL.split_once("[device]").expect("it has a device").1;
+    lab.write("replay.toml", format!("{replay}[device]{device}"));
+    let replayed = json(&lab.succeed(&["run", "replay.toml", "--json", "-"]).stdout);
+    for bytes in ["read_bytes", "write_bytes"] {
+        assert_eq!(replayed["host"][bytes], of_run["host"][bytes], "{bytes}");
+    }
+    assert_eq!(replayed["scheduler"]["dispatched"], of_run["scheduler"]["dispatched"]);
+}
+
+#[test]
+fn a_probe_prints_its_curves_and_what_follows_and_is_the_same_twice() {
+    let lab = small();
+    let fast = ["--seeds", "2", "--outstanding", "8"];
+    let regions = ["--set", "ftl.allocation=static", "--set", "ftl.static.layout=contiguous"];
+    let probed = |more: &[&str]| lab.succeed(&[&["probe", "small.toml"][..], &fast, more].concat()).stdout;
+    let (striped, contiguous) = (probed(&[]), probed(&regions));
+    assert!(striped.contains("no region size and no batches follow"), "{striped}");
+    for part in
+        ["reads/s of 512 B by span, with", "writes/s of", "span matters", "[host.pardispatcher]\nregion_size = "]
+    {
+        assert!(contiguous.contains(part), "`{part}` is not in\n{contiguous}");
+    }
+    assert_eq!(contiguous, probed(&regions));
+    // What is printed can be pasted into a configuration.
+    let table = contiguous.split_once("[host.pardispatcher]").expect("it is there").1;
+    lab.write("pasted.toml", format!("{SMALL}\n[host.pardispatcher]{table}"));
+    lab.succeed(&["run", "pasted.toml", "--set", "host.scheduler=pardispatcher"]);
+    let result = json(&probed(&[&regions[..], &["--json", "-"]].concat()));
+    validate("probe.json", &result);
+    assert_eq!(result["search"]["effect"]["kind"], "parallel");
+    assert_eq!(result["seeds"], serde_json::json!([7, 8]));
+}

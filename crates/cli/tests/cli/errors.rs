@@ -301,3 +301,29 @@ fn a_name_that_nothing_has() {
     assert_eq!(lab.run(&["frobnicate"]).code, Some(2));
     assert_eq!(lab.run(&["compare", "a.toml", "--jobs", "0"]).code, Some(2));
 }
+
+#[test]
+fn a_drive_that_cannot_be_probed() {
+    let lab = Lab::new();
+    lab.write("experiment.toml", "[run]\nprecondition = \"none\"\ntiming = \"counting\"\n");
+    refused("probe_without_time", &lab, &["probe", "experiment.toml", "--outstanding", "64"]);
+    lab.write("experiment.toml", "[run]\nfill = 0.5\n");
+    refused("probe_of_half_a_drive", &lab, &["probe", "experiment.toml"]);
+    lab.write("experiment.toml", "");
+    refused("probe_request_size", &lab, &["probe", "experiment.toml", "--request-size", "1000B"]);
+    refused("probe_bare_request_size", &lab, &["probe", "experiment.toml", "--request-size", "4096"]);
+    refused("probe_huge_requests", &lab, &["probe", "experiment.toml", "--request-size", "1GiB"]);
+    for option in [["--reach", "1.5"], ["--reach", "90"], ["--seeds", "0"], ["--outstanding", "0"], ["--requests", "1"]]
+    {
+        assert_eq!(lab.run(&[&["probe", "experiment.toml"][..], &option].concat()).code, Some(2), "{option:?}");
+    }
+}
+
+#[test]
+fn ranges_of_chips_that_the_drive_has_not() {
+    let text = |layout: &str, chips: u32| {
+        format!("[ftl]\nallocation = \"static\"\n[ftl.static]\nlayout = \"{layout}\"\nregion_chips = {chips}\n")
+    };
+    refused_config("region_chips_that_do_not_divide", &text("contiguous", 3));
+    refused_config("region_chips_with_striped", &text("striped", 2));
+}

@@ -42,6 +42,7 @@ fn filebench_result(report: &FilebenchReport) -> FilebenchResult {
         operations: report.operations,
         duration_ns: report.duration_ns,
         operations_per_second: per_second(report.operations, report.duration_ns),
+        busy_processors: (report.duration_ns > 0).then(|| report.cpu_ns as f64 / report.duration_ns as f64),
         flows: report.flows.iter().map(|flow| flow_result(flow, report.duration_ns)).collect(),
     }
 }

@@ -1,8 +1,8 @@
-//! A run that others look at: every request that arrives is shown and counted.
+//! A run that others look at: every request is shown as it arrives or as it is issued, and counted.
 
 use flashloom_device::{Sample, Simulation};
 use flashloom_units::{Ns, Problem};
-use flashloom_workload::{Arrivals, Request};
+use flashloom_workload::{Arrivals, Event, Request};
 
 use super::{Failure, Progress};
 
@@ -12,8 +12,8 @@ pub struct Watched<'a> {
     pub progress: &'a dyn Progress,
     /// Gets a sample after every interval. Where nobody looks there are none: a long silence has many.
     pub observe: Option<&'a mut dyn FnMut(&Sample)>,
-    /// Gets every request as it arrives.
-    pub arrived: &'a mut dyn FnMut(&Request),
+    /// Gets every request, at the event that it names: as the workload queues it, or as the scheduler issues it.
+    pub requests: (Event, &'a mut dyn FnMut(&Request)),
     /// Requests that the progress has not been told of.
     pub untold: u64,
 }
@@ -32,14 +32,19 @@ impl Watched<'_> {
         interval_ns: Ns,
     ) -> Result<Ns, Failure> {
         let mut end_ns = 0;
-        let Self { progress, observe, arrived, untold } = self;
+        let Self { progress, observe, requests: (event, each), untold } = self;
+        let mut nobody = |_: &Request| {};
+        let (queued, issued): (&mut dyn FnMut(&Request), &mut dyn FnMut(&Request)) = match event {
+            Event::Queue => (*each, &mut nobody),
+            Event::Issue => (&mut nobody, *each),
+        };
         let interval_ns = if observe.is_some() { interval_ns } else { Ns::MAX };
         let mut observed = |sample: &Sample| {
             end_ns = sample.time_ns;
             observe.iter_mut().for_each(|observe| observe(sample));
         };
-        let mut shown = Shown { arrivals, progress: *progress, arrived: *arrived, untold };
-        simulation.run(&mut shown, interval_ns, &mut observed).map_err(Failure::Input)?;
+        let mut shown = Shown { arrivals, progress: *progress, queued, untold };
+        simulation.run_watched(&mut shown, interval_ns, &mut observed, issued).map_err(Failure::Input)?;
         shown.tell();
         Ok(end_ns)
     }
@@ -49,7 +54,7 @@ impl Watched<'_> {
 struct Shown<'a> {
     arrivals: &'a mut dyn Arrivals,
     progress: &'a dyn Progress,
-    arrived: &'a mut dyn FnMut(&Request),
+    queued: &'a mut dyn FnMut(&Request),
     untold: &'a mut u64,
 }
 
@@ -70,7 +75,7 @@ impl Arrivals for Shown<'_> {
         if *self.untold == Watched::STEP {
             self.tell();
         }
-        (self.arrived)(&request);
+        (self.queued)(&request);
         (request, cookie)
     }
 

@@ -2,27 +2,30 @@
 //!
 //! ```text
 //! striped:     page lpn goes to stripe[lpn mod planes]
-//! contiguous:  page lpn goes to stripe[lpn div ceil(logical pages / planes)]
+//! contiguous:  the planes form groups of g neighbours in the stripe: one plane, or all planes of region_chips chips;
+//!              a group holds g * ceil(logical pages / planes) consecutive pages,
+//!              and page lpn goes to the (lpn mod g)th plane of its group
 //! ```
 //!
 //! Striped, a sequential read always finds its pages on different chips, however they were written; a skewed write load
-//! finds some chips busier than others. Contiguous, every plane holds a range of the address space of its own, and
-//! requests run at once only if their addresses are far apart: the relation between regions and chips that ParDispatcher
-//! (section II-A) speculates about. Either way no plane has more than its share of the pages. O(1) a page.
+//! finds some chips busier than others. Contiguous, every group holds a range of the address space of its own, and
+//! requests that do not fit in one group run at once only if their addresses are far apart: the relation between regions
+//! and chips that ParDispatcher (section II-A) speculates about. With all chips in one group, contiguous is striped. Any
+//! layout gives no plane more than its share of the pages. O(1) a page.
 
-use flashloom_nand::DeviceParams;
+use flashloom_nand::{DeviceParams, Geometry};
 use flashloom_units::{Kind, Lpn, ParamSet, PlaneId, PolicySpec, Value, choice, params};
 
 use super::{Allocation, Place, stripe};
 use crate::lane::Lane;
-use crate::{PageWrite, StripeOrder};
+use crate::{Misfit, PageWrite, StripeOrder};
 
 choice! {
     /// How addresses are divided among the planes.
     pub enum Layout {
         /// Consecutive pages go to consecutive planes.
         Striped = "striped",
-        /// Each plane holds one range of consecutive pages.
+        /// Each plane, or each group of `region_chips` chips, holds one range of consecutive pages.
         Contiguous = "contiguous",
     }
 }
@@ -32,6 +35,8 @@ params! {
     pub struct Static {
         /// How addresses are divided among the planes.
         layout: Layout => "layout", Kind::Choice(Layout::CHOICES), Value::Name("striped"), "Striped, neighbouring pages are read at once; contiguous, a plane is kept busy only by its own range of addresses.";
+        /// Chips that a contiguous range is striped over, all planes of each; a single plane if it is not given.
+        region_chips: Option<u32> => "region_chips", Kind::Count { min: 1, max: 1 << 16 }, Value::Absent, "More chips serve more requests of a range at once, and leave fewer ranges that work independently.";
     }
 }
 
@@ -39,7 +44,7 @@ pub(super) const SPEC: PolicySpec = PolicySpec {
     name: "static",
     summary: "the address determines the plane",
     details: "Striped, page lpn goes to plane lpn mod planes of the stripe (ftl.stripe_order); contiguous, each plane of the \
-              stripe holds the next range of consecutive pages.",
+              stripe, or each group of `region_chips` chips, holds the next range of consecutive pages.",
     source: "Hu et al., ICS 2011, static allocation; ParDispatcher, section II-A, regions that are chips",
     needs: &[],
     params: Static::PARAMS,
@@ -47,29 +52,76 @@ pub(super) const SPEC: PolicySpec = PolicySpec {
 };
 
 pub(super) struct State {
-    layout: Layout,
-    stripe: Vec<PlaneId>,
-    /// Pages of the host that a plane holds at most.
-    share: usize,
+    params: Static,
+    /// All planes, the planes of a group together.
+    groups: Vec<PlaneId>,
+    /// Planes of a group.
+    width: usize,
+    /// Consecutive pages of the host that a group holds at most.
+    range: usize,
 }
 
 impl State {
     pub(super) fn new(values: &[Value], drive: &DeviceParams, order: StripeOrder) -> Self {
-        let stripe = stripe(&drive.geometry(), order);
-        let share = (drive.logical_pages() as usize).div_ceil(stripe.len());
-        Self { layout: Static::from_values(values).layout, stripe, share }
+        let params = Static::from_values(values);
+        let geometry = drive.geometry();
+        let mut groups = stripe(&geometry, order);
+        let chips = (geometry.channels * geometry.ways) as usize;
+        let width = match params.layout {
+            Layout::Striped => groups.len(),
+            Layout::Contiguous => params.region_chips.map_or(1, |k| chips.min(k as usize) * groups.len() / chips),
+        };
+        if let (Layout::Contiguous, Some(region_chips)) = (params.layout, params.region_chips) {
+            gather_chips(&mut groups, &geometry, region_chips as usize);
+        }
+        let range = width * (drive.logical_pages() as usize).div_ceil(groups.len());
+        Self { params, groups, width, range }
     }
 
     #[inline]
     fn plane(&self, lpn: Lpn) -> PlaneId {
-        self.stripe[match self.layout {
-            Layout::Striped => lpn.at() % self.stripe.len(),
-            Layout::Contiguous => lpn.at() / self.share,
-        }]
+        self.groups[lpn.at() / self.range * self.width + lpn.at() % self.width]
     }
 }
 
+/// Puts the planes of each group of chips together, the chips in the order in which the stripe first visits them; within
+/// a group the planes keep their order in the stripe.
+fn gather_chips(stripe: &mut [PlaneId], geometry: &Geometry, region_chips: usize) {
+    let planes_a_chip = (geometry.dies * geometry.planes) as usize;
+    let chip_of = |plane: PlaneId| plane.at() / planes_a_chip;
+    let mut visited = vec![None; (geometry.channels * geometry.ways) as usize];
+    let mut chips = 0;
+    for &plane in stripe.iter() {
+        visited[chip_of(plane)].get_or_insert_with(|| {
+            chips += 1;
+            chips - 1
+        });
+    }
+    stripe.sort_by_key(|&plane| visited[chip_of(plane)].map(|chip: usize| chip / region_chips));
+}
+
 impl Allocation for State {
+    fn misfit(&self, geometry: &Geometry) -> Option<Misfit> {
+        let region_chips = self.params.region_chips?;
+        let key = "ftl.static.region_chips";
+        if self.params.layout == Layout::Striped {
+            return Some(Misfit {
+                keys: [key, "ftl.static.layout"].map(str::to_owned).to_vec(),
+                found: "`region_chips` with `layout` = \"striped\", which puts every range on all chips".to_owned(),
+                expected: "`layout` = \"contiguous\" in [ftl.static]".to_owned(),
+                help: format!("leave {key} out, or change ftl.static.layout"),
+            });
+        }
+        let chips = geometry.channels * geometry.ways;
+        let divisors = || (1..=chips).filter(|k| chips.is_multiple_of(*k)).map(|k| k.to_string());
+        (!chips.is_multiple_of(region_chips)).then(|| Misfit {
+            keys: [key, "device.ways", "device.channels", "device.preset"].map(str::to_owned).to_vec(),
+            found: format!("ranges of {region_chips} chips on a drive of {chips} (channels x ways)"),
+            expected: "a number that divides the chips of the drive".to_owned(),
+            help: format!("one of {}", divisors().collect::<Vec<_>>().join(", ")),
+        })
+    }
+
     fn place(&mut self, writes: &[PageWrite], _copies: u64, places: &mut Vec<Place>) {
         places.extend(writes.iter().map(|write| Place { plane: self.plane(write.lpn), lane: Lane::Host }));
     }
@@ -87,7 +139,11 @@ mod tests {
     }
 
     fn state(layout: &'static str, drive: &DeviceParams, order: StripeOrder) -> State {
-        State::new(&[Value::Name(layout)], drive, order)
+        State::new(&[Value::Name(layout), Value::Absent], drive, order)
+    }
+
+    fn grouped(region_chips: u64, drive: &DeviceParams, order: StripeOrder) -> State {
+        State::new(&[Value::Name("contiguous"), Value::Count(region_chips)], drive, order)
     }
 
     /// The plane of every page of the host.
@@ -119,16 +175,47 @@ mod tests {
         assert_eq!(planes, [0, 0, 0, 1, 1, 1, 2, 2, 2, 3, 3, 3, 4, 4, 4, 5, 5, 5]);
     }
 
+    #[test]
+    fn a_range_is_striped_over_all_planes_of_its_chips() {
+        // Chips 0 to 3 have the planes 2c and 2c + 1; channels first, a stripe visits the chips 0, 2, 1, 3.
+        let drive = drive(1, 1.0);
+        let one = planes(&grouped(1, &drive, StripeOrder::Cwdp), &drive);
+        assert_eq!(one, [0, 1, 0, 1, 4, 5, 4, 5, 2, 3, 2, 3, 6, 7, 6, 7]);
+        let two = planes(&grouped(2, &drive, StripeOrder::Cwdp), &drive);
+        assert_eq!(two, [0, 4, 1, 5, 0, 4, 1, 5, 2, 6, 3, 7, 2, 6, 3, 7]);
+    }
+
+    #[test]
+    fn a_range_over_all_chips_is_striped() {
+        let drive = drive(3, 0.2);
+        let all = planes(&grouped(4, &drive, StripeOrder::Wcpd), &drive);
+        assert_eq!(all, planes(&state("striped", &drive, StripeOrder::Wcpd), &drive));
+    }
+
+    #[test]
+    fn chips_of_a_range_divide_those_of_the_drive_and_need_the_contiguous_layout() {
+        let drive = drive(1, 1.0);
+        let key = |state: &State| state.misfit(&drive.geometry()).map(|misfit| misfit.help);
+        assert_eq!(key(&grouped(3, &drive, StripeOrder::Cwdp)).as_deref(), Some("one of 1, 2, 4"));
+        assert_eq!(key(&grouped(8, &drive, StripeOrder::Cwdp)).as_deref(), Some("one of 1, 2, 4"));
+        assert_eq!(key(&grouped(2, &drive, StripeOrder::Cwdp)), None);
+        assert_eq!(key(&state("contiguous", &drive, StripeOrder::Cwdp)), None);
+        let striped = State::new(&[Value::Name("striped"), Value::Count(2)], &drive, StripeOrder::Cwdp);
+        assert!(key(&striped).is_some_and(|help| help.contains("ftl.static.layout")));
+    }
+
     proptest! {
         #[test]
         fn no_plane_holds_more_than_its_share(blocks in 1_u32..40, over_provisioning in 0.001_f64..8.0) {
             let drive = drive(blocks, over_provisioning);
-            for layout in Layout::CHOICES {
+            let layouts = [("striped", Value::Absent), ("contiguous", Value::Absent)];
+            let groups = [1, 2, 4].map(|chips| ("contiguous", Value::Count(chips)));
+            for (layout, region_chips) in layouts.into_iter().chain(groups) {
                 let mut held = [0; 8];
-                let planes = planes(&state(layout.name, &drive, StripeOrder::Cwdp), &drive);
-                planes.iter().for_each(|&plane| held[plane as usize] += 1);
+                let state = State::new(&[Value::Name(layout), region_chips.clone()], &drive, StripeOrder::Cwdp);
+                planes(&state, &drive).iter().for_each(|&plane| held[plane as usize] += 1);
                 let share = drive.logical_pages().div_ceil(8);
-                prop_assert!(held.iter().all(|&pages| pages <= share), "{}: {held:?}", layout.name);
+                prop_assert!(held.iter().all(|&pages| pages <= share), "{layout} {region_chips:?}: {held:?}");
             }
         }
     }

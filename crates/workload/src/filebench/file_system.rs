@@ -72,11 +72,12 @@ impl FileSystem {
             pages: Vec::new(),
         };
         let entries = figures.directory_width.min(figures.files);
-        for _ in 0..directories {
+        for directory in 0..directories {
+            let inode = fs.directory_inode(directory, figures.files);
             let mut extents = Vec::new();
             let blocks = (u64::from(entries) * u64::from(ENTRY_BYTES)).div_ceil(BLOCK_BYTES) as u32;
             // One extent serves a look-up; what does not fit in the first is given back.
-            if !fs.disk.allocate(blocks, None, &mut extents) {
+            if !fs.disk.allocate(inode, blocks, None, &mut extents) {
                 return Err(Full);
             }
             extents.drain(1..).for_each(|extent| fs.disk.release(extent));
@@ -118,7 +119,7 @@ impl FileSystem {
     pub fn look_up(&mut self, file: u32, out: &mut VecDeque<Io>) {
         let directory = self.directory_block(file);
         self.read_metadata(directory, out);
-        self.read_metadata(self.disk.inode_block(file), out);
+        self.read_metadata(self.disk.inode_block(self.inode(file)), out);
     }
 
     /// Makes a file of no length.
@@ -272,6 +273,17 @@ impl FileSystem {
         (file / self.directory_width).min(self.directories.len() as u32 - 1)
     }
 
+    /// The number of a file's inode. Where they are spread, a directory's own comes before those of its files; else all
+    /// directories come after all files.
+    fn inode(&self, file: u32) -> u32 {
+        if self.disk.is_spread() { file + 1 + self.directory(file) } else { file }
+    }
+
+    /// The number of a directory's inode, in a set of that many files.
+    fn directory_inode(&self, directory: u32, files: u32) -> u32 {
+        if self.disk.is_spread() { directory * (self.directory_width + 1) } else { files + 1 + directory }
+    }
+
     /// The block of its directory that names a file, spread as by a hash.
     fn directory_block(&self, file: u32) -> u32 {
         let extent = self.directories[self.directory(file) as usize];
@@ -290,13 +302,14 @@ impl FileSystem {
     }
 
     fn grow(&mut self, file: u32, bytes: u64) -> Result<(), Full> {
+        let inode = self.inode(file);
         let Self { files, disk, .. } = self;
         let state = &mut files[file as usize];
         state.bytes = state.bytes.max(bytes);
         let blocks = u32::try_from(state.bytes.div_ceil(BLOCK_BYTES)).map_err(|_| Full)?;
         if blocks > state.blocks {
             let near = state.extents.last().map(|extent| extent.end());
-            if !disk.allocate(blocks - state.blocks, near, &mut state.extents) {
+            if !disk.allocate(inode, blocks - state.blocks, near, &mut state.extents) {
                 return Err(Full);
             }
             state.blocks = blocks;
@@ -336,19 +349,19 @@ impl FileSystem {
     }
 
     fn hold_inode(&mut self, file: u32) {
-        self.hold(self.disk.inode_block(file));
+        self.hold(self.disk.inode_block(self.inode(file)));
         self.files[file as usize].transaction = self.journal.running();
     }
 
     fn change_inode(&mut self, file: u32, out: &mut VecDeque<Io>) {
-        self.read_metadata(self.disk.inode_block(file), out);
+        self.read_metadata(self.disk.inode_block(self.inode(file)), out);
         self.hold_inode(file);
     }
 
     /// A name comes or goes: directory and inode, the directory's own inode, inode bitmap, group descriptor.
     fn change_name(&mut self, file: u32) {
-        let directory_inode = self.files.len() as u32 + self.directory(file);
-        let bitmap = self.disk.inode_bitmap(file);
+        let directory_inode = self.directory_inode(self.directory(file), self.files.len() as u32 - 1);
+        let bitmap = self.disk.inode_bitmap(self.inode(file));
         for block in
             [self.directory_block(file), self.disk.inode_block(directory_inode), bitmap, self.disk.descriptor(bitmap)]
         {
@@ -391,12 +404,14 @@ fn next_window(window: u32, most: u32) -> u32 {
 mod tests {
     use super::*;
     use crate::Op;
+    use crate::filebench::layout::Layout;
     use crate::filebench::personality::Personality;
     use flashloom_units::NO_INDEX;
 
     fn file_system() -> FileSystem {
         let figures = Figures { files: 10, file_bytes: 1 << 20, shape: 0.0, ..Personality::Fileserver.figures() };
-        FileSystem::new(Disk::new(Disk::MIN_BLOCKS), 4_096, 32, &figures, &Prng::new(1)).expect("it has room")
+        let disk = Disk::new(Disk::MIN_BLOCKS, Layout::Packed, 12);
+        FileSystem::new(disk, 4_096, 32, &figures, &Prng::new(1)).expect("it has room")
     }
 
     fn shape(out: &mut VecDeque<Io>) -> Vec<(Op, u32, bool)> {

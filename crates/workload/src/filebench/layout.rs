@@ -1,11 +1,26 @@
 //! Where things lie on the disk, and which blocks are free: block groups as ext4 lays them out.
 //!
 //! A group is 128 MiB of 4 KiB blocks. Sixteen groups share a flexible group, whose first group begins with the block
-//! bitmaps, the inode bitmaps and the inode tables of all sixteen. The journal lies in the middle of the disk. Blocks
-//! are given out from a cursor that moves on through the disk and comes back to what is freed; files below 64 KiB share
-//! chunks of 2 MiB, the locality groups of ext4's mballoc.
+//! bitmaps, the inode bitmaps and the inode tables of all sixteen. The journal lies in the middle of the disk.
+//!
+//! Packed, blocks are given out from a cursor that moves on through the disk and comes back to what is freed; files
+//! below 64 KiB share chunks of 2 MiB, the locality groups of ext4's mballoc. Spread, inodes are divided evenly among the
+//! groups in the order of their numbers, as ext4 spreads the top-level directories of a disk (the Orlov allocator), and
+//! a file's blocks begin in the group of its inode, each group with a cursor of its own.
+
+use flashloom_units::choice;
 
 use crate::filebench::BLOCK_BYTES;
+
+choice! {
+    /// Where the files of a set lie.
+    pub enum Layout {
+        /// One after another from the start of the file system.
+        Packed = "packed",
+        /// Divided evenly among the block groups of the whole file system.
+        Spread = "spread",
+    }
+}
 
 /// Blocks of a group.
 pub const GROUP_BLOCKS: u32 = 32_768;
@@ -46,7 +61,10 @@ pub struct Disk {
     used: Vec<u64>,
     free: u32,
     journal: Extent,
-    cursor: u32,
+    /// Inodes that are divided among the groups; nothing where files are packed.
+    spread: Option<u32>,
+    /// Where the search for free blocks begins: one for the disk, or one a group where files are spread.
+    cursors: Vec<u32>,
     chunk: Extent,
 }
 
@@ -54,8 +72,8 @@ impl Disk {
     /// The least disk: a group and its journal.
     pub const MIN_BLOCKS: u32 = GROUP_BLOCKS;
 
-    /// An empty file system on that many blocks.
-    pub fn new(blocks: u32) -> Self {
+    /// An empty file system on that many blocks, for that many inodes.
+    pub fn new(blocks: u32, layout: Layout, inodes: u32) -> Self {
         let journal_blocks = journal_blocks(blocks);
         // The journal follows the tables of the flexible group in the middle, which has room for the largest.
         let flex_blocks = FLEX_GROUPS * GROUP_BLOCKS;
@@ -65,7 +83,8 @@ impl Disk {
             used: vec![0; blocks.div_ceil(64) as usize],
             free: blocks,
             journal: Extent { start: 0, blocks: 0 },
-            cursor: 0,
+            spread: None,
+            cursors: vec![0],
             chunk: Extent { start: 0, blocks: 0 },
         };
         disk.occupy(Extent { start: 0, blocks: HEAD_BLOCKS });
@@ -78,6 +97,10 @@ impl Disk {
         let start = disk.next_free(middle, blocks).expect("a disk of a group holds more than its tables");
         disk.journal = Extent { start, blocks: journal_blocks };
         disk.occupy(disk.journal);
+        if layout == Layout::Spread {
+            disk.spread = Some(inodes);
+            disk.cursors = (0..blocks / GROUP_BLOCKS).map(|group| group * GROUP_BLOCKS).collect();
+        }
         disk
     }
 
@@ -108,12 +131,18 @@ impl Disk {
         self.blocks / GROUP_BLOCKS * GROUP_INODES
     }
 
-    /// The block that holds an inode. Directories fill one flexible group after another, the first one last, because
+    /// Whether inodes are divided among the groups.
+    pub fn is_spread(&self) -> bool {
+        self.spread.is_some()
+    }
+
+    /// The block that holds an inode. Packed, inodes fill one flexible group after another, the first one last, because
     /// the directories of the root are spread over the disk.
     pub fn inode_block(&self, inode: u32) -> u32 {
         let group = self.inode_group(inode);
         let table = self.tables(group) + 2 * FLEX_GROUPS + group % FLEX_GROUPS * TABLE_BLOCKS;
-        table + inode % GROUP_INODES / BLOCK_INODES
+        let before = self.spread.map_or(inode / GROUP_INODES * GROUP_INODES, |inodes| self.first_inode(group, inodes));
+        table + (inode - before) / BLOCK_INODES
     }
 
     /// The block of the inode bitmap of an inode's group.
@@ -124,8 +153,22 @@ impl Disk {
 
     fn inode_group(&self, inode: u32) -> u32 {
         let groups = self.blocks / GROUP_BLOCKS;
+        if let Some(inodes) = self.spread {
+            return (u64::from(inode) * u64::from(groups) / u64::from(inodes)) as u32;
+        }
         let first = if groups > FLEX_GROUPS { FLEX_GROUPS } else { 0 };
         (first + inode / GROUP_INODES) % groups
+    }
+
+    /// The lowest inode of a group, where that many are spread.
+    fn first_inode(&self, group: u32, inodes: u32) -> u32 {
+        let groups = u64::from(self.blocks / GROUP_BLOCKS);
+        (u64::from(group) * u64::from(inodes)).div_ceil(groups) as u32
+    }
+
+    /// The cursor that the blocks of an inode are searched from.
+    fn home(&self, inode: u32) -> usize {
+        self.spread.map_or(0, |_| self.inode_group(inode) as usize)
     }
 
     /// The block of the bitmap that a block is marked in.
@@ -139,13 +182,14 @@ impl Disk {
         1 + block / GROUP_BLOCKS / (BLOCK_BYTES as u32 / 64)
     }
 
-    /// Gives out blocks, `near` first if that is free, in as few extents as it finds. False, with nothing given out, if
-    /// there are not enough.
-    pub fn allocate(&mut self, mut blocks: u32, near: Option<u32>, out: &mut Vec<Extent>) -> bool {
+    /// Gives out blocks to an inode, `near` first if that is free, in as few extents as it finds. False, with nothing
+    /// given out, if there are not enough.
+    pub fn allocate(&mut self, inode: u32, mut blocks: u32, near: Option<u32>, out: &mut Vec<Extent>) -> bool {
         if blocks > self.free {
             return false;
         }
-        let small = blocks < SMALL_BLOCKS;
+        let home = self.home(inode);
+        let small = blocks < SMALL_BLOCKS && self.spread.is_none();
         if let Some(near) = near.filter(|&near| near < self.blocks && !self.is_used(near)) {
             blocks -= self.take(near, blocks, out);
         }
@@ -161,14 +205,14 @@ impl Disk {
         }
         while blocks > 0 {
             let wanted = if small { CHUNK_BLOCKS } else { blocks };
-            let start = self.search(wanted);
+            let start = self.search(self.cursors[home], wanted);
             let taken = self.take(start, blocks, out);
             blocks -= taken;
             if small {
                 self.chunk = Extent { start: start + taken, blocks: self.run(start + taken, wanted - taken) };
-                self.cursor = self.chunk.end();
+                self.cursors[home] = self.chunk.end();
             } else {
-                self.cursor = start + taken;
+                self.cursors[home] = start + taken;
             }
         }
         true
@@ -181,7 +225,10 @@ impl Disk {
             self.used[(block / 64) as usize] &= !(1 << (block % 64));
         }
         self.free += extent.blocks;
-        self.cursor = self.cursor.min(extent.start);
+        let home = if self.spread.is_some() { (extent.start / GROUP_BLOCKS) as usize } else { 0 };
+        if let Some(cursor) = self.cursors.get_mut(home) {
+            *cursor = extent.start.min(*cursor);
+        }
     }
 
     fn is_used(&self, block: u32) -> bool {
@@ -226,9 +273,9 @@ impl Disk {
         None
     }
 
-    /// The next free run of that many blocks after the cursor, or the next one at all if none is near. There is one.
-    fn search(&self, wanted: u32) -> u32 {
-        let (mut from, mut passed) = (self.cursor, 0);
+    /// The next free run of that many blocks after a cursor, or the next one at all if none is near. There is one.
+    fn search(&self, cursor: u32, wanted: u32) -> u32 {
+        let (mut from, mut passed) = (cursor, 0);
         while passed < PATIENCE_BLOCKS {
             let Some(start) = self.next_free(from, self.blocks) else { break };
             let run = self.run(start, wanted);
@@ -238,7 +285,7 @@ impl Disk {
             passed += start + run - from;
             from = start + run;
         }
-        let next = self.next_free(self.cursor, self.blocks).or_else(|| self.next_free(0, self.blocks));
+        let next = self.next_free(cursor, self.blocks).or_else(|| self.next_free(0, self.blocks));
         next.expect("there are as many free blocks as are asked for")
     }
 }
@@ -261,9 +308,13 @@ mod tests {
     use super::*;
     use proptest::prelude::*;
 
+    fn packed(blocks: u32) -> Disk {
+        Disk::new(blocks, Layout::Packed, 1)
+    }
+
     #[test]
     fn tables_and_journal_lie_where_ext4_puts_them() {
-        let disk = Disk::new(64 * GROUP_BLOCKS);
+        let disk = packed(64 * GROUP_BLOCKS);
         assert_eq!(disk.journal(), Extent { start: 32 * GROUP_BLOCKS + 32 + 16 * 512, blocks: 16_384 });
         assert_eq!(disk.block_bitmap(5 * GROUP_BLOCKS), HEAD_BLOCKS + 5);
         assert_eq!(disk.inode_block(0), 16 * GROUP_BLOCKS + 32, "the first table of the second flexible group");
@@ -272,10 +323,10 @@ mod tests {
 
     #[test]
     fn small_files_share_a_chunk_and_large_ones_lie_elsewhere() {
-        let mut disk = Disk::new(16 * GROUP_BLOCKS);
+        let mut disk = packed(16 * GROUP_BLOCKS);
         let mut get = |blocks| {
             let mut out = Vec::new();
-            assert!(disk.allocate(blocks, None, &mut out));
+            assert!(disk.allocate(0, blocks, None, &mut out));
             out
         };
         let (small, large, next) = (get(4), get(100), get(4));
@@ -284,12 +335,29 @@ mod tests {
     }
 
     #[test]
+    fn spread_files_begin_in_the_group_of_their_inode_one_after_another() {
+        let mut disk = Disk::new(16 * GROUP_BLOCKS, Layout::Spread, 32);
+        let mut get = |inode, blocks| {
+            let mut out = Vec::new();
+            assert!(disk.allocate(inode, blocks, None, &mut out));
+            out[0]
+        };
+        // Two inodes a group; groups 1 to 15 hold nothing but their blocks.
+        let (first, second, far) = (get(2, 4), get(3, 100), get(31, 4));
+        assert_eq!((first.start, second.start, far.start), (GROUP_BLOCKS, first.end(), 15 * GROUP_BLOCKS));
+        disk.release(first);
+        let mut out = Vec::new();
+        assert!(disk.allocate(3, 4, None, &mut out));
+        assert_eq!(out, [first], "what is freed is used again by its group");
+    }
+
+    #[test]
     fn what_is_freed_is_used_again_before_the_space_beyond() {
-        let mut disk = Disk::new(16 * GROUP_BLOCKS);
+        let mut disk = packed(16 * GROUP_BLOCKS);
         let (mut first, mut second, mut third) = (Vec::new(), Vec::new(), Vec::new());
-        assert!(disk.allocate(100, None, &mut first) && disk.allocate(100, None, &mut second));
+        assert!(disk.allocate(0, 100, None, &mut first) && disk.allocate(0, 100, None, &mut second));
         disk.release(first[0]);
-        assert!(disk.allocate(90, None, &mut third));
+        assert!(disk.allocate(0, 90, None, &mut third));
         assert_eq!(third[0].start, first[0].start);
     }
 
@@ -297,20 +365,34 @@ mod tests {
         #![proptest_config(ProptestConfig::with_cases(32))]
         #[test]
         fn fixed_places_do_not_overlap_whatever_the_size(blocks in Disk::MIN_BLOCKS..1 << 24) {
-            let disk = Disk::new(blocks);
+            let disk = packed(blocks);
             prop_assert!(disk.journal().end() <= blocks);
             prop_assert!(disk.inode_block(disk.inodes() - 1) < blocks);
         }
 
         #[test]
+        fn spread_inodes_ascend_through_the_tables_of_all_groups(groups in 1u32..200, share in 0.000_1_f64..1.0) {
+            let inodes = ((f64::from(groups * GROUP_INODES) * share) as u32).max(1);
+            let disk = Disk::new(groups * GROUP_BLOCKS, Layout::Spread, inodes);
+            let blocks: Vec<u32> = (0..inodes).map(|inode| disk.inode_block(inode)).collect();
+            let mut held = std::collections::BTreeMap::new();
+            blocks.iter().for_each(|&block| *held.entry(block).or_insert(0) += 1);
+            prop_assert!(held.values().all(|&inodes| inodes <= BLOCK_INODES), "no block holds more than fit");
+            prop_assert!(blocks.is_sorted());
+            let (first, last) = (disk.home(0), disk.home(inodes - 1));
+            prop_assert!(first == 0 && last as u32 >= groups - 1 - groups / inodes, "{last} of {groups}");
+        }
+
+        #[test]
         fn extents_never_overlap_and_blocks_are_conserved(
-            sizes in prop::collection::vec((1u32..3_000, any::<bool>()), 1..200),
+            sizes in prop::collection::vec((1u32..3_000, any::<bool>(), 0u32..300), 1..200),
+            spread in any::<bool>(),
         ) {
-            let mut disk = Disk::new(Disk::MIN_BLOCKS);
+            let mut disk = if spread { Disk::new(2 * GROUP_BLOCKS, Layout::Spread, 300) } else { packed(Disk::MIN_BLOCKS) };
             let all = disk.free_blocks();
-            let mut owner = vec![false; Disk::MIN_BLOCKS as usize];
+            let mut owner = vec![false; 2 * Disk::MIN_BLOCKS as usize];
             let mut held: Vec<Vec<Extent>> = Vec::new();
-            for (blocks, release) in sizes {
+            for (blocks, release, inode) in sizes {
                 if release && let Some(extents) = held.pop() {
                     for extent in extents {
                         disk.release(extent);
@@ -319,7 +401,7 @@ mod tests {
                 }
                 let (before, mut out) = (disk.free_blocks(), Vec::new());
                 let near = held.last().and_then(|extents| extents.last()).map(|extent| extent.end());
-                prop_assert_eq!(disk.allocate(blocks, near, &mut out), blocks <= before);
+                prop_assert_eq!(disk.allocate(inode, blocks, near, &mut out), blocks <= before);
                 prop_assert_eq!(out.iter().map(|extent| extent.blocks).sum::<u32>(), before - disk.free_blocks());
                 for extent in &out {
                     for block in extent.start..extent.end() {

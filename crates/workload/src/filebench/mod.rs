@@ -103,6 +103,8 @@ pub struct Filebench {
     journal_requests: Vec<Io>,
     /// Threads that wait until there are fewer dirty pages and the journal has room.
     throttled: Vec<u32>,
+    /// When each processor has done what it was given; nothing where every thread has one of its own.
+    processors: Option<BinaryHeap<Reverse<Ns>>>,
     draws: Prng,
     report: FilebenchReport,
     issued: u64,
@@ -133,15 +135,15 @@ impl Filebench {
     /// does not fit.
     pub fn new(params: &FilebenchParams, capacity: u64, requests: Option<u64>, prng: &Prng) -> Result<Self, Problem> {
         let figures = params.figures();
-        let disk = Disk::new(file_system_blocks(params, capacity)?);
         let least = FileSet::least_files(params.personality, figures.threads, figures.preallocated);
         if figures.files < least {
             let found = format!("{} files for {} threads", figures.files, figures.threads);
             return Err(refuse("files", found, format!("at least {least} files, so that no thread waits for one")));
         }
-        let needed = u64::from(figures.files) + u64::from(figures.files.div_ceil(figures.directory_width)) + 1;
-        if needed > u64::from(disk.inodes()) {
-            let found = format!("{needed} inodes for files and directories, where there are {}", disk.inodes());
+        let inodes = figures.files + figures.files.div_ceil(figures.directory_width) + 1;
+        let disk = Disk::new(file_system_blocks(params, capacity)?, params.layout, inodes);
+        if inodes > disk.inodes() {
+            let found = format!("{inodes} inodes for files and directories, where there are {}", disk.inodes());
             return Err(refuse("files", found, "fewer files, or a larger file system".to_owned()));
         }
         if params.background_share > params.dirty_share {
@@ -175,6 +177,7 @@ impl Filebench {
             checkpoint: VecDeque::new(),
             journal_requests: Vec::new(),
             throttled: Vec::new(),
+            processors: params.processors.map(|processors| (0..processors).map(|_| Reverse(0)).collect()),
             draws: prng.branch("flow operations"),
             issued: 0,
             most_requests: requests.unwrap_or(u64::MAX),
@@ -203,6 +206,18 @@ impl Filebench {
     fn set_alarm(&mut self, at: Ns, alarm: Alarm) {
         self.alarms.push(Reverse((at, self.alarms_set, alarm)));
         self.alarms_set += 1;
+    }
+
+    /// A thread computes, when a processor has time for it, in the order in which threads ask; it goes on after that.
+    fn compute(&mut self, now: Ns, thread: u32, cpu_ns: Ns) {
+        let free_ns =
+            self.processors.as_mut().and_then(BinaryHeap::pop).map_or(now, |Reverse(free_ns)| free_ns.max(now));
+        let done_ns = free_ns + cpu_ns;
+        if let Some(processors) = &mut self.processors {
+            processors.push(Reverse(done_ns));
+        }
+        self.report.cpu_ns += cpu_ns;
+        self.set_alarm(done_ns, Alarm::Thread(thread));
     }
 
     fn ring(&mut self, now: Ns, alarm: Alarm) {

@@ -2,6 +2,7 @@
 
 use flashloom_units::{GIB, KIB, Kind, MIB, MS, Ns, ParamSet, PolicySpec, S, US, Value, params};
 
+use super::layout::Layout;
 use super::personality::{Figures, Personality};
 
 params! {
@@ -49,6 +50,12 @@ params! {
         /// Processor time of a transaction of oltp.
         transaction_ns: Ns => "transaction_time", Kind::Time { min: US, max: S }, Value::Time(200 * US),
             "Filebench spins 200,000 rounds; a nanosecond each is assumed.";
+        /// Processors that the threads share; as many as there are threads if it is not given.
+        processors: Option<u32> => "processors", Kind::Count { min: 1, max: 65_536 }, Value::Absent,
+            "Few bound the operations a second, whatever the device does; none lets the device alone decide.";
+        /// Where the files of the set lie.
+        layout: Layout => "layout", Kind::Choice(Layout::CHOICES), Value::Name("packed"),
+            "Packed, a small set lies in one part of the drive; spread, it reaches all of it.";
         /// Size of the file system, from the start of the device; the whole device if it is not given.
         size_bytes: Option<u64> => "file_system_size", Kind::Size { min: 128 * MIB, max: 1 << 44 }, Value::Absent,
             "A smaller file system writes the same blocks again sooner.";

@@ -23,13 +23,15 @@ pub struct FilebenchReport {
     pub operations: u64,
     /// How long the threads ran.
     pub duration_ns: Ns,
+    /// Processor time that the threads took, all of them together; what they had begun by the end counts in full.
+    pub cpu_ns: Ns,
     /// Every flow operation, in the order of the personality.
     pub flows: Vec<FlowReport>,
 }
 
 impl FilebenchReport {
     pub(super) fn new(personality: Personality, threads: &[Thread]) -> Self {
-        let mut report = Self { personality, operations: 0, duration_ns: 0, flows: Vec::new() };
+        let mut report = Self { personality, operations: 0, duration_ns: 0, cpu_ns: 0, flows: Vec::new() };
         for flow in threads.iter().flat_map(|thread| thread.program).filter(|flow| flow.is_operation()) {
             if report.flows.iter().all(|known| known.name != flow.name) {
                 report.flows.push(FlowReport { name: flow.name, latency: Latency::new() });

@@ -123,3 +123,46 @@ fn a_file_system_that_fills_up_ends_the_run_with_a_problem() {
     };
     assert_eq!(problem.file, "workload.filebench.file_system_size");
 }
+
+#[test]
+fn operations_a_second_are_at_most_processors_over_processor_time() {
+    // On a device that answers at once, 50 threads with 100 us an operation make 20,000 operations a second on two
+    // processors, to the last operation that each had begun.
+    let few = FilebenchParams { processors: Some(2), cpu_ns: 100 * US, ..params(Personality::Fileserver) };
+    let operations = |params: &FilebenchParams| {
+        let mut filebench = filebench(params);
+        run(&mut filebench, 1);
+        let report = filebench.report();
+        assert!(report.cpu_ns <= report.duration_ns * u64::from(params.processors.unwrap_or(50)) + 50 * 100 * US);
+        (report.operations as f64, report.duration_ns as f64 / 1e9)
+    };
+    let (made, seconds) = operations(&few);
+    assert!(made <= 20_000.0 * seconds + 50.0, "{made} operations in {seconds} s");
+    assert!(made > 0.95 * 20_000.0 * seconds, "{made} operations in {seconds} s: the processors were not busy");
+    let (unlimited, _) = operations(&FilebenchParams { processors: None, ..few });
+    assert!(unlimited > 10.0 * made, "{unlimited} operations with a processor for every thread");
+}
+
+#[test]
+fn as_many_processors_as_threads_are_no_limit() {
+    let once =
+        |processors| run(&mut filebench(&FilebenchParams { processors, ..params(Personality::Fileserver) }), US).0;
+    assert_eq!(once(None), once(Some(50)));
+}
+
+#[test]
+fn a_packed_set_lies_at_the_start_of_the_drive_and_a_spread_one_everywhere() {
+    let parts = |layout| {
+        let mut filebench =
+            filebench(&FilebenchParams { layout, files: Some(1_000), ..params(Personality::Webserver) });
+        let reads = run(&mut filebench, 50 * US).0.into_iter().filter(|request| request.op == Op::Read);
+        let mut parts = [0; 16];
+        reads.for_each(|read| parts[(read.lba * 16 / CAPACITY) as usize] += 1);
+        parts
+    };
+    let (packed, spread) = (parts(layout::Layout::Packed), parts(layout::Layout::Spread));
+    let share =
+        |parts: [u32; 16]| f64::from(*parts.iter().max().expect("parts")) / f64::from(parts.iter().sum::<u32>());
+    assert!(share(packed) > 0.5, "{packed:?}");
+    assert!(spread.iter().all(|&reads| reads > 0) && share(spread) < 0.1, "{spread:?}");
+}

@@ -7,7 +7,7 @@ use flashloom_units::{NO_INDEX, Ns};
 use super::personality::{
     Action, DATABASE_WRITER, Figures, Flow, LOG_WRITE_BYTES, LOG_WRITER, Personality, WRITES_A_ROUND,
 };
-use super::{Alarm, Filebench, FilebenchParams, Io, Issuer, TRANSACTIONS_A_LOG_WRITE, TRANSACTIONS_A_ROUND, refuse};
+use super::{Filebench, FilebenchParams, Io, Issuer, TRANSACTIONS_A_LOG_WRITE, TRANSACTIONS_A_ROUND, refuse};
 use crate::{Op, Request};
 
 /// What a thread does when its requests have completed.
@@ -147,8 +147,8 @@ impl Filebench {
         }
         thread.then = Then::Begin;
         let computes = thread.program[thread.at].action == Action::Post;
-        let pause_ns = if computes { self.params.transaction_ns } else { self.params.cpu_ns };
-        self.set_alarm(now + pause_ns, Alarm::Thread(id));
+        let cpu_ns = if computes { self.params.transaction_ns } else { self.params.cpu_ns };
+        self.compute(now, id, cpu_ns);
     }
 
     /// The last one of a group that has its transactions lets all of them go on.

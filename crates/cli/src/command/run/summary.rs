@@ -118,7 +118,9 @@ fn host_facts(result: &RunResult) -> Vec<Fact> {
     if let Some(filebench) = &result.filebench
         && let Some(per_second) = filebench.operations_per_second
     {
-        let text = format!("{} operations/s of {}", factor(per_second), filebench.personality);
+        let busy =
+            filebench.busy_processors.map_or(String::new(), |busy| format!(", {} processors busy", factor(busy)));
+        let text = format!("{} operations/s of {}{busy}", factor(per_second), filebench.personality);
         facts.push(("filebench", text));
     }
     if let Some(scheduler) = &result.scheduler {

@@ -1,0 +1,173 @@
+//! The result of a probe, as JSON: the means over all drives, and the judgement of them.
+
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+use super::Probe;
+use super::judge::{self, Effect};
+use super::sweep::Swept;
+
+/// The format of [`ProbeResult`]; the number changes when a program that reads it would have to.
+pub const PROBE_SCHEMA: &str = "flashloom/probe/1";
+
+/// What probing a drive found out.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct ProbeResult {
+    /// The format of this object.
+    pub schema: String,
+    /// The effective configuration, every default filled in; workload and scheduler took no part.
+    pub config: serde_json::Value,
+    /// Requests measured at each point on each drive.
+    pub requests: u32,
+    /// The seed of each drive.
+    pub seeds: Vec<u64>,
+    /// The share of a throughput that counts as reaching it.
+    pub reach: f64,
+    /// The search for regions: reads of one sector, by span.
+    pub search: SearchResult,
+    /// Length of the requests of `read` and `write`.
+    pub request_bytes: u64,
+    /// Reads by span and queue.
+    pub read: DirectionResult,
+    /// Writes by span and queue, each span on a drive of its own.
+    pub write: DirectionResult,
+    /// The region size and the batches that follow; absent where none do.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub region: Option<RegionResult>,
+}
+
+/// Reads of one sector with the longest queue.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct SearchResult {
+    /// Throughput by span, the smallest first.
+    pub points: Vec<PointResult>,
+    /// What span does to it.
+    pub effect: SpanEffect,
+}
+
+/// Reads, or writes.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct DirectionResult {
+    /// Throughput by span and by requests outstanding, the smallest span first.
+    pub points: Vec<PointResult>,
+}
+
+/// Throughput at one point.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct PointResult {
+    /// Requests fall into this many bytes from the start of the drive.
+    pub span_bytes: u64,
+    /// Requests outstanding at all times.
+    pub outstanding: u32,
+    /// Requests a second.
+    pub iops: IopsResult,
+}
+
+/// Requests a second, over all drives.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct IopsResult {
+    /// The mean.
+    pub mean: f64,
+    /// The lowest of any drive.
+    pub min: f64,
+    /// The highest of any drive.
+    pub max: f64,
+}
+
+/// What the size of the span does to throughput.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case", tag = "kind")]
+pub enum SpanEffect {
+    /// Every span reaches the next one, and the whole drive reaches every span.
+    None,
+    /// Small spans are slower: their requests share parts of the drive.
+    Parallel {
+        /// The smallest span that does not reach the next one.
+        span_bytes: u64,
+    },
+    /// Small spans are faster, and every span reaches the next one.
+    Cached {
+        /// The largest span that reaches the fastest one.
+        span_bytes: u64,
+    },
+}
+
+/// Region size and batches, as `[host.pardispatcher]` takes them.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct RegionResult {
+    /// How large a region is.
+    pub region_size_bytes: u64,
+    /// Whether regions may be smaller still, because this is the smallest span that was measured.
+    pub at_most: bool,
+    /// The shortest queue of reads that reaches the best one in the region's span.
+    pub read_batch: u32,
+    /// The shortest queue of writes that reaches the best one in the region's span.
+    pub write_batch: u32,
+}
+
+impl IopsResult {
+    fn over(values: impl Iterator<Item = f64> + Clone) -> Self {
+        Self {
+            mean: values.clone().sum::<f64>() / values.clone().count() as f64,
+            min: values.clone().fold(f64::INFINITY, f64::min),
+            max: values.fold(0.0, f64::max),
+        }
+    }
+}
+
+fn means(points: &[PointResult]) -> Vec<f64> {
+    points.iter().map(|point| point.iops.mean).collect()
+}
+
+/// Means over all drives, and what follows from them.
+pub(super) fn describe(probe: &Probe<'_>, seeds: &[u64], drives: &[Swept]) -> ProbeResult {
+    let (grid, reach) = (&probe.grid, probe.params.reach);
+    let bytes = |span: usize| grid.spans[span] * probe.request_bytes;
+    let point = |span: usize, queue: usize, of: &dyn Fn(&Swept) -> f64| PointResult {
+        span_bytes: bytes(span),
+        outstanding: grid.outstanding[queue],
+        iops: IopsResult::over(drives.iter().map(of)),
+    };
+    let queues = grid.outstanding.len();
+    let all = || (0..grid.spans.len()).flat_map(|span| (0..queues).map(move |queue| (span, queue)));
+    let read: Vec<_> = all().map(|(span, queue)| point(span, queue, &|swept| swept.reads[span][queue])).collect();
+    let write: Vec<_> = all().map(|(span, queue)| point(span, queue, &|swept| swept.writes[span][queue])).collect();
+    let search: Vec<_> =
+        (0..grid.spans.len()).map(|span| point(span, queues - 1, &|swept| swept.search[span])).collect();
+    let judged = judge::effect(&means(&search), reach);
+    let batch = |points: &[PointResult], span: usize| {
+        judge::batch(&grid.outstanding, &means(&points[span * queues..(span + 1) * queues]), reach)
+    };
+    let (effect, region) = match judged {
+        Effect::None => (SpanEffect::None, None),
+        Effect::Cached(span) => (SpanEffect::Cached { span_bytes: bytes(span) }, None),
+        Effect::Parallel(span) => {
+            let region = RegionResult {
+                region_size_bytes: median_boundary(drives).unwrap_or(grid.spans[span]) * probe.request_bytes,
+                at_most: span == 0,
+                read_batch: batch(&read, span),
+                write_batch: batch(&write, span),
+            };
+            (SpanEffect::Parallel { span_bytes: bytes(span) }, Some(region))
+        }
+    };
+    ProbeResult {
+        schema: PROBE_SCHEMA.to_owned(),
+        config: probe.config.to_json(),
+        requests: probe.params.requests,
+        seeds: seeds.to_vec(),
+        reach,
+        search: SearchResult { points: search, effect },
+        request_bytes: probe.request_bytes,
+        read: DirectionResult { points: read },
+        write: DirectionResult { points: write },
+        region,
+    }
+}
+
+/// The median of the drives: one whose boundary chance moved, or hid, does not count for more than one.
+fn median_boundary(drives: &[Swept]) -> Option<u64> {
+    let mut boundaries: Vec<u64> = drives.iter().filter_map(|swept| swept.boundary).collect();
+    boundaries.sort_unstable();
+    boundaries.get(boundaries.len() / 2).copied()
+}
