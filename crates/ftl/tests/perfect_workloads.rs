@@ -10,7 +10,7 @@
 //! | `kast` | as many sequential streams at a time as sequential log blocks | switch merges alone |
 //! | `kast` | as many data blocks as log blocks, less than N pages of each | no merge |
 //! | `mcsplit` | a stripe rewritten in order | one switch merge erases the stripe, no copy |
-//! | page maps, any allocation and collection | the whole drive in order, over and over | no copy: the oldest block is dead |
+//! | page maps, any allocation and collection | the whole drive in order, over and over | no copy |
 //! | `dftl` | pages whose entries fit its cache | no read or write of the map |
 #![allow(missing_docs)]
 
@@ -42,8 +42,8 @@ fn write(ftl: &mut Ftl, lpns: impl IntoIterator<Item = u32>) {
     lpns.into_iter().for_each(|lpn| ftl.write(&[(lpn, mask)]));
 }
 
-/// Four passes over a full drive in order must erase a block for each that was written, less those still in the log, and
-/// copy nothing.
+/// Four passes over a full drive in order must erase a block for each that was written, less those still in the log,
+/// and copy nothing.
 fn copies_nothing_on_whole_blocks_in_order(device: &DeviceParams, mapping: &str, set: &[(&str, Value)]) {
     for preemption in PREEMPTIONS {
         let mut ftl = Ftl::filled(device, &setup(mapping, preemption, set), true);
@@ -194,6 +194,26 @@ fn kast_copies_nothing_on_as_many_streams_as_sequential_log_blocks() {
             assert_eq!((ftl.report().page_copies, partial, full), (0, 0, 0), "{streams} streams, {preemption:?}");
             assert!(switch > 0);
         }
+    }
+}
+
+/// "By delaying the partial merge for such an SLB, we can utilize it for the future subsequent write request."
+#[test]
+fn kast_switches_the_blocks_of_a_stream_among_random_writes() {
+    let switched = |preemption, long_time: Value| {
+        let mut set = counts([("log_blocks", 8)]);
+        set.push(("long_time", long_time));
+        let mut ftl = Ftl::filled(&chip(64, 20, N), &setup("kast", preemption, &set), true);
+        let mut prng = Prng::new(1).branch("perfect");
+        for page in 0..32 * N {
+            write(&mut ftl, [page, (32 + below(&mut prng, 32)) * N + within_block(&mut prng)]);
+        }
+        ftl.check();
+        ftl.merges().switch
+    };
+    for preemption in PREEMPTIONS {
+        assert!(switched(preemption, Value::Absent) >= 32 - 4, "all but the blocks that are in the log");
+        assert!(switched(preemption, Value::Count(0)) < 16, "with no patience random pages take its log blocks");
     }
 }
 

@@ -14,8 +14,9 @@
 //!      offset 0, as sequential_start says       append (4b); allocate an SLB (4c); or that, and copy the pages of d(p)
 //!                                               in L and those between them to it (4d)
 //!    offset 0                                   a new SLB; at sequential_log_blocks of them a complete one is switched
-//!                                               for it, else the one written longest ago gives way: it becomes an RLB
-//!                                               while it has at least many_free_pages, else it is merged partially
+//!                                               for it, else the one written longest ago gives way if it was not
+//!                                               written for long_time pages: it becomes an RLB while it has at least
+//!                                               many_free_pages, else it is merged partially
 //!    none of these                              a free log block; if none is free, the switch merge of a complete SLB
 //!                                               makes one
 //! 2  none free: the log block of the smallest k(L) < K, and among these the one with most free pages, of the RLBs and
@@ -26,16 +27,17 @@
 //! ```
 //!
 //! The states of Figure 3 are [`LogState`]. What the paper leaves open: its three thresholds are parameters, and so is
-//! how its two criteria of step 3 are weighed; which SLB gives way at the limit ("can be changed into a random log block
-//! if there is no subsequent sequential write request": the one that has waited longest for one); a page that is in its
-//! SLB already (offset below what was written) cannot be written in the course of the merge, and goes on to another log
-//! block after it; an SLB whose pages were all gathered by another merge, or trimmed, is an RLB of k = 0; where step 3
-//! finds only SLBs with many free pages, the one with fewest is merged.
+//! how its two criteria of step 3 are weighed; which SLB gives way at the limit ("can be changed into a random log
+//! block if there is no subsequent sequential write request": the one that has waited longest for one, after the same
+//! long time), and that page 0 is as any other page where none does; a page that is in its SLB already (offset below
+//! what was written) cannot be written in the course of the merge, and goes on to another log block after it; an SLB
+//! whose pages were all gathered by another merge, or trimmed, is an RLB of k = 0; where step 3 finds only SLBs with
+//! many free pages, the one with fewest is merged. See docs/decisions/0023-sequences-that-wait.md.
 //!
 //! With preemption a merge under way is not waited for. An SLB is then transformed rather than merged, in step 2 too
 //! where no other log block takes the page; and it is padded only while K of its pages stay free. So the last free log
-//! block, with which a merge begins, takes K pages at least, sequential or not, and step 2 comes before it is opened for
-//! a random page.
+//! block, with which a merge begins, takes K pages at least, sequential or not, and step 2 comes before it is opened
+//! for a random page.
 //!
 //! k(L) <= K is asserted at every write. A page costs O(log blocks of a chip).
 
@@ -93,9 +95,9 @@ params! {
         /// Free pages from which a sequential log block is worth keeping or transforming, in percent of a block: the
         /// paper's "many free pages".
         many_free_percent: u32 => "many_free_percent", Kind::Count { min: 0, max: 100 }, Value::Count(50), "A smaller share transforms more streams into random log blocks.";
-        /// Pages written to the chip's log blocks without one for a sequential log block until it may be transformed: the paper's
-        /// "long time".
-        long_time: u32 => "long_time", Kind::Count { min: 0, max: 1 << 30 }, Value::Count(1_024), "A longer time waits longer for a stream to go on.";
+        /// Pages written to the chip's log blocks without one for a sequential log block until it may be transformed or
+        /// replaced: the paper's "long time". As many as a block has where not given.
+        long_time: Option<u32> => "long_time", Kind::Count { min: 0, max: 1 << 30 }, Value::Absent, "A longer time waits longer for a stream to go on, and lets fewer others begin.";
         /// What a page of offset 0 does when a random log block holds pages of its logical block.
         sequential_start: SequentialStart => "sequential_start", Kind::Choice(SequentialStart::CHOICES), Value::Name("append"), "Sequential log blocks merge cheaply if the stream goes on.";
         /// What becomes of a sequential log block that a page does not continue.
@@ -209,8 +211,8 @@ impl Kast {
         Self::free_pages(store, slot) >= self.many_free.max(1)
     }
 
-    /// Whether a log block can be filled with copies up to an offset. While a merge is under way it has to keep room for
-    /// K pages of the host, which pay for that merge.
+    /// Whether a log block can be filled with copies up to an offset. While a merge is under way it has to keep room
+    /// for K pages of the host, which pay for that merge.
     fn may_pad(&self, chip: &Chip, upto: u32) -> bool {
         !chip.must_wait() || chip.store.blocks.pages() - upto >= self.params.k
     }
@@ -248,8 +250,9 @@ impl Kast {
         false
     }
 
-    /// Makes room for one more SLB; false if there can be none. At the limit a complete one is switched, and if there is
-    /// none the one written longest ago gives way: it becomes an RLB while it has many free pages, else it is merged.
+    /// Makes room for one more SLB; false if there can be none. At the limit a complete one is switched, and if there
+    /// is none the one written longest ago gives way, if that is a long time: it becomes an RLB while it has many free
+    /// pages, else it is merged.
     fn admits_sequence(&mut self, chip: &mut Chip) -> bool {
         let (limit, group) = (self.params.sequential_log_blocks as usize, chip.group);
         if limit == 0 || (chip.must_wait() && chip.store.log.free_slots(group) == 0) {
@@ -263,6 +266,9 @@ impl Kast {
         }
         let oldest = self.sequences(chip.store, group).min_by_key(|(slot, _)| self.logs[slot.at()].written);
         let (slot, lbn) = oldest.expect("the limit is above zero");
+        if !self.waits_long(chip, slot) {
+            return false;
+        }
         if self.has_many_free_pages(chip.store, slot) {
             self.logs[slot.at()].sequential = Lbn::NONE;
         } else if chip.must_wait() {
@@ -312,14 +318,17 @@ impl Kast {
         found.is_some()
     }
 
-    /// Step 2: the log block whose associativity grows. An SLB counts as an RLB of one data block once it is idle; while
-    /// a merge is under way any SLB does where no other log block takes the page, since the merge is not waited for.
+    /// Step 2: the log block whose associativity grows. An SLB counts as an RLB of one data block once it is idle;
+    /// while a merge is under way any SLB does where no other log block takes the page, since the merge is not waited
+    /// for.
     fn least_associated(&mut self, chip: &Chip) -> Option<LogSlot> {
         let (store, waits) = (&*chip.store, chip.must_wait());
         let candidates = self.states(store, chip.group).filter_map(|(slot, state)| {
             let (last_resort, k) = match state {
                 LogState::Random(k) => (false, k),
-                LogState::Sequential(_) if self.is_idle(chip, slot) => (false, 1),
+                LogState::Sequential(_) if self.waits_long(chip, slot) && self.has_many_free_pages(store, slot) => {
+                    (false, 1)
+                }
                 LogState::Sequential(_) if waits => (true, 1),
                 _ => return None,
             };
@@ -330,10 +339,10 @@ impl Kast {
         Some(slot)
     }
 
-    /// Whether an SLB has many free pages and was not written for a long time.
-    fn is_idle(&self, chip: &Chip, slot: LogSlot) -> bool {
-        let since = self.clocks[chip.group as usize] - self.logs[slot.at()].written;
-        self.has_many_free_pages(chip.store, slot) && since > u64::from(self.params.long_time)
+    /// Whether an SLB was not written for a long time.
+    fn waits_long(&self, chip: &Chip, slot: LogSlot) -> bool {
+        let long_time = self.params.long_time.unwrap_or(chip.store.blocks.pages());
+        self.clocks[chip.group as usize] - self.logs[slot.at()].written > u64::from(long_time)
     }
 
     /// What a full merge costs, for comparison with others.

@@ -9,7 +9,7 @@ use crate::Preemption;
 use crate::mapping::log_block::lab::{Cost, Lab, SEQUENCE, device, setup};
 
 /// Eight data blocks, four log blocks, K = 2, one sequential log block, a gap of one page is small and two free pages
-/// are many; less what the test sets.
+/// are many, and no time is long; less what the test sets.
 fn lab(set: &[(&str, Value)]) -> Lab<Kast> {
     let usual = [
         ("log_blocks", Value::Count(4)),
@@ -17,6 +17,7 @@ fn lab(set: &[(&str, Value)]) -> Lab<Kast> {
         ("sequential_log_blocks", Value::Count(1)),
         ("small_gap", Value::Count(1)),
         ("many_free_percent", Value::Count(50)),
+        ("long_time", Value::Count(1_000)),
     ];
     let setup = setup("kast", &[set, &usual].concat());
     Lab::filled(&device(1, 8, Params::from_values(&setup.mapping).log_blocks), &setup)
@@ -278,10 +279,11 @@ fn figure_4d_page_0_begins_a_sequence_and_the_others_are_copied_with_those_betwe
 
 #[test]
 fn figure_4_does_not_keep_more_sequences_than_are_allowed() {
-    let mut lab = with_start("allocate");
-    assert_eq!(lab.write([4, 1, 0]), NOTHING);
-    assert_eq!(states(&lab), [Random(1), Random(1), sequential(0), Free]);
-    assert_eq!(lab.log_block_of(0), Some(2));
+    for (long_time, left) in [(1, [Random(1), Random(1), sequential(0)]), (2, [sequential(1), Random(1), Free])] {
+        let mut lab = lab(&[("sequential_start", Value::Name("allocate")), ("long_time", Value::Count(long_time))]);
+        assert_eq!(lab.write([4, 1, 0]), NOTHING);
+        assert_eq!(states(&lab)[..3], left, "a long time of {long_time} pages");
+    }
 }
 
 #[test]
@@ -328,12 +330,34 @@ fn figure_5_the_sequence_is_made_random_only_while_it_has_many_free_pages() {
     }
 }
 
-// The limit of sequential log blocks, here one.
+// The limit of sequential log blocks.
+
+const NO_TIME: (&str, Value) = ("long_time", Value::Count(0));
+
+#[test]
+fn at_the_limit_the_first_page_is_as_any_other_until_a_sequence_has_waited_for_a_long_time() {
+    for (long_time, left) in [(1, [sequential(0), Random(1)]), (0, [Random(1), sequential(1)])] {
+        let mut lab = lab(&[("long_time", Value::Count(long_time))]);
+        assert_eq!(lab.write([0, 4]), NOTHING);
+        assert_eq!(states(&lab)[..2], left, "a long time of {long_time} pages");
+    }
+}
+
+#[test]
+fn a_long_time_is_a_block_of_pages_where_it_is_not_given() {
+    for (others, left) in [(3, sequential(0)), (4, Random(1))] {
+        let mut lab = lab(&[("long_time", Value::Absent)]);
+        lab.write([0]);
+        lab.write((0..others).map(|page| 5 + page % 2));
+        lab.write([8]);
+        assert_eq!(states(&lab)[0], left, "after {others} other pages and page 0");
+    }
+}
 
 #[test]
 fn at_the_limit_the_sequence_written_longest_ago_becomes_random_while_it_has_many_free_pages() {
     for (writes, left) in [(&[0, 4][..], [Random(1), sequential(1)]), (&[0, 4, 1], [sequential(0), Random(1)])] {
-        let mut lab = lab(&[("sequential_log_blocks", Value::Count(2))]);
+        let mut lab = lab(&[("sequential_log_blocks", Value::Count(2)), NO_TIME]);
         lab.write(writes.iter().copied());
         assert_eq!(lab.write([8]), NOTHING);
         assert_eq!(states(&lab), [left[0], left[1], sequential(2), Free], "after {writes:?}");
@@ -342,7 +366,7 @@ fn at_the_limit_the_sequence_written_longest_ago_becomes_random_while_it_has_man
 
 #[test]
 fn at_the_limit_the_sequence_written_longest_ago_is_merged_when_it_has_few_free_pages() {
-    let mut lab = lab(&[]);
+    let mut lab = lab(&[NO_TIME]);
     lab.write([0, 1, 2]);
     assert_eq!(lab.write([4]), partial(1));
     assert_eq!(states(&lab), [sequential(1), Free, Free, Free]);
@@ -365,7 +389,7 @@ fn the_switch_merge_that_makes_room_lets_page_0_begin_the_next_sequence() {
 #[test]
 fn sequences_that_do_not_go_on_hold_no_quota() {
     for k in 1..=4 {
-        let mut lab = lab(&[("sequential_log_blocks", Value::Count(2)), ("k", Value::Count(k))]);
+        let mut lab = lab(&[("sequential_log_blocks", Value::Count(2)), ("k", Value::Count(k)), NO_TIME]);
         // One page of each of two logical blocks, and then a stream.
         assert_eq!(lab.write([0, 4]), NOTHING);
         assert_eq!(lab.write(8..32), Cost { switch: 5, erases: 5, ..NOTHING }, "K = {k}");
