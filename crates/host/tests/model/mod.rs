@@ -14,6 +14,8 @@ pub struct Waiting {
     pub deadline_ns: Ns,
     /// Place among those with the same deadline: the order of queueing.
     pub age: u64,
+    /// Turns of its region and direction that have begun since it came.
+    pub turns: usize,
     /// When it got its beginning, for the order of those with the same.
     pub begun: u64,
     /// When it got its end, for the choice among those with the same.
@@ -36,8 +38,20 @@ impl Waiting {
 #[derive(Clone, Debug)]
 pub enum Rule {
     Noop,
-    Deadline { expire_ns: [Ns; 2], fifo_batch: usize, writes_starved: usize, front_merges: bool },
-    ParDispatcher { region: u64, batch: [usize; 2], expire_ns: [Ns; 2], resume: bool, front_merges: bool },
+    Deadline {
+        expire_ns: [Ns; 2],
+        fifo_batch: usize,
+        writes_starved: usize,
+        front_merges: bool,
+    },
+    ParDispatcher {
+        region: u64,
+        batch: [usize; 2],
+        expire_ns: [Ns; 2],
+        resume: bool,
+        turns_starved: usize,
+        front_merges: bool,
+    },
 }
 
 /// The naive block layer.
@@ -171,6 +185,7 @@ impl Model {
             durable,
             deadline_ns: self.expire_ns(request.op).map_or(Ns::MAX, |expire_ns| now + expire_ns),
             age: event,
+            turns: 0,
             begun: event,
             ended: event,
             cookies: vec![cookie],
@@ -206,6 +221,7 @@ impl Model {
         if takes_place {
             kept.deadline_ns = second.deadline_ns;
             kept.age = second.age;
+            kept.turns = second.turns;
             if follows_first {
                 self.follows = Some(second.age);
             }
@@ -221,7 +237,9 @@ impl Model {
         let age = match self.rule.clone() {
             Rule::Noop => self.waiting.iter().map(|waiting| waiting.age).min(),
             Rule::Deadline { fifo_batch, writes_starved, .. } => self.deadline(now, fifo_batch, writes_starved),
-            Rule::ParDispatcher { batch, resume, .. } => self.pardispatcher(now, batch, resume),
+            Rule::ParDispatcher { batch, resume, turns_starved, .. } => {
+                self.pardispatcher(now, batch, resume, turns_starved)
+            }
         }?;
         let at = self.waiting.iter().position(|waiting| waiting.age == age).expect("it waits");
         Some(self.waiting.remove(at))
@@ -255,7 +273,7 @@ impl Model {
         Some(chosen.age)
     }
 
-    fn pardispatcher(&mut self, now: Ns, batch: [usize; 2], resume: bool) -> Option<u64> {
+    fn pardispatcher(&mut self, now: Ns, batch: [usize; 2], resume: bool, turns_starved: usize) -> Option<u64> {
         let of_turn = |model: &Self, region: u64, is_read: bool| {
             let mut all: Vec<Waiting> = model.waiting.clone();
             all.retain(|waiting| model.region(waiting.lba) == region && waiting.is_read() == is_read);
@@ -280,8 +298,16 @@ impl Model {
                 let turn_about = !noted(&self.last_was_read, &region).unwrap_or(false);
                 let is_read = if of_turn(self, region, turn_about).is_empty() { !turn_about } else { turn_about };
                 let stopped = noted(&self.stopped_at, &(region, is_read)).unwrap_or(0);
-                (region, is_read, if resume { stopped } else { 0 })
+                let of_turn = of_turn(self, region, is_read);
+                let oldest = of_turn.iter().min_by_key(|waiting| waiting.age)?;
+                let starved = oldest.turns >= turns_starved;
+                (region, is_read, if starved { oldest.lba } else { u64::from(resume) * stopped })
             };
+            for at in 0..self.waiting.len() {
+                let waiting = &self.waiting[at];
+                let passed = self.region(waiting.lba) == region && waiting.is_read() == is_read;
+                self.waiting[at].turns += usize::from(passed);
+            }
             self.expired_turn = expired_turn;
             self.last_was_read.push((region, is_read));
             self.turn = Some((region, is_read, 0, from));
