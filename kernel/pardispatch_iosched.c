@@ -32,7 +32,11 @@ struct pd_limits {
 static const struct pd_limits pd_region_kb_limits = { 1024, 1ULL << 40 };
 static const struct pd_limits pd_batch_limits = { 1, 65536 };
 static const struct pd_limits pd_expire_ms_limits = { 1, 3600 * 1000 };
+static const struct pd_limits pd_turns_starved_limits = { 1, 65536 };
 static const struct pd_limits pd_flag_limits = { 0, 1 };
+
+/* By enum pd_scan. */
+static const char * const pd_scan_names[] = { "lowest", "continue" };
 
 struct pd_data {
 	/* Covers everything up to the counters. */
@@ -60,7 +64,7 @@ struct pd_data {
 };
 
 /*
- * A request that the scheduler has counted has elv.priv[0] set: to its region
+ * A request that the scheduler has counted has elv.priv[0] set: to its entry
  * while it is in the core, afterwards to whatever it was.
  */
 static bool pd_counted(const struct request *rq)
@@ -167,7 +171,7 @@ static void pd_requests_merged(struct request_queue *q, struct request *rq,
 	lockdep_assert_held(&pd->lock);
 
 	if (pd_holds(next)) {
-		pd_absorb(rq, next);
+		pd_absorb(&pd->core, rq, next);
 		pd_withdraw_merge(q, next);
 	}
 	pd->merged++;
@@ -347,6 +351,8 @@ static int pd_init_sched(struct request_queue *q, struct elevator_type *e)
 {
 	const struct pd_tunables tunables = {
 		.batch = { 16, 8 },
+		.turns_starved = 16,
+		.scan = PD_SCAN_LOWEST,
 		.expire = { HZ / 2, 5 * HZ },
 		.front_merges = true,
 	};
@@ -528,6 +534,49 @@ static ssize_t pd_##name##_store(struct elevator_queue *e,		\
 PD_EXPIRE(read_expire, READ)
 PD_EXPIRE(write_expire, WRITE)
 
+static ssize_t pd_turns_starved_show(struct elevator_queue *e, char *page)
+{
+	struct pd_data *pd = e->elevator_data;
+
+	return sysfs_emit(page, "%u\n", pd->core.tunables.turns_starved);
+}
+
+static ssize_t pd_turns_starved_store(struct elevator_queue *e,
+				      const char *page, size_t count)
+{
+	struct pd_data *pd = e->elevator_data;
+	u64 value;
+	int ret = pd_parse(page, &pd_turns_starved_limits, &value);
+
+	if (ret)
+		return ret;
+	spin_lock(&pd->lock);
+	pd->core.tunables.turns_starved = value;
+	spin_unlock(&pd->lock);
+	return count;
+}
+
+static ssize_t pd_scan_show(struct elevator_queue *e, char *page)
+{
+	struct pd_data *pd = e->elevator_data;
+
+	return sysfs_emit(page, "%s\n", pd_scan_names[pd->core.tunables.scan]);
+}
+
+static ssize_t pd_scan_store(struct elevator_queue *e, const char *page,
+			     size_t count)
+{
+	struct pd_data *pd = e->elevator_data;
+	int scan = sysfs_match_string(pd_scan_names, page);
+
+	if (scan < 0)
+		return -EINVAL;
+	spin_lock(&pd->lock);
+	pd->core.tunables.scan = scan;
+	spin_unlock(&pd->lock);
+	return count;
+}
+
 static ssize_t pd_front_merges_show(struct elevator_queue *e, char *page)
 {
 	struct pd_data *pd = e->elevator_data;
@@ -558,6 +607,8 @@ static struct elv_fs_entry pd_attrs[] = {
 	PD_ATTR(write_batch),
 	PD_ATTR(read_expire),
 	PD_ATTR(write_expire),
+	PD_ATTR(turns_starved),
+	PD_ATTR(scan),
 	PD_ATTR(front_merges),
 	__ATTR_NULL
 };
@@ -591,6 +642,8 @@ static int pd_counters_show(void *data, struct seq_file *m)
 	seq_printf(m, "turns %llu\n", stats->turns);
 	seq_printf(m, "expired_turns %llu\n", stats->expired_turns);
 	seq_printf(m, "region_switches %llu\n", stats->region_switches);
+	seq_printf(m, "starved_turns %llu\n", stats->starved_turns);
+	seq_printf(m, "passed_over_max %llu\n", stats->passed_over_max);
 	seq_printf(m, "direction_switches %llu\n", stats->direction_switches);
 	seq_printf(m, "expired %llu\n", stats->expired);
 	pd_show_waits(m, "read", &stats->wait[READ]);

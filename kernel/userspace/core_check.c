@@ -36,7 +36,27 @@ static u64 walk_tree(struct walk *walk, const struct pd_region *region, int dir)
 		REQUIRE(walk, pd_region_of(rq) == region);
 		REQUIRE(walk, rq_data_dir(rq) == dir);
 		REQUIRE(walk, !list_empty(&rq->queuelist));
+		REQUIRE(walk, pd_entry_of(rq)->rq == rq);
 		before = pos;
+	}
+	return count;
+}
+
+/* In the order of arrival, and as many as the tree has. */
+static u64 walk_fifo(struct walk *walk, const struct pd_region *region, int dir)
+{
+	const u32 turns = region->turns[dir];
+	const struct pd_entry *entry;
+	u32 passed = UINT32_MAX;
+	u64 count = 0;
+
+	list_for_each_entry(entry, &region->fifo[dir], list) {
+		REQUIRE(walk, pd_entry_of(entry->rq) == entry);
+		REQUIRE(walk, entry->region == region);
+		REQUIRE(walk, rq_data_dir(entry->rq) == dir);
+		REQUIRE(walk, turns - entry->came_at <= passed);
+		passed = turns - entry->came_at;
+		count++;
 	}
 	return count;
 }
@@ -49,6 +69,8 @@ static u64 walk_region(struct walk *walk, const struct pd_region *region,
 	REQUIRE(walk, region->leaf == leaf);
 	REQUIRE(walk, region->index == index);
 	count = walk_tree(walk, region, READ) + walk_tree(walk, region, WRITE);
+	REQUIRE(walk, walk_fifo(walk, region, READ) +
+		walk_fifo(walk, region, WRITE) == count);
 	walk->sorted += count;
 	return count;
 }

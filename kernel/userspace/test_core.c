@@ -49,6 +49,7 @@ static void begin(u32 reads, u32 writes)
 {
 	const struct pd_tunables tunables = {
 		.batch = { reads, writes },
+		.turns_starved = 1000,
 		.expire = { 500, 5000 },
 		.front_merges = true,
 	};
@@ -268,12 +269,87 @@ static void a_request_that_absorbs_takes_the_place_of_the_older(void)
 	now = 1;
 	add(READ, 9 * R);
 	kept = add(READ, 7 * R);
-	pd_absorb(kept, older);
+	pd_absorb(&core, kept, older);
 	waiting--;
 	check();
 	EXPECT(kept->fifo_time == 500 && !pd_holds(older));
 	now = 501;
 	SERVES(7 * R, 9 * R, -1);
+	pd_exit(&core);
+}
+
+/* A stream that gets a request at its end for each one that is served. */
+static void stream_begins(int length)
+{
+	for (int i = 0; i < length; i++)
+		add(WRITE, 16 * i);
+}
+
+/* Serves beside it until something above it is sent; says after how many. */
+static int served_before(long long sector, int length)
+{
+	for (int served = 0; served < 1000; served++) {
+		long long sent = serve();
+
+		if (sent >= R / 2) {
+			EXPECT(sent == sector);
+			return served;
+		}
+		add(WRITE, 16 * (sent / 16 + length) % (R / 2));
+	}
+	FAIL("%lld is never served", sector);
+}
+
+static void a_request_above_a_stream_waits_for_a_bounded_number_of_turns(void)
+{
+	for (u32 scan = PD_SCAN_LOWEST; scan <= PD_SCAN_CONTINUE; scan++) {
+		begin(16, 2);
+		core.tunables.turns_starved = 5;
+		core.tunables.scan = scan;
+		add(WRITE, R - 8);
+		add(WRITE, R - 80);
+		stream_begins(8);
+		/* The sixth turn goes on with the lowest, the seventh is for the other. */
+		EXPECT(served_before(R - 8, 8) == 10);
+		EXPECT(served_before(R - 80, 8) == 1);
+		EXPECT(core.stats.starved_turns == 2);
+		EXPECT(core.stats.passed_over_max == 6);
+		while (serve() >= 0)
+			;
+		pd_exit(&core);
+	}
+}
+
+static void a_turn_begins_at_the_lowest_or_goes_on(void)
+{
+	for (u32 scan = PD_SCAN_LOWEST; scan <= PD_SCAN_CONTINUE; scan++) {
+		begin(2, 1);
+		core.tunables.scan = scan;
+		for (int i = 3; i < 6; i++)
+			add(READ, 100 * i);
+		SERVES(300, 400);
+		add(READ, 100);
+		if (scan == PD_SCAN_LOWEST)
+			SERVES(100, 500, -1);
+		else
+			SERVES(500, 100, -1);
+		pd_exit(&core);
+	}
+}
+
+static void without_memory_for_its_entry_a_request_is_refused(void)
+{
+	begin(1, 1);
+	add(READ, R);
+	EXPECT(serve() == R);
+	/* Every entry that there is memory for. */
+	for (int i = 0; i < PD_ENTRIES; i++)
+		list_del_init(core.unused.next);
+	allocations_left = 0;
+	EXPECT(try_add(READ, R) == -ENOMEM);
+	allocations_left = -1;
+	EXPECT(try_add(READ, R) == 0);
+	SERVES(R, -1);
 	pd_exit(&core);
 }
 
@@ -287,6 +363,9 @@ struct memory {
 	bool was_expired;
 	int last_direction[8];
 	u64 age[MANY], order[MANY], events;
+	/* Turns of its region and direction that have begun since it came. */
+	u32 turns[MANY];
+	u64 stopped_at[8][2];
 };
 
 static u64 region_of(const struct request *rq)
@@ -323,6 +402,32 @@ static struct request *oldest(const struct memory *memory, int direction)
 	return best;
 }
 
+/* The oldest of the turn's region and direction, if it is starved. */
+static struct request *model_starved(const struct memory *memory)
+{
+	struct request *best = NULL;
+
+	for (int i = 0; i < MANY; i++) {
+		struct request *rq = &requests[i];
+
+		if (pd_holds(rq) && rq->direction == memory->direction &&
+		    region_of(rq) == memory->turn_region &&
+		    (!best || memory->age[i] < memory->age[best - requests]))
+			best = rq;
+	}
+	return memory->turns[best - requests] >= core.tunables.turns_starved ?
+		best : NULL;
+}
+
+static void model_counts_turn(struct memory *memory)
+{
+	for (int i = 0; i < MANY; i++)
+		if (pd_holds(&requests[i]) &&
+		    requests[i].direction == memory->direction &&
+		    region_of(&requests[i]) == memory->turn_region)
+			memory->turns[i]++;
+}
+
 static void model_begins_turn(struct memory *memory)
 {
 	struct request *read = oldest(memory, READ);
@@ -338,6 +443,7 @@ static void model_begins_turn(struct memory *memory)
 		memory->turn_region = region_of(late);
 		memory->direction = late->direction;
 		memory->from = late->sector;
+		model_counts_turn(memory);
 		return;
 	}
 	for (int round = 0; round < 2 && next < 0; round++)
@@ -355,6 +461,11 @@ static void model_begins_turn(struct memory *memory)
 	memory->from = 0;
 	if (!next_of_turn(memory, 0))
 		memory->direction = !memory->direction;
+	if (core.tunables.scan == PD_SCAN_CONTINUE)
+		memory->from = memory->stopped_at[next][memory->direction];
+	if (model_starved(memory))
+		memory->from = model_starved(memory)->sector;
+	model_counts_turn(memory);
 }
 
 static struct request *model_dispatches(struct memory *memory)
@@ -370,6 +481,7 @@ static struct request *model_dispatches(struct memory *memory)
 	if (!rq)
 		rq = next_of_turn(memory, 0);
 	memory->from = rq->sector;
+	memory->stopped_at[memory->turn_region][memory->direction] = rq->sector;
 	return rq;
 }
 
@@ -395,6 +507,7 @@ static void random_step(struct memory *memory)
 			break;
 		memory->age[rq - requests] = ++memory->events;
 		memory->order[rq - requests] = memory->events;
+		memory->turns[rq - requests] = 0;
 		add(random() % 3 == 0, random() % 8 * R + random() % 24 * 4);
 		break;
 	default:
@@ -416,6 +529,8 @@ static void random_operations_agree_with_the_model(void)
 	srandom(seed);
 	begin(1 + random() % 4, 1 + random() % 4);
 	core.tunables.expire[WRITE] = 100 + random() % 2000;
+	core.tunables.turns_starved = 1 + random() % 8;
+	core.tunables.scan = random() % 2;
 	for (int i = 0; i < 8; i++)
 		memory.last_direction[i] = WRITE;
 	for (int step = 0; step < 2000; step++)
@@ -440,6 +555,9 @@ int main(int argc, char **argv)
 	without_memory_nothing_is_lost_and_nothing_changes();
 	front_merge_candidates_begin_at_the_end_if_they_are_wanted();
 	a_request_that_absorbs_takes_the_place_of_the_older();
+	a_turn_begins_at_the_lowest_or_goes_on();
+	a_request_above_a_stream_waits_for_a_bounded_number_of_turns();
+	without_memory_for_its_entry_a_request_is_refused();
 	for (seed = first; seed < first + runs; seed++)
 		random_operations_agree_with_the_model();
 	printf("core: all rules hold, seeds %u to %u\n", first, seed - 1);

@@ -26,6 +26,10 @@ pub struct CoreStats {
     pub expired_turns: u64,
     /// Turns that began in another region than the one before.
     pub region_switches: u64,
+    /// Turns that began with a request that others had passed over.
+    pub starved_turns: u64,
+    /// The most turns that have passed over one request.
+    pub passed_over_max: u64,
     /// Requests that had the other direction than the one before.
     pub direction_switches: u64,
     /// Requests that were dispatched after their deadline.
@@ -37,6 +41,8 @@ pub struct CoreStats {
 #[repr(C)]
 struct Tunables {
     batch: [u32; 2],
+    turns_starved: u32,
+    scan: u32,
     expire: [u64; 2],
     front_merges: bool,
 }
@@ -64,9 +70,13 @@ unsafe extern "C" {
 }
 
 fn tunables(params: &Params) -> Tunables {
-    assert_eq!(params.scan, Scan::Lowest, "the module begins an ordinary turn at the lowest sector");
     Tunables {
         batch: [params.read_batch, params.write_batch],
+        turns_starved: params.turns_starved,
+        scan: match params.scan {
+            Scan::Lowest => 0,
+            Scan::Continue => 1,
+        },
         expire: [params.read_expire_ns, params.write_expire_ns],
         front_merges: params.front_merges,
     }
@@ -171,7 +181,7 @@ impl Scheduler for KernelCore {
 
     fn figures(&self) -> Vec<u64> {
         let stats = self.stats();
-        vec![stats.turns, stats.expired_turns, stats.region_switches]
+        vec![stats.turns, stats.expired_turns, stats.region_switches, stats.starved_turns, stats.passed_over_max]
     }
 
     fn check(&self, requests: &Requests) -> Result<(), String> {
