@@ -33,6 +33,7 @@ static const struct pd_limits pd_region_kb_limits = { 1024, 1ULL << 40 };
 static const struct pd_limits pd_batch_limits = { 1, 65536 };
 static const struct pd_limits pd_expire_ms_limits = { 1, 3600 * 1000 };
 static const struct pd_limits pd_turns_starved_limits = { 1, 65536 };
+static const struct pd_limits pd_async_depth_limits = { 1, 65536 };
 static const struct pd_limits pd_flag_limits = { 0, 1 };
 
 /* By enum pd_scan. */
@@ -53,6 +54,8 @@ struct pd_data {
 	struct request_queue *queue;
 	/* As written; the core has them in jiffies. */
 	u32 expire_ms[2];
+	/* How many tags of a hardware queue may go to anything but reads. */
+	u32 async_depth;
 
 	/* What a request is counted in: at its end they have to add up. */
 	u64 inserted;
@@ -226,6 +229,38 @@ static bool pd_insert_merge(struct pd_data *pd, struct request *rq,
 	return merged;
 }
 
+/*
+ * Called when a request is to get a tag. Reads that a task waits for may take
+ * all tags, so that what is written does not keep them from their turn; what no
+ * task waits for leaves a quarter of the others. Who gets no tag waits with one
+ * request, however many it has to submit: so tasks that write share the tags,
+ * and a task with few requests waits for few of the others' requests.
+ */
+static void pd_limit_depth(blk_opf_t opf, struct blk_mq_alloc_data *data)
+{
+	struct pd_data *pd = pd_of_queue(data->q);
+	u32 depth = READ_ONCE(pd->async_depth);
+
+	if (op_is_sync(opf) && !op_is_write(opf))
+		return;
+	if (!op_is_sync(opf))
+		depth = max(1U, 3 * depth / 4);
+	data->shallow_depth = pd_shallow_depth(data->hctx, depth);
+}
+
+/* Called when a hardware queue has got its tags, and when it has got others. */
+static void pd_depth_updated(struct blk_mq_hw_ctx *hctx)
+{
+	/* Or it would be taken for a mistake to limit the depth to less. */
+	sbitmap_queue_min_shallow_depth(&hctx->sched_tags->bitmap_tags, 1);
+}
+
+static int pd_init_hctx(struct blk_mq_hw_ctx *hctx, unsigned int index)
+{
+	pd_depth_updated(hctx);
+	return 0;
+}
+
 /* Called when a request is allocated that may come to the scheduler. */
 static void pd_prepare_request(struct request *rq)
 {
@@ -383,6 +418,7 @@ static int pd_init_sched(struct request_queue *q, struct elevator_type *e)
 	pd->queue = q;
 	pd->expire_ms[READ] = 500;
 	pd->expire_ms[WRITE] = 5000;
+	pd->async_depth = q->nr_requests;
 	eq->elevator_data = pd;
 
 	/* Requests are dispatched for the queue, not for a hardware queue. */
@@ -577,6 +613,26 @@ static ssize_t pd_scan_store(struct elevator_queue *e, const char *page,
 	return count;
 }
 
+static ssize_t pd_async_depth_show(struct elevator_queue *e, char *page)
+{
+	struct pd_data *pd = e->elevator_data;
+
+	return sysfs_emit(page, "%u\n", READ_ONCE(pd->async_depth));
+}
+
+static ssize_t pd_async_depth_store(struct elevator_queue *e,
+				    const char *page, size_t count)
+{
+	struct pd_data *pd = e->elevator_data;
+	u64 value;
+	int ret = pd_parse(page, &pd_async_depth_limits, &value);
+
+	if (ret)
+		return ret;
+	WRITE_ONCE(pd->async_depth, value);
+	return count;
+}
+
 static ssize_t pd_front_merges_show(struct elevator_queue *e, char *page)
 {
 	struct pd_data *pd = e->elevator_data;
@@ -609,6 +665,7 @@ static struct elv_fs_entry pd_attrs[] = {
 	PD_ATTR(write_expire),
 	PD_ATTR(turns_starved),
 	PD_ATTR(scan),
+	PD_ATTR(async_depth),
 	PD_ATTR(front_merges),
 	__ATTR_NULL
 };
@@ -680,6 +737,9 @@ static struct elevator_type pardispatcher = {
 	.ops = {
 		.init_sched		= pd_init_sched,
 		.exit_sched		= pd_exit_sched,
+		.init_hctx		= pd_init_hctx,
+		.depth_updated		= pd_depth_updated,
+		.limit_depth		= pd_limit_depth,
 		.prepare_request	= pd_prepare_request,
 		.finish_request		= pd_finish_request,
 		.insert_requests	= pd_insert_requests,
