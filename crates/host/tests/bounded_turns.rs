@@ -1,10 +1,11 @@
 //! pardispatcher under hostile arrivals: no request waits longer than the number of turns that its file's head proves.
 //!
 //! The test knows nothing of the scheduler but what it dispatches and how many turns it has begun. A turn is one of the
-//! region and direction that it serves. Of each request it notes how many of these turns had begun when it came, and
-//! how many requests of them were waiting then; and no request may be sent in a later turn than `turns_starved + older
-//! + 1` after that. Arrivals are streams that ascend or descend, floods of the lowest or highest sectors, and sectors
-//! drawn at random, each mixed with the others in a few regions, while deadlines pass now and then.
+//! region and direction that it serves. Of each request the test notes how many requests of these were waiting when it
+//! came, and how many at most were waiting at once until it was sent: no more can be left of the sweep that it met, and
+//! no more can be in its own. Their sum bounds how many are sent until it is, and in how many turns. Arrivals are
+//! streams that ascend or descend, floods of the lowest or highest sectors, and sectors drawn at random, each mixed with
+//! the others in a few regions, while deadlines pass now and then.
 
 use std::collections::BTreeMap;
 
@@ -54,10 +55,14 @@ fn actions() -> impl Strategy<Value = Vec<Action>> {
     prop::collection::vec(action, 100..1_500)
 }
 
-/// A request that waits: of its region and direction, how many turns had begun and how many requests waited.
+/// A request that waits, and what has happened in its region and direction since it came.
+#[derive(Default)]
 struct Waiting {
-    turns: u64,
+    /// How many requests were waiting then, and the most that have been at once.
     older: u64,
+    most: u64,
+    sent: u64,
+    turns: u64,
 }
 
 /// The block layer, and what is known of its queue from outside.
@@ -65,12 +70,9 @@ struct Observer {
     layer: BlockLayer,
     now: Ns,
     submitted: u64,
-    /// By region and direction, turns begun.
-    turns: BTreeMap<(u64, bool), u64>,
     /// By first sector and direction.
     waiting: BTreeMap<(u64, bool), Waiting>,
-    turns_of_all: u64,
-    passed_over_max: u64,
+    turns: u64,
 }
 
 impl Observer {
@@ -82,10 +84,8 @@ impl Observer {
             layer: BlockLayer::new(&host, Box::new(scheduler)),
             now: 0,
             submitted: 0,
-            turns: BTreeMap::new(),
             waiting: BTreeMap::new(),
-            turns_of_all: 0,
-            passed_over_max: 0,
+            turns: 0,
         }
     }
 
@@ -100,7 +100,6 @@ impl Observer {
             Arrivals::Random(at) => at,
         };
         let lba = region * REGION + at * STEP;
-        let key = (region, read);
         if self.waiting.contains_key(&(lba, read)) {
             return;
         }
@@ -112,25 +111,29 @@ impl Observer {
             Admission::Full => return,
             Admission::Merged => panic!("nothing touches"),
         }
-        let older = self.waiting.keys().filter(|&&(lba, is_read)| (lba / REGION, is_read) == key).count() as u64;
-        let turns = self.turns.get(&key).copied().unwrap_or(0);
-        self.waiting.insert((lba, read), Waiting { turns, older });
+        let older = self.beside(lba, read).count() as u64;
+        self.waiting.insert((lba, read), Waiting { older, ..Waiting::default() });
+        self.beside(lba, read).for_each(|waiting| waiting.most = waiting.most.max(older + 1));
     }
 
-    /// Sends the next request, and returns in which turn since it came, and how many older ones there were.
-    fn dispatch(&mut self) -> Option<(u64, u64)> {
+    /// What waits in the region and direction of a request.
+    fn beside(&mut self, lba: u64, read: bool) -> impl Iterator<Item = &mut Waiting> {
+        let same = move |(other, is_read): (u64, bool)| other / REGION == lba / REGION && is_read == read;
+        self.waiting.iter_mut().filter(move |(key, _)| same(**key)).map(|(_, waiting)| waiting)
+    }
+
+    /// Sends the next request, and returns what had happened until then.
+    fn dispatch(&mut self) -> Option<(Waiting, bool)> {
         let Decision::Dispatch(sent) = self.layer.dispatch(self.now) else { return None };
         self.layer.complete(self.now, sent.id, |_| {});
         let read = sent.op == Op::Read;
-        let turns = self.turns.entry((sent.lba / REGION, read)).or_insert(0);
-        let figures = self.layer.figures();
-        *turns += figures[0] - self.turns_of_all;
-        self.turns_of_all = figures[0];
-        let waited = self.waiting.remove(&(sent.lba, read)).expect("it was submitted");
-        let turn = *turns - waited.turns;
-        self.passed_over_max = self.passed_over_max.max(turn.saturating_sub(1));
-        assert_eq!(figures[4], self.passed_over_max, "the scheduler's own count of turns");
-        Some((turn, waited.older))
+        let turns = self.layer.figures()[0];
+        let begun = turns - std::mem::replace(&mut self.turns, turns);
+        for waiting in self.beside(sent.lba, read) {
+            waiting.turns += begun;
+            waiting.sent += 1;
+        }
+        Some((self.waiting.remove(&(sent.lba, read)).expect("it was submitted"), read))
     }
 }
 
@@ -143,7 +146,6 @@ proptest! {
         batch in [1..5u32, 1..5u32],
         expire_ms in [1..2_000u64, 1..2_000u64],
         scan in prop::sample::select(vec![Scan::Lowest, Scan::Continue]),
-        turns_starved in 1..6u32,
     ) {
         let mut observer = Observer::new(Params {
             region_size_bytes: MIB,
@@ -152,7 +154,6 @@ proptest! {
             read_expire_ns: expire_ms[0] * MS,
             write_expire_ns: expire_ms[1] * MS,
             scan,
-            turns_starved,
             ..Params::defaults()
         });
         let drain = std::iter::repeat_n(Action::Dispatch, 2 * 64);
@@ -161,9 +162,11 @@ proptest! {
                 Action::Submit { arrivals, region, read } => observer.submit(arrivals, region, read),
                 Action::Pass(ns) => observer.now += ns,
                 Action::Dispatch => {
-                    if let Some((turn, older)) = observer.dispatch() {
-                        let bound = u64::from(turns_starved) + older + 1;
-                        prop_assert!(turn <= bound, "in turn {turn}, with {older} older ones; the bound is {bound}");
+                    if let Some((Waiting { older, most, sent, turns }, read)) = observer.dispatch() {
+                        let bound = older + most;
+                        prop_assert!(sent <= bound, "as number {sent} after {older} older ones, of {most} at most");
+                        let bound = bound.div_ceil(batch[usize::from(!read)].into());
+                        prop_assert!(turns <= bound, "in turn {turns} after {older} older ones, of {most} at most");
                     }
                 }
             }

@@ -157,7 +157,6 @@ proptest! {
         batch in [1..5u32, 1..5u32],
         expire_ms in [1..60u64, 1..60u64],
         resume: bool,
-        turns_starved in 1..6u32,
         front_merges: bool,
     ) {
         let expire_ns = expire_ms.map(|ms| ms * MS);
@@ -168,12 +167,9 @@ proptest! {
             ("read_expire", Value::Time(expire_ns[0])),
             ("write_expire", Value::Time(expire_ns[1])),
             ("scan", Value::Name(if resume { "continue" } else { "lowest" })),
-            ("turns_starved", Value::Count(turns_starved.into())),
             ("front_merges", Value::Flag(front_merges)),
         ]);
         let batch = batch.map(|batch| batch as usize);
-        let turns_starved = turns_starved as usize;
-        let rule = Rule::ParDispatcher { region: REGION, batch, expire_ns, resume, turns_starved, front_merges };
-        compare(real, rule, &steps)?;
+        compare(real, Rule::ParDispatcher { region: REGION, batch, expire_ns, resume, front_merges }, &steps)?;
     }
 }

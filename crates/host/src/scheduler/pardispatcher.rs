@@ -2,16 +2,15 @@
 //!
 //! ```text
 //! region(r) = first sector of r / S                 S = region_size; ceil(C / S) regions on a device of C sectors
-//! insert:   into the sorted tree and the FIFO of its region and direction, and into the FIFO of its direction;
+//! insert:   into the next sweep of its region and direction, sorted, and at the end of its direction's FIFO;
 //!           deadline = now + read_expire or write_expire
 //! dispatch: if no turn is under way, begin one:
 //!             expired turn, if the request with the earliest deadline of all has expired and the last turn was not an
 //!               expired one: that request's region and direction, starting from that request
 //!             ordinary turn otherwise: the next region with requests, in address order and round the end; the
-//!               direction opposite to that region's last turn, or the other one if that has nothing pending;
-//!               starting from the oldest request of that region and direction if turns_starved of their turns have
-//!               begun since it came, otherwise where scan says
-//!           send the next request in ascending order of the first sector (after the highest, the lowest)
+//!               direction opposite to that region's last turn, or the other one if that has nothing pending
+//!           send the next request of the sweep in ascending order of the first sector (after the highest, the lowest)
+//!           when a sweep has been sent, what waits of its region and direction is the new one
 //!           the turn ends when its direction is empty in that region, or after read_batch reads or write_batch writes
 //! merge:    within a region: what is merged begins in the same region as the request that it joins
 //! ```
@@ -20,24 +19,23 @@
 //! - A region's first turn takes reads, because a task waits for them.
 //! - A turn ends with the dispatch that empties its direction, not when the next request is asked for.
 //! - Where an ordinary turn begins is the parameter `scan`. By itself neither choice bounds a wait: above a stream of
-//!   ascending requests, which gets longer as fast as it is served, the scan never arrives. So the oldest request of
-//!   the region and direction is looked at when a turn begins, and a turn begins with it once `turns_starved` turns
-//!   have passed it over. (The paper's "periodically checking those two FIFO lists" of each subqueue.)
+//!   ascending requests, which gets longer as fast as it is served, the scan never arrives. So what comes while a sweep
+//!   is under way waits for the next one, as in FSCAN (Coffman, Klimko and Ryan, "Analysis of Scanning Policies for
+//!   Reducing Disk Seek Times", 1972): each subqueue has two trees a direction, the sweep under way and the next one.
 //! - The paper says that deadlines are checked, not what follows. An expired turn goes before the round, which then
 //!   continues where it was; of an expired read and write the earlier deadline counts, then the read. At most one
 //!   turn in two is an expired one, so that overload does not make a FIFO of it.
-//! - The paper has a read and a write FIFO in each subqueue. So it is here, and one more FIFO a direction spans all
-//!   regions, whose head is the request with the earliest deadline, however many regions there are. Both are kept
-//!   alike, so that a region's FIFO is what lies in the other one of that region.
+//! - The paper has a read and a write FIFO in each subqueue. Here one FIFO a direction spans all regions: a region's
+//!   FIFO is what lies in it of that region, and the only question that is ever asked, which request is the oldest of
+//!   all, is answered by its head. So each request is in one FIFO and one tree, however many regions there are.
 //!
-//! Bounds. A turn counts for a request if it is one of its region and direction and begins after the request has come.
-//! - In turns: a request with `a` older ones in its region and direction is dispatched in the turn
-//!   `turns_starved + a + 1` at the latest. Once `turns_starved` turns have passed it over, they have passed over all
-//!   older ones too, and from then on every turn begins with the oldest that is left: an ordinary turn by this rule, an
-//!   expired one because the request with the earliest deadline of all is the oldest of its region and direction. So
-//!   each of the next `a` turns takes an older one away, if not the request itself, and the turn after them begins
-//!   with it. As there are at most `nr_requests` of a direction, `a` is less than that.
-//! - In dispatches: once expired, a request before which `e` deadlines are earlier is dispatched within
+//! Bounds. Turns and dispatches are those of the request's own region and direction.
+//! - In turns: a request that comes while `c` requests are left of the sweep under way, and is one of the `m` of its
+//!   own sweep, is one of the next `c + m` that are sent, because nothing joins either sweep any more once it has
+//!   begun. While it waits no turn ends but after a batch of `B`, so it is sent by the end of the turn under way or in
+//!   one of the next `ceil((c + m) / B)`. What is in a sweep waits, so that neither `c` nor `m` is more than
+//!   `nr_requests`: by default that makes 16 turns of reads and 32 of writes at most.
+//! - In dispatches of all regions: once expired, a request before which `e` deadlines are earlier is dispatched within
 //!   `2 * (e + 1) * B` dispatches, B being the longer of the two batches: each two turns serve at least the earliest
 //!   expired request.
 //!
@@ -63,8 +61,8 @@ pub static SPEC: PolicySpec = PolicySpec {
     details: "The address space is divided into regions, each with queues of its own. Regions with requests take \
               turns; a turn sends a batch of one direction in address order, reads and writes alternating within a \
               region. A request whose deadline has passed brings its region's turn forward, every second turn at most. \
-              The paper leaves open where a turn begins; `scan` says it, and `turns_starved` bounds how often a \
-              request can be passed over. Works without task ids.",
+              The paper leaves open where a turn begins; `scan` says it. What comes while a region is swept in \
+              address order waits for the next sweep, so that no stream keeps others waiting. Works without task ids.",
     source: "Wang, Huang, He, Zhou, Li, He: A Novel I/O Scheduler for SSD with Improved Performance and Lifetime, \
              section II",
     needs: &[],
@@ -73,17 +71,15 @@ pub static SPEC: PolicySpec = PolicySpec {
         Statistic { name: "turns", help: "Turns begun, expired ones included." },
         Statistic { name: "expired_turns", help: "Turns that a request past its deadline brought forward." },
         Statistic { name: "region_switches", help: "Turns that began in another region than the one before." },
-        Statistic { name: "starved_turns", help: "Turns that began with a request that others had passed over." },
-        Statistic { name: "passed_over_max", help: "Turns of its region and direction that passed one request over." },
     ],
 };
 
 choice! {
     /// Where an ordinary turn begins.
     pub enum Scan {
-        /// At the lowest pending sector of the region and direction.
+        /// At the lowest sector that is left of the sweep.
         Lowest = "lowest",
-        /// Where the last turn of the region and direction stopped, as a one-way elevator.
+        /// Where the last turn of the region and direction stopped; a sweep ends with what lies before it.
         Continue = "continue",
     }
 }
@@ -107,11 +103,8 @@ params! {
         write_expire_ns: Ns => "write_expire", Kind::Time { min: MS, max: 3_600 * S }, Value::Time(5 * S),
             "Earlier deadlines bound write latency more tightly and break the round more often.";
         /// Where an ordinary turn begins.
-        scan: Scan => "scan", Kind::Choice(Scan::CHOICES), Value::Name("lowest"),
-            "The lowest sector first rewards ascending streams; continuing is fair to high sectors of a busy region.";
-        /// How many turns of its region and direction may pass a request over.
-        turns_starved: u32 => "turns_starved", Kind::Count { min: 1, max: 65_536 }, Value::Count(16),
-            "Fewer turns bound the wait above a stream more tightly; more of them leave the address order alone.";
+        scan: Scan => "scan", Kind::Choice(Scan::CHOICES), Value::Name("continue"),
+            "Continuing goes on with a stream where it was left; the lowest first begins each sweep in front of it.";
         /// Whether a request may be merged before one that begins where it ends.
         front_merges: bool => "front_merges", Kind::Flag, Value::Flag(true),
             "Workloads that never write backwards save the look-up without it.";
@@ -138,8 +131,8 @@ struct Region {
     last_direction: Direction,
     /// By direction, the first sector of the request sent last.
     stopped_at: [u64; 2],
-    /// By direction, how many turns have begun.
-    turns: [u64; 2],
+    /// By direction, which of its two trees is the sweep under way.
+    sweep: [usize; 2],
 }
 
 /// The subqueues, the round, and the turn under way.
@@ -151,12 +144,10 @@ pub struct State {
     regions: Vec<Region>,
     /// The regions with requests.
     pending: IndexSet,
-    /// By region and direction.
+    /// By region, direction and sweep.
     sorted: Forest<RequestId>,
-    /// By region and direction.
-    subqueues: Fifos<RequestId>,
-    /// By request, how many turns of its region and direction had begun when it came.
-    came_at: Vec<u64>,
+    /// By request, the tree that it is in.
+    trees: Vec<u32>,
     /// By direction, over all regions.
     fifo: Fifos<RequestId>,
     turn: Option<Turn>,
@@ -167,8 +158,6 @@ pub struct State {
     turns: u64,
     expired_turns: u64,
     region_switches: u64,
-    starved_turns: u64,
-    passed_over_max: u64,
 }
 
 impl State {
@@ -192,16 +181,15 @@ impl State {
                 format_size(least)
             ));
         }
-        let untouched = Region { last_direction: Direction::Write, stopped_at: [0; 2], turns: [0; 2] };
+        let untouched = Region { last_direction: Direction::Write, stopped_at: [0; 2], sweep: [0; 2] };
         Ok(Self {
             params,
             setup: *setup,
             region_sectors,
             regions: vec![untouched; regions as usize],
             pending: IndexSet::new(regions as u32),
-            sorted: Forest::new(setup.requests, 2 * regions as u32),
-            subqueues: Fifos::new(setup.requests, 2 * regions as u32),
-            came_at: vec![0; setup.requests as usize],
+            sorted: Forest::new(setup.requests, TREES * regions as u32),
+            trees: vec![0; setup.requests as usize],
             fifo: Fifos::new(setup.requests, 2),
             turn: None,
             round_at: 0,
@@ -210,8 +198,6 @@ impl State {
             turns: 0,
             expired_turns: 0,
             region_switches: 0,
-            starved_turns: 0,
-            passed_over_max: 0,
         })
     }
 
@@ -219,30 +205,42 @@ impl State {
         (lba / self.region_sectors) as u32
     }
 
-    fn tree_of(&self, requests: &Requests, id: RequestId) -> usize {
-        tree(self.region_of(requests[id].lba), requests[id].direction())
+    fn tree_of(&self, id: RequestId) -> usize {
+        self.trees[id.at()] as usize
+    }
+
+    /// The sweep of a region and direction that is under way.
+    fn sweep(&self, region: u32, direction: Direction) -> usize {
+        tree(region, direction, self.regions[region as usize].sweep[direction.at()])
+    }
+
+    /// What has come since that sweep began.
+    fn next_sweep(&self, region: u32, direction: Direction) -> usize {
+        tree(region, direction, 1 - self.regions[region as usize].sweep[direction.at()])
+    }
+
+    fn has(&self, region: u32, direction: Direction) -> bool {
+        (0..2).any(|sweep| !self.sorted.is_empty(tree(region, direction, sweep)))
+    }
+
+    /// What waits is the new sweep, if nothing is left of the last one.
+    fn renew_sweep(&mut self, region: u32, direction: Direction) {
+        if self.sorted.is_empty(self.sweep(region, direction)) {
+            self.regions[region as usize].sweep[direction.at()] ^= 1;
+        }
     }
 
     fn begin_turn(&mut self, now: Ns, requests: &Requests) -> Option<Turn> {
         let late = self.earliest_expired(now, requests).filter(|_| !self.last_was_expired);
-        let (region, direction) = match late {
-            Some(id) => (self.region_of(requests[id].lba), requests[id].direction()),
+        let (region, direction, from) = match late {
+            Some(id) => (self.region_of(requests[id].lba), requests[id].direction(), requests[id].lba),
             None => self.next_of_round()?,
-        };
-        let starved = self.starved(region, direction).filter(|_| late.is_none());
-        let from = match (late.or(starved), self.params.scan) {
-            (Some(id), _) => requests[id].lba,
-            (None, Scan::Lowest) => 0,
-            (None, Scan::Continue) => self.regions[region as usize].stopped_at[direction.at()],
         };
         self.last_was_expired = late.is_some();
         self.expired_turns += u64::from(late.is_some());
-        self.starved_turns += u64::from(starved.is_some());
         self.turns += 1;
         self.region_switches += u64::from(self.last_region.replace(region).is_some_and(|last| last != region));
-        let of_region = &mut self.regions[region as usize];
-        of_region.last_direction = direction;
-        of_region.turns[direction.at()] += 1;
+        self.regions[region as usize].last_direction = direction;
         let left = [self.params.read_batch, self.params.write_batch][direction.at()];
         Some(Turn { region, direction, left, from })
     }
@@ -256,70 +254,72 @@ impl State {
             .filter(|&id| now > requests[id].deadline_ns)
     }
 
-    /// Region and direction of the next ordinary turn.
-    fn next_of_round(&mut self) -> Option<(u32, Direction)> {
+    /// Region, direction and first sector of the next ordinary turn.
+    fn next_of_round(&mut self) -> Option<(u32, Direction, u64)> {
         let region = self.pending.at_or_after(self.round_at).or_else(|| self.pending.at_or_after(0))?;
         self.round_at = region + 1;
-        let last_direction = self.regions[region as usize].last_direction;
+        let Region { last_direction, stopped_at, .. } = self.regions[region as usize];
         let turn_about = last_direction.opposite();
-        let direction = if self.sorted.is_empty(tree(region, turn_about)) { last_direction } else { turn_about };
-        Some((region, direction))
+        let direction = if self.has(region, turn_about) { turn_about } else { last_direction };
+        let from = match self.params.scan {
+            Scan::Lowest => 0,
+            Scan::Continue => stopped_at[direction.at()],
+        };
+        Some((region, direction, from))
     }
 
-    /// The oldest request of a region and direction, if `turns_starved` turns have passed it over.
-    fn starved(&self, region: u32, direction: Direction) -> Option<RequestId> {
-        let passed = |id: RequestId| self.regions[region as usize].turns[direction.at()] - self.came_at[id.at()];
-        self.subqueues.front(tree(region, direction)).filter(|&id| passed(id) >= u64::from(self.params.turns_starved))
-    }
-
-    /// Puts a request into the queues of its region and direction, and returns the direction.
-    fn join(&mut self, requests: &Requests, id: RequestId) -> Direction {
+    /// Puts a request into the next sweep of its region and direction and into the FIFO.
+    fn join(&mut self, requests: &Requests, id: RequestId) {
         let (region, direction) = (self.region_of(requests[id].lba), requests[id].direction());
-        self.sorted.insert(tree(region, direction), id, requests[id].lba);
-        self.subqueues.push_back(tree(region, direction), id);
-        self.came_at[id.at()] = self.regions[region as usize].turns[direction.at()];
-        self.fifo.push_back(direction.at(), id);
+        let tree = self.next_sweep(region, direction);
+        self.trees[id.at()] = tree as u32;
+        self.sorted.insert(tree, id, requests[id].lba);
         self.pending.insert(region);
-        direction
+        self.fifo.push_back(direction.at(), id);
     }
 
-    fn leave_tree(&mut self, region: u32, direction: Direction, id: RequestId) {
-        self.sorted.remove(tree(region, direction), id);
-        if Direction::BOTH.iter().all(|&direction| self.sorted.is_empty(tree(region, direction))) {
+    fn leave_tree(&mut self, region: u32, id: RequestId) {
+        self.sorted.remove(self.tree_of(id), id);
+        if !Direction::BOTH.into_iter().any(|direction| self.has(region, direction)) {
             self.pending.remove(region);
         }
     }
 }
 
-fn tree(region: u32, direction: Direction) -> usize {
-    region as usize * 2 + direction.at()
+/// Trees of a region.
+const TREES: u32 = 4;
+
+fn tree(region: u32, direction: Direction, sweep: usize) -> usize {
+    (region * TREES) as usize + 2 * direction.at() + sweep
 }
 
 impl Scheduler for State {
     fn insert(&mut self, now: Ns, requests: &Requests, id: RequestId) -> Ns {
-        let direction = self.join(requests, id);
-        now + [self.params.read_expire_ns, self.params.write_expire_ns][direction.at()]
+        self.join(requests, id);
+        now + [self.params.read_expire_ns, self.params.write_expire_ns][requests[id].direction().at()]
     }
 
     fn front_merge_candidate(&self, _requests: &Requests, incoming: &Request) -> Option<RequestId> {
-        let tree = tree(self.region_of(incoming.lba), Direction::of(incoming.op));
-        self.params.front_merges.then(|| self.sorted.at(tree, incoming.end())).flatten()
+        let (region, direction) = (self.region_of(incoming.lba), Direction::of(incoming.op));
+        let sweeps = [self.sweep(region, direction), self.next_sweep(region, direction)];
+        let at_end = || sweeps.into_iter().find_map(|tree| self.sorted.at(tree, incoming.end()));
+        self.params.front_merges.then(at_end).flatten()
     }
 
     fn allows_merge(&self, requests: &Requests, id: RequestId, incoming: &Request) -> bool {
         self.region_of(requests[id].lba) == self.region_of(incoming.lba)
     }
 
-    fn former(&self, requests: &Requests, id: RequestId) -> Option<RequestId> {
-        self.sorted.prev(self.tree_of(requests, id), id)
+    fn former(&self, _requests: &Requests, id: RequestId) -> Option<RequestId> {
+        self.sorted.prev(self.tree_of(id), id)
     }
 
-    fn latter(&self, requests: &Requests, id: RequestId) -> Option<RequestId> {
-        self.sorted.next(self.tree_of(requests, id), id)
+    fn latter(&self, _requests: &Requests, id: RequestId) -> Option<RequestId> {
+        self.sorted.next(self.tree_of(id), id)
     }
 
     fn moved(&mut self, requests: &Requests, id: RequestId) {
-        let tree = self.tree_of(requests, id);
+        let tree = self.tree_of(id);
         self.sorted.remove(tree, id);
         self.sorted.insert(tree, id, requests[id].lba);
     }
@@ -327,36 +327,29 @@ impl Scheduler for State {
     fn absorb(&mut self, requests: &Requests, kept: RequestId, gone: RequestId) {
         if requests[gone].deadline_ns < requests[kept].deadline_ns {
             self.fifo.take_place(kept, gone);
-            self.subqueues.take_place(kept, gone);
-            self.came_at[kept.at()] = self.came_at[gone.at()];
         } else {
             self.fifo.remove(gone);
-            self.subqueues.remove(gone);
         }
-        self.leave_tree(self.region_of(requests[gone].lba), requests[gone].direction(), gone);
+        self.leave_tree(self.region_of(requests[gone].lba), gone);
     }
 
     fn dispatch(&mut self, now: Ns, requests: &Requests) -> Choice {
         let Some(mut turn) = self.turn.take().or_else(|| self.begin_turn(now, requests)) else { return Choice::Idle };
-        let queue = tree(turn.region, turn.direction);
-        let next = self.sorted.at_or_after(queue, turn.from).or_else(|| self.sorted.first(queue));
+        self.renew_sweep(turn.region, turn.direction);
+        let sweep = self.sweep(turn.region, turn.direction);
+        let next = self.sorted.at_or_after(sweep, turn.from).or_else(|| self.sorted.first(sweep));
         let id = next.expect("a turn ends with the dispatch that empties its direction");
         self.fifo.remove(id);
-        self.subqueues.remove(id);
-        self.leave_tree(turn.region, turn.direction, id);
+        self.leave_tree(turn.region, id);
         turn.from = requests[id].lba;
         turn.left -= 1;
-        let of_region = &mut self.regions[turn.region as usize];
-        of_region.stopped_at[turn.direction.at()] = turn.from;
-        // The turn that sends it does not pass it over; it may have begun before the request came.
-        let passed = (of_region.turns[turn.direction.at()] - self.came_at[id.at()]).saturating_sub(1);
-        self.passed_over_max = self.passed_over_max.max(passed);
-        self.turn = Some(turn).filter(|turn| turn.left > 0 && !self.sorted.is_empty(queue));
+        self.regions[turn.region as usize].stopped_at[turn.direction.at()] = turn.from;
+        self.turn = Some(turn).filter(|turn| turn.left > 0 && self.has(turn.region, turn.direction));
         Choice::Request(id)
     }
 
-    /// A new region size sorts what waits anew, by age where it begins at the same sector. The turn under way ends, the
-    /// round goes on at the same address, and every region's next turn is a first one.
+    /// A new region size sorts what waits anew, by age where it begins at the same sector. The turn and the sweeps under
+    /// way end, the round goes on at the same address, and every region's next turn is a first one.
     fn reconfigure(&mut self, requests: &Requests, values: &[Value]) -> Result<(), String> {
         let params = Params::from_values(values);
         if params.region_size_bytes == self.params.region_size_bytes {
@@ -370,41 +363,33 @@ impl Scheduler for State {
         anew.round_at = anew.region_of(u64::from(self.round_at) * self.region_sectors);
         anew.last_was_expired = self.last_was_expired;
         (anew.turns, anew.expired_turns) = (self.turns, self.expired_turns);
-        (anew.region_switches, anew.starved_turns) = (self.region_switches, self.starved_turns);
-        anew.passed_over_max = self.passed_over_max;
+        anew.region_switches = self.region_switches;
         *self = anew;
         Ok(())
     }
 
     fn figures(&self) -> Vec<u64> {
-        vec![self.turns, self.expired_turns, self.region_switches, self.starved_turns, self.passed_over_max]
+        vec![self.turns, self.expired_turns, self.region_switches]
     }
 
     fn check(&self, requests: &Requests) -> Result<(), String> {
         let queued = requests.count(Stage::Queued);
+        let listed = Direction::BOTH.iter().map(|list| self.fifo.iter(list.at()).count() as u64).sum::<u64>();
         let mut sorted = 0;
         for region in 0..self.regions.len() as u32 {
-            let of_region = |direction| self.sorted.iter(tree(region, direction)).count() as u64;
-            let count = of_region(Direction::Read) + of_region(Direction::Write);
+            let mut count = 0;
+            for tree in (region * TREES) as usize..((region + 1) * TREES) as usize {
+                if self.sorted.iter(tree).any(|id| self.tree_of(id) != tree) {
+                    return Err(format!("pardispatcher: tree {tree} has a request that is known to be in another"));
+                }
+                count += self.sorted.iter(tree).count() as u64;
+            }
             if self.pending.contains(region) != (count > 0) {
                 return Err(format!("pardispatcher: region {region} has {count} requests, unknown to the round"));
             }
             sorted += count;
         }
-        // Each region's FIFO is the FIFO of all without the other regions; the turn that it has come at never falls.
-        let mut at: Vec<Option<RequestId>> =
-            (0..2 * self.regions.len()).map(|list| self.subqueues.front(list)).collect();
-        let mut listed = 0;
-        for id in Direction::BOTH.iter().flat_map(|list| self.fifo.iter(list.at())) {
-            let queue = self.tree_of(requests, id);
-            let next = self.subqueues.next(id);
-            if at[queue] != Some(id) || next.is_some_and(|next| self.came_at[next.at()] < self.came_at[id.at()]) {
-                return Err(format!("pardispatcher: the FIFO of subqueue {queue} is out of order at {id:?}"));
-            }
-            at[queue] = next;
-            listed += 1;
-        }
-        if listed == queued && sorted == queued && at.iter().all(Option::is_none) {
+        if listed == queued && sorted == queued {
             Ok(())
         } else {
             Err(format!("pardispatcher: {queued} queued, {listed} in the FIFOs, {sorted} in the trees"))
@@ -435,7 +420,7 @@ mod tests {
         let mut lab = lab(|params| params.read_batch = 2);
         lab.reads([5 * R, 5 * R + 20, 5 * R + 40, R + 40, R, R + 20, 9 * R]);
         assert_eq!(lab.serve(99), [R, R + 20, 5 * R, 5 * R + 20, 9 * R, R + 40, 5 * R + 40]);
-        assert_eq!(lab.layer.figures()[..3], [5, 0, 4], "turns, expired turns, changes of region");
+        assert_eq!(lab.layer.figures(), [5, 0, 4], "turns, expired turns, changes of region");
     }
 
     #[test]
@@ -470,12 +455,44 @@ mod tests {
     }
 
     #[test]
-    fn a_turn_ascends_and_takes_what_arrives_ahead_of_it() {
-        let mut lab = lab(|params| params.read_batch = 4);
+    fn a_turn_ascends_and_what_arrives_ahead_of_it_waits_for_the_next_sweep() {
+        let mut lab = lab(|params| (params.read_batch, params.scan) = (4, Scan::Lowest));
         lab.reads([100, 200, 300]);
         assert_eq!(lab.serve(2), [100, 200]);
         lab.reads([250, 50]);
-        assert_eq!(lab.serve(9), [250, 300, 50]);
+        assert_eq!(lab.serve(9), [300, 50, 250]);
+    }
+
+    #[test]
+    fn a_request_above_a_stream_goes_in_the_sweep_after_it_came() {
+        for scan in [Scan::Lowest, Scan::Continue] {
+            let mut lab = lab(|params| (params.write_batch, params.scan) = (2, scan));
+            lab.writes((0..8).map(|at| at * 16));
+            let mut order = Vec::new();
+            for at in 0..32 {
+                // The stream gets a request at its end for each that is served.
+                order.extend(lab.serve(1));
+                lab.writes([(at + 8) * 16]);
+                if at == 2 {
+                    lab.writes([R - 8]);
+                }
+            }
+            // Five are left of the sweep of eight, and it is the last of the next nine.
+            assert_eq!(order.iter().position(|&lba| lba == R - 8), Some(2 + 5 + 9), "{}", scan.name());
+        }
+    }
+
+    #[test]
+    fn what_grows_stays_in_its_sweep_and_merges_with_neighbours_there() {
+        let mut lab = lab(|_| {});
+        lab.writes([100, 200]);
+        assert_eq!(lab.serve(1), [100]);
+        lab.writes([216, 50]);
+        assert_eq!(lab.submit(Op::Write, 0, 0, 208, 8), Admission::Merged, "it fills the gap between two sweeps");
+        assert_eq!(lab.serve(1), [200]);
+        assert_eq!(lab.layer.queued(), 2, "216 is one of the next sweep");
+        assert_eq!(lab.submit(Op::Write, 0, 0, 208, 8), Admission::Merged, "before 216");
+        assert_eq!(lab.serve(9), [208, 50]);
     }
 
     #[test]
@@ -492,63 +509,12 @@ mod tests {
     fn an_ordinary_turn_begins_at_the_lowest_or_where_the_last_one_stopped() {
         for (scan, order) in [(Scan::Lowest, [300, 400, 100, 500]), (Scan::Continue, [300, 400, 500, 100])] {
             let mut lab = lab(|params| (params.read_batch, params.scan) = (2, scan));
-            lab.reads([300, 400, 500]);
+            lab.reads([300, 400]);
             let mut served = lab.serve(2);
-            lab.reads([100]);
+            lab.reads([500, 100]);
             served.extend(lab.serve(9));
             assert_eq!(served, order, "{}", scan.name());
         }
-    }
-
-    /// A stream that gets a request at its end for each one that is served; what else is served, and when.
-    fn beside_a_stream(lab: &mut Lab, serve: usize) -> Vec<(usize, u64)> {
-        let mut others = Vec::new();
-        lab.writes((0..8).map(|at| at * 16));
-        for served in 0..serve {
-            let lba = lab.serve(1)[0];
-            if lba < R / 2 {
-                lab.writes([(served as u64 + 8) * 16]);
-            } else {
-                others.push((served, lba));
-            }
-        }
-        others
-    }
-
-    #[test]
-    fn a_request_above_a_stream_is_passed_over_turns_starved_times_and_once_for_each_older_one() {
-        for scan in [Scan::Lowest, Scan::Continue] {
-            let mut lab = lab(|params| (params.write_batch, params.turns_starved, params.scan) = (2, 5, scan));
-            lab.writes([R - 8, R - 80]);
-            // The sixth turn begins with the oldest, goes on with the lowest; the seventh is for the other one.
-            assert_eq!(beside_a_stream(&mut lab, 50), [(10, R - 8), (12, R - 80)], "{}", scan.name());
-            assert_eq!(lab.layer.figures()[3..], [2, 6], "{}: starved turns, turns waited at most", scan.name());
-        }
-    }
-
-    #[test]
-    fn turns_of_the_other_direction_and_of_other_regions_pass_nobody_over() {
-        let mut lab = lab(|params| (params.read_batch, params.write_batch, params.turns_starved) = (1, 1, 2));
-        lab.writes([900]);
-        for at in 0..4 {
-            lab.reads([at * 16]);
-            lab.writes([at * 16, R + at * 16]);
-        }
-        // Two turns of writes pass 900 over; those of reads, and of region 1 between them, do not count.
-        let order = lab.serve(99);
-        let of_writes: Vec<u64> = order.iter().copied().filter(|&lba| lba < R).collect();
-        assert_eq!(of_writes, [0, 0, 16, 16, 32, 900, 48, 32, 48]);
-    }
-
-    #[test]
-    fn what_merges_is_as_old_as_the_older_part() {
-        let mut lab = lab(|params| (params.write_batch, params.turns_starved) = (1, 3));
-        lab.writes([1_008]);
-        lab.now = MS;
-        lab.writes((0..8).map(|at| at * 16).chain([992]));
-        assert_eq!(lab.serve(1), [0]);
-        assert_eq!(lab.submit(Op::Write, 0, 0, 1_000, 8), Admission::Merged);
-        assert_eq!(lab.serve(3), [16, 32, 992], "992 came later than what it took in");
     }
 
     #[test]
@@ -563,7 +529,7 @@ mod tests {
         lab.now += 1;
         assert_eq!(lab.serve(2), [7 * R + 500, 7 * R + 600]);
         assert_eq!(lab.serve(9), [7 * R + 100, R + 40], "the round goes on where it was");
-        assert_eq!(lab.layer.figures()[..3], [5, 1, 3]);
+        assert_eq!(lab.layer.figures(), [5, 1, 3]);
     }
 
     #[test]
@@ -583,7 +549,7 @@ mod tests {
         lab.now = S;
         lab.reads([R, 2 * R]);
         assert_eq!(lab.serve(9), [9 * R, R, 8 * R, 2 * R, 7 * R]);
-        assert_eq!(lab.layer.figures()[..3], [5, 3, 4]);
+        assert_eq!(lab.layer.figures(), [5, 3, 4]);
     }
 
     #[test]

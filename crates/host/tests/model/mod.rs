@@ -14,8 +14,8 @@ pub struct Waiting {
     pub deadline_ns: Ns,
     /// Place among those with the same deadline: the order of queueing.
     pub age: u64,
-    /// Turns of its region and direction that have begun since it came.
-    pub turns: usize,
+    /// Whether it came before the sweep of its region and direction that is under way.
+    pub in_sweep: bool,
     /// When it got its beginning, for the order of those with the same.
     pub begun: u64,
     /// When it got its end, for the choice among those with the same.
@@ -38,20 +38,8 @@ impl Waiting {
 #[derive(Clone, Debug)]
 pub enum Rule {
     Noop,
-    Deadline {
-        expire_ns: [Ns; 2],
-        fifo_batch: usize,
-        writes_starved: usize,
-        front_merges: bool,
-    },
-    ParDispatcher {
-        region: u64,
-        batch: [usize; 2],
-        expire_ns: [Ns; 2],
-        resume: bool,
-        turns_starved: usize,
-        front_merges: bool,
-    },
+    Deadline { expire_ns: [Ns; 2], fifo_batch: usize, writes_starved: usize, front_merges: bool },
+    ParDispatcher { region: u64, batch: [usize; 2], expire_ns: [Ns; 2], resume: bool, front_merges: bool },
 }
 
 /// The naive block layer.
@@ -124,7 +112,10 @@ impl Model {
     fn neighbours(&self, of: &Waiting) -> Vec<&Waiting> {
         let together = |other: &&Waiting| match self.rule {
             Rule::Noop => true,
-            _ => other.is_read() == of.is_read() && self.region(other.lba) == self.region(of.lba),
+            _ => {
+                let of_region = other.is_read() == of.is_read() && self.region(other.lba) == self.region(of.lba);
+                of_region && other.in_sweep == of.in_sweep
+            }
         };
         let mut all: Vec<&Waiting> = self.waiting.iter().filter(together).collect();
         match self.rule {
@@ -161,7 +152,7 @@ impl Model {
         };
         let front = (0..self.waiting.len())
             .filter(|&at| front_merges && self.waiting[at].lba == request.end() && fits(self, &self.waiting[at]))
-            .min_by_key(|&at| self.waiting[at].begun);
+            .min_by_key(|&at| (!self.waiting[at].in_sweep, self.waiting[at].begun));
         if let Some(at) = front {
             let event = self.event();
             let waiting = &mut self.waiting[at];
@@ -185,7 +176,7 @@ impl Model {
             durable,
             deadline_ns: self.expire_ns(request.op).map_or(Ns::MAX, |expire_ns| now + expire_ns),
             age: event,
-            turns: 0,
+            in_sweep: false,
             begun: event,
             ended: event,
             cookies: vec![cookie],
@@ -221,7 +212,6 @@ impl Model {
         if takes_place {
             kept.deadline_ns = second.deadline_ns;
             kept.age = second.age;
-            kept.turns = second.turns;
             if follows_first {
                 self.follows = Some(second.age);
             }
@@ -237,9 +227,7 @@ impl Model {
         let age = match self.rule.clone() {
             Rule::Noop => self.waiting.iter().map(|waiting| waiting.age).min(),
             Rule::Deadline { fifo_batch, writes_starved, .. } => self.deadline(now, fifo_batch, writes_starved),
-            Rule::ParDispatcher { batch, resume, turns_starved, .. } => {
-                self.pardispatcher(now, batch, resume, turns_starved)
-            }
+            Rule::ParDispatcher { batch, resume, .. } => self.pardispatcher(now, batch, resume),
         }?;
         let at = self.waiting.iter().position(|waiting| waiting.age == age).expect("it waits");
         Some(self.waiting.remove(at))
@@ -273,7 +261,7 @@ impl Model {
         Some(chosen.age)
     }
 
-    fn pardispatcher(&mut self, now: Ns, batch: [usize; 2], resume: bool, turns_starved: usize) -> Option<u64> {
+    fn pardispatcher(&mut self, now: Ns, batch: [usize; 2], resume: bool) -> Option<u64> {
         let of_turn = |model: &Self, region: u64, is_read: bool| {
             let mut all: Vec<Waiting> = model.waiting.clone();
             all.retain(|waiting| model.region(waiting.lba) == region && waiting.is_read() == is_read);
@@ -298,23 +286,23 @@ impl Model {
                 let turn_about = !noted(&self.last_was_read, &region).unwrap_or(false);
                 let is_read = if of_turn(self, region, turn_about).is_empty() { !turn_about } else { turn_about };
                 let stopped = noted(&self.stopped_at, &(region, is_read)).unwrap_or(0);
-                let of_turn = of_turn(self, region, is_read);
-                let oldest = of_turn.iter().min_by_key(|waiting| waiting.age)?;
-                let starved = oldest.turns >= turns_starved;
-                (region, is_read, if starved { oldest.lba } else { u64::from(resume) * stopped })
+                (region, is_read, if resume { stopped } else { 0 })
             };
-            for at in 0..self.waiting.len() {
-                let waiting = &self.waiting[at];
-                let passed = self.region(waiting.lba) == region && waiting.is_read() == is_read;
-                self.waiting[at].turns += usize::from(passed);
-            }
             self.expired_turn = expired_turn;
             self.last_was_read.push((region, is_read));
             self.turn = Some((region, is_read, 0, from));
         }
         let (region, is_read, sent, from) = self.turn?;
+        if !of_turn(self, region, is_read).iter().any(|waiting| waiting.in_sweep) {
+            for at in 0..self.waiting.len() {
+                if self.region(self.waiting[at].lba) == region && self.waiting[at].is_read() == is_read {
+                    self.waiting[at].in_sweep = true;
+                }
+            }
+        }
         let candidates = of_turn(self, region, is_read);
-        let chosen = candidates.iter().find(|waiting| waiting.lba >= from).or(candidates.first())?.clone();
+        let sweep = candidates.iter().filter(|waiting| waiting.in_sweep);
+        let chosen = sweep.clone().find(|waiting| waiting.lba >= from).or(sweep.clone().next())?.clone();
         self.stopped_at.push(((region, is_read), chosen.lba));
         let over = sent + 1 == batch[usize::from(!is_read)] || candidates.len() == 1;
         self.turn = if over { None } else { Some((region, is_read, sent + 1, chosen.lba)) };
