@@ -4,8 +4,8 @@
  * round-robin, one direction a turn.
  *
  *	region(rq) = first sector of rq / S
- *	insert:   into the sorted tree and the FIFO of its region and direction,
- *	          and into the FIFO of its direction; its deadline is the time
+ *	insert:   into the next sweep of its region and direction, sorted, and
+ *	          at the end of its direction's FIFO; its deadline is the time
  *	          now and the direction's expiry
  *	dispatch: if no turn is under way, begin one:
  *	            expired turn, if the request with the earliest deadline of
@@ -14,12 +14,12 @@
  *	            ordinary turn otherwise: the next region with requests, in
  *	              address order and round the end; the direction opposite to
  *	              that region's last turn, or the other one if that has
- *	              nothing pending; starting from the oldest request of that
- *	              region and direction if turns_starved of their turns have
- *	              begun since it came, otherwise from the lowest or where
- *	              their last turn has stopped, as scan says
- *	          send the next request in ascending order (after the highest,
- *	            the lowest)
+ *	              nothing pending; starting from the lowest, or where the
+ *	              last turn of that region and direction has stopped
+ *	          send the next request of the sweep in ascending order (after
+ *	            the highest, the lowest)
+ *	          when a sweep has been sent, what waits of its region and
+ *	            direction is the new one
  *	          the turn ends when its direction is empty in that region, or
  *	            after a batch
  *	merge:    within a region
@@ -28,10 +28,8 @@
  * Improved Performance and Lifetime", section II. What the paper leaves open
  * is decided as in Flashloom's simulator, and listed in README.md.
  *
- * A request with n older ones in its region and direction is dispatched at the
- * latest in the turn turns_starved + n + 1 of these that begins after it came:
- * from the first of the last n + 1 on, each turn begins with the oldest. The
- * head of the simulator's scheduler has the proof.
+ * A request waits for what is left of the sweep under way and for its own, which
+ * nothing joins any more once they have begun, however long a stream goes on.
  *
  * Only regions that were used have memory. A dispatch touches at most one node
  * a level to find the next region, however many regions there are, and takes
@@ -52,7 +50,6 @@
 
 #define pd_rq(node)	rb_entry_safe(node, struct request, rb_node)
 #define pd_oldest(list)	list_first_entry_or_null(list, struct request, queuelist)
-#define pd_first(fifo)	list_first_entry_or_null(fifo, struct pd_entry, list)
 
 static u32 pd_digit(u32 index, int shift)
 {
@@ -109,6 +106,7 @@ static struct pd_region *pd_map_region(struct pd_map *map, u32 index)
 	struct pd_node *leaf = pd_map_leaf(map, index, true);
 	struct pd_region *region;
 	void **slot;
+	int i;
 
 	if (!leaf)
 		return NULL;
@@ -118,10 +116,12 @@ static struct pd_region *pd_map_region(struct pd_map *map, u32 index)
 	region = kzalloc(sizeof(*region), PD_GFP);
 	if (!region)
 		return NULL;
-	region->sorted[READ] = RB_ROOT_CACHED;
-	region->sorted[WRITE] = RB_ROOT_CACHED;
-	INIT_LIST_HEAD(&region->fifo[READ]);
-	INIT_LIST_HEAD(&region->fifo[WRITE]);
+	for (i = 0; i < 4; i++) {
+		struct pd_sweep *sweep = &region->sweep[i / 2][i % 2];
+
+		sweep->sorted = RB_ROOT_CACHED;
+		sweep->region = region;
+	}
 	region->leaf = leaf;
 	region->index = index;
 	/* So that its first turn takes reads, because a task waits for them. */
@@ -232,12 +232,31 @@ static struct pd_region *pd_map_next_pending(const struct pd_map *map,
 
 static struct rb_root_cached *pd_tree(const struct request *rq)
 {
-	return &pd_region_of(rq)->sorted[rq_data_dir(rq)];
+	return &pd_sweep_of(rq)->sorted;
 }
 
-static bool pd_has(const struct pd_region *region, int direction)
+static struct pd_sweep *pd_current_sweep(struct pd_region *region, int dir)
 {
-	return rb_first_cached(&region->sorted[direction]);
+	return &region->sweep[dir][region->current_sweep[dir]];
+}
+
+static struct pd_sweep *pd_next_sweep(struct pd_region *region, int dir)
+{
+	return &region->sweep[dir][!region->current_sweep[dir]];
+}
+
+static bool pd_has(const struct pd_region *region, int dir)
+{
+	return rb_first_cached(&region->sweep[dir][0].sorted) ||
+	       rb_first_cached(&region->sweep[dir][1].sorted);
+}
+
+/* The sweep under way; a new one, of all that waits, if that is over. */
+static struct rb_root_cached *pd_renew_sweep(struct pd_region *region, int dir)
+{
+	if (!rb_first_cached(&pd_current_sweep(region, dir)->sorted))
+		region->current_sweep[dir] ^= 1;
+	return &pd_current_sweep(region, dir)->sorted;
 }
 
 /* Sorts by the first sector; after those that begin at the same one. */
@@ -287,43 +306,11 @@ static struct request *pd_tree_from(const struct rb_root_cached *tree,
 	return found;
 }
 
-/* An entry for a request; NULL if all are used and there is no memory. */
-static struct pd_entry *pd_entry_take(struct pd_core *core)
-{
-	struct pd_entry *entry = pd_first(&core->unused);
-	struct pd_entries *more;
-	int i;
-
-	if (!entry) {
-		more = kzalloc(sizeof(*more), PD_GFP);
-		if (!more)
-			return NULL;
-		more->next = core->entries;
-		core->entries = more;
-		for (i = PD_ENTRIES - 1; i >= 0; i--)
-			list_add(&more->entry[i].list, &core->unused);
-		entry = &more->entry[0];
-	}
-	list_del_init(&entry->list);
-	return entry;
-}
-
-/* The request is not in its region any more, nor does it wait elsewhere. */
-static void pd_entry_give_back(struct pd_core *core, struct request *rq)
-{
-	list_add(&pd_entry_of(rq)->list, &core->unused);
-}
-
 static void pd_join_region(struct pd_region *region, struct request *rq)
 {
-	struct pd_entry *entry = pd_entry_of(rq);
-	const int dir = rq_data_dir(rq);
-
 	if (!pd_has(region, READ) && !pd_has(region, WRITE))
 		pd_map_set_pending(region);
-	entry->region = region;
-	entry->came_at = region->turns[dir];
-	list_add_tail(&entry->list, &region->fifo[dir]);
+	rq->elv.priv[0] = pd_next_sweep(region, rq_data_dir(rq));
 	pd_tree_add(rq);
 }
 
@@ -332,7 +319,6 @@ static void pd_leave_region(struct request *rq)
 	struct pd_region *region = pd_region_of(rq);
 
 	pd_tree_del(rq);
-	list_del_init(&pd_entry_of(rq)->list);
 	if (!pd_has(region, READ) && !pd_has(region, WRITE))
 		pd_map_clear_pending(region);
 }
@@ -356,7 +342,6 @@ int pd_init(struct pd_core *core, u64 region_sectors,
 	};
 	INIT_LIST_HEAD(&core->fifo[READ]);
 	INIT_LIST_HEAD(&core->fifo[WRITE]);
-	INIT_LIST_HEAD(&core->unused);
 	return pd_map_init(&core->map);
 }
 
@@ -366,12 +351,6 @@ int pd_init(struct pd_core *core, u64 region_sectors,
  */
 void pd_exit(struct pd_core *core)
 {
-	while (core->entries) {
-		struct pd_entries *entries = core->entries;
-
-		core->entries = entries->next;
-		kfree(entries);
-	}
 	pd_map_free(&core->map);
 }
 
@@ -383,9 +362,8 @@ void pd_exit(struct pd_core *core)
  *	uses, for the caller to free where it holds no lock
  *
  * What waits is sorted anew, by age where it begins at the same sector, and
- * keeps its deadline. The turn under way ends, the round goes on at the same
- * address, and every region's next turn is a first one: none has passed over
- * what waits.
+ * keeps its deadline. The turn and the sweeps under way end, the round goes on at
+ * the same address, and every region's next turn is a first one.
  *
  * Return: 0, or -ENOMEM, and then nothing has changed.
  */
@@ -436,25 +414,19 @@ int pd_set_region_sectors(struct pd_core *core, u64 region_sectors,
  * @rq: a request that does not wait here
  * @now: the time, which never decreases
  *
- * Return: 0, or -ENOMEM where there is no memory for it or for its region; then
- * the scheduler does not know the request.
+ * Return: 0, or -ENOMEM where its region is new and there is no memory for it;
+ * then the scheduler does not know the request.
  */
 int pd_insert(struct pd_core *core, struct request *rq, u64 now)
 {
 	u32 index = pd_index(core->region_sectors, blk_rq_pos(rq));
 	struct pd_region *region = pd_map_region(&core->map, index);
 	const int dir = rq_data_dir(rq);
-	struct pd_entry *entry;
 
 	if (!region)
 		return -ENOMEM;
-	entry = pd_entry_take(core);
-	if (!entry)
-		return -ENOMEM;
-	entry->rq = rq;
-	entry->inserted = now;
-	rq->elv.priv[0] = entry;
 	pd_join_region(region, rq);
+	rq->elv.priv[1] = (void *)(unsigned long)now;
 	rq->fifo_time = now + core->tunables.expire[dir];
 	list_add_tail(&rq->queuelist, &core->fifo[dir]);
 	return 0;
@@ -485,59 +457,30 @@ static struct pd_region *pd_next_of_round(struct pd_core *core)
 	return region;
 }
 
-/* The oldest of a region and direction, if turns_starved turns have passed it. */
-static struct request *pd_starved(const struct pd_core *core,
-				  struct pd_region *region, int dir)
-{
-	struct pd_entry *entry = pd_first(&region->fifo[dir]);
-	u32 passed;
-
-	if (!entry)
-		return NULL;
-	passed = region->turns[dir] - entry->came_at;
-	return passed >= core->tunables.turns_starved ? entry->rq : NULL;
-}
-
-/* Where the next turn is: the region and direction, of the round or of @late. */
-static bool pd_choose_turn(struct pd_core *core, const struct request *late)
-{
-	struct pd_turn *turn = &core->turn;
-
-	if (late) {
-		turn->region = pd_region_of(late);
-		turn->direction = rq_data_dir(late);
-		return true;
-	}
-	turn->region = pd_next_of_round(core);
-	if (!turn->region)
-		return false;
-	turn->direction = !turn->region->last_direction;
-	if (!pd_has(turn->region, turn->direction))
-		turn->direction = turn->region->last_direction;
-	return true;
-}
-
 static bool pd_begin_turn(struct pd_core *core, u64 now)
 {
 	struct pd_turn *turn = &core->turn;
-	struct request *late = NULL, *starved = NULL;
+	struct request *late = NULL;
 
 	/* Every second turn at most, or overload would make a FIFO of it. */
 	if (!core->last_was_expired)
 		late = pd_earliest_expired(core, now);
-	if (!pd_choose_turn(core, late))
-		return false;
-	if (!late)
-		starved = pd_starved(core, turn->region, turn->direction);
-	if (late || starved)
-		turn->from = blk_rq_pos(late ?: starved);
-	else if (core->tunables.scan == PD_SCAN_CONTINUE)
-		turn->from = turn->region->stopped_at[turn->direction];
-	else
-		turn->from = 0;
+	if (late) {
+		turn->region = pd_region_of(late);
+		turn->direction = rq_data_dir(late);
+		turn->from = blk_rq_pos(late);
+	} else {
+		turn->region = pd_next_of_round(core);
+		if (!turn->region)
+			return false;
+		turn->direction = !turn->region->last_direction;
+		if (!pd_has(turn->region, turn->direction))
+			turn->direction = turn->region->last_direction;
+		turn->from = core->tunables.scan == PD_SCAN_LOWEST ? 0 :
+			turn->region->stopped_at[turn->direction];
+	}
 	turn->left = core->tunables.batch[turn->direction];
 	turn->region->last_direction = turn->direction;
-	turn->region->turns[turn->direction]++;
 	if (core->last_region != PD_MAP_REGIONS &&
 	    core->last_region != turn->region->index)
 		core->stats.region_switches++;
@@ -546,25 +489,18 @@ static bool pd_begin_turn(struct pd_core *core, u64 now)
 	core->stats.turns++;
 	if (late)
 		core->stats.expired_turns++;
-	if (starved)
-		core->stats.starved_turns++;
 	return true;
 }
 
 static void pd_account(struct pd_core *core, const struct request *rq, u64 now)
 {
 	const int dir = rq_data_dir(rq);
-	const struct pd_entry *entry = pd_entry_of(rq);
 	struct pd_waits *waits = &core->stats.wait[dir];
-	u64 waited = now - entry->inserted;
-	u32 turns = entry->region->turns[dir] - entry->came_at;
-	/* The turn that sends it does not pass it over. */
-	u64 passed = turns ? turns - 1 : 0;
+	u64 waited = (unsigned long)now - (unsigned long)rq->elv.priv[1];
 
 	waits->count++;
 	waits->total += waited;
 	waits->max = max(waits->max, waited);
-	core->stats.passed_over_max = max(core->stats.passed_over_max, passed);
 	if (now > rq->fifo_time)
 		core->stats.expired++;
 	if (core->last_direction == !dir)
@@ -587,7 +523,7 @@ struct request *pd_dispatch(struct pd_core *core, u64 now)
 
 	if (!turn->region && !pd_begin_turn(core, now))
 		return NULL;
-	tree = &turn->region->sorted[turn->direction];
+	tree = pd_renew_sweep(turn->region, turn->direction);
 	if (turn->from)
 		rq = pd_tree_from(tree, turn->from);
 	if (!rq)
@@ -595,16 +531,22 @@ struct request *pd_dispatch(struct pd_core *core, u64 now)
 	pd_leave_region(rq);
 	list_del_init(&rq->queuelist);
 	pd_account(core, rq, now);
-	pd_entry_give_back(core, rq);
 	turn->from = blk_rq_pos(rq);
 	turn->region->stopped_at[turn->direction] = turn->from;
 	/*
 	 * A turn ends with the request that empties its direction, and not when
 	 * the next one is asked for: what comes in between waits for the round.
 	 */
-	if (!--turn->left || !rb_first_cached(tree))
+	if (!--turn->left || !pd_has(turn->region, turn->direction))
 		turn->region = NULL;
 	return rq;
+}
+
+static struct request *pd_begins_at(const struct pd_sweep *sweep, sector_t pos)
+{
+	struct request *rq = pd_tree_from(&sweep->sorted, pos);
+
+	return rq && blk_rq_pos(rq) == pos ? rq : NULL;
 }
 
 /**
@@ -613,8 +555,9 @@ struct request *pd_dispatch(struct pd_core *core, u64 now)
  * @end: the sector after the last one of the bio
  * @direction: READ or WRITE
  *
- * Return: a request of that direction that begins at @end, or NULL. It lies in
- * the region of @end, which pd_same_region() has to compare with the bio's.
+ * Return: a request of that direction that begins at @end, or NULL; of the sweep
+ * under way rather than of the next one. It lies in the region of @end, which
+ * pd_same_region() has to compare with the bio's.
  */
 struct request *pd_front_merge_candidate(struct pd_core *core, sector_t end,
 					 int direction)
@@ -631,12 +574,12 @@ struct request *pd_front_merge_candidate(struct pd_core *core, sector_t end,
 	region = leaf ? leaf->slot[pd_digit(index, 0)] : NULL;
 	if (!region)
 		return NULL;
-	rq = pd_tree_from(&region->sorted[direction], end);
-	return rq && blk_rq_pos(rq) == end ? rq : NULL;
+	rq = pd_begins_at(pd_current_sweep(region, direction), end);
+	return rq ?: pd_begins_at(pd_next_sweep(region, direction), end);
 }
 
 /**
- * pd_former - the neighbour before, of the same region and direction
+ * pd_former - the neighbour before, of the same sweep
  * @rq: a request that waits
  *
  * Return: the neighbour, or NULL.
@@ -647,7 +590,7 @@ struct request *pd_former(struct request *rq)
 }
 
 /**
- * pd_latter - the neighbour after, of the same region and direction
+ * pd_latter - the neighbour after, of the same sweep
  * @rq: a request that waits
  *
  * Return: the neighbour, or NULL.
@@ -669,22 +612,17 @@ void pd_moved(struct request *rq)
 
 /**
  * pd_absorb - let go of a request that has become a part of another
- * @core: the scheduler
- * @kept: the other; it waits, and takes over an earlier deadline, with its place
+ * @kept: the other; it waits, and takes over an earlier deadline
  * @gone: the request, which waits
  */
-void pd_absorb(struct pd_core *core, struct request *kept,
-	       struct request *gone)
+void pd_absorb(struct request *kept, struct request *gone)
 {
 	if (gone->fifo_time < kept->fifo_time) {
 		list_move(&kept->queuelist, &gone->queuelist);
 		kept->fifo_time = gone->fifo_time;
-		list_move(&pd_entry_of(kept)->list, &pd_entry_of(gone)->list);
-		pd_entry_of(kept)->came_at = pd_entry_of(gone)->came_at;
 	}
 	list_del_init(&gone->queuelist);
 	pd_leave_region(gone);
-	pd_entry_give_back(core, gone);
 }
 
 /**

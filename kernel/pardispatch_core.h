@@ -47,38 +47,25 @@ struct pd_map {
 	struct pd_node *recent;
 };
 
+struct pd_region;
+
+/* Requests of a region and direction that are sent in one sweep, sorted. */
+struct pd_sweep {
+	struct rb_root_cached sorted;
+	struct pd_region *region;
+};
+
 /* A subqueue: the requests that begin in one region. */
 struct pd_region {
-	struct rb_root_cached sorted[2];
-	/* Entries in the order of their arrival. */
-	struct list_head fifo[2];
+	/* Of each direction the sweep under way and the next one. */
+	struct pd_sweep sweep[2][2];
+	/* Which of the two is under way. */
+	u8 current_sweep[2];
+	u8 last_direction;
+	u32 index;
 	/* Where the request begins that was sent last. */
 	sector_t stopped_at[2];
 	struct pd_node *leaf;
-	/* Turns begun; only differences count, so that it may wrap. */
-	u32 turns[2];
-	u32 index;
-	u8 last_direction;
-};
-
-/* What a request that waits has besides the fields that the kernel gives it. */
-struct pd_entry {
-	/* In a FIFO of its region, or among the entries that nothing uses. */
-	struct list_head list;
-	struct request *rq;
-	struct pd_region *region;
-	/* When it came, in the caller's unit of time. */
-	u64 inserted;
-	/* The turns of its region and direction that had begun by then. */
-	u32 came_at;
-};
-
-/* Memory for entries is taken so many at a time. */
-#define PD_ENTRIES	64
-
-struct pd_entries {
-	struct pd_entries *next;
-	struct pd_entry entry[PD_ENTRIES];
 };
 
 /* The turn under way; none when @region is NULL. */
@@ -91,9 +78,9 @@ struct pd_turn {
 	u8 direction;
 };
 
-/* Where an ordinary turn begins that begins with no starved request. */
+/* Where an ordinary turn begins. */
 enum pd_scan {
-	/* At the lowest request of the region and direction. */
+	/* At the lowest request that is left of the sweep. */
 	PD_SCAN_LOWEST,
 	/* Where the last turn of the region and direction has stopped. */
 	PD_SCAN_CONTINUE,
@@ -102,10 +89,7 @@ enum pd_scan {
 /* What a caller may change at any time; it takes effect at the next use. */
 struct pd_tunables {
 	u32 batch[2];
-	/* How many turns of its region and direction may pass a request over. */
-	u32 turns_starved;
-	/* Of enum pd_scan. */
-	u32 scan;
+	enum pd_scan scan;
 	/* In the caller's unit of time. */
 	u64 expire[2];
 	bool front_merges;
@@ -122,10 +106,6 @@ struct pd_stats {
 	u64 turns;
 	u64 expired_turns;
 	u64 region_switches;
-	/* Turns that began with a request that others had passed over. */
-	u64 starved_turns;
-	/* The most turns that have passed over one request. */
-	u64 passed_over_max;
 	u64 direction_switches;
 	/* Requests that were dispatched after their deadline. */
 	u64 expired;
@@ -138,9 +118,6 @@ struct pd_core {
 	struct pd_map map;
 	/* All requests of a direction, in the order of their arrival. */
 	struct list_head fifo[2];
-	/* Entries that nothing uses, and all memory for entries. */
-	struct list_head unused;
-	struct pd_entries *entries;
 	struct pd_turn turn;
 	/* The round goes on after this region; at the lowest if it is NULL. */
 	struct pd_region *round;
@@ -169,8 +146,7 @@ struct request *pd_front_merge_candidate(struct pd_core *core, sector_t end,
 struct request *pd_former(struct request *rq);
 struct request *pd_latter(struct request *rq);
 void pd_moved(struct request *rq);
-void pd_absorb(struct pd_core *core, struct request *kept,
-	       struct request *gone);
+void pd_absorb(struct request *kept, struct request *gone);
 
 sector_t pd_region_end(const struct pd_core *core, const struct request *rq);
 
@@ -180,8 +156,8 @@ static inline bool pd_holds(const struct request *rq)
 	return !RB_EMPTY_NODE(&rq->rb_node);
 }
 
-/* The entry of a request that waits. */
-static inline struct pd_entry *pd_entry_of(const struct request *rq)
+/* The sweep of a request that waits. */
+static inline struct pd_sweep *pd_sweep_of(const struct request *rq)
 {
 	return rq->elv.priv[0];
 }
@@ -189,7 +165,7 @@ static inline struct pd_entry *pd_entry_of(const struct request *rq)
 /* The region of a request that waits. */
 static inline struct pd_region *pd_region_of(const struct request *rq)
 {
-	return pd_entry_of(rq)->region;
+	return pd_sweep_of(rq)->region;
 }
 
 /* Whether a request or bio at @pos may become a part of @rq, which waits. */

@@ -32,7 +32,6 @@ struct pd_limits {
 static const struct pd_limits pd_region_kb_limits = { 1024, 1ULL << 40 };
 static const struct pd_limits pd_batch_limits = { 1, 65536 };
 static const struct pd_limits pd_expire_ms_limits = { 1, 3600 * 1000 };
-static const struct pd_limits pd_turns_starved_limits = { 1, 65536 };
 static const struct pd_limits pd_async_depth_limits = { 1, 65536 };
 static const struct pd_limits pd_flag_limits = { 0, 1 };
 
@@ -67,7 +66,7 @@ struct pd_data {
 };
 
 /*
- * A request that the scheduler has counted has elv.priv[0] set: to its entry
+ * A request that the scheduler has counted has elv.priv[0] set: to its sweep
  * while it is in the core, afterwards to whatever it was.
  */
 static bool pd_counted(const struct request *rq)
@@ -174,7 +173,7 @@ static void pd_requests_merged(struct request_queue *q, struct request *rq,
 	lockdep_assert_held(&pd->lock);
 
 	if (pd_holds(next)) {
-		pd_absorb(&pd->core, rq, next);
+		pd_absorb(rq, next);
 		pd_withdraw_merge(q, next);
 	}
 	pd->merged++;
@@ -386,8 +385,7 @@ static int pd_init_sched(struct request_queue *q, struct elevator_type *e)
 {
 	const struct pd_tunables tunables = {
 		.batch = { 16, 8 },
-		.turns_starved = 16,
-		.scan = PD_SCAN_LOWEST,
+		.scan = PD_SCAN_CONTINUE,
 		.expire = { HZ / 2, 5 * HZ },
 		.front_merges = true,
 	};
@@ -570,28 +568,6 @@ static ssize_t pd_##name##_store(struct elevator_queue *e,		\
 PD_EXPIRE(read_expire, READ)
 PD_EXPIRE(write_expire, WRITE)
 
-static ssize_t pd_turns_starved_show(struct elevator_queue *e, char *page)
-{
-	struct pd_data *pd = e->elevator_data;
-
-	return sysfs_emit(page, "%u\n", pd->core.tunables.turns_starved);
-}
-
-static ssize_t pd_turns_starved_store(struct elevator_queue *e,
-				      const char *page, size_t count)
-{
-	struct pd_data *pd = e->elevator_data;
-	u64 value;
-	int ret = pd_parse(page, &pd_turns_starved_limits, &value);
-
-	if (ret)
-		return ret;
-	spin_lock(&pd->lock);
-	pd->core.tunables.turns_starved = value;
-	spin_unlock(&pd->lock);
-	return count;
-}
-
 static ssize_t pd_scan_show(struct elevator_queue *e, char *page)
 {
 	struct pd_data *pd = e->elevator_data;
@@ -663,7 +639,6 @@ static struct elv_fs_entry pd_attrs[] = {
 	PD_ATTR(write_batch),
 	PD_ATTR(read_expire),
 	PD_ATTR(write_expire),
-	PD_ATTR(turns_starved),
 	PD_ATTR(scan),
 	PD_ATTR(async_depth),
 	PD_ATTR(front_merges),
@@ -699,8 +674,6 @@ static int pd_counters_show(void *data, struct seq_file *m)
 	seq_printf(m, "turns %llu\n", stats->turns);
 	seq_printf(m, "expired_turns %llu\n", stats->expired_turns);
 	seq_printf(m, "region_switches %llu\n", stats->region_switches);
-	seq_printf(m, "starved_turns %llu\n", stats->starved_turns);
-	seq_printf(m, "passed_over_max %llu\n", stats->passed_over_max);
 	seq_printf(m, "direction_switches %llu\n", stats->direction_switches);
 	seq_printf(m, "expired %llu\n", stats->expired);
 	pd_show_waits(m, "read", &stats->wait[READ]);

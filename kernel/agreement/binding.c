@@ -106,8 +106,7 @@ void binding_moved(struct binding *binding, u32 id, u64 sector)
 
 void binding_absorb(struct binding *binding, u32 kept, u32 gone)
 {
-	pd_absorb(&binding->core, &binding->requests[kept],
-		  &binding->requests[gone]);
+	pd_absorb(&binding->requests[kept], &binding->requests[gone]);
 }
 
 const char *binding_check(struct binding *binding, u64 waiting)

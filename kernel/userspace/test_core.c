@@ -49,7 +49,6 @@ static void begin(u32 reads, u32 writes)
 {
 	const struct pd_tunables tunables = {
 		.batch = { reads, writes },
-		.turns_starved = 1000,
 		.expire = { 500, 5000 },
 		.front_merges = true,
 	};
@@ -269,7 +268,7 @@ static void a_request_that_absorbs_takes_the_place_of_the_older(void)
 	now = 1;
 	add(READ, 9 * R);
 	kept = add(READ, 7 * R);
-	pd_absorb(&core, kept, older);
+	pd_absorb(kept, older);
 	waiting--;
 	check();
 	EXPECT(kept->fifo_time == 500 && !pd_holds(older));
@@ -278,56 +277,43 @@ static void a_request_that_absorbs_takes_the_place_of_the_older(void)
 	pd_exit(&core);
 }
 
-/* A stream that gets a request at its end for each one that is served. */
-static void stream_begins(int length)
+/* Serves beside a stream that gets a request at its end for each of its own. */
+static int served_before(long long sector, int stream)
 {
-	for (int i = 0; i < length; i++)
-		add(WRITE, 16 * i);
-}
-
-/* Serves beside it until something above it is sent; says after how many. */
-static int served_before(long long sector, int length)
-{
-	for (int served = 0; served < 1000; served++) {
-		long long sent = serve();
-
-		if (sent >= R / 2) {
-			EXPECT(sent == sector);
+	for (int served = 0; served < 100; served++) {
+		if (serve() == sector)
 			return served;
-		}
-		add(WRITE, 16 * (sent / 16 + length) % (R / 2));
+		add(WRITE, 16 * (stream + served));
 	}
 	FAIL("%lld is never served", sector);
 }
 
-static void a_request_above_a_stream_waits_for_a_bounded_number_of_turns(void)
+static void a_request_above_a_stream_goes_in_the_sweep_after_it_came(void)
 {
-	for (u32 scan = PD_SCAN_LOWEST; scan <= PD_SCAN_CONTINUE; scan++) {
+	for (int scan = PD_SCAN_LOWEST; scan <= PD_SCAN_CONTINUE; scan++) {
 		begin(16, 2);
-		core.tunables.turns_starved = 5;
 		core.tunables.scan = scan;
+		for (int i = 0; i < 8; i++)
+			add(WRITE, 16 * i);
+		SERVES(0, 16, 32);
 		add(WRITE, R - 8);
-		add(WRITE, R - 80);
-		stream_begins(8);
-		/* The sixth turn goes on with the lowest, the seventh is for the other. */
-		EXPECT(served_before(R - 8, 8) == 10);
-		EXPECT(served_before(R - 80, 8) == 1);
-		EXPECT(core.stats.starved_turns == 2);
-		EXPECT(core.stats.passed_over_max == 6);
+		/* Five are left of that sweep, and it is the last of the next. */
+		EXPECT(served_before(R - 8, 8) == 5 + 5);
 		while (serve() >= 0)
 			;
 		pd_exit(&core);
 	}
 }
 
-static void a_turn_begins_at_the_lowest_or_goes_on(void)
+static void a_turn_begins_at_the_lowest_of_the_sweep_or_goes_on(void)
 {
-	for (u32 scan = PD_SCAN_LOWEST; scan <= PD_SCAN_CONTINUE; scan++) {
+	for (int scan = PD_SCAN_LOWEST; scan <= PD_SCAN_CONTINUE; scan++) {
 		begin(2, 1);
 		core.tunables.scan = scan;
-		for (int i = 3; i < 6; i++)
-			add(READ, 100 * i);
+		add(READ, 300);
+		add(READ, 400);
 		SERVES(300, 400);
+		add(READ, 500);
 		add(READ, 100);
 		if (scan == PD_SCAN_LOWEST)
 			SERVES(100, 500, -1);
@@ -337,19 +323,17 @@ static void a_turn_begins_at_the_lowest_or_goes_on(void)
 	}
 }
 
-static void without_memory_for_its_entry_a_request_is_refused(void)
+static void what_arrives_ahead_of_a_turn_waits_for_the_next_sweep(void)
 {
-	begin(1, 1);
-	add(READ, R);
-	EXPECT(serve() == R);
-	/* Every entry that there is memory for. */
-	for (int i = 0; i < PD_ENTRIES; i++)
-		list_del_init(core.unused.next);
-	allocations_left = 0;
-	EXPECT(try_add(READ, R) == -ENOMEM);
-	allocations_left = -1;
-	EXPECT(try_add(READ, R) == 0);
-	SERVES(R, -1);
+	begin(4, 1);
+	for (int i = 1; i < 4; i++)
+		add(READ, 100 * i);
+	SERVES(100, 200);
+	add(READ, 250);
+	add(READ, 50);
+	EXPECT(pd_front_merge_candidate(&core, 250, READ));
+	EXPECT(pd_front_merge_candidate(&core, 300, READ));
+	SERVES(300, 50, 250, -1);
 	pd_exit(&core);
 }
 
@@ -363,14 +347,29 @@ struct memory {
 	bool was_expired;
 	int last_direction[8];
 	u64 age[MANY], order[MANY], events;
-	/* Turns of its region and direction that have begun since it came. */
-	u32 turns[MANY];
+	/* Whether it came before the sweep of its region and direction. */
+	bool in_sweep[MANY];
 	u64 stopped_at[8][2];
 };
 
 static u64 region_of(const struct request *rq)
 {
 	return rq->sector / R;
+}
+
+/* Whether it is one of the turn's region and direction. */
+static bool of_turn(const struct memory *memory, const struct request *rq)
+{
+	return pd_holds(rq) && rq->direction == memory->direction &&
+	       region_of(rq) == memory->turn_region;
+}
+
+static bool turn_has_any(const struct memory *memory)
+{
+	for (int i = 0; i < MANY; i++)
+		if (of_turn(memory, &requests[i]))
+			return true;
+	return false;
 }
 
 static struct request *next_of_turn(const struct memory *memory, u64 from)
@@ -380,8 +379,8 @@ static struct request *next_of_turn(const struct memory *memory, u64 from)
 	for (int i = 0; i < MANY; i++) {
 		struct request *rq = &requests[i];
 
-		if (!pd_holds(rq) || rq->direction != memory->direction ||
-		    region_of(rq) != memory->turn_region || rq->sector < from)
+		if (!of_turn(memory, rq) || !memory->in_sweep[i] ||
+		    rq->sector < from)
 			continue;
 		if (!best || rq->sector < best->sector ||
 		    (rq->sector == best->sector &&
@@ -402,32 +401,6 @@ static struct request *oldest(const struct memory *memory, int direction)
 	return best;
 }
 
-/* The oldest of the turn's region and direction, if it is starved. */
-static struct request *model_starved(const struct memory *memory)
-{
-	struct request *best = NULL;
-
-	for (int i = 0; i < MANY; i++) {
-		struct request *rq = &requests[i];
-
-		if (pd_holds(rq) && rq->direction == memory->direction &&
-		    region_of(rq) == memory->turn_region &&
-		    (!best || memory->age[i] < memory->age[best - requests]))
-			best = rq;
-	}
-	return memory->turns[best - requests] >= core.tunables.turns_starved ?
-		best : NULL;
-}
-
-static void model_counts_turn(struct memory *memory)
-{
-	for (int i = 0; i < MANY; i++)
-		if (pd_holds(&requests[i]) &&
-		    requests[i].direction == memory->direction &&
-		    region_of(&requests[i]) == memory->turn_region)
-			memory->turns[i]++;
-}
-
 static void model_begins_turn(struct memory *memory)
 {
 	struct request *read = oldest(memory, READ);
@@ -443,7 +416,6 @@ static void model_begins_turn(struct memory *memory)
 		memory->turn_region = region_of(late);
 		memory->direction = late->direction;
 		memory->from = late->sector;
-		model_counts_turn(memory);
 		return;
 	}
 	for (int round = 0; round < 2 && next < 0; round++)
@@ -458,14 +430,10 @@ static void model_begins_turn(struct memory *memory)
 	memory->last_of_round = next;
 	memory->turn_region = next;
 	memory->direction = !memory->last_direction[next];
-	memory->from = 0;
-	if (!next_of_turn(memory, 0))
+	if (!turn_has_any(memory))
 		memory->direction = !memory->direction;
-	if (core.tunables.scan == PD_SCAN_CONTINUE)
-		memory->from = memory->stopped_at[next][memory->direction];
-	if (model_starved(memory))
-		memory->from = model_starved(memory)->sector;
-	model_counts_turn(memory);
+	memory->from = core.tunables.scan == PD_SCAN_LOWEST ? 0 :
+		memory->stopped_at[next][memory->direction];
 }
 
 static struct request *model_dispatches(struct memory *memory)
@@ -477,6 +445,9 @@ static struct request *model_dispatches(struct memory *memory)
 	if (!memory->turn)
 		model_begins_turn(memory);
 	memory->last_direction[memory->turn_region] = memory->direction;
+	if (!next_of_turn(memory, 0))
+		for (int i = 0; i < MANY; i++)
+			memory->in_sweep[i] |= of_turn(memory, &requests[i]);
 	rq = next_of_turn(memory, memory->from);
 	if (!rq)
 		rq = next_of_turn(memory, 0);
@@ -489,7 +460,7 @@ static void model_has_dispatched(struct memory *memory)
 {
 	memory->sent++;
 	if (memory->sent >= core.tunables.batch[memory->direction] ||
-	    !next_of_turn(memory, 0))
+	    !turn_has_any(memory))
 		memory->turn = false;
 }
 
@@ -507,7 +478,7 @@ static void random_step(struct memory *memory)
 			break;
 		memory->age[rq - requests] = ++memory->events;
 		memory->order[rq - requests] = memory->events;
-		memory->turns[rq - requests] = 0;
+		memory->in_sweep[rq - requests] = false;
 		add(random() % 3 == 0, random() % 8 * R + random() % 24 * 4);
 		break;
 	default:
@@ -529,7 +500,6 @@ static void random_operations_agree_with_the_model(void)
 	srandom(seed);
 	begin(1 + random() % 4, 1 + random() % 4);
 	core.tunables.expire[WRITE] = 100 + random() % 2000;
-	core.tunables.turns_starved = 1 + random() % 8;
 	core.tunables.scan = random() % 2;
 	for (int i = 0; i < 8; i++)
 		memory.last_direction[i] = WRITE;
@@ -555,9 +525,9 @@ int main(int argc, char **argv)
 	without_memory_nothing_is_lost_and_nothing_changes();
 	front_merge_candidates_begin_at_the_end_if_they_are_wanted();
 	a_request_that_absorbs_takes_the_place_of_the_older();
-	a_turn_begins_at_the_lowest_or_goes_on();
-	a_request_above_a_stream_waits_for_a_bounded_number_of_turns();
-	without_memory_for_its_entry_a_request_is_refused();
+	a_turn_begins_at_the_lowest_of_the_sweep_or_goes_on();
+	what_arrives_ahead_of_a_turn_waits_for_the_next_sweep();
+	a_request_above_a_stream_goes_in_the_sweep_after_it_came();
 	for (seed = first; seed < first + runs; seed++)
 		random_operations_agree_with_the_model();
 	printf("core: all rules hold, seeds %u to %u\n", first, seed - 1);

@@ -7,7 +7,7 @@
 
 pub mod recording;
 
-use std::ffi::{CStr, c_char, c_int};
+use std::ffi::{CStr, c_char, c_int, c_uint};
 use std::ptr::NonNull;
 
 use flashloom_host::scheduler::Choice;
@@ -26,10 +26,6 @@ pub struct CoreStats {
     pub expired_turns: u64,
     /// Turns that began in another region than the one before.
     pub region_switches: u64,
-    /// Turns that began with a request that others had passed over.
-    pub starved_turns: u64,
-    /// The most turns that have passed over one request.
-    pub passed_over_max: u64,
     /// Requests that had the other direction than the one before.
     pub direction_switches: u64,
     /// Requests that were dispatched after their deadline.
@@ -41,8 +37,7 @@ pub struct CoreStats {
 #[repr(C)]
 struct Tunables {
     batch: [u32; 2],
-    turns_starved: u32,
-    scan: u32,
+    scan: c_uint,
     expire: [u64; 2],
     front_merges: bool,
 }
@@ -72,7 +67,6 @@ unsafe extern "C" {
 fn tunables(params: &Params) -> Tunables {
     Tunables {
         batch: [params.read_batch, params.write_batch],
-        turns_starved: params.turns_starved,
         scan: match params.scan {
             Scan::Lowest => 0,
             Scan::Continue => 1,
@@ -181,7 +175,7 @@ impl Scheduler for KernelCore {
 
     fn figures(&self) -> Vec<u64> {
         let stats = self.stats();
-        vec![stats.turns, stats.expired_turns, stats.region_switches, stats.starved_turns, stats.passed_over_max]
+        vec![stats.turns, stats.expired_turns, stats.region_switches]
     }
 
     fn check(&self, requests: &Requests) -> Result<(), String> {

@@ -49,7 +49,6 @@ fn values(random: &mut Prng) -> Vec<Value> {
         "region_size" => Some(Value::Size(MIB << random.below(6))),
         "read_batch" | "write_batch" => Some(Value::Count(1 + random.below(20))),
         "read_expire" | "write_expire" => Some(Value::Time((1 + random.below(200)) * MS)),
-        "turns_starved" => Some(Value::Count(1 + random.below(20))),
         "scan" => Some(Value::Name(if random.chance(0.5) { Scan::Lowest } else { Scan::Continue }.name())),
         "front_merges" => Some(Value::Flag(random.chance(0.8))),
         _ => None,
