@@ -43,8 +43,11 @@
 
 #include "pardispatch_core.h"
 
-/* Requests arrive under the caller's lock, where nothing may sleep. */
-#define PD_GFP	(GFP_NOWAIT | __GFP_NOWARN)
+/*
+ * Requests arrive under the caller's lock, where nothing may sleep. They can do
+ * without, so that they leave the reserves to what writes memory out.
+ */
+#define PD_GFP	(GFP_NOWAIT | __GFP_NOWARN | __GFP_NOMEMALLOC)
 
 #define PD_TOP_SHIFT	(PD_DIGIT_BITS * (PD_LEVELS - 1))
 
