@@ -61,7 +61,7 @@ static u32 pd_digit(u32 index, int shift)
 
 static u32 pd_index(u64 region_sectors, sector_t pos)
 {
-	return min_t(u64, div64_u64(pos, region_sectors), PD_MAP_REGIONS - 1);
+	return min_t(u64, div64_u64(pos, region_sectors), PD_MAX_REGIONS - 1);
 }
 
 static struct pd_node *pd_node_below(struct pd_node *node, void **slot)
@@ -340,7 +340,7 @@ int pd_init(struct pd_core *core, u64 region_sectors,
 	*core = (struct pd_core) {
 		.tunables = *tunables,
 		.region_sectors = region_sectors,
-		.last_region = PD_MAP_REGIONS,
+		.last_region = PD_MAX_REGIONS,
 		.last_direction = -1,
 	};
 	INIT_LIST_HEAD(&core->fifo[READ]);
@@ -407,7 +407,7 @@ int pd_set_region_sectors(struct pd_core *core, u64 region_sectors,
 	core->round = round;
 	core->region_sectors = region_sectors;
 	core->turn.region = NULL;
-	core->last_region = PD_MAP_REGIONS;
+	core->last_region = PD_MAX_REGIONS;
 	return 0;
 }
 
@@ -484,7 +484,7 @@ static bool pd_begin_turn(struct pd_core *core, u64 now)
 	}
 	turn->left = core->tunables.batch[turn->direction];
 	turn->region->last_direction = turn->direction;
-	if (core->last_region != PD_MAP_REGIONS &&
+	if (core->last_region != PD_MAX_REGIONS &&
 	    core->last_region != turn->region->index)
 		core->stats.region_switches++;
 	core->last_region = turn->region->index;
@@ -639,5 +639,5 @@ sector_t pd_region_end(const struct pd_core *core, const struct request *rq)
 {
 	const u64 next = pd_region_of(rq)->index + 1ULL;
 
-	return next < PD_MAP_REGIONS ? next * core->region_sectors : ~0ULL;
+	return next < PD_MAX_REGIONS ? next * core->region_sectors : ~0ULL;
 }

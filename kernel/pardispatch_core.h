@@ -22,10 +22,10 @@
 #define PD_DIGIT_BITS	6
 #define PD_LEVELS	4
 
-/* Region numbers are below this; what lies beyond belongs to the last one. */
-#define PD_MAP_REGIONS	(1U << (PD_DIGIT_BITS * PD_LEVELS))
-
-/* Finer division of a device than this helps none, and is refused. */
+/*
+ * Finer division of a device than this helps none, and is refused. Of a device
+ * that has grown since, what lies beyond belongs to the last region.
+ */
 #define PD_MAX_REGIONS	1048576
 
 /*
@@ -121,7 +121,7 @@ struct pd_core {
 	struct pd_turn turn;
 	/* The round goes on after this region; at the lowest if it is NULL. */
 	struct pd_region *round;
-	/* The region of the last turn; PD_MAP_REGIONS before the first one. */
+	/* The region of the last turn; PD_MAX_REGIONS before the first one. */
 	u32 last_region;
 	bool last_was_expired;
 	/* Of the last request sent; negative before the first one. */

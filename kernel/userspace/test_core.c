@@ -181,7 +181,7 @@ static void the_earliest_expired_goes_first_but_in_every_second_turn(void)
 static void every_region_of_a_large_map_is_found(void)
 {
 	static const u32 regions[] = {
-		0, 63, 64, 4095, 4096, 262143, 262144, PD_MAP_REGIONS - 1,
+		0, 63, 64, 4095, 4096, 262143, 262144, PD_MAX_REGIONS - 1,
 	};
 
 	begin(1, 1);
@@ -192,13 +192,13 @@ static void every_region_of_a_large_map_is_found(void)
 	pd_exit(&core);
 }
 
-static void what_lies_beyond_the_map_belongs_to_its_last_region(void)
+static void what_lies_beyond_the_most_regions_belongs_to_the_last(void)
 {
 	begin(8, 8);
-	add(READ, ((u64)PD_MAP_REGIONS + 77) * R);
-	add(READ, ((u64)PD_MAP_REGIONS - 1) * R);
-	SERVES(((long long)PD_MAP_REGIONS - 1) * R,
-	       ((long long)PD_MAP_REGIONS + 77) * R);
+	add(READ, ((u64)PD_MAX_REGIONS + 77) * R);
+	add(READ, ((u64)PD_MAX_REGIONS - 1) * R);
+	SERVES(((long long)PD_MAX_REGIONS - 1) * R,
+	       ((long long)PD_MAX_REGIONS + 77) * R);
 	EXPECT(core.stats.turns == 1);
 	pd_exit(&core);
 }
@@ -227,8 +227,11 @@ static void without_memory_nothing_is_lost_and_nothing_changes(void)
 	begin(1, 1);
 	add(READ, R);
 	for (long left = 0; left < PD_LEVELS; left++) {
+		/* The first one leaves no node behind, the second may be there too. */
+		const u64 unused_part = 64ULL * 64 * 64 * R * (left ?: 1);
+
 		allocations_left = left;
-		EXPECT(try_add(READ, 64ULL * 64 * 64 * R * (left + 1)) == -ENOMEM);
+		EXPECT(try_add(READ, unused_part) == -ENOMEM);
 		EXPECT(try_add(READ, R + left) == 0);
 		allocations_left = left;
 		EXPECT(set_region_sectors(8) == -ENOMEM);
@@ -520,7 +523,7 @@ int main(int argc, char **argv)
 	turns_of_a_region_alternate_and_the_first_is_of_reads();
 	the_earliest_expired_goes_first_but_in_every_second_turn();
 	every_region_of_a_large_map_is_found();
-	what_lies_beyond_the_map_belongs_to_its_last_region();
+	what_lies_beyond_the_most_regions_belongs_to_the_last();
 	a_changed_region_size_sorts_anew_and_keeps_deadlines();
 	without_memory_nothing_is_lost_and_nothing_changes();
 	front_merge_candidates_begin_at_the_end_if_they_are_wanted();
