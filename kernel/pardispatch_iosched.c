@@ -44,8 +44,8 @@ struct pd_data {
 	struct pd_core core;
 	/*
 	 * Requests that nothing may overtake or that have no place in a region:
-	 * inserted at the head, or where there is no memory for a region. They
-	 * go first, in this order.
+	 * inserted at the head, passed through, or where there is no memory for
+	 * a region. They go first, in this order.
 	 */
 	struct list_head dispatch;
 	/* The request that grew by the last merge. */
@@ -291,9 +291,15 @@ static void pd_insert_request(struct pd_data *pd, struct request *rq,
 		return;
 	}
 	pd_count_in(pd, rq);
-	if (PD_AT_HEAD(flags) || blk_rq_is_passthrough(rq)) {
+	if (PD_AT_HEAD(flags)) {
 		trace_block_rq_insert(rq);
 		list_add(&rq->queuelist, &pd->dispatch);
+		return;
+	}
+	/* In order: Linux 6.1 may bring several that a process has collected. */
+	if (blk_rq_is_passthrough(rq)) {
+		trace_block_rq_insert(rq);
+		list_add_tail(&rq->queuelist, &pd->dispatch);
 		return;
 	}
 	if (pd_insert_merge(pd, rq, free))
