@@ -36,6 +36,7 @@
  * O(log n) in the waiting requests of one region to find the request in it.
  */
 #include <linux/bitops.h>
+#include <linux/compiler.h>
 #include <linux/errno.h>
 #include <linux/math64.h>
 #include <linux/minmax.h>
@@ -405,7 +406,7 @@ int pd_set_region_sectors(struct pd_core *core, u64 region_sectors,
 	}
 	swap(core->map, *map);
 	core->round = round;
-	core->region_sectors = region_sectors;
+	WRITE_ONCE(core->region_sectors, region_sectors);
 	core->turn.region = NULL;
 	core->last_region = PD_MAX_REGIONS;
 	return 0;

@@ -466,7 +466,7 @@ static ssize_t pd_region_kb_show(struct elevator_queue *e, char *page)
 	struct pd_data *pd = e->elevator_data;
 
 	return sysfs_emit(page, "%llu\n",
-			  pd->core.region_sectors / PD_SECTORS_PER_KB);
+			  READ_ONCE(pd->core.region_sectors) / PD_SECTORS_PER_KB);
 }
 
 /* Requests that have reached the end of their region depend on its size. */
@@ -526,7 +526,8 @@ static ssize_t pd_##name##_show(struct elevator_queue *e, char *page)	\
 {									\
 	struct pd_data *pd = e->elevator_data;				\
 									\
-	return sysfs_emit(page, "%u\n", pd->core.tunables.batch[dir]);	\
+	return sysfs_emit(page, "%u\n",					\
+			  READ_ONCE(pd->core.tunables.batch[dir]));	\
 }									\
 									\
 static ssize_t pd_##name##_store(struct elevator_queue *e,		\
@@ -539,7 +540,7 @@ static ssize_t pd_##name##_store(struct elevator_queue *e,		\
 	if (ret)							\
 		return ret;						\
 	spin_lock(&pd->lock);						\
-	pd->core.tunables.batch[dir] = value;				\
+	WRITE_ONCE(pd->core.tunables.batch[dir], value);		\
 	spin_unlock(&pd->lock);						\
 	return count;							\
 }
@@ -552,7 +553,7 @@ static ssize_t pd_##name##_show(struct elevator_queue *e, char *page)	\
 {									\
 	struct pd_data *pd = e->elevator_data;				\
 									\
-	return sysfs_emit(page, "%u\n", pd->expire_ms[dir]);		\
+	return sysfs_emit(page, "%u\n", READ_ONCE(pd->expire_ms[dir]));	\
 }									\
 									\
 static ssize_t pd_##name##_store(struct elevator_queue *e,		\
@@ -565,7 +566,7 @@ static ssize_t pd_##name##_store(struct elevator_queue *e,		\
 	if (ret)							\
 		return ret;						\
 	spin_lock(&pd->lock);						\
-	pd->expire_ms[dir] = value;					\
+	WRITE_ONCE(pd->expire_ms[dir], value);				\
 	pd->core.tunables.expire[dir] = msecs_to_jiffies(value);	\
 	spin_unlock(&pd->lock);						\
 	return count;							\
@@ -578,7 +579,8 @@ static ssize_t pd_scan_show(struct elevator_queue *e, char *page)
 {
 	struct pd_data *pd = e->elevator_data;
 
-	return sysfs_emit(page, "%s\n", pd_scan_names[pd->core.tunables.scan]);
+	return sysfs_emit(page, "%s\n",
+			  pd_scan_names[READ_ONCE(pd->core.tunables.scan)]);
 }
 
 static ssize_t pd_scan_store(struct elevator_queue *e, const char *page,
@@ -590,7 +592,7 @@ static ssize_t pd_scan_store(struct elevator_queue *e, const char *page,
 	if (scan < 0)
 		return -EINVAL;
 	spin_lock(&pd->lock);
-	pd->core.tunables.scan = scan;
+	WRITE_ONCE(pd->core.tunables.scan, scan);
 	spin_unlock(&pd->lock);
 	return count;
 }
@@ -619,7 +621,8 @@ static ssize_t pd_front_merges_show(struct elevator_queue *e, char *page)
 {
 	struct pd_data *pd = e->elevator_data;
 
-	return sysfs_emit(page, "%d\n", pd->core.tunables.front_merges);
+	return sysfs_emit(page, "%d\n",
+			  READ_ONCE(pd->core.tunables.front_merges));
 }
 
 static ssize_t pd_front_merges_store(struct elevator_queue *e,
@@ -632,7 +635,7 @@ static ssize_t pd_front_merges_store(struct elevator_queue *e,
 	if (ret)
 		return ret;
 	spin_lock(&pd->lock);
-	pd->core.tunables.front_merges = value;
+	WRITE_ONCE(pd->core.tunables.front_merges, value);
 	spin_unlock(&pd->lock);
 	return count;
 }
