@@ -4,9 +4,9 @@
  * round-robin, one direction a turn.
  *
  *	region(rq) = first sector of rq / S
- *	insert:   into the sorted tree of its region and direction, and at the
- *	          end of its direction's FIFO; its deadline is the time now and
- *	          the direction's expiry
+ *	insert:   into the next sweep of its region and direction, sorted, and
+ *	          at the end of its direction's FIFO; its deadline is the time
+ *	          now and the direction's expiry
  *	dispatch: if no turn is under way, begin one:
  *	            expired turn, if the request with the earliest deadline of
  *	              all has expired and the last turn was not an expired one:
@@ -14,9 +14,12 @@
  *	            ordinary turn otherwise: the next region with requests, in
  *	              address order and round the end; the direction opposite to
  *	              that region's last turn, or the other one if that has
- *	              nothing pending; starting from the lowest
- *	          send the next request in ascending order (after the highest,
- *	            the lowest)
+ *	              nothing pending; starting from the lowest, or where the
+ *	              last turn of that region and direction has stopped
+ *	          send the next request of the sweep in ascending order (after
+ *	            the highest, the lowest)
+ *	          when a sweep has been sent, what waits of its region and
+ *	            direction is the new one
  *	          the turn ends when its direction is empty in that region, or
  *	            after a batch
  *	merge:    within a region
@@ -25,11 +28,15 @@
  * Improved Performance and Lifetime", section II. What the paper leaves open
  * is decided as in Flashloom's simulator, and listed in README.md.
  *
+ * A request waits for what is left of the sweep under way and for its own, which
+ * nothing joins any more once they have begun, however long a stream goes on.
+ *
  * Only regions that were used have memory. A dispatch touches at most one node
  * a level to find the next region, however many regions there are, and takes
  * O(log n) in the waiting requests of one region to find the request in it.
  */
 #include <linux/bitops.h>
+#include <linux/compiler.h>
 #include <linux/errno.h>
 #include <linux/math64.h>
 #include <linux/minmax.h>
@@ -37,8 +44,11 @@
 
 #include "pardispatch_core.h"
 
-/* Requests arrive under the caller's lock, where nothing may sleep. */
-#define PD_GFP	(GFP_NOWAIT | __GFP_NOWARN)
+/*
+ * Requests arrive under the caller's lock, where nothing may sleep. They can do
+ * without, so that they leave the reserves to what writes memory out.
+ */
+#define PD_GFP	(GFP_NOWAIT | __GFP_NOWARN | __GFP_NOMEMALLOC)
 
 #define PD_TOP_SHIFT	(PD_DIGIT_BITS * (PD_LEVELS - 1))
 
@@ -52,7 +62,7 @@ static u32 pd_digit(u32 index, int shift)
 
 static u32 pd_index(u64 region_sectors, sector_t pos)
 {
-	return min_t(u64, div64_u64(pos, region_sectors), PD_MAP_REGIONS - 1);
+	return min_t(u64, div64_u64(pos, region_sectors), PD_MAX_REGIONS - 1);
 }
 
 static struct pd_node *pd_node_below(struct pd_node *node, void **slot)
@@ -100,6 +110,7 @@ static struct pd_region *pd_map_region(struct pd_map *map, u32 index)
 	struct pd_node *leaf = pd_map_leaf(map, index, true);
 	struct pd_region *region;
 	void **slot;
+	int i;
 
 	if (!leaf)
 		return NULL;
@@ -109,8 +120,12 @@ static struct pd_region *pd_map_region(struct pd_map *map, u32 index)
 	region = kzalloc(sizeof(*region), PD_GFP);
 	if (!region)
 		return NULL;
-	region->sorted[READ] = RB_ROOT_CACHED;
-	region->sorted[WRITE] = RB_ROOT_CACHED;
+	for (i = 0; i < 4; i++) {
+		struct pd_sweep *sweep = &region->sweep[i / 2][i % 2];
+
+		sweep->sorted = RB_ROOT_CACHED;
+		sweep->region = region;
+	}
 	region->leaf = leaf;
 	region->index = index;
 	/* So that its first turn takes reads, because a task waits for them. */
@@ -221,12 +236,31 @@ static struct pd_region *pd_map_next_pending(const struct pd_map *map,
 
 static struct rb_root_cached *pd_tree(const struct request *rq)
 {
-	return &pd_region_of(rq)->sorted[rq_data_dir(rq)];
+	return &pd_sweep_of(rq)->sorted;
 }
 
-static bool pd_has(const struct pd_region *region, int direction)
+static struct pd_sweep *pd_current_sweep(struct pd_region *region, int dir)
 {
-	return rb_first_cached(&region->sorted[direction]);
+	return &region->sweep[dir][region->current_sweep[dir]];
+}
+
+static struct pd_sweep *pd_next_sweep(struct pd_region *region, int dir)
+{
+	return &region->sweep[dir][!region->current_sweep[dir]];
+}
+
+static bool pd_has(const struct pd_region *region, int dir)
+{
+	return rb_first_cached(&region->sweep[dir][0].sorted) ||
+	       rb_first_cached(&region->sweep[dir][1].sorted);
+}
+
+/* The sweep under way; a new one, of all that waits, if that is over. */
+static struct rb_root_cached *pd_renew_sweep(struct pd_region *region, int dir)
+{
+	if (!rb_first_cached(&pd_current_sweep(region, dir)->sorted))
+		region->current_sweep[dir] ^= 1;
+	return &pd_current_sweep(region, dir)->sorted;
 }
 
 /* Sorts by the first sector; after those that begin at the same one. */
@@ -280,7 +314,7 @@ static void pd_join_region(struct pd_region *region, struct request *rq)
 {
 	if (!pd_has(region, READ) && !pd_has(region, WRITE))
 		pd_map_set_pending(region);
-	rq->elv.priv[0] = region;
+	rq->elv.priv[0] = pd_next_sweep(region, rq_data_dir(rq));
 	pd_tree_add(rq);
 }
 
@@ -307,7 +341,7 @@ int pd_init(struct pd_core *core, u64 region_sectors,
 	*core = (struct pd_core) {
 		.tunables = *tunables,
 		.region_sectors = region_sectors,
-		.last_region = PD_MAP_REGIONS,
+		.last_region = PD_MAX_REGIONS,
 		.last_direction = -1,
 	};
 	INIT_LIST_HEAD(&core->fifo[READ]);
@@ -332,8 +366,8 @@ void pd_exit(struct pd_core *core)
  *	uses, for the caller to free where it holds no lock
  *
  * What waits is sorted anew, by age where it begins at the same sector, and
- * keeps its deadline. The turn under way ends, the round goes on at the same
- * address, and every region's next turn is a first one.
+ * keeps its deadline. The turn and the sweeps under way end, the round goes on at
+ * the same address, and every region's next turn is a first one.
  *
  * Return: 0, or -ENOMEM, and then nothing has changed.
  */
@@ -372,9 +406,9 @@ int pd_set_region_sectors(struct pd_core *core, u64 region_sectors,
 	}
 	swap(core->map, *map);
 	core->round = round;
-	core->region_sectors = region_sectors;
+	WRITE_ONCE(core->region_sectors, region_sectors);
 	core->turn.region = NULL;
-	core->last_region = PD_MAP_REGIONS;
+	core->last_region = PD_MAX_REGIONS;
 	return 0;
 }
 
@@ -446,11 +480,12 @@ static bool pd_begin_turn(struct pd_core *core, u64 now)
 		turn->direction = !turn->region->last_direction;
 		if (!pd_has(turn->region, turn->direction))
 			turn->direction = turn->region->last_direction;
-		turn->from = 0;
+		turn->from = core->tunables.scan == PD_SCAN_LOWEST ? 0 :
+			turn->region->stopped_at[turn->direction];
 	}
 	turn->left = core->tunables.batch[turn->direction];
 	turn->region->last_direction = turn->direction;
-	if (core->last_region != PD_MAP_REGIONS &&
+	if (core->last_region != PD_MAX_REGIONS &&
 	    core->last_region != turn->region->index)
 		core->stats.region_switches++;
 	core->last_region = turn->region->index;
@@ -492,7 +527,7 @@ struct request *pd_dispatch(struct pd_core *core, u64 now)
 
 	if (!turn->region && !pd_begin_turn(core, now))
 		return NULL;
-	tree = &turn->region->sorted[turn->direction];
+	tree = pd_renew_sweep(turn->region, turn->direction);
 	if (turn->from)
 		rq = pd_tree_from(tree, turn->from);
 	if (!rq)
@@ -501,13 +536,21 @@ struct request *pd_dispatch(struct pd_core *core, u64 now)
 	list_del_init(&rq->queuelist);
 	pd_account(core, rq, now);
 	turn->from = blk_rq_pos(rq);
+	turn->region->stopped_at[turn->direction] = turn->from;
 	/*
 	 * A turn ends with the request that empties its direction, and not when
 	 * the next one is asked for: what comes in between waits for the round.
 	 */
-	if (!--turn->left || !rb_first_cached(tree))
+	if (!--turn->left || !pd_has(turn->region, turn->direction))
 		turn->region = NULL;
 	return rq;
+}
+
+static struct request *pd_begins_at(const struct pd_sweep *sweep, sector_t pos)
+{
+	struct request *rq = pd_tree_from(&sweep->sorted, pos);
+
+	return rq && blk_rq_pos(rq) == pos ? rq : NULL;
 }
 
 /**
@@ -516,8 +559,9 @@ struct request *pd_dispatch(struct pd_core *core, u64 now)
  * @end: the sector after the last one of the bio
  * @direction: READ or WRITE
  *
- * Return: a request of that direction that begins at @end, or NULL. It lies in
- * the region of @end, which pd_same_region() has to compare with the bio's.
+ * Return: a request of that direction that begins at @end, or NULL; of the sweep
+ * under way rather than of the next one. It lies in the region of @end, which
+ * pd_same_region() has to compare with the bio's.
  */
 struct request *pd_front_merge_candidate(struct pd_core *core, sector_t end,
 					 int direction)
@@ -534,12 +578,12 @@ struct request *pd_front_merge_candidate(struct pd_core *core, sector_t end,
 	region = leaf ? leaf->slot[pd_digit(index, 0)] : NULL;
 	if (!region)
 		return NULL;
-	rq = pd_tree_from(&region->sorted[direction], end);
-	return rq && blk_rq_pos(rq) == end ? rq : NULL;
+	rq = pd_begins_at(pd_current_sweep(region, direction), end);
+	return rq ?: pd_begins_at(pd_next_sweep(region, direction), end);
 }
 
 /**
- * pd_former - the neighbour before, of the same region and direction
+ * pd_former - the neighbour before, of the same sweep
  * @rq: a request that waits
  *
  * Return: the neighbour, or NULL.
@@ -550,7 +594,7 @@ struct request *pd_former(struct request *rq)
 }
 
 /**
- * pd_latter - the neighbour after, of the same region and direction
+ * pd_latter - the neighbour after, of the same sweep
  * @rq: a request that waits
  *
  * Return: the neighbour, or NULL.
@@ -596,5 +640,5 @@ sector_t pd_region_end(const struct pd_core *core, const struct request *rq)
 {
 	const u64 next = pd_region_of(rq)->index + 1ULL;
 
-	return next < PD_MAP_REGIONS ? next * core->region_sectors : ~0ULL;
+	return next < PD_MAX_REGIONS ? next * core->region_sectors : ~0ULL;
 }

@@ -22,10 +22,10 @@
 #define PD_DIGIT_BITS	6
 #define PD_LEVELS	4
 
-/* Region numbers are below this; what lies beyond belongs to the last one. */
-#define PD_MAP_REGIONS	(1U << (PD_DIGIT_BITS * PD_LEVELS))
-
-/* Finer division of a device than this helps none, and is refused. */
+/*
+ * Finer division of a device than this helps none, and is refused. Of a device
+ * that has grown since, what lies beyond belongs to the last region.
+ */
 #define PD_MAX_REGIONS	1048576
 
 /*
@@ -47,12 +47,25 @@ struct pd_map {
 	struct pd_node *recent;
 };
 
-/* A subqueue: the requests that begin in one region, sorted. */
+struct pd_region;
+
+/* Requests of a region and direction that are sent in one sweep, sorted. */
+struct pd_sweep {
+	struct rb_root_cached sorted;
+	struct pd_region *region;
+};
+
+/* A subqueue: the requests that begin in one region. */
 struct pd_region {
-	struct rb_root_cached sorted[2];
-	struct pd_node *leaf;
-	u32 index;
+	/* Of each direction the sweep under way and the next one. */
+	struct pd_sweep sweep[2][2];
+	/* Which of the two is under way. */
+	u8 current_sweep[2];
 	u8 last_direction;
+	u32 index;
+	/* Where the request begins that was sent last. */
+	sector_t stopped_at[2];
+	struct pd_node *leaf;
 };
 
 /* The turn under way; none when @region is NULL. */
@@ -65,9 +78,18 @@ struct pd_turn {
 	u8 direction;
 };
 
+/* Where an ordinary turn begins. */
+enum pd_scan {
+	/* At the lowest request that is left of the sweep. */
+	PD_SCAN_LOWEST,
+	/* Where the last turn of the region and direction has stopped. */
+	PD_SCAN_CONTINUE,
+};
+
 /* What a caller may change at any time; it takes effect at the next use. */
 struct pd_tunables {
 	u32 batch[2];
+	enum pd_scan scan;
 	/* In the caller's unit of time. */
 	u64 expire[2];
 	bool front_merges;
@@ -99,7 +121,7 @@ struct pd_core {
 	struct pd_turn turn;
 	/* The round goes on after this region; at the lowest if it is NULL. */
 	struct pd_region *round;
-	/* The region of the last turn; PD_MAP_REGIONS before the first one. */
+	/* The region of the last turn; PD_MAX_REGIONS before the first one. */
 	u32 last_region;
 	bool last_was_expired;
 	/* Of the last request sent; negative before the first one. */
@@ -134,10 +156,16 @@ static inline bool pd_holds(const struct request *rq)
 	return !RB_EMPTY_NODE(&rq->rb_node);
 }
 
+/* The sweep of a request that waits. */
+static inline struct pd_sweep *pd_sweep_of(const struct request *rq)
+{
+	return rq->elv.priv[0];
+}
+
 /* The region of a request that waits. */
 static inline struct pd_region *pd_region_of(const struct request *rq)
 {
-	return rq->elv.priv[0];
+	return pd_sweep_of(rq)->region;
 }
 
 /* Whether a request or bio at @pos may become a part of @rq, which waits. */

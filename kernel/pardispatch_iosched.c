@@ -32,7 +32,11 @@ struct pd_limits {
 static const struct pd_limits pd_region_kb_limits = { 1024, 1ULL << 40 };
 static const struct pd_limits pd_batch_limits = { 1, 65536 };
 static const struct pd_limits pd_expire_ms_limits = { 1, 3600 * 1000 };
+static const struct pd_limits pd_async_depth_limits = { 1, 65536 };
 static const struct pd_limits pd_flag_limits = { 0, 1 };
+
+/* By enum pd_scan. */
+static const char * const pd_scan_names[] = { "lowest", "continue" };
 
 struct pd_data {
 	/* Covers everything up to the counters. */
@@ -40,8 +44,8 @@ struct pd_data {
 	struct pd_core core;
 	/*
 	 * Requests that nothing may overtake or that have no place in a region:
-	 * inserted at the head, or where there is no memory for a region. They
-	 * go first, in this order.
+	 * inserted at the head, passed through, or where there is no memory for
+	 * a region. They go first, in this order.
 	 */
 	struct list_head dispatch;
 	/* The request that grew by the last merge. */
@@ -49,6 +53,8 @@ struct pd_data {
 	struct request_queue *queue;
 	/* As written; the core has them in jiffies. */
 	u32 expire_ms[2];
+	/* How many tags of a hardware queue may go to anything but reads. */
+	u32 async_depth;
 
 	/* What a request is counted in: at its end they have to add up. */
 	u64 inserted;
@@ -60,7 +66,7 @@ struct pd_data {
 };
 
 /*
- * A request that the scheduler has counted has elv.priv[0] set: to its region
+ * A request that the scheduler has counted has elv.priv[0] set: to its sweep
  * while it is in the core, afterwards to whatever it was.
  */
 static bool pd_counted(const struct request *rq)
@@ -222,6 +228,38 @@ static bool pd_insert_merge(struct pd_data *pd, struct request *rq,
 	return merged;
 }
 
+/*
+ * Called when a request is to get a tag. Reads that a task waits for may take
+ * all tags, so that what is written does not keep them from their turn; what no
+ * task waits for leaves a quarter of the others. Who gets no tag waits with one
+ * request, however many it has to submit: so tasks that write share the tags,
+ * and a task with few requests waits for few of the others' requests.
+ */
+static void pd_limit_depth(blk_opf_t opf, struct blk_mq_alloc_data *data)
+{
+	struct pd_data *pd = pd_of_queue(data->q);
+	u32 depth = READ_ONCE(pd->async_depth);
+
+	if (op_is_sync(opf) && !op_is_write(opf))
+		return;
+	if (!op_is_sync(opf))
+		depth = max(1U, 3 * depth / 4);
+	data->shallow_depth = pd_shallow_depth(data->hctx, depth);
+}
+
+/* Called when a hardware queue has got its tags, and when it has got others. */
+static void pd_depth_updated(struct blk_mq_hw_ctx *hctx)
+{
+	/* Or it would be taken for a mistake to limit the depth to less. */
+	sbitmap_queue_min_shallow_depth(&hctx->sched_tags->bitmap_tags, 1);
+}
+
+static int pd_init_hctx(struct blk_mq_hw_ctx *hctx, unsigned int index)
+{
+	pd_depth_updated(hctx);
+	return 0;
+}
+
 /* Called when a request is allocated that may come to the scheduler. */
 static void pd_prepare_request(struct request *rq)
 {
@@ -253,9 +291,15 @@ static void pd_insert_request(struct pd_data *pd, struct request *rq,
 		return;
 	}
 	pd_count_in(pd, rq);
-	if (PD_AT_HEAD(flags) || blk_rq_is_passthrough(rq)) {
+	if (PD_AT_HEAD(flags)) {
 		trace_block_rq_insert(rq);
 		list_add(&rq->queuelist, &pd->dispatch);
+		return;
+	}
+	/* In order: Linux 6.1 may bring several that a process has collected. */
+	if (blk_rq_is_passthrough(rq)) {
+		trace_block_rq_insert(rq);
+		list_add_tail(&rq->queuelist, &pd->dispatch);
 		return;
 	}
 	if (pd_insert_merge(pd, rq, free))
@@ -347,6 +391,7 @@ static int pd_init_sched(struct request_queue *q, struct elevator_type *e)
 {
 	const struct pd_tunables tunables = {
 		.batch = { 16, 8 },
+		.scan = PD_SCAN_CONTINUE,
 		.expire = { HZ / 2, 5 * HZ },
 		.front_merges = true,
 	};
@@ -377,6 +422,7 @@ static int pd_init_sched(struct request_queue *q, struct elevator_type *e)
 	pd->queue = q;
 	pd->expire_ms[READ] = 500;
 	pd->expire_ms[WRITE] = 5000;
+	pd->async_depth = q->nr_requests;
 	eq->elevator_data = pd;
 
 	/* Requests are dispatched for the queue, not for a hardware queue. */
@@ -420,7 +466,7 @@ static ssize_t pd_region_kb_show(struct elevator_queue *e, char *page)
 	struct pd_data *pd = e->elevator_data;
 
 	return sysfs_emit(page, "%llu\n",
-			  pd->core.region_sectors / PD_SECTORS_PER_KB);
+			  READ_ONCE(pd->core.region_sectors) / PD_SECTORS_PER_KB);
 }
 
 /* Requests that have reached the end of their region depend on its size. */
@@ -480,7 +526,8 @@ static ssize_t pd_##name##_show(struct elevator_queue *e, char *page)	\
 {									\
 	struct pd_data *pd = e->elevator_data;				\
 									\
-	return sysfs_emit(page, "%u\n", pd->core.tunables.batch[dir]);	\
+	return sysfs_emit(page, "%u\n",					\
+			  READ_ONCE(pd->core.tunables.batch[dir]));	\
 }									\
 									\
 static ssize_t pd_##name##_store(struct elevator_queue *e,		\
@@ -493,7 +540,7 @@ static ssize_t pd_##name##_store(struct elevator_queue *e,		\
 	if (ret)							\
 		return ret;						\
 	spin_lock(&pd->lock);						\
-	pd->core.tunables.batch[dir] = value;				\
+	WRITE_ONCE(pd->core.tunables.batch[dir], value);		\
 	spin_unlock(&pd->lock);						\
 	return count;							\
 }
@@ -506,7 +553,7 @@ static ssize_t pd_##name##_show(struct elevator_queue *e, char *page)	\
 {									\
 	struct pd_data *pd = e->elevator_data;				\
 									\
-	return sysfs_emit(page, "%u\n", pd->expire_ms[dir]);		\
+	return sysfs_emit(page, "%u\n", READ_ONCE(pd->expire_ms[dir]));	\
 }									\
 									\
 static ssize_t pd_##name##_store(struct elevator_queue *e,		\
@@ -519,7 +566,7 @@ static ssize_t pd_##name##_store(struct elevator_queue *e,		\
 	if (ret)							\
 		return ret;						\
 	spin_lock(&pd->lock);						\
-	pd->expire_ms[dir] = value;					\
+	WRITE_ONCE(pd->expire_ms[dir], value);				\
 	pd->core.tunables.expire[dir] = msecs_to_jiffies(value);	\
 	spin_unlock(&pd->lock);						\
 	return count;							\
@@ -528,11 +575,54 @@ static ssize_t pd_##name##_store(struct elevator_queue *e,		\
 PD_EXPIRE(read_expire, READ)
 PD_EXPIRE(write_expire, WRITE)
 
+static ssize_t pd_scan_show(struct elevator_queue *e, char *page)
+{
+	struct pd_data *pd = e->elevator_data;
+
+	return sysfs_emit(page, "%s\n",
+			  pd_scan_names[READ_ONCE(pd->core.tunables.scan)]);
+}
+
+static ssize_t pd_scan_store(struct elevator_queue *e, const char *page,
+			     size_t count)
+{
+	struct pd_data *pd = e->elevator_data;
+	int scan = sysfs_match_string(pd_scan_names, page);
+
+	if (scan < 0)
+		return -EINVAL;
+	spin_lock(&pd->lock);
+	WRITE_ONCE(pd->core.tunables.scan, scan);
+	spin_unlock(&pd->lock);
+	return count;
+}
+
+static ssize_t pd_async_depth_show(struct elevator_queue *e, char *page)
+{
+	struct pd_data *pd = e->elevator_data;
+
+	return sysfs_emit(page, "%u\n", READ_ONCE(pd->async_depth));
+}
+
+static ssize_t pd_async_depth_store(struct elevator_queue *e,
+				    const char *page, size_t count)
+{
+	struct pd_data *pd = e->elevator_data;
+	u64 value;
+	int ret = pd_parse(page, &pd_async_depth_limits, &value);
+
+	if (ret)
+		return ret;
+	WRITE_ONCE(pd->async_depth, value);
+	return count;
+}
+
 static ssize_t pd_front_merges_show(struct elevator_queue *e, char *page)
 {
 	struct pd_data *pd = e->elevator_data;
 
-	return sysfs_emit(page, "%d\n", pd->core.tunables.front_merges);
+	return sysfs_emit(page, "%d\n",
+			  READ_ONCE(pd->core.tunables.front_merges));
 }
 
 static ssize_t pd_front_merges_store(struct elevator_queue *e,
@@ -545,7 +635,7 @@ static ssize_t pd_front_merges_store(struct elevator_queue *e,
 	if (ret)
 		return ret;
 	spin_lock(&pd->lock);
-	pd->core.tunables.front_merges = value;
+	WRITE_ONCE(pd->core.tunables.front_merges, value);
 	spin_unlock(&pd->lock);
 	return count;
 }
@@ -558,6 +648,8 @@ static struct elv_fs_entry pd_attrs[] = {
 	PD_ATTR(write_batch),
 	PD_ATTR(read_expire),
 	PD_ATTR(write_expire),
+	PD_ATTR(scan),
+	PD_ATTR(async_depth),
 	PD_ATTR(front_merges),
 	__ATTR_NULL
 };
@@ -627,6 +719,9 @@ static struct elevator_type pardispatcher = {
 	.ops = {
 		.init_sched		= pd_init_sched,
 		.exit_sched		= pd_exit_sched,
+		.init_hctx		= pd_init_hctx,
+		.depth_updated		= pd_depth_updated,
+		.limit_depth		= pd_limit_depth,
 		.prepare_request	= pd_prepare_request,
 		.finish_request		= pd_finish_request,
 		.insert_requests	= pd_insert_requests,

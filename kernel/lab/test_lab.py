@@ -7,10 +7,11 @@ import os
 import subprocess
 import tempfile
 import unittest
+from dataclasses import replace
 from pathlib import Path
 from unittest.mock import patch
 
-from flashloom_lab import __main__, guest, kernels, record, tests
+from flashloom_lab import __main__, floods, guest, kernels, record, tests
 from flashloom_lab.guest import Guest, boot_all
 from flashloom_lab.host import LabError, LabFailure, LabUnsupported
 from flashloom_lab.kernels import Kernel
@@ -156,6 +157,20 @@ class ABuild(InCache):
                 module = kernels.build_module(Kernel("6.1", "6.1.0", Path("6.1.0_1"), headers_path=self.directory))
                 built.append((module.parent / "pardispatch.c").read_text())
         self.assertEqual(built, ["first", "other", "first"])
+
+
+class AFlood(unittest.TestCase):
+    def test_breaks_a_promise_where_the_small_write_waits_or_the_flood_loses(self):
+        reference = floods.Figures(served=800, mean_ms=8.0, max_ms=60.0, flood_mb_s=100.0)
+        for change, number in (
+            ({"mean_ms": 24.0, "max_ms": 300.0, "flood_mb_s": 97.0}, 0),
+            ({"mean_ms": 24.1}, 1),
+            ({"max_ms": 300.1}, 1),
+            ({"flood_mb_s": 96.9}, 1),
+            ({"mean_ms": 4356.0, "max_ms": 5006.0, "flood_mb_s": 90.0}, 3),
+        ):
+            with self.subTest(change):
+                self.assertEqual(len(floods.broken("job", replace(reference, **change), reference)), number)
 
 
 class ARecording(InCache):

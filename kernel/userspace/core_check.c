@@ -15,14 +15,17 @@ struct walk {
 		(walk)->broken = #rule;			\
 } while (0)
 
-static u64 walk_tree(struct walk *walk, const struct pd_region *region, int dir)
+static u64 walk_sweep(struct walk *walk, const struct pd_region *region,
+		      int dir, int which)
 {
-	const struct rb_root_cached *tree = &region->sorted[dir];
+	const struct pd_sweep *sweep = &region->sweep[dir][which];
+	const struct rb_root_cached *tree = &sweep->sorted;
 	struct rb_node *node = tree->rb_root.rb_node;
 	u64 begin = region->index * walk->core->region_sectors;
 	sector_t before = 0;
 	u64 count = 0;
 
+	REQUIRE(walk, sweep->region == region);
 	while (node && node->rb_left)
 		node = node->rb_left;
 	REQUIRE(walk, tree->rb_leftmost == node);
@@ -33,7 +36,7 @@ static u64 walk_tree(struct walk *walk, const struct pd_region *region, int dir)
 
 		REQUIRE(walk, pos >= before);
 		REQUIRE(walk, pos >= begin && pos < pd_region_end(walk->core, rq));
-		REQUIRE(walk, pd_region_of(rq) == region);
+		REQUIRE(walk, pd_sweep_of(rq) == sweep);
 		REQUIRE(walk, rq_data_dir(rq) == dir);
 		REQUIRE(walk, !list_empty(&rq->queuelist));
 		before = pos;
@@ -44,11 +47,13 @@ static u64 walk_tree(struct walk *walk, const struct pd_region *region, int dir)
 static u64 walk_region(struct walk *walk, const struct pd_region *region,
 		       const struct pd_node *leaf, u32 index)
 {
-	u64 count;
+	u64 count = 0;
 
 	REQUIRE(walk, region->leaf == leaf);
 	REQUIRE(walk, region->index == index);
-	count = walk_tree(walk, region, READ) + walk_tree(walk, region, WRITE);
+	for (int dir = READ; dir <= WRITE; dir++)
+		for (int which = 0; which < 2; which++)
+			count += walk_sweep(walk, region, dir, which);
 	walk->sorted += count;
 	return count;
 }
@@ -99,7 +104,8 @@ const char *core_check(const struct pd_core *core, u64 waiting)
 	if (turn->region) {
 		REQUIRE(&walk, turn->left > 0);
 		REQUIRE(&walk,
-			rb_first_cached(&turn->region->sorted[turn->direction]));
+			rb_first_cached(&turn->region->sweep[turn->direction][0].sorted) ||
+			rb_first_cached(&turn->region->sweep[turn->direction][1].sorted));
 	}
 	return walk.broken;
 }

@@ -181,7 +181,7 @@ static void the_earliest_expired_goes_first_but_in_every_second_turn(void)
 static void every_region_of_a_large_map_is_found(void)
 {
 	static const u32 regions[] = {
-		0, 63, 64, 4095, 4096, 262143, 262144, PD_MAP_REGIONS - 1,
+		0, 63, 64, 4095, 4096, 262143, 262144, PD_MAX_REGIONS - 1,
 	};
 
 	begin(1, 1);
@@ -192,13 +192,13 @@ static void every_region_of_a_large_map_is_found(void)
 	pd_exit(&core);
 }
 
-static void what_lies_beyond_the_map_belongs_to_its_last_region(void)
+static void what_lies_beyond_the_most_regions_belongs_to_the_last(void)
 {
 	begin(8, 8);
-	add(READ, ((u64)PD_MAP_REGIONS + 77) * R);
-	add(READ, ((u64)PD_MAP_REGIONS - 1) * R);
-	SERVES(((long long)PD_MAP_REGIONS - 1) * R,
-	       ((long long)PD_MAP_REGIONS + 77) * R);
+	add(READ, ((u64)PD_MAX_REGIONS + 77) * R);
+	add(READ, ((u64)PD_MAX_REGIONS - 1) * R);
+	SERVES(((long long)PD_MAX_REGIONS - 1) * R,
+	       ((long long)PD_MAX_REGIONS + 77) * R);
 	EXPECT(core.stats.turns == 1);
 	pd_exit(&core);
 }
@@ -227,8 +227,11 @@ static void without_memory_nothing_is_lost_and_nothing_changes(void)
 	begin(1, 1);
 	add(READ, R);
 	for (long left = 0; left < PD_LEVELS; left++) {
+		/* The first one leaves no node behind, the second may be there too. */
+		const u64 unused_part = 64ULL * 64 * 64 * R * (left ?: 1);
+
 		allocations_left = left;
-		EXPECT(try_add(READ, 64ULL * 64 * 64 * R * (left + 1)) == -ENOMEM);
+		EXPECT(try_add(READ, unused_part) == -ENOMEM);
 		EXPECT(try_add(READ, R + left) == 0);
 		allocations_left = left;
 		EXPECT(set_region_sectors(8) == -ENOMEM);
@@ -277,6 +280,66 @@ static void a_request_that_absorbs_takes_the_place_of_the_older(void)
 	pd_exit(&core);
 }
 
+/* Serves beside a stream that gets a request at its end for each of its own. */
+static int served_before(long long sector, int stream)
+{
+	for (int served = 0; served < 100; served++) {
+		if (serve() == sector)
+			return served;
+		add(WRITE, 16 * (stream + served));
+	}
+	FAIL("%lld is never served", sector);
+}
+
+static void a_request_above_a_stream_goes_in_the_sweep_after_it_came(void)
+{
+	for (int scan = PD_SCAN_LOWEST; scan <= PD_SCAN_CONTINUE; scan++) {
+		begin(16, 2);
+		core.tunables.scan = scan;
+		for (int i = 0; i < 8; i++)
+			add(WRITE, 16 * i);
+		SERVES(0, 16, 32);
+		add(WRITE, R - 8);
+		/* Five are left of that sweep, and it is the last of the next. */
+		EXPECT(served_before(R - 8, 8) == 5 + 5);
+		while (serve() >= 0)
+			;
+		pd_exit(&core);
+	}
+}
+
+static void a_turn_begins_at_the_lowest_of_the_sweep_or_goes_on(void)
+{
+	for (int scan = PD_SCAN_LOWEST; scan <= PD_SCAN_CONTINUE; scan++) {
+		begin(2, 1);
+		core.tunables.scan = scan;
+		add(READ, 300);
+		add(READ, 400);
+		SERVES(300, 400);
+		add(READ, 500);
+		add(READ, 100);
+		if (scan == PD_SCAN_LOWEST)
+			SERVES(100, 500, -1);
+		else
+			SERVES(500, 100, -1);
+		pd_exit(&core);
+	}
+}
+
+static void what_arrives_ahead_of_a_turn_waits_for_the_next_sweep(void)
+{
+	begin(4, 1);
+	for (int i = 1; i < 4; i++)
+		add(READ, 100 * i);
+	SERVES(100, 200);
+	add(READ, 250);
+	add(READ, 50);
+	EXPECT(pd_front_merge_candidate(&core, 250, READ));
+	EXPECT(pd_front_merge_candidate(&core, 300, READ));
+	SERVES(300, 50, 250, -1);
+	pd_exit(&core);
+}
+
 /* The naive model: what waits is searched from end to end. */
 struct memory {
 	bool turn;
@@ -287,11 +350,29 @@ struct memory {
 	bool was_expired;
 	int last_direction[8];
 	u64 age[MANY], order[MANY], events;
+	/* Whether it came before the sweep of its region and direction. */
+	bool in_sweep[MANY];
+	u64 stopped_at[8][2];
 };
 
 static u64 region_of(const struct request *rq)
 {
 	return rq->sector / R;
+}
+
+/* Whether it is one of the turn's region and direction. */
+static bool of_turn(const struct memory *memory, const struct request *rq)
+{
+	return pd_holds(rq) && rq->direction == memory->direction &&
+	       region_of(rq) == memory->turn_region;
+}
+
+static bool turn_has_any(const struct memory *memory)
+{
+	for (int i = 0; i < MANY; i++)
+		if (of_turn(memory, &requests[i]))
+			return true;
+	return false;
 }
 
 static struct request *next_of_turn(const struct memory *memory, u64 from)
@@ -301,8 +382,8 @@ static struct request *next_of_turn(const struct memory *memory, u64 from)
 	for (int i = 0; i < MANY; i++) {
 		struct request *rq = &requests[i];
 
-		if (!pd_holds(rq) || rq->direction != memory->direction ||
-		    region_of(rq) != memory->turn_region || rq->sector < from)
+		if (!of_turn(memory, rq) || !memory->in_sweep[i] ||
+		    rq->sector < from)
 			continue;
 		if (!best || rq->sector < best->sector ||
 		    (rq->sector == best->sector &&
@@ -352,9 +433,10 @@ static void model_begins_turn(struct memory *memory)
 	memory->last_of_round = next;
 	memory->turn_region = next;
 	memory->direction = !memory->last_direction[next];
-	memory->from = 0;
-	if (!next_of_turn(memory, 0))
+	if (!turn_has_any(memory))
 		memory->direction = !memory->direction;
+	memory->from = core.tunables.scan == PD_SCAN_LOWEST ? 0 :
+		memory->stopped_at[next][memory->direction];
 }
 
 static struct request *model_dispatches(struct memory *memory)
@@ -366,10 +448,14 @@ static struct request *model_dispatches(struct memory *memory)
 	if (!memory->turn)
 		model_begins_turn(memory);
 	memory->last_direction[memory->turn_region] = memory->direction;
+	if (!next_of_turn(memory, 0))
+		for (int i = 0; i < MANY; i++)
+			memory->in_sweep[i] |= of_turn(memory, &requests[i]);
 	rq = next_of_turn(memory, memory->from);
 	if (!rq)
 		rq = next_of_turn(memory, 0);
 	memory->from = rq->sector;
+	memory->stopped_at[memory->turn_region][memory->direction] = rq->sector;
 	return rq;
 }
 
@@ -377,7 +463,7 @@ static void model_has_dispatched(struct memory *memory)
 {
 	memory->sent++;
 	if (memory->sent >= core.tunables.batch[memory->direction] ||
-	    !next_of_turn(memory, 0))
+	    !turn_has_any(memory))
 		memory->turn = false;
 }
 
@@ -395,6 +481,7 @@ static void random_step(struct memory *memory)
 			break;
 		memory->age[rq - requests] = ++memory->events;
 		memory->order[rq - requests] = memory->events;
+		memory->in_sweep[rq - requests] = false;
 		add(random() % 3 == 0, random() % 8 * R + random() % 24 * 4);
 		break;
 	default:
@@ -416,6 +503,7 @@ static void random_operations_agree_with_the_model(void)
 	srandom(seed);
 	begin(1 + random() % 4, 1 + random() % 4);
 	core.tunables.expire[WRITE] = 100 + random() % 2000;
+	core.tunables.scan = random() % 2;
 	for (int i = 0; i < 8; i++)
 		memory.last_direction[i] = WRITE;
 	for (int step = 0; step < 2000; step++)
@@ -435,11 +523,14 @@ int main(int argc, char **argv)
 	turns_of_a_region_alternate_and_the_first_is_of_reads();
 	the_earliest_expired_goes_first_but_in_every_second_turn();
 	every_region_of_a_large_map_is_found();
-	what_lies_beyond_the_map_belongs_to_its_last_region();
+	what_lies_beyond_the_most_regions_belongs_to_the_last();
 	a_changed_region_size_sorts_anew_and_keeps_deadlines();
 	without_memory_nothing_is_lost_and_nothing_changes();
 	front_merge_candidates_begin_at_the_end_if_they_are_wanted();
 	a_request_that_absorbs_takes_the_place_of_the_older();
+	a_turn_begins_at_the_lowest_of_the_sweep_or_goes_on();
+	what_arrives_ahead_of_a_turn_waits_for_the_next_sweep();
+	a_request_above_a_stream_goes_in_the_sweep_after_it_came();
 	for (seed = first; seed < first + runs; seed++)
 		random_operations_agree_with_the_model();
 	printf("core: all rules hold, seeds %u to %u\n", first, seed - 1);

@@ -7,7 +7,7 @@
 
 pub mod recording;
 
-use std::ffi::{CStr, c_char, c_int};
+use std::ffi::{CStr, c_char, c_int, c_uint};
 use std::ptr::NonNull;
 
 use flashloom_host::scheduler::Choice;
@@ -37,6 +37,7 @@ pub struct CoreStats {
 #[repr(C)]
 struct Tunables {
     batch: [u32; 2],
+    scan: c_uint,
     expire: [u64; 2],
     front_merges: bool,
 }
@@ -64,9 +65,12 @@ unsafe extern "C" {
 }
 
 fn tunables(params: &Params) -> Tunables {
-    assert_eq!(params.scan, Scan::Lowest, "the module begins an ordinary turn at the lowest sector");
     Tunables {
         batch: [params.read_batch, params.write_batch],
+        scan: match params.scan {
+            Scan::Lowest => 0,
+            Scan::Continue => 1,
+        },
         expire: [params.read_expire_ns, params.write_expire_ns],
         front_merges: params.front_merges,
     }

@@ -6,7 +6,7 @@
 //! operation the answers are compared; a failure names the seed of its run, which the environment variable
 //! FLASHLOOM_SEED repeats alone.
 
-use flashloom_host::scheduler::pardispatcher::{Params, State};
+use flashloom_host::scheduler::pardispatcher::{Params, Scan, State};
 use flashloom_host::{BlockLayer, Decision, HostParams, RequestId};
 use flashloom_kernel_agreement::KernelCore;
 use flashloom_units::{MIB, MS, Ns, ParamSet, Prng, Value};
@@ -49,6 +49,7 @@ fn values(random: &mut Prng) -> Vec<Value> {
         "region_size" => Some(Value::Size(MIB << random.below(6))),
         "read_batch" | "write_batch" => Some(Value::Count(1 + random.below(20))),
         "read_expire" | "write_expire" => Some(Value::Time((1 + random.below(200)) * MS)),
+        "scan" => Some(Value::Name(if random.chance(0.5) { Scan::Lowest } else { Scan::Continue }.name())),
         "front_merges" => Some(Value::Flag(random.chance(0.8))),
         _ => None,
     };

@@ -8,6 +8,7 @@ from pathlib import Path
 
 from . import tests
 from .compare import SCHEDULERS, compare
+from .floods import floods
 from .host import LabError, LabFailure, LabUnsupported, require
 from .kernels import SERIES, kernel
 from .order import SIMULATED, order
@@ -43,6 +44,9 @@ def parser() -> argparse.ArgumentParser:
     recording.add_argument("--null-blk", nargs="+", default=[], metavar="ATTRIBUTE=NUMBER", help="on such a device")
     recording.add_argument("--exact", action="store_true", help="on a clock that counts instructions")
     recording.add_argument("--kernel", choices=SERIES, default=SERIES[-1], help="the series (default: %(default)s)")
+
+    flood = commands.add_parser("floods", help="small writes beside floods, pardispatcher held against mq-deadline")
+    flood.add_argument("--kernel", choices=SERIES, default=SERIES[-1], help="the series (default: %(default)s)")
 
     sequence = commands.add_parser("order", help="hold a scheduler of the simulator against the real one")
     sequence.add_argument("scheduler", choices=tuple(SIMULATED), metavar="SCHEDULER", help=" or ".join(SIMULATED))
@@ -104,7 +108,19 @@ def run_order(options) -> None:
     print(order(kernel(options.kernel), options.scheduler))
 
 
-COMMANDS = {"test": run_test, "compare": run_compare, "record": run_record, "order": run_order}
+def run_floods(options) -> None:
+    """The command `floods`."""
+    require()
+    print(floods(kernel(options.kernel)))
+
+
+COMMANDS = {
+    "test": run_test,
+    "compare": run_compare,
+    "record": run_record,
+    "floods": run_floods,
+    "order": run_order,
+}
 
 
 def main() -> int:

@@ -24,10 +24,12 @@ while IFS='|' read -r name few many device options; do
 	if [ "$scheduler" != none ]; then
 		echo 128 >/sys/block/exact/queue/nr_requests || fail "the queue cannot be made longer"
 	fi
-	# Or mq-deadline's writes would keep to the depth that the queue had before.
-	if [ "$scheduler" = mq-deadline ]; then
-		echo 128 >/sys/block/exact/queue/iosched/async_depth || fail "mq-deadline does not take async_depth"
-	fi
+	# Or writes would keep to the depth that the queue had before.
+	case $scheduler in
+	mq-deadline | pardispatcher)
+		echo 128 >/sys/block/exact/queue/iosched/async_depth || fail "$scheduler does not take async_depth"
+		;;
+	esac
 	# Once for nothing: what is used for the first time costs more, in fio as in the kernel.
 	served "$name" "$few" "$options" >/dev/null
 	served "$name" "$few" "$options"

@@ -15,10 +15,12 @@ select_scheduler $device "$scheduler"
 if [ "$scheduler" != none ]; then
 	echo 128 >/sys/block/$device/queue/nr_requests || fail "the queue cannot be made longer"
 fi
-# Or mq-deadline's writes would keep to the depth that the queue had before.
-if [ "$scheduler" = mq-deadline ]; then
-	echo 128 >/sys/block/$device/queue/iosched/async_depth || fail "mq-deadline does not take async_depth"
-fi
+# Or writes would keep to the depth that the queue had before.
+case $scheduler in
+mq-deadline | pardispatcher)
+	echo 128 >/sys/block/$device/queue/iosched/async_depth || fail "$scheduler does not take async_depth"
+	;;
+esac
 export DEVICE=/dev/$device
 
 mkdir /tmp/recording

@@ -57,7 +57,9 @@ test_tunables_take_what_is_in_range_and_refuse_the_rest() {
 	select_scheduler $disk pardispatcher
 	for line in "region_kb 4194304 1024 1099511627776 1023 1099511627777" "read_batch 16 1 65536 0 65537" \
 		"write_batch 8 1 65536 0 65537" "read_expire 500 1 3600000 0 3600001" \
-		"write_expire 5000 1 3600000 0 3600001" "front_merges 1 0 1 2 4294967296"; do
+		"write_expire 5000 1 3600000 0 3600001" "front_merges 1 0 1 2 4294967296" \
+		"async_depth $(cat /sys/block/$disk/queue/nr_requests) 1 65536 0 65537" \
+		"scan continue lowest continue lower 0"; do
 		set -- $line
 		file=$(tunable "$1")
 		[ "$(cat "$file")" = "$2" ] || fail "$1 is $(cat "$file") by default, not $2"
@@ -94,7 +96,8 @@ test_tunables_change_under_load() {
 		for region in 1024 3000 16384 1048576 4194304; do
 			echo $region >"$(tunable region_kb)" || fail "region_kb does not take $region"
 			for setting in "read_batch $((region % 7 + 1))" "write_batch $((region % 5 + 1))" \
-				"read_expire $((region % 50 + 1))" "front_merges $((region % 2))"; do
+				"read_expire $((region % 50 + 1))" "front_merges $((region % 2))" \
+				"async_depth $((region % 9 + 1))" "scan $([ $region -gt 4000 ] && echo lowest || echo continue)"; do
 				echo "${setting#* }" >"$(tunable "${setting% *}")" || fail "refused: $setting"
 			done
 		done

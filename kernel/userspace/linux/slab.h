@@ -10,6 +10,7 @@ typedef unsigned int gfp_t;
 #define GFP_KERNEL	0U
 #define GFP_NOWAIT	1U
 #define __GFP_NOWARN	2U
+#define __GFP_NOMEMALLOC	4U
 
 /* How many allocations succeed before all others fail; negative: all do. */
 extern long allocations_left;

@@ -2,14 +2,15 @@
 //!
 //! ```text
 //! region(r) = first sector of r / S                 S = region_size; ceil(C / S) regions on a device of C sectors
-//! insert:   into the sorted tree of its region and direction, and at the end of its direction's FIFO;
+//! insert:   into the next sweep of its region and direction, sorted, and at the end of its direction's FIFO;
 //!           deadline = now + read_expire or write_expire
 //! dispatch: if no turn is under way, begin one:
 //!             expired turn, if the request with the earliest deadline of all has expired and the last turn was not an
 //!               expired one: that request's region and direction, starting from that request
 //!             ordinary turn otherwise: the next region with requests, in address order and round the end; the
 //!               direction opposite to that region's last turn, or the other one if that has nothing pending
-//!           send the next request in ascending order of the first sector (after the highest, the lowest)
+//!           send the next request of the sweep in ascending order of the first sector (after the highest, the lowest)
+//!           when a sweep has been sent, what waits of its region and direction is the new one
 //!           the turn ends when its direction is empty in that region, or after read_batch reads or write_batch writes
 //! merge:    within a region: what is merged begins in the same region as the request that it joins
 //! ```
@@ -17,7 +18,10 @@
 //! II. Left open there and decided here:
 //! - A region's first turn takes reads, because a task waits for them.
 //! - A turn ends with the dispatch that empties its direction, not when the next request is asked for.
-//! - Where an ordinary turn begins is the parameter `scan`.
+//! - Where an ordinary turn begins is the parameter `scan`. By itself neither choice bounds a wait: above a stream of
+//!   ascending requests, which gets longer as fast as it is served, the scan never arrives. So what comes while a sweep
+//!   is under way waits for the next one, as in FSCAN (Coffman, Klimko and Ryan, "Analysis of Scanning Policies for
+//!   Reducing Disk Seek Times", 1972): each subqueue has two trees a direction, the sweep under way and the next one.
 //! - The paper says that deadlines are checked, not what follows. An expired turn goes before the round, which then
 //!   continues where it was; of an expired read and write the earlier deadline counts, then the read. At most one
 //!   turn in two is an expired one, so that overload does not make a FIFO of it.
@@ -25,8 +29,16 @@
 //!   FIFO is what lies in it of that region, and the only question that is ever asked, which request is the oldest of
 //!   all, is answered by its head. So each request is in one FIFO and one tree, however many regions there are.
 //!
-//! Bound: once expired, a request before which `e` deadlines are earlier is dispatched within `2 * (e + 1) * B`
-//! dispatches, B being the longer of the two batches: each two turns serve at least the earliest expired request.
+//! Bounds. Turns and dispatches are those of the request's own region and direction.
+//! - In turns: a request that comes while `c` requests are left of the sweep under way, and is one of the `m` of its
+//!   own sweep, is one of the next `c + m` that are sent, because nothing joins either sweep any more once it has
+//!   begun. While it waits no turn ends but after a batch of `B`, so it is sent by the end of the turn under way or in
+//!   one of the next `ceil((c + m) / B)`. What is in a sweep waits, so that neither `c` nor `m` is more than
+//!   `nr_requests`: by default that makes 16 turns of reads and 32 of writes at most.
+//! - In dispatches of all regions: once expired, a request before which `e` deadlines are earlier is dispatched within
+//!   `2 * (e + 1) * B` dispatches, B being the longer of the two batches: each two turns serve at least the earliest
+//!   expired request.
+//!
 //! Cost: O(log n) in the queued requests; finding the next region takes one word of each level of a 64-way bitmap, so
 //! O(1) for any number of regions that a device has.
 
@@ -37,7 +49,7 @@ use flashloom_workload::Request;
 
 use super::{Choice, Scheduler, Setup};
 use crate::fifo::Fifos;
-use crate::id::RequestId;
+use crate::id::{Id, RequestId};
 use crate::index_set::IndexSet;
 use crate::requests::{Direction, Requests, Stage};
 use crate::sorted::Forest;
@@ -49,7 +61,8 @@ pub static SPEC: PolicySpec = PolicySpec {
     details: "The address space is divided into regions, each with queues of its own. Regions with requests take \
               turns; a turn sends a batch of one direction in address order, reads and writes alternating within a \
               region. A request whose deadline has passed brings its region's turn forward, every second turn at most. \
-              The paper leaves open where a turn begins; `scan` says it. Works without task ids.",
+              The paper leaves open where a turn begins; `scan` says it. What comes while a region is swept in \
+              address order waits for the next sweep, so that no stream keeps others waiting. Works without task ids.",
     source: "Wang, Huang, He, Zhou, Li, He: A Novel I/O Scheduler for SSD with Improved Performance and Lifetime, \
              section II",
     needs: &[],
@@ -64,9 +77,9 @@ pub static SPEC: PolicySpec = PolicySpec {
 choice! {
     /// Where an ordinary turn begins.
     pub enum Scan {
-        /// At the lowest pending sector of the region and direction.
+        /// At the lowest sector that is left of the sweep.
         Lowest = "lowest",
-        /// Where the last turn of the region and direction stopped, as a one-way elevator.
+        /// Where the last turn of the region and direction stopped; a sweep ends with what lies before it.
         Continue = "continue",
     }
 }
@@ -90,8 +103,8 @@ params! {
         write_expire_ns: Ns => "write_expire", Kind::Time { min: MS, max: 3_600 * S }, Value::Time(5 * S),
             "Earlier deadlines bound write latency more tightly and break the round more often.";
         /// Where an ordinary turn begins.
-        scan: Scan => "scan", Kind::Choice(Scan::CHOICES), Value::Name("lowest"),
-            "The lowest sector first rewards ascending streams; continuing is fair to high sectors of a busy region.";
+        scan: Scan => "scan", Kind::Choice(Scan::CHOICES), Value::Name("continue"),
+            "Continuing goes on with a stream where it was left; the lowest first begins each sweep in front of it.";
         /// Whether a request may be merged before one that begins where it ends.
         front_merges: bool => "front_merges", Kind::Flag, Value::Flag(true),
             "Workloads that never write backwards save the look-up without it.";
@@ -118,6 +131,8 @@ struct Region {
     last_direction: Direction,
     /// By direction, the first sector of the request sent last.
     stopped_at: [u64; 2],
+    /// By direction, which of its two trees is the sweep under way.
+    sweep: [usize; 2],
 }
 
 /// The subqueues, the round, and the turn under way.
@@ -129,8 +144,10 @@ pub struct State {
     regions: Vec<Region>,
     /// The regions with requests.
     pending: IndexSet,
-    /// By region and direction.
+    /// By region, direction and sweep.
     sorted: Forest<RequestId>,
+    /// By request, the tree that it is in.
+    trees: Vec<u32>,
     /// By direction, over all regions.
     fifo: Fifos<RequestId>,
     turn: Option<Turn>,
@@ -164,14 +181,15 @@ impl State {
                 format_size(least)
             ));
         }
-        let untouched = Region { last_direction: Direction::Write, stopped_at: [0; 2] };
+        let untouched = Region { last_direction: Direction::Write, stopped_at: [0; 2], sweep: [0; 2] };
         Ok(Self {
             params,
             setup: *setup,
             region_sectors,
             regions: vec![untouched; regions as usize],
             pending: IndexSet::new(regions as u32),
-            sorted: Forest::new(setup.requests, 2 * regions as u32),
+            sorted: Forest::new(setup.requests, TREES * regions as u32),
+            trees: vec![0; setup.requests as usize],
             fifo: Fifos::new(setup.requests, 2),
             turn: None,
             round_at: 0,
@@ -187,8 +205,29 @@ impl State {
         (lba / self.region_sectors) as u32
     }
 
-    fn tree_of(&self, requests: &Requests, id: RequestId) -> usize {
-        tree(self.region_of(requests[id].lba), requests[id].direction())
+    fn tree_of(&self, id: RequestId) -> usize {
+        self.trees[id.at()] as usize
+    }
+
+    /// The sweep of a region and direction that is under way.
+    fn sweep(&self, region: u32, direction: Direction) -> usize {
+        tree(region, direction, self.regions[region as usize].sweep[direction.at()])
+    }
+
+    /// What has come since that sweep began.
+    fn next_sweep(&self, region: u32, direction: Direction) -> usize {
+        tree(region, direction, 1 - self.regions[region as usize].sweep[direction.at()])
+    }
+
+    fn has(&self, region: u32, direction: Direction) -> bool {
+        (0..2).any(|sweep| !self.sorted.is_empty(tree(region, direction, sweep)))
+    }
+
+    /// What waits is the new sweep, if nothing is left of the last one.
+    fn renew_sweep(&mut self, region: u32, direction: Direction) {
+        if self.sorted.is_empty(self.sweep(region, direction)) {
+            self.regions[region as usize].sweep[direction.at()] ^= 1;
+        }
     }
 
     fn begin_turn(&mut self, now: Ns, requests: &Requests) -> Option<Turn> {
@@ -219,9 +258,9 @@ impl State {
     fn next_of_round(&mut self) -> Option<(u32, Direction, u64)> {
         let region = self.pending.at_or_after(self.round_at).or_else(|| self.pending.at_or_after(0))?;
         self.round_at = region + 1;
-        let Region { last_direction, stopped_at } = self.regions[region as usize];
+        let Region { last_direction, stopped_at, .. } = self.regions[region as usize];
         let turn_about = last_direction.opposite();
-        let direction = if self.sorted.is_empty(tree(region, turn_about)) { last_direction } else { turn_about };
+        let direction = if self.has(region, turn_about) { turn_about } else { last_direction };
         let from = match self.params.scan {
             Scan::Lowest => 0,
             Scan::Continue => stopped_at[direction.at()],
@@ -229,47 +268,58 @@ impl State {
         Some((region, direction, from))
     }
 
-    fn leave_tree(&mut self, region: u32, direction: Direction, id: RequestId) {
-        self.sorted.remove(tree(region, direction), id);
-        if Direction::BOTH.iter().all(|&direction| self.sorted.is_empty(tree(region, direction))) {
+    /// Puts a request into the next sweep of its region and direction and into the FIFO.
+    fn join(&mut self, requests: &Requests, id: RequestId) {
+        let (region, direction) = (self.region_of(requests[id].lba), requests[id].direction());
+        let tree = self.next_sweep(region, direction);
+        self.trees[id.at()] = tree as u32;
+        self.sorted.insert(tree, id, requests[id].lba);
+        self.pending.insert(region);
+        self.fifo.push_back(direction.at(), id);
+    }
+
+    fn leave_tree(&mut self, region: u32, id: RequestId) {
+        self.sorted.remove(self.tree_of(id), id);
+        if !Direction::BOTH.into_iter().any(|direction| self.has(region, direction)) {
             self.pending.remove(region);
         }
     }
 }
 
-fn tree(region: u32, direction: Direction) -> usize {
-    region as usize * 2 + direction.at()
+/// Trees of a region.
+const TREES: u32 = 4;
+
+fn tree(region: u32, direction: Direction, sweep: usize) -> usize {
+    (region * TREES) as usize + 2 * direction.at() + sweep
 }
 
 impl Scheduler for State {
     fn insert(&mut self, now: Ns, requests: &Requests, id: RequestId) -> Ns {
-        let direction = requests[id].direction();
-        let region = self.region_of(requests[id].lba);
-        self.sorted.insert(tree(region, direction), id, requests[id].lba);
-        self.pending.insert(region);
-        self.fifo.push_back(direction.at(), id);
-        now + [self.params.read_expire_ns, self.params.write_expire_ns][direction.at()]
+        self.join(requests, id);
+        now + [self.params.read_expire_ns, self.params.write_expire_ns][requests[id].direction().at()]
     }
 
     fn front_merge_candidate(&self, _requests: &Requests, incoming: &Request) -> Option<RequestId> {
-        let tree = tree(self.region_of(incoming.lba), Direction::of(incoming.op));
-        self.params.front_merges.then(|| self.sorted.at(tree, incoming.end())).flatten()
+        let (region, direction) = (self.region_of(incoming.lba), Direction::of(incoming.op));
+        let sweeps = [self.sweep(region, direction), self.next_sweep(region, direction)];
+        let at_end = || sweeps.into_iter().find_map(|tree| self.sorted.at(tree, incoming.end()));
+        self.params.front_merges.then(at_end).flatten()
     }
 
     fn allows_merge(&self, requests: &Requests, id: RequestId, incoming: &Request) -> bool {
         self.region_of(requests[id].lba) == self.region_of(incoming.lba)
     }
 
-    fn former(&self, requests: &Requests, id: RequestId) -> Option<RequestId> {
-        self.sorted.prev(self.tree_of(requests, id), id)
+    fn former(&self, _requests: &Requests, id: RequestId) -> Option<RequestId> {
+        self.sorted.prev(self.tree_of(id), id)
     }
 
-    fn latter(&self, requests: &Requests, id: RequestId) -> Option<RequestId> {
-        self.sorted.next(self.tree_of(requests, id), id)
+    fn latter(&self, _requests: &Requests, id: RequestId) -> Option<RequestId> {
+        self.sorted.next(self.tree_of(id), id)
     }
 
     fn moved(&mut self, requests: &Requests, id: RequestId) {
-        let tree = self.tree_of(requests, id);
+        let tree = self.tree_of(id);
         self.sorted.remove(tree, id);
         self.sorted.insert(tree, id, requests[id].lba);
     }
@@ -280,25 +330,26 @@ impl Scheduler for State {
         } else {
             self.fifo.remove(gone);
         }
-        self.leave_tree(self.region_of(requests[gone].lba), requests[gone].direction(), gone);
+        self.leave_tree(self.region_of(requests[gone].lba), gone);
     }
 
     fn dispatch(&mut self, now: Ns, requests: &Requests) -> Choice {
         let Some(mut turn) = self.turn.take().or_else(|| self.begin_turn(now, requests)) else { return Choice::Idle };
-        let queue = tree(turn.region, turn.direction);
-        let next = self.sorted.at_or_after(queue, turn.from).or_else(|| self.sorted.first(queue));
+        self.renew_sweep(turn.region, turn.direction);
+        let sweep = self.sweep(turn.region, turn.direction);
+        let next = self.sorted.at_or_after(sweep, turn.from).or_else(|| self.sorted.first(sweep));
         let id = next.expect("a turn ends with the dispatch that empties its direction");
         self.fifo.remove(id);
-        self.leave_tree(turn.region, turn.direction, id);
+        self.leave_tree(turn.region, id);
         turn.from = requests[id].lba;
         turn.left -= 1;
         self.regions[turn.region as usize].stopped_at[turn.direction.at()] = turn.from;
-        self.turn = Some(turn).filter(|turn| turn.left > 0 && !self.sorted.is_empty(queue));
+        self.turn = Some(turn).filter(|turn| turn.left > 0 && self.has(turn.region, turn.direction));
         Choice::Request(id)
     }
 
-    /// A new region size sorts what waits anew, by age where it begins at the same sector. The turn under way ends, the
-    /// round goes on at the same address, and every region's next turn is a first one.
+    /// A new region size sorts what waits anew, by age where it begins at the same sector. The turn and the sweeps under
+    /// way end, the round goes on at the same address, and every region's next turn is a first one.
     fn reconfigure(&mut self, requests: &Requests, values: &[Value]) -> Result<(), String> {
         let params = Params::from_values(values);
         if params.region_size_bytes == self.params.region_size_bytes {
@@ -306,14 +357,8 @@ impl Scheduler for State {
             return Ok(());
         }
         let mut anew = Self::new(params, &self.setup)?;
-        for (direction, id) in Direction::BOTH
-            .into_iter()
-            .flat_map(|direction| self.fifo.iter(direction.at()).map(move |id| (direction, id)))
-        {
-            let region = anew.region_of(requests[id].lba);
-            anew.sorted.insert(tree(region, direction), id, requests[id].lba);
-            anew.pending.insert(region);
-            anew.fifo.push_back(direction.at(), id);
+        for id in Direction::BOTH.into_iter().flat_map(|direction| self.fifo.iter(direction.at())) {
+            anew.join(requests, id);
         }
         anew.round_at = anew.region_of(u64::from(self.round_at) * self.region_sectors);
         anew.last_was_expired = self.last_was_expired;
@@ -332,8 +377,13 @@ impl Scheduler for State {
         let listed = Direction::BOTH.iter().map(|list| self.fifo.iter(list.at()).count() as u64).sum::<u64>();
         let mut sorted = 0;
         for region in 0..self.regions.len() as u32 {
-            let of_region = |direction| self.sorted.iter(tree(region, direction)).count() as u64;
-            let count = of_region(Direction::Read) + of_region(Direction::Write);
+            let mut count = 0;
+            for tree in (region * TREES) as usize..((region + 1) * TREES) as usize {
+                if self.sorted.iter(tree).any(|id| self.tree_of(id) != tree) {
+                    return Err(format!("pardispatcher: tree {tree} has a request that is known to be in another"));
+                }
+                count += self.sorted.iter(tree).count() as u64;
+            }
             if self.pending.contains(region) != (count > 0) {
                 return Err(format!("pardispatcher: region {region} has {count} requests, unknown to the round"));
             }
@@ -405,12 +455,44 @@ mod tests {
     }
 
     #[test]
-    fn a_turn_ascends_and_takes_what_arrives_ahead_of_it() {
-        let mut lab = lab(|params| params.read_batch = 4);
+    fn a_turn_ascends_and_what_arrives_ahead_of_it_waits_for_the_next_sweep() {
+        let mut lab = lab(|params| (params.read_batch, params.scan) = (4, Scan::Lowest));
         lab.reads([100, 200, 300]);
         assert_eq!(lab.serve(2), [100, 200]);
         lab.reads([250, 50]);
-        assert_eq!(lab.serve(9), [250, 300, 50]);
+        assert_eq!(lab.serve(9), [300, 50, 250]);
+    }
+
+    #[test]
+    fn a_request_above_a_stream_goes_in_the_sweep_after_it_came() {
+        for scan in [Scan::Lowest, Scan::Continue] {
+            let mut lab = lab(|params| (params.write_batch, params.scan) = (2, scan));
+            lab.writes((0..8).map(|at| at * 16));
+            let mut order = Vec::new();
+            for at in 0..32 {
+                // The stream gets a request at its end for each that is served.
+                order.extend(lab.serve(1));
+                lab.writes([(at + 8) * 16]);
+                if at == 2 {
+                    lab.writes([R - 8]);
+                }
+            }
+            // Five are left of the sweep of eight, and it is the last of the next nine.
+            assert_eq!(order.iter().position(|&lba| lba == R - 8), Some(2 + 5 + 9), "{}", scan.name());
+        }
+    }
+
+    #[test]
+    fn what_grows_stays_in_its_sweep_and_merges_with_neighbours_there() {
+        let mut lab = lab(|_| {});
+        lab.writes([100, 200]);
+        assert_eq!(lab.serve(1), [100]);
+        lab.writes([216, 50]);
+        assert_eq!(lab.submit(Op::Write, 0, 0, 208, 8), Admission::Merged, "it fills the gap between two sweeps");
+        assert_eq!(lab.serve(1), [200]);
+        assert_eq!(lab.layer.queued(), 2, "216 is one of the next sweep");
+        assert_eq!(lab.submit(Op::Write, 0, 0, 208, 8), Admission::Merged, "before 216");
+        assert_eq!(lab.serve(9), [208, 50]);
     }
 
     #[test]
@@ -427,9 +509,9 @@ mod tests {
     fn an_ordinary_turn_begins_at_the_lowest_or_where_the_last_one_stopped() {
         for (scan, order) in [(Scan::Lowest, [300, 400, 100, 500]), (Scan::Continue, [300, 400, 500, 100])] {
             let mut lab = lab(|params| (params.read_batch, params.scan) = (2, scan));
-            lab.reads([300, 400, 500]);
+            lab.reads([300, 400]);
             let mut served = lab.serve(2);
-            lab.reads([100]);
+            lab.reads([500, 100]);
             served.extend(lab.serve(9));
             assert_eq!(served, order, "{}", scan.name());
         }

@@ -26,6 +26,8 @@ pub struct Waiting {
     pub deadline_ns: Ns,
     /// Place among those with the same deadline: the order of queueing.
     pub age: u64,
+    /// Whether it came before the sweep of its region and direction that is under way.
+    pub in_sweep: bool,
     /// When it got its beginning, for the order of those with the same.
     pub begun: u64,
     /// When it got its end, for the choice among those with the same.
@@ -132,7 +134,10 @@ impl Model {
         }
         let together = |other: &&Waiting| match self.rule {
             Rule::Noop => true,
-            _ => other.is_read() == of.is_read() && self.region(other.lba) == self.region(of.lba),
+            _ => {
+                let of_region = other.is_read() == of.is_read() && self.region(other.lba) == self.region(of.lba);
+                of_region && other.in_sweep == of.in_sweep
+            }
         };
         let mut all: Vec<&Waiting> = self.waiting.iter().filter(together).collect();
         match self.rule {
@@ -170,7 +175,7 @@ impl Model {
         };
         let front = (0..self.waiting.len())
             .filter(|&at| front_merges && self.waiting[at].lba == request.end() && fits(self, &self.waiting[at]))
-            .min_by_key(|&at| self.waiting[at].begun);
+            .min_by_key(|&at| (!self.waiting[at].in_sweep, self.waiting[at].begun));
         if let Some(at) = front {
             let event = self.event();
             let waiting = &mut self.waiting[at];
@@ -201,6 +206,7 @@ impl Model {
             issued_ns: 0,
             deadline_ns: self.expire_ns(request.op).map_or(Ns::MAX, |expire_ns| now + expire_ns),
             age: event,
+            in_sweep: false,
             begun: event,
             ended: event,
             cookies: vec![cookie],
@@ -339,8 +345,16 @@ impl Model {
             self.turn = Some((region, is_read, 0, from));
         }
         let (region, is_read, sent, from) = self.turn?;
+        if !of_turn(self, region, is_read).iter().any(|waiting| waiting.in_sweep) {
+            for at in 0..self.waiting.len() {
+                if self.region(self.waiting[at].lba) == region && self.waiting[at].is_read() == is_read {
+                    self.waiting[at].in_sweep = true;
+                }
+            }
+        }
         let candidates = of_turn(self, region, is_read);
-        let chosen = candidates.iter().find(|waiting| waiting.lba >= from).or(candidates.first())?.clone();
+        let sweep = candidates.iter().filter(|waiting| waiting.in_sweep);
+        let chosen = sweep.clone().find(|waiting| waiting.lba >= from).or(sweep.clone().next())?.clone();
         self.stopped_at.push(((region, is_read), chosen.lba));
         let over = sent + 1 == batch[usize::from(!is_read)] || candidates.len() == 1;
         self.turn = if over { None } else { Some((region, is_read, sent + 1, chosen.lba)) };

@@ -1,0 +1,18 @@
+# SPDX-License-Identifier: GPL-2.0
+# Floods of writes under several schedulers, in a guest that counts instructions instead of time. Arguments: what null_blk
+# is told. lab/runs has a run a line, separated by bars: name, job of fio, scheduler, attributes of it as NAME=VALUE.
+device=$*
+
+mkdir /tmp/results
+while IFS='|' read -r name job scheduler attributes; do
+	null_blk_device flood $device
+	select_scheduler flood "$scheduler"
+	echo 256 >/sys/block/flood/queue/nr_requests || fail "the queue cannot be made longer"
+	for setting in $attributes; do
+		echo "${setting#*=}" >"/sys/block/flood/queue/iosched/${setting%%=*}" || fail "$scheduler does not take $setting"
+	done
+	attempt /usr/bin/fio "/lab/$job" --thread --clocksource=clock_gettime --output-format=json \
+		--output="/tmp/results/$name"
+	remove_null_blk_device flood
+done </lab/runs
+cd /tmp/results && take_out *
