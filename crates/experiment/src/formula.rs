@@ -122,6 +122,41 @@ impl Formula {
         }
     }
 
+    /// Its value in each of several repetitions; nothing where it has none in one of them.
+    ///
+    /// The best of several runs, taken in each repetition by itself, is better than any of them by chance alone. So where
+    /// the whole formula is a `max` or a `min`, the run is chosen by the mean over the other repetitions.
+    ///
+    /// # Errors
+    /// As those of [`Self::value`].
+    pub fn repeated(&self, repetitions: &[&dyn Runs], default: &str) -> Result<Option<Vec<f64>>, String> {
+        let extreme = match &self.root {
+            Node::Call(function @ (Function::Max | Function::Min), _) if repetitions.len() > 1 => *function,
+            _ => return repetitions.iter().map(|runs| self.value(*runs, default)).collect(),
+        };
+        let candidates = repetitions
+            .iter()
+            .map(|runs| self.root.candidates(extreme, *runs, default))
+            .collect::<Result<Vec<_>, _>>()?;
+        let count = candidates[0].len();
+        if candidates.iter().any(|of| of.len() != count || of.iter().any(|value| !value.is_finite())) {
+            return Ok(None);
+        }
+        let chosen = |left_out: usize| {
+            let others = |index: usize| -> f64 {
+                let values = candidates.iter().enumerate().filter(|(repetition, _)| *repetition != left_out);
+                values.map(|(_, of)| of[index]).sum()
+            };
+            let order = |one: &usize, other: &usize| {
+                let order = others(*one).total_cmp(&others(*other));
+                if extreme == Function::Max { order.reverse() } else { order }
+            };
+            let index = (0..count).min_by(order).expect("a function has arguments");
+            candidates[left_out][index]
+        };
+        Ok(Some((0..candidates.len()).map(chosen).collect()))
+    }
+
     /// The fields of results that it asks for.
     pub fn fields(&self) -> BTreeSet<&str> {
         let mut figures = Vec::new();
@@ -164,6 +199,19 @@ impl Node {
                 }
                 Ok(vec![function.of(&values)])
             }
+        }
+    }
+}
+
+impl Node {
+    /// What an extreme is chosen from, the same extreme of parts taken apart.
+    fn candidates(&self, extreme: Function, runs: &dyn Runs, default: &str) -> Result<Vec<f64>, String> {
+        match self {
+            Self::Call(function, arguments) if *function == extreme => {
+                let parts = arguments.iter().map(|argument| argument.candidates(extreme, runs, default));
+                Ok(parts.collect::<Result<Vec<_>, _>>()?.concat())
+            }
+            _ => self.values(runs, default),
         }
     }
 }
@@ -390,6 +438,27 @@ mod tests {
 
     fn value(text: &str) -> Result<Option<f64>, String> {
         Formula::parse(text)?.value(&Erases::new(), "table-1")
+    }
+
+    #[test]
+    fn the_best_of_several_runs_is_chosen_by_the_other_repetitions() {
+        struct Fixed(Vec<Run>);
+        impl Runs for Fixed {
+            fn runs(&self, _: &str) -> Option<&[Run]> {
+                Some(&self.0)
+            }
+        }
+        let fixed = |erases: [u64; 2]| {
+            let result = |erases: &u64| Arc::new(json!({"ftl": {"block_erases": erases}}));
+            Fixed(erases.iter().map(|erases| Run { vary: Map::new(), result: result(erases) }).collect())
+        };
+        let repetitions = [fixed([10, 30]), fixed([40, 5]), fixed([20, 16])];
+        let repetitions: Vec<&dyn Runs> = repetitions.iter().map(|runs| runs as &dyn Runs).collect();
+        let best = |text: &str| Formula::parse(text).expect("it is one").repeated(&repetitions, "any");
+        // Left out in turn: sums 60 and 21, 30 and 46, 50 and 35.
+        assert_eq!(best("max(ftl.block_erases)"), Ok(Some(vec![10.0, 5.0, 20.0])));
+        assert_eq!(best("max(max(ftl.block_erases), 1)"), Ok(Some(vec![10.0, 5.0, 20.0])));
+        assert_eq!(best("mean(ftl.block_erases)"), Ok(Some(vec![20.0, 22.5, 18.0])));
     }
 
     #[test]

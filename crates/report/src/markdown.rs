@@ -63,8 +63,8 @@ fn group(report: &Report, rows: &[Row], text: &mut String) {
     let first = &rows[0];
     let unit = if first.unit.is_empty() { String::new() } else { format!(", in {}", first.unit) };
     let _ = writeln!(text, "\n## {}\n\n{}{unit}.\n", first.group, first.source);
-    if first.null.policy != report.null {
-        let _ = writeln!(text, "The null of these rows: {}.\n", first.null.policy);
+    if let Some(null) = rows.iter().find_map(|row| row.null.as_ref()).filter(|null| null.policy != report.null) {
+        let _ = writeln!(text, "The null of these rows: {}.\n", null.policy);
     }
     text.push_str(
         "| row | claim | published | ours | our effect, 95 % | band | with the null | verdict | workload |\n",
@@ -101,7 +101,7 @@ fn interval(of: &Interval, seeds: usize) -> String {
 /// The null's figure, marked where it shows the published effect.
 fn null(row: &Row) -> String {
     let mark = if row.null_reproduces() { ", **reproduces it**" } else { "" };
-    format!("{}{mark}", optional(row.null.ours))
+    format!("{}{mark}", optional(row.null.as_ref().and_then(|null| null.ours)))
 }
 
 fn figures(table: &FigureTable, text: &mut String) {
@@ -148,6 +148,7 @@ fn published(row: &Row) -> String {
         Published::AtLeast { at_least } => format!("at least {}", number(at_least)),
         Published::LessThan { less_than } => format!("less than {}", number(less_than)),
         Published::MoreThan { more_than } => format!("more than {}", number(more_than)),
+        Published::SameAs { same_as } => format!("the same as {}", number(same_as)),
     }
 }
 
@@ -194,12 +195,12 @@ mod tests {
             effect: Some(Interval { mean: 12.345, low: 11.345, high: 13.345 }),
             ratio: None,
             verdict,
-            null: NullFigure {
+            null: Some(NullFigure {
                 policy: "noop".to_owned(),
                 ours: Some(0.0),
                 effect: Some(Interval { mean: 0.0, low: 0.0, high: 0.0 }),
                 verdict: Verdict::NotReproduced,
-            },
+            }),
             why: why.map(str::to_owned),
             workload: "generated".to_owned(),
             unit: String::new(),
@@ -244,7 +245,7 @@ mod tests {
     fn a_null_that_shows_the_effect_and_a_row_that_nobody_published_are_marked() {
         let mut claim = row("a", Verdict::NotReproduced, Some("so"));
         claim.kind = Kind::Own;
-        claim.null.verdict = Verdict::Reproduced;
+        claim.null.as_mut().expect("it has one").verdict = Verdict::Reproduced;
         let text = of(vec![claim]);
         assert!(text.contains("fewer erases (our own claim)") && text.contains("0, **reproduces it**"), "{text}");
         assert!(text.contains("| our own claim | 1 | 0 | 0 | 0 | 1 | 1 |"), "{text}");

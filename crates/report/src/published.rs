@@ -191,6 +191,8 @@ pub enum Kind {
     Fitted,
     /// A published claim that our code cannot break, because it is asserted or follows from a definition.
     Construction,
+    /// A published claim about what the policy is compared with, in whose runs there is nothing to replace by the null.
+    Others,
     /// A claim of ours; nobody published it.
     Own,
 }
@@ -209,7 +211,7 @@ pub struct PublishedRow {
     pub published: Published,
     /// How ours is worked out from results.
     pub ours: Formula,
-    /// The figure for no effect, where that was measured too.
+    /// The figure without the policy, where that was measured too; the effect is the change in percent.
     pub reference: Option<Reference>,
     /// How far our effect may be, where that differs from the group.
     pub band: Option<Band>,
@@ -245,9 +247,14 @@ pub enum Published {
         /// The bound.
         more_than: f64,
     },
+    /// No difference to a figure, give or take the band.
+    SameAs {
+        /// The figure.
+        same_as: f64,
+    },
 }
 
-/// The figure that stands for no effect: the same without the policy, for instance.
+/// The same figure without the policy.
 #[derive(Clone, Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Reference {
@@ -319,7 +326,7 @@ impl Null {
 
 impl Kind {
     /// All of them, in the order of reports.
-    pub const ALL: [Self; 4] = [Self::Published, Self::Fitted, Self::Construction, Self::Own];
+    pub const ALL: [Self; 5] = [Self::Published, Self::Fitted, Self::Construction, Self::Others, Self::Own];
 
     /// As reports write it.
     pub fn name(self) -> &'static str {
@@ -327,6 +334,7 @@ impl Kind {
             Self::Published => "published",
             Self::Fitted => "fitted workload",
             Self::Construction => "true by construction",
+            Self::Others => "about other schemes",
             Self::Own => "our own claim",
         }
     }
@@ -334,14 +342,34 @@ impl Kind {
 
 impl Published {
     /// The published effect, from the end of a range that is nearer to none; zero where a range holds both directions.
-    /// Nothing for a bound, which states a direction and no size.
-    pub fn effect(&self, reference: f64) -> Option<f64> {
+    /// Nothing for a bound, which states a direction and no size, and for a claim of no difference.
+    pub fn effect(&self, no_effect: &NoEffect) -> Option<f64> {
         match *self {
-            Self::Value(value) => Some(value - reference),
-            Self::Range([low, _]) if low > reference => Some(low - reference),
-            Self::Range([_, high]) if high < reference => Some(high - reference),
-            Self::Range(_) => Some(0.0),
-            Self::AtMost { .. } | Self::AtLeast { .. } | Self::LessThan { .. } | Self::MoreThan { .. } => None,
+            Self::Value(value) => Some(no_effect.effect(value)),
+            Self::Range(range) => {
+                let [low, high] = range.map(|end| no_effect.effect(end));
+                Some(if low > 0.0 { low } else { high.min(0.0) })
+            }
+            _ => None,
+        }
+    }
+}
+
+/// What an effect is measured from.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub enum NoEffect {
+    /// A figure in the unit of the row: the effect is the difference.
+    Figure(f64),
+    /// The same figure without the policy: the effect is the change, in percent. Counts depend on the length of a run.
+    Without(f64),
+}
+
+impl NoEffect {
+    /// The effect of a figure.
+    pub fn effect(&self, figure: f64) -> f64 {
+        match self {
+            Self::Figure(none) => figure - none,
+            Self::Without(without) => 100.0 * (figure / without - 1.0),
         }
     }
 }
@@ -362,9 +390,10 @@ impl Group {
         row.band.or(self.band)
     }
 
-    /// The published figure of a row that stands for no effect.
-    pub fn reference(&self, row: &PublishedRow) -> Option<f64> {
-        row.reference.as_ref().map(|reference| reference.published).or(row.neutral).or(self.neutral)
+    /// What the published effect of a row is measured from.
+    pub fn no_effect(&self, row: &PublishedRow) -> Option<NoEffect> {
+        let without = row.reference.as_ref().map(|reference| NoEffect::Without(reference.published));
+        without.or_else(|| row.neutral.or(self.neutral).map(NoEffect::Figure))
     }
 
     /// Why that row is not reproduced, if a reason is known: the last one that names it, else one for all rows.
@@ -477,13 +506,22 @@ mod tests {
             for group in &paper.groups {
                 for row in &group.rows {
                     let id = format!("{}: {}-{}", paper.paper, group.id, row.id);
-                    let Some(effect) = row.published.effect(group.reference(row).unwrap_or(0.0)) else {
+                    let band = || group.band(row).unwrap_or_else(|| panic!("{id}: no band"));
+                    if let Published::SameAs { same_as } = row.published {
+                        assert!(
+                            band().around(same_as) <= same_as.abs() / 10.0,
+                            "{id}: no difference is a tenth at most"
+                        );
+                        continue;
+                    }
+                    let no_effect = group.no_effect(row);
+                    let Some(effect) = row.published.effect(&no_effect.unwrap_or(NoEffect::Figure(0.0))) else {
                         assert!(row.band.is_none(), "{id}: a bound holds or does not");
                         continue;
                     };
-                    let band = group.band(row).unwrap_or_else(|| panic!("{id}: no band"));
-                    let most = effect.abs() / 2.0;
-                    assert!(band.around(effect) <= most, "{id}: {band:?} is more than half of {effect}");
+                    // A figure that is no difference from anything has to be met more closely.
+                    let most = effect.abs() * if no_effect.is_some() { 0.5 } else { 0.25 };
+                    assert!(band().around(effect) <= most, "{id}: {:?} is too wide for {effect}", band());
                 }
                 let ids: BTreeSet<_> = group.rows.iter().map(|row| &row.id).collect();
                 let explained = group.why.iter().flat_map(|why| &why.rows);

@@ -5,9 +5,9 @@ use std::collections::BTreeSet;
 use flashloom_experiment::formula::Formula;
 
 use crate::csv;
-use crate::published::{Band, Group, Kind, Paper, PublishedRow, Table, scoped};
+use crate::published::{Group, Kind, Paper, Published, PublishedRow, Table, scoped};
 use crate::results::{Results, Scope};
-use crate::row::{FigureLine, FigureTable, NullFigure, Report, Row, SCHEMA, Summary};
+use crate::row::{FigureLine, FigureTable, Interval, NullFigure, Report, Row, SCHEMA, Summary};
 use crate::verdict::{Estimate, Measure, Verdict};
 
 /// What came out for one paper.
@@ -69,26 +69,42 @@ struct Rows<'a> {
 /// A row's figure in one arm.
 struct Arm {
     ours: Option<f64>,
-    effect: Option<Estimate>,
-    verdict: Verdict,
-    seeds: usize,
+    /// One a seed.
+    effects: Option<Vec<f64>>,
+}
+
+impl Arm {
+    fn interval(&self) -> Option<Interval> {
+        self.effects.as_deref().map(|effects| Estimate::of(effects).into())
+    }
 }
 
 impl Rows<'_> {
     fn row(&self, row: &PublishedRow) -> Result<Row, String> {
         let Self { group, scope, .. } = self;
-        let reference = group.reference(row);
-        let published_effect = row.published.effect(reference.unwrap_or(0.0));
         // A group may have figures and bounds, and a bound has no band.
-        let band: Option<Band> = published_effect.and(group.band(row));
-        let measure = Measure { published: row.published, band, reference };
+        let no_effect = group.no_effect(row);
+        let measure = Measure { published: row.published, band: None, no_effect };
+        let is_same = matches!(row.published, Published::SameAs { .. });
+        let band = if is_same || measure.published_effect().is_some() { group.band(row) } else { None };
+        let measure = Measure { band, ..measure };
         let null = group.null.as_ref().unwrap_or(&self.paper.null);
         let null_arm = 1 + self.paper.nulls().iter().position(|known| *known == null).expect("it is one of them");
-        let ours = self.arm(row, &measure, 0)?;
-        let replaced = self.arm(row, &measure, null_arm)?;
-        let kind = row.kind.unwrap_or(group.kind);
+        let experiments = self.experiments(row);
+        let seeds = scope.seeds(&experiments, null_arm);
+        let ours = self.arm(row, &measure, 0, seeds)?;
+        let is_replaced = scope.is_replaced(&experiments, null_arm);
+        let replaced = is_replaced.then(|| self.arm(row, &measure, null_arm, seeds)).transpose()?;
+        let kind = match (row.kind.unwrap_or(group.kind), is_replaced) {
+            (Kind::Published, false) => Kind::Others,
+            (kind, _) => kind,
+        };
         // What cannot fail says nothing of a policy, whoever stands in its place.
-        let verdict = if kind == Kind::Construction { ours.verdict } else { ours.verdict.beside(replaced.verdict) };
+        let null_counts = replaced.as_ref().filter(|_| kind != Kind::Construction);
+        let verdict = match null_counts {
+            Some(null) => measure.judge_beside(ours.effects.as_deref(), null.effects.as_deref()),
+            None => measure.judge(ours.effects.as_deref()),
+        };
         let why = if self.quick { Some(REHEARSAL) } else { group.why(&row.id) };
         let why = why.filter(|_| verdict != Verdict::Reproduced);
         Ok(Row {
@@ -97,18 +113,18 @@ impl Rows<'_> {
             kind,
             source: group.source.clone(),
             published: row.published,
-            published_effect,
+            published_effect: measure.published_effect(),
             ours: ours.ours,
-            seeds: ours.seeds,
-            effect: ours.effect.map(Into::into),
+            seeds,
+            effect: ours.interval(),
             ratio: ours.ours.and_then(|ours| measure.ratio(ours)),
             verdict,
-            null: NullFigure {
+            null: replaced.map(|replaced| NullFigure {
                 policy: null.policy.clone(),
                 ours: replaced.ours,
-                effect: replaced.effect.map(Into::into),
-                verdict: replaced.verdict,
-            },
+                effect: replaced.interval(),
+                verdict: measure.judge(replaced.effects.as_deref()),
+            }),
             why: why.map(str::to_owned),
             workload: scope.workloads(&row.ours.experiments(&group.experiment)),
             unit: group.unit.clone(),
@@ -118,24 +134,23 @@ impl Rows<'_> {
         })
     }
 
-    fn arm(&self, row: &PublishedRow, measure: &Measure, arm: usize) -> Result<Arm, String> {
+    fn experiments(&self, row: &PublishedRow) -> BTreeSet<String> {
+        let formulas = [Some(&row.ours), row.reference.as_ref().map(|reference| &reference.ours)];
+        formulas.into_iter().flatten().flat_map(|formula| formula.experiments(&self.group.experiment)).collect()
+    }
+
+    fn arm(&self, row: &PublishedRow, measure: &Measure, arm: usize, seeds: usize) -> Result<Arm, String> {
         let Self { group, scope, .. } = self;
-        let mut experiments = row.ours.experiments(&group.experiment);
-        if let Some(reference) = &row.reference {
-            experiments.extend(reference.ours.experiments(&group.experiment));
-        }
-        let seeds = scope.seeds(&experiments, arm);
         let ours = scope.values(&row.ours, &group.experiment, arm, seeds)?;
-        // The reference is what it is: only the policy that the row is about is replaced.
-        let references = match &row.reference {
+        // The figure without the policy is what it is: only the policy that the row is about is replaced.
+        let without = match &row.reference {
             Some(reference) => scope.values(&reference.ours, &group.experiment, 0, seeds)?,
-            None => measure.reference.map(|neutral| vec![neutral; seeds]),
+            None => None,
         };
-        let is_known = row.reference.is_none() || references.is_some();
-        let known = ours.as_ref().filter(|_| is_known);
-        let effect = known.map(|ours| measure.effect(ours, references.as_deref()));
-        let mean = ours.map(|ours| Estimate::of(&ours).mean);
-        Ok(Arm { ours: mean, effect, verdict: measure.judge(effect), seeds })
+        let known = ours.as_ref().filter(|_| row.reference.is_none() || without.is_some());
+        let effects = known.map(|ours| measure.effects(ours, without.as_deref()));
+        let effects = effects.filter(|effects| effects.iter().all(|effect| effect.is_finite()));
+        Ok(Arm { ours: ours.map(|ours| Estimate::of(&ours).mean), effects })
     }
 }
 

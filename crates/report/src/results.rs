@@ -53,6 +53,8 @@ struct Study {
     arms: Vec<[Vec<Run>; SEEDS.len()]>,
     /// By arm, whether the seed changes any of its runs.
     draws: Vec<bool>,
+    /// By arm, whether any of its runs has another configuration than that of arm 0.
+    replaced: Vec<bool>,
 }
 
 /// The runs of a paper's experiments.
@@ -84,6 +86,7 @@ impl Results {
                 name: study.name.clone(),
                 arms: study.arms.iter().map(arm).collect(),
                 draws: study.arms.iter().map(draws).collect(),
+                replaced: study.arms.iter().map(|arm| *arm != study.arms[0]).collect(),
             }
         };
         Self { studies: planned.studies.iter().zip(job_of).map(study).collect() }
@@ -151,6 +154,12 @@ impl Scope<'_> {
         named(&scoped(self.workload, name)).or_else(|| named(name))
     }
 
+    /// Whether an arm replaces anything in the runs of these experiments.
+    pub(crate) fn is_replaced(&self, experiments: &BTreeSet<String>, arm: usize) -> bool {
+        let studies = experiments.iter().filter_map(|name| self.study(name));
+        studies.into_iter().any(|study| study.replaced[arm])
+    }
+
     /// How many seeds the figures of these experiments are worked out for: one where none changes anything.
     pub(crate) fn seeds(&self, experiments: &BTreeSet<String>, arm: usize) -> usize {
         let draws = |name: &String| self.study(name).is_some_and(|study| study.draws[0] || study.draws[arm]);
@@ -168,7 +177,9 @@ impl Scope<'_> {
         arm: usize,
         seeds: usize,
     ) -> Result<Option<Vec<f64>>, String> {
-        (0..seeds).map(|seed| formula.value(&View { scope: *self, arm, seed }, default)).collect()
+        let views: Vec<View<'_>> = (0..seeds).map(|seed| View { scope: *self, arm, seed }).collect();
+        let views: Vec<&dyn Runs> = views.iter().map(|view| view as &dyn Runs).collect();
+        formula.repeated(&views, default)
     }
 
     /// What the runs of some experiments were given to do.

@@ -106,14 +106,15 @@ pub struct Row {
     pub ours: Option<f64>,
     /// How many seeds ours is a mean of; one where no seed changes it.
     pub seeds: usize,
-    /// Our effect: the difference to the reference of the same seed, or to the bound.
+    /// Our effect: the difference to the figure for no effect or to the bound, or the change in percent to the figure
+    /// without the policy and of the same seed.
     pub effect: Option<Interval>,
     /// Ours as a multiple of the published figure, where that is one number other than zero.
     pub ratio: Option<f64>,
     /// What follows, the null considered.
     pub verdict: Verdict,
-    /// The row with a policy that does nothing.
-    pub null: NullFigure,
+    /// The row with a policy that does nothing; nothing where no run of the row has the policy.
+    pub null: Option<NullFigure>,
     /// Why the figure is not reproduced, or only its direction; nothing where it is, or where nobody has found out.
     pub why: Option<String>,
     /// What the figure of ours is a figure of.
@@ -153,7 +154,7 @@ impl Row {
     /// Whether a policy that does nothing shows the published effect, in a row that does not say that it cannot tell.
     pub fn null_reproduces(&self) -> bool {
         let says_so = self.verdict == Verdict::TooSmall || self.kind == Kind::Construction;
-        self.null.verdict == Verdict::Reproduced && !says_so
+        self.null.as_ref().is_some_and(|null| null.verdict == Verdict::Reproduced) && !says_so
     }
 }
 

@@ -1,7 +1,8 @@
 //! Whether our figure reproduces a published one, and whether a policy that does nothing would have done so too.
 //!
 //! ```text
-//! effect            figure - reference, in each run of its own seed; the mean over the seeds with a 95 % interval
+//! effect            figure - figure for no effect, or its change in percent where the figure without the policy was
+//!                   published; in each run of its own seed; the mean over the seeds with a 95 % interval
 //! reproduced        the interval lies on the published side of zero, and the mean within the band
 //! direction only    the interval lies on the published side of zero, the mean beyond the band
 //! too small to tell the interval holds zero and what was published, or no effect was published and ours holds zero
@@ -9,14 +10,17 @@
 //!
 //! of a bound        reproduced if the interval keeps it, a strict one strictly; too small to tell if the interval holds
 //!                   the bound and more than it; else not reproduced
+//! of no difference  reproduced if the whole interval lies within the band; too small to tell if it overlaps it
 //! ```
 //!
-//! A row is judged twice: as it is, and with the null in the place of the policy that it is about. Where the null comes
-//! as far as the policy does, the row says nothing of the policy and is not reproduced, whatever its figure.
+//! A row is judged twice: as it is, and with the null in the place of the policy that it is about. An effect counts only
+//! if the null does not come as far: its verdict is worse, ours differs from it beyond the interval of their paired
+//! differences, and by half of the published effect at least. Else the row says nothing of the policy and is not
+//! reproduced, whatever its figure. A claim of no difference that the null keeps as well is too small to tell.
 
 use serde::Serialize;
 
-use crate::published::{Band, Published};
+use crate::published::{Band, NoEffect, Published};
 
 /// What our figure says of a published one.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize)]
@@ -47,12 +51,6 @@ impl Verdict {
             Self::TooSmall => "too small to tell",
             Self::NotReproduced => "not reproduced",
         }
-    }
-
-    /// The verdict on a row whose null has that one: a row in which the null comes as far tells nothing.
-    pub fn beside(self, null: Self) -> Self {
-        let shows_an_effect = matches!(self, Self::Reproduced | Self::DirectionOnly);
-        if shows_an_effect && null <= self { Self::NotReproduced } else { self }
     }
 }
 
@@ -108,51 +106,105 @@ pub struct Measure {
     pub published: Published,
     /// How far our effect may be from the published one.
     pub band: Option<Band>,
-    /// The published figure that stands for no effect, if there is one.
-    pub reference: Option<f64>,
+    /// What the published effect is measured from, if it is one.
+    pub no_effect: Option<NoEffect>,
+}
+
+/// What a claim bounds.
+enum Bound {
+    /// A figure from below.
+    Lower { figure: f64, is_strict: bool },
+    /// A figure from above.
+    Upper { figure: f64, is_strict: bool },
 }
 
 impl Measure {
-    /// Our effect, from one figure and one reference a seed. Of a bound, the effect is the distance from the bound; of a
-    /// figure without a reference, the figure.
-    pub fn effect(&self, ours: &[f64], references: Option<&[f64]>) -> Estimate {
-        let from = |seed: usize| match (self.bound(), references) {
-            (Some((bound, ..)), _) => bound,
-            (None, Some(references)) => references[seed],
-            (None, None) => 0.0,
+    /// Our effects, from one figure a seed and, where the figure without the policy counts, one of those a seed. Of a
+    /// bound, the effect is the distance from it; of a figure without anything to measure from, the figure.
+    pub fn effects(&self, ours: &[f64], without: Option<&[f64]>) -> Vec<f64> {
+        let from = |seed: usize| match (self.published, self.no_effect, without) {
+            (Published::SameAs { same_as }, ..) => NoEffect::Figure(same_as),
+            (_, Some(NoEffect::Without(_)), Some(without)) => NoEffect::Without(without[seed]),
+            (_, no_effect, _) => match self.bound() {
+                Some(Bound::Lower { figure, .. } | Bound::Upper { figure, .. }) => NoEffect::Figure(figure),
+                None => no_effect.unwrap_or(NoEffect::Figure(0.0)),
+            },
         };
-        let effects: Vec<f64> = ours.iter().enumerate().map(|(seed, ours)| ours - from(seed)).collect();
-        Estimate::of(&effects)
+        ours.iter().enumerate().map(|(seed, ours)| from(seed).effect(*ours)).collect()
     }
 
-    /// Holds our effect against the published one; nothing is not reproduced.
-    pub fn judge(&self, effect: Option<Estimate>) -> Verdict {
-        let Some(effect) = effect else { return Verdict::NotReproduced };
-        match self.bound() {
-            Some((_, is_lower, is_strict)) => judge_bound(effect, is_lower, is_strict),
-            None => self.judge_figure(effect),
+    /// Holds our effects, one a seed, against the published one; none is not reproduced.
+    pub fn judge(&self, effects: Option<&[f64]>) -> Verdict {
+        let Some(effect) = effects.map(Estimate::of) else { return Verdict::NotReproduced };
+        match (self.published, self.bound()) {
+            (Published::SameAs { same_as }, _) => self.judge_same(same_as, effect),
+            (_, Some(bound)) => judge_bound(effect, &bound),
+            (_, None) => self.judge_figure(effect),
         }
     }
 
-    /// The bound, whether it is one from below, and whether it is a strict one.
-    fn bound(&self) -> Option<(f64, bool, bool)> {
+    /// The verdict on a row, given its effects and those that the null has with the same seeds.
+    pub fn judge_beside(&self, ours: Option<&[f64]>, null: Option<&[f64]>) -> Verdict {
+        let (verdict, of_null) = (self.judge(ours), self.judge(null));
+        let shows_an_effect = matches!(verdict, Verdict::Reproduced | Verdict::DirectionOnly);
+        let comes_as_far = of_null <= verdict || ours.zip(null).is_some_and(|(ours, null)| !self.adds(ours, null));
+        match (shows_an_effect && comes_as_far, self.published) {
+            (false, _) => verdict,
+            (true, Published::SameAs { .. }) if of_null > verdict => verdict,
+            (true, Published::SameAs { .. }) => Verdict::TooSmall,
+            (true, _) => Verdict::NotReproduced,
+        }
+    }
+
+    /// Whether the policy adds to what the null does: on the published side beyond the interval, and at least half of
+    /// the published effect where that has a size.
+    fn adds(&self, ours: &[f64], null: &[f64]) -> bool {
+        let differences: Vec<f64> = ours.iter().zip(null).map(|(ours, null)| ours - null).collect();
+        let difference = Estimate::of(&differences);
+        let published = match (self.published_effect(), self.bound()) {
+            (Some(effect), _) => effect,
+            (None, Some(Bound::Upper { .. })) => -0.0,
+            (None, _) => 0.0,
+        };
+        let towards = if published.is_sign_negative() { -1.0 } else { 1.0 };
+        let least = (difference.low() * towards).min(difference.high() * towards);
+        least > 0.0 && (difference.mean * towards) >= published.abs() / 2.0
+    }
+
+    /// The published effect; nothing where the claim states no size.
+    pub fn published_effect(&self) -> Option<f64> {
+        self.published.effect(&self.no_effect.unwrap_or(NoEffect::Figure(0.0)))
+    }
+
+    fn bound(&self) -> Option<Bound> {
         match self.published {
-            Published::AtMost { at_most } => Some((at_most, false, false)),
-            Published::AtLeast { at_least } => Some((at_least, true, false)),
-            Published::LessThan { less_than } => Some((less_than, false, true)),
-            Published::MoreThan { more_than } => Some((more_than, true, true)),
-            Published::Value(_) | Published::Range(_) => None,
+            Published::AtMost { at_most } => Some(Bound::Upper { figure: at_most, is_strict: false }),
+            Published::AtLeast { at_least } => Some(Bound::Lower { figure: at_least, is_strict: false }),
+            Published::LessThan { less_than } => Some(Bound::Upper { figure: less_than, is_strict: true }),
+            Published::MoreThan { more_than } => Some(Bound::Lower { figure: more_than, is_strict: true }),
+            Published::Value(_) | Published::Range(_) | Published::SameAs { .. } => None,
+        }
+    }
+
+    fn judge_same(&self, figure: f64, difference: Estimate) -> Verdict {
+        let tolerance = self.band.map_or(0.0, |band| band.around(figure));
+        if -tolerance <= difference.low() && difference.high() <= tolerance {
+            Verdict::Reproduced
+        } else if difference.low() <= tolerance && -tolerance <= difference.high() {
+            Verdict::TooSmall
+        } else {
+            Verdict::NotReproduced
         }
     }
 
     fn judge_figure(&self, effect: Estimate) -> Verdict {
-        let reference = self.reference.unwrap_or(0.0);
+        let no_effect = self.no_effect.unwrap_or(NoEffect::Figure(0.0));
         let [low, high] = match self.published {
-            Published::Range([low, high]) => [low - reference, high - reference],
-            Published::Value(value) => [value - reference; 2],
+            Published::Range(range) => range.map(|end| no_effect.effect(end)),
+            Published::Value(value) => [no_effect.effect(value); 2],
             _ => unreachable!("a bound is judged as a bound"),
         };
-        let nearest = self.published.effect(reference).unwrap_or(0.0);
+        let nearest = self.published_effect().unwrap_or(0.0);
         let tolerance = self.band.map_or(0.0, |band| band.around(nearest));
         let within = low - tolerance <= effect.mean && effect.mean <= high + tolerance;
         let overlaps = effect.low() <= high && low <= effect.high();
@@ -161,7 +213,7 @@ impl Measure {
         }
         match (nearest * effect.mean > 0.0, within) {
             (true, true) => Verdict::Reproduced,
-            (true, false) if self.reference.is_some() => Verdict::DirectionOnly,
+            (true, false) if self.no_effect.is_some() => Verdict::DirectionOnly,
             _ => Verdict::NotReproduced,
         }
     }
@@ -176,8 +228,11 @@ impl Measure {
 }
 
 /// `over` is how far we are above the bound.
-fn judge_bound(over: Estimate, is_lower: bool, is_strict: bool) -> Verdict {
-    let (nearest, farthest) = if is_lower { (over.low(), over.high()) } else { (-over.high(), -over.low()) };
+fn judge_bound(over: Estimate, bound: &Bound) -> Verdict {
+    let (nearest, farthest, is_strict) = match *bound {
+        Bound::Lower { is_strict, .. } => (over.low(), over.high(), is_strict),
+        Bound::Upper { is_strict, .. } => (-over.high(), -over.low(), is_strict),
+    };
     if nearest > 0.0 || (nearest == 0.0 && !is_strict) {
         Verdict::Reproduced
     } else if farthest > 0.0 {
@@ -194,14 +249,16 @@ mod tests {
     use proptest::prelude::*;
 
     fn gain(published: f64) -> Measure {
-        Measure { published: Published::Value(published), band: Some(Band::Share(0.5)), reference: Some(0.0) }
+        Measure {
+            published: Published::Value(published),
+            band: Some(Band::Share(0.5)),
+            no_effect: Some(NoEffect::Figure(0.0)),
+        }
     }
 
     /// The verdict on figures of several seeds, beside a reference of zero.
     fn judged(measure: &Measure, ours: &[f64]) -> Verdict {
-        measure.judge(Some(
-            measure.effect(ours, measure.reference.map(|reference| vec![reference; ours.len()]).as_deref()),
-        ))
+        measure.judge(Some(&measure.effects(ours, None)))
     }
 
     #[test]
@@ -241,12 +298,27 @@ mod tests {
     }
 
     #[test]
-    fn the_effect_is_the_difference_to_the_reference_of_the_same_seed() {
-        let erases = Measure { published: Published::Value(200.0), reference: Some(100.0), ..gain(0.0) };
-        let effect = erases.effect(&[1_100.0, 2_090.0], Some(&[1_000.0, 2_000.0]));
-        assert_eq!(effect.mean, 95.0);
-        assert!(effect.half_width < 64.0, "the seeds differ by a thousand, the effects by ten");
-        assert_eq!(erases.judge(Some(effect)), Reproduced);
+    fn the_effect_is_the_change_to_the_figure_without_the_policy_of_the_same_seed() {
+        let no_effect = Some(NoEffect::Without(100.0));
+        let erases = Measure { published: Published::Value(90.0), no_effect, ..gain(0.0) };
+        assert_eq!(erases.published_effect().map(|effect| effect.round()), Some(-10.0));
+        let effects = erases.effects(&[900.0, 1_820.0], Some(&[1_000.0, 2_000.0]));
+        assert!((effects[0] + 10.0).abs() < 1e-9 && (effects[1] + 9.0).abs() < 1e-9, "{effects:?}");
+        assert_eq!(judge_change(&erases, &[900.0, 1_820.0, 1_790.0], &[1_000.0, 2_000.0, 2_000.0]), Reproduced);
+    }
+
+    fn judge_change(measure: &Measure, ours: &[f64], without: &[f64]) -> Verdict {
+        measure.judge(Some(&measure.effects(ours, Some(without))))
+    }
+
+    #[test]
+    fn no_difference_is_the_whole_interval_within_the_band() {
+        let same =
+            Measure { published: Published::SameAs { same_as: 1.0 }, band: Some(Band::Share(0.05)), ..gain(0.0) };
+        let verdicts = [[1.02, 1.03, 1.01], [0.9, 1.0, 1.1], [1.4, 1.45, 1.5]].map(|ours| judged(&same, &ours));
+        assert_eq!(verdicts, [Reproduced, TooSmall, NotReproduced]);
+        let beside = |null: [f64; 3]| same.judge_beside(Some(&[0.02, 0.03, 0.01]), Some(&null));
+        assert_eq!([beside([0.4, 0.5, 0.6]), beside([0.0; 3])], [Reproduced, TooSmall]);
     }
 
     #[test]
@@ -264,13 +336,13 @@ mod tests {
 
     #[test]
     fn a_figure_without_a_reference_has_no_direction() {
-        let time = Measure { reference: None, band: Some(Band::Share(0.25)), ..gain(548.0) };
+        let time = Measure { no_effect: None, band: Some(Band::Share(0.25)), ..gain(548.0) };
         assert_eq!([500.0, 100.0].map(|ours| judged(&time, &[ours])), [Reproduced, NotReproduced]);
     }
 
     #[test]
     fn a_tie_keeps_a_bound_and_not_a_strict_one() {
-        let bound = |published| Measure { published, band: None, reference: None };
+        let bound = |published| Measure { published, band: None, no_effect: None };
         let [most, less] = [Published::AtMost { at_most: 1.0 }, Published::LessThan { less_than: 1.0 }].map(bound);
         let [least, more] = [Published::AtLeast { at_least: 1.0 }, Published::MoreThan { more_than: 1.0 }].map(bound);
         assert_eq!(
@@ -286,25 +358,37 @@ mod tests {
 
     #[test]
     fn a_row_in_which_the_null_comes_as_far_is_not_reproduced() {
-        assert_eq!(Reproduced.beside(NotReproduced), Reproduced);
-        assert_eq!(Reproduced.beside(DirectionOnly), Reproduced);
-        assert_eq!(Reproduced.beside(Reproduced), NotReproduced);
-        assert_eq!(DirectionOnly.beside(Reproduced), NotReproduced);
-        assert_eq!(DirectionOnly.beside(DirectionOnly), NotReproduced);
-        assert_eq!(TooSmall.beside(Reproduced), TooSmall);
+        let beside = |ours: &[f64], null: &[f64]| gain(20.0).judge_beside(Some(ours), Some(null));
+        assert_eq!(beside(&[20.0; 5], &[0.0; 5]), Reproduced);
+        assert_eq!(beside(&[20.0; 5], &[20.0; 5]), NotReproduced);
+        assert_eq!(beside(&[5.0; 5], &[0.0; 5]), NotReproduced, "a quarter of the effect is not half of it");
+        assert_eq!(beside(&[5.0; 5], &[-6.0; 5]), DirectionOnly);
+        assert_eq!(beside(&[5.0; 5], &[4.0; 5]), NotReproduced);
+        assert_eq!(gain(20.0).judge_beside(Some(&[20.0]), None), Reproduced, "the null has no such figure");
+    }
+
+    #[test]
+    fn a_hair_more_than_the_null_is_not_an_effect() {
+        let beside = |ours: &[f64], null: &[f64]| gain(20.0).judge_beside(Some(ours), Some(null));
+        assert_eq!(beside(&[10.1; 5], &[9.9; 5]), NotReproduced);
+        let noisy = [[12.0, 30.0, 10.0, 28.0, 20.0], [0.0, 28.0, -5.0, 40.0, -13.0]];
+        assert_eq!(beside(&noisy[0], &noisy[1]), NotReproduced, "the difference may be none");
+        let less = Measure { published: Published::LessThan { less_than: 1.0 }, band: None, no_effect: None };
+        let beside = |ours: &[f64], null: &[f64]| less.judge_beside(Some(ours), Some(null));
+        assert_eq!([beside(&[-0.1; 5], &[0.1; 5]), beside(&[-0.1; 5], &[-0.2; 5])], [Reproduced, NotReproduced]);
     }
 
     proptest! {
         #[test]
         fn the_published_figure_itself_is_reproduced(gain in 0.1f64..1e6, sign in prop::bool::ANY, share in 0.0f64..0.5) {
             let published = if sign { gain } else { -gain };
-            let measure = Measure { published: Published::Value(published), band: Some(Band::Share(share)), reference: Some(0.0) };
+            let measure = Measure { published: Published::Value(published), band: Some(Band::Share(share)), no_effect: Some(NoEffect::Figure(0.0)) };
             prop_assert_eq!(judged(&measure, &[published]), Reproduced);
         }
 
         #[test]
         fn no_effect_and_the_opposite_one_are_never_reproduced(gain in 0.1f64..1e6, ours in -1e6f64..=0.0, share in 0.0f64..0.5) {
-            let measure = Measure { published: Published::Value(gain), band: Some(Band::Share(share)), reference: Some(0.0) };
+            let measure = Measure { published: Published::Value(gain), band: Some(Band::Share(share)), no_effect: Some(NoEffect::Figure(0.0)) };
             prop_assert_eq!(judged(&measure, &[ours]), NotReproduced);
             prop_assert_eq!(judged(&measure, &[0.0]), NotReproduced);
         }
