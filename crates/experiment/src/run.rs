@@ -13,7 +13,7 @@ use flashloom_host::BlockLayer;
 use flashloom_units::{Prng, Problem, Problems};
 use flashloom_workload::{
     Arrivals, Event, Filebench, FilebenchReport, FioJobFile, FioJobs, Limited, Pace, Replay, Replayed, Request,
-    SkippedLines, Source, Synthetic, fit, open_trace,
+    SkippedLines, Source, Synthetic, fit, open_trace, rebase,
 };
 use rayon::prelude::*;
 
@@ -347,7 +347,8 @@ fn open(config: &Config, recording: Option<&Recording>, root: &Prng) -> Result<(
         (None, Some(source), _) => (source, capacity, false),
         (Some(recording), ..) => {
             let trace = open_trace(&recording.path, &workload.trace_options())?;
-            (Box::new(trace), recording.info.end_sector(), true)
+            let span = recording.info.end_sector().saturating_sub(workload.first_sector);
+            (Box::new(rebase(trace, workload.first_sector)), span, true)
         }
         (None, None, generator) => {
             let generator = generator.expect("a workload without a recording is a generator");

@@ -19,6 +19,38 @@ choice! {
     }
 }
 
+/// The requests of a recording with addresses that count from one of its sectors.
+pub struct Rebased<S> {
+    source: S,
+    first_sector: u64,
+}
+
+/// Takes `first_sector` for sector 0, as where a partition of the recorded disk began. A request that begins before it
+/// is an error. Flushes have no address.
+pub fn rebase<S: Source>(source: S, first_sector: u64) -> Rebased<S> {
+    Rebased { source, first_sector }
+}
+
+impl<S: Source> Source for Rebased<S> {
+    fn next_request(&mut self) -> Result<Option<Request>, Problem> {
+        let Some(mut request) = self.source.next_request()? else { return Ok(None) };
+        if request.op != Op::Flush {
+            let Some(lba) = request.lba.checked_sub(self.first_sector) else {
+                let found = format!("sector {}, before `workload.first_sector` = {}", request.lba, self.first_sector);
+                let expected = format!("a request from sector {} on", self.first_sector);
+                let problem = self.source.address_problem(found, expected);
+                return Err(problem.with_help("lower workload.first_sector: the recording begins before it"));
+            };
+            request.lba = lba;
+        }
+        Ok(Some(request))
+    }
+
+    fn address_problem(&self, found: String, expected: String) -> Problem {
+        self.source.address_problem(found, expected)
+    }
+}
+
 /// A source whose requests all lie within a device.
 pub struct Fitted<S> {
     source: S,
@@ -103,6 +135,17 @@ mod tests {
     fn fitted(lba: u64, sectors: u32, capacity: u64, addresses: Addresses, span: u64) -> Result<u64, Problem> {
         let request = Request { arrival_ns: 0, lba, sectors, task: 0, recorded_latency_ns: 0, op: Op::Read, flags: 0 };
         Ok(fit(One(Some(request)), capacity, addresses, span).next_request()?.expect("one request").lba)
+    }
+
+    #[test]
+    fn addresses_count_from_the_first_sector_and_none_lies_before_it() {
+        let one = |lba, op| {
+            let request = Request { arrival_ns: 0, lba, sectors: 8, task: 0, recorded_latency_ns: 0, op, flags: 0 };
+            let mut source = rebase(One(Some(request)), 63);
+            source.next_request().map(|request| request.expect("one request").lba)
+        };
+        assert_eq!((one(63, Op::Read), one(71, Op::Discard), one(0, Op::Flush)), (Ok(0), Ok(8), Ok(0)));
+        assert_eq!(one(62, Op::Write).unwrap_err().found, "sector 62, before `workload.first_sector` = 63");
     }
 
     #[test]

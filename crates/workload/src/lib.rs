@@ -19,7 +19,7 @@ mod synthesized;
 mod synthetic;
 mod trace;
 
-pub use address::{Addresses, Fitted, fit};
+pub use address::{Addresses, Fitted, Rebased, fit, rebase};
 pub use arrivals::{Arrivals, Pace, Replayed};
 pub use filebench::{BACKGROUND_DEPTH, Filebench, FilebenchParams, FilebenchReport, FlowReport, Personality};
 pub use fio::{FioDirection, FioJobFile, FioJobs, FioReport, FioSamples};

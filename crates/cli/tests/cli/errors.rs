@@ -95,6 +95,12 @@ fn an_address_beyond_the_device() {
 }
 
 #[test]
+fn an_address_before_the_first_sector() {
+    let lab = experiment_on(TRACE, "first_sector = 12\n");
+    refused("trace_before_first_sector", &lab, &["run", "experiment.toml"]);
+}
+
+#[test]
 fn a_missing_trace_and_a_folder_in_place_of_one() {
     let lab = experiment_on(TRACE, "");
     refused("trace_missing", &lab, &["run", "experiment.toml", "--set", "workload.path=nowhere.csv"]);
@@ -235,6 +241,7 @@ fn a_value_of_another_type_and_out_of_range() {
 fn a_workload_that_does_not_fit_its_device_or_its_replay() {
     refused_config("footprint", "[workload.synthetic]\nfootprint_size = \"1TiB\"\n");
     refused_config("filebench_files", "[workload]\nkind = \"filebench\"\n[workload.filebench]\nfiles = 20\n");
+    refused_config("first_sector_without_recording", "[workload]\nfirst_sector = 63\n");
     refused_config("filebench_replay", "[workload]\nkind = \"filebench\"\nreplay = \"closed\"\n");
     refused_config("synthesized_span", "[workload]\nkind = \"synthesized\"\n[workload.synthesized]\nspan = \"1TiB\"\n");
     refused_config("replay_without_times", "[workload]\nreplay = \"timestamps\"\n");

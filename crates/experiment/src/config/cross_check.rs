@@ -61,6 +61,7 @@ const RULES: &[Rule] = &[
     Rule { sections: &["workload"], broken: Check::One(recordings_have_a_path) },
     Rule { sections: &["workload"], broken: Check::One(job_files_say_it_all) },
     Rule { sections: &["workload"], broken: Check::One(personalities_are_not_replayed) },
+    Rule { sections: &["workload"], broken: Check::One(only_recordings_begin_at_a_sector) },
     Rule { sections: &["workload"], broken: Check::One(generated_requests_have_what_the_replay_needs) },
     Rule { sections: &["workload", "device"], broken: Check::One(generated_requests_fit_the_device) },
     Rule { sections: &["host", "device"], broken: Check::One(schedulers_fit_the_device) },
@@ -279,6 +280,15 @@ fn personalities_are_not_replayed(config: &Config) -> Option<Broken> {
     let (name, key) = of_others().find(|(_, key)| is_filebench && config.settings.asks(key))?;
     let fault = Fault::new(format!("`{name}` with `kind` = \"filebench\""), "the keys of [workload.filebench] alone");
     Broken::at(&[&key], fault)
+}
+
+/// Generated requests lie on the device by themselves.
+fn only_recordings_begin_at_a_sector(config: &Config) -> Option<Broken> {
+    let (kind, first_sector) = (config.workload.kind, config.workload.first_sector);
+    (kind != "trace" && first_sector > 0).then_some(())?;
+    let fault =
+        Fault::new(format!("`first_sector` = {first_sector} with `kind` = \"{kind}\""), "a recording (\"trace\")");
+    Broken::at(&["workload.first_sector"], fault)
 }
 
 fn generated_requests_fit_the_device(config: &Config) -> Option<Broken> {

@@ -1,7 +1,9 @@
 //! Recordings are read to their end before anything runs, so that no run stops in the middle of a bad one.
 
 use flashloom_units::{Need, Place, Problem, Problems};
-use flashloom_workload::{Addresses, Footprint, Limited, Replay, Source, TraceInfo, fit, open_trace, scan_trace};
+use flashloom_workload::{
+    Addresses, Footprint, Limited, Replay, Source, TraceInfo, fit, open_trace, rebase, scan_trace,
+};
 use rayon::prelude::*;
 
 use crate::config::{Config, Experiment, Fault, need_in_words};
@@ -29,6 +31,11 @@ impl Task<'_> {
             (workload.format, workload.event, workload.sort, workload.skip_bad_lines)
         };
         self.path == other.path && key(self) == key(other)
+    }
+
+    /// The sector after the last one that the replay names.
+    fn span(&self, info: &TraceInfo) -> u64 {
+        info.end_sector().saturating_sub(self.config.workload.first_sector)
     }
 }
 
@@ -87,7 +94,7 @@ fn at_the_path(experiment: &Experiment, config: &Config, problem: &Problem) -> P
 
 /// What makes a sound recording unfit for a configuration.
 fn misfit(experiment: &Experiment, task: &Task<'_>, info: &TraceInfo) -> Option<Problem> {
-    missing_task_ids(experiment, task, info).or_else(|| beyond_the_device(task, info))
+    missing_task_ids(experiment, task, info).or_else(|| outside_the_device(task, info))
 }
 
 fn missing_task_ids(experiment: &Experiment, task: &Task<'_>, info: &TraceInfo) -> Option<Problem> {
@@ -106,16 +113,18 @@ fn missing_task_ids(experiment: &Experiment, task: &Task<'_>, info: &TraceInfo) 
     Some(experiment.problem_at(config, &[&key], fault))
 }
 
-/// Reads again only a recording that reaches beyond the device, to point at the request that does.
-fn beyond_the_device(task: &Task<'_>, info: &TraceInfo) -> Option<Problem> {
+/// Reads again only a recording that reaches beyond the device or begins before it, to point at the request that does.
+fn outside_the_device(task: &Task<'_>, info: &TraceInfo) -> Option<Problem> {
     let workload = &task.config.workload;
     let capacity = task.config.device.capacity_sectors();
-    if workload.addresses != Addresses::Error || info.end_sector() <= capacity {
+    let reaches_beyond = workload.addresses == Addresses::Error && task.span(info) > capacity;
+    if !reaches_beyond && info.first_sector >= workload.first_sector {
         return None;
     }
     let first_problem = || -> Result<(), Problem> {
         let trace = open_trace(&task.path, &workload.trace_options())?;
-        let mut source = fit(Limited::new(trace, workload.requests), capacity, workload.addresses, info.end_sector());
+        let limited = Limited::new(rebase(trace, workload.first_sector), workload.requests);
+        let mut source = fit(limited, capacity, workload.addresses, task.span(info));
         while source.next_request()?.is_some() {}
         Ok(())
     };

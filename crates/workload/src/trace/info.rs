@@ -49,6 +49,9 @@ pub struct TraceInfo {
     /// The event that was taken as a request, for a format that has several.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub event: Option<&'static str>,
+    /// The lowest sector that any request names; the greatest number if none does.
+    #[serde(skip)]
+    pub first_sector: u64,
     /// Whether the requests carry task ids.
     pub has_task_ids: bool,
     /// Bad lines that were left out, as was asked for.
@@ -77,6 +80,7 @@ struct Sums {
     counts: [u64; 4],
     read_sectors: u64,
     write_sectors: u64,
+    first_sector: Option<u64>,
     end_sector: u64,
     duration_ns: Ns,
     /// Where the last read or write ended.
@@ -92,6 +96,9 @@ impl Sums {
         self.end_sector = self.end_sector.max(request.end());
         self.duration_ns = request.arrival_ns;
         self.columns.see(record);
+        if request.op != Op::Flush {
+            self.first_sector = Some(self.first_sector.map_or(request.lba, |first| first.min(request.lba)));
+        }
         match request.op {
             Op::Read => self.read_sectors += u64::from(request.sectors),
             Op::Write => self.write_sectors += u64::from(request.sectors),
@@ -126,6 +133,7 @@ pub fn scan_trace(path: &str, options: &TraceOptions, footprint: Footprint) -> R
         read_bytes: sums.read_sectors * SECTOR_BYTES,
         write_bytes: sums.write_sectors * SECTOR_BYTES,
         footprint_bytes: touched.map(|touched| touched.bytes()),
+        first_sector: sums.first_sector.unwrap_or(u64::MAX),
         span_bytes: sums.end_sector * SECTOR_BYTES,
         duration_ns: sums.duration_ns,
         sequential_share: if pairs == 0 { 0.0 } else { sums.sequential as f64 / pairs as f64 },
