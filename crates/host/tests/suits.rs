@@ -179,7 +179,8 @@ fn anticipatory_keeps_the_disk_for_a_reader_with_short_think_time() {
 #[test]
 fn cfq_gives_every_reader_an_equal_slice_of_time_whatever_the_cost_of_its_requests() {
     let run_with = |name: &str, set: &[(&str, Value)]| {
-        let mut tasks: Vec<Task> = (0..3).map(|n| Task::reader(1, 200 * US, n * CAPACITY / 4, SECTORS.into())).collect();
+        let mut tasks: Vec<Task> =
+            (0..3).map(|n| Task::reader(1, 200 * US, n * CAPACITY / 4, SECTORS.into())).collect();
         tasks.push(Task::reader(1, 200 * US, 3 * CAPACITY / 4, 999_992));
         let order = run(&mut layer(name, 1, set), DISK, 20 * S, &mut tasks);
         let switches = order.windows(2).filter(|pair| pair[0] * 4 / CAPACITY != pair[1] * 4 / CAPACITY).count();

@@ -530,7 +530,11 @@ mod tests {
         assert_eq!(lab.start(), Decision::Idle);
         lab.now = 50 * US;
         lab.finish(100);
-        assert_eq!(lab.start(), Decision::NotBefore(100 * US), "as long again as the read took, with alpha at one half");
+        assert_eq!(
+            lab.start(),
+            Decision::NotBefore(100 * US),
+            "as long again as the read took, with alpha at one half"
+        );
         lab.now = 80 * US;
         lab.reads_of(1, [200]);
         assert_eq!(lab.start_one(), 200);

@@ -61,7 +61,8 @@ impl Model {
     /// After any change: a task without requests in a line has no turn there.
     pub fn fios_tidy(&mut self) {
         for line in [0, 1] {
-            let with: Vec<u32> = self.waiting.iter().filter(|other| other.line == line).map(|other| other.task).collect();
+            let with: Vec<u32> =
+                self.waiting.iter().filter(|other| other.line == line).map(|other| other.task).collect();
             self.fios.turns[line].retain(|task| with.contains(task));
         }
     }
@@ -133,9 +134,8 @@ impl Model {
                 let until = self.fios.tasks.iter().filter_map(|known| known.awaited);
                 until.filter(|(read, until)| *read == after_read && *until > now).map(|(_, until)| until).min()
             };
-            let is_served = |known: &Task| {
-                known.left_ns > 0 && self.at_device.iter().any(|request| request.task == known.task)
-            };
+            let is_served =
+                |known: &Task| known.left_ns > 0 && self.at_device.iter().any(|request| request.task == known.task);
             let reads_held = self.at_device.iter().any(Waiting::is_read);
             let (task, line) = match (self.fios.turns[0].first(), self.fios.turns[1].first()) {
                 (Some(reader), _) => (*reader, 0),
@@ -184,7 +184,8 @@ impl Model {
         if rule.linear_ns.is_none() {
             self.charge(task, request.share / 256);
         }
-        let others = self.waiting.iter().chain(self.at_device.iter().take(at)).chain(self.at_device.iter().skip(at + 1));
+        let others =
+            self.waiting.iter().chain(self.at_device.iter().take(at)).chain(self.at_device.iter().skip(at + 1));
         let has_others = others.filter(|other| other.task == task).any(|other| other.sync);
         let patience_ns = (mean_ns as f64 * (rule.alpha / (1.0 - rule.alpha))) as Ns;
         if request.sync && !has_others && patience_ns > 0 && self.of(task).left_ns > 0 {
