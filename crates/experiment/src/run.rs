@@ -9,7 +9,7 @@ mod watched;
 use std::fmt;
 
 use flashloom_device::{Ageing, Drive, Overwrite, Preconditioned, Sample, Simulation};
-use flashloom_host::BlockLayer;
+use flashloom_host::{BlockLayer, HostParams};
 use flashloom_units::{Prng, Problem, Problems};
 use flashloom_workload::{
     Arrivals, Event, Filebench, FilebenchReport, FioJobFile, FioJobs, Limited, Pace, Replay, Replayed, Request,
@@ -98,7 +98,8 @@ impl<'a> Prepared<'a> {
 
     fn inputs(&self) -> impl Iterator<Item = (&Variant, Input<'_>)> {
         let inputs = self.recordings.iter().zip(&self.job_files);
-        let inputs = inputs.map(|(recording, jobs)| Input { recording: recording.as_ref(), jobs: jobs.as_ref() });
+        let inputs =
+            inputs.map(|(recording, jobs)| Input { recording: recording.as_ref(), jobs: jobs.as_ref(), issued: None });
         self.experiment.variants.iter().zip(inputs)
     }
 
@@ -152,6 +153,32 @@ impl<'a> Prepared<'a> {
         })
     }
 
+    /// Runs one variant, and keeps the requests that its scheduler issues to the drive.
+    ///
+    /// # Errors
+    /// A check that failed.
+    pub fn issued_by(&self, index: usize, progress: &dyn Progress) -> Result<Vec<Request>, Failure> {
+        let (variant, input) = self.inputs().nth(index).expect("the index is that of a variant");
+        let mut issued = Vec::new();
+        let keep = &mut |request: &Request| issued.push(*request);
+        let watched = &mut Watched { progress, observe: None, requests: (Event::Issue, keep), untold: 0 };
+        run_one(&variant.config, input, false, watched)?;
+        Ok(issued)
+    }
+
+    /// Replays requests that another run issued on the drive of a variant, in their order and with no scheduler between,
+    /// as many at once as `workload.queue_depth` says.
+    ///
+    /// # Errors
+    /// A check that failed.
+    pub fn replay(&self, index: usize, issued: &[Request], progress: &dyn Progress) -> Result<RunResult, Failure> {
+        let variant = &self.experiment.variants[index];
+        let input = Input { recording: None, jobs: None, issued: Some(issued) };
+        let nobody = &mut |_: &Request| {};
+        let watched = &mut Watched { progress, observe: None, requests: (Event::Queue, nobody), untold: 0 };
+        run_one(&variant.config, input, false, watched).map(|finished| finished.result)
+    }
+
     /// Runs every variant, in as many threads as the caller's pool has. The results are in the order of the variants,
     /// whatever the threads did.
     ///
@@ -192,10 +219,15 @@ impl<'a> Prepared<'a> {
 struct Input<'a> {
     recording: Option<&'a Recording>,
     jobs: Option<&'a FioJobFile>,
+    /// What another run issued, in the place of the variant's own workload.
+    issued: Option<&'a [Request]>,
 }
 
 impl Input<'_> {
     fn expected_requests(&self, config: &Config) -> u64 {
+        if let Some(issued) = self.issued {
+            return issued.len() as u64;
+        }
         let generated = || {
             let synthesized = || config.synthesized().map(|params| params.target().requests);
             config.synthetic().map(|params| params.requests).or_else(synthesized)
@@ -214,7 +246,7 @@ impl Input<'_> {
 fn run_one(config: &Config, input: Input<'_>, verify: bool, watched: &mut Watched<'_>) -> Result<Finished, Failure> {
     let stopwatch = Stopwatch::start();
     let root = Prng::new(config.run.seed);
-    let mut simulation = build(config, verify);
+    let mut simulation = if input.issued.is_some() { bare(config, verify) } else { build(config, verify) };
     let aged = age(config, &root, &mut simulation)?;
     if config.run.timing == Timing::Timed {
         simulation.start_timing(&config.device);
@@ -237,14 +269,18 @@ fn run_one(config: &Config, input: Input<'_>, verify: bool, watched: &mut Watche
 }
 
 /// The requests of a run as they arrive.
-enum Workload {
-    Replayed(Replayed<Box<dyn Source>>),
+enum Workload<'a> {
+    Replayed(Replayed<Box<dyn Source + 'a>>),
     Fio(Box<FioJobs>),
     Filebench(Box<Filebench>),
 }
 
-impl Workload {
-    fn open(config: &Config, input: Input<'_>, root: &Prng) -> Result<Self, Failure> {
+impl<'a> Workload<'a> {
+    fn open(config: &Config, input: Input<'a>, root: &Prng) -> Result<Self, Failure> {
+        if let Some(issued) = input.issued {
+            let source: Box<dyn Source + 'a> = Box::new(issued);
+            return Ok(Self::Replayed(Replayed::new(source, Pace::Closed(config.workload.queue_depth))));
+        }
         if let Some(file) = input.jobs {
             return fio::start(config, file, root).map(|jobs| Self::Fio(Box::new(jobs)));
         }
@@ -291,6 +327,16 @@ fn build(config: &Config, verify: bool) -> Simulation {
         .and_then(Result::ok)
         .expect("the configuration was refused if its scheduler cannot be built");
     let host = BlockLayer::new(&config.host, scheduler);
+    Simulation::new(host, Drive::new(&config.drive_setup(verify)), config.ftl.idle_delay_ns)
+}
+
+/// A drive without a block layer of any consequence: requests reach it as they are and in their order, as long as it can
+/// hold them.
+pub(crate) fn bare(config: &Config, verify: bool) -> Simulation {
+    let params = HostParams { merging: false, ..config.host.clone() };
+    let setup = BlockLayer::setup(&params, config.device.capacity_sectors());
+    let noop = flashloom_host::build("noop", &[], &setup).and_then(Result::ok).expect("noop needs nothing");
+    let host = BlockLayer::new(&params, noop);
     Simulation::new(host, Drive::new(&config.drive_setup(verify)), config.ftl.idle_delay_ns)
 }
 

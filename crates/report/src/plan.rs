@@ -7,7 +7,7 @@ use flashloom_experiment::config::{Experiment, Source};
 use flashloom_experiment::run::{Failure, Prepared, Progress};
 use flashloom_units::{Problem, Problems};
 use rayon::prelude::*;
-use serde_json::Value;
+use serde_json::{Value, json};
 
 use crate::published::{PAPERS, Paper, Study, Workload};
 use crate::results::{Outcomes, Results};
@@ -39,6 +39,8 @@ pub(crate) struct PlannedStudy {
     /// By arm and then by variant and seed, the run; arm 0 is the experiment as it is, the others have one of
     /// [`Paper::nulls`] in the place of the policy. A run that a null does not change is that of arm 0.
     pub(crate) arms: Vec<Vec<[usize; SEEDS.len()]>>,
+    /// By variant, the one whose issued requests it replays.
+    issued_by: BTreeMap<usize, usize>,
 }
 
 /// The experiments of some papers, read and checked.
@@ -61,6 +63,10 @@ pub struct Ready<'a> {
 struct Job {
     study: usize,
     variant: usize,
+    /// The variant whose scheduler issues the requests that it replays.
+    issued_by: Option<usize>,
+    /// The configuration of that one: jobs that have it in common replay one run.
+    recording: Option<String>,
     /// The jobs that differ from it in their seed alone, itself included.
     family: usize,
     seed: u64,
@@ -83,7 +89,7 @@ impl Plan {
             })?;
             let studies: Vec<_> = paper.studies().collect();
             let plan = |(name, study, workload): (String, &Study, Option<&Workload>)| {
-                PlannedStudy::new(name, load(&paper, study, workload, options.quick, folder)?, &paper)
+                PlannedStudy::new(name, load(&paper, study, workload, options.quick, folder)?, study, &paper)
             };
             let studies = studies.into_par_iter().map(plan).collect::<Result<_, Problems>>()?;
             Ok(PlannedPaper { paper, studies })
@@ -104,13 +110,24 @@ impl Plan {
         for (study, planned) in studies().enumerate() {
             let mut job_of = Vec::new();
             for (variant, run) in planned.experiment.variants.iter().enumerate() {
-                let mut config = run.config.to_json();
+                let issued_by = planned.issued_by.get(&variant).copied();
+                if planned.issued_by.values().any(|&issuer| issuer == variant) {
+                    // It runs for the others alone, and has no result of its own.
+                    job_of.push(usize::MAX);
+                    continue;
+                }
+                let recorded = issued_by.map(|issuer| planned.experiment.variants[issuer].config.to_json());
+                let recording = recorded.as_ref().map(Value::to_string);
+                let mut config = json!([run.config.to_json(), recorded]);
                 let whole = config.to_string();
                 let job = *known.entry(whole).or_insert_with(|| {
-                    config["run"]["seed"] = Value::Null;
+                    for part in config.as_array_mut().into_iter().flatten().filter(|part| part.is_object()) {
+                        part["run"]["seed"] = Value::Null;
+                    }
                     let next = families.len();
                     let family = *families.entry(config.to_string()).or_insert(next);
-                    ready.jobs.push(Job { study, variant, family, seed: run.config.run.seed });
+                    let seed = run.config.run.seed;
+                    ready.jobs.push(Job { study, variant, issued_by, recording, family, seed });
                     ready.jobs.len() - 1
                 });
                 job_of.push(job);
@@ -122,7 +139,7 @@ impl Plan {
 }
 
 impl PlannedStudy {
-    fn new(name: String, mut experiment: Experiment, paper: &Paper) -> Result<Self, Problems> {
+    fn new(name: String, mut experiment: Experiment, study: &Study, paper: &Paper) -> Result<Self, Problems> {
         let as_it_is: Vec<usize> = (0..experiment.variants.len()).collect();
         let mut arms = vec![as_it_is.clone()];
         for null in paper.nulls() {
@@ -136,14 +153,25 @@ impl PlannedStudy {
             }
             arms.push(arm);
         }
+        let mut issued_by = BTreeMap::new();
+        if let Some(sets) = &study.issued_by {
+            for run in 0..experiment.variants.len() {
+                let issuer = experiment.replaced(&experiment.variants[run], sets)?;
+                issued_by.insert(run, experiment.variants.len());
+                experiment.variants.push(issuer);
+            }
+        }
         let count = experiment.variants.len();
+        let of_seed =
+            |seed: usize| issued_by.iter().map(move |(run, issuer)| (run + seed * count, issuer + seed * count));
+        let issued_by = (0..SEEDS.len()).flat_map(of_seed).collect();
         for seed in &SEEDS[1..] {
             let others: Vec<_> = experiment.variants[..count].iter().map(|run| run.with_seed(*seed)).collect();
             experiment.variants.extend(others);
         }
         let of_every_seed = |run: usize| std::array::from_fn(|seed| run + seed * count);
         let arms = arms.into_iter().map(|arm| arm.into_iter().map(of_every_seed).collect()).collect();
-        Ok(Self { name, experiment, arms })
+        Ok(Self { name, experiment, arms, issued_by })
     }
 }
 
@@ -223,16 +251,14 @@ impl Ready<'_> {
         let jobs_where = |wanted: &dyn Fn(&Job) -> bool| -> Vec<usize> {
             (0..self.jobs.len()).filter(|&job| wanted(&self.jobs[job])).collect()
         };
-        let run = |job: &usize| {
-            let Job { study, variant, .. } = self.jobs[*job];
-            let result = self.prepared[study].run_variant(variant, false, progress)?;
-            Ok((*job, serde_json::to_value(&result).expect("results have text keys and finite numbers")))
-        };
         let run_all = |jobs: Vec<usize>, outcomes: &mut Outcomes| -> Result<(), Failure> {
-            let results: Vec<_> = jobs.par_iter().with_max_len(1).map(run).collect();
-            for result in results {
-                let (job, result) = result?;
-                outcomes.insert(job, self.jobs[job].family, result);
+            let together = self.together(&jobs);
+            let results: Vec<_> =
+                together.par_iter().with_max_len(1).map(|jobs| self.run_jobs(jobs, progress)).collect();
+            for results in results {
+                for (job, result) in results? {
+                    outcomes.insert(job, self.jobs[job].family, result);
+                }
             }
             Ok(())
         };
@@ -240,6 +266,36 @@ impl Ready<'_> {
         let others = jobs_where(&|job| !SEEDS[..2].contains(&job.seed) && outcomes.draws(job.family));
         run_all(others, &mut outcomes)?;
         Ok(outcomes)
+    }
+
+    /// Jobs in lots: those that replay one run's requests together, every other one by itself.
+    fn together(&self, jobs: &[usize]) -> Vec<Vec<usize>> {
+        let mut lots: Vec<Vec<usize>> = Vec::new();
+        let mut lot_of = BTreeMap::new();
+        for &job in jobs {
+            let lot = match &self.jobs[job].recording {
+                Some(recording) => *lot_of.entry(recording).or_insert(lots.len()),
+                None => lots.len(),
+            };
+            lots.resize_with(lots.len().max(lot + 1), Vec::new);
+            lots[lot].push(job);
+        }
+        lots
+    }
+
+    /// The results of a lot of jobs, each with its job.
+    fn run_jobs(&self, jobs: &[usize], progress: &dyn Progress) -> Result<Vec<(usize, Value)>, Failure> {
+        let &Job { study, issued_by, .. } = &self.jobs[jobs[0]];
+        let issued = issued_by.map(|issuer| self.prepared[study].issued_by(issuer, progress)).transpose()?;
+        let run = |&job: &usize| {
+            let &Job { study, variant, .. } = &self.jobs[job];
+            let result = match &issued {
+                Some(requests) => self.prepared[study].replay(variant, requests, progress)?,
+                None => self.prepared[study].run_variant(variant, false, progress)?,
+            };
+            Ok((job, serde_json::to_value(&result).expect("results have text keys and finite numbers")))
+        };
+        jobs.iter().map(run).collect()
     }
 
     /// The variants of all studies, for tests.

@@ -106,6 +106,9 @@ pub struct Study {
     /// Whether it is run with each of the paper's workloads.
     #[serde(default)]
     pub each_workload: bool,
+    /// What is set to make, of each of its runs, the run whose scheduler issues the requests that it replays. Without it
+    /// a run serves its workload itself.
+    pub issued_by: Option<Vec<String>>,
 }
 
 /// A recording of a workload.

@@ -35,6 +35,13 @@ impl<S: Source + ?Sized> Source for &mut S {
     }
 }
 
+/// A list of requests, from its start.
+impl Source for &[Request] {
+    fn next_request(&mut self) -> Result<Option<Request>, Problem> {
+        Ok(self.split_off_first().copied())
+    }
+}
+
 /// The first requests of another source.
 pub struct Limited<S> {
     source: S,

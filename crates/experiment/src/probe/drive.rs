@@ -1,13 +1,12 @@
 //! A modelled drive that is probed: no scheduler, no merging, nothing but requests and the drive.
 
-use flashloom_device::{Drive, Simulation};
-use flashloom_host::BlockLayer;
+use flashloom_device::Simulation;
 use flashloom_units::{Ns, Prng, Problem, SECTOR_BYTES};
 use flashloom_workload::{Arrivals, Op, Request};
 
 use super::{Load, Measure, Size, Target};
 use crate::config::Config;
-use crate::run::{Failure, Progress, age};
+use crate::run::{Failure, Progress, age, bare};
 
 /// A drive of an experiment, aged as that says.
 pub struct ModelledDrive<'a> {
@@ -23,7 +22,6 @@ impl<'a> ModelledDrive<'a> {
     pub fn new(config: &Config, seed: u64, request_bytes: u64, progress: &'a dyn Progress) -> Result<Self, Failure> {
         let mut config = config.clone();
         config.run.seed = seed;
-        config.host.merging = false;
         let simulation = simulation(&config)?;
         let request_sectors = (request_bytes / SECTOR_BYTES) as u32;
         Ok(Self { config, simulation, request_sectors, prng: Prng::new(seed).branch("probe"), progress })
@@ -31,10 +29,7 @@ impl<'a> ModelledDrive<'a> {
 }
 
 fn simulation(config: &Config) -> Result<Simulation, Failure> {
-    let setup = BlockLayer::setup(&config.host, config.device.capacity_sectors());
-    let noop = flashloom_host::build("noop", &[], &setup).and_then(Result::ok).expect("noop needs nothing");
-    let host = BlockLayer::new(&config.host, noop);
-    let mut simulation = Simulation::new(host, Drive::new(&config.drive_setup(false)), config.ftl.idle_delay_ns);
+    let mut simulation = bare(config, false);
     age(config, &Prng::new(config.run.seed), &mut simulation)?;
     simulation.start_timing(&config.device);
     Ok(simulation)
