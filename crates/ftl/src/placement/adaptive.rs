@@ -19,7 +19,8 @@
 //! anyway, nothing is saved. The paper names the idea and no rule: this one is ours. It changes a span only when keeping
 //! it has already cost as much as the change will, so it never loses much more than the best fixed span; what goes back
 //! and forth has to earn twice as much each time. A change moves the whole region, which is counted as migrated pages.
-//! Regions begin with a span of one; the last, incomplete region keeps it. Without time (`run.timing = "counting"`, and
+//! A span is widened between reads, and before a write that begins with the region's first page, so that what is written
+//! in sequence goes to the log in order. Regions begin with a span of one; the last, incomplete region keeps it. Without time (`run.timing = "counting"`, and
 //! while a drive is preconditioned) nothing can be saved, and spans stay. O(1) a run.
 
 use flashloom_units::{Kind, Lbn, Need, Ns, ParamSet, PolicySpec, Value, params};

@@ -226,12 +226,16 @@ impl<S: Scheme> Ftl<S> {
 
     /// Writes pages with the addresses that their spans give them.
     fn write_spread(&mut self, nand: &mut Nand, writes: &[PageWrite]) {
+        let is_timed = nand.is_timed();
+        if let Some(spans) = self.spans.as_mut().filter(|_| is_timed) {
+            spans.widen_for(&*self.homes.placement, &mut self.store, nand, writes);
+        }
         let mut placed = std::mem::take(&mut self.placed);
         placed.extend(writes.iter().map(|write| PageWrite { lpn: self.placed(write.lpn), ..*write }));
         self.write_together(nand, &placed);
         placed.clear();
         self.placed = placed;
-        if let Some(spans) = self.spans.as_mut().filter(|_| nand.is_timed()) {
+        if let Some(spans) = self.spans.as_mut().filter(|_| is_timed) {
             spans.watch_writes(&mut *self.homes.placement, &mut self.store, nand, writes);
         }
     }

@@ -68,8 +68,8 @@ impl Spans {
     /// is read, or one that finds the array idle.
     pub(super) fn watch_read(&mut self, placement: &mut dyn Placement, store: &mut Store, nand: &mut Nand, lpn: Lpn) {
         let in_flight = nand.in_flight() as u32;
-        let is_same_region = self.region_of(lpn) == self.region_of(Lpn(self.reading.next.0.wrapping_sub(1)));
-        if lpn == self.reading.next && in_flight > 0 && is_same_region {
+        let begins_region = lpn.0.is_multiple_of(self.pages * self.widest);
+        if lpn == self.reading.next && in_flight > 0 && !begins_region {
             self.reading.run.pages += 1;
             self.reading.run.together += 1;
         } else {
@@ -80,6 +80,25 @@ impl Spans {
             self.reading.run = Run { pages: 1, together: in_flight + 1, ..Reading::NONE.run };
         }
         self.reading.next = Lpn(lpn.0 + 1);
+    }
+
+    /// Widens regions before pages that are written together, from their first page on. What is written in sequence goes
+    /// to the log in order then; a change in its midst would break the order, and cost a full merge each time.
+    pub(super) fn widen_for(
+        &mut self,
+        placement: &dyn Placement,
+        store: &mut Store,
+        nand: &mut Nand,
+        writes: &[PageWrite],
+    ) {
+        let size = self.pages * self.widest;
+        for write in writes.iter().filter(|write| write.lpn.0.is_multiple_of(size)) {
+            let index = self.region_of(write.lpn);
+            if let Some(region) = self.regions.get(index) {
+                let span = placement.span(region, &self.times).max(region.span);
+                self.change_to(store, nand, index, span);
+            }
+        }
     }
 
     /// Notes pages that have been written together.
@@ -98,19 +117,25 @@ impl Spans {
         }
     }
 
-    /// Tells the placement of a run of a region, and moves the region if it wants another span.
+    /// Tells the placement of a run of a region, and moves the region if it wants another span; a wider one only between
+    /// reads.
     fn watch(&mut self, placement: &mut dyn Placement, store: &mut Store, nand: &mut Nand, lpn: Lpn, run: Run) {
         let index = self.region_of(lpn);
         let Some(mut region) = self.regions.get(index).copied() else { return };
         let first = Lbn(index as u32 * self.widest);
         let copied = (0..self.widest).map(|block| store.take_copies(Lbn(first.0 + block))).sum();
         placement.watch(&mut region, &Run { copied, ..run }, &self.times);
-        let (old, new) = (region.span, placement.span(&region, &self.times));
-        if new != old {
-            self.change(store, nand, first, old, new);
-            region.change_to(new);
-        }
         self.regions[index] = region;
+        let span = placement.span(&region, &self.times);
+        self.change_to(store, nand, index, if run.is_write { span.min(region.span) } else { span });
+    }
+
+    fn change_to(&mut self, store: &mut Store, nand: &mut Nand, index: usize, span: u32) {
+        let old = self.regions[index].span;
+        if span != old {
+            self.change(store, nand, Lbn(index as u32 * self.widest), old, span);
+            self.regions[index].change_to(span);
+        }
     }
 
     /// Moves a region to the addresses of its new span. Nothing dies before all of it is copied.
