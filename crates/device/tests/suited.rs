@@ -230,11 +230,12 @@ fn round_robin_spreads_blocks_that_come_once_over_all_chips_whatever_their_addre
 fn first_touch_spreads_blocks_as_round_robin_does_and_moves_none_that_come_again() {
     let (first, always) = (strided("first-touch", 25, 1), strided("round-robin", 25, 1));
     assert_eq!(first.host.duration_ns, always.host.duration_ns, "as long as no block comes twice");
-    let updates: Vec<Request> = write((0..50).map(|at| CHIPS * (at % 25) * BLOCK + at));
+    // A page of each block, again and again, with more blocks between than the buffer holds pages.
+    let updates: Vec<Request> = write((0..250).map(|at| CHIPS * (at % 25) * BLOCK + at % BLOCK));
     let run = |placement| {
         let whole = (0..25).flat_map(|number| CHIPS * number * BLOCK..CHIPS * number * BLOCK + BLOCK);
         let requests = [write(whole), updates.clone()].concat();
-        closed_on_empty(over_bast(CHIPS * BLOCK, "block-lru", "cave", placement), requests)
+        closed_on_empty(over_bast(16, "page-lru", "cave", placement), requests)
     };
     let (first, always) = (run("first-touch"), run("round-robin"));
     assert_eq!(migrated(&first), 0);
