@@ -7,7 +7,7 @@ use flashloom_buffer::order;
 use flashloom_device::Outcome;
 use flashloom_nand::{DeviceParams, Origin};
 use flashloom_units::{MS, S, US, Value, transfer_ns};
-use flashloom_workload::{Op, Request};
+use flashloom_workload::Op;
 use support::{Run, buffered, pages, plain_device, request};
 
 fn reads_and_programs(outcome: &Outcome) -> (u64, u64) {
