@@ -438,6 +438,12 @@ impl WriteBuffer {
         self.room() > 0
     }
 
+    /// Whether writes that wait have to go on waiting, even if there is room: their rate has them wait until all that was
+    /// evicted is in flash.
+    pub fn is_blocked(&self) -> bool {
+        self.rate.waits_for_all() && self.evicting() > 0
+    }
+
     /// Pages that flash does not have yet and that are not on their way there.
     pub fn dirty(&self) -> u32 {
         self.count(State::Dirty)

@@ -76,8 +76,11 @@ impl Order for Strict {
 
 #[test]
 fn a_rate_that_wants_more_victims_than_there_are_pages_gets_them_all_and_asks_no_further() {
-    let mut buffer =
-        WriteBuffer::new(4, Box::new(Strict(VecDeque::new())), rate::build("cave", &[Value::Count(65_536)], 4));
+    let mut buffer = WriteBuffer::new(
+        4,
+        Box::new(Strict(VecDeque::new())),
+        rate::build("cave", &[Value::Count(65_536), Value::Name("own-page")], 4),
+    );
     write(&mut buffer, 0..4);
     assert_eq!(lpns(&evict(&mut buffer, 1)), [0, 1, 2, 3]);
 }

@@ -586,7 +586,9 @@ impl Drive {
     /// are stored at once.
     fn evict_and_store(&mut self, now: Ns) {
         self.make_room(0);
-        while !self.stalled.is_empty() && self.buffer.as_ref().is_some_and(WriteBuffer::has_room) {
+        while !self.stalled.is_empty()
+            && self.buffer.as_ref().is_some_and(|buffer| buffer.has_room() && !buffer.is_blocked())
+        {
             self.store_stalled(now);
             self.make_room(0);
         }
@@ -595,7 +597,7 @@ impl Drive {
     /// Stores writes that wait, in order of arrival, as far as there is room.
     fn store_stalled(&mut self, now: Ns) {
         while let Some(&index) = self.stalled.front() {
-            if !self.store(index) {
+            if self.buffer.as_ref().is_some_and(WriteBuffer::is_blocked) || !self.store(index) {
                 break;
             }
             self.stalled.pop_front();
@@ -714,11 +716,26 @@ impl Drive {
         }
     }
 
-    fn flush(&mut self, now: Ns, index: u32) {
+    /// Sends everything to flash that only the buffer holds; returns how many pages that is.
+    pub(crate) fn drain_buffer(&mut self, now: Ns) -> u64 {
+        self.nand.set_now(now);
+        let Some(buffer) = &mut self.buffer else { return 0 };
+        buffer.set_now(now);
+        let pages = u64::from(buffer.dirty());
+        self.evict_all();
+        self.drain(now);
+        pages
+    }
+
+    fn evict_all(&mut self) {
         if let Some(buffer) = &mut self.buffer {
             buffer.evict_all(&mut self.evicted);
             self.send_evicted();
         }
+    }
+
+    fn flush(&mut self, now: Ns, index: u32) {
+        self.evict_all();
         if self.evictions.ended.is_empty() {
             return self.flushed(now, index);
         }

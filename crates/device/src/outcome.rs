@@ -18,7 +18,7 @@ pub struct HostReport {
     pub read_bytes: u64,
     /// Bytes of completed writes.
     pub write_bytes: u64,
-    /// From time zero to the last completion.
+    /// From time zero to the last completion, or to the end of the drain where the run ends with one.
     pub duration_ns: Ns,
     /// From arrival to completion.
     pub read_latency: Latency,
@@ -69,6 +69,9 @@ pub struct Outcome {
     pub buffer: Option<BufferReport>,
     /// Time that writes waited for room in the buffer, summed over them.
     pub stall_ns: u128,
+    /// Pages that were still dirty in the buffer when the last request completed, and were written then; nothing for a
+    /// run that leaves them there.
+    pub drained_pages: Option<u64>,
     /// What the FTL counted.
     pub ftl: FtlReport,
     /// Flash operations by kind and origin.

@@ -33,6 +33,18 @@ pub struct Simulation {
     report: HostReport,
     /// Pages that preconditioning wrote.
     aged_pages: u64,
+    drain: Drain,
+}
+
+/// Whether the run ends when the last request has completed, or when the buffer is empty.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Drain {
+    /// What the buffer holds stays there.
+    No,
+    /// It will be written once the last request has completed.
+    AtTheEnd,
+    /// That many pages are being, or have been, written.
+    Begun(u64),
 }
 
 /// What the drive does about background work.
@@ -62,7 +74,15 @@ impl Simulation {
             idle: Idle::No,
             report: HostReport::default(),
             aged_pages: 0,
+            drain: Drain::No,
         }
+    }
+
+    /// The run is to end when everything that was written is in flash, not when the last request has completed.
+    #[must_use]
+    pub fn with_drain(mut self) -> Self {
+        self.drain = Drain::AtTheEnd;
+        self
     }
 
     /// Fills and ages the drive in counting mode; its counters start again at zero. `progress` is told pages written.
@@ -136,13 +156,27 @@ impl Simulation {
             }
             if self.drive.is_idle() {
                 self.note_idleness();
-                if arrivals.is_over() && self.report.total_completed() == self.report.generated {
+                if arrivals.is_over() && self.report.total_completed() == self.report.generated && self.has_drained() {
                     break;
                 }
             }
         }
         observe(&self.sample(self.now));
         Ok(())
+    }
+
+    /// All requests have completed: whether nothing has to be written any more. If it has, it is now, and its time is part
+    /// of the run's.
+    fn has_drained(&mut self) -> bool {
+        if self.drain == Drain::AtTheEnd {
+            self.idle = Idle::No;
+            self.drain = Drain::Begun(self.drive.drain_buffer(self.now));
+        }
+        let is_over = self.drive.is_idle();
+        if is_over && matches!(self.drain, Drain::Begun(_)) {
+            self.report.duration_ns = self.now;
+        }
+        is_over
     }
 
     /// [`Ns::MAX`] at the end, and while the backlog is full: then the workload itself has to wait.
@@ -250,6 +284,7 @@ impl Simulation {
             scheduler_figures: self.host.figures(),
             buffer,
             stall_ns: buffer.map_or(0, |buffer| buffer.stall_ns),
+            drained_pages: if let Drain::Begun(pages) = self.drain { Some(pages) } else { None },
             ftl: self.drive.ftl().report(),
             counts: *self.drive.nand().counts(),
             utilization: self.drive.nand().utilization(),

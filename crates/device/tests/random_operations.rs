@@ -147,6 +147,7 @@ fn run(seed: u64, count: usize) {
         timed: prng.chance(0.8),
         scheduler: pick(&mut prng, &["noop", "deadline", "anticipatory", "cfq", "fios", "pardispatcher"]),
         idle_delay_ns: pick(&mut prng, &[0, MS]),
+        drain: prng.chance(0.5),
         ..Run::new(setup)
     };
     let outcome = run.run(requests);
@@ -156,6 +157,7 @@ fn run(seed: u64, count: usize) {
         return;
     }
     assert_eq!(outcome.host.total_completed(), count as u64);
+    assert_eq!(outcome.drained_pages.is_some(), run.drain);
     assert_eq!(outcome.sectors_checked.unwrap() > 0, writes, "reads are checked, and nothing else");
 }
 

@@ -3,28 +3,12 @@
 
 mod support;
 
-use flashloom_buffer::{order, rate};
-use flashloom_device::{DriveSetup, Outcome};
+use flashloom_buffer::order;
+use flashloom_device::Outcome;
 use flashloom_nand::{DeviceParams, Origin};
 use flashloom_units::{MS, S, US, Value, transfer_ns};
-use flashloom_workload::{Op, Request};
-use support::{Run, plain_device, request, unbuffered};
-
-/// A verified drive with a buffer of that many pages of 4 KiB, under those policies.
-fn buffered(device: DeviceParams, pages: u64, order: &'static str, rate: &'static str) -> DriveSetup {
-    let mut setup = unbuffered(device);
-    setup.buffer.capacity_bytes = pages * 4_096;
-    setup.buffer.order = order;
-    setup.order = order::SLOT.find(order).unwrap().values(&[]);
-    setup.buffer.rate = rate;
-    setup.rate = rate::SLOT.find(rate).unwrap().values(&[]);
-    setup
-}
-
-/// Requests of whole pages.
-fn pages(op: Op, at: u64, lpns: impl IntoIterator<Item = u64>) -> Vec<Request> {
-    lpns.into_iter().map(|lpn| request(at, op, 8 * lpn, 8)).collect()
-}
+use flashloom_workload::Op;
+use support::{Run, buffered, pages, plain_device, request};
 
 fn reads_and_programs(outcome: &Outcome) -> (u64, u64) {
     (outcome.counts.reads[Origin::Host as usize], outcome.counts.programs[Origin::Host as usize])

@@ -200,6 +200,9 @@ result_types! {
         /// Pages of these that left early, in a stream with a victim; absent for an allocation without streams.
         #[serde(skip_serializing_if = "Option::is_none")]
         gathered_pages: Option<u64>,
+        /// Evicted pages that were dirty when the last request completed; absent unless the run ends with a drain.
+        #[serde(skip_serializing_if = "Option::is_none")]
+        drained_pages: Option<u64>,
         /// Pages read from flash and written again to make evicted blocks whole; absent for an order that does not pad.
         #[serde(skip_serializing_if = "Option::is_none")]
         padding_pages: Option<u64>,

@@ -327,7 +327,8 @@ fn build(config: &Config, verify: bool) -> Simulation {
         .and_then(Result::ok)
         .expect("the configuration was refused if its scheduler cannot be built");
     let host = BlockLayer::new(&config.host, scheduler);
-    Simulation::new(host, Drive::new(&config.drive_setup(verify)), config.ftl.idle_delay_ns)
+    let simulation = Simulation::new(host, Drive::new(&config.drive_setup(verify)), config.ftl.idle_delay_ns);
+    if config.run.drain { simulation.with_drain() } else { simulation }
 }
 
 /// A drive without a block layer of any consequence: requests reach it as they are and in their order, as long as it can

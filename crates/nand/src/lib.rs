@@ -345,6 +345,11 @@ impl Nand {
         self.completed.pop()
     }
 
+    /// Whether operations take time.
+    pub fn is_timed(&self) -> bool {
+        self.timed.is_some()
+    }
+
     /// Operations that were emitted and have not ended.
     pub fn in_flight(&self) -> u64 {
         self.timed.as_ref().map_or(0, |timed| timed.in_flight())

@@ -6,18 +6,33 @@
 //! ```
 //!
 //! A victim is a page or a block, as the order has it. So the buffer keeps every chip busy whatever the FTL does; what
-//! it evicts early it cannot absorb rewrites for, which costs hits where the buffer is small. A slot is free as soon as
-//! its own page is programmed, where the paper has the request wait for the whole batch. O(1).
+//! it evicts early it cannot absorb rewrites for, which costs hits where the buffer is small.
+//!
+//! "A new request is blocked until victims are fully written to SSD", says the paper. With `wait = "own-page"` a slot is
+//! free as soon as its own page is programmed, and the request goes on when it has the slots that it needs; with
+//! `wait = "batch"` it goes on when all victims are in flash. O(1).
 
-use flashloom_units::{Kind, ParamSet, PolicySpec, Value, params};
+use flashloom_units::{Kind, ParamSet, PolicySpec, Value, choice, params};
 
 use super::{Occupancy, Rate};
+
+choice! {
+    /// What a write that found the buffer full waits for.
+    pub enum Wait {
+        /// The slots that its own pages need.
+        OwnPage = "own-page",
+        /// All pages that are on their way to flash.
+        Batch = "batch",
+    }
+}
 
 params! {
     /// Parameters of CAVE.
     pub struct Params {
         /// How many victims leave at a time; as many as the drive has dies where not given.
         victims: Option<u32> => "victims", Kind::Count { min: 1, max: 65_536 }, Value::Absent, "More victims use more chips at once and leave less in the buffer to be written again.";
+        /// What a write that found the buffer full waits for.
+        wait: Wait => "wait", Kind::Choice(Wait::CHOICES), Value::Name("own-page"), "Waiting for the whole batch, as the paper can be read, makes a write as slow as the slowest chip.";
     }
 }
 
@@ -33,17 +48,23 @@ pub(super) const SPEC: PolicySpec = PolicySpec {
 
 pub(super) struct State {
     victims: u32,
+    wait: Wait,
 }
 
 impl State {
     pub(super) fn new(values: &[Value], dies: u32) -> Self {
-        Self { victims: Params::from_values(values).victims.unwrap_or(dies) }
+        let Params { victims, wait } = Params::from_values(values);
+        Self { victims: victims.unwrap_or(dies), wait }
     }
 }
 
 impl Rate for State {
     fn victims(&mut self, occupancy: &Occupancy) -> u32 {
         if occupancy.waiting > occupancy.evicting { self.victims } else { 0 }
+    }
+
+    fn waits_for_all(&self) -> bool {
+        self.wait == Wait::Batch
     }
 }
 
@@ -54,10 +75,11 @@ mod tests {
     #[test]
     fn a_full_buffer_evicts_a_victim_for_each_die_and_then_waits() {
         let occupancy = |evicting, waiting| Occupancy { pages: 64, occupied: 40, evicting, leaving: evicting, waiting };
-        let mut rate = State::new(&[Value::Absent], 32);
+        let wait = Value::Name("own-page");
+        let mut rate = State::new(&[Value::Absent, wait.clone()], 32);
         assert_eq!(rate.victims(&occupancy(0, 0)), 0);
         assert_eq!(rate.victims(&occupancy(0, 1)), 32);
         assert_eq!(rate.victims(&occupancy(32, 1)), 0);
-        assert_eq!(State::new(&[Value::Count(4)], 32).victims(&occupancy(0, 1)), 4);
+        assert_eq!(State::new(&[Value::Count(4), wait], 32).victims(&occupancy(0, 1)), 4);
     }
 }

@@ -26,6 +26,12 @@ pub trait Rate: Send {
     /// How many victims to evict now. Asked after each write of the host, each page that has come to flash, and each
     /// read that an order would have kept; and again after the victims have left the order, until it answers none.
     fn victims(&mut self, occupancy: &Occupancy) -> u32;
+
+    /// Whether a write that found the buffer full goes on only when all that was evicted is in flash, though slots are
+    /// free before.
+    fn waits_for_all(&self) -> bool {
+        false
+    }
 }
 
 macro_rules! rates {

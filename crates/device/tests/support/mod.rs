@@ -3,6 +3,7 @@
 
 use std::collections::VecDeque;
 
+use flashloom_buffer::{order, rate};
 use flashloom_device::{Ageing, Drive, DriveSetup, Outcome, Overwrite, Simulation};
 use flashloom_host::{BlockLayer, HostParams};
 use flashloom_nand::DeviceParams;
@@ -42,6 +43,22 @@ pub fn unbuffered(device: DeviceParams) -> DriveSetup {
     setup
 }
 
+/// A verified drive with a buffer of that many pages of 4 KiB, under those policies.
+pub fn buffered(device: DeviceParams, pages: u64, order: &'static str, rate: &'static str) -> DriveSetup {
+    let mut setup = unbuffered(device);
+    setup.buffer.capacity_bytes = pages * 4_096;
+    setup.buffer.order = order;
+    setup.order = order::SLOT.find(order).unwrap().values(&[]);
+    setup.buffer.rate = rate;
+    setup.rate = rate::SLOT.find(rate).unwrap().values(&[]);
+    setup
+}
+
+/// Requests of whole pages.
+pub fn pages(op: Op, at: u64, lpns: impl IntoIterator<Item = u64>) -> Vec<Request> {
+    lpns.into_iter().map(|lpn| request(at, op, 8 * lpn, 8)).collect()
+}
+
 pub struct Run {
     pub setup: DriveSetup,
     pub queue_depth: u32,
@@ -51,6 +68,8 @@ pub struct Run {
     pub timed: bool,
     pub scheduler: &'static str,
     pub idle_delay_ns: Ns,
+    /// Whether the run ends when all that was written is in flash.
+    pub drain: bool,
 }
 
 impl Run {
@@ -63,6 +82,7 @@ impl Run {
             timed: true,
             scheduler: "noop",
             idle_delay_ns: 3_600 * S,
+            drain: false,
         }
     }
 
@@ -73,7 +93,9 @@ impl Run {
         let policy = flashloom_host::SLOT.find(self.scheduler).unwrap();
         let values: Vec<_> = policy.params.iter().map(|param| param.default.clone()).collect();
         let scheduler = flashloom_host::build(self.scheduler, &values, &layer).unwrap().unwrap();
-        Simulation::new(BlockLayer::new(&host, scheduler), Drive::new(&self.setup), self.idle_delay_ns)
+        let simulation =
+            Simulation::new(BlockLayer::new(&host, scheduler), Drive::new(&self.setup), self.idle_delay_ns);
+        if self.drain { simulation.with_drain() } else { simulation }
     }
 
     /// Runs the requests on a filled drive, and checks every account.

@@ -48,6 +48,9 @@ params! {
         /// After how many windows a drive that is not steady yet is given up.
         steady_windows: u32 => "steady_windows", Kind::Count { min: 3, max: 100_000 }, Value::Count(100),
             "A higher limit waits longer for a drive that may never be steady.";
+        /// Whether the run ends when all that was written is in flash, not when the last request has completed.
+        drain: bool => "drain", Kind::Flag, Value::Flag(false),
+            "Without it a large buffer looks fast for what it has not written yet; with it the time of the run is not that of the requests alone.";
         /// How much simulated time one sample of the timeline covers.
         timeline_interval_ns: Ns => "timeline_interval", Kind::Time { min: MS, max: 100_000 * S },
             Value::Time(100 * MS), "Shorter intervals show more and write a larger file.";

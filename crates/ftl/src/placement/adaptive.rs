@@ -1,41 +1,47 @@
-//! Adaptive: how many chips a logical block spans follows what it costs (CAVE, section 6, future work).
+//! Adaptive: how many chips a logical block spans follows what parallelism saves there and what merges cost (CAVE,
+//! section 6, future work: "adaptively regulate a level of the channel number by examining a relationship between I/O
+//! parallelism and garbage collection").
 //!
 //! ```text
-//! region   `widest` logical blocks that follow each other; with a span of c, page p of c of them is on chip p mod c
-//! watched  for each region: pages written, how many of them together, and pages that merges copied for it
-//! after `window` pages of a region:
-//!     copies a page > narrow_above                            halve the span: merges of scattered pages cost too much
-//!     copies a page < widen_below, and at least twice the
-//!     span of pages are written together on average           double it: more chips can take them at once
+//! region     `widest` logical blocks that follow each other; with a span of c, page p of c of them is on chip p mod c
+//! run        pages of a region that are read or written at the same time, one after the other in address
+//! time(c)    of a run of r pages, with w flash operations under way:  max(r / c, w / chips), rounded up, operations
+//! blocks(c)  that a run of r pages is written to:  min(r, c)
+//! after every run of a region with span c, in flash time:
+//!     wider    += time(c) - time(2c)  -  copies * (blocks(2c) / blocks(c) - 1)      at least 0
+//!     narrower += copies * (1 - blocks(c/2) / blocks(c))  -  (time(c/2) - time(c))  at least 0
+//! once wider    >= payback * cost of a change * 2^reversals:  double the span
+//! once narrower >= payback * cost of a change * 2^reversals:  halve it
 //! ```
 //!
-//! A wider span writes and reads a run on several chips at once, and makes every merge of its pages a merge of several
-//! blocks. A change moves the whole region, which is counted as migrated pages. The paper names the idea and no rule:
-//! this one is ours. Regions begin with a span of one; the last, incomplete region keeps it.
+//! A wide span reads and writes a run on several chips at once, which CAVE's logical blocks, each on one chip, cannot;
+//! it also sends the run to several log blocks, each of which has to be merged. Where other requests keep the chips busy
+//! anyway, nothing is saved. The paper names the idea and no rule: this one is ours. It changes a span only when keeping
+//! it has already cost as much as the change will, so it never loses much more than the best fixed span; what goes back
+//! and forth has to earn twice as much each time. A change moves the whole region, which is counted as migrated pages.
+//! A span is widened between reads, and before a write that begins with the region's first page, so that what is written
+//! in sequence goes to the log in order. Regions begin with a span of one; the last, incomplete region keeps it. Without time (`run.timing = "counting"`, and
+//! while a drive is preconditioned) nothing can be saved, and spans stay. O(1) a run.
 
-use flashloom_units::{Kind, Lbn, Need, ParamSet, PolicySpec, Value, params};
+use flashloom_units::{Kind, Lbn, Need, Ns, ParamSet, PolicySpec, Value, params};
 
-use super::{Placement, Region};
+use super::{Ledger, Placement, Region, Run, Times};
 
 params! {
     /// Parameters of the adaptive placement.
     pub struct Params {
         /// Most chips that a logical block spans, rounded down to a power of two and to the chips there are.
         widest: u32 => "widest", Kind::Count { min: 2, max: 65_536 }, Value::Count(8), "Wider spans are faster for long runs and cost more to merge; a region is moved as a whole.";
-        /// Pages of a region after which its span is thought over.
-        window: u32 => "window", Kind::Count { min: 1, max: 1 << 30 }, Value::Count(4_096), "A short window follows the load quickly and moves regions often.";
-        /// Copies a page above which the span is halved.
-        narrow_above: f64 => "narrow_above", Kind::Ratio { min: 0.0, max: 1_000.0 }, Value::Ratio(2.0), "A higher limit accepts more copies for parallelism.";
-        /// Copies a page below which the span may be doubled.
-        widen_below: f64 => "widen_below", Kind::Ratio { min: 0.0, max: 1_000.0 }, Value::Ratio(0.5), "A higher limit widens more regions.";
+        /// How many times the cost of changing a region's span must have been lost by keeping it.
+        payback: f64 => "payback", Kind::Ratio { min: 0.01, max: 1_000.0 }, Value::Ratio(1.0), "Less adapts sooner, and moves regions that it did not pay to move.";
     }
 }
 
 pub(super) const SPEC: PolicySpec = PolicySpec {
     name: "adaptive",
     summary: "a logical block spans as many chips as its merges can afford",
-    details: "Logical block lbn begins on chip lbn mod chips. Regions that are written in long runs and merge cheaply are \
-              spread over more chips, those that merge dearly over fewer.",
+    details: "Logical block lbn begins on chip lbn mod chips. Regions that are read in long runs, or written in long runs \
+              and merged cheaply, are spread over more chips; those that merge dearly over fewer.",
     source: "Park et al.: CAVE, SAC 2011, section 6 (future work); the rule is this project's",
     needs: &[Need::SingleChannelFtl, Need::WriteBuffer],
     params: Params::PARAMS,
@@ -45,14 +51,19 @@ pub(super) const SPEC: PolicySpec = PolicySpec {
 pub(super) struct State {
     chips: u32,
     widest: u32,
-    params: Params,
+    payback: f64,
 }
 
 impl State {
     pub(super) fn new(values: &[Value], chips: u32) -> Self {
-        let params = Params::from_values(values);
-        let most = params.widest.min(chips);
-        Self { chips, widest: 1 << most.ilog2(), params }
+        let Params { widest, payback } = Params::from_values(values);
+        Self { chips, widest: 1 << widest.min(chips).ilog2(), payback }
+    }
+
+    /// How long a run takes with a span.
+    fn time(&self, run: &Run, span: u32, times: &Times) -> Ns {
+        let operation_ns = if run.is_write { times.program_ns } else { times.read_ns };
+        u64::from(run.pages.div_ceil(span).max(run.together.div_ceil(self.chips))) * operation_ns
     }
 }
 
@@ -65,17 +76,30 @@ impl Placement for State {
         self.widest
     }
 
-    fn window(&self) -> u32 {
-        self.params.window
+    fn watch(&mut self, region: &mut Region, run: &Run, times: &Times) {
+        let Region { span, ledger, .. } = region;
+        let (narrower, wider) = ((*span / 2).max(1), (*span * 2).min(self.widest));
+        if run.is_write {
+            ledger.blocks_written += u64::from(run.pages.min(*span));
+            ledger.blocks_if_narrower += u64::from(run.pages.min(narrower));
+            ledger.blocks_if_wider += u64::from(run.pages.min(wider));
+        }
+        let copies_ns = u64::from(run.copied) * times.copy_ns;
+        let of_copies = |blocks: u64| copies_ns * blocks / ledger.blocks_written.max(1);
+        let added_ns = of_copies(ledger.blocks_if_wider - ledger.blocks_written);
+        let spared_ns = of_copies(ledger.blocks_written - ledger.blocks_if_narrower);
+        let time_ns = self.time(run, *span, times);
+        let Ledger { wider_ns, narrower_ns, .. } = ledger;
+        *wider_ns = (*wider_ns + time_ns - self.time(run, wider, times)).saturating_sub(added_ns);
+        *narrower_ns = (*narrower_ns + spared_ns).saturating_sub(self.time(run, narrower, times) - time_ns);
     }
 
-    fn span(&mut self, region: &Region) -> u32 {
-        let cost = f64::from(region.copies) / f64::from(region.pages.max(1));
-        let together = region.pages / region.runs.max(1);
-        if cost > self.params.narrow_above {
-            (region.span / 2).max(1)
-        } else if cost < self.params.widen_below && together >= 2 * region.span {
+    fn span(&self, region: &Region, times: &Times) -> u32 {
+        let due_ns = self.payback * times.change_ns as f64 * f64::from(region.reversals).exp2();
+        if region.ledger.wider_ns as f64 >= due_ns {
             (region.span * 2).min(self.widest)
+        } else if region.ledger.narrower_ns as f64 >= due_ns {
+            (region.span / 2).max(1)
         } else {
             region.span
         }
@@ -86,17 +110,63 @@ impl Placement for State {
 mod tests {
     use super::*;
 
-    #[test]
-    fn runs_widen_a_span_step_by_step_and_dear_merges_narrow_it() {
+    const TIMES: Times = Times { read_ns: 10, program_ns: 20, copy_ns: 30, change_ns: 200 };
+
+    fn adaptive() -> State {
         let values: Vec<Value> = Params::PARAMS.iter().map(|param| param.default.clone()).collect();
-        let mut adaptive = State::new(&values, 6);
-        assert_eq!(adaptive.widest(), 4);
-        let region = |span, pages, runs, copies| Region { span, pages, runs, copies };
-        assert_eq!(adaptive.span(&region(1, 4_096, 64, 0)), 2);
-        assert_eq!(adaptive.span(&region(2, 4_096, 64, 0)), 4);
-        assert_eq!(adaptive.span(&region(4, 4_096, 64, 0)), 4);
-        assert_eq!(adaptive.span(&region(2, 4_096, 4_096, 0)), 2, "single pages have nothing to spread");
-        assert_eq!(adaptive.span(&region(2, 4_096, 64, 4_096)), 2);
-        assert_eq!(adaptive.span(&region(2, 4_096, 64, 9_000)), 1);
+        State::new(&values, 6)
+    }
+
+    /// The span after each of some runs of a region; the region that changes forgets what it has learned.
+    fn spans(region: &mut Region, runs: impl IntoIterator<Item = Run>) -> Vec<u32> {
+        let mut policy = adaptive();
+        let after = |run| {
+            policy.watch(region, &run, &TIMES);
+            region.change_to(policy.span(region, &TIMES));
+            region.span
+        };
+        runs.into_iter().map(after).collect()
+    }
+
+    fn run(pages: u32, together: u32, is_write: bool, copied: u32) -> Run {
+        Run { pages, together, is_write, copied }
+    }
+
+    #[test]
+    fn the_widest_span_is_a_power_of_two_of_the_chips_there_are() {
+        assert_eq!(adaptive().widest(), 4);
+    }
+
+    #[test]
+    fn long_reads_widen_a_span_once_a_narrow_one_has_cost_as_much_as_the_change() {
+        let read = run(20, 20, false, 0);
+        // With a span of one each read takes 20 operations, with two 10: 100 ns are lost each time.
+        assert_eq!(spans(&mut Region::NARROW.clone(), [read; 3]), [1, 2, 2]);
+        assert_eq!(spans(&mut Region::NARROW.clone(), [read; 6]), [1, 2, 2, 2, 2, 4]);
+    }
+
+    #[test]
+    fn single_pages_and_busy_chips_have_nothing_to_spread() {
+        for read in [run(1, 1, false, 0), run(4, 24, false, 0)] {
+            assert_eq!(spans(&mut Region::NARROW.clone(), [read; 1_000]), [1; 1_000]);
+        }
+    }
+
+    #[test]
+    fn copies_that_more_blocks_would_cost_keep_a_span_narrow() {
+        // 200 ns are saved by each write, and its copies, which take 300, would be twice as many.
+        assert_eq!(spans(&mut Region::NARROW.clone(), [run(20, 20, true, 10); 1_000]), [1; 1_000]);
+        assert_eq!(spans(&mut Region::NARROW.clone(), [run(20, 20, true, 0); 1])[0], 2);
+    }
+
+    #[test]
+    fn dear_merges_narrow_a_span_and_what_goes_back_and_forth_has_to_earn_more() {
+        let mut region = Region { span: 2, widened: Some(true), ..Region::NARROW };
+        // Half of the copies come from the second block: 15 copies of 30 ns, less 200 that the run takes longer.
+        assert_eq!(spans(&mut region, [run(20, 20, true, 30); 1]), [1]);
+        assert_eq!(region.reversals, 1);
+        let read = run(20, 20, false, 0);
+        assert_eq!(spans(&mut region, [read; 4]), [1, 1, 1, 2], "400 ns now, not 200");
+        assert_eq!(region.reversals, 2);
     }
 }

@@ -4,7 +4,7 @@
 //! allocator of CAVE, section 4.2). Pages that a logical block has on another chip are moved, which is counted and takes
 //! its time. Adding a placement is one file here and one line in the table below.
 
-use flashloom_units::{Lbn, Slot, Value};
+use flashloom_units::{Lbn, Ns, Slot, Value};
 
 /// A policy of placement.
 pub trait Placement: Send {
@@ -23,28 +23,86 @@ pub trait Placement: Send {
         1
     }
 
-    /// Pages of a region that are written before its span is asked for again.
-    fn window(&self) -> u32 {
-        u32::MAX
-    }
+    /// A run of a region has been read or written. What is learned from it is kept in the region's ledger.
+    fn watch(&mut self, _region: &mut Region, _run: &Run, _times: &Times) {}
 
     /// How many chips the logical blocks of a region span from now on: a power of two, [`Self::widest`] at most.
-    fn span(&mut self, region: &Region) -> u32 {
+    fn span(&self, region: &Region, _times: &Times) -> u32 {
         region.span
     }
 }
 
-/// What was seen of consecutive logical blocks since their span was last asked for.
-#[derive(Clone, Copy, Debug)]
+/// Consecutive logical blocks, as many as [`Placement::widest`].
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Region {
     /// Chips that each of them spans.
     pub span: u32,
-    /// Pages written.
+    /// How often a wider span was followed by a narrower one, or the reverse.
+    pub reversals: u32,
+    /// Whether the last change made the span wider; none if there was no change.
+    pub widened: Option<bool>,
+    /// What was learned since the last change.
+    pub ledger: Ledger,
+}
+
+impl Region {
+    /// A region with a span of one, of which nothing is known.
+    pub const NARROW: Self = Self {
+        span: 1,
+        reversals: 0,
+        widened: None,
+        ledger: Ledger { wider_ns: 0, narrower_ns: 0, blocks_written: 0, blocks_if_narrower: 0, blocks_if_wider: 0 },
+    };
+
+    /// Takes another span, and begins to learn anew; nothing happens if it has that span.
+    pub(crate) fn change_to(&mut self, span: u32) {
+        if span != self.span {
+            let widened = Some(span > self.span);
+            let reverses = self.widened.is_some() && self.widened != widened;
+            *self = Self { span, reversals: self.reversals + u32::from(reverses), widened, ledger: Ledger::default() };
+        }
+    }
+}
+
+/// What other spans would have saved.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Ledger {
+    /// Time that twice the span would have saved, net.
+    pub wider_ns: Ns,
+    /// Time that half the span would have saved, net.
+    pub narrower_ns: Ns,
+    /// Blocks that write runs went to.
+    pub blocks_written: u64,
+    /// Blocks that they would have gone to with half the span.
+    pub blocks_if_narrower: u64,
+    /// Blocks that they would have gone to with twice the span.
+    pub blocks_if_wider: u64,
+}
+
+/// Pages of a region, one after the other in address, that were read or written at the same time.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Run {
+    /// How many.
     pub pages: u32,
-    /// How often some were written together.
-    pub runs: u32,
-    /// Pages of them that merges copied.
-    pub copies: u32,
+    /// Flash operations that were under way then or began with them, the run's own among them.
+    pub together: u32,
+    /// Whether they were written.
+    pub is_write: bool,
+    /// Pages of the region that merges copied since the run before.
+    pub copied: u32,
+}
+
+/// What flash operations take on an idle chip.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Times {
+    /// Reading a page, with its transfer.
+    pub read_ns: Ns,
+    /// Writing a page, with its transfer.
+    pub program_ns: Ns,
+    /// Copying a page.
+    pub copy_ns: Ns,
+    /// Changing the span of a region, all of whose chips copy at once.
+    pub change_ns: Ns,
 }
 
 macro_rules! placements {
@@ -69,4 +127,4 @@ macro_rules! placements {
     };
 }
 
-placements! { r#static, round_robin, adaptive }
+placements! { r#static, first_touch, round_robin, adaptive }

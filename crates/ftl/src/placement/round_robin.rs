@@ -5,8 +5,9 @@
 //! a logical block with pages on another chip: those are moved to this one
 //! ```
 //!
-//! As many victims as chips use all of them at once, whatever their addresses. The paper assumes that moves are rare,
-//! because the buffer absorbs frequent updates; they are reported as migrated pages. O(1), and the moves.
+//! The paper's allocator to the letter: as many victims as chips use all of them at once, whatever their addresses. It
+//! assumes that moves are rare, because the buffer absorbs frequent updates; they are not, and are reported as migrated
+//! pages. [`super::first_touch`] is the reading under which they are. O(1), and the moves.
 
 use flashloom_units::{Lbn, Need, PolicySpec, Value};
 
@@ -14,8 +15,9 @@ use super::Placement;
 
 pub(super) const SPEC: PolicySpec = PolicySpec {
     name: "round-robin",
-    summary: "every evicted logical block goes to the next chip",
-    details: "Pages that it has on another chip are moved, and counted as ftl.merges.migrated_pages.",
+    summary: "every evicted logical block goes to the next chip, with its pages",
+    details: "Pages that it has on another chip are moved, and counted as ftl.merges.migrated_pages. `first-touch` moves \
+              none.",
     source: "Park et al.: CAVE, SAC 2011, section 4.2",
     needs: &[Need::SingleChannelFtl, Need::WriteBuffer],
     params: &[],

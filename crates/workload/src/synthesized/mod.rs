@@ -1,6 +1,6 @@
 //! Requests that fit a published characterisation.
 //!
-//! The footprint lies in zones spread over the span. Each zone has a front: what lies before it has been touched. A
+//! The footprint lies in zones spread over the span, by seed. Each zone has a front: what lies before it has been touched. A
 //! request either goes on where the one before ended, or jumps: to the front of a zone while less has been touched than
 //! the footprint needs at this point of the stream, else to any place before a front. Which requests are reads and
 //! which jump is drawn without replacement (selection sampling: Knuth, The Art of Computer Programming 2, 3.4.2), so
@@ -8,7 +8,7 @@
 
 mod target;
 
-use flashloom_units::{Prng, Problem, SECTOR_BYTES, format_size};
+use flashloom_units::{MIB, Prng, Problem, SECTOR_BYTES, format_size};
 
 use crate::trace::TouchedPages;
 use crate::{Op, Request, Source};
@@ -20,6 +20,10 @@ const PAGE_SECTORS: u64 = 8;
 const PAGE_BYTES: u64 = PAGE_SECTORS * SECTOR_BYTES;
 /// Zones are no more than this.
 const MOST_ZONES: u64 = 64;
+/// Gaps between zones are whole multiples of at most this: the stripe of 64 chips with blocks of 256 pages of 16 KiB.
+const LARGEST_STEP_PAGES: u64 = 256 * MIB / PAGE_BYTES;
+/// The least number of steps that all gaps together have, so that zones lie apart in a narrow span too.
+const LEAST_STEPS: u64 = 8;
 /// A jump that found no place this often takes the next zone that has one.
 const TRIES: u32 = 16;
 
@@ -51,6 +55,13 @@ struct Zone {
     start: u64,
     front: u64,
     end: u64,
+}
+
+impl Zone {
+    /// Where a request of that many sectors goes on with the zone; the last stretch is touched by one that ends with it.
+    fn front_for(&self, sectors: u64) -> u64 {
+        self.front.min(self.end - sectors)
+    }
 }
 
 /// A source that makes requests to fit a characterisation.
@@ -97,8 +108,9 @@ impl Synthesized {
             return Err(refuse("mean_request_size", found, expected));
         }
         let jumps = Selection::new(target.random_share, target.requests - 1);
+        let prng = prng.branch("synthesized");
         Ok(Self {
-            zones: zones(&target, jumps.wanted),
+            zones: zones(&target, jumps.wanted, &mut prng.branch("zones")),
             target,
             last: None,
             reads: Selection::new(target.read_share, target.requests),
@@ -107,7 +119,7 @@ impl Synthesized {
             touched_sectors: 0,
             sized: 0,
             second: None,
-            prng: prng.branch("synthesized"),
+            prng,
         })
     }
 
@@ -166,8 +178,7 @@ impl Synthesized {
             let first = self.prng.below(count);
             let unfinished = (first..count).chain(0..first).find_map(|index| {
                 let zone = &self.zones[index as usize];
-                // The last stretch of a zone is touched by a request that ends with it.
-                let front = zone.front.min(zone.end - sectors);
+                let front = zone.front_for(sectors);
                 (zone.front < zone.end && is_other(index as usize, front, self.last)).then_some((index as usize, front))
             });
             if let Some(place) = unfinished {
@@ -185,30 +196,52 @@ impl Synthesized {
                 }
             }
         }
-        let front = |(index, zone): (usize, &Zone)| (index, zone.front.min(zone.end - sectors));
-        let other = self.zones.iter().enumerate().map(front).find(|&(zone, at)| is_other(zone, at, self.last));
+        // Hardly any zone has room yet: the front of another, from a random one on, so that they are opened alike.
+        let first = self.prng.below(count);
+        let front = |index: u64| (index as usize, self.zones[index as usize].front_for(sectors));
+        let other = (first..count).chain(0..first).map(front).find(|&(zone, at)| is_other(zone, at, self.last));
         other.unwrap_or((0, self.zones[0].start))
     }
 }
 
-/// As many zones as there are jumps to reach them, from the start to the end of the span. Each has room for several of
+/// Zones from the start to the end of the span: as many as there are jumps to reach them. Each has room for several of
 /// the largest requests, and for several runs between two jumps, so that few runs are cut short by the end of a zone.
-fn zones(target: &Character, jumps: u64) -> Vec<Zone> {
+///
+/// An address decides which chip of a drive a page is on, by its remainder for some power of two. Two rules keep zones
+/// from sharing remainders, which would send all requests to a few chips:
+///
+/// - Gaps are whole multiples of a step, a power of two above the stripe of nearly every drive: by their remainders the
+///   zones lie end to end, and every chip has an equal part of the footprint.
+/// - The number of zones is a prime, so that their starts, which are touched first and most often, divide every power of
+///   two evenly. (Zones of 64 blocks each would all begin on one chip.)
+fn zones(target: &Character, jumps: u64, prng: &mut Prng) -> Vec<Zone> {
     let pages = target.footprint_bytes / PAGE_BYTES;
     let largest_pages = (2.0 * target.mean_bytes / PAGE_BYTES as f64).ceil() as u64;
     let run_pages = target.requests * largest_pages / (jumps + 1);
-    let count = (jumps / 8).min(pages / (4 * largest_pages + 8 * run_pages)).clamp(1, MOST_ZONES);
-    let span_pages = target.span_bytes / PAGE_BYTES;
-    let mut taken = 0;
+    let most = (jumps / 8).min(pages / (4 * largest_pages + 8 * run_pages)).clamp(1, MOST_ZONES);
+    let count = (2..=most).rev().find(|&count| is_prime(count)).unwrap_or(1);
+    let untouched = target.span_bytes / PAGE_BYTES - pages;
+    let step = prev_power_of_two(untouched / LEAST_STEPS).min(LARGEST_STEP_PAGES);
+    // The steps fall before the zones at random; what they leave comes before the first. The last ends with the span.
+    let mut steps_before = vec![0; count as usize];
+    (0..untouched / step).for_each(|_| steps_before[prng.below(count) as usize] += 1);
+    let mut end = untouched % step;
     let zone = |index: u64| {
         let share = pages * (index + 1) / count - pages * index / count;
-        // The untouched pages are spread evenly before and between the zones; the last zone ends with the span.
-        let start = (span_pages - pages) * (index + 1) / count + taken;
-        taken += share;
-        let (start, end) = (start * PAGE_SECTORS, (start + share) * PAGE_SECTORS);
-        Zone { start, front: start, end }
+        let start = end + steps_before[index as usize] * step;
+        end = start + share;
+        Zone { start: start * PAGE_SECTORS, front: start * PAGE_SECTORS, end: end * PAGE_SECTORS }
     };
     (0..count).map(zone).collect()
+}
+
+/// One for zero, so that it can divide.
+fn prev_power_of_two(number: u64) -> u64 {
+    1 << number.max(1).ilog2()
+}
+
+fn is_prime(number: u64) -> bool {
+    (2..number).take_while(|divisor| divisor * divisor <= number).all(|divisor| !number.is_multiple_of(divisor))
 }
 
 impl Source for Synthesized {
@@ -268,6 +301,59 @@ mod tests {
             let full = SynthesizedParams { preset, ..SynthesizedParams::defaults() };
             let footprint_bytes = Some(full.target().footprint_bytes / 20);
             fits(&SynthesizedParams { requests: Some(200_000), footprint_bytes, ..full }, 1);
+        }
+    }
+
+    /// Writes to each chip, over those to a chip on average: the least and the most of any, on drives of 2 KiB pages
+    /// whose logical blocks follow each other over the chips.
+    fn shares_of_chips(params: &SynthesizedParams, seed: u64, chips: u64, block_pages: u64) -> (f64, f64) {
+        let mut source = Synthesized::new(params, 1 << 27, &Prng::new(seed)).expect("the targets go together");
+        let block_sectors = block_pages * 2 * KIB / SECTOR_BYTES;
+        let mut written = vec![0u64; chips as usize];
+        while let Some(request) = source.next_request().expect("a generator reads nothing") {
+            // A request is shorter than a block, and most are far shorter.
+            written[(request.lba / block_sectors % chips) as usize] += u64::from(request.sectors);
+        }
+        let mean = written.iter().sum::<u64>() as f64 / chips as f64;
+        let of_mean = |sectors: Option<&u64>| sectors.map_or(0.0, |&sectors| sectors as f64 / mean);
+        (of_mean(written.iter().min()), of_mean(written.iter().max()))
+    }
+
+    /// Chips, and pages of a block.
+    const DRIVES: [(u64, u64); 5] = [(8, 64), (8, 256), (16, 128), (32, 64), (64, 64)];
+
+    fn fall_on_all_chips_alike(params: &SynthesizedParams, seed: u64, within: f64) {
+        for (chips, block_pages) in DRIVES {
+            let (least, most) = shares_of_chips(params, seed, chips, block_pages);
+            assert!(
+                1.0 - least < within && most - 1.0 < within,
+                "{params:?}, {chips} chips of {block_pages} pages a block: {least:.3} to {most:.3} of the mean"
+            );
+        }
+    }
+
+    /// 40 MiB in 64 zones that began every 8 MiB fell on 5 of 32 chips, with a span of 512 MiB; with 500 on all.
+    #[test]
+    fn writes_fall_on_all_chips_alike_whatever_the_span() {
+        for choice in Characterisation::CHOICES {
+            let preset = Characterisation::named(choice.name).expect("it is a choice");
+            let full = SynthesizedParams { preset, ..SynthesizedParams::defaults() };
+            let Character { footprint_bytes, span_bytes, random_share, .. } = full.target();
+            for span_bytes in [span_bytes, span_bytes / 128 * 125].map(Some) {
+                let footprint_bytes = Some(footprint_bytes.min(512 * MIB));
+                let params = SynthesizedParams { requests: Some(200_000), footprint_bytes, span_bytes, ..full.clone() };
+                // Where few requests jump, and then write much, chance is what is left.
+                fall_on_all_chips_alike(&params, 1, if random_share >= 0.9 { 0.06 } else { 0.13 });
+            }
+        }
+    }
+
+    #[test]
+    fn so_do_those_of_a_shortened_stream() {
+        let (requests, footprint_bytes) = (Some(8_000), Some(40 * MIB));
+        for span_bytes in [500, 512].map(|mib| Some(mib * MIB)) {
+            let params = SynthesizedParams { requests, footprint_bytes, span_bytes, ..SynthesizedParams::defaults() };
+            (1..=3).for_each(|seed| fall_on_all_chips_alike(&params, seed, 0.13));
         }
     }
 

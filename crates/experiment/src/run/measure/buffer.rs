@@ -29,6 +29,7 @@ impl Measured<'_> {
             evictions: report.evictions,
             evicted_pages: report.evicted_pages,
             gathered_pages: self.outcome.ftl.streams.map(|_| report.gathered_pages),
+            drained_pages: self.outcome.drained_pages,
             padding_pages: order.padded_block().map(|_| report.padding_pages),
             migrated_pages: self.outcome.ftl.merges.as_ref().filter(|_| places).map(|merges| merges.migrated_pages),
             filled_pages: order.keeps_reads().then_some(report.filled_pages),

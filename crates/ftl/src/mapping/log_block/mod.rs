@@ -127,9 +127,8 @@ pub(super) struct Ftl<S> {
     /// Where the placement may move logical blocks: what brings the pages of each together.
     batch: Option<Batch>,
     spans: Option<Spans>,
-    /// Writes with the addresses that their spans give them, and regions to review.
+    /// Writes with the addresses that their spans give them.
     placed: Vec<PageWrite>,
-    over: Vec<u32>,
     /// The group whose turn it is in the background.
     background: u32,
     bounds: (Ns, Ns, u64),
@@ -154,10 +153,8 @@ impl<S: Scheme> Ftl<S> {
         let scheme = S::new(setup, &store);
         let placement = placement::build(setup.placement.0, &setup.placement.1, store.groups());
         let room = store.blocks.total() / store.groups() - log_blocks - spare(&*placement);
-        let spans = (placement.widest() > 1).then(|| {
-            store.watch_copies();
-            Spans::new(pages, placement.widest(), device.logical_pages())
-        });
+        let widest = placement.widest();
+        let spans = (widest > 1).then(|| Spans::new(&mut store, widest, device.logical_pages()));
         let batch = placement.moves().then(|| Batch::new(store.logical_blocks()));
         let homes = Homes::new(placement, store.groups(), store.logical_blocks(), room);
         Self {
@@ -167,7 +164,6 @@ impl<S: Scheme> Ftl<S> {
             batch,
             spans,
             placed: Vec::new(),
-            over: Vec::new(),
             background: 0,
             bounds: (blocking, wait, reserved),
         }
@@ -228,17 +224,19 @@ impl<S: Scheme> Ftl<S> {
         self.spans.as_ref().map_or(lpn, |spans| spans.placed(lpn))
     }
 
-    /// Writes pages with the addresses that their spans give them, and reviews the spans whose time has come.
+    /// Writes pages with the addresses that their spans give them.
     fn write_spread(&mut self, nand: &mut Nand, writes: &[PageWrite]) {
+        let is_timed = nand.is_timed();
+        if let Some(spans) = self.spans.as_mut().filter(|_| is_timed) {
+            spans.widen_for(&*self.homes.placement, &mut self.store, nand, writes);
+        }
         let mut placed = std::mem::take(&mut self.placed);
         placed.extend(writes.iter().map(|write| PageWrite { lpn: self.placed(write.lpn), ..*write }));
         self.write_together(nand, &placed);
         placed.clear();
         self.placed = placed;
-        let Some(spans) = &mut self.spans else { return };
-        spans.watch(writes, self.homes.placement.window(), &mut self.over);
-        while let Some(region) = self.over.pop() {
-            spans.review(&mut *self.homes.placement, &mut self.store, nand, region);
+        if let Some(spans) = self.spans.as_mut().filter(|_| is_timed) {
+            spans.watch_writes(&mut *self.homes.placement, &mut self.store, nand, writes);
         }
     }
 
@@ -299,6 +297,9 @@ impl<S: Scheme> Mapping for Ftl<S> {
     }
 
     fn read(&mut self, nand: &mut Nand, lpn: Lpn, mask: u32, expect: Expect, tag: u32) -> bool {
+        if let Some(spans) = self.spans.as_mut().filter(|_| nand.is_timed()) {
+            spans.watch_read(&mut *self.homes.placement, &mut self.store, nand, lpn);
+        }
         let Some(page) = self.store.physical(self.placed(lpn)) else { return false };
         self.store.report.host_page_reads += 1;
         nand.read(page, mask, Origin::Host, expect, tag);

@@ -11,7 +11,7 @@ use super::Store;
 use super::store::Chip;
 use super::superblocks::Spn;
 use crate::PageWrite;
-use crate::placement::{Placement, Region};
+use crate::placement::{Placement, Region, Run, Times};
 
 /// The spans of all regions.
 pub(super) struct Spans {
@@ -19,13 +19,33 @@ pub(super) struct Spans {
     pages: u32,
     widest: u32,
     regions: Vec<Region>,
+    times: Times,
+    reading: Reading,
+}
+
+/// The run of reads that may go on.
+struct Reading {
+    next: Lpn,
+    run: Run,
+}
+
+impl Reading {
+    const NONE: Self = Self { next: Lpn::NONE, run: Run { pages: 0, together: 0, is_write: false, copied: 0 } };
 }
 
 impl Spans {
     /// Regions of `widest` logical blocks within the host's pages; what is left over at the end has a span of one.
-    pub(super) fn new(pages: u32, widest: u32, logical_pages: u64) -> Self {
+    pub(super) fn new(store: &mut Store, widest: u32, logical_pages: u64) -> Self {
+        store.watch_copies();
+        let pages = store.blocks.pages();
         let regions = (logical_pages / u64::from(pages * widest)) as usize;
-        Self { pages, widest, regions: vec![Region { span: 1, pages: 0, runs: 0, copies: 0 }; regions] }
+        Self {
+            pages,
+            widest,
+            regions: vec![Region::NARROW; regions],
+            times: store.costs.times(pages),
+            reading: Reading::NONE,
+        }
     }
 
     fn region_of(&self, lpn: Lpn) -> usize {
@@ -44,32 +64,78 @@ impl Spans {
         self.regions.get(self.region_of(lpn)).map_or(lpn, |region| self.permuted(lpn, region.span))
     }
 
-    /// Notes pages that are written together, before they are; answers the regions whose window is over.
-    pub(super) fn watch(&mut self, writes: &[PageWrite], window: u32, over: &mut Vec<u32>) {
+    /// Notes a page that is to be read. The placement learns of a run when it is over: when a page that does not follow
+    /// is read, or one that finds the array idle.
+    pub(super) fn watch_read(&mut self, placement: &mut dyn Placement, store: &mut Store, nand: &mut Nand, lpn: Lpn) {
+        let in_flight = nand.in_flight() as u32;
+        let begins_region = lpn.0.is_multiple_of(self.pages * self.widest);
+        if lpn == self.reading.next && in_flight > 0 && !begins_region {
+            self.reading.run.pages += 1;
+            self.reading.run.together += 1;
+        } else {
+            let Reading { next, run } = std::mem::replace(&mut self.reading, Reading::NONE);
+            if run.pages > 0 {
+                self.watch(placement, store, nand, Lpn(next.0 - 1), run);
+            }
+            self.reading.run = Run { pages: 1, together: in_flight + 1, ..Reading::NONE.run };
+        }
+        self.reading.next = Lpn(lpn.0 + 1);
+    }
+
+    /// Widens regions before pages that are written together, from their first page on. What is written in sequence goes
+    /// to the log in order then; a change in its midst would break the order, and cost a full merge each time.
+    pub(super) fn widen_for(
+        &mut self,
+        placement: &dyn Placement,
+        store: &mut Store,
+        nand: &mut Nand,
+        writes: &[PageWrite],
+    ) {
         let size = self.pages * self.widest;
-        for run in writes.chunk_by(|one, other| one.lpn.0 + 1 == other.lpn.0 && one.lpn.0 / size == other.lpn.0 / size)
-        {
-            let index = self.region_of(run[0].lpn);
-            let Some(region) = self.regions.get_mut(index) else { continue };
-            let before = region.pages;
-            region.pages += run.len() as u32;
-            region.runs += 1;
-            if before < window && region.pages >= window {
-                over.push(index as u32);
+        for write in writes.iter().filter(|write| write.lpn.0.is_multiple_of(size)) {
+            let index = self.region_of(write.lpn);
+            if let Some(region) = self.regions.get(index) {
+                let span = placement.span(region, &self.times).max(region.span);
+                self.change_to(store, nand, index, span);
             }
         }
     }
 
-    /// Asks for the span of a region anew, and moves it if that changes.
-    pub(super) fn review(&mut self, placement: &mut dyn Placement, store: &mut Store, nand: &mut Nand, index: u32) {
-        let first = Lbn(index * self.widest);
-        let copies = (0..self.widest).map(|block| store.take_copies(Lbn(first.0 + block))).sum();
-        let region = Region { copies, ..self.regions[index as usize] };
-        let span = placement.span(&region);
-        if span != region.span {
-            self.change(store, nand, first, region.span, span);
+    /// Notes pages that have been written together.
+    pub(super) fn watch_writes(
+        &mut self,
+        placement: &mut dyn Placement,
+        store: &mut Store,
+        nand: &mut Nand,
+        writes: &[PageWrite],
+    ) {
+        let (size, together) = (self.pages * self.widest, nand.in_flight() as u32);
+        for run in writes.chunk_by(|one, other| one.lpn.0 + 1 == other.lpn.0 && one.lpn.0 / size == other.lpn.0 / size)
+        {
+            let pages = run.len() as u32;
+            self.watch(placement, store, nand, run[0].lpn, Run { pages, together, is_write: true, copied: 0 });
         }
-        self.regions[index as usize] = Region { span, pages: 0, runs: 0, copies: 0 };
+    }
+
+    /// Tells the placement of a run of a region, and moves the region if it wants another span; a wider one only between
+    /// reads.
+    fn watch(&mut self, placement: &mut dyn Placement, store: &mut Store, nand: &mut Nand, lpn: Lpn, run: Run) {
+        let index = self.region_of(lpn);
+        let Some(mut region) = self.regions.get(index).copied() else { return };
+        let first = Lbn(index as u32 * self.widest);
+        let copied = (0..self.widest).map(|block| store.take_copies(Lbn(first.0 + block))).sum();
+        placement.watch(&mut region, &Run { copied, ..run }, &self.times);
+        self.regions[index] = region;
+        let span = placement.span(&region, &self.times);
+        self.change_to(store, nand, index, if run.is_write { span.min(region.span) } else { span });
+    }
+
+    fn change_to(&mut self, store: &mut Store, nand: &mut Nand, index: usize, span: u32) {
+        let old = self.regions[index].span;
+        if span != old {
+            self.change(store, nand, Lbn(index as u32 * self.widest), old, span);
+            self.regions[index].change_to(span);
+        }
     }
 
     /// Moves a region to the addresses of its new span. Nothing dies before all of it is copied.
@@ -122,11 +188,16 @@ impl Chip<'_> {
 
 #[cfg(test)]
 mod tests {
+    use super::super::Limits;
+    use super::super::lab::{device, setup};
     use super::*;
 
     #[test]
     fn a_span_permutes_the_pages_of_a_region_and_deals_them_to_its_blocks_in_turn() {
-        let spans = Spans::new(4, 4, 70);
+        let (setup, device) = (setup("bast", &[]), device(4, 4, 16));
+        let layout = crate::mapping::bast::Bast::layout(&setup, &device, 1, 16);
+        let limits = Limits { associativity: layout.guarantees.associativity, steps_a_page: 1 };
+        let spans = Spans::new(&mut Store::new(&setup, &device, limits, 1, 16), 4, 70);
         for span in [1, 2, 4] {
             let mut placed: Vec<u32> = (16..32).map(|lpn| spans.permuted(Lpn(lpn), span).0).collect();
             let blocks: Vec<u32> = placed.iter().take(4).map(|lpn| lpn / 4 - 4).collect();

@@ -17,11 +17,16 @@ use super::log_blocks::{LogBlocks, LogSlot};
 use super::merge::{Job, MergeKind};
 use super::superblocks::{Spn, Superblocks};
 use super::{Limits, Scheme};
+use crate::placement::Times;
 use crate::{FtlReport, FtlSetup, MergeReport, PageWrite, Preemption};
 
 /// What the operations of a merge cost on an idle chip.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Costs {
+    /// A page read, with its transfer.
+    read_ns: Ns,
+    /// A page programmed, with its transfer.
+    program_ns: Ns,
     /// A page read, both its transfers, and its program, at their slowest page type.
     pub(super) copy_ns: Ns,
     pub(super) erase_ns: Ns,
@@ -34,8 +39,9 @@ impl Costs {
         let timing = device.timing();
         let slowest = |times: &[Ns; 4]| times[..timing.page_types as usize].iter().copied().max().unwrap_or(0);
         let transfer_ns = timing.command_ns + timing.transfer_ns(device.geometry().sectors_per_page());
-        let copy_ns = slowest(&timing.read_ns) + slowest(&timing.program_ns) + 2 * transfer_ns;
-        Self { copy_ns, erase_ns: timing.erase_ns, width }
+        let read_ns = slowest(&timing.read_ns) + transfer_ns;
+        let program_ns = slowest(&timing.program_ns) + transfer_ns;
+        Self { read_ns, program_ns, copy_ns: read_ns + program_ns, erase_ns: timing.erase_ns, width }
     }
 
     /// That many copies, which the chips share, and erases, which they do together.
@@ -47,6 +53,13 @@ impl Costs {
     pub(super) fn of_steps(&self, steps: u32, most_erases: u32, (copies, erases): (u32, u32)) -> Ns {
         let dearest = if self.erase_ns > self.copy_ns { steps.min(most_erases) } else { 0 };
         self.of(steps - dearest + copies, dearest + erases)
+    }
+
+    /// What a placement weighs, with blocks of that many pages: a change of span copies and erases a block on each of
+    /// its chips.
+    pub(super) fn times(&self, pages: u32) -> Times {
+        let Self { read_ns, program_ns, copy_ns, .. } = *self;
+        Times { read_ns, program_ns, copy_ns, change_ns: self.of(pages, 1) }
     }
 
     /// N k C_copy + (k + 1) C_erase (KAST, section II), N being the pages of a block.

@@ -1,0 +1,47 @@
+//! First touch: a logical block goes to the next chip when it is first written, and stays there (CAVE, section 4.2).
+//!
+//! ```text
+//! logical blocks that flash holds no page of yet go to chips 0, 1, 2, ... in turn
+//! any other: to the chip that it is on
+//! ```
+//!
+//! CAVE allocates channels "to a block" round-robin and says that pages of one block on two channels do "not frequently
+//! occur". Under [`super::round_robin`], which takes the next chip at every eviction, they occur whenever a block is
+//! evicted twice. This is the reading under which the assumption holds: nothing is ever moved. A drive that was filled
+//! in order has its logical blocks where [`super::static`] puts them. O(1).
+
+use flashloom_units::{Lbn, Need, PolicySpec, Value};
+
+use super::Placement;
+
+pub(super) const SPEC: PolicySpec = PolicySpec {
+    name: "first-touch",
+    summary: "round-robin when a logical block is first written, and then it stays",
+    details: "Nothing is moved. Blocks that first leave the buffer together are on different chips, whatever their \
+              addresses.",
+    source: "Park et al.: CAVE, SAC 2011, section 4.2, the channel allocator as it can be read",
+    needs: &[Need::SingleChannelFtl, Need::WriteBuffer],
+    params: &[],
+    statistics: &[],
+};
+
+pub(super) struct State {
+    chips: u32,
+    next: u32,
+}
+
+impl State {
+    pub(super) fn new(_values: &[Value], chips: u32) -> Self {
+        Self { chips, next: 0 }
+    }
+}
+
+impl Placement for State {
+    fn place(&mut self, _lbn: Lbn, home: Option<u32>) -> u32 {
+        home.unwrap_or_else(|| {
+            let chip = self.next;
+            self.next = (chip + 1) % self.chips;
+            chip
+        })
+    }
+}
