@@ -404,11 +404,13 @@ impl Scheme for Kast {
     fn write(&mut self, chip: &mut Chip, write: &PageWrite) {
         self.clocks[chip.group as usize] += 1;
         let lbn = chip.store.lbn(write.lpn);
-        if let Some(slot) = self.sequential_of(chip, lbn) {
-            if self.continue_sequence(chip, slot, write) {
-                return;
-            }
-        } else if let Some(slot) = self.random_of(chip, lbn) {
+        if let Some(slot) = self.sequential_of(chip, lbn)
+            && self.continue_sequence(chip, slot, write)
+        {
+            return;
+        }
+        // Also where its sequential log block has not taken the page: no associativity grows.
+        if let Some(slot) = self.random_of(chip, lbn) {
             return match chip.store.offset(write.lpn) {
                 0 => self.start_beside(chip, slot, write),
                 _ => self.append(chip, slot, write),

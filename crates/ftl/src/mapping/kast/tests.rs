@@ -311,6 +311,17 @@ fn figure_5c_a_page_that_is_in_the_sequence_is_written_elsewhere_after_the_merge
     assert_eq!(lab.log_block_of(1), Some(0));
 }
 
+/// Figure 4c leaves p3 in a random log block beside the complete sequence of its data block.
+#[test]
+fn a_page_that_its_sequence_does_not_take_joins_the_random_log_block_of_its_data_block() {
+    let mut lab = lab(&[("k", Value::Count(1)), ("sequential_start", Value::Name("allocate"))]);
+    assert_eq!(lab.write([3, 0, 1, 2]), NOTHING);
+    // p1 again is in the sequence, which is merged: p3 is newer elsewhere, so p3 is copied.
+    lab.write([1]);
+    assert_eq!(lab.log_block_of(1), Some(0));
+    assert_eq!(lab.write([5, 9, 13]), NOTHING, "three log blocks are left for three other data blocks");
+}
+
 #[test]
 fn figure_5d_a_large_gap_or_a_page_that_is_in_the_sequence_makes_it_random() {
     for next in [3, 0] {
