@@ -70,7 +70,7 @@ fn timed(requests: u64, buffer_bytes: u64) {
     setup.buffer.capacity_bytes = buffer_bytes;
     let pages = setup.device.geometry().total_pages() * 3 / 4;
     let mut simulation = simulation(&setup);
-    simulation.precondition(&Ageing { fill_pages: pages, overwrite: None }, &mut |_| {});
+    simulation.precondition(&Ageing { fill_pages: pages, fill_streams: true, overwrite: None }, &mut |_| {});
     simulation.start_timing(&setup.device);
     let mut source = RandomWrites { prng: Prng::new(1), pages, left: requests };
     let started = Instant::now();
@@ -89,7 +89,8 @@ fn counting(windows: u32) {
     let mut simulation = simulation(&setup);
     let overwrite = Overwrite { prng: Prng::new(1), window: 0.1, tolerance: 0.0, max_windows: windows };
     let started = Instant::now();
-    let aged = simulation.precondition(&Ageing { fill_pages: pages, overwrite: Some(overwrite) }, &mut |_| {});
+    let aged = simulation
+        .precondition(&Ageing { fill_pages: pages, fill_streams: true, overwrite: Some(overwrite) }, &mut |_| {});
     report("counting", "page writes", aged.pages, started, aged.waf.unwrap_or(0.0).to_bits());
 }
 
@@ -110,7 +111,8 @@ fn large() {
     let mut simulation = simulation(&setup);
     let overwrite = Overwrite { prng: Prng::new(1), window: 0.25, tolerance: 0.02, max_windows: 40 };
     let started = Instant::now();
-    let aged = simulation.precondition(&Ageing { fill_pages: pages, overwrite: Some(overwrite) }, &mut |_| {});
+    let aged = simulation
+        .precondition(&Ageing { fill_pages: pages, fill_streams: true, overwrite: Some(overwrite) }, &mut |_| {});
     println!(
         "512 GiB aged to a write amplification of {:.2} in {:.1} s",
         aged.waf.unwrap_or(0.0),

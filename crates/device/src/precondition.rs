@@ -15,6 +15,8 @@ use crate::Drive;
 pub struct Ageing {
     /// How many logical pages are written once, in order of address.
     pub fill_pages: u64,
+    /// Whether they come in whole streams, if the allocation wants any; else they come one at a time.
+    pub fill_streams: bool,
     /// Overwrites after that, none for a drive that is only filled.
     pub overwrite: Option<Overwrite>,
 }
@@ -49,8 +51,11 @@ pub struct Preconditioned {
 const FILL_BATCH: u64 = 64;
 
 /// Pages that are filled together: whole streams of the length that the allocation wants. A writer that fills a drive in
-/// order of address leaves no gap in the buffer, so whatever makes a stream is one.
-fn fill_batch(ftl: &dyn Mapping) -> u64 {
+/// order of address leaves no gap in the buffer, so whatever makes a stream is one; unless no page is to be in a stream.
+fn fill_batch(ftl: &dyn Mapping, fill_streams: bool) -> u64 {
+    if !fill_streams {
+        return 1;
+    }
     FILL_BATCH.next_multiple_of(ftl.wanted_streams().map_or(1, |wanted| u64::from(wanted.pages)))
 }
 
@@ -62,7 +67,7 @@ pub(crate) fn precondition(drive: &mut Drive, ageing: &Ageing, progress: &mut dy
     let mut batch = Vec::new();
     let (mut first, mut told) = (0, 0);
     while first < ageing.fill_pages {
-        let end = (first + fill_batch(ftl)).min(ageing.fill_pages);
+        let end = (first + fill_batch(ftl, ageing.fill_streams)).min(ageing.fill_pages);
         batch.extend((first..end).map(|lpn| page_write(nand, lpn)));
         ftl.write(nand, &batch);
         if is_worn_out(nand, ftl) {

@@ -134,7 +134,7 @@ fn preconditioning_stops_at_the_end_of_life() {
     let device = DeviceParams { program_failures: 0.01, ..device() };
     let mut simulation = Run::new(unbuffered(device.clone())).simulation();
     let overwrite = Overwrite { prng: Prng::new(1), window: 4.0, tolerance: 0.01, max_windows: 1_000 };
-    let ageing = Ageing { fill_pages: device.logical_pages(), overwrite: Some(overwrite) };
+    let ageing = Ageing { fill_pages: device.logical_pages(), fill_streams: true, overwrite: Some(overwrite) };
     let aged = simulation.precondition(&ageing, &mut |_| {});
     assert!(aged.is_worn_out && !aged.stable && aged.pages > device.logical_pages(), "{aged:?}");
     assert_eq!(simulation.outcome().end_of_life.map(|end| end.host_page_writes), Some(aged.pages));

@@ -115,6 +115,25 @@ fn a_drive_is_filled_with_streams_whatever_the_threshold() {
     }
 }
 
+/// With `fill_streams` off, what is written afterwards finds the same drive under every threshold.
+#[test]
+fn a_drive_that_is_filled_without_streams_is_the_same_for_every_threshold() {
+    let device = DeviceParams { blocks: 48, pages: 64, over_provisioning: 0.25, ..plain_device() };
+    let rewritten = |threshold, fill_streams| {
+        let mut prng = Prng::new(6);
+        let pages = device.logical_pages();
+        let writes = (0..20_000).map(|_| request(0, Op::Write, 8 * prng.below(pages), 8));
+        let mut setup = slap(device.clone(), threshold, &[]);
+        setup.buffer.capacity_bytes = 0;
+        let outcome = Run { timed: false, fill_streams, ..Run::new(setup) }.run(writes);
+        (outcome.ftl.page_copies, outcome.erase_counts)
+    };
+    let without = rewritten(1, false);
+    assert_eq!(rewritten(16, false), without);
+    assert_eq!(rewritten(64, false), without);
+    assert_ne!(rewritten(64, true), without, "streams would tell");
+}
+
 /// The paper's Delta, section 3: a stream of 16 pages lies on as many chips as it has substreams, and one request reads
 /// that many pages at once: 16 / Delta times tR, and at the end the last pages over the channel and the link.
 #[test]

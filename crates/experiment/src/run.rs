@@ -369,10 +369,11 @@ fn ageing(config: &Config, root: &Prng) -> Option<Ageing> {
         max_windows: run.steady_windows,
     };
     let fill_pages = (config.device.logical_pages() as f64 * run.fill).floor() as u64;
+    let fill_streams = run.fill_streams;
     match run.precondition {
         Precondition::None => None,
-        Precondition::Fill => Some(Ageing { fill_pages, overwrite: None }),
-        Precondition::Steady => Some(Ageing { fill_pages, overwrite: Some(overwrite) }),
+        Precondition::Fill => Some(Ageing { fill_pages, fill_streams, overwrite: None }),
+        Precondition::Steady => Some(Ageing { fill_pages, fill_streams, overwrite: Some(overwrite) }),
     }
 }
 

@@ -64,6 +64,7 @@ pub struct Run {
     pub queue_depth: u32,
     pub pace: Pace,
     pub fill: bool,
+    pub fill_streams: bool,
     /// Whether flash operations take time, or are only counted.
     pub timed: bool,
     pub scheduler: &'static str,
@@ -79,6 +80,7 @@ impl Run {
             queue_depth: 32,
             pace: Pace::Timestamps(1.0),
             fill: true,
+            fill_streams: true,
             timed: true,
             scheduler: "noop",
             idle_delay_ns: 3_600 * S,
@@ -102,7 +104,7 @@ impl Run {
     pub fn run(&self, requests: impl IntoIterator<Item = Request>) -> Outcome {
         let mut simulation = self.simulation();
         let fill_pages = if self.fill { self.setup.device.logical_pages() } else { 0 };
-        simulation.precondition(&Ageing { fill_pages, overwrite: None }, &mut |_| {});
+        simulation.precondition(&Ageing { fill_pages, fill_streams: self.fill_streams, overwrite: None }, &mut |_| {});
         if self.timed {
             simulation.start_timing(&self.setup.device);
         }
@@ -118,7 +120,8 @@ impl Run {
         let fill_pages = self.setup.device.logical_pages();
         // Two windows are enough to reach the steady state from a sequential fill; the last is the measurement.
         let overwrite = Overwrite { prng: Prng::new(11), window: 4.0, tolerance: 0.0, max_windows: 3 };
-        let aged = simulation.precondition(&Ageing { fill_pages, overwrite: Some(overwrite) }, &mut |_| {});
+        let aged = simulation
+            .precondition(&Ageing { fill_pages, fill_streams: true, overwrite: Some(overwrite) }, &mut |_| {});
         simulation.check().unwrap();
         aged.waf.unwrap()
     }

@@ -39,6 +39,9 @@ params! {
         /// How much of the logical space is written before the workload starts.
         fill: f64 => "fill", Kind::Ratio { min: 0.001, max: 1.0 }, Value::Ratio(1.0),
             "What is not filled serves as spare space, which makes collection cheaper.";
+        /// Whether an allocation that looks for streams finds them in what is written before the workload starts.
+        fill_streams: bool => "fill_streams", Kind::Flag, Value::Flag(true),
+            "Without them the drive is filled as by an allocation without streams, the same for every threshold.";
         /// How many pages are overwritten, uniformly at random, in one window of ageing, as a share of what was filled.
         steady_window: f64 => "steady_window", Kind::Ratio { min: 0.001, max: 10.0 }, Value::Ratio(0.5),
             "Longer windows take longer and average chance away.";

@@ -1,16 +1,19 @@
-//! Requests from a seed: sequential, random, Zipf or hot and cold.
+//! Requests from a seed: sequential, random, Zipf, hot and cold, extents of several lengths, or a log beside rewrites.
 //!
 //! The footprint is cut into slots, one each `alignment` bytes, at which a request of `request_size` fits; the pattern
-//! draws a slot. Operation, address, time and task have streams of random numbers of their own, so that changing one of
+//! draws a slot. With `extents` a request is an extent of one of the lengths, at a multiple of it. With `log` the first
+//! `log_size` of the footprint is written round and round in requests of `append_size`, and the rest has the slots. Operation, address, time and task have streams of random numbers of their own, so that changing one of
 //! these does not change the others.
 
+mod extents;
 mod scatter;
 mod zipf;
 
-use flashloom_units::{GIB, KIB, ParamSet, S};
+use flashloom_units::{GIB, KIB, MIB, ParamSet, S};
 use flashloom_units::{Kind, Ns, PolicySpec, Prng, Problem, SECTOR_BYTES, Value, choice, format_size, params};
 
 use crate::{Op, Request, Source};
+use extents::Extents;
 use scatter::Scatter;
 use zipf::Zipf;
 
@@ -25,6 +28,10 @@ choice! {
         Zipf = "zipf",
         /// A small share of the slots gets a large share of the requests.
         HotCold = "hot-cold",
+        /// Aligned extents of the lengths in `extents`, each as a whole and with the same probability.
+        Extents = "extents",
+        /// Appends to a circular log at the start of the footprint, beside accesses to random slots of the rest.
+        Log = "log",
     }
 }
 
@@ -74,6 +81,18 @@ params! {
         /// Share of the requests that go to the hot slots.
         hot_traffic: f64 => "hot_traffic", Kind::Ratio { min: 0.0, max: 1.0 }, Value::Ratio(0.8),
             "The further it is from the share of the slots, the more a policy gains by telling hot from cold.";
+        /// Lengths of the extents with the weight of each in the data: `4KiB:75, 32KiB:25`; the requests of that pattern.
+        extents: Option<String> => "extents", Kind::Text, Value::Absent,
+            "Longer extents die together in larger parts, which an allocation by streams can use.";
+        /// Bytes of the log, a multiple of `append_size`.
+        log_size: u64 => "log_size", Kind::Size { min: SECTOR_BYTES, max: 1 << 50 }, Value::Size(64 * MIB),
+            "A longer log lives longer before it is overwritten.";
+        /// Bytes of an append to the log, a multiple of 512.
+        append_size: u64 => "append_size", Kind::Size { min: SECTOR_BYTES, max: GIB }, Value::Size(64 * KIB),
+            "Larger appends leave fewer requests between them.";
+        /// Share of the requests that are appends to the log.
+        append_share: f64 => "append_share", Kind::Ratio { min: 0.0, max: 1.0 }, Value::Ratio(0.5),
+            "What is not appended goes to random slots beside the log, whose pages live for a random time.";
         /// Scatter ranks and hot slots over the footprint, instead of keeping them together at its start.
         scatter: bool => "scatter", Kind::Flag, Value::Flag(true),
             "Together, hot pages share blocks by their address alone.";
@@ -98,7 +117,7 @@ params! {
 /// The line of the table of workloads.
 pub(crate) const SPEC: PolicySpec = PolicySpec {
     name: "synthetic",
-    summary: "requests made from a seed: sequential, random, Zipf or hot and cold",
+    summary: "requests made from a seed: sequential, random, Zipf, hot and cold, extents, or a log beside rewrites",
     details: "Each request draws its operation, its slot of the footprint, its task and its time of arrival from \
               streams of their own. Zipf ranks are drawn exactly at constant cost, for any footprint. Without an \
               inter-arrival time, the requests are replayed closed, at the queue depth of the workload.",
@@ -114,6 +133,36 @@ enum Slots {
     Random,
     Zipf(Zipf),
     HotCold { hot: u64, traffic: f64 },
+    Extents { extents: Extents, footprint: u64 },
+    Log(Log),
+}
+
+/// A circular log, and where it is at.
+struct Log {
+    sectors: u64,
+    append: u64,
+    share: f64,
+    next: u64,
+}
+
+impl Log {
+    fn new(params: &SyntheticParams) -> Result<Self, Problem> {
+        let sectors = whole_sectors("log_size", params.log_size)?;
+        let append = whole_sectors("append_size", params.append_size)?;
+        if !sectors.is_multiple_of(append) {
+            let (log, append) = (format_size(params.log_size), format_size(params.append_size));
+            let found = format!("a log of {log} in appends of {append} (append_size)");
+            return Err(refuse("log_size", found, "a multiple of append_size"));
+        }
+        Ok(Self { sectors, append, share: params.append_share, next: 0 })
+    }
+
+    /// The first sector and the sectors of the next append.
+    fn append(&mut self) -> (u64, u64) {
+        let lba = self.next;
+        self.next = if lba + self.append == self.sectors { 0 } else { lba + self.append };
+        (lba, self.append)
+    }
 }
 
 /// A source that makes requests.
@@ -132,6 +181,9 @@ pub struct Synthetic {
     times: Prng,
     tasks: Prng,
 }
+
+/// How extents are written.
+const EXTENTS: &str = "lengths with their weights, such as 64KiB:84, 256KiB:16";
 
 fn refuse(key: &str, found: String, expected: &str) -> Problem {
     Problem::file(format!("workload.synthetic.{key}"), found, expected)
@@ -158,8 +210,17 @@ impl Synthetic {
             let found = format!("the footprint of {footprint} sectors is larger than the device");
             return Err(refuse(key, found, "at most the capacity of the device"));
         }
-        let Some(room) = footprint.checked_sub(sectors) else {
-            let found = format!("a request of {sectors} sectors does not fit in a footprint of {footprint}");
+        let extents = params.extents.as_deref().map(Extents::parse).transpose();
+        let extents = extents.map_err(|(found, expected)| refuse("extents", found, &expected))?;
+        let log = if params.pattern == Pattern::Log { Some(Log::new(params)?) } else { None };
+        let longest = match (params.pattern, &extents, &log) {
+            (Pattern::Extents, Some(extents), _) => extents.longest(),
+            (_, _, Some(log)) => log.sectors + sectors,
+            _ => sectors,
+        };
+        let Some(room) = footprint.checked_sub(longest) else {
+            let what = if log.is_some() { "a log with a request beside it" } else { "a request" };
+            let found = format!("{what} of {longest} sectors does not fit in a footprint of {footprint}");
             return Err(refuse(key, found, "room for at least one request"));
         };
         let slot_count = room / alignment_sectors + 1;
@@ -167,6 +228,11 @@ impl Synthetic {
             Pattern::Sequential => Slots::Sequential { next: 0 },
             Pattern::Random => Slots::Random,
             Pattern::Zipf => Slots::Zipf(Zipf::new(slot_count, params.zipf_theta)),
+            Pattern::Extents => {
+                let missing = || refuse("extents", "no extents with `pattern` = \"extents\"".to_owned(), EXTENTS);
+                Slots::Extents { extents: extents.ok_or_else(missing)?, footprint }
+            }
+            Pattern::Log => Slots::Log(log.expect("made for this pattern")),
             Pattern::HotCold => {
                 let hot = (slot_count as f64 * params.hot_share).round() as u64;
                 Slots::HotCold { hot: hot.min(slot_count), traffic: params.hot_traffic }
@@ -196,8 +262,10 @@ impl Synthetic {
         self.params.tasks > 0
     }
 
-    fn slot(&mut self) -> u64 {
+    /// The first sector and the sectors of the next request; only writes are appended to a log.
+    fn place(&mut self, op: Op) -> (u64, u32) {
         let prng = &mut self.addresses;
+        let mut start = 0;
         let rank = match &mut self.slots {
             Slots::Sequential { next } => {
                 let slot = *next;
@@ -212,8 +280,21 @@ impl Synthetic {
                 let to_hot = prng.chance(*traffic);
                 if cold == 0 || (to_hot && *hot > 0) { prng.below(*hot) } else { *hot + prng.below(cold) }
             }
+            Slots::Extents { extents, footprint } => {
+                let (lba, sectors) = extents.draw(*footprint, prng);
+                return (lba, sectors as u32);
+            }
+            Slots::Log(log) => {
+                if op == Op::Write && prng.chance(log.share) {
+                    let (lba, sectors) = log.append();
+                    return (lba, sectors as u32);
+                }
+                start = log.sectors;
+                prng.below(self.slot_count)
+            }
         };
-        self.scatter.as_ref().map_or(rank, |scatter| scatter.of(rank))
+        let slot = self.scatter.as_ref().map_or(rank, |scatter| scatter.of(rank));
+        (start + slot * self.alignment_sectors, self.sectors)
     }
 
     /// Operation and flags of the next request.
@@ -252,8 +333,7 @@ impl Source for Synthetic {
         }
         self.made += 1;
         let (op, flags) = self.operation();
-        let (lba, sectors) =
-            if op == Op::Flush { (0, 0) } else { (self.slot() * self.alignment_sectors, self.sectors) };
+        let (lba, sectors) = if op == Op::Flush { (0, 0) } else { self.place(op) };
         let tasks = u64::from(self.params.tasks);
         // Zero stands for "unknown", so tasks are numbered from one.
         let task = if tasks == 0 { 0 } else { 1 + self.tasks.below(tasks) as u32 };
@@ -333,6 +413,29 @@ mod tests {
     }
 
     #[test]
+    fn a_log_goes_round_in_appends_beside_rewrites_of_the_rest() {
+        let requests = make(&params(|p| {
+            (p.pattern, p.log_size, p.append_size, p.append_share) = (Pattern::Log, 12 * KIB, 4 * KIB, 0.25);
+            (p.request_size, p.footprint_size, p.read_share) = (KIB, Some(20 * KIB), 0.2);
+        }));
+        let (log, rest): (Vec<Request>, Vec<Request>) = requests.into_iter().partition(|request| request.lba < 24);
+        assert_eq!(log[..4].iter().map(|request| request.lba).collect::<Vec<_>>(), [0, 8, 16, 0]);
+        assert!(log.iter().all(|request| request.sectors == 8 && request.op == Op::Write));
+        assert!(rest.iter().all(|request| request.sectors == 2 && request.end() <= 40 && request.lba % 2 == 0));
+        assert!((log.len() as f64 / 20_000.0 - 0.8 * 0.25).abs() < 0.02);
+    }
+
+    #[test]
+    fn extents_are_drawn_within_the_footprint() {
+        let requests = make(&params(|p| {
+            (p.pattern, p.footprint_size) = (Pattern::Extents, Some(100 * KIB));
+            p.extents = Some("8KiB:1, 32KiB:1".to_owned());
+        }));
+        assert!(requests.iter().all(|request| [16, 64].contains(&request.sectors) && request.end() <= 200));
+        assert!((share(&requests, |request| request.sectors == 16) - 0.8).abs() < 0.02, "as much data of either");
+    }
+
+    #[test]
     fn a_flush_follows_every_so_many_writes() {
         let requests = make(&params(|p| (p.flush_every, p.requests) = (3, 9)));
         let ops: String = requests.iter().map(|request| if request.op == Op::Flush { 'F' } else { 'W' }).collect();
@@ -369,5 +472,9 @@ mod tests {
         assert_eq!(key(|p| p.alignment = Some(513)), "workload.synthetic.alignment");
         assert_eq!(key(|p| p.footprint_size = Some(1 << 40)), "workload.synthetic.footprint_size");
         assert_eq!(key(|p| p.footprint = 0.0), "workload.synthetic.footprint");
+        assert_eq!(key(|p| p.pattern = Pattern::Extents), "workload.synthetic.extents");
+        assert_eq!(key(|p| p.extents = Some("4KiB".to_owned())), "workload.synthetic.extents");
+        assert_eq!(key(|p| (p.pattern, p.log_size) = (Pattern::Log, 65 * KIB)), "workload.synthetic.log_size");
+        assert_eq!(key(|p| (p.pattern, p.log_size) = (Pattern::Log, GIB)), "workload.synthetic.footprint");
     }
 }
