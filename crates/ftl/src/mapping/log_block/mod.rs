@@ -317,8 +317,12 @@ impl<S: Scheme> Mapping for Ftl<S> {
     }
 
     fn wanted_streams(&self) -> Option<WantedStreams> {
-        let wanted = |streams: &Streams| WantedStreams { pages: streams.report.threshold as u32, in_buffer: true };
-        self.streams.as_ref().map(wanted)
+        let block_pages = Some(self.store.blocks.pages());
+        self.streams.as_ref().map(|streams| WantedStreams {
+            pages: streams.report.threshold as u32,
+            in_buffer: true,
+            block_pages,
+        })
     }
 
     fn prepare(&self, lpn: Lpn) {
