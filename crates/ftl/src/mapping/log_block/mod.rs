@@ -239,6 +239,11 @@ impl<S: Scheme> Ftl<S> {
         })
     }
 
+    /// Pages of the streams that the scheme looks for; 1 for none.
+    pub(super) fn stream_pages(setup: &FtlSetup, _device: &DeviceParams) -> u32 {
+        S::stream_pages(setup)
+    }
+
     /// The address of a page below the spans of logical blocks.
     fn placed(&self, lpn: Lpn) -> Lpn {
         self.spans.as_ref().map_or(lpn, |spans| spans.placed(lpn))
