@@ -88,6 +88,8 @@ pub struct WriteBuffer {
     victims: Vec<SlotId>,
     /// Consecutive pages that leave together where the buffer holds them; 1 if victims leave alone.
     stream_pages: u32,
+    /// Pages of a logical block, where streams are the first pages of one.
+    stream_blocks: Option<u32>,
     on_their_way: OnTheirWay,
     report: BufferReport,
     /// Until when the levels of the report are complete.
@@ -116,6 +118,7 @@ impl WriteBuffer {
             rate,
             victims: Vec::with_capacity(pages as usize),
             stream_pages: 1,
+            stream_blocks: None,
             on_their_way: OnTheirWay::new(pages),
             report: BufferReport::default(),
             now: 0,
@@ -320,6 +323,11 @@ impl WriteBuffer {
         self.stream_pages = pages;
     }
 
+    /// From now on streams are the first pages of logical blocks of that many pages; others leave as victims do.
+    pub fn gather_from_blocks(&mut self, block_pages: u32) {
+        self.stream_blocks = Some(block_pages);
+    }
+
     fn send_victims(&mut self, evicted: &mut Vec<Evicted>) {
         let mut victims = std::mem::take(&mut self.victims);
         if let Some(first) = victims.first() {
@@ -366,6 +374,11 @@ impl WriteBuffer {
             })
         };
         let pages = self.stream_pages;
+        if let Some(block) = self.stream_blocks {
+            let first = lpn - lpn % block;
+            let mut stream = first..first + pages;
+            return (stream.contains(&lpn) && stream.all(is_free)).then_some(first);
+        }
         let mut lowest = lpn;
         while lpn - lowest < REACH * pages && lowest > 0 && is_free(lowest - 1) {
             lowest -= 1;

@@ -324,3 +324,19 @@ fn a_padded_block_gathers_nothing() {
     assert_eq!(lpns(&evict(&mut buffer, 1)), [4, 5, 6, 7]);
     assert_eq!(buffer.report_at(0).gathered_pages, 0);
 }
+
+/// KAST's sequential log blocks: only the first pages of a logical block, here of eight pages, are a stream.
+#[test]
+fn streams_of_blocks_are_their_first_pages_and_leave_the_neighbours_theirs() {
+    let leave = |held: &[u32]| {
+        let mut buffer = buffer("page-lru", &[], "single", held.len() as u32);
+        buffer.gather_streams(4);
+        buffer.gather_from_blocks(8);
+        write(&mut buffer, held.iter().copied());
+        lpns(&evict(&mut buffer, 1))
+    };
+    assert_eq!(leave(&[10, 8, 9, 11, 12]), [10, 8, 9, 11]);
+    assert_eq!(leave(&[12, 8, 9, 10, 11]), [12], "beyond the first four");
+    assert_eq!(leave(&[8, 9, 10, 12]), [8], "with a gap");
+    assert_eq!(leave(&[6, 7, 8, 9, 10, 11]), [6], "a run that goes on in the next block leaves that block's alone");
+}

@@ -209,6 +209,7 @@ impl Drive {
     fn gather_streams(&mut self) {
         if let (Some(buffer), Some(wanted)) = (&mut self.buffer, self.ftl.wanted_streams()) {
             buffer.gather_streams(wanted.pages);
+            wanted.block_pages.iter().for_each(|&pages| buffer.gather_from_blocks(pages));
         }
     }
 

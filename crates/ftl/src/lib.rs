@@ -20,7 +20,7 @@ pub use params::{FtlParams, GcBlocks, HotCold, Preemption, StripeOrder, WearLeve
 pub use report::{FtlReport, MapCacheReport, MergeReport, RetiredBlocks, StreamReport};
 
 use flashloom_nand::{DeviceParams, Nand, Payload};
-use flashloom_units::{Lpn, Need, ParamSet, Prng, Slot, Value};
+use flashloom_units::{Lpn, ParamSet, Prng, Slot, Value};
 
 /// One page that the layer above writes. Pages written in one call were evicted together.
 #[derive(Clone, Copy, Debug)]
@@ -76,12 +76,9 @@ impl FtlSetup {
         self
     }
 
-    /// The streams that the FTL wants written together from the start; nothing where it looks for none.
-    pub fn wanted_streams(&self, device: &DeviceParams) -> Option<WantedStreams> {
-        let Self { params, allocation: values, .. } = self;
-        mapping::offers(params.mapping, Need::PageMapping)
-            .then(|| allocation::build(params.allocation, values, device, params.stripe_order))
-            .and_then(|allocation| allocation.wanted_streams())
+    /// Pages of the streams that the FTL wants written together from the start; 1 where it looks for none.
+    pub fn stream_pages(&self, device: &DeviceParams) -> u32 {
+        mapping::stream_pages(self, device)
     }
 
     /// Builds the chosen FTL for an erased array. [`misfit`] must have found nothing.

@@ -183,15 +183,15 @@ fn only_a_buffer_evicts(config: &Config) -> Vec<Broken> {
 
 /// The pages of a stream leave the buffer together.
 fn the_buffer_holds_a_stream(config: &Config) -> Option<Broken> {
-    let wanted = config.drive_setup(false).ftl.wanted_streams(&config.device)?.pages;
+    let wanted = config.drive_setup(false).ftl.stream_pages(&config.device);
     let held = config.buffer.capacity_bytes / config.device.page_bytes;
     if held == 0 || u64::from(wanted) <= held {
         return None;
     }
     let found = format!("streams of {wanted} pages from a buffer of {held} (buffer.capacity)");
     let expected = "a buffer that holds a stream, because its pages leave together";
-    let help = Some("raise buffer.capacity, or lower ftl.slap.stream_threshold".to_owned());
-    let keys = ["ftl.slap.stream_threshold", "buffer.capacity", "ftl.allocation"];
+    let help = Some("raise buffer.capacity, or lower the stream_threshold".to_owned());
+    let keys = ["ftl.slap.stream_threshold", "ftl.kast.stream_threshold", "buffer.capacity", "ftl.allocation"];
     Broken::at(&keys, Fault { help, ..Fault::new(found, expected) })
 }
 

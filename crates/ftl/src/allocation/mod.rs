@@ -17,13 +17,15 @@ pub struct Place {
     pub lane: Lane,
 }
 
-/// Streams that an allocation wants written together.
+/// Streams that an allocation or a mapping wants written together.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct WantedStreams {
     /// Consecutive pages of a stream, now: an adaptive threshold moves. With 1 there are no streams.
     pub pages: u32,
     /// Whether the write buffer is to look for them among all that it holds when a victim leaves.
     pub in_buffer: bool,
+    /// Pages of a logical block, if a stream is the first pages of one; else it begins anywhere.
+    pub block_pages: Option<u32>,
 }
 
 /// A policy of allocation.

@@ -194,7 +194,8 @@ impl Allocation for State {
     }
 
     fn wanted_streams(&self) -> Option<WantedStreams> {
-        Some(WantedStreams { pages: self.threshold as u32, in_buffer: self.params.search == Search::Buffer })
+        let in_buffer = self.params.search == Search::Buffer;
+        Some(WantedStreams { pages: self.threshold as u32, in_buffer, block_pages: None })
     }
 
     fn streams(&self) -> Option<StreamReport> {

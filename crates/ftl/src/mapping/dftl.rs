@@ -139,6 +139,10 @@ impl State {
         page_store::misfit(setup, device, translation_pages(device))
     }
 
+    pub(super) fn stream_pages(setup: &FtlSetup, device: &DeviceParams) -> u32 {
+        page_store::stream_pages(setup, device)
+    }
+
     pub(super) fn new(setup: &FtlSetup, device: &DeviceParams, nand: &Nand) -> Self {
         let params = Dftl::from_values(&setup.mapping);
         let geometry = nand.geometry();

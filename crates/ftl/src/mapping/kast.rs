@@ -26,6 +26,11 @@
 //!    the smallest merge cost (k(L)) and then fewest free pages, or of the smallest cost a page written
 //! ```
 //!
+//! With `stream_threshold` above 1, "offset 0" in these rules is a page of offset 0 that begins a run of so many consecutive
+//! pages which leave the write buffer together: SLAP's stream, in the place of the paper's guess that whatever starts a
+//! block will fill it. The buffer then gathers runs as SLAP has it do, and the pages of a logical block that leave together
+//! are written in order of address. Any other page of offset 0 is written like the rest (decision 0044).
+//!
 //! The states of Figure 3 are [`LogState`]. What the paper leaves open: its three thresholds are parameters, and so is
 //! how its two criteria of step 3 are weighed; which SLB gives way at the limit ("can be changed into a random log
 //! block if there is no subsequent sequential write request": the one that has waited longest for one, after the same
@@ -90,6 +95,9 @@ params! {
         k: u32 => "k", Kind::Count { min: 1, max: 1 << 16 }, Value::Count(8), "A larger K merges less often and for longer.";
         /// Log blocks of a chip that may be sequential at a time.
         sequential_log_blocks: u32 => "sequential_log_blocks", Kind::Count { min: 0, max: 1 << 16 }, Value::Count(4), "More serve more sequential streams and leave less for random pages.";
+        /// Consecutive pages that must be written together from offset 0 on to begin a sequential log block; with 1, as in
+        /// the paper, any page of offset 0 begins one.
+        stream_threshold: u32 => "stream_threshold", Kind::Count { min: 1, max: 1 << 16 }, Value::Count(1), "Short writes at offset 0 stay among random pages; a stream that comes in small parts is not seen.";
         /// Pages that a sequential log block is padded with at most to take a page further on: the paper's "small gap".
         small_gap: u32 => "small_gap", Kind::Count { min: 0, max: 1 << 16 }, Value::Count(4), "More padding keeps streams together and copies pages that may be written soon.";
         /// Free pages from which a sequential log block is worth keeping or transforming, in percent of a block: the
@@ -250,6 +258,12 @@ impl Kast {
         false
     }
 
+    /// Whether a page may begin an SLB.
+    fn may_begin(&self, chip: &Chip, write: &PageWrite) -> bool {
+        let is_stream = self.params.stream_threshold == 1 || chip.store.begins_stream(write.lpn);
+        is_stream && chip.store.offset(write.lpn) == 0
+    }
+
     /// Makes room for one more SLB; false if there can be none. At the limit a complete one is switched, and if there
     /// is none the one written longest ago gives way, if that is a long time: it becomes an RLB while it has many free
     /// pages, else it is merged.
@@ -358,7 +372,7 @@ impl Kast {
     fn write_elsewhere(&mut self, chip: &mut Chip, write: &PageWrite) {
         let is_scarce = |chip: &Chip| chip.store.log.free_slots(chip.group) == 0 || !chip.may_open();
         let scarce = is_scarce(chip) && !self.switch_complete_sequence(chip);
-        if chip.store.offset(write.lpn) == 0 && self.admits_sequence(chip) {
+        if self.may_begin(chip, write) && self.admits_sequence(chip) {
             self.begin_sequence(chip, write);
         } else if scarce && let Some(slot) = self.least_associated(chip) {
             self.append(chip, slot, write);
@@ -388,7 +402,20 @@ impl Scheme for Kast {
     }
 
     fn misfit(setup: &FtlSetup, device: &DeviceParams) -> Option<Misfit> {
-        too_associative("ftl.kast.k", Params::from_values(&setup.mapping).k, device)
+        let Params { k, stream_threshold, .. } = Params::from_values(&setup.mapping);
+        too_associative("ftl.kast.k", k, device).or_else(|| {
+            let pages = device.geometry().pages;
+            (stream_threshold > pages).then(|| Misfit {
+                keys: ["ftl.kast.stream_threshold", "device.pages", "device.preset"].map(str::to_owned).to_vec(),
+                found: format!("streams of {stream_threshold} pages in blocks of {pages} (device.pages)"),
+                expected: "a threshold of at most the pages of a block, because a log block takes no more".to_owned(),
+                help: "lower ftl.kast.stream_threshold".to_owned(),
+            })
+        })
+    }
+
+    fn stream_pages(setup: &FtlSetup) -> u32 {
+        Params::from_values(&setup.mapping).stream_threshold
     }
 
     fn new(setup: &FtlSetup, store: &Store) -> Self {
@@ -411,9 +438,10 @@ impl Scheme for Kast {
         }
         // Also where its sequential log block has not taken the page: no associativity grows.
         if let Some(slot) = self.random_of(chip, lbn) {
-            return match chip.store.offset(write.lpn) {
-                0 => self.start_beside(chip, slot, write),
-                _ => self.append(chip, slot, write),
+            return if self.may_begin(chip, write) {
+                self.start_beside(chip, slot, write)
+            } else {
+                self.append(chip, slot, write)
             };
         }
         self.write_elsewhere(chip, write);

@@ -80,6 +80,14 @@ macro_rules! mappings {
             unreachable!("the configuration accepts only names of the table")
         }
 
+        /// Pages of the streams that the chosen mapping, or its allocation, wants written together; 1 for none.
+        pub(crate) fn stream_pages(setup: &FtlSetup, device: &DeviceParams) -> u32 {
+            $(if setup.params.mapping == $module::SPEC.name {
+                return $module::State::stream_pages(setup, device);
+            })+
+            unreachable!("the configuration accepts only names of the table")
+        }
+
         pub(crate) fn build(setup: &FtlSetup, device: &DeviceParams, nand: &Nand) -> Box<dyn Mapping> {
             $(if setup.params.mapping == $module::SPEC.name {
                 return Box::new($module::State::new(setup, device, nand));

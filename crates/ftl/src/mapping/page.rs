@@ -34,6 +34,10 @@ impl State {
         page_store::misfit(setup, device, 0)
     }
 
+    pub(super) fn stream_pages(setup: &FtlSetup, device: &DeviceParams) -> u32 {
+        page_store::stream_pages(setup, device)
+    }
+
     pub(super) fn new(setup: &FtlSetup, device: &DeviceParams, nand: &Nand) -> Self {
         Self { store: PageStore::new(setup, device, nand, 0) }
     }

@@ -456,6 +456,12 @@ impl PageStore {
     }
 }
 
+/// Pages of the streams that the chosen allocation wants written together at first; 1 for none.
+pub(super) fn stream_pages(ftl: &FtlSetup, device: &DeviceParams) -> u32 {
+    let allocation = allocation::build(ftl.params.allocation, &ftl.allocation, device, ftl.params.stripe_order);
+    allocation.wanted_streams().map_or(1, |wanted| wanted.pages)
+}
+
 /// Why the allocation does not fit the device, or the device is too small for its spare blocks, if so: each plane keeps `gc_threshold` blocks free and one open for
 /// each of its lanes, and the rest must hold its share of what the host sees and of the mapping's own pages.
 pub(super) fn misfit(ftl: &FtlSetup, device: &DeviceParams, own_pages: u64) -> Option<Misfit> {

@@ -573,3 +573,111 @@ fn the_worst_merge_of_fast_on_the_papers_mlc_takes_11_7_s() {
     // The bus is not infinitely fast: 20 ns a page and transfer.
     assert!((by_hand..by_hand + MS).contains(&bound), "{bound} ns");
 }
+
+// Streams of SLAP in the place of the paper's "offset 0".
+
+fn streams_of(pages: u64, set: &[(&str, Value)]) -> Lab<Kast> {
+    lab(&[&[("stream_threshold", Value::Count(pages))], set].concat())
+}
+
+#[test]
+fn a_stream_threshold_of_1_is_the_papers_rule_and_looks_for_no_stream() {
+    let mut lab = streams_of(1, &[]);
+    assert_eq!((lab.write_together(&[0, 1]), states(&lab)[0]), (NOTHING, sequential(0)));
+    assert_eq!(lab.streams(), None);
+}
+
+#[test]
+fn page_0_begins_a_sequence_only_with_as_many_pages_behind_it_as_the_threshold_asks_for() {
+    let mut lab = streams_of(3, &[]);
+    assert_eq!(lab.write_together(&[0, 1, 3]), NOTHING);
+    assert_eq!((states(&lab), lab.streams()), (vec![Random(1), Free, Free, Free], Some(0)));
+    assert_eq!(lab.write_together(&[4, 5, 6]), NOTHING);
+    assert_eq!((states(&lab), lab.streams()), (vec![Random(1), sequential(1), Free, Free], Some(1)));
+    assert_eq!(lab.write([7]), NOTHING, "a stream goes on page by page");
+    assert_eq!(states(&lab)[1], sequential(1));
+}
+
+#[test]
+fn a_stream_is_found_in_any_order_and_written_in_that_of_its_pages() {
+    let mut lab = streams_of(4, &[]);
+    assert_eq!(lab.write_together(&[6, 17, 4, 7, 5]), NOTHING);
+    assert_eq!(states(&lab), [sequential(1), Random(1), Free, Free]);
+    assert_eq!(lab.write_together(&[8, 9, 10, 11]), SWITCH, "the first sequence is complete and in order");
+}
+
+/// Page 0 of a block that a random log block holds is a page like any other unless a stream begins with it.
+#[test]
+fn beside_a_random_log_block_too_only_a_stream_begins_a_sequence() {
+    let start = ("sequential_start", Value::Name("allocate"));
+    for (together, state) in [(&[0, 2][..], Free), (&[0, 1, 2], sequential(0))] {
+        let mut lab = streams_of(3, &[start.clone()]);
+        lab.write([3]);
+        lab.write_together(together);
+        assert_eq!(states(&lab)[1], state);
+    }
+}
+
+#[test]
+fn whole_blocks_in_order_are_streams_and_copy_nothing_under_either_preemption() {
+    for preemption in [Preemption::None, Preemption::Page] {
+        for threshold in 1..=4 {
+            let set = [
+                ("log_blocks", Value::Count(4)),
+                ("k", Value::Count(2)),
+                ("stream_threshold", Value::Count(threshold)),
+            ];
+            let mut setup = setup("kast", &set);
+            setup.params.preemption = preemption;
+            let mut lab = Lab::<Kast>::filled(&device(1, 8, 4), &setup);
+            let costs = (0..40).map(|block| lab.write_together(&[0, 1, 2, 3].map(|page| block % 8 * 4 + page)));
+            assert!(costs.into_iter().all(|cost| cost == NOTHING || cost == SWITCH), "{preemption:?}, {threshold}");
+        }
+    }
+}
+
+/// One page at offset 0 of each of sixteen blocks in turn, and a block written whole after every second one. By the
+/// paper's rule each of the single pages opens a log block; with streams they fill random ones, fewer of which have to
+/// be merged, and the whole blocks are switched as before.
+#[test]
+fn short_writes_at_offset_0_among_whole_blocks_cost_less_if_only_streams_open_sequences() {
+    let cost = |threshold: u64| {
+        let set = [("k", Value::Count(4)), ("stream_threshold", Value::Count(threshold))];
+        let mut lab = Lab::<Kast>::filled(
+            &device(1, 24, 4),
+            &setup("kast", &[&set[..], &[("log_blocks", Value::Count(4))]].concat()),
+        );
+        let mut total = NOTHING;
+        for round in 0..96 {
+            let mut add = |cost: Cost| {
+                total.copies += cost.copies;
+                total.erases += cost.erases;
+                total.switch += cost.switch;
+            };
+            add(lab.write_together(&[round % 16 * 4]));
+            if round % 2 == 0 {
+                add(lab.write_together(&[0, 1, 2, 3].map(|page| (16 + round / 2 % 8) * 4 + page)));
+            }
+        }
+        total
+    };
+    let (paper, streams) = (cost(1), cost(4));
+    assert!(streams.copies < paper.copies, "{streams:?}, {paper:?}");
+    assert!(streams.erases < paper.erases, "{streams:?}, {paper:?}");
+    assert!(
+        streams.switch + 1 >= paper.switch,
+        "all are switched but one that is still written: {streams:?}, {paper:?}"
+    );
+}
+
+#[test]
+fn a_stream_longer_than_a_block_is_refused() {
+    let refused = crate::misfit(
+        &device(1, 8, 4),
+        &setup(
+            "kast",
+            &[("stream_threshold", Value::Count(5)), ("k", Value::Count(4)), ("log_blocks", Value::Count(4))],
+        ),
+    );
+    assert_eq!(refused.map(|misfit| misfit.keys[0].clone()).as_deref(), Some("ftl.kast.stream_threshold"));
+}

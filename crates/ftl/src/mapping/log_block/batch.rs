@@ -13,17 +13,19 @@ pub(super) struct Batch {
     /// The first page of each logical block of the batch.
     firsts: Vec<u32>,
     sorted: Vec<PageWrite>,
+    /// Whether the pages of a block are put in order of address.
+    ascending: bool,
 }
 
 impl Batch {
-    /// For that many logical blocks.
-    pub(super) fn new(logical_blocks: u32) -> Self {
+    /// For that many logical blocks, whose pages keep the order in which they come or are put in that of their address.
+    pub(super) fn new(logical_blocks: u32, ascending: bool) -> Self {
         let last = vec![NO_INDEX; logical_blocks as usize];
-        Self { last, next: Vec::new(), firsts: Vec::new(), sorted: Vec::new() }
+        Self { last, next: Vec::new(), firsts: Vec::new(), sorted: Vec::new(), ascending }
     }
 
     /// The pages of one logical block after those of the other: the blocks in the order of their first pages, and the
-    /// pages of a block in the order in which they came.
+    /// pages of a block in the order in which they came, or in that of their address (one that comes twice in the order in which it came).
     pub(super) fn by_block(&mut self, writes: &[PageWrite], lbn_of: impl Fn(&PageWrite) -> Lbn) -> &[PageWrite] {
         self.sorted.clear();
         self.next.clear();
@@ -44,6 +46,11 @@ impl Batch {
                 at = self.next[at as usize];
             }
         }
+        if self.ascending {
+            for block in self.sorted.chunk_by_mut(|one, other| lbn_of(one) == lbn_of(other)) {
+                block.sort_by_key(|write| write.lpn);
+            }
+        }
         &self.sorted
     }
 }
@@ -57,7 +64,7 @@ mod tests {
 
     #[test]
     fn blocks_keep_the_order_of_their_first_pages_and_pages_theirs() {
-        let mut batch = Batch::new(4);
+        let [mut kept, mut ascending] = [false, true].map(|ascending| Batch::new(4, ascending));
         for (lpns, sorted) in [
             (&[9, 0, 8, 13, 1][..], &[9, 8, 0, 1, 13][..]),
             (&[1, 4, 0], &[1, 0, 4]),
@@ -66,8 +73,13 @@ mod tests {
         ] {
             let write = |&lpn: &u32| PageWrite { lpn: Lpn(lpn), mask: 1, payload: Payload::NONE, tag: Nand::NO_TAG };
             let writes: Vec<PageWrite> = lpns.iter().map(write).collect();
-            let found = batch.by_block(&writes, |write| Lbn(write.lpn.0 / 4));
-            assert_eq!(found.iter().map(|write| write.lpn.0).collect::<Vec<_>>(), sorted);
+            let by_block = |batch: &mut Batch| -> Vec<u32> {
+                batch.by_block(&writes, |write| Lbn(write.lpn.0 / 4)).iter().map(|write| write.lpn.0).collect()
+            };
+            assert_eq!(by_block(&mut kept), sorted);
+            let mut in_order = sorted.to_vec();
+            in_order.chunk_by_mut(|one, other| one / 4 == other / 4).for_each(<[u32]>::sort);
+            assert_eq!(by_block(&mut ascending), in_order);
         }
     }
 }

@@ -76,8 +76,12 @@ impl<S: Scheme> Lab<S> {
 
     /// Writes pages one after the other, and checks the drive.
     pub(crate) fn write(&mut self, lpns: impl IntoIterator<Item = u32>) -> Cost {
+        self.costing(|lab| lpns.into_iter().for_each(|lpn| lab.write_page(Lpn(lpn))))
+    }
+
+    fn costing(&mut self, write: impl FnOnce(&mut Self)) -> Cost {
         let before = self.total();
-        lpns.into_iter().for_each(|lpn| self.write_page(Lpn(lpn)));
+        write(self);
         self.check();
         let Cost { switch, partial, full, copies, erases } = self.total();
         Cost {
@@ -95,10 +99,11 @@ impl<S: Scheme> Lab<S> {
     }
 
     /// Writes pages together, and checks the drive.
-    pub(crate) fn write_together(&mut self, lpns: &[u32]) {
-        let writes: Vec<PageWrite> = lpns.iter().map(|&lpn| self.page_write(Lpn(lpn))).collect();
-        self.ftl.write(&mut self.nand, &writes);
-        self.check();
+    pub(crate) fn write_together(&mut self, lpns: &[u32]) -> Cost {
+        self.costing(|lab| {
+            let writes: Vec<PageWrite> = lpns.iter().map(|&lpn| lab.page_write(Lpn(lpn))).collect();
+            lab.ftl.write(&mut lab.nand, &writes);
+        })
     }
 
     fn page_write(&mut self, lpn: Lpn) -> PageWrite {
@@ -143,6 +148,11 @@ impl<S: Scheme> Lab<S> {
 
     pub(crate) fn report(&self) -> MergeReport {
         *self.ftl.report().merges.expect("a log-block mapping reports merges")
+    }
+
+    /// Streams found since the beginning; nothing where nobody looks for them.
+    pub(crate) fn streams(&self) -> Option<u64> {
+        self.ftl.report().streams.map(|streams| streams.detected)
     }
 
     pub(crate) fn store(&self) -> &Store {

@@ -2,6 +2,7 @@
 //!
 //! - [`superblocks`]: blocks, or blocks of several chips that are used as one.
 //! - [`log_blocks`]: the log blocks and the data blocks that each is associated with.
+//! - [`streams`]: runs of pages that are written together, for schemes that treat them apart.
 //! - [`store`]: data blocks, log blocks and map; reads, writes and copies of pages.
 //! - [`merge`]: switch, partial and full merges, a step at a time.
 //!
@@ -31,6 +32,7 @@ mod log_blocks;
 mod merge;
 mod spans;
 mod store;
+mod streams;
 mod superblocks;
 
 pub(crate) use log_blocks::LogSlot;
@@ -41,11 +43,13 @@ use flashloom_nand::{DeviceParams, Expect, Nand, Origin};
 use flashloom_units::{Lbn, Lpn, Ns, SuperblockId};
 
 use super::Mapping;
+use crate::allocation::WantedStreams;
 use crate::placement::{self, Placement};
 use crate::{FtlReport, FtlSetup, MergeReport, Misfit, PageWrite, Preemption};
 use batch::Batch;
 use homes::Homes;
 use spans::Spans;
+use streams::Streams;
 
 /// What a scheme guarantees about its log blocks.
 #[derive(Clone, Copy, Debug)]
@@ -66,6 +70,12 @@ pub(super) trait Scheme: Send + Sized {
     /// What of its own parameters cannot work on a device, if anything.
     fn misfit(_setup: &FtlSetup, _device: &DeviceParams) -> Option<Misfit> {
         None
+    }
+
+    /// Consecutive pages from the first one of a logical block on that it treats as a stream where they are written
+    /// together ([`Store::begins_stream`]); with 1 it looks at each page alone.
+    fn stream_pages(_setup: &FtlSetup) -> u32 {
+        1
     }
 
     /// Builds it; the store has the layout that it asked for.
@@ -124,8 +134,10 @@ pub(super) struct Ftl<S> {
     store: Store,
     scheme: S,
     homes: Homes,
-    /// Where the placement may move logical blocks: what brings the pages of each together.
+    /// Where the placement may move logical blocks, or the scheme looks for streams: what brings the pages of each block
+    /// together.
     batch: Option<Batch>,
+    streams: Option<Streams>,
     spans: Option<Spans>,
     /// Writes with the addresses that their spans give them.
     placed: Vec<PageWrite>,
@@ -155,13 +167,17 @@ impl<S: Scheme> Ftl<S> {
         let room = store.blocks.total() / store.groups() - log_blocks - spare(&*placement);
         let widest = placement.widest();
         let spans = (widest > 1).then(|| Spans::new(&mut store, widest, device.logical_pages()));
-        let batch = placement.moves().then(|| Batch::new(store.logical_blocks()));
+        let stream_pages = S::stream_pages(setup);
+        let streams = (stream_pages > 1).then(|| Streams::new(stream_pages));
+        let groups_pages = placement.moves() || streams.is_some();
+        let batch = groups_pages.then(|| Batch::new(store.logical_blocks(), streams.is_some()));
         let homes = Homes::new(placement, store.groups(), store.logical_blocks(), room);
         Self {
             store,
             scheme,
             homes,
             batch,
+            streams,
             spans,
             placed: Vec::new(),
             background: 0,
@@ -219,6 +235,11 @@ impl<S: Scheme> Ftl<S> {
         })
     }
 
+    /// Pages of the streams that the scheme looks for; 1 for none.
+    pub(super) fn stream_pages(setup: &FtlSetup, _device: &DeviceParams) -> u32 {
+        S::stream_pages(setup)
+    }
+
     /// The address of a page below the spans of logical blocks.
     fn placed(&self, lpn: Lpn) -> Lpn {
         self.spans.as_ref().map_or(lpn, |spans| spans.placed(lpn))
@@ -232,7 +253,7 @@ impl<S: Scheme> Ftl<S> {
         }
         let mut placed = std::mem::take(&mut self.placed);
         placed.extend(writes.iter().map(|write| PageWrite { lpn: self.placed(write.lpn), ..*write }));
-        self.write_together(nand, &placed);
+        self.write_by_block(nand, &placed);
         placed.clear();
         self.placed = placed;
         if let Some(spans) = self.spans.as_mut().filter(|_| is_timed) {
@@ -240,12 +261,22 @@ impl<S: Scheme> Ftl<S> {
         }
     }
 
+    fn write_by_block(&mut self, nand: &mut Nand, writes: &[PageWrite]) {
+        let Some(mut batch) = self.batch.take() else { return self.write_together(nand, writes) };
+        let sorted = batch.by_block(writes, |write| self.store.lbn(write.lpn));
+        self.write_together(nand, sorted);
+        self.batch = Some(batch);
+    }
+
     fn write_together(&mut self, nand: &mut Nand, writes: &[PageWrite]) {
         let pages = self.store.blocks.pages();
         for together in writes.chunk_by(|one, other| one.lpn.0 / pages == other.lpn.0 / pages) {
             let lbn = self.store.lbn(together[0].lpn);
             match self.homes.place(lbn) {
-                (group, None) => together.iter().for_each(|write| self.write_page(nand, group, lbn, write)),
+                (group, None) => {
+                    self.store.stream = self.streams.as_mut().map_or(Lpn::NONE, |found| found.find(together, pages));
+                    together.iter().for_each(|write| self.write_page(nand, group, lbn, write));
+                }
                 (group, Some(old)) => Chip { store: &mut self.store, nand, group }.move_in(lbn, old, together),
             }
         }
@@ -283,13 +314,18 @@ impl<S: Scheme> Mapping for Ftl<S> {
     fn write(&mut self, nand: &mut Nand, writes: &[PageWrite]) {
         if self.spans.is_some() {
             self.write_spread(nand, writes);
-        } else if let Some(mut batch) = self.batch.take() {
-            let sorted = batch.by_block(writes, |write| self.store.lbn(write.lpn));
-            self.write_together(nand, sorted);
-            self.batch = Some(batch);
         } else {
-            self.write_together(nand, writes);
+            self.write_by_block(nand, writes);
         }
+    }
+
+    fn wanted_streams(&self) -> Option<WantedStreams> {
+        let block_pages = Some(self.store.blocks.pages());
+        self.streams.as_ref().map(|streams| WantedStreams {
+            pages: streams.report.threshold as u32,
+            in_buffer: true,
+            block_pages,
+        })
     }
 
     fn prepare(&self, lpn: Lpn) {
@@ -329,12 +365,14 @@ impl<S: Scheme> Mapping for Ftl<S> {
     fn report(&self) -> FtlReport {
         let (blocking_bound_ns, wait_bound_ns, reserved_pages) = self.bounds;
         let merges = MergeReport { blocking_bound_ns, wait_bound_ns, reserved_pages, ..(*self.store.merges).clone() };
-        FtlReport { merges: Some(Box::new(merges)), ..self.store.report.clone() }
+        let streams = self.streams.as_ref().map(|streams| streams.report);
+        FtlReport { merges: Some(Box::new(merges)), streams, ..self.store.report.clone() }
     }
 
     fn reset_report(&mut self) {
         self.store.report = FtlReport::default();
         *self.store.merges = MergeReport::default();
+        self.streams.iter_mut().for_each(Streams::reset_report);
     }
 
     fn erase_counts(&self) -> &[u32] {

@@ -73,6 +73,8 @@ pub(crate) struct Store {
     pub(crate) blocks: Superblocks,
     pub(crate) log: LogBlocks,
     map: Vec<Spn>,
+    /// The first page of the stream that is being written; none where there is none or nobody looks for streams.
+    pub(super) stream: Lpn,
     reverse: Vec<Lpn>,
     mapped: u64,
     data: Vec<SuperblockId>,
@@ -96,6 +98,7 @@ impl Store {
         Self {
             log: LogBlocks::new(log_blocks, blocks.groups(), blocks.pages(), blocks.total(), logical_blocks as u32),
             map: vec![Spn::NONE; logical_pages],
+            stream: Lpn::NONE,
             reverse: vec![Lpn::NONE; (blocks.total() * blocks.pages()) as usize],
             mapped: 0,
             data: vec![SuperblockId::NONE; logical_blocks],
@@ -122,6 +125,11 @@ impl Store {
 
     pub(crate) fn lpn(&self, lbn: Lbn, offset: u32) -> Lpn {
         Lpn(lbn.0 * self.blocks.pages() + offset)
+    }
+
+    /// Whether a stream of [`Scheme::stream_pages`] begins with a page that is being written.
+    pub(crate) fn begins_stream(&self, lpn: Lpn) -> bool {
+        self.stream == lpn
     }
 
     /// Where the newest copy of a page is; none if it is not mapped, or beyond the end of the last logical block.
