@@ -25,7 +25,7 @@ impl Streams {
     pub(super) fn find(&mut self, together: &[PageWrite], pages_a_block: u32) -> Lpn {
         let first = together[0].lpn;
         let run = together.iter().zip(first.0..).take_while(|(write, lpn)| write.lpn.0 == *lpn).count() as u64;
-        if first.0 % pages_a_block != 0 || run < self.report.threshold {
+        if !first.0.is_multiple_of(pages_a_block) || run < self.report.threshold {
             return Lpn::NONE;
         }
         self.report.detected += 1;
