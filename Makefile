@@ -4,14 +4,15 @@ SHELL := /bin/bash
 .NOTPARALLEL:
 .DEFAULT_GOAL := help
 
-# How many random runs `make fuzz-long` makes, and the seed of the first.
+# How many random runs `make fuzz-long` makes, and how many seeds `make fuzz-properties` tries; the first seed.
 CASES ?= 2000
+RUNS ?= 10
 SEED ?= 1
 
 # The folder of recordings that `make acceptance` reads.
 TRACES ?= traces
 
-.PHONY: help test tools format lint unit smoke readme expectations reproduce docs kernel test-kernel test-kernel-debug acceptance fuzz-long fuzz-ftl snapshots reference bench
+.PHONY: help test tools format lint unit smoke readme expectations reproduce docs kernel test-kernel test-kernel-debug acceptance fuzz-properties fuzz-long fuzz-ftl snapshots reference bench
 
 help: ## Lists the targets.
 	@sed -n 's/^\([a-z-]*\):.*## \(.*\)/  \1\t\2/p' $(MAKEFILE_LIST) | expand -t 14
@@ -99,6 +100,11 @@ test-kernel-debug: ## Runs them on a kernel with KASAN and lockdep, which is bui
 acceptance: ## Runs every FTL and every write buffer on the recordings in the folder TRACES, twice, with every check on.
 	FLASHLOOM_TRACES=$(abspath $(TRACES)) \
 	  cargo test --locked --release -p flashloom-experiment --test acceptance -- --ignored --nocapture --test-threads=1
+
+fuzz-properties: ## Runs every test with RUNS other seeds for its random cases, from SEED on.
+	for seed in $$(seq $(SEED) $$(( $(SEED) + $(RUNS) - 1 ))); do \
+	  PROPTEST_RNG_SEED=$$seed INSTA_UPDATE=no cargo test --locked --workspace || exit 1; \
+	done
 
 fuzz-long: ## Checks CASES long random runs of whole drives, from seed SEED on.
 	FLASHLOOM_CASES=$(CASES) FLASHLOOM_SEED=$(SEED) \

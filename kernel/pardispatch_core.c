@@ -22,7 +22,8 @@
  *	            direction is the new one
  *	          the turn ends when its direction is empty in that region, or
  *	            after a batch
- *	merge:    within a region
+ *	merge:    within a region; what two sweeps join goes with the one under
+ *	          way
  *
  * Source: Wang, Huang, He, Zhou, Li, He: "A Novel I/O Scheduler for SSD with
  * Improved Performance and Lifetime", section II. What the paper leaves open
@@ -616,11 +617,24 @@ void pd_moved(struct request *rq)
 
 /**
  * pd_absorb - let go of a request that has become a part of another
- * @kept: the other; it waits, and takes over an earlier deadline
- * @gone: the request, which waits
+ * @kept: the other; it waits, and takes over an earlier deadline and sweep
+ * @gone: the request, which waits in the same region and direction
+ *
+ * What is merged as it is inserted may join two requests of different sweeps.
+ * The one of the sweep under way waits no longer for that: the sweep loses one
+ * request and gets one, so that its length still bounds what others wait.
  */
 void pd_absorb(struct request *kept, struct request *gone)
 {
+	struct pd_sweep *const sweep = pd_sweep_of(gone);
+	struct pd_region *const region = pd_region_of(gone);
+
+	if (sweep != pd_sweep_of(kept) &&
+	    sweep == pd_current_sweep(region, rq_data_dir(gone))) {
+		pd_tree_del(kept);
+		kept->elv.priv[0] = sweep;
+		pd_tree_add(kept);
+	}
 	if (gone->fifo_time < kept->fifo_time) {
 		list_move(&kept->queuelist, &gone->queuelist);
 		kept->fifo_time = gone->fifo_time;

@@ -280,6 +280,29 @@ static void a_request_that_absorbs_takes_the_place_of_the_older(void)
 	pd_exit(&core);
 }
 
+static void what_two_sweeps_join_goes_with_the_one_under_way(void)
+{
+	struct request *current, *next;
+
+	for (int kept_is_current = 0; kept_is_current <= 1; kept_is_current++) {
+		begin(16, 16);
+		add(WRITE, 0);
+		current = add(WRITE, 64 + 8 * !kept_is_current);
+		add(WRITE, 512);
+		SERVES(0);
+		add(WRITE, 32);
+		next = add(WRITE, 64 + 8 * kept_is_current);
+		if (kept_is_current)
+			pd_absorb(current, next);
+		else
+			pd_absorb(next, current);
+		waiting--;
+		check();
+		SERVES(64, 512, 32, -1);
+		pd_exit(&core);
+	}
+}
+
 /* Serves beside a stream that gets a request at its end for each of its own. */
 static int served_before(long long sector, int stream)
 {
@@ -528,6 +551,7 @@ int main(int argc, char **argv)
 	without_memory_nothing_is_lost_and_nothing_changes();
 	front_merge_candidates_begin_at_the_end_if_they_are_wanted();
 	a_request_that_absorbs_takes_the_place_of_the_older();
+	what_two_sweeps_join_goes_with_the_one_under_way();
 	a_turn_begins_at_the_lowest_of_the_sweep_or_goes_on();
 	what_arrives_ahead_of_a_turn_waits_for_the_next_sweep();
 	a_request_above_a_stream_goes_in_the_sweep_after_it_came();

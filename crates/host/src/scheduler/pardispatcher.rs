@@ -12,7 +12,8 @@
 //!           send the next request of the sweep in ascending order of the first sector (after the highest, the lowest)
 //!           when a sweep has been sent, what waits of its region and direction is the new one
 //!           the turn ends when its direction is empty in that region, or after read_batch reads or write_batch writes
-//! merge:    within a region: what is merged begins in the same region as the request that it joins
+//! merge:    within a region: what is merged begins in the same region as the request that it joins; where requests of
+//!           both sweeps begin at its end, with one of the sweep under way, or not at all
 //! ```
 //! Source: Wang et al., "A Novel I/O Scheduler for SSD with Improved Performance and Lifetime" (ParDispatcher), section
 //! II. Left open there and decided here:

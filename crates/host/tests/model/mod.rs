@@ -173,9 +173,16 @@ impl Model {
             Rule::Noop | Rule::Fios(_) => false,
             Rule::Deadline { front_merges, .. } | Rule::ParDispatcher { front_merges, .. } => front_merges,
         };
+        let begins = |waiting: &Waiting| {
+            let alike = waiting.is_read() == (request.op == Op::Read);
+            alike && waiting.lba == request.end() && self.region(waiting.lba) == self.region(request.lba)
+        };
+        // What the sweep under way has at that sector hides what the next one has.
+        let in_sweep = self.waiting.iter().any(|waiting| waiting.in_sweep && begins(waiting));
         let front = (0..self.waiting.len())
             .filter(|&at| front_merges && self.waiting[at].lba == request.end() && fits(self, &self.waiting[at]))
-            .min_by_key(|&at| (!self.waiting[at].in_sweep, self.waiting[at].begun));
+            .filter(|&at| self.waiting[at].in_sweep == in_sweep)
+            .min_by_key(|&at| self.waiting[at].begun);
         if let Some(at) = front {
             let event = self.event();
             let waiting = &mut self.waiting[at];
