@@ -28,8 +28,8 @@
 //!
 //! With `stream_threshold` above 1, "offset 0" in these rules is a page of offset 0 that begins a run of so many consecutive
 //! pages which leave the write buffer together: SLAP's stream, in the place of the paper's guess that whatever starts a
-//! block will fill it. The buffer then gathers runs as SLAP has it do, and the pages of a logical block that leave together
-//! are written in order of address. Any other page of offset 0 is written like the rest (decision 0044).
+//! block will fill it. The buffer then looks for such runs among all that it holds, and the pages of a logical block that
+//! leave together are written in order of address. Any other page of offset 0 is written like the rest (decision 0044).
 //!
 //! The states of Figure 3 are [`LogState`]. What the paper leaves open: its three thresholds are parameters, and so is
 //! how its two criteria of step 3 are weighed; which SLB gives way at the limit ("can be changed into a random log
