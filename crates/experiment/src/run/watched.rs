@@ -13,10 +13,13 @@ pub struct Watched<'a> {
     /// Gets a sample after every interval. Where nobody looks there are none: a long silence has many.
     pub observe: Option<&'a mut dyn FnMut(&Sample)>,
     /// Gets every request, at the event that it names: as the workload queues it, or as the scheduler issues it.
-    pub requests: (Event, &'a mut dyn FnMut(&Request)),
+    pub requests: (Event, OfRequests<'a>),
     /// Requests that the progress has not been told of.
     pub untold: u64,
 }
+
+/// What is told of requests.
+type OfRequests<'a> = &'a mut dyn FnMut(&Request);
 
 impl Watched<'_> {
     const STEP: u64 = 4_096;
@@ -34,7 +37,7 @@ impl Watched<'_> {
         let mut end_ns = 0;
         let Self { progress, observe, requests: (event, each), untold } = self;
         let mut nobody = |_: &Request| {};
-        let (queued, issued): (&mut dyn FnMut(&Request), &mut dyn FnMut(&Request)) = match event {
+        let (queued, issued): (OfRequests<'_>, OfRequests<'_>) = match event {
             Event::Queue => (*each, &mut nobody),
             Event::Issue => (&mut nobody, *each),
         };
@@ -54,7 +57,7 @@ impl Watched<'_> {
 struct Shown<'a> {
     arrivals: &'a mut dyn Arrivals,
     progress: &'a dyn Progress,
-    queued: &'a mut dyn FnMut(&Request),
+    queued: OfRequests<'a>,
     untold: &'a mut u64,
 }
 

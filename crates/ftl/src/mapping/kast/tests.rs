@@ -611,7 +611,7 @@ fn a_stream_is_found_in_any_order_and_written_in_that_of_its_pages() {
 fn beside_a_random_log_block_too_only_a_stream_begins_a_sequence() {
     let start = ("sequential_start", Value::Name("allocate"));
     for (together, state) in [(&[0, 2][..], Free), (&[0, 1, 2], sequential(0))] {
-        let mut lab = streams_of(3, &[start.clone()]);
+        let mut lab = streams_of(3, std::slice::from_ref(&start));
         lab.write([3]);
         lab.write_together(together);
         assert_eq!(states(&lab)[1], state);
