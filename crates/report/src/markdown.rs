@@ -3,7 +3,7 @@
 use std::fmt::Write as _;
 
 use crate::published::{Band, Kind, Published};
-use crate::row::{FigureTable, Interval, Report, Row, Summary};
+use crate::row::{FigureTable, Interval, Mark, Report, Row, Summary};
 use crate::verdict::Verdict;
 
 /// The report of a paper; `command` is the one that made it.
@@ -109,11 +109,22 @@ fn figures(table: &FigureTable, text: &mut String) {
     let _ = writeln!(text, "| experiment | {} |", table.columns.join(" | "));
     let _ = writeln!(text, "|---|{}", "---:|".repeat(table.columns.len()));
     for line in &table.lines {
-        let figure = |figure: &Option<Interval>| {
-            figure.map_or("-".to_owned(), |of| if of.low == of.high { number(of.mean) } else { interval(&of, 0) })
+        let figure = |(figure, mark): (&Option<Interval>, &Option<Mark>)| {
+            let Some(of) = figure else { return "-".to_owned() };
+            let shown = if of.low == of.high { number(of.mean) } else { interval(of, 0) };
+            match mark {
+                Some(Mark::Best) => format!("**{shown}**"),
+                Some(Mark::Tied) => format!("{shown} ≈"),
+                None => shown,
+            }
         };
-        let figures: Vec<String> = line.figures.iter().map(figure).collect();
+        let figures: Vec<String> = line.figures.iter().zip(&line.marks).map(figure).collect();
         let _ = writeln!(text, "| {} | {} |", line.experiment, figures.join(" | "));
+    }
+    if table.lines.iter().flat_map(|line| &line.marks).any(Option::is_some) {
+        text.push_str(
+            "\n**bold**: the best of its column; ≈: the interval of its paired difference to the best holds zero.\n",
+        );
     }
 }
 

@@ -39,9 +39,7 @@ papers! {
     "kast": ["figure-6-bast-fast.toml", "figure-6-kast.toml", "figure-6-sast.toml", "section-2.toml"],
     "cave": ["figure-4.toml", "figures-5-to-7-conventional.toml", "figures-5-to-7-proposed.toml"],
     "together": [
-        "none.toml", "none-log-blocks.toml", "pardispatcher.toml", "slap.toml", "cave.toml", "kast.toml",
-        "pardispatcher-slap.toml", "pardispatcher-cave-kast.toml", "future-cave.toml", "future-kast.toml",
-        "future-slap.toml", "cave-static.toml", "pardispatcher-cave-kast-static.toml",
+        "stack.toml", "future-cave.toml", "future-kast.toml", "future-slap.toml",
     ],
 }
 
@@ -298,7 +296,10 @@ pub struct Table {
     #[serde(default)]
     pub each_workload: bool,
     /// The names of the columns, and how their figures are worked out for an experiment.
+    #[serde(default)]
     pub columns: Vec<Column>,
+    /// In place of columns: one for each of the paper's workloads, with this figure of the experiments with that workload.
+    pub by_workload: Option<Column>,
     /// The experiments.
     pub experiments: Vec<String>,
 }
@@ -311,6 +312,18 @@ pub struct Column {
     pub name: String,
     /// How it is worked out.
     pub ours: Formula,
+    /// Which figure is the best of the column, where the table is to mark it.
+    pub best: Option<Best>,
+}
+
+/// Which of several figures is the best.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Best {
+    /// The largest.
+    Most,
+    /// The smallest.
+    Least,
 }
 
 impl Null {

@@ -5,9 +5,9 @@ use std::collections::BTreeSet;
 use flashloom_experiment::formula::Formula;
 
 use crate::csv;
-use crate::published::{Group, Kind, Paper, Published, PublishedRow, Table, scoped};
+use crate::published::{Best, Column, Group, Kind, Paper, Published, PublishedRow, Table, Workload, scoped};
 use crate::results::{Results, Scope};
-use crate::row::{FigureLine, FigureTable, Interval, NullFigure, Report, Row, SCHEMA, Summary};
+use crate::row::{FigureLine, FigureTable, Interval, Mark, NullFigure, Report, Row, SCHEMA, Summary};
 use crate::verdict::{Estimate, Measure, Verdict};
 
 /// What came out for one paper.
@@ -39,7 +39,7 @@ pub(crate) fn reproduction(quick: bool, paper: &Paper, results: &Results) -> Res
     }
     for table in &paper.tables {
         for workload in paper.each(table.each_workload) {
-            tables.push(figures(&results.scope(workload), table)?);
+            tables.push(figures(paper, &results.scope(workload), table)?);
         }
     }
     let Paper { paper: name, title, reference, notes, null, .. } = paper.clone();
@@ -54,7 +54,11 @@ pub(crate) fn reproduction(quick: bool, paper: &Paper, results: &Results) -> Res
 fn fields(paper: &Paper) -> BTreeSet<&str> {
     let rows = paper.groups.iter().flat_map(|group| &group.rows);
     let of_rows = rows.flat_map(|row| [Some(&row.ours), row.reference.as_ref().map(|reference| &reference.ours)]);
-    let of_tables = paper.tables.iter().flat_map(|table| &table.columns).map(|column| Some(&column.ours));
+    let of_tables = paper
+        .tables
+        .iter()
+        .flat_map(|table| table.columns.iter().chain(&table.by_workload))
+        .map(|column| Some(&column.ours));
     of_rows.chain(of_tables).flatten().flat_map(Formula::fields).collect()
 }
 
@@ -154,22 +158,69 @@ impl Rows<'_> {
     }
 }
 
-fn figures(scope: &Scope<'_>, table: &Table) -> Result<FigureTable, String> {
-    let line = |experiment: &String| {
-        let figure = |column: &crate::published::Column| {
-            let seeds = scope.seeds(&column.ours.experiments(experiment), 0);
-            let values = scope.values(&column.ours, experiment, 0, seeds)?;
-            Ok(values.map(|values| Estimate::of(&values).into()))
+/// A column of a table: where its figures are looked for, and one figure a seed for each experiment that has any.
+struct Figures {
+    name: String,
+    best: Option<Best>,
+    of: Vec<Option<Vec<f64>>>,
+}
+
+impl Figures {
+    /// The figures of all experiments, for so many seeds that any two can be paired.
+    fn new(name: &str, column: &Column, scope: &Scope<'_>, experiments: &[String]) -> Result<Self, String> {
+        let needed = experiments.iter().flat_map(|experiment| column.ours.experiments(experiment)).collect();
+        let seeds = scope.seeds(&needed, 0);
+        let of = experiments.iter().map(|experiment| scope.values(&column.ours, experiment, 0, seeds));
+        Ok(Self { name: name.to_owned(), best: column.best, of: of.collect::<Result<_, _>>()? })
+    }
+
+    /// Marks the experiment with the best mean, and those that cannot be told from it.
+    fn marks(&self) -> Vec<Option<Mark>> {
+        let mean = |values: &Vec<f64>| Estimate::of(values).mean;
+        let known = || self.of.iter().flatten();
+        let by_mean = |one: &&Vec<f64>, other: &&Vec<f64>| mean(one).total_cmp(&mean(other));
+        let best = match self.best {
+            Some(Best::Most) => known().max_by(by_mean),
+            Some(Best::Least) => known().min_by(by_mean),
+            None => None,
         };
-        let figures = table.columns.iter().map(figure).collect::<Result<_, String>>()?;
-        Ok(FigureLine { experiment: experiment.clone(), figures })
+        let Some(best) = best else { return vec![None; self.of.len()] };
+        let mark = |values: &Vec<f64>| {
+            let differences: Vec<f64> = values.iter().zip(best).map(|(value, best)| value - best).collect();
+            let is_best = mean(values) == mean(best);
+            let mark = if is_best { Mark::Best } else { Mark::Tied };
+            (is_best || Estimate::of(&differences).holds(0.0)).then_some(mark)
+        };
+        self.of.iter().map(|values| values.as_ref().and_then(mark)).collect()
+    }
+}
+
+fn figures(paper: &Paper, scope: &Scope<'_>, table: &Table) -> Result<FigureTable, String> {
+    let of_columns = table.columns.iter().map(|column| Figures::new(&column.name, column, scope, &table.experiments));
+    let of_workloads = table.by_workload.iter().flat_map(|column| {
+        let of = |workload: &Workload| Figures::new(&workload.name, column, &scope.with(workload), &table.experiments);
+        paper.workloads.iter().map(of)
+    });
+    let columns: Vec<Figures> = of_columns.chain(of_workloads).collect::<Result<_, String>>()?;
+    let marks: Vec<_> = columns.iter().map(Figures::marks).collect();
+    let line = |(at, experiment): (usize, &String)| FigureLine {
+        experiment: experiment.clone(),
+        figures: columns.iter().map(|column| column.of[at].as_ref().map(|of| Estimate::of(of).into())).collect(),
+        marks: marks.iter().map(|marks| marks[at]).collect(),
     };
-    let lines = table.experiments.iter().map(line).collect::<Result<_, String>>()?;
+    let title = match (scope.workload, &table.by_workload) {
+        (Some(workload), _) => format!("{}: {}", table.title, workload.name),
+        (None, Some(column)) => format!("{}: {}", table.title, column.name),
+        (None, None) => table.title.clone(),
+    };
     Ok(FigureTable {
-        title: scope.workload.map_or(table.title.clone(), |workload| format!("{}: {}", table.title, workload.name)),
-        workload: scope.workloads(&table.experiments.iter().cloned().collect()),
-        columns: table.columns.iter().map(|column| column.name.clone()).collect(),
-        lines,
+        title,
+        workload: match &table.by_workload {
+            Some(_) => "The workloads of the tables below".to_owned(),
+            None => scope.workloads(&table.experiments.iter().cloned().collect()),
+        },
+        lines: table.experiments.iter().enumerate().map(line).collect(),
+        columns: columns.into_iter().map(|column| column.name).collect(),
     })
 }
 
@@ -224,6 +275,16 @@ mod tests {
                 assert!(changed > 0, "{name}: `{}` changes nothing", null.policy);
             }
         }
+    }
+
+    #[test]
+    fn the_best_of_a_column_is_marked_and_what_cannot_be_told_from_it() {
+        let of = [vec![100.0, 110.0, 90.0], vec![101.0, 109.0, 89.0], vec![95.0, 104.0, 86.0]].map(Some).to_vec();
+        let of = [of, vec![None]].concat();
+        let marks = |best| Figures { name: String::new(), best, of: of.clone() }.marks();
+        assert_eq!(marks(Some(Best::Most)), [Some(Mark::Best), Some(Mark::Tied), None, None]);
+        assert_eq!(marks(Some(Best::Least)), [None, None, Some(Mark::Best), None]);
+        assert_eq!(marks(None), [None; 4]);
     }
 
     #[test]

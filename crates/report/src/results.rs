@@ -148,6 +148,13 @@ impl Runs for View<'_> {
     }
 }
 
+impl<'a> Scope<'a> {
+    /// The same results with another workload.
+    pub(crate) fn with(&self, workload: &'a Workload) -> Self {
+        Self { workload: Some(workload), ..*self }
+    }
+}
+
 impl Scope<'_> {
     fn study(&self, name: &str) -> Option<&Study> {
         let named = |name: &str| self.results.studies.iter().find(|study| study.name == name);

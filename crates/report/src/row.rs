@@ -68,6 +68,18 @@ pub struct FigureLine {
     pub experiment: String,
     /// One for each column.
     pub figures: Vec<Option<Interval>>,
+    /// Whether it is the best of each column; nothing where the column marks none, or it is not.
+    pub marks: Vec<Option<Mark>>,
+}
+
+/// How a figure stands to the best of its column.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Mark {
+    /// Its mean is the best.
+    Best,
+    /// It cannot be told from the best: the 95 % interval of their paired difference holds zero.
+    Tied,
 }
 
 /// A mean over seeds, with its 95 % interval.

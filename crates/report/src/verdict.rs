@@ -94,7 +94,8 @@ impl Estimate {
         self.mean + self.half_width
     }
 
-    fn holds(&self, value: f64) -> bool {
+    /// Whether the interval holds a value.
+    pub fn holds(&self, value: f64) -> bool {
         self.low() <= value && value <= self.high()
     }
 }
