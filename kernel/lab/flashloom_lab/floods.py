@@ -20,10 +20,11 @@ EXPERIMENTS = KERNEL_DIR.parent / "experiments"
 JOBS = ("flood-sequential.fio", "flood-random.fio")
 DEVICE = "memory_backed=0 size=65536 submit_queues=1 hw_queue_depth=4 irqmode=2 completion_nsec=2000000"
 
-# A scheduler and what its attributes are set to. Both come with the depth that the queue had before it was made longer,
-# so that writes have 8 tags of 256; with all of them, only the order of the scheduler keeps the small write from waiting.
-REFERENCE, JUDGED = ("mq-deadline", ""), ("pardispatcher", "")
-RUNS = (REFERENCE, JUDGED, ("mq-deadline", "async_depth=256"), ("pardispatcher", "async_depth=256"))
+# What the attributes of a scheduler are set to. Both come with the depth that the queue had before it was made longer, so
+# that writes have 8 tags of 256; with all of them, only the order of the scheduler keeps the small write from waiting.
+ATTRIBUTES = ("", "async_depth=256")
+REFERENCE, JUDGED = "mq-deadline", "pardispatcher"
+RUNS = tuple((scheduler, attributes) for attributes in ATTRIBUTES for scheduler in (REFERENCE, JUDGED))
 
 # What is promised of pardispatcher: bounds on the small write's wait, and on what the flood loses.
 MEAN_OVER_REFERENCE = 3.0
@@ -94,7 +95,11 @@ def floods(target: Kernel) -> str:
         guest.boot(Path(directory))
         measured = {key: figures((Path(directory) / name).read_text()) for name, key in runs.items()}
     text = table(target, measured)
-    found = [line for job in JOBS for line in broken(job, measured[job, JUDGED], measured[job, REFERENCE])]
+    found = []
+    for job in JOBS:
+        for attributes in ATTRIBUTES:
+            judged, reference = (measured[job, (scheduler, attributes)] for scheduler in (JUDGED, REFERENCE))
+            found += broken(f"{job} {attributes}".strip(), judged, reference)
     if found:
         raise LabFailure("\n".join([text, "", *found]))
     return text
