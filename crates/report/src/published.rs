@@ -192,6 +192,9 @@ pub enum Kind {
     Fitted,
     /// A published claim that our code cannot break, because it is asserted or follows from a definition.
     Construction,
+    /// A published claim about a method of several parts, of which the null takes away the policy alone: what the null
+    /// shows is what the other parts do, and decides nothing.
+    Method,
     /// A published claim about what the policy is compared with, in whose runs there is nothing to replace by the null.
     Others,
     /// A claim of ours; nobody published it.
@@ -300,8 +303,25 @@ pub struct Table {
     pub columns: Vec<Column>,
     /// In place of columns: one for each of the paper's workloads, with this figure of the experiments with that workload.
     pub by_workload: Option<Column>,
+    /// In place of a line for each experiment: one for each of the paper's workloads, with the experiment chosen for it.
+    pub choice: Option<Choice>,
     /// The experiments.
     pub experiments: Vec<String>,
+}
+
+/// How one of several experiments is chosen: of those that cannot be told from the best, or are almost as good, the one
+/// of fewest parts, and of those the one that costs least.
+#[derive(Clone, Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Choice {
+    /// The figure of which the largest is the best.
+    pub most: Formula,
+    /// Which share of the best counts as almost as good.
+    pub within: f64,
+    /// How many parts each of the table's experiments has.
+    pub parts: Vec<u32>,
+    /// What an experiment costs.
+    pub cost: Formula,
 }
 
 /// A figure of several experiments.
@@ -342,7 +362,8 @@ impl Null {
 
 impl Kind {
     /// All of them, in the order of reports.
-    pub const ALL: [Self; 5] = [Self::Published, Self::Fitted, Self::Construction, Self::Others, Self::Own];
+    pub const ALL: [Self; 6] =
+        [Self::Published, Self::Fitted, Self::Construction, Self::Method, Self::Others, Self::Own];
 
     /// As reports write it.
     pub fn name(self) -> &'static str {
@@ -350,9 +371,15 @@ impl Kind {
             Self::Published => "published",
             Self::Fitted => "fitted workload",
             Self::Construction => "true by construction",
+            Self::Method => "of a method of parts",
             Self::Others => "about other schemes",
             Self::Own => "our own claim",
         }
+    }
+
+    /// Whether a row says nothing of its policy if the null comes as far.
+    pub fn has_to_beat_the_null(self) -> bool {
+        !matches!(self, Self::Construction | Self::Method)
     }
 }
 

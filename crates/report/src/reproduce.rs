@@ -5,7 +5,7 @@ use std::collections::BTreeSet;
 use flashloom_experiment::formula::Formula;
 
 use crate::csv;
-use crate::published::{Best, Column, Group, Kind, Paper, Published, PublishedRow, Table, Workload, scoped};
+use crate::published::{Best, Choice, Column, Group, Kind, Paper, Published, PublishedRow, Table, Workload, scoped};
 use crate::results::{Results, Scope};
 use crate::row::{FigureLine, FigureTable, Interval, Mark, NullFigure, Report, Row, SCHEMA, Summary};
 use crate::verdict::{Estimate, Measure, Verdict};
@@ -39,7 +39,11 @@ pub(crate) fn reproduction(quick: bool, paper: &Paper, results: &Results) -> Res
     }
     for table in &paper.tables {
         for workload in paper.each(table.each_workload) {
-            tables.push(figures(paper, &results.scope(workload), table)?);
+            let scope = results.scope(workload);
+            tables.push(match &table.choice {
+                Some(choice) => chosen(paper, &scope, table, choice)?,
+                None => figures(paper, &scope, table)?,
+            });
         }
     }
     let Paper { paper: name, title, reference, notes, null, .. } = paper.clone();
@@ -54,12 +58,10 @@ pub(crate) fn reproduction(quick: bool, paper: &Paper, results: &Results) -> Res
 fn fields(paper: &Paper) -> BTreeSet<&str> {
     let rows = paper.groups.iter().flat_map(|group| &group.rows);
     let of_rows = rows.flat_map(|row| [Some(&row.ours), row.reference.as_ref().map(|reference| &reference.ours)]);
-    let of_tables = paper
-        .tables
-        .iter()
-        .flat_map(|table| table.columns.iter().chain(&table.by_workload))
-        .map(|column| Some(&column.ours));
-    of_rows.chain(of_tables).flatten().flat_map(Formula::fields).collect()
+    let of_choices = paper.tables.iter().flat_map(|table| &table.choice).flat_map(|choice| [&choice.most, &choice.cost]);
+    let of_columns = paper.tables.iter().flat_map(|table| table.columns.iter().chain(&table.by_workload));
+    let of_tables = of_columns.map(|column| &column.ours).chain(of_choices);
+    of_rows.flatten().chain(of_tables).flat_map(Formula::fields).collect()
 }
 
 /// The rows of a group, with one workload.
@@ -103,9 +105,7 @@ impl Rows<'_> {
             (Kind::Published, false) => Kind::Others,
             (kind, _) => kind,
         };
-        // What cannot fail says nothing of a policy, whoever stands in its place.
-        let null_counts = replaced.as_ref().filter(|_| kind != Kind::Construction);
-        let verdict = match null_counts {
+        let verdict = match replaced.as_ref().filter(|_| kind.has_to_beat_the_null()) {
             Some(null) => measure.judge_beside(ours.effects.as_deref(), null.effects.as_deref()),
             None => measure.judge(ours.effects.as_deref()),
         };
@@ -158,28 +158,31 @@ impl Rows<'_> {
     }
 }
 
-/// A column of a table: where its figures are looked for, and one figure a seed for each experiment that has any.
+/// A column of a table: one figure a seed for each experiment that has any.
 struct Figures {
-    name: String,
-    best: Option<Best>,
     of: Vec<Option<Vec<f64>>>,
 }
 
 impl Figures {
     /// The figures of all experiments, for so many seeds that any two can be paired.
-    fn new(name: &str, column: &Column, scope: &Scope<'_>, experiments: &[String]) -> Result<Self, String> {
-        let needed = experiments.iter().flat_map(|experiment| column.ours.experiments(experiment)).collect();
+    fn new(ours: &Formula, scope: &Scope<'_>, experiments: &[String]) -> Result<Self, String> {
+        let needed = experiments.iter().flat_map(|experiment| ours.experiments(experiment)).collect();
         let seeds = scope.seeds(&needed, 0);
-        let of = experiments.iter().map(|experiment| scope.values(&column.ours, experiment, 0, seeds));
-        Ok(Self { name: name.to_owned(), best: column.best, of: of.collect::<Result<_, _>>()? })
+        let of = experiments.iter().map(|experiment| scope.values(ours, experiment, 0, seeds));
+        Ok(Self { of: of.collect::<Result<_, _>>()? })
+    }
+
+    /// Their means, in the order of the experiments.
+    fn means(&self) -> Vec<Option<f64>> {
+        self.of.iter().map(|values| values.as_ref().map(|values| Estimate::of(values).mean)).collect()
     }
 
     /// Marks the experiment with the best mean, and those that cannot be told from it.
-    fn marks(&self) -> Vec<Option<Mark>> {
+    fn marks(&self, best: Option<Best>) -> Vec<Option<Mark>> {
         let mean = |values: &Vec<f64>| Estimate::of(values).mean;
         let known = || self.of.iter().flatten();
         let by_mean = |one: &&Vec<f64>, other: &&Vec<f64>| mean(one).total_cmp(&mean(other));
-        let best = match self.best {
+        let best = match best {
             Some(Best::Most) => known().max_by(by_mean),
             Some(Best::Least) => known().min_by(by_mean),
             None => None,
@@ -196,16 +199,17 @@ impl Figures {
 }
 
 fn figures(paper: &Paper, scope: &Scope<'_>, table: &Table) -> Result<FigureTable, String> {
-    let of_columns = table.columns.iter().map(|column| Figures::new(&column.name, column, scope, &table.experiments));
+    let of_columns = table.columns.iter().map(|column| (&*column.name, column, *scope));
     let of_workloads = table.by_workload.iter().flat_map(|column| {
-        let of = |workload: &Workload| Figures::new(&workload.name, column, &scope.with(workload), &table.experiments);
-        paper.workloads.iter().map(of)
+        paper.workloads.iter().map(move |workload| (&*workload.name, column, scope.with(workload)))
     });
-    let columns: Vec<Figures> = of_columns.chain(of_workloads).collect::<Result<_, String>>()?;
-    let marks: Vec<_> = columns.iter().map(Figures::marks).collect();
+    let columns: Vec<_> = of_columns.chain(of_workloads).collect();
+    let figures = columns.iter().map(|(_, column, scope)| Figures::new(&column.ours, scope, &table.experiments));
+    let figures: Vec<Figures> = figures.collect::<Result<_, String>>()?;
+    let marks: Vec<_> = figures.iter().zip(&columns).map(|(of, (_, column, _))| of.marks(column.best)).collect();
     let line = |(at, experiment): (usize, &String)| FigureLine {
         experiment: experiment.clone(),
-        figures: columns.iter().map(|column| column.of[at].as_ref().map(|of| Estimate::of(of).into())).collect(),
+        figures: figures.iter().map(|column| column.of[at].as_ref().map(|of| Estimate::of(of).into())).collect(),
         marks: marks.iter().map(|marks| marks[at]).collect(),
     };
     let title = match (scope.workload, &table.by_workload) {
@@ -216,12 +220,59 @@ fn figures(paper: &Paper, scope: &Scope<'_>, table: &Table) -> Result<FigureTabl
     Ok(FigureTable {
         title,
         workload: match &table.by_workload {
-            Some(_) => "The workloads of the tables below".to_owned(),
+            Some(_) => BY_WORKLOAD.to_owned(),
             None => scope.workloads(&table.experiments.iter().cloned().collect()),
         },
         lines: table.experiments.iter().enumerate().map(line).collect(),
-        columns: columns.into_iter().map(|column| column.name).collect(),
+        columns: columns.iter().map(|(name, ..)| (*name).to_owned()).collect(),
     })
+}
+
+/// What a table over all workloads was run with.
+const BY_WORKLOAD: &str = "The workloads of the tables below";
+
+/// A table with the experiment that is chosen for each workload.
+fn chosen(paper: &Paper, scope: &Scope<'_>, table: &Table, choice: &Choice) -> Result<FigureTable, String> {
+    let line = |workload: &Workload| -> Result<FigureLine, String> {
+        let scope = scope.with(workload);
+        let of_all = |formula: &Formula| Figures::new(formula, &scope, &table.experiments);
+        let at = choice.of(&of_all(&choice.most)?, &of_all(&choice.cost)?);
+        let name = at.map_or("none", |at| &table.experiments[at]);
+        let figure = |column: &Column| -> Result<Option<Interval>, String> {
+            let Some(at) = at else { return Ok(None) };
+            let of = Figures::new(&column.ours, &scope, &table.experiments[at..=at])?;
+            Ok(of.of[0].as_ref().map(|of| Estimate::of(of).into()))
+        };
+        Ok(FigureLine {
+            experiment: format!("{}: {name}", workload.name),
+            figures: table.columns.iter().map(figure).collect::<Result<_, _>>()?,
+            marks: vec![None; table.columns.len()],
+        })
+    };
+    Ok(FigureTable {
+        title: table.title.clone(),
+        workload: BY_WORKLOAD.to_owned(),
+        lines: paper.workloads.iter().map(line).collect::<Result<_, _>>()?,
+        columns: table.columns.iter().map(|column| column.name.clone()).collect(),
+    })
+}
+
+impl Choice {
+    /// Which of the experiments is chosen; none if none has a figure.
+    fn of(&self, figures: &Figures, costs: &Figures) -> Option<usize> {
+        let (means, costs, marks) = (figures.means(), costs.means(), figures.marks(Some(Best::Most)));
+        let best = means.iter().flatten().copied().max_by(f64::total_cmp)?;
+        let will_do = |at: &usize| {
+            let is_near = means[*at].is_some_and(|mean| mean >= (1.0 - self.within) * best);
+            is_near || marks[*at].is_some()
+        };
+        let by_parts_and_cost = |one: &usize, other: &usize| {
+            let cost = |at: usize| costs[at].unwrap_or(f64::INFINITY);
+            let by_parts = self.parts[*one].cmp(&self.parts[*other]);
+            by_parts.then(cost(*one).total_cmp(&cost(*other)))
+        };
+        (0..means.len()).filter(will_do).min_by(by_parts_and_cost)
+    }
 }
 
 /// The report of a paper whose runs found out nothing, to try its formulas.
@@ -235,6 +286,34 @@ mod tests {
     use super::*;
     use crate::plan::{Options, Plan};
     use crate::published::PAPERS;
+
+    fn figures_of(values: &[&[f64]]) -> Figures {
+        Figures { of: values.iter().map(|values| Some(values.to_vec())).collect() }
+    }
+
+    #[test]
+    fn the_chosen_one_has_fewest_parts_of_those_almost_as_good_and_then_costs_least() {
+        let formula = || Formula::parse("host.iops").expect("it is one");
+        let choice = |parts: &[u32]| Choice { most: formula(), within: 0.01, parts: parts.to_vec(), cost: formula() };
+        let (figures, costs) = (figures_of(&[&[90.0], &[99.5], &[99.2], &[100.0]]), figures_of(&[&[1.0][..]; 4]));
+        assert_eq!(choice(&[0, 1, 1, 2]).of(&figures, &costs), Some(1), "the first of those that are alike");
+        assert_eq!(choice(&[0, 2, 1, 2]).of(&figures, &costs), Some(2), "0.8 % less, and a part less");
+        let costs = figures_of(&[&[1.0], &[7.0], &[6.0], &[9.0]]);
+        assert_eq!(choice(&[0, 1, 1, 2]).of(&figures, &costs), Some(2), "it costs less");
+        let wide = figures_of(&[&[80.0, 120.0, 90.0], &[101.0, 103.0, 102.0]]);
+        assert_eq!(choice(&[0, 1]).of(&wide, &figures_of(&[&[1.0][..]; 2])), Some(0), "it cannot be told from the best");
+        assert_eq!(choice(&[0]).of(&Figures { of: vec![None] }, &figures_of(&[&[1.0]])), None);
+    }
+
+    #[test]
+    fn every_choice_knows_the_parts_of_its_experiments() {
+        for paper in PAPERS.iter().filter_map(|name| Paper::named(name)) {
+            for table in &paper.tables {
+                let parts = table.choice.as_ref().map(|choice| choice.parts.len());
+                assert_eq!(parts.unwrap_or(table.experiments.len()), table.experiments.len(), "{}", table.title);
+            }
+        }
+    }
 
     #[test]
     fn every_experiment_is_sound_in_full_and_in_its_quick_form() {
@@ -281,7 +360,7 @@ mod tests {
     fn the_best_of_a_column_is_marked_and_what_cannot_be_told_from_it() {
         let of = [vec![100.0, 110.0, 90.0], vec![101.0, 109.0, 89.0], vec![95.0, 104.0, 86.0]].map(Some).to_vec();
         let of = [of, vec![None]].concat();
-        let marks = |best| Figures { name: String::new(), best, of: of.clone() }.marks();
+        let marks = |best| Figures { of: of.clone() }.marks(best);
         assert_eq!(marks(Some(Best::Most)), [Some(Mark::Best), Some(Mark::Tied), None, None]);
         assert_eq!(marks(Some(Best::Least)), [None, None, Some(Mark::Best), None]);
         assert_eq!(marks(None), [None; 4]);
