@@ -34,7 +34,7 @@ enum Arrivals {
 
 #[derive(Clone, Debug)]
 enum Action {
-    Submit { arrivals: Arrivals, region: u64, read: bool },
+    Submit { arrivals: Arrivals, region: u64, read: bool, flags: u8 },
     Dispatch,
     Pass(Ns),
 }
@@ -50,7 +50,12 @@ fn actions() -> impl Strategy<Value = Vec<Action>> {
     ];
     // Mostly one region and one direction, in which the loads meet.
     let place = (prop_oneof![4 => Just(0), 1 => 0..REGIONS], prop::bool::weighted(0.2));
-    let submit = (arrivals, place).prop_map(|(arrivals, (region, read))| Action::Submit { arrivals, region, read });
+    // Writes that a task waits for and those that none does are counted apart by the block layer, but wait in one sweep.
+    let flags = prop_oneof![Just(0), Just(Request::SYNC)];
+    let submit = (arrivals, place, flags).prop_map(|(arrivals, (region, read), flags)| {
+        let flags = if read { 0 } else { flags };
+        Action::Submit { arrivals, region, read, flags }
+    });
     let action = prop_oneof![8 => submit, 8 => Just(Action::Dispatch), 1 => (0..30 * MS).prop_map(Action::Pass)];
     prop::collection::vec(action, 100..1_500)
 }
@@ -89,7 +94,7 @@ impl Observer {
         }
     }
 
-    fn submit(&mut self, arrivals: Arrivals, region: u64, read: bool) {
+    fn submit(&mut self, arrivals: Arrivals, region: u64, read: bool, flags: u8) {
         let steps = REGION / STEP;
         self.submitted += 1;
         let at = match arrivals {
@@ -105,7 +110,7 @@ impl Observer {
         }
         let op = if read { Op::Read } else { Op::Write };
         let request =
-            Request { arrival_ns: self.now, lba, sectors: LENGTH, task: 0, recorded_latency_ns: 0, op, flags: 0 };
+            Request { arrival_ns: self.now, lba, sectors: LENGTH, task: 0, recorded_latency_ns: 0, op, flags };
         match self.layer.submit(self.now, &request, 0) {
             Admission::Queued => {}
             Admission::Full => return,
@@ -159,7 +164,7 @@ proptest! {
         let drain = std::iter::repeat_n(Action::Dispatch, 2 * 64);
         for action in actions.into_iter().chain(drain) {
             match action {
-                Action::Submit { arrivals, region, read } => observer.submit(arrivals, region, read),
+                Action::Submit { arrivals, region, read, flags } => observer.submit(arrivals, region, read, flags),
                 Action::Pass(ns) => observer.now += ns,
                 Action::Dispatch => {
                     if let Some((Waiting { older, most, sent, turns }, read)) = observer.dispatch() {

@@ -58,7 +58,8 @@ pub(crate) fn reproduction(quick: bool, paper: &Paper, results: &Results) -> Res
 fn fields(paper: &Paper) -> BTreeSet<&str> {
     let rows = paper.groups.iter().flat_map(|group| &group.rows);
     let of_rows = rows.flat_map(|row| [Some(&row.ours), row.reference.as_ref().map(|reference| &reference.ours)]);
-    let of_choices = paper.tables.iter().flat_map(|table| &table.choice).flat_map(|choice| [&choice.most, &choice.cost]);
+    let of_choices =
+        paper.tables.iter().flat_map(|table| &table.choice).flat_map(|choice| [&choice.most, &choice.cost]);
     let of_columns = paper.tables.iter().flat_map(|table| table.columns.iter().chain(&table.by_workload));
     let of_tables = of_columns.map(|column| &column.ours).chain(of_choices);
     of_rows.flatten().chain(of_tables).flat_map(Formula::fields).collect()
@@ -200,9 +201,10 @@ impl Figures {
 
 fn figures(paper: &Paper, scope: &Scope<'_>, table: &Table) -> Result<FigureTable, String> {
     let of_columns = table.columns.iter().map(|column| (&*column.name, column, *scope));
-    let of_workloads = table.by_workload.iter().flat_map(|column| {
-        paper.workloads.iter().map(move |workload| (&*workload.name, column, scope.with(workload)))
-    });
+    let of_workloads = table
+        .by_workload
+        .iter()
+        .flat_map(|column| paper.workloads.iter().map(move |workload| (&*workload.name, column, scope.with(workload))));
     let columns: Vec<_> = of_columns.chain(of_workloads).collect();
     let figures = columns.iter().map(|(_, column, scope)| Figures::new(&column.ours, scope, &table.experiments));
     let figures: Vec<Figures> = figures.collect::<Result<_, String>>()?;
@@ -301,7 +303,11 @@ mod tests {
         let costs = figures_of(&[&[1.0], &[7.0], &[6.0], &[9.0]]);
         assert_eq!(choice(&[0, 1, 1, 2]).of(&figures, &costs), Some(2), "it costs less");
         let wide = figures_of(&[&[80.0, 120.0, 90.0], &[101.0, 103.0, 102.0]]);
-        assert_eq!(choice(&[0, 1]).of(&wide, &figures_of(&[&[1.0][..]; 2])), Some(0), "it cannot be told from the best");
+        assert_eq!(
+            choice(&[0, 1]).of(&wide, &figures_of(&[&[1.0][..]; 2])),
+            Some(0),
+            "it cannot be told from the best"
+        );
         assert_eq!(choice(&[0]).of(&Figures { of: vec![None] }, &figures_of(&[&[1.0]])), None);
     }
 
