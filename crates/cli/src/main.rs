@@ -14,7 +14,7 @@ use std::process::ExitCode;
 use clap::Parser;
 
 use arguments::{Arguments, Command, TraceCommand};
-use output::Stop;
+use output::{Stop, say};
 
 fn main() -> ExitCode {
     let outcome = match Arguments::parse().command {
@@ -32,11 +32,11 @@ fn main() -> ExitCode {
         // Whoever read the output has seen enough of it.
         Ok(()) | Err(Stop::Closed) => ExitCode::SUCCESS,
         Err(Stop::BadInput(problems)) => {
-            eprintln!("{problems}");
+            say(problems);
             ExitCode::from(2)
         }
         Err(Stop::Failed(message)) => {
-            eprintln!("{message}");
+            say(message);
             ExitCode::FAILURE
         }
     }

@@ -49,6 +49,32 @@ pub fn print(text: &str) -> Result<(), Stop> {
     })
 }
 
+/// Refuses outputs that would take the place of an input, or of each other.
+pub fn keep_apart(inputs: &[PathBuf], outputs: &[Option<&str>]) -> Result<(), Problem> {
+    // A device or a pipe takes whatever comes, and `-` is standard output.
+    let is_file = |name: &&str| *name != "-" && fs::metadata(name).map_or(true, |metadata| metadata.is_file());
+    let place = |path: &Path| {
+        let folder = path.parent().filter(|folder| !folder.as_os_str().is_empty()).unwrap_or(Path::new("."));
+        let beside = || Some(fs::canonicalize(folder).ok()?.join(path.file_name()?));
+        fs::canonicalize(path).ok().or_else(beside).unwrap_or_else(|| path.to_owned())
+    };
+    let mut taken: Vec<PathBuf> = inputs.iter().map(|input| place(input)).collect();
+    for output in outputs.iter().flatten().filter(|name| is_file(name)) {
+        let target = place(Path::new(output));
+        if let Some(at) = taken.iter().position(|other| *other == target) {
+            let found = if at < inputs.len() { "this is read" } else { "something else is written to it" };
+            return Err(Problem::file(*output, found, "another file to write to"));
+        }
+        taken.push(target);
+    }
+    Ok(())
+}
+
+/// Writes a line to standard error, where anybody reads it.
+pub fn say(line: impl std::fmt::Display) {
+    let _ = writeln!(io::stderr().lock(), "{line}");
+}
+
 /// A file that results will go to, opened before anything runs.
 pub struct OutputFile {
     name: String,

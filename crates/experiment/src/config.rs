@@ -255,6 +255,15 @@ impl Experiment {
         self.expectations.iter().filter_map(fault)
     }
 
+    /// The files that the runs read, as far as the configuration names them: itself, recordings and job files.
+    pub fn inputs(&self) -> Vec<PathBuf> {
+        let path = |variant: &Variant| {
+            let path = variant.config.workload.path.as_deref()?;
+            Some(self.located(&variant.config, "workload.path", path))
+        };
+        std::iter::once(PathBuf::from(&self.name)).chain(self.variants.iter().filter_map(path)).collect()
+    }
+
     /// A path that was written as the value of `key`, from the folder of the file or the working directory of the
     /// option that it was written in.
     pub fn located(&self, config: &Config, key: &str, path: &str) -> PathBuf {

@@ -3,7 +3,7 @@
 use std::fmt::Write as _;
 
 use crate::published::{Band, Kind, Published};
-use crate::row::{FigureTable, Interval, Mark, Report, Row, Summary};
+use crate::row::{FigureTable, Interval, Mark, Overview, Report, Row, Summary};
 use crate::verdict::Verdict;
 
 /// The report of a paper; `command` is the one that made it.
@@ -29,9 +29,12 @@ pub fn report(report: &Report, command: &str) -> String {
     text
 }
 
-/// All reports side by side, with links to them.
-pub fn overview(reports: &[&Report], command: &str) -> String {
-    let mut text = format!("# Published figures beside ours\n\nMade by `{command}`.\n\n");
+/// How the overview of a folder begins.
+pub const OVERVIEW: &str = "# Published figures beside ours\n";
+
+/// Reports side by side, with links to them.
+pub fn overview(reports: &[Overview]) -> String {
+    let mut text = format!("{OVERVIEW}\nMade by `flashloom reproduce`; each report names its command.\n\n");
     let verdicts = Verdict::ALL.map(Verdict::name).join(" | ");
     let _ = writeln!(text, "| report | what | rows | {verdicts} | of which the null reproduces |");
     text.push_str("|---|---|---:|---:|---:|---:|---:|---:|\n");
@@ -183,7 +186,9 @@ fn number(value: f64) -> String {
     match size {
         _ if size >= 99.95 => format!("{value:.0}"),
         _ if size >= 9.995 => format!("{value:.1}"),
-        _ if size >= 0.01 => format!("{value:.2}"),
+        _ if size >= 0.9995 => format!("{value:.2}"),
+        _ if size >= 0.09995 => format!("{value:.3}"),
+        _ if size >= 0.01 => format!("{value:.4}"),
         _ => format!("{value:.2e}"),
     }
 }
@@ -246,8 +251,8 @@ mod tests {
 
     #[test]
     fn figures_have_three_digits_and_whole_ones_all_of_theirs() {
-        let shown = [32_102.0, 12.345, 0.5, 0.0012, 1234.5].map(number);
-        assert_eq!(shown, ["32102", "12.3", "0.50", "1.20e-3", "1234"]);
+        let shown = [32_102.0, 12.345, 2.5, 0.9868, 0.0345, 0.0012, 1234.5].map(number);
+        assert_eq!(shown, ["32102", "12.3", "2.50", "0.987", "0.0345", "1.20e-3", "1234"]);
         let text = of(vec![row("a", Verdict::Reproduced, None)]);
         assert!(text.contains("| 9.90 to 17.7 | 12.3 | 12.3 ± 1 | 25 % | 0 | reproduced |"), "{text}");
     }

@@ -1,6 +1,6 @@
 //! A report: rows of published figures with ours beside them.
 
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 
 use crate::published::{Band, Kind, Published};
 use crate::verdict::{Estimate, Verdict};
@@ -36,7 +36,7 @@ pub struct Report {
 }
 
 /// What became of the rows of one kind.
-#[derive(Clone, Debug, Serialize)]
+#[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct Summary {
     /// Which rows.
     pub kind: Kind,
@@ -46,6 +46,24 @@ pub struct Summary {
     pub verdicts: [usize; 4],
     /// In how many the null shows the published effect, those left out that say that they cannot tell.
     pub null_reproduces: usize,
+}
+
+/// What the overview of a folder has of a report.
+#[derive(Clone, Debug, Deserialize)]
+pub struct Overview {
+    /// The short name of the paper.
+    pub paper: String,
+    /// Its title.
+    pub title: String,
+    /// The rows by kind, and what became of them.
+    pub summary: Vec<Summary>,
+}
+
+impl Overview {
+    /// That of a report.
+    pub fn of(report: &Report) -> Self {
+        Self { paper: report.paper.clone(), title: report.title.clone(), summary: report.summary.clone() }
+    }
 }
 
 /// Figures of several experiments.

@@ -12,7 +12,7 @@ use serde_json::Value;
 use super::{json_text, report_skipped};
 use crate::arguments::CompareArguments;
 use crate::figures::{count, factor, percent, rate, table, time};
-use crate::output::{OutputFile, Stop, print};
+use crate::output::{OutputFile, Stop, keep_apart, print};
 use crate::progress::Bar;
 
 /// Runs every combination and shows the results side by side.
@@ -21,6 +21,7 @@ pub fn compare(arguments: &CompareArguments) -> Result<(), Stop> {
     if arguments.no_expect {
         experiment.expectations.clear();
     }
+    keep_apart(&experiment.inputs(), &[arguments.json.as_deref(), arguments.csv.as_deref()])?;
     let to_stdout = arguments.json.as_deref() == Some("-");
     let json = OutputFile::optional(arguments.json.as_deref().filter(|_| !to_stdout))?;
     let csv_file = OutputFile::optional(arguments.csv.as_deref())?;

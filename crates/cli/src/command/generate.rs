@@ -7,13 +7,14 @@ use flashloom_workload::{Request, TraceWriter};
 use super::report_skipped;
 use super::trace::{format_of, report_text};
 use crate::arguments::GenerateArguments;
-use crate::output::{Stop, print};
+use crate::output::{Stop, keep_apart, print};
 use crate::progress::Bar;
 
 /// Runs an experiment, and writes its requests as they arrive or as its scheduler issues them. The drive has its part in
 /// both: in a closed loop a request arrives when others have completed.
 pub fn generate(arguments: &GenerateArguments) -> Result<(), Stop> {
     let experiment = Experiment::load_run(&arguments.experiment, &arguments.set)?;
+    keep_apart(&experiment.inputs(), &[Some(&arguments.out)])?;
     let to = format_of(arguments.to, &arguments.out)?;
     let prepared = Prepared::new(&experiment)?;
     report_skipped(&prepared);

@@ -7,7 +7,7 @@ use flashloom_units::{Problem, format_size, parse_size};
 use super::json_text;
 use crate::arguments::ProbeArguments;
 use crate::figures::{count, factor, percent, table};
-use crate::output::{OutputFile, Stop, print};
+use crate::output::{OutputFile, Stop, keep_apart, print};
 use crate::progress::Bar;
 
 /// Measures a drive by span and by requests outstanding, and says which regions it has.
@@ -15,6 +15,7 @@ pub fn probe(arguments: &ProbeArguments) -> Result<(), Stop> {
     let experiment = Experiment::load_run(&arguments.experiment, &arguments.set)?;
     let params = params(arguments)?;
     let probe = Probe::new(&experiment, &params)?;
+    keep_apart(&experiment.inputs(), &[arguments.json.as_deref()])?;
     let to_stdout = arguments.json.as_deref() == Some("-");
     let json = OutputFile::optional(arguments.json.as_deref().filter(|_| !to_stdout))?;
     let bar = Bar::new(probe.total_requests(), u64::from(params.seeds));

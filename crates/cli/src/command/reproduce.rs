@@ -7,7 +7,7 @@ use std::path::Path;
 use flashloom_report::plan::{Options, Plan};
 use flashloom_report::published::PAPERS;
 use flashloom_report::reproduce::Reproduction;
-use flashloom_report::row::{Report, Summary};
+use flashloom_report::row::{Overview, Report, Summary};
 use flashloom_report::verdict::Verdict;
 use flashloom_report::{csv, markdown};
 use flashloom_units::Problem;
@@ -15,7 +15,7 @@ use rayon::ThreadPoolBuilder;
 
 use crate::arguments::ReproduceArguments;
 use crate::figures::table;
-use crate::output::{OutputFile, Stop, print};
+use crate::output::{OutputFile, Stop, print, say};
 use crate::progress::Bar;
 
 /// Every report.
@@ -39,7 +39,7 @@ pub fn reproduce(arguments: &ReproduceArguments) -> Result<(), Stop> {
         folder.write(&reproductions, &command(arguments))?;
     }
     for row in reproductions.iter().flat_map(|made| &made.report.rows).filter(|row| row.lacks_reason()) {
-        eprintln!("warning: {} is not reproduced, and no reason is known", row.id);
+        say(format_args!("warning: {} is not reproduced, and no reason is known", row.id));
     }
     print(&summary(&reproductions))
 }
@@ -51,19 +51,36 @@ fn command(arguments: &ReproduceArguments) -> String {
     format!("flashloom reproduce {}{quick}{traces} --out OUT", arguments.paper)
 }
 
+/// The overview of a folder.
+const README: &str = "README.md";
+
 /// The folder that reports go to.
 struct Folder<'a>(&'a Path);
 
 impl<'a> Folder<'a> {
     /// Makes it, before anything runs.
     fn create(name: &'a str) -> Result<Self, Problem> {
+        if name.is_empty() {
+            return Err(Problem::file("--out", "an empty name", "a folder that can be written to"));
+        }
         let folder = Path::new(name);
         let refuse = |found: String| Problem::file(name, found, "a folder that can be written to");
         if folder.exists() && !folder.is_dir() {
             return Err(refuse("this is not a folder".to_owned()));
         }
+        let readme = folder.join(README);
+        if readme.is_file() && fs::read_to_string(&readme).is_ok_and(|text| !text.starts_with(markdown::OVERVIEW)) {
+            let expected = "a folder of reports, or one without a README.md";
+            return Err(Problem::file(readme.display().to_string(), "this is not an overview of reports", expected));
+        }
         fs::create_dir_all(folder.join("csv")).map_err(|error| refuse(format!("it cannot be made: {error}")))?;
         Ok(Self(folder))
+    }
+
+    /// What the overview has of a paper whose report lies in the folder.
+    fn overview(&self, paper: &str) -> Option<Overview> {
+        let text = fs::read_to_string(self.0.join(format!("{paper}.json"))).ok()?;
+        serde_json::from_str(&text).ok()
     }
 
     fn write(&self, reproductions: &[Reproduction], command: &str) -> Result<(), Stop> {
@@ -74,8 +91,10 @@ impl<'a> Folder<'a> {
             self.file(&format!("csv/{paper}.csv"), &csv::report(report))?;
             self.file(&format!("csv/{paper}-runs.csv"), runs)?;
         }
-        let reports: Vec<&Report> = reproductions.iter().map(|made| &made.report).collect();
-        self.file("README.md", &markdown::overview(&reports, command))
+        // Those of earlier runs that lie in the folder are part of it too.
+        let made = |paper: &str| reproductions.iter().map(|made| &made.report).find(|report| report.paper == paper);
+        let overview = |paper: &&str| made(paper).map(Overview::of).or_else(|| self.overview(paper));
+        self.file(README, &markdown::overview(&PAPERS.iter().filter_map(overview).collect::<Vec<_>>()))
     }
 
     fn file(&self, name: &str, text: &str) -> Result<(), Stop> {

@@ -11,12 +11,16 @@ use flashloom_workload::{Event, Request};
 use super::{json_text, report_skipped};
 use crate::arguments::RunArguments;
 use crate::figures::count;
-use crate::output::{OutputFile, Stop, print};
+use crate::output::{OutputFile, Stop, keep_apart, print, say};
 use crate::progress::Bar;
 
 /// Runs one experiment and shows its result.
 pub fn run(arguments: &RunArguments) -> Result<(), Stop> {
     let experiment = Experiment::load_run(&arguments.experiment, &arguments.set)?;
+    keep_apart(
+        &experiment.inputs(),
+        &[arguments.json.as_deref(), arguments.timeline.as_deref(), arguments.fio_json.as_deref()],
+    )?;
     let to_stdout = arguments.json.as_deref() == Some("-");
     let json = OutputFile::optional(arguments.json.as_deref().filter(|_| !to_stdout))?;
     let mut timeline_file = OutputFile::optional(arguments.timeline.as_deref())?;
@@ -28,7 +32,7 @@ pub fn run(arguments: &RunArguments) -> Result<(), Stop> {
     }
     report_skipped(&prepared);
     for key in &experiment.left_out {
-        eprintln!("note: [vary] lists values of `{}`; `flashloom compare` runs them all", key.path());
+        say(format_args!("note: [vary] lists values of `{}`; `flashloom compare` runs them all", key.path()));
     }
     let bar = Bar::new(prepared.total_requests(), 1);
     let result = match &mut timeline_file {

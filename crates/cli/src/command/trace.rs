@@ -1,12 +1,14 @@
 //! `flashloom trace info` and `flashloom trace convert`.
 
+use std::path::PathBuf;
+
 use flashloom_units::Problem;
 use flashloom_workload::{ConvertReport, Footprint, OutFormat, SkippedLines, TraceInfo, convert_trace, scan_trace};
 
 use super::json_text;
 use crate::arguments::{ConvertArguments, InfoArguments};
 use crate::figures::{count, percent, size, table, time};
-use crate::output::{Stop, print};
+use crate::output::{Stop, keep_apart, print, say};
 
 /// Says what a recording holds.
 pub fn info(arguments: &InfoArguments) -> Result<(), Stop> {
@@ -17,6 +19,7 @@ pub fn info(arguments: &InfoArguments) -> Result<(), Stop> {
 
 /// Writes a recording in another format.
 pub fn convert(arguments: &ConvertArguments) -> Result<(), Stop> {
+    keep_apart(&[PathBuf::from(&arguments.input)], &[Some(&arguments.output)])?;
     let to = format_of(arguments.to, &arguments.output)?;
     let report =
         convert_trace(&arguments.input, &arguments.options(), &arguments.output, to, arguments.drop_unsupported)?;
@@ -54,11 +57,11 @@ pub fn report_skipped(path: &str, skipped: &SkippedLines) {
         return;
     }
     for problem in &skipped.first {
-        eprintln!("{problem}\n");
+        say(format_args!("{problem}\n"));
     }
     let shown = skipped.first.len() as u64;
     let others = if skipped.count > shown { format!(", of which the first {shown} are above") } else { String::new() };
-    eprintln!("note: {} bad lines of {path} were left out{others}", count(skipped.count));
+    say(format_args!("note: {} bad lines of {path} were left out{others}", count(skipped.count)));
 }
 
 fn summary(info: &TraceInfo) -> String {

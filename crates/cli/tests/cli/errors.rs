@@ -334,3 +334,39 @@ fn ranges_of_chips_that_the_drive_has_not() {
     refused_config("region_chips_that_do_not_divide", &text("contiguous", 3));
     refused_config("region_chips_with_striped", &text("striped", 2));
 }
+
+#[test]
+fn no_output_takes_the_place_of_an_input_or_of_another_output() {
+    let lab = Lab::new();
+    let trace = "timestamp_ns,op,lba,sectors\n0,W,0,8\n";
+    let experiment = "[workload]\nkind = \"trace\"\npath = \"a.csv\"\n";
+    let compared = format!("{experiment}[vary]\n\"host.scheduler\" = [\"noop\", \"deadline\"]\n");
+    lab.write("a.csv", trace).write("a.toml", &compared);
+    for arguments in [
+        &["run", "a.toml", "--json", "a.toml"][..],
+        &["run", "a.toml", "--json", "./a.csv"],
+        &["run", "a.toml", "--json", "same", "--timeline", "same"],
+        &["compare", "a.toml", "--csv", "a.csv"],
+        &["compare", "a.toml", "--csv", "same", "--json", "same"],
+        &["probe", "a.toml", "--json", "a.toml"],
+        &["generate", "a.toml", "--out", "a.csv"],
+        &["trace", "convert", "a.csv", "a.csv"],
+    ] {
+        let answer = lab.run(arguments);
+        assert_eq!(answer.code, Some(2), "{arguments:?}: {}", answer.stderr);
+        assert!(answer.stderr.contains("another file to write to"), "{arguments:?}: {}", answer.stderr);
+    }
+    assert_eq!((lab.read("a.csv"), lab.read("a.toml")), (trace.to_owned(), compared));
+    assert_eq!(lab.files().len(), 2, "{:?}", lab.files());
+}
+
+#[test]
+#[cfg(unix)]
+fn a_link_stays_a_link_and_what_it_points_at_is_written() {
+    let lab = Lab::new();
+    lab.write("a.toml", "[workload]\nrequests = 10\n").write("target.csv", "");
+    std::os::unix::fs::symlink("target.csv", lab.path("link.csv")).expect("a link can be made");
+    lab.succeed(&["generate", "a.toml", "--out", "link.csv"]);
+    assert!(lab.path("link.csv").is_symlink());
+    assert_eq!(lab.read("target.csv").lines().count(), 11, "a header and ten requests");
+}

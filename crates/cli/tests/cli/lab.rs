@@ -31,9 +31,11 @@ impl Lab {
         self.0.path().join(name)
     }
 
-    /// Writes a file.
+    /// Writes a file, and makes its folder.
     pub fn write(&self, name: &str, content: impl AsRef<[u8]>) -> &Self {
-        fs::write(self.path(name), content).expect("a file of the test can be written");
+        let path = self.path(name);
+        fs::create_dir_all(path.parent().expect("a file is in a folder")).expect("a folder of the test can be made");
+        fs::write(path, content).expect("a file of the test can be written");
         self
     }
 

@@ -202,6 +202,10 @@ impl Synthetic {
     pub fn new(params: &SyntheticParams, capacity: u64, prng: &Prng) -> Result<Self, Problem> {
         let sectors = whole_sectors("request_size", params.request_size)?;
         let alignment_sectors = whole_sectors("alignment", params.alignment.unwrap_or(params.request_size))?;
+        if let (Some(_), Pattern::Extents | Pattern::Log) = (params.alignment, params.pattern) {
+            let found = format!("`alignment` with `pattern` = \"{}\"", params.pattern.name());
+            return Err(refuse("alignment", found, "a pattern of requests that are all of one size"));
+        }
         let (key, footprint) = match params.footprint_size {
             Some(bytes) => ("footprint_size", whole_sectors("footprint_size", bytes)?),
             None => ("footprint", (capacity as f64 * params.footprint) as u64),
@@ -229,7 +233,7 @@ impl Synthetic {
             Pattern::Random => Slots::Random,
             Pattern::Zipf => Slots::Zipf(Zipf::new(slot_count, params.zipf_theta)),
             Pattern::Extents => {
-                let missing = || refuse("extents", "no extents with `pattern` = \"extents\"".to_owned(), EXTENTS);
+                let missing = || refuse("pattern", "`pattern` = \"extents\" without extents".to_owned(), EXTENTS);
                 Slots::Extents { extents: extents.ok_or_else(missing)?, footprint }
             }
             Pattern::Log => Slots::Log(log.expect("made for this pattern")),
@@ -472,7 +476,9 @@ mod tests {
         assert_eq!(key(|p| p.alignment = Some(513)), "workload.synthetic.alignment");
         assert_eq!(key(|p| p.footprint_size = Some(1 << 40)), "workload.synthetic.footprint_size");
         assert_eq!(key(|p| p.footprint = 0.0), "workload.synthetic.footprint");
-        assert_eq!(key(|p| p.pattern = Pattern::Extents), "workload.synthetic.extents");
+        assert_eq!(key(|p| p.pattern = Pattern::Extents), "workload.synthetic.pattern");
+        let aligned = |p: &mut SyntheticParams| (p.pattern, p.alignment) = (Pattern::Log, Some(KIB));
+        assert_eq!(key(aligned), "workload.synthetic.alignment");
         assert_eq!(key(|p| p.extents = Some("4KiB".to_owned())), "workload.synthetic.extents");
         assert_eq!(key(|p| (p.pattern, p.log_size) = (Pattern::Log, 65 * KIB)), "workload.synthetic.log_size");
         assert_eq!(key(|p| (p.pattern, p.log_size) = (Pattern::Log, GIB)), "workload.synthetic.footprint");

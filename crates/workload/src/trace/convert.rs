@@ -4,9 +4,9 @@
 //! format cannot hold; then to write it. The output grows beside its place under another name and is moved there when
 //! it is complete.
 
-use std::fs::File;
+use std::fs::{self, File, OpenOptions};
 use std::io::{self, BufWriter, Write};
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use flashloom_units::{Problem, US, choice};
 use schemars::JsonSchema;
@@ -254,10 +254,11 @@ enum Compressed {
     Zstd(zstd::Encoder<'static, BufWriter<File>>),
 }
 
-/// The output on its way: a temporary neighbour of the file that it becomes.
+/// The output on its way.
 struct Sink {
     path: String,
-    temporary: tempfile::TempPath,
+    /// The temporary neighbour, and the file that it becomes; nothing for a device or a pipe, which stays what it is.
+    temporary: Option<(tempfile::TempPath, PathBuf)>,
     file: Compressed,
     /// What was not yet handed to the file.
     buffer: Vec<u8>,
@@ -272,15 +273,22 @@ impl Sink {
 
     fn create(path: &str) -> Result<Self, Problem> {
         let fail = |error: io::Error| Self::problem(path, &error);
-        if Path::new(path).is_dir() {
+        let metadata = fs::metadata(path).ok();
+        if metadata.as_ref().is_some_and(fs::Metadata::is_dir) {
             return Err(Problem::file(path, "is a directory", "the name of a file to write"));
         }
-        let folder = Path::new(path).parent().filter(|folder| !folder.as_os_str().is_empty());
-        let mut builder = tempfile::Builder::new();
-        #[cfg(unix)]
-        builder.permissions(std::os::unix::fs::PermissionsExt::from_mode(0o666));
-        let temporary = builder.prefix(".flashloom-").tempfile_in(folder.unwrap_or(Path::new("."))).map_err(fail)?;
-        let (file, temporary) = temporary.into_parts();
+        let (file, temporary) = if metadata.is_some_and(|metadata| !metadata.is_file()) {
+            (OpenOptions::new().write(true).open(path).map_err(fail)?, None)
+        } else {
+            // A link stays a link: what it points at is replaced.
+            let target = fs::canonicalize(path).unwrap_or_else(|_| PathBuf::from(path));
+            let folder = target.parent().filter(|folder| !folder.as_os_str().is_empty()).unwrap_or(Path::new("."));
+            let mut builder = tempfile::Builder::new();
+            #[cfg(unix)]
+            builder.permissions(std::os::unix::fs::PermissionsExt::from_mode(0o666));
+            let (file, temporary) = builder.prefix(".flashloom-").tempfile_in(folder).map_err(fail)?.into_parts();
+            (file, Some((temporary, target)))
+        };
         let file = BufWriter::new(file);
         let file = if path.ends_with(".gz") {
             Compressed::Gzip(flate2::write::GzEncoder::new(file, flate2::Compression::default()))
@@ -315,6 +323,9 @@ impl Sink {
             Compressed::Zstd(file) => file.finish().map_err(fail)?,
         };
         file.flush().map_err(fail)?;
-        self.temporary.persist(&self.path).map_err(|error| fail(error.error))
+        match self.temporary {
+            Some((temporary, target)) => temporary.persist(target).map_err(|error| fail(error.error)),
+            None => Ok(()),
+        }
     }
 }
