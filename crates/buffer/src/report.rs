@@ -1,6 +1,6 @@
 //! What a buffer counts and measures.
 
-use flashloom_units::Ns;
+use flashloom_units::{Figure, Ns};
 
 /// How many pages of a kind the buffer held over time, in constant memory.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -16,6 +16,15 @@ impl Level {
     pub fn mean_pages(&self, duration_ns: Ns) -> Option<f64> {
         (duration_ns > 0).then(|| self.page_ns as f64 / duration_ns as f64)
     }
+}
+
+/// The values of the statistics of a buffer's policies.
+#[derive(Clone, Debug, Default)]
+pub struct BufferFigures {
+    /// Of its order of eviction.
+    pub order: Vec<Figure>,
+    /// Of its rate of eviction.
+    pub rate: Vec<Figure>,
 }
 
 /// What a buffer counts.
@@ -37,6 +46,10 @@ pub struct BufferReport {
     pub gathered_pages: u64,
     /// Pages read from flash and written again to make victim blocks whole.
     pub padding_pages: u64,
+    /// Whether the order pads its victims, so that there may be such pages.
+    pub pads: bool,
+    /// Whether the order keeps pages that the host reads.
+    pub keeps_reads: bool,
     /// Pages kept because the host read them.
     pub filled_pages: u64,
     /// Of these, pages given up for others at no cost, because flash held them too.

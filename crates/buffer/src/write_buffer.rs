@@ -4,7 +4,7 @@ use flashloom_units::{Lpn, NO_INDEX, Ns};
 
 use crate::index::Index;
 use crate::on_their_way::OnTheirWay;
-use crate::{BufferReport, Occupancy, Order, Rate};
+use crate::{BufferFigures, BufferReport, Occupancy, Order, Rate};
 
 /// A place for one page in the buffer.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -469,9 +469,15 @@ impl WriteBuffer {
 
     /// The counters, and the levels until now.
     pub fn report_at(&self, now: Ns) -> BufferReport {
-        let mut report = self.report;
+        let (pads, keeps_reads) = (self.order.padded_block().is_some(), self.order.keeps_reads());
+        let mut report = BufferReport { pads, keeps_reads, ..self.report };
         report.elapse(self.held(), self.dirty(), now - self.now);
         report
+    }
+
+    /// The values of the statistics of its order and of its rate.
+    pub fn figures(&self) -> BufferFigures {
+        BufferFigures { order: self.order.figures(), rate: self.rate.figures() }
     }
 
     /// Checks that every slot is in one state and the counts are those of the states, and that none is on its way to or

@@ -17,11 +17,13 @@
 use std::collections::VecDeque;
 use std::ops::Range;
 
-use flashloom_buffer::{BufferParams, BufferReport, Evicted, SlotId, Stored, WriteBuffer, order, rate};
+use flashloom_buffer::order::{self, Order};
+use flashloom_buffer::rate::{self, Rate};
+use flashloom_buffer::{BufferFigures, BufferParams, BufferReport, Evicted, SlotId, Stored, WriteBuffer};
 use flashloom_ftl::{FtlSetup, Mapping, PageWrite, placement};
 use flashloom_host::{Dispatched, RequestId};
 use flashloom_nand::{Contents, DeviceParams, Expect, Nand, Payload};
-use flashloom_units::{EventQueue, Lpn, NO_INDEX, Ns, ParamSet, SECTOR_BYTES, Slot, Value};
+use flashloom_units::{Chosen, EventQueue, Lpn, NO_INDEX, Ns, ParamSet, Refusal, SECTOR_BYTES};
 use flashloom_workload::{Op, Request};
 
 use crate::link::{Link, Way};
@@ -31,12 +33,12 @@ use crate::link::{Link, Way};
 pub struct DriveSetup {
     /// The `[device]` section.
     pub device: DeviceParams,
-    /// The `[buffer]` section.
-    pub buffer: BufferParams,
-    /// Values of the eviction order's own parameters.
-    pub order: Vec<Value>,
-    /// Values of the eviction rate's own parameters.
-    pub rate: Vec<Value>,
+    /// Bytes that the write buffer holds: whole pages; none for a drive without one.
+    pub buffer_bytes: u64,
+    /// Which page or block the buffer evicts next.
+    pub order: Chosen<dyn Order>,
+    /// How many victims it evicts at a time.
+    pub rate: Chosen<dyn Rate>,
     /// The FTL and its policies.
     pub ftl: FtlSetup,
     /// Whether to follow every command and sector.
@@ -47,19 +49,33 @@ impl DriveSetup {
     /// That device under the default buffer and FTL, with every default of their policies.
     pub fn with_defaults(device: DeviceParams) -> Self {
         let buffer = BufferParams::defaults();
-        let values =
-            |slot: &Slot, name: &str| slot.find(name).expect("a default names a policy of its table").values(&[]);
+        const OF_TABLE: &str = "a default names a policy of its table";
         Self {
             device,
-            order: values(&order::SLOT, buffer.order),
-            rate: values(&rate::SLOT, buffer.rate),
+            order: order::builtin().choose(buffer.order, &[]).expect(OF_TABLE),
+            rate: rate::builtin().choose(buffer.rate, &[]).expect(OF_TABLE),
             ftl: FtlSetup {
-                placement: (buffer.placement, values(&placement::SLOT, buffer.placement)),
+                placement: placement::builtin().choose(buffer.placement, &[]).expect(OF_TABLE),
                 ..FtlSetup::with_defaults()
             },
-            buffer,
+            buffer_bytes: buffer.capacity_bytes,
             verify: false,
         }
+    }
+
+    /// Pages that the write buffer holds.
+    pub fn buffer_pages(&self) -> u32 {
+        (self.buffer_bytes / self.device.page_bytes) as u32
+    }
+
+    /// What the order of eviction is built for.
+    pub fn order_setup(&self) -> order::Setup {
+        order::Setup { pages: self.buffer_pages(), pages_per_block: self.device.pages }
+    }
+
+    /// What the rate of eviction is built for.
+    pub fn rate_setup(&self) -> rate::Setup {
+        rate::Setup { dies: self.device.geometry().total_dies() }
     }
 }
 
@@ -164,15 +180,19 @@ impl Evictions {
 
 impl Drive {
     /// A new drive, in counting mode until [`Self::start_timing`].
-    pub fn new(setup: &DriveSetup) -> Self {
+    ///
+    /// # Errors
+    /// A policy cannot be built for the drive, or does not go with the others.
+    pub fn new(setup: &DriveSetup) -> Result<Self, Refusal> {
         let nand = Nand::new(&setup.device, setup.verify).with_failures(&setup.device, &setup.ftl.prng);
-        let ftl = setup.ftl.build(&setup.device, &nand);
-        let pages = (setup.buffer.capacity_bytes / u64::from(nand.geometry().page_bytes)) as u32;
-        let buffer = (pages > 0).then(|| {
-            let order = order::build(setup.buffer.order, &setup.order, pages, nand.geometry().pages);
-            let rate = rate::build(setup.buffer.rate, &setup.rate, nand.geometry().total_dies());
-            WriteBuffer::new(pages, order, rate)
-        });
+        let ftl = setup.ftl.build(&setup.device, &nand)?;
+        let pages = setup.buffer_pages();
+        let buffer = if pages > 0 {
+            let (order, rate) = (setup.order.build(&setup.order_setup())?, setup.rate.build(&setup.rate_setup())?);
+            Some(WriteBuffer::new(pages, order, rate))
+        } else {
+            None
+        };
         let mut drive = Self {
             gathers: ftl.wanted_streams().is_some_and(|wanted| wanted.in_buffer),
             link: Link::new(&setup.device),
@@ -202,7 +222,7 @@ impl Drive {
         if drive.gathers {
             drive.gather_streams();
         }
-        drive
+        Ok(drive)
     }
 
     /// Has the buffer gather streams of the length that the allocation wants now.
@@ -237,6 +257,11 @@ impl Drive {
     /// The buffer's counters and its levels until now; nothing for a drive without a buffer.
     pub fn buffer_report(&self, now: Ns) -> Option<BufferReport> {
         self.buffer.as_ref().map(|buffer| buffer.report_at(now))
+    }
+
+    /// The values of the statistics of the buffer's policies.
+    pub fn buffer_figures(&self) -> BufferFigures {
+        self.buffer.as_ref().map(WriteBuffer::figures).unwrap_or_default()
     }
 
     /// Pages in the buffer that flash does not have yet.

@@ -10,6 +10,6 @@ mod precondition;
 mod simulation;
 
 pub use drive::{Drive, DriveSetup};
-pub use outcome::{EndOfLife, HostReport, Outcome, Sample};
+pub use outcome::{EndOfLife, Figures, HostReport, Outcome, Sample};
 pub use precondition::{Ageing, Overwrite, Preconditioned};
 pub use simulation::Simulation;

@@ -1,10 +1,10 @@
 //! What a run measured, as raw counters.
 
-use flashloom_buffer::BufferReport;
-use flashloom_ftl::FtlReport;
+use flashloom_buffer::{BufferFigures, BufferReport};
+use flashloom_ftl::{FtlFigures, FtlReport};
 use flashloom_host::SchedulerStats;
 use flashloom_nand::{Counts, Utilization};
-use flashloom_units::{Latency, Ns};
+use flashloom_units::{Figure, Latency, Ns};
 use flashloom_workload::Op;
 
 /// What the host saw. Requests are counted as the workload issued them, before merging.
@@ -56,6 +56,17 @@ impl HostReport {
     }
 }
 
+/// The values of the statistics of every policy of a stack, each in the order that its specification describes.
+#[derive(Clone, Debug, Default)]
+pub struct Figures {
+    /// Of the scheduler.
+    pub scheduler: Vec<Figure>,
+    /// Of the write buffer's policies; nothing for a drive without one.
+    pub buffer: BufferFigures,
+    /// Of the FTL's policies.
+    pub ftl: FtlFigures,
+}
+
 /// Everything that a run measured.
 #[derive(Clone, Debug)]
 pub struct Outcome {
@@ -63,8 +74,8 @@ pub struct Outcome {
     pub host: HostReport,
     /// What the block layer counted.
     pub scheduler: SchedulerStats,
-    /// The scheduler's own figures, in the order of the statistics that its policy describes.
-    pub scheduler_figures: Vec<u64>,
+    /// The values of the statistics that its policies describe.
+    pub figures: Figures,
     /// What the buffer counted; nothing for a drive without one.
     pub buffer: Option<BufferReport>,
     /// Time that writes waited for room in the buffer, summed over them.

@@ -12,7 +12,7 @@ use flashloom_units::{Ns, Problem, SECTOR_BYTES};
 use flashloom_workload::{Arrivals, Op, Request};
 
 use crate::drive::Drive;
-use crate::outcome::{EndOfLife, HostReport, Outcome, Sample};
+use crate::outcome::{EndOfLife, Figures, HostReport, Outcome, Sample};
 use crate::precondition::{Ageing, Preconditioned, precondition};
 
 /// Requests of a class that may wait for room in the block layer before the workload itself is held up.
@@ -281,7 +281,11 @@ impl Simulation {
         Outcome {
             host: self.report.clone(),
             scheduler: self.host.stats().clone(),
-            scheduler_figures: self.host.figures(),
+            figures: Figures {
+                scheduler: self.host.figures(),
+                buffer: self.drive.buffer_figures(),
+                ftl: self.drive.ftl().figures(),
+            },
             buffer,
             stall_ns: buffer.map_or(0, |buffer| buffer.stall_ns),
             drained_pages: if let Drain::Begun(pages) = self.drain { Some(pages) } else { None },

@@ -4,7 +4,9 @@
 //! plane a block only from the moment it is first opened there, so that a policy that finds nothing to keep apart
 //! changes nothing.
 
-use crate::{FtlSetup, GcBlocks, HotCold, WearLevelling, mapping};
+use flashloom_units::Capability;
+
+use crate::{FtlSetup, GcBlocks, HotCold, WearLevelling};
 
 /// One of the open blocks of a plane.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -59,7 +61,7 @@ pub(crate) fn open_blocks(setup: &FtlSetup, demands: Demands) -> u32 {
         isolation,
         params.hot_cold != HotCold::None,
         params.wear_levelling == WearLevelling::Static,
-        mapping::has_translation_pages(params.mapping),
+        setup.mapping.offers(Capability::TranslationPages),
     ];
     Lane::BASE + extra.into_iter().map(u32::from).sum::<u32>()
 }

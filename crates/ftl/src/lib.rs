@@ -1,8 +1,9 @@
 //! The flash translation layer: mapping, allocation of pages, garbage collection, wear.
 //!
 //! An FTL decides and updates its state at the moment it is called, and emits flash operations to [`Nand`] with what
-//! they must wait for; so the same code serves the counting and the timed back end. Three choices, each a slot with
-//! one file a policy: the [`mapping`], the [`allocation`] of pages to planes, and the [`collection`] victim.
+//! they must wait for; so the same code serves the counting and the timed back end. Four choices, each a slot with
+//! one file a policy: the [`mapping`], the [`allocation`] of pages to planes, the [`collection`] victim, and the
+//! [`placement`] of logical blocks on chips.
 
 pub mod allocation;
 mod blocks;
@@ -15,12 +16,16 @@ mod report;
 
 pub use allocation::WantedStreams;
 pub use lane::{Demands, Lane};
-pub use mapping::Mapping;
+pub use mapping::{FtlFigures, Mapping};
 pub use params::{FtlParams, GcBlocks, HotCold, Preemption, StripeOrder, WearLevelling};
 pub use report::{FtlReport, MapCacheReport, MergeReport, RetiredBlocks, StreamReport};
 
 use flashloom_nand::{DeviceParams, Nand, Payload};
-use flashloom_units::{Lpn, ParamSet, Prng, Slot, Value};
+use flashloom_units::{Chosen, Lpn, ParamSet, Prng, Refusal, Role};
+
+use allocation::Allocation;
+use collection::Collection;
+use placement::Placement;
 
 /// One page that the layer above writes. Pages written in one call were evicted together.
 #[derive(Clone, Copy, Debug)]
@@ -35,19 +40,19 @@ pub struct PageWrite {
     pub tag: u32,
 }
 
-/// The policies of an FTL with their own checked parameters.
+/// An FTL: the `[ftl]` section and the policies that it chose.
 #[derive(Clone, Debug)]
 pub struct FtlSetup {
-    /// The `[ftl]` section.
+    /// The `[ftl]` section. The policies that it names are the fields below; the names are not read again.
     pub params: FtlParams,
-    /// Values of the mapping's own parameters.
-    pub mapping: Vec<Value>,
-    /// Values of the allocation's own parameters.
-    pub allocation: Vec<Value>,
-    /// Values of the collection policy's own parameters.
-    pub collection: Vec<Value>,
-    /// Which chip a logical block goes to, and that policy's own parameters: from the `[buffer]` section.
-    pub placement: (&'static str, Vec<Value>),
+    /// How logical pages are mapped to physical ones.
+    pub mapping: Chosen<dyn Mapping>,
+    /// Which plane a page goes to, for mappings that ask.
+    pub allocation: Chosen<dyn Allocation>,
+    /// Which block is collected, for mappings that ask.
+    pub collection: Chosen<dyn Collection>,
+    /// Which chip a logical block goes to, for mappings that ask; from the `[buffer]` section.
+    pub placement: Chosen<dyn Placement>,
     /// The root of the run's random streams: a policy that draws branches off its own.
     pub prng: Prng,
 }
@@ -56,60 +61,41 @@ impl FtlSetup {
     /// The default policies with the defaults of their parameters.
     pub fn with_defaults() -> Self {
         let params = FtlParams::defaults();
-        let values = |slot: &Slot, name: &str| slot.find(name).expect("a default is in its table").values(&[]);
-        let placement = placement::SLOT.policies[0];
         Self {
-            mapping: values(&mapping::SLOT, params.mapping),
-            allocation: values(&allocation::SLOT, params.allocation),
-            collection: values(&collection::SLOT, params.gc),
-            placement: (placement.name, placement.values(&[])),
+            mapping: first(mapping::builtin().choose(params.mapping, &[])),
+            allocation: first(allocation::builtin().choose(params.allocation, &[])),
+            collection: first(collection::builtin().choose(params.gc, &[])),
+            placement: first(placement::builtin().choose("static", &[])),
             prng: Prng::new(1),
             params,
         }
     }
 
-    /// The same with a mapping of the table and some of its parameters, by name.
-    #[must_use]
-    pub fn with_mapping(mut self, name: &str, set: &[(&str, Value)]) -> Self {
-        let mapping = mapping::SLOT.find(name).expect("a mapping of the table");
-        (self.params.mapping, self.mapping) = (mapping.name, mapping.values(set));
-        self
+    /// What the mapping asks of the layers beside it.
+    ///
+    /// # Errors
+    /// Why the FTL does not go with the device.
+    pub fn profile(&self, device: &DeviceParams) -> Result<mapping::Profile, Refusal> {
+        if device.logical_pages() == 0 {
+            let found = "a drive whose over-provisioning leaves nothing for the host";
+            let refusal = Refusal::new(found, "a drive of at least one page");
+            let refusal = refusal.at(["device.over_provisioning", "device.blocks", "device.preset"]);
+            return Err(refusal.help("lower device.over_provisioning, or raise device.blocks"));
+        }
+        self.mapping.profile(&mapping::Site { device, ftl: self })
     }
 
-    /// Pages of the streams that the FTL wants written together from the start; 1 where it looks for none.
-    pub fn stream_pages(&self, device: &DeviceParams) -> u32 {
-        mapping::stream_pages(self, device)
-    }
-
-    /// Builds the chosen FTL for an erased array. [`misfit`] must have found nothing.
-    pub fn build(&self, device: &DeviceParams, nand: &Nand) -> Box<dyn Mapping> {
-        debug_assert_eq!(misfit(device, self), None, "checked with the configuration");
-        mapping::build(self, device, nand)
+    /// Builds the chosen FTL for an erased array.
+    ///
+    /// # Errors
+    /// Why it does not go with the device.
+    pub fn build(&self, device: &DeviceParams, nand: &Nand) -> Result<Box<dyn Mapping>, Refusal> {
+        self.profile(device)?;
+        self.mapping.build(&mapping::Context { device, ftl: self, nand })
     }
 }
 
-/// Why an FTL and a device do not go together.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Misfit {
-    /// The configuration keys that it is about, the most telling first.
-    pub keys: Vec<String>,
-    /// What does not fit.
-    pub found: String,
-    /// What would.
-    pub expected: String,
-    /// The way out.
-    pub help: String,
-}
-
-/// What keeps an FTL from working on a device, if anything does.
-pub fn misfit(device: &DeviceParams, ftl: &FtlSetup) -> Option<Misfit> {
-    if device.logical_pages() == 0 {
-        return Some(Misfit {
-            keys: ["device.over_provisioning", "device.blocks", "device.preset"].map(str::to_owned).to_vec(),
-            found: "a drive whose over-provisioning leaves nothing for the host".to_owned(),
-            expected: "a drive of at least one page".to_owned(),
-            help: "lower device.over_provisioning, or raise device.blocks".to_owned(),
-        });
-    }
-    mapping::misfit(ftl, device)
+/// A built-in policy chosen by a default of the same tables.
+fn first<P: Role + ?Sized>(chosen: Result<Chosen<P>, Refusal>) -> Chosen<P> {
+    chosen.unwrap_or_else(|refusal| panic!("a default is in its table: {refusal}"))
 }

@@ -24,7 +24,7 @@
 
 use std::collections::VecDeque;
 
-use flashloom_units::{Ns, SECTOR_BYTES, Value};
+use flashloom_units::{Figure, Ns, Refusal, SECTOR_BYTES, Value};
 use flashloom_workload::{Op, Request};
 
 use crate::end_index::EndIndex;
@@ -230,7 +230,7 @@ impl BlockLayer {
     }
 
     /// Gives the scheduler new values for all of its parameters, as [`Scheduler::reconfigure`] says.
-    pub fn reconfigure(&mut self, values: &[Value]) -> Result<(), String> {
+    pub fn reconfigure(&mut self, values: &[Value]) -> Result<(), Refusal> {
         self.scheduler.reconfigure(&self.requests, values)
     }
 
@@ -299,7 +299,7 @@ impl BlockLayer {
     }
 
     /// The scheduler's own figures, in the order of its specification's statistics.
-    pub fn figures(&self) -> Vec<u64> {
+    pub fn figures(&self) -> Vec<Figure> {
         self.scheduler.figures()
     }
 

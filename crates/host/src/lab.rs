@@ -1,6 +1,6 @@
 //! A block layer by hand, for tests that write down the exact order of dispatch.
 
-use flashloom_units::{Ns, ParamSet};
+use flashloom_units::{Figure, Ns, ParamSet, Refusal};
 use flashloom_workload::{Op, Request};
 
 use crate::{Admission, BlockLayer, Completed, Decision, Dispatched, HostParams, RequestId, Scheduler, Setup};
@@ -20,7 +20,7 @@ pub struct Lab {
 impl Lab {
     /// An empty block layer with default limits.
     pub fn new<P: ParamSet, S: Scheduler + 'static>(
-        build: fn(P, &Setup) -> Result<S, String>,
+        build: fn(P, &Setup) -> Result<S, Refusal>,
         change: impl FnOnce(&mut P),
     ) -> Self {
         let host = HostParams::defaults();
@@ -28,6 +28,12 @@ impl Lab {
         change(&mut params);
         let scheduler = build(params, &BlockLayer::setup(&host, CAPACITY)).expect("the test's parameters are in order");
         Self { layer: BlockLayer::new(&host, Box::new(scheduler)), now: 0, held: Vec::new() }
+    }
+
+    /// The figures of the scheduler, which are counts.
+    pub fn counts(&self) -> Vec<u64> {
+        let count = |figure: &Figure| if let Figure::Count(count) = figure { *count } else { panic!("{figure:?}") };
+        self.layer.figures().iter().map(count).collect()
     }
 
     /// Submits a request; its cookie is its first sector.

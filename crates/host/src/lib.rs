@@ -24,5 +24,5 @@ pub use block_layer::{Admission, BlockLayer, Decision, Dispatched};
 pub use id::RequestId;
 pub use params::HostParams;
 pub use requests::{Class, Completed, Direction, Queued, Requests, Stage};
-pub use scheduler::{SLOT, Scheduler, Setup, build};
+pub use scheduler::{Scheduler, Setup};
 pub use stats::SchedulerStats;

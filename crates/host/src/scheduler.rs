@@ -1,8 +1,9 @@
-//! The scheduler's place on the path, and the one table of all schedulers.
+//! The scheduler's place on the path, and the one table of the schedulers that are built in.
 //!
-//! Adding a scheduler: a file `scheduler/NAME.rs` with `SPEC`, `Params` and `State`, and its line in the table below.
+//! Adding a scheduler: a file `scheduler/NAME.rs` with `SPEC`, `Params` and `State`, and its line in the table below; or,
+//! from another crate, [`Slot::add`].
 
-use flashloom_units::{Ns, ParamSet, Slot, Value};
+use flashloom_units::{Figure, Ns, ParamSet, Policy, PolicySpec, Refusal, Role, Slot, SlotSpec, Value};
 use flashloom_workload::Request;
 
 use crate::id::RequestId;
@@ -31,7 +32,7 @@ pub struct Setup {
 /// The order in which queued requests go to the device. The block layer merges, counts and enforces the limits.
 ///
 /// Flushes never come here. `now` never decreases.
-pub trait Scheduler {
+pub trait Scheduler: Send {
     /// Takes a request in and says by when it should be dispatched; `Ns::MAX` where there is no such time.
     fn insert(&mut self, now: Ns, requests: &Requests, id: RequestId) -> Ns;
 
@@ -65,12 +66,12 @@ pub trait Scheduler {
 
     /// New values for every parameter of the policy while requests wait, one for each in the order of its table, as a
     /// write to a scheduler's attributes in sysfs. An error says why they cannot be, and then nothing has changed.
-    fn reconfigure(&mut self, _requests: &Requests, _values: &[Value]) -> Result<(), String> {
-        Err("this scheduler's parameters are fixed for a run".to_owned())
+    fn reconfigure(&mut self, _requests: &Requests, _values: &[Value]) -> Result<(), Refusal> {
+        Err(Refusal::new("parameters that are fixed for a run", "a scheduler whose parameters can change"))
     }
 
-    /// The figures that the policy's `statistics` describe, in that order.
-    fn figures(&self) -> Vec<u64> {
+    /// The values of the policy's `statistics`, in that order.
+    fn figures(&self) -> Vec<Figure> {
         Vec::new()
     }
 
@@ -78,37 +79,44 @@ pub trait Scheduler {
     fn check(&self, requests: &Requests) -> Result<(), String>;
 }
 
-macro_rules! schedulers {
-    ($($module:ident),+ $(,)?) => {
-        $(pub mod $module;)+
+pub mod anticipatory;
+pub mod cfq;
+pub mod deadline;
+pub mod fios;
+pub mod noop;
+pub mod pardispatcher;
 
-        /// The schedulers, in the order in which they are listed.
-        pub static SLOT: Slot = Slot {
-            name: "schedulers",
-            key: "host.scheduler",
-            help: "In which order the host's block layer sends requests to the device.",
-            policies: &[$(&$module::SPEC),+],
-        };
-
-        /// Builds the scheduler of that name from one checked value for each of its parameters, or says why it cannot
-        /// work on this device. None where there is no scheduler of that name.
-        pub fn build(name: &str, values: &[Value], setup: &Setup) -> Option<Result<Box<dyn Scheduler>, String>> {
-            match name {
-                $(stringify!($module) => Some(
-                    $module::State::new($module::Params::from_values(values), setup)
-                        .map(|state| Box::new(state) as Box<dyn Scheduler>),
-                ),)+
-                _ => None,
-            }
-        }
-    };
+impl Role for dyn Scheduler {
+    type Site<'a> = Setup;
+    type Profile = ();
+    type Context<'a> = Setup;
 }
 
-schedulers! {
-    noop,
-    deadline,
-    anticipatory,
-    cfq,
-    fios,
-    pardispatcher,
+/// The place of the scheduler.
+pub static SLOT: SlotSpec = SlotSpec {
+    name: "schedulers",
+    key: "host.scheduler",
+    help: "In which order the host's block layer sends requests to the device.",
+};
+
+/// The schedulers that are built in, in the order in which they are listed.
+pub fn builtin() -> Slot<dyn Scheduler> {
+    Slot::new(
+        &SLOT,
+        [
+            policy(&noop::SPEC, noop::State::new),
+            policy(&deadline::SPEC, deadline::State::new),
+            policy(&anticipatory::SPEC, anticipatory::State::new),
+            policy(&cfq::SPEC, cfq::State::new),
+            policy(&fios::SPEC, fios::State::new),
+            policy(&pardispatcher::SPEC, pardispatcher::State::new),
+        ],
+    )
+}
+
+fn policy<P: ParamSet + 'static, S: Scheduler + 'static>(
+    spec: &'static PolicySpec,
+    new: fn(P, &Setup) -> Result<S, Refusal>,
+) -> Policy<dyn Scheduler> {
+    Policy::<dyn Scheduler>::new(spec, move |values, setup| Ok(Box::new(new(P::from_values(values), setup)?)))
 }

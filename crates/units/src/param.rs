@@ -1,5 +1,4 @@
-//! Parameters and policies, described once: the configuration, `explain`, the documents and the JSON schema read the
-//! same tables.
+//! Parameters, described once: the configuration, `explain`, the documents and the JSON schema read the same tables.
 //!
 //! A struct of parameters is declared with [`params!`](crate::params), a closed set of named values with
 //! [`choice!`](crate::choice); the defaults live in those declarations and nowhere else. The configuration reader turns
@@ -8,7 +7,7 @@
 
 use std::borrow::Cow;
 
-use crate::{Ns, format_rate, format_ratio, format_size, format_time};
+use crate::{Ns, SlotSpec, format_rate, format_ratio, format_size, format_time};
 
 /// What kind of value a parameter takes, with its inclusive range.
 #[derive(Clone, Copy, Debug)]
@@ -52,8 +51,8 @@ pub enum Kind {
     Flag,
     /// One of a closed set of names.
     Choice(&'static [Choice]),
-    /// The name of a policy of a slot.
-    Policy(&'static Slot),
+    /// The name of a policy of a slot. Which names there are, the registry says that the configuration is read with.
+    Policy(&'static SlotSpec),
     /// Free text, such as a path.
     Text,
 }
@@ -135,16 +134,15 @@ impl Param {
             Kind::Ratio { min, max } => range("a number", min.to_string(), max.to_string()),
             Kind::Flag => "true or false".to_owned(),
             Kind::Choice(choices) => one_of(choices.iter().map(|choice| choice.name)),
-            Kind::Policy(slot) => one_of(slot.policies.iter().map(|policy| policy.name)),
+            Kind::Policy(slot) => format!("one of `flashloom list {}`", slot.name),
             Kind::Text => "a text".to_owned(),
         }
     }
 
-    /// The names that the value may be, if it is a name.
+    /// The names that the value may be, if it is one of a closed set.
     pub fn names(&self) -> Vec<&'static str> {
         match self.kind {
             Kind::Choice(choices) => choices.iter().map(|choice| choice.name).collect(),
-            Kind::Policy(slot) => slot.policies.iter().map(|policy| policy.name).collect(),
             _ => Vec::new(),
         }
     }
@@ -158,86 +156,16 @@ impl Param {
             | (Kind::Time { min, max }, Value::Time(value))
             | (Kind::Rate { min, max }, Value::Rate(value)) => (min..=max).contains(&value),
             (Kind::Ratio { min, max }, Value::Ratio(value)) => (min..=max).contains(&value),
-            (Kind::Choice(_) | Kind::Policy(_), Value::Name(name)) => self.names().contains(name),
-            (Kind::Flag, Value::Flag(_)) | (Kind::Text, Value::Text(_)) => true,
+            (Kind::Choice(_), Value::Name(name)) => self.names().contains(name),
+            (Kind::Policy(_), Value::Name(_)) | (Kind::Flag, Value::Flag(_)) | (Kind::Text, Value::Text(_)) => true,
             _ => false,
         }
     }
 }
 
-fn one_of(names: impl Iterator<Item = &'static str>) -> String {
+/// A closed set in words.
+pub fn one_of(names: impl Iterator<Item = &'static str>) -> String {
     format!("one of {}", names.collect::<Vec<_>>().join(", "))
-}
-
-/// What a policy needs from the rest of a configuration; a combination that lacks it is refused before the run.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Need {
-    /// Requests that carry task ids.
-    TaskIds,
-    /// A write buffer of at least one page.
-    WriteBuffer,
-    /// A mapping that works on one chip, so that the buffer can place logical blocks.
-    SingleChannelFtl,
-    /// A page-level mapping that takes an allocation policy.
-    PageMapping,
-}
-
-/// A figure that a policy reports.
-#[derive(Clone, Copy, Debug)]
-pub struct Statistic {
-    /// As in the result, with the unit last.
-    pub name: &'static str,
-    /// What it counts or measures.
-    pub help: &'static str,
-}
-
-/// Everything to know of a policy, beside its code.
-#[derive(Debug)]
-pub struct PolicySpec {
-    /// As written in a configuration; also the name of its file.
-    pub name: &'static str,
-    /// One line.
-    pub summary: &'static str,
-    /// How it decides, in a few lines; what is not in its source and why.
-    pub details: &'static str,
-    /// The paper and section, or the source file, that it follows.
-    pub source: &'static str,
-    /// What it cannot work without.
-    pub needs: &'static [Need],
-    /// Its own parameters.
-    pub params: &'static [Param],
-    /// The figures that it adds to a result.
-    pub statistics: &'static [Statistic],
-}
-
-impl PolicySpec {
-    /// One value for each parameter: those that are set by name, the defaults of all others.
-    pub fn values(&self, set: &[(&str, Value)]) -> Vec<Value> {
-        let is_known = |name: &str| self.params.iter().any(|param| param.name == name);
-        assert!(set.iter().all(|(name, _)| is_known(name)), "{} has no such parameter among {set:?}", self.name);
-        let value = |name: &str| set.iter().find(|(known, _)| *known == name).map(|(_, value)| value.clone());
-        self.params.iter().map(|param| value(param.name).unwrap_or_else(|| param.default.clone())).collect()
-    }
-}
-
-/// A place on the path of a request where a policy is chosen.
-#[derive(Debug)]
-pub struct Slot {
-    /// The plural that `flashloom list` takes.
-    pub name: &'static str,
-    /// The configuration key that chooses, such as `host.scheduler`.
-    pub key: &'static str,
-    /// What the policies decide.
-    pub help: &'static str,
-    /// All policies, in the order in which they are listed.
-    pub policies: &'static [&'static PolicySpec],
-}
-
-impl Slot {
-    /// The policy of that name.
-    pub fn find(&self, name: &str) -> Option<&'static PolicySpec> {
-        self.policies.iter().copied().find(|policy| policy.name == name)
-    }
 }
 
 /// A struct of parameters that is built from checked values.
@@ -440,14 +368,6 @@ mod tests {
         assert!(Sample::PARAMS.iter().all(|param| param.accepts(&param.default)));
         assert!(!Sample::PARAMS[0].accepts(&Value::Time(S + 1)));
         assert!(!Sample::PARAMS[0].accepts(&Value::Count(5)));
-    }
-
-    #[test]
-    fn a_policy_has_the_values_that_are_set_and_the_defaults_of_the_others() {
-        let (name, params) = ("sample", Sample::PARAMS);
-        let policy = PolicySpec { name, summary: "", details: "", source: "", needs: &[], params, statistics: &[] };
-        let sample = Sample::from_values(&policy.values(&[("count", Value::Count(3))]));
-        assert_eq!(sample, Sample { count: Some(3), ..Sample::defaults() });
     }
 
     #[test]

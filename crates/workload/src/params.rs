@@ -1,6 +1,6 @@
 //! The `[workload]` section of a configuration, and the table of kinds of workload.
 
-use flashloom_units::{Kind, PolicySpec, Slot, Value, choice, params};
+use flashloom_units::{Kind, PolicySpec, SlotSpec, Value, choice, params};
 
 use crate::{Addresses, Event, Format, TraceOptions};
 use crate::{filebench, fio, synthesized, synthetic};
@@ -24,17 +24,14 @@ const TRACE: PolicySpec = PolicySpec {
               request arrives at time zero. Devices of a recording of several are laid over one another.",
     source: "the format's own file names its definition",
     needs: &[],
+    offers: &[],
     params: &[],
     statistics: &[],
 };
 
-/// Every kind of workload.
-pub static WORKLOADS: Slot = Slot {
-    name: "workloads",
-    key: "workload.kind",
-    help: "Where the requests come from.",
-    policies: &[&TRACE, &synthetic::SPEC, &fio::SPEC, &filebench::SPEC, &synthesized::SPEC],
-};
+/// The place of the workload.
+pub static WORKLOADS: SlotSpec =
+    SlotSpec { name: "workloads", key: "workload.kind", help: "Where the requests come from." };
 
 params! {
     /// The parameters of any workload, `[workload]`.

@@ -35,7 +35,7 @@ params! {
     }
 }
 
-pub(super) const SPEC: PolicySpec = PolicySpec {
+pub(super) static SPEC: PolicySpec = PolicySpec {
     name: "block-lru",
     summary: "the block that was written longest ago, with all its pages",
     details: "A write makes the whole block of its page young again. Pages leave in order of address. With `padding` \
@@ -44,6 +44,7 @@ pub(super) const SPEC: PolicySpec = PolicySpec {
               so under a mapping that stripes its logical blocks over chips (mcsplit) it causes no switch merges.",
     source: "Kim and Ahn: BPLRU, FAST 2008, section 3; CAVE, section 4.2",
     needs: &[],
+    offers: &[],
     params: Params::PARAMS,
     statistics: &[],
 };

@@ -34,13 +34,14 @@ params! {
     }
 }
 
-pub(super) const SPEC: PolicySpec = PolicySpec {
+pub(super) static SPEC: PolicySpec = PolicySpec {
     name: "cflru",
     summary: "clean pages first within a window of the oldest; keeps what the host reads",
     details: "Reads and writes make a page young again. A read never waits for room. The default of the window is a \
               choice made here.",
     source: "Park, Jung, Kang, Kim and Lee: CFLRU, CASES 2006, section 3",
     needs: &[],
+    offers: &[],
     params: Params::PARAMS,
     statistics: &[],
 };

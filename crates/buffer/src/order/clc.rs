@@ -32,7 +32,7 @@ params! {
     }
 }
 
-pub(super) const SPEC: PolicySpec = PolicySpec {
+pub(super) static SPEC: PolicySpec = PolicySpec {
     name: "clc",
     summary: "the largest among the cold clusters of pages",
     details: "Clusters that were written lately are hot and stay in a list that does not look at their size; at any \
@@ -42,6 +42,7 @@ pub(super) const SPEC: PolicySpec = PolicySpec {
     source: "Kang, Park, Jung, Shim and Cha: Performance Trade-Offs in Using NVRAM Write Buffer for Flash Memory-Based \
              Storage Devices, IEEE Transactions on Computers 58(6), 2009",
     needs: &[],
+    offers: &[],
     params: Params::PARAMS,
     statistics: &[],
 };

@@ -17,13 +17,14 @@ use crate::SlotId;
 use crate::groups::Groups;
 use crate::sizes::Sizes;
 
-pub(super) const SPEC: PolicySpec = PolicySpec {
+pub(super) static SPEC: PolicySpec = PolicySpec {
     name: "fab",
     summary: "the block with the most buffered pages",
     details: "Among blocks with equally many pages the one that was written, or lost a page to a discard or FUA, longest \
               ago. Pages leave in order of address.",
     source: "Jo, Kang, Park, Kim and Lee: FAB, IEEE Transactions on Consumer Electronics 52(2), 2006",
     needs: &[],
+    offers: &[],
     params: &[],
     statistics: &[],
 };

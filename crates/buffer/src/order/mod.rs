@@ -1,8 +1,8 @@
 //! In which order pages leave the buffer.
 //!
-//! Adding an order is one file here and one line in the table below.
+//! Adding an order is one file here and one line in the table below; or, from another crate, [`Slot::add`].
 
-use flashloom_units::{Lpn, Slot, Value};
+use flashloom_units::{Figure, Lpn, Policy, PolicySpec, Role, Slot, SlotSpec, Value};
 
 use crate::SlotId;
 
@@ -49,32 +49,59 @@ pub trait Order: Send {
     fn clean_room(&self) -> u32 {
         0
     }
+
+    /// The values of the policy's `statistics`, in that order.
+    fn figures(&self) -> Vec<Figure> {
+        Vec::new()
+    }
 }
 
-macro_rules! orders {
-    ($($module:ident),+ $(,)?) => {
-        $(mod $module;)+
+mod block_lru;
+mod cflru;
+mod clc;
+mod fab;
+mod page_lru;
+mod r#ref;
 
-        /// All eviction orders.
-        pub static SLOT: Slot = Slot {
-            name: "buffers",
-            key: "buffer.order",
-            help: "which page or block the write buffer evicts next",
-            policies: &[$(&$module::SPEC),+],
-        };
-
-        /// Builds the order of that name, which the configuration has checked, for a buffer of that many pages over
-        /// logical blocks of `pages_per_block`.
-        pub fn build(name: &str, values: &[Value], pages: u32, pages_per_block: u32) -> Box<dyn Order> {
-            $(if name == $module::SPEC.name {
-                return Box::new($module::State::new(values, pages, pages_per_block));
-            })+
-            unreachable!("the configuration accepts only names of the table")
-        }
-    };
+/// What an order is built for.
+#[derive(Clone, Copy, Debug)]
+pub struct Setup {
+    /// Pages that the buffer holds.
+    pub pages: u32,
+    /// Pages of a logical block, which are those of a flash block.
+    pub pages_per_block: u32,
 }
 
-orders! { page_lru, block_lru, fab, clc, r#ref, cflru }
+impl Role for dyn Order {
+    type Site<'a> = Setup;
+    type Profile = ();
+    type Context<'a> = Setup;
+}
+
+/// The place of the order of eviction.
+pub static SLOT: SlotSpec =
+    SlotSpec { name: "buffers", key: "buffer.order", help: "which page or block the write buffer evicts next" };
+
+/// The eviction orders that are built in, in the order in which they are listed.
+pub fn builtin() -> Slot<dyn Order> {
+    Slot::new(
+        &SLOT,
+        [
+            policy(&page_lru::SPEC, |values, on| Box::new(page_lru::State::new(values, on.pages, on.pages_per_block))),
+            policy(&block_lru::SPEC, |values, on| {
+                Box::new(block_lru::State::new(values, on.pages, on.pages_per_block))
+            }),
+            policy(&fab::SPEC, |values, on| Box::new(fab::State::new(values, on.pages, on.pages_per_block))),
+            policy(&clc::SPEC, |values, on| Box::new(clc::State::new(values, on.pages, on.pages_per_block))),
+            policy(&r#ref::SPEC, |values, on| Box::new(r#ref::State::new(values, on.pages, on.pages_per_block))),
+            policy(&cflru::SPEC, |values, on| Box::new(cflru::State::new(values, on.pages, on.pages_per_block))),
+        ],
+    )
+}
+
+fn policy(spec: &'static PolicySpec, build: fn(&[Value], &Setup) -> Box<dyn Order>) -> Policy<dyn Order> {
+    Policy::<dyn Order>::new(spec, move |values, on| Ok(build(values, on)))
+}
 
 #[cfg(test)]
 mod model;

@@ -14,12 +14,13 @@ use super::Order;
 use crate::SlotId;
 use crate::rings::Rings;
 
-pub(super) const SPEC: PolicySpec = PolicySpec {
+pub(super) static SPEC: PolicySpec = PolicySpec {
     name: "page-lru",
     summary: "the page that was written longest ago",
     details: "A write makes a page young again, a read does not.",
     source: "CAVE, section 5.1 (page-level LRU)",
     needs: &[],
+    offers: &[],
     params: &[],
     statistics: &[],
 };

@@ -36,7 +36,7 @@ params! {
     }
 }
 
-pub(super) const SPEC: PolicySpec = PolicySpec {
+pub(super) static SPEC: PolicySpec = PolicySpec {
     name: "ref",
     summary: "pages of the blocks that lost pages lately, within a window of the oldest",
     details: "A new victim block is the one with the most pages in the window. Use fewer victim blocks than the FTL \
@@ -44,6 +44,7 @@ pub(super) const SPEC: PolicySpec = PolicySpec {
     source: "Seo and Shin: Recently-Evicted-First Buffer Replacement Policy for Flash Storage Devices, IEEE \
              Transactions on Consumer Electronics 54(3), 2008",
     needs: &[],
+    offers: &[],
     params: Params::PARAMS,
     statistics: &[],
 };

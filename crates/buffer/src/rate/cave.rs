@@ -36,12 +36,13 @@ params! {
     }
 }
 
-pub(super) const SPEC: PolicySpec = PolicySpec {
+pub(super) static SPEC: PolicySpec = PolicySpec {
     name: "cave",
     summary: "as many victims as chips when the buffer is full",
     details: "A victim is a page or a block, as the order has it.",
     source: "Park et al.: CAVE, SAC 2011, section 4.2",
     needs: &[],
+    offers: &[],
     params: Params::PARAMS,
     statistics: &[],
 };

@@ -26,13 +26,14 @@ params! {
     }
 }
 
-pub(super) const SPEC: PolicySpec = PolicySpec {
+pub(super) static SPEC: PolicySpec = PolicySpec {
     name: "linear-threshold",
     summary: "ahead of need, the faster the fuller the buffer",
     details: "Between two marks the number of victims on their way to flash, pages or blocks as the order has it, grows \
               from none to one for each die. A low mark that is not below the high one acts as a single threshold.",
     source: "Park et al.: CAVE, SAC 2011, section 4.2, future work",
     needs: &[],
+    offers: &[],
     params: Params::PARAMS,
     statistics: &[],
 };

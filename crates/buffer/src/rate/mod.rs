@@ -1,8 +1,8 @@
 //! How many victims leave the buffer at a time.
 //!
-//! Adding a rate is one file here and one line in the table below.
+//! Adding a rate is one file here and one line in the table below; or, from another crate, [`Slot::add`].
 
-use flashloom_units::{Slot, Value};
+use flashloom_units::{Figure, Policy, PolicySpec, Role, Slot, SlotSpec, Value};
 
 /// What a rate decides by, in pages but for victims.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -32,28 +32,46 @@ pub trait Rate: Send {
     fn waits_for_all(&self) -> bool {
         false
     }
+
+    /// The values of the policy's `statistics`, in that order.
+    fn figures(&self) -> Vec<Figure> {
+        Vec::new()
+    }
 }
 
-macro_rules! rates {
-    ($($module:ident),+ $(,)?) => {
-        $(mod $module;)+
+mod cave;
+mod linear_threshold;
+mod single;
 
-        /// All eviction rates.
-        pub static SLOT: Slot = Slot {
-            name: "rates",
-            key: "buffer.rate",
-            help: "how many victims leave the write buffer at a time",
-            policies: &[$(&$module::SPEC),+],
-        };
-
-        /// Builds the rate of that name, which the configuration has checked, for a drive of that many dies.
-        pub fn build(name: &str, values: &[Value], dies: u32) -> Box<dyn Rate> {
-            $(if name == $module::SPEC.name {
-                return Box::new($module::State::new(values, dies));
-            })+
-            unreachable!("the configuration accepts only names of the table")
-        }
-    };
+/// What a rate is built for.
+#[derive(Clone, Copy, Debug)]
+pub struct Setup {
+    /// Dies of the drive.
+    pub dies: u32,
 }
 
-rates! { single, cave, linear_threshold }
+impl Role for dyn Rate {
+    type Site<'a> = Setup;
+    type Profile = ();
+    type Context<'a> = Setup;
+}
+
+/// The place of the rate of eviction.
+pub static SLOT: SlotSpec =
+    SlotSpec { name: "rates", key: "buffer.rate", help: "how many victims leave the write buffer at a time" };
+
+/// The eviction rates that are built in, in the order in which they are listed.
+pub fn builtin() -> Slot<dyn Rate> {
+    Slot::new(
+        &SLOT,
+        [
+            policy(&single::SPEC, |values, on| Box::new(single::State::new(values, on.dies))),
+            policy(&cave::SPEC, |values, on| Box::new(cave::State::new(values, on.dies))),
+            policy(&linear_threshold::SPEC, |values, on| Box::new(linear_threshold::State::new(values, on.dies))),
+        ],
+    )
+}
+
+fn policy(spec: &'static PolicySpec, build: fn(&[Value], &Setup) -> Box<dyn Rate>) -> Policy<dyn Rate> {
+    Policy::<dyn Rate>::new(spec, move |values, on| Ok(build(values, on)))
+}

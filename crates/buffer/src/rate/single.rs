@@ -10,12 +10,13 @@ use flashloom_units::{PolicySpec, Value};
 
 use super::{Occupancy, Rate};
 
-pub(super) const SPEC: PolicySpec = PolicySpec {
+pub(super) static SPEC: PolicySpec = PolicySpec {
     name: "single",
     summary: "one victim for each page that finds the buffer full",
     details: "Nothing leaves the buffer before a page waits for its room.",
     source: "CAVE, section 3.1",
     needs: &[],
+    offers: &[],
     params: &[],
     statistics: &[],
 };

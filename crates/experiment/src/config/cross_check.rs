@@ -3,7 +3,7 @@
 use flashloom_ftl::mapping::{offering, offers};
 use flashloom_ftl::{Misfit, WearLevelling};
 use flashloom_host::BlockLayer;
-use flashloom_units::{Need, PolicySpec, Prng, format_size};
+use flashloom_units::{Capability, PolicySpec, Prng, format_size};
 use flashloom_workload::{Filebench, Replay, Synthesized, Synthetic};
 
 use super::Config;
@@ -130,7 +130,7 @@ const NO_SPARES: &str = "cannot replace a bad block";
 
 fn log_blocks_have_no_collection(config: &Config) -> Vec<Broken> {
     let mapping = config.ftl.mapping;
-    if offers(mapping, Need::PageMapping) {
+    if offers(mapping, Capability::PageMapping) {
         return Vec::new();
     }
     let is_asked = |key: &str| match key {
@@ -142,7 +142,7 @@ fn log_blocks_have_no_collection(config: &Config) -> Vec<Broken> {
     };
     let broken = |(key, why): &(&str, &str)| {
         let found = format!("`{key}` with `ftl.mapping` = \"{mapping}\", which {why}");
-        let fault = Fault::new(found, format!("a page-level mapping: {}", mappings_for(Need::PageMapping)));
+        let fault = Fault::new(found, format!("a page-level mapping: {}", mappings_for(Capability::PageMapping)));
         let help = Some(format!("leave `{key}` out, or change `ftl.mapping`"));
         Broken::at(&[key, "ftl.mapping"], Fault { help, ..fault })
     };
@@ -199,9 +199,11 @@ fn the_buffer_holds_a_stream(config: &Config) -> Option<Broken> {
 /// checked then.
 fn unmet(need: Need, config: &Config) -> Option<(&'static str, String)> {
     match need {
-        Need::TaskIds => None,
-        Need::WriteBuffer => (config.buffer.capacity_bytes == 0).then(|| ("buffer.capacity", "\"0B\"".to_owned())),
-        Need::SingleChannelFtl | Need::PageMapping => {
+        Capability::TaskIds => None,
+        Capability::WriteBuffer => {
+            (config.buffer.capacity_bytes == 0).then(|| ("buffer.capacity", "\"0B\"".to_owned()))
+        }
+        Capability::SingleChannelFtl | Capability::PageMapping => {
             let mapping = config.ftl.mapping;
             (!offers(mapping, need)).then(|| ("ftl.mapping", format!("\"{mapping}\"")))
         }
@@ -222,9 +224,9 @@ fn policies_have_what_they_need(config: &Config) -> Vec<Broken> {
 /// What to change where a policy, the value of `key`, lacks what it needs.
 fn way_out(need: Need, key: &str) -> String {
     let instead = match need {
-        Need::TaskIds => "use a workload whose requests carry task ids".to_owned(),
-        Need::WriteBuffer => "raise buffer.capacity".to_owned(),
-        Need::SingleChannelFtl | Need::PageMapping => format!("set ftl.mapping to {}", mappings_for(need)),
+        Capability::TaskIds => "use a workload whose requests carry task ids".to_owned(),
+        Capability::WriteBuffer => "raise buffer.capacity".to_owned(),
+        Capability::SingleChannelFtl | Capability::PageMapping => format!("set ftl.mapping to {}", mappings_for(need)),
     };
     format!("{instead}, or change {key}")
 }
@@ -324,18 +326,20 @@ mod tests {
             experiment.variants.remove(0).config
         };
         let (with, without) = (config(""), config("buffer.capacity = \"0B\""));
-        assert_eq!(unmet(Need::WriteBuffer, &with), None);
-        assert_eq!(unmet(Need::WriteBuffer, &without), Some(("buffer.capacity", "\"0B\"".to_owned())));
-        assert_eq!(unmet(Need::PageMapping, &with), None);
-        assert_eq!(unmet(Need::SingleChannelFtl, &with), Some(("ftl.mapping", "\"page\"".to_owned())));
+        assert_eq!(unmet(Capability::WriteBuffer, &with), None);
+        assert_eq!(unmet(Capability::WriteBuffer, &without), Some(("buffer.capacity", "\"0B\"".to_owned())));
+        assert_eq!(unmet(Capability::PageMapping, &with), None);
+        assert_eq!(unmet(Capability::SingleChannelFtl, &with), Some(("ftl.mapping", "\"page\"".to_owned())));
     }
 
     #[test]
     fn a_way_out_names_the_mappings_that_would_do() {
         assert_eq!(
-            way_out(Need::PageMapping, "ftl.allocation"),
+            way_out(Capability::PageMapping, "ftl.allocation"),
             "set ftl.mapping to page or dftl, or change ftl.allocation"
         );
-        assert!(way_out(Need::SingleChannelFtl, "buffer.placement").starts_with("set ftl.mapping to bast, fast,"));
+        assert!(
+            way_out(Capability::SingleChannelFtl, "buffer.placement").starts_with("set ftl.mapping to bast, fast,")
+        );
     }
 }

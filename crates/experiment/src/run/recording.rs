@@ -1,6 +1,6 @@
 //! Recordings are read to their end before anything runs, so that no run stops in the middle of a bad one.
 
-use flashloom_units::{Need, Place, Problem, Problems};
+use flashloom_units::{Capability, Place, Problem, Problems};
 use flashloom_workload::{
     Addresses, Footprint, Limited, Replay, Source, TraceInfo, fit, open_trace, rebase, scan_trace,
 };
@@ -102,12 +102,12 @@ fn missing_task_ids(experiment: &Experiment, task: &Task<'_>, info: &TraceInfo) 
         return None;
     }
     let config = task.config;
-    let expected = format!("{}; those of `{}` do not", need_in_words(Need::TaskIds), task.path);
+    let expected = format!("{}; those of `{}` do not", need_in_words(Capability::TaskIds), task.path);
     if config.workload.replay == Some(Replay::Dependent) {
         let fault = Fault::new("a dependent replay", expected);
         return Some(experiment.problem_at(config, &["workload.replay"], fault));
     }
-    let (key, policy) = config.policies().find(|(_, policy)| policy.needs.contains(&Need::TaskIds))?;
+    let (key, policy) = config.policies().find(|(_, policy)| policy.needs.contains(&Capability::TaskIds))?;
     let key = key.path();
     let fault = Fault::new(format!("`{key}` = \"{}\"", policy.name), expected);
     Some(experiment.problem_at(config, &[&key], fault))

@@ -15,12 +15,13 @@ use super::{Allocation, Place, Rotation};
 use crate::lane::Lane;
 use crate::{PageWrite, StripeOrder};
 
-pub(super) const SPEC: PolicySpec = PolicySpec {
+pub(super) static SPEC: PolicySpec = PolicySpec {
     name: "interleave",
     summary: "dynamic round-robin over all planes",
     details: "Each page goes to the next plane of the stripe (ftl.stripe_order), whatever its address.",
     source: "SLAP, section 2 (the traditional allocation)",
     needs: &[],
+    offers: &[],
     params: &[],
     statistics: &[],
 };

@@ -1,12 +1,12 @@
 //! Which plane, and which of its open blocks, a page is written to.
 //!
-//! Adding an allocation is one file here and one line in the table below.
+//! Adding an allocation is one file here and one line in the table below; or, from another crate, [`Slot::add`].
 
 use flashloom_nand::{DeviceParams, Geometry};
-use flashloom_units::{PlaneId, Slot, Value};
+use flashloom_units::{Figure, PlaneId, Policy, PolicySpec, Role, Slot, SlotSpec, Value};
 
 use crate::lane::{Demands, Lane};
-use crate::{Misfit, PageWrite, StreamReport, StripeOrder};
+use crate::{PageWrite, StreamReport, StripeOrder};
 
 /// Where a page goes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -34,16 +34,6 @@ pub trait Allocation: Send {
     /// collections have copied that many pages: what the places that were answered before have cost.
     fn place(&mut self, writes: &[PageWrite], copies: u64, places: &mut Vec<Place>);
 
-    /// What keeps it from working on a device, if anything does.
-    fn misfit(&self, _geometry: &Geometry) -> Option<Misfit> {
-        None
-    }
-
-    /// What the store beneath must do for it.
-    fn demands(&self) -> Demands {
-        Demands::default()
-    }
-
     /// The streams that the layer above is to write together, where it can; nothing where it looks for none.
     fn wanted_streams(&self) -> Option<WantedStreams> {
         None
@@ -56,31 +46,64 @@ pub trait Allocation: Send {
 
     /// Starts its counters again at zero, after preconditioning.
     fn reset_report(&mut self) {}
+
+    /// The values of the policy's `statistics`, in that order.
+    fn figures(&self) -> Vec<Figure> {
+        Vec::new()
+    }
 }
 
-macro_rules! allocations {
-    ($($module:ident),+ $(,)?) => {
-        $(mod $module;)+
+mod interleave;
+mod slap;
+mod r#static;
 
-        /// All allocations.
-        pub static SLOT: Slot = Slot {
-            name: "allocations",
-            key: "ftl.allocation",
-            help: "which plane a page is written to",
-            policies: &[$(&$module::SPEC),+],
-        };
-
-        /// Builds the allocation of that name, which the configuration has checked.
-        pub fn build(name: &str, values: &[Value], drive: &DeviceParams, order: StripeOrder) -> Box<dyn Allocation> {
-            $(if name == $module::SPEC.name {
-                return Box::new($module::State::new(values, drive, order));
-            })+
-            unreachable!("the configuration accepts only names of the table")
-        }
-    };
+/// What an allocation is built for.
+#[derive(Clone, Copy, Debug)]
+pub struct Setup<'a> {
+    /// The drive.
+    pub device: &'a DeviceParams,
+    /// The order in which a stripe visits the planes.
+    pub stripe_order: StripeOrder,
 }
 
-allocations! { interleave, r#static, slap }
+/// What an allocation states before it is built.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Profile {
+    /// What the store beneath must do for it.
+    pub demands: Demands,
+    /// Pages of the streams that it wants written together from the start; nothing where it looks for none.
+    pub stream_pages: Option<u32>,
+}
+
+impl Role for dyn Allocation {
+    type Site<'a> = Setup<'a>;
+    type Profile = Profile;
+    type Context<'a> = Setup<'a>;
+}
+
+/// The place of the allocation.
+pub static SLOT: SlotSpec =
+    SlotSpec { name: "allocations", key: "ftl.allocation", help: "which plane a page is written to" };
+
+/// The allocations that are built in, in the order in which they are listed.
+pub fn builtin() -> Slot<dyn Allocation> {
+    Slot::new(
+        &SLOT,
+        [
+            policy(&interleave::SPEC, |values, on| {
+                Box::new(interleave::State::new(values, on.device, on.stripe_order))
+            }),
+            policy(&r#static::SPEC, |values, on| Box::new(r#static::State::new(values, on.device, on.stripe_order)))
+                .with_profile(|values, on| r#static::profile(values, on.device)),
+            policy(&slap::SPEC, |values, on| Box::new(slap::State::new(values, on.device, on.stripe_order)))
+                .with_profile(|values, on| slap::profile(values, on.device)),
+        ],
+    )
+}
+
+fn policy(spec: &'static PolicySpec, build: fn(&[Value], &Setup<'_>) -> Box<dyn Allocation>) -> Policy<dyn Allocation> {
+    Policy::<dyn Allocation>::new(spec, move |values, on| Ok(build(values, on)))
+}
 
 /// Round-robin over all planes.
 struct Rotation {

@@ -37,12 +37,12 @@
 //! O(log n) a page for n pages written together. Memory: 8 bytes a page of the largest group, and with
 //! `read_reorganization` 4 bytes a block.
 
-use flashloom_nand::{DeviceParams, Geometry};
-use flashloom_units::{Kind, Need, ParamSet, PlaneId, PolicySpec, Value, choice, params};
+use flashloom_nand::DeviceParams;
+use flashloom_units::{Capability, Kind, ParamSet, PlaneId, PolicySpec, Refusal, Value, choice, params};
 
-use super::{Allocation, Place, Rotation, WantedStreams};
+use super::{Allocation, Place, Profile, Rotation, WantedStreams};
 use crate::lane::{Demands, Lane};
-use crate::{Misfit, PageWrite, StreamReport, StripeOrder};
+use crate::{PageWrite, StreamReport, StripeOrder};
 
 choice! {
     /// Where streams are looked for.
@@ -76,12 +76,13 @@ params! {
     }
 }
 
-pub(super) const SPEC: PolicySpec = PolicySpec {
+pub(super) static SPEC: PolicySpec = PolicySpec {
     name: "slap",
     summary: "streams of consecutive pages into one block each, over all chips",
     details: "Streams are found in the write buffer (search), and among the pages of a write where there is none.",
     source: "SLAP, sections 2 and 3; adaptive, gc_isolation and read_reorganization are its future work",
-    needs: &[Need::PageMapping],
+    needs: &[Capability::PageMapping],
+    offers: &[],
     params: Slap::PARAMS,
     statistics: &[],
 };
@@ -156,43 +157,6 @@ impl Allocation for State {
         }
     }
 
-    fn misfit(&self, geometry: &Geometry) -> Option<Misfit> {
-        let Slap { stream_threshold, substreams, .. } = self.params;
-        let chips = geometry.channels * geometry.ways;
-        let refused = |key: &str, other: &[&str], found: String, expected: &str| Misfit {
-            keys: [key].iter().chain(other).map(|&key| key.to_owned()).collect(),
-            found,
-            expected: expected.to_owned(),
-            help: format!("lower {key}"),
-        };
-        let (threshold_key, substreams_key) = ("ftl.slap.stream_threshold", "ftl.slap.substreams");
-        if stream_threshold > geometry.pages {
-            let found = format!("streams of {stream_threshold} pages in blocks of {} (device.pages)", geometry.pages);
-            let expected = "a threshold of at most the pages of a block, because a stream goes to one block";
-            return Some(refused(threshold_key, &["device.pages", "device.preset"], found, expected));
-        }
-        if substreams > stream_threshold {
-            let found = format!("streams of {stream_threshold} pages in {substreams} substreams");
-            let expected = "at most as many substreams as a stream has pages (ftl.slap.stream_threshold)";
-            return Some(refused(substreams_key, &[threshold_key], found, expected));
-        }
-        (substreams > chips).then(|| {
-            let found =
-                format!("streams in {substreams} substreams over {chips} chips (device.channels x device.ways)");
-            let expected = "at most as many substreams as there are chips, because each goes to another one";
-            refused(substreams_key, &["device.ways", "device.channels", "device.preset"], found, expected)
-        })
-    }
-
-    fn demands(&self) -> Demands {
-        let streams = self.params.adaptive || self.params.stream_threshold > 1;
-        Demands {
-            streams,
-            isolation: streams && self.params.gc_isolation,
-            spread_reads: (streams && self.params.read_reorganization).then_some(self.params.read_hot),
-        }
-    }
-
     fn wanted_streams(&self) -> Option<WantedStreams> {
         let in_buffer = self.params.search == Search::Buffer;
         Some(WantedStreams { pages: self.threshold as u32, in_buffer, block_pages: None })
@@ -206,6 +170,39 @@ impl Allocation for State {
         self.report = StreamReport { threshold: self.report.threshold, ..StreamReport::default() };
         self.climb.restart();
     }
+}
+
+/// Refuses streams that no block holds and substreams that cannot lie on different chips; states what the store must do.
+pub(super) fn profile(values: &[Value], drive: &DeviceParams) -> Result<Profile, Refusal> {
+    let Slap { stream_threshold, substreams, adaptive, gc_isolation, read_reorganization, read_hot, .. } =
+        Slap::from_values(values);
+    let refuse = |keys: &[&str], found: String, expected: &str| {
+        Err(Refusal::new(found, expected).at(keys.iter().copied()).help(format!("lower {}", keys[0])))
+    };
+    let (threshold_key, substreams_key) = ("ftl.slap.stream_threshold", "ftl.slap.substreams");
+    if stream_threshold > drive.pages {
+        let found = format!("streams of {stream_threshold} pages in blocks of {} (device.pages)", drive.pages);
+        let expected = "a threshold of at most the pages of a block, because a stream goes to one block";
+        return refuse(&[threshold_key, "device.pages", "device.preset"], found, expected);
+    }
+    if substreams > stream_threshold {
+        let found = format!("streams of {stream_threshold} pages in {substreams} substreams");
+        let expected = "at most as many substreams as a stream has pages (ftl.slap.stream_threshold)";
+        return refuse(&[substreams_key, threshold_key], found, expected);
+    }
+    let chips = drive.channels * drive.ways;
+    if substreams > chips {
+        let found = format!("streams in {substreams} substreams over {chips} chips (device.channels x device.ways)");
+        let expected = "at most as many substreams as there are chips, because each goes to another one";
+        return refuse(&[substreams_key, "device.ways", "device.channels", "device.preset"], found, expected);
+    }
+    let streams = adaptive || stream_threshold > 1;
+    let demands = Demands {
+        streams,
+        isolation: streams && gc_isolation,
+        spread_reads: (streams && read_reorganization).then_some(read_hot),
+    };
+    Ok(Profile { demands, stream_pages: Some(stream_threshold) })
 }
 
 /// The same order with channels and ways before dies and planes.

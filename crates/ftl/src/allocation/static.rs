@@ -14,11 +14,11 @@
 //! layout gives no plane more than its share of the pages. O(1) a page.
 
 use flashloom_nand::{DeviceParams, Geometry};
-use flashloom_units::{Kind, Lpn, ParamSet, PlaneId, PolicySpec, Value, choice, params};
+use flashloom_units::{Kind, Lpn, ParamSet, PlaneId, PolicySpec, Refusal, Value, choice, params};
 
-use super::{Allocation, Place, stripe};
+use super::{Allocation, Place, Profile, stripe};
 use crate::lane::Lane;
-use crate::{Misfit, PageWrite, StripeOrder};
+use crate::{PageWrite, StripeOrder};
 
 choice! {
     /// How addresses are divided among the planes.
@@ -40,19 +40,19 @@ params! {
     }
 }
 
-pub(super) const SPEC: PolicySpec = PolicySpec {
+pub(super) static SPEC: PolicySpec = PolicySpec {
     name: "static",
     summary: "the address determines the plane",
     details: "Striped, page lpn goes to plane lpn mod planes of the stripe (ftl.stripe_order); contiguous, each plane of the \
               stripe, or each group of `region_chips` chips, holds the next range of consecutive pages.",
     source: "Hu et al., ICS 2011, static allocation; ParDispatcher, section II-A, regions that are chips",
     needs: &[],
+    offers: &[],
     params: Static::PARAMS,
     statistics: &[],
 };
 
 pub(super) struct State {
-    params: Static,
     /// All planes, the planes of a group together.
     groups: Vec<PlaneId>,
     /// Planes of a group.
@@ -75,13 +75,34 @@ impl State {
             gather_chips(&mut groups, &geometry, region_chips as usize);
         }
         let range = width * (drive.logical_pages() as usize).div_ceil(groups.len());
-        Self { params, groups, width, range }
+        Self { groups, width, range }
     }
 
     #[inline]
     fn plane(&self, lpn: Lpn) -> PlaneId {
         self.groups[lpn.at() / self.range * self.width + lpn.at() % self.width]
     }
+}
+
+/// Refuses ranges that do not divide the chips of the drive, or that nothing follows.
+pub(super) fn profile(values: &[Value], drive: &DeviceParams) -> Result<Profile, Refusal> {
+    let Static { layout, region_chips } = Static::from_values(values);
+    let Some(region_chips) = region_chips else { return Ok(Profile::default()) };
+    let key = "ftl.static.region_chips";
+    if layout == Layout::Striped {
+        let found = "`region_chips` with `layout` = \"striped\", which puts every range on all chips";
+        let refusal = Refusal::new(found, "`layout` = \"contiguous\" in [ftl.static]").at([key, "ftl.static.layout"]);
+        return Err(refusal.help(format!("leave {key} out, or change ftl.static.layout")));
+    }
+    let chips = drive.channels * drive.ways;
+    if chips.is_multiple_of(region_chips) {
+        return Ok(Profile::default());
+    }
+    let divisors: Vec<_> = (1..=chips).filter(|k| chips.is_multiple_of(*k)).map(|k| k.to_string()).collect();
+    let found = format!("ranges of {region_chips} chips on a drive of {chips} (channels x ways)");
+    let refusal = Refusal::new(found, "a number that divides the chips of the drive");
+    let refusal = refusal.at([key, "device.ways", "device.channels", "device.preset"]);
+    Err(refusal.help(format!("one of {}", divisors.join(", "))))
 }
 
 /// Puts the planes of each group of chips together, the chips in the order in which the stripe first visits them; within
@@ -101,27 +122,6 @@ fn gather_chips(stripe: &mut [PlaneId], geometry: &Geometry, region_chips: usize
 }
 
 impl Allocation for State {
-    fn misfit(&self, geometry: &Geometry) -> Option<Misfit> {
-        let region_chips = self.params.region_chips?;
-        let key = "ftl.static.region_chips";
-        if self.params.layout == Layout::Striped {
-            return Some(Misfit {
-                keys: [key, "ftl.static.layout"].map(str::to_owned).to_vec(),
-                found: "`region_chips` with `layout` = \"striped\", which puts every range on all chips".to_owned(),
-                expected: "`layout` = \"contiguous\" in [ftl.static]".to_owned(),
-                help: format!("leave {key} out, or change ftl.static.layout"),
-            });
-        }
-        let chips = geometry.channels * geometry.ways;
-        let divisors = || (1..=chips).filter(|k| chips.is_multiple_of(*k)).map(|k| k.to_string());
-        (!chips.is_multiple_of(region_chips)).then(|| Misfit {
-            keys: [key, "device.ways", "device.channels", "device.preset"].map(str::to_owned).to_vec(),
-            found: format!("ranges of {region_chips} chips on a drive of {chips} (channels x ways)"),
-            expected: "a number that divides the chips of the drive".to_owned(),
-            help: format!("one of {}", divisors().collect::<Vec<_>>().join(", ")),
-        })
-    }
-
     fn place(&mut self, writes: &[PageWrite], _copies: u64, places: &mut Vec<Place>) {
         places.extend(writes.iter().map(|write| Place { plane: self.plane(write.lpn), lane: Lane::Host }));
     }

@@ -21,13 +21,14 @@ use flashloom_units::{BlockId, PlaneId, PolicySpec, Prng, Value};
 use super::Collection;
 use super::by_valid::ByValid;
 
-pub(super) const SPEC: PolicySpec = PolicySpec {
+pub(super) static SPEC: PolicySpec = PolicySpec {
     name: "cost-benefit",
     summary: "the block with the most old free space for the fewest copies",
     details: "Worth is age (1 - u) / 2u, the age in pages that the host wrote since a page of the block died last. \
               Cold blocks are collected at a higher utilisation u than hot ones, whose pages will soon die anyway.",
     source: "Kawaguchi et al., USENIX 1995",
     needs: &[],
+    offers: &[],
     params: &[],
     statistics: &[],
 };

@@ -25,12 +25,13 @@ params! {
     }
 }
 
-pub(super) const SPEC: PolicySpec = PolicySpec {
+pub(super) static SPEC: PolicySpec = PolicySpec {
     name: "d-choices",
     summary: "the block with the fewest valid pages of d drawn at random",
     details: "Draws with replacement, and again where no block drawn has a dead page; the first drawn wins a tie.",
     source: "Van Houdt, SIGMETRICS 2013",
     needs: &[],
+    offers: &[],
     params: DChoices::PARAMS,
     statistics: &[],
 };

@@ -15,12 +15,13 @@ use flashloom_units::{BlockId, PlaneId, PolicySpec, Prng, Value};
 use super::Collection;
 use super::chains::Chains;
 
-pub(super) const SPEC: PolicySpec = PolicySpec {
+pub(super) static SPEC: PolicySpec = PolicySpec {
     name: "fifo",
     summary: "the block that was closed first",
     details: "A block without a dead page is passed over, because collecting it would gain nothing.",
     source: "Desnoyers, SYSTOR 2012 (LRU cleaning)",
     needs: &[],
+    offers: &[],
     params: &[],
     statistics: &[],
 };

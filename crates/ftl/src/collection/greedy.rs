@@ -14,12 +14,13 @@ use flashloom_units::{BlockId, PlaneId, PolicySpec, Prng, Value};
 use super::Collection;
 use super::by_valid::ByValid;
 
-pub(super) const SPEC: PolicySpec = PolicySpec {
+pub(super) static SPEC: PolicySpec = PolicySpec {
     name: "greedy",
     summary: "the block with the fewest valid pages",
     details: "Ties go to the block that reached that number of valid pages first.",
     source: "Hu et al., SYSTOR 2009",
     needs: &[],
+    offers: &[],
     params: &[],
     statistics: &[],
 };

@@ -1,9 +1,9 @@
 //! Which closed block of a plane is collected next.
 //!
-//! Adding a collection policy is one file here and one line in the table below.
+//! Adding a collection policy is one file here and one line in the table below; or, from another crate, [`Slot::add`].
 
 use flashloom_nand::Geometry;
-use flashloom_units::{BlockId, PlaneId, Prng, Slot, Value};
+use flashloom_units::{BlockId, Figure, PlaneId, Policy, PolicySpec, Prng, Role, Slot, SlotSpec, Value};
 
 mod by_valid;
 mod chains;
@@ -26,29 +26,53 @@ pub trait Collection: Send {
 
     /// A candidate is taken for another reason than to gain its space, such as wear.
     fn withdraw(&mut self, block: BlockId);
+
+    /// The values of the policy's `statistics`, in that order.
+    fn figures(&self) -> Vec<Figure> {
+        Vec::new()
+    }
 }
 
-macro_rules! collections {
-    ($($module:ident),+ $(,)?) => {
-        $(mod $module;)+
+mod cost_benefit;
+mod d_choices;
+mod fifo;
+mod greedy;
+mod windowed_greedy;
 
-        /// All collection policies.
-        pub static SLOT: Slot = Slot {
-            name: "gc",
-            key: "ftl.gc",
-            help: "which block is collected",
-            policies: &[$(&$module::SPEC),+],
-        };
-
-        /// Builds the policy of that name, which the configuration has checked. What it draws comes from a branch of
-        /// its own of `prng`.
-        pub fn build(name: &str, values: &[Value], geometry: &Geometry, prng: &Prng) -> Box<dyn Collection> {
-            $(if name == $module::SPEC.name {
-                return Box::new($module::State::new(values, geometry, prng));
-            })+
-            unreachable!("the configuration accepts only names of the table")
-        }
-    };
+/// What a collection policy is built for.
+#[derive(Clone, Copy, Debug)]
+pub struct Setup<'a> {
+    /// The array.
+    pub geometry: &'a Geometry,
+    /// The root of the run's random streams: a policy that draws branches off its own.
+    pub prng: &'a Prng,
 }
 
-collections! { greedy, cost_benefit, d_choices, fifo, windowed_greedy }
+impl Role for dyn Collection {
+    type Site<'a> = Setup<'a>;
+    type Profile = ();
+    type Context<'a> = Setup<'a>;
+}
+
+/// The place of the collection policy.
+pub static SLOT: SlotSpec = SlotSpec { name: "gc", key: "ftl.gc", help: "which block is collected" };
+
+/// The collection policies that are built in, in the order in which they are listed.
+pub fn builtin() -> Slot<dyn Collection> {
+    Slot::new(
+        &SLOT,
+        [
+            policy(&greedy::SPEC, |values, on| Box::new(greedy::State::new(values, on.geometry, on.prng))),
+            policy(&cost_benefit::SPEC, |values, on| Box::new(cost_benefit::State::new(values, on.geometry, on.prng))),
+            policy(&d_choices::SPEC, |values, on| Box::new(d_choices::State::new(values, on.geometry, on.prng))),
+            policy(&fifo::SPEC, |values, on| Box::new(fifo::State::new(values, on.geometry, on.prng))),
+            policy(&windowed_greedy::SPEC, |values, on| {
+                Box::new(windowed_greedy::State::new(values, on.geometry, on.prng))
+            }),
+        ],
+    )
+}
+
+fn policy(spec: &'static PolicySpec, build: fn(&[Value], &Setup<'_>) -> Box<dyn Collection>) -> Policy<dyn Collection> {
+    Policy::<dyn Collection>::new(spec, move |values, on| Ok(build(values, on)))
+}

@@ -25,12 +25,13 @@ params! {
     }
 }
 
-pub(super) const SPEC: PolicySpec = PolicySpec {
+pub(super) static SPEC: PolicySpec = PolicySpec {
     name: "windowed-greedy",
     summary: "the block with the fewest valid pages among those closed first",
     details: "Only the oldest blocks of a plane compete; if none of them has a dead page, the oldest goes to the end.",
     source: "Hu et al., SYSTOR 2009",
     needs: &[],
+    offers: &[],
     params: WindowedGreedy::PARAMS,
     statistics: &[],
 };

@@ -12,11 +12,11 @@
 //! merge at every write, which KAST calls thrashing. Which log block is replaced the paper leaves open: LRU here.
 //! A page costs O(log blocks of a chip).
 
-use flashloom_nand::DeviceParams;
-use flashloom_units::{Kind, Lbn, ParamSet, PolicySpec, Value, params};
+use flashloom_units::{Capability, Kind, Lbn, ParamSet, PolicySpec, Value, params};
 
-use super::log_block::{Chip, Ftl, Guarantees, Layout, LogSlot, MergeKind, Scheme, Store};
-use crate::{FtlSetup, PageWrite, Preemption};
+use super::Site;
+use super::log_block::{Chip, Guarantees, Layout, LogSlot, MergeKind, Scheme, Store};
+use crate::{PageWrite, Preemption};
 
 params! {
     /// Parameters of BAST.
@@ -26,18 +26,17 @@ params! {
     }
 }
 
-pub(super) const SPEC: PolicySpec = PolicySpec {
+pub(super) static SPEC: PolicySpec = PolicySpec {
     name: "bast",
     summary: "a log block for each data block that is being written",
     details: "One FTL a chip. The log block written least recently is merged when none is free; a merge is a switch or \
               partial one where the pages are in place.",
     source: "Kim et al., IEEE Transactions on Consumer Electronics 48(2), 2002",
     needs: &[],
+    offers: &[Capability::SingleChannelFtl],
     params: Params::PARAMS,
     statistics: &[],
 };
-
-pub(super) type State = Ftl<Bast>;
 
 /// The logical block of each log block, and when it was written.
 pub(super) struct Bast {
@@ -54,10 +53,10 @@ struct Log {
 impl Bast {
     /// What BAST needs with that many log blocks a group: at worst a log block takes a single page. With preemption a
     /// full log block may have to be merged while another merge is under way.
-    pub(super) fn layout(setup: &FtlSetup, device: &DeviceParams, width: u32, log_blocks: u32) -> Layout {
-        let besides = match setup.params.preemption {
+    pub(super) fn with_width(site: &Site<'_>, width: u32, log_blocks: u32) -> Layout {
+        let besides = match site.ftl.params.preemption {
             Preemption::None => (0, 0),
-            Preemption::Page => (device.geometry().pages * width, 2),
+            Preemption::Page => (site.device.pages * width, 2),
         };
         Layout { width, log_blocks, guarantees: Guarantees { associativity: 1, pages_a_log_block: 1, besides } }
     }
@@ -68,11 +67,11 @@ impl Bast {
 }
 
 impl Scheme for Bast {
-    fn layout(setup: &FtlSetup, device: &DeviceParams) -> Layout {
-        Self::layout(setup, device, 1, Params::from_values(&setup.mapping).log_blocks)
+    fn layout(values: &[Value], site: &Site<'_>) -> Layout {
+        Self::with_width(site, 1, Params::from_values(values).log_blocks)
     }
 
-    fn new(_setup: &FtlSetup, store: &Store) -> Self {
+    fn new(_values: &[Value], _site: &Site<'_>, store: &Store) -> Self {
         Self { logs: vec![Log { lbn: Lbn::NONE, written: 0 }; store.log.slots()], clock: 0 }
     }
 

@@ -36,13 +36,15 @@
 mod cache;
 
 use flashloom_nand::{Data, DeviceParams, Expect, Nand, OpId, Origin, Status};
-use flashloom_units::{Divisor, KIB, Kind, Lpn, ParamSet, PlaneId, PolicySpec, Ppn, Value, params};
+use flashloom_units::{
+    Capability, Divisor, KIB, Kind, Lpn, ParamSet, PlaneId, PolicySpec, Ppn, Refusal, Value, params,
+};
 
-use super::Mapping;
 use super::page_store::{self, Follow, PageStore};
+use super::{Context, FtlFigures, Mapping, Profile, Site};
 use crate::allocation::{Place, stripe};
 use crate::lane::Lane;
-use crate::{FtlReport, FtlSetup, MapCacheReport, Misfit, PageWrite, WantedStreams};
+use crate::{FtlReport, MapCacheReport, PageWrite, WantedStreams};
 use cache::MapCache;
 
 /// Bytes of an entry in the cache: a logical and a physical page number.
@@ -61,13 +63,14 @@ params! {
     }
 }
 
-pub(super) const SPEC: PolicySpec = PolicySpec {
+pub(super) static SPEC: PolicySpec = PolicySpec {
     name: "dftl",
     summary: "a page-level map on flash, of which the part in use is cached",
     details: "Segmented LRU of entries, batched write-back of a translation page's dirty entries, lazy copying. Takes an \
               allocation (ftl.allocation) and a collection policy (ftl.gc).",
     source: "Gupta et al., ASPLOS 2009",
     needs: &[],
+    offers: &[Capability::PageMapping, Capability::TranslationPages],
     params: Dftl::PARAMS,
     statistics: &[],
 };
@@ -75,6 +78,10 @@ pub(super) const SPEC: PolicySpec = PolicySpec {
 /// Translation pages that the map of a drive takes.
 fn translation_pages(device: &DeviceParams) -> u64 {
     device.logical_pages().div_ceil(device.page_bytes / STORED_ENTRY_BYTES)
+}
+
+pub(super) fn profile(site: &Site<'_>) -> Result<Profile, Refusal> {
+    page_store::profile(site, translation_pages(site.device))
 }
 
 pub(super) struct State {
@@ -135,24 +142,16 @@ impl Follow for Table {
 }
 
 impl State {
-    pub(super) fn misfit(setup: &FtlSetup, device: &DeviceParams) -> Option<Misfit> {
-        page_store::misfit(setup, device, translation_pages(device))
-    }
-
-    pub(super) fn stream_pages(setup: &FtlSetup, device: &DeviceParams) -> u32 {
-        page_store::stream_pages(setup, device)
-    }
-
-    pub(super) fn new(setup: &FtlSetup, device: &DeviceParams, nand: &Nand) -> Self {
-        let params = Dftl::from_values(&setup.mapping);
+    pub(super) fn new(values: &[Value], on: &Context<'_>) -> Result<Self, Refusal> {
+        let (Context { device, nand, .. }, params) = (*on, Dftl::from_values(values));
         let geometry = nand.geometry();
         let (logical_pages, translation_pages) = (device.logical_pages(), translation_pages(device));
         let entries_a_page = (device.page_bytes / STORED_ENTRY_BYTES) as u32;
         let entries = (params.cache_bytes / CACHED_ENTRY_BYTES).min(logical_pages) as u32;
         let noted = Vec::with_capacity(geometry.pages as usize);
         let is_verified = nand.sectors_checked().is_some();
-        Self {
-            store: PageStore::new(setup, device, nand, translation_pages),
+        Ok(Self {
+            store: PageStore::new(on, translation_pages)?,
             table: Table {
                 logical_pages: logical_pages as u32,
                 by_entries: Divisor::new(entries_a_page),
@@ -161,11 +160,11 @@ impl State {
                 noted: vec![noted; geometry.total_planes() as usize],
                 due: Vec::with_capacity(translation_pages as usize),
             },
-            stripe: stripe(geometry, setup.params.stripe_order),
+            stripe: stripe(geometry, on.ftl.params.stripe_order),
             next: 0,
             report: MapCacheReport::default(),
             stored: is_verified.then(|| vec![Ppn::NONE; logical_pages as usize]),
-        }
+        })
     }
 
     /// Makes sure that the entry of a page is cached; what needs it starts after the operation that this answers.
@@ -315,6 +314,10 @@ impl Mapping for State {
 
     fn is_worn_out(&self) -> bool {
         self.store.is_worn_out()
+    }
+
+    fn figures(&self) -> FtlFigures {
+        self.store.figures()
     }
 
     fn check(&self) -> Result<(), String> {

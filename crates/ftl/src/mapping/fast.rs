@@ -16,11 +16,11 @@
 
 use std::collections::VecDeque;
 
-use flashloom_nand::DeviceParams;
-use flashloom_units::{Kind, Lbn, ParamSet, PolicySpec, Value, params};
+use flashloom_units::{Capability, Kind, Lbn, ParamSet, PolicySpec, Value, params};
 
-use super::log_block::{Chip, Ftl, Guarantees, Layout, LogSlot, MergeKind, Scheme, Store};
-use crate::{FtlSetup, PageWrite};
+use super::Site;
+use super::log_block::{Chip, Guarantees, Layout, LogSlot, MergeKind, Scheme, Store};
+use crate::PageWrite;
 
 params! {
     /// Parameters of FAST.
@@ -32,17 +32,16 @@ params! {
     }
 }
 
-pub(super) const SPEC: PolicySpec = PolicySpec {
+pub(super) static SPEC: PolicySpec = PolicySpec {
     name: "fast",
     summary: "log blocks that every data block may use, one of them for sequential writes",
     details: "One FTL a chip. Random log blocks are filled one after the other and merged oldest first.",
     source: "Lee et al., ACM Transactions on Embedded Computing Systems 6(3), 2007",
     needs: &[],
+    offers: &[Capability::SingleChannelFtl],
     params: Params::PARAMS,
     statistics: &[],
 };
-
-pub(super) type State = Ftl<Fast>;
 
 pub(super) struct Fast {
     keeps_sequential: bool,
@@ -87,19 +86,19 @@ impl Fast {
 }
 
 impl Scheme for Fast {
-    fn layout(setup: &FtlSetup, device: &DeviceParams) -> Layout {
-        let pages = device.geometry().pages;
+    fn layout(values: &[Value], site: &Site<'_>) -> Layout {
+        let pages = site.device.pages;
         Layout {
             width: 1,
-            log_blocks: Params::from_values(&setup.mapping).log_blocks,
+            log_blocks: Params::from_values(values).log_blocks,
             guarantees: Guarantees { associativity: pages, pages_a_log_block: pages, besides: (pages, 2) },
         }
     }
 
-    fn new(setup: &FtlSetup, store: &Store) -> Self {
+    fn new(values: &[Value], _site: &Site<'_>, store: &Store) -> Self {
         let logs = || Logs { sequential: None, random: VecDeque::new() };
         Self {
-            keeps_sequential: Params::from_values(&setup.mapping).sequential_log_blocks > 0,
+            keeps_sequential: Params::from_values(values).sequential_log_blocks > 0,
             chips: (0..store.groups()).map(|_| logs()).collect(),
         }
     }

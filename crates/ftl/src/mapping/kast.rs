@@ -46,11 +46,11 @@
 //!
 //! k(L) <= K is asserted at every write. A page costs O(log blocks of a chip).
 
-use flashloom_nand::DeviceParams;
-use flashloom_units::{Kind, Lbn, ParamSet, PolicySpec, Value, choice, params};
+use flashloom_units::{Capability, Kind, Lbn, ParamSet, PolicySpec, Refusal, Value, choice, params};
 
-use super::log_block::{Chip, Ftl, Guarantees, Layout, LogSlot, MergeKind, Scheme, Store, too_associative};
-use crate::{FtlSetup, Misfit, PageWrite};
+use super::Site;
+use super::log_block::{Chip, Guarantees, Layout, LogSlot, MergeKind, Scheme, Store, check_associativity};
+use crate::PageWrite;
 
 choice! {
     /// What a page of offset 0 does when a random log block holds pages of its logical block (Figure 4).
@@ -115,18 +115,17 @@ params! {
     }
 }
 
-pub(super) const SPEC: PolicySpec = PolicySpec {
+pub(super) static SPEC: PolicySpec = PolicySpec {
     name: "kast",
     summary: "log blocks associated with at most K data blocks",
     details: "One FTL a chip. Pages of different logical blocks are spread over log blocks, so that associativity grows \
               last, and never beyond K: no merge exceeds N K C_copy + (K + 1) C_erase.",
     source: "Cho et al.: KAST, DATE 2009, section III",
     needs: &[],
+    offers: &[Capability::SingleChannelFtl],
     params: Params::PARAMS,
     statistics: &[],
 };
-
-pub(super) type State = Ftl<Kast>;
 
 /// The state of a log block (Figure 3).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -385,9 +384,9 @@ impl Kast {
 }
 
 impl Scheme for Kast {
-    fn layout(setup: &FtlSetup, device: &DeviceParams) -> Layout {
-        let params = Params::from_values(&setup.mapping);
-        let pages = device.geometry().pages;
+    fn layout(values: &[Value], site: &Site<'_>) -> Layout {
+        let params = Params::from_values(values);
+        let pages = site.device.pages;
         let copied = if params.sequential_start == SequentialStart::Copy { pages } else { 0 };
         Layout {
             width: 1,
@@ -401,25 +400,25 @@ impl Scheme for Kast {
         }
     }
 
-    fn misfit(setup: &FtlSetup, device: &DeviceParams) -> Option<Misfit> {
-        let Params { k, stream_threshold, .. } = Params::from_values(&setup.mapping);
-        too_associative("ftl.kast.k", k, device).or_else(|| {
-            let pages = device.geometry().pages;
-            (stream_threshold > pages).then(|| Misfit {
-                keys: ["ftl.kast.stream_threshold", "device.pages", "device.preset"].map(str::to_owned).to_vec(),
-                found: format!("streams of {stream_threshold} pages in blocks of {pages} (device.pages)"),
-                expected: "a threshold of at most the pages of a block, because a log block takes no more".to_owned(),
-                help: "lower ftl.kast.stream_threshold".to_owned(),
-            })
-        })
+    fn check(values: &[Value], site: &Site<'_>) -> Result<(), Refusal> {
+        let Params { k, stream_threshold, .. } = Params::from_values(values);
+        check_associativity("ftl.kast.k", k, site.device)?;
+        let pages = site.device.pages;
+        if stream_threshold <= pages {
+            return Ok(());
+        }
+        let found = format!("streams of {stream_threshold} pages in blocks of {pages} (device.pages)");
+        let expected = "a threshold of at most the pages of a block, because a log block takes no more";
+        let refusal = Refusal::new(found, expected).at(["ftl.kast.stream_threshold", "device.pages", "device.preset"]);
+        Err(refusal.help("lower ftl.kast.stream_threshold"))
     }
 
-    fn stream_pages(setup: &FtlSetup) -> u32 {
-        Params::from_values(&setup.mapping).stream_threshold
+    fn stream_pages(values: &[Value]) -> Option<u32> {
+        Some(Params::from_values(values).stream_threshold)
     }
 
-    fn new(setup: &FtlSetup, store: &Store) -> Self {
-        let params = Params::from_values(&setup.mapping);
+    fn new(values: &[Value], _site: &Site<'_>, store: &Store) -> Self {
+        let params = Params::from_values(values);
         Self {
             many_free: (store.blocks.pages() * params.many_free_percent).div_ceil(100),
             logs: vec![Log { sequential: Lbn::NONE, written: 0 }; store.log.slots()],

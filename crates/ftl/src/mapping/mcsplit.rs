@@ -12,12 +12,12 @@
 //! 2009). The paper is a cost analysis and does not say how log blocks are assigned: block-associative here, because
 //! CAVE compares it with BAST.
 
-use flashloom_nand::DeviceParams;
-use flashloom_units::{Kind, ParamSet, PolicySpec, Value, params};
+use flashloom_units::{Kind, ParamSet, PolicySpec, Refusal, Value, params};
 
+use super::Site;
 use super::bast::Bast;
-use super::log_block::{Chip, Ftl, Layout, LogSlot, MergeKind, Scheme, Store};
-use crate::{FtlSetup, Misfit, PageWrite};
+use super::log_block::{Chip, Layout, LogSlot, MergeKind, Scheme, Store};
+use crate::PageWrite;
 
 params! {
     /// Parameters of MCSplit.
@@ -29,38 +29,38 @@ params! {
     }
 }
 
-pub(super) const SPEC: PolicySpec = PolicySpec {
+pub(super) static SPEC: PolicySpec = PolicySpec {
     name: "mcsplit",
     summary: "data and log blocks striped over chips",
     details: "BAST over superblocks: with a width of one it is BAST, one FTL a chip.",
     source: "Kim, Jung and Song, IWSSPS 2008; CAVE, section 3.2; Park et al., IEICE Electronics Express 6(6), 2009",
     needs: &[],
+    offers: &[],
     params: Params::PARAMS,
     statistics: &[],
 };
 
-pub(super) type State = Ftl<McSplit>;
-
 pub(super) struct McSplit(Bast);
 
 impl Scheme for McSplit {
-    fn layout(setup: &FtlSetup, device: &DeviceParams) -> Layout {
-        let Params { width, log_blocks } = Params::from_values(&setup.mapping);
-        Bast::layout(setup, device, width.unwrap_or(device.geometry().total_dies()), log_blocks)
+    fn layout(values: &[Value], site: &Site<'_>) -> Layout {
+        let Params { width, log_blocks } = Params::from_values(values);
+        Bast::with_width(site, width.unwrap_or(site.device.geometry().total_dies()), log_blocks)
     }
 
-    fn misfit(setup: &FtlSetup, device: &DeviceParams) -> Option<Misfit> {
-        let (width, dies) = (Params::from_values(&setup.mapping).width?, device.geometry().total_dies());
-        (!dies.is_multiple_of(width)).then(|| Misfit {
-            keys: ["ftl.mcsplit.width", "device.channels", "device.preset"].map(str::to_owned).to_vec(),
-            found: format!("`ftl.mcsplit.width` = {width} on a drive of {dies} dies"),
-            expected: format!("a number that divides {dies}"),
-            help: "leave it out to stripe over all of them".to_owned(),
-        })
+    fn check(values: &[Value], site: &Site<'_>) -> Result<(), Refusal> {
+        let dies = site.device.geometry().total_dies();
+        let Some(width) = Params::from_values(values).width.filter(|&width| !dies.is_multiple_of(width)) else {
+            return Ok(());
+        };
+        let found = format!("`ftl.mcsplit.width` = {width} on a drive of {dies} dies");
+        let refusal = Refusal::new(found, format!("a number that divides {dies}"));
+        let refusal = refusal.at(["ftl.mcsplit.width", "device.channels", "device.preset"]);
+        Err(refusal.help("leave it out to stripe over all of them"))
     }
 
-    fn new(setup: &FtlSetup, store: &Store) -> Self {
-        Self(Bast::new(setup, store))
+    fn new(values: &[Value], site: &Site<'_>, store: &Store) -> Self {
+        Self(Bast::new(values, site, store))
     }
 
     fn write(&mut self, chip: &mut Chip, write: &PageWrite) {

@@ -1,11 +1,24 @@
 //! How logical pages are mapped to physical ones.
 //!
-//! Adding a mapping is one file here and one line in the table below.
+//! Adding a mapping is one file here and one line in the table below; or, from another crate, [`Slot::add`].
 
 use flashloom_nand::{DeviceParams, Expect, Nand};
-use flashloom_units::{Lpn, Need, Slot};
+use flashloom_units::{Figure, Lpn, Policy, Role, Slot, SlotSpec};
 
-use crate::{FtlReport, FtlSetup, Misfit, PageWrite, WantedStreams};
+use crate::{FtlReport, FtlSetup, PageWrite, WantedStreams};
+
+/// The values of the statistics of a mapping and of the policies that it took.
+#[derive(Clone, Debug, Default)]
+pub struct FtlFigures {
+    /// Of the mapping.
+    pub mapping: Vec<Figure>,
+    /// Of its allocation, if it took one.
+    pub allocation: Vec<Figure>,
+    /// Of its collection policy, if it took one.
+    pub collection: Vec<Figure>,
+    /// Of its placement, if it took one.
+    pub placement: Vec<Figure>,
+}
 
 /// A flash translation layer, driven by the layer above and emitting operations to the array.
 pub trait Mapping: Send {
@@ -51,74 +64,78 @@ pub trait Mapping: Send {
         false
     }
 
+    /// The values of the policy's `statistics`, in that order, and those of the policies that it took: allocation,
+    /// collection, placement.
+    fn figures(&self) -> FtlFigures {
+        FtlFigures::default()
+    }
+
     /// Checks the invariants: valid pages = mapped pages, and every mapped page is the valid copy of its address.
     fn check(&self) -> Result<(), String>;
 }
 
-macro_rules! mappings {
-    ($($module:ident: $offer:expr),+ $(,)?) => {
-        $(mod $module;)+
-
-        /// All mappings.
-        pub static SLOT: Slot = Slot {
-            name: "mappings",
-            key: "ftl.mapping",
-            help: "how logical pages are mapped to physical ones",
-            policies: &[$(&$module::SPEC),+],
-        };
-
-        /// The mapping of that name, if there is one, offers this to policies that need it.
-        pub fn offers(name: &str, need: Need) -> bool {
-            $((name == $module::SPEC.name && $offer == Some(need)) ||)+ false
-        }
-
-        /// What keeps the chosen mapping from working on a device, if anything does.
-        pub(crate) fn misfit(setup: &FtlSetup, device: &DeviceParams) -> Option<Misfit> {
-            $(if setup.params.mapping == $module::SPEC.name {
-                return $module::State::misfit(setup, device);
-            })+
-            unreachable!("the configuration accepts only names of the table")
-        }
-
-        /// Pages of the streams that the chosen mapping, or its allocation, wants written together; 1 for none.
-        pub(crate) fn stream_pages(setup: &FtlSetup, device: &DeviceParams) -> u32 {
-            $(if setup.params.mapping == $module::SPEC.name {
-                return $module::State::stream_pages(setup, device);
-            })+
-            unreachable!("the configuration accepts only names of the table")
-        }
-
-        pub(crate) fn build(setup: &FtlSetup, device: &DeviceParams, nand: &Nand) -> Box<dyn Mapping> {
-            $(if setup.params.mapping == $module::SPEC.name {
-                return Box::new($module::State::new(setup, device, nand));
-            })+
-            unreachable!("the configuration accepts only names of the table")
-        }
-    };
-}
-
-mod page_store;
-
+mod bast;
+mod dftl;
+mod fast;
+mod kast;
 mod log_block;
+mod mcsplit;
+mod page;
+mod page_store;
+mod sast;
 
-// Each with what other policies find in it: page-level mappings take an allocation and a collection policy, those of one
-// FTL a chip a placement.
-mappings! {
-    page: Some(Need::PageMapping),
-    dftl: Some(Need::PageMapping),
-    bast: Some(Need::SingleChannelFtl),
-    fast: Some(Need::SingleChannelFtl),
-    sast: Some(Need::SingleChannelFtl),
-    kast: Some(Need::SingleChannelFtl),
-    mcsplit: None,
+/// What is known of a stack before a mapping is built.
+#[derive(Clone, Copy, Debug)]
+pub struct Site<'a> {
+    /// The drive.
+    pub device: &'a DeviceParams,
+    /// The `[ftl]` section, and the policies that a mapping may take: allocation, collection, placement.
+    pub ftl: &'a FtlSetup,
 }
 
-/// The mappings that offer what a policy needs.
-pub fn offering(need: Need) -> Vec<&'static str> {
-    SLOT.policies.iter().map(|policy| policy.name).filter(|name| offers(name, need)).collect()
+/// What a mapping states before it is built.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Profile {
+    /// Pages of the streams that it, or its allocation, wants written together from the start; nothing where it looks
+    /// for none.
+    pub stream_pages: Option<u32>,
 }
 
-/// Whether a mapping writes translation pages.
-pub(crate) fn has_translation_pages(name: &str) -> bool {
-    name == dftl::SPEC.name
+/// What a mapping is built from.
+#[derive(Clone, Copy)]
+pub struct Context<'a> {
+    /// The drive.
+    pub device: &'a DeviceParams,
+    /// The `[ftl]` section, and the policies that a mapping may take: allocation, collection, placement.
+    pub ftl: &'a FtlSetup,
+    /// The array, erased, and which of its blocks are bad.
+    pub nand: &'a Nand,
+}
+
+impl Role for dyn Mapping {
+    type Site<'a> = Site<'a>;
+    type Profile = Profile;
+    type Context<'a> = Context<'a>;
+}
+
+/// The place of the mapping.
+pub static SLOT: SlotSpec =
+    SlotSpec { name: "mappings", key: "ftl.mapping", help: "how logical pages are mapped to physical ones" };
+
+/// The mappings that are built in, in the order in which they are listed.
+pub fn builtin() -> Slot<dyn Mapping> {
+    Slot::new(
+        &SLOT,
+        [
+            Policy::<dyn Mapping>::new(&page::SPEC, |_, on| Ok(Box::new(page::State::new(on)?)))
+                .with_profile(|_, site| page_store::profile(site, 0)),
+            Policy::<dyn Mapping>::new(&dftl::SPEC, |values, on| Ok(Box::new(dftl::State::new(values, on)?)))
+                .with_profile(|_, site| dftl::profile(site)),
+            log_block::policy::<bast::Bast>(&bast::SPEC),
+            log_block::policy::<fast::Fast>(&fast::SPEC),
+            log_block::policy::<sast::Sast>(&sast::SPEC),
+            log_block::policy::<kast::Kast>(&kast::SPEC),
+            log_block::policy::<mcsplit::McSplit>(&mcsplit::SPEC),
+        ],
+    )
 }

@@ -8,19 +8,20 @@
 //!
 //! The map costs no flash operation; where pages go and how space is won back is the page store's. Memory: the store's.
 
-use flashloom_nand::{DeviceParams, Expect, Nand, OpId};
-use flashloom_units::{Lpn, PolicySpec};
+use flashloom_nand::{Expect, Nand, OpId};
+use flashloom_units::{Capability, Lpn, PolicySpec, Refusal};
 
-use super::Mapping;
-use super::page_store::{self, PageStore};
-use crate::{FtlReport, FtlSetup, Misfit, PageWrite, WantedStreams};
+use super::page_store::PageStore;
+use super::{Context, FtlFigures, Mapping};
+use crate::{FtlReport, PageWrite, WantedStreams};
 
-pub(super) const SPEC: PolicySpec = PolicySpec {
+pub(super) static SPEC: PolicySpec = PolicySpec {
     name: "page",
     summary: "a full page-level map in memory",
     details: "Any page can be anywhere. Takes an allocation (ftl.allocation) and a collection policy (ftl.gc).",
     source: "the page mapping that ParDispatcher, SLAP and CAVE compare with",
     needs: &[],
+    offers: &[Capability::PageMapping],
     params: &[],
     statistics: &[],
 };
@@ -30,16 +31,8 @@ pub(super) struct State {
 }
 
 impl State {
-    pub(super) fn misfit(setup: &FtlSetup, device: &DeviceParams) -> Option<Misfit> {
-        page_store::misfit(setup, device, 0)
-    }
-
-    pub(super) fn stream_pages(setup: &FtlSetup, device: &DeviceParams) -> u32 {
-        page_store::stream_pages(setup, device)
-    }
-
-    pub(super) fn new(setup: &FtlSetup, device: &DeviceParams, nand: &Nand) -> Self {
-        Self { store: PageStore::new(setup, device, nand, 0) }
+    pub(super) fn new(on: &Context<'_>) -> Result<Self, Refusal> {
+        Ok(Self { store: PageStore::new(on, 0)? })
     }
 }
 
@@ -94,6 +87,10 @@ impl Mapping for State {
 
     fn is_worn_out(&self) -> bool {
         self.store.is_worn_out()
+    }
+
+    fn figures(&self) -> FtlFigures {
+        self.store.figures()
     }
 
     fn check(&self) -> Result<(), String> {

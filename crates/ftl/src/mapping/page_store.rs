@@ -35,18 +35,19 @@ mod heat;
 mod tests;
 mod wear;
 
-use flashloom_nand::{Data, DeviceParams, Expect, Geometry, Nand, OpId, Origin, Status, Urgency};
-use flashloom_units::{BlockId, Lpn, PlaneId, Ppn, prefetch};
+use flashloom_nand::{Data, Expect, Geometry, Nand, OpId, Origin, Status, Urgency};
+use flashloom_units::{BlockId, Lpn, PlaneId, Ppn, Refusal, prefetch};
 
 use collect::Job;
 use failure::free_to_open;
 use heat::Heat;
 
+use super::{Context, FtlFigures, Profile, Site};
 use crate::allocation::{self, Allocation, Place, WantedStreams, stripe};
 use crate::blocks::{BlockState, Blocks};
 use crate::collection::{self, Collection};
 use crate::lane::{self, Lane};
-use crate::{FtlReport, FtlSetup, HotCold, Misfit, PageWrite, Preemption, WearLevelling};
+use crate::{FtlReport, HotCold, PageWrite, Preemption, WearLevelling};
 
 /// Who is told of pages that collections move: a map that is not all in memory has to follow them.
 pub(super) trait Follow {
@@ -116,22 +117,23 @@ pub(super) struct PageStore {
 
 impl PageStore {
     /// A store for the host's pages and that many of the mapping's own.
-    pub(super) fn new(setup: &FtlSetup, device: &DeviceParams, nand: &Nand, own_pages: u64) -> Self {
+    pub(super) fn new(on: &Context<'_>, own_pages: u64) -> Result<Self, Refusal> {
+        let Context { device, ftl, nand } = *on;
         let geometry = *nand.geometry();
-        let params = &setup.params;
+        let params = &ftl.params;
         let planes = geometry.total_planes() as usize;
         let order = stripe(&geometry, params.stripe_order);
         let mut after = vec![PlaneId(0); planes];
         (0..planes).for_each(|index| after[order[index].at()] = order[(index + 1) % planes]);
-        let allocation = allocation::build(params.allocation, &setup.allocation, device, params.stripe_order);
-        let demands = allocation.demands();
+        let site = allocation::Setup { device, stripe_order: params.stripe_order };
+        let allocation::Profile { demands, .. } = ftl.allocation.profile(&site)?;
         let survivors = lane::survivors(params.gc_blocks, demands.isolation);
         let blocks = Blocks::new(geometry, params.wear_levelling, |block| nand.is_bad(block));
         let free_to_open = free_to_open(device);
         let gc_threshold = params.gc_threshold.max(free_to_open);
         let kept = i64::from(gc_threshold + Lane::BASE);
         let room = |plane| (i64::from(blocks.usable_in(PlaneId(plane))) - kept) * i64::from(geometry.pages);
-        Self {
+        Ok(Self {
             geometry,
             map: vec![Ppn::NONE; (device.logical_pages() + own_pages) as usize],
             reverse: vec![Lpn::NONE; geometry.total_pages() as usize],
@@ -142,7 +144,7 @@ impl PageStore {
             lanes: vec![Lane::Host; geometry.total_blocks() as usize],
             survivors,
             jobs: vec![None; planes],
-            collection: collection::build(params.gc, &setup.collection, &geometry, &setup.prng),
+            collection: ftl.collection.build(&collection::Setup { geometry: &geometry, prng: &ftl.prng })?,
             free_to_open,
             gc_threshold,
             background_threshold: params.background_threshold,
@@ -156,14 +158,14 @@ impl PageStore {
             spreading: demands.spread_reads.map(|reads| collect::Spreading::new(&geometry, reads)),
             levelling: (params.wear_levelling == WearLevelling::Static)
                 .then(|| wear::Levelling::new(planes, params.wear_threshold)),
-            allocation,
+            allocation: ftl.allocation.build(&site)?,
             after,
             places: Vec::new(),
             can_fail: nand.can_fail(),
             evacuations: Vec::new(),
             is_worn_out: false,
             report: FtlReport::default(),
-        }
+        })
     }
 
     /// Where the allocation puts pages that are written together; [`Self::placed`] takes the list back.
@@ -437,6 +439,12 @@ impl PageStore {
     }
 
     /// Valid pages = mapped pages, and every mapped page is the valid copy of its address.
+    /// The figures of the allocation and of the collection policy.
+    pub(super) fn figures(&self) -> FtlFigures {
+        let (allocation, collection) = (self.allocation.figures(), self.collection.figures());
+        FtlFigures { allocation, collection, ..FtlFigures::default() }
+    }
+
     pub(super) fn check(&self) -> Result<(), String> {
         let valid = self.blocks.total_valid();
         if valid != self.mapped {
@@ -456,23 +464,22 @@ impl PageStore {
     }
 }
 
-/// Pages of the streams that the chosen allocation wants written together at first; 1 for none.
-pub(super) fn stream_pages(ftl: &FtlSetup, device: &DeviceParams) -> u32 {
-    let allocation = allocation::build(ftl.params.allocation, &ftl.allocation, device, ftl.params.stripe_order);
-    allocation.wanted_streams().map_or(1, |wanted| wanted.pages)
-}
-
-/// Why the allocation does not fit the device, or the device is too small for its spare blocks, if so: each plane keeps `gc_threshold` blocks free and one open for
-/// each of its lanes, and the rest must hold its share of what the host sees and of the mapping's own pages.
-pub(super) fn misfit(ftl: &FtlSetup, device: &DeviceParams, own_pages: u64) -> Option<Misfit> {
+/// What a page-level mapping asks for, with the allocation that it takes.
+///
+/// # Errors
+/// The allocation does not fit the device; or the device is too small for its spare blocks: each plane keeps
+/// `gc_threshold` blocks free and one open for each of its lanes, and the rest must hold its share of what the host sees
+/// and of the mapping's own pages.
+pub(super) fn profile(site: &Site<'_>, own_pages: u64) -> Result<Profile, Refusal> {
+    let Site { device, ftl } = *site;
     let geometry = device.geometry();
     let planes = u64::from(geometry.total_planes());
     let params = &ftl.params;
-    let allocation = allocation::build(params.allocation, &ftl.allocation, device, params.stripe_order);
-    if let Some(misfit) = allocation.misfit(&geometry) {
-        return Some(misfit);
-    }
-    let open = lane::open_blocks(ftl, allocation.demands());
+    let on = allocation::Setup { device, stripe_order: params.stripe_order };
+    let allocation = ftl.allocation.profile(&on)?;
+    let collection = collection::Setup { geometry: &geometry, prng: &ftl.prng };
+    ftl.collection.profile(&collection)?;
+    let open = lane::open_blocks(ftl, allocation.demands);
     let least_free = free_to_open(device);
     let kept_free = params.gc_threshold.max(least_free);
     let lower = if kept_free > least_free { ", or lower ftl.gc_threshold" } else { "" };
@@ -480,22 +487,19 @@ pub(super) fn misfit(ftl: &FtlSetup, device: &DeviceParams, own_pages: u64) -> O
     let kept = u64::from(kept_free) + u64::from(open) + u64::from(bad);
     let usable = u64::from(geometry.blocks).saturating_sub(kept) * u64::from(geometry.pages);
     let share = (device.logical_pages() + own_pages).div_ceil(planes);
-    (share >= usable).then(|| {
-        let needed = share / u64::from(geometry.pages) + 1 + kept;
-        let keys = ["device.blocks", "device.over_provisioning", "ftl.gc_threshold", "device.preset"];
-        Misfit {
-            keys: keys.map(str::to_owned).to_vec(),
-            found: format!(
-                "the device is too small for its spare blocks: a plane has {} blocks, and needs {needed}: {} for its \
-                 share of the host's capacity{}, {kept_free} that collection keeps free (ftl.gc_threshold){} and {open} \
-                 open ones",
-                geometry.blocks,
-                needed - kept,
-                if own_pages > 0 { " and the map" } else { "" },
-                if bad > 0 { format!(", {bad} that may be bad at birth (device.bad_blocks)") } else { String::new() },
-            ),
-            expected: "a drive whose planes hold their spare blocks".to_owned(),
-            help: format!("raise device.blocks or device.over_provisioning{lower}"),
-        }
-    })
+    if share < usable {
+        return Ok(Profile { stream_pages: allocation.stream_pages });
+    }
+    let needed = share / u64::from(geometry.pages) + 1 + kept;
+    let found = format!(
+        "the device is too small for its spare blocks: a plane has {} blocks, and needs {needed}: {} for its share of \
+         the host's capacity{}, {kept_free} that collection keeps free (ftl.gc_threshold){} and {open} open ones",
+        geometry.blocks,
+        needed - kept,
+        if own_pages > 0 { " and the map" } else { "" },
+        if bad > 0 { format!(", {bad} that may be bad at birth (device.bad_blocks)") } else { String::new() },
+    );
+    let keys = ["device.blocks", "device.over_provisioning", "ftl.gc_threshold", "device.preset"];
+    let refusal = Refusal::new(found, "a drive whose planes hold their spare blocks").at(keys);
+    Err(refusal.help(format!("raise device.blocks or device.over_provisioning{lower}")))
 }

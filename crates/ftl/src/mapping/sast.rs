@@ -13,11 +13,11 @@
 //! often, log blocks are merged with free pages in them: thrashing as in BAST, a set at a time. Which set gives a log
 //! block is left open by both papers: LRU here. A page costs O(log blocks of a chip).
 
-use flashloom_nand::DeviceParams;
-use flashloom_units::{Kind, ParamSet, PolicySpec, Value, params};
+use flashloom_units::{Capability, Kind, ParamSet, PolicySpec, Refusal, Value, params};
 
-use super::log_block::{Chip, Ftl, Guarantees, Layout, LogSlot, MergeKind, Scheme, Store, too_associative};
-use crate::{FtlSetup, Misfit, PageWrite, Preemption};
+use super::Site;
+use super::log_block::{Chip, Guarantees, Layout, LogSlot, MergeKind, Scheme, Store, check_associativity};
+use crate::{PageWrite, Preemption};
 
 params! {
     /// Parameters of SAST.
@@ -31,17 +31,16 @@ params! {
     }
 }
 
-pub(super) const SPEC: PolicySpec = PolicySpec {
+pub(super) static SPEC: PolicySpec = PolicySpec {
     name: "sast",
     summary: "N log blocks for each set of K data blocks",
     details: "One FTL a chip. The set written least recently gives a log block when none is free.",
     source: "Park et al., Rapid System Prototyping 2008; KAST, section II",
     needs: &[],
+    offers: &[Capability::SingleChannelFtl],
     params: Params::PARAMS,
     statistics: &[],
 };
-
-pub(super) type State = Ftl<Sast>;
 
 pub(super) struct Sast {
     set_log_blocks: usize,
@@ -89,26 +88,26 @@ impl Sast {
 }
 
 impl Scheme for Sast {
-    fn layout(setup: &FtlSetup, device: &DeviceParams) -> Layout {
-        let Params { log_blocks, set_data_blocks: k, .. } = Params::from_values(&setup.mapping);
+    fn layout(values: &[Value], site: &Site<'_>) -> Layout {
+        let Params { log_blocks, set_data_blocks: k, .. } = Params::from_values(values);
         // With preemption a set may have to merge its oldest log block while another merge is under way.
-        let besides = match setup.params.preemption {
+        let besides = match site.ftl.params.preemption {
             Preemption::None => (0, 0),
-            Preemption::Page => (device.geometry().pages * k, k + 1),
+            Preemption::Page => (site.device.pages * k, k + 1),
         };
         Layout { width: 1, log_blocks, guarantees: Guarantees { associativity: k, pages_a_log_block: 1, besides } }
     }
 
-    fn misfit(setup: &FtlSetup, device: &DeviceParams) -> Option<Misfit> {
-        too_associative("ftl.sast.k", Params::from_values(&setup.mapping).set_data_blocks, device)
+    fn check(values: &[Value], site: &Site<'_>) -> Result<(), Refusal> {
+        check_associativity("ftl.sast.k", Params::from_values(values).set_data_blocks, site.device)
     }
 
-    fn new(setup: &FtlSetup, store: &Store) -> Self {
-        let params = Params::from_values(&setup.mapping);
+    fn new(values: &[Value], site: &Site<'_>, store: &Store) -> Self {
+        let params = Params::from_values(values);
         Self {
             set_log_blocks: params.set_log_blocks as usize,
             set_data_blocks: params.set_data_blocks,
-            neighbours: if setup.placement.0 == "static" { store.groups() } else { 1 },
+            neighbours: if site.ftl.placement.offers(Capability::FixedHomes) { store.groups() } else { 1 },
             logs: vec![Log { set: 0, opened: 0, written: 0 }; store.log.slots()],
             clock: 0,
         }

@@ -23,9 +23,9 @@
 //! in sequence goes to the log in order. Regions begin with a span of one; the last, incomplete region keeps it. Without time (`run.timing = "counting"`, and
 //! while a drive is preconditioned) nothing can be saved, and spans stay. O(1) a run.
 
-use flashloom_units::{Kind, Lbn, Need, Ns, ParamSet, PolicySpec, Value, params};
+use flashloom_units::{Capability, Kind, Lbn, Ns, ParamSet, PolicySpec, Value, params};
 
-use super::{Ledger, Placement, Region, Run, Times};
+use super::{Ledger, Placement, Profile, Region, Run, Times};
 
 params! {
     /// Parameters of the adaptive placement.
@@ -37,13 +37,14 @@ params! {
     }
 }
 
-pub(super) const SPEC: PolicySpec = PolicySpec {
+pub(super) static SPEC: PolicySpec = PolicySpec {
     name: "adaptive",
     summary: "a logical block spans as many chips as its merges can afford",
     details: "Logical block lbn begins on chip lbn mod chips. Regions that are read in long runs, or written in long runs \
               and merged cheaply, are spread over more chips; those that merge dearly over fewer.",
     source: "Park et al.: CAVE, SAC 2011, section 6 (future work); the rule is this project's",
-    needs: &[Need::SingleChannelFtl, Need::WriteBuffer],
+    needs: &[Capability::SingleChannelFtl, Capability::WriteBuffer],
+    offers: &[],
     params: Params::PARAMS,
     statistics: &[],
 };
@@ -54,10 +55,14 @@ pub(super) struct State {
     payback: f64,
 }
 
+/// A span is a power of two of chips.
+pub(super) fn profile(values: &[Value], chips: u32) -> Profile {
+    Profile { widest: 1 << Params::from_values(values).widest.min(chips).ilog2() }
+}
+
 impl State {
     pub(super) fn new(values: &[Value], chips: u32) -> Self {
-        let Params { widest, payback } = Params::from_values(values);
-        Self { chips, widest: 1 << widest.min(chips).ilog2(), payback }
+        Self { chips, widest: profile(values, chips).widest, payback: Params::from_values(values).payback }
     }
 
     /// How long a run takes with a span.
@@ -70,10 +75,6 @@ impl State {
 impl Placement for State {
     fn place(&mut self, lbn: Lbn, _home: Option<u32>) -> u32 {
         lbn.0 % self.chips
-    }
-
-    fn widest(&self) -> u32 {
-        self.widest
     }
 
     fn watch(&mut self, region: &mut Region, run: &Run, times: &Times) {

@@ -10,17 +10,18 @@
 //! evicted twice. This is the reading under which the assumption holds: nothing is ever moved. A drive that was filled
 //! in order has its logical blocks where [`super::static`] puts them. O(1).
 
-use flashloom_units::{Lbn, Need, PolicySpec, Value};
+use flashloom_units::{Capability, Lbn, PolicySpec, Value};
 
 use super::Placement;
 
-pub(super) const SPEC: PolicySpec = PolicySpec {
+pub(super) static SPEC: PolicySpec = PolicySpec {
     name: "first-touch",
     summary: "round-robin when a logical block is first written, and then it stays",
     details: "Nothing is moved. Blocks that first leave the buffer together are on different chips, whatever their \
               addresses.",
     source: "Park et al.: CAVE, SAC 2011, section 4.2, the channel allocator as it can be read",
-    needs: &[Need::SingleChannelFtl, Need::WriteBuffer],
+    needs: &[Capability::SingleChannelFtl, Capability::WriteBuffer],
+    offers: &[],
     params: &[],
     statistics: &[],
 };

@@ -2,9 +2,9 @@
 //!
 //! The write buffer decides what is evicted together, the placement where each of its logical blocks goes (the channel
 //! allocator of CAVE, section 4.2). Pages that a logical block has on another chip are moved, which is counted and takes
-//! its time. Adding a placement is one file here and one line in the table below.
+//! its time. Adding a placement is one file here and one line in the table below; or, from another crate, [`Slot::add`].
 
-use flashloom_units::{Lbn, Ns, Slot, Value};
+use flashloom_units::{Figure, Lbn, Ns, Policy, PolicySpec, Role, Slot, SlotSpec, Value};
 
 /// A policy of placement.
 pub trait Placement: Send {
@@ -18,21 +18,21 @@ pub trait Placement: Send {
         false
     }
 
-    /// Most chips that the pages of a logical block are spread over: a power of two, and the logical blocks of a region.
-    fn widest(&self) -> u32 {
-        1
-    }
-
     /// A run of a region has been read or written. What is learned from it is kept in the region's ledger.
     fn watch(&mut self, _region: &mut Region, _run: &Run, _times: &Times) {}
 
-    /// How many chips the logical blocks of a region span from now on: a power of two, [`Self::widest`] at most.
+    /// How many chips the logical blocks of a region span from now on: a power of two, [`Profile::widest`] at most.
     fn span(&self, region: &Region, _times: &Times) -> u32 {
         region.span
     }
+
+    /// The values of the policy's `statistics`, in that order.
+    fn figures(&self) -> Vec<Figure> {
+        Vec::new()
+    }
 }
 
-/// Consecutive logical blocks, as many as [`Placement::widest`].
+/// Consecutive logical blocks, as many as [`Profile::widest`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Region {
     /// Chips that each of them spans.
@@ -105,26 +105,58 @@ pub struct Times {
     pub change_ns: Ns,
 }
 
-macro_rules! placements {
-    ($($module:ident),+ $(,)?) => {
-        $(mod $module;)+
+mod adaptive;
+mod first_touch;
+mod round_robin;
+mod r#static;
 
-        /// All placements.
-        pub static SLOT: Slot = Slot {
-            name: "placements",
-            key: "buffer.placement",
-            help: "which chip an evicted logical block goes to, where every chip has an FTL of its own",
-            policies: &[$(&$module::SPEC),+],
-        };
-
-        /// Builds the placement of that name over `chips`, which the configuration has checked.
-        pub fn build(name: &str, values: &[Value], chips: u32) -> Box<dyn Placement> {
-            $(if name == $module::SPEC.name {
-                return Box::new($module::State::new(values, chips));
-            })+
-            unreachable!("the configuration accepts only names of the table")
-        }
-    };
+/// What a placement is built for.
+#[derive(Clone, Copy, Debug)]
+pub struct Setup {
+    /// Groups of chips with an FTL of their own: chips, unless the mapping stripes over several.
+    pub chips: u32,
 }
 
-placements! { r#static, first_touch, round_robin, adaptive }
+/// What a placement states before it is built.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Profile {
+    /// Most chips that the pages of a logical block are spread over: a power of two, and the logical blocks of a region.
+    pub widest: u32,
+}
+
+impl Default for Profile {
+    fn default() -> Self {
+        Self { widest: 1 }
+    }
+}
+
+impl Role for dyn Placement {
+    type Site<'a> = Setup;
+    type Profile = Profile;
+    type Context<'a> = Setup;
+}
+
+/// The place of the placement.
+pub static SLOT: SlotSpec = SlotSpec {
+    name: "placements",
+    key: "buffer.placement",
+    help: "which chip an evicted logical block goes to, where every chip has an FTL of its own",
+};
+
+/// The placements that are built in, in the order in which they are listed.
+pub fn builtin() -> Slot<dyn Placement> {
+    Slot::new(
+        &SLOT,
+        [
+            policy(&r#static::SPEC, |values, on| Box::new(r#static::State::new(values, on.chips))),
+            policy(&first_touch::SPEC, |values, on| Box::new(first_touch::State::new(values, on.chips))),
+            policy(&round_robin::SPEC, |values, on| Box::new(round_robin::State::new(values, on.chips))),
+            policy(&adaptive::SPEC, |values, on| Box::new(adaptive::State::new(values, on.chips)))
+                .with_profile(|values, on| Ok(adaptive::profile(values, on.chips))),
+        ],
+    )
+}
+
+fn policy(spec: &'static PolicySpec, build: fn(&[Value], &Setup) -> Box<dyn Placement>) -> Policy<dyn Placement> {
+    Policy::<dyn Placement>::new(spec, move |values, on| Ok(build(values, on)))
+}

@@ -9,17 +9,18 @@
 //! assumes that moves are rare, because the buffer absorbs frequent updates; they are not, and are reported as migrated
 //! pages. [`super::first_touch`] is the reading under which they are. O(1), and the moves.
 
-use flashloom_units::{Lbn, Need, PolicySpec, Value};
+use flashloom_units::{Capability, Lbn, PolicySpec, Value};
 
 use super::Placement;
 
-pub(super) const SPEC: PolicySpec = PolicySpec {
+pub(super) static SPEC: PolicySpec = PolicySpec {
     name: "round-robin",
     summary: "every evicted logical block goes to the next chip, with its pages",
     details: "Pages that it has on another chip are moved, and counted as ftl.merges.migrated_pages. `first-touch` moves \
               none.",
     source: "Park et al.: CAVE, SAC 2011, section 4.2",
-    needs: &[Need::SingleChannelFtl, Need::WriteBuffer],
+    needs: &[Capability::SingleChannelFtl, Capability::WriteBuffer],
+    offers: &[],
     params: &[],
     statistics: &[],
 };

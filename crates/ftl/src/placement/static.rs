@@ -6,16 +6,17 @@
 //!
 //! Nothing is ever moved; logical blocks that are evicted together may meet on a chip. O(1).
 
-use flashloom_units::{Lbn, PolicySpec, Value};
+use flashloom_units::{Capability, Lbn, PolicySpec, Value};
 
 use super::Placement;
 
-pub(super) const SPEC: PolicySpec = PolicySpec {
+pub(super) static SPEC: PolicySpec = PolicySpec {
     name: "static",
     summary: "the address determines the chip",
     details: "Logical block lbn is on chip lbn mod chips.",
     source: "the alternative to CAVE's channel allocator",
     needs: &[],
+    offers: &[Capability::FixedHomes],
     params: &[],
     statistics: &[],
 };

@@ -25,7 +25,7 @@
 //! Without task ids all requests are task 0's, which therefore has another one queued whenever there is anything to
 //! hold back: what remains are the batches. Cost: O(log n) each.
 
-use flashloom_units::{Kind, MS, Ns, ParamSet, PolicySpec, S, Statistic, US, Value, params};
+use flashloom_units::{Figure, Kind, MS, Ns, ParamSet, PolicySpec, Refusal, S, Statistic, US, Value, params};
 use flashloom_workload::Request;
 
 use super::{Choice, Scheduler, Setup};
@@ -45,10 +45,11 @@ pub static SPEC: PolicySpec = PolicySpec {
               without task ids all requests count as one task's and nothing is ever waited for.",
     source: "Linux 2.6.32, block/as-iosched.c; Iyer and Druschel, SOSP 2001",
     needs: &[],
+    offers: &[],
     params: Params::PARAMS,
     statistics: &[
-        Statistic { name: "anticipations", help: "Times that the device was held back for a task's next request." },
-        Statistic { name: "anticipations_in_vain", help: "Of these, times that antic_expire passed without it." },
+        Statistic::count("anticipations", "Times that the device was held back for a task's next request."),
+        Statistic::count("anticipations_in_vain", "Of these, times that antic_expire passed without it."),
     ],
 };
 
@@ -153,7 +154,7 @@ enum Step {
 
 impl State {
     /// Empty queues.
-    pub fn new(params: Params, setup: &Setup) -> Result<Self, String> {
+    pub fn new(params: Params, setup: &Setup) -> Result<Self, Refusal> {
         // Each request holds its task, and so does the anticipation.
         let tasks = Tasks::new(setup.requests + 1);
         let ticks = (params.write_batch_expire_ns / MS) as u32;
@@ -502,8 +503,8 @@ impl Scheduler for State {
         self.tasks.release(task);
     }
 
-    fn figures(&self) -> Vec<u64> {
-        vec![self.anticipations, self.in_vain]
+    fn figures(&self) -> Vec<Figure> {
+        [self.anticipations, self.in_vain].map(Figure::Count).to_vec()
     }
 
     fn check(&self, requests: &Requests) -> Result<(), String> {
@@ -554,7 +555,7 @@ mod tests {
         assert_eq!(lab.start(), Decision::NotBefore(4 * MS + WAIT));
         lab.now = 4 * MS + WAIT;
         assert_eq!(lab.start_one(), FAR);
-        assert_eq!(lab.layer.figures(), [2, 1], "waited twice, once in vain");
+        assert_eq!(lab.counts(), [2, 1], "waited twice, once in vain");
     }
 
     #[test]
@@ -591,7 +592,7 @@ mod tests {
             lab.finish(u64::from(task) * FAR);
         }
         // 0, 32, 60, 84, 105, 123, 139 of 256: the sixth wait in vain passes one half.
-        assert_eq!(lab.layer.figures(), [6, 6]);
+        assert_eq!(lab.counts(), [6, 6]);
     }
 
     #[test]
@@ -600,7 +601,7 @@ mod tests {
         lab.reads([FAR, 0, 9 * FAR]);
         lab.writes([5_000]);
         assert_eq!(lab.serve(9), [0, FAR, 9 * FAR, 5_000]);
-        assert_eq!(lab.layer.figures(), [0, 0]);
+        assert_eq!(lab.counts(), [0, 0]);
     }
 
     #[test]

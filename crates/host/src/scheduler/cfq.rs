@@ -29,7 +29,9 @@
 //!
 //! Without task ids there is one synchronous queue, task 0's. The memory of tasks without requests is bounded. Cost: O(log n) each.
 
-use flashloom_units::{Kind, MIB, MS, Ns, ParamSet, PolicySpec, S, SECTOR_BYTES, Statistic, Value, params};
+use flashloom_units::{
+    Figure, Kind, MIB, MS, Ns, ParamSet, PolicySpec, Refusal, S, SECTOR_BYTES, Statistic, Value, params,
+};
 use flashloom_workload::Request;
 
 use super::{Choice, Scheduler, Setup};
@@ -50,11 +52,12 @@ pub static SPEC: PolicySpec = PolicySpec {
               ids all synchronous requests count as one task's.",
     source: "Linux 2.6.32, block/cfq-iosched.c",
     needs: &[],
+    offers: &[],
     params: Params::PARAMS,
     statistics: &[
-        Statistic { name: "slices", help: "Slices of time that were begun." },
-        Statistic { name: "preemptions", help: "Slices that a request of another queue cut short." },
-        Statistic { name: "idle_waits", help: "Times that the device was idled for the active queue's next request." },
+        Statistic::count("slices", "Slices of time that were begun."),
+        Statistic::count("preemptions", "Slices that a request of another queue cut short."),
+        Statistic::count("idle_waits", "Times that the device was idled for the active queue's next request."),
     ],
 };
 
@@ -178,7 +181,7 @@ const SERVICE: usize = 0;
 
 impl State {
     /// Empty queues.
-    pub fn new(params: Params, setup: &Setup) -> Result<Self, String> {
+    pub fn new(params: Params, setup: &Setup) -> Result<Self, Refusal> {
         // Each request holds its task, and so does the active slice.
         let tasks = Tasks::new(setup.requests + 1);
         let queues = tasks.slots() + 1;
@@ -562,8 +565,8 @@ impl Scheduler for State {
         self.release(queue);
     }
 
-    fn figures(&self) -> Vec<u64> {
-        vec![self.slices, self.preemptions, self.idle_waits]
+    fn figures(&self) -> Vec<Figure> {
+        [self.slices, self.preemptions, self.idle_waits].map(Figure::Count).to_vec()
     }
 
     fn check(&self, requests: &Requests) -> Result<(), String> {
@@ -625,7 +628,7 @@ mod tests {
         lab.reads_of(2, [FAR, FAR + 100, FAR + 200, FAR + 300]);
         let order = serve_slowly(&mut lab, 8, 60 * MS);
         assert_eq!(order, [100, 200, 300, FAR, FAR + 100, FAR + 200, 400, FAR + 300]);
-        assert_eq!(lab.layer.figures(), [4, 0, 0]);
+        assert_eq!(lab.counts(), [4, 0, 0]);
     }
 
     #[test]
@@ -654,7 +657,7 @@ mod tests {
         assert_eq!(lab.start(), Decision::Idle);
         lab.finish(100);
         assert_eq!(lab.start_one(), 9_100);
-        assert_eq!(lab.layer.figures(), [3, 1, 0], "three slices, one preemption, no idling");
+        assert_eq!(lab.counts(), [3, 1, 0], "three slices, one preemption, no idling");
     }
 
     #[test]
@@ -677,10 +680,10 @@ mod tests {
         lab.reads_of(1, [100]);
         assert_eq!(lab.serve(1), [100]);
         assert_eq!(lab.serve(3), [9_100, 9_200, 9_300]);
-        let slices = lab.layer.figures()[0];
+        let slices = lab.counts()[0];
         lab.now = 41 * MS;
         lab.serve(9);
-        assert_eq!((slices, lab.layer.figures()[0]), (3, 4), "40 ms after its first completion a slice is over");
+        assert_eq!((slices, lab.counts()[0]), (3, 4), "40 ms after its first completion a slice is over");
     }
 
     #[test]
@@ -698,7 +701,7 @@ mod tests {
         assert_eq!(lab.start(), Decision::NotBefore(13 * MS));
         lab.now = 13 * MS;
         assert_eq!(lab.start_one(), FAR);
-        assert_eq!(lab.layer.figures(), [2, 0, 2]);
+        assert_eq!(lab.counts(), [2, 0, 2]);
     }
 
     #[test]
@@ -754,7 +757,7 @@ mod tests {
         assert_eq!(lab.start(), Decision::NotBefore(8 * MS));
         lab.reads_of(3, [108 + SEEKY_SECTORS]);
         assert_eq!(lab.start_one(), 108 + SEEKY_SECTORS);
-        assert_eq!(lab.layer.figures()[1], 1);
+        assert_eq!(lab.counts()[1], 1);
     }
 
     #[test]

@@ -18,7 +18,7 @@
 //! of writes, come between two batches of its direction, and each of those begins with the eldest.
 //! Cost: O(log n) each.
 
-use flashloom_units::{Kind, MS, Ns, ParamSet, PolicySpec, S, Value, params};
+use flashloom_units::{Kind, MS, Ns, ParamSet, PolicySpec, Refusal, S, Value, params};
 use flashloom_workload::Request;
 
 use super::{Choice, Scheduler, Setup};
@@ -36,6 +36,7 @@ pub static SPEC: PolicySpec = PolicySpec {
               Works without task ids.",
     source: "Linux 2.6.32, block/deadline-iosched.c",
     needs: &[],
+    offers: &[],
     params: Params::PARAMS,
     statistics: &[],
 };
@@ -75,7 +76,7 @@ pub struct State {
 
 impl State {
     /// Empty queues.
-    pub fn new(params: Params, setup: &Setup) -> Result<Self, String> {
+    pub fn new(params: Params, setup: &Setup) -> Result<Self, Refusal> {
         Ok(Self {
             params,
             fifo: Fifos::new(setup.requests, 2),

@@ -24,7 +24,9 @@
 //! Without task ids there is one task: what remains are reads before writes, and the short wait after reads.
 //! Cost: O(1) a request and O(log n) an anticipation; an epoch costs O(tasks that have used their timeslices up).
 
-use flashloom_units::{Kind, MS, Ns, ParamSet, PolicySpec, S, SECTOR_BYTES, Statistic, US, Value, choice, params};
+use flashloom_units::{
+    Figure, Kind, MS, Ns, ParamSet, PolicySpec, Refusal, S, SECTOR_BYTES, Statistic, US, Value, choice, params,
+};
 use flashloom_workload::{Op, Request};
 
 use super::{Choice, Scheduler, Setup};
@@ -43,12 +45,13 @@ pub static SPEC: PolicySpec = PolicySpec {
               read is awaited briefly. On a trace without task ids all requests count as one task's: reads first remains.",
     source: "Park and Shen, FAST 2012, as published descriptions have it: docs/decisions/0029-fios.md",
     needs: &[],
+    offers: &[],
     params: Params::PARAMS,
     statistics: &[
-        Statistic { name: "epochs", help: "Epochs that were begun after the first." },
-        Statistic { name: "anticipations", help: "Times that a task's next request was awaited." },
-        Statistic { name: "anticipations_in_vain", help: "Of these, times that it did not come in time." },
-        Statistic { name: "expired_writes", help: "Writes that were put in line with the reads of their task." },
+        Statistic::count("epochs", "Epochs that were begun after the first."),
+        Statistic::count("anticipations", "Times that a task's next request was awaited."),
+        Statistic::count("anticipations_in_vain", "Of these, times that it did not come in time."),
+        Statistic::count("expired_writes", "Writes that were put in line with the reads of their task."),
     ],
 };
 
@@ -165,7 +168,7 @@ fn line(task: TaskSlot, line: usize) -> usize {
 
 impl State {
     /// Empty lines.
-    pub fn new(params: Params, setup: &Setup) -> Result<Self, String> {
+    pub fn new(params: Params, setup: &Setup) -> Result<Self, Refusal> {
         let tasks = Tasks::new(setup.requests);
         let slots = tasks.slots();
         Ok(Self {
@@ -473,8 +476,8 @@ impl Scheduler for State {
         self.tasks.release(task);
     }
 
-    fn figures(&self) -> Vec<u64> {
-        vec![self.epochs, self.anticipations, self.in_vain, self.expired_writes]
+    fn figures(&self) -> Vec<Figure> {
+        [self.epochs, self.anticipations, self.in_vain, self.expired_writes].map(Figure::Count).to_vec()
     }
 
     fn check(&self, requests: &Requests) -> Result<(), String> {
@@ -545,7 +548,7 @@ mod tests {
         assert_eq!([lab.start_one(), lab.start_one()], [1_000, 1_100]);
         lab.reads_of(1, [300]);
         assert_eq!(lab.start_one(), 300, "a read does not wait for the writes");
-        assert_eq!(lab.layer.figures(), [0, 2, 1, 0]);
+        assert_eq!(lab.counts(), [0, 2, 1, 0]);
     }
 
     #[test]
@@ -618,7 +621,7 @@ mod tests {
         lab.now = 5 * MS;
         lab.finish(600);
         assert_eq!(lab.start_one(), 300, "now both have used theirs up");
-        assert_eq!(lab.layer.figures(), [2, 1, 0, 0], "one to pay the 1 ms that task 1 owed, one to spend");
+        assert_eq!(lab.counts(), [2, 1, 0, 0], "one to pay the 1 ms that task 1 owed, one to spend");
     }
 
     #[test]
@@ -628,10 +631,10 @@ mod tests {
         assert_eq!([lab.start_one(), lab.start_one()], [100, 200]);
         lab.now = 100 * US;
         lab.finish(200);
-        assert_eq!((lab.start_one(), lab.layer.figures()[0]), (300, 0), "half of 100 us is used");
+        assert_eq!((lab.start_one(), lab.counts()[0]), (300, 0), "half of 100 us is used");
         lab.finish(100);
         lab.reads_of(1, [400]);
-        assert_eq!((lab.start_one(), lab.layer.figures()[0]), (400, 1), "and now the other half");
+        assert_eq!((lab.start_one(), lab.counts()[0]), (400, 1), "and now the other half");
     }
 
     #[test]
@@ -646,7 +649,7 @@ mod tests {
         assert_eq!(lab.serve(1), [200]);
         lab.reads([400]);
         assert_eq!(lab.serve(9), [300, 1_000, 400]);
-        assert_eq!(lab.layer.figures()[3], 1);
+        assert_eq!(lab.counts()[3], 1);
         assert_eq!(lab.layer.stats().expired, 1);
     }
 

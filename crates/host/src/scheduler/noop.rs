@@ -10,7 +10,7 @@
 //! tries the request that it merged last for a front merge too, whatever the scheduler; here no cache decides.)
 //! Cost: O(1) each.
 
-use flashloom_units::{Ns, PolicySpec, params};
+use flashloom_units::{Ns, PolicySpec, Refusal, params};
 use flashloom_workload::Request;
 
 use super::{Choice, Scheduler, Setup};
@@ -26,6 +26,7 @@ pub static SPEC: PolicySpec = PolicySpec {
               into it. Works without task ids.",
     source: "Linux 2.6.32, block/noop-iosched.c",
     needs: &[],
+    offers: &[],
     params: <Params as flashloom_units::ParamSet>::PARAMS,
     statistics: &[],
 };
@@ -45,7 +46,7 @@ const QUEUE: usize = 0;
 
 impl State {
     /// An empty queue.
-    pub fn new(_params: Params, setup: &Setup) -> Result<Self, String> {
+    pub fn new(_params: Params, setup: &Setup) -> Result<Self, Refusal> {
         Ok(Self { queue: Fifos::new(setup.requests, 1) })
     }
 }

@@ -45,7 +45,8 @@
 //! O(1) for any number of regions that a device has.
 
 use flashloom_units::{
-    GIB, Kind, MIB, MS, Ns, ParamSet, PolicySpec, S, SECTOR_BYTES, Statistic, Value, choice, format_size, params,
+    Figure, GIB, Kind, MIB, MS, Ns, ParamSet, PolicySpec, Refusal, S, SECTOR_BYTES, Statistic, Value, choice,
+    format_size, params,
 };
 use flashloom_workload::Request;
 
@@ -68,11 +69,12 @@ pub static SPEC: PolicySpec = PolicySpec {
     source: "Wang, Huang, He, Zhou, Li, He: A Novel I/O Scheduler for SSD with Improved Performance and Lifetime, \
              section II",
     needs: &[],
+    offers: &[],
     params: Params::PARAMS,
     statistics: &[
-        Statistic { name: "turns", help: "Turns begun, expired ones included." },
-        Statistic { name: "expired_turns", help: "Turns that a request past its deadline brought forward." },
-        Statistic { name: "region_switches", help: "Turns that began in another region than the one before." },
+        Statistic::count("turns", "Turns begun, expired ones included."),
+        Statistic::count("expired_turns", "Turns that a request past its deadline brought forward."),
+        Statistic::count("region_switches", "Turns that began in another region than the one before."),
     ],
 };
 
@@ -164,24 +166,23 @@ pub struct State {
 
 impl State {
     /// Empty subqueues for every region of the device; an error names a region size that makes no sense for it.
-    pub fn new(params: Params, setup: &Setup) -> Result<Self, String> {
+    pub fn new(params: Params, setup: &Setup) -> Result<Self, Refusal> {
         let size = params.region_size_bytes;
+        let refuse = |found: String, expected| {
+            Refusal::new(found, expected).at(["host.pardispatcher.region_size", "host.scheduler"])
+        };
         if !size.is_multiple_of(SECTOR_BYTES) {
-            return Err(format!(
-                "region_size is {}, which is not a whole number of {SECTOR_BYTES}-byte sectors",
-                format_size(size)
-            ));
+            let found = format!("region_size is {}", format_size(size));
+            return Err(refuse(found, format!("a whole number of {SECTOR_BYTES}-byte sectors")));
         }
         let region_sectors = size / SECTOR_BYTES;
         let regions = setup.capacity_sectors.div_ceil(region_sectors).max(1);
         if regions > MAX_REGIONS {
             let least = setup.capacity_sectors.div_ceil(MAX_REGIONS).next_power_of_two() * SECTOR_BYTES;
-            return Err(format!(
-                "region_size is {}, which divides the device into {regions} regions, more than {MAX_REGIONS}; \
-                 a region_size of {} is enough",
-                format_size(size),
-                format_size(least)
-            ));
+            let found =
+                format!("region_size is {}, which divides the device into {regions} regions", format_size(size));
+            let help = format!("a region_size of {} is enough", format_size(least));
+            return Err(refuse(found, format!("at most {MAX_REGIONS} regions")).help(help));
         }
         let untouched = Region { last_direction: Direction::Write, stopped_at: [0; 2], sweep: [0; 2] };
         Ok(Self {
@@ -352,7 +353,7 @@ impl Scheduler for State {
 
     /// A new region size sorts what waits anew, by age where it begins at the same sector. The turn and the sweeps under
     /// way end, the round goes on at the same address, and every region's next turn is a first one.
-    fn reconfigure(&mut self, requests: &Requests, values: &[Value]) -> Result<(), String> {
+    fn reconfigure(&mut self, requests: &Requests, values: &[Value]) -> Result<(), Refusal> {
         let params = Params::from_values(values);
         if params.region_size_bytes == self.params.region_size_bytes {
             self.params = params;
@@ -370,8 +371,8 @@ impl Scheduler for State {
         Ok(())
     }
 
-    fn figures(&self) -> Vec<u64> {
-        vec![self.turns, self.expired_turns, self.region_switches]
+    fn figures(&self) -> Vec<Figure> {
+        [self.turns, self.expired_turns, self.region_switches].map(Figure::Count).to_vec()
     }
 
     fn check(&self, requests: &Requests) -> Result<(), String> {
@@ -422,7 +423,7 @@ mod tests {
         let mut lab = lab(|params| params.read_batch = 2);
         lab.reads([5 * R, 5 * R + 20, 5 * R + 40, R + 40, R, R + 20, 9 * R]);
         assert_eq!(lab.serve(99), [R, R + 20, 5 * R, 5 * R + 20, 9 * R, R + 40, 5 * R + 40]);
-        assert_eq!(lab.layer.figures(), [5, 0, 4], "turns, expired turns, changes of region");
+        assert_eq!(lab.counts(), [5, 0, 4], "turns, expired turns, changes of region");
     }
 
     #[test]
@@ -531,7 +532,7 @@ mod tests {
         lab.now += 1;
         assert_eq!(lab.serve(2), [7 * R + 500, 7 * R + 600]);
         assert_eq!(lab.serve(9), [7 * R + 100, R + 40], "the round goes on where it was");
-        assert_eq!(lab.layer.figures(), [5, 1, 3]);
+        assert_eq!(lab.counts(), [5, 1, 3]);
     }
 
     #[test]
@@ -551,7 +552,7 @@ mod tests {
         lab.now = S;
         lab.reads([R, 2 * R]);
         assert_eq!(lab.serve(9), [9 * R, R, 8 * R, 2 * R, 7 * R]);
-        assert_eq!(lab.layer.figures(), [5, 3, 4]);
+        assert_eq!(lab.counts(), [5, 3, 4]);
     }
 
     #[test]

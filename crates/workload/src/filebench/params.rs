@@ -93,6 +93,7 @@ pub(crate) const SPEC: PolicySpec = PolicySpec {
               in memory from the start. Threads are tasks 1 and up; the flusher and the journal follow.",
     source: "Filebench 1.5, workloads/*.f; ext4, jbd2, mm/readahead.c and mm/page-writeback.c of Linux 6.1",
     needs: &[],
+    offers: &[],
     params: FilebenchParams::PARAMS,
     statistics: &[],
 };

@@ -43,6 +43,7 @@ pub(crate) const SPEC: PolicySpec = PolicySpec {
               `run --fio-json` writes the results as fio does.",
     source: "fio 3.33, fio(1)",
     needs: &[],
+    offers: &[],
     params: &[],
     statistics: &[],
 };

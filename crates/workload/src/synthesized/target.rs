@@ -60,6 +60,7 @@ pub(crate) const SPEC: PolicySpec = PolicySpec {
               SLAP give no figures: shares, sizes and footprints of their presets are assumed from their words.",
     source: "CAVE, Table 3; KAST, section IV; SLAP, section 4.1",
     needs: &[],
+    offers: &[],
     params: SynthesizedParams::PARAMS,
     statistics: &[],
 };

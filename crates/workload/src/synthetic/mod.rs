@@ -123,6 +123,7 @@ pub(crate) const SPEC: PolicySpec = PolicySpec {
               inter-arrival time, the requests are replayed closed, at the queue depth of the workload.",
     source: "Zipf: Hoermann and Derflinger, ACM TOMACS 6(3), 1996; scattering: Black and Rogaway, CT-RSA 2002",
     needs: &[],
+    offers: &[],
     params: SyntheticParams::PARAMS,
     statistics: &[],
 };

@@ -15,7 +15,7 @@ impl Measured<'_> {
         let capacity_pages = self.config.buffer.capacity_bytes / self.config.device.page_bytes;
         // What an order does besides evicting, it says itself; for that its room does not matter.
         let order = order::build(policy.name, values, 1, self.config.device.pages);
-        let places = offers(self.config.ftl.mapping, Need::SingleChannelFtl);
+        let places = offers(self.config.ftl.mapping, Capability::SingleChannelFtl);
         let over_time = |level: Level| level.mean_pages(self.end_ns).filter(|_| timed);
         Some(BufferResult {
             order: policy.name.to_owned(),

@@ -16,7 +16,7 @@ impl Measured<'_> {
         let programs: u64 = self.outcome.counts.programs.iter().sum();
         // What pads a victim is the buffer's work, not the host's: it amplifies.
         let padding = self.outcome.buffer.map_or(0, |buffer| buffer.padding_pages);
-        let collects = offers(config.mapping, Need::PageMapping);
+        let collects = offers(config.mapping, Capability::PageMapping);
         let merges = report.merges.as_deref();
         FtlResult {
             mapping: config.mapping.to_owned(),

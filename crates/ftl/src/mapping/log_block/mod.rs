@@ -40,12 +40,12 @@ pub(crate) use merge::MergeKind;
 pub(crate) use store::{Chip, Store};
 
 use flashloom_nand::{DeviceParams, Expect, Nand, Origin};
-use flashloom_units::{Lbn, Lpn, Ns, SuperblockId};
+use flashloom_units::{Lbn, Lpn, Ns, Policy, PolicySpec, Refusal, SuperblockId, Value};
 
-use super::Mapping;
+use super::{Context, FtlFigures, Mapping, Profile, Site};
 use crate::allocation::WantedStreams;
-use crate::placement::{self, Placement};
-use crate::{FtlReport, FtlSetup, MergeReport, Misfit, PageWrite, Preemption};
+use crate::placement;
+use crate::{FtlReport, MergeReport, PageWrite, Preemption};
 use batch::Batch;
 use homes::Homes;
 use spans::Spans;
@@ -65,21 +65,21 @@ pub(super) struct Guarantees {
 /// A scheme of log blocks: the state of all groups.
 pub(super) trait Scheme: Send + Sized {
     /// The shape it wants, and what it guarantees with superblocks of that many pages.
-    fn layout(setup: &FtlSetup, device: &DeviceParams) -> Layout;
+    fn layout(values: &[Value], site: &Site<'_>) -> Layout;
 
-    /// What of its own parameters cannot work on a device, if anything.
-    fn misfit(_setup: &FtlSetup, _device: &DeviceParams) -> Option<Misfit> {
-        None
+    /// Refuses what of its own parameters cannot work on a device.
+    fn check(_values: &[Value], _site: &Site<'_>) -> Result<(), Refusal> {
+        Ok(())
     }
 
     /// Consecutive pages from the first one of a logical block on that it treats as a stream where they are written
-    /// together ([`Store::begins_stream`]); with 1 it looks at each page alone.
-    fn stream_pages(_setup: &FtlSetup) -> u32 {
-        1
+    /// together ([`Store::begins_stream`]); nothing where it looks at each page alone.
+    fn stream_pages(_values: &[Value]) -> Option<u32> {
+        None
     }
 
     /// Builds it; the store has the layout that it asked for.
-    fn new(setup: &FtlSetup, store: &Store) -> Self;
+    fn new(values: &[Value], site: &Site<'_>, store: &Store) -> Self;
 
     /// Writes a page that does not go into its data block to a log block, and makes room first if there is none.
     fn write(&mut self, chip: &mut Chip, write: &PageWrite);
@@ -114,19 +114,68 @@ const LEAST_PREEMPTED: u32 = 4;
 
 /// Superblocks that a group needs besides its data blocks and log blocks: where a merge gathers pages, and where a
 /// change of span does.
-fn spare(placement: &dyn Placement) -> u32 {
-    1 + u32::from(placement.widest() > 1)
+fn spare(placement: placement::Profile) -> u32 {
+    1 + u32::from(placement.widest > 1)
+}
+
+/// A log-block mapping as a policy.
+pub(super) fn policy<S: Scheme + 'static>(spec: &'static PolicySpec) -> Policy<dyn Mapping> {
+    let policy = Policy::<dyn Mapping>::new(spec, |values, on| Ok(Box::new(Ftl::<S>::new(values, on)?)));
+    policy.with_profile(profile::<S>)
+}
+
+/// What a log-block mapping asks for.
+///
+/// # Errors
+/// The scheme does not fit the device, or the device has too few spare blocks for the log blocks.
+fn profile<S: Scheme>(values: &[Value], site: &Site<'_>) -> Result<Profile, Refusal> {
+    S::check(values, site)?;
+    let Site { device, ftl } = *site;
+    let Layout { width, log_blocks, .. } = S::layout(values, site);
+    let (geometry, key) = (device.geometry(), format!("ftl.{}.log_blocks", ftl.mapping.name()));
+    if ftl.params.preemption == Preemption::Page && log_blocks < LEAST_PREEMPTED {
+        let found = format!("{log_blocks} log blocks (`{key}`) with `ftl.preemption` = \"page\", which keeps one");
+        let refusal = Refusal::new(found, format!("at least {LEAST_PREEMPTED} log blocks"));
+        let refusal = refusal.at([&*key, "ftl.preemption", "ftl.mapping"]);
+        return Err(refusal.help("raise the log blocks, or set ftl.preemption = \"none\""));
+    }
+    let groups = geometry.total_dies() / width;
+    let pages = u64::from(geometry.pages) * u64::from(width);
+    let blocks = u64::from(geometry.planes) * u64::from(geometry.blocks);
+    let share = device.logical_pages().div_ceil(pages).div_ceil(u64::from(groups));
+    let free = blocks.saturating_sub(share);
+    let kept = u64::from(spare(ftl.placement.profile(&placement::Setup { chips: groups })?));
+    let most = free.saturating_sub(kept);
+    if u64::from(log_blocks) <= most {
+        return Ok(Profile { stream_pages: S::stream_pages(values) });
+    }
+    let least = if ftl.params.preemption == Preemption::Page { LEAST_PREEMPTED } else { LEAST };
+    let device_keys = ["device.over_provisioning", "device.blocks", "device.preset", "ftl.mapping"];
+    let found = format!(
+        "{log_blocks} log blocks (`{key}`) on chips with {free} spare blocks: {share} of a chip's {blocks} hold its share \
+         of the host's capacity"
+    );
+    if most >= u64::from(least) {
+        let expected = format!("at most {most} log blocks: merges and moves need {kept} blocks besides");
+        let refusal = Refusal::new(found, expected).at([&[&*key], &device_keys[..]].concat());
+        return Err(refusal.help("lower the log blocks, or raise device.over_provisioning"));
+    }
+    let needed = u64::from(least) + kept;
+    let expected = format!("{needed} spare blocks: {least} log blocks at least, and {kept} for merges and moves");
+    let refusal = Refusal::new(found, expected).at([&device_keys[..], &[&*key]].concat());
+    Err(refusal.help("raise device.over_provisioning or device.blocks"))
 }
 
 /// Refuses an associativity above the pages of a block, which no log block can reach.
-pub(super) fn too_associative(key: &str, k: u32, device: &DeviceParams) -> Option<Misfit> {
-    let pages = device.geometry().pages;
-    (k > pages).then(|| Misfit {
-        keys: vec![key.to_owned(), "device.pages".to_owned(), "device.preset".to_owned()],
-        found: format!("`{key}` = {k} with blocks of {pages} pages (device.pages)"),
-        expected: format!("at most {pages}: a log block is associated with no more data blocks than it has pages"),
-        help: "lower it, or choose fast, which has no limit".to_owned(),
-    })
+pub(super) fn check_associativity(key: &str, k: u32, device: &DeviceParams) -> Result<(), Refusal> {
+    let pages = device.pages;
+    if k <= pages {
+        return Ok(());
+    }
+    let found = format!("`{key}` = {k} with blocks of {pages} pages (device.pages)");
+    let expected = format!("at most {pages}: a log block is associated with no more data blocks than it has pages");
+    let refusal = Refusal::new(found, expected).at([key, "device.pages", "device.preset"]);
+    Err(refusal.help("lower it, or choose fast, which has no limit"))
 }
 
 /// An array of log-block FTLs, one a group of chips.
@@ -147,8 +196,10 @@ pub(super) struct Ftl<S> {
 }
 
 impl<S: Scheme> Ftl<S> {
-    pub(super) fn new(setup: &FtlSetup, device: &DeviceParams, _nand: &Nand) -> Self {
-        let Layout { width, log_blocks, guarantees } = S::layout(setup, device);
+    pub(super) fn new(values: &[Value], on: &Context<'_>) -> Result<Self, Refusal> {
+        let Context { device, ftl: setup, .. } = *on;
+        let site = Site { device, ftl: setup };
+        let Layout { width, log_blocks, guarantees } = S::layout(values, &site);
         let Guarantees { associativity: k, pages_a_log_block, besides: (copies, erases) } = guarantees;
         let pages = device.geometry().pages * width;
         let steps_a_page = ((k + 1) * (pages + 1) + 1).div_ceil(pages_a_log_block);
@@ -162,17 +213,17 @@ impl<S: Scheme> Ftl<S> {
                 u64::from(pages) * u64::from(store.blocks.groups()),
             ),
         };
-        let scheme = S::new(setup, &store);
-        let placement = placement::build(setup.placement.0, &setup.placement.1, store.groups());
-        let room = store.blocks.total() / store.groups() - log_blocks - spare(&*placement);
-        let widest = placement.widest();
+        let scheme = S::new(values, &site, &store);
+        let chips = placement::Setup { chips: store.groups() };
+        let (profile, placement) = (setup.placement.profile(&chips)?, setup.placement.build(&chips)?);
+        let room = store.blocks.total() / store.groups() - log_blocks - spare(profile);
+        let widest = profile.widest;
         let spans = (widest > 1).then(|| Spans::new(&mut store, widest, device.logical_pages()));
-        let stream_pages = S::stream_pages(setup);
-        let streams = (stream_pages > 1).then(|| Streams::new(stream_pages));
+        let streams = S::stream_pages(values).filter(|&pages| pages > 1).map(Streams::new);
         let groups_pages = placement.moves() || streams.is_some();
         let batch = groups_pages.then(|| Batch::new(store.logical_blocks(), streams.is_some()));
         let homes = Homes::new(placement, store.groups(), store.logical_blocks(), room);
-        Self {
+        Ok(Self {
             store,
             scheme,
             homes,
@@ -182,62 +233,7 @@ impl<S: Scheme> Ftl<S> {
             placed: Vec::new(),
             background: 0,
             bounds: (blocking, wait, reserved),
-        }
-    }
-
-    /// What keeps the scheme from working on a device, if anything does.
-    pub(super) fn misfit(setup: &FtlSetup, device: &DeviceParams) -> Option<Misfit> {
-        S::misfit(setup, device).or_else(|| {
-            let Layout { width, log_blocks, .. } = S::layout(setup, device);
-            let (geometry, key) = (device.geometry(), format!("ftl.{}.log_blocks", setup.params.mapping));
-            if setup.params.preemption == Preemption::Page && log_blocks < LEAST_PREEMPTED {
-                return Some(Misfit {
-                    keys: vec![key.clone(), "ftl.preemption".to_owned(), "ftl.mapping".to_owned()],
-                    found: format!(
-                        "{log_blocks} log blocks (`{key}`) with `ftl.preemption` = \"page\", which keeps one"
-                    ),
-                    expected: format!("at least {LEAST_PREEMPTED} log blocks"),
-                    help: "raise the log blocks, or set ftl.preemption = \"none\"".to_owned(),
-                });
-            }
-            let groups = geometry.total_dies() / width;
-            let pages = u64::from(geometry.pages) * u64::from(width);
-            let blocks = u64::from(geometry.planes) * u64::from(geometry.blocks);
-            let share = device.logical_pages().div_ceil(pages).div_ceil(u64::from(groups));
-            let free = blocks.saturating_sub(share);
-            let kept = u64::from(spare(&*placement::build(setup.placement.0, &setup.placement.1, groups)));
-            let most = free.saturating_sub(kept);
-            let least = if setup.params.preemption == Preemption::Page { LEAST_PREEMPTED } else { LEAST };
-            let device_keys = ["device.over_provisioning", "device.blocks", "device.preset", "ftl.mapping"];
-            let (keys, expected, help) = if most >= u64::from(least) {
-                let expected = format!("at most {most} log blocks: merges and moves need {kept} blocks besides");
-                (
-                    [&[&*key], &device_keys[..]].concat(),
-                    expected,
-                    "lower the log blocks, or raise device.over_provisioning",
-                )
-            } else {
-                let expected = format!(
-                    "{} spare blocks: {least} log blocks at least, and {kept} for merges and moves",
-                    u64::from(least) + kept
-                );
-                ([&device_keys[..], &[&*key]].concat(), expected, "raise device.over_provisioning or device.blocks")
-            };
-            (u64::from(log_blocks) > most).then(|| Misfit {
-                keys: keys.into_iter().map(str::to_owned).collect(),
-                found: format!(
-                    "{log_blocks} log blocks (`{key}`) on chips with {free} spare blocks: {share} of a chip's {blocks} \
-                     hold its share of the host's capacity"
-                ),
-                expected,
-                help: help.to_owned(),
-            })
         })
-    }
-
-    /// Pages of the streams that the scheme looks for; 1 for none.
-    pub(super) fn stream_pages(setup: &FtlSetup, _device: &DeviceParams) -> u32 {
-        S::stream_pages(setup)
     }
 
     /// The address of a page below the spans of logical blocks.
@@ -381,6 +377,10 @@ impl<S: Scheme> Mapping for Ftl<S> {
 
     fn free_blocks(&self) -> u64 {
         self.store.blocks.free_blocks()
+    }
+
+    fn figures(&self) -> FtlFigures {
+        FtlFigures { placement: self.homes.placement.figures(), ..FtlFigures::default() }
     }
 
     fn check(&self) -> Result<(), String> {

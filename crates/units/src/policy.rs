@@ -1,0 +1,551 @@
+//! Policies as values: what there is to know of one, how it is built, and the slots on the path of a request that hold
+//! them.
+//!
+//! A [`Slot`] is a table of [`Policy`] values of one [`Role`]: the built-in ones and whatever a program adds. A
+//! configuration, `list`, `explain`, the schemas and the checks read the slots that they are given, so a policy from
+//! outside is refused, explained and reported exactly as a built-in one.
+
+use std::fmt;
+use std::sync::Arc;
+
+use crate::{Kind, Latency, Ns, Param, Value, nearest, one_of};
+
+/// What a policy can need from the rest of a stack, or offer to it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Capability {
+    /// Requests that carry task ids; workloads have them or not.
+    TaskIds,
+    /// A write buffer of at least one page; drives have one or not.
+    WriteBuffer,
+    /// A mapping that works on one chip, so that a placement chooses the chip of a logical block.
+    SingleChannelFtl,
+    /// A page-level mapping, which takes an allocation and a collection policy and replaces bad blocks.
+    PageMapping,
+    /// A mapping that writes its map to flash, in open blocks of its own.
+    TranslationPages,
+    /// A placement that puts neighbouring logical blocks on neighbouring chips and leaves them there.
+    FixedHomes,
+}
+
+impl Capability {
+    /// In words that follow "needs ...".
+    pub const fn in_words(self) -> &'static str {
+        match self {
+            Self::TaskIds => "requests that carry task ids",
+            Self::WriteBuffer => "a write buffer of at least one page",
+            Self::SingleChannelFtl => "a mapping that works on one chip",
+            Self::PageMapping => "a page-level mapping that takes an allocation policy",
+            Self::TranslationPages => "a mapping with translation pages",
+            Self::FixedHomes => "a placement that leaves logical blocks where they are",
+        }
+    }
+}
+
+/// What a statistic is measured in.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Unit {
+    /// How many of something.
+    Count,
+    /// Bytes.
+    Bytes,
+    /// Nanoseconds.
+    Time,
+    /// A share or a factor.
+    Ratio,
+    /// A distribution of times, in nanoseconds.
+    Times,
+}
+
+impl Unit {
+    /// In words, for help.
+    pub const fn in_words(self) -> &'static str {
+        match self {
+            Self::Count => "a count",
+            Self::Bytes => "bytes",
+            Self::Time => "nanoseconds",
+            Self::Ratio => "a ratio",
+            Self::Times => "a distribution of nanoseconds",
+        }
+    }
+}
+
+/// A figure that a policy reports.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Statistic {
+    /// As in the result, with the unit last.
+    pub name: &'static str,
+    /// What it is measured in.
+    pub unit: Unit,
+    /// What it counts or measures.
+    pub help: &'static str,
+}
+
+impl Statistic {
+    /// A statistic that counts.
+    pub const fn count(name: &'static str, help: &'static str) -> Self {
+        Self { name, unit: Unit::Count, help }
+    }
+}
+
+/// The value of a [`Statistic`].
+#[derive(Clone, Debug)]
+pub enum Figure {
+    /// How many of something.
+    Count(u64),
+    /// Bytes.
+    Bytes(u64),
+    /// Nanoseconds.
+    Time(Ns),
+    /// A share or a factor; absent where there is nothing to divide by.
+    Ratio(Option<f64>),
+    /// A distribution of times.
+    Times(Box<Latency>),
+}
+
+impl Figure {
+    /// What it is measured in.
+    pub const fn unit(&self) -> Unit {
+        match self {
+            Self::Count(_) => Unit::Count,
+            Self::Bytes(_) => Unit::Bytes,
+            Self::Time(_) => Unit::Time,
+            Self::Ratio(_) => Unit::Ratio,
+            Self::Times(_) => Unit::Times,
+        }
+    }
+}
+
+/// Everything to know of a policy, beside its code.
+///
+/// Names and texts are static, because specifications are read everywhere and live as long as the program. One that is
+/// put together while the program runs is leaked once, by [`Self::leak`].
+#[derive(Clone, Debug)]
+pub struct PolicySpec {
+    /// As written in a configuration; also the name of its file.
+    pub name: &'static str,
+    /// One line.
+    pub summary: &'static str,
+    /// How it decides, in a few lines; what is not in its source and why.
+    pub details: &'static str,
+    /// The paper and section, or the source file, that it follows.
+    pub source: &'static str,
+    /// What it cannot work without.
+    pub needs: &'static [Capability],
+    /// What other policies find in it.
+    pub offers: &'static [Capability],
+    /// Its own parameters.
+    pub params: &'static [Param],
+    /// The figures that it adds to a result.
+    pub statistics: &'static [Statistic],
+}
+
+impl PolicySpec {
+    /// A specification with a name and nothing else, to be filled in by `..`.
+    pub const BLANK: Self =
+        Self { name: "", summary: "", details: "", source: "", needs: &[], offers: &[], params: &[], statistics: &[] };
+
+    /// A specification that was put together while the program runs. Its memory is never given back.
+    pub fn leak(self) -> &'static Self {
+        Box::leak(Box::new(self))
+    }
+
+    /// One value for each parameter: those that are set by name, the defaults of all others.
+    ///
+    /// # Errors
+    /// A name that is no parameter, or a value that its parameter does not take.
+    pub fn values(&self, set: &[(&str, Value)]) -> Result<Vec<Value>, Refusal> {
+        for (name, value) in set {
+            let Some(param) = self.params.iter().find(|param| param.name == *name) else {
+                let refusal =
+                    Refusal::new(format!("no parameter of {} is named `{name}`", self.name), "one that it has");
+                return Err(refusal.suggesting(name, self.params.iter().map(|param| param.name)));
+            };
+            if !param.accepts(value) {
+                let found = format!("`{}` as `{name}` of {}", value.show(), self.name);
+                return Err(Refusal::new(found, param.expected()));
+            }
+        }
+        let value = |name: &str| set.iter().find(|(known, _)| *known == name).map(|(_, value)| value.clone());
+        Ok(self.params.iter().map(|param| value(param.name).unwrap_or_else(|| param.default.clone())).collect())
+    }
+
+    /// What keeps it from a slot, if anything does: a name or a parameter that a configuration could not hold.
+    fn fault(&self) -> Option<String> {
+        let is_name = |name: &str| {
+            let mut characters = name.chars();
+            characters.next().is_some_and(|first| first.is_ascii_lowercase())
+                && characters.all(|c| c.is_ascii_lowercase() || c.is_ascii_digit() || "-_".contains(c))
+        };
+        if !is_name(self.name) {
+            return Some(format!("`{}` is not a name: lower-case letters, digits, `-` and `_`", self.name));
+        }
+        for (index, param) in self.params.iter().enumerate() {
+            let fault = match param.kind {
+                _ if !is_name(param.name) => "is not a name",
+                _ if self.params[..index].iter().any(|other| other.name == param.name) => "is there twice",
+                _ if !param.accepts(&param.default) => "has a default that it does not take",
+                Kind::Policy(_) => "chooses a policy, which only a section's own keys do",
+                _ => continue,
+            };
+            return Some(format!("`{}` of `{}` {fault}", param.name, self.name));
+        }
+        let twice = |(index, figure): (usize, &Statistic)| {
+            let again = self.statistics[..index].iter().any(|other| other.name == figure.name);
+            again.then(|| format!("the statistic `{}` of `{}` is there twice", figure.name, self.name))
+        };
+        self.statistics.iter().enumerate().find_map(twice)
+    }
+}
+
+/// Why a policy cannot be what it is asked to be.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Refusal {
+    /// The configuration keys that it is about, the most telling first; none for the key that chose the policy.
+    pub keys: Vec<String>,
+    /// What was found.
+    pub found: String,
+    /// What was expected.
+    pub expected: String,
+    /// The way out.
+    pub help: Option<String>,
+}
+
+impl Refusal {
+    /// A refusal that points at the key that chose the policy.
+    pub fn new(found: impl Into<String>, expected: impl Into<String>) -> Self {
+        Self { keys: Vec::new(), found: found.into(), expected: expected.into(), help: None }
+    }
+
+    /// The same, pointing at these keys of a configuration, the most telling first.
+    #[must_use]
+    pub fn at<K: Into<String>>(mut self, keys: impl IntoIterator<Item = K>) -> Self {
+        self.keys = keys.into_iter().map(Into::into).collect();
+        self
+    }
+
+    /// The same with a way out.
+    #[must_use]
+    pub fn help(mut self, help: impl Into<String>) -> Self {
+        self.help = Some(help.into());
+        self
+    }
+
+    /// The same, suggesting the valid name that is nearest.
+    #[must_use]
+    pub fn suggesting<'a>(mut self, written: &str, valid: impl IntoIterator<Item = &'a str>) -> Self {
+        self.help = nearest(written, valid).map(|name| format!("did you mean `{name}`?"));
+        self
+    }
+}
+
+impl fmt::Display for Refusal {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}; expected {}", self.found, self.expected)?;
+        self.help.iter().try_for_each(|help| write!(f, " ({help})"))
+    }
+}
+
+impl std::error::Error for Refusal {}
+
+/// What a slot is, beside the policies in it.
+#[derive(Debug, PartialEq, Eq)]
+pub struct SlotSpec {
+    /// The plural that `flashloom list` takes.
+    pub name: &'static str,
+    /// The configuration key that chooses, such as `host.scheduler`.
+    pub key: &'static str,
+    /// What the policies decide.
+    pub help: &'static str,
+}
+
+/// What the policies of a slot are: implemented by the trait object that they become, such as `dyn Scheduler`.
+pub trait Role: 'static {
+    /// What is known of a stack before any of it is built: a policy is checked against it.
+    type Site<'a>;
+    /// What a policy built with given values will ask of the layers beside it; the default asks for nothing.
+    type Profile: Default;
+    /// What a policy is built from.
+    type Context<'a>;
+}
+
+type Build<P> = dyn for<'a> Fn(&[Value], &<P as Role>::Context<'a>) -> Result<Box<P>, Refusal> + Send + Sync;
+type Profiled<P> =
+    dyn for<'a> Fn(&[Value], &<P as Role>::Site<'a>) -> Result<<P as Role>::Profile, Refusal> + Send + Sync;
+
+/// A policy as a value: its specification and its constructor.
+pub struct Policy<P: Role + ?Sized> {
+    /// Everything to know of it.
+    pub spec: &'static PolicySpec,
+    build: Arc<Build<P>>,
+    profile: Arc<Profiled<P>>,
+}
+
+impl<P: Role + ?Sized> Policy<P> {
+    /// A policy that `build` makes from one checked value for each of its parameters, or refuses to make. It goes with
+    /// every stack and asks nothing of it until [`Self::with_profile`] says otherwise.
+    pub fn new<F>(spec: &'static PolicySpec, build: F) -> Self
+    where
+        F: for<'a> Fn(&[Value], &P::Context<'a>) -> Result<Box<P>, Refusal> + Send + Sync + 'static,
+    {
+        Self { spec, build: Arc::new(build), profile: Arc::new(|_, _| Ok(P::Profile::default())) }
+    }
+
+    /// The same policy with what it asks of the layers beside it, or why it does not go with them. Called with every
+    /// configuration, before anything is built.
+    #[must_use]
+    pub fn with_profile<F>(self, profile: F) -> Self
+    where
+        F: for<'a> Fn(&[Value], &P::Site<'a>) -> Result<P::Profile, Refusal> + Send + Sync + 'static,
+    {
+        Self { profile: Arc::new(profile), ..self }
+    }
+
+    /// The policy with values for some of its parameters, by name, and the defaults of the others.
+    ///
+    /// # Errors
+    /// A name that is no parameter, or a value that its parameter does not take.
+    pub fn with(&self, set: &[(&str, Value)]) -> Result<Chosen<P>, Refusal> {
+        Ok(Chosen { values: self.spec.values(set)?, policy: self.clone() })
+    }
+
+    /// The policy with one checked value for each parameter, in the order of its specification.
+    pub fn with_values(&self, values: Vec<Value>) -> Chosen<P> {
+        assert_eq!(values.len(), self.spec.params.len(), "one value for each parameter of {}", self.spec.name);
+        Chosen { policy: self.clone(), values }
+    }
+}
+
+impl<P: Role + ?Sized> Clone for Policy<P> {
+    fn clone(&self) -> Self {
+        Self { spec: self.spec, build: Arc::clone(&self.build), profile: Arc::clone(&self.profile) }
+    }
+}
+
+impl<P: Role + ?Sized> fmt::Debug for Policy<P> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "Policy({})", self.spec.name)
+    }
+}
+
+/// A policy with a value for each of its parameters: what one stack is built from.
+pub struct Chosen<P: Role + ?Sized> {
+    policy: Policy<P>,
+    values: Vec<Value>,
+}
+
+impl<P: Role + ?Sized> Chosen<P> {
+    /// As written in a configuration.
+    pub fn name(&self) -> &'static str {
+        self.policy.spec.name
+    }
+
+    /// Everything to know of the policy.
+    pub fn spec(&self) -> &'static PolicySpec {
+        self.policy.spec
+    }
+
+    /// One value for each parameter, in the order of the specification.
+    pub fn values(&self) -> &[Value] {
+        &self.values
+    }
+
+    /// Whether other policies find this in it.
+    pub fn offers(&self, capability: Capability) -> bool {
+        self.policy.spec.offers.contains(&capability)
+    }
+
+    /// What it asks of the layers beside it.
+    ///
+    /// # Errors
+    /// Why it does not go with them.
+    pub fn profile(&self, site: &P::Site<'_>) -> Result<P::Profile, Refusal> {
+        (self.policy.profile)(&self.values, site)
+    }
+
+    /// Builds it.
+    ///
+    /// # Errors
+    /// Why it cannot be built.
+    pub fn build(&self, context: &P::Context<'_>) -> Result<Box<P>, Refusal> {
+        (self.policy.build)(&self.values, context)
+    }
+}
+
+impl<P: Role + ?Sized> Clone for Chosen<P> {
+    fn clone(&self) -> Self {
+        Self { policy: self.policy.clone(), values: self.values.clone() }
+    }
+}
+
+impl<P: Role + ?Sized> fmt::Debug for Chosen<P> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}{:?}", self.name(), self.values)
+    }
+}
+
+/// A place on the path of a request where a policy is chosen, and the policies to choose from.
+pub struct Slot<P: Role + ?Sized> {
+    /// What the slot is.
+    pub spec: &'static SlotSpec,
+    policies: Vec<Policy<P>>,
+}
+
+impl<P: Role + ?Sized> Slot<P> {
+    /// A slot with these policies, in the order in which they are listed.
+    pub fn new(spec: &'static SlotSpec, policies: impl IntoIterator<Item = Policy<P>>) -> Self {
+        let mut slot = Self { spec, policies: Vec::new() };
+        for policy in policies {
+            slot.add(policy).unwrap_or_else(|refusal| panic!("a table of policies is in order: {refusal}"));
+        }
+        slot
+    }
+
+    /// Adds a policy behind the others.
+    ///
+    /// # Errors
+    /// A name that the slot has already, or a specification that a configuration could not hold: names that are none,
+    /// a parameter twice, a default outside its range.
+    pub fn add(&mut self, policy: Policy<P>) -> Result<(), Refusal> {
+        let name = policy.spec.name;
+        let refuse = |found: String| Refusal::new(found, format!("another policy of {}", self.spec.name));
+        if let Some(fault) = policy.spec.fault() {
+            return Err(refuse(fault));
+        }
+        if self.find(name).is_some() {
+            return Err(refuse(format!("a second policy named `{name}`")));
+        }
+        self.policies.push(policy);
+        Ok(())
+    }
+
+    /// All policies, in the order in which they are listed.
+    pub fn policies(&self) -> &[Policy<P>] {
+        &self.policies
+    }
+
+    /// Their specifications.
+    pub fn specs(&self) -> impl Iterator<Item = &'static PolicySpec> {
+        self.policies.iter().map(|policy| policy.spec)
+    }
+
+    /// The policy of that name.
+    pub fn find(&self, name: &str) -> Option<&Policy<P>> {
+        self.policies.iter().find(|policy| policy.spec.name == name)
+    }
+
+    /// The policy of that name, with values for some of its parameters, by name, and the defaults of the others.
+    ///
+    /// # Errors
+    /// No policy or parameter has that name, or the parameter does not take that value.
+    pub fn choose(&self, name: &str, set: &[(&str, Value)]) -> Result<Chosen<P>, Refusal> {
+        let names = || self.specs().map(|spec| spec.name);
+        let unknown = || {
+            let refusal = Refusal::new(format!("nothing in {} is named `{name}`", self.spec.name), one_of(names()));
+            refusal.at([self.spec.key]).suggesting(name, names())
+        };
+        self.find(name).ok_or_else(unknown)?.with(set)
+    }
+}
+
+impl<P: Role + ?Sized> Clone for Slot<P> {
+    fn clone(&self) -> Self {
+        Self { spec: self.spec, policies: self.policies.clone() }
+    }
+}
+
+impl<P: Role + ?Sized> fmt::Debug for Slot<P> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_list().entries(&self.policies).finish()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::{ParamSet, params};
+
+    trait Greeter: Send {
+        fn greet(&self) -> String;
+    }
+
+    impl Role for dyn Greeter {
+        type Site<'a> = u32;
+        type Profile = u32;
+        type Context<'a> = &'a str;
+    }
+
+    params! {
+        /// Parameters for the test.
+        pub struct Params {
+            /// How many.
+            count: u32 => "count", Kind::Count { min: 1, max: 9 }, Value::Count(2), "More is more.";
+        }
+    }
+
+    struct Polite(u32, String);
+
+    impl Greeter for Polite {
+        fn greet(&self) -> String {
+            self.1.repeat(self.0 as usize)
+        }
+    }
+
+    static SPEC: PolicySpec = PolicySpec { name: "polite", params: Params::PARAMS, ..PolicySpec::BLANK };
+    static SLOT: SlotSpec = SlotSpec { name: "greeters", key: "hall.greeter", help: "Who greets." };
+
+    fn polite(spec: &'static PolicySpec) -> Policy<dyn Greeter> {
+        let policy = Policy::<dyn Greeter>::new(spec, |values, name: &&str| {
+            Ok(Box::new(Polite(Params::from_values(values).count, (*name).to_owned())))
+        });
+        policy.with_profile(|values, most| {
+            let count = Params::from_values(values).count;
+            if count > *most {
+                Err(Refusal::new(format!("{count} greetings"), format!("at most {most}")))
+            } else {
+                Ok(count)
+            }
+        })
+    }
+
+    #[test]
+    fn a_policy_is_chosen_by_name_checked_on_its_site_and_built_from_its_context() {
+        let slot = Slot::new(&SLOT, [polite(&SPEC)]);
+        let chosen = slot.choose("polite", &[("count", Value::Count(3))]).unwrap();
+        assert_eq!((chosen.profile(&3), chosen.profile(&2).unwrap_err().found), (Ok(3), "3 greetings".to_owned()));
+        assert_eq!(chosen.build(&"ho").unwrap().greet(), "hohoho");
+        assert_eq!(slot.choose("polite", &[]).unwrap().values(), [Value::Count(2)]);
+    }
+
+    #[test]
+    fn a_wrong_choice_says_what_would_be_right() {
+        let slot = Slot::new(&SLOT, [polite(&SPEC)]);
+        let refused = |name: &str, set: &[(&str, Value)]| slot.choose(name, set).unwrap_err().to_string();
+        assert_eq!(
+            refused("polit", &[]),
+            "nothing in greeters is named `polit`; expected one of polite (did you mean `polite`?)"
+        );
+        assert!(refused("polite", &[("counts", Value::Count(1))]).ends_with("(did you mean `count`?)"));
+        let range = refused("polite", &[("count", Value::Count(10))]);
+        assert_eq!(range, "`10` as `count` of polite; expected a whole number from 1 to 9");
+    }
+
+    #[test]
+    fn a_slot_refuses_what_a_configuration_could_not_hold() {
+        static BAD_NAME: PolicySpec = PolicySpec { name: "Po lite", ..PolicySpec::BLANK };
+        const COUNT: Param = Param { name: "n", kind: Kind::Flag, default: Value::Count(1), help: "", tradeoff: "" };
+        static BAD_DEFAULT: PolicySpec = PolicySpec { name: "bad", params: &[COUNT], ..PolicySpec::BLANK };
+        const FLAG: Param = Param { name: "n", kind: Kind::Flag, default: Value::Flag(true), help: "", tradeoff: "" };
+        static TWICE: PolicySpec = PolicySpec { name: "bad", params: &[FLAG, FLAG], ..PolicySpec::BLANK };
+        let mut slot = Slot::new(&SLOT, [polite(&SPEC)]);
+        for (spec, found) in [
+            (&SPEC, "a second policy named `polite`"),
+            (&BAD_NAME, "`Po lite` is not a name"),
+            (&BAD_DEFAULT, "`n` of `bad` has a default that it does not take"),
+            (&TWICE, "`n` of `bad` is there twice"),
+        ] {
+            let refusal = slot.add(polite(spec)).unwrap_err();
+            assert!(refusal.found.starts_with(found), "{refusal}");
+        }
+        assert_eq!(slot.policies().len(), 1);
+    }
+}
