@@ -11,7 +11,7 @@
 use std::time::Instant;
 
 use flashloom_buffer::{WriteBuffer, order, rate};
-use flashloom_units::{Lpn, PolicySpec, Prng, Value};
+use flashloom_units::{Lpn, Prng, Value};
 
 const PAGES: u32 = 4_096;
 const PAGES_PER_BLOCK: u32 = 256;
@@ -54,9 +54,11 @@ fn churn(buffer: &mut WriteBuffer, accesses: &[(bool, Lpn)]) -> u64 {
     hash
 }
 
-fn measure(label: &str, spec: &PolicySpec, set: &[(&str, Value)], accesses: &[(bool, Lpn)]) {
-    let order = order::build(spec.name, &spec.values(set), PAGES, PAGES_PER_BLOCK);
-    let mut buffer = WriteBuffer::new(PAGES, order, rate::build("single", &[], 1));
+fn measure(label: &str, order: &str, set: &[(&str, Value)], accesses: &[(bool, Lpn)]) {
+    let order = order::builtin().choose(order, set).expect("the order takes these parameters");
+    let order = order.build(&order::Setup { pages: PAGES, pages_per_block: PAGES_PER_BLOCK });
+    let rate = rate::builtin().choose("single", &[]).expect("the rate exists").build(&rate::Setup { dies: 1 });
+    let mut buffer = WriteBuffer::new(PAGES, order.expect("it can be built"), rate.expect("it can be built"));
     let (warm_up, measured) = accesses.split_at(accesses.len() / 5);
     churn(&mut buffer, warm_up);
     let started = Instant::now();
@@ -76,12 +78,11 @@ fn main() {
     let chosen: Vec<String> = std::env::args().skip(1).filter(|argument| !argument.starts_with("--")).collect();
     let wanted = |name: &str| chosen.is_empty() || chosen.iter().any(|argument| name.contains(argument.as_str()));
     let accesses = accesses(if smoke { 100_000 } else { 5_000_000 });
-    for spec in order::SLOT.policies.iter().filter(|spec| wanted(spec.name)) {
-        measure(spec.name, spec, &[], &accesses);
+    for spec in order::builtin().specs().filter(|spec| wanted(spec.name)) {
+        measure(spec.name, spec.name, &[], &accesses);
     }
     if wanted("bplru") {
         let options = ["padding", "compensation"].map(|option| (option, Value::Flag(true)));
-        let spec = order::SLOT.find("block-lru").expect("the order exists");
-        measure("bplru", spec, &options, &accesses);
+        measure("bplru", "block-lru", &options, &accesses);
     }
 }

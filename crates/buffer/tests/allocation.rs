@@ -80,9 +80,10 @@ fn churn(buffer: &mut WriteBuffer, start: u64, prng: &mut Prng, evicted: &mut Ve
 fn no_operation_allocates_once_the_buffer_is_warm() {
     let pages = 200;
     let padded = ("block-lru", vec![("padding", Value::Flag(true)), ("compensation", Value::Flag(true))]);
-    let orders = order::SLOT.policies.iter().map(|spec| (spec.name, Vec::new())).chain([padded]);
+    let (orders, rates) = (order::builtin(), rate::builtin());
+    let orders = orders.specs().map(|spec| (spec.name, Vec::new())).chain([padded]);
     for (order, set) in orders {
-        for rate in rate::SLOT.policies {
+        for rate in rates.specs() {
             let mut buffer = support::buffer(order, &set, rate.name, pages);
             // A padded flush is the longest list of pages that can leave together: a whole block for each page.
             let mut evicted = Vec::with_capacity((pages * support::PAGES_PER_BLOCK) as usize);

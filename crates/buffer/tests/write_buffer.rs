@@ -5,9 +5,9 @@ mod support;
 
 use std::collections::VecDeque;
 
-use flashloom_buffer::{Evicted, Order, SlotId, WriteBuffer, rate};
+use flashloom_buffer::{Evicted, Order, SlotId, WriteBuffer, order};
 use flashloom_units::{Lpn, Value};
-use support::buffer;
+use support::{buffer, rate};
 
 const WHOLE: u32 = 0xff;
 
@@ -76,11 +76,8 @@ impl Order for Strict {
 
 #[test]
 fn a_rate_that_wants_more_victims_than_there_are_pages_gets_them_all_and_asks_no_further() {
-    let mut buffer = WriteBuffer::new(
-        4,
-        Box::new(Strict(VecDeque::new())),
-        rate::build("cave", &[Value::Count(65_536), Value::Name("own-page")], 4),
-    );
+    let mut buffer =
+        WriteBuffer::new(4, Box::new(Strict(VecDeque::new())), rate("cave", &[("victims", Value::Count(65_536))]));
     write(&mut buffer, 0..4);
     assert_eq!(lpns(&evict(&mut buffer, 1)), [0, 1, 2, 3]);
 }
@@ -110,7 +107,7 @@ fn a_page_that_leaves_out_of_turn_is_not_padded() {
 
 #[test]
 fn only_an_order_for_clean_pages_keeps_what_is_read() {
-    for spec in flashloom_buffer::order::SLOT.policies {
+    for spec in order::builtin().specs() {
         let buffer = buffer(spec.name, &[], "single", 8);
         assert_eq!(buffer.keeps(Lpn(3)), spec.name == "cflru");
     }

@@ -4,11 +4,11 @@ use std::num::NonZeroUsize;
 
 use clap::builder::{PossibleValue, PossibleValuesParser, TypedValueParser};
 use clap::{Args, Parser, Subcommand};
-use flashloom_experiment::probe::ProbeParams;
-use flashloom_experiment::reference;
-use flashloom_report::published::PAPERS;
-use flashloom_units::{Choice, parse_ratio};
-use flashloom_workload::{Event, Format, OutFormat, TraceOptions};
+use flashloom::experiment::probe::ProbeParams;
+use flashloom::experiment::reference;
+use flashloom::report::published::PAPERS;
+use flashloom::units::{Choice, parse_ratio};
+use flashloom::workload::{Event, Format, OutFormat, TraceOptions};
 
 use crate::command::reproduce::ALL;
 
@@ -43,7 +43,7 @@ pub enum Command {
     /// List what there is to choose from.
     List {
         /// One list; all of them if it is left out.
-        #[arg(value_parser = PossibleValuesParser::new(reference::lists().into_iter().map(|list| list.name)))]
+        #[arg(value_parser = PossibleValuesParser::new(reference::list_names()))]
         list: Option<String>,
     },
     /// Explain a policy, a section, a key (host.queue_depth), a device, a format, or a field (result.ftl.waf).

@@ -8,7 +8,7 @@ pub mod reproduce;
 pub mod run;
 pub mod trace;
 
-use flashloom_experiment::run::Prepared;
+use flashloom::experiment::run::Prepared;
 use serde_json::Value;
 
 /// JSON as it is written to files: indented, with a newline at the end.

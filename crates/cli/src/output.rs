@@ -4,8 +4,8 @@ use std::fs::{self, File, OpenOptions};
 use std::io::{self, BufWriter, ErrorKind, Write};
 use std::path::{Path, PathBuf};
 
-use flashloom_experiment::run::Failure;
-use flashloom_units::{Problem, Problems};
+use flashloom::experiment::run::Failure;
+use flashloom::units::{Problem, Problems, Refusal};
 use tempfile::{NamedTempFile, TempPath};
 
 /// Why a command ends without success.
@@ -35,6 +35,10 @@ impl From<Failure> for Stop {
     fn from(failure: Failure) -> Self {
         match failure {
             Failure::Input(problem) => problem.into(),
+            Failure::Refused(Refusal { keys, found, expected, help }) => {
+                let problem = Problem::file(keys.join(", "), found, expected);
+                Problem { help, ..problem }.into()
+            }
             check @ Failure::Check(_) => Stop::Failed(check.to_string()),
         }
     }

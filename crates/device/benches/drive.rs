@@ -9,7 +9,7 @@
 use std::time::Instant;
 
 use flashloom_device::{Ageing, Drive, DriveSetup, Outcome, Overwrite, Simulation};
-use flashloom_host::{BlockLayer, HostParams};
+use flashloom_host::{BlockLayer, HostParams, scheduler};
 use flashloom_nand::DeviceParams;
 use flashloom_units::{Ns, ParamSet, Prng, Problem, S};
 use flashloom_workload::{Op, Pace, Replayed, Request, Source};
@@ -35,8 +35,9 @@ impl Source for RandomWrites {
 fn simulation(setup: &DriveSetup) -> Simulation {
     let host = HostParams { queue_depth: 16, ..HostParams::defaults() };
     let layer = BlockLayer::setup(&host, setup.device.capacity_sectors());
-    let scheduler = flashloom_host::build("noop", &[], &layer).expect("noop exists").expect("noop takes any device");
-    Simulation::new(BlockLayer::new(&host, scheduler), Drive::new(setup), 3_600 * S)
+    let noop = scheduler::builtin().choose("noop", &[]).expect("noop exists");
+    let layer = BlockLayer::new(&host, noop.build(&layer).expect("noop takes any device"));
+    Simulation::new(layer, Drive::new(setup).expect("the defaults go together"), 3_600 * S)
 }
 
 /// FNV-1a over the figures of a result.
@@ -67,7 +68,7 @@ fn report(name: &str, unit: &str, work: u64, started: Instant, hash: u64) {
 
 fn timed(requests: u64, buffer_bytes: u64) {
     let mut setup = DriveSetup::with_defaults(DeviceParams::defaults());
-    setup.buffer.capacity_bytes = buffer_bytes;
+    setup.buffer_bytes = buffer_bytes;
     let pages = setup.device.geometry().total_pages() * 3 / 4;
     let mut simulation = simulation(&setup);
     simulation.precondition(&Ageing { fill_pages: pages, fill_streams: true, overwrite: None }, &mut |_| {});

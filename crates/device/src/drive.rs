@@ -188,7 +188,8 @@ impl Drive {
         let ftl = setup.ftl.build(&setup.device, &nand)?;
         let pages = setup.buffer_pages();
         let buffer = if pages > 0 {
-            let (order, rate) = (setup.order.build(&setup.order_setup())?, setup.rate.build(&setup.rate_setup())?);
+            let order = setup.order.build(&setup.order_setup()).map_err(|refusal| refusal.or_at(order::SLOT.key))?;
+            let rate = setup.rate.build(&setup.rate_setup()).map_err(|refusal| refusal.or_at(rate::SLOT.key))?;
             Some(WriteBuffer::new(pages, order, rate))
         } else {
             None

@@ -4,6 +4,7 @@
 mod support;
 
 use flashloom_device::DriveSetup;
+use flashloom_ftl::collection;
 use flashloom_nand::DeviceParams;
 use flashloom_units::{MS, ParamSet, Prng, S, US, Value, transfer_ns};
 use flashloom_workload::{Op, Pace};
@@ -140,16 +141,15 @@ fn greedy_mean_field(alpha: f64, b: u32) -> f64 {
 
 /// Holds the write amplification of a collection policy under uniform random writes against a formula of the blocks'
 /// physical over logical pages, at three over-provisionings.
-fn assert_waf(gc: &'static str, values: &[Value], expected: impl Fn(f64, u32) -> f64) {
+fn assert_waf(gc: &str, set: &[(&str, Value)], expected: impl Fn(f64, u32) -> f64) {
     for over_provisioning in [0.07, 0.15, 0.28] {
         let device = one_plane(over_provisioning);
         let mut setup = DriveSetup { verify: false, ..unbuffered(device.clone()) };
-        setup.ftl.params.gc = gc;
-        setup.ftl.collection = values.to_vec();
+        setup.ftl.collection = collection::builtin().choose(gc, set).unwrap();
         let expected = expected(physical_over_logical(&device, setup.ftl.params.gc_threshold), device.pages);
         let waf = Run::new(setup).steady_waf();
-        println!("{gc} {values:?} at {over_provisioning}: {waf:.4}, by the formula {expected:.4}");
-        assert!((waf / expected - 1.0).abs() < 0.02, "{gc} {values:?}: {waf:.4}, not {expected:.4}");
+        println!("{gc} {set:?} at {over_provisioning}: {waf:.4}, by the formula {expected:.4}");
+        assert!((waf / expected - 1.0).abs() < 0.02, "{gc} {set:?}: {waf:.4}, not {expected:.4}");
     }
 }
 
@@ -216,7 +216,7 @@ fn bisect(low: f64, high: f64, holds: impl Fn(f64) -> bool) -> f64 {
 #[test]
 fn d_choices_amplify_uniform_writes_as_van_houdts_fixed_point_says() {
     for d in [1, 2, 10] {
-        assert_waf("d-choices", &[Value::Count(d)], |alpha, b| d_choices_mean_field(d as i32, alpha, b));
+        assert_waf("d-choices", &[("d", Value::Count(d))], |alpha, b| d_choices_mean_field(d as i32, alpha, b));
     }
 }
 
@@ -235,16 +235,15 @@ fn fifo_amplifies_uniform_writes_as_lamberts_w_says() {
 /// A window of one block is fifo, and one of all blocks is greedy: not about, but copy for copy.
 #[test]
 fn windowed_greedy_amplifies_as_fifo_and_as_greedy_at_its_limits() {
-    let waf = |gc, values: &[Value]| {
+    let waf = |gc, set: &[(&str, Value)]| {
         let mut setup = unbuffered(DeviceParams { blocks: 512, ..one_plane(0.15) });
-        setup.ftl.params.gc = gc;
-        setup.ftl.collection = values.to_vec();
+        setup.ftl.collection = collection::builtin().choose(gc, set).unwrap();
         Run::new(setup).steady_waf()
     };
     let (fifo, greedy) = (waf("fifo", &[]), waf("greedy", &[]));
-    assert_eq!(waf("windowed-greedy", &[Value::Count(1)]), fifo);
-    assert_eq!(waf("windowed-greedy", &[Value::Count(512)]), greedy);
-    let between = waf("windowed-greedy", &[Value::Count(64)]);
+    assert_eq!(waf("windowed-greedy", &[("window", Value::Count(1))]), fifo);
+    assert_eq!(waf("windowed-greedy", &[("window", Value::Count(512))]), greedy);
+    let between = waf("windowed-greedy", &[("window", Value::Count(64))]);
     assert!(greedy < between && between < fifo, "{greedy:.4} < {between:.4} < {fifo:.4}");
 }
 
@@ -286,7 +285,7 @@ fn a_command_in_the_controller_does_not_hold_the_link() {
 #[test]
 fn a_write_evicts_only_for_pages_that_are_not_in_the_buffer() {
     let mut setup = unbuffered(plain_device());
-    setup.buffer.capacity_bytes = 4 * 4_096;
+    setup.buffer_bytes = 4 * 4_096;
     let page = |at: u64, page: u64, pages: u32| request(at * 10 * MS, Op::Write, page * 8, pages * 8);
     let requests = [page(0, 9, 1), page(1, 1, 1), page(2, 2, 1), page(3, 3, 1), page(4, 0, 4)];
     let buffer = Run::new(setup).run(requests).buffer.unwrap();

@@ -5,7 +5,7 @@
 mod support;
 
 use flashloom_device::{Ageing, DriveSetup, EndOfLife, Outcome, Overwrite};
-use flashloom_ftl::PageWrite;
+use flashloom_ftl::{PageWrite, mapping};
 use flashloom_nand::{DeviceParams, Expect, Nand, Origin};
 use flashloom_units::{Lpn, MS, ParamSet, Prng, US, Value};
 use flashloom_workload::{Op, Pace, Request};
@@ -65,11 +65,11 @@ fn data_survives_failures_of_programs_and_erases() {
         });
         setup.ftl.prng = prng.branch("run");
         if prng.chance(0.3) {
-            setup.ftl.params.mapping = "dftl";
-            setup.ftl.mapping = vec![Value::Size(256), Value::Ratio(0.5)];
+            let set = [("cache", Value::Size(256)), ("protected", Value::Ratio(0.5))];
+            setup.ftl.mapping = mapping::builtin().choose("dftl", &set).unwrap();
         }
         if prng.chance(0.5) {
-            setup.buffer.capacity_bytes = 64 << 12;
+            setup.buffer_bytes = 64 << 12;
         }
         let requests = requests(&mut prng, &setup.device, 6_000);
         let outcome = run(setup, requests);
@@ -159,7 +159,7 @@ fn at_the_end_of_life_everything_that_was_stored_can_be_read() {
     let device = DeviceParams { program_failures: 0.01, erase_failures: 0.01, ..device() };
     let setup = unbuffered(device.clone());
     let mut nand = Nand::new(&device, true).with_failures(&device, &Prng::new(6));
-    let mut ftl = setup.ftl.build(&device, &nand);
+    let mut ftl = setup.ftl.build(&device, &nand).unwrap();
     let mut prng = Prng::new(7);
     let mask = nand.geometry().full_mask();
     let refused = loop {

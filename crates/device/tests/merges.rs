@@ -5,7 +5,7 @@
 mod support;
 
 use flashloom_device::Outcome;
-use flashloom_ftl::Preemption;
+use flashloom_ftl::{Preemption, mapping};
 use flashloom_nand::DeviceParams;
 use flashloom_units::{MS, Ns, S, Value};
 use flashloom_workload::{Op, Request};
@@ -35,7 +35,7 @@ fn reads() -> impl Iterator<Item = Request> {
 fn run(preemption: Preemption, queue_depth: u32, requests: impl Iterator<Item = Request>) -> Outcome {
     let mut setup = unbuffered(one_chip());
     let set = [("log_blocks", Value::Count(4)), ("k", Value::Count(4)), ("sequential_log_blocks", Value::Count(0))];
-    setup.ftl = setup.ftl.with_mapping("kast", &set);
+    setup.ftl.mapping = mapping::builtin().choose("kast", &set).unwrap();
     setup.ftl.params.preemption = preemption;
     let mut requests: Vec<_> = requests.collect();
     requests.sort_by_key(|request| request.arrival_ns);

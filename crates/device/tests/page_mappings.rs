@@ -6,21 +6,20 @@ mod support;
 
 use flashloom_buffer::rate;
 use flashloom_device::{DriveSetup, Outcome};
-use flashloom_ftl::{GcBlocks, HotCold, Preemption, allocation};
+use flashloom_ftl::{GcBlocks, HotCold, Preemption, allocation, mapping};
 use flashloom_nand::{DeviceParams, Origin};
 use flashloom_units::{MS, Ns, Prng, US, Value, transfer_ns};
 use flashloom_workload::{Op, Request};
 use proptest::prelude::*;
 use support::{Run, plain_device, request, unbuffered};
 
-fn allocated(mut setup: DriveSetup, name: &'static str, set: &[(&str, Value)]) -> DriveSetup {
-    setup.ftl.params.allocation = name;
-    setup.ftl.allocation = allocation::SLOT.find(name).unwrap().values(set);
+fn allocated(mut setup: DriveSetup, name: &str, set: &[(&str, Value)]) -> DriveSetup {
+    setup.ftl.allocation = allocation::builtin().choose(name, set).unwrap();
     setup
 }
 
 fn dftl(mut setup: DriveSetup, entries: u64) -> DriveSetup {
-    setup.ftl = setup.ftl.with_mapping("dftl", &[("cache", Value::Size(8 * entries))]);
+    setup.ftl.mapping = mapping::builtin().choose("dftl", &[("cache", Value::Size(8 * entries))]).unwrap();
     setup
 }
 
@@ -49,9 +48,8 @@ fn seen(outcome: &Outcome) -> impl PartialEq + std::fmt::Debug + use<> {
 /// A drive that evicts as many pages together as it has chips.
 fn evicting_together() -> DriveSetup {
     let mut setup = unbuffered(DeviceParams { blocks: 16, pages: 16, over_provisioning: 0.5, ..plain_device() });
-    setup.buffer.capacity_bytes = 64 * 4_096;
-    setup.buffer.rate = "cave";
-    setup.rate = rate::SLOT.find("cave").unwrap().values(&[]);
+    setup.buffer_bytes = 64 * 4_096;
+    setup.rate = rate::builtin().choose("cave", &[]).unwrap();
     setup
 }
 

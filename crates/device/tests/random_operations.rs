@@ -9,12 +9,13 @@
 
 mod support;
 
+use flashloom_buffer::{order, rate};
 use flashloom_device::DriveSetup;
 use flashloom_ftl::{
     GcBlocks, HotCold, Preemption, StripeOrder, WearLevelling, allocation, collection, mapping, placement,
 };
 use flashloom_nand::{DeviceParams, DieOrder, MultiPlane, Suspend};
-use flashloom_units::{Kind, MS, Ns, Param, ParamSet, PolicySpec, Prng, Slot, US, Value};
+use flashloom_units::{Chosen, Kind, MS, Ns, Param, ParamSet, Policy, Prng, Role, Slot, US, Value};
 use flashloom_workload::{Op, Pace, Request};
 use proptest::prelude::*;
 use support::Run;
@@ -49,14 +50,15 @@ fn random_device(prng: &mut Prng) -> DeviceParams {
 }
 
 /// Any policy of a slot.
-fn random_policy(prng: &mut Prng, slot: &Slot) -> (&'static str, Vec<Value>) {
-    let policy = pick(prng, slot.policies);
+fn random_policy<P: Role + ?Sized>(prng: &mut Prng, slot: &Slot<P>) -> Chosen<P> {
+    let policies: Vec<_> = slot.policies().iter().collect();
+    let policy = pick(prng, &policies);
     with_random_values(prng, policy)
 }
 
 /// A policy with its flags and shares at random, its counts and sizes small or at their defaults, and every other
 /// parameter at its default.
-fn with_random_values(prng: &mut Prng, policy: &'static PolicySpec) -> (&'static str, Vec<Value>) {
+fn with_random_values<P: Role + ?Sized>(prng: &mut Prng, policy: &Policy<P>) -> Chosen<P> {
     let value = |param: &Param| match param.kind {
         Kind::Flag => Value::Flag(prng.chance(0.5)),
         Kind::Choice(choices) => Value::Name(pick(prng, choices).name),
@@ -65,23 +67,23 @@ fn with_random_values(prng: &mut Prng, policy: &'static PolicySpec) -> (&'static
         Kind::Size { min, max } if prng.chance(0.7) => Value::Size((min * pick(prng, &[1, 3, 40])).min(max)),
         _ => param.default.clone(),
     };
-    (policy.name, policy.params.iter().map(value).collect())
+    policy.with_values(policy.spec.params.iter().map(value).collect())
 }
 
 fn random_setup(prng: &mut Prng) -> DriveSetup {
     let mut setup = DriveSetup::with_defaults(random_device(prng));
     setup.verify = true;
-    setup.buffer.capacity_bytes = setup.device.page_bytes * pick(prng, &[0, 1, 3, 20, 200]);
-    (setup.buffer.order, setup.order) = random_policy(prng, &flashloom_buffer::order::SLOT);
-    (setup.buffer.rate, setup.rate) = random_policy(prng, &flashloom_buffer::rate::SLOT);
-    (setup.ftl.params.mapping, setup.ftl.mapping) = random_policy(prng, &mapping::SLOT);
-    setup.ftl.placement = random_policy(prng, &placement::SLOT);
-    (setup.ftl.params.allocation, setup.ftl.allocation) = random_policy(prng, &allocation::SLOT);
-    (setup.ftl.params.gc, setup.ftl.collection) = random_policy(prng, &collection::SLOT);
+    setup.buffer_bytes = setup.device.page_bytes * pick(prng, &[0, 1, 3, 20, 200]);
+    setup.order = random_policy(prng, &order::builtin());
+    setup.rate = random_policy(prng, &rate::builtin());
+    setup.ftl.mapping = random_policy(prng, &mapping::builtin());
+    setup.ftl.placement = random_policy(prng, &placement::builtin());
+    setup.ftl.allocation = random_policy(prng, &allocation::builtin());
+    setup.ftl.collection = random_policy(prng, &collection::builtin());
     setup.ftl.params.preemption = pick(prng, &[Preemption::Page, Preemption::None]);
     setup.ftl.params.hot_cold = pick(prng, &[HotCold::None, HotCold::MultiHash]);
     setup.ftl.params.wear_threshold = pick(prng, &[1, 2, 5]);
-    if ["page", "dftl"].contains(&setup.ftl.params.mapping) && prng.chance(0.4) {
+    if ["page", "dftl"].contains(&setup.ftl.mapping.name()) && prng.chance(0.4) {
         setup.device.bad_blocks = pick(prng, &[0.0, 0.13]);
         setup.device.program_failures = pick(prng, &[0.0, 0.0003, 0.003, 0.03]);
         setup.device.erase_failures = pick(prng, &[0.0, 0.01, 0.2]);
@@ -135,7 +137,7 @@ fn random_requests(prng: &mut Prng, capacity: u64, count: usize) -> Vec<Request>
 fn run(seed: u64, count: usize) {
     let mut prng = Prng::new(seed);
     let setup = random_setup(&mut prng);
-    if flashloom_ftl::misfit(&setup.device, &setup.ftl).is_some() {
+    if setup.ftl.profile(&setup.device).is_err() {
         return;
     }
     let requests = random_requests(&mut prng, setup.device.capacity_sectors(), count);

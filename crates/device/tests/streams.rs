@@ -16,16 +16,15 @@ use support::{Run, plain_device, request, unbuffered};
 /// A drive with a buffer of 1,024 pages under SLAP, with those parameters besides.
 fn slap(device: DeviceParams, threshold: u32, set: &[(&str, Value)]) -> DriveSetup {
     let mut setup = unbuffered(device);
-    setup.buffer.capacity_bytes = 1_024 * 4_096;
-    setup.ftl.params.allocation = "slap";
+    setup.buffer_bytes = 1_024 * 4_096;
     let set = [&[("stream_threshold", Value::Count(threshold.into()))], set].concat();
-    setup.ftl.allocation = allocation::SLOT.find("slap").unwrap().values(&set);
+    setup.ftl.allocation = allocation::builtin().choose("slap", &set).unwrap();
     setup
 }
 
 fn evicting(mut setup: DriveSetup, order: &'static str, rate: &'static str) -> DriveSetup {
-    (setup.buffer.order, setup.order) = (order, order::SLOT.find(order).unwrap().values(&[]));
-    (setup.buffer.rate, setup.rate) = (rate, rate::SLOT.find(rate).unwrap().values(&[]));
+    setup.order = order::builtin().choose(order, &[]).unwrap();
+    setup.rate = rate::builtin().choose(rate, &[]).unwrap();
     setup
 }
 
@@ -124,7 +123,7 @@ fn a_drive_that_is_filled_without_streams_is_the_same_for_every_threshold() {
         let pages = device.logical_pages();
         let writes = (0..20_000).map(|_| request(0, Op::Write, 8 * prng.below(pages), 8));
         let mut setup = slap(device.clone(), threshold, &[]);
-        setup.buffer.capacity_bytes = 0;
+        setup.buffer_bytes = 0;
         let outcome = Run { timed: false, fill_streams, ..Run::new(setup) }.run(writes);
         (outcome.ftl.page_copies, outcome.erase_counts)
     };

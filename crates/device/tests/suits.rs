@@ -6,7 +6,7 @@ mod support;
 
 use flashloom_buffer::{order, rate};
 use flashloom_device::{DriveSetup, Outcome};
-use flashloom_ftl::placement;
+use flashloom_ftl::{mapping, placement};
 use flashloom_nand::{DeviceParams, Origin};
 use flashloom_units::{MS, Ns, S, US, Value};
 use flashloom_workload::{Op, Pace, Request};
@@ -19,14 +19,13 @@ const CHIPS: u64 = 8;
 /// A drive of one BAST a chip, under a buffer of that many pages.
 fn over_bast(pages: u64, order: &'static str, rate: &'static str, placement: &'static str) -> DriveSetup {
     let mut setup = buffered(plain_device(), pages, order, rate);
-    setup.ftl = setup.ftl.with_mapping("bast", &[("log_blocks", Value::Count(4))]);
-    setup.buffer.placement = placement;
-    setup.ftl.placement = (placement, placement::SLOT.find(placement).unwrap().values(&[]));
+    setup.ftl.mapping = mapping::builtin().choose("bast", &[("log_blocks", Value::Count(4))]).unwrap();
+    setup.ftl.placement = placement::builtin().choose(placement, &[]).unwrap();
     setup
 }
 
 fn with_order(mut setup: DriveSetup, set: &[(&str, Value)]) -> DriveSetup {
-    setup.order = order::SLOT.find(setup.buffer.order).unwrap().values(set);
+    setup.order = order::builtin().choose(setup.order.name(), set).unwrap();
     setup
 }
 
@@ -180,7 +179,7 @@ fn cave_has_a_request_wait_for_its_own_page_or_for_the_whole_batch() {
     let device = DeviceParams { channels: 1, ways: 1, ..plain_device() };
     let stall = |wait| {
         let mut setup = buffered(device.clone(), 4, "page-lru", "cave");
-        setup.rate = rate::SLOT.find("cave").unwrap().values(&[("victims", Value::Count(4)), ("wait", wait)]);
+        setup.rate = rate::builtin().choose("cave", &[("victims", Value::Count(4)), ("wait", wait)]).unwrap();
         let outcome = Run::new(setup).run([write(0..4), pages(Op::Write, S, [8])].concat());
         assert_eq!(outcome.buffer.unwrap().stalled_writes, 1);
         outcome.buffer.unwrap().stall_ns as Ns

@@ -89,7 +89,7 @@ fn linear_threshold_goes_on_after_a_burst_until_the_low_mark() {
 fn padding_reads_what_the_buffer_lacks_and_writes_the_whole_block() {
     for fill in [true, false] {
         let mut setup = buffered(plain_device(), 16, "block-lru", "single");
-        setup.order = order::SLOT.find("block-lru").unwrap().values(&[("padding", Value::Flag(true))]);
+        setup.order = order::builtin().choose("block-lru", &[("padding", Value::Flag(true))]).unwrap();
         let requests = [pages(Op::Write, MS, [64 + 7]), vec![request(2 * MS, Op::Flush, 0, 0)]].concat();
         let read_back = pages(Op::Read, S, [64 + 6, 64 + 7, 64 + 8]);
         let outcome = Run { fill, ..Run::new(setup) }.run([requests, read_back].concat());

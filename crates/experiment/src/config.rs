@@ -3,34 +3,34 @@
 //! An [`Experiment`] is loaded from a file, the `--set` options that override it and the `--vary` options that multiply
 //! it: every problem in one pass, or one [`Config`] a run. Nothing after it sees an unchecked value.
 
+mod catalog;
 mod cross_check;
 mod document;
 mod effective;
 mod expectation;
-mod need;
 mod option;
 mod run_params;
-mod section;
 mod settings;
 mod source;
 mod value;
 
 use std::path::PathBuf;
+use std::sync::Arc;
 
 use flashloom_buffer::BufferParams;
 use flashloom_device::DriveSetup;
 use flashloom_ftl::{FtlParams, FtlSetup};
-use flashloom_host::HostParams;
+use flashloom_host::{HostParams, Scheduler};
 use flashloom_nand::DeviceParams;
-use flashloom_units::{ParamSet, PolicySpec, Prng, Problem, Problems, Value};
+use flashloom_units::{Capability, Chosen, ParamSet, PolicySpec, Prng, Problem, Problems, Role, Slot, Value};
 use flashloom_workload::{FilebenchParams, SynthesizedParams, SyntheticParams, WorkloadParams};
 
+pub use catalog::{Catalog, Fault, KeyId, SECTIONS, Section, Table, VARY};
 pub use document::Axis;
 pub use effective::{json_value, toml_value};
 pub use expectation::{Bounds, EXPECT, Expectation, KEYS as EXPECT_KEYS};
-pub use need::need_in_words;
 pub use run_params::{Precondition, RunParams, Timing};
-pub use section::{Fault, KeyId, SECTIONS, Section, TABLES, Table, VARY, keys, resolve};
+
 pub use source::{Origin, Source};
 
 use document::{Assignment, Document};
@@ -98,24 +98,45 @@ impl Config {
         (kind.name == "synthesized").then(|| SynthesizedParams::from_values(values))
     }
 
+    /// What the configuration could say.
+    pub fn catalog(&self) -> &Arc<Catalog> {
+        self.settings.catalog()
+    }
+
+    /// The policy of a slot of the registry that the configuration chose.
+    fn chosen<P: Role + ?Sized>(&self, slot: &Slot<P>) -> Chosen<P> {
+        let (spec, values) = self.policy(slot.spec.key);
+        slot.find(spec.name).expect("the catalog was made of this slot").with_values(values.to_vec())
+    }
+
+    /// The host's scheduler.
+    pub fn scheduler(&self) -> Chosen<dyn Scheduler> {
+        self.chosen(&self.catalog().registry().schedulers)
+    }
+
     /// Everything that the drive is built from.
     pub fn drive_setup(&self, verify: bool) -> DriveSetup {
-        let values = |key: &str| self.policy(key).1.to_vec();
+        let registry = self.catalog().registry();
         DriveSetup {
             device: self.device.clone(),
-            buffer: self.buffer.clone(),
-            order: values("buffer.order"),
-            rate: values("buffer.rate"),
+            buffer_bytes: self.buffer.capacity_bytes,
+            order: self.chosen(&registry.orders),
+            rate: self.chosen(&registry.rates),
             ftl: FtlSetup {
                 params: self.ftl.clone(),
-                mapping: values("ftl.mapping"),
-                allocation: values("ftl.allocation"),
-                collection: values("ftl.gc"),
-                placement: (self.buffer.placement, values("buffer.placement")),
+                mapping: self.chosen(&registry.mappings),
+                allocation: self.chosen(&registry.allocations),
+                collection: self.chosen(&registry.collections),
+                placement: self.chosen(&registry.placements),
                 prng: Prng::new(self.run.seed),
             },
             verify,
         }
+    }
+
+    /// Whether the chosen mapping offers a capability.
+    pub fn mapping_offers(&self, capability: Capability) -> bool {
+        self.policy("ftl.mapping").0.offers.contains(&capability)
     }
 
     /// The effective configuration, every default filled in, as JSON.
@@ -177,29 +198,34 @@ pub struct Experiment {
 
 impl Experiment {
     /// The single run that a file describes: its `[vary]` section is checked, and left to comparisons.
-    pub fn load_run(path: &str, sets: &[String]) -> Result<Self, Problems> {
-        Self::load(path, sets, None)
+    pub fn load_run(catalog: &Arc<Catalog>, path: &str, sets: &[String]) -> Result<Self, Problems> {
+        Self::from_source(catalog, Source::read(path)?, sets, None)
     }
 
     /// The cross product of the `--vary` options and, for keys that no option names, of the file's `[vary]` section.
-    pub fn load_comparison(path: &str, sets: &[String], varies: &[String]) -> Result<Self, Problems> {
-        Self::load(path, sets, Some(varies))
-    }
-
-    fn load(path: &str, sets: &[String], varies: Option<&[String]>) -> Result<Self, Problems> {
-        let source = Source::read(path)?;
-        Self::from_source(source, sets, varies)
+    pub fn load_comparison(
+        catalog: &Arc<Catalog>,
+        path: &str,
+        sets: &[String],
+        varies: &[String],
+    ) -> Result<Self, Problems> {
+        Self::from_source(catalog, Source::read(path)?, sets, Some(varies))
     }
 
     /// As [`Self::load_run`] and [`Self::load_comparison`] do, from a text that is already in memory.
-    pub fn from_source(source: Source, sets: &[String], varies: Option<&[String]>) -> Result<Self, Problems> {
+    pub fn from_source(
+        catalog: &Arc<Catalog>,
+        source: Source,
+        sets: &[String],
+        varies: Option<&[String]>,
+    ) -> Result<Self, Problems> {
         let name = source.name.clone();
         let mut report = Report::default();
         let index = report.sources.add(source);
-        let mut document = document::read(&mut report, index);
-        let sets: Vec<_> = sets.iter().filter_map(|text| option::read_set(&mut report, text)).collect();
+        let mut document = document::read(catalog, &mut report, index);
+        let sets: Vec<_> = sets.iter().filter_map(|text| option::read_set(catalog, &mut report, text)).collect();
         let written: Vec<_> =
-            varies.unwrap_or(&[]).iter().filter_map(|text| option::read_vary(&mut report, text)).collect();
+            varies.unwrap_or(&[]).iter().filter_map(|text| option::read_vary(catalog, &mut report, text)).collect();
         let axes = choose_axes(&mut report, std::mem::take(&mut document.axes), written, &sets);
         document.assignments.extend(sets);
         let (axes, left_out) = if varies.is_some() { (axes, Vec::new()) } else { (Vec::new(), axes) };
@@ -208,7 +234,7 @@ impl Experiment {
             let found = "nothing varies, so that there is nothing to compare";
             return Err(Problem::file(&name, found, expected).into());
         }
-        let variants = cross_product(&document, &axes);
+        let variants = cross_product(catalog, &document, &axes);
         for variant in &variants {
             cross_check::check(&variant.config, &mut report);
         }
@@ -227,9 +253,10 @@ impl Experiment {
     /// # Errors
     /// Everything that is wrong with the options or with the configuration that they make.
     pub fn replaced(&self, variant: &Variant, sets: &[String]) -> Result<Variant, Problems> {
+        let catalog = variant.config.catalog();
         let mut report = Report::default();
         report.sources = self.sources.clone();
-        let sets: Vec<_> = sets.iter().filter_map(|text| option::read_set(&mut report, text)).collect();
+        let sets: Vec<_> = sets.iter().filter_map(|text| option::read_set(catalog, &mut report, text)).collect();
         for set in sets.iter().filter(|set| set.key.path() == "device.preset") {
             report.refuse(&set.origin, Fault::new("another preset in place of that of the run", "any other key"));
         }
@@ -294,7 +321,7 @@ fn choose_axes(report: &mut Report, of_file: Vec<Axis>, of_options: Vec<Axis>, s
 }
 
 /// One configuration for each combination of values; the first axis varies slowest.
-fn cross_product(document: &Document, axes: &[Axis]) -> Vec<Variant> {
+fn cross_product(catalog: &Arc<Catalog>, document: &Document, axes: &[Axis]) -> Vec<Variant> {
     let mut combinations: Vec<Vec<Assignment>> = vec![Vec::new()];
     for axis in axes {
         combinations = combinations
@@ -310,7 +337,7 @@ fn cross_product(document: &Document, axes: &[Axis]) -> Vec<Variant> {
     let variant = |chosen: Vec<Assignment>| {
         let mut assignments = document.assignments.clone();
         assignments.extend(chosen.iter().cloned());
-        let settings = Settings::new(&assignments, &document.headers);
+        let settings = Settings::new(catalog, &assignments, &document.headers);
         let vary = chosen.into_iter().map(|assignment| (assignment.key, assignment.value)).collect();
         Variant { vary, config: Config::new(settings) }
     };

@@ -9,6 +9,7 @@ pub mod config;
 pub mod formula;
 pub mod probe;
 pub mod reference;
+pub mod registry;
 pub mod result;
 pub mod run;
 pub mod schema;

@@ -3,17 +3,17 @@
 mod page;
 
 use flashloom_nand::{PRESETS, preset};
-use flashloom_units::{Kind, Param, PolicySpec, Problem, Slot, Value};
+use flashloom_units::{Kind, Param, PolicySpec, Problem, SlotSpec, Value};
 use flashloom_workload::{FORMATS, FormatSpec};
 
 pub use page::{Block, Entry, Page};
 
-use crate::config::{EXPECT, EXPECT_KEYS, KeyId, SECTIONS, TABLES, Table, VARY, keys, need_in_words, toml_value};
+use crate::config::{Catalog, EXPECT, EXPECT_KEYS, KeyId, SECTIONS, Table, VARY, toml_value};
 use crate::schema::{self, Field};
 
 /// Every page on that name: a section, a key, a policy, a list, a preset, a format, or a field of the result.
-pub fn explain(name: &str) -> Result<Vec<Page>, Problem> {
-    let pages = pages();
+pub fn explain(catalog: &Catalog, name: &str) -> Result<Vec<Page>, Problem> {
+    let pages = pages(catalog);
     let names: Vec<String> = pages.iter().flat_map(|page| page.names.clone()).collect();
     let found: Vec<Page> = pages.into_iter().filter(|page| page.names.iter().any(|known| known == name)).collect();
     if !found.is_empty() {
@@ -25,13 +25,16 @@ pub fn explain(name: &str) -> Result<Vec<Page>, Problem> {
 }
 
 /// The document that is checked in: every page that is not part of another one.
-pub fn document() -> String {
+pub fn document(catalog: &Catalog) -> String {
     let introduction = "# Reference\n\nEvery section, key, policy, preset, format and result of Flashloom, written by \
                         the program itself from the tables that it checks configurations with. The same pages are \
                         shown by `flashloom explain NAME`. `make reference` writes this file anew.\n";
-    let pages = pages().into_iter().filter_map(|page| page.to_markdown());
+    let pages = pages(catalog).into_iter().filter_map(|page| page.to_markdown());
     std::iter::once(introduction.to_owned()).chain(pages).collect::<Vec<_>>().join("\n")
 }
+
+const DEVICES: &str = "devices";
+const FORMATS_LIST: &str = "formats";
 
 /// A list that `flashloom list` shows: its name, what it is, and its members with a line on each.
 #[derive(Clone, Debug)]
@@ -44,55 +47,61 @@ pub struct List {
     pub members: Vec<(&'static str, String)>,
 }
 
+/// The names of all lists: those of the slots, which policies from outside do not change, and two more.
+pub fn list_names() -> impl Iterator<Item = &'static str> {
+    let slots = SECTIONS.iter().flat_map(|section| section.slots().map(|(_, slot)| slot.name));
+    slots.chain([DEVICES, FORMATS_LIST])
+}
+
 /// Every list, along the path of a request.
-pub fn lists() -> Vec<List> {
+pub fn lists(catalog: &Catalog) -> Vec<List> {
     let slots = SECTIONS.iter().flat_map(|section| section.slots().map(|(_, slot)| slot));
-    let mut lists: Vec<List> = slots.map(list_of_slot).collect();
+    let mut lists: Vec<List> = slots.map(|slot| list_of_slot(catalog, slot)).collect();
     lists.push(List {
-        name: "devices",
+        name: DEVICES,
         help: "Described drives: `device.preset`.".to_owned(),
         members: PRESETS.iter().map(|choice| (choice.name, sentence(choice.help))).collect(),
     });
     lists.push(List {
-        name: "formats",
+        name: FORMATS_LIST,
         help: "Formats of recordings: `workload.format`.".to_owned(),
         members: FORMATS.iter().map(|format| (format.name(), sentence(format.help()))).collect(),
     });
     lists
 }
 
-fn list_of_slot(slot: &'static Slot) -> List {
-    let members = slot.policies.iter().map(|policy| (policy.name, sentence(policy.summary))).collect();
+fn list_of_slot(catalog: &Catalog, slot: &'static SlotSpec) -> List {
+    let members = catalog.policies(slot).map(|policy| (policy.name, sentence(policy.summary))).collect();
     List { name: slot.name, help: format!("{}: `{}`.", sentence(slot.help).trim_end_matches('.'), slot.key), members }
 }
 
-fn pages() -> Vec<Page> {
+fn pages(catalog: &Catalog) -> Vec<Page> {
     let mut pages = Vec::new();
-    for table in TABLES.iter() {
+    for table in &catalog.tables {
         match table.policy {
-            None => pages.push(section_page(table)),
-            Some((policy, _)) => pages.push(policy_page(table, policy)),
+            None => pages.push(section_page(catalog, table)),
+            Some((policy, _)) => pages.push(policy_page(catalog, table, policy)),
         }
     }
     pages.extend([vary_page(), expect_page()]);
-    for list in lists() {
+    for list in lists(catalog) {
         // The members of a slot are pages already; those of the others follow their list.
-        let level = (list.name == "devices" || list.name == "formats").then_some(2);
+        let level = [DEVICES, FORMATS_LIST].contains(&list.name).then_some(2);
         pages.push(list_page(&list, level));
         match list.name {
-            "devices" => pages.extend(list.members.iter().map(|(name, help)| preset_page(name, help))),
-            "formats" => pages.extend(FORMATS.iter().map(format_page)),
+            DEVICES => pages.extend(list.members.iter().map(|(name, help)| preset_page(name, help))),
+            FORMATS_LIST => pages.extend(FORMATS.iter().map(format_page)),
             _ => {}
         }
     }
     pages.extend(result_pages());
-    pages.extend(keys().map(key_page));
+    pages.extend(catalog.keys().map(|key| key_page(catalog, key)));
     pages
 }
 
-fn section_page(table: &Table) -> Page {
+fn section_page(catalog: &Catalog, table: &Table) -> Page {
     let section = &SECTIONS[table.section];
-    let keys = section.params.iter().map(param_entry).collect();
+    let keys = section.params.iter().map(|param| param_entry(catalog, param)).collect();
     Page {
         names: vec![section.name.to_owned(), format!("[{}]", section.name)],
         title: format!("[{}]", section.name),
@@ -135,22 +144,26 @@ fn expect_page() -> Page {
     }
 }
 
-fn policy_page(table: &Table, policy: &PolicySpec) -> Page {
+fn policy_page(catalog: &Catalog, table: &Table, policy: &PolicySpec) -> Page {
     let section = &SECTIONS[table.section];
     let key = table.policy.map_or("", |(_, key)| section.params[key].name);
     let path = table.path();
     let mut blocks = vec![Block::Text(sentence(policy.summary)), Block::Text(sentence(policy.details))];
     blocks.push(Block::Text(format!("Source: {}", sentence(policy.source))));
     if !policy.needs.is_empty() {
-        let needs: Vec<_> = policy.needs.iter().map(|&need| need_in_words(need)).collect();
+        let needs: Vec<_> = policy.needs.iter().map(|&need| need.in_words()).collect();
         blocks.push(Block::Text(format!("Needs {}.", needs.join(" and "))));
     }
     if !policy.params.is_empty() {
-        let entries = policy.params.iter().map(param_entry).collect();
+        let entries = policy.params.iter().map(|param| param_entry(catalog, param)).collect();
         blocks.push(Block::Entries(format!("Parameters, in `[{path}]`"), entries));
     }
     if !policy.statistics.is_empty() {
-        let entries = policy.statistics.iter().map(|figure| described(figure.name, figure.help)).collect();
+        let entries = policy
+            .statistics
+            .iter()
+            .map(|figure| Entry { kind: figure.unit.in_words().to_owned(), ..described(figure.name, figure.help) })
+            .collect();
         blocks.push(Block::Entries("Statistics".to_owned(), entries));
     }
     Page {
@@ -198,16 +211,19 @@ fn format_page(format: &FormatSpec) -> Page {
     }
 }
 
-fn key_page(key: KeyId) -> Page {
+fn key_page(catalog: &Catalog, key: KeyId) -> Page {
     let (path, param) = (key.path(), key.param());
-    let mut blocks = vec![Block::Entries(format!("Key of `[{}]`", TABLES[key.table].path()), vec![param_entry(param)])];
+    let mut blocks = vec![Block::Entries(
+        format!("Key of `[{}]`", catalog.tables[key.table].path()),
+        vec![param_entry(catalog, param)],
+    )];
     match param.kind {
         Kind::Choice(choices) => {
             let entries = choices.iter().map(|choice| described(choice.name, choice.help)).collect();
             blocks.push(Block::Entries("Values".to_owned(), entries));
         }
         Kind::Policy(slot) => {
-            let entries = slot.policies.iter().map(|policy| described(policy.name, policy.summary)).collect();
+            let entries = catalog.policies(slot).map(|policy| described(policy.name, policy.summary)).collect();
             blocks.push(Block::Entries("Values".to_owned(), entries));
         }
         _ => {}
@@ -219,10 +235,10 @@ fn described(term: &str, help: &str) -> Entry {
     Entry { term: term.to_owned(), kind: String::new(), text: sentence(help) }
 }
 
-fn param_entry(param: &Param) -> Entry {
+fn param_entry(catalog: &Catalog, param: &Param) -> Entry {
     Entry {
         term: assignment(param.name, &param.default),
-        kind: param.expected(),
+        kind: catalog.expected(param),
         text: format!("{} {}", param.help, param.tradeoff).trim().to_owned(),
     }
 }
@@ -270,14 +286,14 @@ mod tests {
     fn every_policy_key_preset_format_and_result_field_has_a_page() {
         for name in ["host", "host.scheduler", "queue_depth", "noop", "mlc-16g", "msr", "schedulers", "result.ftl.waf"]
         {
-            let pages = explain(name).unwrap_or_else(|problem| panic!("{problem}"));
+            let pages = explain(&Catalog::builtin(), name).unwrap_or_else(|problem| panic!("{problem}"));
             assert!(pages.iter().all(|page| !page.to_text().contains("  :")), "{name}");
         }
-        assert!(explain("result.host.latency_ns.read.p99_9").is_ok());
+        assert!(explain(&Catalog::builtin(), "result.host.latency_ns.read.p99_9").is_ok());
     }
 
     #[test]
     fn an_unknown_name_suggests_the_nearest() {
-        assert_eq!(explain("nooop").unwrap_err().help.as_deref(), Some("did you mean `noop`?"));
+        assert_eq!(explain(&Catalog::builtin(), "nooop").unwrap_err().help.as_deref(), Some("did you mean `noop`?"));
     }
 }

@@ -6,7 +6,7 @@
 
 use std::collections::BTreeMap;
 
-use flashloom_units::Latency;
+use flashloom_units::{Figure, Latency};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
@@ -31,6 +31,32 @@ pub use ftl::{
     AssociativityResult, BlockingResult, FtlResult, MapCacheResult, MergesResult, RetiredResult, StreamsResult,
     WaitResult,
 };
+
+/// The values of the statistics that a policy describes, by name.
+pub type Statistics = BTreeMap<String, FigureResult>;
+
+/// The value of a policy's statistic.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(untagged)]
+pub enum FigureResult {
+    /// A count, bytes or nanoseconds.
+    Whole(u64),
+    /// A ratio.
+    Ratio(f64),
+    /// A distribution of nanoseconds.
+    Times(Box<Distribution>),
+}
+
+impl FigureResult {
+    /// Nothing for a ratio without a whole, or a distribution of nothing.
+    pub(crate) fn of(figure: &Figure) -> Option<Self> {
+        Some(match figure {
+            Figure::Count(value) | Figure::Bytes(value) | Figure::Time(value) => Self::Whole(*value),
+            Figure::Ratio(value) => Self::Ratio((*value).filter(|value| value.is_finite())?),
+            Figure::Times(latency) => Self::Times(Box::new(Distribution::of(latency)?)),
+        })
+    }
+}
 
 result_types! {
     /// Everything that one run found out.
@@ -170,7 +196,7 @@ result_types! {
         max_wait_ns: u64,
         /// What this scheduler counts besides.
         #[serde(skip_serializing_if = "BTreeMap::is_empty", default)]
-        statistics: BTreeMap<String, u64>,
+        statistics: Statistics,
     }
 
     /// The write buffer.
@@ -222,6 +248,9 @@ result_types! {
         stall_ns: Option<u64>,
         /// How full the buffer was.
         occupancy: OccupancyResult,
+        /// What its policies count besides, by the key that chose them: order, rate, placement.
+        #[serde(skip_serializing_if = "BTreeMap::is_empty", default)]
+        statistics: BTreeMap<String, Statistics>,
     }
 
     /// How full the buffer was, over the whole run.

@@ -9,15 +9,15 @@ mod watched;
 use std::fmt;
 
 use flashloom_device::{Ageing, Drive, Overwrite, Preconditioned, Sample, Simulation};
-use flashloom_host::{BlockLayer, HostParams};
-use flashloom_units::{Prng, Problem, Problems};
+use flashloom_host::{BlockLayer, HostParams, scheduler};
+use flashloom_units::{Prng, Problem, Problems, Refusal};
 use flashloom_workload::{
     Arrivals, Event, Filebench, FilebenchReport, FioJobFile, FioJobs, Limited, Pace, Replay, Replayed, Request,
     SkippedLines, Source, Synthetic, fit, open_trace, rebase,
 };
 use rayon::prelude::*;
 
-use crate::config::{Config, Expectation, Experiment, Precondition, Timing, Variant};
+use crate::config::{Config, Expectation, Experiment, Fault, Precondition, Timing, Variant};
 use crate::formula::Run;
 use crate::result::{COMPARE_SCHEMA, ComparedRun, Comparison, ExpectationResult, RunResult};
 use measure::{Measured, Stopwatch};
@@ -31,6 +31,14 @@ pub enum Failure {
     Check(String),
     /// A recording that was in order when it was checked no longer is.
     Input(Problem),
+    /// A policy that went with the configuration could not be built all the same.
+    Refused(Refusal),
+}
+
+impl From<Refusal> for Failure {
+    fn from(refusal: Refusal) -> Self {
+        Self::Refused(refusal)
+    }
 }
 
 impl fmt::Display for Failure {
@@ -38,6 +46,7 @@ impl fmt::Display for Failure {
         match self {
             Failure::Check(message) => write!(f, "error: a check failed: {message}"),
             Failure::Input(problem) => problem.fmt(f),
+            Failure::Refused(refusal) => write!(f, "error: {refusal}"),
         }
     }
 }
@@ -50,6 +59,14 @@ pub trait Progress: Sync {
     fn requests(&self, count: u64);
     /// A run has ended.
     fn run_ended(&self);
+}
+
+/// Tells nobody.
+pub struct Quiet;
+
+impl Progress for Quiet {
+    fn requests(&self, _count: u64) {}
+    fn run_ended(&self) {}
 }
 
 /// An experiment whose input has been checked to the end: nothing that the user wrote can stop it any more.
@@ -133,7 +150,15 @@ impl<'a> Prepared<'a> {
         requests: (Event, &'w mut dyn FnMut(&Request)),
     ) -> Result<Finished, Failure> {
         let (variant, input) = self.inputs().next().expect("an experiment has at least one variant");
-        run_one(&variant.config, input, verify, &mut Watched { progress, observe, requests, untold: 0 })
+        let finished = run_one(&variant.config, input, verify, &mut Watched { progress, observe, requests, untold: 0 });
+        finished.map_err(|failure| self.pointed(&variant.config, failure))
+    }
+
+    /// A policy that cannot be built is a problem of the configuration that chose it.
+    fn pointed(&self, config: &Config, failure: Failure) -> Failure {
+        let Failure::Refused(Refusal { keys, found, expected, help }) = failure else { return failure };
+        let keys: Vec<&str> = keys.iter().map(String::as_str).collect();
+        Failure::Input(self.experiment.problem_at(config, &keys, Fault { found, expected, help }))
     }
 
     /// Runs one variant, by its index among those of the experiment.
@@ -145,7 +170,7 @@ impl<'a> Prepared<'a> {
         let nobody = &mut |_: &Request| {};
         let watched = &mut Watched { progress, observe: None, requests: (Event::Queue, nobody), untold: 0 };
         let finished = run_one(&variant.config, input, verify, watched);
-        finished.map(|finished| finished.result).map_err(|failure| match failure {
+        finished.map(|finished| finished.result).map_err(|failure| match self.pointed(&variant.config, failure) {
             Failure::Check(message) if !variant.vary.is_empty() => {
                 Failure::Check(format!("{message} (with {})", variant.label()))
             }
@@ -162,7 +187,7 @@ impl<'a> Prepared<'a> {
         let mut issued = Vec::new();
         let keep = &mut |request: &Request| issued.push(*request);
         let watched = &mut Watched { progress, observe: None, requests: (Event::Issue, keep), untold: 0 };
-        run_one(&variant.config, input, false, watched)?;
+        run_one(&variant.config, input, false, watched).map_err(|failure| self.pointed(&variant.config, failure))?;
         Ok(issued)
     }
 
@@ -176,7 +201,8 @@ impl<'a> Prepared<'a> {
         let input = Input { recording: None, jobs: None, issued: Some(issued) };
         let nobody = &mut |_: &Request| {};
         let watched = &mut Watched { progress, observe: None, requests: (Event::Queue, nobody), untold: 0 };
-        run_one(&variant.config, input, false, watched).map(|finished| finished.result)
+        let finished = run_one(&variant.config, input, false, watched);
+        finished.map(|finished| finished.result).map_err(|failure| self.pointed(&variant.config, failure))
     }
 
     /// Runs every variant, in as many threads as the caller's pool has. The results are in the order of the variants,
@@ -246,7 +272,7 @@ impl Input<'_> {
 fn run_one(config: &Config, input: Input<'_>, verify: bool, watched: &mut Watched<'_>) -> Result<Finished, Failure> {
     let stopwatch = Stopwatch::start();
     let root = Prng::new(config.run.seed);
-    let mut simulation = if input.issued.is_some() { bare(config, verify) } else { build(config, verify) };
+    let mut simulation = if input.issued.is_some() { bare(config, verify) } else { build(config, verify) }?;
     let aged = age(config, &root, &mut simulation)?;
     if config.run.timing == Timing::Timed {
         simulation.start_timing(&config.device);
@@ -320,25 +346,22 @@ impl<'a> Workload<'a> {
     }
 }
 
-fn build(config: &Config, verify: bool) -> Simulation {
-    let (scheduler, values) = config.policy("host.scheduler");
+fn build(config: &Config, verify: bool) -> Result<Simulation, Failure> {
     let setup = BlockLayer::setup(&config.host, config.device.capacity_sectors());
-    let scheduler = flashloom_host::build(scheduler.name, values, &setup)
-        .and_then(Result::ok)
-        .expect("the configuration was refused if its scheduler cannot be built");
+    let scheduler = config.scheduler().build(&setup).map_err(|refusal| refusal.or_at(scheduler::SLOT.key))?;
     let host = BlockLayer::new(&config.host, scheduler);
-    let simulation = Simulation::new(host, Drive::new(&config.drive_setup(verify)), config.ftl.idle_delay_ns);
-    if config.run.drain { simulation.with_drain() } else { simulation }
+    let simulation = Simulation::new(host, Drive::new(&config.drive_setup(verify))?, config.ftl.idle_delay_ns);
+    Ok(if config.run.drain { simulation.with_drain() } else { simulation })
 }
 
 /// A drive without a block layer of any consequence: requests reach it as they are and in their order, as long as it can
 /// hold them.
-pub(crate) fn bare(config: &Config, verify: bool) -> Simulation {
+pub(crate) fn bare(config: &Config, verify: bool) -> Result<Simulation, Failure> {
     let params = HostParams { merging: false, ..config.host.clone() };
     let setup = BlockLayer::setup(&params, config.device.capacity_sectors());
-    let noop = flashloom_host::build("noop", &[], &setup).and_then(Result::ok).expect("noop needs nothing");
+    let noop = scheduler::builtin().choose("noop", &[]).and_then(|noop| noop.build(&setup))?;
     let host = BlockLayer::new(&params, noop);
-    Simulation::new(host, Drive::new(&config.drive_setup(verify)), config.ftl.idle_delay_ns)
+    Ok(Simulation::new(host, Drive::new(&config.drive_setup(verify))?, config.ftl.idle_delay_ns))
 }
 
 /// Brings a drive into the state that it has before the workload; nothing if it starts empty.

@@ -1,10 +1,10 @@
 //! The JSON schemas of what goes in and what comes out, generated from the code and checked in under `schema/`.
 
-use flashloom_units::{Kind, Param, Value};
+use flashloom_units::{Kind, Param, PolicySpec, SlotSpec, Statistic, Unit, Value};
 use schemars::schema_for;
 use serde_json::{Map, Value as Json, json};
 
-use crate::config::{EXPECT, EXPECT_KEYS, SECTIONS, TABLES, VARY, json_value};
+use crate::config::{Catalog, EXPECT, EXPECT_KEYS, SECTIONS, VARY, json_value};
 use crate::probe::ProbeResult;
 use crate::result::{Comparison, RunResult};
 
@@ -12,13 +12,13 @@ use crate::result::{Comparison, RunResult};
 const DIALECT: &str = "https://json-schema.org/draft/2020-12/schema";
 
 /// Every schema: the name of its file, and its text.
-pub fn schemas() -> Vec<(&'static str, String)> {
+pub fn schemas(catalog: &Catalog) -> Vec<(&'static str, String)> {
     let text = |schema: Json| serde_json::to_string_pretty(&schema).unwrap_or_default() + "\n";
     vec![
         ("result.json", text(schema_for!(RunResult).to_value())),
         ("compare.json", text(schema_for!(Comparison).to_value())),
         ("probe.json", text(schema_for!(ProbeResult).to_value())),
-        ("config.json", text(config())),
+        ("config.json", text(config(catalog))),
     ]
 }
 
@@ -28,14 +28,13 @@ pub struct Field {
     pub path: String,
     /// What it is.
     pub help: String,
-    /// Whether it is a number, or names of counters with theirs.
+    /// Whether it is a number.
     kind: FieldKind,
 }
 
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum FieldKind {
     Number,
-    Counters,
     Other,
 }
 
@@ -66,32 +65,52 @@ fn kind_of(property: &Json) -> FieldKind {
         Json::Array(types) => types.iter().any(|one| one == name),
         one => one == name,
     };
-    match () {
-        () if is("integer") || is("number") => FieldKind::Number,
-        () if is("object") && property["additionalProperties"].is_object() => FieldKind::Counters,
-        () => FieldKind::Other,
-    }
+    if is("integer") || is("number") { FieldKind::Number } else { FieldKind::Other }
 }
 
 /// The paths of every number that a result may hold, what policies count themselves included.
-pub fn numbers() -> Vec<String> {
-    let counters = || TABLES.iter().filter_map(|table| table.policy).flat_map(|(policy, _)| policy.statistics);
-    let numbers_of = |field: Field| match field.kind {
-        FieldKind::Number => vec![field.path],
-        FieldKind::Counters => counters().map(|counter| format!("{}.{}", field.path, counter.name)).collect(),
-        FieldKind::Other => Vec::new(),
+pub fn numbers(catalog: &Catalog) -> Vec<String> {
+    let fields = fields();
+    let within = |object: &str| {
+        let inner = fields.iter().filter(|field| field.kind == FieldKind::Number);
+        let paths = inner.filter_map(|field| field.path.strip_prefix(object)?.strip_prefix('.').map(str::to_owned));
+        paths.collect::<Vec<_>>()
     };
-    fields().into_iter().flat_map(numbers_of).collect()
+    let distribution = within("host.latency_ns.all");
+    let plain = fields.iter().filter(|field| field.kind == FieldKind::Number).map(|field| field.path.clone());
+    let statistics = statistics(catalog).flat_map(|(path, _, statistic)| match statistic.unit {
+        Unit::Times => distribution.iter().map(|field| format!("{path}.{field}")).collect(),
+        _ => vec![path],
+    });
+    plain.chain(statistics).collect()
+}
+
+/// Every statistic of every policy: where a result has it, whose it is, and what it is.
+pub fn statistics(catalog: &Catalog) -> impl Iterator<Item = (String, &'static PolicySpec, &'static Statistic)> {
+    let of_slot = |(slot, policies): &(&'static SlotSpec, Vec<&'static PolicySpec>)| {
+        let (section, key) = slot.key.split_once('.').expect("a slot's key is one of a section");
+        let object = if slot.key == "host.scheduler" {
+            "scheduler.statistics".to_owned()
+        } else {
+            format!("{section}.statistics.{key}")
+        };
+        let of_policy = |policy: &&'static PolicySpec| {
+            let (policy, object) = (*policy, object.clone());
+            policy.statistics.iter().map(move |statistic| (format!("{object}.{}", statistic.name), policy, statistic))
+        };
+        policies.iter().flat_map(of_policy).collect::<Vec<_>>()
+    };
+    catalog.slots().iter().flat_map(of_slot)
 }
 
 /// The schema of a configuration file, for editors that complete and check TOML.
-fn config() -> Json {
+fn config(catalog: &Catalog) -> Json {
     let mut sections = Map::new();
     for (index, section) in SECTIONS.iter().enumerate() {
-        let mut properties = properties(section.params);
-        for table in TABLES.iter().filter(|table| table.section == index) {
+        let mut properties = properties(catalog, section.params);
+        for table in catalog.tables.iter().filter(|table| table.section == index) {
             let Some((policy, _)) = table.policy else { continue };
-            let inner = object(policy.summary, self::properties(policy.params));
+            let inner = object(policy.summary, self::properties(catalog, policy.params));
             properties.insert(policy.name.to_owned(), inner);
         }
         sections.insert(section.name.to_owned(), object(section.help, properties));
@@ -120,8 +139,8 @@ fn expectations() -> Json {
     json!({ "type": "array", "items": table })
 }
 
-fn properties(params: &[Param]) -> Map<String, Json> {
-    params.iter().map(|param| (param.name.to_owned(), property(param))).collect()
+fn properties(catalog: &Catalog, params: &[Param]) -> Map<String, Json> {
+    params.iter().map(|param| (param.name.to_owned(), property(catalog, param))).collect()
 }
 
 fn object(description: &str, properties: Map<String, Json>) -> Json {
@@ -134,7 +153,7 @@ fn object(description: &str, properties: Map<String, Json>) -> Json {
 }
 
 /// The range of a quantity with a unit cannot be said in a schema; the description says it.
-fn property(param: &Param) -> Json {
+fn property(catalog: &Catalog, param: &Param) -> Json {
     let mut schema = match param.kind {
         Kind::Count { min, max } => json!({ "type": "integer", "minimum": min, "maximum": max }),
         Kind::Size { .. } | Kind::Time { .. } | Kind::Rate { .. } => {
@@ -145,10 +164,11 @@ fn property(param: &Param) -> Json {
             { "type": "string", "pattern": "%?[ ]*$" },
         ]}),
         Kind::Flag => json!({ "type": "boolean" }),
-        Kind::Choice(_) | Kind::Policy(_) => json!({ "enum": param.names() }),
+        Kind::Choice(_) | Kind::Policy(_) => json!({ "enum": catalog.names(param) }),
         Kind::Text => json!({ "type": "string" }),
     };
-    schema["description"] = format!("{} Takes {}. {}", param.help, param.expected(), param.tradeoff).trim().into();
+    schema["description"] =
+        format!("{} Takes {}. {}", param.help, catalog.expected(param), param.tradeoff).trim().into();
     if param.default != Value::Absent {
         schema["default"] = json_value(&param.default).unwrap_or(Json::Null);
     }

@@ -6,16 +6,9 @@
 
 use std::path::PathBuf;
 
-use flashloom_experiment::config::{Experiment, Source};
+use flashloom_experiment::config::{Catalog, Experiment, Source};
 use flashloom_experiment::result::{Comparison, RunResult};
-use flashloom_experiment::run::{Prepared, Progress};
-
-struct Silent;
-
-impl Progress for Silent {
-    fn requests(&self, _count: u64) {}
-    fn run_ended(&self) {}
-}
+use flashloom_experiment::run::{Prepared, Quiet};
 
 /// A recording and a drive. The drives are described ones with fewer blocks, so that there is something to collect and
 /// to merge; addresses beyond their end wrap.
@@ -40,9 +33,10 @@ fn accept((file, drive): Recording, text: &str) {
     let workload = format!("workload.kind = \"trace\"\nworkload.path = \"{file}\"\nworkload.addresses = \"wrap\"\n");
     let text = format!("{workload}{drive}{text}");
     let source = Source { name: file.to_owned(), text, folder };
-    let experiment = Experiment::from_source(source, &[], Some(&[])).unwrap_or_else(|problems| panic!("{problems}"));
+    let experiment = Experiment::from_source(&Catalog::builtin(), source, &[], Some(&[]))
+        .unwrap_or_else(|problems| panic!("{problems}"));
     let prepared = Prepared::new(&experiment).unwrap_or_else(|problems| panic!("{problems}"));
-    let compare = || prepared.compare(true, &Silent).unwrap_or_else(|failure| panic!("{file}: {failure}"));
+    let compare = || prepared.compare(true, &Quiet).unwrap_or_else(|failure| panic!("{file}: {failure}"));
     let (once, again) = (timeless(compare()), timeless(compare()));
     for (one, other) in once.runs.iter().zip(&again.runs) {
         let what = format!("{file} with {}", serde_json::to_string(&one.vary).expect("names and values are JSON"));

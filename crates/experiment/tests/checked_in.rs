@@ -5,6 +5,7 @@
 use std::fs;
 use std::path::PathBuf;
 
+use flashloom_experiment::config::Catalog;
 use flashloom_experiment::{reference, schema};
 
 fn hold(path: &str, text: &str) {
@@ -19,12 +20,12 @@ fn hold(path: &str, text: &str) {
 
 #[test]
 fn the_json_schemas_are_current() {
-    for (name, text) in schema::schemas() {
+    for (name, text) in schema::schemas(&Catalog::builtin()) {
         hold(&format!("schema/{name}"), &text);
     }
 }
 
 #[test]
 fn the_reference_is_current() {
-    hold("docs/reference.md", &reference::document());
+    hold("docs/reference.md", &reference::document(&Catalog::builtin()));
 }

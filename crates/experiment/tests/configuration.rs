@@ -3,13 +3,13 @@
 
 use std::path::PathBuf;
 
-use flashloom_experiment::config::{Experiment, KeyId, Source, keys, toml_value};
+use flashloom_experiment::config::{Catalog, Experiment, KeyId, Source, toml_value};
 use flashloom_units::{Kind, Param, Problems, Value};
 use proptest::prelude::*;
 
 fn load(text: &str, sets: &[String], varies: Option<&[String]>) -> Result<Experiment, Problems> {
     let source = Source { name: "a.toml".to_owned(), text: text.to_owned(), folder: PathBuf::new() };
-    Experiment::from_source(source, sets, varies)
+    Experiment::from_source(&Catalog::builtin(), source, sets, varies)
 }
 
 fn effective(text: &str, sets: &[String]) -> String {
@@ -28,14 +28,14 @@ fn value_of(param: &'static Param) -> BoxedStrategy<Value> {
         Kind::Rate { min, max } => (min..=max).prop_map(Value::Rate).boxed(),
         Kind::Ratio { min, max } => (min..=max).prop_map(Value::Ratio).boxed(),
         Kind::Flag => any::<bool>().prop_map(Value::Flag).boxed(),
-        Kind::Choice(_) | Kind::Policy(_) => names(param.names()),
+        Kind::Choice(_) | Kind::Policy(_) => names(Catalog::builtin().names(param)),
         Kind::Text => "[ -~\u{7f}\u{e9}\n\t]{0,12}".prop_map(|text| Value::Text(text.into())).boxed(),
     }
 }
 
 /// Some keys with values.
 fn assignments() -> impl Strategy<Value = Vec<(KeyId, Value)>> {
-    let one = proptest::sample::select(keys().collect::<Vec<_>>())
+    let one = proptest::sample::select(Catalog::builtin().keys().collect::<Vec<_>>())
         .prop_flat_map(|key| value_of(key.param()).prop_map(move |value| (key, value)));
     proptest::collection::vec(one, 0..6).prop_map(|mut all| {
         all.sort_by_key(|(key, _)| *key);
@@ -56,7 +56,8 @@ fn as_sets(assignments: &[(KeyId, Value)]) -> Vec<String> {
 
 /// A text that is nearly a configuration: names and values of the tables, and what surrounds them, in any order.
 fn nearly() -> impl Strategy<Value = String> {
-    let words: Vec<String> = keys()
+    let words: Vec<String> = Catalog::builtin()
+        .keys()
         .flat_map(|key| [key.param().name.to_owned(), key.path(), format!("[{}]\n", key.path())])
         .chain(
             [
@@ -190,7 +191,8 @@ fn relative_paths_start_from_the_folder_of_the_file_or_from_the_working_director
         text: "[workload]\nkind = \"trace\"\npath = \"t.csv\"\n".to_owned(),
         folder: PathBuf::from("there"),
     };
-    let experiment = |sets: &[String]| Experiment::from_source(source.clone(), sets, None).unwrap();
+    let experiment =
+        |sets: &[String]| Experiment::from_source(&Catalog::builtin(), source.clone(), sets, None).unwrap();
     let located =
         |experiment: &Experiment, path: &str| experiment.located(&experiment.variants[0].config, "workload.path", path);
     assert_eq!(located(&experiment(&[]), "t.csv"), PathBuf::from("there/t.csv"));

@@ -8,15 +8,8 @@ use std::fmt::Write;
 use std::fs;
 use std::path::PathBuf;
 
-use flashloom_experiment::config::{Experiment, Source};
-use flashloom_experiment::run::{Prepared, Progress};
-
-struct Silent;
-
-impl Progress for Silent {
-    fn requests(&self, _count: u64) {}
-    fn run_ended(&self) {}
-}
+use flashloom_experiment::config::{Catalog, Experiment, Source};
+use flashloom_experiment::run::{Prepared, Quiet};
 
 fn folder() -> PathBuf {
     PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("tests/golden")
@@ -46,9 +39,10 @@ const MAPPINGS: &str = "run.precondition = \"fill\"\nbuffer.capacity = \"1MiB\"\
 /// The figures of every variant of an experiment on a recording, a line each.
 fn counts(recording: &str, experiment: &str, paths: &[&str]) -> String {
     let source = Source { name: recording.to_owned(), text: configuration(recording, experiment), folder: folder() };
-    let experiment = Experiment::from_source(source, &[], Some(&[])).unwrap_or_else(|problems| panic!("{problems}"));
+    let experiment = Experiment::from_source(&Catalog::builtin(), source, &[], Some(&[]))
+        .unwrap_or_else(|problems| panic!("{problems}"));
     let prepared = Prepared::new(&experiment).unwrap_or_else(|problems| panic!("{problems}"));
-    let comparison = prepared.compare(true, &Silent).unwrap_or_else(|failure| panic!("{failure}"));
+    let comparison = prepared.compare(true, &Quiet).unwrap_or_else(|failure| panic!("{failure}"));
     let mut lines = String::new();
     for run in comparison.runs {
         let result = serde_json::to_value(&run.result).expect("a result is JSON");

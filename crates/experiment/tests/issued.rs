@@ -1,7 +1,7 @@
 //! Requests that one run's scheduler issued, replayed on another drive: how ParDispatcher's authors counted erases.
 
-use flashloom_experiment::config::{Experiment, Source};
-use flashloom_experiment::run::{Prepared, Progress};
+use flashloom_experiment::config::{Catalog, Experiment, Source};
+use flashloom_experiment::run::{Prepared, Quiet};
 use flashloom_workload::Op;
 
 /// Two schedulers in time (0 and 1), and the drive that replays what they issue, which has neither time nor buffer (2).
@@ -30,16 +30,10 @@ over_provisioning = 0.25
 ";
 const REPLAYS: [&str; 3] = ["run.timing=counting", "buffer.capacity=0B", "device.page_size=4KiB"];
 
-struct Quiet;
-
-impl Progress for Quiet {
-    fn requests(&self, _count: u64) {}
-    fn run_ended(&self) {}
-}
-
 fn experiment(sets: &[&str]) -> Experiment {
     let sets: Vec<String> = sets.iter().map(|&set| set.to_owned()).collect();
-    Experiment::from_source(Source::option("study.toml", STUDY), &sets, Some(&[])).expect("it is sound")
+    Experiment::from_source(&Catalog::builtin(), Source::text("study.toml", STUDY), &sets, Some(&[]))
+        .expect("it is sound")
 }
 
 #[test]

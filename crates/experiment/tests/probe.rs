@@ -1,8 +1,8 @@
 //! The probe on drives whose answer is known by construction.
 
-use flashloom_experiment::config::{Experiment, Source};
+use flashloom_experiment::config::{Catalog, Experiment, Source};
 use flashloom_experiment::probe::{Probe, ProbeParams, ProbeResult, SpanEffect};
-use flashloom_experiment::run::Progress;
+use flashloom_experiment::run::Quiet;
 
 /// Sixteen chips of one plane behind a link that none of this fills; the host sees 48 MiB of each,
 /// and the rest is more than a probe writes, so that nothing is collected.
@@ -30,21 +30,19 @@ allocation = \"static\"
 const CHIPS: u32 = 16;
 const CHIP_BYTES: u64 = 48 << 20;
 
-struct Quiet;
-
-impl Progress for Quiet {
-    fn requests(&self, _count: u64) {}
-    fn run_ended(&self) {}
-}
-
 fn probe(more: &str, seed: u64) -> ProbeResult {
     probe_with(more, &[&format!("run.seed={seed}")])
 }
 
 fn probe_with(more: &str, sets: &[&str]) -> ProbeResult {
     let sets: Vec<String> = sets.iter().map(|&set| set.to_owned()).collect();
-    let experiment = Experiment::from_source(Source::option("drive.toml", &format!("{DRIVE}{more}")), &sets, None)
-        .expect("it is sound");
+    let experiment = Experiment::from_source(
+        &Catalog::builtin(),
+        Source::text("drive.toml", &format!("{DRIVE}{more}")),
+        &sets,
+        None,
+    )
+    .expect("it is sound");
     let params = ProbeParams { seeds: 3, ..ProbeParams::DEFAULT };
     Probe::new(&experiment, &params).expect("it can be probed").run(&Quiet).expect("every check holds")
 }

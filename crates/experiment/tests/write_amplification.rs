@@ -3,16 +3,9 @@
 
 use std::path::PathBuf;
 
-use flashloom_experiment::config::{Experiment, Source};
-use flashloom_experiment::run::{Prepared, Progress};
+use flashloom_experiment::config::{Catalog, Experiment, Source};
+use flashloom_experiment::run::{Prepared, Quiet};
 use serde_json::Value;
-
-struct Silent;
-
-impl Progress for Silent {
-    fn requests(&self, _count: u64) {}
-    fn run_ended(&self) {}
-}
 
 /// The result of random writes of a page through a buffer of blocks, with padding or without.
 fn result(padding: bool) -> Value {
@@ -23,9 +16,10 @@ fn result(padding: bool) -> Value {
          [run]\nprecondition = \"fill\"\ntiming = \"counting\"\n"
     );
     let source = Source { name: "test".to_owned(), text, folder: PathBuf::new() };
-    let experiment = Experiment::from_source(source, &[], None).unwrap_or_else(|problems| panic!("{problems}"));
+    let experiment =
+        Experiment::from_source(&Catalog::builtin(), source, &[], None).unwrap_or_else(|problems| panic!("{problems}"));
     let prepared = Prepared::new(&experiment).unwrap_or_else(|problems| panic!("{problems}"));
-    let mut comparison = prepared.compare(true, &Silent).unwrap_or_else(|failure| panic!("{failure}"));
+    let mut comparison = prepared.compare(true, &Quiet).unwrap_or_else(|failure| panic!("{failure}"));
     serde_json::to_value(comparison.runs.remove(0).result).expect("a result is JSON")
 }
 

@@ -82,7 +82,20 @@ impl FtlSetup {
             let refusal = refusal.at(["device.over_provisioning", "device.blocks", "device.preset"]);
             return Err(refusal.help("lower device.over_provisioning, or raise device.blocks"));
         }
-        self.mapping.profile(&mapping::Site { device, ftl: self })
+        let site = mapping::Site { device, ftl: self };
+        self.mapping.profile(&site).map_err(|refusal| refusal.or_at(mapping::SLOT.key))
+    }
+
+    /// What the allocation asks of the store beneath it.
+    pub(crate) fn allocation_profile(&self, device: &DeviceParams) -> Result<allocation::Profile, Refusal> {
+        let site = allocation::Setup { device, stripe_order: self.params.stripe_order };
+        self.allocation.profile(&site).map_err(|refusal| refusal.or_at(allocation::SLOT.key))
+    }
+
+    /// Builds the allocation.
+    pub(crate) fn build_allocation(&self, device: &DeviceParams) -> Result<Box<dyn Allocation>, Refusal> {
+        let site = allocation::Setup { device, stripe_order: self.params.stripe_order };
+        self.allocation.build(&site).map_err(|refusal| refusal.or_at(allocation::SLOT.key))
     }
 
     /// Builds the chosen FTL for an erased array.
@@ -91,7 +104,8 @@ impl FtlSetup {
     /// Why it does not go with the device.
     pub fn build(&self, device: &DeviceParams, nand: &Nand) -> Result<Box<dyn Mapping>, Refusal> {
         self.profile(device)?;
-        self.mapping.build(&mapping::Context { device, ftl: self, nand })
+        let context = mapping::Context { device, ftl: self, nand };
+        self.mapping.build(&context).map_err(|refusal| refusal.or_at(mapping::SLOT.key))
     }
 }
 

@@ -9,7 +9,7 @@ mod support;
 
 use flashloom_ftl::{FtlSetup, MergeReport, Preemption};
 use flashloom_units::{Prng, Value};
-use support::{Ftl, chip, pick};
+use support::{Ftl, chip, pick, with_mapping};
 
 const LOGICAL_BLOCKS: u32 = 12;
 const PAGES: u32 = 4;
@@ -80,7 +80,7 @@ fn worst(setup: &FtlSetup, seed: u64, rounds: u32) -> MergeReport {
 }
 
 fn setup(mapping: &str, preemption: Preemption, set: &[(&str, Value)]) -> FtlSetup {
-    let mut setup = FtlSetup::with_defaults().with_mapping(mapping, set);
+    let mut setup = with_mapping(mapping, set);
     setup.params.preemption = preemption;
     setup
 }

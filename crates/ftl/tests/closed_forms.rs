@@ -7,7 +7,7 @@ mod support;
 
 use flashloom_ftl::{FtlSetup, MergeReport, Preemption};
 use flashloom_units::{Prng, Value};
-use support::{Ftl, chip};
+use support::{Ftl, chip, with_mapping};
 
 /// Random writes until the drive is warm, and then what `writes` more of them take.
 fn uniform(setup: &FtlSetup, blocks: u32, pages: u32, offsets: std::ops::Range<u32>, writes: u32) -> MergeReport {
@@ -32,7 +32,7 @@ fn uniform(setup: &FtlSetup, blocks: u32, pages: u32, offsets: std::ops::Range<u
 }
 
 fn setup(mapping: &str, set: &[(&str, Value)]) -> FtlSetup {
-    let mut setup = FtlSetup::with_defaults().with_mapping(mapping, set);
+    let mut setup = with_mapping(mapping, set);
     setup.params.preemption = Preemption::None;
     setup
 }

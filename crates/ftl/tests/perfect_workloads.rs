@@ -19,7 +19,7 @@ mod support;
 use flashloom_ftl::{FtlSetup, MergeReport, Preemption, allocation, collection};
 use flashloom_nand::DeviceParams;
 use flashloom_units::{Prng, Value};
-use support::{Ftl, chip};
+use support::{Ftl, chip, with_mapping};
 
 /// Pages of a block.
 const N: u32 = 8;
@@ -27,7 +27,7 @@ const N: u32 = 8;
 const PREEMPTIONS: [Preemption; 2] = [Preemption::None, Preemption::Page];
 
 fn setup(mapping: &str, preemption: Preemption, set: &[(&str, Value)]) -> FtlSetup {
-    let mut setup = FtlSetup::with_defaults().with_mapping(mapping, set);
+    let mut setup = with_mapping(mapping, set);
     setup.params.preemption = preemption;
     setup
 }
@@ -255,19 +255,19 @@ fn kast_merges_nothing_while_each_data_block_has_a_log_block() {
 #[test]
 fn page_maps_copy_nothing_when_the_drive_is_written_in_order() {
     for device in [chip(24, 10, N), four_chips()] {
-        for collection in collection::SLOT.policies {
-            for allocation in allocation::SLOT.policies {
+        for collection in collection::builtin().specs().map(|spec| spec.name) {
+            for allocation in allocation::builtin().specs().map(|spec| spec.name) {
                 let mut setup = FtlSetup::with_defaults();
-                (setup.params.allocation, setup.allocation) = (allocation.name, allocation.values(&[]));
+                setup.allocation = allocation::builtin().choose(allocation, &[]).unwrap();
                 // Enough draws to meet a dead block: a random policy promises nothing with fewer.
-                let draws = if collection.name == "d-choices" { counts([("d", 1_000)]) } else { Vec::new() };
-                (setup.params.gc, setup.collection) = (collection.name, collection.values(&draws));
+                let draws = if collection == "d-choices" { counts([("d", 1_000)]) } else { Vec::new() };
+                setup.collection = collection::builtin().choose(collection, &draws).unwrap();
                 let mut ftl = Ftl::filled(&device, &setup, true);
                 let pages = ftl.logical_pages();
                 (0..4).for_each(|_| write(&mut ftl, 0..pages));
                 ftl.check();
                 let report = ftl.report();
-                assert_eq!(report.page_copies, 0, "{} with {}", collection.name, allocation.name);
+                assert_eq!(report.page_copies, 0, "{collection} with {allocation}");
                 assert!(report.block_erases >= u64::from(3 * pages / N), "{report:?}");
             }
         }

@@ -15,11 +15,11 @@ mod support;
 use std::collections::BTreeSet;
 
 use flashloom_ftl::{
-    FtlSetup, GcBlocks, HotCold, Preemption, StripeOrder, WearLevelling, allocation, collection, mapping, misfit,
+    FtlSetup, GcBlocks, HotCold, Mapping, Preemption, StripeOrder, WearLevelling, allocation, collection, mapping,
     placement,
 };
 use flashloom_nand::{DeviceParams, Origin};
-use flashloom_units::{Kind, Param, ParamSet, PolicySpec, Prng, Value};
+use flashloom_units::{Chosen, Kind, Param, ParamSet, Policy, Prng, Role, Slot, Value};
 use support::{Ftl, number, pick};
 
 /// Operations of a case.
@@ -41,8 +41,15 @@ fn random_device(prng: &mut Prng) -> DeviceParams {
     }
 }
 
-/// Values of a policy's parameters at random, small where they count something.
-fn random_values(prng: &mut Prng, policy: &PolicySpec) -> Vec<Value> {
+/// Any policy of a slot.
+fn random_policy<P: Role + ?Sized>(prng: &mut Prng, slot: &Slot<P>) -> Chosen<P> {
+    let policies: Vec<_> = slot.policies().iter().collect();
+    let policy = pick(prng, &policies);
+    with_random_values(prng, policy)
+}
+
+/// A policy with its parameters at random, small where they count something.
+fn with_random_values<P: Role + ?Sized>(prng: &mut Prng, policy: &Policy<P>) -> Chosen<P> {
     let value = |param: &Param| match param.kind {
         Kind::Flag => Value::Flag(prng.chance(0.5)),
         Kind::Choice(choices) => Value::Name(choices[prng.below(choices.len() as u64) as usize].name),
@@ -51,19 +58,15 @@ fn random_values(prng: &mut Prng, policy: &PolicySpec) -> Vec<Value> {
         Kind::Size { min, max } if prng.chance(0.7) => Value::Size((min * pick(prng, &[1, 3, 40])).min(max)),
         _ => param.default.clone(),
     };
-    policy.params.iter().map(value).collect()
+    policy.with_values(policy.spec.params.iter().map(value).collect())
 }
 
-fn random_setup(prng: &mut Prng, mapping: &PolicySpec) -> FtlSetup {
+fn random_setup(prng: &mut Prng, mapping: &Policy<dyn Mapping>) -> FtlSetup {
     let mut setup = FtlSetup::with_defaults();
-    let policy = |prng: &mut Prng, policies: &[&'static PolicySpec]| {
-        let policy = pick(prng, policies);
-        (policy.name, random_values(prng, policy))
-    };
-    (setup.params.mapping, setup.mapping) = (mapping.name, random_values(prng, mapping));
-    (setup.params.allocation, setup.allocation) = policy(prng, allocation::SLOT.policies);
-    (setup.params.gc, setup.collection) = policy(prng, collection::SLOT.policies);
-    setup.placement = policy(prng, placement::SLOT.policies);
+    setup.mapping = with_random_values(prng, mapping);
+    setup.allocation = random_policy(prng, &allocation::builtin());
+    setup.collection = random_policy(prng, &collection::builtin());
+    setup.placement = random_policy(prng, &placement::builtin());
     setup.params.preemption = pick(prng, &[Preemption::Page, Preemption::None]);
     setup.params.hot_cold = pick(prng, &[HotCold::None, HotCold::MultiHash]);
     setup.params.wear_threshold = pick(prng, &[1, 2, 5]);
@@ -75,9 +78,9 @@ fn random_setup(prng: &mut Prng, mapping: &PolicySpec) -> FtlSetup {
 }
 
 /// A drive and an FTL that go together.
-fn random_drive(prng: &mut Prng, mapping: &PolicySpec) -> (DeviceParams, FtlSetup) {
+fn random_drive(prng: &mut Prng, mapping: &Policy<dyn Mapping>) -> (DeviceParams, FtlSetup) {
     let mut drives = std::iter::repeat_with(|| (random_device(prng), random_setup(prng, mapping)));
-    drives.find(|(device, setup)| misfit(device, setup).is_none()).expect("some drive fits")
+    drives.find(|(device, setup)| setup.profile(device).is_ok()).expect("some drive fits")
 }
 
 /// Distinct pages of `span` that are written together, each with some or all of its sectors.
@@ -128,12 +131,13 @@ struct Seen {
 }
 
 fn run(mapping: &str) -> Seen {
-    let mapping = mapping::SLOT.find(mapping).expect("a mapping of the table");
+    let mappings = mapping::builtin();
+    let mapping = mappings.find(mapping).expect("a mapping of the table");
     let (first, cases) = (number("FLASHLOOM_SEED").unwrap_or(1), number("FLASHLOOM_CASES").unwrap_or(CASES));
     let mut seen = Seen::default();
     for seed in first..first + cases {
-        println!("{}, seed {seed}", mapping.name);
-        let mut prng = Prng::new(seed).branch(mapping.name);
+        println!("{}, seed {seed}", mapping.spec.name);
+        let mut prng = Prng::new(seed).branch(mapping.spec.name);
         let (device, setup) = random_drive(&mut prng, mapping);
         let filled = prng.chance(0.7);
         let mut ftl = if filled { Ftl::filled(&device, &setup, true) } else { Ftl::new(&device, &setup, true) };
@@ -147,7 +151,7 @@ fn run(mapping: &str) -> Seen {
             assert!(merges.blocking_ns.max() <= merges.blocking_bound_ns);
         }
     }
-    println!("{}: {seen:?}", mapping.name);
+    println!("{}: {seen:?}", mapping.spec.name);
     seen
 }
 

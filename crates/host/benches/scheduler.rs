@@ -2,7 +2,8 @@
 //! scheduler, and for pardispatcher with ten and ten thousand regions.
 
 use divan::counter::ItemsCount;
-use flashloom_host::{BlockLayer, Decision, HostParams, SLOT, build};
+use flashloom_host::scheduler::builtin;
+use flashloom_host::{BlockLayer, Decision, HostParams};
 use flashloom_units::{GIB, MIB, ParamSet, Prng, US, Value};
 use flashloom_workload::{Op, Request};
 
@@ -15,22 +16,18 @@ fn main() {
         eprintln!("this measures: run it with optimisation, `cargo bench`");
         std::process::exit(1);
     }
-    for spec in SLOT.policies {
-        let order = churn(&mut block_layer(spec.name, 60 * GIB, None), 60 * GIB);
+    for spec in builtin().specs() {
+        let order = churn(&mut block_layer(spec.name, 60 * GIB, &[]), 60 * GIB);
         println!("{:14} order of dispatch {order:016x}", spec.name);
     }
     divan::main();
 }
 
-fn block_layer(name: &str, capacity_bytes: u64, set: Option<(&str, Value)>) -> BlockLayer {
+fn block_layer(name: &str, capacity_bytes: u64, set: &[(&str, Value)]) -> BlockLayer {
     let host = HostParams::defaults();
-    let params = SLOT.find(name).expect("the scheduler exists").params;
-    let chosen = |key: &str| set.iter().find(|(name, _)| *name == key).map(|(_, value)| value.clone());
-    let values: Vec<Value> =
-        params.iter().map(|param| chosen(param.name).unwrap_or_else(|| param.default.clone())).collect();
+    let chosen = builtin().choose(name, set).expect("the scheduler takes these parameters");
     let setup = BlockLayer::setup(&host, capacity_bytes / 512);
-    let scheduler = build(name, &values, &setup).expect("the name is known").expect("the parameters are in order");
-    BlockLayer::new(&host, scheduler)
+    BlockLayer::new(&host, chosen.build(&setup).expect("the parameters are in order"))
 }
 
 /// Random 4 KiB reads and writes of sixteen tasks; the sum of the sectors in the order of dispatch, weighted by place.
@@ -61,13 +58,13 @@ fn churn(layer: &mut BlockLayer, capacity_bytes: u64) -> u64 {
 
 #[divan::bench(args = ["noop", "deadline", "anticipatory", "cfq", "fios", "pardispatcher"])]
 fn request(bencher: divan::Bencher, name: &str) {
-    let mut layer = block_layer(name, 60 * GIB, None);
+    let mut layer = block_layer(name, 60 * GIB, &[]);
     bencher.counter(ItemsCount::new(REQUESTS)).bench_local(|| churn(&mut layer, 60 * GIB));
 }
 
 #[divan::bench(args = [10, 10_000])]
 fn pardispatcher_regions(bencher: divan::Bencher, regions: u64) {
     let capacity = 10_000 * 8 * MIB;
-    let mut layer = block_layer("pardispatcher", capacity, Some(("region_size", Value::Size(capacity / regions))));
+    let mut layer = block_layer("pardispatcher", capacity, &[("region_size", Value::Size(capacity / regions))]);
     bencher.counter(ItemsCount::new(REQUESTS)).bench_local(|| churn(&mut layer, capacity));
 }

@@ -11,7 +11,7 @@ use std::collections::BTreeMap;
 
 use flashloom_host::scheduler::pardispatcher::{Params, Scan, State};
 use flashloom_host::{Admission, BlockLayer, Decision, HostParams};
-use flashloom_units::{MIB, MS, Ns, ParamSet};
+use flashloom_units::{Figure, MIB, MS, Ns, ParamSet};
 use flashloom_workload::{Op, Request};
 use proptest::prelude::*;
 
@@ -132,7 +132,7 @@ impl Observer {
         let Decision::Dispatch(sent) = self.layer.dispatch(self.now) else { return None };
         self.layer.complete(self.now, sent.id, |_| {});
         let read = sent.op == Op::Read;
-        let turns = self.layer.figures()[0];
+        let Figure::Count(turns) = self.layer.figures()[0] else { panic!("turns are counted") };
         let begun = turns - std::mem::replace(&mut self.turns, turns);
         for waiting in self.beside(sent.lba, read) {
             waiting.turns += begun;

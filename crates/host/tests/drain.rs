@@ -1,21 +1,17 @@
 //! All schedulers under random requests and a random device: nothing is lost, nothing is stuck, every counter adds up,
 //! and where a scheduler has deadlines no request waits past its own by more than the bound that its file states.
 
-use flashloom_host::{Admission, BlockLayer, Decision, HostParams, RequestId, SLOT, Scheduler, build};
-use flashloom_units::{MIB, MS, Ns, Param, ParamSet, US, Value};
+use flashloom_host::scheduler::builtin;
+use flashloom_host::{Admission, BlockLayer, Decision, HostParams, RequestId, Scheduler};
+use flashloom_units::{MIB, MS, Ns, ParamSet, US, Value};
 use flashloom_workload::{Op, Request};
 use proptest::prelude::*;
 
 const CAPACITY: u64 = 64 * MIB / 512;
 
 fn scheduler(name: &str, host: &HostParams, set: &[(&str, Value)]) -> Box<dyn Scheduler> {
-    let value = |param: &Param| {
-        let set = set.iter().find(|(key, _)| *key == param.name).map(|(_, value)| value.clone());
-        set.unwrap_or_else(|| param.default.clone())
-    };
-    let params = SLOT.find(name).expect("the scheduler exists").params;
-    let values: Vec<Value> = params.iter().map(value).collect();
-    build(name, &values, &BlockLayer::setup(host, CAPACITY)).expect("the name is known").expect("they are in order")
+    let chosen = builtin().choose(name, set).expect("the scheduler takes these parameters");
+    chosen.build(&BlockLayer::setup(host, CAPACITY)).expect("they are in order")
 }
 
 fn request() -> impl Strategy<Value = Request> {
@@ -94,9 +90,10 @@ proptest! {
         pick: u64,
     ) {
         let host = HostParams { queue_depth, nr_requests, merging, ..HostParams::defaults() };
-        for spec in SLOT.policies {
+        for spec in builtin().specs() {
             for rotational in [false, true] {
-                let set = [("rotational", Value::Flag(rotational)), ("region_size", Value::Size(MIB))];
+                let mut set = vec![("rotational", Value::Flag(rotational)), ("region_size", Value::Size(MIB))];
+                set.retain(|(name, _)| spec.params.iter().any(|param| param.name == *name));
                 let mut layer = BlockLayer::new(&host, scheduler(spec.name, &host, &set));
                 let completions = replay(&mut layer, &trace, service_ns, pick)
                     .map_err(|error| TestCaseError::fail(format!("{}: {error}", spec.name)))?;

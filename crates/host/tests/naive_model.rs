@@ -6,7 +6,8 @@
 
 mod model;
 
-use flashloom_host::{Admission, BlockLayer, Decision, HostParams, RequestId, Scheduler, Setup, build};
+use flashloom_host::scheduler::builtin;
+use flashloom_host::{Admission, BlockLayer, Decision, HostParams, RequestId, Scheduler, Setup};
 use flashloom_units::{MIB, MS, Ns, ParamSet, Value};
 use flashloom_workload::{Op, Request};
 use model::{Fios, Model, Rule};
@@ -66,16 +67,9 @@ fn host_params() -> HostParams {
 }
 
 fn scheduler(name: &str, set: &[(&str, Value)]) -> Box<dyn Scheduler> {
-    let spec = flashloom_host::SLOT.find(name).expect("the scheduler exists");
-    let value = |param: &flashloom_units::Param| {
-        let set = set.iter().find(|(key, _)| *key == param.name).map(|(_, value)| value.clone());
-        let value = set.unwrap_or_else(|| param.default.clone());
-        assert!(param.accepts(&value), "{name}.{}: {value:?}", param.name);
-        value
-    };
-    let values: Vec<Value> = spec.params.iter().map(value).collect();
     let setup: Setup = BlockLayer::setup(&host_params(), REGIONS * REGION);
-    build(name, &values, &setup).expect("the name is known").expect("the parameters are in order")
+    let chosen = builtin().choose(name, set).expect("the scheduler takes these parameters");
+    chosen.build(&setup).expect("the parameters are in order")
 }
 
 /// Runs both and compares every answer.

@@ -4,7 +4,7 @@
 //! Two imagined drives: a disk that serves one request at a time and takes long to move its head, and a flash drive
 //! that serves many at once and reads slowly while it writes. Tasks are closed loops with a think time.
 
-use flashloom_host::{Admission, BlockLayer, Decision, Dispatched, HostParams, RequestId, SLOT, build};
+use flashloom_host::{Admission, BlockLayer, Decision, Dispatched, HostParams, RequestId, scheduler};
 use flashloom_units::{GIB, MS, Ns, ParamSet, Prng, S, US, Value};
 use flashloom_workload::{Op, Request};
 
@@ -55,12 +55,9 @@ const FLASH: Service = |request, _, writes_held| match request.op {
 
 fn layer(name: &str, queue_depth: u32, set: &[(&str, Value)]) -> BlockLayer {
     let host = HostParams { queue_depth, ..HostParams::defaults() };
-    let params = SLOT.find(name).expect("the scheduler exists").params;
-    let chosen = |key: &str| set.iter().find(|(name, _)| *name == key).map(|(_, value)| value.clone());
-    let values: Vec<Value> =
-        params.iter().map(|param| chosen(param.name).unwrap_or_else(|| param.default.clone())).collect();
-    let scheduler = build(name, &values, &BlockLayer::setup(&host, CAPACITY)).expect("the name is known");
-    BlockLayer::new(&host, scheduler.expect("the parameters are in order"))
+    let chosen = scheduler::builtin().choose(name, set).expect("the scheduler takes these parameters");
+    let scheduler = chosen.build(&BlockLayer::setup(&host, CAPACITY)).expect("the parameters are in order");
+    BlockLayer::new(&host, scheduler)
 }
 
 /// Runs tasks beside one another until a time; the order in which sectors went to the drive.

@@ -3,14 +3,11 @@
 use std::collections::BTreeSet;
 use std::path::Path;
 
-use flashloom_host::{HostParams, SLOT, Setup, build};
-use flashloom_units::{Param, ParamSet, PolicySpec, Value};
+use flashloom_host::scheduler::builtin;
+use flashloom_host::{HostParams, Setup};
+use flashloom_units::{Figure, Param, ParamSet};
 
 const SETUP: Setup = Setup { capacity_sectors: 1 << 27, requests: 287 };
-
-fn defaults(spec: &PolicySpec) -> Vec<Value> {
-    spec.params.iter().map(|param| param.default.clone()).collect()
-}
 
 fn check_param(owner: &str, param: &Param) {
     let name = format!("{owner}.{}", param.name);
@@ -29,7 +26,7 @@ fn check_unique<'a>(what: &str, names: impl Iterator<Item = &'a str>) {
 fn every_parameter_is_documented_and_its_default_within_its_range() {
     HostParams::PARAMS.iter().for_each(|param| check_param("host", param));
     check_unique("host", HostParams::PARAMS.iter().map(|param| param.name));
-    for spec in SLOT.policies {
+    for spec in builtin().specs() {
         spec.params.iter().for_each(|param| check_param(spec.name, param));
         check_unique(spec.name, spec.params.iter().map(|param| param.name));
         for text in [spec.summary, spec.details, spec.source] {
@@ -40,30 +37,32 @@ fn every_parameter_is_documented_and_its_default_within_its_range() {
 
 #[test]
 fn every_scheduler_is_listed_once_and_has_the_name_of_its_file() {
-    check_unique("schedulers", SLOT.policies.iter().map(|spec| spec.name));
+    check_unique("schedulers", builtin().specs().map(|spec| spec.name));
     let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("src/scheduler");
     let files: BTreeSet<String> = std::fs::read_dir(folder)
         .expect("the schedulers have a folder")
         .map(|entry| entry.expect("it can be read").path())
         .map(|path| path.file_stem().expect("a file has a name").to_string_lossy().into_owned())
         .collect();
-    assert_eq!(files, SLOT.policies.iter().map(|spec| spec.name.to_owned()).collect());
+    assert_eq!(files, builtin().specs().map(|spec| spec.name.to_owned()).collect());
 }
 
 #[test]
 fn every_scheduler_is_built_by_its_name_and_reports_the_figures_that_it_describes() {
-    for spec in SLOT.policies {
-        let scheduler = build(spec.name, &defaults(spec), &SETUP).expect("the name is known");
-        let scheduler = scheduler.unwrap_or_else(|error| panic!("{}: {error}", spec.name));
-        assert_eq!(scheduler.figures().len(), spec.statistics.len(), "{}", spec.name);
+    for spec in builtin().specs() {
+        let chosen = builtin().choose(spec.name, &[]).expect("the name is known");
+        let scheduler = chosen.build(&SETUP).unwrap_or_else(|refusal| panic!("{}: {refusal}", spec.name));
+        let units = |figures: Vec<Figure>| figures.iter().map(Figure::unit).collect::<Vec<_>>();
+        let described: Vec<_> = spec.statistics.iter().map(|statistic| statistic.unit).collect();
+        assert_eq!(units(scheduler.figures()), described, "{}", spec.name);
         check_unique(spec.name, spec.statistics.iter().map(|statistic| statistic.name));
     }
-    assert!(build("elevator", &[], &SETUP).is_none());
+    assert!(builtin().choose("elevator", &[]).is_err());
 }
 
 #[test]
 fn none_of_the_papers_schedulers_refuses_a_trace_without_task_ids() {
     for name in ["noop", "deadline", "anticipatory", "cfq", "fios", "pardispatcher"] {
-        assert_eq!(SLOT.find(name).map(|spec| spec.needs.len()), Some(0), "{name}");
+        assert_eq!(builtin().find(name).map(|policy| policy.spec.needs.len()), Some(0), "{name}");
     }
 }

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
-use flashloom_experiment::config::{Experiment, Source};
+use flashloom_experiment::config::{Catalog, Experiment, Source};
 use flashloom_experiment::run::{Failure, Prepared, Progress};
 use flashloom_units::{Problem, Problems};
 use rayon::prelude::*;
@@ -205,7 +205,7 @@ fn load(
     let name = format!("experiments/papers/{}/{}", paper.paper, study.file);
     // The seed varies in every experiment, so that there is something to compare where nothing else does.
     let seed = format!("run.seed={}", SEEDS[0]);
-    Experiment::from_source(Source::option(&name, text), &sets, Some(&[seed]))
+    Experiment::from_source(&Catalog::builtin(), Source::text(&name, text), &sets, Some(&[seed]))
 }
 
 /// Whether a recording is there; one of several files is named by their common prefix.

@@ -223,6 +223,15 @@ impl Refusal {
         self
     }
 
+    /// The same, pointing at the key that chose the policy if it names no other.
+    #[must_use]
+    pub fn or_at(mut self, key: &str) -> Self {
+        if self.keys.is_empty() {
+            self.keys.push(key.to_owned());
+        }
+        self
+    }
+
     /// The same with a way out.
     #[must_use]
     pub fn help(mut self, help: impl Into<String>) -> Self {

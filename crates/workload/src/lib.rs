@@ -23,7 +23,7 @@ pub use address::{Addresses, Fitted, Rebased, fit, rebase};
 pub use arrivals::{Arrivals, Pace, Replayed};
 pub use filebench::{BACKGROUND_DEPTH, Filebench, FilebenchParams, FilebenchReport, FlowReport, Personality};
 pub use fio::{FioDirection, FioJobFile, FioJobs, FioReport, FioSamples};
-pub use params::{Replay, WORKLOADS, WorkloadParams};
+pub use params::{KINDS, Replay, WORKLOADS, WorkloadParams};
 pub use request::{Op, Request};
 pub use source::{Limited, Source};
 pub use synthesized::{Character, Characterisation, Synthesized, SynthesizedParams};

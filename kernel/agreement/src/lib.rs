@@ -13,7 +13,7 @@ use std::ptr::NonNull;
 use flashloom_host::scheduler::Choice;
 use flashloom_host::scheduler::pardispatcher::{Params, Scan};
 use flashloom_host::{Direction, RequestId, Requests, Scheduler, Setup, Stage};
-use flashloom_units::{Ns, ParamSet, SECTOR_BYTES, Value};
+use flashloom_units::{Figure, Ns, ParamSet, Refusal, SECTOR_BYTES, Value};
 use flashloom_workload::Request;
 
 /// What the core counts: `struct pd_stats`.
@@ -108,6 +108,9 @@ impl KernelCore {
     }
 }
 
+// SAFETY: only this value has the binding, whose memory belongs to no thread, and nothing of it is left outside.
+unsafe impl Send for KernelCore {}
+
 impl Drop for KernelCore {
     fn drop(&mut self) {
         // SAFETY: as the type says, and nothing uses the binding afterwards.
@@ -160,7 +163,7 @@ impl Scheduler for KernelCore {
         some(unsafe { binding_dispatch(self.binding, now) }).map_or(Choice::Idle, Choice::Request)
     }
 
-    fn reconfigure(&mut self, _requests: &Requests, values: &[Value]) -> Result<(), String> {
+    fn reconfigure(&mut self, _requests: &Requests, values: &[Value]) -> Result<(), Refusal> {
         let params = Params::from_values(values);
         if params.region_size_bytes != self.region_size_bytes {
             // SAFETY: as the type says.
@@ -173,9 +176,9 @@ impl Scheduler for KernelCore {
         Ok(())
     }
 
-    fn figures(&self) -> Vec<u64> {
+    fn figures(&self) -> Vec<Figure> {
         let stats = self.stats();
-        vec![stats.turns, stats.expired_turns, stats.region_switches]
+        [stats.turns, stats.expired_turns, stats.region_switches].map(Figure::Count).to_vec()
     }
 
     fn check(&self, requests: &Requests) -> Result<(), String> {

@@ -1,7 +1,7 @@
 //! Recordings by blktrace as the comparisons read them, and the simulator's block layer for them.
 
-use flashloom_host::{BlockLayer, HostParams, SLOT, build};
-use flashloom_units::{Ns, ParamSet, Value};
+use flashloom_host::{BlockLayer, HostParams, scheduler};
+use flashloom_units::{Ns, ParamSet};
 use flashloom_workload::{Op, Request};
 
 /// A request as both sides name it: whether it reads, its first sector, its sectors.
@@ -78,9 +78,8 @@ pub fn block_layer(scheduler: &str, queue_depth: u32, events: &[Event]) -> Resul
     let host = HostParams { nr_requests: 4_096, queue_depth, ..HostParams::defaults() };
     let end = events.iter().map(|event| event.request.1 + u64::from(event.request.2)).max().unwrap_or(1);
     let setup = BlockLayer::setup(&host, end);
-    let spec = SLOT.find(scheduler).ok_or_else(|| format!("there is no scheduler `{scheduler}`"))?;
-    let values: Vec<Value> = spec.params.iter().map(|param| param.default.clone()).collect();
-    let built = build(scheduler, &values, &setup).expect("every scheduler that is listed can be built")?;
+    let chosen = scheduler::builtin().choose(scheduler, &[]).map_err(|refusal| refusal.to_string())?;
+    let built = chosen.build(&setup).map_err(|refusal| refusal.to_string())?;
     Ok(BlockLayer::new(&host, built))
 }
 
@@ -113,6 +112,7 @@ mod tests {
 
     #[test]
     fn there_is_no_block_layer_with_an_unknown_scheduler() {
-        assert_eq!(block_layer("banana", 1, &[]).err(), Some("there is no scheduler `banana`".to_owned()));
+        let error = block_layer("banana", 1, &[]).err().expect("there is none of that name");
+        assert!(error.starts_with("nothing in schedulers is named `banana`; expected one of noop, "), "{error}");
     }
 }

@@ -204,7 +204,7 @@ mod tests {
 
     #[test]
     fn the_cluster_that_was_written_last_is_hot_however_few_there_are() {
-        let mut order = super::State::new(&crate::order::SLOT.find("clc").unwrap().values(&[]), 8, 4);
+        let mut order = super::State::new(&super::SPEC.values(&[]).unwrap(), 8, 4);
         for (slot, lpn) in [(0, 0), (1, 4), (2, 5)] {
             order.inserted(SlotId(slot), Lpn(lpn));
         }

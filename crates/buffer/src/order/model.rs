@@ -2,7 +2,7 @@
 
 use flashloom_units::{Lpn, Prng, Value};
 
-use super::SLOT;
+use super::{Setup, builtin};
 use crate::SlotId;
 
 /// Pages in a logical block of the models.
@@ -79,8 +79,9 @@ struct Held {
 
 /// Random operations on an order and on its naive model, which must give up the same pages in the same order.
 pub(super) fn assert_same_victims(name: &str, set: &[(&str, Value)], mut naive: impl Naive) {
-    let values = SLOT.find(name).expect("the order exists").values(set);
-    let mut order = super::build(name, &values, ROOM as u32, PAGES_PER_BLOCK);
+    let chosen = builtin().choose(name, set).expect("the order takes these parameters");
+    let setup = Setup { pages: ROOM as u32, pages_per_block: PAGES_PER_BLOCK };
+    let mut order = chosen.build(&setup).expect("it can be built");
     let mut held: Vec<Held> = Vec::new();
     let mut free: Vec<SlotId> = (0..ROOM as u32).map(SlotId).collect();
     let mut prng = Prng::new(5);

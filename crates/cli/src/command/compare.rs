@@ -1,11 +1,12 @@
 //! `flashloom compare`.
 
 use std::num::NonZeroUsize;
+use std::sync::Arc;
 
-use flashloom_experiment::config::{Bounds, Experiment};
-use flashloom_experiment::result::{Comparison, Distribution, ExpectationResult, RunResult};
-use flashloom_experiment::run::Prepared;
-use flashloom_report::csv;
+use flashloom::experiment::config::{Bounds, Catalog, Experiment};
+use flashloom::experiment::result::{Comparison, Distribution, ExpectationResult, RunResult};
+use flashloom::experiment::run::Prepared;
+use flashloom::report::csv;
 use rayon::ThreadPoolBuilder;
 use serde_json::Value;
 
@@ -16,8 +17,8 @@ use crate::output::{OutputFile, Stop, keep_apart, print};
 use crate::progress::Bar;
 
 /// Runs every combination and shows the results side by side.
-pub fn compare(arguments: &CompareArguments) -> Result<(), Stop> {
-    let mut experiment = Experiment::load_comparison(&arguments.experiment, &arguments.set, &arguments.vary)?;
+pub fn compare(catalog: &Arc<Catalog>, arguments: &CompareArguments) -> Result<(), Stop> {
+    let mut experiment = Experiment::load_comparison(catalog, &arguments.experiment, &arguments.set, &arguments.vary)?;
     if arguments.no_expect {
         experiment.expectations.clear();
     }

@@ -1,8 +1,10 @@
 //! `flashloom generate`.
 
-use flashloom_experiment::config::Experiment;
-use flashloom_experiment::run::Prepared;
-use flashloom_workload::{Request, TraceWriter};
+use std::sync::Arc;
+
+use flashloom::experiment::config::{Catalog, Experiment};
+use flashloom::experiment::run::Prepared;
+use flashloom::workload::{Request, TraceWriter};
 
 use super::report_skipped;
 use super::trace::{format_of, report_text};
@@ -12,8 +14,8 @@ use crate::progress::Bar;
 
 /// Runs an experiment, and writes its requests as they arrive or as its scheduler issues them. The drive has its part in
 /// both: in a closed loop a request arrives when others have completed.
-pub fn generate(arguments: &GenerateArguments) -> Result<(), Stop> {
-    let experiment = Experiment::load_run(&arguments.experiment, &arguments.set)?;
+pub fn generate(catalog: &Arc<Catalog>, arguments: &GenerateArguments) -> Result<(), Stop> {
+    let experiment = Experiment::load_run(catalog, &arguments.experiment, &arguments.set)?;
     keep_apart(&experiment.inputs(), &[Some(&arguments.out)])?;
     let to = format_of(arguments.to, &arguments.out)?;
     let prepared = Prepared::new(&experiment)?;

@@ -1,12 +1,13 @@
 //! `flashloom list` and `flashloom explain`.
 
-use flashloom_experiment::reference::{self, List, Page};
+use flashloom::experiment::config::Catalog;
+use flashloom::experiment::reference::{self, List, Page};
 
 use crate::output::{Stop, print};
 
 /// Shows one list, or all of them.
-pub fn list(name: Option<&str>) -> Result<(), Stop> {
-    let lists = reference::lists().into_iter().filter(|list| name.is_none_or(|name| name == list.name));
+pub fn list(catalog: &Catalog, name: Option<&str>) -> Result<(), Stop> {
+    let lists = reference::lists(catalog).into_iter().filter(|list| name.is_none_or(|name| name == list.name));
     print(&lists.map(|list| shown(&list)).collect::<Vec<_>>().join("\n"))
 }
 
@@ -17,7 +18,7 @@ fn shown(list: &List) -> String {
 }
 
 /// Shows every page on a name.
-pub fn explain(name: &str) -> Result<(), Stop> {
-    let pages = reference::explain(name)?;
+pub fn explain(catalog: &Catalog, name: &str) -> Result<(), Stop> {
+    let pages = reference::explain(catalog, name)?;
     print(&pages.iter().map(Page::to_text).collect::<Vec<_>>().join("\n"))
 }

@@ -1,8 +1,10 @@
 //! `flashloom probe`.
 
-use flashloom_experiment::config::Experiment;
-use flashloom_experiment::probe::{PointResult, Probe, ProbeParams, ProbeResult, SpanEffect};
-use flashloom_units::{Problem, format_size, parse_size};
+use std::sync::Arc;
+
+use flashloom::experiment::config::{Catalog, Experiment};
+use flashloom::experiment::probe::{PointResult, Probe, ProbeParams, ProbeResult, SpanEffect};
+use flashloom::units::{Problem, format_size, parse_size};
 
 use super::json_text;
 use crate::arguments::ProbeArguments;
@@ -11,8 +13,8 @@ use crate::output::{OutputFile, Stop, keep_apart, print};
 use crate::progress::Bar;
 
 /// Measures a drive by span and by requests outstanding, and says which regions it has.
-pub fn probe(arguments: &ProbeArguments) -> Result<(), Stop> {
-    let experiment = Experiment::load_run(&arguments.experiment, &arguments.set)?;
+pub fn probe(catalog: &Arc<Catalog>, arguments: &ProbeArguments) -> Result<(), Stop> {
+    let experiment = Experiment::load_run(catalog, &arguments.experiment, &arguments.set)?;
     let params = params(arguments)?;
     let probe = Probe::new(&experiment, &params)?;
     keep_apart(&experiment.inputs(), &[arguments.json.as_deref()])?;

@@ -4,13 +4,13 @@ use std::fs;
 use std::num::NonZeroUsize;
 use std::path::Path;
 
-use flashloom_report::plan::{Options, Plan};
-use flashloom_report::published::PAPERS;
-use flashloom_report::reproduce::Reproduction;
-use flashloom_report::row::{Overview, Report, Summary};
-use flashloom_report::verdict::Verdict;
-use flashloom_report::{csv, markdown};
-use flashloom_units::Problem;
+use flashloom::report::plan::{Options, Plan};
+use flashloom::report::published::PAPERS;
+use flashloom::report::reproduce::Reproduction;
+use flashloom::report::row::{Overview, Report, Summary};
+use flashloom::report::verdict::Verdict;
+use flashloom::report::{csv, markdown};
+use flashloom::units::Problem;
 use rayon::ThreadPoolBuilder;
 
 use crate::arguments::ReproduceArguments;

@@ -2,11 +2,13 @@
 
 mod summary;
 
-use flashloom_experiment::config::Experiment;
-use flashloom_experiment::run::{Finished, Prepared};
-use flashloom_experiment::timeline::Timeline;
-use flashloom_units::Problem;
-use flashloom_workload::{Event, Request};
+use std::sync::Arc;
+
+use flashloom::experiment::config::{Catalog, Experiment};
+use flashloom::experiment::run::{Finished, Prepared};
+use flashloom::experiment::timeline::Timeline;
+use flashloom::units::Problem;
+use flashloom::workload::{Event, Request};
 
 use super::{json_text, report_skipped};
 use crate::arguments::RunArguments;
@@ -15,8 +17,8 @@ use crate::output::{OutputFile, Stop, keep_apart, print, say};
 use crate::progress::Bar;
 
 /// Runs one experiment and shows its result.
-pub fn run(arguments: &RunArguments) -> Result<(), Stop> {
-    let experiment = Experiment::load_run(&arguments.experiment, &arguments.set)?;
+pub fn run(catalog: &Arc<Catalog>, arguments: &RunArguments) -> Result<(), Stop> {
+    let experiment = Experiment::load_run(catalog, &arguments.experiment, &arguments.set)?;
     keep_apart(
         &experiment.inputs(),
         &[arguments.json.as_deref(), arguments.timeline.as_deref(), arguments.fio_json.as_deref()],

@@ -2,8 +2,8 @@
 
 use std::path::PathBuf;
 
-use flashloom_units::Problem;
-use flashloom_workload::{ConvertReport, Footprint, OutFormat, SkippedLines, TraceInfo, convert_trace, scan_trace};
+use flashloom::units::Problem;
+use flashloom::workload::{ConvertReport, Footprint, OutFormat, SkippedLines, TraceInfo, convert_trace, scan_trace};
 
 use super::json_text;
 use crate::arguments::{ConvertArguments, InfoArguments};

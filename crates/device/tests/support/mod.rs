@@ -5,7 +5,7 @@ use std::collections::VecDeque;
 
 use flashloom_buffer::{order, rate};
 use flashloom_device::{Ageing, Drive, DriveSetup, Outcome, Overwrite, Simulation};
-use flashloom_host::{BlockLayer, HostParams};
+use flashloom_host::{BlockLayer, HostParams, scheduler};
 use flashloom_nand::DeviceParams;
 use flashloom_units::{Ns, ParamSet, Prng, Problem, S};
 use flashloom_workload::{Op, Pace, Replayed, Request, Source};
@@ -38,7 +38,7 @@ pub fn plain_device() -> DeviceParams {
 
 pub fn unbuffered(device: DeviceParams) -> DriveSetup {
     let mut setup = DriveSetup::with_defaults(device);
-    setup.buffer.capacity_bytes = 0;
+    setup.buffer_bytes = 0;
     setup.verify = true;
     setup
 }
@@ -46,11 +46,9 @@ pub fn unbuffered(device: DeviceParams) -> DriveSetup {
 /// A verified drive with a buffer of that many pages of 4 KiB, under those policies.
 pub fn buffered(device: DeviceParams, pages: u64, order: &'static str, rate: &'static str) -> DriveSetup {
     let mut setup = unbuffered(device);
-    setup.buffer.capacity_bytes = pages * 4_096;
-    setup.buffer.order = order;
-    setup.order = order::SLOT.find(order).unwrap().values(&[]);
-    setup.buffer.rate = rate;
-    setup.rate = rate::SLOT.find(rate).unwrap().values(&[]);
+    setup.buffer_bytes = pages * 4_096;
+    setup.order = order::builtin().choose(order, &[]).unwrap();
+    setup.rate = rate::builtin().choose(rate, &[]).unwrap();
     setup
 }
 
@@ -92,11 +90,9 @@ impl Run {
         let host =
             HostParams { queue_depth: self.queue_depth, nr_requests: 8_192, merging: false, ..HostParams::defaults() };
         let layer = BlockLayer::setup(&host, self.setup.device.capacity_sectors());
-        let policy = flashloom_host::SLOT.find(self.scheduler).unwrap();
-        let values: Vec<_> = policy.params.iter().map(|param| param.default.clone()).collect();
-        let scheduler = flashloom_host::build(self.scheduler, &values, &layer).unwrap().unwrap();
-        let simulation =
-            Simulation::new(BlockLayer::new(&host, scheduler), Drive::new(&self.setup), self.idle_delay_ns);
+        let scheduler = scheduler::builtin().choose(self.scheduler, &[]).unwrap().build(&layer).unwrap();
+        let drive = Drive::new(&self.setup).unwrap();
+        let simulation = Simulation::new(BlockLayer::new(&host, scheduler), drive, self.idle_delay_ns);
         if self.drain { simulation.with_drain() } else { simulation }
     }
 

@@ -1,14 +1,12 @@
 //! Checks across keys: combinations that cannot work are refused before anything runs, naming both sides.
 
-use flashloom_ftl::mapping::{offering, offers};
-use flashloom_ftl::{Misfit, WearLevelling};
+use flashloom_ftl::WearLevelling;
 use flashloom_host::BlockLayer;
-use flashloom_units::{Capability, PolicySpec, Prng, format_size};
+use flashloom_units::{Capability, PolicySpec, Prng, Refusal, format_size};
 use flashloom_workload::{Filebench, Replay, Synthesized, Synthetic};
 
 use super::Config;
-use super::need::need_in_words;
-use super::section::{Fault, KeyId};
+use super::catalog::{Fault, KeyId};
 use super::source::Report;
 
 /// One rule: the sections that it reads, and the check.
@@ -42,6 +40,12 @@ impl Broken {
     fn at(keys: &[&str], fault: Fault) -> Option<Self> {
         Some(Self { keys: keys.iter().map(|&key| key.to_owned()).collect(), fault })
     }
+
+    /// What a policy refused, at the keys that it names, or else at the key that chose it.
+    fn refused(refusal: Refusal, chosen_by: &str) -> Self {
+        let Refusal { keys, found, expected, help } = refusal.or_at(chosen_by);
+        Self { keys, fault: Fault { found, expected, help } }
+    }
 }
 
 /// The shape of the drive: no other rule that reads it is applied while one of these is broken.
@@ -56,6 +60,7 @@ const RULES: &[Rule] = &[
     Rule { sections: &["device", "ftl"], broken: Check::One(the_ftl_fits_the_device) },
     Rule { sections: &["device", "buffer"], broken: Check::One(buffer_is_whole_pages) },
     Rule { sections: &["buffer"], broken: Check::Each(only_a_buffer_evicts) },
+    Rule { sections: &["buffer", "device"], broken: Check::Each(the_buffer_fits_the_device) },
     Rule { sections: &["buffer", "device", "ftl"], broken: Check::One(the_buffer_holds_a_stream) },
     Rule { sections: &["host", "buffer", "ftl"], broken: Check::Each(policies_have_what_they_need) },
     Rule { sections: &["workload"], broken: Check::One(recordings_have_a_path) },
@@ -108,8 +113,8 @@ fn pages_have_32_bit_numbers(config: &Config) -> Option<Broken> {
 }
 
 fn the_ftl_fits_the_device(config: &Config) -> Option<Broken> {
-    let Misfit { keys, found, expected, help } = flashloom_ftl::misfit(&config.device, &config.drive_setup(false).ftl)?;
-    Some(Broken { keys, fault: Fault { help: Some(help), ..Fault::new(found, expected) } })
+    let refusal = config.drive_setup(false).ftl.profile(&config.device).err()?;
+    Some(Broken::refused(refusal, "ftl.mapping"))
 }
 
 /// Keys that only a page-level mapping follows, and why the others do not.
@@ -130,7 +135,7 @@ const NO_SPARES: &str = "cannot replace a bad block";
 
 fn log_blocks_have_no_collection(config: &Config) -> Vec<Broken> {
     let mapping = config.ftl.mapping;
-    if offers(mapping, Capability::PageMapping) {
+    if config.mapping_offers(Capability::PageMapping) {
         return Vec::new();
     }
     let is_asked = |key: &str| match key {
@@ -142,16 +147,16 @@ fn log_blocks_have_no_collection(config: &Config) -> Vec<Broken> {
     };
     let broken = |(key, why): &(&str, &str)| {
         let found = format!("`{key}` with `ftl.mapping` = \"{mapping}\", which {why}");
-        let fault = Fault::new(found, format!("a page-level mapping: {}", mappings_for(Capability::PageMapping)));
+        let fault = Fault::new(found, format!("a page-level mapping: {}", offering(config, Capability::PageMapping)));
         let help = Some(format!("leave `{key}` out, or change `ftl.mapping`"));
         Broken::at(&[key, "ftl.mapping"], Fault { help, ..fault })
     };
     OF_PAGE_MAPPINGS.iter().filter(|(key, _)| is_asked(key)).filter_map(broken).collect()
 }
 
-/// The mappings that offer what a policy needs, in words.
-fn mappings_for(need: Need) -> String {
-    match offering(need).as_slice() {
+/// The policies that offer what another one needs, in words.
+fn offering(config: &Config, need: Capability) -> String {
+    match config.catalog().registry().offering(need).as_slice() {
         [all @ .., last] if !all.is_empty() => format!("{} or {last}", all.join(", ")),
         all => all.concat(),
     }
@@ -183,7 +188,7 @@ fn only_a_buffer_evicts(config: &Config) -> Vec<Broken> {
 
 /// The pages of a stream leave the buffer together.
 fn the_buffer_holds_a_stream(config: &Config) -> Option<Broken> {
-    let wanted = config.drive_setup(false).ftl.stream_pages(&config.device);
+    let wanted = config.drive_setup(false).ftl.profile(&config.device).ok()?.stream_pages?;
     let held = config.buffer.capacity_bytes / config.device.page_bytes;
     if held == 0 || u64::from(wanted) <= held {
         return None;
@@ -197,15 +202,18 @@ fn the_buffer_holds_a_stream(config: &Config) -> Option<Broken> {
 
 /// The key that leaves a need unmet, with its value. Task ids are known only once a recording has been read: they are
 /// checked then.
-fn unmet(need: Need, config: &Config) -> Option<(&'static str, String)> {
+fn unmet(need: Capability, config: &Config) -> Option<(&'static str, String)> {
     match need {
         Capability::TaskIds => None,
         Capability::WriteBuffer => {
             (config.buffer.capacity_bytes == 0).then(|| ("buffer.capacity", "\"0B\"".to_owned()))
         }
-        Capability::SingleChannelFtl | Capability::PageMapping => {
-            let mapping = config.ftl.mapping;
-            (!offers(mapping, need)).then(|| ("ftl.mapping", format!("\"{mapping}\"")))
+        Capability::FixedHomes => {
+            let (placement, _) = config.policy("buffer.placement");
+            (!placement.offers.contains(&need)).then(|| ("buffer.placement", format!("\"{}\"", placement.name)))
+        }
+        Capability::SingleChannelFtl | Capability::PageMapping | Capability::TranslationPages => {
+            (!config.mapping_offers(need)).then(|| ("ftl.mapping", format!("\"{}\"", config.ftl.mapping)))
         }
     }
 }
@@ -214,19 +222,22 @@ fn policies_have_what_they_need(config: &Config) -> Vec<Broken> {
     let broken = |(key, policy): (KeyId, &'static PolicySpec)| {
         let (need, (other, value)) = policy.needs.iter().find_map(|&need| Some((need, unmet(need, config)?)))?;
         let found = format!("`{}` = \"{}\" with `{other}` = {value}", key.path(), policy.name);
-        let expected = format!("another of the two: `{}` needs {}", policy.name, need_in_words(need));
-        let help = Some(way_out(need, &key.path()));
+        let expected = format!("another of the two: `{}` needs {}", policy.name, need.in_words());
+        let help = Some(way_out(config, need, &key.path()));
         Broken::at(&[&key.path(), other], Fault { help, ..Fault::new(found, expected) })
     };
     config.policies().filter_map(broken).collect()
 }
 
 /// What to change where a policy, the value of `key`, lacks what it needs.
-fn way_out(need: Need, key: &str) -> String {
+fn way_out(config: &Config, need: Capability, key: &str) -> String {
     let instead = match need {
         Capability::TaskIds => "use a workload whose requests carry task ids".to_owned(),
         Capability::WriteBuffer => "raise buffer.capacity".to_owned(),
-        Capability::SingleChannelFtl | Capability::PageMapping => format!("set ftl.mapping to {}", mappings_for(need)),
+        Capability::FixedHomes => format!("set buffer.placement to {}", offering(config, need)),
+        Capability::SingleChannelFtl | Capability::PageMapping | Capability::TranslationPages => {
+            format!("set ftl.mapping to {}", offering(config, need))
+        }
     };
     format!("{instead}, or change {key}")
 }
@@ -306,25 +317,36 @@ fn generated_requests_fit_the_device(config: &Config) -> Option<Broken> {
     Broken::at(&keys, Fault { found: problem.found, expected: problem.expected, help: problem.help })
 }
 
+/// The policies of the buffer, those of a drive that has one.
+fn the_buffer_fits_the_device(config: &Config) -> Vec<Broken> {
+    if config.buffer.capacity_bytes == 0 {
+        return Vec::new();
+    }
+    let setup = config.drive_setup(false);
+    let order = setup.order.profile(&setup.order_setup()).err().map(|refusal| (refusal, "buffer.order"));
+    let rate = setup.rate.profile(&setup.rate_setup()).err().map(|refusal| (refusal, "buffer.rate"));
+    order.into_iter().chain(rate).map(|(refusal, key)| Broken::refused(refusal, key)).collect()
+}
+
 fn schedulers_fit_the_device(config: &Config) -> Option<Broken> {
-    let (scheduler, values) = config.policy("host.scheduler");
     let setup = BlockLayer::setup(&config.host, config.device.capacity_sectors());
-    let refusal = flashloom_host::build(scheduler.name, values, &setup)?.err()?;
-    Broken::at(&["host.scheduler"], Fault::new(refusal, "a scheduler whose parameters fit the device"))
+    let scheduler = config.scheduler();
+    let refusal = scheduler.profile(&setup).err().or_else(|| scheduler.build(&setup).err())?;
+    Some(Broken::refused(refusal, "host.scheduler"))
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::config::{Experiment, Source};
+    use crate::config::{Catalog, Experiment, Source};
+
+    fn config(text: &str) -> Config {
+        let experiment = Experiment::from_source(&Catalog::builtin(), Source::text("a.toml", text), &[], None);
+        experiment.expect("it is sound").variants.remove(0).config
+    }
 
     #[test]
     fn a_need_names_the_key_that_leaves_it_unmet() {
-        let config = |text: &str| {
-            let mut experiment =
-                Experiment::from_source(Source::option("a.toml", text), &[], None).expect("it is sound");
-            experiment.variants.remove(0).config
-        };
         let (with, without) = (config(""), config("buffer.capacity = \"0B\""));
         assert_eq!(unmet(Capability::WriteBuffer, &with), None);
         assert_eq!(unmet(Capability::WriteBuffer, &without), Some(("buffer.capacity", "\"0B\"".to_owned())));
@@ -334,12 +356,10 @@ mod tests {
 
     #[test]
     fn a_way_out_names_the_mappings_that_would_do() {
-        assert_eq!(
-            way_out(Capability::PageMapping, "ftl.allocation"),
-            "set ftl.mapping to page or dftl, or change ftl.allocation"
-        );
-        assert!(
-            way_out(Capability::SingleChannelFtl, "buffer.placement").starts_with("set ftl.mapping to bast, fast,")
-        );
+        let config = config("");
+        let page_mappings = way_out(&config, Capability::PageMapping, "ftl.allocation");
+        assert_eq!(page_mappings, "set ftl.mapping to page or dftl, or change ftl.allocation");
+        let single = way_out(&config, Capability::SingleChannelFtl, "buffer.placement");
+        assert!(single.starts_with("set ftl.mapping to bast, fast,"), "{single}");
     }
 }

@@ -6,8 +6,8 @@ use flashloom_units::Value;
 use toml::Spanned;
 use toml::de::{DeTable, DeValue};
 
+use super::catalog::{Catalog, Fault, KeyId, Member, SECTIONS, VARY};
 use super::expectation::{self, EXPECT, Expectation};
-use super::section::{Fault, KeyId, Member, TABLES, VARY, member, section_table};
 use super::source::{Origin, Report};
 use super::value::check;
 
@@ -47,7 +47,7 @@ pub struct Document {
 }
 
 /// Reads the text of a source; whatever is wrong goes to the report, and the rest is read all the same.
-pub fn read(report: &mut Report, source: usize) -> Document {
+pub fn read(catalog: &Catalog, report: &mut Report, source: usize) -> Document {
     let text = report.sources.get(source).text.clone();
     let (root, errors) = DeTable::parse_recoverable(&text);
     let line_of = |offset: usize| text.as_bytes()[..offset.min(text.len())].iter().filter(|&&b| b == b'\n').count();
@@ -58,9 +58,9 @@ pub fn read(report: &mut Report, source: usize) -> Document {
         let fault = syntax_fault(&text, &span, error.message());
         report.fault(&Origin { source, span }, fault, None);
     }
-    let headers = vec![None; TABLES.len()];
+    let headers = vec![None; catalog.tables.len()];
     let document = Document { headers, ..Document::default() };
-    let mut reader = Reader { report, source, line_of: &line_of, bad_lines, document };
+    let mut reader = Reader { catalog, report, source, line_of: &line_of, bad_lines, document };
     reader.root(root.get_ref());
     reader.document
 }
@@ -90,6 +90,7 @@ fn syntax_fault(text: &str, span: &Range<usize>, message: &str) -> Fault {
 }
 
 struct Reader<'a> {
+    catalog: &'a Catalog,
     report: &'a mut Report,
     source: usize,
     line_of: &'a dyn Fn(usize) -> usize,
@@ -130,10 +131,10 @@ impl Reader<'_> {
                 self.expect(value);
                 continue;
             }
-            match (section_table(name), value.get_ref()) {
+            match (self.catalog.section_table(name), value.get_ref()) {
                 (Err(fault), _) => self.fault(key, fault, None),
                 (Ok(table), DeValue::Table(content)) => self.table(table, key, content),
-                (Ok(table), _) => self.fault(value, not_a_table(name), Some(TABLES[table].section)),
+                (Ok(table), _) => self.fault(value, not_a_table(name), Some(self.catalog.tables[table].section)),
             }
         }
     }
@@ -143,7 +144,8 @@ impl Reader<'_> {
         let mut collect = |span: Range<usize>, fault: Fault| faults.push(Spanned::new(span, fault));
         match list.get_ref() {
             DeValue::Array(tables) => {
-                let read = tables.iter().filter_map(|table| expectation::read(self.source, table, &mut collect));
+                let read =
+                    tables.iter().filter_map(|table| expectation::read(self.catalog, self.source, table, &mut collect));
                 self.document.expectations.extend(read);
             }
             _ => collect(list.span(), Fault::new(format!("a value for `{EXPECT}`"), format!("a list, [[{EXPECT}]]"))),
@@ -159,13 +161,15 @@ impl Reader<'_> {
 
     fn table<T>(&mut self, table: usize, header: &Spanned<T>, content: &DeTable<'_>) {
         self.document.headers[table] = Some(self.origin(header));
-        let section = Some(TABLES[table].section);
+        let section = Some(self.catalog.tables[table].section);
         for (key, value) in content {
-            match (member(table, key.get_ref()), value.get_ref()) {
+            match (self.catalog.member(table, key.get_ref()), value.get_ref()) {
                 (Err(fault), _) => self.fault(key, fault, section),
                 (Ok(Member::Table(inner)), DeValue::Table(content)) => self.table(inner, key, content),
-                (Ok(Member::Table(inner)), _) => self.fault(value, not_a_table(&TABLES[inner].path()), section),
-                (Ok(Member::Key(id)), written) => match check(id.param(), written) {
+                (Ok(Member::Table(inner)), _) => {
+                    self.fault(value, not_a_table(&self.catalog.tables[inner].path()), section)
+                }
+                (Ok(Member::Key(id)), written) => match check(self.catalog, id.param(), written) {
                     Ok(checked) => {
                         let origin = self.origin(value);
                         self.document.assignments.push(Assignment { key: id, value: checked, origin });
@@ -181,17 +185,17 @@ impl Reader<'_> {
         for (key, value) in content {
             let name = key.get_ref().as_ref();
             let found = match table {
-                Some(table) => member(table, name),
-                None if name.contains('.') => {
-                    super::section::resolve(name).map(Member::Key).map_err(|(_, fault)| fault)
-                }
-                None => section_table(name).map(Member::Table),
+                Some(table) => self.catalog.member(table, name),
+                None if name.contains('.') => self.catalog.resolve(name).map(Member::Key).map_err(|(_, fault)| fault),
+                None => self.catalog.section_table(name).map(Member::Table),
             };
-            let section = table.map(|table| TABLES[table].section);
+            let section = table.map(|table| self.catalog.tables[table].section);
             match (found, value.get_ref()) {
                 (Err(fault), _) => self.fault(key, fault, section),
                 (Ok(Member::Table(inner)), DeValue::Table(content)) => self.vary(content, Some(inner)),
-                (Ok(Member::Table(inner)), _) => self.fault(value, not_a_table(&TABLES[inner].path()), section),
+                (Ok(Member::Table(inner)), _) => {
+                    self.fault(value, not_a_table(&self.catalog.tables[inner].path()), section)
+                }
                 (Ok(Member::Key(id)), DeValue::Array(values)) => self.axis(id, key, value, values.iter()),
                 (Ok(Member::Key(id)), _) => {
                     let fault = Fault::new("a single value", format!("a list of values for `{}`", id.path()));
@@ -210,7 +214,7 @@ impl Reader<'_> {
     ) {
         let mut axis = Axis { key, origin: self.origin(name), values: Vec::new() };
         for value in values {
-            match check(key.param(), value.get_ref()) {
+            match check(self.catalog, key.param(), value.get_ref()) {
                 Ok(checked) => axis.values.push((checked, self.origin(value))),
                 Err(fault) => self.fault(value, fault, Some(key.section())),
             }
@@ -224,7 +228,7 @@ impl Reader<'_> {
 /// Refuses an empty list, and a value that is listed twice.
 pub fn check_axis(report: &mut Report, axis: &Axis, list: &Origin) {
     let section = Some(axis.key.section());
-    if axis.values.is_empty() && report.trusts(&[super::section::SECTIONS[axis.key.section()].name]) {
+    if axis.values.is_empty() && report.trusts(&[SECTIONS[axis.key.section()].name]) {
         let fault = Fault::new("an empty list", format!("at least one value for `{}`", axis.key.path()));
         report.fault(list, fault, section);
     }

@@ -3,24 +3,24 @@
 use flashloom_units::Value;
 use serde_json::{Map, Value as Json};
 
-use super::section::{SECTIONS, TABLES};
+use super::catalog::SECTIONS;
 use super::settings::Settings;
 
 /// The tables that count, in order: every section, and the chosen policies that have parameters.
 fn tables(settings: &Settings) -> Vec<usize> {
     let chosen: Vec<usize> = settings.chosen().map(|(_, _, table)| table).collect();
     let counts = |&index: &usize| {
-        let table = &TABLES[index];
+        let table = &settings.catalog().tables[index];
         table.policy.is_none() || (chosen.contains(&index) && !table.params().is_empty())
     };
-    (0..TABLES.len()).filter(counts).collect()
+    (0..settings.catalog().tables.len()).filter(counts).collect()
 }
 
 /// The configuration as an object of sections; the table of a chosen policy is an object within its section.
 pub fn to_json(settings: &Settings) -> Json {
     let mut root = Map::new();
     for index in tables(settings) {
-        let table = &TABLES[index];
+        let table = &settings.catalog().tables[index];
         let mut object = Map::new();
         for (param, value) in table.params().iter().zip(settings.values(index)) {
             if let Some(value) = json_value(value) {
@@ -44,7 +44,7 @@ pub fn to_json(settings: &Settings) -> Json {
 pub fn to_toml(settings: &Settings) -> String {
     let mut text = String::new();
     for index in tables(settings) {
-        let table = &TABLES[index];
+        let table = &settings.catalog().tables[index];
         let separator = if text.is_empty() { "" } else { "\n" };
         text.push_str(&format!("{separator}[{}]\n", table.path()));
         for (param, value) in table.params().iter().zip(settings.values(index)) {

@@ -11,7 +11,7 @@ use toml::Spanned;
 use toml::de::{DeTable, DeValue};
 
 use super::Variant;
-use super::section::Fault;
+use super::catalog::{Catalog, Fault};
 use super::source::Origin;
 use super::value::shown;
 use crate::formula::{Formula, Run, Runs};
@@ -100,6 +100,7 @@ impl Expectation {
 
 /// Reads one table of the list, and reports what is wrong with it.
 pub(super) fn read(
+    catalog: &Catalog,
     source: usize,
     table: &Spanned<DeValue<'_>>,
     report: &mut dyn FnMut(Range<usize>, Fault),
@@ -132,7 +133,7 @@ pub(super) fn read(
         _ => {}
     }
     let (claim, (written, span)) = (claim?.0, formula?);
-    match checked(&written) {
+    match checked(catalog, &written) {
         Ok(formula) => Some(Expectation { claim, formula, bounds, origin: Origin { source, span } }),
         Err(fault) => {
             report(span, fault);
@@ -142,13 +143,13 @@ pub(super) fn read(
 }
 
 /// A formula of figures that results have, of this experiment alone.
-fn checked(written: &str) -> Result<Formula, Fault> {
+fn checked(catalog: &Catalog, written: &str) -> Result<Formula, Fault> {
     let formula =
         Formula::parse(written).map_err(|error| Fault::new(error, "a formula: `flashloom explain expect`"))?;
     if let Some(other) = formula.experiments("").into_iter().find(|name| !name.is_empty()) {
         return Err(Fault::new(format!("`{other}:` is another experiment"), "figures of this experiment alone"));
     }
-    let known = numbers();
+    let known = numbers(catalog);
     if let Some(field) = formula.fields().into_iter().find(|field| known.iter().all(|name| name != field)) {
         let fault = Fault::new(format!("no result has a number `{field}`"), "a field of a result, without `result.`");
         return Err(fault.suggesting(field, known.iter().map(String::as_str)));

@@ -2,17 +2,17 @@
 
 use std::ops::Range;
 
+use super::catalog::{Catalog, Fault, KeyId};
 use super::document::{Assignment, Axis, check_axis};
-use super::section::{Fault, KeyId, resolve};
 use super::source::{Origin, Report, Source};
 use super::value::check_option;
 
 /// Reads one `--set`.
-pub fn read_set(report: &mut Report, text: &str) -> Option<Assignment> {
-    let source = report.sources.add(Source::option("--set", text));
-    let (key, value_span) = read_key(report, source, text)?;
+pub fn read_set(catalog: &Catalog, report: &mut Report, text: &str) -> Option<Assignment> {
+    let source = report.sources.add(Source::text("--set", text));
+    let (key, value_span) = read_key(catalog, report, source, text)?;
     let origin = Origin { source, span: trimmed(text, value_span) };
-    match check_option(key.param(), &text[origin.span.clone()]) {
+    match check_option(catalog, key.param(), &text[origin.span.clone()]) {
         Ok(value) => Some(Assignment { key, value, origin }),
         Err(fault) => {
             report.fault(&origin, fault, Some(key.section()));
@@ -22,14 +22,14 @@ pub fn read_set(report: &mut Report, text: &str) -> Option<Assignment> {
 }
 
 /// Reads one `--vary`.
-pub fn read_vary(report: &mut Report, text: &str) -> Option<Axis> {
-    let source = report.sources.add(Source::option("--vary", text));
-    let (key, value_span) = read_key(report, source, text)?;
+pub fn read_vary(catalog: &Catalog, report: &mut Report, text: &str) -> Option<Axis> {
+    let source = report.sources.add(Source::text("--vary", text));
+    let (key, value_span) = read_key(catalog, report, source, text)?;
     let list = Origin { source, span: value_span.clone() };
     let mut axis = Axis { key, origin: Origin { source, span: 0..value_span.start - 1 }, values: Vec::new() };
     for span in split_at_commas(text, value_span) {
         let origin = Origin { source, span: trimmed(text, span) };
-        match check_option(key.param(), &text[origin.span.clone()]) {
+        match check_option(catalog, key.param(), &text[origin.span.clone()]) {
             Ok(value) => axis.values.push((value, origin)),
             Err(fault) => report.fault(&origin, fault, Some(key.section())),
         }
@@ -39,13 +39,13 @@ pub fn read_vary(report: &mut Report, text: &str) -> Option<Axis> {
 }
 
 /// The key, and where its value stands.
-fn read_key(report: &mut Report, source: usize, text: &str) -> Option<(KeyId, Range<usize>)> {
+fn read_key(catalog: &Catalog, report: &mut Report, source: usize, text: &str) -> Option<(KeyId, Range<usize>)> {
     let Some(equals) = text.find('=') else {
         let fault = Fault::new(format!("`{text}` has no `=`"), "a key and its value, such as `host.scheduler=noop`");
         report.fault(&Origin { source, span: 0..text.len() }, fault, None);
         return None;
     };
-    match resolve(&text[..equals]) {
+    match catalog.resolve(&text[..equals]) {
         Ok(key) => Some((key, equals + 1..text.len())),
         Err((span, fault)) => {
             report.fault(&Origin { source, span }, fault, None);

@@ -1,17 +1,19 @@
 //! The checked value of every key, with where it was written.
 
 use std::path::PathBuf;
+use std::sync::Arc;
 
 use flashloom_nand::preset;
-use flashloom_units::{Kind, ParamSet, PolicySpec, Value};
+use flashloom_units::{ParamSet, PolicySpec, Value};
 
+use super::catalog::{Catalog, KeyId, Table};
 use super::document::Assignment;
-use super::section::{KeyId, SECTIONS, TABLES};
 use super::source::{Origin, Sources};
 
 /// One value of every key of every table.
 #[derive(Clone, Debug)]
 pub struct Settings {
+    catalog: Arc<Catalog>,
     values: Vec<Vec<Value>>,
     origins: Vec<Vec<Option<Origin>>>,
     headers: Vec<Option<Origin>>,
@@ -19,13 +21,13 @@ pub struct Settings {
 
 impl Settings {
     /// Defaults, then the figures of the preset, then what was assigned, the last one of a key winning.
-    pub fn new(assignments: &[Assignment], headers: &[Option<Origin>]) -> Self {
-        let defaults = |table: &super::section::Table| -> Vec<Value> {
-            table.params().iter().map(|param| param.default.clone()).collect()
-        };
+    pub fn new(catalog: &Arc<Catalog>, assignments: &[Assignment], headers: &[Option<Origin>]) -> Self {
+        let defaults =
+            |table: &Table| -> Vec<Value> { table.params().iter().map(|param| param.default.clone()).collect() };
         let mut settings = Self {
-            values: TABLES.iter().map(defaults).collect(),
-            origins: TABLES.iter().map(|table| vec![None; table.params().len()]).collect(),
+            catalog: Arc::clone(catalog),
+            values: catalog.tables.iter().map(defaults).collect(),
+            origins: catalog.tables.iter().map(|table| vec![None; table.params().len()]).collect(),
             headers: headers.to_vec(),
         };
         settings.assign(assignments);
@@ -43,7 +45,7 @@ impl Settings {
 
     /// Gives a key that is known to exist a value of its kind.
     pub fn set(&mut self, path: &str, value: Value) {
-        let key = KeyId::find(path).unwrap_or_else(|| panic!("`{path}` is a key of the tables"));
+        let key = self.catalog.find(path).unwrap_or_else(|| panic!("`{path}` is a key of the tables"));
         self.values[key.table][key.param] = value;
     }
 
@@ -51,7 +53,8 @@ impl Settings {
     fn apply_preset(&mut self) {
         let Value::Name(name) = *self.value("device.preset") else { unreachable!("the preset is a name") };
         for (key, value, _) in preset(name).map_or(&[][..], |preset| preset.figures) {
-            let id = KeyId::find(&format!("device.{key}")).expect("the presets' tests hold every figure to be a key");
+            let id =
+                self.catalog.find(&format!("device.{key}")).expect("the presets' tests hold every figure to be a key");
             if self.origins[id.table][id.param].is_none() {
                 self.values[id.table][id.param] = value.clone();
             }
@@ -60,19 +63,28 @@ impl Settings {
 
     /// The value of a key that is known to exist.
     pub fn value(&self, path: &str) -> &Value {
-        let key = KeyId::find(path).unwrap_or_else(|| panic!("`{path}` is a key of the tables"));
+        let key = self.catalog.find(path).unwrap_or_else(|| panic!("`{path}` is a key of the tables"));
         &self.values[key.table][key.param]
     }
 
     /// Whether a key was given a value, rather than left at its default.
     pub fn is_written(&self, path: &str) -> bool {
-        KeyId::find(path).is_some_and(|key| self.origins[key.table][key.param].is_some())
+        self.catalog.find(path).is_some_and(|key| self.origins[key.table][key.param].is_some())
     }
 
     /// Whether a key was given another value than its default. A default that is written out asks for nothing, so that
     /// an effective configuration reads back.
     pub fn asks(&self, path: &str) -> bool {
-        KeyId::find(path).is_some_and(|key| *self.value(path) != key.param().default)
+        self.catalog.find(path).is_some_and(|key| *self.value(path) != key.param().default)
+    }
+
+    fn value_of(&self, key: KeyId) -> &Value {
+        &self.values[key.table][key.param]
+    }
+
+    /// What the configuration could say.
+    pub fn catalog(&self) -> &Arc<Catalog> {
+        &self.catalog
     }
 
     /// The values of a table, in the order of its parameters.
@@ -82,25 +94,23 @@ impl Settings {
 
     /// The typed parameters of a section.
     pub fn typed<P: ParamSet>(&self, section: &str) -> P {
-        let table = TABLES.iter().position(|table| table.policy.is_none() && table.path() == section);
+        let table = self.catalog.tables.iter().position(|table| table.policy.is_none() && table.path() == section);
         P::from_values(&self.values[table.expect("every typed section is in the table of sections")])
     }
 
     /// The chosen policies: the key that chose, the policy, and the index of the policy's table.
     pub fn chosen(&self) -> impl Iterator<Item = (KeyId, &'static PolicySpec, usize)> {
-        TABLES.iter().enumerate().filter_map(|(index, table)| {
+        self.catalog.tables.iter().enumerate().filter_map(|(index, table)| {
             let (policy, param) = table.policy?;
-            let section = TABLES.iter().position(|other| other.section == table.section)?;
-            let chosen = self.values[section][param] == Value::Name(policy.name);
-            let of_slot = matches!(SECTIONS[table.section].params[param].kind, Kind::Policy(_));
-            (chosen && of_slot).then_some((KeyId { table: section, param }, policy, index))
+            let key = self.catalog.section_key(table.section, param);
+            (*self.value_of(key) == Value::Name(policy.name)).then_some((key, policy, index))
         })
     }
 
     /// Where to point for a problem with these keys: at the first that was written, else at its section's name, else at
     /// the beginning of the file.
     pub fn pointer(&self, paths: &[&str]) -> Origin {
-        let keys = || paths.iter().filter_map(|path| KeyId::find(path));
+        let keys = || paths.iter().filter_map(|path| self.catalog.find(path));
         let written = keys().find_map(|key| self.origins[key.table][key.param].clone());
         let header = || keys().find_map(|key| self.headers[key.table].clone());
         written.or_else(header).unwrap_or(Origin { source: 0, span: 0..0 })
@@ -108,7 +118,7 @@ impl Settings {
 
     /// A path that was written in a configuration, from the folder that it is relative to.
     pub fn located(&self, key: &str, path: &str, sources: &Sources) -> PathBuf {
-        let id = KeyId::find(key).unwrap_or_else(|| panic!("`{key}` is a key of the tables"));
+        let id = self.catalog.find(key).unwrap_or_else(|| panic!("`{key}` is a key of the tables"));
         match &self.origins[id.table][id.param] {
             Some(origin) => sources.get(origin.source).folder.join(path),
             None => PathBuf::from(path),

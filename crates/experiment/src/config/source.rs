@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 
 use flashloom_units::Problem;
 
-use super::section::{Fault, SECTIONS};
+use super::catalog::{Fault, SECTIONS};
 
 /// A configuration file, or the text of one command-line option.
 #[derive(Clone, Debug)]
@@ -42,8 +42,8 @@ impl Source {
         }
     }
 
-    /// The text of an option; relative paths in it start from the working directory.
-    pub fn option(name: &str, text: &str) -> Self {
+    /// A text that is in memory already, such as that of an option; relative paths in it start from the working directory.
+    pub fn text(name: &str, text: &str) -> Self {
         Self { name: name.to_owned(), text: text.to_owned(), folder: PathBuf::new() }
     }
 }

@@ -5,89 +5,94 @@ use std::borrow::Cow;
 use flashloom_units::{Kind, Param, QuantityError, Value, parse_rate, parse_ratio, parse_size, parse_time};
 use toml::de::DeValue;
 
-use super::section::Fault;
+use super::catalog::{Catalog, Fault};
 
 /// Checks a value of a configuration file.
-pub fn check(param: &Param, written: &DeValue<'_>) -> Result<Value, Fault> {
+pub fn check(catalog: &Catalog, param: &Param, written: &DeValue<'_>) -> Result<Value, Fault> {
     let value = match param.kind {
-        Kind::Count { .. } => Value::Count(whole_number(param, written)?),
-        Kind::Size { .. } => Value::Size(quantity(param, written, parse_size)?),
-        Kind::Time { .. } => Value::Time(quantity(param, written, parse_time)?),
-        Kind::Rate { .. } => Value::Rate(quantity(param, written, parse_rate)?),
-        Kind::Ratio { .. } => Value::Ratio(ratio(param, written)?),
+        Kind::Count { .. } => Value::Count(whole_number(catalog, param, written)?),
+        Kind::Size { .. } => Value::Size(quantity(catalog, param, written, parse_size)?),
+        Kind::Time { .. } => Value::Time(quantity(catalog, param, written, parse_time)?),
+        Kind::Rate { .. } => Value::Rate(quantity(catalog, param, written, parse_rate)?),
+        Kind::Ratio { .. } => Value::Ratio(ratio(catalog, param, written)?),
         Kind::Flag => match written {
             DeValue::Boolean(flag) => Value::Flag(*flag),
-            other => return Err(mismatch(param, other)),
+            other => return Err(mismatch(catalog, param, other)),
         },
-        Kind::Choice(_) | Kind::Policy(_) => Value::Name(name(param, written)?),
+        Kind::Choice(_) | Kind::Policy(_) => Value::Name(name(catalog, param, written)?),
         Kind::Text => match written {
             DeValue::String(text) => Value::Text(Cow::Owned(text.clone().into_owned())),
-            other => return Err(mismatch(param, other)),
+            other => return Err(mismatch(catalog, param, other)),
         },
     };
     if param.accepts(&value) {
         return Ok(value);
     }
-    Err(Fault::new(format!("`{}` is out of range", shown(written)), param.expected()))
+    Err(Fault::new(format!("`{}` is out of range", shown(written)), catalog.expected(param)))
 }
 
 /// Checks a value of a command-line option: as in a file, but a text needs no quotes.
-pub fn check_option(param: &Param, written: &str) -> Result<Value, Fault> {
+pub fn check_option(catalog: &Catalog, param: &Param, written: &str) -> Result<Value, Fault> {
     let is_literal = matches!(param.kind, Kind::Count { .. } | Kind::Ratio { .. } | Kind::Flag);
     if (is_literal || written.starts_with(['"', '\'']))
         && let Ok(value) = DeValue::parse(written)
     {
-        return check(param, value.get_ref());
+        return check(catalog, param, value.get_ref());
     }
-    check(param, &DeValue::String(Cow::Borrowed(written)))
+    check(catalog, param, &DeValue::String(Cow::Borrowed(written)))
 }
 
-fn whole_number(param: &Param, written: &DeValue<'_>) -> Result<u64, Fault> {
+fn whole_number(catalog: &Catalog, param: &Param, written: &DeValue<'_>) -> Result<u64, Fault> {
     match written {
         DeValue::Integer(number) => match i128::from_str_radix(number.as_str(), number.radix()) {
-            Ok(value) if value < 0 => Err(Fault::new(format!("`{value}` is negative"), param.expected())),
-            Ok(value) => u64::try_from(value).map_err(|_| overflow(param, written)),
-            Err(_) => Err(overflow(param, written)),
+            Ok(value) if value < 0 => Err(Fault::new(format!("`{value}` is negative"), catalog.expected(param))),
+            Ok(value) => u64::try_from(value).map_err(|_| overflow(catalog, param, written)),
+            Err(_) => Err(overflow(catalog, param, written)),
         },
-        DeValue::Float(_) => Err(Fault::new(format!("`{}` is not a whole number", shown(written)), param.expected())),
-        other => Err(mismatch(param, other)),
+        DeValue::Float(_) => {
+            Err(Fault::new(format!("`{}` is not a whole number", shown(written)), catalog.expected(param)))
+        }
+        other => Err(mismatch(catalog, param, other)),
     }
 }
 
-fn overflow(param: &Param, written: &DeValue<'_>) -> Fault {
-    Fault::new(format!("`{}` does not fit in 64 bits", shown(written)), param.expected())
+fn overflow(catalog: &Catalog, param: &Param, written: &DeValue<'_>) -> Fault {
+    Fault::new(format!("`{}` does not fit in 64 bits", shown(written)), catalog.expected(param))
 }
 
-fn quantity(param: &Param, written: &DeValue<'_>, parse: fn(&str) -> Result<u64, QuantityError>) -> Result<u64, Fault> {
+fn quantity(
+    catalog: &Catalog,
+    param: &Param,
+    written: &DeValue<'_>,
+    parse: fn(&str) -> Result<u64, QuantityError>,
+) -> Result<u64, Fault> {
     let text = match written {
         DeValue::String(text) => text.clone(),
         DeValue::Integer(_) | DeValue::Float(_) => Cow::Owned(shown(written)),
-        other => return Err(mismatch(param, other)),
+        other => return Err(mismatch(catalog, param, other)),
     };
     parse(&text).map_err(|error| Fault::new(error.found, error.expected))
 }
 
-fn ratio(param: &Param, written: &DeValue<'_>) -> Result<f64, Fault> {
+fn ratio(catalog: &Catalog, param: &Param, written: &DeValue<'_>) -> Result<f64, Fault> {
     let text = match written {
         DeValue::String(text) => text.clone(),
         DeValue::Integer(_) | DeValue::Float(_) => Cow::Owned(shown(written)),
-        other => return Err(mismatch(param, other)),
+        other => return Err(mismatch(catalog, param, other)),
     };
     parse_ratio(&text).map_err(|error| Fault::new(error.found, error.expected))
 }
 
-fn name(param: &Param, written: &DeValue<'_>) -> Result<&'static str, Fault> {
-    let DeValue::String(text) = written else { return Err(mismatch(param, written)) };
-    let names = param.names();
-    names
-        .iter()
-        .copied()
-        .find(|name| name == text)
-        .ok_or_else(|| Fault::new(format!("unknown {} `{text}`", param.name), param.expected()).suggesting(text, names))
+fn name(catalog: &Catalog, param: &Param, written: &DeValue<'_>) -> Result<&'static str, Fault> {
+    let DeValue::String(text) = written else { return Err(mismatch(catalog, param, written)) };
+    let names = catalog.names(param);
+    names.iter().copied().find(|name| name == text).ok_or_else(|| {
+        Fault::new(format!("unknown {} `{text}`", param.name), catalog.expected(param)).suggesting(text, names)
+    })
 }
 
 /// A value of another type than the parameter's.
-fn mismatch(param: &Param, written: &DeValue<'_>) -> Fault {
+fn mismatch(catalog: &Catalog, param: &Param, written: &DeValue<'_>) -> Fault {
     let found = match written {
         DeValue::String(text) => format!("the text \"{text}\""),
         DeValue::Integer(_) | DeValue::Float(_) => format!("the number `{}`", shown(written)),
@@ -96,15 +101,16 @@ fn mismatch(param: &Param, written: &DeValue<'_>) -> Fault {
         DeValue::Array(_) => "a list".to_owned(),
         DeValue::Table(_) => "a table".to_owned(),
     };
-    let unquoted = matches!(written, DeValue::String(text) if check_literal(param, text));
+    let unquoted = matches!(written, DeValue::String(text) if check_literal(catalog, param, text));
     let help = unquoted.then(|| "write it without quotes".to_owned());
-    Fault { help, ..Fault::new(format!("{found} as `{}`", param.name), param.expected()) }
+    Fault { help, ..Fault::new(format!("{found} as `{}`", param.name), catalog.expected(param)) }
 }
 
 /// Whether a text would be right if it were not a text.
-fn check_literal(param: &Param, text: &str) -> bool {
-    DeValue::parse(text)
-        .is_ok_and(|value| !matches!(value.get_ref(), DeValue::String(_)) && check(param, value.get_ref()).is_ok())
+fn check_literal(catalog: &Catalog, param: &Param, text: &str) -> bool {
+    DeValue::parse(text).is_ok_and(|value| {
+        !matches!(value.get_ref(), DeValue::String(_)) && check(catalog, param, value.get_ref()).is_ok()
+    })
 }
 
 /// What was written, for a message.
@@ -127,7 +133,7 @@ mod tests {
     }
 
     fn found(kind: Kind, written: &str) -> String {
-        check_option(&param(kind), written).unwrap_err().found
+        check_option(&Catalog::builtin(), &param(kind), written).unwrap_err().found
     }
 
     const COUNT: Kind = Kind::Count { min: 1, max: 9 };
@@ -137,15 +143,15 @@ mod tests {
 
     #[test]
     fn an_option_needs_no_quotes_and_accepts_them() {
-        assert_eq!(check_option(&param(COUNT), "8"), Ok(Value::Count(8)));
-        assert_eq!(check_option(&param(COUNT), "0x8"), Ok(Value::Count(8)));
-        assert_eq!(check_option(&param(SIZE), "2KiB"), Ok(Value::Size(2 * KIB)));
-        assert_eq!(check_option(&param(SIZE), "\"2KiB\""), Ok(Value::Size(2 * KIB)));
-        assert_eq!(check_option(&param(RATIO), "7%"), Ok(Value::Ratio(0.07)));
-        assert_eq!(check_option(&param(RATIO), "1"), Ok(Value::Ratio(1.0)));
-        assert_eq!(check_option(&param(NAMES), "noop"), Ok(Value::Name("noop")));
-        assert_eq!(check_option(&param(Kind::Text), "8"), Ok(Value::Text("8".into())));
-        assert_eq!(check_option(&param(Kind::Flag), "true"), Ok(Value::Flag(true)));
+        assert_eq!(check_option(&Catalog::builtin(), &param(COUNT), "8"), Ok(Value::Count(8)));
+        assert_eq!(check_option(&Catalog::builtin(), &param(COUNT), "0x8"), Ok(Value::Count(8)));
+        assert_eq!(check_option(&Catalog::builtin(), &param(SIZE), "2KiB"), Ok(Value::Size(2 * KIB)));
+        assert_eq!(check_option(&Catalog::builtin(), &param(SIZE), "\"2KiB\""), Ok(Value::Size(2 * KIB)));
+        assert_eq!(check_option(&Catalog::builtin(), &param(RATIO), "7%"), Ok(Value::Ratio(0.07)));
+        assert_eq!(check_option(&Catalog::builtin(), &param(RATIO), "1"), Ok(Value::Ratio(1.0)));
+        assert_eq!(check_option(&Catalog::builtin(), &param(NAMES), "noop"), Ok(Value::Name("noop")));
+        assert_eq!(check_option(&Catalog::builtin(), &param(Kind::Text), "8"), Ok(Value::Text("8".into())));
+        assert_eq!(check_option(&Catalog::builtin(), &param(Kind::Flag), "true"), Ok(Value::Flag(true)));
     }
 
     #[test]
@@ -165,7 +171,7 @@ mod tests {
 
     #[test]
     fn a_quoted_number_is_told_to_lose_its_quotes() {
-        let fault = check_option(&param(COUNT), "\"8\"").unwrap_err();
+        let fault = check_option(&Catalog::builtin(), &param(COUNT), "\"8\"").unwrap_err();
         assert_eq!(fault.help.as_deref(), Some("write it without quotes"));
     }
 }

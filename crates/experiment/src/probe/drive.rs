@@ -29,7 +29,7 @@ impl<'a> ModelledDrive<'a> {
 }
 
 fn simulation(config: &Config) -> Result<Simulation, Failure> {
-    let mut simulation = bare(config, false);
+    let mut simulation = bare(config, false)?;
     age(config, &Prng::new(config.run.seed), &mut simulation)?;
     simulation.start_timing(&config.device);
     Ok(simulation)

@@ -1,7 +1,11 @@
 //! What a result says of the flash translation layer.
 
+use std::collections::BTreeMap;
+
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
+
+use super::Statistics;
 
 result_types! {
     /// The flash translation layer.
@@ -65,6 +69,9 @@ result_types! {
         /// Streams that the allocation found; absent for allocations that look for none.
         #[serde(skip_serializing_if = "Option::is_none")]
         streams: Option<StreamsResult>,
+        /// What its policies count besides, by the key that chose them: mapping, allocation, gc.
+        #[serde(skip_serializing_if = "BTreeMap::is_empty", default)]
+        statistics: BTreeMap<String, Statistics>,
     }
 
     /// Blocks that hold nothing any more, by what made them bad; since the drive was new, preconditioning included.

@@ -3,16 +3,17 @@
 mod buffer;
 mod ftl;
 
+use std::collections::BTreeMap;
 use std::time::Instant;
 
 use flashloom_device::{EndOfLife, Outcome, Preconditioned};
-use flashloom_units::{Ns, S};
+use flashloom_units::{Figure, Ns, PolicySpec, S};
 use flashloom_workload::{Op, TraceInfo};
 
 use crate::config::{Config, Timing};
 use crate::result::{
-    ByOrigin, Distribution, EndOfLifeResult, EraseCount, HostResult, IntegrityResult, LatencyResult, NandResult,
-    PreconditionResult, RESULT_SCHEMA, RunCost, RunResult, SchedulerResult, WearResult,
+    ByOrigin, Distribution, EndOfLifeResult, EraseCount, FigureResult, HostResult, IntegrityResult, LatencyResult,
+    NandResult, PreconditionResult, RESULT_SCHEMA, RunCost, RunResult, SchedulerResult, Statistics, WearResult,
 };
 
 /// The wall clock, for the `run` section of a result alone.
@@ -49,7 +50,23 @@ fn share(part: f64, whole: f64) -> Option<f64> {
     (whole > 0.0).then(|| part / whole)
 }
 
+/// The values of a policy's statistics, by name.
+fn statistics(policy: &PolicySpec, figures: &[Figure]) -> Statistics {
+    let named = policy.statistics.iter().zip(figures);
+    named.filter_map(|(statistic, figure)| Some((statistic.name.to_owned(), FigureResult::of(figure)?))).collect()
+}
+
 impl Measured<'_> {
+    /// The values of the statistics of several policies of a section, by the key that chose them; those without are left
+    /// out.
+    fn statistics_of(&self, section: &str, policies: &[(&str, &[Figure])]) -> BTreeMap<String, Statistics> {
+        let of = |&(key, figures): &(&str, &[Figure])| {
+            let (policy, _) = self.config.policy(&format!("{section}.{key}"));
+            (key.to_owned(), statistics(policy, figures))
+        };
+        policies.iter().map(of).filter(|(_, statistics)| !statistics.is_empty()).collect()
+    }
+
     /// The result of the run.
     pub fn result(&self, stopwatch: &Stopwatch) -> RunResult {
         let timed = self.config.run.timing == Timing::Timed;
@@ -111,7 +128,6 @@ impl Measured<'_> {
     fn scheduler(&self) -> SchedulerResult {
         let (policy, _) = self.config.policy("host.scheduler");
         let stats = &self.outcome.scheduler;
-        let figures = policy.statistics.iter().zip(&self.outcome.scheduler_figures);
         SchedulerResult {
             name: policy.name.to_owned(),
             inserted: stats.inserted,
@@ -120,7 +136,7 @@ impl Measured<'_> {
             direction_switches: stats.direction_switches,
             expired: stats.expired,
             max_wait_ns: stats.max_wait_ns(),
-            statistics: figures.map(|(statistic, &figure)| (statistic.name.to_owned(), figure)).collect(),
+            statistics: statistics(policy, &self.outcome.figures.scheduler),
         }
     }
 

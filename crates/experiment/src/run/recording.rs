@@ -6,7 +6,7 @@ use flashloom_workload::{
 };
 use rayon::prelude::*;
 
-use crate::config::{Config, Experiment, Fault, need_in_words};
+use crate::config::{Config, Experiment, Fault};
 
 /// A recording that was read to its end.
 #[derive(Clone, Debug)]
@@ -102,7 +102,7 @@ fn missing_task_ids(experiment: &Experiment, task: &Task<'_>, info: &TraceInfo) 
         return None;
     }
     let config = task.config;
-    let expected = format!("{}; those of `{}` do not", need_in_words(Capability::TaskIds), task.path);
+    let expected = format!("{}; those of `{}` do not", Capability::TaskIds.in_words(), task.path);
     if config.workload.replay == Some(Replay::Dependent) {
         let fault = Fault::new("a dependent replay", expected);
         return Some(experiment.problem_at(config, &["workload.replay"], fault));

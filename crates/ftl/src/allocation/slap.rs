@@ -270,12 +270,13 @@ mod tests {
         DeviceParams { blocks: 8, pages: 16, page_bytes: 512, ..shape }
     }
 
+    fn values(threshold: u64, substreams: u64) -> Vec<Value> {
+        let set = [("stream_threshold", Value::Count(threshold)), ("substreams", Value::Count(substreams))];
+        SPEC.values(&set).expect("parameters of slap")
+    }
+
     fn slap(threshold: u64, substreams: u64) -> State {
-        let mut values: Vec<Value> = Slap::PARAMS.iter().map(|param| param.default.clone()).collect();
-        let at = |name| Slap::PARAMS.iter().position(|param| param.name == name).expect("a parameter of slap");
-        values[at("stream_threshold")] = Value::Count(threshold);
-        values[at("substreams")] = Value::Count(substreams);
-        State::new(&values, &drive(), StripeOrder::Pdcw)
+        State::new(&values(threshold, substreams), &drive(), StripeOrder::Pdcw)
     }
 
     fn writes(lpns: &[u32]) -> Vec<PageWrite> {
@@ -328,7 +329,7 @@ mod tests {
     #[test]
     fn streams_longer_than_a_block_and_more_substreams_than_pages_or_chips_are_refused() {
         let about = |threshold, substreams| {
-            slap(threshold, substreams).misfit(&drive().geometry()).map(|misfit| misfit.keys[0].clone())
+            profile(&values(threshold, substreams), &drive()).err().map(|refusal| refusal.keys[0].clone())
         };
         assert_eq!(about(16, 4), None);
         assert_eq!(about(17, 1).as_deref(), Some("ftl.slap.stream_threshold"));
@@ -342,7 +343,7 @@ mod tests {
         let [streams, left_over] = placed(&mut state, &[0, 1, 2, 3]);
         assert_eq!(streams, []);
         assert_eq!(left_over, [(0, 0), (1, 1), (2, 4), (3, 5)]);
-        assert_eq!(state.demands(), Demands::default());
+        assert_eq!(profile(&values(1, 1), &drive()).map(|profile| profile.demands), Ok(Demands::default()));
     }
 
     #[test]

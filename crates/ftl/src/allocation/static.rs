@@ -142,8 +142,12 @@ mod tests {
         State::new(&[Value::Name(layout), Value::Absent], drive, order)
     }
 
+    fn ranges(region_chips: u64) -> [Value; 2] {
+        [Value::Name("contiguous"), Value::Count(region_chips)]
+    }
+
     fn grouped(region_chips: u64, drive: &DeviceParams, order: StripeOrder) -> State {
-        State::new(&[Value::Name("contiguous"), Value::Count(region_chips)], drive, order)
+        State::new(&ranges(region_chips), drive, order)
     }
 
     /// The plane of every page of the host.
@@ -195,13 +199,13 @@ mod tests {
     #[test]
     fn chips_of_a_range_divide_those_of_the_drive_and_need_the_contiguous_layout() {
         let drive = drive(1, 1.0);
-        let key = |state: &State| state.misfit(&drive.geometry()).map(|misfit| misfit.help);
-        assert_eq!(key(&grouped(3, &drive, StripeOrder::Cwdp)).as_deref(), Some("one of 1, 2, 4"));
-        assert_eq!(key(&grouped(8, &drive, StripeOrder::Cwdp)).as_deref(), Some("one of 1, 2, 4"));
-        assert_eq!(key(&grouped(2, &drive, StripeOrder::Cwdp)), None);
-        assert_eq!(key(&state("contiguous", &drive, StripeOrder::Cwdp)), None);
-        let striped = State::new(&[Value::Name("striped"), Value::Count(2)], &drive, StripeOrder::Cwdp);
-        assert!(key(&striped).is_some_and(|help| help.contains("ftl.static.layout")));
+        let help = |values: &[Value]| profile(values, &drive).map_err(|refusal| refusal.help);
+        let divisors = Err(Some("one of 1, 2, 4".to_owned()));
+        assert_eq!((help(&ranges(3)), help(&ranges(8))), (divisors.clone(), divisors));
+        let free = Ok(Profile::default());
+        assert_eq!((help(&ranges(2)), help(&[Value::Name("contiguous"), Value::Absent])), (free.clone(), free));
+        let striped = help(&[Value::Name("striped"), Value::Count(2)]).unwrap_err();
+        assert!(striped.is_some_and(|help| help.contains("ftl.static.layout")));
     }
 
     proptest! {

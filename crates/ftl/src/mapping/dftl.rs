@@ -330,6 +330,7 @@ impl Mapping for State {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::FtlSetup;
     use flashloom_units::ParamSet;
 
     /// A drive of pages of 512 bytes, so that a translation page has 128 entries; a cache of four.
@@ -345,9 +346,11 @@ mod tests {
         };
         let device = DeviceParams { dies: 1, over_provisioning: 0.5, ..small };
         let nand = Nand::new(&device, true);
-        let setup = FtlSetup::with_defaults().with_mapping("dftl", &[("cache", Value::Size(4 * CACHED_ENTRY_BYTES))]);
-        let state = State::new(&setup, &device, &nand);
-        (nand, state)
+        let set = [("cache", Value::Size(4 * CACHED_ENTRY_BYTES))];
+        let mapping = super::super::builtin().choose("dftl", &set).expect("a parameter of dftl");
+        let ftl = FtlSetup { mapping, ..FtlSetup::with_defaults() };
+        let state = State::new(ftl.mapping.values(), &Context { device: &device, ftl: &ftl, nand: &nand });
+        (nand, state.expect("it can be built"))
     }
 
     fn write(nand: &mut Nand, state: &mut State, lpns: &[u32]) -> MapCacheReport {

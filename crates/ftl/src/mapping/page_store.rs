@@ -121,12 +121,12 @@ impl PageStore {
         let Context { device, ftl, nand } = *on;
         let geometry = *nand.geometry();
         let params = &ftl.params;
+        let site = collection::Setup { geometry: &geometry, prng: &ftl.prng };
         let planes = geometry.total_planes() as usize;
         let order = stripe(&geometry, params.stripe_order);
         let mut after = vec![PlaneId(0); planes];
         (0..planes).for_each(|index| after[order[index].at()] = order[(index + 1) % planes]);
-        let site = allocation::Setup { device, stripe_order: params.stripe_order };
-        let allocation::Profile { demands, .. } = ftl.allocation.profile(&site)?;
+        let allocation::Profile { demands, .. } = ftl.allocation_profile(device)?;
         let survivors = lane::survivors(params.gc_blocks, demands.isolation);
         let blocks = Blocks::new(geometry, params.wear_levelling, |block| nand.is_bad(block));
         let free_to_open = free_to_open(device);
@@ -144,7 +144,7 @@ impl PageStore {
             lanes: vec![Lane::Host; geometry.total_blocks() as usize],
             survivors,
             jobs: vec![None; planes],
-            collection: ftl.collection.build(&collection::Setup { geometry: &geometry, prng: &ftl.prng })?,
+            collection: ftl.collection.build(&site).map_err(of_collection)?,
             free_to_open,
             gc_threshold,
             background_threshold: params.background_threshold,
@@ -158,7 +158,7 @@ impl PageStore {
             spreading: demands.spread_reads.map(|reads| collect::Spreading::new(&geometry, reads)),
             levelling: (params.wear_levelling == WearLevelling::Static)
                 .then(|| wear::Levelling::new(planes, params.wear_threshold)),
-            allocation: ftl.allocation.build(&site)?,
+            allocation: ftl.build_allocation(device)?,
             after,
             places: Vec::new(),
             can_fail: nand.can_fail(),
@@ -464,6 +464,10 @@ impl PageStore {
     }
 }
 
+fn of_collection(refusal: Refusal) -> Refusal {
+    refusal.or_at(collection::SLOT.key)
+}
+
 /// What a page-level mapping asks for, with the allocation that it takes.
 ///
 /// # Errors
@@ -475,10 +479,9 @@ pub(super) fn profile(site: &Site<'_>, own_pages: u64) -> Result<Profile, Refusa
     let geometry = device.geometry();
     let planes = u64::from(geometry.total_planes());
     let params = &ftl.params;
-    let on = allocation::Setup { device, stripe_order: params.stripe_order };
-    let allocation = ftl.allocation.profile(&on)?;
-    let collection = collection::Setup { geometry: &geometry, prng: &ftl.prng };
-    ftl.collection.profile(&collection)?;
+    let allocation = ftl.allocation_profile(device)?;
+    let site = collection::Setup { geometry: &geometry, prng: &ftl.prng };
+    ftl.collection.profile(&site).map_err(of_collection)?;
     let open = lane::open_blocks(ftl, allocation.demands);
     let least_free = free_to_open(device);
     let kept_free = params.gc_threshold.max(least_free);

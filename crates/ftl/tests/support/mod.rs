@@ -3,9 +3,9 @@
 
 use std::collections::BTreeMap;
 
-use flashloom_ftl::{FtlReport, FtlSetup, Mapping, MergeReport, PageWrite, misfit};
+use flashloom_ftl::{FtlReport, FtlSetup, Mapping, MergeReport, PageWrite, mapping};
 use flashloom_nand::{DeviceParams, Expect, Nand, Origin, Payload};
-use flashloom_units::{Lpn, ParamSet, Prng};
+use flashloom_units::{Lpn, ParamSet, Prng, Value};
 
 /// One of some things.
 pub fn pick<T: Copy>(prng: &mut Prng, from: &[T]) -> T {
@@ -35,6 +35,12 @@ pub fn chip(logical_blocks: u32, spare_blocks: u32, pages: u32) -> DeviceParams 
     }
 }
 
+/// The default FTL but for its mapping, which has those parameters.
+pub fn with_mapping(mapping: &str, set: &[(&str, Value)]) -> FtlSetup {
+    let mapping = mapping::builtin().choose(mapping, set).expect("the mapping takes these parameters");
+    FtlSetup { mapping, ..FtlSetup::with_defaults() }
+}
+
 /// An FTL on its array, and the stamps of the sectors of every page that the host has written.
 pub struct Ftl {
     pub nand: Nand,
@@ -46,9 +52,8 @@ pub struct Ftl {
 
 impl Ftl {
     pub fn new(device: &DeviceParams, setup: &FtlSetup, verified: bool) -> Self {
-        assert_eq!(misfit(device, setup), None);
         let nand = Nand::new(device, verified);
-        let mapping = setup.build(device, &nand);
+        let mapping = setup.build(device, &nand).expect("the FTL goes with the device");
         Self { nand, mapping, model: BTreeMap::new(), logical_pages: device.logical_pages() as u32, verified }
     }
 

@@ -612,9 +612,9 @@ mod tests {
         let setup = Setup { capacity_sectors: 8 << 30, requests: 4 };
         let fail = |region_size_bytes| {
             let params = Params { region_size_bytes, ..Params::defaults() };
-            State::new(params, &setup).expect_err("the region size is refused")
+            State::new(params, &setup).expect_err("the region size is refused").to_string()
         };
-        assert!(fail(MIB + 1).contains("not a whole number of 512-byte sectors"));
+        assert!(fail(MIB + 1).contains("expected a whole number of 512-byte sectors"));
         let message = fail(MIB);
         assert!(message.contains("4194304 regions") && message.contains("a region_size of 4MiB"), "{message}");
         let enough = Params { region_size_bytes: 4 * MIB, ..Params::defaults() };

@@ -84,7 +84,7 @@ params! {
 }
 
 /// The line of the table of workloads.
-pub(crate) const SPEC: PolicySpec = PolicySpec {
+pub(crate) static SPEC: PolicySpec = PolicySpec {
     name: "filebench",
     summary: "the Filebench personalities fileserver, webserver, varmail and oltp over a modelled file system",
     details: "Threads run flow operations in a closed loop over directories, inodes, extents in block groups, a \

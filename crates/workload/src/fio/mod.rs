@@ -35,7 +35,7 @@ const WRITE: usize = 1;
 const TRIM: usize = 2;
 
 /// The line of the table of workloads.
-pub(crate) const SPEC: PolicySpec = PolicySpec {
+pub(crate) static SPEC: PolicySpec = PolicySpec {
     name: "fio",
     summary: "the jobs of a fio job file, as fio 3.33 would issue them",
     details: "A closed loop: each job keeps `iodepth` requests outstanding. Without a page cache in between, every job is \

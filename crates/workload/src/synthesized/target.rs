@@ -50,7 +50,7 @@ params! {
 }
 
 /// The line of the table of workloads.
-pub(crate) const SPEC: PolicySpec = PolicySpec {
+pub(crate) static SPEC: PolicySpec = PolicySpec {
     name: "synthesized",
     summary: "requests that fit a published characterisation: random share, mean size, footprint, span",
     details: "Reads and jumps are drawn without replacement, so that their shares are met exactly; sizes come in pairs \

@@ -115,7 +115,7 @@ params! {
 }
 
 /// The line of the table of workloads.
-pub(crate) const SPEC: PolicySpec = PolicySpec {
+pub(crate) static SPEC: PolicySpec = PolicySpec {
     name: "synthetic",
     summary: "requests made from a seed: sequential, random, Zipf, hot and cold, extents, or a log beside rewrites",
     details: "Each request draws its operation, its slot of the footprint, its task and its time of arrival from \

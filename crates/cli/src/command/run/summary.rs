@@ -2,7 +2,7 @@
 
 use std::fmt::Write as _;
 
-use flashloom_experiment::result::{
+use flashloom::experiment::result::{
     BufferResult, ByOrigin, CharacterResult, Distribution, FlowResult, FtlResult, RunResult, SynthesizedResult,
 };
 

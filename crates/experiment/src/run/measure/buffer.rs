@@ -1,8 +1,7 @@
 //! What a result says of the write buffer.
 
-use flashloom_buffer::{Level, order};
-use flashloom_ftl::mapping::offers;
-use flashloom_units::Need;
+use flashloom_buffer::Level;
+use flashloom_units::Capability;
 
 use super::{Measured, share};
 use crate::result::{BufferResult, OccupancyResult};
@@ -11,11 +10,10 @@ impl Measured<'_> {
     /// Nothing for a drive without a buffer.
     pub(super) fn buffer(&self, timed: bool) -> Option<BufferResult> {
         let report = self.outcome.buffer?;
-        let (policy, values) = self.config.policy("buffer.order");
+        let (policy, _) = self.config.policy("buffer.order");
+        let (figures, placement) = (&self.outcome.figures.buffer, &self.outcome.figures.ftl.placement);
         let capacity_pages = self.config.buffer.capacity_bytes / self.config.device.page_bytes;
-        // What an order does besides evicting, it says itself; for that its room does not matter.
-        let order = order::build(policy.name, values, 1, self.config.device.pages);
-        let places = offers(self.config.ftl.mapping, Capability::SingleChannelFtl);
+        let places = self.config.mapping_offers(Capability::SingleChannelFtl);
         let over_time = |level: Level| level.mean_pages(self.end_ns).filter(|_| timed);
         Some(BufferResult {
             order: policy.name.to_owned(),
@@ -30,10 +28,10 @@ impl Measured<'_> {
             evicted_pages: report.evicted_pages,
             gathered_pages: self.outcome.ftl.streams.map(|_| report.gathered_pages),
             drained_pages: self.outcome.drained_pages,
-            padding_pages: order.padded_block().map(|_| report.padding_pages),
+            padding_pages: report.pads.then_some(report.padding_pages),
             migrated_pages: self.outcome.ftl.merges.as_ref().filter(|_| places).map(|merges| merges.migrated_pages),
-            filled_pages: order.keeps_reads().then_some(report.filled_pages),
-            dropped_pages: order.keeps_reads().then_some(report.dropped_pages),
+            filled_pages: report.keeps_reads.then_some(report.filled_pages),
+            dropped_pages: report.keeps_reads.then_some(report.dropped_pages),
             stalled_writes: report.stalled_writes,
             stall_ns: timed.then_some(report.stall_ns as u64),
             occupancy: OccupancyResult {
@@ -43,6 +41,10 @@ impl Measured<'_> {
                 dirty_pages_mean: over_time(report.dirty),
                 dirty_pages_max: report.dirty.max_pages,
             },
+            statistics: self.statistics_of(
+                "buffer",
+                &[("order", &figures.order), ("rate", &figures.rate), ("placement", placement)],
+            ),
         })
     }
 }

@@ -1,8 +1,7 @@
 //! What a result says of the flash translation layer: what the mapping's report has.
 
-use flashloom_ftl::mapping::offers;
 use flashloom_ftl::{MapCacheReport, MergeReport, RetiredBlocks, StreamReport};
-use flashloom_units::Need;
+use flashloom_units::Capability;
 
 use super::{Measured, share};
 use crate::result::{
@@ -12,11 +11,11 @@ use crate::result::{
 
 impl Measured<'_> {
     pub(super) fn ftl(&self) -> FtlResult {
-        let (config, report) = (&self.config.ftl, &self.outcome.ftl);
+        let (config, report, figures) = (&self.config.ftl, &self.outcome.ftl, &self.outcome.figures.ftl);
         let programs: u64 = self.outcome.counts.programs.iter().sum();
         // What pads a victim is the buffer's work, not the host's: it amplifies.
         let padding = self.outcome.buffer.map_or(0, |buffer| buffer.padding_pages);
-        let collects = offers(config.mapping, Capability::PageMapping);
+        let collects = self.config.mapping_offers(Capability::PageMapping);
         let merges = report.merges.as_deref();
         FtlResult {
             mapping: config.mapping.to_owned(),
@@ -41,6 +40,10 @@ impl Measured<'_> {
             reserved_pages: merges.map(|merges| merges.reserved_pages),
             map_cache: report.map_cache.map(MapCacheResult::of),
             streams: report.streams.map(StreamsResult::of),
+            statistics: self.statistics_of(
+                "ftl",
+                &[("mapping", &figures.mapping), ("allocation", &figures.allocation), ("gc", &figures.collection)],
+            ),
         }
     }
 }

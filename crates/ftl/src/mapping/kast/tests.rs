@@ -1,6 +1,6 @@
 //! KAST's rules and figures, each on full data blocks of four pages: page p of block B is 4 B + p.
 
-use flashloom_nand::preset;
+use flashloom_nand::{DeviceParams, preset};
 use flashloom_units::{MS, US};
 
 use super::LogState::{Free, Random};
@@ -20,7 +20,7 @@ fn lab(set: &[(&str, Value)]) -> Lab<Kast> {
         ("long_time", Value::Count(1_000)),
     ];
     let setup = setup("kast", &[set, &usual].concat());
-    Lab::filled(&device(1, 8, Params::from_values(&setup.mapping).log_blocks), &setup)
+    Lab::filled(&device(1, 8, Params::from_values(setup.mapping.values()).log_blocks), &setup)
 }
 
 fn without_sequential() -> Lab<Kast> {
@@ -672,12 +672,8 @@ fn short_writes_at_offset_0_among_whole_blocks_cost_less_if_only_streams_open_se
 
 #[test]
 fn a_stream_longer_than_a_block_is_refused() {
-    let refused = crate::misfit(
-        &device(1, 8, 4),
-        &setup(
-            "kast",
-            &[("stream_threshold", Value::Count(5)), ("k", Value::Count(4)), ("log_blocks", Value::Count(4))],
-        ),
-    );
-    assert_eq!(refused.map(|misfit| misfit.keys[0].clone()).as_deref(), Some("ftl.kast.stream_threshold"));
+    let set = [("stream_threshold", Value::Count(5)), ("k", Value::Count(4)), ("log_blocks", Value::Count(4))];
+    let refused = setup("kast", &set).profile(&device(1, 8, 4));
+    let key = refused.map_err(|refusal| refusal.keys[0].clone());
+    assert_eq!(key, Err("ftl.kast.stream_threshold".to_owned()));
 }

@@ -77,11 +77,12 @@ impl Chip<'_> {
 mod tests {
     use crate::mapping::bast::Bast;
     use crate::mapping::log_block::lab::{Lab, device, setup};
-    use crate::{FtlSetup, MergeReport};
+    use crate::{FtlSetup, MergeReport, placement};
 
     /// Four chips with room for two logical blocks each, on which nothing was written.
     fn round_robin() -> Lab<Bast> {
-        let setup = FtlSetup { placement: ("round-robin", Vec::new()), ..setup("bast", &[]) };
+        let placement = placement::builtin().choose("round-robin", &[]).expect("a placement of the table");
+        let setup = FtlSetup { placement, ..setup("bast", &[]) };
         Lab::empty(&device(4, 2, 16), &setup)
     }
 

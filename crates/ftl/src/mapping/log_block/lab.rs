@@ -6,6 +6,8 @@ use flashloom_nand::{DeviceParams, Expect, Nand, Origin};
 use flashloom_units::{ParamSet, Value};
 
 use super::*;
+use crate::FtlSetup;
+use crate::mapping::builtin;
 
 /// What writing some pages cost.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -46,7 +48,8 @@ pub(crate) fn device(chips: u32, data_blocks: u32, log_blocks: u32) -> DevicePar
 
 /// A setup without preemption, as the papers have it.
 pub(crate) fn setup(mapping: &str, set: &[(&str, Value)]) -> FtlSetup {
-    let mut setup = FtlSetup::with_defaults().with_mapping(mapping, set);
+    let mut setup = FtlSetup::with_defaults();
+    setup.mapping = builtin().choose(mapping, set).expect("the mapping takes these parameters");
     setup.params.preemption = Preemption::None;
     setup
 }
@@ -61,9 +64,10 @@ pub(crate) struct Lab<S> {
 impl<S: Scheme> Lab<S> {
     /// A drive on which nothing was written.
     pub(crate) fn empty(device: &DeviceParams, setup: &FtlSetup) -> Self {
-        assert_eq!(crate::misfit(device, setup), None);
+        setup.profile(device).expect("the FTL goes with the device");
         let nand = Nand::new(device, true);
-        Self { ftl: Ftl::new(setup, device, &nand), nand, logical_pages: device.logical_pages() as u32 }
+        let ftl = Ftl::new(setup.mapping.values(), &Context { device, ftl: setup, nand: &nand });
+        Self { ftl: ftl.expect("it can be built"), nand, logical_pages: device.logical_pages() as u32 }
     }
 
     /// A drive whose data blocks are full.

@@ -118,6 +118,10 @@ fn spare(placement: placement::Profile) -> u32 {
     1 + u32::from(placement.widest > 1)
 }
 
+fn of_placement(refusal: Refusal) -> Refusal {
+    refusal.or_at(placement::SLOT.key)
+}
+
 /// A log-block mapping as a policy.
 pub(super) fn policy<S: Scheme + 'static>(spec: &'static PolicySpec) -> Policy<dyn Mapping> {
     let policy = Policy::<dyn Mapping>::new(spec, |values, on| Ok(Box::new(Ftl::<S>::new(values, on)?)));
@@ -144,7 +148,7 @@ fn profile<S: Scheme>(values: &[Value], site: &Site<'_>) -> Result<Profile, Refu
     let blocks = u64::from(geometry.planes) * u64::from(geometry.blocks);
     let share = device.logical_pages().div_ceil(pages).div_ceil(u64::from(groups));
     let free = blocks.saturating_sub(share);
-    let kept = u64::from(spare(ftl.placement.profile(&placement::Setup { chips: groups })?));
+    let kept = u64::from(spare(ftl.placement.profile(&placement::Setup { chips: groups }).map_err(of_placement)?));
     let most = free.saturating_sub(kept);
     if u64::from(log_blocks) <= most {
         return Ok(Profile { stream_pages: S::stream_pages(values) });
@@ -215,7 +219,8 @@ impl<S: Scheme> Ftl<S> {
         };
         let scheme = S::new(values, &site, &store);
         let chips = placement::Setup { chips: store.groups() };
-        let (profile, placement) = (setup.placement.profile(&chips)?, setup.placement.build(&chips)?);
+        let (profile, placement) = (setup.placement.profile(&chips), setup.placement.build(&chips));
+        let (profile, placement) = (profile.map_err(of_placement)?, placement.map_err(of_placement)?);
         let room = store.blocks.total() / store.groups() - log_blocks - spare(profile);
         let widest = profile.widest;
         let spans = (widest > 1).then(|| Spans::new(&mut store, widest, device.logical_pages()));

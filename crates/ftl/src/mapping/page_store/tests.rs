@@ -1,10 +1,10 @@
 //! The walk-through of the SLAP paper, and the rules of the store that only its inside shows.
 
-use flashloom_nand::Payload;
+use flashloom_nand::{DeviceParams, Payload};
 use flashloom_units::{ParamSet, Prng, Value};
 
 use super::*;
-use crate::GcBlocks;
+use crate::{FtlSetup, GcBlocks};
 
 /// Pages that collections moved, in order.
 #[derive(Default)]
@@ -18,11 +18,9 @@ impl Follow for Moved {
     fn ended(&mut self, _plane: PlaneId) {}
 }
 
-fn setup(allocation: &'static str, set: &[(&str, Value)]) -> FtlSetup {
-    let mut setup = FtlSetup::with_defaults();
-    setup.params.allocation = allocation;
-    setup.allocation = allocation::SLOT.find(allocation).expect("the test names an allocation").values(set);
-    setup
+fn setup(allocation: &str, set: &[(&str, Value)]) -> FtlSetup {
+    let allocation = allocation::builtin().choose(allocation, set).expect("the allocation takes these parameters");
+    FtlSetup { allocation, ..FtlSetup::with_defaults() }
 }
 
 fn chips(chips: u32, blocks: u32, pages: u32, over_provisioning: f64) -> DeviceParams {
@@ -48,7 +46,8 @@ struct Lab {
 impl Lab {
     fn new(device: &DeviceParams, setup: &FtlSetup) -> Self {
         let nand = Nand::new(device, true);
-        Self { store: PageStore::new(setup, device, &nand, 0), nand, moved: Moved::default() }
+        let store = PageStore::new(&Context { device, ftl: setup, nand: &nand }, 0);
+        Self { store: store.expect("it can be built"), nand, moved: Moved::default() }
     }
 
     fn write(&mut self, lpns: &[u32]) {
@@ -106,7 +105,7 @@ impl Lab {
 /// (D22, D37), (D23), which is the order in which the text lists them. D24 and D25 of the third stream come behind. For
 /// three copies under SLAP the block of D15 must be full with three pages that stay; so the buffer is taken to hold
 /// eight more pages without neighbours. The spare blocks that collection usually keeps are not there in the figure.
-fn figure(allocation: &'static str) -> (Vec<u32>, u64) {
+fn figure(allocation: &str) -> (Vec<u32>, u64) {
     const BUFFER: [u32; 26] =
         [1, 2, 7, 8, 9, 10, 11, 12, 13, 14, 22, 23, 38, 39, 37, 15, 24, 25, 42, 44, 46, 48, 50, 52, 54, 56];
     let mut lab = Lab::new(&chips(4, 4, 4, 0.07), &setup(allocation, &[]));

@@ -1,0 +1,56 @@
+//! The command line of Flashloom, one client of the library.
+//!
+//! Tables for people go to standard output, progress and problems to standard error, JSON to where it is asked for.
+//! Exit status: 0 if everything ran and every check held, 2 if the input is bad and nothing ran, 1 if a check failed.
+
+mod arguments;
+mod command;
+mod figures;
+mod output;
+mod progress;
+
+use std::process::ExitCode;
+
+use clap::Parser;
+use flashloom::experiment::registry::Registry;
+
+use arguments::{Arguments, Command, TraceCommand};
+use output::{Stop, say};
+
+/// Runs the program with the policies of a registry: what it was called with says what to do.
+///
+/// A program with policies of its own adds them to [`Registry::builtin`] and has every command, list and page of help
+/// with them.
+pub fn main(registry: Registry) -> ExitCode {
+    let catalog = match registry.catalog() {
+        Ok(catalog) => catalog,
+        Err(refusal) => {
+            say(format_args!("error: {refusal}"));
+            return ExitCode::from(2);
+        }
+    };
+
+    let outcome = match Arguments::parse().command {
+        Command::Run(arguments) => command::run::run(&catalog, &arguments),
+        Command::Compare(arguments) => command::compare::compare(&catalog, &arguments),
+        Command::Probe(arguments) => command::probe::probe(&catalog, &arguments),
+        Command::Reproduce(arguments) => command::reproduce::reproduce(&arguments),
+        Command::Generate(arguments) => command::generate::generate(&catalog, &arguments),
+        Command::Trace { command: TraceCommand::Info(arguments) } => command::trace::info(&arguments),
+        Command::Trace { command: TraceCommand::Convert(arguments) } => command::trace::convert(&arguments),
+        Command::List { list } => command::help::list(&catalog, list.as_deref()),
+        Command::Explain { name } => command::help::explain(&catalog, &name),
+    };
+    match outcome {
+        // Whoever read the output has seen enough of it.
+        Ok(()) | Err(Stop::Closed) => ExitCode::SUCCESS,
+        Err(Stop::BadInput(problems)) => {
+            say(problems);
+            ExitCode::from(2)
+        }
+        Err(Stop::Failed(message)) => {
+            say(message);
+            ExitCode::FAILURE
+        }
+    }
+}

@@ -1,0 +1,424 @@
+//! What a configuration can say: its sections, and in them the tables of the policies that a registry holds.
+//!
+//! `[host]` is a section; `[host.deadline]` is the table of a policy that a key of the section may choose. The sections
+//! are fixed, the policies are the registry's.
+
+use std::cmp::Ordering;
+use std::ops::Range;
+use std::sync::Arc;
+
+use flashloom_buffer::BufferParams;
+use flashloom_ftl::FtlParams;
+use flashloom_host::HostParams;
+use flashloom_nand::DeviceParams;
+use flashloom_units::{Kind, Param, ParamSet, PolicySpec, Refusal, SlotSpec, nearest, one_of};
+use flashloom_workload::WorkloadParams;
+
+use super::expectation::EXPECT;
+use super::run_params::RunParams;
+use crate::registry::Registry;
+
+/// A section: one layer of the stack, or the run itself.
+#[derive(Debug)]
+pub struct Section {
+    /// As written between brackets.
+    pub name: &'static str,
+    /// What it describes.
+    pub help: &'static str,
+    /// Its keys.
+    pub params: &'static [Param],
+}
+
+impl Section {
+    /// The keys that choose a policy, with their slots.
+    pub fn slots(&self) -> impl Iterator<Item = (usize, &'static SlotSpec)> {
+        self.params.iter().enumerate().filter_map(|(index, param)| match param.kind {
+            Kind::Policy(slot) => Some((index, slot)),
+            _ => None,
+        })
+    }
+}
+
+/// Every section, along the path of a request.
+pub static SECTIONS: [Section; 6] = [
+    Section {
+        name: "workload",
+        help: "Where the requests come from and when they arrive.",
+        params: WorkloadParams::PARAMS,
+    },
+    Section { name: "host", help: "The host's block layer and its I/O scheduler.", params: HostParams::PARAMS },
+    Section {
+        name: "device",
+        help: "What the drive is made of and how fast its parts are.",
+        params: DeviceParams::PARAMS,
+    },
+    Section { name: "buffer", help: "The controller's write buffer.", params: BufferParams::PARAMS },
+    Section {
+        name: "ftl",
+        help: "The flash translation layer: mapping, allocation, collection, wear.",
+        params: FtlParams::PARAMS,
+    },
+    Section {
+        name: "run",
+        help: "How the simulation is run, and what state the drive is in at its start.",
+        params: RunParams::PARAMS,
+    },
+];
+
+/// The section that lists the values of a comparison; its keys are those of all the others.
+pub const VARY: &str = "vary";
+
+/// One table: a section, or a policy's own parameters.
+#[derive(Clone, Copy, Debug)]
+pub struct Table {
+    /// Index of its section in [`SECTIONS`].
+    pub section: usize,
+    /// The policy whose table it is, and the index of the section's key that may choose it.
+    pub policy: Option<(&'static PolicySpec, usize)>,
+}
+
+impl Table {
+    /// As written between brackets.
+    pub fn path(&self) -> String {
+        let section = SECTIONS[self.section].name;
+        self.policy.map_or_else(|| section.to_owned(), |(policy, _)| format!("{section}.{}", policy.name))
+    }
+
+    /// Its keys.
+    pub fn params(&self) -> &'static [Param] {
+        self.policy.map_or(SECTIONS[self.section].params, |(policy, _)| policy.params)
+    }
+}
+
+/// One key of one table of a catalog.
+#[derive(Clone, Copy, Debug)]
+pub struct KeyId {
+    /// Index in [`Catalog::tables`].
+    pub table: usize,
+    /// Index in the table's parameters.
+    pub param: usize,
+    of: Table,
+}
+
+impl PartialEq for KeyId {
+    fn eq(&self, other: &Self) -> bool {
+        (self.table, self.param) == (other.table, other.param)
+    }
+}
+
+impl Eq for KeyId {}
+
+impl Ord for KeyId {
+    fn cmp(&self, other: &Self) -> Ordering {
+        (self.table, self.param).cmp(&(other.table, other.param))
+    }
+}
+
+impl PartialOrd for KeyId {
+    fn partial_cmp(&self, other: &Self) -> Option<Ordering> {
+        Some(self.cmp(other))
+    }
+}
+
+impl KeyId {
+    /// What is described of it.
+    pub fn param(self) -> &'static Param {
+        &self.of.params()[self.param]
+    }
+
+    /// As `--set` takes it.
+    pub fn path(self) -> String {
+        format!("{}.{}", self.of.path(), self.param().name)
+    }
+
+    /// Index of its section in [`SECTIONS`].
+    pub fn section(self) -> usize {
+        self.of.section
+    }
+}
+
+/// Everything that a configuration can say with the policies of a registry.
+#[derive(Debug)]
+pub struct Catalog {
+    registry: Registry,
+    slots: Vec<(&'static SlotSpec, Vec<&'static PolicySpec>)>,
+    /// Every table; each section is followed by the tables of its policies.
+    pub tables: Vec<Table>,
+}
+
+impl Registry {
+    /// What a configuration can say with these policies.
+    ///
+    /// # Errors
+    /// A policy has the name of a key of the section that chooses it, or of another policy there.
+    pub fn catalog(self) -> Result<Arc<Catalog>, Refusal> {
+        let slots = self.slots().to_vec();
+        let of_slot = |slot: &'static SlotSpec| {
+            let found = slots.iter().find(|(known, _)| known.key == slot.key);
+            &found.unwrap_or_else(|| panic!("the registry has the slot of {}", slot.key)).1
+        };
+        let mut tables: Vec<Table> = Vec::new();
+        for (section, described) in SECTIONS.iter().enumerate() {
+            tables.push(Table { section, policy: None });
+            let first = tables.len();
+            for (key, slot) in described.slots() {
+                for &policy in of_slot(slot) {
+                    let path = format!("{}.{}", described.name, policy.name);
+                    let refuse =
+                        |found: String| Err(Refusal::new(found, "a name that nothing else of the section has"));
+                    if described.params.iter().any(|param| param.name == policy.name) {
+                        return refuse(format!("a policy named as the key `{path}`"));
+                    }
+                    if tables[first..].iter().any(|table| table.path() == path) {
+                        return refuse(format!("a second policy whose parameters are in [{path}]"));
+                    }
+                    tables.push(Table { section, policy: Some((policy, key)) });
+                }
+            }
+        }
+        Ok(Arc::new(Catalog { registry: self, slots, tables }))
+    }
+}
+
+impl Catalog {
+    /// The catalog of the policies that are built in.
+    pub fn builtin() -> Arc<Self> {
+        Registry::builtin().catalog().unwrap_or_else(|refusal| panic!("the built-in tables are in order: {refusal}"))
+    }
+
+    /// The policies that it is made of.
+    pub fn registry(&self) -> &Registry {
+        &self.registry
+    }
+
+    /// Every slot with its policies, along the path of a request.
+    pub fn slots(&self) -> &[(&'static SlotSpec, Vec<&'static PolicySpec>)] {
+        &self.slots
+    }
+
+    /// The names that a key's value may be, if it is a name.
+    pub fn names(&self, param: &Param) -> Vec<&'static str> {
+        match param.kind {
+            Kind::Policy(slot) => self.policies(slot).map(|policy| policy.name).collect(),
+            _ => param.names(),
+        }
+    }
+
+    /// The policies of a slot.
+    pub fn policies(&self, slot: &SlotSpec) -> impl Iterator<Item = &'static PolicySpec> {
+        self.slots.iter().filter(move |(known, _)| known.key == slot.key).flat_map(|(_, specs)| specs.iter().copied())
+    }
+
+    /// What a value must look like, for errors and help.
+    pub fn expected(&self, param: &Param) -> String {
+        match param.kind {
+            Kind::Policy(_) => one_of(self.names(param).into_iter()),
+            _ => param.expected(),
+        }
+    }
+
+    fn key(&self, table: usize, param: usize) -> KeyId {
+        KeyId { table, param, of: self.tables[table] }
+    }
+
+    /// A key of a section's own table.
+    pub fn section_key(&self, section: usize, param: usize) -> KeyId {
+        let own = self.tables.iter().position(|table| table.section == section);
+        self.key(own.expect("every section has a table of its own"), param)
+    }
+
+    /// The key of that path, such as `host.scheduler`.
+    pub fn find(&self, path: &str) -> Option<KeyId> {
+        let (table, key) = path.rsplit_once('.')?;
+        let table = self.tables.iter().position(|candidate| candidate.path() == table)?;
+        let param = self.tables[table].params().iter().position(|param| param.name == key)?;
+        Some(self.key(table, param))
+    }
+
+    /// Every key there is, in the order of the tables.
+    pub fn keys(&self) -> impl Iterator<Item = KeyId> {
+        let of_table = |(table, described): (usize, &Table)| {
+            let of = *described;
+            (0..of.params().len()).map(move |param| KeyId { table, param, of })
+        };
+        self.tables.iter().enumerate().flat_map(of_table)
+    }
+
+    /// The table of a section, by name.
+    pub fn section_table(&self, name: &str) -> Result<usize, Fault> {
+        if let Some(table) = self.tables.iter().position(|table| table.policy.is_none() && table.path() == name) {
+            return Ok(table);
+        }
+        let names = || SECTIONS.iter().map(|section| section.name).chain([VARY, EXPECT]);
+        let sections = SECTIONS.iter().map(|section| section.name).chain([VARY]);
+        let listed: String = sections.map(|name| format!("[{name}], ")).collect();
+        let fault = Fault::new(format!("unknown section `{name}`"), format!("one of {listed}[[{EXPECT}]]"));
+        let fault = fault.suggesting(name, names());
+        let key =
+            || nearest(name, self.keys().map(|key| key.param().name)).and_then(|name| self.belongs_elsewhere(name));
+        Err(Fault { help: fault.help.or_else(key), ..fault })
+    }
+
+    /// Looks a name up in a table.
+    pub fn member(&self, table: usize, name: &str) -> Result<Member, Fault> {
+        let described = self.tables[table];
+        if let Some(param) = described.params().iter().position(|param| param.name == name) {
+            return Ok(Member::Key(self.key(table, param)));
+        }
+        let policies = || {
+            let own = self.tables.iter().enumerate().filter(|(_, other)| other.section == described.section);
+            own.filter_map(|(index, other)| other.policy.map(|(policy, _)| (index, policy.name)))
+                .filter(|_| described.policy.is_none())
+        };
+        if let Some((index, _)) = policies().find(|(_, policy)| *policy == name) {
+            return Ok(Member::Table(index));
+        }
+        let path = described.path();
+        let expected = if described.params().is_empty() {
+            format!("nothing: `{path}` has no parameters")
+        } else {
+            format!("a key of [{path}]")
+        };
+        let valid = described.params().iter().map(|param| param.name).chain(policies().map(|(_, policy)| policy));
+        let fault = Fault::new(format!("unknown key `{name}` in [{path}]"), expected).suggesting(name, valid);
+        Err(Fault { help: fault.help.or_else(|| self.belongs_elsewhere(name)), ..fault })
+    }
+
+    /// Advice for a name that is a key of other tables.
+    fn belongs_elsewhere(&self, name: &str) -> Option<String> {
+        let named = self.keys().filter(|key| key.param().name == name);
+        let paths: Vec<_> = named.map(|key| format!("`{}`", key.path())).collect();
+        (!paths.is_empty()).then(|| format!("there is {}", paths.join(", ")))
+    }
+
+    /// Resolves a path such as `host.deadline.read_expire`; a fault comes with the part of the text that it is about.
+    pub fn resolve(&self, path: &str) -> Result<KeyId, (Range<usize>, Fault)> {
+        let mut parts = Vec::new();
+        let mut start = 0;
+        for part in path.split('.') {
+            parts.push((start..start + part.len(), part.trim().trim_matches('"')));
+            start += part.len() + 1;
+        }
+        let (section_span, section) = &parts[0];
+        let mut table = self.section_table(section).map_err(|fault| (section_span.clone(), fault))?;
+        let mut rest = parts[1..].iter();
+        while let Some((span, name)) = rest.next() {
+            match self.member(table, name).map_err(|fault| (span.clone(), fault))? {
+                Member::Table(inner) => table = inner,
+                Member::Key(key) => match rest.next() {
+                    None => return Ok(key),
+                    Some((span, name)) => {
+                        let found = format!("`{name}` after the key `{}`", key.path());
+                        return Err((span.clone(), Fault::new(found, "the end of the path")));
+                    }
+                },
+            }
+        }
+        let found = format!("`{path}` is a table, not a key");
+        Err((0..path.len(), Fault::new(found, format!("a key of it, such as {}", self.example(table)))))
+    }
+
+    fn example(&self, table: usize) -> String {
+        let described = self.tables[table];
+        described.params().first().map_or_else(
+            || format!("none: `{}` has no parameters", described.path()),
+            |param| format!("`{}.{}`", described.path(), param.name),
+        )
+    }
+}
+
+/// What a name means within a table.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Member {
+    /// A key.
+    Key(KeyId),
+    /// The table of a policy.
+    Table(usize),
+}
+
+/// What is wrong with a key or a value, before it is known where that was written.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Fault {
+    /// What was found.
+    pub found: String,
+    /// What was expected.
+    pub expected: String,
+    /// What to do.
+    pub help: Option<String>,
+}
+
+impl Fault {
+    /// A fault without advice.
+    pub fn new(found: impl Into<String>, expected: impl Into<String>) -> Self {
+        Self { found: found.into(), expected: expected.into(), help: None }
+    }
+
+    /// The same fault, suggesting the nearest valid name.
+    #[must_use]
+    pub fn suggesting<'a>(mut self, written: &str, valid: impl IntoIterator<Item = &'a str>) -> Self {
+        self.help = nearest(written, valid).map(|name| format!("did you mean `{name}`?"));
+        self
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::collections::BTreeSet;
+
+    #[test]
+    fn every_path_is_unique_and_is_found_again() {
+        let (catalog, mut seen) = (Catalog::builtin(), BTreeSet::new());
+        for key in Catalog::builtin().keys() {
+            assert!(seen.insert(key.path()), "`{}` exists twice", key.path());
+            assert_eq!(catalog.find(&key.path()), Some(key));
+            assert_eq!(catalog.resolve(&key.path()), Ok(key));
+        }
+    }
+
+    #[test]
+    fn no_policy_is_named_as_a_key_of_its_section() {
+        for table in &Catalog::builtin().tables {
+            let Some((policy, _)) = table.policy else { continue };
+            let section = &SECTIONS[table.section];
+            assert!(section.params.iter().all(|param| param.name != policy.name), "{}", table.path());
+            assert!(policy.params.iter().all(|param| !matches!(param.kind, Kind::Policy(_))), "{}", table.path());
+        }
+    }
+
+    #[test]
+    fn every_key_is_documented_and_its_default_is_within_its_range() {
+        for key in Catalog::builtin().keys() {
+            let param = key.param();
+            assert!(param.help.ends_with('.'), "{}: the help is a sentence", key.path());
+            assert!(param.accepts(&param.default), "{}: {:?}", key.path(), param.default);
+            assert!(
+                param.name.chars().all(|c| c.is_ascii_lowercase() || c.is_ascii_digit() || c == '_'),
+                "{}",
+                key.path()
+            );
+        }
+    }
+
+    #[test]
+    fn every_slot_is_reached_by_the_key_that_it_names() {
+        let catalog = Catalog::builtin();
+        for section in &SECTIONS {
+            for (index, slot) in section.slots() {
+                assert_eq!(slot.key, format!("{}.{}", section.name, section.params[index].name));
+                assert!(catalog.policies(slot).count() > 0, "{}", slot.key);
+            }
+        }
+    }
+
+    #[test]
+    fn a_path_that_leads_nowhere_says_which_part_is_wrong() {
+        let catalog = Catalog::builtin();
+        let (span, fault) = catalog.resolve("host.schedular").unwrap_err();
+        assert_eq!((span, fault.help.as_deref()), (5..14, Some("did you mean `scheduler`?")));
+        let (span, fault) = catalog.resolve("hots.scheduler").unwrap_err();
+        assert_eq!((span, fault.help.as_deref()), (0..4, Some("did you mean `host`?")));
+        assert_eq!(catalog.resolve("host").unwrap_err().1.expected, "a key of it, such as `host.scheduler`");
+        assert_eq!(catalog.resolve("host.scheduler.x").unwrap_err().0, 15..16);
+    }
+}

@@ -1,0 +1,53 @@
+//! A laboratory for the whole flash storage stack: I/O scheduler, write buffer, FTL and NAND in one checked simulator.
+//!
+//! Describe a stack, run it, read the result:
+//!
+//! ```
+//! use flashloom::experiment::config::{Catalog, Experiment, Source};
+//! use flashloom::experiment::run::{Prepared, Quiet};
+//!
+//! const EXPERIMENT: &str = r#"
+//!     workload.synthetic = { requests = 2000, read_share = 0.3 }
+//!     device.preset = "mlc-16g"
+//!     device.blocks = 64
+//!     ftl.gc = "greedy"
+//! "#;
+//!
+//! fn main() -> Result<(), Box<dyn std::error::Error>> {
+//!     let source = Source::text("example.toml", EXPERIMENT);
+//!     let vary = ["host.scheduler=noop,deadline,pardispatcher".to_owned()];
+//!     let experiment = Experiment::from_source(&Catalog::builtin(), source, &[], Some(&vary))?;
+//!     let comparison = Prepared::new(&experiment)?.compare(false, &Quiet)?;
+//!     for run in &comparison.runs {
+//!         println!("{}: {:.0} requests/s", run.vary["host.scheduler"], run.result.host.iops.unwrap_or(0.0));
+//!     }
+//!     Ok(())
+//! }
+//! ```
+//!
+//! A policy of your own is a type that implements the trait of its slot and a specification; added to a
+//! [`Registry`](experiment::registry::Registry) it is configured, explained, checked and reported like a built-in one:
+//! the crate `examples/policies` of the repository adds a scheduler, a collection policy and a mapping, and
+//! `docs/tutorial.md` walks through it.
+//!
+//! The rooms, along the path of a request:
+//!
+//! - [`workload`]: where requests come from: recordings, generators, fio jobs, Filebench personalities.
+//! - [`host`]: the block layer and its I/O schedulers.
+//! - [`buffer`]: the controller's write buffer: order and rate of eviction.
+//! - [`ftl`]: mapping, allocation, collection, placement.
+//! - [`nand`]: the array: geometry, timing, failures, checks.
+//! - [`device`]: the drive, and the whole stack in time.
+//! - [`experiment`]: configurations, the registry of policies, runs, results.
+//! - [`report`]: published figures and what becomes of them.
+//! - [`units`]: what all of them speak: time, sizes, identifiers, parameters, policies, pointed errors.
+
+pub use flashloom_buffer as buffer;
+pub use flashloom_device as device;
+pub use flashloom_experiment as experiment;
+pub use flashloom_ftl as ftl;
+pub use flashloom_host as host;
+pub use flashloom_nand as nand;
+pub use flashloom_report as report;
+pub use flashloom_units as units;
+pub use flashloom_workload as workload;

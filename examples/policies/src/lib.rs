@@ -1,0 +1,19 @@
+//! Three policies from outside Flashloom, each in a file of its own, and the registry that holds them.
+//!
+//! `docs/tutorial.md` walks through them.
+
+pub mod block_map;
+pub mod rested;
+pub mod shortest;
+
+use flashloom::experiment::registry::Registry;
+use flashloom::units::Refusal;
+
+/// The built-in policies and ours.
+pub fn registry() -> Result<Registry, Refusal> {
+    let mut registry = Registry::builtin();
+    registry.schedulers.add(shortest::policy())?;
+    registry.collections.add(rested::policy())?;
+    registry.mappings.add(block_map::policy())?;
+    Ok(registry)
+}

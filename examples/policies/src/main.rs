@@ -1,0 +1,13 @@
+//! Flashloom's command line, with our policies in it.
+
+use std::process::ExitCode;
+
+fn main() -> ExitCode {
+    match flashloom_example_policies::registry() {
+        Ok(registry) => flashloom_cli::main(registry),
+        Err(refusal) => {
+            eprintln!("error: {refusal}");
+            ExitCode::FAILURE
+        }
+    }
+}
