@@ -292,7 +292,7 @@ impl Simulation {
             ftl: self.drive.ftl().report(),
             counts: *self.drive.nand().counts(),
             utilization: self.drive.nand().utilization(),
-            erase_counts: self.drive.ftl().erase_counts().to_vec(),
+            erase_counts: self.drive.nand().erase_counts().to_vec(),
             sectors_checked: self.drive.nand().sectors_checked(),
             end_of_life: self.drive.is_worn_out().then(|| EndOfLife {
                 time_ns: self.now,

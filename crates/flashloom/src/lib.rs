@@ -42,6 +42,8 @@
 //! - [`report`]: published figures and what becomes of them.
 //! - [`units`]: what all of them speak: time, sizes, identifiers, parameters, policies, pointed errors.
 
+pub mod prelude;
+
 pub use flashloom_buffer as buffer;
 pub use flashloom_device as device;
 pub use flashloom_experiment as experiment;

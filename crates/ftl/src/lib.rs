@@ -20,8 +20,8 @@ pub use mapping::{FtlFigures, Mapping};
 pub use params::{FtlParams, GcBlocks, HotCold, Preemption, StripeOrder, WearLevelling};
 pub use report::{FtlReport, MapCacheReport, MergeReport, RetiredBlocks, StreamReport};
 
-use flashloom_nand::{DeviceParams, Nand, Payload};
-use flashloom_units::{Chosen, Lpn, ParamSet, Prng, Refusal, Role};
+use flashloom_nand::{Data, DeviceParams, Expect, Nand, OpId, Origin, Payload};
+use flashloom_units::{BlockId, Chosen, Lpn, ParamSet, Ppn, Prng, Refusal, Role};
 
 use allocation::Allocation;
 use collection::Collection;
@@ -38,6 +38,20 @@ pub struct PageWrite {
     pub payload: Payload,
     /// Handed back by [`Nand`] when the page is programmed.
     pub tag: u32,
+}
+
+impl PageWrite {
+    /// Programs the page to the next page of a block, for FTLs whose programs cannot fail. Where `old` holds the page and
+    /// the host did not write all of it, the rest is read from there first; then this returns true.
+    pub fn program(&self, nand: &mut Nand, block: BlockId, page: u32, old: Option<Ppn>) -> bool {
+        let beneath = nand.geometry().full_mask() & !self.mask;
+        let old = old.filter(|_| beneath != 0);
+        let read = |old| nand.read(old, beneath, Origin::Host, Expect::Anything, Nand::NO_TAG);
+        let (base, after) = (old.unwrap_or(Ppn::NONE), old.map_or(OpId::DONE, read));
+        let data = Data::Host { payload: self.payload, mask: self.mask, base };
+        nand.program(block, page, Origin::Host, data, after, self.tag);
+        old.is_some()
+    }
 }
 
 /// An FTL: the `[ftl]` section and the policies that it chose.

@@ -31,14 +31,17 @@ pub struct Setup {
 
 /// The order in which queued requests go to the device. The block layer merges, counts and enforces the limits.
 ///
-/// Flushes never come here. `now` never decreases.
+/// Flushes never come here. `now` never decreases. A scheduler that names no neighbours is still grown at the back by
+/// what continues a queued request; nothing else merges.
 pub trait Scheduler: Send {
     /// Takes a request in and says by when it should be dispatched; `Ns::MAX` where there is no such time.
     fn insert(&mut self, now: Ns, requests: &Requests, id: RequestId) -> Ns;
 
     /// The first request, in the scheduler's sorting, that begins where `incoming` ends; none where the scheduler has
     /// no sorting or does not want front merges.
-    fn front_merge_candidate(&self, requests: &Requests, incoming: &Request) -> Option<RequestId>;
+    fn front_merge_candidate(&self, _requests: &Requests, _incoming: &Request) -> Option<RequestId> {
+        None
+    }
 
     /// Whether `incoming` may become a part of a queued request that it touches.
     fn allows_merge(&self, _requests: &Requests, _id: RequestId, _incoming: &Request) -> bool {
@@ -46,17 +49,23 @@ pub trait Scheduler: Send {
     }
 
     /// The neighbour before in the scheduler's order.
-    fn former(&self, requests: &Requests, id: RequestId) -> Option<RequestId>;
+    fn former(&self, _requests: &Requests, _id: RequestId) -> Option<RequestId> {
+        None
+    }
 
     /// The neighbour after in the scheduler's order.
-    fn latter(&self, requests: &Requests, id: RequestId) -> Option<RequestId>;
+    fn latter(&self, _requests: &Requests, _id: RequestId) -> Option<RequestId> {
+        None
+    }
 
     /// A front merge has moved the beginning of a queued request.
-    fn moved(&mut self, requests: &Requests, id: RequestId);
+    fn moved(&mut self, _requests: &Requests, _id: RequestId) {}
 
     /// `gone` is about to become a part of `kept`: it leaves the scheduler, and where its deadline is the earlier one,
-    /// `kept` takes its place among the waiting.
-    fn absorb(&mut self, requests: &Requests, kept: RequestId, gone: RequestId);
+    /// `kept` takes its place among the waiting. Only neighbours are, so one that names none need not take part.
+    fn absorb(&mut self, _requests: &Requests, _kept: RequestId, gone: RequestId) {
+        unreachable!("request {gone:?} is absorbed by a neighbour that the scheduler did not name")
+    }
 
     /// The next request for the device.
     fn dispatch(&mut self, now: Ns, requests: &Requests) -> Choice;

@@ -34,6 +34,8 @@ pub struct Nand {
     counts: Counts,
     /// Pages programmed in each block since its last erase, as emitted.
     written: Vec<u32>,
+    /// Erases of each block that passed, since the array was new.
+    erase_counts: Vec<u32>,
     timed: Option<Box<Timed>>,
     verifier: Option<Box<Verifier>>,
     failures: Option<Box<Failures>>,
@@ -52,6 +54,7 @@ impl Nand {
             geometry,
             counts: Counts::default(),
             written: vec![0; geometry.total_blocks() as usize],
+            erase_counts: vec![0; geometry.total_blocks() as usize],
             timed: None,
             verifier: verify.then(|| Box::new(Verifier::new(geometry, params.logical_pages()))),
             failures: None,
@@ -97,7 +100,12 @@ impl Nand {
         &self.counts
     }
 
-    /// Starts all counters again at zero, after preconditioning.
+    /// How often each block was erased since the array was new.
+    pub fn erase_counts(&self) -> &[u32] {
+        &self.erase_counts
+    }
+
+    /// Starts all counters again at zero, after preconditioning; wear is kept.
     pub fn reset_counts(&mut self) {
         self.counts = Counts::default();
     }
@@ -300,6 +308,7 @@ impl Nand {
         self.counts.erases[origin as usize] += 1;
         let failed = self.failures.as_mut().is_some_and(|failures| failures.erase_fails(block));
         self.counts.failed_erases[origin as usize] += u64::from(failed);
+        self.erase_counts[block.at()] += u32::from(!failed);
         let first = self.geometry.page(block, 0);
         match (&mut self.timed, &mut self.verifier) {
             (Some(timed), _) => {

@@ -4,12 +4,7 @@
 //! dispatch:  the oldest request, if it has waited for max_wait; else the shortest, the oldest of equals
 //! ```
 
-use flashloom::host::scheduler::Choice;
-use flashloom::host::{RequestId, Requests, Scheduler, Stage};
-use flashloom::units::{
-    Figure, Kind, MS, Ns, ParamSet, Policy, PolicySpec, S, Statistic, Value, params,
-};
-use flashloom::workload::Request;
+use flashloom::prelude::*;
 
 params! {
     /// The parameters of this scheduler.
@@ -23,61 +18,50 @@ params! {
 static SPEC: PolicySpec = PolicySpec {
     name: "shortest",
     summary: "the shortest request first",
-    details: "A request that has waited for max_wait goes first. Nothing is sorted, so nothing merges.",
+    details: "A request that has waited for max_wait goes before all others.",
     source: "the shortest job first of any textbook",
     params: Params::PARAMS,
-    statistics: &[Statistic::count("overdue", "Requests that went because they had waited for too long.")],
+    statistics: &[Statistic::count(
+        "overdue",
+        "Requests that had waited for too long.",
+    )],
     ..PolicySpec::BLANK
 };
 
 /// The scheduler as a policy.
 pub fn policy() -> Policy<dyn Scheduler> {
     Policy::<dyn Scheduler>::new(&SPEC, |values, _setup| {
-        let params = Params::from_values(values);
-        Ok(Box::new(Shortest { params, waiting: Vec::new(), overdue: 0 }))
+        let (params, waiting) = (Params::from_values(values), Vec::new());
+        Ok(Box::new(Shortest {
+            params,
+            waiting,
+            overdue: 0,
+        }))
     })
 }
 
 struct Shortest {
     params: Params,
-    /// In order of arrival, each with the time of that.
-    waiting: Vec<(RequestId, Ns)>,
+    /// In order of arrival.
+    waiting: Vec<RequestId>,
     overdue: u64,
 }
 
 impl Scheduler for Shortest {
     fn insert(&mut self, now: Ns, _requests: &Requests, id: RequestId) -> Ns {
-        self.waiting.push((id, now));
+        self.waiting.push(id);
         now + self.params.max_wait_ns
     }
 
     fn dispatch(&mut self, now: Ns, requests: &Requests) -> Choice {
-        let Some(&(_, arrived)) = self.waiting.first() else { return Choice::Idle };
-        let is_overdue = now - arrived >= self.params.max_wait_ns;
-        let length = |&at: &usize| requests[self.waiting[at].0].sectors;
-        let shortest = || (0..self.waiting.len()).min_by_key(length).unwrap_or(0);
-        let at = if is_overdue { 0 } else { shortest() };
+        let shortest = (0..self.waiting.len()).min_by_key(|&at| requests[self.waiting[at]].sectors);
+        let Some(shortest) = shortest else {
+            return Choice::Idle;
+        };
+        let is_overdue = requests[self.waiting[0]].deadline_ns <= now;
         self.overdue += u64::from(is_overdue);
-        Choice::Request(self.waiting.remove(at).0)
+        Choice::Request(self.waiting.remove(if is_overdue { 0 } else { shortest }))
     }
-
-    fn absorb(&mut self, _requests: &Requests, _kept: RequestId, gone: RequestId) {
-        self.waiting.retain(|(id, _)| *id != gone);
-    }
-
-    fn front_merge_candidate(&self, _requests: &Requests, _: &Request) -> Option<RequestId> {
-        None
-    }
-
-    fn former(&self, _requests: &Requests, _id: RequestId) -> Option<RequestId> {
-        None
-    }
-
-    fn latter(&self, _requests: &Requests, _id: RequestId) -> Option<RequestId> {
-        None
-    }
-
-    fn moved(&mut self, _requests: &Requests, _id: RequestId) {}
 
     fn figures(&self) -> Vec<Figure> {
         vec![Figure::Count(self.overdue)]
@@ -85,6 +69,9 @@ impl Scheduler for Shortest {
 
     fn check(&self, requests: &Requests) -> Result<(), String> {
         let (listed, queued) = (self.waiting.len() as u64, requests.count(Stage::Queued));
-        if listed == queued { Ok(()) } else { Err(format!("{listed} listed, {queued} queued")) }
+        let is_sound = listed == queued;
+        is_sound
+            .then_some(())
+            .ok_or_else(|| format!("{listed} listed, {queued} queued"))
     }
 }

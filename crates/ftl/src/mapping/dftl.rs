@@ -304,10 +304,6 @@ impl Mapping for State {
         self.store.reset_report();
     }
 
-    fn erase_counts(&self) -> &[u32] {
-        self.store.erase_counts()
-    }
-
     fn free_blocks(&self) -> u64 {
         self.store.free_blocks()
     }

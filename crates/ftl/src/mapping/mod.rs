@@ -32,7 +32,7 @@ pub trait Mapping: Send {
     }
 
     /// The page will be written or read soon: its part of the map can be fetched into the cache. Changes nothing.
-    fn prepare(&self, lpn: Lpn);
+    fn prepare(&self, _lpn: Lpn) {}
 
     /// Reads sectors of a page; false if nothing is mapped there, and then nothing was emitted.
     fn read(&mut self, nand: &mut Nand, lpn: Lpn, mask: u32, expect: Expect, tag: u32) -> bool;
@@ -44,16 +44,15 @@ pub trait Mapping: Send {
     fn trim(&mut self, nand: &mut Nand, lpn: Lpn);
 
     /// One step of work that need not be done now; false if there is none. Called while the drive is idle.
-    fn idle(&mut self, nand: &mut Nand) -> bool;
+    fn idle(&mut self, _nand: &mut Nand) -> bool {
+        false
+    }
 
     /// The counters, from the last reset.
     fn report(&self) -> FtlReport;
 
     /// Starts the counters again at zero, after preconditioning; wear is kept.
     fn reset_report(&mut self);
-
-    /// How often each block was erased since the drive was new.
-    fn erase_counts(&self) -> &[u32];
 
     /// Free blocks of the whole drive.
     fn free_blocks(&self) -> u64;

@@ -426,10 +426,6 @@ impl PageStore {
         self.spreading.iter_mut().for_each(collect::Spreading::reset);
     }
 
-    pub(super) fn erase_counts(&self) -> &[u32] {
-        self.blocks.erase_counts()
-    }
-
     pub(super) fn free_blocks(&self) -> u64 {
         self.blocks.total_free()
     }

@@ -11,7 +11,6 @@
 //! Cost: O(1) each.
 
 use flashloom_units::{Ns, PolicySpec, Refusal, params};
-use flashloom_workload::Request;
 
 use super::{Choice, Scheduler, Setup};
 use crate::fifo::Fifos;
@@ -57,10 +56,6 @@ impl Scheduler for State {
         Ns::MAX
     }
 
-    fn front_merge_candidate(&self, _requests: &Requests, _incoming: &Request) -> Option<RequestId> {
-        None
-    }
-
     fn former(&self, _requests: &Requests, id: RequestId) -> Option<RequestId> {
         self.queue.prev(id)
     }
@@ -68,8 +63,6 @@ impl Scheduler for State {
     fn latter(&self, _requests: &Requests, id: RequestId) -> Option<RequestId> {
         self.queue.next(id)
     }
-
-    fn moved(&mut self, _requests: &Requests, _id: RequestId) {}
 
     fn absorb(&mut self, _requests: &Requests, _kept: RequestId, gone: RequestId) {
         self.queue.remove(gone);

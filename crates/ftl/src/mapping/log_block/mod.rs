@@ -376,10 +376,6 @@ impl<S: Scheme> Mapping for Ftl<S> {
         self.streams.iter_mut().for_each(Streams::reset_report);
     }
 
-    fn erase_counts(&self) -> &[u32] {
-        self.store.blocks.erase_counts()
-    }
-
     fn free_blocks(&self) -> u64 {
         self.store.blocks.free_blocks()
     }

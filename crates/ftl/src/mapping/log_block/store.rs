@@ -10,7 +10,7 @@
 //!
 //! Pages that were never written are not copied by merges; where a later page needs its place, a filler is programmed.
 
-use flashloom_nand::{Data, DeviceParams, Expect, Nand, OpId, Origin, Urgency};
+use flashloom_nand::{DeviceParams, Nand, Origin, Urgency};
 use flashloom_units::{Lbn, Lpn, Ns, Ppn, SuperblockId, prefetch};
 
 use super::log_blocks::{LogBlocks, LogSlot};
@@ -306,16 +306,9 @@ impl Chip<'_> {
     pub(crate) fn append(&mut self, to: SuperblockId, write: &PageWrite) {
         let store = &mut *self.store;
         let old = store.newest(write.lpn);
-        let (mut base, mut after) = (Ppn::NONE, OpId::DONE);
-        let beneath = self.nand.geometry().full_mask() & !write.mask;
-        if beneath != 0 && old.is_some() {
-            store.report.read_modify_writes += 1;
-            base = store.blocks.physical(old);
-            after = self.nand.read(base, beneath, Origin::Host, Expect::Anything, Nand::NO_TAG);
-        }
+        let beneath = old.is_some().then(|| store.blocks.physical(old));
         let (page, block, index) = store.blocks.take_page(to);
-        let data = Data::Host { payload: write.payload, mask: write.mask, base };
-        self.nand.program(block, index, Origin::Host, data, after, write.tag);
+        store.report.read_modify_writes += u64::from(write.program(self.nand, block, index, beneath));
         store.report.host_page_writes += 1;
         if old.is_some() {
             store.kill(write.lpn, old);

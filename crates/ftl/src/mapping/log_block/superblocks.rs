@@ -99,10 +99,6 @@ impl Superblocks {
         self.groups * self.per_group
     }
 
-    pub(super) fn erase_counts(&self) -> &[u32] {
-        &self.erases
-    }
-
     pub(super) fn free_blocks(&self) -> u64 {
         self.free.iter().map(|free| free.len() as u64).sum::<u64>() * u64::from(self.width)
     }

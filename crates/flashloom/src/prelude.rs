@@ -1,0 +1,16 @@
+//! Everything that the file of a policy of one's own needs: `use flashloom::prelude::*;`.
+//!
+//! Traits of the slots, what they are built from, flash operations, identifiers, parameters and specifications.
+
+pub use flashloom_buffer::{Order, Rate, SlotId};
+pub use flashloom_ftl::mapping::{Context, Profile, Site};
+pub use flashloom_ftl::{FtlFigures, FtlReport, FtlSetup, Mapping, PageWrite};
+pub use flashloom_ftl::{allocation::Allocation, collection::Collection, placement::Placement};
+pub use flashloom_host::scheduler::Choice;
+pub use flashloom_host::{Direction, RequestId, Requests, Scheduler, Setup, Stage};
+pub use flashloom_nand::{Data, DeviceParams, Expect, Geometry, Nand, OpId, Origin, Urgency};
+pub use flashloom_units::{
+    BlockId, Capability, Chosen, Figure, GIB, KIB, Kind, Lbn, Lpn, MIB, MS, Ns, Param, ParamSet, PlaneId, Policy,
+    PolicySpec, Ppn, Prng, Refusal, S, Slot, Statistic, US, Unit, Value, choice, params,
+};
+pub use flashloom_workload::{Op, Request};
