@@ -143,6 +143,9 @@ pub struct CompareArguments {
     /// Check every flash command, and every sector read against what was last written there.
     #[arg(long)]
     pub verify: bool,
+    /// Show what the policies that vary count themselves, too.
+    #[arg(long)]
+    pub statistics: bool,
     /// Run without what the file expects (its `expect` tables), which may name runs that options leave out.
     #[arg(long)]
     pub no_expect: bool,

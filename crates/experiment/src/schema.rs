@@ -78,15 +78,18 @@ pub fn numbers(catalog: &Catalog) -> Vec<String> {
     };
     let distribution = within("host.latency_ns.all");
     let plain = fields.iter().filter(|field| field.kind == FieldKind::Number).map(|field| field.path.clone());
-    let statistics = statistics(catalog).flat_map(|(path, _, statistic)| match statistic.unit {
+    let statistics = statistics(catalog).flat_map(|(path, _, _, statistic)| match statistic.unit {
         Unit::Times => distribution.iter().map(|field| format!("{path}.{field}")).collect(),
         _ => vec![path],
     });
     plain.chain(statistics).collect()
 }
 
-/// Every statistic of every policy: where a result has it, whose it is, and what it is.
-pub fn statistics(catalog: &Catalog) -> impl Iterator<Item = (String, &'static PolicySpec, &'static Statistic)> {
+/// A statistic: where a result has it, the slot and the policy whose it is, and what it is.
+type Found = (String, &'static SlotSpec, &'static PolicySpec, &'static Statistic);
+
+/// Every statistic of every policy.
+pub fn statistics(catalog: &Catalog) -> impl Iterator<Item = Found> {
     let of_slot = |(slot, policies): &(&'static SlotSpec, Vec<&'static PolicySpec>)| {
         let (section, key) = slot.key.split_once('.').expect("a slot's key is one of a section");
         let object = if slot.key == "host.scheduler" {
@@ -95,8 +98,9 @@ pub fn statistics(catalog: &Catalog) -> impl Iterator<Item = (String, &'static P
             format!("{section}.statistics.{key}")
         };
         let of_policy = |policy: &&'static PolicySpec| {
-            let (policy, object) = (*policy, object.clone());
-            policy.statistics.iter().map(move |statistic| (format!("{object}.{}", statistic.name), policy, statistic))
+            let (slot, policy, object) = (*slot, *policy, object.clone());
+            let path = move |statistic: &Statistic| format!("{object}.{}", statistic.name);
+            policy.statistics.iter().map(move |statistic| (path(statistic), slot, policy, statistic))
         };
         policies.iter().flat_map(of_policy).collect::<Vec<_>>()
     };

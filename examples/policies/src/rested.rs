@@ -12,7 +12,7 @@ params! {
     /// The parameters of this collection policy.
     pub struct Params {
         /// How many of the blocks of a plane that were filled last rest.
-        rest: u64 => "rest", Kind::Count { min: 0, max: 1 << 20 }, Value::Count(8),
+        rest: u64 => "rest", Kind::Count { min: 0, max: 1 << 20 }, Value::Count(2),
             "A longer rest lets more pages of young blocks die, and leaves fewer to choose from.";
     }
 }

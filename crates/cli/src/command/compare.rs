@@ -4,15 +4,18 @@ use std::num::NonZeroUsize;
 use std::sync::Arc;
 
 use flashloom::experiment::config::{Bounds, Catalog, Experiment};
+use flashloom::experiment::formula::Run;
 use flashloom::experiment::result::{Comparison, Distribution, ExpectationResult, RunResult};
 use flashloom::experiment::run::Prepared;
+use flashloom::experiment::schema;
 use flashloom::report::csv;
+use flashloom::units::{PolicySpec, SlotSpec, Statistic, Unit};
 use rayon::ThreadPoolBuilder;
 use serde_json::Value;
 
 use super::{json_text, report_skipped};
 use crate::arguments::CompareArguments;
-use crate::figures::{count, factor, percent, rate, table, time};
+use crate::figures::{count, factor, percent, rate, size, table, time};
 use crate::output::{OutputFile, Stop, keep_apart, print};
 use crate::progress::Bar;
 
@@ -41,7 +44,7 @@ pub fn compare(catalog: &Arc<Catalog>, arguments: &CompareArguments) -> Result<(
     if let Some(file) = json {
         file.commit(&json_text(&comparison))?;
     }
-    print(&if to_stdout { json_text(&comparison) } else { side_by_side(&comparison) })?;
+    print(&if to_stdout { json_text(&comparison) } else { side_by_side(catalog, &comparison, arguments.statistics) })?;
     let ended = comparison.runs.iter().filter(|run| run.result.end_of_life.is_some()).count();
     if ended > 0 {
         return Err(Stop::Failed(format!(
@@ -141,21 +144,29 @@ const COLUMNS: &[Column] = &[
     column("life in pages", Best::Highest, whole, |result| Some(result.end_of_life.as_ref()?.host_page_writes as f64)),
 ];
 
+/// A column of the table: its name, which values are good, how one is shown, and the value of each run.
+type Figures = (&'static str, Best, fn(f64) -> String, Vec<Option<f64>>);
+
 /// One row a run, the varied keys first; the best of each column is marked where the runs differ.
-fn side_by_side(comparison: &Comparison) -> String {
+fn side_by_side(catalog: &Catalog, comparison: &Comparison, with_statistics: bool) -> String {
     let keys: Vec<&String> = comparison.runs.first().map_or(Vec::new(), |run| run.vary.keys().collect());
     let mut rows: Vec<Vec<String>> = comparison.runs.iter().map(|run| run.vary.values().map(plain).collect()).collect();
     let mut header: Vec<&str> =
         keys.iter().map(|key| key.rsplit_once('.').map_or(key.as_str(), |(_, name)| name)).collect();
-    for column in COLUMNS {
-        let values: Vec<Option<f64>> = comparison.runs.iter().map(|run| (column.value)(&run.result)).collect();
+    let of_columns = COLUMNS.iter().filter_map(|column| {
         let is_off = column.section.is_some_and(|section| !keys.iter().any(|key| key.starts_with(section)));
-        if is_off || values.iter().all(Option::is_none) {
+        let values = comparison.runs.iter().map(|run| (column.value)(&run.result)).collect();
+        (!is_off).then_some((column.name, column.best, column.show, values))
+    });
+    let counted = if with_statistics { statistics(catalog, comparison, &keys) } else { Vec::new() };
+    for (name, order, show, values) in of_columns.chain(counted) {
+        let values: Vec<Option<f64>> = values;
+        if values.iter().all(Option::is_none) {
             continue;
         }
-        header.push(column.name);
-        let shown: Vec<String> = values.iter().map(|value| value.map_or("-".to_owned(), column.show)).collect();
-        for ((row, shown_value), is_best) in rows.iter_mut().zip(&shown).zip(best(column.best, &values, &shown)) {
+        header.push(name);
+        let shown: Vec<String> = values.iter().map(|value| value.map_or("-".to_owned(), show)).collect();
+        for ((row, shown_value), is_best) in rows.iter_mut().zip(&shown).zip(best(order, &values, &shown)) {
             row.push(format!("{shown_value}{}", if is_best { " *" } else { "  " }));
         }
     }
@@ -169,6 +180,37 @@ fn side_by_side(comparison: &Comparison) -> String {
         text.push_str(&expectations(comparison));
     }
     text
+}
+
+/// A column for every statistic of the policies that vary, with the value of each run; distributions are left to the
+/// results.
+fn statistics(catalog: &Catalog, comparison: &Comparison, keys: &[&String]) -> Vec<Figures> {
+    let varies = |slot: &SlotSpec| keys.iter().any(|key| *key == slot.key);
+    let is_chosen = |policy: &PolicySpec| {
+        let names = comparison.runs.iter().flat_map(|run| run.vary.values());
+        names.filter_map(Value::as_str).any(|name| name == policy.name)
+    };
+    let runs: Vec<Run> = comparison.runs.iter().map(Run::from).collect();
+    let found = schema::statistics(catalog).filter(|(_, slot, policy, _)| varies(slot) && is_chosen(policy));
+    let column = |(path, _, _, statistic): (String, _, _, &'static Statistic)| {
+        let show: fn(f64) -> String = match statistic.unit {
+            Unit::Count => whole,
+            Unit::Bytes => size,
+            Unit::Time => time,
+            Unit::Ratio => factor,
+            Unit::Times => return None,
+        };
+        let value = |run: &Run| path.split('.').try_fold(&*run.result, |value, part| value.get(part))?.as_f64();
+        Some((statistic.name, Best::Neither, show, runs.iter().map(value).collect()))
+    };
+    let mut columns: Vec<Figures> = Vec::new();
+    for column in found.filter_map(column) {
+        // Two policies of a slot may count the same: it is one field of the result.
+        if columns.iter().all(|(name, ..)| *name != column.0) {
+            columns.push(column);
+        }
+    }
+    columns
 }
 
 /// Which rows hold the best value as it is shown; none where all rows look the same.

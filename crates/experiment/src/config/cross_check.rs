@@ -125,12 +125,12 @@ const OF_PAGE_MAPPINGS: &[(&str, &str)] = &[
     ("ftl.background_threshold", MERGES),
     ("ftl.gc_blocks", MERGES),
     ("ftl.hot_cold", MERGES),
-    ("ftl.wear_levelling", "merges log blocks and moves no cold data"),
+    ("ftl.wear_levelling", "levels wear by its own rules"),
     ("device.bad_blocks", NO_SPARES),
     ("device.program_failures", NO_SPARES),
     ("device.erase_failures", NO_SPARES),
 ];
-const MERGES: &str = "merges log blocks and collects nothing";
+const MERGES: &str = "wins space back by its own rules";
 const NO_SPARES: &str = "cannot replace a bad block";
 
 fn log_blocks_have_no_collection(config: &Config) -> Vec<Broken> {

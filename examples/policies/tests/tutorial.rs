@@ -1,0 +1,159 @@
+//! The tutorial, run: what it shows is what these policies do, and nothing of Flashloom was changed for them.
+
+use std::path::Path;
+use std::process::{Command, Output};
+
+const PROGRAM: &str = env!("CARGO_BIN_EXE_flashloom-example-policies");
+
+fn repository() -> &'static Path {
+    Path::new(concat!(env!("CARGO_MANIFEST_DIR"), "/../.."))
+}
+
+fn run(arguments: &[&str]) -> Output {
+    let mut command = Command::new(PROGRAM);
+    let output = command.args(arguments).current_dir(repository()).output();
+    output.expect("the program runs")
+}
+
+fn stdout(arguments: &[&str]) -> String {
+    let output = run(arguments);
+    let errors = String::from_utf8_lossy(&output.stderr);
+    assert!(output.status.success(), "{arguments:?}: {errors}");
+    String::from_utf8(output.stdout).expect("tables are text")
+}
+
+/// The text of a fenced block of the tutorial, after the comment that names it.
+fn shown(name: &str) -> String {
+    let text = std::fs::read_to_string(repository().join("docs/tutorial.md")).expect("it is there");
+    let (_, rest) = text
+        .split_once(&format!("<!-- {name} -->"))
+        .expect("the tutorial has the block");
+    let (_, block) = rest
+        .split_once("```text\n")
+        .expect("a block of text follows");
+    block.split_once("```").expect("it ends").0.to_owned()
+}
+
+const EXPERIMENT: &str = "examples/policies/experiment.toml";
+
+#[test]
+fn the_tutorials_comparison_is_what_comes_out() {
+    let table = stdout(&["compare", EXPERIMENT, "--verify", "--statistics"]);
+    assert_eq!(
+        table.trim_end(),
+        shown("comparison").trim_end(),
+        "paste it into docs/tutorial.md"
+    );
+}
+
+#[test]
+fn a_misspelt_parameter_gets_the_pointed_error() {
+    let output = run(&["run", EXPERIMENT, "--set", "host.shortest.max_wiat=1ms"]);
+    assert_eq!(output.status.code(), Some(2));
+    let error = String::from_utf8(output.stderr).expect("errors are text");
+    assert_eq!(error.trim_end(), shown("misspelt").trim_end());
+}
+
+#[test]
+fn list_and_explain_show_them_beside_the_built_in_ones() {
+    for (list, name) in [
+        ("schedulers", "shortest"),
+        ("gc", "rested"),
+        ("mappings", "block-map"),
+    ] {
+        assert!(
+            stdout(&["list", list]).contains(&format!("\n  {name} ")),
+            "{list}"
+        );
+        assert!(
+            stdout(&["explain", name]).contains(&format!("= \"{name}\"")),
+            "{name}"
+        );
+    }
+    let page = stdout(&["explain", "shortest"]);
+    assert!(
+        page.contains("max_wait = \"50ms\"  (a time from 0ns to 1min)"),
+        "{page}"
+    );
+    assert!(page.contains("overdue (a count)"), "{page}");
+}
+
+#[test]
+fn a_result_has_their_statistics_and_the_schema_machinery_knows_them() {
+    let set = [
+        "host.scheduler=shortest",
+        "workload.synthetic.requests=2000",
+    ];
+    let json = stdout(&[
+        "run", EXPERIMENT, "--json", "-", "--set", set[0], "--set", set[1],
+    ]);
+    let result: serde_json::Value = serde_json::from_str(&json).expect("it is JSON");
+    assert_eq!(result["config"]["host"]["shortest"]["max_wait"], "50ms");
+    assert!(
+        result["scheduler"]["statistics"]["overdue"].is_u64(),
+        "{}",
+        result["scheduler"]
+    );
+    let registry = flashloom_example_policies::registry().expect("the names are free");
+    let catalog = registry.catalog().expect("the tables are free");
+    let numbers = flashloom::experiment::schema::numbers(&catalog);
+    assert!(
+        numbers
+            .iter()
+            .any(|path| path == "scheduler.statistics.overdue")
+    );
+    let schemas = flashloom::experiment::schema::schemas(&catalog);
+    let (_, config) = schemas
+        .iter()
+        .find(|(name, _)| *name == "config.json")
+        .expect("it is one");
+    assert!(
+        ["shortest", "rested", "block-map"]
+            .iter()
+            .all(|name| config.contains(name))
+    );
+}
+
+#[test]
+fn a_mapping_that_does_not_fit_is_refused_at_the_key_that_it_names() {
+    let set = ["ftl.mapping=block-map", "device.over_provisioning=0.0001"];
+    let output = run(&["run", EXPERIMENT, "--set", set[0], "--set", set[1]]);
+    assert_eq!(output.status.code(), Some(2));
+    let error = String::from_utf8(output.stderr).expect("errors are text");
+    assert!(
+        error.contains("blocks all hold data of the host"),
+        "{error}"
+    );
+    assert!(error.contains("--set:1:26"), "{error}");
+}
+
+#[test]
+fn a_collection_policy_is_refused_where_no_mapping_asks_for_one() {
+    let output = run(&[
+        "run",
+        EXPERIMENT,
+        "--set",
+        "ftl.mapping=block-map",
+        "--set",
+        "ftl.gc=rested",
+    ]);
+    assert_eq!(output.status.code(), Some(2));
+    let error = String::from_utf8(output.stderr).expect("errors are text");
+    assert!(error.contains("page or dftl"), "{error}");
+}
+
+#[test]
+fn the_three_policies_are_short() {
+    let code = |name: &str| {
+        let path = repository().join("examples/policies/src").join(name);
+        let text = std::fs::read_to_string(path).expect("it is there");
+        text.lines()
+            .filter(|line| !line.trim().is_empty() && !line.trim().starts_with("//"))
+            .count()
+    };
+    let lines: usize = ["shortest.rs", "rested.rs", "block_map.rs"]
+        .into_iter()
+        .map(code)
+        .sum();
+    assert!(lines < 250, "{lines} lines");
+}
