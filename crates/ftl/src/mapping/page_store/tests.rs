@@ -212,7 +212,7 @@ fn static_levelling_bounds_the_spread_that_cold_data_causes() {
         let mut levelled = setup("interleave", &[]);
         (levelled.params.wear_levelling, levelled.params.wear_threshold) = (levelling, 4);
         let lab = worked(&levelled, |prng| (0..16).map(|_| prng.below(16) as u32).collect());
-        let erases = lab.store.erase_counts();
+        let erases = lab.nand.erase_counts();
         let moves = lab.store.report().wear_moves;
         assert_eq!(lab.nand.counts().erases[Origin::Wear as usize], moves.unwrap_or(0), "every move ends in an erase");
         (erases.iter().max().unwrap() - erases.iter().min().unwrap(), moves)
