@@ -4,10 +4,12 @@
 //! plane a block only from the moment it is first opened there, so that a policy that finds nothing to keep apart
 //! changes nothing.
 
+use serde::{Deserialize, Serialize};
+
 use crate::{FtlSetup, GcBlocks, HotCold, WearLevelling, mapping};
 
 /// One of the open blocks of a plane.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[repr(u8)]
 pub enum Lane {
     /// Pages of the host that nothing more is known of.

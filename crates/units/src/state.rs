@@ -353,8 +353,14 @@ macro_rules! state {
 
     (@in $field:ident, $result:expr) => { $result.map_err(|error| error.within(stringify!($field)))? };
 
-    ($(for<$generic:ident $(: $bound:path)?>)? $name:ty { $($kind:ident $($field:ident),+ $(,)?;)* }) => {
-        impl$(<$generic $(: $bound)?>)? $crate::State for $name {
+    (for<$generic:ident: $bound:path> $name:ty { $($fields:tt)* }) => {
+        $crate::state!(@impl [$generic: $bound] $name { $($fields)* });
+    };
+    (for<$generic:ident> $name:ty { $($fields:tt)* }) => {
+        $crate::state!(@impl [$generic] $name { $($fields)* });
+    };
+    (@impl [$($generics:tt)*] $name:ty { $($kind:ident $($field:ident),+ $(,)?;)* }) => {
+        impl<$($generics)*> $crate::State for $name {
             fn save(&self, to: &mut $crate::Writer) {
                 let Self { $($($field,)+)* } = self;
                 $($crate::state!(@save $kind to $($field)+);)*
@@ -368,6 +374,9 @@ macro_rules! state {
                 Ok(())
             }
         }
+    };
+    ($name:ty { $($fields:tt)* }) => {
+        $crate::state!(@impl [] $name { $($fields)* });
     };
 }
 

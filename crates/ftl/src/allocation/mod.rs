@@ -3,7 +3,7 @@
 //! Adding an allocation is one file here and one line in the table below.
 
 use flashloom_nand::{DeviceParams, Geometry};
-use flashloom_units::{PlaneId, Slot, Value};
+use flashloom_units::{PlaneId, Slot, State, Value};
 
 use crate::lane::{Demands, Lane};
 use crate::{Misfit, PageWrite, StreamReport, StripeOrder};
@@ -56,6 +56,17 @@ pub trait Allocation: Send {
 
     /// Starts its counters again at zero, after preconditioning.
     fn reset_report(&mut self) {}
+
+    /// Its state, to be saved; nothing if it cannot be saved, and then neither can the drive. See
+    /// [`stateful!`](flashloom_units::stateful).
+    fn state(&self) -> Option<&dyn State> {
+        None
+    }
+
+    /// The same, to be loaded.
+    fn state_mut(&mut self) -> Option<&mut dyn State> {
+        None
+    }
 }
 
 macro_rules! allocations {
@@ -87,6 +98,8 @@ struct Rotation {
     stripe: Vec<PlaneId>,
     at: usize,
 }
+
+flashloom_units::state! { Rotation { value at; fixed stripe; } }
 
 impl Rotation {
     fn new(geometry: &Geometry, order: StripeOrder) -> Self {

@@ -61,6 +61,8 @@ pub(super) struct State {
     range: usize,
 }
 
+flashloom_units::state! { State { fixed params, groups, width, range; } }
+
 impl State {
     pub(super) fn new(values: &[Value], drive: &DeviceParams, order: StripeOrder) -> Self {
         let params = Static::from_values(values);
@@ -101,6 +103,8 @@ fn gather_chips(stripe: &mut [PlaneId], geometry: &Geometry, region_chips: usize
 }
 
 impl Allocation for State {
+    flashloom_units::stateful!();
+
     fn misfit(&self, geometry: &Geometry) -> Option<Misfit> {
         let region_chips = self.params.region_chips?;
         let key = "ftl.static.region_chips";

@@ -3,7 +3,7 @@
 //! Adding a collection policy is one file here and one line in the table below.
 
 use flashloom_nand::Geometry;
-use flashloom_units::{BlockId, PlaneId, Prng, Slot, Value};
+use flashloom_units::{BlockId, PlaneId, Prng, Slot, State, Value};
 
 mod by_valid;
 mod chains;
@@ -26,6 +26,17 @@ pub trait Collection: Send {
 
     /// A candidate is taken for another reason than to gain its space, such as wear.
     fn withdraw(&mut self, block: BlockId);
+
+    /// Its state, to be saved; nothing if it cannot be saved, and then neither can the drive. See
+    /// [`stateful!`](flashloom_units::stateful).
+    fn state(&self) -> Option<&dyn State> {
+        None
+    }
+
+    /// The same, to be loaded.
+    fn state_mut(&mut self) -> Option<&mut dyn State> {
+        None
+    }
 }
 
 macro_rules! collections {

@@ -14,6 +14,7 @@
 
 use flashloom_nand::DeviceParams;
 use flashloom_units::{Kind, Lbn, ParamSet, PolicySpec, Value, params};
+use serde::{Deserialize, Serialize};
 
 use super::log_block::{Chip, Ftl, Guarantees, Layout, LogSlot, MergeKind, Scheme, Store};
 use crate::{FtlSetup, PageWrite, Preemption};
@@ -45,7 +46,9 @@ pub(super) struct Bast {
     clock: u64,
 }
 
-#[derive(Clone, Copy)]
+flashloom_units::state! { Bast { array logs; value clock; } }
+
+#[derive(Clone, Copy, Serialize, Deserialize)]
 struct Log {
     lbn: Lbn,
     written: u64,

@@ -18,6 +18,7 @@ use std::collections::VecDeque;
 
 use flashloom_nand::DeviceParams;
 use flashloom_units::{Kind, Lbn, ParamSet, PolicySpec, Value, params};
+use serde::{Deserialize, Serialize};
 
 use super::log_block::{Chip, Ftl, Guarantees, Layout, LogSlot, MergeKind, Scheme, Store};
 use crate::{FtlSetup, PageWrite};
@@ -49,7 +50,10 @@ pub(super) struct Fast {
     chips: Vec<Logs>,
 }
 
+flashloom_units::state! { Fast { array chips; fixed keeps_sequential; } }
+
 /// The log blocks of a chip.
+#[derive(Serialize, Deserialize)]
 struct Logs {
     /// The sequential log block and its logical block.
     sequential: Option<(LogSlot, Lbn)>,

@@ -48,6 +48,7 @@
 
 use flashloom_nand::DeviceParams;
 use flashloom_units::{Kind, Lbn, ParamSet, PolicySpec, Value, choice, params};
+use serde::{Deserialize, Serialize};
 
 use super::log_block::{Chip, Ftl, Guarantees, Layout, LogSlot, MergeKind, Scheme, Store, too_associative};
 use crate::{FtlSetup, Misfit, PageWrite};
@@ -140,7 +141,7 @@ enum LogState {
 }
 
 /// What is kept of a log block besides what the store knows.
-#[derive(Clone, Copy)]
+#[derive(Clone, Copy, Serialize, Deserialize)]
 struct Log {
     /// The logical block of a sequential one, else none.
     sequential: Lbn,
@@ -155,6 +156,8 @@ pub(super) struct Kast {
     /// Pages written to the log of each chip.
     clocks: Vec<u64>,
 }
+
+flashloom_units::state! { Kast { array logs; nested clocks; fixed params, many_free; } }
 
 impl Kast {
     fn state(&self, store: &Store, slot: LogSlot) -> LogState {

@@ -41,7 +41,11 @@ pub(super) const SPEC: PolicySpec = PolicySpec {
 
 pub(super) type State = Ftl<McSplit>;
 
-pub(super) struct McSplit(Bast);
+pub(super) struct McSplit {
+    striped: Bast,
+}
+
+flashloom_units::state! { McSplit { nested striped; } }
 
 impl Scheme for McSplit {
     fn layout(setup: &FtlSetup, device: &DeviceParams) -> Layout {
@@ -60,15 +64,15 @@ impl Scheme for McSplit {
     }
 
     fn new(setup: &FtlSetup, store: &Store) -> Self {
-        Self(Bast::new(setup, store))
+        Self { striped: Bast::new(setup, store) }
     }
 
     fn write(&mut self, chip: &mut Chip, write: &PageWrite) {
-        self.0.write(chip, write);
+        self.striped.write(chip, write);
     }
 
     fn victim(&mut self, store: &Store, group: u32, opened: LogSlot) -> (LogSlot, MergeKind) {
-        self.0.victim(store, group, opened)
+        self.striped.victim(store, group, opened)
     }
 }
 

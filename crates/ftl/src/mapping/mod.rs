@@ -3,7 +3,7 @@
 //! Adding a mapping is one file here and one line in the table below.
 
 use flashloom_nand::{DeviceParams, Expect, Nand};
-use flashloom_units::{Lpn, Need, Slot};
+use flashloom_units::{Lpn, Need, Slot, State};
 
 use crate::{FtlReport, FtlSetup, Misfit, PageWrite, WantedStreams};
 
@@ -53,6 +53,17 @@ pub trait Mapping: Send {
 
     /// Checks the invariants: valid pages = mapped pages, and every mapped page is the valid copy of its address.
     fn check(&self) -> Result<(), String>;
+
+    /// Its state, to be saved; nothing if it cannot be saved, and then neither can the drive. See
+    /// [`stateful!`](flashloom_units::stateful).
+    fn state(&self) -> Option<&dyn State> {
+        None
+    }
+
+    /// The same, to be loaded.
+    fn state_mut(&mut self) -> Option<&mut dyn State> {
+        None
+    }
 }
 
 macro_rules! mappings {

@@ -29,6 +29,8 @@ pub(super) struct State {
     store: PageStore,
 }
 
+flashloom_units::state! { State { nested store; } }
+
 impl State {
     pub(super) fn misfit(setup: &FtlSetup, device: &DeviceParams) -> Option<Misfit> {
         page_store::misfit(setup, device, 0)
@@ -44,6 +46,8 @@ impl State {
 }
 
 impl Mapping for State {
+    flashloom_units::stateful!();
+
     fn write(&mut self, nand: &mut Nand, writes: &[PageWrite]) {
         let places = self.store.place(writes);
         for (write, place) in writes.iter().zip(&places) {

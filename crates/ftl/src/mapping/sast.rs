@@ -15,6 +15,7 @@
 
 use flashloom_nand::DeviceParams;
 use flashloom_units::{Kind, ParamSet, PolicySpec, Value, params};
+use serde::{Deserialize, Serialize};
 
 use super::log_block::{Chip, Ftl, Guarantees, Layout, LogSlot, MergeKind, Scheme, Store, too_associative};
 use crate::{FtlSetup, Misfit, PageWrite, Preemption};
@@ -52,8 +53,10 @@ pub(super) struct Sast {
     clock: u64,
 }
 
+flashloom_units::state! { Sast { array logs; value clock; fixed set_log_blocks, set_data_blocks, neighbours; } }
+
 /// The set of a log block, when it was opened, and when its set was last written.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Copy, Debug, Serialize, Deserialize)]
 struct Log {
     set: u32,
     opened: u64,

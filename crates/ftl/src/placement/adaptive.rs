@@ -54,6 +54,8 @@ pub(super) struct State {
     payback: f64,
 }
 
+flashloom_units::state! { State { fixed chips, widest, payback; } }
+
 impl State {
     pub(super) fn new(values: &[Value], chips: u32) -> Self {
         let Params { widest, payback } = Params::from_values(values);
@@ -68,6 +70,8 @@ impl State {
 }
 
 impl Placement for State {
+    flashloom_units::stateful!();
+
     fn place(&mut self, lbn: Lbn, _home: Option<u32>) -> u32 {
         lbn.0 % self.chips
     }

@@ -4,7 +4,8 @@
 //! allocator of CAVE, section 4.2). Pages that a logical block has on another chip are moved, which is counted and takes
 //! its time. Adding a placement is one file here and one line in the table below.
 
-use flashloom_units::{Lbn, Ns, Slot, Value};
+use flashloom_units::{Lbn, Ns, Slot, State, Value};
+use serde::{Deserialize, Serialize};
 
 /// A policy of placement.
 pub trait Placement: Send {
@@ -30,10 +31,21 @@ pub trait Placement: Send {
     fn span(&self, region: &Region, _times: &Times) -> u32 {
         region.span
     }
+
+    /// Its state, to be saved; nothing if it cannot be saved, and then neither can the drive. See
+    /// [`stateful!`](flashloom_units::stateful).
+    fn state(&self) -> Option<&dyn State> {
+        None
+    }
+
+    /// The same, to be loaded.
+    fn state_mut(&mut self) -> Option<&mut dyn State> {
+        None
+    }
 }
 
 /// Consecutive logical blocks, as many as [`Placement::widest`].
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Region {
     /// Chips that each of them spans.
     pub span: u32,
@@ -65,7 +77,7 @@ impl Region {
 }
 
 /// What other spans would have saved.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Ledger {
     /// Time that twice the span would have saved, net.
     pub wider_ns: Ns,
@@ -80,7 +92,7 @@ pub struct Ledger {
 }
 
 /// Pages of a region, one after the other in address, that were read or written at the same time.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Run {
     /// How many.
     pub pages: u32,
