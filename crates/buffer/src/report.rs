@@ -1,9 +1,10 @@
 //! What a buffer counts and measures.
 
 use flashloom_units::Ns;
+use serde::{Deserialize, Serialize};
 
 /// How many pages of a kind the buffer held over time, in constant memory.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Level {
     /// Pages times the nanoseconds for which the buffer held them.
     pub page_ns: u128,
@@ -19,7 +20,7 @@ impl Level {
 }
 
 /// What a buffer counts.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct BufferReport {
     /// Pages written by the host.
     pub page_writes: u64,

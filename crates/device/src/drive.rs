@@ -14,6 +14,8 @@
 //! - A discard takes its whole pages out of buffer and map; sectors of pages that it covers in part keep their data,
 //!   which the interface allows.
 
+mod state;
+
 use std::collections::VecDeque;
 use std::ops::Range;
 
@@ -23,6 +25,7 @@ use flashloom_host::{Dispatched, RequestId};
 use flashloom_nand::{Contents, DeviceParams, Expect, Nand, Payload};
 use flashloom_units::{EventQueue, Lpn, NO_INDEX, Ns, ParamSet, SECTOR_BYTES, Slot, Value};
 use flashloom_workload::{Op, Request};
+use serde::{Deserialize, Serialize};
 
 use crate::link::{Link, Way};
 
@@ -64,7 +67,7 @@ impl DriveSetup {
 }
 
 /// A command that the drive holds.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Copy, Debug, Serialize, Deserialize)]
 struct Command {
     id: RequestId,
     op: Op,
@@ -83,7 +86,7 @@ struct Command {
     next_free: u32,
 }
 
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 enum Stage {
     /// The controller has its command, and is at it.
     Commanded,

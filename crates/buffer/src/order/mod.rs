@@ -2,7 +2,7 @@
 //!
 //! Adding an order is one file here and one line in the table below.
 
-use flashloom_units::{Lpn, Slot, Value};
+use flashloom_units::{Lpn, Slot, State, Value};
 
 use crate::SlotId;
 
@@ -48,6 +48,17 @@ pub trait Order: Send {
     /// How many clean pages [`Self::clean_victim`] would give up one after another.
     fn clean_room(&self) -> u32 {
         0
+    }
+
+    /// Its state, to be saved; nothing if it cannot be saved, and then neither can the drive. See
+    /// [`stateful!`](flashloom_units::stateful).
+    fn state(&self) -> Option<&dyn State> {
+        None
+    }
+
+    /// The same, to be loaded.
+    fn state_mut(&mut self) -> Option<&mut dyn State> {
+        None
     }
 }
 

@@ -2,7 +2,7 @@
 //!
 //! Adding a rate is one file here and one line in the table below.
 
-use flashloom_units::{Slot, Value};
+use flashloom_units::{Slot, State, Value};
 
 /// What a rate decides by, in pages but for victims.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -31,6 +31,17 @@ pub trait Rate: Send {
     /// free before.
     fn waits_for_all(&self) -> bool {
         false
+    }
+
+    /// Its state, to be saved; nothing if it cannot be saved, and then neither can the drive. See
+    /// [`stateful!`](flashloom_units::stateful).
+    fn state(&self) -> Option<&dyn State> {
+        None
+    }
+
+    /// The same, to be loaded.
+    fn state_mut(&mut self) -> Option<&mut dyn State> {
+        None
     }
 }
 

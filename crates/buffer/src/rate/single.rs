@@ -22,6 +22,8 @@ pub(super) const SPEC: PolicySpec = PolicySpec {
 
 pub(super) struct State;
 
+flashloom_units::state! { State {} }
+
 impl State {
     pub(super) fn new(_values: &[Value], _dies: u32) -> Self {
         Self
@@ -29,6 +31,8 @@ impl State {
 }
 
 impl Rate for State {
+    flashloom_units::stateful!();
+
     fn victims(&mut self, occupancy: &Occupancy) -> u32 {
         u32::from(occupancy.waiting > occupancy.evicting)
     }
