@@ -103,8 +103,9 @@ pub struct BlockLayer {
 
 flashloom_units::state! {
     BlockLayer {
+        nested requests, ends;
         policy scheduler;
-        nested requests, ends, stats;
+        nested stats;
         value flushes, held, queued, in_flight, last_direction;
         fixed queue_depth, nr_requests, max_request_bytes, merging;
     }

@@ -7,8 +7,9 @@ use super::{Drive, Evictions};
 
 flashloom_units::state! {
     Drive {
-        nested nand, link, events, evictions, slot_eviction, slot_waiter, buffered, buffer;
+        nested nand;
         policy ftl;
+        nested buffer, buffered, slot_eviction, slot_waiter, evictions, link, events;
         value commands, free, held, stalled, waiting_pages, flushes, completed;
         scratch evicted, writes;
         fixed gathers, timed, controller_ns, logical_pages, sectors_per_page, page_shift;
