@@ -19,7 +19,14 @@ pub(crate) struct Groups {
     lpns: Vec<Lpn>,
 }
 
-flashloom_units::state! { Groups { nested index, next, previous, lpns; array groups; value free; fixed pages_per_block; } }
+flashloom_units::state! {
+    Groups {
+        nested index, next, previous, lpns;
+        array groups;
+        value free;
+        fixed pages_per_block;
+    }
+}
 
 #[derive(Clone, Copy, Serialize, Deserialize)]
 struct Group {

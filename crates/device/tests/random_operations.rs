@@ -13,7 +13,7 @@ use flashloom_units::{MS, Prng};
 use flashloom_workload::{Op, Pace};
 use proptest::prelude::*;
 use support::Run;
-use support::random::{pick, random_requests, random_setup};
+use support::random::{pick, random_requests, random_setup, seeds_asked_for};
 
 fn run(seed: u64, count: usize) {
     let mut prng = Prng::new(seed);
@@ -53,11 +53,10 @@ proptest! {
     }
 }
 
-/// The long form: `FLASHLOOM_CASES` runs from seed `FLASHLOOM_SEED` on, none where it is not set.
+/// The long form.
 #[test]
 fn as_many_runs_as_are_asked_for() {
-    let number = |name: &str| std::env::var(name).ok().and_then(|text| text.parse::<u64>().ok()).unwrap_or(0);
-    for seed in (0..number("FLASHLOOM_CASES")).map(|case| number("FLASHLOOM_SEED") + case) {
+    for seed in seeds_asked_for() {
         println!("seed {seed}");
         run(seed, 3_000);
     }

@@ -18,7 +18,7 @@ use flashloom_ftl::{allocation, collection, mapping, placement};
 use flashloom_host::{Admission, BlockLayer, Decision, Dispatched, HostParams, RequestId};
 use flashloom_units::{Latency, Ns, ParamSet, PolicySpec, Prng, Slot, load_state, save_state};
 use flashloom_workload::{Op, Request};
-use support::random::{pick, random_requests, random_setup};
+use support::random::{pick, random_requests, random_setup, seeds_asked_for};
 
 /// What a stack is built from.
 struct Plan {
@@ -32,7 +32,7 @@ struct Plan {
 
 impl Plan {
     /// None where policies and device do not go together.
-    fn new(prng: &mut Prng) -> Option<Self> {
+    fn new(prng: &mut Prng, requests: usize) -> Option<Self> {
         let drive = random_setup(prng);
         if flashloom_ftl::misfit(&drive.device, &drive.ftl).is_some() {
             return None;
@@ -44,7 +44,7 @@ impl Plan {
             merging: prng.chance(0.7),
             ..HostParams::defaults()
         };
-        let mut requests = random_requests(prng, drive.device.capacity_sectors(), 160);
+        let mut requests = random_requests(prng, drive.device.capacity_sectors(), requests);
         for request in requests.iter_mut().filter(|request| request.op != Op::Flush) {
             request.task = prng.below(5) as u32;
             request.flags |= if prng.chance(0.3) { Request::SYNC } else { 0 };
@@ -224,9 +224,9 @@ impl Stack {
 }
 
 /// Saves a stack at some random moments and lets each state go on; returns at how many.
-fn run(seed: u64, moments: u64, policies: &mut BTreeSet<(&'static str, &'static str)>) -> u64 {
+fn run(seed: u64, requests: usize, moments: u64, policies: &mut BTreeSet<(&'static str, &'static str)>) -> u64 {
     let mut prng = Prng::new(seed);
-    let Some(plan) = Plan::new(&mut prng) else { return 0 };
+    let Some(plan) = Plan::new(&mut prng, requests) else { return 0 };
     policies.extend(plan.policies());
     let mut stack = plan.build();
     stack.age(&plan, &mut prng);
@@ -268,7 +268,7 @@ fn run(seed: u64, moments: u64, policies: &mut BTreeSet<(&'static str, &'static 
 fn a_loaded_stack_goes_on_as_the_saved_one_at_a_thousand_random_moments() {
     let (mut moments, mut policies) = (0, BTreeSet::new());
     for seed in 0.. {
-        moments += run(seed, 5, &mut policies);
+        moments += run(seed, 160, 5, &mut policies);
         if moments >= 1_000 {
             break;
         }
@@ -291,11 +291,20 @@ fn a_loaded_stack_goes_on_as_the_saved_one_at_a_thousand_random_moments() {
     assert_eq!(all.difference(&policies).collect::<Vec<_>>(), Vec::<&(&str, &str)>::new(), "policies not tried");
 }
 
+/// The long form.
+#[test]
+fn as_many_runs_as_are_asked_for() {
+    for seed in seeds_asked_for() {
+        println!("seed {seed}");
+        run(seed, 1_600, 20, &mut BTreeSet::new());
+    }
+}
+
 /// States of a few hundred to a few thousand bytes, taken in the midst of a run, with what they were saved from.
 fn small_states() -> impl Iterator<Item = (Plan, Vec<u8>)> {
     (0..).filter_map(|seed| {
         let mut prng = Prng::new(seed);
-        let mut plan = Plan::new(&mut prng)?;
+        let mut plan = Plan::new(&mut prng, 160)?;
         plan.timed = true;
         let mut stack = plan.build();
         stack.age(&plan, &mut prng);

@@ -2,7 +2,7 @@
 //!
 //! Adding a scheduler: a file `scheduler/NAME.rs` with `SPEC`, `Params` and `State`, and its line in the table below.
 
-use flashloom_units::{Ns, ParamSet, Slot, State, Value};
+use flashloom_units::{Ns, ParamSet, Slot, Value};
 use flashloom_workload::Request;
 
 use crate::id::RequestId;
@@ -77,14 +77,14 @@ pub trait Scheduler {
     /// Checks the scheduler's own structures against the queued requests of the pool.
     fn check(&self, requests: &Requests) -> Result<(), String>;
 
-    /// Its state, to be saved; nothing if it cannot be saved, and then neither can the block layer. See
-    /// [`stateful!`](flashloom_units::stateful).
-    fn state(&self) -> Option<&dyn State> {
+    /// Its state, to be saved; none if it cannot be saved, and then a block layer that uses it cannot be saved either.
+    /// [`stateful!`](flashloom_units::stateful!) writes this and the next method.
+    fn state(&self) -> Option<&dyn flashloom_units::State> {
         None
     }
 
     /// The same, to be loaded.
-    fn state_mut(&mut self) -> Option<&mut dyn State> {
+    fn state_mut(&mut self) -> Option<&mut dyn flashloom_units::State> {
         None
     }
 }

@@ -1,6 +1,6 @@
 //! Saving what a simulator knows at a moment, and loading it into one that was built anew from the same configuration.
 //!
-//! A type that knows something implements [`State`], by a list of its fields in [`state!`](crate::state). Nothing is
+//! A type that knows something implements [`State`], by a list of its fields in [`state!`](crate::state!). Nothing is
 //! kept twice: what follows from the configuration is not saved, and a state is loaded into a value that was built with
 //! that configuration. There are no names, no types and no version in the bytes; a file that holds them says what they
 //! are. Whole numbers of values and lists are as `postcard` writes them (a few bytes for a small number), flat arrays
@@ -14,7 +14,7 @@ use serde::de::DeserializeOwned;
 /// Something whose state can be saved to bytes and loaded from them.
 ///
 /// After `load` the value goes on exactly as the saved one would have: the same decisions, the same figures, and saving
-/// it gives the same bytes. [`state!`](crate::state) writes an implementation from a list of fields.
+/// it gives the same bytes. [`state!`](crate::state!) writes an implementation from a list of fields.
 pub trait State {
     /// Appends the state.
     fn save(&self, to: &mut Writer);

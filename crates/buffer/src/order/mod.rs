@@ -2,7 +2,7 @@
 //!
 //! Adding an order is one file here and one line in the table below.
 
-use flashloom_units::{Lpn, Slot, State, Value};
+use flashloom_units::{Lpn, Slot, Value};
 
 use crate::SlotId;
 
@@ -50,14 +50,14 @@ pub trait Order: Send {
         0
     }
 
-    /// Its state, to be saved; nothing if it cannot be saved, and then neither can the drive. See
-    /// [`stateful!`](flashloom_units::stateful).
-    fn state(&self) -> Option<&dyn State> {
+    /// Its state, to be saved; none if it cannot be saved, and then a drive that uses it cannot be saved either.
+    /// [`stateful!`](flashloom_units::stateful!) writes this and the next method.
+    fn state(&self) -> Option<&dyn flashloom_units::State> {
         None
     }
 
     /// The same, to be loaded.
-    fn state_mut(&mut self) -> Option<&mut dyn State> {
+    fn state_mut(&mut self) -> Option<&mut dyn flashloom_units::State> {
         None
     }
 }

@@ -2,7 +2,7 @@
 //!
 //! Adding a rate is one file here and one line in the table below.
 
-use flashloom_units::{Slot, State, Value};
+use flashloom_units::{Slot, Value};
 
 /// What a rate decides by, in pages but for victims.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -33,14 +33,14 @@ pub trait Rate: Send {
         false
     }
 
-    /// Its state, to be saved; nothing if it cannot be saved, and then neither can the drive. See
-    /// [`stateful!`](flashloom_units::stateful).
-    fn state(&self) -> Option<&dyn State> {
+    /// Its state, to be saved; none if it cannot be saved, and then a drive that uses it cannot be saved either.
+    /// [`stateful!`](flashloom_units::stateful!) writes this and the next method.
+    fn state(&self) -> Option<&dyn flashloom_units::State> {
         None
     }
 
     /// The same, to be loaded.
-    fn state_mut(&mut self) -> Option<&mut dyn State> {
+    fn state_mut(&mut self) -> Option<&mut dyn flashloom_units::State> {
         None
     }
 }

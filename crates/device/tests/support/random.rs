@@ -10,6 +10,12 @@ use flashloom_workload::{Op, Request};
 
 use super::request;
 
+/// The seeds of a long run: `FLASHLOOM_CASES` of them from `FLASHLOOM_SEED` on, none where it is not set.
+pub fn seeds_asked_for() -> impl Iterator<Item = u64> {
+    let number = |name: &str| std::env::var(name).ok().and_then(|text| text.parse::<u64>().ok()).unwrap_or(0);
+    (0..number("FLASHLOOM_CASES")).map(move |case| number("FLASHLOOM_SEED") + case)
+}
+
 pub fn pick<T: Copy>(prng: &mut Prng, from: &[T]) -> T {
     from[prng.below(from.len() as u64) as usize]
 }

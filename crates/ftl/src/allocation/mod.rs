@@ -3,7 +3,7 @@
 //! Adding an allocation is one file here and one line in the table below.
 
 use flashloom_nand::{DeviceParams, Geometry};
-use flashloom_units::{PlaneId, Slot, State, Value};
+use flashloom_units::{PlaneId, Slot, Value};
 
 use crate::lane::{Demands, Lane};
 use crate::{Misfit, PageWrite, StreamReport, StripeOrder};
@@ -57,14 +57,14 @@ pub trait Allocation: Send {
     /// Starts its counters again at zero, after preconditioning.
     fn reset_report(&mut self) {}
 
-    /// Its state, to be saved; nothing if it cannot be saved, and then neither can the drive. See
-    /// [`stateful!`](flashloom_units::stateful).
-    fn state(&self) -> Option<&dyn State> {
+    /// Its state, to be saved; none if it cannot be saved, and then a drive that uses it cannot be saved either.
+    /// [`stateful!`](flashloom_units::stateful!) writes this and the next method.
+    fn state(&self) -> Option<&dyn flashloom_units::State> {
         None
     }
 
     /// The same, to be loaded.
-    fn state_mut(&mut self) -> Option<&mut dyn State> {
+    fn state_mut(&mut self) -> Option<&mut dyn flashloom_units::State> {
         None
     }
 }

@@ -97,7 +97,14 @@ pub(super) struct State {
     report: StreamReport,
 }
 
-flashloom_units::state! { State { value threshold, report; nested interleaved, streams, climb; scratch order; fixed params; } }
+flashloom_units::state! {
+    State {
+        value threshold, report;
+        nested interleaved, streams, climb;
+        scratch order;
+        fixed params;
+    }
+}
 
 impl State {
     pub(super) fn new(values: &[Value], drive: &DeviceParams, order: StripeOrder) -> Self {

@@ -3,7 +3,7 @@
 //! Adding a collection policy is one file here and one line in the table below.
 
 use flashloom_nand::Geometry;
-use flashloom_units::{BlockId, PlaneId, Prng, Slot, State, Value};
+use flashloom_units::{BlockId, PlaneId, Prng, Slot, Value};
 
 mod by_valid;
 mod chains;
@@ -27,14 +27,14 @@ pub trait Collection: Send {
     /// A candidate is taken for another reason than to gain its space, such as wear.
     fn withdraw(&mut self, block: BlockId);
 
-    /// Its state, to be saved; nothing if it cannot be saved, and then neither can the drive. See
-    /// [`stateful!`](flashloom_units::stateful).
-    fn state(&self) -> Option<&dyn State> {
+    /// Its state, to be saved; none if it cannot be saved, and then a drive that uses it cannot be saved either.
+    /// [`stateful!`](flashloom_units::stateful!) writes this and the next method.
+    fn state(&self) -> Option<&dyn flashloom_units::State> {
         None
     }
 
     /// The same, to be loaded.
-    fn state_mut(&mut self) -> Option<&mut dyn State> {
+    fn state_mut(&mut self) -> Option<&mut dyn flashloom_units::State> {
         None
     }
 }

@@ -3,7 +3,7 @@
 //! Adding a mapping is one file here and one line in the table below.
 
 use flashloom_nand::{DeviceParams, Expect, Nand};
-use flashloom_units::{Lpn, Need, Slot, State};
+use flashloom_units::{Lpn, Need, Slot};
 
 use crate::{FtlReport, FtlSetup, Misfit, PageWrite, WantedStreams};
 
@@ -54,14 +54,14 @@ pub trait Mapping: Send {
     /// Checks the invariants: valid pages = mapped pages, and every mapped page is the valid copy of its address.
     fn check(&self) -> Result<(), String>;
 
-    /// Its state, to be saved; nothing if it cannot be saved, and then neither can the drive. See
-    /// [`stateful!`](flashloom_units::stateful).
-    fn state(&self) -> Option<&dyn State> {
+    /// Its state, to be saved; none if it cannot be saved, and then a drive that uses it cannot be saved either.
+    /// [`stateful!`](flashloom_units::stateful!) writes this and the next method.
+    fn state(&self) -> Option<&dyn flashloom_units::State> {
         None
     }
 
     /// The same, to be loaded.
-    fn state_mut(&mut self) -> Option<&mut dyn State> {
+    fn state_mut(&mut self) -> Option<&mut dyn flashloom_units::State> {
         None
     }
 }

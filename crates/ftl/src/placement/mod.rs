@@ -4,7 +4,7 @@
 //! allocator of CAVE, section 4.2). Pages that a logical block has on another chip are moved, which is counted and takes
 //! its time. Adding a placement is one file here and one line in the table below.
 
-use flashloom_units::{Lbn, Ns, Slot, State, Value};
+use flashloom_units::{Lbn, Ns, Slot, Value};
 use serde::{Deserialize, Serialize};
 
 /// A policy of placement.
@@ -32,14 +32,14 @@ pub trait Placement: Send {
         region.span
     }
 
-    /// Its state, to be saved; nothing if it cannot be saved, and then neither can the drive. See
-    /// [`stateful!`](flashloom_units::stateful).
-    fn state(&self) -> Option<&dyn State> {
+    /// Its state, to be saved; none if it cannot be saved, and then a drive that uses it cannot be saved either.
+    /// [`stateful!`](flashloom_units::stateful!) writes this and the next method.
+    fn state(&self) -> Option<&dyn flashloom_units::State> {
         None
     }
 
     /// The same, to be loaded.
-    fn state_mut(&mut self) -> Option<&mut dyn State> {
+    fn state_mut(&mut self) -> Option<&mut dyn flashloom_units::State> {
         None
     }
 }
