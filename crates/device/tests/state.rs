@@ -16,7 +16,9 @@ use flashloom_buffer::{order, rate};
 use flashloom_device::{Drive, DriveSetup};
 use flashloom_ftl::{allocation, collection, mapping, placement};
 use flashloom_host::{Admission, BlockLayer, Decision, Dispatched, HostParams, RequestId};
-use flashloom_units::{Latency, Ns, ParamSet, PolicySpec, Prng, Slot, load_state, save_state};
+use flashloom_units::{
+    Kind, Latency, MS, Ns, Param, ParamSet, PolicySpec, Prng, Slot, US, Value, load_state, save_state,
+};
 use flashloom_workload::{Op, Request};
 use support::random::{pick, random_requests, random_setup, seeds_asked_for};
 
@@ -24,6 +26,7 @@ use support::random::{pick, random_requests, random_setup, seeds_asked_for};
 struct Plan {
     drive: DriveSetup,
     host: HostParams,
+    scheduler: Vec<Value>,
     timed: bool,
     requests: Vec<Request>,
     /// Steps of background work before each request that finds the drive idle.
@@ -37,20 +40,25 @@ impl Plan {
         if flashloom_ftl::misfit(&drive.device, &drive.ftl).is_some() {
             return None;
         }
+        let scheduler = pick(prng, flashloom_host::SLOT.policies);
         let host = HostParams {
-            scheduler: pick(prng, flashloom_host::SLOT.policies).name,
+            scheduler: scheduler.name,
             queue_depth: pick(prng, &[1, 4, 31]),
             nr_requests: pick(prng, &[2, 8, 64]),
             merging: prng.chance(0.7),
             ..HostParams::defaults()
         };
+        let values: Vec<Value> = scheduler.params.iter().map(|param| impatient(prng, param)).collect();
+        let setup = BlockLayer::setup(&host, drive.device.capacity_sectors());
+        flashloom_host::build(scheduler.name, &values, &setup)?.ok()?;
         let mut requests = random_requests(prng, drive.device.capacity_sectors(), requests);
+        let tasks = pick(prng, &[1, 5, 4_000]);
         for request in requests.iter_mut().filter(|request| request.op != Op::Flush) {
-            request.task = prng.below(5) as u32;
+            request.task = prng.below(tasks) as u32;
             request.flags |= if prng.chance(0.3) { Request::SYNC } else { 0 };
         }
         let background = requests.iter().map(|_| prng.below(3) as u32).collect();
-        Some(Self { drive, host, timed: prng.chance(0.7), requests, background })
+        Some(Self { drive, host, scheduler: values, timed: prng.chance(0.7), requests, background })
     }
 
     fn policies(&self) -> [(&'static str, &'static str); 8] {
@@ -70,8 +78,7 @@ impl Plan {
     /// A new stack, whose drive is new.
     fn build(&self) -> Stack {
         let setup = BlockLayer::setup(&self.host, self.drive.device.capacity_sectors());
-        let values = flashloom_host::SLOT.find(self.host.scheduler).unwrap().values(&[]);
-        let scheduler = flashloom_host::build(self.host.scheduler, &values, &setup).unwrap().unwrap();
+        let scheduler = flashloom_host::build(self.host.scheduler, &self.scheduler, &setup).unwrap().unwrap();
         Stack {
             layer: BlockLayer::new(&self.host, scheduler),
             drive: Drive::new(&self.drive),
@@ -92,6 +99,16 @@ impl Plan {
         load_state(&mut stack, bytes).unwrap();
         assert!(save_state(&stack).unwrap() == bytes, "what was loaded is saved as it was");
         stack
+    }
+}
+
+/// A value that lets the few requests of a run see all that a scheduler does: its times are short where they can be.
+fn impatient(prng: &mut Prng, param: &Param) -> Value {
+    match param.kind {
+        Kind::Flag => Value::Flag(prng.chance(0.5)),
+        Kind::Time { min, .. } if prng.chance(0.7) => Value::Time(min.max(pick(prng, &[100 * US, MS, 5 * MS]))),
+        Kind::Size { min, .. } if prng.chance(0.7) => Value::Size(min * pick(prng, &[1, 4, 64])),
+        _ => param.default.clone(),
     }
 }
 
@@ -265,11 +282,11 @@ fn run(seed: u64, requests: usize, moments: u64, policies: &mut BTreeSet<(&'stat
 }
 
 #[test]
-fn a_loaded_stack_goes_on_as_the_saved_one_at_a_thousand_random_moments() {
+fn a_loaded_stack_goes_on_as_the_saved_one_at_2500_random_moments() {
     let (mut moments, mut policies) = (0, BTreeSet::new());
     for seed in 0.. {
-        moments += run(seed, 160, 5, &mut policies);
-        if moments >= 1_000 {
+        moments += run(seed, 200, 5, &mut policies);
+        if moments >= 2_500 {
             break;
         }
     }
@@ -357,7 +374,8 @@ fn a_state_of_another_configuration_is_refused_with_the_field_that_does_not_fit(
         let mut drive = DriveSetup::with_defaults(support::plain_device());
         drive.verify = true;
         let host = HostParams::defaults();
-        let mut plan = Plan { drive, host, timed: false, requests: Vec::new(), background: Vec::new() };
+        let scheduler = flashloom_host::SLOT.find(host.scheduler).unwrap().values(&[]);
+        let mut plan = Plan { drive, host, scheduler, timed: false, requests: Vec::new(), background: Vec::new() };
         change(&mut plan);
         plan
     };
