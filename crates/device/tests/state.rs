@@ -36,7 +36,10 @@ struct Plan {
 impl Plan {
     /// None where policies and device do not go together.
     fn new(prng: &mut Prng, requests: usize) -> Option<Self> {
-        let drive = random_setup(prng);
+        let mut drive = random_setup(prng);
+        if prng.chance(0.15) {
+            spread_streams(&mut drive);
+        }
         if flashloom_ftl::misfit(&drive.device, &drive.ftl).is_some() {
             return None;
         }
@@ -100,6 +103,16 @@ impl Plan {
         assert!(save_state(&stack).unwrap() == bytes, "what was loaded is saved as it was");
         stack
     }
+}
+
+/// Makes it a page map that spreads streams when it collects them, over blocks that fail often: what chance seldom meets.
+fn spread_streams(drive: &mut DriveSetup) {
+    let slap = allocation::SLOT.find("slap").unwrap();
+    let set = [("stream_threshold", 2), ("read_hot", 1)].map(|(name, value)| (name, Value::Count(value)));
+    drive.ftl = drive.ftl.clone().with_mapping("page", &[]);
+    drive.ftl.params.allocation = slap.name;
+    drive.ftl.allocation = slap.values(&[&set[..], &[("read_reorganization", Value::Flag(true))]].concat());
+    (drive.device.program_failures, drive.device.erase_failures) = (0.005, 0.05);
 }
 
 /// A value that lets the few requests of a run see all that a scheduler does: its times are short where they can be.
