@@ -107,7 +107,7 @@ fuzz-properties: ## Runs every test with RUNS other seeds for its random cases, 
 
 fuzz-long: ## Checks CASES long random runs of whole drives, from seed SEED on.
 	FLASHLOOM_CASES=$(CASES) FLASHLOOM_SEED=$(SEED) \
-	  cargo test --locked -p flashloom-device --test random_operations as_many_runs_as_are_asked_for
+	  cargo test --locked -p flashloom-device --test random_operations --test state as_many_runs_as_are_asked_for
 
 fuzz-ftl: ## Holds 10 million random operations on each mapping against a model of its map.
 	FLASHLOOM_CASES=5000 FLASHLOOM_SEED=$(SEED) \

@@ -1,6 +1,7 @@
 //! The buffered pages of each logical block, for orders whose victim is a block.
 
 use flashloom_units::{Divisor, Lbn, Lpn, NO_INDEX};
+use serde::{Deserialize, Serialize};
 
 use crate::SlotId;
 use crate::index::Index;
@@ -18,7 +19,16 @@ pub(crate) struct Groups {
     lpns: Vec<Lpn>,
 }
 
-#[derive(Clone, Copy)]
+flashloom_units::state! {
+    Groups {
+        nested index, next, previous, lpns;
+        array groups;
+        value free;
+        fixed pages_per_block;
+    }
+}
+
+#[derive(Clone, Copy, Serialize, Deserialize)]
 struct Group {
     block: Lbn,
     first: u32,

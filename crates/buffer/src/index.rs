@@ -11,6 +11,8 @@ pub(crate) struct Index {
     mask: usize,
 }
 
+flashloom_units::state! { Index { array entries; fixed mask; } }
+
 const EMPTY: (u32, u32) = (NO_INDEX, NO_INDEX);
 
 impl Index {

@@ -13,6 +13,8 @@ pub(crate) struct OnTheirWay {
     free: Vec<u32>,
 }
 
+flashloom_units::state! { OnTheirWay { nested victim_of, left; value free; } }
+
 impl OnTheirWay {
     /// For a buffer of that many pages.
     pub(crate) fn new(pages: u32) -> Self {

@@ -1,9 +1,10 @@
 //! What a buffer counts and measures.
 
 use flashloom_units::{Figure, Ns};
+use serde::{Deserialize, Serialize};
 
 /// How many pages of a kind the buffer held over time, in constant memory.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Level {
     /// Pages times the nanoseconds for which the buffer held them.
     pub page_ns: u128,
@@ -28,7 +29,7 @@ pub struct BufferFigures {
 }
 
 /// What a buffer counts.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct BufferReport {
     /// Pages written by the host.
     pub page_writes: u64,

@@ -10,6 +10,8 @@ pub(crate) struct Rings {
     members: u32,
 }
 
+flashloom_units::state! { Rings { nested older, younger; fixed members; } }
+
 impl Rings {
     pub(crate) fn new(members: u32, rings: u32) -> Self {
         let links = || (0..members + rings).map(|at| if at < members { NO_INDEX } else { at }).collect();

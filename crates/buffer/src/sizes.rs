@@ -9,6 +9,8 @@ pub(crate) struct Sizes {
     has_groups: Vec<u64>,
 }
 
+flashloom_units::state! { Sizes { nested groups, has_groups; } }
+
 impl Sizes {
     /// For that many groups of at most `largest` pages.
     pub(crate) fn new(groups: u32, largest: u32) -> Self {

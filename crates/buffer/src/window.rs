@@ -1,5 +1,7 @@
 //! The pages that were used longest ago: a window at the old end of a list of all pages.
 
+use serde::{Deserialize, Serialize};
+
 use crate::SlotId;
 use crate::rings::Rings;
 
@@ -14,7 +16,9 @@ pub(crate) struct Window {
     size: u32,
 }
 
-#[derive(Clone, Copy, PartialEq, Eq)]
+flashloom_units::state! { Window { nested outside; array place; value within; fixed size; } }
+
+#[derive(Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 enum Place {
     Outside,
     Within,

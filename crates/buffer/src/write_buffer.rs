@@ -1,13 +1,14 @@
 //! The pages of the buffer and their states; nothing is allocated once it is built.
 
 use flashloom_units::{Lpn, NO_INDEX, Ns};
+use serde::{Deserialize, Serialize};
 
 use crate::index::Index;
 use crate::on_their_way::OnTheirWay;
 use crate::{BufferFigures, BufferReport, Occupancy, Order, Rate};
 
 /// A place for one page in the buffer.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct SlotId(pub u32);
 
 impl SlotId {
@@ -16,7 +17,7 @@ impl SlotId {
     }
 }
 
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 enum State {
     Free,
     /// Holds data that flash does not, and is in the order of eviction.
@@ -35,7 +36,7 @@ const STATES: usize = 5;
 const REACH: u32 = 8;
 
 /// What the victim that is being sent is to a dirty page.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 enum Departure {
     Stays,
     /// Part of the victim, out of the order already.
@@ -44,7 +45,7 @@ enum Departure {
     InStream,
 }
 
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Copy, Debug, Serialize, Deserialize)]
 struct Slot {
     lpn: Lpn,
     mask: u32,
@@ -94,6 +95,16 @@ pub struct WriteBuffer {
     report: BufferReport,
     /// Until when the levels of the report are complete.
     now: Ns,
+}
+
+flashloom_units::state! {
+    WriteBuffer {
+        array slots;
+        value free, counts, stream_pages, stream_blocks, report, now;
+        nested index, on_their_way;
+        policy order, rate;
+        scratch victims;
+    }
 }
 
 impl WriteBuffer {

@@ -14,6 +14,8 @@
 //! - A discard takes its whole pages out of buffer and map; sectors of pages that it covers in part keep their data,
 //!   which the interface allows.
 
+mod state;
+
 use std::collections::VecDeque;
 use std::ops::Range;
 
@@ -25,6 +27,7 @@ use flashloom_host::{Dispatched, RequestId};
 use flashloom_nand::{Contents, DeviceParams, Expect, Nand, Payload};
 use flashloom_units::{Chosen, EventQueue, Lpn, NO_INDEX, Ns, ParamSet, Refusal, SECTOR_BYTES};
 use flashloom_workload::{Op, Request};
+use serde::{Deserialize, Serialize};
 
 use crate::link::{Link, Way};
 
@@ -80,7 +83,7 @@ impl DriveSetup {
 }
 
 /// A command that the drive holds.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Copy, Debug, Serialize, Deserialize)]
 struct Command {
     id: RequestId,
     op: Op,
@@ -99,7 +102,7 @@ struct Command {
     next_free: u32,
 }
 
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 enum Stage {
     /// The controller has its command, and is at it.
     Commanded,

@@ -17,6 +17,8 @@ pub(crate) struct Link {
     free_at: [Ns; 2],
 }
 
+flashloom_units::state! { Link { value free_at; fixed bytes_per_s, full_duplex; } }
+
 impl Link {
     pub(crate) fn new(params: &DeviceParams) -> Self {
         Self { bytes_per_s: params.link_rate, full_duplex: params.full_duplex, free_at: [0; 2] }

@@ -5,11 +5,12 @@ use std::collections::BinaryHeap;
 
 use flashloom_nand::Geometry;
 use flashloom_units::{BlockId, PlaneId, Ppn};
+use serde::{Deserialize, Serialize};
 
 use crate::{RetiredBlocks, WearLevelling};
 
 /// What a block is doing.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) enum BlockState {
     Free,
     Open,
@@ -36,6 +37,15 @@ pub(crate) struct Blocks {
     total_free: u64,
     bad_in_plane: Vec<u32>,
     retired: RetiredBlocks,
+}
+
+flashloom_units::state! {
+    Blocks {
+        array state, free;
+        nested valid, valid_pages, valid_in_plane, erases, bad_in_plane;
+        value freed, total_free, retired;
+        fixed geometry, levelling;
+    }
 }
 
 impl Blocks {

@@ -5,11 +5,12 @@
 //! changes nothing.
 
 use flashloom_units::Capability;
+use serde::{Deserialize, Serialize};
 
 use crate::{FtlSetup, GcBlocks, HotCold, WearLevelling};
 
 /// One of the open blocks of a plane.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[repr(u8)]
 pub enum Lane {
     /// Pages of the host that nothing more is known of.

@@ -1,6 +1,7 @@
 //! What an FTL reports about a run.
 
 use flashloom_units::{Latency, Ns};
+use serde::{Deserialize, Serialize};
 
 /// What an FTL reports; what does not apply to a mapping or an allocation is absent.
 #[derive(Clone, Debug, Default)]
@@ -35,6 +36,14 @@ pub struct FtlReport {
     pub streams: Option<StreamReport>,
 }
 
+flashloom_units::state! {
+    FtlReport {
+        value host_page_writes, host_page_reads, page_copies, block_erases, read_modify_writes, trimmed_pages,
+            foreground_collections, background_collections, hot_page_writes, wear_moves, retired, map_cache, streams;
+        nested merges;
+    }
+}
+
 impl FtlReport {
     /// Pages programmed for another reason than that the layer above wrote them.
     pub fn other_programs(&self) -> u64 {
@@ -43,7 +52,7 @@ impl FtlReport {
 }
 
 /// Blocks that hold nothing any more, by what made them bad; since the drive was new, preconditioning included.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct RetiredBlocks {
     /// Bad when the drive was new.
     pub factory: u64,
@@ -81,8 +90,16 @@ pub struct MergeReport {
     pub reserved_pages: u64,
 }
 
+flashloom_units::state! {
+    MergeReport {
+        value switch, partial, full, filler_pages, migrated_pages, associativity, blocking_bound_ns, longest_wait_ns,
+            wait_bound_ns, reserved_pages;
+        nested blocking_ns;
+    }
+}
+
 /// The cached part of a map that lives on flash.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct MapCacheReport {
     /// Translations found in memory.
     pub hits: u64,
@@ -95,7 +112,7 @@ pub struct MapCacheReport {
 }
 
 /// Streams that an allocation found among pages written together.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct StreamReport {
     /// Streams found.
     pub detected: u64,

@@ -101,6 +101,16 @@ pub struct BlockLayer {
     merging: bool,
 }
 
+flashloom_units::state! {
+    BlockLayer {
+        nested requests, ends;
+        policy scheduler;
+        nested stats;
+        value flushes, held, queued, in_flight, last_direction;
+        fixed queue_depth, nr_requests, max_request_bytes, merging;
+    }
+}
+
 impl BlockLayer {
     /// What a scheduler for a device of that capacity must be built for.
     pub fn setup(params: &HostParams, capacity_sectors: u64) -> Setup {

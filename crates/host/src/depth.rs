@@ -29,6 +29,8 @@ pub struct DepthDetector {
     peak: u32,
 }
 
+flashloom_units::state! { DepthDetector { value queues, samples, peak; fixed rule; } }
+
 impl DepthDetector {
     /// A device of which nothing is known yet.
     pub fn new(rule: HwTag) -> Self {

@@ -16,6 +16,8 @@ pub struct EndIndex {
     shift: u32,
 }
 
+flashloom_units::state! { EndIndex { nested heads, next; fixed shift; } }
+
 impl EndIndex {
     /// An empty index over the requests `0..capacity`.
     pub fn new(capacity: u32) -> Self {

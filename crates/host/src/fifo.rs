@@ -6,10 +6,11 @@
 use std::marker::PhantomData;
 
 use flashloom_units::NO_INDEX;
+use serde::{Deserialize, Serialize};
 
 use crate::id::Id;
 
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Copy, Debug, Serialize, Deserialize)]
 struct Link {
     prev: u32,
     next: u32,
@@ -24,6 +25,8 @@ pub struct Fifos<I> {
     ids: u32,
     of: PhantomData<I>,
 }
+
+flashloom_units::state! { for<I> Fifos<I> { array links; fixed ids, of; } }
 
 impl<I: Id> Fifos<I> {
     /// `lists` empty lists over the identifiers `0..ids`.

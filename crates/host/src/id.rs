@@ -2,6 +2,8 @@
 
 use std::fmt::Debug;
 
+use serde::{Deserialize, Serialize};
+
 /// An identifier that is an index into flat arrays.
 pub trait Id: Copy + PartialEq + Debug {
     /// The identifier of that index.
@@ -17,7 +19,7 @@ pub trait Id: Copy + PartialEq + Debug {
 }
 
 /// A request of the block layer, from its queueing to its completion; reused afterwards.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[repr(transparent)]
 pub struct RequestId(pub u32);
 
@@ -34,9 +36,11 @@ impl Id for RequestId {
 }
 
 /// A task that a scheduler remembers, dense over those that it remembers; reused when a task is forgotten.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[repr(transparent)]
 pub struct TaskSlot(pub u32);
+
+flashloom_units::word!(TaskSlot);
 
 impl Id for TaskSlot {
     #[inline(always)]

@@ -10,6 +10,8 @@ pub struct IndexSet {
     levels: Vec<Vec<u64>>,
 }
 
+flashloom_units::state! { IndexSet { each levels; } }
+
 impl IndexSet {
     /// An empty set of integers below `len`.
     pub fn new(len: u32) -> Self {

@@ -8,11 +8,12 @@ use std::ops::Index;
 
 use flashloom_units::{NO_INDEX, Ns};
 use flashloom_workload::{Op, Request};
+use serde::{Deserialize, Serialize};
 
 use crate::id::{Id, RequestId};
 
 /// Where a slot of the pool stands.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub enum Stage {
     /// Not in use.
     Free,
@@ -23,7 +24,7 @@ pub enum Stage {
 }
 
 /// A request of the block layer, grown by merging.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Copy, Debug, Serialize, Deserialize)]
 pub struct Queued {
     /// First sector.
     pub lba: u64,
@@ -72,7 +73,7 @@ impl Queued {
 }
 
 /// The two directions of a request; a discard counts as a write.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 #[repr(u8)]
 pub enum Direction {
     /// From the device.
@@ -131,7 +132,7 @@ impl Class {
     }
 }
 
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Copy, Debug, Serialize, Deserialize)]
 struct Member {
     arrival_ns: Ns,
     sectors: u32,
@@ -162,6 +163,8 @@ pub struct Requests {
     members: Vec<Member>,
     free_member: u32,
 }
+
+flashloom_units::state! { Requests { array slots; value free, members, free_member; } }
 
 impl Index<RequestId> for Requests {
     type Output = Queued;

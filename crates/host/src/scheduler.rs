@@ -86,6 +86,17 @@ pub trait Scheduler: Send {
 
     /// Checks the scheduler's own structures against the queued requests of the pool.
     fn check(&self, requests: &Requests) -> Result<(), String>;
+
+    /// Its state, to be saved; none if it cannot be saved, and then a block layer that uses it cannot be saved either.
+    /// [`stateful!`](flashloom_units::stateful!) writes this and the next method.
+    fn state(&self) -> Option<&dyn flashloom_units::State> {
+        None
+    }
+
+    /// The same, to be loaded.
+    fn state_mut(&mut self) -> Option<&mut dyn flashloom_units::State> {
+        None
+    }
 }
 
 pub mod anticipatory;

@@ -9,13 +9,14 @@
 use std::marker::PhantomData;
 
 use flashloom_units::NO_INDEX;
+use serde::{Deserialize, Serialize};
 
 use crate::id::Id;
 
 /// The value, then the order of insertion, in one number.
 type Key = u128;
 
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Copy, Debug, Serialize, Deserialize)]
 struct Node {
     key: Key,
     priority: u64,
@@ -29,6 +30,8 @@ pub struct Forest<I> {
     inserted: u64,
     of: PhantomData<I>,
 }
+
+flashloom_units::state! { for<I> Forest<I> { nested slots; array nodes; value inserted; fixed of; } }
 
 const fn left(node: u32) -> usize {
     node as usize * 2

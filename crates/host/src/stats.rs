@@ -23,6 +23,13 @@ pub struct SchedulerStats {
     pub wait: [Latency; 2],
 }
 
+flashloom_units::state! {
+    SchedulerStats {
+        value inserted, merged, dispatched, completed, direction_switches, expired;
+        each wait;
+    }
+}
+
 impl SchedulerStats {
     /// The longest time from arrival to dispatch, in nanoseconds.
     pub fn max_wait_ns(&self) -> Ns {

@@ -4,6 +4,7 @@
 //! forgotten, so memory does not grow with the number of tasks. Looking a task up is O(1).
 
 use flashloom_units::NO_INDEX;
+use serde::{Deserialize, Serialize};
 
 use crate::fifo::Fifos;
 use crate::id::{Id, TaskSlot};
@@ -23,6 +24,8 @@ pub struct Tasks {
     idle: Fifos<TaskSlot>,
     used: u32,
 }
+
+flashloom_units::state! { Tasks { nested tasks, held, heads, next, idle; value used; fixed shift; } }
 
 const IDLE: usize = 0;
 
@@ -117,7 +120,7 @@ impl Tasks {
 }
 
 /// A mean over the recent past: each new value weighs one eighth, in 8-bit fixed point as in Linux.
-#[derive(Clone, Copy, Debug, Default)]
+#[derive(Clone, Copy, Debug, Default, Serialize, Deserialize)]
 pub struct DecayingMean {
     samples: u64,
     total: u64,

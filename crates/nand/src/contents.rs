@@ -11,6 +11,8 @@ pub struct Contents {
     free: Vec<u32>,
 }
 
+flashloom_units::state! { Contents { nested pages; value mixed, free; } }
+
 /// Marks a word that is an index into the slab instead of a stamp.
 const MIXED: u32 = 1 << 31;
 

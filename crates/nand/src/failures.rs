@@ -24,6 +24,8 @@ pub(crate) struct Failures {
     bad: Vec<bool>,
 }
 
+flashloom_units::state! { Failures { nested prng, bad; fixed program, erase; } }
+
 /// A probability in units of 2^-64.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 struct Threshold(u128);

@@ -42,6 +42,15 @@ pub struct Nand {
     completed: Vec<u32>,
 }
 
+// A state that was saved in timed mode is loaded into an array in timed mode, and the reverse.
+flashloom_units::state! {
+    Nand {
+        value counts, completed;
+        nested written, erase_counts, timed, verifier, failures;
+        fixed geometry;
+    }
+}
+
 impl Nand {
     /// A tag that asks for no notice of completion.
     pub const NO_TAG: u32 = NO_INDEX;

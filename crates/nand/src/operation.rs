@@ -1,11 +1,12 @@
 //! Flash operations as the FTL emits them, and their counters.
 
 use flashloom_units::{BlockId, NO_INDEX, PlaneId, Ppn};
+use serde::{Deserialize, Serialize};
 
 use crate::verify::Payload;
 
 /// On whose behalf an operation runs.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[repr(u8)]
 pub enum Origin {
     /// A host request or the eviction of its data from the write buffer.
@@ -31,7 +32,7 @@ impl Origin {
 }
 
 /// Whether somebody waits for work that is not the host's own.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub enum Urgency {
     /// It is part of a job that is not interrupted: what the host asks of the die meanwhile waits until it is over.
     Blocking,
@@ -43,7 +44,7 @@ pub enum Urgency {
 }
 
 /// How many operations there were, by origin in the order of [`Origin::ALL`].
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Counts {
     /// Pages read from the array.
     pub reads: [u64; 5],
@@ -109,7 +110,7 @@ pub enum Expect {
     Anything,
 }
 
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) enum Kind {
     Read,
     Program,
@@ -120,7 +121,7 @@ pub(crate) enum Kind {
 }
 
 /// An operation in flight in the timed back end: one cache line, and not parts of two.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Copy, Debug, Serialize, Deserialize)]
 #[repr(align(64))]
 pub(crate) struct Operation {
     pub(crate) ppn: Ppn,

@@ -17,6 +17,7 @@ mod dies;
 mod ends;
 
 use flashloom_units::{BlockId, EventNumber, EventQueue, NO_INDEX, Ns, Ppn};
+use serde::{Deserialize, Serialize};
 
 use crate::operation::{Kind, Operation};
 use crate::{DeviceParams, DieOrder, Geometry, MultiPlane, OpId, Origin, Suspend, Timing, Urgency, Verifier};
@@ -26,7 +27,7 @@ const BLOCKING: usize = 0;
 const HOST_READS: usize = 1;
 
 /// How busy the parts of the array were, summed over all of them, in nanoseconds.
-#[derive(Clone, Copy, Debug, Default)]
+#[derive(Clone, Copy, Debug, Default, Serialize, Deserialize)]
 pub struct Utilization {
     /// Time that channels carried something.
     pub channel_busy_ns: u128,
@@ -51,7 +52,7 @@ mod event {
     const INDEX_BITS: u32 = 26;
 }
 
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Copy, Debug, Serialize, Deserialize)]
 struct List {
     head: u32,
     tail: u32,
@@ -62,7 +63,7 @@ impl List {
 }
 
 /// What is known of a block: how far it is programmed, and what waits for it.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Copy, Debug, Serialize, Deserialize)]
 struct Block {
     programmed: u32,
     /// Operations that the next erase has to wait for.
@@ -82,7 +83,7 @@ struct Block {
 }
 
 /// Operations that run together on a die: one, or one a plane.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Copy, Debug, Serialize, Deserialize)]
 struct Group {
     head: u32,
     kind: Kind,
@@ -94,7 +95,7 @@ struct Group {
 }
 
 /// A group that host reads interrupted.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Copy, Debug, Serialize, Deserialize)]
 struct Suspended {
     group: Group,
     /// What its array operation has left.
@@ -102,7 +103,7 @@ struct Suspended {
     at: Ns,
 }
 
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Copy, Debug, Serialize, Deserialize)]
 struct Die {
     channel: u32,
     /// The event that ends its array operation; one that a suspension overtook is not this one any more.
@@ -150,6 +151,16 @@ pub(crate) struct Timed {
     restless: Vec<u32>,
     channel_free: Vec<Ns>,
     used: Utilization,
+}
+
+flashloom_units::state! {
+    Timed {
+        value now, sequence, operations, free, in_flight, restless, used;
+        array blocks, queues, dies;
+        nested events, channel_free;
+        fixed geometry, timing, page_times, page_transfer_ns, multi_plane, copyback, cache_program, suspend, suspend_ns,
+            max_overtakes, order;
+    }
 }
 
 type Checks = Option<Box<Verifier>>;

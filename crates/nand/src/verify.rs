@@ -11,13 +11,14 @@
 //!   ends. A stamp belongs to one logical page and one write, so data of another page or an older version is found.
 
 use flashloom_units::{BlockId, Lpn, NO_INDEX, Ppn};
+use serde::{Deserialize, Serialize};
 
 use crate::contents::Contents;
 use crate::operation::Kind;
 use crate::{Data, Expect, Geometry};
 
 /// Stamps on their way to or from a page; [`Payload::NONE`] where nothing is verified.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Payload(u32);
 
 impl Payload {
@@ -26,7 +27,7 @@ impl Payload {
 }
 
 /// Commands of one kind that run on a block, and what the block holds.
-#[derive(Clone, Copy, Debug, Default)]
+#[derive(Clone, Copy, Debug, Default, Serialize, Deserialize)]
 struct Block {
     /// Pages whose program has started since the last erase.
     started: u32,
@@ -50,6 +51,15 @@ pub struct Verifier {
     last_stamp: u32,
     sectors_checked: u64,
     violation: Option<String>,
+}
+
+flashloom_units::state! {
+    Verifier {
+        value payloads, free_payloads, last_stamp, sectors_checked, violation;
+        array blocks;
+        nested flash, logical;
+        fixed geometry;
+    }
 }
 
 impl Verifier {

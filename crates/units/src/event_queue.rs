@@ -15,6 +15,9 @@ pub struct EventQueue {
     scheduled: u64,
 }
 
+// A heap is written as it lies in memory, and reading it leaves it so.
+crate::state! { EventQueue { value heap, scheduled; } }
+
 /// Names an event among all that were ever scheduled; no event is number 0.
 pub type EventNumber = u64;
 
@@ -69,6 +72,26 @@ mod tests {
                 prop_assert_eq!(queue.pop(), Some(event));
             }
             prop_assert_eq!(queue.pop(), None);
+        }
+
+        #[test]
+        fn a_loaded_queue_goes_on_as_the_saved_one(steps in prop::collection::vec((0u64..20, any::<bool>()), 0..100)) {
+            let mut queue = EventQueue::default();
+            for (at, pops) in steps {
+                queue.schedule(at, 5);
+                if pops {
+                    queue.pop();
+                }
+                let mut loaded = EventQueue::default();
+                let bytes = crate::save_state(&queue).unwrap();
+                crate::load_state(&mut loaded, &bytes).unwrap();
+                prop_assert_eq!(crate::save_state(&loaded).unwrap(), bytes);
+                prop_assert_eq!(loaded.schedule(at, 6), queue.schedule(at, 6));
+                while let Some(event) = queue.pop() {
+                    prop_assert_eq!(loaded.pop(), Some(event));
+                }
+                queue = loaded;
+            }
         }
     }
 

@@ -1,12 +1,14 @@
 //! Typed 32-bit identifiers: an index of one kind cannot be used as another.
 
+use serde::{Deserialize, Serialize};
+
 /// The index that stands for "none" in flat arrays of 32-bit indices.
 pub const NO_INDEX: u32 = u32::MAX;
 
 macro_rules! ids {
     ($($(#[$doc:meta])* $name:ident),+ $(,)?) => {$(
         $(#[$doc])*
-        #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+        #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
         #[repr(transparent)]
         pub struct $name(pub u32);
 
@@ -32,6 +34,8 @@ macro_rules! ids {
                 self.0 != NO_INDEX
             }
         }
+
+        $crate::word!($name);
     )+};
 }
 

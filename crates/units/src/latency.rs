@@ -2,7 +2,7 @@
 
 use hdrhistogram::Histogram;
 
-use crate::Ns;
+use crate::{Ns, Reader, State, StateError, Writer};
 
 /// Longer latencies (146 years) share the last bucket.
 const LARGEST_BUCKET: Ns = 1 << 62;
@@ -101,6 +101,34 @@ impl Latency {
     }
 }
 
+impl State for Latency {
+    fn save(&self, to: &mut Writer) {
+        let Self { histogram, count, sum, sum_of_squares, min, max } = self;
+        to.value(&(count, sum, sum_of_squares, min, max));
+        // Few of the buckets hold anything.
+        let lowest = |value| histogram.lowest_equivalent(value);
+        let buckets =
+            histogram.iter_recorded().map(|bucket| (lowest(bucket.value_iterated_to()), bucket.count_at_value()));
+        to.value(&buckets.collect::<Vec<(u64, u64)>>());
+    }
+
+    fn load(&mut self, from: &mut Reader) -> Result<(), StateError> {
+        (self.count, self.sum, self.sum_of_squares, self.min, self.max) = from.value()?;
+        let buckets: Vec<(u64, u64)> = from.value()?;
+        self.histogram.reset();
+        for &(value, count) in &buckets {
+            if self.histogram.record_n(value, count).is_err() {
+                return Err(from.error(format!("latencies up to {LARGEST_BUCKET}"), value.to_string()));
+            }
+        }
+        let recorded = buckets.iter().fold(0u64, |sum, (_, count)| sum.saturating_add(*count));
+        if recorded != self.count {
+            return Err(from.error(format!("{} latencies in all buckets", self.count), recorded.to_string()));
+        }
+        Ok(())
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -115,6 +143,32 @@ mod tests {
             let value = latency.percentile(percent) as f64;
             assert!((value / exact - 1.0).abs() < 1e-3, "p{percent} is {value}, not {exact}");
         }
+    }
+
+    #[test]
+    fn a_loaded_distribution_goes_on_as_the_saved_one() {
+        let mut latency = Latency::new();
+        let mut prng = crate::Prng::new(3);
+        for round in 0..200 {
+            (0..round % 5).for_each(|_| latency.record(prng.bits() >> prng.below(64)));
+            let bytes = crate::save_state(&latency).unwrap();
+            let mut loaded = Latency::new();
+            loaded.record(77);
+            crate::load_state(&mut loaded, &bytes).unwrap();
+            assert_eq!(crate::save_state(&loaded).unwrap(), bytes);
+            let all = |latency: &Latency| {
+                let percentiles: Vec<Ns> = (0..=100).map(|percent| latency.percentile(f64::from(percent))).collect();
+                let moments = (latency.count(), latency.sum(), latency.mean().to_bits(), latency.stddev().to_bits());
+                (percentiles, moments, latency.min(), latency.max(), latency.count_within(5, 1 << 40))
+            };
+            assert_eq!(all(&loaded), all(&latency));
+            latency = loaded;
+        }
+        let bytes = crate::save_state(&latency).unwrap();
+        let mut damaged = bytes.clone();
+        damaged[0] ^= 1;
+        let message = crate::load_state(&mut Latency::new(), &damaged).unwrap_err().to_string();
+        assert!(message.contains("latencies in all buckets"), "{message}");
     }
 
     #[test]

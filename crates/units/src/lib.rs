@@ -13,6 +13,7 @@ mod prefetch;
 mod prng;
 mod problem;
 mod quantity;
+mod state;
 
 pub use divisor::Divisor;
 pub use event_queue::{EventNumber, EventQueue};
@@ -26,6 +27,7 @@ pub use problem::{Place, Problem, Problems};
 pub use quantity::{
     QuantityError, format_rate, format_ratio, format_size, format_time, parse_rate, parse_ratio, parse_size, parse_time,
 };
+pub use state::{Reader, State, StateError, Word, Writer, load_state, save_state};
 
 /// Simulated time or a duration, in nanoseconds.
 pub type Ns = u64;

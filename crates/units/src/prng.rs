@@ -6,6 +6,8 @@
 use rand_core::{Rng, SeedableRng};
 use rand_xoshiro::Xoshiro256PlusPlus;
 
+use crate::{Reader, State, StateError, Writer};
+
 /// A deterministic stream of random numbers.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Prng {
@@ -61,9 +63,32 @@ impl Prng {
     }
 }
 
+impl State for Prng {
+    fn save(&self, to: &mut Writer) {
+        to.value(&self.seed);
+        // Its four words.
+        to.value(&self.stream);
+    }
+
+    fn load(&mut self, from: &mut Reader) -> Result<(), StateError> {
+        self.seed = from.value()?;
+        let words: [u64; 4] = from.value()?;
+        if words == [0; 4] {
+            return Err(
+                from.error("four words of xoshiro256++".to_owned(), "zeroes, which no draw leads to".to_owned())
+            );
+        }
+        let mut seed = [0; 32];
+        seed.chunks_exact_mut(8).zip(words).for_each(|(bytes, word)| bytes.copy_from_slice(&word.to_le_bytes()));
+        self.stream = Xoshiro256PlusPlus::from_seed(seed);
+        Ok(())
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::{load_state, save_state};
 
     #[test]
     fn branches_do_not_depend_on_what_was_drawn() {
@@ -72,6 +97,19 @@ mod tests {
         drawn.bits();
         assert_eq!(drawn.branch("a").bits(), fresh.branch("a").bits());
         assert_ne!(fresh.branch("a").bits(), fresh.branch("b").bits());
+    }
+
+    #[test]
+    fn a_loaded_stream_goes_on_where_the_saved_one_was() {
+        let mut prng = Prng::new(7).branch("a");
+        prng.bits();
+        let bytes = save_state(&prng).unwrap();
+        let mut loaded = Prng::new(1);
+        load_state(&mut loaded, &bytes).unwrap();
+        assert_eq!(loaded, prng);
+        assert_eq!(save_state(&loaded).unwrap(), bytes);
+        assert_eq!((loaded.bits(), loaded.branch("b")), (prng.bits(), prng.branch("b")));
+        assert!(load_state(&mut loaded, &[0; 5]).is_err(), "a generator of zeroes draws nothing but zeroes");
     }
 
     #[test]

@@ -1,9 +1,10 @@
 //! One request of the host's block layer.
 
 use flashloom_units::Ns;
+use serde::{Deserialize, Serialize};
 
 /// What a request asks of the device.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[repr(u8)]
 pub enum Op {
     /// Transfers data to the host.
@@ -17,7 +18,7 @@ pub enum Op {
 }
 
 /// A request as it arrives at the host's block layer. 32 bytes, because millions of them pass through.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Request {
     /// When it arrives, in nanoseconds from the start of the workload.
     pub arrival_ns: Ns,

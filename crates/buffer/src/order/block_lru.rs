@@ -57,6 +57,8 @@ pub(super) struct State {
     runs: Vec<u32>,
 }
 
+flashloom_units::state! { State { nested groups, blocks, runs; fixed params; } }
+
 impl State {
     pub(super) fn new(values: &[Value], pages: u32, pages_per_block: u32) -> Self {
         Self {
@@ -85,6 +87,8 @@ impl State {
 }
 
 impl Order for State {
+    flashloom_units::stateful!();
+
     fn inserted(&mut self, slot: SlotId, lpn: Lpn) {
         let (block, pages) = self.groups.insert(slot, lpn);
         if pages > 1 {

@@ -58,6 +58,8 @@ pub(super) struct State {
     is_clean: Vec<bool>,
 }
 
+flashloom_units::state! { State { nested window, reach, pages, is_clean; value clean_room; } }
+
 const DIRTY: u32 = 0;
 const CLEAN: u32 = 1;
 
@@ -98,6 +100,8 @@ impl State {
 }
 
 impl Order for State {
+    flashloom_units::stateful!();
+
     fn inserted(&mut self, slot: SlotId, _lpn: Lpn) {
         self.enter(slot, false);
     }

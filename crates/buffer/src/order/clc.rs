@@ -60,6 +60,8 @@ pub(super) struct State {
     cold: Sizes,
 }
 
+flashloom_units::state! { State { nested clusters, hot, is_hot, cold; value count, hot_count; fixed hot_share; } }
+
 impl State {
     pub(super) fn new(values: &[Value], pages: u32, pages_per_block: u32) -> Self {
         let params = Params::from_values(values);
@@ -111,6 +113,8 @@ impl State {
 }
 
 impl Order for State {
+    flashloom_units::stateful!();
+
     fn inserted(&mut self, slot: SlotId, lpn: Lpn) {
         let (cluster, pages) = self.clusters.insert(slot, lpn);
         if pages > 1 {

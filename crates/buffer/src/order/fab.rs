@@ -34,6 +34,8 @@ pub(super) struct State {
     blocks: Sizes,
 }
 
+flashloom_units::state! { State { nested groups, blocks; } }
+
 impl State {
     pub(super) fn new(_values: &[Value], pages: u32, pages_per_block: u32) -> Self {
         let groups = Groups::new(pages, pages_per_block);
@@ -42,6 +44,8 @@ impl State {
 }
 
 impl Order for State {
+    flashloom_units::stateful!();
+
     fn inserted(&mut self, slot: SlotId, lpn: Lpn) {
         let (group, pages) = self.groups.insert(slot, lpn);
         if pages > 1 {

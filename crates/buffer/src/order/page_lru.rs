@@ -29,6 +29,8 @@ pub(super) struct State {
     pages: Rings,
 }
 
+flashloom_units::state! { State { nested pages; } }
+
 impl State {
     pub(super) fn new(_values: &[Value], pages: u32, _pages_per_block: u32) -> Self {
         Self { pages: Rings::new(pages, 1) }
@@ -36,6 +38,8 @@ impl State {
 }
 
 impl Order for State {
+    flashloom_units::stateful!();
+
     fn inserted(&mut self, slot: SlotId, _lpn: Lpn) {
         self.pages.push(0, slot.0);
     }

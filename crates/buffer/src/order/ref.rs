@@ -66,6 +66,15 @@ pub(super) struct State {
     joining: Vec<SlotId>,
 }
 
+flashloom_units::state! {
+    State {
+        nested window, lpns, others, blocks, victims, is_victim_block;
+        value victim_blocks;
+        scratch joining;
+        fixed most_victim_blocks;
+    }
+}
+
 impl State {
     pub(super) fn new(values: &[Value], pages: u32, pages_per_block: u32) -> Self {
         let params = Params::from_values(values);
@@ -136,6 +145,8 @@ impl State {
 }
 
 impl Order for State {
+    flashloom_units::stateful!();
+
     fn inserted(&mut self, slot: SlotId, lpn: Lpn) {
         self.lpns[slot.at()] = lpn;
         self.window.push(slot);

@@ -52,6 +52,8 @@ pub(super) struct State {
     wait: Wait,
 }
 
+flashloom_units::state! { State { fixed victims, wait; } }
+
 impl State {
     pub(super) fn new(values: &[Value], dies: u32) -> Self {
         let Params { victims, wait } = Params::from_values(values);
@@ -60,6 +62,8 @@ impl State {
 }
 
 impl Rate for State {
+    flashloom_units::stateful!();
+
     fn victims(&mut self, occupancy: &Occupancy) -> u32 {
         if occupancy.waiting > occupancy.evicting { self.victims } else { 0 }
     }

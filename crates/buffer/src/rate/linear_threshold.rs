@@ -43,6 +43,8 @@ pub(super) struct State {
     dies: u32,
 }
 
+flashloom_units::state! { State { fixed params, dies; } }
+
 impl State {
     pub(super) fn new(values: &[Value], dies: u32) -> Self {
         Self { params: Params::from_values(values), dies }
@@ -61,6 +63,8 @@ impl State {
 }
 
 impl Rate for State {
+    flashloom_units::stateful!();
+
     fn victims(&mut self, occupancy: &Occupancy) -> u32 {
         u32::from(occupancy.leaving < self.wanted(occupancy) || occupancy.evicting < occupancy.waiting)
     }

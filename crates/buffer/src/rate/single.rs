@@ -23,6 +23,8 @@ pub(super) static SPEC: PolicySpec = PolicySpec {
 
 pub(super) struct State;
 
+flashloom_units::state! { State {} }
+
 impl State {
     pub(super) fn new(_values: &[Value], _dies: u32) -> Self {
         Self
@@ -30,6 +32,8 @@ impl State {
 }
 
 impl Rate for State {
+    flashloom_units::stateful!();
+
     fn victims(&mut self, occupancy: &Occupancy) -> u32 {
         u32::from(occupancy.waiting > occupancy.evicting)
     }

@@ -1,6 +1,8 @@
 //! What the tests of the path share: a run of a list of requests, with its checks.
 #![allow(dead_code, missing_docs)]
 
+pub mod random;
+
 use std::collections::VecDeque;
 
 use flashloom_buffer::{order, rate};

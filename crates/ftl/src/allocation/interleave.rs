@@ -30,6 +30,8 @@ pub(super) struct State {
     rotation: Rotation,
 }
 
+flashloom_units::state! { State { nested rotation; } }
+
 impl State {
     pub(super) fn new(_values: &[Value], drive: &DeviceParams, order: StripeOrder) -> Self {
         Self { rotation: Rotation::new(&drive.geometry(), order) }
@@ -37,6 +39,8 @@ impl State {
 }
 
 impl Allocation for State {
+    flashloom_units::stateful!();
+
     fn place(&mut self, writes: &[PageWrite], _copies: u64, places: &mut Vec<Place>) {
         places.extend(writes.iter().map(|_| Place { plane: self.rotation.next(), lane: Lane::Host }));
     }

@@ -51,6 +51,17 @@ pub trait Allocation: Send {
     fn figures(&self) -> Vec<Figure> {
         Vec::new()
     }
+
+    /// Its state, to be saved; none if it cannot be saved, and then a drive that uses it cannot be saved either.
+    /// [`stateful!`](flashloom_units::stateful!) writes this and the next method.
+    fn state(&self) -> Option<&dyn flashloom_units::State> {
+        None
+    }
+
+    /// The same, to be loaded.
+    fn state_mut(&mut self) -> Option<&mut dyn flashloom_units::State> {
+        None
+    }
 }
 
 mod interleave;
@@ -110,6 +121,8 @@ struct Rotation {
     stripe: Vec<PlaneId>,
     at: usize,
 }
+
+flashloom_units::state! { Rotation { value at; fixed stripe; } }
 
 impl Rotation {
     fn new(geometry: &Geometry, order: StripeOrder) -> Self {

@@ -98,6 +98,15 @@ pub(super) struct State {
     report: StreamReport,
 }
 
+flashloom_units::state! {
+    State {
+        value threshold, report;
+        nested interleaved, streams, climb;
+        scratch order;
+        fixed params;
+    }
+}
+
 impl State {
     pub(super) fn new(values: &[Value], drive: &DeviceParams, order: StripeOrder) -> Self {
         let params = Slap::from_values(values);
@@ -142,6 +151,8 @@ impl State {
 }
 
 impl Allocation for State {
+    flashloom_units::stateful!();
+
     fn place(&mut self, writes: &[PageWrite], copies: u64, places: &mut Vec<Place>) {
         if self.params.adaptive {
             self.threshold = self.climb.step(self.params.adapt_interval, copies, self.report.pages);
@@ -224,6 +235,8 @@ struct Climb {
     /// Pages copied and written in the interval before.
     last: Option<(u64, u64)>,
 }
+
+flashloom_units::state! { Climb { value threshold, grows, written, copies, streamed, last; fixed most; } }
 
 impl Climb {
     fn new(threshold: usize, most: usize) -> Self {

@@ -61,6 +61,8 @@ pub(super) struct State {
     range: usize,
 }
 
+flashloom_units::state! { State { fixed groups, width, range; } }
+
 impl State {
     pub(super) fn new(values: &[Value], drive: &DeviceParams, order: StripeOrder) -> Self {
         let params = Static::from_values(values);
@@ -122,6 +124,8 @@ fn gather_chips(stripe: &mut [PlaneId], geometry: &Geometry, region_chips: usize
 }
 
 impl Allocation for State {
+    flashloom_units::stateful!();
+
     fn place(&mut self, writes: &[PageWrite], _copies: u64, places: &mut Vec<Place>) {
         places.extend(writes.iter().map(|write| Place { plane: self.plane(write.lpn), lane: Lane::Host }));
     }

@@ -18,6 +18,8 @@ pub(super) struct ByValid {
     lowest: Vec<u32>,
 }
 
+flashloom_units::state! { ByValid { nested chains, listed, lowest; fixed geometry; } }
+
 impl ByValid {
     pub(super) fn new(geometry: &Geometry) -> Self {
         let (planes, blocks) = (geometry.total_planes() as usize, geometry.total_blocks() as usize);

@@ -10,6 +10,8 @@ pub(super) struct Chains {
     previous: Vec<u32>,
 }
 
+flashloom_units::state! { Chains { nested heads, tails, next, previous; } }
+
 impl Chains {
     /// That many empty chains for that many blocks.
     pub(super) fn new(chains: usize, blocks: usize) -> Self {

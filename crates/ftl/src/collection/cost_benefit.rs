@@ -41,6 +41,8 @@ pub(super) struct State {
     written: u64,
 }
 
+flashloom_units::state! { State { nested candidates, changed; value written; fixed pages; } }
+
 impl State {
     pub(super) fn new(_values: &[Value], geometry: &Geometry, _prng: &Prng) -> Self {
         Self {
@@ -62,6 +64,8 @@ impl State {
 }
 
 impl Collection for State {
+    flashloom_units::stateful!();
+
     fn written(&mut self, pages: u32) {
         self.written += u64::from(pages);
     }

@@ -50,6 +50,8 @@ pub(super) struct State {
     positions: Vec<u32>,
 }
 
+flashloom_units::state! { State { nested prng, valid, candidates, lengths, with_dead, positions; fixed geometry, d; } }
+
 impl State {
     pub(super) fn new(values: &[Value], geometry: &Geometry, prng: &Prng) -> Self {
         let (planes, blocks) = (geometry.total_planes() as usize, geometry.total_blocks() as usize);
@@ -71,6 +73,8 @@ impl State {
 }
 
 impl Collection for State {
+    flashloom_units::stateful!();
+
     fn closed(&mut self, block: BlockId, valid: u32) {
         let plane = self.geometry.plane_of(block);
         let position = self.geometry.first_block(plane).0 + self.lengths[plane.at()];

@@ -34,6 +34,8 @@ pub(super) struct State {
     valid: Vec<u16>,
 }
 
+flashloom_units::state! { State { nested queues, lengths, valid; fixed geometry; } }
+
 impl State {
     pub(super) fn new(_values: &[Value], geometry: &Geometry, _prng: &Prng) -> Self {
         let (planes, blocks) = (geometry.total_planes() as usize, geometry.total_blocks() as usize);
@@ -47,6 +49,8 @@ impl State {
 }
 
 impl Collection for State {
+    flashloom_units::stateful!();
+
     fn closed(&mut self, block: BlockId, valid: u32) {
         let plane = self.geometry.plane_of(block);
         self.valid[block.at()] = valid as u16;

@@ -29,6 +29,8 @@ pub(super) struct State {
     candidates: ByValid,
 }
 
+flashloom_units::state! { State { nested candidates; } }
+
 impl State {
     pub(super) fn new(_values: &[Value], geometry: &Geometry, _prng: &Prng) -> Self {
         Self { candidates: ByValid::new(geometry) }
@@ -36,6 +38,8 @@ impl State {
 }
 
 impl Collection for State {
+    flashloom_units::stateful!();
+
     fn closed(&mut self, block: BlockId, valid: u32) {
         self.candidates.insert(block, valid);
     }

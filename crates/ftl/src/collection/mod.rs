@@ -31,6 +31,17 @@ pub trait Collection: Send {
     fn figures(&self) -> Vec<Figure> {
         Vec::new()
     }
+
+    /// Its state, to be saved; none if it cannot be saved, and then a drive that uses it cannot be saved either.
+    /// [`stateful!`](flashloom_units::stateful!) writes this and the next method.
+    fn state(&self) -> Option<&dyn flashloom_units::State> {
+        None
+    }
+
+    /// The same, to be loaded.
+    fn state_mut(&mut self) -> Option<&mut dyn flashloom_units::State> {
+        None
+    }
 }
 
 mod cost_benefit;

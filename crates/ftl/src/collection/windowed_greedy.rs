@@ -50,6 +50,8 @@ pub(super) struct State {
     valid: Vec<u16>,
 }
 
+flashloom_units::state! { State { nested queues, inside, is_inside, held, behind, valid; fixed geometry, window; } }
+
 impl State {
     pub(super) fn new(values: &[Value], geometry: &Geometry, _prng: &Prng) -> Self {
         let (planes, blocks) = (geometry.total_planes() as usize, geometry.total_blocks() as usize);
@@ -97,6 +99,8 @@ impl State {
 }
 
 impl Collection for State {
+    flashloom_units::stateful!();
+
     fn closed(&mut self, block: BlockId, valid: u32) {
         self.valid[block.at()] = valid as u16;
         self.append(self.geometry.plane_of(block), block);

@@ -13,6 +13,7 @@
 //! A page costs O(log blocks of a chip).
 
 use flashloom_units::{Capability, Kind, Lbn, ParamSet, PolicySpec, Value, params};
+use serde::{Deserialize, Serialize};
 
 use super::Site;
 use super::log_block::{Chip, Guarantees, Layout, LogSlot, MergeKind, Scheme, Store};
@@ -44,7 +45,9 @@ pub(super) struct Bast {
     clock: u64,
 }
 
-#[derive(Clone, Copy)]
+flashloom_units::state! { Bast { array logs; value clock; } }
+
+#[derive(Clone, Copy, Serialize, Deserialize)]
 struct Log {
     lbn: Lbn,
     written: u64,

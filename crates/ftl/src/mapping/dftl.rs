@@ -95,6 +95,8 @@ pub(super) struct State {
     stored: Option<Vec<Ppn>>,
 }
 
+flashloom_units::state! { State { nested store, table, stored; value next, report; fixed stripe; } }
+
 /// What is in memory of the map, and what has to be written back.
 struct Table {
     logical_pages: u32,
@@ -107,6 +109,8 @@ struct Table {
     /// Noted by jobs that have ended.
     due: Vec<u32>,
 }
+
+flashloom_units::state! { Table { nested cache, is_noted; array noted; value due; fixed logical_pages, by_entries; } }
 
 impl Table {
     fn translation_page(&self, lpn: Lpn) -> u32 {
@@ -246,6 +250,8 @@ impl State {
 }
 
 impl Mapping for State {
+    flashloom_units::stateful!();
+
     fn write(&mut self, nand: &mut Nand, writes: &[PageWrite]) {
         let places = self.store.place(writes);
         for (write, place) in writes.iter().zip(&places) {

@@ -17,6 +17,7 @@
 use std::collections::VecDeque;
 
 use flashloom_units::{Capability, Kind, Lbn, ParamSet, PolicySpec, Value, params};
+use serde::{Deserialize, Serialize};
 
 use super::Site;
 use super::log_block::{Chip, Guarantees, Layout, LogSlot, MergeKind, Scheme, Store};
@@ -48,7 +49,10 @@ pub(super) struct Fast {
     chips: Vec<Logs>,
 }
 
+flashloom_units::state! { Fast { array chips; fixed keeps_sequential; } }
+
 /// The log blocks of a chip.
+#[derive(Serialize, Deserialize)]
 struct Logs {
     /// The sequential log block and its logical block.
     sequential: Option<(LogSlot, Lbn)>,

@@ -47,6 +47,7 @@
 //! k(L) <= K is asserted at every write. A page costs O(log blocks of a chip).
 
 use flashloom_units::{Capability, Kind, Lbn, ParamSet, PolicySpec, Refusal, Value, choice, params};
+use serde::{Deserialize, Serialize};
 
 use super::Site;
 use super::log_block::{Chip, Guarantees, Layout, LogSlot, MergeKind, Scheme, Store, check_associativity};
@@ -139,7 +140,7 @@ enum LogState {
 }
 
 /// What is kept of a log block besides what the store knows.
-#[derive(Clone, Copy)]
+#[derive(Clone, Copy, Serialize, Deserialize)]
 struct Log {
     /// The logical block of a sequential one, else none.
     sequential: Lbn,
@@ -154,6 +155,8 @@ pub(super) struct Kast {
     /// Pages written to the log of each chip.
     clocks: Vec<u64>,
 }
+
+flashloom_units::state! { Kast { array logs; nested clocks; fixed params, many_free; } }
 
 impl Kast {
     fn state(&self, store: &Store, slot: LogSlot) -> LogState {

@@ -40,7 +40,11 @@ pub(super) static SPEC: PolicySpec = PolicySpec {
     statistics: &[],
 };
 
-pub(super) struct McSplit(Bast);
+pub(super) struct McSplit {
+    striped: Bast,
+}
+
+flashloom_units::state! { McSplit { nested striped; } }
 
 impl Scheme for McSplit {
     fn layout(values: &[Value], site: &Site<'_>) -> Layout {
@@ -60,15 +64,15 @@ impl Scheme for McSplit {
     }
 
     fn new(values: &[Value], site: &Site<'_>, store: &Store) -> Self {
-        Self(Bast::new(values, site, store))
+        Self { striped: Bast::new(values, site, store) }
     }
 
     fn write(&mut self, chip: &mut Chip, write: &PageWrite) {
-        self.0.write(chip, write);
+        self.striped.write(chip, write);
     }
 
     fn victim(&mut self, store: &Store, group: u32, opened: LogSlot) -> (LogSlot, MergeKind) {
-        self.0.victim(store, group, opened)
+        self.striped.victim(store, group, opened)
     }
 }
 

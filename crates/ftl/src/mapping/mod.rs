@@ -71,6 +71,17 @@ pub trait Mapping: Send {
 
     /// Checks the invariants: valid pages = mapped pages, and every mapped page is the valid copy of its address.
     fn check(&self) -> Result<(), String>;
+
+    /// Its state, to be saved; none if it cannot be saved, and then a drive that uses it cannot be saved either.
+    /// [`stateful!`](flashloom_units::stateful!) writes this and the next method.
+    fn state(&self) -> Option<&dyn flashloom_units::State> {
+        None
+    }
+
+    /// The same, to be loaded.
+    fn state_mut(&mut self) -> Option<&mut dyn flashloom_units::State> {
+        None
+    }
 }
 
 mod bast;

@@ -30,6 +30,8 @@ pub(super) struct State {
     store: PageStore,
 }
 
+flashloom_units::state! { State { nested store; } }
+
 impl State {
     pub(super) fn new(on: &Context<'_>) -> Result<Self, Refusal> {
         Ok(Self { store: PageStore::new(on, 0)? })
@@ -37,6 +39,8 @@ impl State {
 }
 
 impl Mapping for State {
+    flashloom_units::stateful!();
+
     fn write(&mut self, nand: &mut Nand, writes: &[PageWrite]) {
         let places = self.store.place(writes);
         for (write, place) in writes.iter().zip(&places) {

@@ -37,6 +37,7 @@ mod wear;
 
 use flashloom_nand::{Data, Expect, Geometry, Nand, OpId, Origin, Status, Urgency};
 use flashloom_units::{BlockId, Lpn, PlaneId, Ppn, Refusal, prefetch};
+use serde::{Deserialize, Serialize};
 
 use collect::Job;
 use failure::free_to_open;
@@ -65,7 +66,7 @@ impl Follow for () {
 }
 
 /// An open block and the next page to be written in it.
-#[derive(Clone, Copy)]
+#[derive(Clone, Copy, Serialize, Deserialize)]
 struct Frontier {
     block: BlockId,
     next: u32,
@@ -113,6 +114,18 @@ pub(super) struct PageStore {
     evacuations: Vec<BlockId>,
     is_worn_out: bool,
     report: FtlReport,
+}
+
+flashloom_units::state! {
+    PageStore {
+        nested map, reverse, blocks, room, heat, spreading, levelling, report;
+        array frontiers, lanes, jobs;
+        value mapped, background, evacuations, is_worn_out;
+        policy allocation, collection;
+        scratch places;
+        fixed geometry, survivors, after, free_to_open, gc_threshold, background_threshold, is_paced, foreground,
+            can_fail;
+    }
 }
 
 impl PageStore {

@@ -14,6 +14,7 @@
 //! block is left open by both papers: LRU here. A page costs O(log blocks of a chip).
 
 use flashloom_units::{Capability, Kind, ParamSet, PolicySpec, Refusal, Value, params};
+use serde::{Deserialize, Serialize};
 
 use super::Site;
 use super::log_block::{Chip, Guarantees, Layout, LogSlot, MergeKind, Scheme, Store, check_associativity};
@@ -51,8 +52,10 @@ pub(super) struct Sast {
     clock: u64,
 }
 
+flashloom_units::state! { Sast { array logs; value clock; fixed set_log_blocks, set_data_blocks, neighbours; } }
+
 /// The set of a log block, when it was opened, and when its set was last written.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Copy, Debug, Serialize, Deserialize)]
 struct Log {
     set: u32,
     opened: u64,

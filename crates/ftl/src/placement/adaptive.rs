@@ -60,6 +60,8 @@ pub(super) fn profile(values: &[Value], chips: u32) -> Profile {
     Profile { widest: 1 << Params::from_values(values).widest.min(chips).ilog2() }
 }
 
+flashloom_units::state! { State { fixed chips, widest, payback; } }
+
 impl State {
     pub(super) fn new(values: &[Value], chips: u32) -> Self {
         Self { chips, widest: profile(values, chips).widest, payback: Params::from_values(values).payback }
@@ -73,6 +75,8 @@ impl State {
 }
 
 impl Placement for State {
+    flashloom_units::stateful!();
+
     fn place(&mut self, lbn: Lbn, _home: Option<u32>) -> u32 {
         lbn.0 % self.chips
     }

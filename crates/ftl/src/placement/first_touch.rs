@@ -31,6 +31,8 @@ pub(super) struct State {
     next: u32,
 }
 
+flashloom_units::state! { State { value next; fixed chips; } }
+
 impl State {
     pub(super) fn new(_values: &[Value], chips: u32) -> Self {
         Self { chips, next: 0 }
@@ -38,6 +40,8 @@ impl State {
 }
 
 impl Placement for State {
+    flashloom_units::stateful!();
+
     fn place(&mut self, _lbn: Lbn, home: Option<u32>) -> u32 {
         home.unwrap_or_else(|| {
             let chip = self.next;

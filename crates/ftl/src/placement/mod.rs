@@ -5,6 +5,7 @@
 //! its time. Adding a placement is one file here and one line in the table below; or, from another crate, [`Slot::add`].
 
 use flashloom_units::{Figure, Lbn, Ns, Policy, PolicySpec, Role, Slot, SlotSpec, Value};
+use serde::{Deserialize, Serialize};
 
 /// A policy of placement.
 pub trait Placement: Send {
@@ -30,10 +31,21 @@ pub trait Placement: Send {
     fn figures(&self) -> Vec<Figure> {
         Vec::new()
     }
+
+    /// Its state, to be saved; none if it cannot be saved, and then a drive that uses it cannot be saved either.
+    /// [`stateful!`](flashloom_units::stateful!) writes this and the next method.
+    fn state(&self) -> Option<&dyn flashloom_units::State> {
+        None
+    }
+
+    /// The same, to be loaded.
+    fn state_mut(&mut self) -> Option<&mut dyn flashloom_units::State> {
+        None
+    }
 }
 
 /// Consecutive logical blocks, as many as [`Profile::widest`].
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Region {
     /// Chips that each of them spans.
     pub span: u32,
@@ -65,7 +77,7 @@ impl Region {
 }
 
 /// What other spans would have saved.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Ledger {
     /// Time that twice the span would have saved, net.
     pub wider_ns: Ns,
@@ -80,7 +92,7 @@ pub struct Ledger {
 }
 
 /// Pages of a region, one after the other in address, that were read or written at the same time.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Run {
     /// How many.
     pub pages: u32,

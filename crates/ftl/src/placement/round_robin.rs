@@ -30,6 +30,8 @@ pub(super) struct State {
     next: u32,
 }
 
+flashloom_units::state! { State { value next; fixed chips; } }
+
 impl State {
     pub(super) fn new(_values: &[Value], chips: u32) -> Self {
         Self { chips, next: 0 }
@@ -37,6 +39,8 @@ impl State {
 }
 
 impl Placement for State {
+    flashloom_units::stateful!();
+
     fn place(&mut self, _lbn: Lbn, _home: Option<u32>) -> u32 {
         let chip = self.next;
         self.next = (chip + 1) % self.chips;

@@ -25,6 +25,8 @@ pub(super) struct State {
     chips: u32,
 }
 
+flashloom_units::state! { State { fixed chips; } }
+
 impl State {
     pub(super) fn new(_values: &[Value], chips: u32) -> Self {
         Self { chips }
@@ -32,6 +34,8 @@ impl State {
 }
 
 impl Placement for State {
+    flashloom_units::stateful!();
+
     fn place(&mut self, lbn: Lbn, _home: Option<u32>) -> u32 {
         lbn.0 % self.chips
     }

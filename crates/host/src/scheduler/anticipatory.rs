@@ -27,6 +27,7 @@
 
 use flashloom_units::{Figure, Kind, MS, Ns, ParamSet, PolicySpec, Refusal, S, Statistic, US, Value, params};
 use flashloom_workload::Request;
+use serde::{Deserialize, Serialize};
 
 use super::{Choice, Scheduler, Setup};
 use crate::elevator::Elevator;
@@ -84,7 +85,7 @@ const ELEVATOR: Elevator = Elevator { back_seek_max_sectors: 1_024 * 1_024, back
 const SYNC: usize = 0;
 const ASYNC: usize = 1;
 
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 enum Anticipation {
     /// Not holding back.
     Off,
@@ -97,7 +98,7 @@ enum Anticipation {
 }
 
 /// What is known of a task.
-#[derive(Clone, Copy, Debug, Default)]
+#[derive(Clone, Copy, Debug, Default, Serialize, Deserialize)]
 struct Task {
     think: DecayingMean,
     seek: DecayingMean,
@@ -143,6 +144,17 @@ pub struct State {
     new_seek_total: u64,
     anticipations: u64,
     in_vain: u64,
+}
+
+flashloom_units::state! {
+    State {
+        nested fifo, sorted, tasks, task_of;
+        array known;
+        value next, head, fifo_checked_ns, batch, batch_expires_ns, changing, starting, write_batch, writes_left,
+            write_batch_idled, at_device, anticipation, anticipating_since_ns, awaited, awaited_completed,
+            exit_probability, new_think_total, new_seek_total, anticipations, in_vain;
+        fixed params;
+    }
 }
 
 /// What goes on in the batch.
@@ -390,6 +402,8 @@ fn class_of(requests: &Requests, id: RequestId) -> usize {
 }
 
 impl Scheduler for State {
+    flashloom_units::stateful!();
+
     fn insert(&mut self, now: Ns, requests: &Requests, id: RequestId) -> Ns {
         self.give_up_in_time(now);
         let (request, class) = (&requests[id], class_of(requests, id));

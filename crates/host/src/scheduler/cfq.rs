@@ -33,6 +33,7 @@ use flashloom_units::{
     Figure, Kind, MIB, MS, Ns, ParamSet, PolicySpec, Refusal, S, SECTOR_BYTES, Statistic, Value, params,
 };
 use flashloom_workload::Request;
+use serde::{Deserialize, Serialize};
 
 use super::{Choice, Scheduler, Setup};
 use crate::depth::{DepthDetector, HwTag};
@@ -112,7 +113,7 @@ const SEEKY_IDLE_NS: Ns = 2 * MS;
 const KEY_BIAS: i64 = 1 << 62;
 
 /// A queue: a task's synchronous requests, or all asynchronous ones.
-#[derive(Clone, Copy, Debug, Default)]
+#[derive(Clone, Copy, Debug, Default, Serialize, Deserialize)]
 struct Queue {
     sync: bool,
     queued: u32,
@@ -175,6 +176,16 @@ pub struct State {
     slices: u64,
     preemptions: u64,
     idle_waits: u64,
+}
+
+flashloom_units::state! {
+    State {
+        nested tasks, queue_of, sorted, fifo, service, depth;
+        array queues;
+        value busy, active, idle_until_ns, head, sync_at_device, async_at_device, queued, sync_completed_ns, slices,
+            preemptions, idle_waits;
+        fixed params, elevator, asynchronous;
+    }
 }
 
 const SERVICE: usize = 0;
@@ -433,6 +444,8 @@ impl State {
 }
 
 impl Scheduler for State {
+    flashloom_units::stateful!();
+
     fn insert(&mut self, now: Ns, requests: &Requests, id: RequestId) -> Ns {
         self.stop_idling_in_time(now);
         let (request, sync) = (&requests[id], requests[id].is_sync());

@@ -74,6 +74,8 @@ pub struct State {
     starved: u32,
 }
 
+flashloom_units::state! { State { nested fifo, sorted; value next, batched, starved; fixed params; } }
+
 impl State {
     /// Empty queues.
     pub fn new(params: Params, setup: &Setup) -> Result<Self, Refusal> {
@@ -113,6 +115,8 @@ impl State {
 }
 
 impl Scheduler for State {
+    flashloom_units::stateful!();
+
     fn insert(&mut self, now: Ns, requests: &Requests, id: RequestId) -> Ns {
         let direction = requests[id].direction();
         self.fifo.push_back(direction.at(), id);

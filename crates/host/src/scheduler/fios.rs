@@ -28,6 +28,7 @@ use flashloom_units::{
     Figure, Kind, MS, Ns, ParamSet, PolicySpec, Refusal, S, SECTOR_BYTES, Statistic, US, Value, choice, params,
 };
 use flashloom_workload::{Op, Request};
+use serde::{Deserialize, Serialize};
 
 use super::{Choice, Scheduler, Setup};
 use crate::fifo::Fifos;
@@ -111,7 +112,7 @@ const WRITES: usize = 1;
 const ALL: usize = 0;
 
 /// What is known of a task.
-#[derive(Clone, Copy, Debug, Default)]
+#[derive(Clone, Copy, Debug, Default, Serialize, Deserialize)]
 struct Task {
     /// What is left of its timeslice in the epoch `epoch`; a task that is not out of time has a whole one in the next.
     left_ns: i64,
@@ -160,6 +161,17 @@ pub struct State {
     anticipations: u64,
     in_vain: u64,
     expired_writes: u64,
+}
+
+flashloom_units::state! {
+    State {
+        nested tasks, task_of, issued_at, lines, writes_by_age, out_of_time, awaited;
+        array known;
+        each turns;
+        value epoch, queued, at_device, reads_at_device, shared, shared_until_ns, served, epochs, anticipations, in_vain,
+            expired_writes;
+        fixed params, idle_per_service;
+    }
 }
 
 fn line(task: TaskSlot, line: usize) -> usize {
@@ -376,6 +388,8 @@ impl State {
 }
 
 impl Scheduler for State {
+    flashloom_units::stateful!();
+
     fn insert(&mut self, now: Ns, requests: &Requests, id: RequestId) -> Ns {
         let request = &requests[id];
         let (task, new) = self.tasks.enter(request.task);

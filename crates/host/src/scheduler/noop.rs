@@ -41,6 +41,8 @@ pub struct State {
     queue: Fifos<RequestId>,
 }
 
+flashloom_units::state! { State { nested queue; } }
+
 const QUEUE: usize = 0;
 
 impl State {
@@ -51,6 +53,8 @@ impl State {
 }
 
 impl Scheduler for State {
+    flashloom_units::stateful!();
+
     fn insert(&mut self, _now: Ns, _requests: &Requests, id: RequestId) -> Ns {
         self.queue.push_back(QUEUE, id);
         Ns::MAX

@@ -49,6 +49,7 @@ use flashloom_units::{
     format_size, params,
 };
 use flashloom_workload::Request;
+use serde::{Deserialize, Serialize};
 
 use super::{Choice, Scheduler, Setup};
 use crate::fifo::Fifos;
@@ -119,7 +120,7 @@ params! {
 const MAX_REGIONS: u64 = 1 << 20;
 
 /// A turn under way.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Copy, Debug, Serialize, Deserialize)]
 struct Turn {
     region: u32,
     direction: Direction,
@@ -130,7 +131,7 @@ struct Turn {
 }
 
 /// What a region remembers of its turns.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Copy, Debug, Serialize, Deserialize)]
 struct Region {
     last_direction: Direction,
     /// By direction, the first sector of the request sent last.
@@ -162,6 +163,15 @@ pub struct State {
     turns: u64,
     expired_turns: u64,
     region_switches: u64,
+}
+
+flashloom_units::state! {
+    State {
+        array regions;
+        nested pending, sorted, trees, fifo;
+        value turn, round_at, last_region, last_was_expired, turns, expired_turns, region_switches;
+        fixed params, setup, region_sectors;
+    }
 }
 
 impl State {
@@ -297,6 +307,8 @@ fn tree(region: u32, direction: Direction, sweep: usize) -> usize {
 }
 
 impl Scheduler for State {
+    flashloom_units::stateful!();
+
     fn insert(&mut self, now: Ns, requests: &Requests, id: RequestId) -> Ns {
         self.join(requests, id);
         now + [self.params.read_expire_ns, self.params.write_expire_ns][requests[id].direction().at()]

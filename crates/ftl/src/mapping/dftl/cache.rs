@@ -6,9 +6,10 @@
 //! well, so that they are written back together. Flat arrays, O(1) an operation, nothing allocated after the start.
 
 use flashloom_units::{Divisor, Lpn, NO_INDEX, prefetch};
+use serde::{Deserialize, Serialize};
 
 /// A cached entry: its page, its neighbours in its segment, and among the dirty entries of its translation page.
-#[derive(Clone, Copy)]
+#[derive(Clone, Copy, Serialize, Deserialize)]
 struct Entry {
     lpn: Lpn,
     newer: u32,
@@ -19,13 +20,13 @@ struct Entry {
     is_dirty: bool,
 }
 
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 enum Segment {
     Probationary,
     Protected,
 }
 
-#[derive(Clone, Copy)]
+#[derive(Clone, Copy, Serialize, Deserialize)]
 struct Recency {
     newest: u32,
     oldest: u32,
@@ -44,6 +45,14 @@ pub(super) struct MapCache {
     dirty: Vec<u32>,
     /// The slot of the entry that left last.
     free: u32,
+}
+
+flashloom_units::state! {
+    MapCache {
+        value entries, segments, free;
+        nested slots, dirty;
+        fixed capacity, protected_capacity, by_entries;
+    }
 }
 
 impl MapCache {

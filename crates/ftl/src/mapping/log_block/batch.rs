@@ -17,6 +17,9 @@ pub(super) struct Batch {
     ascending: bool,
 }
 
+// Each batch leaves `last` as it was before, and the other lists are written before they are read.
+flashloom_units::state! { Batch { scratch firsts; fixed last, next, sorted, ascending; } }
+
 impl Batch {
     /// For that many logical blocks, whose pages keep the order in which they come or are put in that of their address.
     pub(super) fn new(logical_blocks: u32, ascending: bool) -> Self {

@@ -15,6 +15,8 @@ pub(super) struct Homes {
     room: u32,
 }
 
+flashloom_units::state! { Homes { policy placement; nested home, placed; fixed room; } }
+
 impl Homes {
     pub(super) fn new(placement: Box<dyn Placement>, groups: u32, logical_blocks: u32, room: u32) -> Self {
         Self { placement, home: vec![NO_INDEX; logical_blocks as usize], placed: vec![0; groups as usize], room }

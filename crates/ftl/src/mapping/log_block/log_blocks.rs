@@ -7,10 +7,13 @@
 //! Memory: 8 bytes a page of the log, 2 bytes a logical block. A change costs O(k).
 
 use flashloom_units::{Lbn, NO_INDEX, SuperblockId};
+use serde::{Deserialize, Serialize};
 
 /// A log block's place in the table; what it stands for changes with every merge.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) struct LogSlot(pub(crate) u32);
+
+flashloom_units::word!(LogSlot);
 
 impl LogSlot {
     /// No log block.
@@ -27,7 +30,7 @@ impl LogSlot {
 }
 
 /// A logical block with valid pages in a log block, and how many.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) struct Association {
     pub(crate) lbn: Lbn,
     pub(crate) pages: u32,
@@ -44,6 +47,14 @@ pub(crate) struct LogBlocks {
     /// Log blocks that each logical block has valid pages in.
     log_blocks_of: Vec<u16>,
     in_use: Vec<u32>,
+}
+
+flashloom_units::state! {
+    LogBlocks {
+        nested superblocks, slots, associativity, log_blocks_of, in_use;
+        array associations;
+        fixed per_group, capacity;
+    }
 }
 
 impl LogBlocks {

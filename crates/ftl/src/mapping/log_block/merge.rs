@@ -11,13 +11,14 @@
 //! log block and is newer, wherever the merge has got to.
 
 use flashloom_units::{Lbn, SuperblockId};
+use serde::{Deserialize, Serialize};
 
 use super::log_blocks::LogSlot;
 use super::store::{Chip, Store};
 use crate::{PageWrite, Preemption};
 
 /// The three merges of log-block mappings (KAST, section II).
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) enum MergeKind {
     Switch,
     Partial,
@@ -25,7 +26,7 @@ pub(crate) enum MergeKind {
 }
 
 /// A merge that has begun.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Copy, Debug, Serialize, Deserialize)]
 pub(super) struct Job {
     slot: LogSlot,
     kind: MergeKind,

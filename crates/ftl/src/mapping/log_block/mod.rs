@@ -63,7 +63,7 @@ pub(super) struct Guarantees {
 }
 
 /// A scheme of log blocks: the state of all groups.
-pub(super) trait Scheme: Send + Sized {
+pub(super) trait Scheme: Send + Sized + flashloom_units::State {
     /// The shape it wants, and what it guarantees with superblocks of that many pages.
     fn layout(values: &[Value], site: &Site<'_>) -> Layout;
 
@@ -199,6 +199,15 @@ pub(super) struct Ftl<S> {
     bounds: (Ns, Ns, u64),
 }
 
+flashloom_units::state! {
+    for<S: Scheme> Ftl<S> {
+        nested store, scheme, homes, batch, streams, spans;
+        value background;
+        scratch placed;
+        fixed bounds;
+    }
+}
+
 impl<S: Scheme> Ftl<S> {
     pub(super) fn new(values: &[Value], on: &Context<'_>) -> Result<Self, Refusal> {
         let Context { device, ftl: setup, .. } = *on;
@@ -312,6 +321,8 @@ impl Chip<'_> {
 }
 
 impl<S: Scheme> Mapping for Ftl<S> {
+    flashloom_units::stateful!();
+
     fn write(&mut self, nand: &mut Nand, writes: &[PageWrite]) {
         if self.spans.is_some() {
             self.write_spread(nand, writes);

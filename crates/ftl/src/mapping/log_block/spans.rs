@@ -6,6 +6,7 @@
 
 use flashloom_nand::Nand;
 use flashloom_units::{Lbn, Lpn, SuperblockId};
+use serde::{Deserialize, Serialize};
 
 use super::Store;
 use super::store::Chip;
@@ -23,7 +24,10 @@ pub(super) struct Spans {
     reading: Reading,
 }
 
+flashloom_units::state! { Spans { array regions; value reading; fixed pages, widest, times; } }
+
 /// The run of reads that may go on.
+#[derive(Serialize, Deserialize)]
 struct Reading {
     next: Lpn,
     run: Run,

@@ -90,6 +90,15 @@ pub(crate) struct Store {
     pub(super) merges: Box<MergeReport>,
 }
 
+flashloom_units::state! {
+    Store {
+        nested blocks, log, map, reverse, data, copies, report, merges;
+        array jobs, since_host;
+        value stream, mapped;
+        fixed limits, preemption, costs;
+    }
+}
+
 impl Store {
     pub(super) fn new(setup: &FtlSetup, device: &DeviceParams, limits: Limits, width: u32, log_blocks: u32) -> Self {
         let blocks = Superblocks::new(&device.geometry(), &setup.params, width);

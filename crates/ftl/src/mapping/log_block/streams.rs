@@ -9,6 +9,8 @@ pub(super) struct Streams {
     pub(super) report: StreamReport,
 }
 
+flashloom_units::state! { Streams { value report; } }
+
 impl Streams {
     /// For streams of that many pages, at least two.
     pub(super) fn new(threshold: u32) -> Self {

@@ -17,6 +17,8 @@ use crate::{FtlParams, WearLevelling};
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Spn(pub(crate) u32);
 
+flashloom_units::word!(Spn);
+
 impl Spn {
     pub(crate) const NONE: Self = Self(u32::MAX);
 
@@ -50,6 +52,15 @@ pub(crate) struct Superblocks {
     /// Free superblocks of each group, the next to open on top: by wear, or by when they were freed.
     free: Vec<BinaryHeap<Reverse<(u32, SuperblockId)>>>,
     freed: u32,
+}
+
+flashloom_units::state! {
+    Superblocks {
+        nested written, valid, erases;
+        array free;
+        value freed;
+        fixed width, pages, groups, per_group, pages_per_block, first, by_width, by_pages, by_group, levelling;
+    }
 }
 
 impl Superblocks {

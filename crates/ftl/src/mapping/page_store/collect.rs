@@ -2,6 +2,7 @@
 
 use flashloom_nand::{Geometry, Nand, Origin, Status, Urgency};
 use flashloom_units::{BlockId, PlaneId, prefetch};
+use serde::{Deserialize, Serialize};
 
 use super::{Follow, PageStore};
 use crate::allocation::Place;
@@ -12,7 +13,7 @@ use crate::lane::Lane;
 const PREFETCH_PAGES: usize = 12;
 
 /// A collection that has begun.
-#[derive(Clone, Copy)]
+#[derive(Clone, Copy, Serialize, Deserialize)]
 pub(super) struct Job {
     pub(super) victim: BlockId,
     /// Pages below are copied or dead.
@@ -191,6 +192,8 @@ pub(super) struct Spreading {
     last: PlaneId,
     pages: u64,
 }
+
+flashloom_units::state! { Spreading { nested reads; value last, pages; fixed threshold; } }
 
 impl Spreading {
     pub(super) fn new(geometry: &Geometry, reads_a_page: u32) -> Self {

@@ -29,6 +29,8 @@ pub(super) struct Heat {
     hot_writes: u64,
 }
 
+flashloom_units::state! { Heat { nested counters; value until_decay, hot_writes; fixed shift; } }
+
 impl Heat {
     pub(super) fn new(logical_pages: u64) -> Self {
         let size = (logical_pages / PAGES_A_COUNTER).next_power_of_two().max(64);

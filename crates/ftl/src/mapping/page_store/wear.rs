@@ -28,6 +28,8 @@ pub(super) struct Levelling {
     moves: u64,
 }
 
+flashloom_units::state! { Levelling { nested least; value moves; fixed threshold; } }
+
 impl Levelling {
     pub(super) fn new(planes: usize, threshold: u32) -> Self {
         Self { threshold, least: vec![0; planes], moves: 0 }

@@ -1,0 +1,132 @@
+//! Random drives and random requests, from a seed.
+
+use flashloom_buffer::{order, rate};
+use flashloom_device::DriveSetup;
+use flashloom_ftl::{
+    GcBlocks, HotCold, Preemption, StripeOrder, WearLevelling, allocation, collection, mapping, placement,
+};
+use flashloom_nand::{DeviceParams, DieOrder, MultiPlane, Suspend};
+use flashloom_units::{Chosen, Kind, MS, Ns, Param, ParamSet, Policy, Prng, Role, Slot, US, Value};
+use flashloom_workload::{Op, Request};
+
+use super::request;
+
+/// The seeds of a long run: `FLASHLOOM_CASES` of them from `FLASHLOOM_SEED` on, none where it is not set.
+pub fn seeds_asked_for() -> impl Iterator<Item = u64> {
+    let number = |name: &str| std::env::var(name).ok().and_then(|text| text.parse::<u64>().ok()).unwrap_or(0);
+    (0..number("FLASHLOOM_CASES")).map(move |case| number("FLASHLOOM_SEED") + case)
+}
+
+pub fn pick<T: Copy>(prng: &mut Prng, from: &[T]) -> T {
+    from[prng.below(from.len() as u64) as usize]
+}
+
+pub fn random_device(prng: &mut Prng) -> DeviceParams {
+    DeviceParams {
+        channels: pick(prng, &[1, 2, 3]),
+        ways: pick(prng, &[1, 2]),
+        dies: pick(prng, &[1, 2]),
+        planes: pick(prng, &[1, 2, 4]),
+        blocks: pick(prng, &[8, 9, 16, 24]),
+        pages: pick(prng, &[3, 4, 8, 13]),
+        page_bytes: pick(prng, &[512, 2_048, 4_096, 16_384]),
+        over_provisioning: pick(prng, &[1.5, 2.0, 4.0]),
+        bits_per_cell: pick(prng, &[1, 2, 3]),
+        program_ns_2: pick(prng, &[None, Some(2 * MS)]),
+        command_ns: pick(prng, &[0, 200]),
+        controller_ns: pick(prng, &[0, 3 * US]),
+        full_duplex: prng.chance(0.5),
+        multi_plane: pick(prng, &[MultiPlane::None, MultiPlane::Aligned, MultiPlane::Independent]),
+        copyback: prng.chance(0.5),
+        cache_program: prng.chance(0.5),
+        suspend: pick(prng, &[Suspend::None, Suspend::Erase, Suspend::ProgramErase]),
+        max_overtakes: pick(prng, &[1, 8]),
+        die_order: pick(prng, &[DieOrder::Priority, DieOrder::Fifo]),
+        ..DeviceParams::defaults()
+    }
+}
+
+/// Any policy of a slot.
+pub fn random_policy<P: Role + ?Sized>(prng: &mut Prng, slot: &Slot<P>) -> Chosen<P> {
+    let policies: Vec<_> = slot.policies().iter().collect();
+    let policy = pick(prng, &policies);
+    with_random_values(prng, policy)
+}
+
+/// A policy with its flags and shares at random, its counts and sizes small or at their defaults, and every other
+/// parameter at its default.
+pub fn with_random_values<P: Role + ?Sized>(prng: &mut Prng, policy: &Policy<P>) -> Chosen<P> {
+    let value = |param: &Param| match param.kind {
+        Kind::Flag => Value::Flag(prng.chance(0.5)),
+        Kind::Choice(choices) => Value::Name(pick(prng, choices).name),
+        Kind::Ratio { min, max } => Value::Ratio(pick(prng, &[min, 0.3, 0.7, max])),
+        Kind::Count { min, max } if prng.chance(0.7) => Value::Count((min + prng.below(4)).min(max)),
+        Kind::Size { min, max } if prng.chance(0.7) => Value::Size((min * pick(prng, &[1, 3, 40])).min(max)),
+        _ => param.default.clone(),
+    };
+    policy.with_values(policy.spec.params.iter().map(value).collect())
+}
+
+pub fn random_setup(prng: &mut Prng) -> DriveSetup {
+    let mut setup = DriveSetup::with_defaults(random_device(prng));
+    setup.verify = true;
+    setup.buffer_bytes = setup.device.page_bytes * pick(prng, &[0, 1, 3, 20, 200]);
+    setup.order = random_policy(prng, &order::builtin());
+    setup.rate = random_policy(prng, &rate::builtin());
+    setup.ftl.mapping = random_policy(prng, &mapping::builtin());
+    setup.ftl.placement = random_policy(prng, &placement::builtin());
+    setup.ftl.allocation = random_policy(prng, &allocation::builtin());
+    setup.ftl.collection = random_policy(prng, &collection::builtin());
+    setup.ftl.params.preemption = pick(prng, &[Preemption::Page, Preemption::None]);
+    setup.ftl.params.hot_cold = pick(prng, &[HotCold::None, HotCold::MultiHash]);
+    setup.ftl.params.wear_threshold = pick(prng, &[1, 2, 5]);
+    if ["page", "dftl"].contains(&setup.ftl.mapping.name()) && prng.chance(0.4) {
+        setup.device.bad_blocks = pick(prng, &[0.0, 0.13]);
+        setup.device.program_failures = pick(prng, &[0.0, 0.0003, 0.003, 0.03]);
+        setup.device.erase_failures = pick(prng, &[0.0, 0.01, 0.2]);
+        setup.ftl.prng = prng.branch("failures");
+    }
+    setup.ftl.params.gc_blocks = pick(prng, &[GcBlocks::Separate, GcBlocks::Shared]);
+    setup.ftl.params.stripe_order = pick(prng, &[StripeOrder::Cwdp, StripeOrder::Pdwc]);
+    setup.ftl.params.wear_levelling = pick(prng, &[WearLevelling::None, WearLevelling::Dynamic, WearLevelling::Static]);
+    setup.ftl.params.background_threshold = pick(prng, &[0, 4, 6]);
+    setup
+}
+
+pub fn random_requests(prng: &mut Prng, capacity: u64, count: usize) -> Vec<Request> {
+    let weights: Vec<(Op, u64)> = [(Op::Write, 6), (Op::Read, 5), (Op::Discard, 2), (Op::Flush, 1)]
+        .into_iter()
+        .filter(|(op, _)| *op == Op::Write || prng.chance(0.8))
+        .collect();
+    let total: u64 = weights.iter().map(|(_, weight)| weight).sum();
+    let span = (capacity / pick(prng, &[1, 1, 4])).max(1);
+    let longest = pick(prng, &[8, 64, 300]).min(span);
+    let gap: Ns = pick(prng, &[0, 20 * US, 500 * US, 5 * MS]);
+    let (fua, preflush) = (pick(prng, &[0.0, 0.2]), pick(prng, &[0.0, 0.1]));
+    let mut now = 0;
+    (0..count)
+        .map(|_| {
+            now += prng.below(gap + 1);
+            let mut left = prng.below(total);
+            let &(op, _) = weights
+                .iter()
+                .find(|(_, weight)| {
+                    let found = left < *weight;
+                    left = left.saturating_sub(*weight);
+                    found
+                })
+                .unwrap();
+            let sectors = 1 + prng.below(longest);
+            let lba = prng.below(span - sectors + 1);
+            let mut request = request(now, op, lba, sectors as u32);
+            if op == Op::Flush {
+                (request.lba, request.sectors) = (0, 0);
+            }
+            if op == Op::Write {
+                request.flags |= if prng.chance(fua) { Request::FUA } else { 0 };
+                request.flags |= if prng.chance(preflush) { Request::PREFLUSH } else { 0 };
+            }
+            request
+        })
+        .collect()
+}

@@ -1,0 +1,524 @@
+//! Saving what a simulator knows at a moment, and loading it into one that was built anew from the same configuration.
+//!
+//! A type that knows something implements [`State`], by a list of its fields in [`state!`](crate::state!). Nothing is
+//! kept twice: what follows from the configuration is not saved, and a state is loaded into a value that was built with
+//! that configuration. There are no names, no types and no version in the bytes; a file that holds them says what they
+//! are. Whole numbers of values and lists are as `postcard` writes them (a few bytes for a small number), flat arrays
+//! are their words in little-endian order.
+
+use std::fmt;
+
+use serde::Serialize;
+use serde::de::DeserializeOwned;
+
+/// Something whose state can be saved to bytes and loaded from them.
+///
+/// After `load` the value goes on exactly as the saved one would have: the same decisions, the same figures, and saving
+/// it gives the same bytes. [`state!`](crate::state!) writes an implementation from a list of fields.
+pub trait State {
+    /// Appends the state.
+    fn save(&self, to: &mut Writer);
+
+    /// Replaces the state by one that was saved from a value of the same configuration. After an error the value is to be
+    /// dropped: part of it may have been replaced.
+    fn load(&mut self, from: &mut Reader) -> Result<(), StateError>;
+}
+
+/// The bytes of a state; an error if part of it is a policy that cannot be saved.
+pub fn save_state(state: &dyn State) -> Result<Vec<u8>, StateError> {
+    let mut to = Writer { bytes: Vec::new(), error: None };
+    state.save(&mut to);
+    to.error.map_or(Ok(to.bytes), Err)
+}
+
+/// Loads a state from all of `bytes`. After an error, the value is to be dropped.
+pub fn load_state(state: &mut dyn State, bytes: &[u8]) -> Result<(), StateError> {
+    let mut from = Reader { bytes, at: 0 };
+    state.load(&mut from)?;
+    match bytes.len() - from.at {
+        0 => Ok(()),
+        left => Err(from.error("the end of the state".to_owned(), format!("{left} more bytes"))),
+    }
+}
+
+/// Why a state cannot be saved or loaded.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct StateError {
+    /// The field, with the fields that hold it, such as `nand.timed.blocks`; empty for the whole state.
+    pub field: String,
+    /// Where in the bytes.
+    pub at: usize,
+    /// What should be there.
+    pub expected: String,
+    /// What is.
+    pub found: String,
+}
+
+impl StateError {
+    /// The same error, seen from the value that has the field.
+    #[must_use]
+    pub fn within(mut self, field: &str) -> Self {
+        self.field = if self.field.is_empty() { field.to_owned() } else { format!("{field}.{}", self.field) };
+        self
+    }
+}
+
+impl fmt::Display for StateError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Self { field, at, expected, found } = self;
+        let of = if field.is_empty() { String::new() } else { format!(" of `{field}`") };
+        write!(f, "the state{of}, byte {at}: expected {expected}, found {found}")
+    }
+}
+
+impl std::error::Error for StateError {}
+
+/// Where a state is saved to.
+pub struct Writer {
+    bytes: Vec<u8>,
+    error: Option<StateError>,
+}
+
+impl Writer {
+    /// Appends a value.
+    pub fn value<T: Serialize + ?Sized>(&mut self, value: &T) {
+        match postcard::to_extend(value, std::mem::take(&mut self.bytes)) {
+            Ok(bytes) => self.bytes = bytes,
+            Err(error) => self.refuse("a value that can be written", &error.to_string()),
+        }
+    }
+
+    /// Appends values whose number the configuration determines.
+    pub fn array<T: Serialize>(&mut self, values: &[T]) {
+        self.value(&values.len());
+        values.iter().for_each(|value| self.value(value));
+    }
+
+    /// Appends words whose number the configuration determines.
+    pub fn words<T: Word>(&mut self, words: &[T]) {
+        self.value(&words.len());
+        let from = self.bytes.len();
+        self.bytes.resize(from + words.len() * T::BYTES, 0);
+        self.bytes[from..].chunks_exact_mut(T::BYTES).zip(words).for_each(|(bytes, word)| word.put(bytes));
+    }
+
+    /// Appends the state of a policy; one that has none makes the whole state impossible to save.
+    pub fn policy(&mut self, field: &str, policy: Option<&dyn State>) {
+        match policy {
+            Some(policy) => policy.save(self),
+            None => {
+                self.refuse("a policy whose state can be saved", &format!("a policy that offers none in `{field}`"))
+            }
+        }
+    }
+
+    fn refuse(&mut self, expected: &str, found: &str) {
+        let (field, at) = (String::new(), self.bytes.len());
+        self.error.get_or_insert(StateError { field, at, expected: expected.to_owned(), found: found.to_owned() });
+    }
+}
+
+/// Where a state is loaded from.
+pub struct Reader<'a> {
+    bytes: &'a [u8],
+    at: usize,
+}
+
+impl Reader<'_> {
+    /// Takes a value.
+    pub fn value<T: DeserializeOwned>(&mut self) -> Result<T, StateError> {
+        match postcard::take_from_bytes(&self.bytes[self.at..]) {
+            Ok((value, rest)) => {
+                self.at = self.bytes.len() - rest.len();
+                Ok(value)
+            }
+            Err(postcard::Error::DeserializeUnexpectedEnd) => Err(self.ends(1)),
+            Err(error) => Err(self.error(format!("a value ({})", std::any::type_name::<T>()), error.to_string())),
+        }
+    }
+
+    /// Takes values, as many as the configuration determines.
+    pub fn array<T: DeserializeOwned>(&mut self, values: &mut [T]) -> Result<(), StateError> {
+        self.length(values.len())?;
+        values.iter_mut().try_for_each(|value| {
+            *value = self.value()?;
+            Ok(())
+        })
+    }
+
+    /// Takes words, as many as the configuration determines.
+    pub fn words<T: Word>(&mut self, words: &mut [T]) -> Result<(), StateError> {
+        self.length(words.len())?;
+        let length = words.len() * T::BYTES;
+        let Some(bytes) = self.bytes[self.at..].get(..length) else { return Err(self.ends(length)) };
+        for (index, (bytes, word)) in bytes.chunks_exact(T::BYTES).zip(words).enumerate() {
+            let Some(got) = T::get(bytes) else {
+                self.at += index * T::BYTES;
+                return Err(self.error(format!("a word ({})", std::any::type_name::<T>()), format!("{bytes:?}")));
+            };
+            *word = got;
+        }
+        self.at += length;
+        Ok(())
+    }
+
+    /// Takes the state of a policy.
+    pub fn policy(&mut self, policy: Option<&mut dyn State>) -> Result<(), StateError> {
+        let none = || ("a policy whose state can be loaded".to_owned(), "a policy that offers none".to_owned());
+        let Some(policy) = policy else {
+            let (expected, found) = none();
+            return Err(self.error(expected, found));
+        };
+        policy.load(self)
+    }
+
+    /// Takes a length, which must be that of what the configuration built.
+    pub fn length(&mut self, built: usize) -> Result<(), StateError> {
+        let saved: usize = self.value()?;
+        if saved != built {
+            return Err(self.error(format!("{built} entries, as the configuration has it"), format!("{saved}")));
+        }
+        Ok(())
+    }
+
+    /// What is wrong with what was just taken.
+    pub fn error(&self, expected: String, found: String) -> StateError {
+        StateError { field: String::new(), at: self.at, expected, found }
+    }
+
+    fn ends(&self, wanted: usize) -> StateError {
+        let left = self.bytes.len() - self.at;
+        self.error(format!("{wanted} or more bytes"), format!("{left} bytes before the end"))
+    }
+}
+
+/// A number of fixed size, of which flat arrays are made.
+pub trait Word: Copy {
+    /// Its size.
+    const BYTES: usize;
+
+    /// Writes it to [`Self::BYTES`] bytes.
+    fn put(self, to: &mut [u8]);
+
+    /// Reads it from as many; nothing if they are not of such a number.
+    fn get(from: &[u8]) -> Option<Self>;
+}
+
+macro_rules! words {
+    ($($number:ty),+) => {$(
+        impl Word for $number {
+            const BYTES: usize = size_of::<Self>();
+
+            #[inline]
+            fn put(self, to: &mut [u8]) {
+                to.copy_from_slice(&self.to_le_bytes());
+            }
+
+            #[inline]
+            fn get(from: &[u8]) -> Option<Self> {
+                from.try_into().ok().map(Self::from_le_bytes)
+            }
+        }
+    )+};
+}
+
+words!(u8, u16, u32, u64, i64);
+
+impl Word for bool {
+    const BYTES: usize = 1;
+
+    fn put(self, to: &mut [u8]) {
+        u8::from(self).put(to);
+    }
+
+    fn get(from: &[u8]) -> Option<Self> {
+        u8::get(from).filter(|&byte| byte <= 1).map(|byte| byte == 1)
+    }
+}
+
+/// Makes words of structs that are a name for a number: `word!(TaskSlot);`.
+#[macro_export]
+macro_rules! word {
+    ($($name:ident),+) => {$(
+        impl $crate::Word for $name {
+            const BYTES: usize = <u32 as $crate::Word>::BYTES;
+
+            #[inline]
+            fn put(self, to: &mut [u8]) {
+                $crate::Word::put(self.0, to);
+            }
+
+            #[inline]
+            fn get(from: &[u8]) -> Option<Self> {
+                $crate::Word::get(from).map(Self)
+            }
+        }
+    )+};
+}
+
+/// A flat array, whose length the configuration determines.
+impl<T: Word> State for Vec<T> {
+    fn save(&self, to: &mut Writer) {
+        to.words(self);
+    }
+
+    fn load(&mut self, from: &mut Reader) -> Result<(), StateError> {
+        from.words(self)
+    }
+}
+
+/// A part that is there or not, as the configuration has it.
+impl<T: State> State for Option<T> {
+    fn save(&self, to: &mut Writer) {
+        to.value(&self.is_some());
+        self.iter().for_each(|part| part.save(to));
+    }
+
+    fn load(&mut self, from: &mut Reader) -> Result<(), StateError> {
+        let is_saved: bool = from.value()?;
+        if is_saved != self.is_some() {
+            let say = |there| if there { "a part that is switched on" } else { "nothing: the part is switched off" };
+            return Err(from.error(say(self.is_some()).to_owned(), say(is_saved).to_owned()));
+        }
+        self.iter_mut().try_for_each(|part| part.load(from))
+    }
+}
+
+impl<T: State> State for Box<T> {
+    fn save(&self, to: &mut Writer) {
+        self.as_ref().save(to);
+    }
+
+    fn load(&mut self, from: &mut Reader) -> Result<(), StateError> {
+        self.as_mut().load(from)
+    }
+}
+
+/// Implements [`State`] for a struct from a list of all of its fields, each under what is done with it.
+///
+/// ```text
+/// value    any type that serde knows; loaded as it was saved, whatever its length
+/// array    a Vec or an array of such values, whose length the configuration determines
+/// nested   a type that implements State itself; a Vec of words among them, whose length is determined likewise
+/// each     a Vec or an array of such types
+/// policy   a box of a policy, saved by what its method `state` returns
+/// scratch  empty between two calls of the struct, and so whenever it is saved
+/// fixed    given by the configuration, or overwritten before it is read: not saved
+/// ```
+///
+/// A field that is in no list does not compile. The fields are loaded in the order in which they stand here.
+///
+/// ```
+/// use flashloom_units::{load_state, save_state, state};
+///
+/// struct Counter { limit: u32, counts: Vec<u32>, total: u64 }
+/// state! { Counter { value total; nested counts; fixed limit; } }
+///
+/// let old = Counter { limit: 9, counts: vec![4, 5], total: 9 };
+/// let mut new = Counter { limit: 9, counts: vec![0, 0], total: 0 };
+/// load_state(&mut new, &save_state(&old)?)?;
+/// assert_eq!((new.counts, new.total), (vec![4, 5], 9));
+/// # Ok::<(), flashloom_units::StateError>(())
+/// ```
+#[macro_export]
+macro_rules! state {
+    (@save value $to:ident $($field:ident)+) => { $($to.value($field);)+ };
+    (@save array $to:ident $($field:ident)+) => { $($to.array(&$field[..]);)+ };
+    (@save nested $to:ident $($field:ident)+) => { $($crate::State::save($field, $to);)+ };
+    (@save each $to:ident $($field:ident)+) => {
+        $($to.value(&$field.len()); $field.iter().for_each(|part| $crate::State::save(part, $to));)+
+    };
+    (@save policy $to:ident $($field:ident)+) => { $($to.policy(stringify!($field), $field.state());)+ };
+    (@save scratch $to:ident $($field:ident)+) => {
+        $(debug_assert!($field.is_empty(), concat!("`", stringify!($field), "` is empty between calls"));)+
+    };
+    (@save fixed $to:ident $($field:ident)+) => { let _ = ($($field,)+); };
+
+    (@load value $from:ident $($field:ident)+) => { $(*$field = $crate::state!(@in $field, $from.value());)+ };
+    (@load array $from:ident $($field:ident)+) => { $($crate::state!(@in $field, $from.array(&mut $field[..]));)+ };
+    (@load nested $from:ident $($field:ident)+) => {
+        $($crate::state!(@in $field, $crate::State::load($field, $from));)+
+    };
+    (@load each $from:ident $($field:ident)+) => {
+        $($crate::state!(@in $field, $from.length($field.len()));
+        for part in $field.iter_mut() {
+            $crate::state!(@in $field, $crate::State::load(part, $from));
+        })+
+    };
+    (@load policy $from:ident $($field:ident)+) => {
+        $($crate::state!(@in $field, $from.policy($field.state_mut()));)+
+    };
+    (@load scratch $from:ident $($field:ident)+) => { let _ = ($($field,)+); };
+    (@load fixed $from:ident $($field:ident)+) => { let _ = ($($field,)+); };
+
+    (@in $field:ident, $result:expr) => { $result.map_err(|error| error.within(stringify!($field)))? };
+
+    (for<$generic:ident: $bound:path> $name:ty { $($fields:tt)* }) => {
+        $crate::state!(@impl [$generic: $bound] $name { $($fields)* });
+    };
+    (for<$generic:ident> $name:ty { $($fields:tt)* }) => {
+        $crate::state!(@impl [$generic] $name { $($fields)* });
+    };
+    (@impl [$($generics:tt)*] $name:ty { $($kind:ident $($field:ident),+ $(,)?;)* }) => {
+        impl<$($generics)*> $crate::State for $name {
+            fn save(&self, to: &mut $crate::Writer) {
+                let Self { $($($field,)+)* } = self;
+                $($crate::state!(@save $kind to $($field)+);)*
+                let _ = to;
+            }
+
+            fn load(&mut self, from: &mut $crate::Reader) -> Result<(), $crate::StateError> {
+                let Self { $($($field,)+)* } = self;
+                $($crate::state!(@load $kind from $($field)+);)*
+                let _ = from;
+                Ok(())
+            }
+        }
+    };
+    ($name:ty { $($fields:tt)* }) => {
+        $crate::state!(@impl [] $name { $($fields)* });
+    };
+}
+
+/// In the implementation of a policy: its state is the [`State`] of the struct itself.
+#[macro_export]
+macro_rules! stateful {
+    () => {
+        fn state(&self) -> Option<&dyn $crate::State> {
+            Some(self)
+        }
+
+        fn state_mut(&mut self) -> Option<&mut dyn $crate::State> {
+            Some(self)
+        }
+    };
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[derive(Debug, PartialEq)]
+    struct Part {
+        words: Vec<u32>,
+        flags: Vec<bool>,
+    }
+
+    state! { Part { nested words, flags; } }
+
+    #[derive(Debug, PartialEq)]
+    struct Whole {
+        length: u64,
+        names: Vec<String>,
+        pairs: Vec<(u8, i64)>,
+        parts: [Part; 2],
+        part: Option<Box<Part>>,
+        scratch: Vec<u32>,
+    }
+
+    state! {
+        Whole {
+            value names;
+            array pairs;
+            each parts;
+            nested part;
+            scratch scratch;
+            fixed length;
+        }
+    }
+
+    fn part(word: u32) -> Part {
+        Part { words: vec![word, u32::MAX], flags: vec![word > 0; 3] }
+    }
+
+    fn empty() -> Whole {
+        Whole {
+            length: 7,
+            names: Vec::new(),
+            pairs: vec![(0, 0); 2],
+            parts: [part(0), part(0)],
+            part: Some(Box::new(part(0))),
+            scratch: Vec::new(),
+        }
+    }
+
+    fn full() -> Whole {
+        Whole {
+            names: vec!["gc".to_owned(), String::new()],
+            pairs: vec![(1, -1), (255, i64::MIN)],
+            parts: [part(1), part(2)],
+            part: Some(Box::new(part(3))),
+            ..empty()
+        }
+    }
+
+    #[test]
+    fn what_is_loaded_is_what_was_saved() {
+        let bytes = save_state(&full()).unwrap();
+        let mut loaded = empty();
+        assert_eq!(load_state(&mut loaded, &bytes), Ok(()));
+        assert_eq!(loaded, full());
+        assert_eq!(save_state(&loaded).unwrap(), bytes);
+    }
+
+    #[test]
+    fn another_configuration_is_refused_by_the_name_of_the_field() {
+        let bytes = save_state(&full()).unwrap();
+        let refused = |change: fn(&mut Whole)| {
+            let mut whole = empty();
+            change(&mut whole);
+            load_state(&mut whole, &bytes).unwrap_err().to_string()
+        };
+        assert_eq!(
+            refused(|whole| whole.pairs.push((0, 0))),
+            "the state of `pairs`, byte 6: expected 3 entries, as the configuration has it, found 2"
+        );
+        assert_eq!(
+            refused(|whole| whole.parts[1].words = vec![0]),
+            "the state of `parts.words`, byte 34: expected 1 entries, as the configuration has it, found 2"
+        );
+        assert_eq!(
+            refused(|whole| whole.part = None),
+            "the state of `part`, byte 47: expected nothing: the part is switched off, found a part that is switched on"
+        );
+    }
+
+    #[test]
+    fn bytes_that_end_early_go_on_or_are_of_nothing_are_refused() {
+        let bytes = save_state(&full()).unwrap();
+        for length in 0..bytes.len() {
+            assert!(load_state(&mut empty(), &bytes[..length]).is_err(), "{length} of {} bytes", bytes.len());
+        }
+        let longer = [&bytes[..], &[0]].concat();
+        let message = load_state(&mut empty(), &longer).unwrap_err().to_string();
+        assert!(message.ends_with("expected the end of the state, found 1 more bytes"), "{message}");
+        let mut flags = bytes.clone();
+        *flags.last_mut().unwrap() = 2;
+        let message = load_state(&mut empty(), &flags).unwrap_err().to_string();
+        assert!(message.contains("`part.flags`") && message.ends_with("found [2]"), "{message}");
+        let mut huge = bytes;
+        huge.splice(0..1, [255, 255, 255, 255, 255, 255, 255, 255, 255, 1]);
+        assert!(load_state(&mut empty(), &huge).is_err(), "2^64 - 1 names");
+    }
+
+    #[test]
+    fn a_policy_without_a_state_is_named() {
+        struct Foreign;
+        impl Foreign {
+            fn state(&self) -> Option<&dyn State> {
+                None
+            }
+
+            fn state_mut(&mut self) -> Option<&mut dyn State> {
+                None
+            }
+        }
+        struct Holder {
+            order: Foreign,
+        }
+        state! { Holder { policy order; } }
+        let mut holder = Holder { order: Foreign };
+        assert!(save_state(&holder).unwrap_err().found.contains("`order`"));
+        assert_eq!(load_state(&mut holder, &[]).unwrap_err().field, "order");
+    }
+}
