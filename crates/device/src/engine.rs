@@ -1,0 +1,633 @@
+//! The engine: a host, a drive and a clock, to be stepped from outside.
+//!
+//! Every moment of simulated time goes in the same order:
+//!
+//! ```text
+//! what ends in the drive      after each command that ends, what waited for room is queued, and the scheduler asked
+//! what arrives                all of it is queued before the scheduler is asked, as a plugged list is
+//! timers of the scheduler     it wanted to be asked again
+//! background collection       the drive has been idle for long enough
+//! ```
+//!
+//! so that requests can still be submitted at a moment that the engine was advanced to.
+
+use flashloom_host::{BlockLayer, Completed, Decision, Dispatched};
+use flashloom_nand::DeviceParams;
+use flashloom_units::{Ns, SECTOR_BYTES};
+use flashloom_workload::{Op, Request};
+
+use crate::drive::Drive;
+use crate::host::{Bare, Entry, Host};
+use crate::misuse::Misuse;
+use crate::outcome::{EndOfLife, HostReport, Outcome, Sample};
+use crate::precondition::{Ageing, Preconditioned, precondition};
+use crate::status::{Reason, Status};
+
+/// A drive under its host, stepped from outside: requests go in, time is advanced, completions come out.
+///
+/// Sixteen reads of a drive that was written once, as fast as it can:
+///
+/// ```
+/// use flashloom_device::{Ageing, Drive, DriveSetup, Engine, Status, Submitted};
+/// use flashloom_nand::DeviceParams;
+/// use flashloom_units::ParamSet;
+/// use flashloom_workload::{Op, Request};
+///
+/// let device = DeviceParams { blocks: 16, ..DeviceParams::defaults() };
+/// let mut engine = Engine::bare(Drive::new(&DriveSetup::with_defaults(device.clone())), 32, 0);
+/// engine.precondition(&Ageing { fill_pages: 64, fill_streams: true, overwrite: None }, &mut |_| {});
+/// engine.start_timing(&device);
+///
+/// for cookie in 0..16 {
+///     let request = Request {
+///         arrival_ns: 0,
+///         lba: u64::from(cookie) * 16,
+///         sectors: 16,
+///         task: 0,
+///         recorded_latency_ns: 0,
+///         op: Op::Read,
+///         flags: Request::SYNC,
+///     };
+///     assert_eq!(engine.submit(0, &request, cookie)?, Submitted::Accepted);
+/// }
+/// let mut served = Vec::new();
+/// while engine.outstanding() > 0 {
+///     let next_ns = engine.next_event_ns().expect("a drive that holds requests is at them");
+///     engine.advance_to(next_ns)?;
+///     served.extend(engine.completions());
+/// }
+/// assert_eq!(served.len(), 16);
+/// assert!(served.iter().all(|completion| completion.status == Status::Done));
+/// assert!(served[0].time_ns >= device.read_ns, "a read takes tR at least");
+/// # Ok::<(), flashloom_device::Misuse>(())
+/// ```
+pub struct Engine {
+    host: Host,
+    drive: Drive,
+    now: Ns,
+    timed: bool,
+    /// Whether requests were submitted that the scheduler has not been asked about.
+    plugged: bool,
+    /// When the scheduler wants to be asked again; [`Ns::MAX`] for not before something happens.
+    scheduler_wakes_ns: Ns,
+    idle_delay_ns: Ns,
+    idle: Idle,
+    report: HostReport,
+    preconditioned: Option<Preconditioned>,
+    /// Whether the drive is left as it is when its life ends, for [`Self::abandon`].
+    stops: bool,
+    /// When the drive's life ended.
+    ended_ns: Option<Ns>,
+    handed: Handed,
+}
+
+/// What the drive does about background work.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Idle {
+    /// The host keeps it busy.
+    No,
+    /// It will begin, or go on, at that time unless a request comes first.
+    From(Ns),
+    /// A step is running.
+    Collecting,
+    /// There is nothing to collect until the host has written more.
+    Done,
+}
+
+/// What became of a request that was submitted.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Submitted {
+    /// It will come back as a [`Completion`].
+    Accepted,
+    /// There is no room for it, and nothing has changed: submit it again after a completion.
+    Full,
+}
+
+/// A request that the engine has done, or failed.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Completion {
+    /// What was given along when it was submitted.
+    pub cookie: u32,
+    /// When.
+    pub time_ns: Ns,
+    /// How it ended.
+    pub status: Status,
+}
+
+/// What happens next.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Turn {
+    /// Something ends in the drive.
+    Drive,
+    /// The scheduler wants to be asked again.
+    Scheduler,
+    /// The drive begins, or goes on with, background work.
+    Background,
+}
+
+/// Who drives an engine, and is called in the middle of a moment.
+pub(crate) trait Client {
+    /// A request has come back.
+    fn completed(&mut self, now: Ns, cookie: u32, status: Status);
+
+    /// There may be room for requests that found none.
+    fn resubmit(&mut self, _engine: &mut Engine) {}
+
+    /// The scheduler sends a request to the drive.
+    fn issued(&mut self, _now: Ns, _request: &Dispatched) {}
+}
+
+/// What goes in and comes out at the public calls.
+#[derive(Default)]
+struct Handed {
+    completions: Vec<Completion>,
+    /// Cookies of requests that have not come back, in order.
+    cookies: Vec<u32>,
+}
+
+impl Client for Handed {
+    fn completed(&mut self, now: Ns, cookie: u32, status: Status) {
+        if let Ok(at) = self.cookies.binary_search(&cookie) {
+            self.cookies.remove(at);
+        }
+        self.completions.push(Completion { cookie, time_ns: now, status });
+    }
+}
+
+/// Making an engine, and bringing it into the state that it starts in.
+impl Engine {
+    /// The latest time that an engine can be advanced to: 146 years.
+    pub const LAST_NS: Ns = 1 << 62;
+
+    /// A new drive under an empty block layer. Background collection begins when the drive has held nothing for
+    /// `idle_delay_ns`. Nothing takes time before [`Self::start_timing`].
+    pub fn new(host: BlockLayer, drive: Drive, idle_delay_ns: Ns) -> Self {
+        Self::with_host(Host::Layer(Box::new(host)), drive, idle_delay_ns)
+    }
+
+    /// A new drive alone, for hosts that bring their own scheduler: every request goes to it at once, as it is, and
+    /// [`Self::submit`] answers [`Submitted::Full`] while it holds `queue_depth` of them.
+    pub fn bare(drive: Drive, queue_depth: u32, idle_delay_ns: Ns) -> Self {
+        Self::with_host(Host::Bare(Bare::new(queue_depth)), drive, idle_delay_ns)
+    }
+
+    fn with_host(host: Host, drive: Drive, idle_delay_ns: Ns) -> Self {
+        Self {
+            host,
+            drive,
+            now: 0,
+            timed: false,
+            plugged: false,
+            scheduler_wakes_ns: Ns::MAX,
+            idle_delay_ns,
+            idle: Idle::No,
+            report: HostReport::default(),
+            preconditioned: None,
+            stops: false,
+            ended_ns: None,
+            handed: Handed::default(),
+        }
+    }
+
+    /// Fills and ages the drive in counting mode; its counters start again at zero. `progress` is told pages written.
+    pub fn precondition(&mut self, ageing: &Ageing, progress: &mut dyn FnMut(u64)) -> Preconditioned {
+        let aged = precondition(&mut self.drive, ageing, progress);
+        let before = self.preconditioned.map_or(0, |before| before.pages);
+        self.preconditioned = Some(Preconditioned { pages: before + aged.pages, ..aged });
+        self.follow_life();
+        aged
+    }
+
+    /// From now on the drive takes time.
+    pub fn start_timing(&mut self, params: &DeviceParams) {
+        self.drive.start_timing(params);
+        self.timed = true;
+    }
+}
+
+/// Requests in, time on, completions out.
+impl Engine {
+    /// A request arrives now. What ends in the drive at this moment has ended before it arrives; the scheduler is asked
+    /// about all requests of a moment together, when the engine is advanced the next time. `cookie` comes back with its
+    /// completion; no two requests may have the same one at a time.
+    ///
+    /// # Errors
+    /// A time that has passed, or one after something that is due ([`Self::next_event_ns`]); a request that arrives later,
+    /// that is not within the drive, or that has no sectors and is no flush; a cookie that is in use.
+    pub fn submit(&mut self, now_ns: Ns, request: &Request, cookie: u32) -> Result<Submitted, Misuse> {
+        self.check_submission(now_ns, request, cookie)?;
+        while let (at, Turn::Drive) = self.due()
+            && at == now_ns
+        {
+            self.turn(at, Turn::Drive);
+        }
+        self.now = now_ns;
+        if !self.offer(request, cookie) {
+            return Ok(Submitted::Full);
+        }
+        self.report.generated += 1;
+        let place = self.handed.cookies.partition_point(|&used| used < cookie);
+        self.handed.cookies.insert(place, cookie);
+        self.plugged = true;
+        Ok(Submitted::Accepted)
+    }
+
+    fn check_submission(&mut self, now_ns: Ns, request: &Request, cookie: u32) -> Result<(), Misuse> {
+        self.check_time(now_ns)?;
+        if let Some(due_ns) = self.next_event_ns().filter(|&due_ns| due_ns < now_ns) {
+            return Err(Misuse::Skipped { now_ns, due_ns });
+        }
+        let Request { arrival_ns, lba, sectors, op, .. } = *request;
+        if arrival_ns > now_ns {
+            return Err(Misuse::NotArrived { arrival_ns, now_ns });
+        }
+        if sectors == 0 && op != Op::Flush {
+            return Err(Misuse::NoSectors(op));
+        }
+        let capacity_sectors = self.drive.capacity_sectors();
+        if lba.checked_add(u64::from(sectors)).is_none_or(|end| end > capacity_sectors) {
+            return Err(Misuse::BeyondEnd { lba, sectors, capacity_sectors });
+        }
+        match self.handed.cookies.binary_search(&cookie) {
+            Ok(_) => Err(Misuse::CookieInUse(cookie)),
+            Err(_) => Ok(()),
+        }
+    }
+
+    fn check_time(&self, now_ns: Ns) -> Result<(), Misuse> {
+        match now_ns {
+            _ if now_ns < self.now => Err(Misuse::Past { now_ns, engine_ns: self.now }),
+            _ if now_ns > Self::LAST_NS => Err(Misuse::TooLate { now_ns }),
+            _ => Ok(()),
+        }
+    }
+
+    /// When something will happen by itself; nothing while the engine waits for requests.
+    pub fn next_event_ns(&mut self) -> Option<Ns> {
+        if self.plugged {
+            return Some(self.now);
+        }
+        let (at, _) = self.due();
+        (at != Ns::MAX).then_some(at)
+    }
+
+    /// Time comes to `to_ns`, and everything that is due until then happens. Only the scheduler's timers and the background
+    /// work of that very moment are left to the next call, because requests that arrive at it go first: a call that finds
+    /// the engine there already, and nothing else due, does them.
+    ///
+    /// # Errors
+    /// A time that has passed.
+    pub fn advance_to(&mut self, to_ns: Ns) -> Result<(), Misuse> {
+        self.check_time(to_ns)?;
+        let mut is_last = to_ns == self.now;
+        if std::mem::take(&mut self.plugged) {
+            is_last = false;
+            self.settle_handed();
+        }
+        loop {
+            let (at, turn) = self.due();
+            if at > to_ns || (at == to_ns && turn != Turn::Drive && !is_last) {
+                break;
+            }
+            is_last &= turn != Turn::Drive;
+            self.turn(at, turn);
+        }
+        self.now = to_ns;
+        Ok(())
+    }
+
+    /// What has completed or failed since the last call, in order of time.
+    pub fn completions(&mut self) -> impl Iterator<Item = Completion> + '_ {
+        self.handed.completions.drain(..)
+    }
+
+    fn turn(&mut self, at: Ns, turn: Turn) {
+        if self.step(at, turn) {
+            self.settle_handed();
+        } else {
+            self.note_idleness();
+        }
+    }
+
+    fn settle_handed(&mut self) {
+        let mut handed = std::mem::take(&mut self.handed);
+        self.settle(&mut handed);
+        self.handed = handed;
+    }
+}
+
+/// The order of a moment, for whoever drives the engine.
+impl Engine {
+    /// When something is due next, and what; [`Ns::MAX`] for nothing.
+    #[inline]
+    pub(crate) fn due(&mut self) -> (Ns, Turn) {
+        let drive_ns = self.drive.next_event_ns().unwrap_or(Ns::MAX);
+        let idle_ns = if let Idle::From(at) = self.idle { at } else { Ns::MAX };
+        let others_ns = self.scheduler_wakes_ns.min(idle_ns);
+        if drive_ns <= others_ns {
+            (drive_ns, Turn::Drive)
+        } else if self.scheduler_wakes_ns <= idle_ns {
+            (others_ns, Turn::Scheduler)
+        } else {
+            (others_ns, Turn::Background)
+        }
+    }
+
+    /// Does what is due; whether the host has to act, by [`Self::settle`]. Otherwise [`Self::note_idleness`] follows.
+    #[inline]
+    pub(crate) fn step(&mut self, at: Ns, turn: Turn) -> bool {
+        self.now = at;
+        match turn {
+            Turn::Drive => {
+                self.drive.step(at);
+                self.follow_life();
+                // Most events are the array's own, and change nothing for the host.
+                self.drive.has_completed()
+            }
+            Turn::Scheduler => true,
+            Turn::Background => {
+                self.idle = if self.drive.idle_step(at) { Idle::Collecting } else { Idle::Done };
+                self.follow_life();
+                self.drive.has_completed()
+            }
+        }
+    }
+
+    /// Something that the engine does not know of happens at a time before which nothing is due.
+    #[inline]
+    pub(crate) fn come_to(&mut self, now: Ns) {
+        self.now = now;
+    }
+
+    /// A request arrives at the host, or is offered again; false if there is no room for it.
+    #[inline]
+    pub(crate) fn offer(&mut self, request: &Request, cookie: u32) -> bool {
+        match self.host.submit(self.now, request, cookie) {
+            Entry::Queued => true,
+            Entry::Full => false,
+            Entry::Sent(command) => {
+                self.send(&command);
+                true
+            }
+        }
+    }
+
+    fn send(&mut self, command: &Dispatched) {
+        self.idle = Idle::No;
+        self.drive.accept(self.now, command);
+        self.follow_life();
+    }
+
+    /// Hands completions to the host and requests to the drive until neither has anything for the other; answers as
+    /// [`Self::note_idleness`].
+    pub(crate) fn settle(&mut self, client: &mut impl Client) -> bool {
+        loop {
+            self.complete(client);
+            client.resubmit(self);
+            if self.has_stopped() {
+                break;
+            }
+            match self.host.dispatch(self.now) {
+                Decision::Dispatch(request) => {
+                    self.scheduler_wakes_ns = Ns::MAX;
+                    client.issued(self.now, &request);
+                    self.send(&request);
+                }
+                Decision::NotBefore(at) => {
+                    self.scheduler_wakes_ns = at;
+                    break;
+                }
+                Decision::Idle => {
+                    self.scheduler_wakes_ns = Ns::MAX;
+                    break;
+                }
+            }
+        }
+        self.note_idleness()
+    }
+
+    fn complete(&mut self, client: &mut impl Client) {
+        while let Some((id, status)) = self.drive.take_completed() {
+            let (now, report) = (self.now, &mut self.report);
+            match status {
+                Status::Done => self.host.complete(now, id, |completed| {
+                    report.add(now, completed);
+                    client.completed(now, completed.cookie, status);
+                }),
+                Status::Failed(reason) => self.host.fail(now, id, |failed| {
+                    report.fail(now, reason);
+                    client.completed(now, failed.cookie, status);
+                }),
+            }
+        }
+    }
+
+    /// If the drive is idle, it waits for the idle delay, or goes on at once after a background step. Answers whether it
+    /// is.
+    #[inline]
+    pub(crate) fn note_idleness(&mut self) -> bool {
+        let is_idle = self.drive.is_idle();
+        if is_idle {
+            self.idle = match self.idle {
+                _ if !self.timed => Idle::No,
+                Idle::Collecting => Idle::From(self.now),
+                Idle::No => Idle::From(self.now + self.idle_delay_ns),
+                waiting @ (Idle::From(_) | Idle::Done) => waiting,
+            };
+        }
+        is_idle
+    }
+
+    /// Writes what only the buffer holds, in place of background work; returns how many pages that is.
+    pub(crate) fn drain_buffer(&mut self) -> u64 {
+        self.idle = Idle::No;
+        let pages = self.drive.drain_buffer(self.now);
+        self.follow_life();
+        pages
+    }
+}
+
+/// The end of the drive's life.
+impl Engine {
+    /// Whether the engine is to stand still when the drive's life ends: then nothing fails before [`Self::abandon`].
+    pub(crate) fn stop_at_end_of_life(&mut self, stops: bool) {
+        self.stops = stops;
+    }
+
+    /// Whether the drive's life has ended in an engine that stands still then.
+    #[inline]
+    pub(crate) fn has_stopped(&self) -> bool {
+        self.stops && self.ended_ns.is_some()
+    }
+
+    #[inline]
+    fn follow_life(&mut self) {
+        if self.drive.is_worn_out() && self.ended_ns.is_none() {
+            self.end_life();
+        }
+    }
+
+    #[cold]
+    fn end_life(&mut self) {
+        self.ended_ns = Some(self.now);
+        if !self.stops {
+            self.drive.end_life(self.now);
+        }
+    }
+
+    /// What has arrived and is not done counts as failed, with the drive.
+    pub(crate) fn fail_outstanding(&mut self) {
+        self.report.failed[Reason::EndOfLife.at()] += self.report.outstanding();
+    }
+
+    /// Brings a drive that has stopped to rest: it ends or fails what it is at, and nobody is told.
+    pub(crate) fn abandon(&mut self) {
+        self.drive.end_life(self.now);
+        loop {
+            while let Some((id, _)) = self.drive.take_completed() {
+                self.host.fail(self.now, id, |_| {});
+            }
+            let Some(at) = self.drive.next_event_ns() else { break };
+            self.now = at;
+            self.drive.step(at);
+        }
+    }
+}
+
+/// What can be asked of an engine.
+impl Engine {
+    /// The time that the engine has come to.
+    pub fn now_ns(&self) -> Ns {
+        self.now
+    }
+
+    /// Whether no request is outstanding, and the drive is at nothing: no eviction, no collection.
+    pub fn is_idle(&self) -> bool {
+        self.outstanding() == 0 && self.drive.is_idle()
+    }
+
+    /// Whether the drive's life is over, because too many blocks have failed. It can only be read then.
+    pub fn is_worn_out(&self) -> bool {
+        self.ended_ns.is_some()
+    }
+
+    /// Requests that were accepted and have neither completed nor failed.
+    pub fn outstanding(&self) -> u64 {
+        self.host.held()
+    }
+
+    /// Sectors of 512 bytes that the drive offers.
+    pub fn capacity_sectors(&self) -> u64 {
+        self.drive.capacity_sectors()
+    }
+
+    /// Whether the drive holds no command and no flash operation.
+    #[inline]
+    pub(crate) fn is_at_rest(&self) -> bool {
+        self.drive.is_idle()
+    }
+
+    /// The counters of the host side so far.
+    pub(crate) fn report(&mut self) -> &mut HostReport {
+        &mut self.report
+    }
+
+    /// The state at a time at which nothing has happened since the engine's own.
+    pub(crate) fn sample(&self, time_ns: Ns) -> Sample {
+        let counts = self.drive.nand().counts();
+        Sample {
+            time_ns,
+            completed: self.report.total_completed(),
+            read_bytes: self.report.read_bytes,
+            write_bytes: self.report.write_bytes,
+            latency_sum_ns: self.report.latency_sum_ns(),
+            outstanding: self.report.outstanding(),
+            dirty_pages: self.drive.dirty_pages(),
+            programs: counts.programs.iter().sum(),
+            erases: counts.erases.iter().sum(),
+            free_blocks: self.drive.ftl().free_blocks(),
+        }
+    }
+
+    /// What was measured so far.
+    pub fn outcome(&self) -> Outcome {
+        let buffer = self.drive.buffer_report(self.now);
+        let padding = buffer.map_or(0, |buffer| buffer.padding_pages);
+        let aged_pages = self.preconditioned.map_or(0, |aged| aged.pages);
+        Outcome {
+            host: self.report.clone(),
+            scheduler: self.host.stats().clone(),
+            scheduler_figures: self.host.figures(),
+            buffer,
+            stall_ns: buffer.map_or(0, |buffer| buffer.stall_ns),
+            drained_pages: None,
+            ftl: self.drive.ftl().report(),
+            counts: *self.drive.nand().counts(),
+            utilization: self.drive.nand().utilization(),
+            erase_counts: self.drive.ftl().erase_counts().to_vec(),
+            sectors_checked: self.drive.nand().sectors_checked(),
+            preconditioned: self.preconditioned,
+            end_of_life: self.ended_ns.map(|time_ns| EndOfLife {
+                time_ns,
+                host_page_writes: aged_pages + self.drive.ftl().report().host_page_writes - padding,
+                unserved_requests: self.report.total_failed(),
+                unwritten_pages: self.drive.unwritten_pages(),
+            }),
+        }
+    }
+
+    /// Checks that everything adds up: requests, merges, operations by origin, valid pages. Call when the engine is idle.
+    ///
+    /// # Errors
+    /// The first account that does not, with its numbers.
+    pub fn check(&self) -> Result<(), String> {
+        let (generated, completed, failed) =
+            (self.report.generated, self.report.total_completed(), self.report.total_failed());
+        if generated != completed + failed {
+            return Err(format!("host: {generated} requests generated, but {completed} completed and {failed} failed"));
+        }
+        self.host.check()?;
+        self.drive.check()?;
+        let counts = self.drive.nand().counts();
+        let report = self.drive.ftl().report();
+        let passed = |all: &[u64], failed: &[u64]| all.iter().sum::<u64>() - failed.iter().sum::<u64>();
+        let host = passed(&counts.programs[..1], &counts.failed_programs[..1]);
+        let others = passed(&counts.programs[1..], &counts.failed_programs[1..]);
+        let erases = passed(&counts.erases, &counts.failed_erases);
+        let accounted = (report.host_page_writes, report.other_programs(), report.block_erases);
+        if (host, others, erases) != accounted {
+            return Err(format!(
+                "NAND: {host} host programs, {others} others and {erases} erases that passed, but the FTL counts {}, \
+                 {} and {}",
+                accounted.0, accounted.1, accounted.2
+            ));
+        }
+        Ok(())
+    }
+}
+
+impl HostReport {
+    fn add(&mut self, now: Ns, request: &Completed) {
+        let latency_ns = now - request.arrival_ns;
+        let bytes = u64::from(request.sectors) * SECTOR_BYTES;
+        self.completed[request.op as usize] += 1;
+        match request.op {
+            Op::Read => {
+                self.read_bytes += bytes;
+                self.read_latency.record(latency_ns);
+            }
+            Op::Write => {
+                self.write_bytes += bytes;
+                self.write_latency.record(latency_ns);
+            }
+            Op::Discard | Op::Flush => self.other_latency.record(latency_ns),
+        }
+        self.device_latency.record(now - request.dispatched_ns);
+        self.duration_ns = now;
+    }
+
+    fn fail(&mut self, now: Ns, reason: Reason) {
+        self.failed[reason.at()] += 1;
+        self.duration_ns = now;
+    }
+}
