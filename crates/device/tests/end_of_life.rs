@@ -196,14 +196,8 @@ fn a_durable_write_fails_if_one_of_its_pages_cannot_be_stored_and_is_read_from_t
 
 #[test]
 fn every_part_of_a_merged_request_fails_with_it() {
-    let setup = unbuffered(device(1.0, 0.0));
-    let capacity = setup.device.capacity_sectors();
-    let host = flashloom_host::HostParams::defaults();
-    let layer = flashloom_host::BlockLayer::setup(&host, capacity);
-    let scheduler = flashloom_host::build("noop", &[], &layer).unwrap().unwrap();
-    let drive = flashloom_device::Drive::new(&setup);
-    let mut engine = Engine::new(flashloom_host::BlockLayer::new(&host, scheduler), drive, 0);
-    engine.start_timing(&setup.device);
+    let run = Run { fill: false, merging: true, ..Run::new(unbuffered(device(1.0, 0.0))) };
+    let mut engine = run.started();
     for cookie in 0..4 {
         engine.submit(0, &request(0, Op::Write, u64::from(cookie) * 8, 8), cookie).unwrap();
     }

@@ -68,6 +68,7 @@ pub struct Run {
     /// Whether flash operations take time, or are only counted.
     pub timed: bool,
     pub scheduler: &'static str,
+    pub merging: bool,
     pub idle_delay_ns: Ns,
     /// Whether the run ends when all that was written is in flash.
     pub drain: bool,
@@ -85,6 +86,7 @@ impl Run {
             fill_streams: true,
             timed: true,
             scheduler: "noop",
+            merging: false,
             idle_delay_ns: 3_600 * S,
             drain: false,
             read_only: false,
@@ -92,8 +94,12 @@ impl Run {
     }
 
     pub fn engine(&self) -> Engine {
-        let host =
-            HostParams { queue_depth: self.queue_depth, nr_requests: 8_192, merging: false, ..HostParams::defaults() };
+        let host = HostParams {
+            queue_depth: self.queue_depth,
+            nr_requests: 8_192,
+            merging: self.merging,
+            ..HostParams::defaults()
+        };
         let layer = BlockLayer::setup(&host, self.setup.device.capacity_sectors());
         let policy = flashloom_host::SLOT.find(self.scheduler).unwrap();
         let values: Vec<_> = policy.params.iter().map(|param| param.default.clone()).collect();
