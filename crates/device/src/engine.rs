@@ -76,6 +76,7 @@ pub struct Engine {
     preconditioned: Option<Preconditioned>,
     /// Whether the drive is left as it is when its life ends, for [`Self::abandon`].
     stops: bool,
+    has_stopped: bool,
     /// When the drive's life ended.
     ended_ns: Option<Ns>,
     handed: Handed,
@@ -112,17 +113,6 @@ pub struct Completion {
     pub time_ns: Ns,
     /// How it ended.
     pub status: Status,
-}
-
-/// What happens next.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Turn {
-    /// Something ends in the drive.
-    Drive,
-    /// The scheduler wants to be asked again.
-    Scheduler,
-    /// The drive begins, or goes on with, background work.
-    Background,
 }
 
 /// Who drives an engine, and is called in the middle of a moment.
@@ -168,7 +158,7 @@ impl Engine {
     /// A new drive alone, for hosts that bring their own scheduler: every request goes to it at once, as it is, and
     /// [`Self::submit`] answers [`Submitted::Full`] while it holds `queue_depth` of them.
     pub fn bare(drive: Drive, queue_depth: u32, idle_delay_ns: Ns) -> Self {
-        Self::with_host(Host::Bare(Bare::new(queue_depth)), drive, idle_delay_ns)
+        Self::with_host(Host::Bare(Box::new(Bare::new(queue_depth))), drive, idle_delay_ns)
     }
 
     fn with_host(host: Host, drive: Drive, idle_delay_ns: Ns) -> Self {
@@ -184,6 +174,7 @@ impl Engine {
             report: HostReport::default(),
             preconditioned: None,
             stops: false,
+            has_stopped: false,
             ended_ns: None,
             handed: Handed::default(),
         }
@@ -216,10 +207,9 @@ impl Engine {
     /// that is not within the drive, or that has no sectors and is no flush; a cookie that is in use.
     pub fn submit(&mut self, now_ns: Ns, request: &Request, cookie: u32) -> Result<Submitted, Misuse> {
         self.check_submission(now_ns, request, cookie)?;
-        while let (at, Turn::Drive) = self.due()
-            && at == now_ns
-        {
-            self.turn(at, Turn::Drive);
+        while self.due().0 == now_ns {
+            let host_acts = self.step(now_ns, now_ns);
+            self.act(host_acts);
         }
         self.now = now_ns;
         if !self.offer(request, cookie) {
@@ -267,8 +257,8 @@ impl Engine {
         if self.plugged {
             return Some(self.now);
         }
-        let (at, _) = self.due();
-        (at != Ns::MAX).then_some(at)
+        let (drive_ns, others_ns) = self.due();
+        Some(drive_ns.min(others_ns)).filter(|&at| at != Ns::MAX)
     }
 
     /// Time comes to `to_ns`, and everything that is due until then happens. Only the scheduler's timers and the background
@@ -285,12 +275,16 @@ impl Engine {
             self.settle_handed();
         }
         loop {
-            let (at, turn) = self.due();
-            if at > to_ns || (at == to_ns && turn != Turn::Drive && !is_last) {
+            let (drive_ns, others_ns) = self.due();
+            let host_acts = if drive_ns <= others_ns.min(to_ns) {
+                is_last = false;
+                self.step(drive_ns, others_ns.min(to_ns))
+            } else if others_ns < to_ns || (others_ns == to_ns && is_last) {
+                self.wake(others_ns)
+            } else {
                 break;
-            }
-            is_last &= turn != Turn::Drive;
-            self.turn(at, turn);
+            };
+            self.act(host_acts);
         }
         self.now = to_ns;
         Ok(())
@@ -301,8 +295,8 @@ impl Engine {
         self.handed.completions.drain(..)
     }
 
-    fn turn(&mut self, at: Ns, turn: Turn) {
-        if self.step(at, turn) {
+    fn act(&mut self, host_acts: bool) {
+        if host_acts {
             self.settle_handed();
         } else {
             self.note_idleness();
@@ -318,39 +312,41 @@ impl Engine {
 
 /// The order of a moment, for whoever drives the engine.
 impl Engine {
-    /// When something is due next, and what; [`Ns::MAX`] for nothing.
+    /// When something ends in the drive, and when the scheduler or background work is due; each [`Ns::MAX`] for never.
     #[inline]
-    pub(crate) fn due(&mut self) -> (Ns, Turn) {
-        let drive_ns = self.drive.next_event_ns().unwrap_or(Ns::MAX);
+    pub(crate) fn due(&mut self) -> (Ns, Ns) {
         let idle_ns = if let Idle::From(at) = self.idle { at } else { Ns::MAX };
-        let others_ns = self.scheduler_wakes_ns.min(idle_ns);
-        if drive_ns <= others_ns {
-            (drive_ns, Turn::Drive)
-        } else if self.scheduler_wakes_ns <= idle_ns {
-            (others_ns, Turn::Scheduler)
-        } else {
-            (others_ns, Turn::Background)
+        (self.drive.next_event_ns().unwrap_or(Ns::MAX), self.scheduler_wakes_ns.min(idle_ns))
+    }
+
+    /// Something that is due ends in the drive, and so does what is due there until `until_ns` as long as that changes
+    /// nothing for the host: most events are the array's own. Whether the host has to act, by [`Self::settle`]; otherwise
+    /// [`Self::note_idleness`] follows.
+    #[inline(never)] // One copy, so that all that an event sets off in the drive can be inlined into it.
+    pub(crate) fn step(&mut self, mut at: Ns, until_ns: Ns) -> bool {
+        loop {
+            self.now = at;
+            self.drive.step(at);
+            self.follow_life();
+            if self.drive.has_completed() {
+                return true;
+            }
+            match self.drive.next_event_ns() {
+                Some(next_ns) if next_ns <= until_ns && !self.has_stopped => at = next_ns,
+                _ => return false,
+            }
         }
     }
 
-    /// Does what is due; whether the host has to act, by [`Self::settle`]. Otherwise [`Self::note_idleness`] follows.
-    #[inline]
-    pub(crate) fn step(&mut self, at: Ns, turn: Turn) -> bool {
+    /// What the scheduler waited for, or else background work, is due; answers as [`Self::step`].
+    pub(crate) fn wake(&mut self, at: Ns) -> bool {
         self.now = at;
-        match turn {
-            Turn::Drive => {
-                self.drive.step(at);
-                self.follow_life();
-                // Most events are the array's own, and change nothing for the host.
-                self.drive.has_completed()
-            }
-            Turn::Scheduler => true,
-            Turn::Background => {
-                self.idle = if self.drive.idle_step(at) { Idle::Collecting } else { Idle::Done };
-                self.follow_life();
-                self.drive.has_completed()
-            }
+        if self.scheduler_wakes_ns == at {
+            return true;
         }
+        self.idle = if self.drive.idle_step(at) { Idle::Collecting } else { Idle::Done };
+        self.follow_life();
+        self.drive.has_completed()
     }
 
     /// Something that the engine does not know of happens at a time before which nothing is due.
@@ -372,6 +368,7 @@ impl Engine {
         }
     }
 
+    #[inline(never)] // As `step`.
     fn send(&mut self, command: &Dispatched) {
         self.idle = Idle::No;
         self.drive.accept(self.now, command);
@@ -452,12 +449,13 @@ impl Engine {
     /// Whether the engine is to stand still when the drive's life ends: then nothing fails before [`Self::abandon`].
     pub(crate) fn stop_at_end_of_life(&mut self, stops: bool) {
         self.stops = stops;
+        self.has_stopped = stops && self.ended_ns.is_some();
     }
 
     /// Whether the drive's life has ended in an engine that stands still then.
     #[inline]
     pub(crate) fn has_stopped(&self) -> bool {
-        self.stops && self.ended_ns.is_some()
+        self.has_stopped
     }
 
     #[inline]
@@ -470,6 +468,7 @@ impl Engine {
     #[cold]
     fn end_life(&mut self) {
         self.ended_ns = Some(self.now);
+        self.has_stopped = self.stops;
         if !self.stops {
             self.drive.end_life(self.now);
         }
@@ -481,6 +480,7 @@ impl Engine {
     }
 
     /// Brings a drive that has stopped to rest: it ends or fails what it is at, and nobody is told.
+    #[cold]
     pub(crate) fn abandon(&mut self) {
         self.drive.end_life(self.now);
         loop {
@@ -488,8 +488,7 @@ impl Engine {
                 self.host.fail(self.now, id, |_| {});
             }
             let Some(at) = self.drive.next_event_ns() else { break };
-            self.now = at;
-            self.drive.step(at);
+            self.step(at, at);
         }
     }
 }

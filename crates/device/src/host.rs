@@ -11,7 +11,7 @@ pub(crate) enum Host {
     /// Merges, schedules, and holds what the drive has no room for.
     Layer(Box<BlockLayer>),
     /// Nothing but a list of what the drive holds.
-    Bare(Bare),
+    Bare(Box<Bare>),
 }
 
 /// What became of a request that the host was to take.

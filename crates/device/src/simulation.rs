@@ -6,7 +6,7 @@ use flashloom_host::{Class, Dispatched};
 use flashloom_units::{Ns, Problem};
 use flashloom_workload::{Arrivals, Op, Request};
 
-use crate::engine::{Client, Engine, Turn};
+use crate::engine::{Client, Engine};
 use crate::outcome::{Outcome, Sample};
 use crate::status::Status;
 
@@ -126,8 +126,8 @@ impl Simulation {
         let mut sample_ns = interval_ns;
         let mut arrival_ns = self.next_arrival_ns(arrivals)?;
         while !self.engine.has_stopped() {
-            let (due_ns, turn) = self.engine.due();
-            let next_ns = due_ns.min(arrival_ns);
+            let (drive_ns, others_ns) = self.engine.due();
+            let next_ns = drive_ns.min(arrival_ns).min(others_ns);
             if next_ns == Ns::MAX {
                 break;
             }
@@ -135,12 +135,13 @@ impl Simulation {
                 watch.sample(&self.engine.sample(sample_ns));
                 sample_ns = sample_ns.saturating_add(interval_ns);
             }
-            let goes_first = due_ns < arrival_ns || (due_ns == arrival_ns && turn == Turn::Drive);
-            let host_acts = if goes_first {
-                self.engine.step(due_ns, turn)
-            } else {
-                self.admit_arrivals(arrival_ns, arrivals)?;
+            let host_acts = if drive_ns == next_ns {
+                self.engine.step(next_ns, arrival_ns.min(others_ns).min(sample_ns - 1))
+            } else if arrival_ns == next_ns {
+                self.admit_arrivals(next_ns, arrivals)?;
                 true
+            } else {
+                self.engine.wake(next_ns)
             };
             let is_at_rest = if host_acts {
                 let is_at_rest = self.engine.settle(&mut Driver { arrivals, backlog: &mut self.backlog, watch });

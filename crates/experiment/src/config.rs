@@ -219,9 +219,9 @@ impl Experiment {
             return Err(Problems(report.into_problems()));
         }
         let keys = |axes: &[Axis]| axes.iter().map(|axis| axis.key).collect();
-        let reads = |field: &&str| ["end_of_life", "host.failed"].iter().any(|section| field.starts_with(section));
+        let reads = |field: &str| ["end_of_life", "host.failed"].iter().any(|section| field.starts_with(section));
         let expects_end_of_life =
-            document.expectations.iter().any(|expected| expected.formula.fields().iter().any(|field| reads(&field)));
+            document.expectations.iter().any(|expected| expected.formula.fields().iter().any(|field| reads(field)));
         let expectations = if varies.is_some() { document.expectations } else { Vec::new() };
         let (axes, left_out) = (keys(&axes), keys(&left_out));
         Ok(Self { name, axes, variants, left_out, expectations, expects_end_of_life, sources: report.sources })

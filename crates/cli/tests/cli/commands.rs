@@ -142,7 +142,7 @@ fn a_workload_can_go_on_against_a_worn_out_drive_and_an_experiment_can_expect_th
         |field: &str| format!("[[expect]]\nclaim = \"it wears out\"\nformula = \"min({field})\"\nat_least = 1\n");
     let vary = ["--vary", "ftl.gc=greedy,fifo"];
     for (field, code) in [("host.failed.read_only", 0), ("end_of_life.host_page_writes", 0), ("host.completed", 1)] {
-        lab.write("expecting.toml", &format!("{}\n{}", lab.read("small.toml"), expect(field)));
+        lab.write("expecting.toml", format!("{}\n{}", lab.read("small.toml"), expect(field)));
         assert_eq!(run("expecting.toml").code, Some(code), "{field}");
         let arguments = ["compare", "expecting.toml"].into_iter().chain(vary).chain(options());
         let answer = lab.run(&arguments.clone().collect::<Vec<_>>());
