@@ -3,9 +3,9 @@
 
 mod support;
 
-use flashloom_device::{Completion, Drive, Engine, Misuse, Status, Submitted};
+use flashloom_device::{Ageing, Completion, Drive, Engine, Misuse, Status, Submitted};
 use flashloom_nand::DeviceParams;
-use flashloom_units::{MS, Ns, Prng, US};
+use flashloom_units::{MS, Ns, Prng, US, Value};
 use flashloom_workload::{Op, Request};
 use support::{Run, buffered, plain_device, request, unbuffered};
 
@@ -220,4 +220,54 @@ fn a_drive_without_time_does_everything_at_the_next_advance() {
     }
     assert_eq!((engine.next_event_ns(), engine.is_idle()), (None, true));
     engine.check().unwrap();
+}
+
+/// Bursts of requests, each when the one before has come back; when each request came back.
+fn bursts(mut engine: Engine, seed: u64) -> Vec<Completion> {
+    let mut prng = Prng::new(seed);
+    let mut ended = Vec::new();
+    for burst in 0..60 {
+        let now = engine.now_ns();
+        for at in 0..8 {
+            let op = [Op::Read, Op::Read, Op::Write, Op::Discard][prng.below(4) as usize];
+            let lba = prng.below(engine.capacity_sectors() - 64);
+            let request = request(now, op, lba, 1 + prng.below(64) as u32);
+            assert_eq!(engine.submit(now, &request, burst * 8 + at), Ok(Submitted::Accepted));
+        }
+        while engine.outstanding() > 0 {
+            let next_ns = engine.next_event_ns().unwrap();
+            engine.advance_to(next_ns).unwrap();
+            ended.extend(engine.completions());
+        }
+    }
+    while let Some(next_ns) = engine.next_event_ns().filter(|_| !engine.is_idle()) {
+        engine.advance_to(next_ns).unwrap();
+    }
+    engine.check().unwrap();
+    ended
+}
+
+#[test]
+fn a_drive_alone_does_what_it_does_under_a_block_layer_that_does_nothing() {
+    for seed in 0..20 {
+        let device = DeviceParams {
+            controller_ns: [0, 3 * US][seed as usize % 2],
+            planes: [1, 2][seed as usize / 2 % 2],
+            channels: 1,
+            ways: 1,
+            over_provisioning: 0.4,
+            ..plain_device()
+        };
+        let mut setup = buffered(device, [0, 16][seed as usize / 4 % 2], "page-lru", "single");
+        if seed >= 10 {
+            // Its map is on flash, so that even a discard makes the array do something at once.
+            setup.ftl = setup.ftl.with_mapping("dftl", &[("cache", Value::Size(64))]);
+        }
+        let run = Run { queue_depth: 8, ..Run::new(setup) };
+        let mut bare = Engine::bare(Drive::new(&run.setup), 8, run.idle_delay_ns);
+        let fill_pages = run.setup.device.logical_pages();
+        bare.precondition(&Ageing { fill_pages, fill_streams: true, overwrite: None }, &mut |_| {});
+        bare.start_timing(&run.setup.device);
+        assert_eq!(bursts(bare, seed), bursts(run.started(), seed), "seed {seed}");
+    }
 }
