@@ -492,20 +492,23 @@ impl WriteBuffer {
     }
 
     /// Checks that every slot is in one state and the counts are those of the states, and that none is on its way to or
-    /// from flash. Call when the drive is idle.
-    pub fn check(&self) -> Result<(), String> {
+    /// from flash but `refused` pages that flash could not store. Call when the drive is idle.
+    pub fn check(&self, refused: u32) -> Result<(), String> {
         let mut counts = [0; STATES];
         self.slots.iter().for_each(|slot| counts[slot.state as usize] += 1);
         if counts != self.counts {
             return Err(format!("buffer: {counts:?} slots in each state, but counted {:?}", self.counts));
         }
         let (evicting, filling) = (self.evicting(), self.count(State::Filling));
-        if (evicting, filling) != (0, 0) {
-            return Err(format!("buffer: {evicting} evicted pages were never programmed, {filling} never filled"));
+        if (evicting, filling) != (refused, 0) {
+            return Err(format!(
+                "buffer: {evicting} evicted pages were never programmed, of which {refused} were refused; {filling} never \
+                 filled"
+            ));
         }
         let leaving = self.on_their_way.victims();
-        if leaving != 0 {
-            return Err(format!("buffer: {leaving} victims are on their way to flash, and no page of them"));
+        if leaving > refused || (leaving == 0) != (refused == 0) {
+            return Err(format!("buffer: {leaving} victims are on their way to flash, and {refused} pages of them"));
         }
         let free = self.count(State::Free);
         let mut chained = 0;

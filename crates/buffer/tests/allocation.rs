@@ -73,7 +73,7 @@ fn churn(buffer: &mut WriteBuffer, start: u64, prng: &mut Prng, evicted: &mut Ve
         filling.drain(..).for_each(|slot| buffer.filled(slot, 0xff));
         evicted.drain(..).filter_map(|page| page.slot).for_each(|slot| buffer.programmed(slot));
     }
-    buffer.check().unwrap();
+    buffer.check(0).unwrap();
 }
 
 #[test]

@@ -203,7 +203,7 @@ fn what_is_written_or_discarded_while_it_is_read_is_not_overtaken() {
     assert_eq!(buffer.read(Lpn(1), WHOLE), Some((stored.slot, 1)));
     assert_eq!((buffer.read(Lpn(2), 1), buffer.held()), (None, 1));
     assert_eq!(buffer.report_at(0).filled_pages, 0);
-    buffer.check().unwrap();
+    buffer.check(0).unwrap();
 }
 
 #[test]
@@ -258,7 +258,7 @@ fn leave_in_streams(order: &str, held: &[u32]) -> Vec<u32> {
     let evicted = evict(&mut buffer, 1);
     assert_eq!((buffer.report_at(0).evictions, buffer.report_at(0).evicted_pages), (1, evicted.len() as u64));
     evicted.iter().for_each(|page| buffer.programmed(page.slot.unwrap()));
-    buffer.check().unwrap();
+    buffer.check(0).unwrap();
     lpns(&evicted)
 }
 

@@ -8,7 +8,7 @@
 
 use std::time::Instant;
 
-use flashloom_device::{Ageing, Drive, DriveSetup, Outcome, Overwrite, Simulation};
+use flashloom_device::{Ageing, Drive, DriveSetup, Engine, Outcome, Overwrite, Simulation};
 use flashloom_host::{BlockLayer, HostParams, scheduler};
 use flashloom_nand::DeviceParams;
 use flashloom_units::{Ns, ParamSet, Prng, Problem, S};
@@ -32,12 +32,12 @@ impl Source for RandomWrites {
     }
 }
 
-fn simulation(setup: &DriveSetup) -> Simulation {
+fn engine(setup: &DriveSetup) -> Engine {
     let host = HostParams { queue_depth: 16, ..HostParams::defaults() };
     let layer = BlockLayer::setup(&host, setup.device.capacity_sectors());
     let noop = scheduler::builtin().choose("noop", &[]).expect("noop exists");
     let layer = BlockLayer::new(&host, noop.build(&layer).expect("noop takes any device"));
-    Simulation::new(layer, Drive::new(setup).expect("the defaults go together"), 3_600 * S)
+    Engine::new(layer, Drive::new(setup).expect("the defaults go together"), 3_600 * S)
 }
 
 /// FNV-1a over the figures of a result.
@@ -70,13 +70,14 @@ fn timed(requests: u64, buffer_bytes: u64) {
     let mut setup = DriveSetup::with_defaults(DeviceParams::defaults());
     setup.buffer_bytes = buffer_bytes;
     let pages = setup.device.geometry().total_pages() * 3 / 4;
-    let mut simulation = simulation(&setup);
-    simulation.precondition(&Ageing { fill_pages: pages, fill_streams: true, overwrite: None }, &mut |_| {});
-    simulation.start_timing(&setup.device);
+    let mut engine = engine(&setup);
+    engine.precondition(&Ageing { fill_pages: pages, fill_streams: true, overwrite: None }, &mut |_| {});
+    engine.start_timing(&setup.device);
+    let mut simulation = Simulation::new(engine);
     let mut source = RandomWrites { prng: Prng::new(1), pages, left: requests };
     let started = Instant::now();
     simulation
-        .run(&mut Replayed::new(&mut source, Pace::Closed(16)), Ns::MAX, &mut |_| {})
+        .run(&mut Replayed::new(&mut source, Pace::Closed(16)), Ns::MAX, &mut ())
         .expect("a generator does not fail");
     let outcome = simulation.outcome();
     simulation.check().expect("everything adds up");
@@ -87,11 +88,11 @@ fn timed(requests: u64, buffer_bytes: u64) {
 fn counting(windows: u32) {
     let setup = DriveSetup::with_defaults(DeviceParams::defaults());
     let pages = setup.device.geometry().total_pages() * 3 / 4;
-    let mut simulation = simulation(&setup);
+    let mut engine = engine(&setup);
     let overwrite = Overwrite { prng: Prng::new(1), window: 0.1, tolerance: 0.0, max_windows: windows };
     let started = Instant::now();
-    let aged = simulation
-        .precondition(&Ageing { fill_pages: pages, fill_streams: true, overwrite: Some(overwrite) }, &mut |_| {});
+    let aged =
+        engine.precondition(&Ageing { fill_pages: pages, fill_streams: true, overwrite: Some(overwrite) }, &mut |_| {});
     report("counting", "page writes", aged.pages, started, aged.waf.unwrap_or(0.0).to_bits());
 }
 
@@ -109,11 +110,11 @@ fn large() {
     };
     let setup = DriveSetup::with_defaults(device);
     let pages = setup.device.logical_pages();
-    let mut simulation = simulation(&setup);
+    let mut engine = engine(&setup);
     let overwrite = Overwrite { prng: Prng::new(1), window: 0.25, tolerance: 0.02, max_windows: 40 };
     let started = Instant::now();
-    let aged = simulation
-        .precondition(&Ageing { fill_pages: pages, fill_streams: true, overwrite: Some(overwrite) }, &mut |_| {});
+    let aged =
+        engine.precondition(&Ageing { fill_pages: pages, fill_streams: true, overwrite: Some(overwrite) }, &mut |_| {});
     println!(
         "512 GiB aged to a write amplification of {:.2} in {:.1} s",
         aged.waf.unwrap_or(0.0),

@@ -13,6 +13,9 @@
 //!   evicts the pages of its write and waits for them. A write with preflush is a flush and then a write.
 //! - A discard takes its whole pages out of buffer and map; sectors of pages that it covers in part keep their data,
 //!   which the interface allows.
+//! - A drive that is worn out can only be read (`drive/end_of_life.rs`).
+
+mod end_of_life;
 
 mod state;
 
@@ -30,6 +33,8 @@ use flashloom_workload::{Op, Request};
 use serde::{Deserialize, Serialize};
 
 use crate::link::{Link, Way};
+use crate::status::{Reason, Status};
+use end_of_life::End;
 
 /// Everything that a drive is built from, checked by the configuration.
 #[derive(Clone, Debug)]
@@ -89,6 +94,8 @@ struct Command {
     op: Op,
     flags: u8,
     stage: Stage,
+    /// Set as soon as it is known that it fails; it ends when nothing is under way for it.
+    failed: Option<Reason>,
     lba: u64,
     sectors: u32,
     /// Pages of a write that have a slot already, or sectors of a read that are on the link.
@@ -152,7 +159,8 @@ pub struct Drive {
     buffered: Option<Contents>,
     evicted: Vec<Evicted>,
     writes: Vec<PageWrite>,
-    completed: Vec<RequestId>,
+    completed: Vec<(RequestId, Status)>,
+    end: End,
 }
 
 /// Which evictions have ended, as a window over their numbers.
@@ -219,6 +227,7 @@ impl Drive {
             evicted: Vec::with_capacity(pages as usize),
             writes: Vec::new(),
             completed: Vec::new(),
+            end: End::default(),
             nand,
             ftl,
             buffer,
@@ -273,16 +282,9 @@ impl Drive {
         self.buffer.as_ref().map_or(0, WriteBuffer::dirty)
     }
 
-    /// Whether a page could not be stored because too many blocks have failed. From then on the drive is not to be
-    /// used: the command that the page was part of never ends.
-    #[inline]
-    pub fn is_worn_out(&self) -> bool {
-        self.nand.can_fail() && self.ftl.is_worn_out()
-    }
-
-    /// Pages that the buffer holds or has evicted, and flash does not have.
-    pub fn unwritten_pages(&self) -> u32 {
-        self.buffer.as_ref().map_or(0, |buffer| buffer.dirty() + buffer.evicting())
+    /// Sectors that the drive offers.
+    pub fn capacity_sectors(&self) -> u64 {
+        u64::from(self.logical_pages) * u64::from(self.sectors_per_page)
     }
 
     /// Whether the drive holds no command and no flash operation.
@@ -301,21 +303,17 @@ impl Drive {
         !self.completed.is_empty()
     }
 
-    /// Takes a command that has ended.
-    pub fn take_completed(&mut self) -> Option<RequestId> {
+    /// Takes a command that has ended, and how.
+    pub fn take_completed(&mut self) -> Option<(RequestId, Status)> {
         self.completed.pop()
     }
 
-    /// Checks every layer's accounts. Call when the drive is idle; or worn out, when what it was at never ends.
+    /// Checks every layer's accounts. Call when the drive is idle.
     pub fn check(&self) -> Result<(), String> {
-        if self.is_worn_out() {
-            self.nand.check_verified()?;
-            return self.ftl.check();
-        }
         self.nand.check()?;
         self.ftl.check()?;
         if let Some(buffer) = &self.buffer {
-            buffer.check()?;
+            buffer.check(self.end.refused_pages)?;
         }
         match (self.held, self.stalled.len(), self.flushes.len()) {
             (0, 0, 0) => Ok(()),
@@ -361,6 +359,7 @@ impl Drive {
             op: request.op,
             flags: request.flags,
             stage: Stage::Commanded,
+            failed: None,
             lba: request.lba,
             sectors: request.sectors,
             moved: 0,
@@ -409,6 +408,9 @@ impl Drive {
         command.at = now;
         let Command { op, flags, .. } = *command;
         self.buffer.iter_mut().for_each(|buffer| buffer.set_now(now));
+        if self.end.is_read_only && self.refuses(op) {
+            return self.fail(now, index, Reason::ReadOnly);
+        }
         match op {
             Op::Read => self.read(now, index),
             Op::Discard => self.discard(now, index),
@@ -466,7 +468,7 @@ impl Drive {
 
     fn complete(&mut self, index: u32) {
         let command = &mut self.commands[index as usize];
-        self.completed.push(command.id);
+        self.completed.push((command.id, command.failed.map_or(Status::Done, Status::Failed)));
         command.next_free = self.free;
         self.free = index;
         self.held -= 1;
@@ -649,7 +651,7 @@ impl Drive {
 
     /// Evicts what the rate policy wants evicted, when so many pages that were read are not kept for want of room.
     fn make_room(&mut self, unkept: u32) {
-        if let Some(buffer) = &mut self.buffer {
+        if let Some(buffer) = self.buffer.as_mut().filter(|_| !self.end.is_read_only) {
             // A page that was in the buffer when its write stalled may have left since, so the first always counts.
             let waiting = self.waiting_pages.max(u64::from(!self.stalled.is_empty())) + u64::from(unkept);
             buffer.evict(waiting.min(u64::from(u32::MAX)) as u32, &mut self.evicted);
@@ -734,7 +736,9 @@ impl Drive {
         if waiter != NO_INDEX {
             let command = &mut self.commands[waiter as usize];
             command.pending -= 1;
-            if command.pending == 0 && command.moved == self.pages_of(&self.commands[waiter as usize]) {
+            let command = *command;
+            let is_stored = command.moved == self.pages_of(&command) || command.failed.is_some();
+            if command.pending == 0 && is_stored {
                 self.finish(now, waiter);
             }
         }
@@ -746,10 +750,11 @@ impl Drive {
         }
     }
 
-    /// Sends everything to flash that only the buffer holds; returns how many pages that is.
+    /// Sends everything to flash that only the buffer holds; returns how many pages that is, none where the drive can only
+    /// be read.
     pub(crate) fn drain_buffer(&mut self, now: Ns) -> u64 {
         self.nand.set_now(now);
-        let Some(buffer) = &mut self.buffer else { return 0 };
+        let Some(buffer) = self.buffer.as_mut().filter(|_| !self.end.is_read_only) else { return 0 };
         buffer.set_now(now);
         let pages = u64::from(buffer.dirty());
         self.evict_all();
@@ -777,7 +782,11 @@ impl Drive {
     fn flushed(&mut self, now: Ns, index: u32) {
         let command = &mut self.commands[index as usize];
         command.stage = Stage::Transferring;
-        if command.op == Op::Write { self.write(now, index) } else { self.finish(now, index) }
+        match command.op {
+            Op::Write if self.end.is_read_only => self.fail(now, index, Reason::EndOfLife),
+            Op::Write => self.write(now, index),
+            _ => self.finish(now, index),
+        }
     }
 
     fn discard(&mut self, now: Ns, index: u32) {

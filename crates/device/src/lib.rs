@@ -1,15 +1,22 @@
 //! The path of one request: arrival, block layer, link, write buffer, FTL, NAND, completion.
 //!
-//! [`Simulation`] is the one event loop of a run. It takes requests from a workload as the replay has it, lets the
-//! host's scheduler choose, gives them to the [`Drive`], and collects what the run measured in an [`Outcome`].
+//! An [`Engine`] is a [`Drive`] under its host, stepped from outside: requests are submitted, time is advanced, what
+//! completed is collected, and what was measured is an [`Outcome`]. [`Simulation`] drives one by a workload.
 
 mod drive;
+mod engine;
+mod host;
 mod link;
+mod misuse;
 mod outcome;
 mod precondition;
 mod simulation;
+mod status;
 
 pub use drive::{Drive, DriveSetup};
+pub use engine::{Completion, Engine, Submitted};
+pub use misuse::Misuse;
 pub use outcome::{EndOfLife, Figures, HostReport, Outcome, Sample};
 pub use precondition::{Ageing, Overwrite, Preconditioned};
-pub use simulation::Simulation;
+pub use simulation::{Simulation, Watch};
+pub use status::{Reason, Status};

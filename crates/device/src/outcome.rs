@@ -7,6 +7,9 @@ use flashloom_nand::{Counts, Utilization};
 use flashloom_units::{Figure, Latency, Ns};
 use flashloom_workload::Op;
 
+use crate::precondition::Preconditioned;
+use crate::status::Reason;
+
 /// What the host saw. Requests are counted as the workload issued them, before merging.
 #[derive(Clone, Debug, Default)]
 pub struct HostReport {
@@ -14,19 +17,21 @@ pub struct HostReport {
     pub generated: u64,
     /// Requests that completed, by operation in the order of [`Op`].
     pub completed: [u64; 4],
+    /// Requests that failed, by reason in the order of [`Reason`].
+    pub failed: [u64; Reason::COUNT],
     /// Bytes of completed reads.
     pub read_bytes: u64,
     /// Bytes of completed writes.
     pub write_bytes: u64,
-    /// From time zero to the last completion, or to the end of the drain where the run ends with one.
+    /// From time zero to the last completion or failure, or to the end of the drain where the run ends with one.
     pub duration_ns: Ns,
-    /// From arrival to completion.
+    /// From arrival to completion, as all latencies here without requests that failed.
     pub read_latency: Latency,
     /// From arrival to completion.
     pub write_latency: Latency,
     /// From arrival to completion, of flushes and discards.
     pub other_latency: Latency,
-    /// From dispatch to completion, of every request: the part that the drive adds. The part that the host adds is
+    /// From dispatch to completion, of every completed request: the part that the drive adds. The part that the host adds is
     /// [`SchedulerStats::wait`].
     pub device_latency: Latency,
 }
@@ -37,7 +42,17 @@ impl HostReport {
         self.completed.iter().sum()
     }
 
-    /// From arrival to completion, of every request.
+    /// Requests that failed.
+    pub fn total_failed(&self) -> u64 {
+        self.failed.iter().sum()
+    }
+
+    /// Requests that arrived and have neither completed nor failed.
+    pub fn outstanding(&self) -> u64 {
+        self.generated - self.total_completed() - self.total_failed()
+    }
+
+    /// From arrival to completion, of every completed request.
     pub fn latency(&self) -> Latency {
         let mut all = self.read_latency.clone();
         all.merge(&self.write_latency);
@@ -93,7 +108,9 @@ pub struct Outcome {
     pub erase_counts: Vec<u32>,
     /// Host sectors that were compared with what they must hold; nothing where verification is off.
     pub sectors_checked: Option<u64>,
-    /// How the drive's life ended, if it did: then the run stopped there.
+    /// What ageing the drive did, if it was aged.
+    pub preconditioned: Option<Preconditioned>,
+    /// How the drive's life ended, if it did.
     pub end_of_life: Option<EndOfLife>,
 }
 
@@ -104,9 +121,9 @@ pub struct EndOfLife {
     pub time_ns: Ns,
     /// Pages that the drive had stored for the host since it was new, preconditioning included.
     pub host_page_writes: u64,
-    /// Requests that had arrived and never completed.
+    /// Requests that failed: then, or later.
     pub unserved_requests: u64,
-    /// Pages that the write buffer held or had evicted, and flash did not have.
+    /// Pages that the write buffer held or had evicted, and flash did not have at the end of the run.
     pub unwritten_pages: u32,
 }
 
@@ -123,7 +140,7 @@ pub struct Sample {
     pub write_bytes: u64,
     /// Latencies of completed requests, summed.
     pub latency_sum_ns: u128,
-    /// Requests that have arrived and not completed.
+    /// Requests that have arrived, and neither completed nor failed.
     pub outstanding: u64,
     /// Pages in the buffer that flash does not have yet.
     pub dirty_pages: u32,

@@ -7,6 +7,7 @@
 use flashloom_ftl::{Mapping, PageWrite};
 use flashloom_nand::{Nand, Payload};
 use flashloom_units::{Lpn, Prng};
+use serde::{Deserialize, Serialize};
 
 use crate::Drive;
 
@@ -35,7 +36,7 @@ pub struct Overwrite {
 }
 
 /// What ageing did.
-#[derive(Clone, Copy, Debug, PartialEq)]
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Preconditioned {
     /// Pages written, fill and overwrites.
     pub pages: u64,

@@ -6,7 +6,7 @@ mod support;
 
 use flashloom_device::{Ageing, DriveSetup, EndOfLife, Outcome, Overwrite};
 use flashloom_ftl::{PageWrite, mapping};
-use flashloom_nand::{DeviceParams, Expect, Nand, Origin};
+use flashloom_nand::{DeviceParams, Expect, Nand, Origin, Refused};
 use flashloom_units::{Lpn, MS, ParamSet, Prng, US, Value};
 use flashloom_workload::{Op, Pace, Request};
 use support::{Run, request, unbuffered};
@@ -132,13 +132,13 @@ fn a_page_whose_write_failed_is_not_acknowledged_before_it_is_stored() {
 #[test]
 fn preconditioning_stops_at_the_end_of_life() {
     let device = DeviceParams { program_failures: 0.01, ..device() };
-    let mut simulation = Run::new(unbuffered(device.clone())).simulation();
+    let mut engine = Run::new(unbuffered(device.clone())).engine();
     let overwrite = Overwrite { prng: Prng::new(1), window: 4.0, tolerance: 0.01, max_windows: 1_000 };
     let ageing = Ageing { fill_pages: device.logical_pages(), fill_streams: true, overwrite: Some(overwrite) };
-    let aged = simulation.precondition(&ageing, &mut |_| {});
+    let aged = engine.precondition(&ageing, &mut |_| {});
     assert!(aged.is_worn_out && !aged.stable && aged.pages > device.logical_pages(), "{aged:?}");
-    assert_eq!(simulation.outcome().end_of_life.map(|end| end.host_page_writes), Some(aged.pages));
-    simulation.check().unwrap();
+    assert_eq!(engine.outcome().end_of_life.map(|end| end.host_page_writes), Some(aged.pages));
+    engine.check().unwrap();
 }
 
 #[test]
@@ -176,6 +176,8 @@ fn at_the_end_of_life_everything_that_was_stored_can_be_read() {
         let payload = nand.verifier().unwrap().expected(lpn);
         ftl.read(&mut nand, lpn, mask, Expect::Stamps(payload), Nand::NO_TAG);
     }
+    assert!(nand.check().is_err_and(|error| error.contains("1 pages were refused")));
+    assert_eq!(nand.take_refused(), Some(Refused { lpn: refused, mask, tag: Nand::NO_TAG }));
     assert_eq!((nand.check(), ftl.check()), (Ok(()), Ok(())));
     assert!(nand.sectors_checked().unwrap() > 8 * device.logical_pages() / 2, "most pages must have been written");
 }

@@ -29,8 +29,7 @@ pub use catalog::{Catalog, Fault, KeyId, SECTIONS, Section, Table, VARY};
 pub use document::Axis;
 pub use effective::{json_value, toml_value};
 pub use expectation::{Bounds, EXPECT, Expectation, KEYS as EXPECT_KEYS};
-pub use run_params::{Precondition, RunParams, Timing};
-
+pub use run_params::{EndOfLife, Precondition, RunParams, Timing};
 pub use source::{Origin, Source};
 
 use document::{Assignment, Document};
@@ -193,6 +192,9 @@ pub struct Experiment {
     pub left_out: Vec<KeyId>,
     /// What the file expects of a comparison; a single run leaves that out too.
     pub expectations: Vec<Expectation>,
+    /// Whether a formula of the file reads how a drive's life ended or which requests failed: then that is no failure of
+    /// a run, but what the experiment is about.
+    pub expects_end_of_life: bool,
     sources: Sources,
 }
 
@@ -242,9 +244,12 @@ impl Experiment {
             return Err(Problems(report.into_problems()));
         }
         let keys = |axes: &[Axis]| axes.iter().map(|axis| axis.key).collect();
+        let reads = |field: &str| ["end_of_life", "host.failed"].iter().any(|section| field.starts_with(section));
+        let expects_end_of_life =
+            document.expectations.iter().any(|expected| expected.formula.fields().iter().any(|field| reads(field)));
         let expectations = if varies.is_some() { document.expectations } else { Vec::new() };
         let (axes, left_out) = (keys(&axes), keys(&left_out));
-        Ok(Self { name, axes, variants, left_out, expectations, sources: report.sources })
+        Ok(Self { name, axes, variants, left_out, expectations, expects_end_of_life, sources: report.sources })
     }
 
     /// A run of this experiment with other values for some keys, also of keys that vary: its varied keys keep the values

@@ -88,7 +88,7 @@ result_types! {
         /// What was written to the drive before the workload; absent for a new drive.
         #[serde(skip_serializing_if = "Option::is_none")]
         precondition: Option<PreconditionResult>,
-        /// How the drive's life ended; absent if it did not. The run stopped there; its figures are those until then.
+        /// How the drive's life ended; absent if it did not. A run that stops then has the figures until then.
         #[serde(skip_serializing_if = "Option::is_none")]
         end_of_life: Option<EndOfLifeResult>,
         /// Whether the data was checked.
@@ -102,8 +102,11 @@ result_types! {
     HostResult {
         /// Requests that arrived.
         requests: u64,
-        /// Requests that completed; a run in which they are not all is an error, unless the drive's life ended.
+        /// Requests that completed; those that did not have failed.
         completed: u64,
+        /// Requests that failed, by reason; absent if none did. They count in no other figure but the duration.
+        #[serde(skip_serializing_if = "Option::is_none")]
+        failed: Option<FailedResult>,
         /// Reads among the requests.
         reads: u64,
         /// Writes among the requests.
@@ -119,7 +122,7 @@ result_types! {
         /// Lines of the trace that could not be read and were skipped; absent unless that was asked for.
         #[serde(skip_serializing_if = "Option::is_none")]
         skipped_lines: Option<u64>,
-        /// Simulated time from the start of the workload to the last completion.
+        /// Simulated time from the start of the workload to the last completion or failure.
         #[serde(skip_serializing_if = "Option::is_none")]
         duration_ns: Option<u64>,
         /// Completed requests per second of simulated time.
@@ -131,6 +134,16 @@ result_types! {
         /// From arrival to completion.
         #[serde(skip_serializing_if = "Option::is_none")]
         latency_ns: Option<LatencyResult>,
+    }
+
+    /// Requests that failed, by reason.
+    FailedResult {
+        /// The drive held them when its life ended; in a run that stops then, all that had arrived and not completed.
+        #[serde(skip_serializing_if = "Option::is_none")]
+        end_of_life: Option<u64>,
+        /// They were to change a drive whose life had ended, or to make durable what it could not store.
+        #[serde(skip_serializing_if = "Option::is_none")]
+        read_only: Option<u64>,
     }
 
     /// Latency by direction.
@@ -403,9 +416,9 @@ result_types! {
         time_ns: Option<u64>,
         /// Pages that the drive had stored for the layer above since it was new, preconditioning included.
         host_page_writes: u64,
-        /// Requests that had arrived and never completed.
+        /// Requests that failed.
         unserved_requests: u64,
-        /// Pages that the write buffer held or had evicted, and flash did not have.
+        /// Pages that the write buffer held or had evicted, and flash did not have at the end of the run.
         unwritten_pages: u32,
     }
 

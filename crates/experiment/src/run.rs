@@ -1,5 +1,6 @@
 //! Runs: recordings are checked first, then every variant runs on a thread of its own, then its accounts are checked.
 
+mod engines;
 mod fio;
 mod generated;
 mod measure;
@@ -8,8 +9,7 @@ mod watched;
 
 use std::fmt;
 
-use flashloom_device::{Ageing, Drive, Overwrite, Preconditioned, Sample, Simulation};
-use flashloom_host::{BlockLayer, HostParams, scheduler};
+use flashloom_device::{Sample, Simulation};
 use flashloom_units::{Prng, Problem, Problems, Refusal};
 use flashloom_workload::{
     Arrivals, Event, Filebench, FilebenchReport, FioJobFile, FioJobs, Limited, Pace, Replay, Replayed, Request,
@@ -17,12 +17,15 @@ use flashloom_workload::{
 };
 use rayon::prelude::*;
 
-use crate::config::{Config, Expectation, Experiment, Fault, Precondition, Timing, Variant};
+use crate::config::{Config, EndOfLife, Expectation, Experiment, Fault, Variant};
 use crate::formula::Run;
 use crate::result::{COMPARE_SCHEMA, ComparedRun, Comparison, ExpectationResult, RunResult};
 use measure::{Measured, Stopwatch};
 use recording::Recording;
 use watched::Watched;
+
+pub(crate) use engines::unscheduled;
+pub use engines::{bare_engine, engine, result};
 
 /// Why a run has no result.
 #[derive(Clone, Debug)]
@@ -272,26 +275,37 @@ impl Input<'_> {
 fn run_one(config: &Config, input: Input<'_>, verify: bool, watched: &mut Watched<'_>) -> Result<Finished, Failure> {
     let stopwatch = Stopwatch::start();
     let root = Prng::new(config.run.seed);
-    let mut simulation = if input.issued.is_some() { bare(config, verify) } else { build(config, verify) }?;
-    let aged = age(config, &root, &mut simulation)?;
-    if config.run.timing == Timing::Timed {
-        simulation.start_timing(&config.device);
-    }
+    let mut simulation = simulation(config, input, verify)?;
     let mut workload = Workload::open(config, input, &root)?;
     let end_ns = watched.run(&mut simulation, workload.arrivals(), config.run.timeline_interval_ns)?;
     simulation.check().map_err(Failure::Check)?;
     let outcome = simulation.outcome();
     let expected = workload.issued().unwrap_or_else(|| input.expected_requests(config));
-    if outcome.host.generated != expected && outcome.end_of_life.is_none() {
+    let is_cut = outcome.end_of_life.is_some() && config.run.end_of_life == EndOfLife::Stop;
+    if outcome.host.generated != expected && !is_cut {
         let generated = outcome.host.generated;
         return Err(Failure::Check(format!("workload: {expected} requests offered, but {generated} arrived")));
     }
     watched.progress.run_ended();
     let info = input.recording.map(|recording| &recording.info);
-    let mut result = Measured { config, outcome: &outcome, info, aged, end_ns }.result(&stopwatch);
+    let mut result = Measured { config, outcome: &outcome, info, end_ns }.result();
+    result.run = Some(stopwatch.cost(outcome.host.total_completed()));
     generated::describe(&mut result, config, workload.filebench_report(), &root).map_err(Failure::Input)?;
     let fio_json = input.jobs.and_then(|file| workload.fio_json(file));
     Ok(Finished { result, fio_json })
+}
+
+/// What a run goes through; requests that another run issued go to the drive past the scheduler.
+fn simulation(config: &Config, input: Input<'_>, verify: bool) -> Result<Simulation, Failure> {
+    let mut simulation = match input.issued {
+        Some(_) => Simulation::new(unscheduled(config, verify)?),
+        None if config.run.drain => Simulation::new(engine(config, verify)?).with_drain(),
+        None => Simulation::new(engine(config, verify)?),
+    };
+    if config.run.end_of_life == EndOfLife::ReadOnly {
+        simulation = simulation.beyond_end_of_life();
+    }
+    Ok(simulation)
 }
 
 /// The requests of a run as they arrive.
@@ -343,60 +357,6 @@ impl<'a> Workload<'a> {
             Self::Replayed(_) | Self::Filebench(_) => None,
             Self::Fio(jobs) => Some(fio::json(file, jobs)),
         }
-    }
-}
-
-fn build(config: &Config, verify: bool) -> Result<Simulation, Failure> {
-    let setup = BlockLayer::setup(&config.host, config.device.capacity_sectors());
-    let scheduler = config.scheduler().build(&setup).map_err(|refusal| refusal.or_at(scheduler::SLOT.key))?;
-    let host = BlockLayer::new(&config.host, scheduler);
-    let simulation = Simulation::new(host, Drive::new(&config.drive_setup(verify))?, config.ftl.idle_delay_ns);
-    Ok(if config.run.drain { simulation.with_drain() } else { simulation })
-}
-
-/// A drive without a block layer of any consequence: requests reach it as they are and in their order, as long as it can
-/// hold them.
-pub(crate) fn bare(config: &Config, verify: bool) -> Result<Simulation, Failure> {
-    let params = HostParams { merging: false, ..config.host.clone() };
-    let setup = BlockLayer::setup(&params, config.device.capacity_sectors());
-    let noop = scheduler::builtin().choose("noop", &[]).and_then(|noop| noop.build(&setup))?;
-    let host = BlockLayer::new(&params, noop);
-    Ok(Simulation::new(host, Drive::new(&config.drive_setup(verify))?, config.ftl.idle_delay_ns))
-}
-
-/// Brings a drive into the state that it has before the workload; nothing if it starts empty.
-pub(crate) fn age(
-    config: &Config,
-    root: &Prng,
-    simulation: &mut Simulation,
-) -> Result<Option<Preconditioned>, Failure> {
-    let aged = ageing(config, root).map(|ageing| simulation.precondition(&ageing, &mut |_| {}));
-    if let Some(aged) = aged.filter(|aged| !aged.stable && !aged.is_worn_out) {
-        return Err(Failure::Check(format!(
-            "write amplification was not steady after {} pages, on a drive of {} which are all to be used first (it was \
-             {:.3} in the last window): raise run.steady_windows or run.steady_tolerance, or run.steady_window",
-            aged.pages,
-            config.device.geometry().total_pages(),
-            aged.waf.unwrap_or_default()
-        )));
-    }
-    Ok(aged)
-}
-
-fn ageing(config: &Config, root: &Prng) -> Option<Ageing> {
-    let run = &config.run;
-    let overwrite = Overwrite {
-        prng: root.branch("precondition"),
-        window: run.steady_window,
-        tolerance: run.steady_tolerance,
-        max_windows: run.steady_windows,
-    };
-    let fill_pages = (config.device.logical_pages() as f64 * run.fill).floor() as u64;
-    let fill_streams = run.fill_streams;
-    match run.precondition {
-        Precondition::None => None,
-        Precondition::Fill => Some(Ageing { fill_pages, fill_streams, overwrite: None }),
-        Precondition::Steady => Some(Ageing { fill_pages, fill_streams, overwrite: Some(overwrite) }),
     }
 }
 

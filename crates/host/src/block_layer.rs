@@ -222,11 +222,7 @@ impl BlockLayer {
 
     /// The device has completed a request; each original request in it is handed to `each`, in address order.
     pub fn complete(&mut self, now: Ns, id: RequestId, mut each: impl FnMut(&Completed)) {
-        if self.requests[id].op != Op::Flush {
-            self.scheduler.completed(now, &self.requests, id);
-            self.held[self.requests[id].class().at()] -= 1;
-        }
-        self.in_flight -= 1;
+        self.leave_device(now, id);
         let stats = &mut self.stats;
         self.requests.finish(id, |completed| {
             stats.completed += 1;
@@ -237,6 +233,24 @@ impl BlockLayer {
             }
             each(completed);
         });
+    }
+
+    /// The device has given up a request: as [`Self::complete`], but its wait counts in no distribution.
+    pub fn fail(&mut self, now: Ns, id: RequestId, mut each: impl FnMut(&Completed)) {
+        self.leave_device(now, id);
+        let stats = &mut self.stats;
+        self.requests.finish(id, |failed| {
+            stats.completed += 1;
+            each(failed);
+        });
+    }
+
+    fn leave_device(&mut self, now: Ns, id: RequestId) {
+        if self.requests[id].op != Op::Flush {
+            self.scheduler.completed(now, &self.requests, id);
+            self.held[self.requests[id].class().at()] -= 1;
+        }
+        self.in_flight -= 1;
     }
 
     /// Gives the scheduler new values for all of its parameters, as [`Scheduler::reconfigure`] says.

@@ -140,7 +140,7 @@ struct Member {
     next: u32,
 }
 
-/// An original request whose data the device has transferred.
+/// An original request that the device has completed or failed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Completed {
     /// When it arrived.
@@ -203,8 +203,8 @@ impl Requests {
         self.slots.len() as u32
     }
 
-    /// Takes a request in, as a request of one member.
-    pub(crate) fn queue(&mut self, request: &Request, cookie: u32) -> RequestId {
+    /// Takes a request in, as a request of one member. The caller sees to it that there are no more than the capacity.
+    pub fn queue(&mut self, request: &Request, cookie: u32) -> RequestId {
         let id = self.free.pop().expect("the pool is as large as the queue limits and the device's queue together");
         let member = self.new_member(request, cookie);
         self.slots[id.at()] = Queued {
@@ -271,7 +271,7 @@ impl Requests {
     }
 
     /// Marks as sent to the device.
-    pub(crate) fn start(&mut self, id: RequestId, now: Ns) {
+    pub fn start(&mut self, id: RequestId, now: Ns) {
         let slot = &mut self.slots[id.at()];
         assert_eq!(slot.stage, Stage::Queued, "only a queued request is dispatched");
         slot.stage = Stage::InFlight;
@@ -284,7 +284,7 @@ impl Requests {
     }
 
     /// Frees a request that the device has completed, and hands out its members in address order.
-    pub(crate) fn finish(&mut self, id: RequestId, mut each: impl FnMut(&Completed)) {
+    pub fn finish(&mut self, id: RequestId, mut each: impl FnMut(&Completed)) {
         let Queued { op, dispatched_ns, stage, first_member, last_member, .. } = self.slots[id.at()];
         assert_eq!(stage, Stage::InFlight, "only a dispatched request completes");
         let mut at = first_member;

@@ -13,7 +13,7 @@ pub struct SchedulerStats {
     pub merged: u64,
     /// Requests sent to the device.
     pub dispatched: u64,
-    /// Requests taken in that the device has completed, each member of a merged request counted.
+    /// Requests taken in that the device has completed or failed, each member of a merged request counted.
     pub completed: u64,
     /// How often a dispatched request had the other direction than the one before it.
     pub direction_switches: u64,

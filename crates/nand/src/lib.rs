@@ -22,7 +22,8 @@ pub use preset::{Figure, PRESETS, Preset, preset};
 pub use timed::Utilization;
 pub use verify::{Payload, Verifier};
 
-use flashloom_units::{BlockId, NO_INDEX, Ns, Ppn, Prng};
+use flashloom_units::{BlockId, Lpn, NO_INDEX, Ns, Ppn, Prng};
+use serde::{Deserialize, Serialize};
 
 use failures::Failures;
 use operation::{Kind, Operation};
@@ -40,12 +41,24 @@ pub struct Nand {
     verifier: Option<Box<Verifier>>,
     failures: Option<Box<Failures>>,
     completed: Vec<u32>,
+    refused: Vec<Refused>,
+}
+
+/// A page that was to be written and that the FTL can store nowhere.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Refused {
+    /// Which page.
+    pub lpn: Lpn,
+    /// Which of its sectors were to be written; the others keep what they hold.
+    pub mask: u32,
+    /// The tag of its program, or [`Nand::NO_TAG`].
+    pub tag: u32,
 }
 
 // A state that was saved in timed mode is loaded into an array in timed mode, and the reverse.
 flashloom_units::state! {
     Nand {
-        value counts, completed;
+        value counts, completed, refused;
         nested written, erase_counts, timed, verifier, failures;
         fixed geometry;
     }
@@ -68,6 +81,7 @@ impl Nand {
             verifier: verify.then(|| Box::new(Verifier::new(geometry, params.logical_pages()))),
             failures: None,
             completed: Vec::new(),
+            refused: Vec::new(),
         }
     }
 
@@ -363,6 +377,19 @@ impl Nand {
         self.completed.pop()
     }
 
+    /// Takes the place of the program of a page that cannot be stored, because too many blocks have failed. The tag comes
+    /// back by [`Self::take_refused`] instead of [`Self::take_completed`], and the payload is dropped.
+    #[cold]
+    pub fn refuse(&mut self, lpn: Lpn, mask: u32, payload: Payload, tag: u32) {
+        self.verifier.iter_mut().for_each(|verifier| verifier.drop_payload(payload));
+        self.refused.push(Refused { lpn, mask, tag });
+    }
+
+    /// Takes a page whose program was refused, the latest first.
+    pub fn take_refused(&mut self) -> Option<Refused> {
+        self.refused.pop()
+    }
+
     /// Whether operations take time.
     pub fn is_timed(&self) -> bool {
         self.timed.is_some()
@@ -381,12 +408,13 @@ impl Nand {
         }
     }
 
-    /// Checks the accounts at the end of a run: nothing in flight, no violation found.
+    /// Checks the accounts at the end of a run: nothing in flight, every refused page taken, no violation found.
     pub fn check(&self) -> Result<(), String> {
         self.check_verified()?;
-        match self.in_flight() {
-            0 => Ok(()),
-            left => Err(format!("NAND: {left} operations never ended")),
+        match (self.in_flight(), self.refused.len()) {
+            (0, 0) => Ok(()),
+            (0, left) => Err(format!("NAND: {left} pages were refused, and nobody was told")),
+            (left, _) => Err(format!("NAND: {left} operations never ended")),
         }
     }
 

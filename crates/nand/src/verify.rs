@@ -26,6 +26,17 @@ impl Payload {
     pub const NONE: Self = Self(NO_INDEX);
 }
 
+/// The stamp of a sector whose last write failed, until it is read.
+const IN_DOUBT: u32 = (1 << 31) - 1;
+
+/// What a payload carries.
+#[derive(Clone, Copy, Debug, Serialize, Deserialize)]
+struct Carried {
+    stamps: [u32; 32],
+    /// The page that a read must find; [`Lpn::NONE`] on the way to flash.
+    lpn: Lpn,
+}
+
 /// Commands of one kind that run on a block, and what the block holds.
 #[derive(Clone, Copy, Debug, Default, Serialize, Deserialize)]
 struct Block {
@@ -46,7 +57,7 @@ pub struct Verifier {
     blocks: Vec<Block>,
     flash: Contents,
     logical: Contents,
-    payloads: Vec<[u32; 32]>,
+    payloads: Vec<Carried>,
     free_payloads: Vec<u32>,
     last_stamp: u32,
     sectors_checked: u64,
@@ -96,7 +107,7 @@ impl Verifier {
 
     /// The host writes the sectors in the mask: from now on reads of them must return the stamp that this returns.
     pub fn host_write(&mut self, lpn: Lpn, mask: u32) -> u32 {
-        assert!(self.last_stamp < (1 << 31) - 1, "a verified run is limited to 2^31 page writes");
+        assert!(self.last_stamp < IN_DOUBT - 1, "a verified run is limited to 2^31 page writes");
         self.last_stamp += 1;
         self.logical.stamp(lpn.at(), mask, self.last_stamp, self.geometry.sectors_per_page());
         self.last_stamp
@@ -107,28 +118,43 @@ impl Verifier {
         self.logical.clear(lpn.at());
     }
 
+    /// A write of the sectors in the mask has failed: they hold what they held before, or what was to be written. What the
+    /// next read of a sector returns is what it holds from then on.
+    pub fn host_write_failed(&mut self, lpn: Lpn, mask: u32) {
+        self.logical.stamp(lpn.at(), mask, IN_DOUBT, self.geometry.sectors_per_page());
+    }
+
     /// What a read of the page must return at this moment.
     pub fn expected(&mut self, lpn: Lpn) -> Payload {
         let stamps = self.logical.get(lpn.at());
-        self.payload(stamps)
+        self.carry(Carried { stamps, lpn })
     }
 
     /// Keeps stamps until the operation that carries them ends.
     pub fn payload(&mut self, stamps: [u32; 32]) -> Payload {
-        let index = self.free_payloads.pop().unwrap_or_else(|| {
-            self.payloads.push([0; 32]);
-            self.payloads.len() as u32 - 1
-        });
-        self.payloads[index as usize] = stamps;
+        self.carry(Carried { stamps, lpn: Lpn::NONE })
+    }
+
+    fn carry(&mut self, carried: Carried) -> Payload {
+        let Some(index) = self.free_payloads.pop() else {
+            self.payloads.push(carried);
+            return Payload(self.payloads.len() as u32 - 1);
+        };
+        self.payloads[index as usize] = carried;
         Payload(index)
     }
 
     /// The stamps that a payload carries.
     pub fn stamps(&self, payload: Payload) -> &[u32; 32] {
-        &self.payloads[payload.0 as usize]
+        &self.payloads[payload.0 as usize].stamps
     }
 
-    fn take(&mut self, payload: Payload) -> [u32; 32] {
+    /// Forgets stamps whose operation is not going to happen.
+    pub(crate) fn drop_payload(&mut self, payload: Payload) {
+        self.free_payloads.push(payload.0);
+    }
+
+    fn take(&mut self, payload: Payload) -> Carried {
         self.free_payloads.push(payload.0);
         self.payloads[payload.0 as usize]
     }
@@ -136,18 +162,33 @@ impl Verifier {
     /// Compares what the buffer returns for the sectors in the mask with what it must return.
     pub fn buffer_read(&mut self, lpn: Lpn, mask: u32, stamps: &[u32; 32]) {
         let expected = self.logical.get(lpn.at());
-        self.compare(mask, stamps, &expected, || format!("the write buffer, logical page {}", lpn.0));
+        self.compare(lpn, mask, stamps, &expected, || format!("the write buffer, logical page {}", lpn.0));
     }
 
     /// The sectors in the mask of a logical page that nothing is mapped to: they must never have been written.
     pub fn unmapped_read(&mut self, lpn: Lpn, mask: u32) {
         let expected = self.logical.get(lpn.at());
-        self.compare(mask, &[0; 32], &expected, || format!("logical page {}, which is not mapped", lpn.0));
+        self.compare(lpn, mask, &[0; 32], &expected, || format!("logical page {}, which is not mapped", lpn.0));
     }
 
-    fn compare(&mut self, mask: u32, found: &[u32; 32], expected: &[u32; 32], place: impl FnOnce() -> String) {
+    fn compare(
+        &mut self,
+        lpn: Lpn,
+        mask: u32,
+        found: &[u32; 32],
+        expected: &[u32; 32],
+        place: impl FnOnce() -> String,
+    ) {
         self.sectors_checked += u64::from(mask.count_ones());
-        let wrong = (0..32).find(|&sector| mask >> sector & 1 == 1 && found[sector] != expected[sector]);
+        let masked = |sector: usize| mask >> sector & 1 == 1;
+        let in_doubt = |sector: usize| found[sector] == IN_DOUBT || expected[sector] == IN_DOUBT;
+        let wrong = (0..32).find(|&sector| masked(sector) && found[sector] != expected[sector] && !in_doubt(sector));
+        for sector in (0..32).filter(|&sector| masked(sector) && expected[sector] == IN_DOUBT) {
+            // Written again since the read was asked for, or read by another, it is in doubt no more.
+            if self.logical.get(lpn.at())[sector] == IN_DOUBT {
+                self.logical.stamp(lpn.at(), 1 << sector, found[sector], self.geometry.sectors_per_page());
+            }
+        }
         if let Some(sector) = wrong {
             let (found, expected) = (found[sector], expected[sector]);
             self.reject(|| format!("sector {sector} of {} holds version {found}, not {expected}", place()));
@@ -211,7 +252,7 @@ impl Verifier {
                 self.flash.get(from.at())
             }
             Data::Host { payload, mask, base } => {
-                let host = self.take(payload);
+                let host = self.take(payload).stamps;
                 let mut stamps = if base.is_some() { self.flash.get(base.at()) } else { [0; 32] };
                 (0..32).filter(|sector| mask >> sector & 1 == 1).for_each(|sector| stamps[sector] = host[sector]);
                 stamps
@@ -225,9 +266,9 @@ impl Verifier {
         let block = self.geometry.block_of(ppn);
         self.blocks[block.at()].reading -= 1;
         if let Expect::Stamps(payload) = expect {
-            let expected = self.take(payload);
+            let Carried { stamps: expected, lpn } = self.take(payload);
             let found = self.flash.get(ppn.at());
-            self.compare(mask, &found, &expected, || format!("physical page {}", ppn.0));
+            self.compare(lpn, mask, &found, &expected, || format!("physical page {}", ppn.0));
         }
     }
 

@@ -150,3 +150,46 @@ fn a_block_that_is_bad_from_birth_takes_nothing() {
     write(&mut nand, 0, bad, 0);
     assert!(nand.check().unwrap_err().contains(&format!("Program on block {bad}, which is bad")));
 }
+
+#[test]
+fn after_a_failed_write_a_sector_may_hold_either_and_must_hold_it_ever_after() {
+    let fail = |nand: &mut Nand| {
+        let verifier = nand.verifier().unwrap();
+        verifier.host_write(Lpn(0), 0b11);
+        verifier.host_write_failed(Lpn(0), 0b11);
+    };
+    let mut nand = array();
+    write(&mut nand, 0, 0, 0);
+    fail(&mut nand);
+    read(&mut nand, 0, 0);
+    read(&mut nand, 0, 0);
+    assert_eq!(nand.check(), Ok(()));
+    let found = violation(|nand| {
+        fail(nand);
+        read(nand, 0, 0);
+        nand.verifier().unwrap().unmapped_read(Lpn(0), 0b10);
+    });
+    assert!(found.contains("sector 1 of logical page 0, which is not mapped holds version 0, not 1"), "{found}");
+    let found = violation(|nand| {
+        fail(nand);
+        nand.verifier().unwrap().unmapped_read(Lpn(0), 0b100);
+    });
+    assert!(found.contains("sector 2 of logical page 0"), "only the sectors of that write are in doubt: {found}");
+    let found = violation(|nand| {
+        fail(nand);
+        write(nand, 0, 0, 1);
+        read(nand, 0, 0);
+    });
+    assert!(found.contains("holds version 1, not 3"), "the next write ends the doubt: {found}");
+}
+
+#[test]
+fn a_refused_page_that_nobody_takes_is_found() {
+    let found = violation(|nand| {
+        let verifier = nand.verifier().unwrap();
+        let stamp = verifier.host_write(Lpn(1), 0b1);
+        let payload = verifier.payload([stamp; 32]);
+        nand.refuse(Lpn(1), 0b1, payload, 5);
+    });
+    assert!(found.contains("1 pages were refused, and nobody was told"), "{found}");
+}

@@ -27,7 +27,7 @@ pub use problem::{Place, Problem, Problems};
 pub use quantity::{
     QuantityError, format_rate, format_ratio, format_size, format_time, parse_rate, parse_ratio, parse_size, parse_time,
 };
-pub use state::{Reader, State, StateError, Word, Writer, load_state, save_state};
+pub use state::{Reader, State, StateError, Word, Writer, load_state, load_with, save_state, save_with};
 
 /// Simulated time or a duration, in nanoseconds.
 pub type Ns = u64;

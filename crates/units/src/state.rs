@@ -26,15 +26,25 @@ pub trait State {
 
 /// The bytes of a state; an error if part of it is a policy that cannot be saved.
 pub fn save_state(state: &dyn State) -> Result<Vec<u8>, StateError> {
+    save_with(|to| state.save(to))
+}
+
+/// The bytes of what `save` writes: several parts that are no struct of their own.
+pub fn save_with(save: impl FnOnce(&mut Writer)) -> Result<Vec<u8>, StateError> {
     let mut to = Writer { bytes: Vec::new(), error: None };
-    state.save(&mut to);
+    save(&mut to);
     to.error.map_or(Ok(to.bytes), Err)
 }
 
 /// Loads a state from all of `bytes`. After an error, the value is to be dropped.
 pub fn load_state(state: &mut dyn State, bytes: &[u8]) -> Result<(), StateError> {
+    load_with(bytes, |from| state.load(from))
+}
+
+/// Has `load` read all of `bytes`, which [`save_with`] wrote. After an error, what it loads is to be dropped.
+pub fn load_with(bytes: &[u8], load: impl FnOnce(&mut Reader<'_>) -> Result<(), StateError>) -> Result<(), StateError> {
     let mut from = Reader { bytes, at: 0 };
-    state.load(&mut from)?;
+    load(&mut from)?;
     match bytes.len() - from.at {
         0 => Ok(()),
         left => Err(from.error("the end of the state".to_owned(), format!("{left} more bytes"))),

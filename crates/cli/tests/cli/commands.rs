@@ -123,6 +123,45 @@ fn the_end_of_a_drives_life_is_told_with_the_result_until_then_and_fails() {
 }
 
 #[test]
+fn a_workload_can_go_on_against_a_worn_out_drive_and_an_experiment_can_expect_that() {
+    let lab = small();
+    let failing = ["device.program_failures=0.001", "workload.synthetic.requests=40000", "run.end_of_life=read-only"];
+    let options = || failing.iter().flat_map(|&set| ["--set", set]);
+    let run = |file| lab.run(&["run", file, "--json", "-"].into_iter().chain(options()).collect::<Vec<_>>());
+    let answer = run("small.toml");
+    assert_eq!(answer.code, Some(1), "{}", answer.stderr);
+    let result = json(&answer.stdout);
+    validate("result.json", &result);
+    let number = |path: &str| result.pointer(path).and_then(Value::as_u64).unwrap_or(0);
+    assert_eq!(number("/host/requests"), 40_000);
+    let failed = number("/host/failed/end_of_life") + number("/host/failed/read_only");
+    assert!(number("/host/failed/end_of_life") > 0 && number("/host/failed/read_only") > 0, "{result:#}");
+    assert_eq!((number("/host/completed") + failed, number("/end_of_life/unserved_requests")), (40_000, failed));
+
+    let expect =
+        |field: &str| format!("[[expect]]\nclaim = \"it wears out\"\nformula = \"min({field})\"\nat_least = 1\n");
+    let vary = ["--vary", "ftl.gc=greedy,fifo"];
+    for (field, code) in [("host.failed.read_only", 0), ("end_of_life.host_page_writes", 0), ("host.completed", 1)] {
+        lab.write("expecting.toml", format!("{}\n{}", lab.read("small.toml"), expect(field)));
+        assert_eq!(run("expecting.toml").code, Some(code), "{field}");
+        let arguments = ["compare", "expecting.toml"].into_iter().chain(vary).chain(options());
+        let answer = lab.run(&arguments.clone().collect::<Vec<_>>());
+        assert_eq!(answer.code, Some(code), "{field}: {}", answer.stderr);
+        let answer = lab.run(&arguments.chain(["--no-expect"]).collect::<Vec<_>>());
+        assert_eq!(answer.code, Some(1), "{field}");
+    }
+}
+
+#[test]
+fn the_summary_of_a_run_says_how_many_requests_failed() {
+    let sets = ["device.program_failures=0.001", "workload.synthetic.requests=40000", "run.end_of_life=read-only"];
+    let options = sets.iter().flat_map(|&set| ["--set", set]);
+    let answer = small().run(&["run", "small.toml"].into_iter().chain(options).collect::<Vec<_>>());
+    let line = answer.stdout.lines().find(|line| line.trim_start().starts_with("failed")).unwrap_or_default();
+    assert!(line.contains(" with the drive's life, ") && line.ends_with(" on a read-only drive"), "{}", answer.stdout);
+}
+
+#[test]
 fn a_drive_whose_life_ends_while_it_is_aged_serves_nothing() {
     let sets = ["--set", "device.program_failures=0.2", "--set", "run.precondition=steady"];
     let answer = small().run(&[&["run", "small.toml", "--json", "-"][..], &sets[..]].concat());

@@ -3,6 +3,8 @@
 //! A state is loaded into a drive that was built from the same [`DriveSetup`](super::DriveSetup), and that is in the
 //! same mode: one that was saved after [`Drive::start_timing`] needs a drive on which that was called.
 
+use flashloom_units::{State, StateError, load_with, save_with};
+
 use super::{Drive, Evictions};
 
 flashloom_units::state! {
@@ -10,9 +12,26 @@ flashloom_units::state! {
         nested nand;
         policy ftl;
         nested buffer, buffered, slot_eviction, slot_waiter, evictions, link, events;
-        value commands, free, held, stalled, waiting_pages, flushes, completed;
+        value commands, free, held, stalled, waiting_pages, flushes, completed, end;
         scratch evicted, writes;
         fixed gathers, timed, controller_ns, logical_pages, sectors_per_page, page_shift;
+    }
+}
+
+/// The array and the FTL of a drive that has served nothing yet.
+impl Drive {
+    pub(crate) fn save_flash(&self) -> Result<Vec<u8>, StateError> {
+        save_with(|to| {
+            self.nand.save(to);
+            to.policy("ftl", self.ftl.state());
+        })
+    }
+
+    pub(crate) fn load_flash(&mut self, state: &[u8]) -> Result<(), StateError> {
+        load_with(state, |from| {
+            self.nand.load(from).map_err(|error| error.within("nand"))?;
+            from.policy(self.ftl.state_mut()).map_err(|error| error.within("ftl"))
+        })
     }
 }
 

@@ -6,7 +6,7 @@ pub mod random;
 use std::collections::VecDeque;
 
 use flashloom_buffer::{order, rate};
-use flashloom_device::{Ageing, Drive, DriveSetup, Outcome, Overwrite, Simulation};
+use flashloom_device::{Ageing, Drive, DriveSetup, Engine, Outcome, Overwrite, Simulation};
 use flashloom_host::{BlockLayer, HostParams, scheduler};
 use flashloom_nand::DeviceParams;
 use flashloom_units::{Ns, ParamSet, Prng, Problem, S};
@@ -68,9 +68,12 @@ pub struct Run {
     /// Whether flash operations take time, or are only counted.
     pub timed: bool,
     pub scheduler: &'static str,
+    pub merging: bool,
     pub idle_delay_ns: Ns,
     /// Whether the run ends when all that was written is in flash.
     pub drain: bool,
+    /// Whether the workload goes on when the drive's life has ended.
+    pub read_only: bool,
 }
 
 impl Run {
@@ -83,44 +86,60 @@ impl Run {
             fill_streams: true,
             timed: true,
             scheduler: "noop",
+            merging: false,
             idle_delay_ns: 3_600 * S,
             drain: false,
+            read_only: false,
         }
     }
 
-    pub fn simulation(&self) -> Simulation {
-        let host =
-            HostParams { queue_depth: self.queue_depth, nr_requests: 8_192, merging: false, ..HostParams::defaults() };
+    pub fn engine(&self) -> Engine {
+        let host = HostParams {
+            queue_depth: self.queue_depth,
+            nr_requests: 8_192,
+            merging: self.merging,
+            ..HostParams::defaults()
+        };
         let layer = BlockLayer::setup(&host, self.setup.device.capacity_sectors());
         let scheduler = scheduler::builtin().choose(self.scheduler, &[]).unwrap().build(&layer).unwrap();
-        let drive = Drive::new(&self.setup).unwrap();
-        let simulation = Simulation::new(BlockLayer::new(&host, scheduler), drive, self.idle_delay_ns);
-        if self.drain { simulation.with_drain() } else { simulation }
+        Engine::new(BlockLayer::new(&host, scheduler), Drive::new(&self.setup).unwrap(), self.idle_delay_ns)
+    }
+
+    /// The engine with the drive filled, and in time if the run is.
+    pub fn started(&self) -> Engine {
+        let mut engine = self.engine();
+        let fill_pages = if self.fill { self.setup.device.logical_pages() } else { 0 };
+        engine.precondition(&Ageing { fill_pages, fill_streams: self.fill_streams, overwrite: None }, &mut |_| {});
+        if self.timed {
+            engine.start_timing(&self.setup.device);
+        }
+        engine
     }
 
     /// Runs the requests on a filled drive, and checks every account.
     pub fn run(&self, requests: impl IntoIterator<Item = Request>) -> Outcome {
-        let mut simulation = self.simulation();
-        let fill_pages = if self.fill { self.setup.device.logical_pages() } else { 0 };
-        simulation.precondition(&Ageing { fill_pages, fill_streams: self.fill_streams, overwrite: None }, &mut |_| {});
-        if self.timed {
-            simulation.start_timing(&self.setup.device);
+        let mut simulation = Simulation::new(self.started());
+        if self.drain {
+            simulation = simulation.with_drain();
+        }
+        if self.read_only {
+            simulation = simulation.beyond_end_of_life();
         }
         let mut source = List(requests.into_iter().collect());
-        simulation.run(&mut Replayed::new(&mut source, self.pace), Ns::MAX, &mut |_| {}).unwrap();
+        simulation.run(&mut Replayed::new(&mut source, self.pace), Ns::MAX, &mut ()).unwrap();
         simulation.check().unwrap();
         simulation.outcome()
     }
 
     /// Write amplification of uniform random page writes in steady state, measured in counting mode.
     pub fn steady_waf(&self) -> f64 {
-        let mut simulation = self.simulation();
+        let mut engine = self.engine();
         let fill_pages = self.setup.device.logical_pages();
         // Two windows are enough to reach the steady state from a sequential fill; the last is the measurement.
         let overwrite = Overwrite { prng: Prng::new(11), window: 4.0, tolerance: 0.0, max_windows: 3 };
-        let aged = simulation
-            .precondition(&Ageing { fill_pages, fill_streams: true, overwrite: Some(overwrite) }, &mut |_| {});
-        simulation.check().unwrap();
+        let aged =
+            engine.precondition(&Ageing { fill_pages, fill_streams: true, overwrite: Some(overwrite) }, &mut |_| {});
+        engine.check().unwrap();
         aged.waf.unwrap()
     }
 }

@@ -24,6 +24,16 @@ choice! {
     }
 }
 
+choice! {
+    /// What becomes of a run in which the drive's life ends.
+    pub enum EndOfLife {
+        /// It ends too, and its figures are those until then.
+        Stop = "stop",
+        /// The workload goes on against a drive that can only be read: what would change it fails.
+        ReadOnly = "read-only",
+    }
+}
+
 params! {
     /// Parameters of the run itself.
     pub struct RunParams {
@@ -54,6 +64,9 @@ params! {
         /// Whether the run ends when all that was written is in flash, not when the last request has completed.
         drain: bool => "drain", Kind::Flag, Value::Flag(false),
             "Without it a large buffer looks fast for what it has not written yet; with it the time of the run is not that of the requests alone.";
+        /// What happens when a page cannot be stored any more, because too many blocks have failed.
+        end_of_life: EndOfLife => "end_of_life", Kind::Choice(EndOfLife::CHOICES), Value::Name("stop"),
+            "Stopping compares drives by what they did while they lived; going on shows what is left of them.";
         /// How much simulated time one sample of the timeline covers.
         timeline_interval_ns: Ns => "timeline_interval", Kind::Time { min: MS, max: 100_000 * S },
             Value::Time(100 * MS), "Shorter intervals show more and write a larger file.";

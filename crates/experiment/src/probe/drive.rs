@@ -5,8 +5,8 @@ use flashloom_units::{Ns, Prng, Problem, SECTOR_BYTES};
 use flashloom_workload::{Arrivals, Op, Request};
 
 use super::{Load, Measure, Size, Target};
-use crate::config::Config;
-use crate::run::{Failure, Progress, age, bare};
+use crate::config::{Config, Timing};
+use crate::run::{Failure, Progress, unscheduled};
 
 /// A drive of an experiment, aged as that says.
 pub struct ModelledDrive<'a> {
@@ -21,18 +21,11 @@ impl<'a> ModelledDrive<'a> {
     /// The drive of a configuration in its state before the workload, by the draws of a seed.
     pub fn new(config: &Config, seed: u64, request_bytes: u64, progress: &'a dyn Progress) -> Result<Self, Failure> {
         let mut config = config.clone();
-        config.run.seed = seed;
-        let simulation = simulation(&config)?;
+        (config.run.seed, config.run.timing) = (seed, Timing::Timed);
+        let simulation = Simulation::new(unscheduled(&config, false)?);
         let request_sectors = (request_bytes / SECTOR_BYTES) as u32;
         Ok(Self { config, simulation, request_sectors, prng: Prng::new(seed).branch("probe"), progress })
     }
-}
-
-fn simulation(config: &Config) -> Result<Simulation, Failure> {
-    let mut simulation = bare(config, false)?;
-    age(config, &Prng::new(config.run.seed), &mut simulation)?;
-    simulation.start_timing(&config.device);
-    Ok(simulation)
 }
 
 impl Target for ModelledDrive<'_> {
@@ -47,13 +40,13 @@ impl Target for ModelledDrive<'_> {
 
     fn renew(&mut self) -> Result<(), Failure> {
         self.simulation.check().map_err(Failure::Check)?;
-        self.simulation = simulation(&self.config)?;
+        self.simulation = Simulation::new(unscheduled(&self.config, false)?);
         Ok(())
     }
 
     fn measure(&mut self, load: &Load) -> Result<Measure, Failure> {
         let mut arrivals = Loaded::new(load, self.request_sectors, &mut self.prng);
-        self.simulation.run(&mut arrivals, Ns::MAX, &mut |_| {}).map_err(Failure::Input)?;
+        self.simulation.run(&mut arrivals, Ns::MAX, &mut ()).map_err(Failure::Input)?;
         let Some(measure) = arrivals.measure() else {
             let ended = "the drive's life ended while it was probed, because too many blocks failed";
             return Err(Failure::Check(ended.to_owned()));

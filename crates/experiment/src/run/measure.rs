@@ -6,14 +6,15 @@ mod ftl;
 use std::collections::BTreeMap;
 use std::time::Instant;
 
-use flashloom_device::{EndOfLife, Outcome, Preconditioned};
+use flashloom_device::{EndOfLife, Outcome, Reason};
 use flashloom_units::{Figure, Ns, PolicySpec, S};
 use flashloom_workload::{Op, TraceInfo};
 
 use crate::config::{Config, Timing};
 use crate::result::{
-    ByOrigin, Distribution, EndOfLifeResult, EraseCount, FigureResult, HostResult, IntegrityResult, LatencyResult,
-    NandResult, PreconditionResult, RESULT_SCHEMA, RunCost, RunResult, SchedulerResult, Statistics, WearResult,
+    ByOrigin, Distribution, EndOfLifeResult, EraseCount, FailedResult, FigureResult, HostResult, IntegrityResult,
+    LatencyResult, NandResult, PreconditionResult, RESULT_SCHEMA, RunCost, RunResult, SchedulerResult, Statistics,
+    WearResult,
 };
 
 /// The wall clock, for the `run` section of a result alone.
@@ -26,8 +27,11 @@ impl Stopwatch {
         Self(Instant::now())
     }
 
-    fn seconds(&self) -> f64 {
-        self.0.elapsed().as_secs_f64()
+    /// What a run cost that began with the stopwatch and completed so many requests.
+    pub fn cost(&self, completed: u64) -> RunCost {
+        let wall_seconds = self.0.elapsed().as_secs_f64();
+        let requests_per_second = completed as f64 / wall_seconds;
+        RunCost { wall_seconds, requests_per_second, peak_rss_bytes: peak_rss_bytes() }
     }
 }
 
@@ -39,8 +43,6 @@ pub struct Measured<'a> {
     pub outcome: &'a Outcome,
     /// What was read, if it was a recording.
     pub info: Option<&'a TraceInfo>,
-    /// What preconditioning did, if there was any.
-    pub aged: Option<Preconditioned>,
     /// When the drive had nothing left to do.
     pub end_ns: Ns,
 }
@@ -67,12 +69,11 @@ impl Measured<'_> {
         policies.iter().map(of).filter(|(_, statistics)| !statistics.is_empty()).collect()
     }
 
-    /// The result of the run.
-    pub fn result(&self, stopwatch: &Stopwatch) -> RunResult {
+    /// The result of the run, without what it cost.
+    pub fn result(&self) -> RunResult {
         let timed = self.config.run.timing == Timing::Timed;
         let erase_count = EraseCount::of(&self.outcome.erase_counts);
         let sectors_checked = self.outcome.sectors_checked;
-        let wall_seconds = stopwatch.seconds();
         RunResult {
             schema: RESULT_SCHEMA.to_owned(),
             config: self.config.to_json(),
@@ -84,14 +85,11 @@ impl Measured<'_> {
             wear: WearResult { erase_count },
             filebench: None,
             synthesized: None,
-            precondition: self.aged.map(|aged| PreconditionResult { page_writes: aged.pages, waf: aged.waf }),
+            precondition: (self.outcome.preconditioned)
+                .map(|aged| PreconditionResult { page_writes: aged.pages, waf: aged.waf }),
             end_of_life: self.outcome.end_of_life.map(|end| EndOfLifeResult::of(end, timed)),
             integrity: IntegrityResult { verified: sectors_checked.is_some(), sectors_checked },
-            run: Some(RunCost {
-                wall_seconds,
-                requests_per_second: self.outcome.host.total_completed() as f64 / wall_seconds,
-                peak_rss_bytes: peak_rss_bytes(),
-            }),
+            run: None,
         }
     }
 
@@ -105,6 +103,7 @@ impl Measured<'_> {
         HostResult {
             requests: host.generated,
             completed: host.total_completed(),
+            failed: FailedResult::of(host.failed),
             reads: host.completed_of(Op::Read),
             writes: host.completed_of(Op::Write),
             discards: host.completed_of(Op::Discard),
@@ -157,6 +156,15 @@ impl Measured<'_> {
             write_time_ns: utilization.map(|used| used.write_ns as u64),
             collection_time_ns: utilization.map(|used| used.collection_ns as u64),
         }
+    }
+}
+
+impl FailedResult {
+    /// Nothing where no request failed.
+    fn of(failed: [u64; Reason::COUNT]) -> Option<Self> {
+        let of = |reason: Reason| Some(failed[reason.at()]).filter(|&failed| failed > 0);
+        let result = Self { end_of_life: of(Reason::EndOfLife), read_only: of(Reason::ReadOnly) };
+        failed.iter().any(|&failed| failed > 0).then_some(result)
     }
 }
 

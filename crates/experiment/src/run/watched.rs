@@ -1,6 +1,6 @@
 //! A run that others look at: every request is shown as it arrives or as it is issued, and counted.
 
-use flashloom_device::{Sample, Simulation};
+use flashloom_device::{Sample, Simulation, Watch};
 use flashloom_units::{Ns, Problem};
 use flashloom_workload::{Arrivals, Event, Request};
 
@@ -34,7 +34,6 @@ impl Watched<'_> {
         arrivals: &mut dyn Arrivals,
         interval_ns: Ns,
     ) -> Result<Ns, Failure> {
-        let mut end_ns = 0;
         let Self { progress, observe, requests: (event, each), untold } = self;
         let mut nobody = |_: &Request| {};
         let (queued, issued): (OfRequests<'_>, OfRequests<'_>) = match event {
@@ -42,14 +41,30 @@ impl Watched<'_> {
             Event::Issue => (&mut nobody, *each),
         };
         let interval_ns = if observe.is_some() { interval_ns } else { Ns::MAX };
-        let mut observed = |sample: &Sample| {
-            end_ns = sample.time_ns;
-            observe.iter_mut().for_each(|observe| observe(sample));
-        };
+        let mut looking = Looking { observe, issued, end_ns: 0 };
         let mut shown = Shown { arrivals, progress: *progress, queued, untold };
-        simulation.run_watched(&mut shown, interval_ns, &mut observed, issued).map_err(Failure::Input)?;
+        simulation.run(&mut shown, interval_ns, &mut looking).map_err(Failure::Input)?;
         shown.tell();
-        Ok(end_ns)
+        Ok(looking.end_ns)
+    }
+}
+
+/// What the simulation shows.
+struct Looking<'a, 'b> {
+    observe: &'a mut Option<&'b mut dyn FnMut(&Sample)>,
+    issued: OfRequests<'a>,
+    /// When the latest sample was taken, at the end that of the run.
+    end_ns: Ns,
+}
+
+impl Watch for Looking<'_, '_> {
+    fn sample(&mut self, sample: &Sample) {
+        self.end_ns = sample.time_ns;
+        self.observe.iter_mut().for_each(|observe| observe(sample));
+    }
+
+    fn issued(&mut self, request: &Request) {
+        (self.issued)(request);
     }
 }
 

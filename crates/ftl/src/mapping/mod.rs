@@ -22,7 +22,7 @@ pub struct FtlFigures {
 
 /// A flash translation layer, driven by the layer above and emitting operations to the array.
 pub trait Mapping: Send {
-    /// Writes pages that the layer above writes together.
+    /// Writes pages that the layer above writes together, or refuses them.
     fn write(&mut self, nand: &mut Nand, writes: &[PageWrite]);
 
     /// The streams that the layer above is to write together, where it can; nothing where the mapping, or its
@@ -58,7 +58,7 @@ pub trait Mapping: Send {
     fn free_blocks(&self) -> u64;
 
     /// Whether so many blocks have gone bad that a page could not be stored: the drive's life is over, and from that
-    /// page on nothing that was to be written is.
+    /// page on all that is to be written is refused ([`Nand::refuse`]). What was stored can still be read.
     fn is_worn_out(&self) -> bool {
         false
     }

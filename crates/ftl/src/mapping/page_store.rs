@@ -200,7 +200,8 @@ impl PageStore {
         self.places = places;
     }
 
-    /// Writes a page of the host; reads of what is beneath it, and its program, start after `after`.
+    /// Writes a page of the host; reads of what is beneath it, and its program, start after `after`. Refused where the
+    /// drive is worn out.
     #[inline]
     pub(super) fn write(
         &mut self,
@@ -216,7 +217,8 @@ impl PageStore {
         {
             place.lane = Lane::Hot;
         }
-        let Some((mut block, mut page)) = self.reserve(nand, place, follow) else { return };
+        let refuse = |nand: &mut Nand| nand.refuse(write.lpn, write.mask, write.payload, write.tag);
+        let Some((mut block, mut page)) = self.reserve(nand, place, follow) else { return refuse(nand) };
         let beneath = self.geometry.full_mask() & !write.mask;
         let mut base = Ppn::NONE;
         loop {
@@ -232,7 +234,7 @@ impl PageStore {
                 Status::Passed => break,
                 Status::Failed(operation) => after = operation,
             }
-            let Some(next) = self.reserve_again(nand, place, block, follow) else { return };
+            let Some(next) = self.reserve_again(nand, place, block, follow) else { return refuse(nand) };
             (block, page) = next;
         }
         self.report.host_page_writes += 1;

@@ -109,6 +109,11 @@ fn host_facts(result: &RunResult) -> Vec<Fact> {
         count(host.flushes)
     );
     let mut facts = vec![("requests", requests)];
+    if let Some(failed) = &host.failed {
+        let reasons = [(failed.end_of_life, "with the drive's life"), (failed.read_only, "on a read-only drive")];
+        let of = |(number, when): (Option<u64>, &str)| number.map(|number| format!("{} {when}", count(number)));
+        facts.push(("failed", reasons.into_iter().filter_map(of).collect::<Vec<_>>().join(", ")));
+    }
     let bytes = (size(host.read_bytes as f64), size(host.write_bytes as f64));
     facts.push(("data", format!("{} read, {} written", bytes.0, bytes.1)));
     if let (Some(duration), Some(iops), Some(throughput)) = (host.duration_ns, host.iops, host.throughput_bytes_per_s) {

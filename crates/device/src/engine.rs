@@ -1,0 +1,543 @@
+//! The engine: a host, a drive and a clock, to be stepped from outside.
+//!
+//! Every moment of simulated time goes in the same order:
+//!
+//! ```text
+//! what ends in the drive      after each command that ends, what waited for room is queued, and the scheduler asked
+//! what arrives                all of it is queued before the scheduler is asked, as a plugged list is
+//! timers of the scheduler     it wanted to be asked again
+//! background collection       the drive has been idle for long enough
+//! ```
+//!
+//! so that requests can still be submitted at a moment that the engine was advanced to.
+
+mod account;
+mod state;
+
+use flashloom_host::{BlockLayer, Decision, Dispatched};
+use flashloom_nand::DeviceParams;
+use flashloom_units::Ns;
+use flashloom_workload::{Op, Request};
+use serde::{Deserialize, Serialize};
+
+use crate::drive::Drive;
+use crate::host::{Bare, Entry, Host};
+use crate::misuse::Misuse;
+use crate::outcome::HostReport;
+use crate::precondition::{Ageing, Preconditioned, precondition};
+use crate::status::{Reason, Status};
+
+/// A drive under its host, stepped from outside: requests go in, time is advanced, completions come out.
+///
+/// Sixteen reads of a drive that was written once, as fast as it can:
+///
+/// ```
+/// use flashloom_device::{Ageing, Drive, DriveSetup, Engine, Status, Submitted};
+/// use flashloom_nand::DeviceParams;
+/// use flashloom_units::ParamSet;
+/// use flashloom_workload::{Op, Request};
+///
+/// let device = DeviceParams { blocks: 16, ..DeviceParams::defaults() };
+/// let mut engine = Engine::bare(Drive::new(&DriveSetup::with_defaults(device.clone())), 32, 0);
+/// engine.precondition(&Ageing { fill_pages: 64, fill_streams: true, overwrite: None }, &mut |_| {});
+/// engine.start_timing(&device);
+///
+/// for cookie in 0..16 {
+///     let request = Request {
+///         arrival_ns: 0,
+///         lba: u64::from(cookie) * 16,
+///         sectors: 16,
+///         task: 0,
+///         recorded_latency_ns: 0,
+///         op: Op::Read,
+///         flags: Request::SYNC,
+///     };
+///     assert_eq!(engine.submit(0, &request, cookie)?, Submitted::Accepted);
+/// }
+/// let mut served = Vec::new();
+/// while engine.outstanding() > 0 {
+///     let next_ns = engine.next_event_ns().expect("a drive that holds requests is at them");
+///     engine.advance_to(next_ns)?;
+///     served.extend(engine.completions());
+/// }
+/// assert_eq!(served.len(), 16);
+/// assert!(served.iter().all(|completion| completion.status == Status::Done));
+/// assert!(served[0].time_ns >= device.read_ns, "a read takes tR at least");
+/// # Ok::<(), flashloom_device::Misuse>(())
+/// ```
+pub struct Engine {
+    host: Host,
+    drive: Drive,
+    now: Ns,
+    timed: bool,
+    /// Whether requests were submitted that the scheduler has not been asked about.
+    plugged: bool,
+    /// When the scheduler wants to be asked again; [`Ns::MAX`] for not before something happens.
+    scheduler_wakes_ns: Ns,
+    idle_delay_ns: Ns,
+    idle: Idle,
+    report: HostReport,
+    preconditioned: Option<Preconditioned>,
+    /// Whether the drive is left as it is when its life ends, for [`Self::abandon`].
+    stops: bool,
+    has_stopped: bool,
+    /// When the drive's life ended.
+    ended_ns: Option<Ns>,
+    handed: Handed,
+}
+
+/// What the drive does about background work.
+#[derive(Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+enum Idle {
+    /// The host keeps it busy.
+    No,
+    /// It will begin, or go on, at that time unless a request comes first.
+    From(Ns),
+    /// A step is running.
+    Collecting,
+    /// There is nothing to collect until the host has written more.
+    Done,
+}
+
+/// What became of a request that was submitted.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Submitted {
+    /// It will come back as a [`Completion`].
+    Accepted,
+    /// There is no room for it, and nothing has changed: submit it again after a completion.
+    Full,
+}
+
+/// A request that the engine has done, or failed.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Completion {
+    /// What was given along when it was submitted.
+    pub cookie: u32,
+    /// When.
+    pub time_ns: Ns,
+    /// How it ended.
+    pub status: Status,
+}
+
+/// Who drives an engine, and is called in the middle of a moment.
+pub(crate) trait Client {
+    /// A request has come back.
+    fn completed(&mut self, now: Ns, cookie: u32, status: Status);
+
+    /// There may be room for requests that found none.
+    fn resubmit(&mut self, _engine: &mut Engine) {}
+
+    /// The scheduler sends a request to the drive.
+    fn issued(&mut self, _now: Ns, _request: &Dispatched) {}
+}
+
+/// What goes in and comes out at the public calls.
+#[derive(Default)]
+struct Handed {
+    completions: Vec<Completion>,
+    /// Cookies of requests that have not come back, in order.
+    cookies: Vec<u32>,
+}
+
+impl Client for Handed {
+    fn completed(&mut self, now: Ns, cookie: u32, status: Status) {
+        if let Ok(at) = self.cookies.binary_search(&cookie) {
+            self.cookies.remove(at);
+        }
+        self.completions.push(Completion { cookie, time_ns: now, status });
+    }
+}
+
+/// Making an engine, and bringing it into the state that it starts in.
+impl Engine {
+    /// The latest time that an engine can be advanced to: 146 years.
+    pub const LAST_NS: Ns = 1 << 62;
+
+    /// A new drive under an empty block layer. Background collection begins when the drive has held nothing for
+    /// `idle_delay_ns`. Nothing takes time before [`Self::start_timing`].
+    pub fn new(host: BlockLayer, drive: Drive, idle_delay_ns: Ns) -> Self {
+        Self::with_host(Host::Layer(Box::new(host)), drive, idle_delay_ns)
+    }
+
+    /// A new drive alone, for hosts that bring their own scheduler: every request goes to it at once, as it is, and
+    /// [`Self::submit`] answers [`Submitted::Full`] while it holds `queue_depth` of them.
+    pub fn bare(drive: Drive, queue_depth: u32, idle_delay_ns: Ns) -> Self {
+        Self::with_host(Host::Bare(Box::new(Bare::new(queue_depth))), drive, idle_delay_ns)
+    }
+
+    fn with_host(host: Host, drive: Drive, idle_delay_ns: Ns) -> Self {
+        Self {
+            host,
+            drive,
+            now: 0,
+            timed: false,
+            plugged: false,
+            scheduler_wakes_ns: Ns::MAX,
+            idle_delay_ns,
+            idle: Idle::No,
+            report: HostReport::default(),
+            preconditioned: None,
+            stops: false,
+            has_stopped: false,
+            ended_ns: None,
+            handed: Handed::default(),
+        }
+    }
+
+    /// Fills and ages the drive in counting mode; its counters start again at zero. `progress` is told pages written.
+    pub fn precondition(&mut self, ageing: &Ageing, progress: &mut dyn FnMut(u64)) -> Preconditioned {
+        let aged = precondition(&mut self.drive, ageing, progress);
+        let before = self.preconditioned.map_or(0, |before| before.pages);
+        self.preconditioned = Some(Preconditioned { pages: before + aged.pages, ..aged });
+        self.follow_life();
+        aged
+    }
+
+    /// From now on the drive takes time.
+    pub fn start_timing(&mut self, params: &DeviceParams) {
+        self.drive.start_timing(params);
+        self.timed = true;
+    }
+}
+
+/// Requests in, time on, completions out.
+impl Engine {
+    /// A request arrives now. What ends in the drive at this moment has ended before it arrives; the scheduler is asked
+    /// about all requests of a moment together, when the engine is advanced the next time. `cookie` comes back with its
+    /// completion; no two requests may have the same one at a time.
+    ///
+    /// # Errors
+    /// A time that has passed, or one after something that is due ([`Self::next_event_ns`]); a request that arrives later,
+    /// that is not within the drive, or that has no sectors and is no flush; a cookie that is in use.
+    pub fn submit(&mut self, now_ns: Ns, request: &Request, cookie: u32) -> Result<Submitted, Misuse> {
+        self.check_submission(now_ns, request, cookie)?;
+        // Once something was submitted all that ends at this moment has ended, and dies are not to begin before the
+        // moment is complete.
+        while !self.plugged && self.due().0 == now_ns {
+            let host_acts = self.step(now_ns, now_ns);
+            self.act(host_acts);
+        }
+        self.now = now_ns;
+        if !self.offer(request, cookie) {
+            return Ok(Submitted::Full);
+        }
+        self.report.generated += 1;
+        let place = self.handed.cookies.partition_point(|&used| used < cookie);
+        self.handed.cookies.insert(place, cookie);
+        self.plugged = true;
+        if let Host::Bare(_) = self.host {
+            // What the drive has done at once comes back before what it does next.
+            self.settle_handed();
+        }
+        Ok(Submitted::Accepted)
+    }
+
+    fn check_submission(&mut self, now_ns: Ns, request: &Request, cookie: u32) -> Result<(), Misuse> {
+        self.check_time(now_ns)?;
+        if let Some(due_ns) = self.next_event_ns().filter(|&due_ns| due_ns < now_ns) {
+            return Err(Misuse::Skipped { now_ns, due_ns });
+        }
+        let Request { arrival_ns, lba, sectors, op, .. } = *request;
+        if arrival_ns > now_ns {
+            return Err(Misuse::NotArrived { arrival_ns, now_ns });
+        }
+        if sectors == 0 && op != Op::Flush {
+            return Err(Misuse::NoSectors(op));
+        }
+        let capacity_sectors = self.drive.capacity_sectors();
+        if lba.checked_add(u64::from(sectors)).is_none_or(|end| end > capacity_sectors) {
+            return Err(Misuse::BeyondEnd { lba, sectors, capacity_sectors });
+        }
+        match self.handed.cookies.binary_search(&cookie) {
+            Ok(_) => Err(Misuse::CookieInUse(cookie)),
+            Err(_) => Ok(()),
+        }
+    }
+
+    fn check_time(&self, now_ns: Ns) -> Result<(), Misuse> {
+        match now_ns {
+            _ if now_ns < self.now => Err(Misuse::Past { now_ns, engine_ns: self.now }),
+            _ if now_ns > Self::LAST_NS => Err(Misuse::TooLate { now_ns }),
+            _ => Ok(()),
+        }
+    }
+
+    /// When something will happen by itself; nothing while the engine waits for requests.
+    pub fn next_event_ns(&mut self) -> Option<Ns> {
+        if self.plugged {
+            return Some(self.now);
+        }
+        let (drive_ns, others_ns) = self.due();
+        Some(drive_ns.min(others_ns)).filter(|&at| at != Ns::MAX)
+    }
+
+    /// Time comes to `to_ns`, and everything that is due until then happens. Only the scheduler's timers and the background
+    /// work of that very moment are left to the next call, because requests that arrive at it go first: a call that finds
+    /// the engine there already, and nothing else due, does them.
+    ///
+    /// # Errors
+    /// A time that has passed.
+    pub fn advance_to(&mut self, to_ns: Ns) -> Result<(), Misuse> {
+        self.check_time(to_ns)?;
+        let mut is_last = to_ns == self.now;
+        if std::mem::take(&mut self.plugged) {
+            is_last = false;
+            self.settle_handed();
+        }
+        loop {
+            let (drive_ns, others_ns) = self.due();
+            let host_acts = if drive_ns <= others_ns.min(to_ns) {
+                is_last = false;
+                self.step(drive_ns, others_ns.min(to_ns))
+            } else if others_ns < to_ns || (others_ns == to_ns && is_last) {
+                self.wake(others_ns)
+            } else {
+                break;
+            };
+            self.act(host_acts);
+        }
+        self.now = to_ns;
+        Ok(())
+    }
+
+    /// What has completed or failed since the last call, in order of time.
+    pub fn completions(&mut self) -> impl Iterator<Item = Completion> + '_ {
+        self.handed.completions.drain(..)
+    }
+
+    fn act(&mut self, host_acts: bool) {
+        if host_acts {
+            self.settle_handed();
+        } else {
+            self.note_idleness();
+        }
+    }
+
+    fn settle_handed(&mut self) {
+        let mut handed = std::mem::take(&mut self.handed);
+        self.settle(&mut handed);
+        self.handed = handed;
+    }
+}
+
+/// The order of a moment, for whoever drives the engine.
+impl Engine {
+    /// When something ends in the drive, and when the scheduler or background work is due; each [`Ns::MAX`] for never.
+    #[inline]
+    pub(crate) fn due(&mut self) -> (Ns, Ns) {
+        let idle_ns = if let Idle::From(at) = self.idle { at } else { Ns::MAX };
+        (self.drive.next_event_ns().unwrap_or(Ns::MAX), self.scheduler_wakes_ns.min(idle_ns))
+    }
+
+    /// Something that is due ends in the drive, and so does what is due there until `until_ns` as long as that changes
+    /// nothing for the host: most events are the array's own. Whether the host has to act, by [`Self::settle`]; otherwise
+    /// [`Self::note_idleness`] follows.
+    #[inline(never)] // One copy, so that all that an event sets off in the drive can be inlined into it.
+    pub(crate) fn step(&mut self, mut at: Ns, until_ns: Ns) -> bool {
+        loop {
+            self.now = at;
+            self.drive.step(at);
+            self.follow_life();
+            if self.drive.has_completed() {
+                return true;
+            }
+            match self.drive.next_event_ns() {
+                Some(next_ns) if next_ns <= until_ns && !self.has_stopped => at = next_ns,
+                _ => return false,
+            }
+        }
+    }
+
+    /// What the scheduler waited for, or else background work, is due; answers as [`Self::step`].
+    pub(crate) fn wake(&mut self, at: Ns) -> bool {
+        self.now = at;
+        if self.scheduler_wakes_ns == at {
+            return true;
+        }
+        self.idle = if self.drive.idle_step(at) { Idle::Collecting } else { Idle::Done };
+        self.follow_life();
+        self.drive.has_completed()
+    }
+
+    /// Something that the engine does not know of happens at a time before which nothing is due.
+    #[inline]
+    pub(crate) fn come_to(&mut self, now: Ns) {
+        self.now = now;
+    }
+
+    /// A request arrives at the host, or is offered again; false if there is no room for it.
+    #[inline]
+    pub(crate) fn offer(&mut self, request: &Request, cookie: u32) -> bool {
+        match self.host.submit(self.now, request, cookie) {
+            Entry::Queued => true,
+            Entry::Full => false,
+            Entry::Sent(command) => {
+                self.send(&command);
+                true
+            }
+        }
+    }
+
+    #[inline(never)] // As `step`.
+    fn send(&mut self, command: &Dispatched) {
+        self.idle = Idle::No;
+        self.drive.accept(self.now, command);
+        self.follow_life();
+    }
+
+    /// Hands completions to the host and requests to the drive until neither has anything for the other; answers as
+    /// [`Self::note_idleness`].
+    pub(crate) fn settle(&mut self, client: &mut impl Client) -> bool {
+        loop {
+            self.complete(client);
+            client.resubmit(self);
+            if self.has_stopped() {
+                break;
+            }
+            match self.host.dispatch(self.now) {
+                Decision::Dispatch(request) => {
+                    self.scheduler_wakes_ns = Ns::MAX;
+                    client.issued(self.now, &request);
+                    self.send(&request);
+                }
+                Decision::NotBefore(at) => {
+                    self.scheduler_wakes_ns = at;
+                    break;
+                }
+                Decision::Idle => {
+                    self.scheduler_wakes_ns = Ns::MAX;
+                    break;
+                }
+            }
+        }
+        self.note_idleness()
+    }
+
+    fn complete(&mut self, client: &mut impl Client) {
+        while let Some((id, status)) = self.drive.take_completed() {
+            let (now, report) = (self.now, &mut self.report);
+            match status {
+                Status::Done => self.host.complete(now, id, |completed| {
+                    report.add(now, completed);
+                    client.completed(now, completed.cookie, status);
+                }),
+                Status::Failed(reason) => self.host.fail(now, id, |failed| {
+                    report.fail(now, reason);
+                    client.completed(now, failed.cookie, status);
+                }),
+            }
+        }
+    }
+
+    /// If the drive is idle, it waits for the idle delay, or goes on at once after a background step. Answers whether it
+    /// is.
+    #[inline]
+    pub(crate) fn note_idleness(&mut self) -> bool {
+        let is_idle = self.drive.is_idle();
+        if is_idle {
+            self.idle = match self.idle {
+                _ if !self.timed => Idle::No,
+                Idle::Collecting => Idle::From(self.now),
+                Idle::No => Idle::From(self.now + self.idle_delay_ns),
+                waiting @ (Idle::From(_) | Idle::Done) => waiting,
+            };
+        }
+        is_idle
+    }
+
+    /// Writes what only the buffer holds, in place of background work; returns how many pages that is.
+    pub(crate) fn drain_buffer(&mut self) -> u64 {
+        self.idle = Idle::No;
+        let pages = self.drive.drain_buffer(self.now);
+        self.follow_life();
+        pages
+    }
+}
+
+/// The end of the drive's life.
+impl Engine {
+    /// Whether the engine is to stand still when the drive's life ends: then nothing fails before [`Self::abandon`].
+    pub(crate) fn stop_at_end_of_life(&mut self, stops: bool) {
+        self.stops = stops;
+        self.has_stopped = stops && self.ended_ns.is_some();
+    }
+
+    /// Whether the drive's life has ended in an engine that stands still then.
+    #[inline]
+    pub(crate) fn has_stopped(&self) -> bool {
+        self.has_stopped
+    }
+
+    #[inline]
+    fn follow_life(&mut self) {
+        if self.drive.is_worn_out() && self.ended_ns.is_none() {
+            self.end_life();
+        }
+    }
+
+    #[cold]
+    fn end_life(&mut self) {
+        self.ended_ns = Some(self.now);
+        self.has_stopped = self.stops;
+        if !self.stops {
+            self.drive.end_life(self.now);
+        }
+    }
+
+    /// What has arrived and is not done counts as failed, with the drive.
+    pub(crate) fn fail_outstanding(&mut self) {
+        self.report.failed[Reason::EndOfLife.at()] += self.report.outstanding();
+    }
+
+    /// Brings a drive that has stopped to rest: it ends or fails what it is at, and nobody is told.
+    #[cold]
+    pub(crate) fn abandon(&mut self) {
+        self.drive.end_life(self.now);
+        loop {
+            while let Some((id, _)) = self.drive.take_completed() {
+                self.host.fail(self.now, id, |_| {});
+            }
+            let Some(at) = self.drive.next_event_ns() else { break };
+            self.step(at, at);
+        }
+    }
+}
+
+/// What can be asked of an engine.
+impl Engine {
+    /// The time that the engine has come to.
+    pub fn now_ns(&self) -> Ns {
+        self.now
+    }
+
+    /// Whether no request is outstanding, and the drive is at nothing: no eviction, no collection.
+    pub fn is_idle(&self) -> bool {
+        self.outstanding() == 0 && self.drive.is_idle()
+    }
+
+    /// Whether the drive's life is over, because too many blocks have failed. It can only be read then.
+    pub fn is_worn_out(&self) -> bool {
+        self.ended_ns.is_some()
+    }
+
+    /// Requests that were accepted and have neither completed nor failed.
+    pub fn outstanding(&self) -> u64 {
+        self.host.held()
+    }
+
+    /// Sectors of 512 bytes that the drive offers.
+    pub fn capacity_sectors(&self) -> u64 {
+        self.drive.capacity_sectors()
+    }
+
+    /// Whether the drive holds no command and no flash operation.
+    #[inline]
+    pub(crate) fn is_at_rest(&self) -> bool {
+        self.drive.is_idle()
+    }
+
+    /// The counters of the host side so far.
+    pub(crate) fn report(&mut self) -> &mut HostReport {
+        &mut self.report
+    }
+}

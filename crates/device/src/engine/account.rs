@@ -1,0 +1,114 @@
+//! What an engine has measured, and whether it adds up.
+
+use flashloom_host::Completed;
+use flashloom_units::{Ns, SECTOR_BYTES};
+use flashloom_workload::Op;
+
+use super::Engine;
+use crate::outcome::{EndOfLife, Figures, HostReport, Outcome, Sample};
+use crate::status::Reason;
+
+impl Engine {
+    /// The state at a time at which nothing has happened since the engine's own.
+    pub(crate) fn sample(&self, time_ns: Ns) -> Sample {
+        let counts = self.drive.nand().counts();
+        Sample {
+            time_ns,
+            completed: self.report.total_completed(),
+            read_bytes: self.report.read_bytes,
+            write_bytes: self.report.write_bytes,
+            latency_sum_ns: self.report.latency_sum_ns(),
+            outstanding: self.report.outstanding(),
+            dirty_pages: self.drive.dirty_pages(),
+            programs: counts.programs.iter().sum(),
+            erases: counts.erases.iter().sum(),
+            free_blocks: self.drive.ftl().free_blocks(),
+        }
+    }
+
+    /// What was measured so far.
+    pub fn outcome(&self) -> Outcome {
+        let buffer = self.drive.buffer_report(self.now);
+        let padding = buffer.map_or(0, |buffer| buffer.padding_pages);
+        let aged_pages = self.preconditioned.map_or(0, |aged| aged.pages);
+        Outcome {
+            host: self.report.clone(),
+            scheduler: self.host.stats().clone(),
+            figures: Figures {
+                scheduler: self.host.figures(),
+                buffer: self.drive.buffer_figures(),
+                ftl: self.drive.ftl().figures(),
+            },
+            buffer,
+            stall_ns: buffer.map_or(0, |buffer| buffer.stall_ns),
+            drained_pages: None,
+            ftl: self.drive.ftl().report(),
+            counts: *self.drive.nand().counts(),
+            utilization: self.drive.nand().utilization(),
+            erase_counts: self.drive.nand().erase_counts().to_vec(),
+            sectors_checked: self.drive.nand().sectors_checked(),
+            preconditioned: self.preconditioned,
+            end_of_life: self.ended_ns.map(|time_ns| EndOfLife {
+                time_ns,
+                host_page_writes: aged_pages + self.drive.ftl().report().host_page_writes - padding,
+                unserved_requests: self.report.total_failed(),
+                unwritten_pages: self.drive.unwritten_pages(),
+            }),
+        }
+    }
+
+    /// Checks that everything adds up: requests, merges, operations by origin, valid pages. Call when the engine is idle.
+    ///
+    /// # Errors
+    /// The first account that does not, with its numbers.
+    pub fn check(&self) -> Result<(), String> {
+        let (generated, completed, failed) =
+            (self.report.generated, self.report.total_completed(), self.report.total_failed());
+        if generated != completed + failed {
+            return Err(format!("host: {generated} requests generated, but {completed} completed and {failed} failed"));
+        }
+        self.host.check()?;
+        self.drive.check()?;
+        let counts = self.drive.nand().counts();
+        let report = self.drive.ftl().report();
+        let passed = |all: &[u64], failed: &[u64]| all.iter().sum::<u64>() - failed.iter().sum::<u64>();
+        let host = passed(&counts.programs[..1], &counts.failed_programs[..1]);
+        let others = passed(&counts.programs[1..], &counts.failed_programs[1..]);
+        let erases = passed(&counts.erases, &counts.failed_erases);
+        let accounted = (report.host_page_writes, report.other_programs(), report.block_erases);
+        if (host, others, erases) != accounted {
+            return Err(format!(
+                "NAND: {host} host programs, {others} others and {erases} erases that passed, but the FTL counts {}, \
+                 {} and {}",
+                accounted.0, accounted.1, accounted.2
+            ));
+        }
+        Ok(())
+    }
+}
+
+impl HostReport {
+    pub(super) fn add(&mut self, now: Ns, request: &Completed) {
+        let latency_ns = now - request.arrival_ns;
+        let bytes = u64::from(request.sectors) * SECTOR_BYTES;
+        self.completed[request.op as usize] += 1;
+        match request.op {
+            Op::Read => {
+                self.read_bytes += bytes;
+                self.read_latency.record(latency_ns);
+            }
+            Op::Write => {
+                self.write_bytes += bytes;
+                self.write_latency.record(latency_ns);
+            }
+            Op::Discard | Op::Flush => self.other_latency.record(latency_ns),
+        }
+        self.device_latency.record(now - request.dispatched_ns);
+        self.duration_ns = now;
+    }
+
+    pub(super) fn fail(&mut self, now: Ns, reason: Reason) {
+        self.failed[reason.at()] += 1;
+        self.duration_ns = now;
+    }
+}

@@ -1,0 +1,157 @@
+//! What is above the drive: a block layer, or a host of its own that sends commands as they are.
+
+use flashloom_host::{
+    Admission, BlockLayer, Completed, Decision, Dispatched, RequestId, Requests, SchedulerStats, Stage,
+};
+use flashloom_units::{Figure, Ns, Reader, State, StateError, Writer};
+use flashloom_workload::Request;
+
+/// The host side of an engine.
+pub(crate) enum Host {
+    /// Merges, schedules, and holds what the drive has no room for.
+    Layer(Box<BlockLayer>),
+    /// Nothing but a list of what the drive holds.
+    Bare(Box<Bare>),
+}
+
+/// What became of a request that the host was to take.
+pub(crate) enum Entry {
+    /// It waits in the block layer, by itself or as a part of another.
+    Queued,
+    /// It goes to the drive at once, as this command.
+    Sent(Dispatched),
+    /// There is no room for it.
+    Full,
+}
+
+/// The commands that a drive without a block layer holds, each a request as it was submitted.
+pub(crate) struct Bare {
+    requests: Requests,
+    stats: SchedulerStats,
+    queue_depth: u32,
+}
+
+flashloom_units::state! { Bare { nested requests, stats; fixed queue_depth; } }
+
+impl Bare {
+    /// For so many commands at once.
+    pub(crate) fn new(queue_depth: u32) -> Self {
+        Self { requests: Requests::new(queue_depth), stats: SchedulerStats::default(), queue_depth }
+    }
+
+    fn held(&self) -> u64 {
+        self.stats.inserted - self.stats.completed
+    }
+
+    /// The command of a request; nothing while the drive holds as many as it can.
+    fn submit(&mut self, now: Ns, request: &Request, cookie: u32) -> Option<Dispatched> {
+        if self.held() >= u64::from(self.queue_depth) {
+            return None;
+        }
+        let id = self.requests.queue(request, cookie);
+        self.requests.start(id, now);
+        self.stats.inserted += 1;
+        self.stats.dispatched += 1;
+        let Request { lba, sectors, task, op, flags, .. } = *request;
+        Some(Dispatched { lba, id, sectors, task, op, flags })
+    }
+
+    fn finish(&mut self, id: RequestId, each: impl FnMut(&Completed)) {
+        self.stats.completed += 1;
+        self.requests.finish(id, each);
+    }
+
+    fn check(&self) -> Result<(), String> {
+        match (self.held(), self.requests.count(Stage::InFlight)) {
+            (held, in_pool) if held == in_pool => Ok(()),
+            (held, in_pool) => Err(format!("host: {held} commands held, but {in_pool} in the pool")),
+        }
+    }
+}
+
+impl Host {
+    /// Takes a request in.
+    #[inline]
+    pub(crate) fn submit(&mut self, now: Ns, request: &Request, cookie: u32) -> Entry {
+        match self {
+            Self::Layer(layer) => match layer.submit(now, request, cookie) {
+                Admission::Queued | Admission::Merged => Entry::Queued,
+                Admission::Full => Entry::Full,
+            },
+            Self::Bare(bare) => bare.submit(now, request, cookie).map_or(Entry::Full, Entry::Sent),
+        }
+    }
+
+    /// What the drive is to do next. A bare host has sent everything already.
+    #[inline]
+    pub(crate) fn dispatch(&mut self, now: Ns) -> Decision {
+        match self {
+            Self::Layer(layer) => layer.dispatch(now),
+            Self::Bare(_) => Decision::Idle,
+        }
+    }
+
+    /// The drive has done a command: `each` gets every original request in it.
+    pub(crate) fn complete(&mut self, now: Ns, id: RequestId, each: impl FnMut(&Completed)) {
+        match self {
+            Self::Layer(layer) => layer.complete(now, id, each),
+            Self::Bare(bare) => bare.finish(id, each),
+        }
+    }
+
+    /// The drive has failed a command: `each` gets every original request in it.
+    pub(crate) fn fail(&mut self, now: Ns, id: RequestId, each: impl FnMut(&Completed)) {
+        match self {
+            Self::Layer(layer) => layer.fail(now, id, each),
+            Self::Bare(bare) => bare.finish(id, each),
+        }
+    }
+
+    /// Requests taken in that have neither completed nor failed.
+    pub(crate) fn held(&self) -> u64 {
+        let stats = self.stats();
+        stats.inserted - stats.completed
+    }
+
+    pub(crate) fn stats(&self) -> &SchedulerStats {
+        match self {
+            Self::Layer(layer) => layer.stats(),
+            Self::Bare(bare) => &bare.stats,
+        }
+    }
+
+    /// The scheduler's own figures; none without one.
+    pub(crate) fn figures(&self) -> Vec<Figure> {
+        match self {
+            Self::Layer(layer) => layer.figures(),
+            Self::Bare(_) => Vec::new(),
+        }
+    }
+
+    pub(crate) fn check(&self) -> Result<(), String> {
+        match self {
+            Self::Layer(layer) => layer.check(),
+            Self::Bare(bare) => bare.check(),
+        }
+    }
+}
+
+impl State for Host {
+    fn save(&self, to: &mut Writer) {
+        to.value(&matches!(self, Self::Bare(_)));
+        match self {
+            Self::Layer(layer) => layer.save(to),
+            Self::Bare(bare) => bare.save(to),
+        }
+    }
+
+    fn load(&mut self, from: &mut Reader) -> Result<(), StateError> {
+        let is_bare: bool = from.value()?;
+        match (self, is_bare) {
+            (Self::Layer(layer), false) => layer.load(from),
+            (Self::Bare(bare), true) => bare.load(from),
+            (Self::Layer(_), true) => Err(from.error("a block layer".to_owned(), "a drive without one".to_owned())),
+            (Self::Bare(_), false) => Err(from.error("a drive without a block layer".to_owned(), "one".to_owned())),
+        }
+    }
+}

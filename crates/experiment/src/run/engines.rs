@@ -1,0 +1,98 @@
+//! The engine of a configuration: host and drive as they are before the workload, for runs and for whoever drives one by
+//! hand.
+
+use flashloom_device::{Ageing, Drive, Engine, Overwrite};
+use flashloom_host::{BlockLayer, HostParams, Scheduler, scheduler};
+use flashloom_units::{Chosen, Prng};
+
+use super::Failure;
+use super::measure::Measured;
+use crate::config::{Config, Precondition, Timing};
+use crate::result::RunResult;
+
+/// Host and drive of a configuration as its runs begin: the drive aged, and in time where `run.timing` says so. The
+/// workload is the caller's; the keys of `[workload]`, `run.drain` and `run.end_of_life` mean nothing to it.
+///
+/// # Errors
+/// A policy that cannot be built, or a drive that never became steady.
+pub fn engine(config: &Config, verify: bool) -> Result<Engine, Failure> {
+    started(config, with_scheduler(config, &config.host, &config.scheduler(), verify)?)
+}
+
+/// The drive of a configuration alone, as [`engine`] has it: no block layer, `host.queue_depth` commands at once.
+///
+/// # Errors
+/// As of [`engine`].
+pub fn bare_engine(config: &Config, verify: bool) -> Result<Engine, Failure> {
+    let drive = Drive::new(&config.drive_setup(verify))?;
+    started(config, Engine::bare(drive, config.host.queue_depth, config.ftl.idle_delay_ns))
+}
+
+/// The same under a block layer that only queues: requests reach the drive as they are and in their order, and those
+/// that it cannot hold wait.
+///
+/// # Errors
+/// As of [`engine`].
+pub(crate) fn unscheduled(config: &Config, verify: bool) -> Result<Engine, Failure> {
+    let host = HostParams { merging: false, ..config.host.clone() };
+    let noop = scheduler::builtin().choose("noop", &[])?;
+    started(config, with_scheduler(config, &host, &noop, verify)?)
+}
+
+fn with_scheduler(
+    config: &Config,
+    host: &HostParams,
+    scheduler: &Chosen<dyn Scheduler>,
+    verify: bool,
+) -> Result<Engine, Failure> {
+    let setup = BlockLayer::setup(host, config.device.capacity_sectors());
+    let scheduler = scheduler.build(&setup).map_err(|refusal| refusal.or_at(scheduler::SLOT.key))?;
+    let drive = Drive::new(&config.drive_setup(verify))?;
+    Ok(Engine::new(BlockLayer::new(host, scheduler), drive, config.ftl.idle_delay_ns))
+}
+
+/// Brings an engine into the state that it has before the workload.
+fn started(config: &Config, mut engine: Engine) -> Result<Engine, Failure> {
+    let aged = ageing(config).map(|ageing| engine.precondition(&ageing, &mut |_| {}));
+    if let Some(aged) = aged.filter(|aged| !aged.stable && !aged.is_worn_out) {
+        return Err(Failure::Check(format!(
+            "write amplification was not steady after {} pages, on a drive of {} which are all to be used first (it was \
+             {:.3} in the last window): raise run.steady_windows or run.steady_tolerance, or run.steady_window",
+            aged.pages,
+            config.device.geometry().total_pages(),
+            aged.waf.unwrap_or_default()
+        )));
+    }
+    if config.run.timing == Timing::Timed {
+        engine.start_timing(&config.device);
+    }
+    Ok(engine)
+}
+
+fn ageing(config: &Config) -> Option<Ageing> {
+    let run = &config.run;
+    let overwrite = Overwrite {
+        prng: Prng::new(run.seed).branch("precondition"),
+        window: run.steady_window,
+        tolerance: run.steady_tolerance,
+        max_windows: run.steady_windows,
+    };
+    let fill_pages = (config.device.logical_pages() as f64 * run.fill).floor() as u64;
+    let fill_streams = run.fill_streams;
+    match run.precondition {
+        Precondition::None => None,
+        Precondition::Fill => Some(Ageing { fill_pages, fill_streams, overwrite: None }),
+        Precondition::Steady => Some(Ageing { fill_pages, fill_streams, overwrite: Some(overwrite) }),
+    }
+}
+
+/// The result of an engine of that configuration that was driven by hand and is idle: that of a run of the same requests,
+/// without what only a workload knows of itself (`filebench`, `synthesized`, `host.skipped_lines`) and without its cost
+/// (`run`).
+///
+/// # Errors
+/// A check that failed.
+pub fn result(config: &Config, engine: &Engine) -> Result<RunResult, Failure> {
+    engine.check().map_err(Failure::Check)?;
+    Ok(Measured { config, outcome: &engine.outcome(), info: None, end_ns: engine.now_ns() }.result())
+}
