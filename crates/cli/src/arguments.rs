@@ -71,6 +71,9 @@ pub struct RunArguments {
     /// Write the course of the run over simulated time as CSV.
     #[arg(long, value_name = "FILE")]
     pub timeline: Option<String>,
+    /// Write the drive as it is after ageing, before the workload, for later runs with run.state.
+    #[arg(long, value_name = "FILE")]
+    pub save_state: Option<String>,
     /// Write the results of a fio job file as fio does (--output-format=json).
     #[arg(long, value_name = "FILE")]
     pub fio_json: Option<String>,

@@ -118,11 +118,11 @@ impl OutputFile {
         &mut self.writer
     }
 
-    /// Writes the text and puts the file in its place.
-    pub fn commit(mut self, text: &str) -> Result<(), Stop> {
+    /// Writes the content and puts the file in its place.
+    pub fn commit(mut self, content: impl AsRef<[u8]>) -> Result<(), Stop> {
         let name = std::mem::take(&mut self.name);
         let failed = |error: io::Error| Stop::Failed(format!("error: {name} cannot be written: {error}"));
-        self.writer.write_all(text.as_bytes()).and_then(|()| self.writer.flush()).map_err(failed)?;
+        self.writer.write_all(content.as_ref()).and_then(|()| self.writer.flush()).map_err(failed)?;
         match self.temporary.take() {
             Some((temporary, target)) => temporary.persist(target).map_err(|error| failed(error.error)),
             None => Ok(()),

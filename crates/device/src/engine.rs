@@ -37,7 +37,7 @@ use crate::status::{Reason, Status};
 /// use flashloom_units::ParamSet;
 /// use flashloom_workload::{Op, Request};
 ///
-/// let device = DeviceParams { blocks: 16, ..DeviceParams::defaults() };
+/// let device = DeviceParams { blocks: 64, ..DeviceParams::defaults() };
 /// let mut engine = Engine::bare(Drive::new(&DriveSetup::with_defaults(device.clone()))?, 32, 0);
 /// engine.precondition(&Ageing { fill_pages: 64, fill_streams: true, overwrite: None }, &mut |_| {});
 /// engine.start_timing(&device);

@@ -138,6 +138,11 @@ impl Config {
         self.policy("ftl.mapping").0.offers.contains(&capability)
     }
 
+    /// The values of every key that counts, defaults filled in: those of the sections and of the policies that are chosen.
+    pub fn values(&self) -> impl Iterator<Item = (KeyId, &Value)> {
+        effective::flat(&self.settings)
+    }
+
     /// The effective configuration, every default filled in, as JSON.
     pub fn to_json(&self) -> serde_json::Value {
         effective::to_json(&self.settings)
@@ -287,13 +292,14 @@ impl Experiment {
         self.expectations.iter().filter_map(fault)
     }
 
-    /// The files that the runs read, as far as the configuration names them: itself, recordings and job files.
+    /// The files that the runs read, as far as the configuration names them: itself, recordings, job files, saved drives.
     pub fn inputs(&self) -> Vec<PathBuf> {
-        let path = |variant: &Variant| {
-            let path = variant.config.workload.path.as_deref()?;
-            Some(self.located(&variant.config, "workload.path", path))
+        let paths = |variant: &Variant| {
+            let Config { workload, run, .. } = &variant.config;
+            let named = [("workload.path", workload.path.as_deref()), ("run.state", run.state.as_deref())];
+            named.map(|(key, path)| path.map(|path| self.located(&variant.config, key, path))).into_iter().flatten()
         };
-        std::iter::once(PathBuf::from(&self.name)).chain(self.variants.iter().filter_map(path)).collect()
+        std::iter::once(PathBuf::from(&self.name)).chain(self.variants.iter().flat_map(paths)).collect()
     }
 
     /// A path that was written as the value of `key`, from the folder of the file or the working directory of the

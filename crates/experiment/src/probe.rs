@@ -186,6 +186,10 @@ fn problems_of_the_run(experiment: &Experiment, config: &Config) -> Vec<Problem>
     if config.run.timing == Timing::Counting {
         refuse("run.timing", "a probe without time".to_owned(), "\"timed\": a probe measures throughput");
     }
+    if config.run.state.is_some() {
+        let expected = "no saved drive: a probe ages a drive for each of its seeds";
+        refuse("run.state", "a probe of a saved drive".to_owned(), expected);
+    }
     if config.run.precondition == Precondition::None {
         let expected = "\"fill\" or \"steady\": a read of what was never written touches no flash";
         refuse("run.precondition", "a probe of an empty drive".to_owned(), expected);

@@ -407,6 +407,9 @@ result_types! {
         /// Write amplification of the last window; absent where nothing was overwritten.
         #[serde(skip_serializing_if = "Option::is_none")]
         waf: Option<f64>,
+        /// The hash of the aged drive, if it came from a file or was saved to one.
+        #[serde(skip_serializing_if = "Option::is_none")]
+        state_sha256: Option<String>,
     }
 
     /// The moment when a page could not be stored, because too many blocks had failed.

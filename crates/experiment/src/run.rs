@@ -1,5 +1,6 @@
 //! Runs: recordings are checked first, then every variant runs on a thread of its own, then its accounts are checked.
 
+mod aged;
 mod engines;
 mod fio;
 mod generated;
@@ -8,8 +9,9 @@ mod recording;
 mod watched;
 
 use std::fmt;
+use std::sync::Arc;
 
-use flashloom_device::{Sample, Simulation};
+use flashloom_device::{Engine, Sample, Simulation};
 use flashloom_units::{Prng, Problem, Problems, Refusal};
 use flashloom_workload::{
     Arrivals, Event, Filebench, FilebenchReport, FioJobFile, FioJobs, Limited, Pace, Replay, Replayed, Request,
@@ -20,12 +22,15 @@ use rayon::prelude::*;
 use crate::config::{Config, EndOfLife, Expectation, Experiment, Fault, Variant};
 use crate::formula::Run;
 use crate::result::{COMPARE_SCHEMA, ComparedRun, Comparison, ExpectationResult, RunResult};
+use aged::Shares;
+use engines::{bare_engine, engine};
 use measure::{Measured, Stopwatch};
 use recording::Recording;
 use watched::Watched;
 
+pub use aged::AgedDrive;
+pub use engines::result;
 pub(crate) use engines::unscheduled;
-pub use engines::{bare_engine, engine, result};
 
 /// Why a run has no result.
 #[derive(Clone, Debug)]
@@ -79,6 +84,8 @@ pub struct Prepared<'a> {
     recordings: Vec<Option<Recording>>,
     /// The fio job file of each variant that has one.
     job_files: Vec<Option<FioJobFile>>,
+    /// The aged drive of each variant that names one.
+    drives: Vec<Option<Arc<AgedDrive>>>,
 }
 
 /// What a run gives.
@@ -102,7 +109,8 @@ impl<'a> Prepared<'a> {
         }
         let recordings = recording::check_all(experiment)?;
         let job_files = fio::check_all(experiment)?;
-        Ok(Self { experiment, recordings, job_files })
+        let drives = aged::read_all(experiment).map_err(Problems)?;
+        Ok(Self { experiment, recordings, job_files, drives })
     }
 
     /// Requests of all runs together; of fio jobs, about as many.
@@ -117,10 +125,46 @@ impl<'a> Prepared<'a> {
     }
 
     fn inputs(&self) -> impl Iterator<Item = (&Variant, Input<'_>)> {
-        let inputs = self.recordings.iter().zip(&self.job_files);
-        let inputs =
-            inputs.map(|(recording, jobs)| Input { recording: recording.as_ref(), jobs: jobs.as_ref(), issued: None });
+        let inputs = self.recordings.iter().zip(&self.job_files).zip(&self.drives);
+        let inputs = inputs.map(|((recording, jobs), drive)| Input {
+            recording: recording.as_ref(),
+            jobs: jobs.as_ref(),
+            issued: None,
+            drive: drive.as_deref(),
+        });
         self.experiment.variants.iter().zip(inputs)
+    }
+
+    /// Ages the drive of the first variant, to be kept in a file; the run uses it too.
+    ///
+    /// # Errors
+    /// A drive that is not aged, or policies of which nothing can be saved; a drive that never became steady.
+    pub fn age(&mut self, verify: bool) -> Result<Arc<AgedDrive>, Failure> {
+        let config = &self.experiment.variants[0].config;
+        aged::check_saving(self.experiment, config).map_err(Failure::Input)?;
+        let drive = aged::to_be_saved(config, verify).map_err(|failure| self.pointed(config, failure))?;
+        let drive = Arc::new(drive);
+        self.drives[0] = Some(Arc::clone(&drive));
+        Ok(drive)
+    }
+
+    /// Host and drive of a variant as its run begins, to be driven by hand: the drive aged, and in time where `run.timing`
+    /// says so. The keys of `[workload]`, `run.drain` and `run.end_of_life` mean nothing to it.
+    ///
+    /// # Errors
+    /// A policy that cannot be built, or a drive that never became steady.
+    pub fn engine(&self, index: usize, verify: bool) -> Result<Engine, Failure> {
+        let config = &self.experiment.variants[index].config;
+        engine(config, verify, self.drives[index].as_deref()).map_err(|failure| self.pointed(config, failure))
+    }
+
+    /// The drive of a variant alone, as [`Self::engine`] has it: no block layer, `host.queue_depth` commands at once.
+    ///
+    /// # Errors
+    /// As of [`Self::engine`].
+    pub fn bare_engine(&self, index: usize, verify: bool) -> Result<Engine, Failure> {
+        let config = &self.experiment.variants[index].config;
+        bare_engine(config, verify, self.drives[index].as_deref()).map_err(|failure| self.pointed(config, failure))
     }
 
     /// Whether the first variant runs a fio job file.
@@ -169,7 +213,19 @@ impl<'a> Prepared<'a> {
     /// # Errors
     /// A check that failed, with the values that vary in the variant.
     pub fn run_variant(&self, index: usize, verify: bool, progress: &dyn Progress) -> Result<RunResult, Failure> {
+        self.run_with(index, verify, progress, None)
+    }
+
+    /// Runs one variant, on a drive that was aged before if one is given.
+    fn run_with(
+        &self,
+        index: usize,
+        verify: bool,
+        progress: &dyn Progress,
+        drive: Option<&AgedDrive>,
+    ) -> Result<RunResult, Failure> {
         let (variant, input) = self.inputs().nth(index).expect("the index is that of a variant");
+        let input = Input { drive: drive.or(input.drive), ..input };
         let nobody = &mut |_: &Request| {};
         let watched = &mut Watched { progress, observe: None, requests: (Event::Queue, nobody), untold: 0 };
         let finished = run_one(&variant.config, input, verify, watched);
@@ -201,7 +257,7 @@ impl<'a> Prepared<'a> {
     /// A check that failed.
     pub fn replay(&self, index: usize, issued: &[Request], progress: &dyn Progress) -> Result<RunResult, Failure> {
         let variant = &self.experiment.variants[index];
-        let input = Input { recording: None, jobs: None, issued: Some(issued) };
+        let input = Input { recording: None, jobs: None, issued: Some(issued), drive: self.drives[index].as_deref() };
         let nobody = &mut |_: &Request| {};
         let watched = &mut Watched { progress, observe: None, requests: (Event::Queue, nobody), untold: 0 };
         let finished = run_one(&variant.config, input, false, watched);
@@ -215,7 +271,11 @@ impl<'a> Prepared<'a> {
     /// The failure of the first variant that failed, with the values that vary in it.
     pub fn compare(&self, verify: bool, progress: &dyn Progress) -> Result<Comparison, Failure> {
         let variants = &self.experiment.variants;
-        let run = |index| self.run_variant(index, verify, progress);
+        let shares = Shares::new(self.experiment, verify);
+        let run = |index: usize| {
+            let drive = shares.drive(index, &variants[index].config, verify);
+            drive.and_then(|drive| self.run_with(index, verify, progress, drive.as_deref()))
+        };
         let results: Vec<_> = (0..variants.len()).into_par_iter().map(run).collect();
         let mut runs = Vec::with_capacity(results.len());
         for (variant, result) in variants.iter().zip(results) {
@@ -250,6 +310,8 @@ struct Input<'a> {
     jobs: Option<&'a FioJobFile>,
     /// What another run issued, in the place of the variant's own workload.
     issued: Option<&'a [Request]>,
+    /// The drive, if it was aged before.
+    drive: Option<&'a AgedDrive>,
 }
 
 impl Input<'_> {
@@ -274,6 +336,10 @@ impl Input<'_> {
 /// One run: age the drive, replay the workload, check the accounts.
 fn run_one(config: &Config, input: Input<'_>, verify: bool, watched: &mut Watched<'_>) -> Result<Finished, Failure> {
     let stopwatch = Stopwatch::start();
+    if let Some(fault) = input.drive.and_then(|drive| drive.unlike(verify)) {
+        let refusal = Refusal::new(fault.found, fault.expected).at(["run.state"]);
+        return Err(Failure::Refused(Refusal { help: fault.help, ..refusal }));
+    }
     let root = Prng::new(config.run.seed);
     let mut simulation = simulation(config, input, verify)?;
     let mut workload = Workload::open(config, input, &root)?;
@@ -288,7 +354,7 @@ fn run_one(config: &Config, input: Input<'_>, verify: bool, watched: &mut Watche
     }
     watched.progress.run_ended();
     let info = input.recording.map(|recording| &recording.info);
-    let mut result = Measured { config, outcome: &outcome, info, end_ns }.result();
+    let mut result = Measured { config, outcome: &outcome, info, aged: input.drive, end_ns }.result();
     result.run = Some(stopwatch.cost(outcome.host.total_completed()));
     generated::describe(&mut result, config, workload.filebench_report(), &root).map_err(Failure::Input)?;
     let fio_json = input.jobs.and_then(|file| workload.fio_json(file));
@@ -298,9 +364,9 @@ fn run_one(config: &Config, input: Input<'_>, verify: bool, watched: &mut Watche
 /// What a run goes through; requests that another run issued go to the drive past the scheduler.
 fn simulation(config: &Config, input: Input<'_>, verify: bool) -> Result<Simulation, Failure> {
     let mut simulation = match input.issued {
-        Some(_) => Simulation::new(unscheduled(config, verify)?),
-        None if config.run.drain => Simulation::new(engine(config, verify)?).with_drain(),
-        None => Simulation::new(engine(config, verify)?),
+        Some(_) => Simulation::new(unscheduled(config, verify, input.drive)?),
+        None if config.run.drain => Simulation::new(engine(config, verify, input.drive)?).with_drain(),
+        None => Simulation::new(engine(config, verify, input.drive)?),
     };
     if config.run.end_of_life == EndOfLife::ReadOnly {
         simulation = simulation.beyond_end_of_life();

@@ -80,7 +80,7 @@ fn both_ways(sets: &[&str], verify: bool) -> [String; 2] {
     let mut by_itself = prepared.run(verify, &Quiet, None, (Event::Queue, &mut keep)).expect("it runs").result;
     by_itself.run = None;
     let config = &experiment.variants[0].config;
-    let mut engine = run::engine(config, verify).expect("it ages");
+    let mut engine = prepared.engine(0, verify).expect("it ages");
     drive(&mut engine, requests);
     let by_hand = run::result(config, &engine).expect("everything adds up");
     [by_itself, by_hand].map(|result| serde_json::to_string_pretty(&result).expect("numbers and names"))
@@ -113,7 +113,7 @@ fn an_engine_driven_by_hand_gives_the_result_of_a_run_beyond_the_end_of_life_too
 #[test]
 fn a_drive_alone_takes_as_many_commands_as_it_holds() {
     let experiment = experiment(&["host.queue_depth=4"]);
-    let mut engine = run::bare_engine(&experiment.variants[0].config, true).expect("it ages");
+    let mut engine = Prepared::new(&experiment).expect("sound").bare_engine(0, true).expect("it ages");
     let request = |lba| Request {
         arrival_ns: 0,
         lba,

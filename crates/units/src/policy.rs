@@ -25,6 +25,8 @@ pub enum Capability {
     TranslationPages,
     /// A placement that puts neighbouring logical blocks on neighbouring chips and leaves them there.
     FixedHomes,
+    /// A state that can be saved and loaded: the policy implements `state` and `state_mut`.
+    SavedState,
 }
 
 impl Capability {
@@ -37,6 +39,7 @@ impl Capability {
             Self::PageMapping => "a page-level mapping that takes an allocation policy",
             Self::TranslationPages => "a mapping with translation pages",
             Self::FixedHomes => "a placement that leaves logical blocks where they are",
+            Self::SavedState => "a policy whose state can be saved",
         }
     }
 }

@@ -18,7 +18,7 @@
 //! padding programs is write amplification: its pages are no writes of the host. Writing the last page of a run again does not break the run, for requests smaller than a page. O(1) an
 //! operation, and a victim costs the sorting of its pages, or with padding a look at each page of its block.
 
-use flashloom_units::{Kind, Lpn, ParamSet, PolicySpec, Value, params};
+use flashloom_units::{Capability, Kind, Lpn, ParamSet, PolicySpec, Value, params};
 
 use super::Order;
 use crate::SlotId;
@@ -44,7 +44,7 @@ pub(super) static SPEC: PolicySpec = PolicySpec {
               so under a mapping that stripes its logical blocks over chips (mcsplit) it causes no switch merges.",
     source: "Kim and Ahn: BPLRU, FAST 2008, section 3; CAVE, section 4.2",
     needs: &[],
-    offers: &[],
+    offers: &[Capability::SavedState],
     params: Params::PARAMS,
     statistics: &[],
 };

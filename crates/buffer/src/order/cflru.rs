@@ -19,7 +19,7 @@
 //! window is full of dirty ones: all that are older than the dirty page which would fill it. These are room to a rate.
 //! The default of the window is a choice made here. O(1) an operation.
 
-use flashloom_units::{Kind, Lpn, ParamSet, PolicySpec, Value, params};
+use flashloom_units::{Capability, Kind, Lpn, ParamSet, PolicySpec, Value, params};
 
 use super::Order;
 use crate::SlotId;
@@ -41,7 +41,7 @@ pub(super) static SPEC: PolicySpec = PolicySpec {
               choice made here.",
     source: "Park, Jung, Kang, Kim and Lee: CFLRU, CASES 2006, section 3",
     needs: &[],
-    offers: &[],
+    offers: &[Capability::SavedState],
     params: Params::PARAMS,
     statistics: &[],
 };

@@ -14,7 +14,7 @@
 //! cheaply. A share of 1 is LRU over clusters, a share of 0 picks the largest like `fab`; with any other the cluster that
 //! was written last is hot. The share is of the clusters that are in the buffer at the moment. O(1) an operation, and a victim costs the sorting of its pages.
 
-use flashloom_units::{Kind, Lpn, ParamSet, PolicySpec, Value, params};
+use flashloom_units::{Capability, Kind, Lpn, ParamSet, PolicySpec, Value, params};
 
 use super::Order;
 use crate::SlotId;
@@ -42,7 +42,7 @@ pub(super) static SPEC: PolicySpec = PolicySpec {
     source: "Kang, Park, Jung, Shim and Cha: Performance Trade-Offs in Using NVRAM Write Buffer for Flash Memory-Based \
              Storage Devices, IEEE Transactions on Computers 58(6), 2009",
     needs: &[],
-    offers: &[],
+    offers: &[Capability::SavedState],
     params: Params::PARAMS,
     statistics: &[],
 };

@@ -10,7 +10,7 @@
 //! A block that is nearly whole merges cheaply, and small pieces of metadata, which are rewritten soon, stay. O(1) an
 //! operation, and a victim costs the sorting of its pages.
 
-use flashloom_units::{Lpn, PolicySpec, Value};
+use flashloom_units::{Capability, Lpn, PolicySpec, Value};
 
 use super::Order;
 use crate::SlotId;
@@ -24,7 +24,7 @@ pub(super) static SPEC: PolicySpec = PolicySpec {
               ago. Pages leave in order of address.",
     source: "Jo, Kang, Park, Kim and Lee: FAB, IEEE Transactions on Consumer Electronics 52(2), 2006",
     needs: &[],
-    offers: &[],
+    offers: &[Capability::SavedState],
     params: &[],
     statistics: &[],
 };

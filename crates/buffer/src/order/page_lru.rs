@@ -8,7 +8,7 @@
 //! Reads do not make a page younger: the buffer exists to absorb rewrites, and what is only read is in flash soon.
 //! O(1) an operation, eight bytes a page.
 
-use flashloom_units::{Lpn, PolicySpec, Value};
+use flashloom_units::{Capability, Lpn, PolicySpec, Value};
 
 use super::Order;
 use crate::SlotId;
@@ -20,7 +20,7 @@ pub(super) static SPEC: PolicySpec = PolicySpec {
     details: "A write makes a page young again, a read does not.",
     source: "CAVE, section 5.1 (page-level LRU)",
     needs: &[],
-    offers: &[],
+    offers: &[Capability::SavedState],
     params: &[],
     statistics: &[],
 };

@@ -16,7 +16,7 @@
 
 use std::collections::VecDeque;
 
-use flashloom_units::{Kind, Lbn, Lpn, ParamSet, PolicySpec, Value, params};
+use flashloom_units::{Capability, Kind, Lbn, Lpn, ParamSet, PolicySpec, Value, params};
 
 use super::Order;
 use crate::SlotId;
@@ -44,7 +44,7 @@ pub(super) static SPEC: PolicySpec = PolicySpec {
     source: "Seo and Shin: Recently-Evicted-First Buffer Replacement Policy for Flash Storage Devices, IEEE \
              Transactions on Consumer Electronics 54(3), 2008",
     needs: &[],
-    offers: &[],
+    offers: &[Capability::SavedState],
     params: Params::PARAMS,
     statistics: &[],
 };

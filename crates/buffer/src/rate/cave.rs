@@ -12,7 +12,7 @@
 //! free as soon as its own page is programmed, and the request goes on when it has the slots that it needs; with
 //! `wait = "batch"` it goes on when all victims are in flash. O(1).
 
-use flashloom_units::{Kind, ParamSet, PolicySpec, Value, choice, params};
+use flashloom_units::{Capability, Kind, ParamSet, PolicySpec, Value, choice, params};
 
 use super::{Occupancy, Rate};
 
@@ -42,7 +42,7 @@ pub(super) static SPEC: PolicySpec = PolicySpec {
     details: "A victim is a page or a block, as the order has it.",
     source: "Park et al.: CAVE, SAC 2011, section 4.2",
     needs: &[],
-    offers: &[],
+    offers: &[Capability::SavedState],
     params: Params::PARAMS,
     statistics: &[],
 };

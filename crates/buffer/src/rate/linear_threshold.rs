@@ -12,7 +12,7 @@
 //! the clean ones those that an order would not give up before a dirty one; the others are room already. A request then
 //! seldom finds the buffer full, at the price of hits that a page evicted late would have had. O(1).
 
-use flashloom_units::{Kind, ParamSet, PolicySpec, Value, params};
+use flashloom_units::{Capability, Kind, ParamSet, PolicySpec, Value, params};
 
 use super::{Occupancy, Rate};
 
@@ -33,7 +33,7 @@ pub(super) static SPEC: PolicySpec = PolicySpec {
               from none to one for each die. A low mark that is not below the high one acts as a single threshold.",
     source: "Park et al.: CAVE, SAC 2011, section 4.2, future work",
     needs: &[],
-    offers: &[],
+    offers: &[Capability::SavedState],
     params: Params::PARAMS,
     statistics: &[],
 };

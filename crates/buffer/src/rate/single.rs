@@ -6,7 +6,7 @@
 //!
 //! O(1).
 
-use flashloom_units::{PolicySpec, Value};
+use flashloom_units::{Capability, PolicySpec, Value};
 
 use super::{Occupancy, Rate};
 
@@ -16,7 +16,7 @@ pub(super) static SPEC: PolicySpec = PolicySpec {
     details: "Nothing leaves the buffer before a page waits for its room.",
     source: "CAVE, section 3.1",
     needs: &[],
-    offers: &[],
+    offers: &[Capability::SavedState],
     params: &[],
     statistics: &[],
 };

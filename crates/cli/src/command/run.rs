@@ -21,13 +21,19 @@ pub fn run(catalog: &Arc<Catalog>, arguments: &RunArguments) -> Result<(), Stop>
     let experiment = Experiment::load_run(catalog, &arguments.experiment, &arguments.set)?;
     keep_apart(
         &experiment.inputs(),
-        &[arguments.json.as_deref(), arguments.timeline.as_deref(), arguments.fio_json.as_deref()],
+        &[
+            arguments.json.as_deref(),
+            arguments.timeline.as_deref(),
+            arguments.fio_json.as_deref(),
+            arguments.save_state.as_deref(),
+        ],
     )?;
     let to_stdout = arguments.json.as_deref() == Some("-");
     let json = OutputFile::optional(arguments.json.as_deref().filter(|_| !to_stdout))?;
     let mut timeline_file = OutputFile::optional(arguments.timeline.as_deref())?;
     let fio_json = OutputFile::optional(arguments.fio_json.as_deref())?;
-    let prepared = Prepared::new(&experiment)?;
+    let state_file = OutputFile::optional(arguments.save_state.as_deref())?;
+    let mut prepared = Prepared::new(&experiment)?;
     if fio_json.is_some() && !prepared.runs_fio() {
         let expected = "`kind` = \"fio\" in [workload]";
         return Err(Problem::file("--fio-json", "the workload is not a fio job file", expected).into());
@@ -35,6 +41,11 @@ pub fn run(catalog: &Arc<Catalog>, arguments: &RunArguments) -> Result<(), Stop>
     report_skipped(&prepared);
     for key in &experiment.left_out {
         say(format_args!("note: [vary] lists values of `{}`; `flashloom compare` runs them all", key.path()));
+    }
+    if let Some(file) = state_file {
+        let drive = prepared.age(arguments.verify)?.to_file();
+        let drive = drive.map_err(|error| Stop::Failed(format!("error: the drive cannot be saved: {error}")))?;
+        file.commit(drive)?;
     }
     let bar = Bar::new(prepared.total_requests(), 1);
     let result = match &mut timeline_file {

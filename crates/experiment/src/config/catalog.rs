@@ -217,7 +217,8 @@ impl Catalog {
         }
     }
 
-    fn key(&self, table: usize, param: usize) -> KeyId {
+    /// The key of that index in a table of that index.
+    pub fn key(&self, table: usize, param: usize) -> KeyId {
         KeyId { table, param, of: self.tables[table] }
     }
 

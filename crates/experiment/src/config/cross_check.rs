@@ -204,7 +204,8 @@ fn the_buffer_holds_a_stream(config: &Config) -> Option<Broken> {
 /// checked then.
 fn unmet(need: Capability, config: &Config) -> Option<(&'static str, String)> {
     match need {
-        Capability::TaskIds => None,
+        // The other is asked of what saves or loads a drive, not of another policy.
+        Capability::TaskIds | Capability::SavedState => None,
         Capability::WriteBuffer => {
             (config.buffer.capacity_bytes == 0).then(|| ("buffer.capacity", "\"0B\"".to_owned()))
         }
@@ -233,6 +234,7 @@ fn policies_have_what_they_need(config: &Config) -> Vec<Broken> {
 fn way_out(config: &Config, need: Capability, key: &str) -> String {
     let instead = match need {
         Capability::TaskIds => "use a workload whose requests carry task ids".to_owned(),
+        Capability::SavedState => "use policies whose state can be saved".to_owned(),
         Capability::WriteBuffer => "raise buffer.capacity".to_owned(),
         Capability::FixedHomes => format!("set buffer.placement to {}", offering(config, need)),
         Capability::SingleChannelFtl | Capability::PageMapping | Capability::TranslationPages => {

@@ -3,7 +3,7 @@
 use flashloom_units::Value;
 use serde_json::{Map, Value as Json};
 
-use super::catalog::SECTIONS;
+use super::catalog::{KeyId, SECTIONS};
 use super::settings::Settings;
 
 /// The tables that count, in order: every section, and the chosen policies that have parameters.
@@ -14,6 +14,13 @@ fn tables(settings: &Settings) -> Vec<usize> {
         table.policy.is_none() || (chosen.contains(&index) && !table.params().is_empty())
     };
     (0..settings.catalog().tables.len()).filter(counts).collect()
+}
+
+/// The values of every key that counts, by path.
+pub fn flat(settings: &Settings) -> impl Iterator<Item = (KeyId, &Value)> {
+    let of_table =
+        move |index| (0..).map(move |param| settings.catalog().key(index, param)).zip(settings.values(index));
+    tables(settings).into_iter().flat_map(of_table)
 }
 
 /// The configuration as an object of sections; the table of a chosen policy is an object within its section.

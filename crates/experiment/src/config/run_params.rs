@@ -61,6 +61,9 @@ params! {
         /// After how many windows a drive that is not steady yet is given up.
         steady_windows: u32 => "steady_windows", Kind::Count { min: 3, max: 100_000 }, Value::Count(100),
             "A higher limit waits longer for a drive that may never be steady.";
+        /// A drive that was aged before and saved by `run --save-state`, in place of ageing it now.
+        state: Option<String> => "state", Kind::Text, Value::Absent,
+            "Saves the time of ageing, for any host, write buffer and workload over the same device, FTL, seed and checks.";
         /// Whether the run ends when all that was written is in flash, not when the last request has completed.
         drain: bool => "drain", Kind::Flag, Value::Flag(false),
             "Without it a large buffer looks fast for what it has not written yet; with it the time of the run is not that of the requests alone.";

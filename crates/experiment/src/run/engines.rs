@@ -1,11 +1,12 @@
 //! The engine of a configuration: host and drive as they are before the workload, for runs and for whoever drives one by
 //! hand.
 
-use flashloom_device::{Ageing, Drive, Engine, Overwrite};
+use flashloom_device::{Ageing, Drive, Engine, Overwrite, Preconditioned};
 use flashloom_host::{BlockLayer, HostParams, Scheduler, scheduler};
 use flashloom_units::{Chosen, Prng};
 
 use super::Failure;
+use super::aged::AgedDrive;
 use super::measure::Measured;
 use crate::config::{Config, Precondition, Timing};
 use crate::result::RunResult;
@@ -15,17 +16,17 @@ use crate::result::RunResult;
 ///
 /// # Errors
 /// A policy that cannot be built, or a drive that never became steady.
-pub fn engine(config: &Config, verify: bool) -> Result<Engine, Failure> {
-    started(config, with_scheduler(config, &config.host, &config.scheduler(), verify)?)
+pub(super) fn engine(config: &Config, verify: bool, aged: Option<&AgedDrive>) -> Result<Engine, Failure> {
+    started(config, with_scheduler(config, &config.host, &config.scheduler(), verify)?, aged)
 }
 
 /// The drive of a configuration alone, as [`engine`] has it: no block layer, `host.queue_depth` commands at once.
 ///
 /// # Errors
 /// As of [`engine`].
-pub fn bare_engine(config: &Config, verify: bool) -> Result<Engine, Failure> {
+pub(super) fn bare_engine(config: &Config, verify: bool, aged: Option<&AgedDrive>) -> Result<Engine, Failure> {
     let drive = Drive::new(&config.drive_setup(verify))?;
-    started(config, Engine::bare(drive, config.host.queue_depth, config.ftl.idle_delay_ns))
+    started(config, Engine::bare(drive, config.host.queue_depth, config.ftl.idle_delay_ns), aged)
 }
 
 /// The same under a block layer that only queues: requests reach the drive as they are and in their order, and those
@@ -33,10 +34,10 @@ pub fn bare_engine(config: &Config, verify: bool) -> Result<Engine, Failure> {
 ///
 /// # Errors
 /// As of [`engine`].
-pub(crate) fn unscheduled(config: &Config, verify: bool) -> Result<Engine, Failure> {
+pub(crate) fn unscheduled(config: &Config, verify: bool, aged: Option<&AgedDrive>) -> Result<Engine, Failure> {
     let host = HostParams { merging: false, ..config.host.clone() };
     let noop = scheduler::builtin().choose("noop", &[])?;
-    started(config, with_scheduler(config, &host, &noop, verify)?)
+    started(config, with_scheduler(config, &host, &noop, verify)?, aged)
 }
 
 fn with_scheduler(
@@ -51,8 +52,23 @@ fn with_scheduler(
     Ok(Engine::new(BlockLayer::new(host, scheduler), drive, config.ftl.idle_delay_ns))
 }
 
-/// Brings an engine into the state that it has before the workload.
-fn started(config: &Config, mut engine: Engine) -> Result<Engine, Failure> {
+/// Brings an engine into the state that it has before the workload: by ageing it, or with a drive that was aged before.
+fn started(config: &Config, mut engine: Engine, aged: Option<&AgedDrive>) -> Result<Engine, Failure> {
+    match aged {
+        Some(drive) => drive.load_into(&mut engine)?,
+        None => drop(precondition(config, &mut engine)?),
+    }
+    if config.run.timing == Timing::Timed {
+        engine.start_timing(&config.device);
+    }
+    Ok(engine)
+}
+
+/// Ages a drive as a configuration says; nothing where it is to be new.
+///
+/// # Errors
+/// A drive that never became steady.
+pub(super) fn precondition(config: &Config, engine: &mut Engine) -> Result<Option<Preconditioned>, Failure> {
     let aged = ageing(config).map(|ageing| engine.precondition(&ageing, &mut |_| {}));
     if let Some(aged) = aged.filter(|aged| !aged.stable && !aged.is_worn_out) {
         return Err(Failure::Check(format!(
@@ -63,10 +79,7 @@ fn started(config: &Config, mut engine: Engine) -> Result<Engine, Failure> {
             aged.waf.unwrap_or_default()
         )));
     }
-    if config.run.timing == Timing::Timed {
-        engine.start_timing(&config.device);
-    }
-    Ok(engine)
+    Ok(aged)
 }
 
 fn ageing(config: &Config) -> Option<Ageing> {
@@ -94,5 +107,5 @@ fn ageing(config: &Config) -> Option<Ageing> {
 /// A check that failed.
 pub fn result(config: &Config, engine: &Engine) -> Result<RunResult, Failure> {
     engine.check().map_err(Failure::Check)?;
-    Ok(Measured { config, outcome: &engine.outcome(), info: None, end_ns: engine.now_ns() }.result())
+    Ok(Measured { config, outcome: &engine.outcome(), info: None, aged: None, end_ns: engine.now_ns() }.result())
 }

@@ -10,6 +10,7 @@ use flashloom_device::{EndOfLife, Outcome, Reason};
 use flashloom_units::{Figure, Ns, PolicySpec, S};
 use flashloom_workload::{Op, TraceInfo};
 
+use super::aged::AgedDrive;
 use crate::config::{Config, Timing};
 use crate::result::{
     ByOrigin, Distribution, EndOfLifeResult, EraseCount, FailedResult, FigureResult, HostResult, IntegrityResult,
@@ -43,6 +44,8 @@ pub struct Measured<'a> {
     pub outcome: &'a Outcome,
     /// What was read, if it was a recording.
     pub info: Option<&'a TraceInfo>,
+    /// The drive, if it was aged before.
+    pub aged: Option<&'a AgedDrive>,
     /// When the drive had nothing left to do.
     pub end_ns: Ns,
 }
@@ -85,8 +88,11 @@ impl Measured<'_> {
             wear: WearResult { erase_count },
             filebench: None,
             synthesized: None,
-            precondition: (self.outcome.preconditioned)
-                .map(|aged| PreconditionResult { page_writes: aged.pages, waf: aged.waf }),
+            precondition: self.outcome.preconditioned.map(|aged| PreconditionResult {
+                page_writes: aged.pages,
+                waf: aged.waf,
+                state_sha256: self.aged.and_then(AgedDrive::hash).map(str::to_owned),
+            }),
             end_of_life: self.outcome.end_of_life.map(|end| EndOfLifeResult::of(end, timed)),
             integrity: IntegrityResult { verified: sectors_checked.is_some(), sectors_checked },
             run: None,

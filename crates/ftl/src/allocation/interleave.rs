@@ -9,7 +9,7 @@
 //! addresses end up in different blocks. O(1) a page.
 
 use flashloom_nand::DeviceParams;
-use flashloom_units::{PolicySpec, Value};
+use flashloom_units::{Capability, PolicySpec, Value};
 
 use super::{Allocation, Place, Rotation};
 use crate::lane::Lane;
@@ -21,7 +21,7 @@ pub(super) static SPEC: PolicySpec = PolicySpec {
     details: "Each page goes to the next plane of the stripe (ftl.stripe_order), whatever its address.",
     source: "SLAP, section 2 (the traditional allocation)",
     needs: &[],
-    offers: &[],
+    offers: &[Capability::SavedState],
     params: &[],
     statistics: &[],
 };

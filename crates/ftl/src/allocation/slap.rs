@@ -82,7 +82,7 @@ pub(super) static SPEC: PolicySpec = PolicySpec {
     details: "Streams are found in the write buffer (search), and among the pages of a write where there is none.",
     source: "SLAP, sections 2 and 3; adaptive, gc_isolation and read_reorganization are its future work",
     needs: &[Capability::PageMapping],
-    offers: &[],
+    offers: &[Capability::SavedState],
     params: Slap::PARAMS,
     statistics: &[],
 };

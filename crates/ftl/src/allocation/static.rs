@@ -14,7 +14,7 @@
 //! layout gives no plane more than its share of the pages. O(1) a page.
 
 use flashloom_nand::{DeviceParams, Geometry};
-use flashloom_units::{Kind, Lpn, ParamSet, PlaneId, PolicySpec, Refusal, Value, choice, params};
+use flashloom_units::{Capability, Kind, Lpn, ParamSet, PlaneId, PolicySpec, Refusal, Value, choice, params};
 
 use super::{Allocation, Place, Profile, stripe};
 use crate::lane::Lane;
@@ -47,7 +47,7 @@ pub(super) static SPEC: PolicySpec = PolicySpec {
               stripe, or each group of `region_chips` chips, holds the next range of consecutive pages.",
     source: "Hu et al., ICS 2011, static allocation; ParDispatcher, section II-A, regions that are chips",
     needs: &[],
-    offers: &[],
+    offers: &[Capability::SavedState],
     params: Static::PARAMS,
     statistics: &[],
 };

@@ -16,7 +16,7 @@
 //! fewer valid pages.
 
 use flashloom_nand::Geometry;
-use flashloom_units::{BlockId, PlaneId, PolicySpec, Prng, Value};
+use flashloom_units::{BlockId, Capability, PlaneId, PolicySpec, Prng, Value};
 
 use super::Collection;
 use super::by_valid::ByValid;
@@ -28,7 +28,7 @@ pub(super) static SPEC: PolicySpec = PolicySpec {
               Cold blocks are collected at a higher utilisation u than hot ones, whose pages will soon die anyway.",
     source: "Kawaguchi et al., USENIX 1995",
     needs: &[],
-    offers: &[],
+    offers: &[Capability::SavedState],
     params: &[],
     statistics: &[],
 };

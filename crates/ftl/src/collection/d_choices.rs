@@ -13,7 +13,7 @@
 //! run's seed, stream "d-choices".
 
 use flashloom_nand::Geometry;
-use flashloom_units::{BlockId, Kind, NO_INDEX, ParamSet, PlaneId, PolicySpec, Prng, Value, params};
+use flashloom_units::{BlockId, Capability, Kind, NO_INDEX, ParamSet, PlaneId, PolicySpec, Prng, Value, params};
 
 use super::Collection;
 
@@ -31,7 +31,7 @@ pub(super) static SPEC: PolicySpec = PolicySpec {
     details: "Draws with replacement, and again where no block drawn has a dead page; the first drawn wins a tie.",
     source: "Van Houdt, SIGMETRICS 2013",
     needs: &[],
-    offers: &[],
+    offers: &[Capability::SavedState],
     params: DChoices::PARAMS,
     statistics: &[],
 };

@@ -10,7 +10,7 @@
 //! over, and each of them was written whole since.
 
 use flashloom_nand::Geometry;
-use flashloom_units::{BlockId, PlaneId, PolicySpec, Prng, Value};
+use flashloom_units::{BlockId, Capability, PlaneId, PolicySpec, Prng, Value};
 
 use super::Collection;
 use super::chains::Chains;
@@ -21,7 +21,7 @@ pub(super) static SPEC: PolicySpec = PolicySpec {
     details: "A block without a dead page is passed over, because collecting it would gain nothing.",
     source: "Desnoyers, SYSTOR 2012 (LRU cleaning)",
     needs: &[],
-    offers: &[],
+    offers: &[Capability::SavedState],
     params: &[],
     statistics: &[],
 };

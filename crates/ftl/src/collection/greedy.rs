@@ -9,7 +9,7 @@
 //! for each number of valid pages.
 
 use flashloom_nand::Geometry;
-use flashloom_units::{BlockId, PlaneId, PolicySpec, Prng, Value};
+use flashloom_units::{BlockId, Capability, PlaneId, PolicySpec, Prng, Value};
 
 use super::Collection;
 use super::by_valid::ByValid;
@@ -20,7 +20,7 @@ pub(super) static SPEC: PolicySpec = PolicySpec {
     details: "Ties go to the block that reached that number of valid pages first.",
     source: "Hu et al., SYSTOR 2009",
     needs: &[],
-    offers: &[],
+    offers: &[Capability::SavedState],
     params: &[],
     statistics: &[],
 };

@@ -11,7 +11,7 @@
 //! pages, and one for each block that is passed over.
 
 use flashloom_nand::Geometry;
-use flashloom_units::{BlockId, Kind, ParamSet, PlaneId, PolicySpec, Prng, Value, params};
+use flashloom_units::{BlockId, Capability, Kind, ParamSet, PlaneId, PolicySpec, Prng, Value, params};
 
 use super::Collection;
 use super::by_valid::ByValid;
@@ -31,7 +31,7 @@ pub(super) static SPEC: PolicySpec = PolicySpec {
     details: "Only the oldest blocks of a plane compete; if none of them has a dead page, the oldest goes to the end.",
     source: "Hu et al., SYSTOR 2009",
     needs: &[],
-    offers: &[],
+    offers: &[Capability::SavedState],
     params: WindowedGreedy::PARAMS,
     statistics: &[],
 };

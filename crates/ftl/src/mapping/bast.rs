@@ -34,7 +34,7 @@ pub(super) static SPEC: PolicySpec = PolicySpec {
               partial one where the pages are in place.",
     source: "Kim et al., IEEE Transactions on Consumer Electronics 48(2), 2002",
     needs: &[],
-    offers: &[Capability::SingleChannelFtl],
+    offers: &[Capability::SingleChannelFtl, Capability::SavedState],
     params: Params::PARAMS,
     statistics: &[],
 };

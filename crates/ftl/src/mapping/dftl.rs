@@ -70,7 +70,7 @@ pub(super) static SPEC: PolicySpec = PolicySpec {
               allocation (ftl.allocation) and a collection policy (ftl.gc).",
     source: "Gupta et al., ASPLOS 2009",
     needs: &[],
-    offers: &[Capability::PageMapping, Capability::TranslationPages],
+    offers: &[Capability::PageMapping, Capability::TranslationPages, Capability::SavedState],
     params: Dftl::PARAMS,
     statistics: &[],
 };

@@ -39,7 +39,7 @@ pub(super) static SPEC: PolicySpec = PolicySpec {
     details: "One FTL a chip. Random log blocks are filled one after the other and merged oldest first.",
     source: "Lee et al., ACM Transactions on Embedded Computing Systems 6(3), 2007",
     needs: &[],
-    offers: &[Capability::SingleChannelFtl],
+    offers: &[Capability::SingleChannelFtl, Capability::SavedState],
     params: Params::PARAMS,
     statistics: &[],
 };

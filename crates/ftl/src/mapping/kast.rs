@@ -123,7 +123,7 @@ pub(super) static SPEC: PolicySpec = PolicySpec {
               last, and never beyond K: no merge exceeds N K C_copy + (K + 1) C_erase.",
     source: "Cho et al.: KAST, DATE 2009, section III",
     needs: &[],
-    offers: &[Capability::SingleChannelFtl],
+    offers: &[Capability::SingleChannelFtl, Capability::SavedState],
     params: Params::PARAMS,
     statistics: &[],
 };

@@ -12,7 +12,7 @@
 //! 2009). The paper is a cost analysis and does not say how log blocks are assigned: block-associative here, because
 //! CAVE compares it with BAST.
 
-use flashloom_units::{Kind, ParamSet, PolicySpec, Refusal, Value, params};
+use flashloom_units::{Capability, Kind, ParamSet, PolicySpec, Refusal, Value, params};
 
 use super::Site;
 use super::bast::Bast;
@@ -35,7 +35,7 @@ pub(super) static SPEC: PolicySpec = PolicySpec {
     details: "BAST over superblocks: with a width of one it is BAST, one FTL a chip.",
     source: "Kim, Jung and Song, IWSSPS 2008; CAVE, section 3.2; Park et al., IEICE Electronics Express 6(6), 2009",
     needs: &[],
-    offers: &[],
+    offers: &[Capability::SavedState],
     params: Params::PARAMS,
     statistics: &[],
 };

@@ -21,7 +21,7 @@ pub(super) static SPEC: PolicySpec = PolicySpec {
     details: "Any page can be anywhere. Takes an allocation (ftl.allocation) and a collection policy (ftl.gc).",
     source: "the page mapping that ParDispatcher, SLAP and CAVE compare with",
     needs: &[],
-    offers: &[Capability::PageMapping],
+    offers: &[Capability::PageMapping, Capability::SavedState],
     params: &[],
     statistics: &[],
 };

@@ -38,7 +38,7 @@ pub(super) static SPEC: PolicySpec = PolicySpec {
     details: "One FTL a chip. The set written least recently gives a log block when none is free.",
     source: "Park et al., Rapid System Prototyping 2008; KAST, section II",
     needs: &[],
-    offers: &[Capability::SingleChannelFtl],
+    offers: &[Capability::SingleChannelFtl, Capability::SavedState],
     params: Params::PARAMS,
     statistics: &[],
 };

@@ -44,7 +44,7 @@ pub(super) static SPEC: PolicySpec = PolicySpec {
               and merged cheaply, are spread over more chips; those that merge dearly over fewer.",
     source: "Park et al.: CAVE, SAC 2011, section 6 (future work); the rule is this project's",
     needs: &[Capability::SingleChannelFtl, Capability::WriteBuffer],
-    offers: &[],
+    offers: &[Capability::SavedState],
     params: Params::PARAMS,
     statistics: &[],
 };

@@ -21,7 +21,7 @@ pub(super) static SPEC: PolicySpec = PolicySpec {
               addresses.",
     source: "Park et al.: CAVE, SAC 2011, section 4.2, the channel allocator as it can be read",
     needs: &[Capability::SingleChannelFtl, Capability::WriteBuffer],
-    offers: &[],
+    offers: &[Capability::SavedState],
     params: &[],
     statistics: &[],
 };

@@ -20,7 +20,7 @@ pub(super) static SPEC: PolicySpec = PolicySpec {
               none.",
     source: "Park et al.: CAVE, SAC 2011, section 4.2",
     needs: &[Capability::SingleChannelFtl, Capability::WriteBuffer],
-    offers: &[],
+    offers: &[Capability::SavedState],
     params: &[],
     statistics: &[],
 };

@@ -16,7 +16,7 @@ pub(super) static SPEC: PolicySpec = PolicySpec {
     details: "Logical block lbn is on chip lbn mod chips.",
     source: "the alternative to CAVE's channel allocator",
     needs: &[],
-    offers: &[Capability::FixedHomes],
+    offers: &[Capability::FixedHomes, Capability::SavedState],
     params: &[],
     statistics: &[],
 };

@@ -25,7 +25,9 @@
 //! Without task ids all requests are task 0's, which therefore has another one queued whenever there is anything to
 //! hold back: what remains are the batches. Cost: O(log n) each.
 
-use flashloom_units::{Figure, Kind, MS, Ns, ParamSet, PolicySpec, Refusal, S, Statistic, US, Value, params};
+use flashloom_units::{
+    Capability, Figure, Kind, MS, Ns, ParamSet, PolicySpec, Refusal, S, Statistic, US, Value, params,
+};
 use flashloom_workload::Request;
 use serde::{Deserialize, Serialize};
 
@@ -46,7 +48,7 @@ pub static SPEC: PolicySpec = PolicySpec {
               without task ids all requests count as one task's and nothing is ever waited for.",
     source: "Linux 2.6.32, block/as-iosched.c; Iyer and Druschel, SOSP 2001",
     needs: &[],
-    offers: &[],
+    offers: &[Capability::SavedState],
     params: Params::PARAMS,
     statistics: &[
         Statistic::count("anticipations", "Times that the device was held back for a task's next request."),

@@ -30,7 +30,7 @@
 //! Without task ids there is one synchronous queue, task 0's. The memory of tasks without requests is bounded. Cost: O(log n) each.
 
 use flashloom_units::{
-    Figure, Kind, MIB, MS, Ns, ParamSet, PolicySpec, Refusal, S, SECTOR_BYTES, Statistic, Value, params,
+    Capability, Figure, Kind, MIB, MS, Ns, ParamSet, PolicySpec, Refusal, S, SECTOR_BYTES, Statistic, Value, params,
 };
 use flashloom_workload::Request;
 use serde::{Deserialize, Serialize};
@@ -53,7 +53,7 @@ pub static SPEC: PolicySpec = PolicySpec {
               ids all synchronous requests count as one task's.",
     source: "Linux 2.6.32, block/cfq-iosched.c",
     needs: &[],
-    offers: &[],
+    offers: &[Capability::SavedState],
     params: Params::PARAMS,
     statistics: &[
         Statistic::count("slices", "Slices of time that were begun."),

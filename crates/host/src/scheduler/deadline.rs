@@ -18,7 +18,7 @@
 //! of writes, come between two batches of its direction, and each of those begins with the eldest.
 //! Cost: O(log n) each.
 
-use flashloom_units::{Kind, MS, Ns, ParamSet, PolicySpec, Refusal, S, Value, params};
+use flashloom_units::{Capability, Kind, MS, Ns, ParamSet, PolicySpec, Refusal, S, Value, params};
 use flashloom_workload::Request;
 
 use super::{Choice, Scheduler, Setup};
@@ -36,7 +36,7 @@ pub static SPEC: PolicySpec = PolicySpec {
               Works without task ids.",
     source: "Linux 2.6.32, block/deadline-iosched.c",
     needs: &[],
-    offers: &[],
+    offers: &[Capability::SavedState],
     params: Params::PARAMS,
     statistics: &[],
 };

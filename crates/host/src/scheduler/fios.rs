@@ -25,7 +25,8 @@
 //! Cost: O(1) a request and O(log n) an anticipation; an epoch costs O(tasks that have used their timeslices up).
 
 use flashloom_units::{
-    Figure, Kind, MS, Ns, ParamSet, PolicySpec, Refusal, S, SECTOR_BYTES, Statistic, US, Value, choice, params,
+    Capability, Figure, Kind, MS, Ns, ParamSet, PolicySpec, Refusal, S, SECTOR_BYTES, Statistic, US, Value, choice,
+    params,
 };
 use flashloom_workload::{Op, Request};
 use serde::{Deserialize, Serialize};
@@ -46,7 +47,7 @@ pub static SPEC: PolicySpec = PolicySpec {
               read is awaited briefly. On a trace without task ids all requests count as one task's: reads first remains.",
     source: "Park and Shen, FAST 2012, as published descriptions have it: docs/decisions/0029-fios.md",
     needs: &[],
-    offers: &[],
+    offers: &[Capability::SavedState],
     params: Params::PARAMS,
     statistics: &[
         Statistic::count("epochs", "Epochs that were begun after the first."),

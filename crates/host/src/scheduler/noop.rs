@@ -10,7 +10,7 @@
 //! tries the request that it merged last for a front merge too, whatever the scheduler; here no cache decides.)
 //! Cost: O(1) each.
 
-use flashloom_units::{Ns, PolicySpec, Refusal, params};
+use flashloom_units::{Capability, Ns, PolicySpec, Refusal, params};
 
 use super::{Choice, Scheduler, Setup};
 use crate::fifo::Fifos;
@@ -25,7 +25,7 @@ pub static SPEC: PolicySpec = PolicySpec {
               into it. Works without task ids.",
     source: "Linux 2.6.32, block/noop-iosched.c",
     needs: &[],
-    offers: &[],
+    offers: &[Capability::SavedState],
     params: <Params as flashloom_units::ParamSet>::PARAMS,
     statistics: &[],
 };

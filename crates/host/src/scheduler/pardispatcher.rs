@@ -45,8 +45,8 @@
 //! O(1) for any number of regions that a device has.
 
 use flashloom_units::{
-    Figure, GIB, Kind, MIB, MS, Ns, ParamSet, PolicySpec, Refusal, S, SECTOR_BYTES, Statistic, Value, choice,
-    format_size, params,
+    Capability, Figure, GIB, Kind, MIB, MS, Ns, ParamSet, PolicySpec, Refusal, S, SECTOR_BYTES, Statistic, Value,
+    choice, format_size, params,
 };
 use flashloom_workload::Request;
 use serde::{Deserialize, Serialize};
@@ -70,7 +70,7 @@ pub static SPEC: PolicySpec = PolicySpec {
     source: "Wang, Huang, He, Zhou, Li, He: A Novel I/O Scheduler for SSD with Improved Performance and Lifetime, \
              section II",
     needs: &[],
-    offers: &[],
+    offers: &[Capability::SavedState],
     params: Params::PARAMS,
     statistics: &[
         Statistic::count("turns", "Turns begun, expired ones included."),

@@ -1,0 +1,289 @@
+//! Drives that are aged once and used by several runs: in memory by those of a comparison, in a file by any.
+//!
+//! ```text
+//! line 1   flashloom-state 1
+//! line 2   what the drive was aged with, as JSON: {"settings": {KEY: VALUE, ..}, "verified": .., "aged": {..}, "sha256": ..}
+//! then     the state, compressed by zstd; the hash is that of the state
+//! ```
+//!
+//! What ageing makes of a drive depends on the device, the FTL and its policies, the seed, and how it is aged, and on
+//! nothing else: not on the host, the write buffer or the workload. A run that differs in any of these keys has another
+//! drive. Whether the run is verified counts too, because the checks follow a drive from its first page on.
+
+use std::fs;
+use std::sync::{Arc, Mutex, PoisonError};
+
+use flashloom_device::{Drive, Engine, Preconditioned};
+use flashloom_units::{Capability, Problem};
+use serde::{Deserialize, Serialize};
+use serde_json::{Map, Value as Json};
+use sha2::{Digest, Sha256};
+
+use super::Failure;
+use super::engines::precondition;
+use crate::config::{Config, Experiment, Fault, Precondition, Variant, json_value};
+
+/// The first line of a file.
+const MAGIC: &str = "flashloom-state 1";
+
+/// Keys of the sections that count, and of the others those that do; of the FTL's, one that matters later.
+const SECTIONS: [&str; 2] = ["device.", "ftl."];
+const OTHERS: [&str; 8] = [
+    "run.seed",
+    "run.precondition",
+    "run.fill",
+    "run.fill_streams",
+    "run.steady_window",
+    "run.steady_tolerance",
+    "run.steady_windows",
+    "buffer.placement",
+];
+const LATER: &str = "ftl.idle_delay";
+
+/// What a drive was aged with.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+struct Origin {
+    /// Every key that counts, with its value.
+    settings: Map<String, Json>,
+    /// Whether every command and sector was followed.
+    verified: bool,
+}
+
+impl Origin {
+    fn of(config: &Config, verified: bool) -> Self {
+        let (placement, _) = config.policy("buffer.placement");
+        let of_placement = format!("buffer.{}.", placement.name);
+        let counts = |path: &str| {
+            let of_section = SECTIONS.iter().any(|section| path.starts_with(section)) && path != LATER;
+            of_section || OTHERS.contains(&path) || path.starts_with(&of_placement)
+        };
+        let counted = config.values().map(|(key, value)| (key.path(), value)).filter(|(path, _)| counts(path));
+        Self {
+            settings: counted.map(|(path, value)| (path, json_value(value).unwrap_or(Json::Null))).collect(),
+            verified,
+        }
+    }
+}
+
+/// A drive after ageing.
+#[derive(Debug)]
+pub struct AgedDrive {
+    origin: Origin,
+    aged: Preconditioned,
+    state: Vec<u8>,
+    /// Of the state, in hexadecimal; only a drive that is kept in a file has one.
+    hash: Option<String>,
+}
+
+/// What the second line of a file says.
+#[derive(Serialize, Deserialize)]
+struct Header {
+    #[serde(flatten)]
+    origin: Origin,
+    aged: Preconditioned,
+    sha256: String,
+}
+
+impl AgedDrive {
+    /// Ages the drive of a configuration, all of whose policies can be saved.
+    ///
+    /// # Errors
+    /// A policy that cannot be built, or a drive that never became steady.
+    fn age(config: &Config, verify: bool) -> Result<Self, Failure> {
+        let mut engine = Engine::bare(Drive::new(&config.drive_setup(verify))?, 1, 0);
+        let aged = precondition(config, &mut engine)?.expect("a drive that is not aged is not shared");
+        let state = engine.save_aged().map_err(|error| Failure::Check(error.to_string()))?;
+        Ok(Self { origin: Origin::of(config, verify), aged, state, hash: None })
+    }
+
+    /// Gives an engine of the same drive the state.
+    pub(super) fn load_into(&self, engine: &mut Engine) -> Result<(), Failure> {
+        engine.load_aged(&self.state, self.aged).map_err(|error| Failure::Check(error.to_string()))
+    }
+
+    /// The hash of a drive that is kept in a file.
+    pub(super) fn hash(&self) -> Option<&str> {
+        self.hash.as_deref()
+    }
+
+    /// Everything that a file holds.
+    ///
+    /// # Errors
+    /// Memory that there is not.
+    pub fn to_file(&self) -> Result<Vec<u8>, String> {
+        let header = Header { origin: self.origin.clone(), aged: self.aged, sha256: hash_of(&self.state) };
+        let header = serde_json::to_string(&header).expect("settings are JSON");
+        let mut file = format!("{MAGIC}\n{header}\n").into_bytes();
+        zstd::stream::copy_encode(&self.state[..], &mut file, 1).map_err(|error| error.to_string())?;
+        Ok(file)
+    }
+
+    fn read(path: &str) -> Result<Self, Problem> {
+        const EXPECTED: &str = "a drive that `flashloom run --save-state` wrote";
+        let refuse = |found: String| Problem::file(path, found, EXPECTED);
+        let file = fs::read(path).map_err(|error| refuse(format!("the file cannot be read: {error}")))?;
+        let mut lines = file.splitn(3, |&byte| byte == b'\n');
+        let magic = lines.next().unwrap_or_default();
+        if magic != MAGIC.as_bytes() {
+            let other = magic.starts_with(b"flashloom-state ");
+            let version = || String::from_utf8_lossy(&magic[16..]).into_owned();
+            let found = if other { format!("a state of format {}", version()) } else { "no saved drive".to_owned() };
+            return Err(refuse(found).with_help(format!("this program reads `{MAGIC}`; save the drive again")));
+        }
+        let header = lines.next().unwrap_or_default();
+        let Header { origin, aged, sha256 } = serde_json::from_slice(header)
+            .map_err(|error| refuse(format!("the second line does not say how the drive was aged: {error}")))?;
+        let state = zstd::stream::decode_all(lines.next().unwrap_or_default())
+            .map_err(|error| refuse(format!("the state is damaged: {error}")))?;
+        if hash_of(&state) != sha256 {
+            return Err(refuse("the state is damaged: its hash is another".to_owned()));
+        }
+        Ok(Self { origin, aged, state, hash: Some(sha256) })
+    }
+
+    /// What of a configuration is not what the drive was aged with: the key, and what is wrong.
+    fn misfit(&self, config: &Config, path: &str) -> Option<(String, Fault)> {
+        let wanted = Origin::of(config, self.origin.verified);
+        let shown = |value: Option<&Json>| value.map_or("nothing".to_owned(), Json::to_string);
+        let mut paths = wanted.settings.keys().chain(self.origin.settings.keys());
+        let key = paths.find(|key| wanted.settings.get(*key) != self.origin.settings.get(*key))?;
+        let (found, aged) = (shown(wanted.settings.get(key)), shown(self.origin.settings.get(key)));
+        let fault = Fault::new(format!("`{key}` = {found}"), format!("{aged}, as the drive in {path} was aged with"));
+        Some((key.clone(), Fault { help: Some(format!("set {key} to that, or leave run.state out")), ..fault }))
+    }
+
+    /// What is wrong with a run of it, if it is verified and the drive was not, or the reverse.
+    pub(super) fn unlike(&self, verify: bool) -> Option<Fault> {
+        let said = |verified| if verified { "with --verify" } else { "without --verify" };
+        let (found, expected) = (format!("a drive that was aged {}", said(!verify)), format!("one {}", said(verify)));
+        let fault = Fault::new(found, expected);
+        let help = format!("run it {}, or save the drive of a run {}", said(!verify), said(verify));
+        (self.origin.verified != verify).then_some(Fault { help: Some(help), ..fault })
+    }
+}
+
+fn hash_of(state: &[u8]) -> String {
+    Sha256::digest(state).iter().map(|byte| format!("{byte:02x}")).collect()
+}
+
+/// Refuses to save a drive that is not aged, or a policy of which nothing can be saved, before anything runs.
+///
+/// # Errors
+/// What is in the way, at the key that says so.
+pub(super) fn check_saving(experiment: &Experiment, config: &Config) -> Result<(), Problem> {
+    if config.run.state.is_some() {
+        let fault = Fault::new("a drive that a file holds already, to be saved", "a drive that the run ages itself");
+        return Err(experiment.problem_at(config, &["run.state"], fault));
+    }
+    if config.run.precondition == Precondition::None {
+        let fault =
+            Fault::new("a drive that is not aged, to be saved", "`precondition` = \"fill\" or \"steady\" in [run]");
+        return Err(experiment.problem_at(config, &["run.precondition"], fault));
+    }
+    let of_drive = ["ftl.mapping", "ftl.allocation", "ftl.gc", "buffer.placement"];
+    let unsaved = of_drive.into_iter().find(|key| !config.policy(key).0.offers.contains(&Capability::SavedState));
+    let Some(key) = unsaved else { return Ok(()) };
+    let found = format!("`{key}` = \"{}\", whose state cannot be saved", config.policy(key).0.name);
+    Err(experiment.problem_at(config, &[key], Fault::new(found, Capability::SavedState.in_words())))
+}
+
+/// Reads the drives that variants name (`run.state`), each file once.
+///
+/// # Errors
+/// Files that hold no drive, or another one than the configuration describes.
+pub(super) fn read_all(experiment: &Experiment) -> Result<Vec<Option<Arc<AgedDrive>>>, Vec<Problem>> {
+    let mut files: Vec<(String, Result<Arc<AgedDrive>, Problem>)> = Vec::new();
+    let (mut drives, mut problems) = (Vec::new(), Vec::new());
+    for Variant { config, .. } in &experiment.variants {
+        let Some(path) = config.run.state.as_deref() else {
+            drives.push(None);
+            continue;
+        };
+        let path = experiment.located(config, "run.state", path).to_string_lossy().into_owned();
+        if files.iter().all(|(known, _)| *known != path) {
+            files.push((path.clone(), AgedDrive::read(&path).map(Arc::new)));
+        }
+        let (_, drive) = files.iter().find(|(known, _)| *known == path).expect("it was read above");
+        let problem = match drive {
+            Ok(drive) => match drive.misfit(config, &path) {
+                None => {
+                    drives.push(Some(Arc::clone(drive)));
+                    continue;
+                }
+                Some((key, fault)) => experiment.problem_at(config, &[&key, "run.state"], fault),
+            },
+            Err(Problem { file, found, expected, help, .. }) => {
+                let fault = Fault::new(format!("{file}: {found}"), expected.clone());
+                experiment.problem_at(config, &["run.state"], Fault { help: help.clone(), ..fault })
+            }
+        };
+        if !problems.contains(&problem) {
+            problems.push(problem);
+        }
+    }
+    if problems.is_empty() { Ok(drives) } else { Err(problems) }
+}
+
+/// The drives that the runs of a comparison share: each is aged by the first that needs it, and dropped with the last.
+pub(super) struct Shares {
+    /// Of each variant; nothing for one that ages its own.
+    of_variants: Vec<Option<Arc<Mutex<Share>>>>,
+}
+
+/// A drive that several runs share.
+struct Share {
+    /// Runs that still need it.
+    left: usize,
+    drive: Option<Result<Arc<AgedDrive>, Failure>>,
+}
+
+impl Shares {
+    /// Finds out which runs have the same drive.
+    pub(super) fn new(experiment: &Experiment, verify: bool) -> Self {
+        let mut shares: Vec<(Origin, Arc<Mutex<Share>>)> = Vec::new();
+        let mut share_of = |config: &Config| {
+            if check_saving(experiment, config).is_err() {
+                return None;
+            }
+            let origin = Origin::of(config, verify);
+            let known = shares.iter().position(|(known, _)| *known == origin).unwrap_or_else(|| {
+                shares.push((origin, Arc::new(Mutex::new(Share { left: 0, drive: None }))));
+                shares.len() - 1
+            });
+            let share = Arc::clone(&shares[known].1);
+            share.lock().unwrap_or_else(PoisonError::into_inner).left += 1;
+            Some(share)
+        };
+        Self { of_variants: experiment.variants.iter().map(|variant| share_of(&variant.config)).collect() }
+    }
+
+    /// The drive of a variant; nothing where it ages its own, because no other run needs it. To be asked once for each.
+    ///
+    /// # Errors
+    /// As of ageing it.
+    pub(super) fn drive(&self, index: usize, config: &Config, verify: bool) -> Result<Option<Arc<AgedDrive>>, Failure> {
+        let Some(share) = &self.of_variants[index] else { return Ok(None) };
+        // Whoever comes meanwhile waits here for the drive that it would otherwise age itself.
+        let mut share = share.lock().unwrap_or_else(PoisonError::into_inner);
+        share.left -= 1;
+        if share.left == 0 && share.drive.is_none() {
+            return Ok(None);
+        }
+        let aged = || AgedDrive::age(config, verify).map(Arc::new);
+        let drive = share.drive.get_or_insert_with(aged).clone();
+        if share.left == 0 {
+            share.drive = None;
+        }
+        drive.map(Some)
+    }
+}
+
+/// The aged drive of a configuration, to be written to a file.
+///
+/// # Errors
+/// As of ageing it.
+pub(super) fn to_be_saved(config: &Config, verify: bool) -> Result<AgedDrive, Failure> {
+    let mut drive = AgedDrive::age(config, verify)?;
+    drive.hash = Some(hash_of(&drive.state));
+    Ok(drive)
+}
