@@ -22,8 +22,9 @@ use flashloom_device::DriveSetup;
 use flashloom_ftl::{FtlParams, FtlSetup};
 use flashloom_host::{HostParams, Scheduler};
 use flashloom_nand::DeviceParams;
-use flashloom_units::{Capability, Chosen, ParamSet, PolicySpec, Prng, Problem, Problems, Role, Slot, Value};
-use flashloom_workload::{FilebenchParams, SynthesizedParams, SyntheticParams, WorkloadParams};
+use flashloom_units::{Capability, Chosen, PolicySpec, Prng, Problem, Problems, Refusal, Role, Slot, Value};
+use flashloom_workload::WorkloadParams;
+use flashloom_workload::workload::{Context, Workload};
 
 pub use catalog::{Catalog, Fault, KeyId, SECTIONS, Section, Table, VARY};
 pub use document::Axis;
@@ -79,24 +80,6 @@ impl Config {
         self.settings.chosen().map(|(key, policy, _)| (key, policy))
     }
 
-    /// The generator's parameters, if the workload is synthetic.
-    pub fn synthetic(&self) -> Option<SyntheticParams> {
-        let (kind, values) = self.policy("workload.kind");
-        (kind.name == "synthetic").then(|| SyntheticParams::from_values(values))
-    }
-
-    /// The personality's parameters, if the workload is one of Filebench's.
-    pub fn filebench(&self) -> Option<FilebenchParams> {
-        let (kind, values) = self.policy("workload.kind");
-        (kind.name == "filebench").then(|| FilebenchParams::from_values(values))
-    }
-
-    /// The characterisation, if the workload is synthesised.
-    pub fn synthesized(&self) -> Option<SynthesizedParams> {
-        let (kind, values) = self.policy("workload.kind");
-        (kind.name == "synthesized").then(|| SynthesizedParams::from_values(values))
-    }
-
     /// What the configuration could say.
     pub fn catalog(&self) -> &Arc<Catalog> {
         self.settings.catalog()
@@ -106,6 +89,23 @@ impl Config {
     fn chosen<P: Role + ?Sized>(&self, slot: &Slot<P>) -> Chosen<P> {
         let (spec, values) = self.policy(slot.spec.key);
         slot.find(spec.name).expect("the catalog was made of this slot").with_values(values.to_vec())
+    }
+
+    /// Where the requests come from.
+    pub fn chosen_workload(&self) -> Chosen<dyn Workload> {
+        self.chosen(&self.catalog().registry().workloads)
+    }
+
+    /// What the workload is built from; `sources` are what the configuration was read from.
+    fn workload_context(&self, sources: &Sources) -> Context {
+        let located = |path: &String| self.settings.located("workload.path", path, sources);
+        Context {
+            params: self.workload.clone(),
+            path: self.workload.path.as_ref().map(|path| located(path).to_string_lossy().into_owned()),
+            capacity_sectors: self.device.capacity_sectors(),
+            is_timed: self.run.timing == Timing::Timed,
+            prng: Prng::new(self.run.seed).branch("workload"),
+        }
     }
 
     /// The host's scheduler.
@@ -300,6 +300,14 @@ impl Experiment {
             named.map(|(key, path)| path.map(|path| self.located(&variant.config, key, path))).into_iter().flatten()
         };
         std::iter::once(PathBuf::from(&self.name)).chain(self.variants.iter().flat_map(paths)).collect()
+    }
+
+    /// The workload of a run, before its input is read.
+    ///
+    /// # Errors
+    /// Why it cannot be built.
+    pub fn workload(&self, config: &Config) -> Result<Box<dyn Workload>, Refusal> {
+        config.chosen_workload().build(&config.workload_context(&self.sources))
     }
 
     /// A path that was written as the value of `key`, from the folder of the file or the working directory of the

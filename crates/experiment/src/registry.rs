@@ -11,13 +11,13 @@ use flashloom_ftl::mapping::{self, Mapping};
 use flashloom_ftl::placement::{self, Placement};
 use flashloom_host::scheduler::{self, Scheduler};
 use flashloom_units::{Capability, PolicySpec, Slot, SlotSpec};
-use flashloom_workload::{KINDS, WORKLOADS};
+use flashloom_workload::workload::{self, Workload};
 
 /// The policies of every slot, along the path of a request.
 #[derive(Clone, Debug)]
 pub struct Registry {
     /// Where requests come from.
-    pub workloads: Vec<&'static PolicySpec>,
+    pub workloads: Slot<dyn Workload>,
     /// In which order the host sends them to the device.
     pub schedulers: Slot<dyn Scheduler>,
     /// Which page or block the write buffer evicts next.
@@ -38,7 +38,7 @@ impl Registry {
     /// The policies that are built in.
     pub fn builtin() -> Self {
         Self {
-            workloads: KINDS.to_vec(),
+            workloads: workload::builtin(),
             schedulers: scheduler::builtin(),
             orders: order::builtin(),
             rates: rate::builtin(),
@@ -52,7 +52,7 @@ impl Registry {
     /// Every slot with the specifications of its policies, along the path of a request.
     pub fn slots(&self) -> [(&'static SlotSpec, Vec<&'static PolicySpec>); 8] {
         [
-            (&WORKLOADS, self.workloads.clone()),
+            (self.workloads.spec, self.workloads.specs().collect()),
             (self.schedulers.spec, self.schedulers.specs().collect()),
             (self.orders.spec, self.orders.specs().collect()),
             (self.rates.spec, self.rates.specs().collect()),

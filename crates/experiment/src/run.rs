@@ -1,22 +1,20 @@
-//! Runs: recordings are checked first, then every variant runs on a thread of its own, then its accounts are checked.
+//! Runs: what the workloads read is checked first, then every variant runs on a thread of its own, then its accounts are checked.
 
 mod aged;
 mod engines;
 mod fio;
-mod generated;
 mod measure;
-mod recording;
+mod report;
 mod watched;
+mod workloads;
 
 use std::fmt;
 use std::sync::Arc;
 
 use flashloom_device::{Engine, Sample, Simulation};
-use flashloom_units::{Prng, Problem, Problems, Refusal};
-use flashloom_workload::{
-    Arrivals, Event, Filebench, FilebenchReport, FioJobFile, FioJobs, Limited, Pace, Replay, Replayed, Request,
-    SkippedLines, Source, Synthetic, fit, open_trace, rebase,
-};
+use flashloom_units::{Problem, Problems, Refusal};
+use flashloom_workload::workload::{Running, Workload};
+use flashloom_workload::{Event, Request, SkippedLines};
 use rayon::prelude::*;
 
 use crate::config::{Config, EndOfLife, Expectation, Experiment, Fault, Variant};
@@ -25,8 +23,8 @@ use crate::result::{COMPARE_SCHEMA, ComparedRun, Comparison, ExpectationResult, 
 use aged::Shares;
 use engines::{bare_engine, engine};
 use measure::{Measured, Stopwatch};
-use recording::Recording;
 use watched::Watched;
+use workloads::Issued;
 
 pub use aged::AgedDrive;
 pub use engines::result;
@@ -80,10 +78,8 @@ impl Progress for Quiet {
 /// An experiment whose input has been checked to the end: nothing that the user wrote can stop it any more.
 pub struct Prepared<'a> {
     experiment: &'a Experiment,
-    /// What each variant reads; nothing for a generator.
-    recordings: Vec<Option<Recording>>,
-    /// The fio job file of each variant that has one.
-    job_files: Vec<Option<FioJobFile>>,
+    /// The workload of each variant, its input read.
+    workloads: Vec<Box<dyn Workload>>,
     /// The aged drive of each variant that names one.
     drives: Vec<Option<Arc<AgedDrive>>>,
 }
@@ -97,8 +93,8 @@ pub struct Finished {
 }
 
 impl<'a> Prepared<'a> {
-    /// Checks what is expected against the runs that there will be, every recording that a variant reads, each once, and
-    /// that requests fit device, replay and policies.
+    /// Checks what is expected against the runs that there will be, everything that the workloads read, each recording once,
+    /// and that requests fit device, replay and policies.
     ///
     /// # Errors
     /// Everything that is wrong with them.
@@ -107,32 +103,25 @@ impl<'a> Prepared<'a> {
         if !expectations.is_empty() {
             return Err(Problems(expectations));
         }
-        let recordings = recording::check_all(experiment)?;
-        let job_files = fio::check_all(experiment)?;
+        let workloads = workloads::read_all(experiment)?;
         let drives = aged::read_all(experiment).map_err(Problems)?;
-        Ok(Self { experiment, recordings, job_files, drives })
+        Ok(Self { experiment, workloads, drives })
     }
 
-    /// Requests of all runs together; of fio jobs, about as many.
+    /// Requests of all runs together; where a workload counts them as it issues them, about as many.
     pub fn total_requests(&self) -> u64 {
-        self.inputs().map(|(variant, input)| input.expected_requests(&variant.config)).sum()
+        self.workloads.iter().map(|workload| workload.expected_requests()).sum()
     }
 
-    /// Requests of one variant, by its index among those of the experiment; of fio jobs, about as many.
+    /// Requests of one variant, by its index among those of the experiment; where its workload counts them as it issues
+    /// them, about as many.
     pub fn expected_requests(&self, index: usize) -> u64 {
-        let (variant, input) = self.inputs().nth(index).expect("the index is that of a variant");
-        input.expected_requests(&variant.config)
+        self.workloads[index].expected_requests()
     }
 
-    fn inputs(&self) -> impl Iterator<Item = (&Variant, Input<'_>)> {
-        let inputs = self.recordings.iter().zip(&self.job_files).zip(&self.drives);
-        let inputs = inputs.map(|((recording, jobs), drive)| Input {
-            recording: recording.as_ref(),
-            jobs: jobs.as_ref(),
-            issued: None,
-            drive: drive.as_deref(),
-        });
-        self.experiment.variants.iter().zip(inputs)
+    fn input(&self, index: usize) -> (&Variant, Input<'_>) {
+        let input = Input { workload: &*self.workloads[index], is_issued: false, drive: self.drives[index].as_deref() };
+        (&self.experiment.variants[index], input)
     }
 
     /// Ages the drive of the first variant, to be kept in a file; the run uses it too.
@@ -169,16 +158,16 @@ impl<'a> Prepared<'a> {
 
     /// Whether the first variant runs a fio job file.
     pub fn runs_fio(&self) -> bool {
-        self.job_files[0].is_some()
+        self.workloads[0].reports_fio()
     }
 
     /// What was left out of the recordings because that was asked for: the file, and what was wrong.
     pub fn skipped(&self) -> Vec<(&str, &SkippedLines)> {
         let mut skipped: Vec<(&str, &SkippedLines)> = Vec::new();
-        for recording in self.recordings.iter().flatten() {
-            let is_new = skipped.iter().all(|(path, _)| *path != recording.path);
-            if recording.info.skipped_lines > 0 && is_new {
-                skipped.push((&recording.path, &recording.info.skipped));
+        for workload in &self.workloads {
+            let (Some((path, _)), Some(info)) = (workload.recording(), workload.scanned()) else { continue };
+            if info.skipped_lines > 0 && skipped.iter().all(|(known, _)| *known != path) {
+                skipped.push((path, &info.skipped));
             }
         }
         skipped
@@ -196,7 +185,7 @@ impl<'a> Prepared<'a> {
         observe: Option<&'w mut dyn FnMut(&Sample)>,
         requests: (Event, &'w mut dyn FnMut(&Request)),
     ) -> Result<Finished, Failure> {
-        let (variant, input) = self.inputs().next().expect("an experiment has at least one variant");
+        let (variant, input) = self.input(0);
         let finished = run_one(&variant.config, input, verify, &mut Watched { progress, observe, requests, untold: 0 });
         finished.map_err(|failure| self.pointed(&variant.config, failure))
     }
@@ -224,7 +213,7 @@ impl<'a> Prepared<'a> {
         progress: &dyn Progress,
         drive: Option<&AgedDrive>,
     ) -> Result<RunResult, Failure> {
-        let (variant, input) = self.inputs().nth(index).expect("the index is that of a variant");
+        let (variant, input) = self.input(index);
         let input = Input { drive: drive.or(input.drive), ..input };
         let nobody = &mut |_: &Request| {};
         let watched = &mut Watched { progress, observe: None, requests: (Event::Queue, nobody), untold: 0 };
@@ -242,7 +231,7 @@ impl<'a> Prepared<'a> {
     /// # Errors
     /// A check that failed.
     pub fn issued_by(&self, index: usize, progress: &dyn Progress) -> Result<Vec<Request>, Failure> {
-        let (variant, input) = self.inputs().nth(index).expect("the index is that of a variant");
+        let (variant, input) = self.input(index);
         let mut issued = Vec::new();
         let keep = &mut |request: &Request| issued.push(*request);
         let watched = &mut Watched { progress, observe: None, requests: (Event::Issue, keep), untold: 0 };
@@ -257,7 +246,8 @@ impl<'a> Prepared<'a> {
     /// A check that failed.
     pub fn replay(&self, index: usize, issued: &[Request], progress: &dyn Progress) -> Result<RunResult, Failure> {
         let variant = &self.experiment.variants[index];
-        let input = Input { recording: None, jobs: None, issued: Some(issued), drive: self.drives[index].as_deref() };
+        let workload = &Issued { requests: issued, queue_depth: variant.config.workload.queue_depth };
+        let input = Input { workload, is_issued: true, drive: self.drives[index].as_deref() };
         let nobody = &mut |_: &Request| {};
         let watched = &mut Watched { progress, observe: None, requests: (Event::Queue, nobody), untold: 0 };
         let finished = run_one(&variant.config, input, false, watched);
@@ -303,34 +293,14 @@ impl<'a> Prepared<'a> {
     }
 }
 
-/// What a run reads, if it reads anything.
+/// What a run begins with, beside its configuration.
 #[derive(Clone, Copy)]
 struct Input<'a> {
-    recording: Option<&'a Recording>,
-    jobs: Option<&'a FioJobFile>,
-    /// What another run issued, in the place of the variant's own workload.
-    issued: Option<&'a [Request]>,
+    workload: &'a (dyn Workload + 'a),
+    /// Whether the requests are those that another run issued: they go to the drive past the scheduler.
+    is_issued: bool,
     /// The drive, if it was aged before.
     drive: Option<&'a AgedDrive>,
-}
-
-impl Input<'_> {
-    fn expected_requests(&self, config: &Config) -> u64 {
-        if let Some(issued) = self.issued {
-            return issued.len() as u64;
-        }
-        let generated = || {
-            let synthesized = || config.synthesized().map(|params| params.target().requests);
-            config.synthetic().map(|params| params.requests).or_else(synthesized)
-        };
-        let offered = match (self.recording, self.jobs) {
-            (Some(recording), _) => recording.info.requests,
-            (None, Some(jobs)) => return jobs.expected_requests(),
-            // How many requests a personality issues is known at its end.
-            (None, None) => generated().unwrap_or(0),
-        };
-        offered.min(config.workload.requests.unwrap_or(u64::MAX))
-    }
 }
 
 /// One run: age the drive, replay the workload, check the accounts.
@@ -340,119 +310,43 @@ fn run_one(config: &Config, input: Input<'_>, verify: bool, watched: &mut Watche
         let refusal = Refusal::new(fault.found, fault.expected).at(["run.state"]);
         return Err(Failure::Refused(Refusal { help: fault.help, ..refusal }));
     }
-    let root = Prng::new(config.run.seed);
     let mut simulation = simulation(config, input, verify)?;
-    let mut workload = Workload::open(config, input, &root)?;
-    let end_ns = watched.run(&mut simulation, workload.arrivals(), config.run.timeline_interval_ns)?;
+    let mut running = started(input.workload)?;
+    let end_ns = watched.run(&mut simulation, &mut *running, config.run.timeline_interval_ns)?;
     simulation.check().map_err(Failure::Check)?;
     let outcome = simulation.outcome();
-    let expected = workload.issued().unwrap_or_else(|| input.expected_requests(config));
+    let expected = running.issued().unwrap_or_else(|| input.workload.expected_requests());
     let is_cut = outcome.end_of_life.is_some() && config.run.end_of_life == EndOfLife::Stop;
     if outcome.host.generated != expected && !is_cut {
         let generated = outcome.host.generated;
         return Err(Failure::Check(format!("workload: {expected} requests offered, but {generated} arrived")));
     }
     watched.progress.run_ended();
-    let info = input.recording.map(|recording| &recording.info);
+    let info = input.workload.scanned();
     let mut result = Measured { config, outcome: &outcome, info, aged: input.drive, end_ns }.result();
     result.run = Some(stopwatch.cost(outcome.host.total_completed()));
-    generated::describe(&mut result, config, workload.filebench_report(), &root).map_err(Failure::Input)?;
-    let fio_json = input.jobs.and_then(|file| workload.fio_json(file));
-    Ok(Finished { result, fio_json })
+    Ok(report::finished(result, &running.report().map_err(Failure::Input)?))
 }
 
-/// What a run goes through; requests that another run issued go to the drive past the scheduler.
+/// The requests of a run, from the first.
+fn started(workload: &dyn Workload) -> Result<Box<dyn Running + '_>, Failure> {
+    workload.start().map_err(|Problems(problems)| match problems.into_iter().next() {
+        Some(problem) => Failure::Input(problem),
+        None => Failure::Check("the workload cannot be started, and nothing says why".to_owned()),
+    })
+}
+
+/// What a run goes through.
 fn simulation(config: &Config, input: Input<'_>, verify: bool) -> Result<Simulation, Failure> {
-    let mut simulation = match input.issued {
-        Some(_) => Simulation::new(unscheduled(config, verify, input.drive)?),
-        None if config.run.drain => Simulation::new(engine(config, verify, input.drive)?).with_drain(),
-        None => Simulation::new(engine(config, verify, input.drive)?),
+    let mut simulation = if input.is_issued {
+        Simulation::new(unscheduled(config, verify, input.drive)?)
+    } else if config.run.drain {
+        Simulation::new(engine(config, verify, input.drive)?).with_drain()
+    } else {
+        Simulation::new(engine(config, verify, input.drive)?)
     };
     if config.run.end_of_life == EndOfLife::ReadOnly {
         simulation = simulation.beyond_end_of_life();
     }
     Ok(simulation)
-}
-
-/// The requests of a run as they arrive.
-enum Workload<'a> {
-    Replayed(Replayed<Box<dyn Source + 'a>>),
-    Fio(Box<FioJobs>),
-    Filebench(Box<Filebench>),
-}
-
-impl<'a> Workload<'a> {
-    fn open(config: &Config, input: Input<'a>, root: &Prng) -> Result<Self, Failure> {
-        if let Some(issued) = input.issued {
-            let source: Box<dyn Source + 'a> = Box::new(issued);
-            return Ok(Self::Replayed(Replayed::new(source, Pace::Closed(config.workload.queue_depth))));
-        }
-        if let Some(file) = input.jobs {
-            return fio::start(config, file, root).map(|jobs| Self::Fio(Box::new(jobs)));
-        }
-        if let Some(filebench) = generated::filebench(config, root).map_err(Failure::Input)? {
-            return Ok(Self::Filebench(filebench));
-        }
-        let (source, has_times) = open(config, input.recording, root).map_err(Failure::Input)?;
-        Ok(Self::Replayed(Replayed::new(source, pace(config, has_times))))
-    }
-
-    fn arrivals(&mut self) -> &mut dyn Arrivals {
-        match self {
-            Self::Replayed(replayed) => replayed,
-            Self::Fio(jobs) => jobs.as_mut(),
-            Self::Filebench(filebench) => filebench.as_mut(),
-        }
-    }
-
-    /// How many requests it has issued, where nobody could know before.
-    fn issued(&self) -> Option<u64> {
-        match self {
-            Self::Replayed(_) => None,
-            Self::Fio(jobs) => Some(jobs.issued()),
-            Self::Filebench(filebench) => Some(filebench.issued()),
-        }
-    }
-
-    fn filebench_report(&self) -> Option<&FilebenchReport> {
-        if let Self::Filebench(filebench) = self { Some(filebench.report()) } else { None }
-    }
-
-    fn fio_json(&self, file: &FioJobFile) -> Option<serde_json::Value> {
-        match self {
-            Self::Replayed(_) | Self::Filebench(_) => None,
-            Self::Fio(jobs) => Some(fio::json(file, jobs)),
-        }
-    }
-}
-
-fn pace(config: &Config, has_times: bool) -> Pace {
-    let workload = &config.workload;
-    match workload.replay_or_default(has_times) {
-        Replay::Timestamps => Pace::Timestamps(workload.speed),
-        Replay::Closed => Pace::Closed(workload.queue_depth),
-        Replay::Dependent => Pace::Dependent(workload.speed),
-    }
-}
-
-/// The requests of a run, all of them within the device, and whether they have times.
-fn open(config: &Config, recording: Option<&Recording>, root: &Prng) -> Result<(Box<dyn Source>, bool), Problem> {
-    let workload = &config.workload;
-    let capacity = config.device.capacity_sectors();
-    let synthesized = generated::synthesized(config, root)?;
-    let (source, span, has_times): (Box<dyn Source>, u64, bool) = match (recording, synthesized, config.synthetic()) {
-        (None, Some(source), _) => (source, capacity, false),
-        (Some(recording), ..) => {
-            let trace = open_trace(&recording.path, &workload.trace_options())?;
-            let span = recording.info.end_sector().saturating_sub(workload.first_sector);
-            (Box::new(rebase(trace, workload.first_sector)), span, true)
-        }
-        (None, None, generator) => {
-            let generator = generator.expect("a workload without a recording is a generator");
-            let has_times = generator.interarrival_ns.is_some();
-            (Box::new(Synthetic::new(&generator, capacity, &root.branch("workload"))?), capacity, has_times)
-        }
-    };
-    let source = Limited::new(source, workload.requests);
-    Ok((Box::new(fit(source, capacity, workload.addresses, span)), has_times))
 }

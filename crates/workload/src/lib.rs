@@ -1,5 +1,7 @@
 //! Workloads: where requests come from.
 //!
+//! [`workload::Workload`] is the slot: each kind of workload is checked, read and started through it.
+//!
 //! A run asks for [`Arrivals`], which depend on what has completed; [`Replayed`] makes them of a [`Source`] at a
 //! [`Pace`]. A [`Source`] gives requests in order of arrival. [`open_trace`] reads one from a recording in any of the formats of
 //! [`FORMATS`], as a stream, so that memory does not grow with its length; [`Synthetic`] makes requests from a seed.
@@ -18,12 +20,13 @@ mod source;
 mod synthesized;
 mod synthetic;
 mod trace;
+pub mod workload;
 
 pub use address::{Addresses, Fitted, Rebased, fit, rebase};
 pub use arrivals::{Arrivals, Pace, Replayed};
 pub use filebench::{BACKGROUND_DEPTH, Filebench, FilebenchParams, FilebenchReport, FlowReport, Personality};
 pub use fio::{FioDirection, FioJobFile, FioJobs, FioReport, FioSamples};
-pub use params::{KINDS, Replay, WORKLOADS, WorkloadParams};
+pub use params::{Replay, WORKLOADS, WorkloadParams};
 pub use request::{Op, Request};
 pub use source::{Limited, Source};
 pub use synthesized::{Character, Characterisation, Synthesized, SynthesizedParams};
@@ -32,3 +35,4 @@ pub use trace::{
     ConvertReport, Event, FORMATS, Footprint, Format, FormatSpec, OutFormat, SkippedLines, Trace, TraceInfo,
     TraceOptions, TraceWriter, convert_trace, open_trace, read_trace, scan_trace,
 };
+pub use workload::{Running, Workload};

@@ -1,9 +1,8 @@
-//! The `[workload]` section of a configuration, and the table of kinds of workload.
+//! The `[workload]` section of a configuration.
 
-use flashloom_units::{Kind, PolicySpec, SlotSpec, Value, choice, params};
+use flashloom_units::{Kind, SlotSpec, Value, choice, params};
 
 use crate::{Addresses, Event, Format, TraceOptions};
-use crate::{filebench, fio, synthesized, synthetic};
 
 choice! {
     /// When a request is handed to the host's block layer.
@@ -17,24 +16,9 @@ choice! {
     }
 }
 
-static TRACE: PolicySpec = PolicySpec {
-    name: "trace",
-    summary: "a recording in any of the formats of `flashloom list formats`",
-    details: "Read as a stream, plain or compressed by gzip or zstd; checked to its end before a run begins. The first \
-              request arrives at time zero. Devices of a recording of several are laid over one another.",
-    source: "the format's own file names its definition",
-    needs: &[],
-    offers: &[],
-    params: &[],
-    statistics: &[],
-};
-
 /// The place of the workload.
 pub static WORKLOADS: SlotSpec =
     SlotSpec { name: "workloads", key: "workload.kind", help: "Where the requests come from." };
-
-/// Every kind of workload.
-pub static KINDS: [&PolicySpec; 5] = [&TRACE, &synthetic::SPEC, &fio::SPEC, &filebench::SPEC, &synthesized::SPEC];
 
 params! {
     /// The parameters of any workload, `[workload]`.
@@ -94,7 +78,7 @@ impl WorkloadParams {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::SyntheticParams;
+    use crate::{SyntheticParams, workload};
     use flashloom_units::{Param, ParamSet};
 
     #[test]
@@ -113,7 +97,7 @@ mod tests {
 
     #[test]
     fn the_kinds_have_distinct_names_and_the_default_is_one_of_them() {
-        let names: Vec<_> = KINDS.iter().map(|policy| policy.name).collect();
+        let names: Vec<_> = workload::builtin().specs().map(|policy| policy.name).collect();
         assert_eq!(names, ["trace", "synthetic", "fio", "filebench", "synthesized"]);
         assert!(names.contains(&WorkloadParams::defaults().kind));
     }

@@ -2,12 +2,12 @@
 
 use flashloom_ftl::WearLevelling;
 use flashloom_host::BlockLayer;
-use flashloom_units::{Capability, PolicySpec, Prng, Refusal, format_size};
-use flashloom_workload::{Filebench, Replay, Synthesized, Synthetic};
+use flashloom_units::{Capability, PolicySpec, Refusal, format_size};
+use flashloom_workload::workload::{self, Context, Site};
 
 use super::Config;
 use super::catalog::{Fault, KeyId};
-use super::source::Report;
+use super::source::{Report, Sources};
 
 /// One rule: the sections that it reads, and the check.
 struct Rule {
@@ -15,17 +15,19 @@ struct Rule {
     broken: Check,
 }
 
-/// What breaks a rule: one thing at most, or each of several.
+/// What breaks a rule: one thing at most, or each of several; also of those that read where paths lie.
 enum Check {
     One(fn(&Config) -> Option<Broken>),
     Each(fn(&Config) -> Vec<Broken>),
+    Located(fn(&Config, &Sources) -> Vec<Broken>),
 }
 
 impl Check {
-    fn of(&self, config: &Config) -> Vec<Broken> {
+    fn of(&self, config: &Config, sources: &Sources) -> Vec<Broken> {
         match self {
             Check::One(broken) => broken(config).into_iter().collect(),
             Check::Each(broken) => broken(config),
+            Check::Located(broken) => broken(config, sources),
         }
     }
 }
@@ -63,12 +65,8 @@ const RULES: &[Rule] = &[
     Rule { sections: &["buffer", "device"], broken: Check::Each(the_buffer_fits_the_device) },
     Rule { sections: &["buffer", "device", "ftl"], broken: Check::One(the_buffer_holds_a_stream) },
     Rule { sections: &["host", "buffer", "ftl"], broken: Check::Each(policies_have_what_they_need) },
-    Rule { sections: &["workload"], broken: Check::One(recordings_have_a_path) },
-    Rule { sections: &["workload"], broken: Check::One(job_files_say_it_all) },
-    Rule { sections: &["workload"], broken: Check::One(personalities_are_not_replayed) },
-    Rule { sections: &["workload"], broken: Check::One(only_recordings_begin_at_a_sector) },
-    Rule { sections: &["workload"], broken: Check::One(generated_requests_have_what_the_replay_needs) },
-    Rule { sections: &["workload", "device"], broken: Check::One(generated_requests_fit_the_device) },
+    Rule { sections: &["workload"], broken: Check::Each(the_workload_follows_its_section) },
+    Rule { sections: &["workload", "device"], broken: Check::Located(the_workload_fits_the_device) },
     Rule { sections: &["host", "device"], broken: Check::One(schedulers_fit_the_device) },
 ];
 
@@ -78,7 +76,7 @@ pub fn check(config: &Config, report: &mut Report) {
     for (rules, is_shape) in [(SHAPE, true), (RULES, false)] {
         for rule in rules {
             let applies = report.trusts(rule.sections) && (is_shape || shapely || !rule.sections.contains(&"device"));
-            let broken = if applies { rule.broken.of(config) } else { Vec::new() };
+            let broken = if applies { rule.broken.of(config, &report.sources) } else { Vec::new() };
             shapely &= !is_shape || broken.is_empty();
             for Broken { keys, fault } in broken {
                 let keys: Vec<&str> = keys.iter().map(String::as_str).collect();
@@ -244,79 +242,24 @@ fn way_out(config: &Config, need: Capability, key: &str) -> String {
     format!("{instead}, or change {key}")
 }
 
-fn recordings_have_a_path(config: &Config) -> Option<Broken> {
-    let workload = &config.workload;
-    match (workload.kind, &workload.path) {
-        ("trace", None) => {
-            let fault = Fault::new("`kind` = \"trace\" without a path", "`path` in [workload], naming the recording");
-            Broken::at(&["workload.kind"], fault)
-        }
-        ("fio", None) => {
-            let fault = Fault::new("`kind` = \"fio\" without a path", "`path` in [workload], naming the job file");
-            Broken::at(&["workload.kind"], fault)
-        }
-        ("synthetic", Some(_)) if !config.settings.is_written("workload.kind") => {
-            let found = "a path, but `kind` is left at \"synthetic\"";
-            Broken::at(&["workload.path"], Fault::new(found, "`kind` = \"trace\" in [workload] too"))
-        }
-        _ => None,
-    }
+fn the_workload_follows_its_section(config: &Config) -> Vec<Broken> {
+    misfits(config, None)
 }
 
-/// A job file decides by itself when its requests arrive, how many there are, and where they go.
-fn job_files_say_it_all(config: &Config) -> Option<Broken> {
-    const OF_OTHERS: &[&str] =
-        &["format", "event", "sort", "skip_bad_lines", "replay", "queue_depth", "speed", "addresses", "requests"];
-    let of_others = || OF_OTHERS.iter().map(|name| (name, format!("workload.{name}")));
-    let (name, key) = of_others().find(|(_, key)| config.workload.kind == "fio" && config.settings.asks(key))?;
-    let fault = Fault::new(format!("`{name}` with `kind` = \"fio\""), "the options of the job file alone");
-    Broken::at(&[&key], fault)
+/// With what the section alone is refused for, which is then said twice and shown once.
+fn the_workload_fits_the_device(config: &Config, sources: &Sources) -> Vec<Broken> {
+    misfits(config, Some(&config.workload_context(sources)))
 }
 
-fn generated_requests_have_what_the_replay_needs(config: &Config) -> Option<Broken> {
-    let generator = config.synthetic()?;
-    let (found, expected) = match config.workload.replay? {
-        Replay::Dependent if generator.tasks == 0 => {
-            ("a dependent replay of requests without task ids", "`tasks` of at least 1 in [workload.synthetic]")
-        }
-        Replay::Timestamps if generator.interarrival_ns.is_none() => {
-            ("a replay by time of requests without times", "`interarrival` in [workload.synthetic], or another replay")
-        }
-        _ => return None,
+fn misfits(config: &Config, context: Option<&Context>) -> Vec<Broken> {
+    let site = Site {
+        params: &config.workload,
+        is_chosen: config.settings.is_written("workload.kind"),
+        is_asked: &|key| config.settings.asks(key),
+        context,
     };
-    Broken::at(&["workload.replay"], Fault::new(found, expected))
-}
-
-/// What a thread of a personality does next depends on what it waited for, and on nothing else.
-fn personalities_are_not_replayed(config: &Config) -> Option<Broken> {
-    const OF_OTHERS: &[&str] = &["path", "replay", "queue_depth", "speed", "addresses"];
-    let is_filebench = config.workload.kind == "filebench";
-    let of_others = || OF_OTHERS.iter().map(|name| (name, format!("workload.{name}")));
-    let (name, key) = of_others().find(|(_, key)| is_filebench && config.settings.asks(key))?;
-    let fault = Fault::new(format!("`{name}` with `kind` = \"filebench\""), "the keys of [workload.filebench] alone");
-    Broken::at(&[&key], fault)
-}
-
-/// Generated requests lie on the device by themselves.
-fn only_recordings_begin_at_a_sector(config: &Config) -> Option<Broken> {
-    let (kind, first_sector) = (config.workload.kind, config.workload.first_sector);
-    (kind != "trace" && first_sector > 0).then_some(())?;
-    let fault =
-        Fault::new(format!("`first_sector` = {first_sector} with `kind` = \"{kind}\""), "a recording (\"trace\")");
-    Broken::at(&["workload.first_sector"], fault)
-}
-
-fn generated_requests_fit_the_device(config: &Config) -> Option<Broken> {
-    let (capacity, prng) = (config.device.capacity_sectors(), Prng::new(config.run.seed).branch("workload"));
-    let problem = match (config.synthetic(), config.filebench(), config.synthesized()) {
-        (Some(params), ..) => Synthetic::new(&params, capacity, &prng).err(),
-        (_, Some(params), _) => Filebench::new(&params, capacity, None, &prng).err(),
-        (.., Some(params)) => Synthesized::new(&params, capacity, &prng).err(),
-        (None, None, None) => None,
-    }?;
-    // The generator names its key where a reader would name a file.
-    let keys = [problem.file.as_str(), "device.blocks", "device.preset"];
-    Broken::at(&keys, Fault { found: problem.found, expected: problem.expected, help: problem.help })
+    let refusals = workload::misfits(&config.chosen_workload(), &site).into_iter();
+    refusals.map(|refusal| Broken::refused(refusal, "workload.kind")).collect()
 }
 
 /// The policies of the buffer, those of a drive that has one.

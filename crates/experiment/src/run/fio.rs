@@ -1,61 +1,8 @@
-//! fio job files: checked before anything runs, and their results in fio's own output format.
+//! The results of fio jobs in fio's own output format.
 
-use flashloom_units::{Latency, MS, Ns, Place, Prng, Problem, Problems, S, SECTOR_BYTES};
-use flashloom_workload::{FioDirection, FioJobFile, FioJobs, FioReport, FioSamples};
+use flashloom_units::{Latency, MS, Ns, S};
+use flashloom_workload::{FioDirection, FioReport, FioSamples};
 use serde_json::{Map, Value, json};
-
-use super::Failure;
-use crate::config::{Config, Experiment, Fault, Timing};
-
-/// Reads the job file of every variant that has one, and holds it against the variant's device.
-pub fn check_all(experiment: &Experiment) -> Result<Vec<Option<FioJobFile>>, Problems> {
-    let mut problems: Vec<Problem> = Vec::new();
-    let mut files = Vec::with_capacity(experiment.variants.len());
-    for variant in &experiment.variants {
-        let config = &variant.config;
-        let Some(path) = config.workload.path.as_deref().filter(|_| config.workload.kind == "fio") else {
-            files.push(None);
-            continue;
-        };
-        let path = experiment.located(config, "workload.path", path).to_string_lossy().into_owned();
-        let checked = FioJobFile::read(&path).and_then(|file| {
-            file.check(capacity_bytes(config), config.run.timing == Timing::Timed)?;
-            Ok(file)
-        });
-        match checked {
-            Ok(file) => files.push(Some(file)),
-            Err(Problems(found)) => {
-                let found = found.into_iter().map(|problem| at_the_path(experiment, config, &path, problem));
-                let found: Vec<_> = found.filter(|problem| !problems.contains(problem)).collect();
-                problems.extend(found);
-            }
-        }
-    }
-    if problems.is_empty() { Ok(files) } else { Err(Problems(problems)) }
-}
-
-/// What is wrong with the job file as a whole is shown where the configuration names it.
-fn at_the_path(experiment: &Experiment, config: &Config, path: &str, problem: Problem) -> Problem {
-    if problem.place != Place::File || problem.file != path {
-        return problem;
-    }
-    let found = format!("{}: {}", problem.file, problem.found);
-    let fault = Fault { found, expected: problem.expected, help: problem.help };
-    experiment.problem_at(config, &["workload.path"], fault)
-}
-
-fn capacity_bytes(config: &Config) -> u64 {
-    config.device.capacity_sectors() * SECTOR_BYTES
-}
-
-/// The jobs of a file on the device of a configuration.
-pub fn start(config: &Config, file: &FioJobFile, root: &Prng) -> Result<FioJobs, Failure> {
-    let jobs = file.start(capacity_bytes(config), &root.branch("workload"));
-    jobs.map_err(|Problems(problems)| match problems.into_iter().next() {
-        Some(problem) => Failure::Input(problem),
-        None => Failure::Check("the jobs cannot be started, and nothing says why".to_owned()),
-    })
-}
 
 /// What fio 3.33 calls itself.
 const VERSION: &str = "fio-3.33";
@@ -65,15 +12,14 @@ const PERCENTILES: [f64; 17] =
 
 /// The results of the jobs as `fio --output-format=json` writes them. Time begins at zero: the output is the same every
 /// time, so there is no date in it.
-pub fn json(file: &FioJobFile, jobs: &FioJobs) -> Value {
-    let reports = jobs.reports();
+pub fn json(global_options: &[(String, String)], jobs: &[FioReport]) -> Value {
     json!({
         "fio version": VERSION,
         "timestamp": 0,
         "timestamp_ms": 0,
         "time": "Thu Jan  1 00:00:00 1970",
-        "global options": options(&file.global_options()),
-        "jobs": reports.iter().map(job).collect::<Vec<_>>(),
+        "global options": options(global_options),
+        "jobs": jobs.iter().map(job).collect::<Vec<_>>(),
     })
 }
 

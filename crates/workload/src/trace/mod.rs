@@ -35,7 +35,7 @@ choice! {
 }
 
 /// How to read a recording.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub struct TraceOptions {
     /// Its format; told from the content if it is not named.
     pub format: Option<Format>,

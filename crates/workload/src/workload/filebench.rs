@@ -1,0 +1,58 @@
+//! `filebench`: a personality over a modelled file system.
+
+use flashloom_units::{ParamSet, Policy, Problem, Problems, Refusal};
+
+use super::{Context, Profile, Report, Running, Site, Workload, unfit};
+use crate::filebench::SPEC;
+use crate::{Filebench, FilebenchParams};
+
+pub(super) fn policy() -> Policy<dyn Workload> {
+    let policy = Policy::<dyn Workload>::new(&SPEC, |values, context| {
+        Ok(Box::new(Personality { params: FilebenchParams::from_values(values), context: context.clone() }))
+    });
+    policy.with_profile(|values, site| {
+        let params = FilebenchParams::from_values(values);
+        let size = |context: &Context| Filebench::new(&params, context.capacity_sectors, None, &context.prng).err();
+        let found = [of_others(site), site.context.and_then(size).map(unfit)];
+        Ok(Profile { misfits: found.into_iter().flatten().collect(), ..Profile::default() })
+    })
+}
+
+/// What a thread does next depends on what it waited for, and on nothing else.
+fn of_others(site: &Site<'_>) -> Option<Refusal> {
+    let name = site.asked(&["path", "replay", "queue_depth", "speed", "addresses"])?;
+    let found = format!("`{name}` with `kind` = \"{}\"", SPEC.name);
+    let expected = format!("the keys of [workload.{}] alone", SPEC.name);
+    Some(Refusal::new(found, expected).at([format!("workload.{name}")]))
+}
+
+struct Personality {
+    params: FilebenchParams,
+    context: Context,
+}
+
+impl Workload for Personality {
+    /// How many requests a personality issues is known at its end.
+    fn expected_requests(&self) -> u64 {
+        0
+    }
+
+    fn has_task_ids(&self) -> bool {
+        true
+    }
+
+    fn start(&self) -> Result<Box<dyn Running + '_>, Problems> {
+        let Context { params, capacity_sectors, prng, .. } = &self.context;
+        Ok(Box::new(Filebench::new(&self.params, *capacity_sectors, params.requests, prng)?))
+    }
+}
+
+impl Running for Filebench {
+    fn issued(&self) -> Option<u64> {
+        Some(Filebench::issued(self))
+    }
+
+    fn report(&self) -> Result<Report, Problem> {
+        Ok(Report::Filebench(Filebench::report(self).clone()))
+    }
+}

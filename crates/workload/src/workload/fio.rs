@@ -1,0 +1,105 @@
+//! `fio`: the jobs of a fio job file.
+
+use std::sync::Arc;
+
+use flashloom_units::{Ns, Policy, Problem, Problems, Refusal, SECTOR_BYTES};
+
+use super::{Context, Profile, Report, Running, Site, Unfit, Workload, pathless};
+use crate::fio::SPEC;
+use crate::{Arrivals, FioJobFile, FioJobs, Request, TraceInfo};
+
+pub(super) fn policy() -> Policy<dyn Workload> {
+    let policy = Policy::<dyn Workload>::new(&SPEC, |_values, context| {
+        let path = context.path.clone().ok_or_else(no_path)?;
+        Ok(Box::new(JobFile { path, context: context.clone(), file: None }))
+    });
+    policy.with_profile(|_values, site| {
+        let missing = site.params.path.is_none().then(no_path);
+        Ok(Profile { misfits: missing.into_iter().chain(of_others(site)).collect(), ..Profile::default() })
+    })
+}
+
+fn no_path() -> Refusal {
+    pathless(SPEC.name, "job file")
+}
+
+/// A job file decides by itself when its requests arrive, how many there are, and where they go.
+fn of_others(site: &Site<'_>) -> Option<Refusal> {
+    const OF_OTHERS: &[&str] =
+        &["format", "event", "sort", "skip_bad_lines", "replay", "queue_depth", "speed", "addresses", "requests"];
+    let name = site.asked(OF_OTHERS)?;
+    let found = format!("`{name}` with `kind` = \"{}\"", SPEC.name);
+    Some(Refusal::new(found, "the options of the job file alone").at([format!("workload.{name}")]))
+}
+
+struct JobFile {
+    path: String,
+    context: Context,
+    /// Once it was read.
+    file: Option<FioJobFile>,
+}
+
+impl JobFile {
+    fn capacity_bytes(&self) -> u64 {
+        self.context.capacity_sectors * SECTOR_BYTES
+    }
+}
+
+impl Workload for JobFile {
+    fn read(&mut self, _scanned: Option<&Arc<TraceInfo>>) -> Result<(), Unfit> {
+        let file = FioJobFile::read(&self.path)?;
+        file.check(self.capacity_bytes(), self.context.is_timed)?;
+        self.file = Some(file);
+        Ok(())
+    }
+
+    fn expected_requests(&self) -> u64 {
+        self.file.as_ref().map_or(0, FioJobFile::expected_requests)
+    }
+
+    fn has_task_ids(&self) -> bool {
+        true
+    }
+
+    fn reports_fio(&self) -> bool {
+        true
+    }
+
+    fn start(&self) -> Result<Box<dyn Running + '_>, Problems> {
+        let file = self.file.as_ref().expect("a job file is read before it runs");
+        Ok(Box::new(Jobs { file, jobs: file.start(self.capacity_bytes(), &self.context.prng)? }))
+    }
+}
+
+struct Jobs<'a> {
+    file: &'a FioJobFile,
+    jobs: FioJobs,
+}
+
+impl Arrivals for Jobs<'_> {
+    fn next_ns(&mut self, now: Ns) -> Result<Option<Ns>, Problem> {
+        self.jobs.next_ns(now)
+    }
+
+    fn take(&mut self, now: Ns) -> (Request, u32) {
+        self.jobs.take(now)
+    }
+
+    fn completed(&mut self, now: Ns, cookie: u32) {
+        self.jobs.completed(now, cookie);
+    }
+
+    fn is_over(&self) -> bool {
+        self.jobs.is_over()
+    }
+}
+
+impl Running for Jobs<'_> {
+    fn issued(&self) -> Option<u64> {
+        Some(self.jobs.issued())
+    }
+
+    fn report(&self) -> Result<Report, Problem> {
+        Ok(Report::Fio { global_options: self.file.global_options(), jobs: self.jobs.reports().to_vec() })
+    }
+}

@@ -1,0 +1,71 @@
+//! `synthesized`: requests that fit a published characterisation.
+
+use flashloom_units::{Ns, ParamSet, Policy, Problem, Problems};
+
+use super::{Context, Profile, Report, Running, Workload, unfit};
+use crate::synthesized::SPEC;
+use crate::{Arrivals, Replayed, Request, Source, Synthesized, SynthesizedParams};
+
+pub(super) fn policy() -> Policy<dyn Workload> {
+    let policy = Policy::<dyn Workload>::new(&SPEC, |values, context| {
+        Ok(Box::new(Fitted { params: SynthesizedParams::from_values(values), context: context.clone() }))
+    });
+    policy.with_profile(|values, site| {
+        let params = SynthesizedParams::from_values(values);
+        let size = |context: &Context| Synthesized::new(&params, context.capacity_sectors, &context.prng).err();
+        let found = site.context.and_then(size).map(unfit);
+        Ok(Profile { misfits: found.into_iter().collect(), ..Profile::default() })
+    })
+}
+
+struct Fitted {
+    params: SynthesizedParams,
+    context: Context,
+}
+
+impl Workload for Fitted {
+    fn expected_requests(&self) -> u64 {
+        self.context.limited(self.params.target().requests)
+    }
+
+    fn has_task_ids(&self) -> bool {
+        false
+    }
+
+    fn start(&self) -> Result<Box<dyn Running + '_>, Problems> {
+        let capacity = self.context.capacity_sectors;
+        let source = Synthesized::new(&self.params, capacity, &self.context.prng)?;
+        Ok(Box::new(Stream { workload: self, replayed: self.context.replayed(source, capacity, false) }))
+    }
+}
+
+struct Stream<'a> {
+    workload: &'a Fitted,
+    replayed: Replayed<Box<dyn Source>>,
+}
+
+impl Arrivals for Stream<'_> {
+    fn next_ns(&mut self, now: Ns) -> Result<Option<Ns>, Problem> {
+        self.replayed.next_ns(now)
+    }
+
+    fn take(&mut self, now: Ns) -> (Request, u32) {
+        self.replayed.take(now)
+    }
+
+    fn completed(&mut self, now: Ns, cookie: u32) {
+        self.replayed.completed(now, cookie);
+    }
+
+    fn is_over(&self) -> bool {
+        self.replayed.is_over()
+    }
+}
+
+impl Running for Stream<'_> {
+    fn report(&self) -> Result<Report, Problem> {
+        let Fitted { params, context } = self.workload;
+        let achieved = Synthesized::measure(params, context.capacity_sectors, &context.prng)?;
+        Ok(Report::Character { target: params.target(), achieved })
+    }
+}

@@ -1,0 +1,62 @@
+//! `synthetic`: requests made from a seed.
+
+use flashloom_units::{ParamSet, Policy, Problems, Refusal};
+
+use super::{Context, Profile, Running, Site, Workload, trace, unfit};
+use crate::synthetic::SPEC;
+use crate::{Replay, Synthetic, SyntheticParams};
+
+pub(super) fn policy() -> Policy<dyn Workload> {
+    let policy = Policy::<dyn Workload>::new(&SPEC, |values, context| {
+        Ok(Box::new(Generated { params: SyntheticParams::from_values(values), context: context.clone() }))
+    });
+    policy.with_profile(|values, site| {
+        let params = SyntheticParams::from_values(values);
+        let size = |context: &Context| Synthetic::new(&params, context.capacity_sectors, &context.prng).err();
+        let found = [of_a_recording(site), missing(&params, site), site.context.and_then(size).map(unfit)];
+        Ok(Profile { misfits: found.into_iter().flatten().collect(), ..Profile::default() })
+    })
+}
+
+/// Whoever names a file and leaves the kind at its default wants the file.
+fn of_a_recording(site: &Site<'_>) -> Option<Refusal> {
+    let is_left = site.params.path.is_some() && !site.is_chosen;
+    let found = format!("a path, but `kind` is left at \"{}\"", SPEC.name);
+    let expected = format!("`kind` = \"{}\" in [workload] too", trace::SPEC.name);
+    is_left.then(|| Refusal::new(found, expected).at(["workload.path"]))
+}
+
+/// What the replay needs of the requests, where they do not have it.
+fn missing(params: &SyntheticParams, site: &Site<'_>) -> Option<Refusal> {
+    let (found, expected) = match site.params.replay? {
+        Replay::Dependent if params.tasks == 0 => {
+            ("a dependent replay of requests without task ids", "`tasks` of at least 1 in [workload.synthetic]")
+        }
+        Replay::Timestamps if params.interarrival_ns.is_none() => {
+            ("a replay by time of requests without times", "`interarrival` in [workload.synthetic], or another replay")
+        }
+        _ => return None,
+    };
+    Some(Refusal::new(found, expected).at(["workload.replay"]))
+}
+
+struct Generated {
+    params: SyntheticParams,
+    context: Context,
+}
+
+impl Workload for Generated {
+    fn expected_requests(&self) -> u64 {
+        self.context.limited(self.params.requests)
+    }
+
+    fn has_task_ids(&self) -> bool {
+        self.params.tasks > 0
+    }
+
+    fn start(&self) -> Result<Box<dyn Running + '_>, Problems> {
+        let capacity = self.context.capacity_sectors;
+        let source = Synthetic::new(&self.params, capacity, &self.context.prng)?;
+        Ok(Box::new(self.context.replayed(source, capacity, self.params.interarrival_ns.is_some())))
+    }
+}

@@ -1,0 +1,95 @@
+//! `trace`: a recording, replayed.
+
+use std::sync::Arc;
+
+use flashloom_units::{Capability, Policy, PolicySpec, Problem, Problems, Refusal};
+
+use super::{Context, Profile, Running, Unfit, Workload, pathless};
+use crate::{Addresses, Limited, Replay, Source, TraceInfo, TraceOptions, fit, open_trace, rebase};
+
+pub(super) static SPEC: PolicySpec = PolicySpec {
+    name: "trace",
+    summary: "a recording in any of the formats of `flashloom list formats`",
+    details: "Read as a stream, plain or compressed by gzip or zstd; checked to its end before a run begins. The first \
+              request arrives at time zero. Devices of a recording of several are laid over one another.",
+    source: "the format's own file names its definition",
+    needs: &[],
+    offers: &[],
+    params: &[],
+    statistics: &[],
+};
+
+pub(super) fn policy() -> Policy<dyn Workload> {
+    let no_path = || pathless(SPEC.name, "recording");
+    let policy = Policy::<dyn Workload>::new(&SPEC, move |_values, context| {
+        let path = context.path.clone().ok_or_else(no_path)?;
+        Ok(Box::new(Recorded { path, context: context.clone(), info: None }))
+    });
+    policy.with_profile(move |_values, site| {
+        site.params.path.as_ref().ok_or_else(no_path)?;
+        Ok(Profile { has_first_sector: true, ..Profile::default() })
+    })
+}
+
+struct Recorded {
+    path: String,
+    context: Context,
+    /// Once it was read.
+    info: Option<Arc<TraceInfo>>,
+}
+
+impl Recorded {
+    /// The sector after the last one that the replay names.
+    fn span(&self) -> u64 {
+        let first_sector = self.context.params.first_sector;
+        self.info.as_ref().map_or(0, |info| info.end_sector().saturating_sub(first_sector))
+    }
+
+    /// Reads again only a recording that reaches beyond the drive or begins before it, to point at the request that does.
+    fn check_addresses(&self, info: &TraceInfo) -> Result<(), Problem> {
+        let Context { params, capacity_sectors, .. } = &self.context;
+        let reaches_beyond = params.addresses == Addresses::Error && self.span() > *capacity_sectors;
+        if !reaches_beyond && info.first_sector >= params.first_sector {
+            return Ok(());
+        }
+        let trace = open_trace(&self.path, &params.trace_options())?;
+        let limited = Limited::new(rebase(trace, params.first_sector), params.requests);
+        let mut source = fit(limited, *capacity_sectors, params.addresses, self.span());
+        while source.next_request()?.is_some() {}
+        Ok(())
+    }
+}
+
+impl Workload for Recorded {
+    fn recording(&self) -> Option<(&str, TraceOptions)> {
+        Some((&self.path, self.context.params.trace_options()))
+    }
+
+    fn read(&mut self, scanned: Option<&Arc<TraceInfo>>) -> Result<(), Unfit> {
+        let info = scanned.expect("a recording is scanned before it is held against a drive");
+        self.info = Some(Arc::clone(info));
+        if !info.has_task_ids && self.context.params.replay == Some(Replay::Dependent) {
+            let expected = format!("{}; those of `{}` do not", Capability::TaskIds.in_words(), self.path);
+            return Err(Refusal::new("a dependent replay", expected).at(["workload.replay"]).into());
+        }
+        Ok(self.check_addresses(info)?)
+    }
+
+    fn scanned(&self) -> Option<&TraceInfo> {
+        self.info.as_deref()
+    }
+
+    fn expected_requests(&self) -> u64 {
+        self.context.limited(self.info.as_ref().map_or(0, |info| info.requests))
+    }
+
+    fn has_task_ids(&self) -> bool {
+        self.info.as_ref().is_some_and(|info| info.has_task_ids)
+    }
+
+    fn start(&self) -> Result<Box<dyn Running + '_>, Problems> {
+        let params = &self.context.params;
+        let trace = open_trace(&self.path, &params.trace_options())?;
+        Ok(Box::new(self.context.replayed(rebase(trace, params.first_sector), self.span(), true)))
+    }
+}
