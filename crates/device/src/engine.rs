@@ -35,7 +35,7 @@ use crate::status::{Reason, Status};
 /// use flashloom_units::ParamSet;
 /// use flashloom_workload::{Op, Request};
 ///
-/// let device = DeviceParams { blocks: 16, ..DeviceParams::defaults() };
+/// let device = DeviceParams { blocks: 64, ..DeviceParams::defaults() };
 /// let mut engine = Engine::bare(Drive::new(&DriveSetup::with_defaults(device.clone())), 32, 0);
 /// engine.precondition(&Ageing { fill_pages: 64, fill_streams: true, overwrite: None }, &mut |_| {});
 /// engine.start_timing(&device);
@@ -339,8 +339,12 @@ impl Engine {
             if self.drive.has_completed() {
                 return true;
             }
+            // What an idle drive is given at this moment belongs to it, and its dies are not to be asked before.
+            if self.drive.is_idle() || self.has_stopped {
+                return false;
+            }
             match self.drive.next_event_ns() {
-                Some(next_ns) if next_ns <= until_ns && !self.has_stopped => at = next_ns,
+                Some(next_ns) if next_ns <= until_ns => at = next_ns,
                 _ => return false,
             }
         }

@@ -26,7 +26,7 @@ const BLOCKING: usize = 0;
 const HOST_READS: usize = 1;
 
 /// How busy the parts of the array were, summed over all of them, in nanoseconds.
-#[derive(Clone, Copy, Debug, Default)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Utilization {
     /// Time that channels carried something.
     pub channel_busy_ns: u128,
