@@ -45,14 +45,10 @@ fn lasting(mut result: RunResult) -> String {
 
 #[test]
 fn the_runs_of_a_comparison_give_what_each_gives_by_itself() {
-    let varies = [
-        "ftl.mapping=page,dftl,kast,mcsplit",
-        "host.scheduler=noop,cfq",
-        "buffer.rate=single,cave",
-        "ftl.idle_delay=5ms,0ns",
-    ];
+    let varies = ["ftl.mapping=page,dftl,kast,mcsplit", "host.scheduler=noop,cfq", "buffer.capacity=1MiB,0B"];
+    let sets = ["workload.synthetic.requests=300", "run.precondition=fill"];
     for verify in [false, true] {
-        let experiment = experiment(&Catalog::builtin(), &["workload.synthetic.requests=500"], &varies);
+        let experiment = experiment(&Catalog::builtin(), &sets, &varies);
         let prepared = Prepared::new(&experiment).expect("it is sound");
         let together = prepared.compare(verify, &Quiet).expect("it runs");
         for (index, run) in together.runs.into_iter().enumerate() {
