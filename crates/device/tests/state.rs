@@ -13,11 +13,11 @@ mod support;
 use std::collections::{BTreeSet, VecDeque};
 
 use flashloom_buffer::{order, rate};
-use flashloom_device::{Drive, DriveSetup};
+use flashloom_device::{Ageing, Completion, Drive, DriveSetup, Engine, Outcome, Submitted};
 use flashloom_ftl::{allocation, collection, mapping, placement};
-use flashloom_host::{Admission, BlockLayer, Decision, Dispatched, HostParams, RequestId, Scheduler, scheduler};
+use flashloom_host::{BlockLayer, HostParams};
 use flashloom_units::{
-    Chosen, Kind, Latency, MS, Ns, Param, ParamSet, Prng, Role, Slot, US, Value, load_state, save_state,
+    Kind, Latency, MS, Ns, Param, ParamSet, PolicySpec, Prng, Slot, US, Value, load_state, save_state,
 };
 use flashloom_workload::{Op, Request};
 use support::random::{pick, random_requests, random_setup, seeds_asked_for};
@@ -26,11 +26,10 @@ use support::random::{pick, random_requests, random_setup, seeds_asked_for};
 struct Plan {
     drive: DriveSetup,
     host: HostParams,
-    scheduler: Chosen<dyn Scheduler>,
+    scheduler: Vec<Value>,
     timed: bool,
     requests: Vec<Request>,
-    /// Steps of background work before each request that finds the drive idle.
-    background: Vec<u32>,
+    idle_delay_ns: Ns,
 }
 
 impl Plan {
@@ -40,41 +39,40 @@ impl Plan {
         if prng.chance(0.15) {
             spread_streams(&mut drive);
         }
-        if drive.ftl.profile(&drive.device).is_err() {
+        if flashloom_ftl::misfit(&drive.device, &drive.ftl).is_some() {
             return None;
         }
-        let schedulers = scheduler::builtin();
-        let policy = pick(prng, &schedulers.policies().iter().collect::<Vec<_>>());
+        let scheduler = pick(prng, flashloom_host::SLOT.policies);
         let host = HostParams {
+            scheduler: scheduler.name,
             queue_depth: pick(prng, &[1, 4, 31]),
             nr_requests: pick(prng, &[2, 8, 64]),
             merging: prng.chance(0.7),
             ..HostParams::defaults()
         };
-        let values = policy.spec.params.iter().map(|param| impatient(prng, param)).collect();
-        let scheduler = policy.with_values(values);
+        let values: Vec<Value> = scheduler.params.iter().map(|param| impatient(prng, param)).collect();
         let setup = BlockLayer::setup(&host, drive.device.capacity_sectors());
-        scheduler.build(&setup).ok()?;
+        flashloom_host::build(scheduler.name, &values, &setup)?.ok()?;
         let mut requests = random_requests(prng, drive.device.capacity_sectors(), requests);
         let tasks = pick(prng, &[1, 5, 4_000]);
         for request in requests.iter_mut().filter(|request| request.op != Op::Flush) {
             request.task = prng.below(tasks) as u32;
             request.flags |= if prng.chance(0.3) { Request::SYNC } else { 0 };
         }
-        let background = requests.iter().map(|_| prng.below(3) as u32).collect();
-        Some(Self { drive, host, scheduler, timed: prng.chance(0.7), requests, background })
+        let idle_delay_ns = pick(prng, &[0, MS]);
+        Some(Self { drive, host, scheduler: values, timed: prng.chance(0.7), requests, idle_delay_ns })
     }
 
     fn policies(&self) -> [(&'static str, &'static str); 8] {
         let ftl = &self.drive.ftl;
         [
-            ("scheduler", self.scheduler.name()),
-            ("order", self.drive.order.name()),
-            ("rate", self.drive.rate.name()),
-            ("mapping", ftl.mapping.name()),
-            ("allocation", ftl.allocation.name()),
-            ("collection", ftl.collection.name()),
-            ("placement", ftl.placement.name()),
+            ("scheduler", self.host.scheduler),
+            ("order", self.drive.buffer.order),
+            ("rate", self.drive.buffer.rate),
+            ("mapping", ftl.params.mapping),
+            ("allocation", ftl.params.allocation),
+            ("collection", ftl.params.gc),
+            ("placement", ftl.placement.0),
             ("mode", if self.timed { "timed" } else { "counting" }),
         ]
     }
@@ -82,23 +80,16 @@ impl Plan {
     /// A new stack, whose drive is new.
     fn build(&self) -> Stack {
         let setup = BlockLayer::setup(&self.host, self.drive.device.capacity_sectors());
-        let scheduler = self.scheduler.build(&setup).unwrap();
-        Stack {
-            layer: BlockLayer::new(&self.host, scheduler),
-            drive: Drive::new(&self.drive).unwrap(),
-            now: 0,
-            wakes_ns: Ns::MAX,
-            next: 0,
-            backlog: VecDeque::new(),
-            log: Vec::new(),
-        }
+        let scheduler = flashloom_host::build(self.host.scheduler, &self.scheduler, &setup).unwrap().unwrap();
+        let engine = Engine::new(BlockLayer::new(&self.host, scheduler), Drive::new(&self.drive), self.idle_delay_ns);
+        Stack { engine, next: 0, backlog: VecDeque::new(), log: Vec::new() }
     }
 
     /// A stack that goes on from a state.
     fn load(&self, bytes: &[u8], is_aged_only: bool) -> Stack {
         let mut stack = self.build();
         if self.timed && !is_aged_only {
-            stack.drive.start_timing(&self.drive.device);
+            stack.engine.start_timing(&self.drive.device);
         }
         load_state(&mut stack, bytes).unwrap();
         assert!(save_state(&stack).unwrap() == bytes, "what was loaded is saved as it was");
@@ -108,10 +99,11 @@ impl Plan {
 
 /// Makes it a page map that spreads streams when it collects them, over blocks that fail often: what chance seldom meets.
 fn spread_streams(drive: &mut DriveSetup) {
+    let slap = allocation::SLOT.find("slap").unwrap();
     let set = [("stream_threshold", 2), ("read_hot", 1)].map(|(name, value)| (name, Value::Count(value)));
-    let set = [&set[..], &[("read_reorganization", Value::Flag(true))]].concat();
-    drive.ftl.mapping = mapping::builtin().choose("page", &[]).unwrap();
-    drive.ftl.allocation = allocation::builtin().choose("slap", &set).unwrap();
+    drive.ftl = drive.ftl.clone().with_mapping("page", &[]);
+    drive.ftl.params.allocation = slap.name;
+    drive.ftl.allocation = slap.values(&[&set[..], &[("read_reorganization", Value::Flag(true))]].concat());
     (drive.device.program_failures, drive.device.erase_failures) = (0.005, 0.05);
 }
 
@@ -125,135 +117,103 @@ fn impatient(prng: &mut Prng, param: &Param) -> Value {
     }
 }
 
-/// A block layer and a drive, with all that a loop around them remembers.
+/// An engine with all that whoever drives it remembers.
 struct Stack {
-    layer: BlockLayer,
-    drive: Drive,
-    now: Ns,
-    wakes_ns: Ns,
-    /// The next request to arrive, and those that found the block layer full.
+    engine: Engine,
+    /// The next request to arrive, and those that found no room.
     next: usize,
     backlog: VecDeque<usize>,
     log: Vec<Event>,
 }
 
-flashloom_units::state! {
-    Stack {
-        nested layer, drive;
-        value now, wakes_ns, next, backlog;
-        fixed log;
-    }
-}
+flashloom_units::state! { Stack { nested engine; value next, backlog; fixed log; } }
 
 #[derive(Debug, PartialEq)]
 enum Event {
-    Arrived(Ns, usize, Admission),
-    Dispatched(Ns, Dispatched),
-    Completed(Ns, u32),
-    NotBefore(Ns, Ns),
-    Background(Ns, bool),
+    Submitted(Ns, usize, Submitted),
+    Completed(Completion),
+    Advanced(Ns),
 }
 
 impl Stack {
-    /// Writes much of the drive, in counting mode and without the block layer.
     fn age(&mut self, plan: &Plan, prng: &mut Prng) {
-        let capacity = plan.drive.device.capacity_sectors();
-        for _ in 0..prng.below(40) {
-            let sectors = 1 + prng.below(capacity.min(600));
-            let lba = prng.below(capacity - sectors + 1);
-            let write = Dispatched { lba, id: RequestId(0), sectors: sectors as u32, task: 0, op: Op::Write, flags: 0 };
-            self.drive.accept(0, &write);
-            while self.drive.take_completed().is_some() {}
-        }
+        let fill_pages = prng.below(plan.drive.device.logical_pages() + 1);
+        self.engine.precondition(&Ageing { fill_pages, fill_streams: false, overwrite: None }, &mut |_| {});
     }
 
-    /// Does what is due next; false once all is served, or the drive is worn out.
+    /// Does what is due next; false once all is served.
     fn step(&mut self, plan: &Plan) -> bool {
-        let arrives = plan.requests.get(self.next).map_or(Ns::MAX, |request| request.arrival_ns);
-        let ends = self.drive.next_event_ns().unwrap_or(Ns::MAX);
-        let due = arrives.min(ends).min(self.wakes_ns);
-        if due == Ns::MAX || self.drive.is_worn_out() {
+        let now = self.engine.now_ns();
+        let arrives = plan.requests.get(self.next).map_or(Ns::MAX, |request| request.arrival_ns.max(now));
+        let due = self.engine.next_event_ns().unwrap_or(Ns::MAX);
+        if arrives.min(due) == Ns::MAX {
             return false;
         }
-        self.now = self.now.max(due);
-        if due == ends {
-            self.drive.step(self.now);
-        } else if due == arrives {
-            if self.drive.is_idle() {
-                (0..plan.background[self.next]).for_each(|_| {
-                    let more = self.drive.idle_step(self.now);
-                    self.log.push(Event::Background(self.now, more));
-                });
-            }
+        if arrives <= due {
             self.backlog.push_back(self.next);
             self.next += 1;
+            if self.backlog.len() == 1 {
+                self.submit(plan, arrives);
+            }
+            return true;
         }
-        self.wakes_ns = Ns::MAX;
-        self.settle(plan);
+        self.engine.advance_to(due).unwrap();
+        self.log.push(Event::Advanced(due));
+        self.log.extend(self.engine.completions().map(Event::Completed));
+        while !self.backlog.is_empty() && self.submit(plan, due) {}
         true
     }
 
-    fn settle(&mut self, plan: &Plan) {
-        loop {
-            while let Some((id, _)) = self.drive.take_completed() {
-                let (now, log) = (self.now, &mut self.log);
-                self.layer.complete(now, id, |request| log.push(Event::Completed(now, request.cookie)));
-            }
-            while let Some(&index) = self.backlog.front() {
-                let admission = self.layer.submit(self.now, &plan.requests[index], index as u32);
-                if admission == Admission::Full {
-                    break;
-                }
-                self.log.push(Event::Arrived(self.now, index, admission));
-                self.backlog.pop_front();
-            }
-            match self.layer.dispatch(self.now) {
-                Decision::Dispatch(request) => {
-                    self.log.push(Event::Dispatched(self.now, request));
-                    self.drive.accept(self.now, &request);
-                }
-                Decision::NotBefore(time) => {
-                    self.log.push(Event::NotBefore(self.now, time));
-                    self.wakes_ns = time;
-                    return;
-                }
-                Decision::Idle => return,
-            }
+    fn submit(&mut self, plan: &Plan, at: Ns) -> bool {
+        let index = self.backlog[0];
+        let submitted = self.engine.submit(at, &plan.requests[index], index as u32).unwrap();
+        self.log.push(Event::Submitted(at, index, submitted));
+        let is_accepted = submitted == Submitted::Accepted;
+        if is_accepted {
+            self.backlog.pop_front();
         }
+        is_accepted
     }
 
     /// Everything that is reported at the end, and the state then.
     fn finish(mut self, plan: &Plan) -> (Vec<Event>, String, Vec<u8>) {
         while self.step(plan) {}
-        // A drive whose life ends here is left in the middle of what it was at.
-        if !self.drive.is_worn_out() {
-            self.drive.check().unwrap();
-        }
-        self.layer.check().unwrap();
-        let ftl = self.drive.ftl();
-        let nand = self.drive.nand();
-        let of = |latency: &Latency| (latency.count(), latency.sum(), latency.percentile(90.0), latency.stddev());
-        let latencies = self.layer.stats().wait.each_ref().map(of);
-        let mut ftl_report = ftl.report();
-        let merges = ftl_report.merges.take().map(|mut merges| {
-            let blocking = of(&std::mem::take(&mut merges.blocking_ns));
-            (blocking, merges.switch, merges.partial, merges.full, merges.filler_pages, merges.migrated_pages)
-        });
-        let report = format!(
-            "{:?} {:?} {:?} {ftl_report:?} {merges:?} {:?} {:?} {:?} {:?} {} {latencies:?} {}",
-            nand.counts(),
-            nand.utilization(),
-            nand.sectors_checked(),
-            nand.erase_counts(),
-            ftl.wanted_streams(),
-            self.drive.buffer_report(self.now),
-            self.layer.figures(),
-            self.layer.stats().direction_switches,
-            self.drive.is_worn_out(),
-        );
+        assert_eq!((self.engine.outstanding(), self.backlog.len()), (0, 0), "all is served or has failed");
+        self.engine.check().unwrap();
         let bytes = save_state(&self).unwrap();
-        (self.log, report, bytes)
+        (self.log, shown(self.engine.outcome()), bytes)
     }
+}
+
+/// An outcome in words, its distributions by their moments.
+fn shown(outcome: Outcome) -> String {
+    let Outcome { host, scheduler, mut ftl, .. } = outcome;
+    let of = |latency: &Latency| (latency.count(), latency.sum(), latency.percentile(90.0), latency.stddev());
+    let latencies = [&host.read_latency, &host.write_latency, &host.other_latency, &host.device_latency].map(of);
+    let waits = scheduler.wait.each_ref().map(of);
+    let merges = ftl.merges.take().map(|merges| {
+        (
+            of(&merges.blocking_ns),
+            merges.switch,
+            merges.partial,
+            merges.full,
+            merges.filler_pages,
+            merges.migrated_pages,
+        )
+    });
+    format!(
+        "{latencies:?} {waits:?} {merges:?} {ftl:?} {:?} {:?} {:?} {:?} {:?} {:?} {:?} {:?} {:?} {}",
+        (host.generated, host.completed, host.failed, host.read_bytes, host.write_bytes, host.duration_ns),
+        outcome.scheduler_figures,
+        outcome.buffer,
+        outcome.counts,
+        outcome.utilization,
+        outcome.erase_counts,
+        outcome.sectors_checked,
+        outcome.end_of_life,
+        (scheduler.merged, scheduler.expired),
+        scheduler.direction_switches,
+    )
 }
 
 /// Saves a stack at some random moments and lets each state go on; returns at how many.
@@ -268,7 +228,7 @@ fn run(seed: u64, requests: usize, moments: u64, policies: &mut BTreeSet<(&'stat
     at.sort_unstable();
     let mut saved = vec![(0, save_state(&stack).unwrap())];
     if plan.timed {
-        stack.drive.start_timing(&plan.drive.device);
+        stack.engine.start_timing(&plan.drive.device);
     }
     let mut at = at.into_iter().peekable();
     for step in 0.. {
@@ -283,7 +243,7 @@ fn run(seed: u64, requests: usize, moments: u64, policies: &mut BTreeSet<(&'stat
     for (index, (done, state)) in saved.iter().enumerate() {
         let mut loaded = plan.load(state, index == 0);
         if index == 0 && plan.timed {
-            loaded.drive.start_timing(&plan.drive.device);
+            loaded.engine.start_timing(&plan.drive.device);
         }
         let (its_log, its_report, its_bytes) = loaded.finish(&plan);
         let place = format!("seed {seed}, state {index} after {done} events of {:?}", plan.policies());
@@ -306,20 +266,21 @@ fn a_loaded_stack_goes_on_as_the_saved_one_at_2500_random_moments() {
             break;
         }
     }
-    fn named<P: Role + ?Sized>(kind: &'static str, slot: &Slot<P>) -> Vec<(&'static str, &'static str)> {
-        slot.specs().map(|spec| (kind, spec.name)).collect()
-    }
-    let slots = [
-        named("scheduler", &scheduler::builtin()),
-        named("order", &order::builtin()),
-        named("rate", &rate::builtin()),
-        named("mapping", &mapping::builtin()),
-        named("allocation", &allocation::builtin()),
-        named("collection", &collection::builtin()),
-        named("placement", &placement::builtin()),
+    let slots: [(&str, &Slot); 7] = [
+        ("scheduler", &flashloom_host::SLOT),
+        ("order", &order::SLOT),
+        ("rate", &rate::SLOT),
+        ("mapping", &mapping::SLOT),
+        ("allocation", &allocation::SLOT),
+        ("collection", &collection::SLOT),
+        ("placement", &placement::SLOT),
     ];
+    let named = |(kind, slot): &(&'static str, &'static Slot)| {
+        let kind = *kind;
+        slot.policies.iter().map(move |policy: &&PolicySpec| (kind, policy.name)).collect::<Vec<_>>()
+    };
     let modes = [("mode", "timed"), ("mode", "counting")];
-    let all: BTreeSet<_> = slots.into_iter().flatten().chain(modes).collect();
+    let all: BTreeSet<_> = slots.iter().flat_map(named).chain(modes).collect();
     assert_eq!(all.difference(&policies).collect::<Vec<_>>(), Vec::<&(&str, &str)>::new(), "policies not tried");
 }
 
@@ -340,7 +301,7 @@ fn small_states() -> impl Iterator<Item = (Plan, Vec<u8>)> {
         plan.timed = true;
         let mut stack = plan.build();
         stack.age(&plan, &mut prng);
-        stack.drive.start_timing(&plan.drive.device);
+        stack.engine.start_timing(&plan.drive.device);
         (0..prng.below(200)).all(|_| stack.step(&plan)).then_some(())?;
         let bytes = save_state(&stack).unwrap();
         (bytes.len() < 6_000).then_some((plan, bytes))
@@ -351,7 +312,7 @@ fn small_states() -> impl Iterator<Item = (Plan, Vec<u8>)> {
 fn a_state_that_ends_early_is_refused_wherever_it_ends() {
     for (plan, bytes) in small_states().take(4) {
         let mut stack = plan.build();
-        stack.drive.start_timing(&plan.drive.device);
+        stack.engine.start_timing(&plan.drive.device);
         for length in 0..bytes.len() {
             let error = load_state(&mut stack, &bytes[..length]).unwrap_err();
             assert!(error.at <= length && !error.field.is_empty(), "{error}");
@@ -367,7 +328,7 @@ fn a_damaged_state_is_refused_or_loaded() {
     for (seed, (plan, bytes)) in small_states().take(12).enumerate() {
         let mut prng = Prng::new(seed as u64);
         let mut stack = plan.build();
-        stack.drive.start_timing(&plan.drive.device);
+        stack.engine.start_timing(&plan.drive.device);
         for _ in 0..400 {
             let mut damaged = bytes.clone();
             for _ in 0..=prng.below(3) {
@@ -389,19 +350,19 @@ fn a_state_of_another_configuration_is_refused_with_the_field_that_does_not_fit(
         let mut drive = DriveSetup::with_defaults(support::plain_device());
         drive.verify = true;
         let host = HostParams::defaults();
-        let scheduler = scheduler::builtin().choose(host.scheduler, &[]).unwrap();
-        let mut plan = Plan { drive, host, scheduler, timed: false, requests: Vec::new(), background: Vec::new() };
+        let scheduler = flashloom_host::SLOT.find(host.scheduler).unwrap().values(&[]);
+        let mut plan = Plan { drive, host, scheduler, timed: false, requests: Vec::new(), idle_delay_ns: 0 };
         change(&mut plan);
         plan
     };
     let bytes = save_state(&plan(|_| {}).build()).unwrap();
     let refused = |change| load_state(&mut plan(change).build(), &bytes).unwrap_err().to_string();
     let expected = |text: &str, message: String| assert!(message.contains(text), "{message}");
-    expected("`drive.nand.written`", refused(|plan| plan.drive.device.blocks += 1));
-    expected("`drive.nand.verifier`", refused(|plan| plan.drive.verify = false));
-    expected("`drive.buffer.slots`", refused(|plan| plan.drive.buffer_bytes -= 1 << 20));
-    expected("`layer.requests.slots`", refused(|plan| plan.host.nr_requests += 1));
+    expected("`engine.drive.nand.written`", refused(|plan| plan.drive.device.blocks += 1));
+    expected("`engine.drive.nand.verifier`", refused(|plan| plan.drive.verify = false));
+    expected("`engine.drive.buffer.slots`", refused(|plan| plan.drive.buffer.capacity_bytes -= 1 << 20));
+    expected("`engine.host.requests.slots`", refused(|plan| plan.host.nr_requests += 1));
     let mut timed = plan(|_| {}).build();
-    timed.drive.start_timing(&support::plain_device());
-    expected("`drive.nand.timed`", load_state(&mut timed, &bytes).unwrap_err().to_string());
+    timed.engine.start_timing(&support::plain_device());
+    expected("`engine.drive.nand.timed`", load_state(&mut timed, &bytes).unwrap_err().to_string());
 }
