@@ -38,7 +38,7 @@ use crate::status::{Reason, Status};
 /// use flashloom_workload::{Op, Request};
 ///
 /// let device = DeviceParams { blocks: 16, ..DeviceParams::defaults() };
-/// let mut engine = Engine::bare(Drive::new(&DriveSetup::with_defaults(device.clone())), 32, 0);
+/// let mut engine = Engine::bare(Drive::new(&DriveSetup::with_defaults(device.clone()))?, 32, 0);
 /// engine.precondition(&Ageing { fill_pages: 64, fill_streams: true, overwrite: None }, &mut |_| {});
 /// engine.start_timing(&device);
 ///
@@ -63,7 +63,7 @@ use crate::status::{Reason, Status};
 /// assert_eq!(served.len(), 16);
 /// assert!(served.iter().all(|completion| completion.status == Status::Done));
 /// assert!(served[0].time_ns >= device.read_ns, "a read takes tR at least");
-/// # Ok::<(), flashloom_device::Misuse>(())
+/// # Ok::<(), Box<dyn std::error::Error>>(())
 /// ```
 pub struct Engine {
     host: Host,

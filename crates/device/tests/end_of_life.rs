@@ -8,6 +8,7 @@
 mod support;
 
 use flashloom_device::{Completion, DriveSetup, Engine, Outcome, Reason, Status, Submitted};
+use flashloom_ftl::mapping;
 use flashloom_nand::DeviceParams;
 use flashloom_units::{Ns, ParamSet, Prng, US, Value};
 use flashloom_workload::{Op, Pace, Request};
@@ -66,8 +67,7 @@ fn every_request_completes_or_fails_when_a_drive_wears_out_whatever_it_is_at() {
         let mut setup = buffered(device, pages, order, ["single", "cave"][prng.below(2) as usize]);
         setup.ftl.prng = prng.branch("failures");
         if prng.chance(0.5) {
-            setup.ftl.params.mapping = "dftl";
-            setup.ftl.mapping = vec![Value::Size(64), Value::Ratio(0.5)];
+            setup.ftl.mapping = mapping::builtin().choose("dftl", &[("cache", Value::Size(64))]).unwrap();
         }
         let requests = random_requests(&mut prng, setup.device.capacity_sectors(), 1_500);
         let mut run = Run {

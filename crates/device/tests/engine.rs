@@ -4,6 +4,7 @@
 mod support;
 
 use flashloom_device::{Ageing, Completion, Drive, Engine, Misuse, Status, Submitted};
+use flashloom_ftl::mapping;
 use flashloom_nand::DeviceParams;
 use flashloom_units::{MS, Ns, Prng, US, Value};
 use flashloom_workload::{Op, Request};
@@ -175,7 +176,7 @@ fn a_request_of_the_same_moment_goes_before_background_work() {
 
 #[test]
 fn what_ends_at_a_moment_has_ended_before_a_request_of_that_moment_arrives() {
-    let mut engine = Engine::bare(Drive::new(&unbuffered(plain_device())), 1, 0);
+    let mut engine = Engine::bare(Drive::new(&unbuffered(plain_device())).unwrap(), 1, 0);
     engine.start_timing(&plain_device());
     assert_eq!(engine.submit(0, &request(0, Op::Read, 0, 8), 0), Ok(Submitted::Accepted));
     engine.advance_to(0).unwrap();
@@ -189,7 +190,7 @@ fn what_ends_at_a_moment_has_ended_before_a_request_of_that_moment_arrives() {
 #[test]
 fn a_drive_alone_gets_every_request_as_it_is_and_in_order() {
     let device = plain_device();
-    let mut engine = Engine::bare(Drive::new(&buffered(device.clone(), 64, "page-lru", "single")), 8, 0);
+    let mut engine = Engine::bare(Drive::new(&buffered(device.clone(), 64, "page-lru", "single")).unwrap(), 8, 0);
     engine.start_timing(&device);
     for cookie in 0..8 {
         engine.submit(0, &request(0, Op::Write, u64::from(cookie) * 8, 8), cookie).unwrap();
@@ -208,7 +209,7 @@ fn a_drive_alone_gets_every_request_as_it_is_and_in_order() {
 
 #[test]
 fn a_drive_without_time_does_everything_at_the_next_advance() {
-    let mut engine = Engine::bare(Drive::new(&unbuffered(plain_device())), 4, 0);
+    let mut engine = Engine::bare(Drive::new(&unbuffered(plain_device())).unwrap(), 4, 0);
     let mut prng = Prng::new(3);
     for cookie in 0..1_000 {
         let lba = prng.below(engine.capacity_sectors() - 32);
@@ -261,10 +262,10 @@ fn a_drive_alone_does_what_it_does_under_a_block_layer_that_does_nothing() {
         let mut setup = buffered(device, [0, 16][seed as usize / 4 % 2], "page-lru", "single");
         if seed >= 10 {
             // Its map is on flash, so that even a discard makes the array do something at once.
-            setup.ftl = setup.ftl.with_mapping("dftl", &[("cache", Value::Size(64))]);
+            setup.ftl.mapping = mapping::builtin().choose("dftl", &[("cache", Value::Size(64))]).unwrap();
         }
         let run = Run { queue_depth: 8, ..Run::new(setup) };
-        let mut bare = Engine::bare(Drive::new(&run.setup), 8, run.idle_delay_ns);
+        let mut bare = Engine::bare(Drive::new(&run.setup).unwrap(), 8, run.idle_delay_ns);
         let fill_pages = run.setup.device.logical_pages();
         bare.precondition(&Ageing { fill_pages, fill_streams: true, overwrite: None }, &mut |_| {});
         bare.start_timing(&run.setup.device);
