@@ -1,15 +1,14 @@
 //! An engine that is saved at a random moment and restored into one that is built anew goes on as if nothing had
 //! happened, and what ageing made of a drive goes under any host and write buffer.
 //!
-//! Strategy: a random drive under a random combination of policies, the same as in `random_operations.rs`, below a block
-//! layer with a random scheduler, few requests and merging, or alone. It is aged at random and then serves some hundred
-//! random requests, timed or only counted, with background work between them; drives whose blocks fail go on when their
-//! life has ended. On the way it is saved at random moments. Each state is restored into an engine of its own, which then
-//! gets what is left of the requests: it must be due at the same times, do the same at them, report the same in the end,
-//! and have the same state in the end, to the byte. For aged drives, one engine is aged and another, with a host and a
-//! buffer of its own, takes over what that made of the flash: it must be what it would be had it been aged itself. The
-//! checks of a verified run are on in all of them. Every policy of every slot and every kind of moment must have taken
-//! part.
+//! Strategy: a random drive under a random combination of policies, as in `random_operations.rs`, below a block layer
+//! with a random scheduler, few requests and merging, or alone. It is aged at random and then serves some hundred
+//! random requests, timed or only counted, with background work between them; a drive whose life ends goes on and
+//! fails requests. On the way it is saved at random moments. Each state is restored into an engine of its own, which
+//! then gets what is left of the requests: it must be due at the same times, do the same then, and come to the same
+//! outcome and the same state, to the byte. For aged drives, one engine is aged and another, with a host and a buffer
+//! of its own, takes over what that made of the flash: it must be what it would be had it been aged itself. The checks
+//! of a verified run are on in all of them. Every policy of every slot and every kind of moment must have taken part.
 #![allow(missing_docs)]
 
 mod support;
@@ -18,183 +17,19 @@ use std::collections::{BTreeSet, VecDeque};
 
 use flashloom_buffer::{order, rate};
 use flashloom_device::{
-    Ageing, Completion, Drive, DriveSetup, Engine, HostReport, Outcome, Overwrite, Preconditioned, Simulation,
-    Submitted,
+    Ageing, Completion, DriveSetup, Engine, HostReport, Misuse, Outcome, Preconditioned, Simulation, Submitted,
 };
 use flashloom_ftl::{MergeReport, allocation, collection, mapping, placement};
-use flashloom_host::{BlockLayer, HostParams, Scheduler, SchedulerStats, scheduler};
+use flashloom_host::{HostParams, SchedulerStats, scheduler};
 use flashloom_nand::DeviceParams;
-use flashloom_units::{Chosen, Kind, Latency, MS, Ns, Param, ParamSet, Prng, Role, Slot, StateError, US, Value};
-use flashloom_workload::{Op, Pace, Replayed, Request};
-use support::random::{pick, random_requests, random_setup, seeds_asked_for};
+use flashloom_units::{Latency, Ns, ParamSet, Prng, Role, Slot, StateError};
+use flashloom_workload::{Op, Pace, Replayed};
+use support::plan::{HostPlan, Plan};
+use support::random::{pick, seeds_asked_for};
 use support::{List, Run, pages};
 
 /// What was tried: kinds of things, and which of each.
 type Tried = BTreeSet<(&'static str, &'static str)>;
-
-/// What an engine is built from, and what is done with it.
-#[derive(Clone)]
-struct Plan {
-    drive: DriveSetup,
-    above: Above,
-    ageing: Ageing,
-    timed: bool,
-    requests: Vec<Request>,
-    /// How far time is advanced beyond what is due, unless a request arrives before.
-    overshoot_ns: Ns,
-    /// Completions are collected after so many advances.
-    collected_after: u64,
-}
-
-/// The host.
-#[derive(Clone)]
-struct Above {
-    params: HostParams,
-    scheduler: Chosen<dyn Scheduler>,
-    /// Whether there is none but the list of what the drive holds.
-    is_bare: bool,
-    idle_delay_ns: Ns,
-}
-
-impl Above {
-    /// None where the scheduler does not go with the host.
-    fn new(prng: &mut Prng, drive: &DriveSetup) -> Option<Self> {
-        let schedulers = scheduler::builtin();
-        let policy = pick(prng, &schedulers.policies().iter().collect::<Vec<_>>());
-        let values = policy.spec.params.iter().map(|param| impatient(prng, param)).collect();
-        let params = HostParams {
-            queue_depth: pick(prng, &[1, 4, 31]),
-            nr_requests: pick(prng, &[2, 8, 64]),
-            merging: prng.chance(0.7),
-            ..HostParams::defaults()
-        };
-        let scheduler = policy.with_values(values);
-        scheduler.build(&BlockLayer::setup(&params, drive.device.capacity_sectors())).ok()?;
-        Some(Self { params, scheduler, is_bare: prng.chance(0.2), idle_delay_ns: pick(prng, &[0, MS]) })
-    }
-}
-
-impl Plan {
-    /// None where policies and device do not go together.
-    fn new(prng: &mut Prng, requests: usize) -> Option<Self> {
-        let mut drive = random_setup(prng);
-        if prng.chance(0.15) {
-            spread_streams(&mut drive);
-        } else if ["page", "dftl"].contains(&drive.ftl.mapping.name()) && prng.chance(0.3) {
-            // Worn out before its first request, or soon after.
-            drive.device.program_failures = pick(prng, &[0.1, 0.8]);
-        }
-        if drive.ftl.profile(&drive.device).is_err() {
-            return None;
-        }
-        let above = Above::new(prng, &drive)?;
-        let mut requests = random_requests(prng, drive.device.capacity_sectors(), requests);
-        let tasks = pick(prng, &[1, 5, 4_000]);
-        for request in requests.iter_mut().filter(|request| request.op != Op::Flush) {
-            request.task = prng.below(tasks) as u32;
-            request.flags |= if prng.chance(0.3) { Request::SYNC } else { 0 };
-        }
-        Some(Self {
-            above,
-            ageing: random_ageing(prng, drive.device.logical_pages()),
-            timed: prng.chance(0.7),
-            requests,
-            overshoot_ns: pick(prng, &[0, 0, 30 * US, 2 * MS]),
-            collected_after: pick(prng, &[1, 1, 7]),
-            drive,
-        })
-    }
-
-    /// The same flash and requests below another host and write buffer; none where they do not go together.
-    fn with_another_host(&self, prng: &mut Prng) -> Option<Self> {
-        let DriveSetup { buffer_bytes, order, rate, device, .. } = random_setup(prng);
-        let buffer_bytes = buffer_bytes / device.page_bytes * self.drive.device.page_bytes;
-        let drive = DriveSetup { buffer_bytes, order, rate, ..self.drive.clone() };
-        let above = Above::new(prng, &drive)?;
-        Some(Self { drive, above, ..self.clone() })
-    }
-
-    fn policies(&self) -> Vec<(&'static str, &'static str)> {
-        let (drive, ftl) = (&self.drive, &self.drive.ftl);
-        let scheduler = [("host", "bare"), ("scheduler", self.above.scheduler.name())];
-        let buffer = [("order", drive.order.name()), ("rate", drive.rate.name())];
-        let ftl = [
-            ("mapping", ftl.mapping.name()),
-            ("allocation", ftl.allocation.name()),
-            ("collection", ftl.collection.name()),
-            ("placement", ftl.placement.name()),
-        ];
-        let scheduler = scheduler[usize::from(!self.above.is_bare)];
-        let buffer = if drive.buffer_bytes > 0 { &buffer[..] } else { &[] };
-        [&[scheduler, ("mode", if self.timed { "timed" } else { "counting" })], buffer, &ftl].concat()
-    }
-
-    /// A new engine, whose drive is new.
-    fn build(&self) -> Engine {
-        let Above { params, scheduler, is_bare, idle_delay_ns } = &self.above;
-        let drive = Drive::new(&self.drive).unwrap();
-        if *is_bare {
-            return Engine::bare(drive, params.queue_depth, *idle_delay_ns);
-        }
-        let setup = BlockLayer::setup(params, self.drive.device.capacity_sectors());
-        Engine::new(BlockLayer::new(params, scheduler.build(&setup).unwrap()), drive, *idle_delay_ns)
-    }
-
-    fn aged(&self) -> (Engine, Preconditioned) {
-        let mut engine = self.build();
-        let aged = engine.precondition(&self.ageing, &mut |_| {});
-        (engine, aged)
-    }
-
-    fn start(&self, engine: &mut Engine) {
-        if self.timed {
-            engine.start_timing(&self.drive.device);
-        }
-    }
-
-    /// A stack that goes on from where it was saved.
-    fn restore(&self, saved: &Saved) -> Stack {
-        let mut engine = self.build();
-        if saved.is_started {
-            self.start(&mut engine);
-        }
-        engine.restore(&saved.state).unwrap();
-        assert!(engine.snapshot().unwrap() == saved.state, "what was restored is saved as it was");
-        if !saved.is_started {
-            self.start(&mut engine);
-        }
-        Stack { driver: saved.driver.clone(), ..Stack::new(engine) }
-    }
-}
-
-fn random_ageing(prng: &mut Prng, logical_pages: u64) -> Ageing {
-    let overwrite = prng.chance(0.4).then(|| Overwrite {
-        prng: prng.branch("overwrites"),
-        window: pick(prng, &[0.1, 0.5]),
-        tolerance: 0.2,
-        max_windows: pick(prng, &[1, 6]),
-    });
-    Ageing { fill_pages: prng.below(logical_pages + 1), fill_streams: prng.chance(0.5), overwrite }
-}
-
-/// Makes it a page map that spreads streams when it collects them, over blocks that fail often: what chance seldom meets.
-fn spread_streams(drive: &mut DriveSetup) {
-    let set = [("stream_threshold", 2), ("read_hot", 1)].map(|(name, value)| (name, Value::Count(value)));
-    let set = [&set[..], &[("read_reorganization", Value::Flag(true))]].concat();
-    drive.ftl.mapping = mapping::builtin().choose("page", &[]).unwrap();
-    drive.ftl.allocation = allocation::builtin().choose("slap", &set).unwrap();
-    (drive.device.program_failures, drive.device.erase_failures) = (0.005, 0.05);
-}
-
-/// A value that lets the few requests of a run see all that a scheduler does: its times are short where they can be.
-fn impatient(prng: &mut Prng, param: &Param) -> Value {
-    match param.kind {
-        Kind::Flag => Value::Flag(prng.chance(0.5)),
-        Kind::Time { min, .. } if prng.chance(0.7) => Value::Time(min.max(pick(prng, &[100 * US, MS, 5 * MS]))),
-        Kind::Size { min, .. } if prng.chance(0.7) => Value::Size(min * pick(prng, &[1, 4, 64])),
-        _ => param.default.clone(),
-    }
-}
 
 /// An engine with whoever drives it.
 struct Stack {
@@ -226,9 +61,27 @@ struct Saved {
     events: usize,
 }
 
+impl Saved {
+    /// A stack that goes on from where it was self.
+    fn restore(&self, plan: &Plan) -> Stack {
+        let mut engine = plan.build();
+        if self.is_started {
+            plan.start(&mut engine);
+        }
+        engine.restore(&self.state).unwrap();
+        assert!(engine.snapshot().unwrap() == self.state, "what was restored is saved as it was");
+        if !self.is_started {
+            plan.start(&mut engine);
+        }
+        Stack { driver: self.driver.clone(), ..Stack::new(engine) }
+    }
+}
+
 #[derive(Debug, PartialEq)]
 enum Event {
     Due(Option<Ns>),
+    /// Another request has its cookie.
+    Refused(usize),
     Submitted(Ns, usize, Submitted),
     Advanced(Ns),
     Completed(Completion),
@@ -276,9 +129,17 @@ impl Stack {
         true
     }
 
+    /// Submits the first request that waits. Its cookie is one that others have as well, unless one of them is in use.
     fn submit(&mut self, plan: &Plan, at: Ns) -> bool {
         let index = self.driver.backlog[0];
-        let submitted = self.engine.submit(at, &plan.requests[index], index as u32).unwrap();
+        let cookies = [index as u32 % 8, 8 + index as u32];
+        let request = &plan.requests[index];
+        let mut submitted = self.engine.submit(at, request, cookies[0]);
+        if submitted == Err(Misuse::CookieInUse(cookies[0])) {
+            self.log.push(Event::Refused(index));
+            submitted = self.engine.submit(at, request, cookies[1]);
+        }
+        let submitted = submitted.unwrap();
         self.log.push(Event::Submitted(at, index, submitted));
         let is_accepted = submitted == Submitted::Accepted;
         if is_accepted {
@@ -387,7 +248,7 @@ fn run(seed: u64, requests: usize, moments: u64, tried: &mut Tried) -> u64 {
     let (log, end) = stack.finish(&plan, tried);
     for (index, saved) in saved.iter().enumerate() {
         let place = format!("seed {seed}, state {index} after {} events of {:?}", saved.events, plan.policies());
-        let (its_log, its_end) = plan.restore(saved).finish(&plan, tried);
+        let (its_log, its_end) = saved.restore(&plan).finish(&plan, tried);
         assert_same(&place, (&log[saved.events..], &end), (&its_log, &its_end));
     }
     saved.len() as u64
@@ -473,8 +334,8 @@ fn as_many_runs_as_are_asked_for() {
     }
 }
 
-/// A drive that ageing wore out, however an engine came by it: a run that ends with the drive's life ends at once, and one
-/// that goes on beyond it fails what it writes.
+/// A drive that ageing wore out, however an engine came by it: a run that ends with the drive's life ends at once, and
+/// one that goes on beyond it fails what it writes.
 #[test]
 fn a_worn_out_drive_ends_a_run_or_fails_its_writes_whether_it_was_aged_or_loaded() {
     let device = DeviceParams { program_failures: 1.0, ..support::plain_device() };
@@ -578,7 +439,7 @@ fn plain(change: fn(&mut Plan)) -> Plan {
     let scheduler = scheduler::builtin().choose(params.scheduler, &[]).unwrap();
     let mut plan = Plan {
         drive,
-        above: Above { params, scheduler, is_bare: false, idle_delay_ns: 0 },
+        host: HostPlan { params, scheduler, is_bare: false, idle_delay_ns: 0 },
         ageing: Ageing { fill_pages: 9, fill_streams: true, overwrite: None },
         timed: true,
         requests: Vec::new(),
@@ -601,8 +462,8 @@ fn a_state_of_another_configuration_is_refused_with_the_field_that_does_not_fit(
     assert_refused("`drive.nand.written`", restored(|plan| plan.drive.device.blocks += 1));
     assert_refused("`drive.nand.verifier`", restored(|plan| plan.drive.verify = false));
     assert_refused("`drive.buffer.slots`", restored(|plan| plan.drive.buffer_bytes -= 1 << 20));
-    assert_refused("`host.requests.slots`", restored(|plan| plan.above.params.nr_requests += 1));
-    assert_refused("`host`, byte 1: expected a drive without", restored(|plan| plan.above.is_bare = true));
+    assert_refused("`host.requests.slots`", restored(|plan| plan.host.params.nr_requests += 1));
+    assert_refused("`host`, byte 1: expected a drive without", restored(|plan| plan.host.is_bare = true));
     let mut timed = plain(|_| {}).build();
     timed.start_timing(&support::plain_device());
     assert_refused("`drive.nand.timed`", timed.restore(&bytes));

@@ -1,5 +1,5 @@
-//! What of an engine is saved, and the two ways of loading it: the whole stack as it is in the middle of its work, or what
-//! ageing made of the flash beneath any host and write buffer.
+//! What of an engine is saved, and the two ways of loading it: the whole stack as it is in the middle of its work, or
+//! what ageing made of the flash beneath any host and write buffer.
 
 use flashloom_units::{StateError, load_state, save_state};
 
@@ -7,8 +7,8 @@ use super::{Engine, Handed};
 use crate::outcome::HostReport;
 use crate::precondition::Preconditioned;
 
-// Whoever runs an engine to the end of the drive's life sets `stops`, after the engine was restored; `has_stopped` follows
-// from it and from `ended_ns`.
+// Whoever runs an engine to the end of the drive's life sets `stops`, after the engine was restored; `has_stopped`
+// follows from it and from `ended_ns`.
 flashloom_units::state! {
     Engine {
         nested host, drive, report, handed;
@@ -55,12 +55,12 @@ impl Engine {
     }
 
     /// Takes over what ageing made of a drive of the same device, FTL and checks, in place of [`Self::precondition`].
-    /// `aged` is what that ageing did, as [`Outcome::preconditioned`](crate::Outcome::preconditioned) of the saved engine
-    /// has it.
+    /// `aged` is what that ageing did, as [`Outcome::preconditioned`](crate::Outcome::preconditioned) of the saved
+    /// engine has it.
     ///
     /// # Errors
-    /// An engine that was aged, takes time or was given requests already, which stays as it is; or a state that does not
-    /// fit, with the field that does not, after which the engine is to be dropped.
+    /// An engine that was aged, takes time or was given requests already, which stays as it is; or a state that does
+    /// not fit, with the field that does not, after which the engine is to be dropped.
     pub fn load_aged(&mut self, state: &[u8], aged: Preconditioned) -> Result<(), StateError> {
         self.refuse_begun()?;
         if self.preconditioned.is_some() {
