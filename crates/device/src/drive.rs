@@ -750,8 +750,8 @@ impl Drive {
         }
     }
 
-    /// Sends everything to flash that only the buffer holds; returns how many pages that is, none where the drive can only
-    /// be read.
+    /// Sends everything to flash that only the buffer holds; returns how many pages that is, none where the drive can
+    /// only be read.
     pub(crate) fn drain_buffer(&mut self, now: Ns) -> u64 {
         self.nand.set_now(now);
         let Some(buffer) = self.buffer.as_mut().filter(|_| !self.end.is_read_only) else { return 0 };

@@ -207,8 +207,8 @@ impl Engine {
     /// completion; no two requests may have the same one at a time.
     ///
     /// # Errors
-    /// A time that has passed, or one after something that is due ([`Self::next_event_ns`]); a request that arrives later,
-    /// that is not within the drive, or that has no sectors and is no flush; a cookie that is in use.
+    /// A time that has passed, or one after something that is due ([`Self::next_event_ns`]); a request that arrives
+    /// later, that is not within the drive, or that has no sectors and is no flush; a cookie that is in use.
     pub fn submit(&mut self, now_ns: Ns, request: &Request, cookie: u32) -> Result<Submitted, Misuse> {
         self.check_submission(now_ns, request, cookie)?;
         // Once something was submitted all that ends at this moment has ended, and dies are not to begin before the
@@ -271,9 +271,9 @@ impl Engine {
         Some(drive_ns.min(others_ns)).filter(|&at| at != Ns::MAX)
     }
 
-    /// Time comes to `to_ns`, and everything that is due until then happens. Only the scheduler's timers and the background
-    /// work of that very moment are left to the next call, because requests that arrive at it go first: a call that finds
-    /// the engine there already, and nothing else due, does them.
+    /// Time comes to `to_ns`, and everything that is due until then happens. Only the scheduler's timers and the
+    /// background work of that very moment are left to the next call, because requests that arrive at it go first: a
+    /// call that finds the engine there already, and nothing else due, does them.
     ///
     /// # Errors
     /// A time that has passed.
@@ -330,8 +330,8 @@ impl Engine {
     }
 
     /// Something that is due ends in the drive, and so does what is due there until `until_ns` as long as that changes
-    /// nothing for the host: most events are the array's own. Whether the host has to act, by [`Self::settle`]; otherwise
-    /// [`Self::note_idleness`] follows.
+    /// nothing for the host: most events are the array's own. Whether the host has to act, by [`Self::settle`];
+    /// otherwise [`Self::note_idleness`] follows.
     #[inline(never)] // One copy, so that all that an event sets off in the drive can be inlined into it.
     pub(crate) fn step(&mut self, mut at: Ns, until_ns: Ns) -> bool {
         loop {
@@ -341,8 +341,12 @@ impl Engine {
             if self.drive.has_completed() {
                 return true;
             }
+            // What an idle drive is given at this moment belongs to it, and its dies are not to be asked before.
+            if self.drive.is_idle() || self.has_stopped {
+                return false;
+            }
             match self.drive.next_event_ns() {
-                Some(next_ns) if next_ns <= until_ns && !self.has_stopped => at = next_ns,
+                Some(next_ns) if next_ns <= until_ns => at = next_ns,
                 _ => return false,
             }
         }
@@ -429,8 +433,8 @@ impl Engine {
         }
     }
 
-    /// If the drive is idle, it waits for the idle delay, or goes on at once after a background step. Answers whether it
-    /// is.
+    /// If the drive is idle, it waits for the idle delay, or goes on at once after a background step. Answers whether
+    /// it is.
     #[inline]
     pub(crate) fn note_idleness(&mut self) -> bool {
         let is_idle = self.drive.is_idle();

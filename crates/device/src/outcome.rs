@@ -31,8 +31,8 @@ pub struct HostReport {
     pub write_latency: Latency,
     /// From arrival to completion, of flushes and discards.
     pub other_latency: Latency,
-    /// From dispatch to completion, of every completed request: the part that the drive adds. The part that the host adds is
-    /// [`SchedulerStats::wait`].
+    /// From dispatch to completion, of every completed request: the part that the drive adds. The part that the host
+    /// adds is [`SchedulerStats::wait`].
     pub device_latency: Latency,
 }
 

@@ -161,8 +161,8 @@ impl Simulation {
         Ok(())
     }
 
-    /// Whether all requests have ended and nothing has to be written any more. If something has, it is now, and its time is
-    /// part of the run's.
+    /// Whether all requests have ended and nothing has to be written any more. If something has, it is now, and its
+    /// time is part of the run's.
     fn has_ended(&mut self) -> bool {
         if self.engine.report().outstanding() > 0 {
             return false;
@@ -196,8 +196,8 @@ impl Simulation {
         Ok(())
     }
 
-    /// The drive's life has ended, and the run with it: what was measured is what was until now, and all that had arrived
-    /// and was not done has failed.
+    /// The drive's life has ended, and the run with it: what was measured is what was until now, and all that had
+    /// arrived and was not done has failed.
     fn cut(&mut self) {
         if self.cut.is_none() {
             self.engine.fail_outstanding();

@@ -1,7 +1,7 @@
 //! A drive whose life ends: what it was at fails, what comes later is read or refused, nothing stays in it for ever.
 //!
-//! Strategy of the random runs: a small drive whose operations fail often, over each mapping that can wear out, with and
-//! without buffer; random requests with flush, FUA and discard; the same requests once until its life ends and once
+//! Strategy of the random runs: a small drive whose operations fail often, over each mapping that can wear out, with
+//! and without buffer; random requests with flush, FUA and discard; the same requests once until its life ends and once
 //! beyond. The checks of a verified run watch what is read, before and after.
 #![allow(missing_docs)]
 

@@ -5,7 +5,7 @@ mod support;
 
 use flashloom_device::{Ageing, Completion, Drive, Engine, Misuse, Status, Submitted};
 use flashloom_ftl::mapping;
-use flashloom_nand::DeviceParams;
+use flashloom_nand::{DeviceParams, Suspend};
 use flashloom_units::{MS, Ns, Prng, US, Value};
 use flashloom_workload::{Op, Request};
 use support::{Run, buffered, plain_device, request, unbuffered};
@@ -271,4 +271,46 @@ fn a_drive_alone_does_what_it_does_under_a_block_layer_that_does_nothing() {
         bare.start_timing(&run.setup.device);
         assert_eq!(bursts(bare, seed), bursts(run.started(), seed), "seed {seed}");
     }
+}
+
+#[test]
+fn it_does_not_matter_how_coarsely_time_is_advanced() {
+    let mut collected = 0;
+    for seed in 0..12 {
+        let device = DeviceParams {
+            over_provisioning: 0.4,
+            suspend: Suspend::ProgramErase,
+            cache_program: seed % 2 == 0,
+            ..plain_device()
+        };
+        let mut setup = buffered(device, [0, 16][seed as usize % 2], "page-lru", "single");
+        setup.ftl.params.background_threshold = 20;
+        let run = Run { idle_delay_ns: 300 * US, scheduler: "anticipatory", ..Run::new(setup) };
+        let outcome = |is_fine: bool| {
+            let (mut engine, mut prng, mut now) = (run.started(), Prng::new(seed), 0);
+            let mut ended: Vec<Completion> = Vec::new();
+            for cookie in 0..3_000 {
+                now += [0, prng.below(200 * US), prng.below(9 * MS)][prng.below(3) as usize];
+                while is_fine && let Some(next_ns) = engine.next_event_ns().filter(|&next_ns| next_ns < now) {
+                    engine.advance_to(next_ns).unwrap();
+                }
+                if now > engine.now_ns() {
+                    engine.advance_to(now).unwrap();
+                }
+                let op = [Op::Read, Op::Write][prng.below(2) as usize];
+                let lba = prng.below(engine.capacity_sectors() - 32);
+                engine.submit(now, &request(now, op, lba, 1 + prng.below(32) as u32), cookie).unwrap();
+                ended.extend(engine.completions());
+            }
+            engine.advance_to(now + 60_000 * MS).unwrap();
+            ended.extend(engine.completions());
+            engine.check().unwrap();
+            (ended, engine.outcome())
+        };
+        let ((fine_ended, fine), (coarse_ended, coarse)) = (outcome(true), outcome(false));
+        assert_eq!(fine_ended, coarse_ended, "seed {seed}");
+        assert_eq!((fine.counts, fine.utilization, fine.buffer), (coarse.counts, coarse.utilization, coarse.buffer));
+        collected += fine.ftl.background_collections;
+    }
+    assert!(collected > 1_000, "{collected} collections in the background");
 }

@@ -1,11 +1,14 @@
-//! A stack that is saved at a random moment and loaded into one that is built anew goes on as if nothing had happened.
+//! An engine that is saved at a random moment and restored into one that is built anew goes on as if nothing had
+//! happened, and what ageing made of a drive goes under any host and write buffer.
 //!
-//! Strategy: a random drive under a random combination of policies, the same as in `random_operations.rs`, below a block
-//! layer with a random scheduler, few requests and merging. It is aged by writes that take no time, and then serves some
-//! hundred random requests, timed or only counted, with steps of background work between them. On the way it is saved
-//! at random moments. Each state is loaded into a stack of its own, which then serves what is left of the requests: it
-//! must make the same decisions at the same times, report the same in the end, and have the same state in the end, to
-//! the byte. The checks of a verified run are on in all of them. Every policy of every slot must have taken part.
+//! Strategy: a random drive under a random combination of policies, as in `random_operations.rs`, below a block layer
+//! with a random scheduler, few requests and merging, or alone. It is aged at random and then serves some hundred
+//! random requests, timed or only counted, with background work between them; a drive whose life ends goes on and
+//! fails requests. On the way it is saved at random moments. Each state is restored into an engine of its own, which
+//! then gets what is left of the requests: it must be due at the same times, do the same then, and come to the same
+//! outcome and the same state, to the byte. For aged drives, one engine is aged and another, with a host and a buffer
+//! of its own, takes over what that made of the flash: it must be what it would be had it been aged itself. The checks
+//! of a verified run are on in all of them. Every policy of every slot and every kind of moment must have taken part.
 #![allow(missing_docs)]
 
 mod support;
@@ -13,299 +16,246 @@ mod support;
 use std::collections::{BTreeSet, VecDeque};
 
 use flashloom_buffer::{order, rate};
-use flashloom_device::{Drive, DriveSetup};
-use flashloom_ftl::{allocation, collection, mapping, placement};
-use flashloom_host::{Admission, BlockLayer, Decision, Dispatched, HostParams, RequestId, Scheduler, scheduler};
-use flashloom_units::{
-    Chosen, Kind, Latency, MS, Ns, Param, ParamSet, Prng, Role, Slot, US, Value, load_state, save_state,
+use flashloom_device::{
+    Ageing, Completion, DriveSetup, Engine, HostReport, Misuse, Outcome, Preconditioned, Simulation, Submitted,
 };
-use flashloom_workload::{Op, Request};
-use support::random::{pick, random_requests, random_setup, seeds_asked_for};
+use flashloom_ftl::{MergeReport, allocation, collection, mapping, placement};
+use flashloom_host::{HostParams, SchedulerStats, scheduler};
+use flashloom_nand::DeviceParams;
+use flashloom_units::{Latency, Ns, ParamSet, Prng, Role, Slot, StateError};
+use flashloom_workload::{Op, Pace, Replayed};
+use support::plan::{HostPlan, Plan};
+use support::random::{pick, seeds_asked_for};
+use support::{List, Run, pages};
 
-/// What a stack is built from.
-struct Plan {
-    drive: DriveSetup,
-    host: HostParams,
-    scheduler: Chosen<dyn Scheduler>,
-    timed: bool,
-    requests: Vec<Request>,
-    /// Steps of background work before each request that finds the drive idle.
-    background: Vec<u32>,
-}
+/// What was tried: kinds of things, and which of each.
+type Tried = BTreeSet<(&'static str, &'static str)>;
 
-impl Plan {
-    /// None where policies and device do not go together.
-    fn new(prng: &mut Prng, requests: usize) -> Option<Self> {
-        let mut drive = random_setup(prng);
-        if prng.chance(0.15) {
-            spread_streams(&mut drive);
-        }
-        if drive.ftl.profile(&drive.device).is_err() {
-            return None;
-        }
-        let schedulers = scheduler::builtin();
-        let policy = pick(prng, &schedulers.policies().iter().collect::<Vec<_>>());
-        let host = HostParams {
-            queue_depth: pick(prng, &[1, 4, 31]),
-            nr_requests: pick(prng, &[2, 8, 64]),
-            merging: prng.chance(0.7),
-            ..HostParams::defaults()
-        };
-        let values = policy.spec.params.iter().map(|param| impatient(prng, param)).collect();
-        let scheduler = policy.with_values(values);
-        let setup = BlockLayer::setup(&host, drive.device.capacity_sectors());
-        scheduler.build(&setup).ok()?;
-        let mut requests = random_requests(prng, drive.device.capacity_sectors(), requests);
-        let tasks = pick(prng, &[1, 5, 4_000]);
-        for request in requests.iter_mut().filter(|request| request.op != Op::Flush) {
-            request.task = prng.below(tasks) as u32;
-            request.flags |= if prng.chance(0.3) { Request::SYNC } else { 0 };
-        }
-        let background = requests.iter().map(|_| prng.below(3) as u32).collect();
-        Some(Self { drive, host, scheduler, timed: prng.chance(0.7), requests, background })
-    }
-
-    fn policies(&self) -> [(&'static str, &'static str); 8] {
-        let ftl = &self.drive.ftl;
-        [
-            ("scheduler", self.scheduler.name()),
-            ("order", self.drive.order.name()),
-            ("rate", self.drive.rate.name()),
-            ("mapping", ftl.mapping.name()),
-            ("allocation", ftl.allocation.name()),
-            ("collection", ftl.collection.name()),
-            ("placement", ftl.placement.name()),
-            ("mode", if self.timed { "timed" } else { "counting" }),
-        ]
-    }
-
-    /// A new stack, whose drive is new.
-    fn build(&self) -> Stack {
-        let setup = BlockLayer::setup(&self.host, self.drive.device.capacity_sectors());
-        let scheduler = self.scheduler.build(&setup).unwrap();
-        Stack {
-            layer: BlockLayer::new(&self.host, scheduler),
-            drive: Drive::new(&self.drive).unwrap(),
-            now: 0,
-            wakes_ns: Ns::MAX,
-            next: 0,
-            backlog: VecDeque::new(),
-            log: Vec::new(),
-        }
-    }
-
-    /// A stack that goes on from a state.
-    fn load(&self, bytes: &[u8], is_aged_only: bool) -> Stack {
-        let mut stack = self.build();
-        if self.timed && !is_aged_only {
-            stack.drive.start_timing(&self.drive.device);
-        }
-        load_state(&mut stack, bytes).unwrap();
-        assert!(save_state(&stack).unwrap() == bytes, "what was loaded is saved as it was");
-        stack
-    }
-}
-
-/// Makes it a page map that spreads streams when it collects them, over blocks that fail often: what chance seldom meets.
-fn spread_streams(drive: &mut DriveSetup) {
-    let set = [("stream_threshold", 2), ("read_hot", 1)].map(|(name, value)| (name, Value::Count(value)));
-    let set = [&set[..], &[("read_reorganization", Value::Flag(true))]].concat();
-    drive.ftl.mapping = mapping::builtin().choose("page", &[]).unwrap();
-    drive.ftl.allocation = allocation::builtin().choose("slap", &set).unwrap();
-    (drive.device.program_failures, drive.device.erase_failures) = (0.005, 0.05);
-}
-
-/// A value that lets the few requests of a run see all that a scheduler does: its times are short where they can be.
-fn impatient(prng: &mut Prng, param: &Param) -> Value {
-    match param.kind {
-        Kind::Flag => Value::Flag(prng.chance(0.5)),
-        Kind::Time { min, .. } if prng.chance(0.7) => Value::Time(min.max(pick(prng, &[100 * US, MS, 5 * MS]))),
-        Kind::Size { min, .. } if prng.chance(0.7) => Value::Size(min * pick(prng, &[1, 4, 64])),
-        _ => param.default.clone(),
-    }
-}
-
-/// A block layer and a drive, with all that a loop around them remembers.
+/// An engine with whoever drives it.
 struct Stack {
-    layer: BlockLayer,
-    drive: Drive,
-    now: Ns,
-    wakes_ns: Ns,
-    /// The next request to arrive, and those that found the block layer full.
-    next: usize,
-    backlog: VecDeque<usize>,
+    engine: Engine,
+    driver: Driver,
     log: Vec<Event>,
 }
 
-flashloom_units::state! {
-    Stack {
-        nested layer, drive;
-        value now, wakes_ns, next, backlog;
-        fixed log;
+/// What whoever drives an engine remembers.
+#[derive(Clone, Default)]
+struct Driver {
+    /// The next request to arrive, and those that found no room.
+    next: usize,
+    backlog: VecDeque<usize>,
+    advances: u64,
+    accepted: u64,
+    collected: u64,
+    /// Whether the engine accepted a request since time was advanced.
+    is_amid: bool,
+}
+
+/// A moment of a run.
+struct Saved {
+    state: Vec<u8>,
+    driver: Driver,
+    /// Whether the engine was in the mode of the run already.
+    is_started: bool,
+    /// What was done before.
+    events: usize,
+}
+
+impl Saved {
+    /// A stack that goes on from where it was self.
+    fn restore(&self, plan: &Plan) -> Stack {
+        let mut engine = plan.build();
+        if self.is_started {
+            plan.start(&mut engine);
+        }
+        engine.restore(&self.state).unwrap();
+        assert!(engine.snapshot().unwrap() == self.state, "what was restored is saved as it was");
+        if !self.is_started {
+            plan.start(&mut engine);
+        }
+        Stack { driver: self.driver.clone(), ..Stack::new(engine) }
     }
 }
 
 #[derive(Debug, PartialEq)]
 enum Event {
-    Arrived(Ns, usize, Admission),
-    Dispatched(Ns, Dispatched),
-    Completed(Ns, u32),
-    NotBefore(Ns, Ns),
-    Background(Ns, bool),
+    Due(Option<Ns>),
+    /// Another request has its cookie.
+    Refused(usize),
+    Submitted(Ns, usize, Submitted),
+    Advanced(Ns),
+    Completed(Completion),
+}
+
+/// What a run comes to.
+#[derive(PartialEq)]
+struct End {
+    report: String,
+    state: Vec<u8>,
 }
 
 impl Stack {
-    /// Writes much of the drive, in counting mode and without the block layer.
-    fn age(&mut self, plan: &Plan, prng: &mut Prng) {
-        let capacity = plan.drive.device.capacity_sectors();
-        for _ in 0..prng.below(40) {
-            let sectors = 1 + prng.below(capacity.min(600));
-            let lba = prng.below(capacity - sectors + 1);
-            let write = Dispatched { lba, id: RequestId(0), sectors: sectors as u32, task: 0, op: Op::Write, flags: 0 };
-            self.drive.accept(0, &write);
-            while self.drive.take_completed().is_some() {}
-        }
+    fn new(engine: Engine) -> Self {
+        Self { engine, driver: Driver::default(), log: Vec::new() }
     }
 
-    /// Does what is due next; false once all is served, or the drive is worn out.
+    /// Does what is due next; false once all is served.
     fn step(&mut self, plan: &Plan) -> bool {
-        let arrives = plan.requests.get(self.next).map_or(Ns::MAX, |request| request.arrival_ns);
-        let ends = self.drive.next_event_ns().unwrap_or(Ns::MAX);
-        let due = arrives.min(ends).min(self.wakes_ns);
-        if due == Ns::MAX || self.drive.is_worn_out() {
+        let now = self.engine.now_ns();
+        let arrives = plan.requests.get(self.driver.next).map_or(Ns::MAX, |request| request.arrival_ns.max(now));
+        let due = self.engine.next_event_ns();
+        if arrives.min(due.unwrap_or(Ns::MAX)) == Ns::MAX {
             return false;
         }
-        self.now = self.now.max(due);
-        if due == ends {
-            self.drive.step(self.now);
-        } else if due == arrives {
-            if self.drive.is_idle() {
-                (0..plan.background[self.next]).for_each(|_| {
-                    let more = self.drive.idle_step(self.now);
-                    self.log.push(Event::Background(self.now, more));
-                });
+        self.log.push(Event::Due(due));
+        let due = due.unwrap_or(Ns::MAX);
+        if arrives <= due {
+            self.driver.backlog.push_back(self.driver.next);
+            self.driver.next += 1;
+            if self.driver.backlog.len() == 1 {
+                self.submit(plan, arrives);
             }
-            self.backlog.push_back(self.next);
-            self.next += 1;
+            return true;
         }
-        self.wakes_ns = Ns::MAX;
-        self.settle(plan);
+        let to = (due + plan.overshoot_ns).min(arrives);
+        self.engine.advance_to(to).unwrap();
+        self.log.push(Event::Advanced(to));
+        self.driver.is_amid = false;
+        self.driver.advances += 1;
+        if self.driver.advances.is_multiple_of(plan.collected_after) {
+            self.collect();
+        }
+        while !self.driver.backlog.is_empty() && self.submit(plan, to) {}
         true
     }
 
-    fn settle(&mut self, plan: &Plan) {
-        loop {
-            while let Some((id, _)) = self.drive.take_completed() {
-                let (now, log) = (self.now, &mut self.log);
-                self.layer.complete(now, id, |request| log.push(Event::Completed(now, request.cookie)));
-            }
-            while let Some(&index) = self.backlog.front() {
-                let admission = self.layer.submit(self.now, &plan.requests[index], index as u32);
-                if admission == Admission::Full {
-                    break;
-                }
-                self.log.push(Event::Arrived(self.now, index, admission));
-                self.backlog.pop_front();
-            }
-            match self.layer.dispatch(self.now) {
-                Decision::Dispatch(request) => {
-                    self.log.push(Event::Dispatched(self.now, request));
-                    self.drive.accept(self.now, &request);
-                }
-                Decision::NotBefore(time) => {
-                    self.log.push(Event::NotBefore(self.now, time));
-                    self.wakes_ns = time;
-                    return;
-                }
-                Decision::Idle => return,
-            }
+    /// Submits the first request that waits. Its cookie is one that others have as well, unless one of them is in use.
+    fn submit(&mut self, plan: &Plan, at: Ns) -> bool {
+        let index = self.driver.backlog[0];
+        let cookies = [index as u32 % 8, 8 + index as u32];
+        let request = &plan.requests[index];
+        let mut submitted = self.engine.submit(at, request, cookies[0]);
+        if submitted == Err(Misuse::CookieInUse(cookies[0])) {
+            self.log.push(Event::Refused(index));
+            submitted = self.engine.submit(at, request, cookies[1]);
         }
+        let submitted = submitted.unwrap();
+        self.log.push(Event::Submitted(at, index, submitted));
+        let is_accepted = submitted == Submitted::Accepted;
+        if is_accepted {
+            self.driver.backlog.pop_front();
+            self.driver.accepted += 1;
+            self.driver.is_amid = true;
+        }
+        is_accepted
     }
 
-    /// Everything that is reported at the end, and the state then.
-    fn finish(mut self, plan: &Plan) -> (Vec<Event>, String, Vec<u8>) {
+    fn collect(&mut self) {
+        let before = self.log.len();
+        self.log.extend(self.engine.completions().map(Event::Completed));
+        self.driver.collected += (self.log.len() - before) as u64;
+    }
+
+    fn save(&self, is_started: bool) -> Saved {
+        let state = self.engine.snapshot().unwrap();
+        Saved { state, driver: self.driver.clone(), is_started, events: self.log.len() }
+    }
+
+    /// What kinds of moments this is one of.
+    fn moments(&self) -> impl Iterator<Item = (&'static str, &'static str)> {
+        let (driver, outstanding) = (&self.driver, self.engine.outstanding());
+        let kinds = [
+            ("after some of the requests of a moment", driver.is_amid),
+            ("before completions are collected", driver.accepted > outstanding + driver.collected),
+            ("while requests wait for room", !driver.backlog.is_empty()),
+            ("while the drive works for nobody", outstanding == 0 && !self.engine.is_idle()),
+            ("after the life of the drive", self.engine.is_worn_out() && driver.next > 0),
+        ];
+        kinds.into_iter().filter(|(_, is_one)| *is_one).map(|(kind, _)| ("moment", kind))
+    }
+
+    /// Serves what is left; what was done, and what it came to.
+    fn finish(mut self, plan: &Plan, tried: &mut Tried) -> (Vec<Event>, End) {
         while self.step(plan) {}
-        // A drive whose life ends here is left in the middle of what it was at.
-        if !self.drive.is_worn_out() {
-            self.drive.check().unwrap();
-        }
-        self.layer.check().unwrap();
-        let ftl = self.drive.ftl();
-        let nand = self.drive.nand();
-        let of = |latency: &Latency| (latency.count(), latency.sum(), latency.percentile(90.0), latency.stddev());
-        let latencies = self.layer.stats().wait.each_ref().map(of);
-        let mut ftl_report = ftl.report();
-        let merges = ftl_report.merges.take().map(|mut merges| {
-            let blocking = of(&std::mem::take(&mut merges.blocking_ns));
-            (blocking, merges.switch, merges.partial, merges.full, merges.filler_pages, merges.migrated_pages)
-        });
-        let report = format!(
-            "{:?} {:?} {:?} {ftl_report:?} {merges:?} {:?} {:?} {:?} {:?} {} {latencies:?} {}",
-            nand.counts(),
-            nand.utilization(),
-            nand.sectors_checked(),
-            nand.erase_counts(),
-            ftl.wanted_streams(),
-            self.drive.buffer_report(self.now),
-            self.layer.figures(),
-            self.layer.stats().direction_switches,
-            self.drive.is_worn_out(),
-        );
-        let bytes = save_state(&self).unwrap();
-        (self.log, report, bytes)
+        self.collect();
+        assert_eq!((self.engine.outstanding(), self.driver.backlog.len()), (0, 0), "all is served or has failed");
+        assert_eq!(self.driver.collected, plan.requests.len() as u64, "and has come back");
+        self.engine.check().unwrap();
+        let (outcome, state) = (self.engine.outcome(), self.engine.snapshot().unwrap());
+        let seen = [
+            ("background collections", outcome.ftl.background_collections > 0),
+            ("merges of requests", outcome.scheduler.merged > 0),
+            ("requests of each reason that failed", outcome.host.failed.iter().all(|&failed| failed > 0)),
+        ];
+        tried.extend(seen.into_iter().filter(|(_, is_seen)| *is_seen).map(|(what, _)| ("seen", what)));
+        (self.log, End { report: shown(outcome), state })
     }
 }
 
+/// An outcome in words, its distributions by their moments: their buckets are in the state.
+fn shown(outcome: Outcome) -> String {
+    let of = |latency: &Latency| (latency.count(), latency.sum(), latency.percentile(90.0), latency.stddev());
+    let Outcome { host, scheduler, mut ftl, figures, buffer, counts, utilization, erase_counts, .. } = outcome;
+    let Outcome { stall_ns, drained_pages, sectors_checked, preconditioned, end_of_life, .. } = outcome;
+    let HostReport { generated, completed, failed, read_bytes, write_bytes, duration_ns, .. } = host;
+    let latencies = [host.read_latency, host.write_latency, host.other_latency, host.device_latency];
+    let SchedulerStats { inserted, merged, dispatched, direction_switches, expired, wait, .. } = scheduler;
+    let merges = ftl.merges.take().map(|merges| {
+        let MergeReport { switch, partial, full, filler_pages, migrated_pages, associativity, .. } = *merges;
+        let times = (of(&merges.blocking_ns), merges.longest_wait_ns);
+        (switch, partial, full, filler_pages, migrated_pages, associativity, times)
+    });
+    format!(
+        "{:?} {:?} {ftl:?} {merges:?} {figures:?} {buffer:?} {counts:?} {utilization:?} {erase_counts:?} {:?} {:?}",
+        (generated, completed, failed, read_bytes, write_bytes, duration_ns, latencies.each_ref().map(of)),
+        (inserted, merged, dispatched, scheduler.completed, direction_switches, expired, wait.each_ref().map(of)),
+        (stall_ns, drained_pages, sectors_checked),
+        (preconditioned, end_of_life),
+    )
+}
+
+/// What a stack did from some moment on is what another did that was built there, and it came to the same.
+fn assert_same(place: &str, own: (&[Event], &End), other: (&[Event], &End)) {
+    for (own, other) in own.0.iter().zip(other.0) {
+        assert_eq!(own, other, "{place}");
+    }
+    assert_eq!(own.0.len(), other.0.len(), "{place}");
+    assert_eq!(own.1.report, other.1.report, "{place}");
+    assert!(own.1.state == other.1.state, "{place}: the states in the end differ");
+}
+
 /// Saves a stack at some random moments and lets each state go on; returns at how many.
-fn run(seed: u64, requests: usize, moments: u64, policies: &mut BTreeSet<(&'static str, &'static str)>) -> u64 {
+fn run(seed: u64, requests: usize, moments: u64, tried: &mut Tried) -> u64 {
     let mut prng = Prng::new(seed);
     let Some(plan) = Plan::new(&mut prng, requests) else { return 0 };
-    policies.extend(plan.policies());
-    let mut stack = plan.build();
-    stack.age(&plan, &mut prng);
+    tried.extend(plan.policies());
+    let mut stack = Stack::new(plan.aged().0);
     // Steps at which a state is saved: the first one before time is started.
-    let mut at: Vec<u64> = (1..moments).map(|_| prng.below(2 * plan.requests.len() as u64)).collect();
+    let mut at: Vec<u64> = (1..moments).map(|_| prng.below(3 * plan.requests.len() as u64)).collect();
     at.sort_unstable();
-    let mut saved = vec![(0, save_state(&stack).unwrap())];
-    if plan.timed {
-        stack.drive.start_timing(&plan.drive.device);
-    }
+    let mut saved = vec![stack.save(false)];
+    plan.start(&mut stack.engine);
     let mut at = at.into_iter().peekable();
     for step in 0.. {
         while at.next_if_eq(&step).is_some() {
-            saved.push((stack.log.len(), save_state(&stack).unwrap()));
+            tried.extend(stack.moments());
+            saved.push(stack.save(true));
         }
         if at.peek().is_none() || !stack.step(&plan) {
             break;
         }
     }
-    let (log, report, bytes) = stack.finish(&plan);
-    for (index, (done, state)) in saved.iter().enumerate() {
-        let mut loaded = plan.load(state, index == 0);
-        if index == 0 && plan.timed {
-            loaded.drive.start_timing(&plan.drive.device);
-        }
-        let (its_log, its_report, its_bytes) = loaded.finish(&plan);
-        let place = format!("seed {seed}, state {index} after {done} events of {:?}", plan.policies());
-        for (own, other) in log[*done..].iter().zip(&its_log) {
-            assert_eq!(own, other, "{place}");
-        }
-        assert_eq!(log.len() - done, its_log.len(), "{place}");
-        assert_eq!(report, its_report, "{place}");
-        assert!(bytes == its_bytes, "{place}: the states in the end differ");
+    let (log, end) = stack.finish(&plan, tried);
+    for (index, saved) in saved.iter().enumerate() {
+        let place = format!("seed {seed}, state {index} after {} events of {:?}", saved.events, plan.policies());
+        let (its_log, its_end) = saved.restore(&plan).finish(&plan, tried);
+        assert_same(&place, (&log[saved.events..], &end), (&its_log, &its_end));
     }
     saved.len() as u64
 }
 
 #[test]
-fn a_loaded_stack_goes_on_as_the_saved_one_at_2500_random_moments() {
-    let (mut moments, mut policies) = (0, BTreeSet::new());
-    for seed in 0.. {
-        moments += run(seed, 200, 5, &mut policies);
-        if moments >= 2_500 {
-            break;
-        }
-    }
+fn a_restored_engine_goes_on_as_the_saved_one_at_2500_random_moments() {
     fn named<P: Role + ?Sized>(kind: &'static str, slot: &Slot<P>) -> Vec<(&'static str, &'static str)> {
         slot.specs().map(|spec| (kind, spec.name)).collect()
     }
@@ -318,9 +268,60 @@ fn a_loaded_stack_goes_on_as_the_saved_one_at_2500_random_moments() {
         named("collection", &collection::builtin()),
         named("placement", &placement::builtin()),
     ];
-    let modes = [("mode", "timed"), ("mode", "counting")];
-    let all: BTreeSet<_> = slots.into_iter().flatten().chain(modes).collect();
-    assert_eq!(all.difference(&policies).collect::<Vec<_>>(), Vec::<&(&str, &str)>::new(), "policies not tried");
+    let others = [
+        ("host", "bare"),
+        ("mode", "timed"),
+        ("mode", "counting"),
+        ("moment", "after some of the requests of a moment"),
+        ("moment", "before completions are collected"),
+        ("moment", "while requests wait for room"),
+        ("moment", "while the drive works for nobody"),
+        ("moment", "after the life of the drive"),
+        ("seen", "background collections"),
+        ("seen", "merges of requests"),
+        ("seen", "requests of each reason that failed"),
+    ];
+    let (mut moments, mut tried) = (0, Tried::new());
+    for seed in 0.. {
+        moments += run(seed, 200, 5, &mut tried);
+        if moments >= 2_500 {
+            break;
+        }
+    }
+    let all: Tried = slots.into_iter().flatten().chain(others).collect();
+    assert_eq!(all.difference(&tried).collect::<Vec<_>>(), Vec::<&(&str, &str)>::new(), "not tried");
+}
+
+/// Ages a drive under one host and goes on under another, which must be as if it had been aged under that; returns what
+/// ageing did.
+fn run_aged(seed: u64, requests: usize) -> Option<Preconditioned> {
+    let mut prng = Prng::new(seed);
+    let plan = Plan::new(&mut prng, requests)?;
+    let other = plan.with_another_host(&mut prng)?;
+    let (engine, aged) = plan.aged();
+    let state = engine.save_aged().unwrap();
+    let (mut own, its_aged) = other.aged();
+    assert_eq!(aged, its_aged, "seed {seed}");
+    let mut loaded = other.build();
+    loaded.load_aged(&state, aged).unwrap();
+    assert!(loaded.save_aged().unwrap() == state, "seed {seed}: what was loaded is saved as it was");
+    assert!(loaded.snapshot() == own.snapshot(), "seed {seed}: the whole states differ before the first request");
+    for engine in [&mut own, &mut loaded] {
+        other.start(engine);
+    }
+    let [own, loaded] = [own, loaded].map(|engine| Stack::new(engine).finish(&other, &mut Tried::new()));
+    let place = format!("seed {seed}, {:?} aged under {:?}", other.policies(), plan.policies());
+    assert_same(&place, (&own.0, &own.1), (&loaded.0, &loaded.1));
+    Some(aged)
+}
+
+#[test]
+fn an_aged_drive_goes_under_any_host_and_write_buffer() {
+    let aged: Vec<Preconditioned> = (0..500).filter_map(|seed| run_aged(seed, 200)).collect();
+    let count = |is_one: fn(&&Preconditioned) -> bool| aged.iter().filter(is_one).count();
+    let (overwritten, worn_out) = (count(|aged| aged.waf.is_some()), count(|aged| aged.is_worn_out));
+    let enough = aged.len() > 200 && overwritten > 60 && worn_out > 3;
+    assert!(enough, "{} aged, {overwritten} overwritten, {worn_out} worn out", aged.len());
 }
 
 /// The long form.
@@ -328,7 +329,42 @@ fn a_loaded_stack_goes_on_as_the_saved_one_at_2500_random_moments() {
 fn as_many_runs_as_are_asked_for() {
     for seed in seeds_asked_for() {
         println!("seed {seed}");
-        run(seed, 1_600, 20, &mut BTreeSet::new());
+        run(seed, 1_600, 20, &mut Tried::new());
+        run_aged(seed, 1_600);
+    }
+}
+
+/// A drive that ageing wore out, however an engine came by it: a run that ends with the drive's life ends at once, and
+/// one that goes on beyond it fails what it writes.
+#[test]
+fn a_worn_out_drive_ends_a_run_or_fails_its_writes_whether_it_was_aged_or_loaded() {
+    let device = DeviceParams { program_failures: 1.0, ..support::plain_device() };
+    let run = Run::new(support::unbuffered(device));
+    let ageing = Ageing { fill_pages: 1, fill_streams: true, overwrite: None };
+    let mut old = run.engine();
+    let aged = old.precondition(&ageing, &mut |_| {});
+    let (whole, flash) = (old.snapshot().unwrap(), old.save_aged().unwrap());
+    let age = |engine: &mut Engine| assert_eq!(engine.precondition(&ageing, &mut |_| {}), aged);
+    let restore = |engine: &mut Engine| engine.restore(&whole).unwrap();
+    let load = |engine: &mut Engine| engine.load_aged(&flash, aged).unwrap();
+    for (goes_on, served) in [(false, (0, [0, 0])), (true, (4, [0, 4]))] {
+        let ends = [&age as &dyn Fn(&mut Engine), &restore, &load].map(|wear_out| {
+            let mut engine = run.engine();
+            wear_out(&mut engine);
+            assert!(engine.is_worn_out());
+            engine.start_timing(&run.setup.device);
+            let mut simulation = Simulation::new(engine);
+            if goes_on {
+                simulation = simulation.beyond_end_of_life();
+            }
+            let mut source = List(pages(Op::Read, 0, 0..4).into_iter().chain(pages(Op::Write, 0, 0..4)).collect());
+            simulation.run(&mut Replayed::new(&mut source, Pace::Timestamps(1.0)), Ns::MAX, &mut ()).unwrap();
+            simulation.check().unwrap();
+            let outcome = simulation.outcome();
+            assert_eq!((outcome.host.total_completed(), outcome.host.failed), served);
+            shown(outcome)
+        });
+        assert!(ends.iter().all(|end| *end == ends[0]), "{ends:#?}");
     }
 }
 
@@ -336,13 +372,11 @@ fn as_many_runs_as_are_asked_for() {
 fn small_states() -> impl Iterator<Item = (Plan, Vec<u8>)> {
     (0..).filter_map(|seed| {
         let mut prng = Prng::new(seed);
-        let mut plan = Plan::new(&mut prng, 160)?;
-        plan.timed = true;
-        let mut stack = plan.build();
-        stack.age(&plan, &mut prng);
-        stack.drive.start_timing(&plan.drive.device);
+        let plan = Plan { timed: true, ..Plan::new(&mut prng, 160)? };
+        let mut stack = Stack::new(plan.aged().0);
+        plan.start(&mut stack.engine);
         (0..prng.below(200)).all(|_| stack.step(&plan)).then_some(())?;
-        let bytes = save_state(&stack).unwrap();
+        let bytes = stack.engine.snapshot().unwrap();
         (bytes.len() < 6_000).then_some((plan, bytes))
     })
 }
@@ -350,13 +384,21 @@ fn small_states() -> impl Iterator<Item = (Plan, Vec<u8>)> {
 #[test]
 fn a_state_that_ends_early_is_refused_wherever_it_ends() {
     for (plan, bytes) in small_states().take(4) {
-        let mut stack = plan.build();
-        stack.drive.start_timing(&plan.drive.device);
+        let mut engine = plan.build();
+        plan.start(&mut engine);
         for length in 0..bytes.len() {
-            let error = load_state(&mut stack, &bytes[..length]).unwrap_err();
+            let error = engine.restore(&bytes[..length]).unwrap_err();
             assert!(error.at <= length && !error.field.is_empty(), "{error}");
         }
-        load_state(&mut stack, &bytes).unwrap();
+        engine.restore(&bytes).unwrap();
+        let (aged, preconditioned) = plan.aged();
+        let bytes = aged.save_aged().unwrap();
+        let mut engine = plan.build();
+        for length in 0..bytes.len() {
+            let error = engine.load_aged(&bytes[..length], preconditioned).unwrap_err();
+            assert!(error.at <= length && !error.field.is_empty(), "{error}");
+        }
+        engine.load_aged(&bytes, preconditioned).unwrap();
     }
 }
 
@@ -366,42 +408,82 @@ fn a_damaged_state_is_refused_or_loaded() {
     let (mut refused, mut loaded) = (0, 0);
     for (seed, (plan, bytes)) in small_states().take(12).enumerate() {
         let mut prng = Prng::new(seed as u64);
-        let mut stack = plan.build();
-        stack.drive.start_timing(&plan.drive.device);
+        let mut engine = plan.build();
+        plan.start(&mut engine);
+        let (aged, preconditioned) = plan.aged();
+        let flash = aged.save_aged().unwrap();
         for _ in 0..400 {
-            let mut damaged = bytes.clone();
-            for _ in 0..=prng.below(3) {
-                let at = prng.below(bytes.len() as u64) as usize;
-                damaged[at] = pick(&mut prng, &[0, 0x7f, 0x80, 0xff, bytes[at] ^ 1, bytes[at] ^ 0x40]);
-            }
-            match load_state(&mut stack, &damaged) {
-                Ok(()) => loaded += 1,
-                Err(_) => refused += 1,
-            }
+            let damaged = [damage(&mut prng, &bytes), damage(&mut prng, &flash)];
+            let results = [engine.restore(&damaged[0]), plan.build().load_aged(&damaged[1], preconditioned)];
+            loaded += results.iter().filter(|result| result.is_ok()).count();
+            refused += results.iter().filter(|result| result.is_err()).count();
         }
     }
-    assert!(refused > 100 && loaded > 100, "{refused} refused, {loaded} loaded");
+    assert!(refused > 200 && loaded > 200, "{refused} refused, {loaded} loaded");
+}
+
+fn damage(prng: &mut Prng, bytes: &[u8]) -> Vec<u8> {
+    let mut damaged = bytes.to_vec();
+    for _ in 0..=prng.below(3) {
+        let at = prng.below(bytes.len() as u64) as usize;
+        damaged[at] = pick(prng, &[0, 0x7f, 0x80, 0xff, bytes[at] ^ 1, bytes[at] ^ 0x40]);
+    }
+    damaged
+}
+
+/// A plan of nothing but a plain drive, changed in one place.
+fn plain(change: fn(&mut Plan)) -> Plan {
+    let mut drive = DriveSetup::with_defaults(support::plain_device());
+    drive.verify = true;
+    let params = HostParams::defaults();
+    let scheduler = scheduler::builtin().choose(params.scheduler, &[]).unwrap();
+    let mut plan = Plan {
+        drive,
+        host: HostPlan { params, scheduler, is_bare: false, idle_delay_ns: 0 },
+        ageing: Ageing { fill_pages: 9, fill_streams: true, overwrite: None },
+        timed: true,
+        requests: Vec::new(),
+        overshoot_ns: 0,
+        collected_after: 1,
+    };
+    change(&mut plan);
+    plan
+}
+
+fn assert_refused(text: &str, result: Result<(), StateError>) {
+    let message = result.expect_err(text).to_string();
+    assert!(message.contains(text), "{message}");
 }
 
 #[test]
 fn a_state_of_another_configuration_is_refused_with_the_field_that_does_not_fit() {
-    let plan = |change: fn(&mut Plan)| {
-        let mut drive = DriveSetup::with_defaults(support::plain_device());
-        drive.verify = true;
-        let host = HostParams::defaults();
-        let scheduler = scheduler::builtin().choose(host.scheduler, &[]).unwrap();
-        let mut plan = Plan { drive, host, scheduler, timed: false, requests: Vec::new(), background: Vec::new() };
-        change(&mut plan);
-        plan
-    };
-    let bytes = save_state(&plan(|_| {}).build()).unwrap();
-    let refused = |change| load_state(&mut plan(change).build(), &bytes).unwrap_err().to_string();
-    let expected = |text: &str, message: String| assert!(message.contains(text), "{message}");
-    expected("`drive.nand.written`", refused(|plan| plan.drive.device.blocks += 1));
-    expected("`drive.nand.verifier`", refused(|plan| plan.drive.verify = false));
-    expected("`drive.buffer.slots`", refused(|plan| plan.drive.buffer_bytes -= 1 << 20));
-    expected("`layer.requests.slots`", refused(|plan| plan.host.nr_requests += 1));
-    let mut timed = plan(|_| {}).build();
-    timed.drive.start_timing(&support::plain_device());
-    expected("`drive.nand.timed`", load_state(&mut timed, &bytes).unwrap_err().to_string());
+    let bytes = plain(|_| {}).build().snapshot().unwrap();
+    let restored = |change| plain(change).build().restore(&bytes);
+    assert_refused("`drive.nand.written`", restored(|plan| plan.drive.device.blocks += 1));
+    assert_refused("`drive.nand.verifier`", restored(|plan| plan.drive.verify = false));
+    assert_refused("`drive.buffer.slots`", restored(|plan| plan.drive.buffer_bytes -= 1 << 20));
+    assert_refused("`host.requests.slots`", restored(|plan| plan.host.params.nr_requests += 1));
+    assert_refused("`host`, byte 1: expected a drive without", restored(|plan| plan.host.is_bare = true));
+    let mut timed = plain(|_| {}).build();
+    timed.start_timing(&support::plain_device());
+    assert_refused("`drive.nand.timed`", timed.restore(&bytes));
+    assert_refused(
+        "`drive.nand.timed`",
+        restored(|_| {}).and(plain(|_| {}).build().restore(&timed.snapshot().unwrap())),
+    );
+}
+
+#[test]
+fn what_ageing_made_is_neither_saved_nor_loaded_once_an_engine_has_begun() {
+    let plan = plain(|_| {});
+    let (old, aged) = plan.aged();
+    let flash = old.save_aged().unwrap();
+    let (mut timed, mut used) = (plan.build(), plan.build());
+    plan.start(&mut timed);
+    used.submit(0, &support::request(0, Op::Write, 0, 8), 0).unwrap();
+    assert_refused("found one that was aged already", plan.aged().0.load_aged(&flash, aged));
+    for (mut engine, found) in [(timed, "found one that takes time"), (used, "found one that was given 1 requests")] {
+        assert_refused(found, engine.save_aged().map(|_| ()));
+        assert_refused(found, engine.load_aged(&flash, aged));
+    }
 }

@@ -197,8 +197,8 @@ pub struct Experiment {
     pub left_out: Vec<KeyId>,
     /// What the file expects of a comparison; a single run leaves that out too.
     pub expectations: Vec<Expectation>,
-    /// Whether a formula of the file reads how a drive's life ended or which requests failed: then that is no failure of
-    /// a run, but what the experiment is about.
+    /// Whether a formula of the file reads how a drive's life ended or which requests failed: then that is no failure
+    /// of a run, but what the experiment is about.
     pub expects_end_of_life: bool,
     sources: Sources,
 }

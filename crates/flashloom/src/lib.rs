@@ -37,7 +37,7 @@
 //! - [`buffer`]: the controller's write buffer: order and rate of eviction.
 //! - [`ftl`]: mapping, allocation, collection, placement.
 //! - [`nand`]: the array: geometry, timing, failures, checks.
-//! - [`device`]: the drive, and the whole stack in time.
+//! - [`device`]: the drive, and the whole stack in time: [`Engine`](device::Engine) is stepped from outside.
 //! - [`experiment`]: configurations, the registry of policies, runs, results.
 //! - [`report`]: published figures and what becomes of them.
 //! - [`units`]: what all of them speak: time, sizes, identifiers, parameters, policies, pointed errors.

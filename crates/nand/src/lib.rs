@@ -377,8 +377,8 @@ impl Nand {
         self.completed.pop()
     }
 
-    /// Takes the place of the program of a page that cannot be stored, because too many blocks have failed. The tag comes
-    /// back by [`Self::take_refused`] instead of [`Self::take_completed`], and the payload is dropped.
+    /// Takes the place of the program of a page that cannot be stored, because too many blocks have failed. The tag
+    /// comes back by [`Self::take_refused`] instead of [`Self::take_completed`], and the payload is dropped.
     #[cold]
     pub fn refuse(&mut self, lpn: Lpn, mask: u32, payload: Payload, tag: u32) {
         self.verifier.iter_mut().for_each(|verifier| verifier.drop_payload(payload));

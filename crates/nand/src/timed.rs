@@ -27,7 +27,7 @@ const BLOCKING: usize = 0;
 const HOST_READS: usize = 1;
 
 /// How busy the parts of the array were, summed over all of them, in nanoseconds.
-#[derive(Clone, Copy, Debug, Default, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Utilization {
     /// Time that channels carried something.
     pub channel_busy_ns: u128,

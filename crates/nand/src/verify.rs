@@ -118,8 +118,8 @@ impl Verifier {
         self.logical.clear(lpn.at());
     }
 
-    /// A write of the sectors in the mask has failed: they hold what they held before, or what was to be written. What the
-    /// next read of a sector returns is what it holds from then on.
+    /// A write of the sectors in the mask has failed: they hold what they held before, or what was to be written. What
+    /// the next read of a sector returns is what it holds from then on.
     pub fn host_write_failed(&mut self, lpn: Lpn, mask: u32) {
         self.logical.stamp(lpn.at(), mask, IN_DOUBT, self.geometry.sectors_per_page());
     }

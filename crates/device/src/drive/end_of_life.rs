@@ -7,8 +7,8 @@
 //!                       buffer holds a page that flash does not have and that is not on its way there
 //! ```
 //!
-//! A page that was refused stays in the buffer, on its way to flash for ever, and is read from there. Nothing is evicted
-//! any more, so that no other page is ever refused.
+//! A page that was refused stays in the buffer, on its way to flash for ever, and is read from there. Nothing is
+//! evicted any more, so that no other page is ever refused.
 
 use flashloom_buffer::SlotId;
 use flashloom_nand::{Nand, Refused};

@@ -57,7 +57,8 @@ impl Engine {
         }
     }
 
-    /// Checks that everything adds up: requests, merges, operations by origin, valid pages. Call when the engine is idle.
+    /// Checks that everything adds up: requests, merges, operations by origin, valid pages. Call when the engine is
+    /// idle.
     ///
     /// # Errors
     /// The first account that does not, with its numbers.

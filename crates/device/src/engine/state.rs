@@ -1,5 +1,5 @@
-//! What of an engine is saved, and the two ways of loading it: the whole stack as it is in the middle of its work, or what
-//! ageing made of the flash beneath any host and write buffer.
+//! What of an engine is saved, and the two ways of loading it: the whole stack as it is in the middle of its work, or
+//! what ageing made of the flash beneath any host and write buffer.
 
 use flashloom_units::{StateError, load_state, save_state};
 
@@ -7,11 +7,13 @@ use super::{Engine, Handed};
 use crate::outcome::HostReport;
 use crate::precondition::Preconditioned;
 
+// Whoever runs an engine to the end of the drive's life sets `stops`, after the engine was restored; `has_stopped`
+// follows from it and from `ended_ns`.
 flashloom_units::state! {
     Engine {
         nested host, drive, report, handed;
-        value now, plugged, scheduler_wakes_ns, idle, preconditioned, has_stopped, ended_ns;
-        fixed timed, idle_delay_ns, stops;
+        value now, plugged, scheduler_wakes_ns, idle, preconditioned, ended_ns;
+        fixed timed, idle_delay_ns, stops, has_stopped;
     }
 }
 
@@ -45,21 +47,42 @@ impl Engine {
     /// What [`Self::precondition`] made of the flash: the array and the FTL. It goes under any host and write buffer.
     ///
     /// # Errors
-    /// A policy of the FTL that cannot be saved.
+    /// A policy of the FTL that cannot be saved, or an engine that takes time or was given requests: its drive is more
+    /// than what ageing made of it.
     pub fn save_aged(&self) -> Result<Vec<u8>, StateError> {
-        debug_assert!(!self.timed, "an aged drive is saved before it takes time");
+        self.refuse_begun()?;
         self.drive.save_flash()
     }
 
     /// Takes over what ageing made of a drive of the same device, FTL and checks, in place of [`Self::precondition`].
+    /// `aged` is what that ageing did, as [`Outcome::preconditioned`](crate::Outcome::preconditioned) of the saved
+    /// engine has it.
     ///
     /// # Errors
-    /// A state that does not fit, with the field that does not. The engine is then to be dropped.
+    /// An engine that was aged, takes time or was given requests already, which stays as it is; or a state that does
+    /// not fit, with the field that does not, after which the engine is to be dropped.
     pub fn load_aged(&mut self, state: &[u8], aged: Preconditioned) -> Result<(), StateError> {
-        debug_assert!(!self.timed, "an aged drive is loaded before it takes time");
+        self.refuse_begun()?;
+        if self.preconditioned.is_some() {
+            return Err(refused("a drive that is new", "one that was aged already".to_owned()));
+        }
         self.drive.load_flash(state)?;
         self.preconditioned = Some(aged);
         self.follow_life();
         Ok(())
     }
+
+    fn refuse_begun(&self) -> Result<(), StateError> {
+        let found = match self.report.generated {
+            _ if self.timed => "one that takes time".to_owned(),
+            0 => return Ok(()),
+            generated => format!("one that was given {generated} requests"),
+        };
+        Err(refused("an engine that has not begun", found))
+    }
+}
+
+/// The engine itself is not one that the call is for.
+fn refused(expected: &str, found: String) -> StateError {
+    StateError { field: String::new(), at: 0, expected: expected.to_owned(), found }
 }

@@ -1,6 +1,7 @@
 //! What the tests of the path share: a run of a list of requests, with its checks.
 #![allow(dead_code, missing_docs)]
 
+pub mod plan;
 pub mod random;
 
 use std::collections::VecDeque;

@@ -1,5 +1,5 @@
-//! The engine of a configuration: host and drive as they are before the workload, for runs and for whoever drives one by
-//! hand.
+//! The engine of a configuration: host and drive as they are before the workload, for runs and for whoever drives one
+//! by hand.
 
 use flashloom_device::{Ageing, Drive, Engine, Overwrite, Preconditioned};
 use flashloom_host::{BlockLayer, HostParams, Scheduler, scheduler};
@@ -99,9 +99,9 @@ fn ageing(config: &Config) -> Option<Ageing> {
     }
 }
 
-/// The result of an engine of that configuration that was driven by hand and is idle: that of a run of the same requests,
-/// without what only a workload knows of itself (`filebench`, `synthesized`, `host.skipped_lines`) and without its cost
-/// (`run`).
+/// The result of an engine of that configuration that was driven by hand and is idle: that of a run of the same
+/// requests, without what only a workload knows of itself (`filebench`, `synthesized`, `host.skipped_lines`) and
+/// without its cost (`run`).
 ///
 /// # Errors
 /// A check that failed.

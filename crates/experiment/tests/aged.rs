@@ -1,0 +1,218 @@
+//! Drives that are aged once and used often give what a fresh ageing gives, to the byte, and cost one ageing.
+#![allow(missing_docs)]
+
+use std::fs;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+
+use flashloom_experiment::config::{Catalog, Experiment, Source};
+use flashloom_experiment::registry::Registry;
+use flashloom_experiment::result::RunResult;
+use flashloom_experiment::run::{Prepared, Quiet};
+use flashloom_ftl::collection::Collection;
+use flashloom_units::{BlockId, Capability, PlaneId, Policy, PolicySpec, State};
+
+const EXPERIMENT: &str = r#"
+[workload.synthetic]
+requests = 3000
+read_share = 0.3
+
+[device]
+preset = "mlc-16g"
+blocks = 32
+over_provisioning = 0.5
+
+[buffer]
+capacity = "1MiB"
+
+[run]
+precondition = "steady"
+steady_tolerance = 0.2
+"#;
+
+fn experiment(catalog: &Arc<Catalog>, sets: &[&str], varies: &[&str]) -> Experiment {
+    let owned = |texts: &[&str]| texts.iter().map(|&text| text.to_owned()).collect::<Vec<_>>();
+    let varies = (!varies.is_empty()).then(|| owned(varies));
+    Experiment::from_source(catalog, Source::text("aged.toml", EXPERIMENT), &owned(sets), varies.as_deref())
+        .unwrap_or_else(|problems| panic!("{problems}"))
+}
+
+/// A result without what it cost, as JSON.
+fn lasting(mut result: RunResult) -> String {
+    result.run = None;
+    serde_json::to_string(&result).expect("a result is JSON")
+}
+
+#[test]
+fn the_runs_of_a_comparison_give_what_each_gives_by_itself() {
+    let varies = ["ftl.mapping=page,dftl,kast,mcsplit", "host.scheduler=noop,cfq", "buffer.capacity=1MiB,0B"];
+    let sets = ["workload.synthetic.requests=300", "run.precondition=fill"];
+    for verify in [false, true] {
+        let experiment = experiment(&Catalog::builtin(), &sets, &varies);
+        let prepared = Prepared::new(&experiment).expect("it is sound");
+        let together = prepared.compare(verify, &Quiet).expect("it runs");
+        for (index, run) in together.runs.into_iter().enumerate() {
+            let alone = prepared.run_variant(index, verify, &Quiet).expect("it runs");
+            assert_eq!(lasting(run.result), lasting(alone), "{:?}", run.vary);
+        }
+    }
+}
+
+/// The built-in greedy policy, which counts what it is told that was written.
+struct Counting {
+    greedy: Box<dyn Collection>,
+    written: Arc<AtomicU64>,
+}
+
+impl Collection for Counting {
+    fn written(&mut self, pages: u32) {
+        self.written.fetch_add(u64::from(pages), Ordering::Relaxed);
+        self.greedy.written(pages);
+    }
+    fn closed(&mut self, block: BlockId, valid: u32) {
+        self.greedy.closed(block, valid);
+    }
+    fn invalidated(&mut self, block: BlockId, valid: u32) {
+        self.greedy.invalidated(block, valid);
+    }
+    fn victim(&mut self, plane: PlaneId) -> Option<BlockId> {
+        self.greedy.victim(plane)
+    }
+    fn withdraw(&mut self, block: BlockId) {
+        self.greedy.withdraw(block);
+    }
+    fn state(&self) -> Option<&dyn State> {
+        self.greedy.state()
+    }
+    fn state_mut(&mut self) -> Option<&mut dyn State> {
+        self.greedy.state_mut()
+    }
+}
+
+static SAVED: PolicySpec = PolicySpec { name: "counting", offers: &[Capability::SavedState], ..PolicySpec::BLANK };
+static UNSAVED: PolicySpec = PolicySpec { name: "counting", ..PolicySpec::BLANK };
+
+/// Pages written by eight runs over one drive, by ageing it once, and by the workload of one run.
+fn pages_written(spec: &'static PolicySpec) -> (u64, u64, u64) {
+    let written = Arc::new(AtomicU64::new(0));
+    let mut registry = Registry::builtin();
+    let (counter, collections) = (Arc::clone(&written), registry.collections.clone());
+    let counting = Policy::<dyn Collection>::new(spec, move |_, on| {
+        let greedy = collections.choose("greedy", &[])?.build(on)?;
+        Ok(Box::new(Counting { greedy, written: Arc::clone(&counter) }))
+    });
+    registry.collections.add(counting).expect("the name is free");
+    let catalog = registry.catalog().expect("the tables are in order");
+    let sets = ["ftl.gc=counting"];
+    let varies = ["host.scheduler=noop,deadline,cfq,fios", "buffer.order=page-lru,clc"];
+    let eight = experiment(&catalog, &sets, &varies);
+    let comparison = Prepared::new(&eight).expect("it is sound").compare(false, &Quiet).expect("it runs");
+    let all = written.swap(0, Ordering::Relaxed);
+    let aged = comparison.runs[0].result.precondition.as_ref().expect("it is aged").page_writes;
+    (all, aged, comparison.runs.iter().map(|run| run.result.ftl.host_page_writes).sum())
+}
+
+#[test]
+fn eight_runs_over_one_drive_write_the_pages_of_one_ageing() {
+    let (all, aged, workloads) = pages_written(&SAVED);
+    assert_eq!(all, aged + workloads);
+    let (all, aged, workloads) = pages_written(&UNSAVED);
+    assert_eq!(all, 8 * aged + workloads, "what cannot be saved is aged by each run");
+}
+
+#[test]
+fn a_policy_says_truly_whether_its_state_can_be_saved() {
+    let registry = Registry::builtin();
+    for (slot, specs) in registry.slots().into_iter().filter(|(slot, _)| slot.name != "workloads") {
+        for spec in specs {
+            assert!(spec.offers.contains(&Capability::SavedState), "{}: {}", slot.name, spec.name);
+        }
+    }
+    for mapping in registry.mappings.specs() {
+        for placement in registry.placements.specs() {
+            let takes = mapping.offers.contains(&Capability::SingleChannelFtl) || placement.name == "static";
+            let needs = |needed| placement.needs.contains(&needed) && !mapping.offers.contains(&needed);
+            if !takes || needs(Capability::SingleChannelFtl) {
+                continue;
+            }
+            let sets = [format!("ftl.mapping={}", mapping.name), format!("buffer.placement={}", placement.name)];
+            let experiment = experiment(&Catalog::builtin(), &[&sets[0], &sets[1], "run.precondition=fill"], &[]);
+            let mut prepared = Prepared::new(&experiment).expect("it is sound");
+            prepared.age(false).unwrap_or_else(|failure| panic!("{sets:?}: {failure}"));
+        }
+    }
+}
+
+#[test]
+fn a_drive_from_a_file_gives_what_a_fresh_one_gives() {
+    let folder = tempfile::tempdir().expect("there is room");
+    let path = folder.path().join("drive.state");
+    let one = experiment(&Catalog::builtin(), &[], &[]);
+    let fresh = Prepared::new(&one).expect("it is sound").run_variant(0, true, &Quiet).expect("it runs");
+    let mut saving = Prepared::new(&one).expect("it is sound");
+    fs::write(&path, saving.age(true).expect("it ages").to_file().expect("there is memory")).expect("there is room");
+    let saved = saving.run_variant(0, true, &Quiet).expect("it runs");
+    let state = format!("run.state={}", path.display());
+    let other = experiment(&Catalog::builtin(), &[&state], &[]);
+    let mut loaded = Prepared::new(&other).expect("it is sound").run_variant(0, true, &Quiet).expect("it runs");
+    let hash = |result: &RunResult| result.precondition.as_ref().and_then(|aged| aged.state_sha256.clone());
+    assert!(hash(&fresh).is_none() && hash(&saved).is_some_and(|hash| hash.len() == 64));
+    assert_eq!(hash(&loaded), hash(&saved));
+    let unnamed = |mut result: RunResult| {
+        result.precondition.as_mut().expect("it is aged").state_sha256 = None;
+        lasting(result)
+    };
+    assert!(loaded.config["run"].as_object_mut().expect("a section").shift_remove("state").is_some());
+    assert_eq!(unnamed(saved), lasting(fresh.clone()));
+    assert_eq!(unnamed(loaded), lasting(fresh));
+}
+
+/// What is said of a run with a file of that content.
+fn refused(content: &[u8], sets: &[&str]) -> String {
+    let folder = tempfile::tempdir().expect("there is room");
+    let path = folder.path().join("drive.state");
+    fs::write(&path, content).expect("there is room");
+    let state = format!("run.state={}", path.display());
+    let experiment = experiment(&Catalog::builtin(), &[&[state.as_str()], sets].concat(), &[]);
+    let problems = match Prepared::new(&experiment) {
+        Err(problems) => problems.to_string(),
+        Ok(prepared) => prepared.run_variant(0, false, &Quiet).expect_err("it is refused").to_string(),
+    };
+    problems.replace(&folder.path().display().to_string(), "FOLDER")
+}
+
+#[test]
+fn a_file_that_does_not_fit_is_refused_by_name() {
+    let one = experiment(&Catalog::builtin(), &[], &[]);
+    let mut prepared = Prepared::new(&one).expect("it is sound");
+    let file = prepared.age(false).expect("it ages").to_file().expect("there is memory");
+    let expect = |found: String, parts: &[&str]| {
+        assert!(parts.iter().all(|part| found.contains(part)), "{found}");
+    };
+    expect(refused(&file, &["ftl.gc=fifo"]), &["`ftl.gc` = \"fifo\"", "\"greedy\", as the drive in", "--set:1:8"]);
+    expect(refused(&file, &["run.seed=2"]), &["`run.seed` = 2", "1, as the drive in"]);
+    expect(refused(&file, &["device.blocks=64"]), &["`device.blocks` = 64"]);
+    expect(refused(&file, &["ftl.mapping=dftl", "ftl.dftl.cache=1MiB"]), &["`ftl.mapping` = \"dftl\""]);
+    expect(refused(b"", &[]), &["no saved drive"]);
+    expect(
+        refused(b"flashloom-state 2\n{}\n", &[]),
+        &["a state of format 2", "this program reads `flashloom-state 1`"],
+    );
+    expect(refused(&file[..file.len() - 9], &[]), &["the state is damaged"]);
+    let header = file.iter().enumerate().filter(|(_, byte)| **byte == b'\n').nth(1).expect("two lines").0;
+    expect(refused(&file[..header / 2], &[]), &["does not say how the drive was aged"]);
+    let mut damaged = file.clone();
+    let last = damaged.len() - 20;
+    damaged[last] ^= 1;
+    expect(refused(&damaged, &[]), &["damaged"]);
+    let mut verified = Prepared::new(&one).expect("it is sound");
+    let verified = verified.age(true).expect("it ages").to_file().expect("there is memory");
+    expect(refused(&verified, &[]), &["aged with --verify", "run it with --verify"]);
+}
+
+#[test]
+fn only_what_is_aged_and_has_a_state_is_saved() {
+    let new = experiment(&Catalog::builtin(), &["run.precondition=none"], &[]);
+    let failure = Prepared::new(&new).expect("it is sound").age(false).expect_err("it is not aged").to_string();
+    assert!(failure.contains("a drive that is not aged"), "{failure}");
+}
