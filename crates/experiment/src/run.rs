@@ -1,4 +1,5 @@
-//! Runs: what the workloads read is checked first, then every variant runs on a thread of its own, then its accounts are checked.
+//! Runs: what the workloads read is checked first, then every variant runs on a thread of its own, then its accounts
+//! are checked.
 
 mod aged;
 mod engines;
@@ -93,8 +94,8 @@ pub struct Finished {
 }
 
 impl<'a> Prepared<'a> {
-    /// Checks what is expected against the runs that there will be, everything that the workloads read, each recording once,
-    /// and that requests fit device, replay and policies.
+    /// Checks what is expected against the runs that there will be, and reads the input of every workload to its end, each
+    /// recording once: it has to fit device, replay and policies.
     ///
     /// # Errors
     /// Everything that is wrong with them.

@@ -8,6 +8,8 @@
 //! start     the arrivals of one run: nothing that the user wrote stops it any more
 //! ```
 //!
+//! What a workload has to say of a run is a [`Report`]; statistics of its specification are not part of a result yet.
+//!
 //! Adding one: a file `workload/NAME.rs` with its type, and its line in the table below; or, from another crate,
 //! [`Slot::add`]. A generator is a [`Source`] that [`Context::replayed`] makes arrivals of.
 
@@ -142,16 +144,16 @@ pub struct Context {
     pub path: Option<String>,
     /// The capacity of the drive, in sectors.
     pub capacity_sectors: u64,
-    /// Whether the run takes time; without time, all requests are there at once.
+    /// Whether time passes in the run; where it does not, nothing ends by time.
     pub is_timed: bool,
     /// The workload's own branch of the run's random numbers.
     pub prng: Prng,
 }
 
 impl Context {
-    /// The replay of a source as the section says: at most `workload.requests`, addresses within the drive, at the pace of
-    /// `workload.replay`. `span` is the sector after the last one of the source; `has_times` says whether its requests have
-    /// times of arrival.
+    /// The replay of a source as the section says: at most `workload.requests`, addresses within the drive, at the pace
+    /// of `workload.replay`. `span` is the sector after the last one of the source; `has_times` says whether its requests
+    /// have times of arrival.
     pub fn replayed<'a>(&self, source: impl Source + 'a, span: u64, has_times: bool) -> Replayed<Box<dyn Source + 'a>> {
         let params = &self.params;
         let pace = match params.replay_or_default(has_times) {
@@ -178,7 +180,7 @@ pub struct Site<'a> {
     pub is_chosen: bool,
     /// Whether a key, such as `workload.replay`, was given another value than its default.
     pub is_asked: &'a dyn Fn(&str) -> bool,
-    /// What the workload will be built from; absent while the drive itself is wrong.
+    /// What the workload will be built from; absent where the section is checked alone: the drive may be wrong itself.
     pub context: Option<&'a Context>,
 }
 

@@ -15,7 +15,7 @@ struct Rule {
     broken: Check,
 }
 
-/// What breaks a rule: one thing at most, or each of several; also of those that read where paths lie.
+/// What breaks a rule: one thing at most, or each of several; `Located` is also given what paths are relative to.
 enum Check {
     One(fn(&Config) -> Option<Broken>),
     Each(fn(&Config) -> Vec<Broken>),
@@ -246,7 +246,7 @@ fn the_workload_follows_its_section(config: &Config) -> Vec<Broken> {
     misfits(config, None)
 }
 
-/// With what the section alone is refused for, which is then said twice and shown once.
+/// Also finds again what the section alone is refused for; a report shows each problem once.
 fn the_workload_fits_the_device(config: &Config, sources: &Sources) -> Vec<Broken> {
     misfits(config, Some(&config.workload_context(sources)))
 }

@@ -45,7 +45,8 @@ impl Recorded {
         self.info.as_ref().map_or(0, |info| info.end_sector().saturating_sub(first_sector))
     }
 
-    /// Reads again only a recording that reaches beyond the drive or begins before it, to point at the request that does.
+    /// Reads again only a recording that reaches beyond the drive or begins before it, to point at the request that
+    /// does.
     fn check_addresses(&self, info: &TraceInfo) -> Result<(), Problem> {
         let Context { params, capacity_sectors, .. } = &self.context;
         let reaches_beyond = params.addresses == Addresses::Error && self.span() > *capacity_sectors;
