@@ -40,10 +40,10 @@ pub fn compare(catalog: &Arc<Catalog>, arguments: &CompareArguments) -> Result<(
     bar.clear();
     let comparison = comparison?;
     if let Some(file) = csv_file {
-        file.commit(&csv::comparison(&comparison))?;
+        file.commit(csv::comparison(&comparison))?;
     }
     if let Some(file) = json {
-        file.commit(&json_text(&comparison))?;
+        file.commit(json_text(&comparison))?;
     }
     print(&if to_stdout { json_text(&comparison) } else { side_by_side(catalog, &comparison, arguments.statistics) })?;
     let ended = comparison.runs.iter().filter(|run| run.result.end_of_life.is_some()).count();

@@ -25,7 +25,7 @@ pub fn probe(catalog: &Arc<Catalog>, arguments: &ProbeArguments) -> Result<(), S
     bar.clear();
     let result = result?;
     if let Some(file) = json {
-        file.commit(&json_text(&result))?;
+        file.commit(json_text(&result))?;
     }
     print(&if to_stdout { json_text(&result) } else { summary(&result) })
 }

@@ -66,10 +66,10 @@ pub fn run(catalog: &Arc<Catalog>, arguments: &RunArguments) -> Result<(), Stop>
         file.commit("")?;
     }
     if let Some(file) = json {
-        file.commit(&json_text(&result))?;
+        file.commit(json_text(&result))?;
     }
     if let (Some(file), Some(result)) = (fio_json, &fio_result) {
-        file.commit(&json_text(result))?;
+        file.commit(json_text(result))?;
     }
     print(&if to_stdout { json_text(&result) } else { summary::of(&result) })?;
     match &result.end_of_life {

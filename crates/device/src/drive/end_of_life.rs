@@ -32,7 +32,7 @@ impl Drive {
     /// Whether a page could not be stored because too many blocks have failed. The drive is then to be told so, by
     /// [`Self::end_life`], before it gets another command.
     #[inline]
-    pub fn is_worn_out(&self) -> bool {
+    pub(crate) fn is_worn_out(&self) -> bool {
         self.nand.can_fail() && self.ftl.is_worn_out()
     }
 
