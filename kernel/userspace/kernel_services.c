@@ -25,7 +25,8 @@ void kfree(const void *memory)
 /* Marsaglia's xorshift: the same trees in every run. */
 static u32 next_priority(void)
 {
-	static u32 state = 2463534242u;
+	/* Each thread has its own, so that schedulers can be tried side by side. */
+	static _Thread_local u32 state = 2463534242u;
 
 	state ^= state << 13;
 	state ^= state >> 17;

@@ -79,6 +79,9 @@ result_types! {
         nand: NandResult,
         /// Wear since the drive was new, preconditioning included.
         wear: WearResult,
+        /// What the workload counts besides; absent where it counts nothing.
+        #[serde(skip_serializing_if = "Option::is_none")]
+        workload: Option<WorkloadResult>,
         /// What the threads of a Filebench personality did; absent for other workloads.
         #[serde(skip_serializing_if = "Option::is_none")]
         filebench: Option<FilebenchResult>,
@@ -342,6 +345,12 @@ result_types! {
         max: u32,
         /// The standard deviation.
         stddev: f64,
+    }
+
+    /// The workload.
+    WorkloadResult {
+        /// What it counts, by the key that chose it: kind.
+        statistics: BTreeMap<String, Statistics>,
     }
 
     /// What the threads of a Filebench personality did.

@@ -326,7 +326,7 @@ fn run_one(config: &Config, input: Input<'_>, verify: bool, watched: &mut Watche
     let info = input.workload.scanned();
     let mut result = Measured { config, outcome: &outcome, info, aged: input.drive, end_ns }.result();
     result.run = Some(stopwatch.cost(outcome.host.total_completed()));
-    Ok(report::finished(result, &running.report().map_err(Failure::Input)?))
+    Ok(report::finished(result, config, &running.report().map_err(Failure::Input)?, &running.figures()))
 }
 
 /// The requests of a run, from the first.

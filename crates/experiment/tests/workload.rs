@@ -8,10 +8,14 @@ use flashloom_experiment::config::{Catalog, Experiment, Source};
 use flashloom_experiment::reference;
 use flashloom_experiment::registry::Registry;
 use flashloom_experiment::run::{Prepared, Quiet};
+use flashloom_experiment::schema;
 use flashloom_host::scheduler;
-use flashloom_units::{Capability, Kind, ParamSet, Policy, PolicySpec, Problem, Problems, Refusal, Value, params};
+use flashloom_units::{
+    Capability, Figure, Kind, Ns, ParamSet, Policy, PolicySpec, Problem, Problems, Refusal, Statistic, Unit, Value,
+    params,
+};
 use flashloom_workload::workload::{Context, Profile, Running, Unfit, Workload};
-use flashloom_workload::{Op, Request, TraceInfo, TraceOptions, rebase};
+use flashloom_workload::{Arrivals, Op, Request, TraceInfo, TraceOptions, rebase};
 
 params! {
     /// The parameters of a stride.
@@ -31,6 +35,7 @@ static STRIDE: PolicySpec = PolicySpec {
     details: "It begins anew at the end of the drive.",
     source: "none",
     params: Params::PARAMS,
+    statistics: &[Statistic { name: "issued_bytes", unit: Unit::Bytes, help: "Bytes of the writes." }],
     ..PolicySpec::BLANK
 };
 
@@ -69,7 +74,38 @@ impl Workload for Stride {
         let Params { requests, stride } = self.params;
         let capacity = self.context.capacity_sectors;
         let writes = (0..requests).map(move |index| write(index * stride % (capacity - 8)));
-        Ok(Box::new(self.context.replayed(List(writes), capacity, false)))
+        Ok(Box::new(Counted { replayed: self.context.replayed(List(writes), capacity, false), issued: 0 }))
+    }
+}
+
+/// Arrivals that are counted as they are taken.
+struct Counted<R> {
+    replayed: R,
+    issued: u64,
+}
+
+impl<R: Arrivals> Arrivals for Counted<R> {
+    fn next_ns(&mut self, now: Ns) -> Result<Option<Ns>, Problem> {
+        self.replayed.next_ns(now)
+    }
+
+    fn take(&mut self, now: Ns) -> (Request, u32) {
+        self.issued += 1;
+        self.replayed.take(now)
+    }
+
+    fn completed(&mut self, now: Ns, cookie: u32) {
+        self.replayed.completed(now, cookie);
+    }
+
+    fn is_over(&self) -> bool {
+        self.replayed.is_over()
+    }
+}
+
+impl<R: Arrivals> Running for Counted<R> {
+    fn figures(&self) -> Vec<Figure> {
+        vec![Figure::Bytes(self.issued * 4_096)]
     }
 }
 
@@ -189,6 +225,21 @@ fn a_generator_from_outside_is_compared_with_a_built_in_one() {
     assert!(figures(2).0 == 400 && figures(2).1 < 400, "the built-in generator reads as well");
     assert!(runs.iter().all(|run| run.result.integrity.verified));
     assert_eq!(runs[0].result.config["workload"]["stride"]["stride"], 128);
+}
+
+#[test]
+fn what_it_counts_is_in_the_result_and_in_formulas() {
+    let catalog = catalog(&Seen::default());
+    let path = "workload.statistics.kind.issued_bytes";
+    assert!(schema::numbers(&catalog).iter().any(|number| number == path));
+    let expect = format!("[[expect]]\nclaim = \"all are issued\"\nformula = \"mean({path})\"\nat_least = 1638400\n");
+    let text = format!("{expect}at_most = 1638400\n[workload]\nkind = \"stride\"\nrequests = 400\n");
+    let experiment = load_with(&catalog, &text, &["host.scheduler=noop,deadline"]).expect("sound");
+    let comparison = Prepared::new(&experiment).expect("nothing is read").compare(false, &Quiet).expect("it runs");
+    assert!(comparison.expectations[0].holds, "{:?}", comparison.expectations);
+    let plain = load_with(&catalog, "", &["host.scheduler=noop"]).expect("sound");
+    let comparison = Prepared::new(&plain).expect("nothing is read").compare(false, &Quiet).expect("it runs");
+    assert_eq!(comparison.runs[0].result.workload, None, "the built-in generator counts nothing besides");
 }
 
 #[test]

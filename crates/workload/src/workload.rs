@@ -8,7 +8,7 @@
 //! start     the arrivals of one run: nothing that the user wrote stops it any more
 //! ```
 //!
-//! What a workload has to say of a run is a [`Report`]; statistics of its specification are not part of a result yet.
+//! What a workload has to say of a run is a [`Report`], and the figures that its specification describes.
 //!
 //! Adding one: a file `workload/NAME.rs` with its type, and its line in the table below; or, from another crate,
 //! [`Slot::add`]. A generator is a [`Source`] that [`Context::replayed`] makes arrivals of.
@@ -21,7 +21,7 @@ mod trace;
 
 use std::sync::Arc;
 
-use flashloom_units::{Chosen, Prng, Problem, Problems, Refusal, Role, Slot};
+use flashloom_units::{Chosen, Figure, Prng, Problem, Problems, Refusal, Role, Slot};
 
 use crate::{
     Arrivals, Character, FilebenchReport, FioReport, Limited, Pace, Replay, Replayed, Source, TraceInfo, TraceOptions,
@@ -80,6 +80,11 @@ pub trait Running: Arrivals {
     /// What is wrong with a stream that is made again to be measured.
     fn report(&self) -> Result<Report, Problem> {
         Ok(Report::Plain)
+    }
+
+    /// The values of the workload's `statistics`, in that order.
+    fn figures(&self) -> Vec<Figure> {
+        Vec::new()
     }
 }
 

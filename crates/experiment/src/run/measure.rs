@@ -61,17 +61,16 @@ fn statistics(policy: &PolicySpec, figures: &[Figure]) -> Statistics {
     named.filter_map(|(statistic, figure)| Some((statistic.name.to_owned(), FigureResult::of(figure)?))).collect()
 }
 
-impl Measured<'_> {
-    /// The values of the statistics of several policies of a section, by the key that chose them; those without are left
-    /// out.
-    fn statistics_of(&self, section: &str, policies: &[(&str, &[Figure])]) -> BTreeMap<String, Statistics> {
-        let of = |&(key, figures): &(&str, &[Figure])| {
-            let (policy, _) = self.config.policy(&format!("{section}.{key}"));
-            (key.to_owned(), statistics(policy, figures))
-        };
-        policies.iter().map(of).filter(|(_, statistics)| !statistics.is_empty()).collect()
-    }
+/// The values of the statistics of several policies of a section, by the key that chose them; those without are left out.
+pub fn statistics_of(config: &Config, section: &str, policies: &[(&str, &[Figure])]) -> BTreeMap<String, Statistics> {
+    let of = |&(key, figures): &(&str, &[Figure])| {
+        let (policy, _) = config.policy(&format!("{section}.{key}"));
+        (key.to_owned(), statistics(policy, figures))
+    };
+    policies.iter().map(of).filter(|(_, statistics)| !statistics.is_empty()).collect()
+}
 
+impl Measured<'_> {
     /// The result of the run, without what it cost.
     pub fn result(&self) -> RunResult {
         let timed = self.config.run.timing == Timing::Timed;
@@ -86,6 +85,7 @@ impl Measured<'_> {
             ftl: self.ftl(),
             nand: self.nand(),
             wear: WearResult { erase_count },
+            workload: None,
             filebench: None,
             synthesized: None,
             precondition: self.outcome.preconditioned.map(|aged| PreconditionResult {

@@ -1,14 +1,20 @@
 //! What a workload reports of its run, in the result.
 
-use flashloom_units::{Ns, S};
+use flashloom_units::{Figure, Ns, S};
 use flashloom_workload::workload::Report;
 use flashloom_workload::{Character, FilebenchReport, FlowReport};
 
+use super::measure::statistics_of;
 use super::{Finished, fio};
-use crate::result::{CharacterResult, Distribution, FilebenchResult, FlowResult, RunResult, SynthesizedResult};
+use crate::config::Config;
+use crate::result::{
+    CharacterResult, Distribution, FilebenchResult, FlowResult, RunResult, SynthesizedResult, WorkloadResult,
+};
 
 /// The result of a run with what its workload reports.
-pub fn finished(mut result: RunResult, report: &Report) -> Finished {
+pub fn finished(mut result: RunResult, config: &Config, report: &Report, figures: &[Figure]) -> Finished {
+    let statistics = statistics_of(config, "workload", &[("kind", figures)]);
+    result.workload = (!statistics.is_empty()).then_some(WorkloadResult { statistics });
     let mut fio_json = None;
     match report {
         Report::Plain => {}

@@ -3,7 +3,7 @@
 use flashloom_buffer::Level;
 use flashloom_units::Capability;
 
-use super::{Measured, share};
+use super::{Measured, share, statistics_of};
 use crate::result::{BufferResult, OccupancyResult};
 
 impl Measured<'_> {
@@ -41,7 +41,8 @@ impl Measured<'_> {
                 dirty_pages_mean: over_time(report.dirty),
                 dirty_pages_max: report.dirty.max_pages,
             },
-            statistics: self.statistics_of(
+            statistics: statistics_of(
+                self.config,
                 "buffer",
                 &[("order", &figures.order), ("rate", &figures.rate), ("placement", placement)],
             ),

@@ -3,7 +3,7 @@
 use flashloom_ftl::{MapCacheReport, MergeReport, RetiredBlocks, StreamReport};
 use flashloom_units::Capability;
 
-use super::{Measured, share};
+use super::{Measured, share, statistics_of};
 use crate::result::{
     AssociativityResult, BlockingResult, FtlResult, MapCacheResult, MergesResult, RetiredResult, StreamsResult,
     WaitResult,
@@ -40,7 +40,8 @@ impl Measured<'_> {
             reserved_pages: merges.map(|merges| merges.reserved_pages),
             map_cache: report.map_cache.map(MapCacheResult::of),
             streams: report.streams.map(StreamsResult::of),
-            statistics: self.statistics_of(
+            statistics: statistics_of(
+                self.config,
                 "ftl",
                 &[("mapping", &figures.mapping), ("allocation", &figures.allocation), ("gc", &figures.collection)],
             ),
