@@ -90,6 +90,9 @@ pub struct OutputFile {
 impl OutputFile {
     /// Refuses what cannot be written to, before anything runs.
     pub fn create(name: &str) -> Result<Self, Problem> {
+        if name.is_empty() {
+            return Err(Problem::file("an output", "an empty name", "the name of a file"));
+        }
         let refuse = |found: String| Problem::file(name, found, "a file that can be written");
         let path = Path::new(name);
         let metadata = fs::metadata(path).ok();

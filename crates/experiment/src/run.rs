@@ -219,12 +219,17 @@ impl<'a> Prepared<'a> {
         let nobody = &mut |_: &Request| {};
         let watched = &mut Watched { progress, observe: None, requests: (Event::Queue, nobody), untold: 0 };
         let finished = run_one(&variant.config, input, verify, watched);
-        finished.map(|finished| finished.result).map_err(|failure| match self.pointed(&variant.config, failure) {
+        finished.map(|finished| finished.result).map_err(|failure| self.told_apart(variant, failure))
+    }
+
+    /// A failure of one of several runs says which.
+    fn told_apart(&self, variant: &Variant, failure: Failure) -> Failure {
+        match self.pointed(&variant.config, failure) {
             Failure::Check(message) if !variant.vary.is_empty() => {
                 Failure::Check(format!("{message} (with {})", variant.label()))
             }
             other => other,
-        })
+        }
     }
 
     /// Runs one variant, and keeps the requests that its scheduler issues to the drive.
@@ -265,7 +270,8 @@ impl<'a> Prepared<'a> {
         let shares = Shares::new(self.experiment, verify);
         let run = |index: usize| {
             let drive = shares.drive(index, &variants[index].config, verify);
-            drive.and_then(|drive| self.run_with(index, verify, progress, drive.as_deref()))
+            let drive = drive.map_err(|failure| self.told_apart(&variants[index], failure))?;
+            self.run_with(index, verify, progress, drive.as_deref())
         };
         let results: Vec<_> = (0..variants.len()).into_par_iter().map(run).collect();
         let mut runs = Vec::with_capacity(results.len());

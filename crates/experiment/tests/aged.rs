@@ -28,6 +28,7 @@ capacity = "1MiB"
 [run]
 precondition = "steady"
 steady_tolerance = 0.2
+steady_window = 0.31
 "#;
 
 fn experiment(catalog: &Arc<Catalog>, sets: &[&str], varies: &[&str]) -> Experiment {
@@ -56,6 +57,17 @@ fn the_runs_of_a_comparison_give_what_each_gives_by_itself() {
             assert_eq!(lasting(run.result), lasting(alone), "{:?}", run.vary);
         }
     }
+}
+
+#[test]
+fn a_drive_that_never_becomes_steady_is_said_of_the_first_run_that_needs_it() {
+    let sets = ["run.steady_windows=3", "run.steady_tolerance=0.0001"];
+    let experiment = experiment(&Catalog::builtin(), &sets, &["host.scheduler=noop,cfq"]);
+    let prepared = Prepared::new(&experiment).expect("it is sound");
+    let alone = prepared.run_variant(0, false, &Quiet).expect_err("it is not steady").to_string();
+    let together = prepared.compare(false, &Quiet).expect_err("it is not steady").to_string();
+    assert!(alone.contains("was not steady") && alone.ends_with("(with host.scheduler=noop)"), "{alone}");
+    assert_eq!(together, alone);
 }
 
 /// The built-in greedy policy, which counts what it is told that was written.
@@ -200,7 +212,9 @@ fn a_file_that_does_not_fit_is_refused_by_name() {
     );
     expect(refused(&file[..file.len() - 9], &[]), &["the state is damaged"]);
     let header = file.iter().enumerate().filter(|(_, byte)| **byte == b'\n').nth(1).expect("two lines").0;
-    expect(refused(&file[..header / 2], &[]), &["does not say how the drive was aged"]);
+    expect(refused(&file[..header / 2], &[]), &["damaged"]);
+    let edited = String::from_utf8_lossy(&file[..header]).replacen("\"verified\":false", "\"verified\":true", 1);
+    expect(refused(&[edited.as_bytes(), &file[header..]].concat(), &["run.seed=1"]), &["its hash is another"]);
     let mut damaged = file.clone();
     let last = damaged.len() - 20;
     damaged[last] ^= 1;

@@ -32,6 +32,9 @@ pub fn run(catalog: &Arc<Catalog>, arguments: &RunArguments) -> Result<(), Stop>
     let json = OutputFile::optional(arguments.json.as_deref().filter(|_| !to_stdout))?;
     let mut timeline_file = OutputFile::optional(arguments.timeline.as_deref())?;
     let fio_json = OutputFile::optional(arguments.fio_json.as_deref())?;
+    if arguments.save_state.as_deref() == Some("-") {
+        return Err(Problem::file("--save-state", "standard output", "the name of a file").into());
+    }
     let state_file = OutputFile::optional(arguments.save_state.as_deref())?;
     let mut prepared = Prepared::new(&experiment)?;
     if fio_json.is_some() && !prepared.runs_fio() {

@@ -2,8 +2,9 @@
 //!
 //! ```text
 //! line 1   flashloom-state 1
-//! line 2   what the drive was aged with, as JSON: {"settings": {KEY: VALUE, ..}, "verified": .., "aged": {..}, "sha256": ..}
-//! then     the state, compressed by zstd; the hash is that of the state
+//! line 2   what the drive was aged with, as JSON: {"settings": {KEY: VALUE, ..}, "verified": .., "aged": {..}}
+//! line 3   SHA-256 of line 2 and of the state, in hexadecimal
+//! then     the state, compressed by zstd
 //! ```
 //!
 //! What ageing makes of a drive depends on the device, the FTL and its policies, the seed, and how it is aged, and on
@@ -14,7 +15,7 @@ use std::fs;
 use std::sync::{Arc, Mutex, PoisonError};
 
 use flashloom_device::{Drive, Engine, Preconditioned};
-use flashloom_units::{Capability, Problem};
+use flashloom_units::{Capability, Problem, Refusal, StateError};
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value as Json};
 use sha2::{Digest, Sha256};
@@ -39,6 +40,9 @@ const OTHERS: [&str; 8] = [
     "buffer.placement",
 ];
 const LATER: &str = "ftl.idle_delay";
+
+/// Where one of the two has a key that the other does not.
+const OTHER_KEYS: &str = "the drive was aged under other policies, or by a program with other keys: save it again";
 
 /// What a drive was aged with.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -71,7 +75,7 @@ pub struct AgedDrive {
     origin: Origin,
     aged: Preconditioned,
     state: Vec<u8>,
-    /// Of the state, in hexadecimal; only a drive that is kept in a file has one.
+    /// The third line of its file, for a drive that is kept in one.
     hash: Option<String>,
 }
 
@@ -81,7 +85,6 @@ struct Header {
     #[serde(flatten)]
     origin: Origin,
     aged: Preconditioned,
-    sha256: String,
 }
 
 impl AgedDrive {
@@ -98,7 +101,11 @@ impl AgedDrive {
 
     /// Gives an engine of the same drive the state.
     pub(super) fn load_into(&self, engine: &mut Engine) -> Result<(), Failure> {
-        engine.load_aged(&self.state, self.aged).map_err(|error| Failure::Check(error.to_string()))
+        let refuse = |error: StateError| {
+            let refusal = Refusal::new(error.to_string(), "a drive that the configuration builds");
+            Failure::Refused(refusal.at(["run.state"]))
+        };
+        engine.load_aged(&self.state, self.aged).map_err(refuse)
     }
 
     /// The hash of a drive that is kept in a file.
@@ -111,18 +118,28 @@ impl AgedDrive {
     /// # Errors
     /// Memory that there is not.
     pub fn to_file(&self) -> Result<Vec<u8>, String> {
-        let header = Header { origin: self.origin.clone(), aged: self.aged, sha256: hash_of(&self.state) };
-        let header = serde_json::to_string(&header).expect("settings are JSON");
-        let mut file = format!("{MAGIC}\n{header}\n").into_bytes();
+        let header = self.header();
+        let hash = hash_of(header.as_bytes(), &self.state);
+        let mut file = format!("{MAGIC}\n{header}\n{hash}\n").into_bytes();
         zstd::stream::copy_encode(&self.state[..], &mut file, 1).map_err(|error| error.to_string())?;
         Ok(file)
+    }
+
+    /// The second line of a file.
+    fn header(&self) -> String {
+        let header = Header { origin: self.origin.clone(), aged: self.aged };
+        serde_json::to_string(&header).expect("settings are JSON")
     }
 
     fn read(path: &str) -> Result<Self, Problem> {
         const EXPECTED: &str = "a drive that `flashloom run --save-state` wrote";
         let refuse = |found: String| Problem::file(path, found, EXPECTED);
-        let file = fs::read(path).map_err(|error| refuse(format!("the file cannot be read: {error}")))?;
-        let mut lines = file.splitn(3, |&byte| byte == b'\n');
+        let cannot = |error: std::io::Error| refuse(format!("the file cannot be read: {error}"));
+        if !fs::metadata(path).map_err(cannot)?.is_file() {
+            return Err(refuse("this is not a file".to_owned()));
+        }
+        let file = fs::read(path).map_err(cannot)?;
+        let mut lines = file.splitn(4, |&byte| byte == b'\n');
         let magic = lines.next().unwrap_or_default();
         if magic != MAGIC.as_bytes() {
             let other = magic.starts_with(b"flashloom-state ");
@@ -130,14 +147,15 @@ impl AgedDrive {
             let found = if other { format!("a state of format {}", version()) } else { "no saved drive".to_owned() };
             return Err(refuse(found).with_help(format!("this program reads `{MAGIC}`; save the drive again")));
         }
-        let header = lines.next().unwrap_or_default();
-        let Header { origin, aged, sha256 } = serde_json::from_slice(header)
-            .map_err(|error| refuse(format!("the second line does not say how the drive was aged: {error}")))?;
+        let (header, hash) = (lines.next().unwrap_or_default(), lines.next().unwrap_or_default());
         let state = zstd::stream::decode_all(lines.next().unwrap_or_default())
             .map_err(|error| refuse(format!("the state is damaged: {error}")))?;
-        if hash_of(&state) != sha256 {
-            return Err(refuse("the state is damaged: its hash is another".to_owned()));
+        let sha256 = hash_of(header, &state);
+        if hash != sha256.as_bytes() {
+            return Err(refuse("the drive is damaged: its hash is another".to_owned()));
         }
+        let Header { origin, aged } = serde_json::from_slice(header)
+            .map_err(|_| refuse("the second line does not say how the drive was aged".to_owned()))?;
         Ok(Self { origin, aged, state, hash: Some(sha256) })
     }
 
@@ -149,7 +167,9 @@ impl AgedDrive {
         let key = paths.find(|key| wanted.settings.get(*key) != self.origin.settings.get(*key))?;
         let (found, aged) = (shown(wanted.settings.get(key)), shown(self.origin.settings.get(key)));
         let fault = Fault::new(format!("`{key}` = {found}"), format!("{aged}, as the drive in {path} was aged with"));
-        Some((key.clone(), Fault { help: Some(format!("set {key} to that, or leave run.state out")), ..fault }))
+        let is_known = wanted.settings.contains_key(key) && self.origin.settings.contains_key(key);
+        let help = if is_known { format!("set {key} to that, or leave run.state out") } else { OTHER_KEYS.to_owned() };
+        Some((key.clone(), Fault { help: Some(help), ..fault }))
     }
 
     /// What is wrong with a run of it, if it is verified and the drive was not, or the reverse.
@@ -162,8 +182,9 @@ impl AgedDrive {
     }
 }
 
-fn hash_of(state: &[u8]) -> String {
-    Sha256::digest(state).iter().map(|byte| format!("{byte:02x}")).collect()
+fn hash_of(header: &[u8], state: &[u8]) -> String {
+    let hash = Sha256::new().chain_update(header).chain_update(state).finalize();
+    hash.iter().map(|byte| format!("{byte:02x}")).collect()
 }
 
 /// Refuses to save a drive that is not aged, or a policy of which nothing can be saved, before anything runs.
@@ -284,6 +305,6 @@ impl Shares {
 /// As of ageing it.
 pub(super) fn to_be_saved(config: &Config, verify: bool) -> Result<AgedDrive, Failure> {
     let mut drive = AgedDrive::age(config, verify)?;
-    drive.hash = Some(hash_of(&drive.state));
+    drive.hash = Some(hash_of(drive.header().as_bytes(), &drive.state));
     Ok(drive)
 }
