@@ -16,76 +16,24 @@
 //! - A drive that is worn out can only be read (`drive/end_of_life.rs`).
 
 mod end_of_life;
-
+mod setup;
 mod state;
 
 use std::collections::VecDeque;
 use std::ops::Range;
 
-use flashloom_buffer::order::{self, Order};
-use flashloom_buffer::rate::{self, Rate};
-use flashloom_buffer::{BufferFigures, BufferParams, BufferReport, Evicted, SlotId, Stored, WriteBuffer};
-use flashloom_ftl::{FtlSetup, Mapping, PageWrite, placement};
+use flashloom_buffer::{BufferFigures, BufferReport, Evicted, SlotId, Stored, WriteBuffer};
+use flashloom_ftl::{Mapping, PageWrite};
 use flashloom_host::{Dispatched, RequestId};
 use flashloom_nand::{Contents, DeviceParams, Expect, Nand, Payload};
-use flashloom_units::{Chosen, EventQueue, Lpn, NO_INDEX, Ns, ParamSet, Refusal, SECTOR_BYTES};
+use flashloom_units::{EventQueue, Lpn, NO_INDEX, Ns, Refusal, SECTOR_BYTES};
 use flashloom_workload::{Op, Request};
 use serde::{Deserialize, Serialize};
 
 use crate::link::{Link, Way};
 use crate::status::{Reason, Status};
 use end_of_life::End;
-
-/// Everything that a drive is built from, checked by the configuration.
-#[derive(Clone, Debug)]
-pub struct DriveSetup {
-    /// The `[device]` section.
-    pub device: DeviceParams,
-    /// Bytes that the write buffer holds: whole pages; none for a drive without one.
-    pub buffer_bytes: u64,
-    /// Which page or block the buffer evicts next.
-    pub order: Chosen<dyn Order>,
-    /// How many victims it evicts at a time.
-    pub rate: Chosen<dyn Rate>,
-    /// The FTL and its policies.
-    pub ftl: FtlSetup,
-    /// Whether to follow every command and sector.
-    pub verify: bool,
-}
-
-impl DriveSetup {
-    /// That device under the default buffer and FTL, with every default of their policies.
-    pub fn with_defaults(device: DeviceParams) -> Self {
-        let buffer = BufferParams::defaults();
-        const OF_TABLE: &str = "a default names a policy of its table";
-        Self {
-            device,
-            order: order::builtin().choose(buffer.order, &[]).expect(OF_TABLE),
-            rate: rate::builtin().choose(buffer.rate, &[]).expect(OF_TABLE),
-            ftl: FtlSetup {
-                placement: placement::builtin().choose(buffer.placement, &[]).expect(OF_TABLE),
-                ..FtlSetup::with_defaults()
-            },
-            buffer_bytes: buffer.capacity_bytes,
-            verify: false,
-        }
-    }
-
-    /// Pages that the write buffer holds.
-    pub fn buffer_pages(&self) -> u32 {
-        (self.buffer_bytes / self.device.page_bytes) as u32
-    }
-
-    /// What the order of eviction is built for.
-    pub fn order_setup(&self) -> order::Setup {
-        order::Setup { pages: self.buffer_pages(), pages_per_block: self.device.pages }
-    }
-
-    /// What the rate of eviction is built for.
-    pub fn rate_setup(&self) -> rate::Setup {
-        rate::Setup { dies: self.device.geometry().total_dies() }
-    }
-}
+pub use setup::DriveSetup;
 
 /// A command that the drive holds.
 #[derive(Clone, Copy, Debug, Serialize, Deserialize)]
@@ -198,13 +146,7 @@ impl Drive {
         let nand = Nand::new(&setup.device, setup.verify).with_failures(&setup.device, &setup.ftl.prng);
         let ftl = setup.ftl.build(&setup.device, &nand)?;
         let pages = setup.buffer_pages();
-        let buffer = if pages > 0 {
-            let order = setup.order.build(&setup.order_setup()).map_err(|refusal| refusal.or_at(order::SLOT.key))?;
-            let rate = setup.rate.build(&setup.rate_setup()).map_err(|refusal| refusal.or_at(rate::SLOT.key))?;
-            Some(WriteBuffer::new(pages, order, rate))
-        } else {
-            None
-        };
+        let buffer = setup.build_buffer()?;
         let mut drive = Self {
             gathers: ftl.wanted_streams().is_some_and(|wanted| wanted.in_buffer),
             link: Link::new(&setup.device),

@@ -5,7 +5,7 @@ use std::collections::VecDeque;
 
 use flashloom_device::{Completion, Engine, Status, Submitted};
 use flashloom_experiment::config::{Catalog, Experiment, Source};
-use flashloom_experiment::run::{self, Prepared, Progress};
+use flashloom_experiment::run::{self, Prepared, Quiet};
 use flashloom_workload::{Event, Op, Request};
 
 const OUTSTANDING: u64 = 16;
@@ -35,13 +35,6 @@ over_provisioning = 0.25
 [buffer]
 capacity = \"512KiB\"
 ";
-
-struct Quiet;
-
-impl Progress for Quiet {
-    fn requests(&self, _count: u64) {}
-    fn run_ended(&self) {}
-}
 
 fn experiment(sets: &[&str]) -> Experiment {
     let sets: Vec<String> = sets.iter().map(|&set| set.to_owned()).collect();

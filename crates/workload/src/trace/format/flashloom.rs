@@ -22,6 +22,8 @@ pub(crate) const SPEC: FormatSpec = FormatSpec {
     reader: Reader::Text(|_| Box::new(Flashloom { header: None })),
 };
 
+/// The columns that every file has.
+pub(super) const HEADER: &str = "timestamp_ns,op,lba,sectors";
 const REQUIRED: [&str; 4] = ["timestamp_ns", "op", "lba", "sectors"];
 const EXPECTED_COLUMN: &str = "one of the columns task, sync, flush, fua, device, each once";
 

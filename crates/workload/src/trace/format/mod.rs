@@ -17,7 +17,7 @@ pub(crate) mod systor;
 pub(crate) mod tencent;
 pub(crate) mod vscsi;
 
-use flashloom_units::{Place, Problem, choice};
+use flashloom_units::{Place, Problem, choice, nearest};
 
 use super::Event;
 use super::input::Chunks;
@@ -150,19 +150,22 @@ pub(crate) fn detect(chunks: &mut Chunks) -> Result<Option<Format>, Problem> {
     Ok(scores.reduce(|best, other| if other.0 > best.0 { other } else { best }).filter(|best| best.0 > 0).map(|b| b.1))
 }
 
-/// What is said of a file that looks like no format: its first line, and the formats that there are.
+/// What is said of a file that looks like no format: its first line, and the formats that there are. A header that is
+/// nearly our own is most likely meant to be.
 pub(crate) fn unknown(file: &str, chunks: &mut Chunks) -> Result<Problem, Problem> {
     const SHOWN: usize = 80;
     let line = chunks.line()?.unwrap_or_default();
     let source = String::from_utf8_lossy(&line[..line.len().min(SHOWN)]).into_owned();
     let width = source.chars().count().max(1) as u64;
+    let header = nearest(&source, [flashloom::HEADER]);
+    let own = header.map(|header| format!("did you mean `{header}`? It is the header of Flashloom's own CSV"));
     let names = Format::CHOICES.iter().map(|choice| choice.name).collect::<Vec<_>>().join(", ");
     Ok(Problem {
         file: file.to_owned(),
         place: Place::Text { line: 1, column: 1, width, source },
         found: "this is no trace format that is known".to_owned(),
         expected: format!("a trace in one of the formats {names}"),
-        help: Some("`flashloom list formats` shows a line of each".to_owned()),
+        help: Some(own.unwrap_or_else(|| "`flashloom list formats` shows a line of each".to_owned())),
     })
 }
 
@@ -217,6 +220,16 @@ mod tests {
         let text = b"garbage\n0 0 8 8 1\n5 0 16 8 0\n";
         let mut chunks = Input::memory("t", text[..].into()).open().unwrap();
         assert_eq!(detect(&mut chunks).unwrap(), Some(Format::Ssdsim));
+    }
+
+    #[test]
+    fn a_header_that_is_nearly_our_own_is_told_what_it_should_be() {
+        let help = |text: &str| {
+            let mut chunks = Input::memory("t", text.as_bytes().into()).open().unwrap();
+            unknown("t", &mut chunks).unwrap().help.unwrap()
+        };
+        assert!(help("timestamp_ms,op,lba,sectors\n0,R,0,8\n").contains("`timestamp_ns,op,lba,sectors`"));
+        assert!(help("time,offset,size\n").contains("flashloom list formats"));
     }
 
     #[test]

@@ -1,0 +1,70 @@
+//! What a drive is built from.
+
+use flashloom_buffer::order::{self, Order};
+use flashloom_buffer::rate::{self, Rate};
+use flashloom_buffer::{BufferParams, WriteBuffer};
+use flashloom_ftl::{FtlSetup, placement};
+use flashloom_nand::DeviceParams;
+use flashloom_units::{Chosen, ParamSet, Refusal};
+
+/// Everything that a drive is built from, checked by the configuration.
+#[derive(Clone, Debug)]
+pub struct DriveSetup {
+    /// The `[device]` section.
+    pub device: DeviceParams,
+    /// Bytes that the write buffer holds: whole pages; none for a drive without one.
+    pub buffer_bytes: u64,
+    /// Which page or block the buffer evicts next.
+    pub order: Chosen<dyn Order>,
+    /// How many victims it evicts at a time.
+    pub rate: Chosen<dyn Rate>,
+    /// The FTL and its policies.
+    pub ftl: FtlSetup,
+    /// Whether to follow every command and sector.
+    pub verify: bool,
+}
+
+impl DriveSetup {
+    /// That device under the default buffer and FTL, with every default of their policies.
+    pub fn with_defaults(device: DeviceParams) -> Self {
+        let buffer = BufferParams::defaults();
+        const OF_TABLE: &str = "a default names a policy of its table";
+        Self {
+            device,
+            order: order::builtin().choose(buffer.order, &[]).expect(OF_TABLE),
+            rate: rate::builtin().choose(buffer.rate, &[]).expect(OF_TABLE),
+            ftl: FtlSetup {
+                placement: placement::builtin().choose(buffer.placement, &[]).expect(OF_TABLE),
+                ..FtlSetup::with_defaults()
+            },
+            buffer_bytes: buffer.capacity_bytes,
+            verify: false,
+        }
+    }
+
+    /// Pages that the write buffer holds.
+    pub fn buffer_pages(&self) -> u32 {
+        (self.buffer_bytes / self.device.page_bytes) as u32
+    }
+
+    /// What the order of eviction is built for.
+    pub fn order_setup(&self) -> order::Setup {
+        order::Setup { pages: self.buffer_pages(), pages_per_block: self.device.pages }
+    }
+
+    /// What the rate of eviction is built for.
+    pub fn rate_setup(&self) -> rate::Setup {
+        rate::Setup { dies: self.device.geometry().total_dies() }
+    }
+
+    /// The write buffer; nothing for a drive without one.
+    pub(super) fn build_buffer(&self) -> Result<Option<WriteBuffer>, Refusal> {
+        let pages = self.buffer_pages();
+        if pages == 0 {
+            return Ok(None);
+        }
+        let order = self.order.build(&self.order_setup()).map_err(|refusal| refusal.or_at(order::SLOT.key))?;
+        let rate = self.rate.build(&self.rate_setup()).map_err(|refusal| refusal.or_at(rate::SLOT.key))?;
+        Ok(Some(WriteBuffer::new(pages, order, rate)))
+    }
+}

@@ -1,0 +1,227 @@
+//! cfq by hand: each case is one rule.
+
+use flashloom_workload::Op;
+
+use super::*;
+use crate::lab::Lab;
+use crate::{Admission, Decision};
+
+const FAR: u64 = 1 << 20;
+
+fn lab(change: impl FnOnce(&mut Params)) -> Lab {
+    Lab::new(State::new, change)
+}
+
+/// Requests one after the other, each of which takes the device the same time.
+fn serve_slowly(lab: &mut Lab, requests: usize, each_ns: Ns) -> Vec<u64> {
+    (0..requests)
+        .map(|_| {
+            let lba = lab.start_one();
+            lab.now += each_ns;
+            lab.finish(lba);
+            lba
+        })
+        .collect()
+}
+
+#[test]
+fn tasks_take_slices_in_turn_whose_clock_starts_with_the_first_completion() {
+    let mut lab = lab(|_| {});
+    lab.reads_of(1, [100, 200, 300, 400]);
+    lab.reads_of(2, [FAR, FAR + 100, FAR + 200, FAR + 300]);
+    let order = serve_slowly(&mut lab, 8, 60 * MS);
+    assert_eq!(order, [100, 200, 300, FAR, FAR + 100, FAR + 200, 400, FAR + 300]);
+    assert_eq!(lab.counts(), [4, 0, 0]);
+}
+
+#[test]
+fn a_queue_holds_a_quantum_of_the_device_and_four_times_that_alone() {
+    let mut lab = lab(|_| {});
+    lab.reads_of(1, (1..20).map(|n| 100 * n));
+    assert_eq!((0..16).map(|_| lab.start_one()).last(), Some(1_600));
+    assert_eq!(lab.start(), Decision::Idle);
+    let mut lab = self::lab(|_| {});
+    lab.reads_of(1, (1..20).map(|n| 100 * n));
+    lab.reads_of(2, [FAR]);
+    assert_eq!((0..4).map(|_| lab.start_one()).last(), Some(400));
+    assert_eq!(lab.start(), Decision::Idle);
+}
+
+#[test]
+fn asynchronous_requests_wait_until_no_synchronous_one_is_at_the_device_and_the_reverse() {
+    let mut lab = lab(|_| {});
+    lab.writes([9_000, 9_100]);
+    assert_eq!(lab.start_one(), 9_000);
+    assert_eq!(lab.start(), Decision::Idle, "one at a time, so soon after the last synchronous completion");
+    lab.reads_of(1, [100]);
+    assert_eq!(lab.start(), Decision::Idle, "the read has the device's next turn, when the write is done");
+    lab.finish(9_000);
+    assert_eq!(lab.start_one(), 100);
+    assert_eq!(lab.start(), Decision::Idle);
+    lab.finish(100);
+    assert_eq!(lab.start_one(), 9_100);
+    assert_eq!(lab.counts(), [3, 1, 0], "three slices, one preemption, no idling");
+}
+
+#[test]
+fn asynchronous_requests_go_one_deeper_for_each_slice_without_synchronous_ones() {
+    let mut lab = lab(|_| {});
+    lab.now = 350 * MS;
+    lab.writes((0..9).map(|n| 9_000 + 100 * n));
+    assert_eq!((0..3).map(|_| lab.start_one()).last(), Some(9_200));
+    assert_eq!(lab.start(), Decision::Idle);
+    let mut eager = self::lab(|params| params.low_latency = false);
+    eager.writes((0..9).map(|n| 9_000 + 100 * n));
+    assert_eq!((0..9).map(|_| eager.start_one()).last(), Some(9_800));
+}
+
+#[test]
+fn an_asynchronous_slice_ends_after_its_number_while_others_wait() {
+    let mut lab = lab(|params| params.slice_async_rq = 1);
+    lab.writes((0..10).map(|n| 9_000 + 100 * n));
+    assert_eq!(lab.serve(1), [9_000]);
+    lab.reads_of(1, [100]);
+    assert_eq!(lab.serve(1), [100]);
+    assert_eq!(lab.serve(3), [9_100, 9_200, 9_300]);
+    let slices = lab.counts()[0];
+    lab.now = 41 * MS;
+    lab.serve(9);
+    assert_eq!((slices, lab.counts()[0]), (3, 4), "40 ms after its first completion a slice is over");
+}
+
+#[test]
+fn a_seeking_device_is_idled_for_the_next_request_of_the_slice() {
+    let mut lab = lab(|params| params.rotational = true);
+    lab.reads_of(1, [100]);
+    lab.reads_of(2, [FAR]);
+    assert_eq!(lab.start_one(), 100);
+    lab.finish(100);
+    assert_eq!(lab.start(), Decision::NotBefore(8 * MS));
+    lab.now = 5 * MS;
+    lab.reads_of(1, [200]);
+    assert_eq!(lab.start_one(), 200);
+    lab.finish(200);
+    assert_eq!(lab.start(), Decision::NotBefore(13 * MS));
+    lab.now = 13 * MS;
+    assert_eq!(lab.start_one(), FAR);
+    assert_eq!(lab.counts(), [2, 0, 2]);
+}
+
+#[test]
+fn a_device_without_seeks_that_queues_is_not_idled_for() {
+    let mut lab = lab(|_| {});
+    lab.reads_of(1, [100]);
+    lab.reads_of(2, [FAR]);
+    assert_eq!(lab.serve(9), [100, FAR]);
+}
+
+/// Serves reads of task 1 one at a time while more than five of them wait.
+fn serve_singly(lab: &mut Lab, reads: u64) {
+    for _ in 0..reads {
+        let lba = lab.now * 100;
+        lab.reads_of(1, [lba]);
+        lab.now += 1;
+        assert_eq!(lab.serve(1).len(), 1);
+    }
+}
+
+/// Whether cfq idles for task 1 while task 2 waits, once task 1 has no more.
+fn is_idled_for(lab: &mut Lab) -> bool {
+    lab.reads_of(2, [1_000 * FAR]);
+    let mut idled = false;
+    while let Some(decision) = Some(lab.start()).filter(|decision| *decision != Decision::Idle) {
+        match decision {
+            Decision::NotBefore(time) => (idled, lab.now) = (true, time),
+            Decision::Dispatch(dispatched) => drop(lab.finish(dispatched.lba)),
+            Decision::Idle => {}
+        }
+    }
+    idled
+}
+
+#[test]
+fn a_drive_that_was_deep_once_is_not_idled_for_by_the_rule_of_2_6_33() {
+    for (hw_tag, idled) in [(HwTag::Linux2_6_32, true), (HwTag::Linux2_6_33, false)] {
+        let mut lab = lab(|params| (params.hw_tag, params.quantum) = (hw_tag, 8));
+        lab.reads_of(1, (1..14).map(|n| FAR + 100 * n));
+        let held: Vec<u64> = (0..6).map(|_| lab.start_one()).collect();
+        held.into_iter().for_each(|lba| drop(lab.finish(lba)));
+        serve_singly(&mut lab, 96);
+        assert_eq!(is_idled_for(&mut lab), idled, "{}", hw_tag.name());
+    }
+}
+
+#[test]
+fn a_near_request_takes_the_device_from_a_queue_that_is_idled_for() {
+    let mut lab = lab(|params| params.rotational = true);
+    lab.reads_of(1, [100]);
+    assert_eq!(lab.serve(1), [100]);
+    lab.reads_of(2, [FAR]);
+    assert_eq!(lab.start(), Decision::NotBefore(8 * MS));
+    lab.reads_of(3, [108 + SEEKY_SECTORS]);
+    assert_eq!(lab.start_one(), 108 + SEEKY_SECTORS);
+    assert_eq!(lab.counts()[1], 1);
+}
+
+#[test]
+fn the_head_of_the_fifo_goes_first_once_a_slice_if_it_has_expired() {
+    let mut lab = lab(|_| {});
+    lab.reads_of(1, [500, 100, 200]);
+    lab.now = 125 * MS;
+    assert_eq!(lab.serve(9), [500, 100, 200]);
+    let mut early = self::lab(|_| {});
+    early.reads_of(1, [500, 100, 200]);
+    early.now = 125 * MS - 1;
+    assert_eq!(early.serve(9), [100, 200, 500]);
+}
+
+#[test]
+fn only_requests_of_one_queue_merge() {
+    let mut lab = lab(|_| {});
+    lab.reads_of(1, [100]);
+    assert_eq!(lab.submit(Op::Read, 2, 0, 108, 8), Admission::Queued, "another task");
+    assert_eq!(lab.submit(Op::Read, 1, 0, 108, 8), Admission::Merged);
+    assert_eq!(lab.submit(Op::Read, 1, 0, 92, 8), Admission::Merged);
+    lab.submit(Op::Write, 1, Request::SYNC, 500, 8);
+    assert_eq!(lab.submit(Op::Write, 1, 0, 508, 8), Admission::Queued, "asynchronous behind synchronous");
+    assert_eq!(lab.submit(Op::Write, 2, 0, 516, 8), Admission::Merged, "asynchronous ones share a queue");
+    assert_eq!(lab.submit(Op::Write, 1, Request::SYNC, 524, 8), Admission::Queued, "and the reverse");
+}
+
+#[test]
+fn a_queue_comes_later_the_shorter_its_slice_and_the_more_others_there_are() {
+    let mut lab = lab(|_| {});
+    lab.reads_of(1, [100]);
+    lab.reads_of(2, [FAR]);
+    lab.writes([9_000]);
+    assert_eq!(lab.serve(1), [100]);
+    lab.now = 10 * MS;
+    lab.reads_of(3, [2 * FAR]);
+    // Keys: task 2 at 80 ms, the writes at 2 * 140 ms, task 3 at 10 ms + 2 * 80 ms.
+    assert_eq!(lab.serve(9), [FAR, 2 * FAR, 9_000]);
+}
+
+#[test]
+fn a_queue_that_overran_its_slice_comes_later_by_as_much() {
+    let mut lab = lab(|_| {});
+    lab.reads_of(1, [100, 200, 300]);
+    lab.reads_of(2, [FAR, FAR + 100]);
+    assert_eq!(lab.serve(1), [100]);
+    assert_eq!(serve_slowly(&mut lab, 1, 1_000 * MS), [200], "900 ms past the end of the slice");
+    assert_eq!(serve_slowly(&mut lab, 1, 500 * MS), [FAR]);
+    lab.reads_of(3, [2 * FAR]);
+    // Keys: task 1 at 1000 + 80 + 900 ms, task 3 at 1500 + 2 * 80 ms.
+    assert_eq!(serve_slowly(&mut lab, 3, 200 * MS), [FAR + 100, 2 * FAR, 300]);
+}
+
+#[test]
+fn a_request_that_takes_in_an_elder_one_takes_its_place_in_the_fifo() {
+    let mut lab = lab(|_| {});
+    for lba in [116, 50, 100] {
+        lab.reads_of(1, [lba]);
+        lab.now += MS;
+    }
+    assert_eq!(lab.submit(Op::Read, 1, 0, 108, 8), Admission::Merged);
+    lab.now = 125 * MS;
+    assert_eq!(lab.serve(9), [100, 50]);
+}
