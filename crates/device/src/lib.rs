@@ -3,8 +3,10 @@
 //! An [`Engine`] is a [`Drive`] under its host, stepped from outside: requests are submitted, time is advanced, what
 //! completed is collected, and what was measured is an [`Outcome`]. [`Simulation`] drives one by a workload.
 
+mod anatomy;
 mod drive;
 mod engine;
+mod event;
 mod host;
 mod link;
 mod misuse;
@@ -13,10 +15,12 @@ mod precondition;
 mod simulation;
 mod status;
 
+pub use anatomy::{AnatomyReport, Cause, LastOperation, Parts, Served, Sums, Tail};
 pub use drive::{Drive, DriveSetup};
 pub use engine::{Completion, Engine, Submitted};
+pub use event::{DriveEvent, Event, Interest, Observer};
 pub use misuse::Misuse;
 pub use outcome::{EndOfLife, Figures, HostReport, Outcome, Sample};
 pub use precondition::{Ageing, Overwrite, Preconditioned};
-pub use simulation::{Simulation, Watch};
+pub use simulation::Simulation;
 pub use status::{Reason, Status};

@@ -7,6 +7,7 @@ use flashloom_nand::{Counts, Utilization};
 use flashloom_units::{Figure, Latency, Ns};
 use flashloom_workload::Op;
 
+use crate::anatomy::AnatomyReport;
 use crate::precondition::Preconditioned;
 use crate::status::Reason;
 
@@ -108,6 +109,8 @@ pub struct Outcome {
     pub erase_counts: Vec<u32>,
     /// Host sectors that were compared with what they must hold; nothing where verification is off.
     pub sectors_checked: Option<u64>,
+    /// Where the time of the requests went; nothing where nobody asked.
+    pub anatomy: Option<Box<AnatomyReport>>,
     /// What ageing the drive did, if it was aged.
     pub preconditioned: Option<Preconditioned>,
     /// How the drive's life ended, if it did.

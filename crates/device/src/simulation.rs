@@ -7,23 +7,12 @@ use flashloom_units::{Ns, Problem};
 use flashloom_workload::{Arrivals, Op, Request};
 
 use crate::engine::{Client, Engine};
-use crate::outcome::{Outcome, Sample};
+use crate::event::{Event, Observer};
+use crate::outcome::Outcome;
 use crate::status::Status;
 
 /// Requests of a class that may wait for room in the block layer before the workload itself is held up.
 const BACKLOG: usize = 65_536;
-
-/// What is shown of a run while it goes on.
-pub trait Watch {
-    /// The state after an interval of simulated time, and at the end.
-    fn sample(&mut self, _sample: &Sample) {}
-
-    /// The scheduler sends a request to the drive, merged, at the time that it arrives with.
-    fn issued(&mut self, _request: &Request) {}
-}
-
-/// Nobody looks.
-impl Watch for () {}
 
 /// One run of a workload through host and drive.
 pub struct Simulation {
@@ -79,7 +68,7 @@ impl Backlog {
 struct Driver<'a> {
     arrivals: &'a mut dyn Arrivals,
     backlog: &'a mut Backlog,
-    watch: &'a mut dyn Watch,
+    observer: &'a mut dyn Observer,
 }
 
 impl Client for Driver<'_> {
@@ -92,7 +81,7 @@ impl Client for Driver<'_> {
     }
 
     fn issued(&mut self, now: Ns, request: &Dispatched) {
-        self.watch.issued(&request.issued(now));
+        self.observer.event(now, &Event::Dispatched(*request));
     }
 }
 
@@ -117,12 +106,17 @@ impl Simulation {
         self
     }
 
-    /// Runs a workload to its end, or to that of the drive's life. `watch` gets a sample after every `interval_ns` of
+    /// Runs a workload to its end, or to that of the drive's life. `observer` gets a sample after every `interval_ns` of
     /// simulated time.
     ///
     /// # Errors
     /// What the workload finds wrong with its input; one that was checked before does not fail.
-    pub fn run(&mut self, arrivals: &mut dyn Arrivals, interval_ns: Ns, watch: &mut dyn Watch) -> Result<(), Problem> {
+    pub fn run(
+        &mut self,
+        arrivals: &mut dyn Arrivals,
+        interval_ns: Ns,
+        observer: &mut dyn Observer,
+    ) -> Result<(), Problem> {
         let mut sample_ns = interval_ns;
         let mut arrival_ns = self.next_arrival_ns(arrivals)?;
         while !self.engine.has_stopped() {
@@ -132,7 +126,7 @@ impl Simulation {
                 break;
             }
             while sample_ns <= next_ns {
-                watch.sample(&self.engine.sample(sample_ns));
+                observer.sample(&self.engine.sample(sample_ns));
                 sample_ns = sample_ns.saturating_add(interval_ns);
             }
             let host_acts = if drive_ns == next_ns {
@@ -144,7 +138,7 @@ impl Simulation {
                 self.engine.wake(next_ns)
             };
             let is_at_rest = if host_acts {
-                let is_at_rest = self.engine.settle(&mut Driver { arrivals, backlog: &mut self.backlog, watch });
+                let is_at_rest = self.engine.settle(&mut Driver { arrivals, backlog: &mut self.backlog, observer });
                 arrival_ns = self.next_arrival_ns(arrivals)?;
                 is_at_rest
             } else {
@@ -154,7 +148,7 @@ impl Simulation {
                 break;
             }
         }
-        watch.sample(&self.engine.sample(self.engine.now_ns()));
+        observer.sample(&self.engine.sample(self.engine.now_ns()));
         if self.engine.has_stopped() {
             self.cut();
         }

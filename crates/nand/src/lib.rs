@@ -6,6 +6,7 @@
 //! nothing of the FTL follows every command and every sector's contents.
 
 mod contents;
+mod event;
 mod failures;
 mod geometry;
 mod operation;
@@ -15,6 +16,7 @@ mod timed;
 mod verify;
 
 pub use contents::Contents;
+pub use event::{Command, Event, OperationKind};
 pub use geometry::{Geometry, Shape};
 pub use operation::{Counts, Data, Expect, OpId, Origin, Status, Urgency};
 pub use params::{DeviceParams, DieOrder, MultiPlane, Suspend, Timing};

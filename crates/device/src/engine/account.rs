@@ -47,6 +47,7 @@ impl Engine {
             utilization: self.drive.nand().utilization(),
             erase_counts: self.drive.nand().erase_counts().to_vec(),
             sectors_checked: self.drive.nand().sectors_checked(),
+            anatomy: None,
             preconditioned: self.preconditioned,
             end_of_life: self.ended_ns.map(|time_ns| EndOfLife {
                 time_ns,

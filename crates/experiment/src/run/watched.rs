@@ -1,6 +1,6 @@
 //! A run that others look at: every request is shown as it arrives or as it is issued, and counted.
 
-use flashloom_device::{Sample, Simulation, Watch};
+use flashloom_device::{Event as DeviceEvent, Interest, Observer, Sample, Simulation};
 use flashloom_units::{Ns, Problem};
 use flashloom_workload::{Arrivals, Event, Request};
 
@@ -57,14 +57,20 @@ struct Looking<'a, 'b> {
     end_ns: Ns,
 }
 
-impl Watch for Looking<'_, '_> {
+impl Observer for Looking<'_, '_> {
+    fn interest(&self) -> Interest {
+        Interest { events: true, served: false }
+    }
+
     fn sample(&mut self, sample: &Sample) {
         self.end_ns = sample.time_ns;
         self.observe.iter_mut().for_each(|observe| observe(sample));
     }
 
-    fn issued(&mut self, request: &Request) {
-        (self.issued)(request);
+    fn event(&mut self, now: Ns, event: &DeviceEvent) {
+        if let DeviceEvent::Dispatched(command) = event {
+            (self.issued)(&command.issued(now));
+        }
     }
 }
 

@@ -1,0 +1,182 @@
+//! What happens in a stack, and those who look.
+
+use flashloom_buffer::SlotId;
+use flashloom_host::{Dispatched, RequestId};
+use flashloom_units::{Lpn, NO_INDEX, Ns};
+use flashloom_workload::Request;
+
+use crate::anatomy::Served;
+use crate::outcome::Sample;
+use crate::status::Status;
+
+/// Something that happened in a stack.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub enum Event {
+    /// A request is in the block layer, or with a drive that has none.
+    Admitted {
+        /// Its number among the requests that have not ended; used again after that.
+        member: u32,
+        /// As the workload issued it.
+        request: Request,
+    },
+    /// A command goes to the drive.
+    Dispatched(Dispatched),
+    /// A command has come back.
+    Returned {
+        /// Which command.
+        id: RequestId,
+        /// How it ended.
+        status: Status,
+    },
+    /// A request that was part of the command that came back last has ended.
+    Ended {
+        /// Its number.
+        member: u32,
+    },
+    /// Something that happened in the drive.
+    Drive(DriveEvent),
+    /// Something that happened in the array.
+    Flash(flashloom_nand::Event),
+}
+
+/// Something that happened in a drive. Commands are named by the number that the drive gives them, which is the tag of
+/// the flash operations that they wait for, and is used again.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum DriveEvent {
+    /// The drive takes a command.
+    Accepted {
+        /// The drive's number for it.
+        command: u32,
+        /// The host's.
+        id: RequestId,
+    },
+    /// The controller is done with a command, and the data of a write begins to cross the link.
+    Commanded {
+        /// Which command.
+        command: u32,
+    },
+    /// A command, with the data of a write, is in the drive.
+    Arrived {
+        /// Which command.
+        command: u32,
+    },
+    /// What a command's flush waited for is in flash.
+    Flushed {
+        /// Which command.
+        command: u32,
+    },
+    /// The buffer returns sectors of a page.
+    ReadBuffered {
+        /// Which page.
+        lpn: Lpn,
+        /// Which of its sectors.
+        mask: u32,
+        /// Where they are.
+        slot: SlotId,
+    },
+    /// A read asks for sectors of a page that nothing is mapped to.
+    ReadUnmapped {
+        /// Which page.
+        lpn: Lpn,
+        /// Which of its sectors.
+        mask: u32,
+    },
+    /// Sectors of a page are read from flash.
+    ReadFlash {
+        /// For which command.
+        command: u32,
+        /// Which page.
+        lpn: Lpn,
+        /// Where the page is kept, if it is: then it is read whole.
+        slot: Option<SlotId>,
+    },
+    /// A page of a write is in a slot of the buffer.
+    Stored {
+        /// Of which command.
+        command: u32,
+        /// Which page.
+        lpn: Lpn,
+        /// Which of its sectors.
+        mask: u32,
+        /// Its slot.
+        slot: SlotId,
+        /// The slot that its other sectors were taken over from, where the page was on its way to flash.
+        taken_over: Option<SlotId>,
+        /// Whether the command waits until it is in flash (FUA).
+        is_durable: bool,
+    },
+    /// All pages of a write are in the buffer.
+    StoredAll {
+        /// Of which command.
+        command: u32,
+    },
+    /// A page of the host goes to the FTL without the buffer.
+    WrittenThrough {
+        /// Of which command; [`DriveEvent::AGEING`] while the drive is aged.
+        command: u32,
+        /// Which page.
+        lpn: Lpn,
+        /// Which of its sectors.
+        mask: u32,
+    },
+    /// A page of the buffer goes to the FTL.
+    Evicted {
+        /// Its slot; none for padding, a page that the FTL reads and writes again.
+        slot: Option<SlotId>,
+        /// Which page.
+        lpn: Lpn,
+        /// Which of its sectors the buffer holds.
+        mask: u32,
+    },
+    /// A page is in flash, or in the slot that keeps it.
+    SlotDone {
+        /// Which slot.
+        slot: SlotId,
+    },
+    /// A page is discarded, whole.
+    Discarded {
+        /// Which page.
+        lpn: Lpn,
+    },
+    /// A page that only the FTL had cannot be stored.
+    WriteFailed {
+        /// Which page.
+        lpn: Lpn,
+        /// Which of its sectors were to be written.
+        mask: u32,
+    },
+}
+
+impl DriveEvent {
+    /// In place of a command, while the drive is aged.
+    pub const AGEING: u32 = NO_INDEX;
+}
+
+/// Who looks at a run, and is told in order of time.
+pub trait Observer {
+    /// What it is told besides samples. Asked before the run begins.
+    fn interest(&self) -> Interest {
+        Interest::default()
+    }
+
+    /// The state after an interval of simulated time, and at the end.
+    fn sample(&mut self, _sample: &Sample) {}
+
+    /// Something happened; for those with [`Interest::events`].
+    fn event(&mut self, _now: Ns, _event: &Event) {}
+
+    /// A request has ended; for those with [`Interest::served`].
+    fn served(&mut self, _served: &Served) {}
+}
+
+/// What an observer wants to be told. What nobody wants costs nothing.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Interest {
+    /// Everything that happens.
+    pub events: bool,
+    /// Requests that have ended, with their anatomy. Nothing takes time before the engine does, so there are none then.
+    pub served: bool,
+}
+
+/// Nobody looks.
+impl Observer for () {}
