@@ -77,7 +77,7 @@ fn timed(requests: u64, buffer_bytes: u64) {
     let mut source = RandomWrites { prng: Prng::new(1), pages, left: requests };
     let started = Instant::now();
     simulation
-        .run(&mut Replayed::new(&mut source, Pace::Closed(16)), Ns::MAX, &mut ())
+        .run(&mut Replayed::new(&mut source, Pace::Closed(16)), Ns::MAX, &mut [])
         .expect("a generator does not fail");
     let outcome = simulation.outcome();
     simulation.check().expect("everything adds up");

@@ -1,14 +1,28 @@
 //! The anatomy of latency: where each nanosecond of a request went.
+//!
+//! An observer of a stack. It follows every request along its critical path: held in front of the block layer, in the
+//! scheduler, with the controller, on the link, waiting for a flush or a slot, and then with the page operation that
+//! ended last. The parts of every request add up to its latency, which is a check. Memory does not grow with the run:
+//! what has not ended, and sums by latency.
 
 mod cause;
+mod flash;
+mod host;
 mod sums;
 
-use flashloom_nand::Origin;
-use flashloom_units::{Lpn, Ns, Ppn};
-use flashloom_workload::Request;
+use flashloom_host::RequestId;
+use flashloom_nand::{Command, Geometry, OperationKind, Origin};
+use flashloom_units::{Lpn, NO_INDEX, Ns, Ppn};
+use flashloom_workload::{Op, Request};
+use serde::{Deserialize, Serialize};
 
+use crate::drive::waiting_slot;
+use crate::event::{DriveEvent, Event};
 use crate::status::Status;
 pub use cause::{Cause, Parts};
+use flash::Flash;
+use host::{Host, Sent, put};
+use sums::ByLatency;
 pub use sums::{AnatomyReport, Sums, Tail};
 
 /// A request that has ended, with its anatomy.
@@ -40,7 +54,7 @@ impl Served {
 }
 
 /// The flash operation at the end of a request's critical path.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct LastOperation {
     /// Which logical page.
     pub lpn: Lpn,
@@ -56,4 +70,236 @@ pub struct LastOperation {
     pub started_ns: Ns,
     /// When it was done.
     pub ended_ns: Ns,
+}
+
+/// A command that the drive holds.
+#[derive(Clone, Copy, Debug, Serialize, Deserialize)]
+struct Held {
+    id: RequestId,
+    /// From its dispatch to `mark`.
+    parts: Parts,
+    mark: Ns,
+    /// What it waits for from `mark` on, unless it turns out to be a flash operation.
+    stage: Cause,
+    /// Whether nothing but flash operations and the link is before it: all pages of a write have their slots.
+    waits_for_flash: bool,
+    last: Option<LastOperation>,
+}
+
+impl Held {
+    /// Its time until now went to what it waited for.
+    fn book(&mut self, now: Ns) {
+        self.parts[self.stage] += now - self.mark;
+        self.mark = now;
+    }
+
+    fn go_on(&mut self, now: Ns, stage: Cause) {
+        self.book(now);
+        self.stage = stage;
+    }
+}
+
+/// A command that has come back, for the requests in it.
+#[derive(Clone, Copy, Debug, Serialize, Deserialize)]
+struct Returned {
+    sent: Sent,
+    status: Status,
+    parts: Parts,
+    last: Option<LastOperation>,
+}
+
+/// Follows every nanosecond of every request.
+#[derive(Debug)]
+pub(crate) struct Anatomy {
+    host: Host,
+    /// By the drive's number for it.
+    commands: Vec<Option<Held>>,
+    /// The drive's number of each of the host's.
+    number_of: Vec<u32>,
+    /// The command that waits for the operation on each slot of the buffer.
+    slot_waiter: Vec<u32>,
+    flash: Flash,
+    returned: Option<Returned>,
+    reads: ByLatency,
+    writes: ByLatency,
+    violation: Option<String>,
+}
+
+flashloom_units::state! {
+    Anatomy { value host, commands, number_of, slot_waiter, flash, returned, reads, writes, violation; }
+}
+
+impl Anatomy {
+    /// For an idle drive that takes so many commands.
+    pub(crate) fn new(geometry: &Geometry, queue_depth: u32) -> Self {
+        Self {
+            host: Host::new(queue_depth),
+            commands: Vec::new(),
+            number_of: Vec::new(),
+            slot_waiter: Vec::new(),
+            flash: Flash::new(geometry),
+            returned: None,
+            reads: ByLatency::default(),
+            writes: ByLatency::default(),
+            violation: None,
+        }
+    }
+
+    /// Where the time of the requests that were done went.
+    pub(crate) fn report(&self) -> AnatomyReport {
+        AnatomyReport { read: self.reads.tail(), write: self.writes.tail() }
+    }
+
+    /// Checks that the parts of every request added up.
+    pub(crate) fn check(&self) -> Result<(), String> {
+        self.violation.as_ref().map_or(Ok(()), |violation| Err(format!("anatomy: {violation}")))
+    }
+
+    /// Something happened. Answers the request that has ended, if one has.
+    pub(crate) fn see(&mut self, now: Ns, event: &Event) -> Option<Served> {
+        match event {
+            Event::Admitted { member, request } => self.host.admit(now, *member, *request),
+            Event::Dispatched(command) => self.host.dispatch(now, command),
+            Event::Returned { id, status } => self.returned = self.command_returned(now, *id, *status),
+            Event::Ended { member } => return self.request_ended(now, *member),
+            Event::Drive(event) => self.see_drive(now, event),
+            Event::Flash(event) => self.see_flash(now, event),
+        }
+        None
+    }
+
+    fn held(&mut self, command: u32) -> Option<&mut Held> {
+        self.commands.get_mut(command as usize)?.as_mut()
+    }
+
+    fn see_drive(&mut self, now: Ns, event: &DriveEvent) {
+        match *event {
+            DriveEvent::Accepted { command, id } => {
+                let number = id.0 as usize;
+                self.number_of.resize(self.number_of.len().max(number + 1), NO_INDEX);
+                self.number_of[number] = command;
+                let parts = Parts::default();
+                let stage = Cause::Controller;
+                let held = Held { id, parts, mark: now, stage, waits_for_flash: false, last: None };
+                put(&mut self.commands, command, held);
+            }
+            DriveEvent::Commanded { command } => self.go_on(now, command, Cause::Link),
+            DriveEvent::Arrived { command } => self.arrived(now, command),
+            DriveEvent::Flushed { command } => self.go_on(now, command, Cause::Slot),
+            DriveEvent::ReadFlash { command, slot: Some(slot), .. } => self.wait_for_slot(slot.0, command),
+            DriveEvent::Stored { command, slot, is_durable, .. } => {
+                self.go_on(now, command, Cause::Slot);
+                self.wait_for_slot(slot.0, if is_durable { command } else { NO_INDEX });
+            }
+            DriveEvent::StoredAll { command } | DriveEvent::WrittenThrough { command, .. } => {
+                self.go_on(now, command, Cause::Served);
+                if let Some(held) = self.held(command) {
+                    held.waits_for_flash = true;
+                }
+            }
+            _ => {}
+        }
+    }
+
+    fn go_on(&mut self, now: Ns, command: u32, stage: Cause) {
+        if let Some(held) = self.held(command) {
+            held.go_on(now, stage);
+        }
+    }
+
+    /// A command, with the data of a write, is in the drive.
+    fn arrived(&mut self, now: Ns, command: u32) {
+        let id = self.held(command).map(|held| held.id);
+        let Some((op, flags)) = id.and_then(|id| self.host.sent(id)).map(|sent| (sent.op, sent.flags)) else { return };
+        let stage = match op {
+            Op::Read => Cause::Link,
+            Op::Flush => Cause::Flush,
+            Op::Write if flags & Request::PREFLUSH != 0 => Cause::Flush,
+            Op::Write | Op::Discard => Cause::Slot,
+        };
+        if let Some(held) = self.held(command) {
+            held.go_on(now, stage);
+            held.waits_for_flash = op == Op::Read;
+        }
+    }
+
+    fn wait_for_slot(&mut self, slot: u32, command: u32) {
+        let at = slot as usize;
+        self.slot_waiter.resize(self.slot_waiter.len().max(at + 1), NO_INDEX);
+        self.slot_waiter[at] = command;
+    }
+
+    fn see_flash(&mut self, now: Ns, event: &flashloom_nand::Event) {
+        let Self { flash, commands, slot_waiter, .. } = self;
+        let ended = flash.see(now, event, |command| {
+            let waiter = waiter_of(slot_waiter, command.tag);
+            commands.get_mut(waiter as usize).and_then(Option::as_mut).map_or(Parts::default(), |held| {
+                held.book(now);
+                held.parts
+            })
+        });
+        let (Some(ended), flashloom_nand::Event::Ended { command, .. }) = (ended, event) else { return };
+        let waiter = waiter_of(slot_waiter, command.tag);
+        let Some(held) = self.held(waiter).filter(|held| held.waits_for_flash) else { return };
+        let Command { lpn, ppn, kind, origin, .. } = *command;
+        (held.parts, held.mark) = (ended.parts, now);
+        held.last = Some(LastOperation {
+            lpn,
+            ppn,
+            is_program: kind == OperationKind::Program,
+            origin,
+            issued_ns: ended.issued_ns,
+            started_ns: ended.started_ns,
+            ended_ns: now,
+        });
+    }
+
+    fn command_returned(&mut self, now: Ns, id: RequestId, status: Status) -> Option<Returned> {
+        let sent = self.host.finish(now, id)?;
+        let number = *self.number_of.get(id.0 as usize)?;
+        let mut held = self.commands.get_mut(number as usize)?.take()?;
+        held.book(now);
+        Some(Returned { sent, status, parts: held.parts, last: held.last })
+    }
+
+    fn request_ended(&mut self, now: Ns, member: u32) -> Option<Served> {
+        let Returned { sent, status, parts: at_drive, last } = self.returned?;
+        let (request, admitted_ns, mut parts) = self.host.end(member, &sent)?;
+        parts.add(&at_drive);
+        let served = Served {
+            request,
+            admitted_ns,
+            dispatched_ns: sent.dispatched_ns,
+            ended_ns: now,
+            status,
+            command: (sent.lba, sent.sectors),
+            parts,
+            last,
+        };
+        self.account(&served);
+        Some(served)
+    }
+
+    fn account(&mut self, served: &Served) {
+        let (latency_ns, Request { op, lba, arrival_ns, .. }) = (served.latency_ns(), served.request);
+        if served.parts.total() != latency_ns && self.violation.is_none() {
+            self.violation = Some(format!(
+                "the parts of the {op:?} at sector {lba} that arrived at {arrival_ns} ns add up to {} ns, but it took \
+                 {latency_ns} ns: {:?}",
+                served.parts.total(),
+                served.parts
+            ));
+        }
+        match op {
+            _ if served.status != Status::Done => {}
+            Op::Read => self.reads.record(latency_ns, &served.parts),
+            Op::Write => self.writes.record(latency_ns, &served.parts),
+            Op::Discard | Op::Flush => {}
+        }
+    }
+}
+
+/// The drive's number of the command that waits for what carries a tag, or none.
+fn waiter_of(slot_waiter: &[u32], tag: u32) -> u32 {
+    waiting_slot(tag).map_or(tag, |slot| slot_waiter.get(slot as usize).copied().unwrap_or(NO_INDEX))
 }

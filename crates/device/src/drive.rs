@@ -18,6 +18,7 @@
 mod end_of_life;
 mod setup;
 mod state;
+mod told;
 
 use std::collections::VecDeque;
 use std::ops::Range;
@@ -25,11 +26,12 @@ use std::ops::Range;
 use flashloom_buffer::{BufferFigures, BufferReport, Evicted, SlotId, Stored, WriteBuffer};
 use flashloom_ftl::{Mapping, PageWrite};
 use flashloom_host::{Dispatched, RequestId};
-use flashloom_nand::{Contents, DeviceParams, Expect, Nand, Payload};
+use flashloom_nand::{DeviceParams, Nand};
 use flashloom_units::{EventQueue, Lpn, NO_INDEX, Ns, Refusal, SECTOR_BYTES};
 use flashloom_workload::{Op, Request};
 use serde::{Deserialize, Serialize};
 
+use crate::event::{DriveEvent, Event};
 use crate::link::{Link, Way};
 use crate::status::{Reason, Status};
 use end_of_life::End;
@@ -75,6 +77,11 @@ enum Stage {
 const SLOT_TAG: u32 = 1 << 31;
 const FILL_TAG: u32 = 1 << 30;
 
+/// The slot of the buffer that a flash operation with that tag is for; none where it is for a command, or nobody.
+pub(crate) fn waiting_slot(tag: u32) -> Option<u32> {
+    (tag != Nand::NO_TAG && tag & (SLOT_TAG | FILL_TAG) != 0).then_some(tag & !(SLOT_TAG | FILL_TAG))
+}
+
 /// A drive in time: link, buffer, FTL and array.
 pub struct Drive {
     nand: Nand,
@@ -103,12 +110,12 @@ pub struct Drive {
     /// The eviction that each slot is part of, and the FUA write or the read that waits for it.
     slot_eviction: Vec<u64>,
     slot_waiter: Vec<u32>,
-    /// Stamps of the buffered sectors, in a verified run.
-    buffered: Option<Contents>,
     evicted: Vec<Evicted>,
     writes: Vec<PageWrite>,
     completed: Vec<(RequestId, Status)>,
     end: End,
+    /// What happened since it was looked at last, where anybody looks.
+    told: Vec<Event>,
 }
 
 /// Which evictions have ended, as a window over their numbers.
@@ -143,7 +150,10 @@ impl Drive {
     /// # Errors
     /// A policy cannot be built for the drive, or does not go with the others.
     pub fn new(setup: &DriveSetup) -> Result<Self, Refusal> {
-        let nand = Nand::new(&setup.device, setup.verify).with_failures(&setup.device, &setup.ftl.prng);
+        let mut nand = Nand::new(&setup.device).with_failures(&setup.device, &setup.ftl.prng);
+        if setup.verify {
+            nand.watch();
+        }
         let ftl = setup.ftl.build(&setup.device, &nand)?;
         let pages = setup.buffer_pages();
         let buffer = setup.build_buffer()?;
@@ -165,11 +175,11 @@ impl Drive {
             evictions: Evictions::default(),
             slot_eviction: vec![0; pages as usize],
             slot_waiter: vec![NO_INDEX; pages as usize],
-            buffered: setup.verify.then(|| Contents::new(pages as usize)),
             evicted: Vec::with_capacity(pages as usize),
             writes: Vec::new(),
             completed: Vec::new(),
             end: End::default(),
+            told: Vec::new(),
             nand,
             ftl,
             buffer,
@@ -204,9 +214,18 @@ impl Drive {
         self.ftl.as_ref()
     }
 
-    /// The array and the FTL, to write pages beneath the buffer when the drive is preconditioned.
-    pub(crate) fn flash(&mut self) -> (&mut Nand, &mut dyn Mapping) {
-        (&mut self.nand, self.ftl.as_mut())
+    /// Writes pages to the FTL past the buffer, when the drive is aged.
+    pub(crate) fn write_past_buffer(&mut self, writes: &[PageWrite]) {
+        for &PageWrite { lpn, mask, .. } in writes {
+            self.tell(|| DriveEvent::WrittenThrough { command: DriveEvent::AGEING, lpn, mask });
+        }
+        self.ftl.write(&mut self.nand, writes);
+    }
+
+    /// Starts the counters of array and FTL again at zero; wear is kept.
+    pub(crate) fn reset_flash_counts(&mut self) {
+        self.nand.reset_counts();
+        self.ftl.reset_report();
     }
 
     /// The buffer's counters and its levels until now; nothing for a drive without a buffer.
@@ -320,6 +339,7 @@ impl Drive {
             index
         };
         self.held += 1;
+        self.tell(|| DriveEvent::Accepted { command: index, id: request.id });
         if self.timed && self.controller_ns > 0 {
             self.events.schedule(now + self.controller_ns, index);
         } else {
@@ -331,6 +351,7 @@ impl Drive {
 
     /// The controller is done with a command: the data of a write crosses the link, everything else begins.
     fn commanded(&mut self, now: Ns, index: u32) {
+        self.tell(|| DriveEvent::Commanded { command: index });
         let command = &mut self.commands[index as usize];
         command.stage = Stage::Arriving;
         let (lba, bytes) = (command.lba, u64::from(command.sectors) * SECTOR_BYTES);
@@ -345,6 +366,7 @@ impl Drive {
 
     /// A command, with the data of a write, is in the drive.
     fn arrived(&mut self, now: Ns, index: u32) {
+        self.tell(|| DriveEvent::Arrived { command: index });
         let command = &mut self.commands[index as usize];
         command.stage = Stage::Transferring;
         command.at = now;
@@ -448,9 +470,7 @@ impl Drive {
             } else if self.ftl.is_mapped(lpn) {
                 unkept += u32::from(!self.read_flash(lpn, mask, index));
             } else {
-                if let Some(verifier) = self.nand.verifier() {
-                    verifier.unmapped_read(lpn, mask);
-                }
+                self.tell(|| DriveEvent::ReadUnmapped { lpn, mask });
                 ready += 1;
             }
         }
@@ -466,19 +486,12 @@ impl Drive {
         let keeper = self.buffer.as_mut().filter(|buffer| self.stalled.is_empty() && buffer.keeps(lpn));
         let keeps = keeper.is_some();
         let slot = keeper.and_then(|buffer| buffer.fill(lpn));
-        let expect = self.nand.verifier().map_or(Expect::Anything, |verifier| {
-            let payload = verifier.expected(lpn);
-            if let (Some(slot), Some(buffered)) = (slot, &mut self.buffered) {
-                // What the read must return is what the slot will hold: the read itself is checked when it ends.
-                buffered.set(slot.0 as usize, verifier.stamps(payload), self.sectors_per_page);
-            }
-            Expect::Stamps(payload)
-        });
+        self.tell(|| DriveEvent::ReadFlash { command: index, lpn, slot });
         let (mask, tag) = slot.map_or((mask, index), |slot| {
             self.slot_waiter[slot.0 as usize] = index;
             (self.nand.geometry().full_mask(), FILL_TAG | slot.0)
         });
-        self.ftl.read(&mut self.nand, lpn, mask, expect, tag);
+        self.ftl.read(&mut self.nand, lpn, mask, tag);
         slot.is_some() || !keeps
     }
 
@@ -493,9 +506,7 @@ impl Drive {
     /// The sectors of a page that the buffer holds.
     fn read_buffered(&mut self, lpn: Lpn, wanted: u32) -> u32 {
         let Some((slot, held)) = self.buffer.as_mut().and_then(|buffer| buffer.read(lpn, wanted)) else { return 0 };
-        if let (Some(verifier), Some(buffered)) = (self.nand.verifier(), &self.buffered) {
-            verifier.buffer_read(lpn, held, &buffered.get(slot.0 as usize));
-        }
+        self.tell(|| DriveEvent::ReadBuffered { lpn, mask: held, slot });
         held
     }
 
@@ -533,11 +544,8 @@ impl Drive {
         self.commands[index as usize].pending = pages;
         for page in 0..pages {
             let (lpn, mask) = self.page_at(&command, page);
-            let payload = self.nand.verifier().map_or(Payload::NONE, |verifier| {
-                let stamp = verifier.host_write(lpn, mask);
-                verifier.payload([stamp; 32])
-            });
-            self.writes.push(PageWrite { lpn, mask, payload, tag: index });
+            self.tell(|| DriveEvent::WrittenThrough { command: index, lpn, mask });
+            self.writes.push(PageWrite::new(lpn, mask, index));
         }
         self.ftl.write(&mut self.nand, &self.writes);
         self.writes.clear();
@@ -607,14 +615,17 @@ impl Drive {
         let pages = self.pages_of(&command);
         for page in command.moved..pages {
             let (lpn, mask) = self.page_at(&command, page);
-            let Some(Stored { slot, is_new, .. }) = self.store_page(lpn, mask) else { break };
+            let stored = self.buffer.as_mut().and_then(|buffer| buffer.write(lpn, mask));
+            let Some(Stored { slot, is_new, taken_over }) = stored else { break };
+            let is_durable = command.flags & Request::FUA != 0;
+            self.tell(|| DriveEvent::Stored { command: index, lpn, mask, slot, taken_over, is_durable });
             let stored = &mut self.commands[index as usize];
             stored.moved += 1;
             if is_new && stored.lacking > 0 {
                 stored.lacking -= 1;
                 self.waiting_pages -= 1;
             }
-            if command.flags & Request::FUA != 0 {
+            if is_durable {
                 self.slot_waiter[slot.0 as usize] = index;
                 self.commands[index as usize].pending += 1;
                 self.buffer.iter_mut().for_each(|buffer| buffer.evict_slot(slot, &mut self.evicted));
@@ -622,24 +633,12 @@ impl Drive {
         }
         self.send_evicted();
         let stored = &mut self.commands[index as usize];
-        if stored.moved == pages {
+        let has_all = stored.moved == pages;
+        if has_all {
             self.waiting_pages -= u64::from(std::mem::take(&mut stored.lacking));
+            self.tell(|| DriveEvent::StoredAll { command: index });
         }
-        stored.moved == pages
-    }
-
-    fn store_page(&mut self, lpn: Lpn, mask: u32) -> Option<Stored> {
-        let stored = self.buffer.as_mut()?.write(lpn, mask)?;
-        let Stored { slot, taken_over, .. } = stored;
-        if let (Some(verifier), Some(buffered)) = (self.nand.verifier(), &mut self.buffered) {
-            if let Some(old) = taken_over {
-                let stamps = buffered.get(old.0 as usize);
-                buffered.set(slot.0 as usize, &stamps, self.sectors_per_page);
-            }
-            let stamp = verifier.host_write(lpn, mask);
-            buffered.stamp(slot.0 as usize, mask, stamp, self.sectors_per_page);
-        }
-        Some(stored)
+        has_all
     }
 
     /// Writes what was evicted together to flash together.
@@ -648,19 +647,19 @@ impl Drive {
             return;
         }
         for &Evicted { slot, lpn, mask } in &self.evicted {
-            let (stamps, tag) = if let Some(slot) = slot {
+            let tag = if let Some(slot) = slot {
                 self.slot_eviction[slot.0 as usize] = self.evictions.begin();
-                let stamps = self.buffered.as_ref().map(|buffered| buffered.get(slot.0 as usize));
-                (stamps, SLOT_TAG | slot.0)
+                SLOT_TAG | slot.0
             } else if lpn.0 < self.logical_pages && self.ftl.is_mapped(lpn) {
                 self.buffer.iter_mut().for_each(WriteBuffer::padded);
-                (Some([0; 32]), Nand::NO_TAG)
+                Nand::NO_TAG
             } else {
                 continue;
             };
-            let verifier = self.nand.verifier().zip(stamps);
-            let payload = verifier.map_or(Payload::NONE, |(verifier, stamps)| verifier.payload(stamps));
-            self.writes.push(PageWrite { lpn, mask, payload, tag });
+            self.writes.push(PageWrite::new(lpn, mask, tag));
+            if self.nand.is_watched() {
+                told::tell(&mut self.told, &mut self.nand, DriveEvent::Evicted { slot, lpn, mask });
+            }
         }
         self.evicted.clear();
         self.ftl.write(&mut self.nand, &self.writes);
@@ -722,6 +721,7 @@ impl Drive {
 
     /// What was to be durable before a command is durable.
     fn flushed(&mut self, now: Ns, index: u32) {
+        self.tell(|| DriveEvent::Flushed { command: index });
         let command = &mut self.commands[index as usize];
         command.stage = Stage::Transferring;
         match command.op {
@@ -738,9 +738,7 @@ impl Drive {
             let lpn = Lpn(lpn as u32);
             self.buffer.iter_mut().for_each(|buffer| buffer.discard(lpn));
             self.ftl.trim(&mut self.nand, lpn);
-            if let Some(verifier) = self.nand.verifier() {
-                verifier.host_discard(lpn);
-            }
+            self.tell(|| DriveEvent::Discarded { lpn });
         }
         self.finish(now, index);
         self.use_room(now);

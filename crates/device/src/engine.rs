@@ -12,20 +12,23 @@
 //! so that requests can still be submitted at a moment that the engine was advanced to.
 
 mod account;
+mod looking;
 mod state;
 
-use flashloom_host::{BlockLayer, Decision, Dispatched};
+use flashloom_host::{BlockLayer, Completed, Decision, Dispatched};
 use flashloom_nand::DeviceParams;
 use flashloom_units::Ns;
 use flashloom_workload::{Op, Request};
 use serde::{Deserialize, Serialize};
 
 use crate::drive::Drive;
+use crate::event::Event;
 use crate::host::{Bare, Entry, Host};
 use crate::misuse::Misuse;
 use crate::outcome::HostReport;
 use crate::precondition::{Ageing, Preconditioned, precondition};
 use crate::status::{Reason, Status};
+use looking::Looking;
 
 /// A drive under its host, stepped from outside: requests go in, time is advanced, completions come out.
 ///
@@ -84,6 +87,7 @@ pub struct Engine {
     /// When the drive's life ended.
     ended_ns: Option<Ns>,
     handed: Handed,
+    looking: Looking,
 }
 
 /// What the drive does about background work.
@@ -126,9 +130,6 @@ pub(crate) trait Client {
 
     /// There may be room for requests that found none.
     fn resubmit(&mut self, _engine: &mut Engine) {}
-
-    /// The scheduler sends a request to the drive.
-    fn issued(&mut self, _now: Ns, _request: &Dispatched) {}
 }
 
 /// What goes in and comes out at the public calls.
@@ -165,8 +166,9 @@ impl Engine {
         Self::with_host(Host::Bare(Box::new(Bare::new(queue_depth))), drive, idle_delay_ns)
     }
 
-    fn with_host(host: Host, drive: Drive, idle_delay_ns: Ns) -> Self {
+    fn with_host(host: Host, mut drive: Drive, idle_delay_ns: Ns) -> Self {
         Self {
+            looking: Looking::new(&mut drive),
             host,
             drive,
             now: 0,
@@ -186,7 +188,7 @@ impl Engine {
 
     /// Fills and ages the drive in counting mode; its counters start again at zero. `progress` is told pages written.
     pub fn precondition(&mut self, ageing: &Ageing, progress: &mut dyn FnMut(u64)) -> Preconditioned {
-        let aged = precondition(&mut self.drive, ageing, progress);
+        let aged = precondition(&mut self.drive, ageing, progress, &mut |drive| self.looking.follow(0, drive));
         let before = self.preconditioned.map_or(0, |before| before.pages);
         self.preconditioned = Some(Preconditioned { pages: before + aged.pages, ..aged });
         self.follow_life();
@@ -326,7 +328,16 @@ impl Engine {
     #[inline]
     pub(crate) fn due(&mut self) -> (Ns, Ns) {
         let idle_ns = if let Idle::From(at) = self.idle { at } else { Ns::MAX };
-        (self.drive.next_event_ns().unwrap_or(Ns::MAX), self.scheduler_wakes_ns.min(idle_ns))
+        let drive_ns = self.drive_due();
+        (drive_ns.unwrap_or(Ns::MAX), self.scheduler_wakes_ns.min(idle_ns))
+    }
+
+    /// When something ends in the drive. Dies begin what they can when they are asked, so that those who look see it now.
+    #[inline]
+    fn drive_due(&mut self) -> Option<Ns> {
+        let due_ns = self.drive.next_event_ns();
+        self.look();
+        due_ns
     }
 
     /// Something that is due ends in the drive, and so does what is due there until `until_ns` as long as that changes
@@ -337,15 +348,16 @@ impl Engine {
         loop {
             self.now = at;
             self.drive.step(at);
+            self.look();
             self.follow_life();
             if self.drive.has_completed() {
                 return true;
             }
             // What an idle drive is given at this moment belongs to it, and its dies are not to be asked before.
-            if self.drive.is_idle() || self.has_stopped {
+            if self.drive.is_idle() || self.has_stopped || self.has_much_to_show() {
                 return false;
             }
-            match self.drive.next_event_ns() {
+            match self.drive_due() {
                 Some(next_ns) if next_ns <= until_ns => at = next_ns,
                 _ => return false,
             }
@@ -359,6 +371,7 @@ impl Engine {
             return true;
         }
         self.idle = if self.drive.idle_step(at) { Idle::Collecting } else { Idle::Done };
+        self.look();
         self.follow_life();
         self.drive.has_completed()
     }
@@ -373,19 +386,30 @@ impl Engine {
     #[inline]
     pub(crate) fn offer(&mut self, request: &Request, cookie: u32) -> bool {
         match self.host.submit(self.now, request, cookie) {
-            Entry::Queued => true,
+            Entry::Queued => {
+                self.tell_admission(request);
+                true
+            }
             Entry::Full => false,
             Entry::Sent(command) => {
+                self.tell_admission(request);
                 self.send(&command);
                 true
             }
         }
     }
 
+    #[inline]
+    fn tell_admission(&mut self, request: &Request) {
+        self.tell(|engine| Event::Admitted { member: engine.host.newest_member(), request: *request });
+    }
+
     #[inline(never)] // As `step`.
     fn send(&mut self, command: &Dispatched) {
         self.idle = Idle::No;
+        self.tell(|_| Event::Dispatched(*command));
         self.drive.accept(self.now, command);
+        self.look();
         self.follow_life();
     }
 
@@ -401,7 +425,6 @@ impl Engine {
             match self.host.dispatch(self.now) {
                 Decision::Dispatch(request) => {
                     self.scheduler_wakes_ns = Ns::MAX;
-                    client.issued(self.now, &request);
                     self.send(&request);
                 }
                 Decision::NotBefore(at) => {
@@ -419,15 +442,23 @@ impl Engine {
 
     fn complete(&mut self, client: &mut impl Client) {
         while let Some((id, status)) = self.drive.take_completed() {
-            let (now, report) = (self.now, &mut self.report);
+            self.tell(|_| Event::Returned { id, status });
+            let is_watched = self.drive.is_watched();
+            let (now, report, looking) = (self.now, &mut self.report, &mut self.looking);
+            let mut end = |request: &Completed| {
+                if is_watched {
+                    looking.see(now, &Event::Ended { member: request.member });
+                }
+                client.completed(now, request.cookie, status);
+            };
             match status {
                 Status::Done => self.host.complete(now, id, |completed| {
                     report.add(now, completed);
-                    client.completed(now, completed.cookie, status);
+                    end(completed);
                 }),
                 Status::Failed(reason) => self.host.fail(now, id, |failed| {
                     report.fail(now, reason);
-                    client.completed(now, failed.cookie, status);
+                    end(failed);
                 }),
             }
         }
@@ -453,6 +484,7 @@ impl Engine {
     pub(crate) fn drain_buffer(&mut self) -> u64 {
         self.idle = Idle::No;
         let pages = self.drive.drain_buffer(self.now);
+        self.look();
         self.follow_life();
         pages
     }
@@ -485,6 +517,7 @@ impl Engine {
         self.has_stopped = self.stops;
         if !self.stops {
             self.drive.end_life(self.now);
+            self.look();
         }
     }
 
@@ -497,11 +530,12 @@ impl Engine {
     #[cold]
     pub(crate) fn abandon(&mut self) {
         self.drive.end_life(self.now);
+        self.look();
         loop {
             while let Some((id, _)) = self.drive.take_completed() {
                 self.host.fail(self.now, id, |_| {});
             }
-            let Some(at) = self.drive.next_event_ns() else { break };
+            let Some(at) = self.drive_due() else { break };
             self.step(at, at);
         }
     }
@@ -512,6 +546,11 @@ impl Engine {
     /// The time that the engine has come to.
     pub fn now_ns(&self) -> Ns {
         self.now
+    }
+
+    /// Whether [`Self::start_timing`] was called.
+    pub fn is_timed(&self) -> bool {
+        self.timed
     }
 
     /// Whether no request is outstanding, and the drive is at nothing: no eviction, no collection.

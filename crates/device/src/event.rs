@@ -128,11 +128,6 @@ pub enum DriveEvent {
         /// Which of its sectors the buffer holds.
         mask: u32,
     },
-    /// A page is in flash, or in the slot that keeps it.
-    SlotDone {
-        /// Which slot.
-        slot: SlotId,
-    },
     /// A page is discarded, whole.
     Discarded {
         /// Which page.
@@ -174,9 +169,7 @@ pub trait Observer {
 pub struct Interest {
     /// Everything that happens.
     pub events: bool,
-    /// Requests that have ended, with their anatomy. Nothing takes time before the engine does, so there are none then.
+    /// Requests that have ended, with their anatomy: of an engine that takes time and is watched from its first request
+    /// on, none of others.
     pub served: bool,
 }
-
-/// Nobody looks.
-impl Observer for () {}

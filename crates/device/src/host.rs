@@ -48,7 +48,8 @@ impl Bare {
         if self.held() >= u64::from(self.queue_depth) {
             return None;
         }
-        let id = self.requests.queue(request, cookie);
+        let member = self.requests.admit(request, cookie);
+        let id = self.requests.queue(request, member);
         self.requests.start(id, now);
         self.stats.inserted += 1;
         self.stats.dispatched += 1;
@@ -104,6 +105,23 @@ impl Host {
         match self {
             Self::Layer(layer) => layer.fail(now, id, each),
             Self::Bare(bare) => bare.finish(id, each),
+        }
+    }
+
+    /// The number of the request that was taken in last among those that have not ended.
+    #[inline]
+    pub(crate) fn newest_member(&self) -> u32 {
+        match self {
+            Self::Layer(layer) => layer.newest_member(),
+            Self::Bare(bare) => bare.requests.newest_member(),
+        }
+    }
+
+    /// Commands that the drive holds at most.
+    pub(crate) fn queue_depth(&self) -> u32 {
+        match self {
+            Self::Layer(layer) => layer.queue_depth(),
+            Self::Bare(bare) => bare.queue_depth,
         }
     }
 

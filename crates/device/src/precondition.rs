@@ -5,7 +5,7 @@
 //! once every page of the drive has been programmed.
 
 use flashloom_ftl::{Mapping, PageWrite};
-use flashloom_nand::{Nand, Payload};
+use flashloom_nand::Nand;
 use flashloom_units::{Lpn, Prng};
 use serde::{Deserialize, Serialize};
 
@@ -63,18 +63,45 @@ fn fill_batch(ftl: &dyn Mapping, fill_streams: bool) -> u64 {
 /// How often the progress is told, in pages.
 const PROGRESS_PAGES: u64 = 1 << 16;
 
-pub(crate) fn precondition(drive: &mut Drive, ageing: &Ageing, progress: &mut dyn FnMut(u64)) -> Preconditioned {
-    let (nand, ftl) = drive.flash();
-    let mut batch = Vec::new();
+/// Pages go to the FTL, past the buffer.
+struct Writer<'a> {
+    drive: &'a mut Drive,
+    /// Sees what the drive tells, if anybody looks.
+    look: &'a mut dyn FnMut(&mut Drive),
+    batch: Vec<PageWrite>,
+}
+
+impl Writer<'_> {
+    /// Writes whole pages together; false if the drive is worn out.
+    fn write(&mut self, lpns: impl Iterator<Item = u64>) -> bool {
+        let mask = self.drive.nand().geometry().full_mask();
+        self.batch.extend(lpns.map(|lpn| PageWrite::new(Lpn(lpn as u32), mask, Nand::NO_TAG)));
+        self.drive.write_past_buffer(&self.batch);
+        self.batch.clear();
+        if self.drive.is_watched() {
+            (self.look)(self.drive);
+        }
+        !self.drive.is_worn_out()
+    }
+
+    fn programs(&self) -> u64 {
+        self.drive.nand().counts().programs.iter().sum()
+    }
+}
+
+pub(crate) fn precondition(
+    drive: &mut Drive,
+    ageing: &Ageing,
+    progress: &mut dyn FnMut(u64),
+    look: &mut dyn FnMut(&mut Drive),
+) -> Preconditioned {
+    let mut writer = Writer { drive, look, batch: Vec::new() };
     let (mut first, mut told) = (0, 0);
     while first < ageing.fill_pages {
-        let end = (first + fill_batch(ftl, ageing.fill_streams)).min(ageing.fill_pages);
-        batch.extend((first..end).map(|lpn| page_write(nand, lpn)));
-        ftl.write(nand, &batch);
-        if is_worn_out(nand, ftl) {
+        let end = (first + fill_batch(writer.drive.ftl(), ageing.fill_streams)).min(ageing.fill_pages);
+        if !writer.write(first..end) {
             break;
         }
-        batch.clear();
         if first >= told {
             progress(first);
             told += PROGRESS_PAGES;
@@ -88,23 +115,22 @@ pub(crate) fn precondition(drive: &mut Drive, ageing: &Ageing, progress: &mut dy
         is_worn_out: false,
     };
     if let Some(overwrite) = ageing.overwrite.as_ref().filter(|_| ageing.fill_pages > 0) {
-        overwrite_until_stable(nand, ftl, overwrite, ageing.fill_pages, &mut aged, progress);
+        overwrite_until_stable(&mut writer, overwrite, ageing.fill_pages, &mut aged, progress);
     }
-    if is_worn_out(nand, ftl) {
-        aged = Preconditioned { pages: ftl.report().host_page_writes, waf: None, stable: false, is_worn_out: true };
+    if drive.is_worn_out() {
+        aged = Preconditioned {
+            pages: drive.ftl().report().host_page_writes,
+            waf: None,
+            stable: false,
+            is_worn_out: true,
+        };
     }
-    nand.reset_counts();
-    ftl.reset_report();
+    drive.reset_flash_counts();
     aged
 }
 
-fn is_worn_out(nand: &Nand, ftl: &dyn Mapping) -> bool {
-    nand.can_fail() && ftl.is_worn_out()
-}
-
 fn overwrite_until_stable(
-    nand: &mut Nand,
-    ftl: &mut dyn Mapping,
+    writer: &mut Writer<'_>,
     overwrite: &Overwrite,
     filled: u64,
     aged: &mut Preconditioned,
@@ -115,12 +141,10 @@ fn overwrite_until_stable(
     let mut upcoming = Upcoming::new(&mut prng, filled);
     let mut stable_windows = 0;
     for _ in 0..overwrite.max_windows {
-        let before: u64 = nand.counts().programs.iter().sum();
+        let before = writer.programs();
         for page in 0..window {
-            let lpn = upcoming.swap(prng.below(filled), ftl);
-            let write = page_write(nand, lpn);
-            ftl.write(nand, &[write]);
-            if is_worn_out(nand, ftl) {
+            let lpn = upcoming.swap(prng.below(filled), writer.drive.ftl());
+            if !writer.write(std::iter::once(lpn)) {
                 return;
             }
             if page % PROGRESS_PAGES == 0 {
@@ -128,9 +152,9 @@ fn overwrite_until_stable(
             }
         }
         aged.pages += window;
-        let waf = (nand.counts().programs.iter().sum::<u64>() - before) as f64 / window as f64;
+        let waf = (writer.programs() - before) as f64 / window as f64;
         // Before every page of the drive has been programmed once there is nothing to collect, which is not steady.
-        let used_up = before >= nand.geometry().total_pages();
+        let used_up = before >= writer.drive.nand().geometry().total_pages();
         let stable = used_up && aged.waf.is_some_and(|last| (waf / last - 1.0).abs() < overwrite.tolerance);
         stable_windows = if stable { stable_windows + 1 } else { 0 };
         aged.waf = Some(waf);
@@ -158,14 +182,4 @@ impl Upcoming {
         self.next = (self.next + 1) % self.lpns.len();
         std::mem::replace(&mut self.lpns[self.next], drawn)
     }
-}
-
-fn page_write(nand: &mut Nand, lpn: u64) -> PageWrite {
-    let lpn = Lpn(lpn as u32);
-    let mask = nand.geometry().full_mask();
-    let payload = nand.verifier().map_or(Payload::NONE, |verifier| {
-        let stamp = verifier.host_write(lpn, mask);
-        verifier.payload([stamp; 32])
-    });
-    PageWrite { lpn, mask, payload, tag: Nand::NO_TAG }
 }

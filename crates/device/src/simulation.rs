@@ -2,12 +2,12 @@
 
 use std::collections::VecDeque;
 
-use flashloom_host::{Class, Dispatched};
+use flashloom_host::Class;
 use flashloom_units::{Ns, Problem};
 use flashloom_workload::{Arrivals, Op, Request};
 
 use crate::engine::{Client, Engine};
-use crate::event::{Event, Observer};
+use crate::event::{Interest, Observer};
 use crate::outcome::Outcome;
 use crate::status::Status;
 
@@ -68,7 +68,6 @@ impl Backlog {
 struct Driver<'a> {
     arrivals: &'a mut dyn Arrivals,
     backlog: &'a mut Backlog,
-    observer: &'a mut dyn Observer,
 }
 
 impl Client for Driver<'_> {
@@ -78,10 +77,6 @@ impl Client for Driver<'_> {
 
     fn resubmit(&mut self, engine: &mut Engine) {
         self.backlog.resubmit(engine);
-    }
-
-    fn issued(&mut self, now: Ns, request: &Dispatched) {
-        self.observer.event(now, &Event::Dispatched(*request));
     }
 }
 
@@ -106,8 +101,8 @@ impl Simulation {
         self
     }
 
-    /// Runs a workload to its end, or to that of the drive's life. `observer` gets a sample after every `interval_ns` of
-    /// simulated time.
+    /// Runs a workload to its end, or to that of the drive's life. `observers` get a sample after every `interval_ns` of
+    /// simulated time, and what else they are interested in.
     ///
     /// # Errors
     /// What the workload finds wrong with its input; one that was checked before does not fail.
@@ -115,8 +110,9 @@ impl Simulation {
         &mut self,
         arrivals: &mut dyn Arrivals,
         interval_ns: Ns,
-        observer: &mut dyn Observer,
+        observers: &mut [&mut dyn Observer],
     ) -> Result<(), Problem> {
+        let interest = self.interest_of(observers);
         let mut sample_ns = interval_ns;
         let mut arrival_ns = self.next_arrival_ns(arrivals)?;
         while !self.engine.has_stopped() {
@@ -126,7 +122,7 @@ impl Simulation {
                 break;
             }
             while sample_ns <= next_ns {
-                observer.sample(&self.engine.sample(sample_ns));
+                observers.iter_mut().for_each(|observer| observer.sample(&self.engine.sample(sample_ns)));
                 sample_ns = sample_ns.saturating_add(interval_ns);
             }
             let host_acts = if drive_ns == next_ns {
@@ -138,21 +134,45 @@ impl Simulation {
                 self.engine.wake(next_ns)
             };
             let is_at_rest = if host_acts {
-                let is_at_rest = self.engine.settle(&mut Driver { arrivals, backlog: &mut self.backlog, observer });
+                let is_at_rest = self.engine.settle(&mut Driver { arrivals, backlog: &mut self.backlog });
                 arrival_ns = self.next_arrival_ns(arrivals)?;
                 is_at_rest
             } else {
                 self.engine.note_idleness()
             };
+            if interest != Interest::default() {
+                self.show(observers);
+            }
             if is_at_rest && arrivals.is_over() && self.has_ended() {
                 break;
             }
         }
-        observer.sample(&self.engine.sample(self.engine.now_ns()));
+        self.show(observers);
+        observers.iter_mut().for_each(|observer| observer.sample(&self.engine.sample(self.engine.now_ns())));
         if self.engine.has_stopped() {
             self.cut();
         }
         Ok(())
+    }
+
+    /// Asks for what any of the observers wants to be told.
+    fn interest_of(&mut self, observers: &[&mut dyn Observer]) -> Interest {
+        let of = |wanted: fn(&Interest) -> bool| observers.iter().any(|observer| wanted(&observer.interest()));
+        let events = Interest { events: of(|interest| interest.events), served: false };
+        let served = Interest { events: false, served: of(|interest| interest.served) };
+        let is_told = |interest| interest != Interest::default() && self.engine.watch(interest).is_ok();
+        let [events, served] = [events, served].map(is_told);
+        Interest { events, served }
+    }
+
+    /// Shows the observers what has happened since they were shown something last.
+    fn show(&mut self, observers: &mut [&mut dyn Observer]) {
+        for (at, event) in self.engine.events() {
+            observers.iter_mut().filter(|each| each.interest().events).for_each(|each| each.event(at, &event));
+        }
+        for served in self.engine.served() {
+            observers.iter_mut().filter(|each| each.interest().served).for_each(|each| each.served(&served));
+        }
     }
 
     /// Whether all requests have ended and nothing has to be written any more. If something has, it is now, and its

@@ -6,8 +6,9 @@ mod support;
 
 use flashloom_device::{Ageing, DriveSetup, EndOfLife, Outcome, Overwrite};
 use flashloom_ftl::{PageWrite, mapping};
-use flashloom_nand::{DeviceParams, Expect, Nand, Origin, Refused};
+use flashloom_nand::{DeviceParams, Nand, Origin, Refused};
 use flashloom_units::{Lpn, MS, ParamSet, Prng, US, Value};
+use flashloom_verify::Verifier;
 use flashloom_workload::{Op, Pace, Request};
 use support::{Run, request, unbuffered};
 
@@ -158,26 +159,26 @@ fn blocks_that_are_bad_from_birth_are_never_erased() {
 fn at_the_end_of_life_everything_that_was_stored_can_be_read() {
     let device = DeviceParams { program_failures: 0.01, erase_failures: 0.01, ..device() };
     let setup = unbuffered(device.clone());
-    let mut nand = Nand::new(&device, true).with_failures(&device, &Prng::new(6));
+    let mut nand = Nand::new(&device).with_failures(&device, &Prng::new(6));
+    let mut verifier = Verifier::new(&mut nand, device.logical_pages());
     let mut ftl = setup.ftl.build(&device, &nand).unwrap();
     let mut prng = Prng::new(7);
     let mask = nand.geometry().full_mask();
     let refused = loop {
         let lpn = Lpn(prng.below(device.logical_pages()) as u32);
-        let verifier = nand.verifier().unwrap();
-        let stamp = verifier.host_write(lpn, mask);
-        let payload = verifier.payload([stamp; 32]);
-        ftl.write(&mut nand, &[PageWrite { lpn, mask, payload, tag: Nand::NO_TAG }]);
+        verifier.oracle.written_through(lpn, mask);
+        ftl.write(&mut nand, &[PageWrite::new(lpn, mask, Nand::NO_TAG)]);
+        verifier.follow(&mut nand);
         if ftl.is_worn_out() {
             break lpn;
         }
     };
     for lpn in (0..device.logical_pages() as u32).map(Lpn).filter(|&lpn| lpn != refused) {
-        let payload = nand.verifier().unwrap().expected(lpn);
-        ftl.read(&mut nand, lpn, mask, Expect::Stamps(payload), Nand::NO_TAG);
+        ftl.read(&mut nand, lpn, mask, Nand::NO_TAG);
     }
+    verifier.follow(&mut nand);
     assert!(nand.check().is_err_and(|error| error.contains("1 pages were refused")));
     assert_eq!(nand.take_refused(), Some(Refused { lpn: refused, mask, tag: Nand::NO_TAG }));
-    assert_eq!((nand.check(), ftl.check()), (Ok(()), Ok(())));
-    assert!(nand.sectors_checked().unwrap() > 8 * device.logical_pages() / 2, "most pages must have been written");
+    assert_eq!((nand.check(), ftl.check(), verifier.check()), (Ok(()), Ok(()), Ok(())));
+    assert!(verifier.oracle.sectors_checked() > 8 * device.logical_pages() / 2, "most pages must have been written");
 }

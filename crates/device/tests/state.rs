@@ -358,7 +358,7 @@ fn a_worn_out_drive_ends_a_run_or_fails_its_writes_whether_it_was_aged_or_loaded
                 simulation = simulation.beyond_end_of_life();
             }
             let mut source = List(pages(Op::Read, 0, 0..4).into_iter().chain(pages(Op::Write, 0, 0..4)).collect());
-            simulation.run(&mut Replayed::new(&mut source, Pace::Timestamps(1.0)), Ns::MAX, &mut ()).unwrap();
+            simulation.run(&mut Replayed::new(&mut source, Pace::Timestamps(1.0)), Ns::MAX, &mut []).unwrap();
             simulation.check().unwrap();
             let outcome = simulation.outcome();
             assert_eq!((outcome.host.total_completed(), outcome.host.failed), served);
@@ -460,7 +460,7 @@ fn a_state_of_another_configuration_is_refused_with_the_field_that_does_not_fit(
     let bytes = plain(|_| {}).build().snapshot().unwrap();
     let restored = |change| plain(change).build().restore(&bytes);
     assert_refused("`drive.nand.written`", restored(|plan| plan.drive.device.blocks += 1));
-    assert_refused("`drive.nand.verifier`", restored(|plan| plan.drive.verify = false));
+    assert_refused("`looking.verifier`", restored(|plan| plan.drive.verify = false));
     assert_refused("`drive.buffer.slots`", restored(|plan| plan.drive.buffer_bytes -= 1 << 20));
     assert_refused("`host.requests.slots`", restored(|plan| plan.host.params.nr_requests += 1));
     assert_refused("`host`, byte 1: expected a drive without", restored(|plan| plan.host.is_bare = true));

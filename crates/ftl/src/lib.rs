@@ -20,7 +20,7 @@ pub use mapping::{FtlFigures, Mapping};
 pub use params::{FtlParams, GcBlocks, HotCold, Preemption, StripeOrder, WearLevelling};
 pub use report::{FtlReport, MapCacheReport, MergeReport, RetiredBlocks, StreamReport};
 
-use flashloom_nand::{Data, DeviceParams, Expect, Nand, OpId, Origin, Payload};
+use flashloom_nand::{Data, DeviceParams, Nand, OpId, Origin};
 use flashloom_units::{BlockId, Chosen, Lpn, ParamSet, Ppn, Prng, Refusal, Role};
 
 use allocation::Allocation;
@@ -34,21 +34,37 @@ pub struct PageWrite {
     pub lpn: Lpn,
     /// Which of its sectors; the others keep what they hold.
     pub mask: u32,
-    /// The stamps of the sectors, in a verified run.
-    pub payload: Payload,
     /// Handed back by [`Nand`] when the page is programmed.
     pub tag: u32,
+    /// Which page, as the layer above knows it.
+    given: Lpn,
 }
 
 impl PageWrite {
+    /// A write of the sectors in the mask of a page.
+    pub fn new(lpn: Lpn, mask: u32, tag: u32) -> Self {
+        Self { lpn, mask, tag, given: lpn }
+    }
+
+    /// The same for a mapping that numbers pages in its own way.
+    #[must_use]
+    pub fn renumbered(self, lpn: Lpn) -> Self {
+        Self { lpn, ..self }
+    }
+
+    /// Which page, as the layer above knows it: what flash is told, whatever a mapping calls the page.
+    pub fn given(&self) -> Lpn {
+        self.given
+    }
+
     /// Programs the page to the next page of a block, for FTLs whose programs cannot fail. Where `old` holds the page and
     /// the host did not write all of it, the rest is read from there first; then this returns true.
     pub fn program(&self, nand: &mut Nand, block: BlockId, page: u32, old: Option<Ppn>) -> bool {
         let beneath = nand.geometry().full_mask() & !self.mask;
         let old = old.filter(|_| beneath != 0);
-        let read = |old| nand.read(old, beneath, Origin::Host, Expect::Anything, Nand::NO_TAG);
+        let read = |old| nand.read(old, beneath, Origin::Host, Lpn::NONE, Nand::NO_TAG);
         let (base, after) = (old.unwrap_or(Ppn::NONE), old.map_or(OpId::DONE, read));
-        let data = Data::Host { payload: self.payload, mask: self.mask, base };
+        let data = Data::Host { lpn: self.given, mask: self.mask, base };
         nand.program(block, page, Origin::Host, data, after, self.tag);
         old.is_some()
     }

@@ -86,7 +86,7 @@ pub struct BlockLayer {
     scheduler: Box<dyn Scheduler>,
     requests: Requests,
     ends: EndIndex,
-    /// Flushes that wait, with their cookies.
+    /// Flushes that wait, with their numbers as members.
     flushes: VecDeque<(Request, u32)>,
     /// Requests by class from queueing to completion, flushes not counted.
     held: [u32; 2],
@@ -140,7 +140,8 @@ impl BlockLayer {
     /// A request arrives, or is offered again; `cookie` comes back when it completes.
     pub fn submit(&mut self, now: Ns, request: &Request, cookie: u32) -> Admission {
         if request.op == Op::Flush {
-            self.flushes.push_back((*request, cookie));
+            let member = self.requests.admit(request, cookie);
+            self.flushes.push_back((*request, member));
             self.stats.inserted += 1;
             return Admission::Queued;
         }
@@ -155,7 +156,8 @@ impl BlockLayer {
         if !self.has_room(request) {
             return Admission::Full;
         }
-        let id = self.requests.queue(request, cookie);
+        let member = self.requests.admit(request, cookie);
+        let id = self.requests.queue(request, member);
         let deadline_ns = self.scheduler.insert(now, &self.requests, id);
         self.requests.set_deadline(id, deadline_ns);
         if self.merges(request.op, request.flags) {
@@ -177,8 +179,8 @@ impl BlockLayer {
         if self.in_flight == self.queue_depth {
             return Decision::Idle;
         }
-        let id = if let Some((flush, cookie)) = self.flushes.pop_front() {
-            self.requests.queue(&flush, cookie)
+        let id = if let Some((flush, member)) = self.flushes.pop_front() {
+            self.requests.queue(&flush, member)
         } else {
             match self.scheduler.dispatch(now, &self.requests) {
                 Choice::Request(id) => self.leave_queue(now, id),
@@ -325,6 +327,17 @@ impl BlockLayer {
     /// The scheduler's own figures, in the order of its specification's statistics.
     pub fn figures(&self) -> Vec<Figure> {
         self.scheduler.figures()
+    }
+
+    /// The number of the request that was queued or merged last.
+    #[inline]
+    pub fn newest_member(&self) -> u32 {
+        self.requests.newest_member()
+    }
+
+    /// Requests that the device holds at most.
+    pub fn queue_depth(&self) -> u32 {
+        self.queue_depth
     }
 
     /// How many requests wait, flushes included.

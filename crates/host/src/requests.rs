@@ -151,6 +151,8 @@ pub struct Completed {
     pub sectors: u32,
     /// What was given along when it was submitted.
     pub cookie: u32,
+    /// Its number among those that had not ended.
+    pub member: u32,
     /// What it asked.
     pub op: Op,
 }
@@ -162,9 +164,10 @@ pub struct Requests {
     free: Vec<RequestId>,
     members: Vec<Member>,
     free_member: u32,
+    newest_member: u32,
 }
 
-flashloom_units::state! { Requests { array slots; value free, members, free_member; } }
+flashloom_units::state! { Requests { array slots; value free, members, free_member, newest_member; } }
 
 impl Index<RequestId> for Requests {
     type Output = Queued;
@@ -195,6 +198,7 @@ impl Requests {
             free: (0..capacity).rev().map(RequestId).collect(),
             members: Vec::with_capacity(capacity as usize),
             free_member: NO_INDEX,
+            newest_member: NO_INDEX,
         }
     }
 
@@ -203,10 +207,28 @@ impl Requests {
         self.slots.len() as u32
     }
 
-    /// Takes a request in, as a request of one member. The caller sees to it that there are no more than the capacity.
-    pub fn queue(&mut self, request: &Request, cookie: u32) -> RequestId {
+    /// Takes a request in, as a member of none; answers its number. There can be any number of them.
+    pub fn admit(&mut self, request: &Request, cookie: u32) -> u32 {
+        let member = Member { arrival_ns: request.arrival_ns, sectors: request.sectors, cookie, next: NO_INDEX };
+        if self.free_member == NO_INDEX {
+            self.members.push(member);
+            self.newest_member = self.members.len() as u32 - 1;
+        } else {
+            self.newest_member = self.free_member;
+            self.free_member = std::mem::replace(&mut self.members[self.newest_member as usize], member).next;
+        }
+        self.newest_member
+    }
+
+    /// The request that was taken in last.
+    #[inline]
+    pub fn newest_member(&self) -> u32 {
+        self.newest_member
+    }
+
+    /// Makes a request of a member that is part of none. The caller sees to it that there are no more than the capacity.
+    pub fn queue(&mut self, request: &Request, member: u32) -> RequestId {
         let id = self.free.pop().expect("the pool is as large as the queue limits and the device's queue together");
-        let member = self.new_member(request, cookie);
         self.slots[id.at()] = Queued {
             lba: request.lba,
             deadline_ns: Ns::MAX,
@@ -222,20 +244,9 @@ impl Requests {
         id
     }
 
-    fn new_member(&mut self, request: &Request, cookie: u32) -> u32 {
-        let member = Member { arrival_ns: request.arrival_ns, sectors: request.sectors, cookie, next: NO_INDEX };
-        if self.free_member == NO_INDEX {
-            self.members.push(member);
-            return self.members.len() as u32 - 1;
-        }
-        let index = self.free_member;
-        self.free_member = std::mem::replace(&mut self.members[index as usize], member).next;
-        index
-    }
-
     /// Appends a request that begins where `id` ends.
     pub(crate) fn grow_back(&mut self, id: RequestId, request: &Request, cookie: u32) {
-        let member = self.new_member(request, cookie);
+        let member = self.admit(request, cookie);
         let slot = &mut self.slots[id.at()];
         assert_eq!(slot.end(), request.lba, "a back merge begins where the request ends");
         slot.sectors += request.sectors;
@@ -245,7 +256,7 @@ impl Requests {
 
     /// Puts a request that ends where `id` begins before it.
     pub(crate) fn grow_front(&mut self, id: RequestId, request: &Request, cookie: u32) {
-        let member = self.new_member(request, cookie);
+        let member = self.admit(request, cookie);
         let slot = &mut self.slots[id.at()];
         assert_eq!(request.end(), slot.lba, "a front merge ends where the request begins");
         slot.lba = request.lba;
@@ -290,7 +301,7 @@ impl Requests {
         let mut at = first_member;
         while at != NO_INDEX {
             let Member { arrival_ns, sectors, cookie, next } = self.members[at as usize];
-            each(&Completed { arrival_ns, dispatched_ns, sectors, cookie, op });
+            each(&Completed { arrival_ns, dispatched_ns, sectors, cookie, member: at, op });
             at = next;
         }
         self.members[last_member as usize].next = self.free_member;

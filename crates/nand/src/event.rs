@@ -1,11 +1,12 @@
 //! What happens in the array, for those who look: the checks of a verified run, the anatomy of latency, pictures.
 
 use flashloom_units::{BlockId, DieId, Lpn, Ns, Ppn};
+use serde::{Deserialize, Serialize};
 
 use crate::{Origin, Urgency};
 
 /// What an operation does.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub enum OperationKind {
     /// Reads a page.
     Read,
@@ -15,6 +16,9 @@ pub enum OperationKind {
     Copyback,
     /// Erases a block.
     Erase,
+    /// Not a command, and never told: the data of a page is on its way to another block, and the page's own must not be
+    /// erased.
+    Hold,
 }
 
 /// A flash operation, as the chips see it.
@@ -104,16 +108,14 @@ pub enum Event {
         /// Whether it failed, and its block is bad.
         failed: bool,
     },
-    /// The FTL begins a collection, a merge, or the move of a worn block's data.
+    /// The FTL begins a collection, a merge, or moves the data of a block that is little worn.
     JobBegan {
         /// Which of them.
         origin: Origin,
-        /// The block that it is to free.
+        /// The block that it is to free, of several the first.
         block: BlockId,
-        /// Who waits for it.
-        urgency: Urgency,
     },
-    /// That job is over: the block's erase was asked for, or the block is bad.
+    /// That job is over: its last operation was asked for.
     JobEnded {
         /// Which of them.
         origin: Origin,

@@ -2,10 +2,9 @@
 //!
 //! The FTL decides and updates its state first, then emits reads, programs, copies and erases to [`Nand`]. In
 //! *counting* mode they are only counted (and checked); in *timed* mode they queue for planes, dies and channels and
-//! complete in simulated time, never before what they depend on. With verification on, a [`Verifier`] that knows
-//! nothing of the FTL follows every command and every sector's contents.
+//! complete in simulated time, never before what they depend on. Who looks at the array, the checks of a verified run
+//! among them, reads its [`Event`]s; where nobody does, there are none.
 
-mod contents;
 mod event;
 mod failures;
 mod geometry;
@@ -13,22 +12,19 @@ mod operation;
 mod params;
 mod preset;
 mod timed;
-mod verify;
 
-pub use contents::Contents;
 pub use event::{Command, Event, OperationKind};
 pub use geometry::{Geometry, Shape};
-pub use operation::{Counts, Data, Expect, OpId, Origin, Status, Urgency};
+pub use operation::{Counts, Data, OpId, Origin, Status, Urgency};
 pub use params::{DeviceParams, DieOrder, MultiPlane, Suspend, Timing};
 pub use preset::{Figure, PRESETS, Preset, preset};
 pub use timed::Utilization;
-pub use verify::{Payload, Verifier};
 
 use flashloom_units::{BlockId, Lpn, NO_INDEX, Ns, Ppn, Prng};
 use serde::{Deserialize, Serialize};
 
 use failures::Failures;
-use operation::{Kind, Operation};
+use operation::Operation;
 use timed::Timed;
 
 /// The array with its back end.
@@ -40,7 +36,8 @@ pub struct Nand {
     /// Erases of each block that passed, since the array was new.
     erase_counts: Vec<u32>,
     timed: Option<Box<Timed>>,
-    verifier: Option<Box<Verifier>>,
+    /// What happened since it was looked at last, where anybody looks.
+    events: Events,
     failures: Option<Box<Failures>>,
     completed: Vec<u32>,
     refused: Vec<Refused>,
@@ -61,18 +58,20 @@ pub struct Refused {
 flashloom_units::state! {
     Nand {
         value counts, completed, refused;
-        nested written, erase_counts, timed, verifier, failures;
-        fixed geometry;
+        nested written, erase_counts, timed, failures;
+        fixed geometry, events;
     }
 }
+
+/// A list of what happened, where anybody looks.
+type Events = Option<Vec<Event>>;
 
 impl Nand {
     /// A tag that asks for no notice of completion.
     pub const NO_TAG: u32 = NO_INDEX;
 
-    /// An array of erased blocks in counting mode, none of which is bad or fails. With `verify`, every command and sector
-    /// is followed.
-    pub fn new(params: &DeviceParams, verify: bool) -> Self {
+    /// An array of erased blocks in counting mode, none of which is bad or fails.
+    pub fn new(params: &DeviceParams) -> Self {
         let geometry = params.geometry();
         Self {
             geometry,
@@ -80,7 +79,7 @@ impl Nand {
             written: vec![0; geometry.total_blocks() as usize],
             erase_counts: vec![0; geometry.total_blocks() as usize],
             timed: None,
-            verifier: verify.then(|| Box::new(Verifier::new(geometry, params.logical_pages()))),
+            events: None,
             failures: None,
             completed: Vec::new(),
             refused: Vec::new(),
@@ -91,10 +90,6 @@ impl Nand {
     #[must_use]
     pub fn with_failures(mut self, params: &DeviceParams, prng: &Prng) -> Self {
         self.failures = Failures::new(params, prng).map(Box::new);
-        if let (Some(verifier), Some(failures)) = (&mut self.verifier, &self.failures) {
-            let blocks = (0..self.geometry.total_blocks() as u32).map(BlockId);
-            blocks.filter(|&block| failures.is_bad(block)).for_each(|block| verifier.mark_bad(block));
-        }
         self
     }
 
@@ -135,14 +130,36 @@ impl Nand {
         self.counts = Counts::default();
     }
 
-    /// The checks of a verified run.
-    pub fn verifier(&mut self) -> Option<&mut Verifier> {
-        self.verifier.as_deref_mut()
+    /// From now on [`Self::events`] has something to say.
+    pub fn watch(&mut self) {
+        self.events.get_or_insert_default();
     }
 
-    /// Host sectors compared so far; nothing where verification is off.
-    pub fn sectors_checked(&self) -> Option<u64> {
-        self.verifier.as_ref().map(|verifier| verifier.sectors_checked())
+    /// Whether [`Self::watch`] was called.
+    #[inline]
+    pub fn is_watched(&self) -> bool {
+        self.events.is_some()
+    }
+
+    /// What happened since this was called last, in order; the time is the one that the array was told last.
+    pub fn events(&mut self) -> impl Iterator<Item = Event> + '_ {
+        self.events.iter_mut().flat_map(|events| events.drain(..))
+    }
+
+    /// Says that a job of the FTL begins: it is to free a block.
+    #[inline]
+    pub fn begin_job(&mut self, origin: Origin, block: BlockId) {
+        if let Some(events) = &mut self.events {
+            events.push(Event::JobBegan { origin, block });
+        }
+    }
+
+    /// Says that a job of the FTL is over.
+    #[inline]
+    pub fn end_job(&mut self, origin: Origin, block: BlockId) {
+        if let Some(events) = &mut self.events {
+            events.push(Event::JobEnded { origin, block });
+        }
     }
 
     /// How busy the array was; nothing in counting mode.
@@ -150,20 +167,21 @@ impl Nand {
         self.timed.as_ref().map(|timed| timed.utilization())
     }
 
-    /// Reads the sectors in the mask of a page. `tag` is handed back when the data is there.
-    pub fn read(&mut self, ppn: Ppn, mask: u32, origin: Origin, expect: Expect, tag: u32) -> OpId {
-        self.read_with(ppn, mask, origin, Urgency::Needed, expect, OpId::DONE, tag)
+    /// Reads the sectors in the mask of a page. `lpn` is the logical page that the host asks for, or [`Lpn::NONE`] where
+    /// what is read serves a program; `tag` is handed back when the data is there.
+    pub fn read(&mut self, ppn: Ppn, mask: u32, origin: Origin, lpn: Lpn, tag: u32) -> OpId {
+        self.read_with(ppn, mask, origin, Urgency::Needed, lpn, OpId::DONE, tag)
     }
 
     /// As [`Self::read`], but starts after `after`: where a page is must be known before it is read.
-    pub fn read_after(&mut self, ppn: Ppn, mask: u32, origin: Origin, expect: Expect, after: OpId, tag: u32) -> OpId {
-        self.read_with(ppn, mask, origin, Urgency::Needed, expect, after, tag)
+    pub fn read_after(&mut self, ppn: Ppn, mask: u32, origin: Origin, lpn: Lpn, after: OpId, tag: u32) -> OpId {
+        self.read_with(ppn, mask, origin, Urgency::Needed, lpn, after, tag)
     }
 
     /// Whether operations are only counted: they take no time, and nobody follows them.
     #[inline]
     fn only_counts(&self) -> bool {
-        self.timed.is_none() && self.verifier.is_none()
+        self.timed.is_none() && self.events.is_none()
     }
 
     #[allow(clippy::too_many_arguments)] // As below.
@@ -174,7 +192,7 @@ impl Nand {
         mask: u32,
         origin: Origin,
         urgency: Urgency,
-        expect: Expect,
+        lpn: Lpn,
         after: OpId,
         tag: u32,
     ) -> OpId {
@@ -183,7 +201,7 @@ impl Nand {
             self.notify(tag);
             return OpId::DONE;
         }
-        self.emit_read(ppn, mask, origin, urgency, expect, after, tag)
+        self.emit_read(ppn, mask, origin, urgency, lpn, after, tag)
     }
 
     #[allow(clippy::too_many_arguments)] // As below.
@@ -193,25 +211,18 @@ impl Nand {
         mask: u32,
         origin: Origin,
         urgency: Urgency,
-        expect: Expect,
+        lpn: Lpn,
         after: OpId,
         tag: u32,
     ) -> OpId {
-        let Some(timed) = &mut self.timed else {
-            if let Some(verifier) = &mut self.verifier {
-                verifier.start(Kind::Read, ppn, Ppn::NONE, self.geometry.block_of(ppn));
-                verifier.end_read(ppn, mask, expect);
-            }
-            self.notify(tag);
-            return OpId::DONE;
-        };
-        let payload = match expect {
-            Expect::Stamps(payload) => payload,
-            Expect::Anything => Payload::NONE,
-        };
         let block = self.geometry.block_of(ppn);
-        let operation = Operation { payload, mask, urgency, ..Operation::new(Kind::Read, ppn, block, origin, tag) };
-        timed.issue_read(operation, after)
+        let read = Operation { lpn, mask, urgency, ..Operation::new(OperationKind::Read, ppn, block, origin, tag) };
+        if let Some(timed) = &mut self.timed {
+            return timed.issue_read(read, after, &mut self.events);
+        }
+        self.do_at_once(&read);
+        self.notify(tag);
+        OpId::DONE
     }
 
     /// Programs the next page of a block. It starts after `after`, after every page below it, and after a pending
@@ -255,29 +266,29 @@ impl Nand {
     ) -> Status {
         // A program that fails leaves nothing, and its data is still to be written.
         let (data, tag) = if failed { (Data::Map, Self::NO_TAG) } else { (data, tag) };
-        let ppn = self.geometry.page(block, page);
-        let Some(timed) = &mut self.timed else {
-            if let Some(verifier) = &mut self.verifier {
-                verifier.start(Kind::Program, ppn, Ppn::NONE, block);
-                verifier.end_program(ppn, data, false, failed);
-            }
-            self.notify(tag);
-            return Status::new(failed, OpId::DONE);
+        let (lpn, mask, from) = match data {
+            Data::Host { lpn, mask, base } => (lpn, mask, base),
+            Data::Copy(from) => (Lpn::NONE, 0, from),
+            Data::Map => (Lpn::NONE, 0, Ppn::NONE),
         };
-        let (payload, mask, from) = match data {
-            Data::Host { payload, mask, base } => (payload, mask, base),
-            Data::Copy(from) => (Payload::NONE, 0, from),
-            Data::Map => (Payload::NONE, 0, Ppn::NONE),
-        };
-        let operation = Operation {
-            payload,
-            mask,
-            from,
-            urgency,
-            failed,
-            ..Operation::new(Kind::Program, ppn, block, origin, tag)
-        };
-        Status::new(failed, timed.issue_program(operation, after))
+        let blank = Operation::new(OperationKind::Program, self.geometry.page(block, page), block, origin, tag);
+        let program = Operation { lpn, mask, from, urgency, failed, ..blank };
+        if let Some(timed) = &mut self.timed {
+            return Status::new(failed, timed.issue_program(program, after, &mut self.events));
+        }
+        self.do_at_once(&program);
+        self.notify(tag);
+        Status::new(failed, OpId::DONE)
+    }
+
+    /// Without time an operation ends as soon as it is emitted; told where anybody looks.
+    fn do_at_once(&mut self, operation: &Operation) {
+        if let Some(events) = &mut self.events {
+            let command = operation.command(0, self.geometry.die_of(self.geometry.plane_of(operation.block)));
+            events.push(Event::Issued(command, None));
+            events.push(Event::Started { command, array_from: 0, transfer_ns: 0, is_staged: false });
+            events.push(Event::Ended { command, failed: operation.failed });
+        }
     }
 
     /// Accounts for a program; whether it fails.
@@ -304,13 +315,14 @@ impl Nand {
         if self.timed.as_ref().is_some_and(|timed| timed.can_copy_back(&self.geometry, from, source, to)) {
             self.counts.reads[origin as usize] += 1;
             let failed = self.count_program(to, page, origin);
-            let copyback = Operation::new(Kind::Copyback, self.geometry.page(to, page), to, origin, Self::NO_TAG);
+            let copyback =
+                Operation::new(OperationKind::Copyback, self.geometry.page(to, page), to, origin, Self::NO_TAG);
             let operation = Operation { from, urgency, failed, ..copyback };
-            let issued = self.timed.as_mut().map(|timed| timed.issue_program(operation, OpId::DONE));
+            let issued = self.timed.as_mut().map(|timed| timed.issue_program(operation, OpId::DONE, &mut self.events));
             return Status::new(failed, issued.unwrap_or(OpId::DONE));
         }
         let mask = self.geometry.full_mask();
-        let read = self.read_with(from, mask, origin, urgency, Expect::Anything, OpId::DONE, Self::NO_TAG);
+        let read = self.read_with(from, mask, origin, urgency, Lpn::NONE, OpId::DONE, Self::NO_TAG);
         self.program_with(to, page, origin, urgency, Data::Copy(from), read, Self::NO_TAG)
     }
 
@@ -334,19 +346,12 @@ impl Nand {
         let failed = self.failures.as_mut().is_some_and(|failures| failures.erase_fails(block));
         self.counts.failed_erases[origin as usize] += u64::from(failed);
         self.erase_counts[block.at()] += u32::from(!failed);
-        let first = self.geometry.page(block, 0);
-        match (&mut self.timed, &mut self.verifier) {
-            (Some(timed), _) => {
-                let operation =
-                    Operation { urgency, failed, ..Operation::new(Kind::Erase, first, block, origin, Self::NO_TAG) };
-                return Status::new(failed, timed.issue_erase(operation));
-            }
-            (None, Some(verifier)) => {
-                verifier.start(Kind::Erase, first, Ppn::NONE, block);
-                verifier.end_erase(block, failed);
-            }
-            (None, None) => {}
+        let blank = Operation::new(OperationKind::Erase, self.geometry.page(block, 0), block, origin, Self::NO_TAG);
+        let erase = Operation { urgency, failed, ..blank };
+        if let Some(timed) = &mut self.timed {
+            return Status::new(failed, timed.issue_erase(erase, &mut self.events));
         }
+        self.do_at_once(&erase);
         Status::new(failed, OpId::DONE)
     }
 
@@ -354,7 +359,7 @@ impl Nand {
     /// emitted at a moment has been, because dies begin what they can when this is asked.
     #[inline]
     pub fn next_event_ns(&mut self) -> Option<Ns> {
-        self.timed.as_mut().and_then(|timed| timed.next_event_ns(&mut self.verifier))
+        self.timed.as_mut().and_then(|timed| timed.next_event_ns(&mut self.events))
     }
 
     /// Tells the array what time it is, before operations are emitted at that time.
@@ -369,7 +374,7 @@ impl Nand {
     pub fn step(&mut self, now: Ns) {
         if let Some(timed) = &mut self.timed {
             timed.set_now(now);
-            timed.step(&mut self.verifier, &mut self.completed);
+            timed.step(&mut self.events, &mut self.completed);
         }
     }
 
@@ -380,10 +385,9 @@ impl Nand {
     }
 
     /// Takes the place of the program of a page that cannot be stored, because too many blocks have failed. The tag
-    /// comes back by [`Self::take_refused`] instead of [`Self::take_completed`], and the payload is dropped.
+    /// comes back by [`Self::take_refused`] instead of [`Self::take_completed`].
     #[cold]
-    pub fn refuse(&mut self, lpn: Lpn, mask: u32, payload: Payload, tag: u32) {
-        self.verifier.iter_mut().for_each(|verifier| verifier.drop_payload(payload));
+    pub fn refuse(&mut self, lpn: Lpn, mask: u32, tag: u32) {
         self.refused.push(Refused { lpn, mask, tag });
     }
 
@@ -402,17 +406,8 @@ impl Nand {
         self.timed.as_ref().map_or(0, |timed| timed.in_flight())
     }
 
-    /// Checks that a verified run has found no violation so far.
-    pub fn check_verified(&self) -> Result<(), String> {
-        match self.verifier.as_ref().and_then(|verifier| verifier.violation()) {
-            Some(violation) => Err(format!("verification: {violation}")),
-            None => Ok(()),
-        }
-    }
-
-    /// Checks the accounts at the end of a run: nothing in flight, every refused page taken, no violation found.
+    /// Checks the accounts at the end of a run: nothing in flight, every refused page taken.
     pub fn check(&self) -> Result<(), String> {
-        self.check_verified()?;
         match (self.in_flight(), self.refused.len()) {
             (0, 0) => Ok(()),
             (0, left) => Err(format!("NAND: {left} pages were refused, and nobody was told")),

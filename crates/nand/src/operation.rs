@@ -1,9 +1,9 @@
 //! Flash operations as the FTL emits them, and their counters.
 
-use flashloom_units::{BlockId, NO_INDEX, PlaneId, Ppn};
+use flashloom_units::{BlockId, DieId, Lpn, NO_INDEX, PlaneId, Ppn};
 use serde::{Deserialize, Serialize};
 
-use crate::verify::Payload;
+use crate::event::{Command, OperationKind};
 
 /// On whose behalf an operation runs.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -83,13 +83,13 @@ impl Status {
     }
 }
 
-/// What a program writes; only a verified run looks at it.
+/// What a program writes.
 #[derive(Clone, Copy, Debug)]
 pub enum Data {
     /// Host sectors, over the sectors of an older page where the mask has gaps.
     Host {
-        /// The stamps of the sectors.
-        payload: Payload,
+        /// Of which logical page.
+        lpn: Lpn,
         /// Which sectors the host wrote.
         mask: u32,
         /// The page that the others come from, or none.
@@ -99,25 +99,6 @@ pub enum Data {
     Copy(Ppn),
     /// Mapping information, which no host read returns.
     Map,
-}
-
-/// What a read must return; only a verified run looks at it.
-#[derive(Clone, Copy, Debug)]
-pub enum Expect {
-    /// These stamps.
-    Stamps(Payload),
-    /// Anything: the data goes into a program that is checked when it is read again.
-    Anything,
-}
-
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub(crate) enum Kind {
-    Read,
-    Program,
-    Copyback,
-    Erase,
-    /// Not a command: the data of a page is on its way to another block, and the page's own must not be erased.
-    Hold,
 }
 
 /// An operation in flight in the timed back end: one cache line, and not parts of two.
@@ -131,7 +112,8 @@ pub(crate) struct Operation {
     pub(crate) plane: PlaneId,
     /// Copy source of a program, page beneath a partial write, or none.
     pub(crate) from: Ppn,
-    pub(crate) payload: Payload,
+    /// The logical page that a read returns, or whose data a program writes, or none.
+    pub(crate) lpn: Lpn,
     pub(crate) mask: u32,
     pub(crate) tag: u32,
     /// Next in the plane's queue, the block's list, the die's group or the free list: it is in one at a time.
@@ -141,7 +123,7 @@ pub(crate) struct Operation {
     /// Next of those that wait for the same operation.
     pub(crate) sibling: u32,
     pub(crate) sequence: u64,
-    pub(crate) kind: Kind,
+    pub(crate) kind: OperationKind,
     pub(crate) origin: Origin,
     pub(crate) waiting: bool,
     /// A read that waits for another operation, in the life of its block that it was emitted for.
@@ -156,14 +138,14 @@ pub(crate) struct Operation {
 const _: () = assert!(size_of::<Operation>() == 64);
 
 impl Operation {
-    pub(crate) fn new(kind: Kind, ppn: Ppn, block: BlockId, origin: Origin, tag: u32) -> Self {
+    pub(crate) fn new(kind: OperationKind, ppn: Ppn, block: BlockId, origin: Origin, tag: u32) -> Self {
         Self {
             ppn,
             block,
             page: 0,
             plane: PlaneId::NONE,
             from: Ppn::NONE,
-            payload: Payload::NONE,
+            lpn: Lpn::NONE,
             mask: 0,
             tag,
             next: NO_INDEX,
@@ -180,19 +162,9 @@ impl Operation {
         }
     }
 
-    /// What a program writes, told from the fields that carry it.
-    pub(crate) fn data(&self) -> Data {
-        if self.payload != Payload::NONE {
-            Data::Host { payload: self.payload, mask: self.mask, base: self.from }
-        } else if self.from.is_some() {
-            Data::Copy(self.from)
-        } else {
-            Data::Map
-        }
-    }
-
-    /// What a read must return, told from the field that carries it.
-    pub(crate) fn expect(&self) -> Expect {
-        if self.payload == Payload::NONE { Expect::Anything } else { Expect::Stamps(self.payload) }
+    /// As those who look at the array see it.
+    pub(crate) fn command(&self, number: u32, die: DieId) -> Command {
+        let Self { kind, ppn, block, from, lpn, mask, origin, urgency, tag, .. } = *self;
+        Command { number, kind, ppn, block, die, from, lpn, mask, origin, urgency, tag }
     }
 }

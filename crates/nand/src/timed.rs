@@ -19,8 +19,9 @@ mod ends;
 use flashloom_units::{BlockId, EventNumber, EventQueue, NO_INDEX, Ns, Ppn};
 use serde::{Deserialize, Serialize};
 
-use crate::operation::{Kind, Operation};
-use crate::{DeviceParams, DieOrder, Geometry, MultiPlane, OpId, Origin, Suspend, Timing, Urgency, Verifier};
+use crate::event::{Command, Event, OperationKind};
+use crate::operation::Operation;
+use crate::{DeviceParams, DieOrder, Events, Geometry, MultiPlane, OpId, Origin, Suspend, Timing, Urgency};
 
 const CLASSES: usize = 4;
 const BLOCKING: usize = 0;
@@ -86,7 +87,7 @@ struct Block {
 #[derive(Clone, Copy, Debug, Serialize, Deserialize)]
 struct Group {
     head: u32,
-    kind: Kind,
+    kind: OperationKind,
     /// When the array begins (after the transfer of a program's data), and when it ends.
     array_from: Ns,
     ends: Ns,
@@ -163,8 +164,6 @@ flashloom_units::state! {
     }
 }
 
-type Checks = Option<Box<Verifier>>;
-
 /// Emission: what the FTL asks for, and when it may be queued.
 impl Timed {
     pub(crate) fn new(params: &DeviceParams, written: &[u32]) -> Self {
@@ -226,11 +225,11 @@ impl Timed {
 
     /// When the next event is due. Dies begin what they can only here, when everything that is emitted at a moment has
     /// been: so operations that are emitted together can run together on the planes of an idle die.
-    pub(crate) fn next_event_ns(&mut self, checks: &mut Checks) -> Option<Ns> {
+    pub(crate) fn next_event_ns(&mut self, events: &mut Events) -> Option<Ns> {
         for at in 0..self.restless.len() {
             let die = self.restless[at];
             self.dies[die as usize].restless = false;
-            self.serve(die, checks);
+            self.serve(die, events);
         }
         self.restless.clear();
         self.events.next_ns()
@@ -279,21 +278,34 @@ impl Timed {
         id
     }
 
-    pub(crate) fn issue_read(&mut self, operation: Operation, after: OpId) -> OpId {
+    pub(crate) fn issue_read(&mut self, operation: Operation, after: OpId, events: &mut Events) -> OpId {
         let id = self.admit(operation);
+        self.note_issue(id, after, events);
         self.wait_for(after, id);
-        self.enter(id);
+        self.enter(id, events);
         OpId(id)
     }
 
-    pub(crate) fn issue_program(&mut self, operation: Operation, after: OpId) -> OpId {
+    pub(crate) fn issue_program(&mut self, operation: Operation, after: OpId, events: &mut Events) -> OpId {
         let id = self.admit(operation);
+        self.note_issue(id, after, events);
         self.wait_for(after, id);
-        self.enter(id);
+        self.enter(id, events);
         if operation.from.is_some() {
-            self.hold(operation.from);
+            self.hold(operation.from, events);
         }
         OpId(id)
+    }
+
+    fn note_issue(&self, id: u32, after: OpId, events: &mut Events) {
+        if let Some(events) = events {
+            events.push(Event::Issued(self.command(id), (after != OpId::DONE).then_some(after.0)));
+        }
+    }
+
+    fn command(&self, id: u32) -> Command {
+        let operation = &self.operations[id as usize];
+        operation.command(id, self.geometry.die_of(operation.plane))
     }
 
     fn wait_for(&mut self, after: OpId, id: u32) {
@@ -306,25 +318,26 @@ impl Timed {
     }
 
     /// The data of a page is on its way to another block: the next erase of the page's own block has to wait.
-    fn hold(&mut self, from: Ppn) {
+    fn hold(&mut self, from: Ppn, events: &mut Events) {
         let source = self.geometry.block_of(from);
         if self.blocks[source.at()].erase == NO_INDEX {
             self.blocks[source.at()].pending += 1;
         } else {
-            let hold = self.admit(Operation::new(Kind::Hold, from, source, Origin::Host, NO_INDEX));
-            self.enter(hold);
+            let hold = self.admit(Operation::new(OperationKind::Hold, from, source, Origin::Host, NO_INDEX));
+            self.enter(hold, events);
         }
     }
 
-    pub(crate) fn issue_erase(&mut self, operation: Operation) -> OpId {
+    pub(crate) fn issue_erase(&mut self, operation: Operation, events: &mut Events) -> OpId {
         let id = self.admit(operation);
-        self.enter(id);
+        self.note_issue(id, OpId::DONE, events);
+        self.enter(id, events);
         OpId(id)
     }
 
     /// An operation joins the life of its block that it was emitted for: the present one, or after a pending erase the
     /// next, which begins when that erase has ended.
-    fn enter(&mut self, id: u32) {
+    fn enter(&mut self, id: u32, events: &mut Events) {
         let Operation { block, kind, waiting, .. } = self.operations[id as usize];
         if self.blocks[block.at()].erase != NO_INDEX {
             let mut later = self.blocks[block.at()].later;
@@ -333,32 +346,32 @@ impl Timed {
             return;
         }
         let state = &mut self.blocks[block.at()];
-        state.pending += u32::from(kind != Kind::Erase);
+        state.pending += u32::from(kind != OperationKind::Erase);
         match kind {
-            Kind::Read if waiting => self.operations[id as usize].entered = true,
-            Kind::Read => self.queue_read(id),
-            Kind::Program | Kind::Copyback => {
+            OperationKind::Read if waiting => self.operations[id as usize].entered = true,
+            OperationKind::Read => self.queue_read(id, events),
+            OperationKind::Program | OperationKind::Copyback => {
                 let mut programs = state.programs;
                 self.append(&mut programs, id);
                 self.blocks[block.at()].programs = programs;
-                self.queue_programs(block);
+                self.queue_programs(block, events);
             }
-            Kind::Hold => self.retire(id),
-            Kind::Erase => {
+            OperationKind::Hold => self.retire(id),
+            OperationKind::Erase => {
                 state.erase = id;
                 if state.pending == 0 {
-                    self.enqueue(id);
+                    self.enqueue(id, events);
                 }
             }
         }
     }
 
     /// A read that waits for no other operation goes to its queue, after the program of its page.
-    fn queue_read(&mut self, id: u32) {
+    fn queue_read(&mut self, id: u32, events: &mut Events) {
         let Operation { block, page, .. } = self.operations[id as usize];
         let state = &mut self.blocks[block.at()];
         if page < state.programmed {
-            self.enqueue(id);
+            self.enqueue(id, events);
         } else {
             self.operations[id as usize].next = state.reads;
             state.reads = id;
@@ -373,7 +386,7 @@ impl Timed {
     }
 
     /// Queues the programs of a block that nothing holds back any more, in page order.
-    fn queue_programs(&mut self, block: BlockId) {
+    fn queue_programs(&mut self, block: BlockId, events: &mut Events) {
         loop {
             let state = &self.blocks[block.at()];
             let id = state.programs.head;
@@ -389,7 +402,7 @@ impl Timed {
             state.programs.head = next;
             state.queued_class = class;
             state.queued += 1;
-            self.enqueue(id);
+            self.enqueue(id, events);
         }
     }
 
@@ -403,7 +416,10 @@ impl Timed {
         list.tail = id;
     }
 
-    fn enqueue(&mut self, id: u32) {
+    fn enqueue(&mut self, id: u32, events: &mut Events) {
+        if let Some(events) = events {
+            events.push(Event::Queued { number: id });
+        }
         let operation = &self.operations[id as usize];
         let (plane, class) = (operation.plane, class_of(operation));
         let mut queue = self.queues[plane.at()][class];
@@ -418,7 +434,7 @@ impl Timed {
 fn class_of(operation: &Operation) -> usize {
     match (operation.urgency, operation.origin, operation.kind) {
         (Urgency::Blocking, ..) => BLOCKING,
-        (_, Origin::Host | Origin::Map, Kind::Read) => HOST_READS,
+        (_, Origin::Host | Origin::Map, OperationKind::Read) => HOST_READS,
         (Urgency::Needed, ..) => 2,
         (Urgency::Spare, ..) => 3,
     }

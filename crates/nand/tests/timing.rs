@@ -3,8 +3,11 @@
 //! tR 50 us, tPROG 600 us, tBERS 3 ms, one page over the channel 10 us, no command time unless the test says so.
 #![allow(missing_docs)]
 
-use flashloom_nand::{Data, DeviceParams, DieOrder, Expect, MultiPlane, Nand, OpId, Origin, Status, Suspend, Urgency};
-use flashloom_units::{BlockId, MS, Ns, ParamSet, Ppn, Prng, US};
+use std::ops::{Deref, DerefMut};
+
+use flashloom_nand::{Data, DeviceParams, DieOrder, MultiPlane, Nand, OpId, Origin, Status, Suspend, Urgency};
+use flashloom_units::{BlockId, Lpn, MS, Ns, ParamSet, Ppn, Prng, US};
+use flashloom_verify::Verifier;
 
 const READ: Ns = 50 * US;
 const PROGRAM: Ns = 600 * US;
@@ -29,10 +32,43 @@ fn device() -> DeviceParams {
     }
 }
 
+/// An array of which every command is followed.
+struct Array {
+    nand: Nand,
+    verifier: Verifier,
+}
+
+impl Array {
+    fn new(params: &DeviceParams, prng: &Prng) -> Self {
+        let mut nand = Nand::new(params).with_failures(params, prng);
+        let verifier = Verifier::new(&mut nand, 0);
+        Self { nand, verifier }
+    }
+
+    fn check(&mut self) {
+        self.verifier.follow(&mut self.nand);
+        assert_eq!((self.nand.check(), self.verifier.check()), (Ok(()), Ok(())));
+    }
+}
+
+impl Deref for Array {
+    type Target = Nand;
+
+    fn deref(&self) -> &Nand {
+        &self.nand
+    }
+}
+
+impl DerefMut for Array {
+    fn deref_mut(&mut self) -> &mut Nand {
+        &mut self.nand
+    }
+}
+
 /// An array whose block 0 (first plane of the first die) holds pages 0 to 3, and blocks 4 and 8 (second plane, second
 /// die) pages 0 and 1.
-fn array(params: &DeviceParams) -> Nand {
-    let mut nand = Nand::new(params, true);
+fn array(params: &DeviceParams) -> Array {
+    let mut nand = Array::new(params, &Prng::new(0));
     for (block, pages) in [(0, 4), (4, 2), (8, 2)] {
         (0..pages).for_each(|page| program(&mut nand, block, page, Origin::Host, Nand::NO_TAG));
     }
@@ -45,11 +81,11 @@ fn program(nand: &mut Nand, block: u32, page: u32, origin: Origin, tag: u32) {
 }
 
 fn read(nand: &mut Nand, block: u32, page: u32, origin: Origin, tag: u32) -> OpId {
-    nand.read(Ppn(block * 8 + page), 0xff, origin, Expect::Anything, tag)
+    nand.read(Ppn(block * 8 + page), 0xff, origin, Lpn::NONE, tag)
 }
 
 /// Runs until nothing is in flight; answers when each tagged operation ended, in that order.
-fn run(nand: &mut Nand) -> Vec<(u32, Ns)> {
+fn run(nand: &mut Array) -> Vec<(u32, Ns)> {
     let mut ended = Vec::new();
     while let Some(now) = nand.next_event_ns() {
         nand.step(now);
@@ -57,7 +93,7 @@ fn run(nand: &mut Nand) -> Vec<(u32, Ns)> {
             ended.push((tag, now));
         }
     }
-    assert_eq!(nand.check(), Ok(()));
+    nand.check();
     ended
 }
 
@@ -101,7 +137,7 @@ fn a_die_holds_its_register_until_the_data_has_crossed() {
 }
 
 fn read_after(nand: &mut Nand, block: u32, page: u32, after: OpId, tag: u32) -> OpId {
-    nand.read_after(Ppn(block * 8 + page), 0xff, Origin::Host, Expect::Anything, after, tag)
+    nand.read_after(Ppn(block * 8 + page), 0xff, Origin::Host, Lpn::NONE, after, tag)
 }
 
 #[test]
@@ -280,7 +316,7 @@ fn read_under_erase(params: &DeviceParams, at: &[Ns]) -> (Vec<Ns>, Ns) {
             if tag == 99 { last = next - programmed } else { ends.push(next - reads[tag as usize]) }
         }
     }
-    assert_eq!(nand.check(), Ok(()));
+    nand.check();
     (ends, last)
 }
 
@@ -375,7 +411,7 @@ fn a_program_that_fails_takes_its_time_and_what_replaces_it_waits_for_it() {
     let params = DeviceParams { program_failures: 0.5, ..device() };
     // The replacement goes to another die, where nothing but the failed program holds it back.
     let ended = (0..).find_map(|seed| {
-        let mut nand = Nand::new(&params, true).with_failures(&params, &Prng::new(seed));
+        let mut nand = Array::new(&params, &Prng::new(seed));
         nand.start_timing(&params);
         let Status::Failed(failed) = nand.program(BlockId(0), 0, Origin::Host, Data::Map, OpId::DONE, 1) else {
             return None;

@@ -100,11 +100,11 @@ impl Mapping for BlockMap {
         writes.iter().for_each(|write| self.write_page(nand, write));
     }
 
-    fn read(&mut self, nand: &mut Nand, lpn: Lpn, mask: u32, expect: Expect, tag: u32) -> bool {
+    fn read(&mut self, nand: &mut Nand, lpn: Lpn, mask: u32, tag: u32) -> bool {
         if self.holds[lpn.at()] {
             let (block, _) = self.blocks[(lpn.0 / self.geometry.pages) as usize];
             let ppn = self.geometry.page(block, lpn.0 % self.geometry.pages);
-            nand.read(ppn, mask, Origin::Host, expect, tag);
+            nand.read(ppn, mask, Origin::Host, lpn, tag);
             self.report.host_page_reads += 1;
         }
         self.holds[lpn.at()]

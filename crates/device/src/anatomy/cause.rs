@@ -110,6 +110,20 @@ impl Parts {
         self.0.iter_mut().zip(other.0).for_each(|(part, more)| *part += more);
     }
 
+    /// What was added since an earlier reading of the same clocks.
+    pub(super) fn since(&self, earlier: &Self) -> Self {
+        let mut parts = *self;
+        parts.0.iter_mut().zip(earlier.0).for_each(|(part, before)| *part -= before);
+        parts
+    }
+
+    /// The parts of what waits for this from the start: the time that it is served is `cause` to them.
+    pub(super) fn for_waiters(mut self, cause: Cause) -> Self {
+        let served = std::mem::take(&mut self[Cause::Served]);
+        self[cause] += served;
+        self
+    }
+
     /// Each cause with its part, in order.
     pub fn iter(&self) -> impl Iterator<Item = (Cause, Ns)> + '_ {
         Cause::ALL.into_iter().zip(self.0)

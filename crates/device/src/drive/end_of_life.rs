@@ -17,6 +17,7 @@ use flashloom_workload::Op;
 use serde::{Deserialize, Serialize};
 
 use super::{Drive, SLOT_TAG};
+use crate::event::DriveEvent;
 use crate::status::Reason;
 
 /// What the drive knows of its end.
@@ -54,9 +55,7 @@ impl Drive {
                 continue;
             }
             // Nothing but flash could hold the page: there is no buffer, or the drive was only being aged.
-            if let Some(verifier) = self.nand.verifier() {
-                verifier.host_write_failed(lpn, mask);
-            }
+            self.tell(|| DriveEvent::WriteFailed { lpn, mask });
             if tag != Nand::NO_TAG {
                 self.page_refused(now, tag);
             }

@@ -46,8 +46,8 @@ impl Engine {
             counts: *self.drive.nand().counts(),
             utilization: self.drive.nand().utilization(),
             erase_counts: self.drive.nand().erase_counts().to_vec(),
-            sectors_checked: self.drive.nand().sectors_checked(),
-            anatomy: None,
+            sectors_checked: self.looking.verifier.as_ref().map(|verifier| verifier.oracle.sectors_checked()),
+            anatomy: self.looking.anatomy.as_ref().map(|anatomy| Box::new(anatomy.report())),
             preconditioned: self.preconditioned,
             end_of_life: self.ended_ns.map(|time_ns| EndOfLife {
                 time_ns,
@@ -71,6 +71,8 @@ impl Engine {
         }
         self.host.check()?;
         self.drive.check()?;
+        self.looking.verifier.as_ref().map_or(Ok(()), |verifier| verifier.check())?;
+        self.looking.anatomy.as_ref().map_or(Ok(()), |anatomy| anatomy.check())?;
         let counts = self.drive.nand().counts();
         let report = self.drive.ftl().report();
         let passed = |all: &[u64], failed: &[u64]| all.iter().sum::<u64>() - failed.iter().sum::<u64>();

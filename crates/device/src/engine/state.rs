@@ -1,7 +1,7 @@
 //! What of an engine is saved, and the two ways of loading it: the whole stack as it is in the middle of its work, or
 //! what ageing made of the flash beneath any host and write buffer.
 
-use flashloom_units::{StateError, load_state, save_state};
+use flashloom_units::{State, StateError, load_state, save_state};
 
 use super::{Engine, Handed};
 use crate::outcome::HostReport;
@@ -11,7 +11,7 @@ use crate::precondition::Preconditioned;
 // follows from it and from `ended_ns`.
 flashloom_units::state! {
     Engine {
-        nested host, drive, report, handed;
+        nested host, drive, looking, report, handed;
         value now, plugged, scheduler_wakes_ns, idle, preconditioned, ended_ns;
         fixed timed, idle_delay_ns, stops, has_stopped;
     }
@@ -51,7 +51,8 @@ impl Engine {
     /// than what ageing made of it.
     pub fn save_aged(&self) -> Result<Vec<u8>, StateError> {
         self.refuse_begun()?;
-        self.drive.save_flash()
+        let verifier = &self.looking.verifier;
+        self.drive.save_flash(|to| verifier.save(to))
     }
 
     /// Takes over what ageing made of a drive of the same device, FTL and checks, in place of [`Self::precondition`].
@@ -66,7 +67,8 @@ impl Engine {
         if self.preconditioned.is_some() {
             return Err(refused("a drive that is new", "one that was aged already".to_owned()));
         }
-        self.drive.load_flash(state)?;
+        let verifier = &mut self.looking.verifier;
+        self.drive.load_flash(state, |from| verifier.load(from).map_err(|error| error.within("verifier")))?;
         self.preconditioned = Some(aged);
         self.follow_life();
         Ok(())

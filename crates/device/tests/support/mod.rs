@@ -127,7 +127,7 @@ impl Run {
             simulation = simulation.beyond_end_of_life();
         }
         let mut source = List(requests.into_iter().collect());
-        simulation.run(&mut Replayed::new(&mut source, self.pace), Ns::MAX, &mut ()).unwrap();
+        simulation.run(&mut Replayed::new(&mut source, self.pace), Ns::MAX, &mut []).unwrap();
         simulation.check().unwrap();
         simulation.outcome()
     }

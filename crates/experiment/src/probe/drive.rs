@@ -46,7 +46,7 @@ impl Target for ModelledDrive<'_> {
 
     fn measure(&mut self, load: &Load) -> Result<Measure, Failure> {
         let mut arrivals = Loaded::new(load, self.request_sectors, &mut self.prng);
-        self.simulation.run(&mut arrivals, Ns::MAX, &mut ()).map_err(Failure::Input)?;
+        self.simulation.run(&mut arrivals, Ns::MAX, &mut []).map_err(Failure::Input)?;
         let Some(measure) = arrivals.measure() else {
             let ended = "the drive's life ended while it was probed, because too many blocks failed";
             return Err(Failure::Check(ended.to_owned()));

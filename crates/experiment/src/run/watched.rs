@@ -43,7 +43,7 @@ impl Watched<'_> {
         let interval_ns = if observe.is_some() { interval_ns } else { Ns::MAX };
         let mut looking = Looking { observe, issued, end_ns: 0 };
         let mut shown = Shown { arrivals, progress: *progress, queued, untold };
-        simulation.run(&mut shown, interval_ns, &mut looking).map_err(Failure::Input)?;
+        simulation.run(&mut shown, interval_ns, &mut [&mut looking]).map_err(Failure::Input)?;
         shown.tell();
         Ok(looking.end_ns)
     }

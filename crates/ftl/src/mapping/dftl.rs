@@ -35,7 +35,7 @@
 
 mod cache;
 
-use flashloom_nand::{Data, DeviceParams, Expect, Nand, OpId, Origin, Status};
+use flashloom_nand::{Data, DeviceParams, Nand, OpId, Origin, Status};
 use flashloom_units::{
     Capability, Divisor, KIB, Kind, Lpn, ParamSet, PlaneId, PolicySpec, Ppn, Refusal, Value, params,
 };
@@ -91,7 +91,7 @@ pub(super) struct State {
     stripe: Vec<PlaneId>,
     next: usize,
     report: MapCacheReport,
-    /// What the translation pages hold, in a verified run.
+    /// What the translation pages hold, on an array that is watched from the start, as that of a verified run is.
     stored: Option<Vec<Ppn>>,
 }
 
@@ -153,7 +153,7 @@ impl State {
         let entries_a_page = (device.page_bytes / STORED_ENTRY_BYTES) as u32;
         let entries = (params.cache_bytes / CACHED_ENTRY_BYTES).min(logical_pages) as u32;
         let noted = Vec::with_capacity(geometry.pages as usize);
-        let is_verified = nand.sectors_checked().is_some();
+        let is_verified = nand.is_watched();
         Ok(Self {
             store: PageStore::new(on, translation_pages)?,
             table: Table {
@@ -192,7 +192,7 @@ impl State {
         }
         self.report.reads += 1;
         let mask = nand.geometry().full_mask();
-        nand.read(ppn, mask, Origin::Map, Expect::Anything, Nand::NO_TAG)
+        nand.read(ppn, mask, Origin::Map, Lpn::NONE, Nand::NO_TAG)
     }
 
     /// Writes a translation page with all that is known of its entries.
@@ -272,12 +272,12 @@ impl Mapping for State {
         self.table.cache.prepare(lpn);
     }
 
-    fn read(&mut self, nand: &mut Nand, lpn: Lpn, mask: u32, expect: Expect, tag: u32) -> bool {
+    fn read(&mut self, nand: &mut Nand, lpn: Lpn, mask: u32, tag: u32) -> bool {
         if self.store.ppn(lpn).is_none() {
             return false;
         }
         let translated = self.translate(nand, lpn);
-        self.store.read(nand, lpn, mask, expect, translated, tag);
+        self.store.read(nand, lpn, mask, translated, tag);
         self.write_back_due(nand);
         true
     }
@@ -334,9 +334,10 @@ mod tests {
     use super::*;
     use crate::FtlSetup;
     use flashloom_units::ParamSet;
+    use flashloom_verify::Verifier;
 
     /// A drive of pages of 512 bytes, so that a translation page has 128 entries; a cache of four.
-    fn lab() -> (Nand, State) {
+    fn lab() -> (Nand, Verifier, State) {
         let small = DeviceParams {
             channels: 2,
             ways: 1,
@@ -347,43 +348,44 @@ mod tests {
             ..DeviceParams::defaults()
         };
         let device = DeviceParams { dies: 1, over_provisioning: 0.5, ..small };
-        let nand = Nand::new(&device, true);
+        let mut nand = Nand::new(&device);
+        let verifier = Verifier::new(&mut nand, device.logical_pages());
         let set = [("cache", Value::Size(4 * CACHED_ENTRY_BYTES))];
         let mapping = super::super::builtin().choose("dftl", &set).expect("a parameter of dftl");
         let ftl = FtlSetup { mapping, ..FtlSetup::with_defaults() };
         let state = State::new(ftl.mapping.values(), &Context { device: &device, ftl: &ftl, nand: &nand });
-        (nand, state.expect("it can be built"))
+        (nand, verifier, state.expect("it can be built"))
     }
 
-    fn write(nand: &mut Nand, state: &mut State, lpns: &[u32]) -> MapCacheReport {
+    fn write((nand, verifier, state): &mut (Nand, Verifier, State), lpns: &[u32]) -> MapCacheReport {
         for &lpn in lpns {
-            let verifier = nand.verifier().expect("the lab is verified");
-            let stamp = verifier.host_write(Lpn(lpn), 1);
-            let payload = verifier.payload([stamp; 32]);
-            state.write(nand, &[PageWrite { lpn: Lpn(lpn), mask: 1, payload, tag: Nand::NO_TAG }]);
+            verifier.oracle.written_through(Lpn(lpn), 1);
+            state.write(nand, &[PageWrite::new(Lpn(lpn), 1, Nand::NO_TAG)]);
+            verifier.follow(nand);
         }
-        assert_eq!((state.check(), nand.check()), (Ok(()), Ok(())));
+        assert_eq!((state.check(), nand.check(), verifier.check()), (Ok(()), Ok(()), Ok(())));
         state.report
     }
 
     #[test]
     fn a_write_back_takes_all_dirty_entries_of_its_translation_page_along() {
-        let (mut nand, mut state) = lab();
-        let report = write(&mut nand, &mut state, &[0, 1, 2, 3]);
+        let mut lab = lab();
+        let report = write(&mut lab, &[0, 1, 2, 3]);
         assert_eq!((report.misses, report.reads, report.writes), (4, 0, 0), "room for four, and nothing stored yet");
-        let report = write(&mut nand, &mut state, &[200, 201, 202, 203]);
+        let report = write(&mut lab, &[200, 201, 202, 203]);
         assert_eq!((report.misses, report.reads, report.writes), (8, 0, 1), "the first victim cleans the other three");
-        let report = write(&mut nand, &mut state, &[5]);
+        let report = write(&mut lab, &[5]);
         assert_eq!((report.reads, report.writes), (1, 2), "the entry of page 5 is read from what was written back");
-        let report = write(&mut nand, &mut state, &[5, 5]);
+        let report = write(&mut lab, &[5, 5]);
         assert_eq!((report.hits, report.reads, report.writes), (2, 1, 2));
     }
 
     #[test]
     fn a_moved_page_changes_its_cached_entry_or_shares_a_write_with_others_of_its_translation_page() {
-        let (mut nand, mut state) = lab();
-        write(&mut nand, &mut state, &[0, 1, 2, 3, 130, 131, 260, 261, 262, 263]);
-        let before = write(&mut nand, &mut state, &[263]);
+        let mut lab = lab();
+        write(&mut lab, &[0, 1, 2, 3, 130, 131, 260, 261, 262, 263]);
+        let before = write(&mut lab, &[263]);
+        let (mut nand, _, mut state) = lab;
         // In the cache are 260 to 263; pages 0 to 127 are on one translation page, 128 to 255 on the next.
         let plane = PlaneId(1);
         [262, 0, 1, 130, 3, 131].into_iter().for_each(|lpn| state.table.moved(plane, Lpn(lpn)));
@@ -398,8 +400,9 @@ mod tests {
 
     #[test]
     fn a_moved_translation_page_is_found_through_the_directory() {
-        let (mut nand, mut state) = lab();
-        let before = write(&mut nand, &mut state, &[0, 1, 2, 3, 200]);
+        let mut lab = lab();
+        let before = write(&mut lab, &[0, 1, 2, 3, 200]);
+        let (mut nand, _, mut state) = lab;
         let page = state.table.page(0);
         state.table.moved(PlaneId(0), page);
         state.table.ended(PlaneId(0));

@@ -2,7 +2,7 @@
 //!
 //! Adding a mapping is one file here and one line in the table below; or, from another crate, [`Slot::add`].
 
-use flashloom_nand::{DeviceParams, Expect, Nand};
+use flashloom_nand::{DeviceParams, Nand};
 use flashloom_units::{Figure, Lpn, Policy, Role, Slot, SlotSpec};
 
 use crate::{FtlReport, FtlSetup, PageWrite, WantedStreams};
@@ -34,8 +34,8 @@ pub trait Mapping: Send {
     /// The page will be written or read soon: its part of the map can be fetched into the cache. Changes nothing.
     fn prepare(&self, _lpn: Lpn) {}
 
-    /// Reads sectors of a page; false if nothing is mapped there, and then nothing was emitted.
-    fn read(&mut self, nand: &mut Nand, lpn: Lpn, mask: u32, expect: Expect, tag: u32) -> bool;
+    /// Reads sectors of a page for the host; false if nothing is mapped there, and then nothing was emitted.
+    fn read(&mut self, nand: &mut Nand, lpn: Lpn, mask: u32, tag: u32) -> bool;
 
     /// Whether a read of the page would find anything.
     fn is_mapped(&self, lpn: Lpn) -> bool;

@@ -8,7 +8,7 @@
 //!
 //! The map costs no flash operation; where pages go and how space is won back is the page store's. Memory: the store's.
 
-use flashloom_nand::{Expect, Nand, OpId};
+use flashloom_nand::{Nand, OpId};
 use flashloom_units::{Capability, Lpn, PolicySpec, Refusal};
 
 use super::page_store::PageStore;
@@ -57,8 +57,8 @@ impl Mapping for State {
         self.store.prepare(lpn);
     }
 
-    fn read(&mut self, nand: &mut Nand, lpn: Lpn, mask: u32, expect: Expect, tag: u32) -> bool {
-        self.store.read(nand, lpn, mask, expect, OpId::DONE, tag)
+    fn read(&mut self, nand: &mut Nand, lpn: Lpn, mask: u32, tag: u32) -> bool {
+        self.store.read(nand, lpn, mask, OpId::DONE, tag)
     }
 
     fn is_mapped(&self, lpn: Lpn) -> bool {

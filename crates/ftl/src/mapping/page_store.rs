@@ -35,7 +35,7 @@ mod heat;
 mod tests;
 mod wear;
 
-use flashloom_nand::{Data, Expect, Geometry, Nand, OpId, Origin, Status, Urgency};
+use flashloom_nand::{Data, Geometry, Nand, OpId, Origin, Status, Urgency};
 use flashloom_units::{BlockId, Lpn, PlaneId, Ppn, Refusal, prefetch};
 use serde::{Deserialize, Serialize};
 
@@ -217,7 +217,7 @@ impl PageStore {
         {
             place.lane = Lane::Hot;
         }
-        let refuse = |nand: &mut Nand| nand.refuse(write.lpn, write.mask, write.payload, write.tag);
+        let refuse = |nand: &mut Nand| nand.refuse(write.given(), write.mask, write.tag);
         let Some((mut block, mut page)) = self.reserve(nand, place, follow) else { return refuse(nand) };
         let beneath = self.geometry.full_mask() & !write.mask;
         let mut base = Ppn::NONE;
@@ -226,10 +226,10 @@ impl PageStore {
             let old = self.map[write.lpn.at()];
             if beneath != 0 && old != base {
                 self.report.read_modify_writes += u64::from(base.is_none());
-                after = nand.read_after(old, beneath, Origin::Host, Expect::Anything, after, Nand::NO_TAG);
+                after = nand.read_after(old, beneath, Origin::Host, Lpn::NONE, after, Nand::NO_TAG);
                 base = old;
             }
-            let data = Data::Host { payload: write.payload, mask: write.mask, base };
+            let data = Data::Host { lpn: write.given(), mask: write.mask, base };
             match nand.program(block, page, Origin::Host, data, after, write.tag) {
                 Status::Passed => break,
                 Status::Failed(operation) => after = operation,
@@ -242,14 +242,14 @@ impl PageStore {
     }
 
     /// Reads sectors of a page for the host, after `after`; false if nothing is mapped there.
-    pub(super) fn read(&mut self, nand: &mut Nand, lpn: Lpn, mask: u32, expect: Expect, after: OpId, tag: u32) -> bool {
+    pub(super) fn read(&mut self, nand: &mut Nand, lpn: Lpn, mask: u32, after: OpId, tag: u32) -> bool {
         let ppn = self.map[lpn.at()];
         if ppn.is_some() {
             self.report.host_page_reads += 1;
             if let Some(spreading) = &mut self.spreading {
                 spreading.count(self.geometry.block_of(ppn));
             }
-            nand.read_after(ppn, mask, Origin::Host, expect, after, tag);
+            nand.read_after(ppn, mask, Origin::Host, lpn, after, tag);
         }
         ppn.is_some()
     }

@@ -1,11 +1,12 @@
 //! What the tests of whole FTLs share: one on an array in counting mode, and a model of what it must hold.
 #![allow(dead_code, missing_docs)]
 
-use std::collections::BTreeMap;
+use std::collections::BTreeSet;
 
 use flashloom_ftl::{FtlReport, FtlSetup, Mapping, MergeReport, PageWrite, mapping};
-use flashloom_nand::{DeviceParams, Expect, Nand, Origin, Payload};
+use flashloom_nand::{DeviceParams, Nand, Origin};
 use flashloom_units::{Lpn, ParamSet, Prng, Value};
+use flashloom_verify::Verifier;
 
 /// One of some things.
 pub fn pick<T: Copy>(prng: &mut Prng, from: &[T]) -> T {
@@ -41,20 +42,21 @@ pub fn with_mapping(mapping: &str, set: &[(&str, Value)]) -> FtlSetup {
     FtlSetup { mapping, ..FtlSetup::with_defaults() }
 }
 
-/// An FTL on its array, and the stamps of the sectors of every page that the host has written.
+/// An FTL on its array, and which pages the host has written.
 pub struct Ftl {
     pub nand: Nand,
     mapping: Box<dyn Mapping>,
-    model: BTreeMap<u32, [u32; 32]>,
+    model: BTreeSet<u32>,
     logical_pages: u32,
-    verified: bool,
+    verifier: Option<Verifier>,
 }
 
 impl Ftl {
     pub fn new(device: &DeviceParams, setup: &FtlSetup, verified: bool) -> Self {
-        let nand = Nand::new(device, verified);
+        let mut nand = Nand::new(device);
+        let verifier = verified.then(|| Verifier::new(&mut nand, device.logical_pages()));
         let mapping = setup.build(device, &nand).expect("the FTL goes with the device");
-        Self { nand, mapping, model: BTreeMap::new(), logical_pages: device.logical_pages() as u32, verified }
+        Self { nand, mapping, model: BTreeSet::new(), logical_pages: device.logical_pages() as u32, verifier }
     }
 
     /// One on which every page was written in order, with counters at zero.
@@ -75,38 +77,45 @@ impl Ftl {
     pub fn write(&mut self, pages: &[(u32, u32)]) {
         let writes: Vec<PageWrite> = pages.iter().map(|&(lpn, mask)| self.page_write(lpn, mask)).collect();
         self.mapping.write(&mut self.nand, &writes);
+        self.follow();
     }
 
     fn page_write(&mut self, lpn: u32, mask: u32) -> PageWrite {
-        let mut payload = Payload::NONE;
-        if let Some(verifier) = self.nand.verifier() {
-            let stamp = verifier.host_write(Lpn(lpn), mask);
-            payload = verifier.payload([stamp; 32]);
-            let held = self.model.entry(lpn).or_insert([0; 32]);
-            (0..32).filter(|sector| mask >> sector & 1 == 1).for_each(|sector| held[sector] = stamp);
+        if let Some(verifier) = &mut self.verifier {
+            verifier.oracle.written_through(Lpn(lpn), mask);
+            self.model.insert(lpn);
         }
-        PageWrite { lpn: Lpn(lpn), mask, payload, tag: Nand::NO_TAG }
+        PageWrite::new(Lpn(lpn), mask, Nand::NO_TAG)
     }
 
-    /// Reads a page, which must hold what the model says, and be mapped if the model has it.
+    /// Those who look see what the array has done.
+    fn follow(&mut self) {
+        if let Some(verifier) = &mut self.verifier {
+            verifier.follow(&mut self.nand);
+        }
+    }
+
+    /// Reads a page, which must hold what was written last, and be mapped if the model has it.
     pub fn read(&mut self, lpn: u32) {
-        let (mask, held) = (self.nand.geometry().full_mask(), self.model.get(&lpn));
-        let verifier = self.nand.verifier().expect("reads are compared in verified runs");
-        let expect = held.map_or(Expect::Anything, |stamps| Expect::Stamps(verifier.payload(*stamps)));
-        let found = self.mapping.read(&mut self.nand, Lpn(lpn), mask, expect, Nand::NO_TAG);
-        assert_eq!(found, self.model.contains_key(&lpn), "page {lpn} is mapped if it was written and not trimmed");
+        let mask = self.nand.geometry().full_mask();
+        let found = self.mapping.read(&mut self.nand, Lpn(lpn), mask, Nand::NO_TAG);
+        self.follow();
+        assert_eq!(found, self.model.contains(&lpn), "page {lpn} is mapped if it was written and not trimmed");
     }
 
     pub fn trim(&mut self, lpn: u32) {
-        if let Some(verifier) = self.nand.verifier() {
-            verifier.host_discard(Lpn(lpn));
+        if let Some(verifier) = &mut self.verifier {
+            verifier.oracle.discarded(Lpn(lpn));
         }
         self.mapping.trim(&mut self.nand, Lpn(lpn));
+        self.follow();
         self.model.remove(&lpn);
     }
 
     pub fn idle(&mut self) -> bool {
-        self.mapping.idle(&mut self.nand)
+        let stepped = self.mapping.idle(&mut self.nand);
+        self.follow();
+        stepped
     }
 
     pub fn report(&self) -> FtlReport {
@@ -120,13 +129,14 @@ impl Ftl {
     /// The accounts agree with each other, and in a verified run the map with the model.
     pub fn check(&self) {
         self.mapping.check().expect("the mapping adds up");
-        self.nand.check().expect("every command was legal, and every sector as expected");
+        self.nand.check().expect("nothing is left");
         let (report, programs) = (self.report(), self.nand.counts().programs);
         assert_eq!(report.host_page_writes, programs[Origin::Host as usize]);
         assert_eq!(report.host_page_writes + report.other_programs(), programs.iter().sum());
         assert_eq!(report.block_erases, self.nand.counts().erases.iter().sum());
-        if self.verified {
-            let unlike = |&lpn: &u32| self.mapping.is_mapped(Lpn(lpn)) != self.model.contains_key(&lpn);
+        if let Some(verifier) = &self.verifier {
+            verifier.check().expect("every command was legal, and every sector as expected");
+            let unlike = |&lpn: &u32| self.mapping.is_mapped(Lpn(lpn)) != self.model.contains(&lpn);
             assert_eq!((0..self.logical_pages).find(unlike), None, "a page is mapped, or not, unlike in the model");
         }
     }

@@ -2,37 +2,37 @@
 
 use std::ops::Range;
 
-use flashloom_units::{NO_INDEX, Ns};
+use flashloom_units::{DieId, NO_INDEX, Ns};
 
-use super::{BLOCKING, CLASSES, Checks, Group, HOST_READS, Suspended, Timed, class_of, event};
-use crate::operation::Kind;
-use crate::{DieOrder, MultiPlane, Suspend};
+use super::{BLOCKING, CLASSES, Group, HOST_READS, Suspended, Timed, class_of, event};
+use crate::event::{Event, OperationKind};
+use crate::{DieOrder, Events, MultiPlane, Suspend};
 
 impl Timed {
     /// Gives a die work if it can take any.
-    pub(super) fn serve(&mut self, die: u32, checks: &mut Checks) {
+    pub(super) fn serve(&mut self, die: u32, events: &mut Events) {
         let state = &self.dies[die as usize];
         if self.now < state.settles_at {
             return;
         }
         match state.active {
             None => match self.pick(die) {
-                Some(head) => self.start(die, head, checks),
-                None => self.go_on(die),
+                Some(head) => self.start(die, head, events),
+                None => self.go_on(die, events),
             },
-            Some(group) if self.may_suspend(die, &group) => self.suspend(die, group),
+            Some(group) if self.may_suspend(die, &group) => self.suspend(die, group, events),
             Some(_) => {}
         }
         if let Some(group) = self.dies[die as usize].active {
-            self.stage(die, &group, checks);
+            self.stage(die, &group, events);
         }
     }
 
-    fn can_suspend(&self, kind: Kind) -> bool {
+    fn can_suspend(&self, kind: OperationKind) -> bool {
         match kind {
-            Kind::Erase => self.suspend != Suspend::None,
-            Kind::Program | Kind::Copyback => self.suspend == Suspend::ProgramErase,
-            Kind::Read | Kind::Hold => false,
+            OperationKind::Erase => self.suspend != Suspend::None,
+            OperationKind::Program | OperationKind::Copyback => self.suspend == Suspend::ProgramErase,
+            OperationKind::Read | OperationKind::Hold => false,
         }
     }
 
@@ -48,29 +48,36 @@ impl Timed {
             && self.operations[active.head as usize].overtaken < self.max_overtakes
     }
 
-    fn suspend(&mut self, die: u32, group: Group) {
+    fn suspend(&mut self, die: u32, group: Group, events: &mut Events) {
         let state = &mut self.dies[die as usize];
         state.active = None;
         state.array_event = 0;
         state.suspended = Some(Suspended { group, left: group.ends - self.now, at: self.now });
         state.settles_at = self.now + self.suspend_ns;
         self.events.schedule(self.now + self.suspend_ns, event::WAKE | die);
+        if let Some(events) = events {
+            events.push(Event::Suspended { die: DieId(die), settled: self.now + self.suspend_ns });
+        }
     }
 
     /// No host read goes before it any more: what was suspended goes on, or what is staged begins.
-    fn go_on(&mut self, die: u32) {
+    fn go_on(&mut self, die: u32, events: &mut Events) {
         let state = &mut self.dies[die as usize];
         if let Some(Suspended { mut group, left, at }) = state.suspended.take() {
             group.since += self.now - at;
             group.array_from = self.now + self.suspend_ns;
             group.ends = group.array_from + left;
             self.occupy_die(die, group);
+            if let Some(events) = events {
+                events.push(Event::Resumed { die: DieId(die), array_from: group.array_from });
+            }
         } else if let Some(mut group) = state.staged.take() {
             group.since = self.now;
             group.array_from = group.array_from.max(self.now);
             group.ends = group.array_from + self.array_time(group.head);
             self.dies[die as usize].busy_since = self.now;
             self.occupy_die(die, group);
+            self.note_beginning(&group, events);
         }
     }
 
@@ -79,17 +86,17 @@ impl Timed {
         self.dies[die as usize].active = Some(group);
         self.dies[die as usize].array_event = self.events.schedule(group.ends, event::ARRAY | die);
         // Before the array begins nothing can be staged or suspended; then there may be something that waits for it.
-        let watched = self.cache_program && group.kind == Kind::Program || self.can_suspend(group.kind);
+        let watched = self.cache_program && group.kind == OperationKind::Program || self.can_suspend(group.kind);
         if watched && group.array_from > self.now {
             self.events.schedule(group.array_from, event::WAKE | die);
         }
     }
 
     /// With cache program, sends the data of the next program while the die still programs.
-    fn stage(&mut self, die: u32, active: &Group, checks: &mut Checks) {
+    fn stage(&mut self, die: u32, active: &Group, events: &mut Events) {
         let state = &self.dies[die as usize];
         let fits = self.cache_program
-            && active.kind == Kind::Program
+            && active.kind == OperationKind::Program
             && self.now >= active.array_from
             && state.staged.is_none()
             && state.suspended.is_none();
@@ -98,18 +105,18 @@ impl Timed {
         }
         let Some((class, plane)) = self.first(die, 0..CLASSES) else { return };
         let head = self.queues[self.plane(die, plane)][class].head;
-        if self.operations[head as usize].kind != Kind::Program {
+        if self.operations[head as usize].kind != OperationKind::Program {
             return;
         }
         let head = self.take_group(die, class, plane);
         let loaded = self.transfer_in(die, head, self.now);
-        let group = Group { head, kind: Kind::Program, array_from: loaded, ends: 0, since: self.now };
+        let group = Group { head, kind: OperationKind::Program, array_from: loaded, ends: 0, since: self.now };
         self.dies[die as usize].staged = Some(group);
         // Once it is loaded a host read may suspend the program before it.
-        if self.can_suspend(Kind::Program) {
+        if self.can_suspend(OperationKind::Program) {
             self.events.schedule(loaded, event::WAKE | die);
         }
-        self.note_start(head, checks);
+        self.note_start(&group, true, events);
     }
 
     fn plane(&self, die: u32, plane: u32) -> usize {
@@ -181,7 +188,8 @@ impl Timed {
             let other = others.trailing_zeros();
             others &= others - 1;
             let (other_kind, other_page) = self.kind_and_page(self.queues[self.plane(die, other)][class].head);
-            let aligned = kind == Kind::Erase || page == other_page || self.multi_plane == MultiPlane::Independent;
+            let aligned =
+                kind == OperationKind::Erase || page == other_page || self.multi_plane == MultiPlane::Independent;
             if kind == other_kind && aligned {
                 let id = self.pop(die, class, other);
                 self.operations[tail as usize].next = id;
@@ -191,7 +199,7 @@ impl Timed {
         head
     }
 
-    fn kind_and_page(&self, id: u32) -> (Kind, u32) {
+    fn kind_and_page(&self, id: u32) -> (OperationKind, u32) {
         let operation = &self.operations[id as usize];
         (operation.kind, operation.page)
     }
@@ -208,18 +216,19 @@ impl Timed {
     }
 
     /// Starts a group on an idle die.
-    fn start(&mut self, die: u32, head: u32, checks: &mut Checks) {
+    fn start(&mut self, die: u32, head: u32, events: &mut Events) {
         let kind = self.operations[head as usize].kind;
         let array_from = match kind {
-            Kind::Program => self.transfer_in(die, head, self.now),
+            OperationKind::Program => self.transfer_in(die, head, self.now),
             _ => self.occupy(die, self.now, self.timing.command_ns),
         };
         let ends = array_from + self.array_time(head);
         if self.dies[die as usize].suspended.is_none() {
             self.dies[die as usize].busy_since = self.now;
         }
-        self.occupy_die(die, Group { head, kind, array_from, ends, since: self.now });
-        self.note_start(head, checks);
+        let group = Group { head, kind, array_from, ends, since: self.now };
+        self.occupy_die(die, group);
+        self.note_start(&group, false, events);
     }
 
     /// The longest array time of a group.
@@ -230,11 +239,11 @@ impl Timed {
             let operation = &self.operations[id as usize];
             let (read_ns, program_ns) = self.page_times[operation.page as usize];
             longest = longest.max(match operation.kind {
-                Kind::Read => read_ns,
-                Kind::Program => program_ns,
-                Kind::Copyback => read_ns + program_ns,
-                Kind::Erase => self.timing.erase_ns,
-                Kind::Hold => unreachable!("a hold is never queued"),
+                OperationKind::Read => read_ns,
+                OperationKind::Program => program_ns,
+                OperationKind::Copyback => read_ns + program_ns,
+                OperationKind::Erase => self.timing.erase_ns,
+                OperationKind::Hold => unreachable!("a hold is never queued"),
             });
             id = operation.next;
         }
@@ -262,14 +271,25 @@ impl Timed {
         *free
     }
 
-    fn note_start(&mut self, head: u32, checks: &mut Checks) {
-        if let Some(verifier) = checks {
-            let mut id = head;
-            while id != NO_INDEX {
-                let operation = &self.operations[id as usize];
-                verifier.start(operation.kind, operation.ppn, operation.from, operation.block);
-                id = operation.next;
-            }
+    fn note_start(&self, group: &Group, is_staged: bool, events: &mut Events) {
+        let Some(events) = events else { return };
+        let is_program = group.kind == OperationKind::Program;
+        let transfer_ns = if is_program { self.page_transfer_ns } else { self.timing.command_ns };
+        for id in self.members(group) {
+            let (command, array_from) = (self.command(id), group.array_from);
+            events.push(Event::Started { command, array_from, transfer_ns, is_staged });
         }
+    }
+
+    fn note_beginning(&self, group: &Group, events: &mut Events) {
+        let Some(events) = events else { return };
+        let array_from = group.array_from;
+        events.extend(self.members(group).map(|number| Event::Began { number, array_from }));
+    }
+
+    /// The operations of a group.
+    fn members(&self, group: &Group) -> impl Iterator<Item = u32> + '_ {
+        let next = |&id: &u32| Some(self.operations[id as usize].next).filter(|&next| next != NO_INDEX);
+        std::iter::successors(Some(group.head), next)
     }
 }

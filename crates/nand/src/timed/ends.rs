@@ -2,45 +2,49 @@
 
 use flashloom_units::{BlockId, NO_INDEX};
 
-use super::{Checks, Timed, event};
-use crate::Origin;
-use crate::operation::{Kind, Operation};
+use super::{Timed, event};
+use crate::event::{Event, OperationKind};
+use crate::operation::Operation;
+use crate::{Events, Origin};
 
 impl Timed {
     /// Processes the next event; the tags of what ended are added to `completed`.
-    pub(crate) fn step(&mut self, checks: &mut Checks, completed: &mut Vec<u32>) {
+    pub(crate) fn step(&mut self, events: &mut Events, completed: &mut Vec<u32>) {
         let Some((at, number, code)) = self.events.pop() else { return };
         debug_assert_eq!(at, self.now, "events are processed when they are due");
         let index = code & event::INDEX;
         match code & !event::INDEX {
             event::ARRAY if self.dies[index as usize].array_event == number => {
-                self.array_ended(index, checks, completed);
+                self.array_ended(index, events, completed);
             }
             event::ARRAY => {}
             event::WAKE => self.rouse(index),
-            _ => self.transferred(index, checks, completed),
+            _ => self.transferred(index, events, completed),
         }
     }
 
-    fn transferred(&mut self, id: u32, checks: &mut Checks, completed: &mut Vec<u32>) {
+    fn transferred(&mut self, id: u32, events: &mut Events, completed: &mut Vec<u32>) {
         let die = self.geometry.die_of(self.operations[id as usize].plane).0;
         self.dies[die as usize].transfers -= 1;
         if self.dies[die as usize].transfers == 0 {
             self.release(die);
         }
-        self.complete(id, checks, completed);
+        self.complete(id, events, completed);
         self.rouse(die);
     }
 
-    fn array_ended(&mut self, die: u32, checks: &mut Checks, completed: &mut Vec<u32>) {
+    fn array_ended(&mut self, die: u32, events: &mut Events, completed: &mut Vec<u32>) {
         let group = self.dies[die as usize].active.expect("the array of an idle die does not end");
         let mut id = group.head;
-        if group.kind == Kind::Read {
+        if group.kind == OperationKind::Read {
             while id != NO_INDEX {
-                let sectors = self.operations[id as usize].mask.count_ones();
-                let end = self.occupy(die, self.now, self.timing.transfer_ns(sectors));
+                let transfer_ns = self.timing.transfer_ns(self.operations[id as usize].mask.count_ones());
+                let end = self.occupy(die, self.now, transfer_ns);
                 self.dies[die as usize].transfers += 1;
                 self.events.schedule(end, event::TRANSFERRED | id);
+                if let Some(events) = events {
+                    events.push(Event::Transferring { number: id, ends: end, transfer_ns });
+                }
                 id = std::mem::replace(&mut self.operations[id as usize].next, NO_INDEX);
             }
             return;
@@ -48,7 +52,7 @@ impl Timed {
         self.release(die);
         while id != NO_INDEX {
             let next = std::mem::replace(&mut self.operations[id as usize].next, NO_INDEX);
-            self.complete(id, checks, completed);
+            self.complete(id, events, completed);
             id = next;
         }
         self.rouse(die);
@@ -63,36 +67,29 @@ impl Timed {
         }
         let occupied = u128::from(self.now - group.since);
         match (self.operations[group.head as usize].origin, group.kind) {
-            (Origin::Host, Kind::Program) => self.used.write_ns += occupied,
+            (Origin::Host, OperationKind::Program) => self.used.write_ns += occupied,
             (Origin::Host | Origin::Map, _) => {}
             (Origin::Gc | Origin::Merge | Origin::Wear, _) => self.used.collection_ns += occupied,
         }
     }
 
-    fn complete(&mut self, id: u32, checks: &mut Checks, completed: &mut Vec<u32>) {
+    fn complete(&mut self, id: u32, events: &mut Events, completed: &mut Vec<u32>) {
         let operation = self.operations[id as usize];
-        self.retire(id);
-        if let Some(verifier) = checks {
-            match operation.kind {
-                Kind::Read => verifier.end_read(operation.ppn, operation.mask, operation.expect()),
-                Kind::Erase => verifier.end_erase(operation.block, operation.failed),
-                kind => {
-                    let copyback = kind == Kind::Copyback;
-                    verifier.end_program(operation.ppn, operation.data(), copyback, operation.failed);
-                }
-            }
+        if let Some(events) = events {
+            events.push(Event::Ended { command: self.command(id), failed: operation.failed });
         }
+        self.retire(id);
         if operation.tag != NO_INDEX {
             completed.push(operation.tag);
         }
         match operation.kind {
-            Kind::Read => {}
-            Kind::Erase => return self.erased(operation.block),
-            _ => self.programmed(operation.block, operation.page),
+            OperationKind::Read => {}
+            OperationKind::Erase => return self.erased(operation.block, events),
+            _ => self.programmed(operation.block, operation.page, events),
         }
-        self.let_go(operation.block);
+        self.let_go(operation.block, events);
         if operation.from.is_some() {
-            self.let_go(self.geometry.block_of(operation.from));
+            self.let_go(self.geometry.block_of(operation.from), events);
         }
         let mut waiter = operation.waiters;
         while waiter != NO_INDEX {
@@ -101,23 +98,23 @@ impl Timed {
             let Operation { sibling, kind, entered, block, .. } = *operation;
             match kind {
                 // One that has not entered will find nothing to wait for when its block's life begins.
-                Kind::Read if entered => self.queue_read(waiter),
-                Kind::Read => {}
-                _ => self.queue_programs(block),
+                OperationKind::Read if entered => self.queue_read(waiter, events),
+                OperationKind::Read => {}
+                _ => self.queue_programs(block, events),
             }
             waiter = sibling;
         }
     }
 
     /// A page was programmed: reads that waited for it may go, and programs of another class.
-    fn programmed(&mut self, block: BlockId, page: u32) {
+    fn programmed(&mut self, block: BlockId, page: u32, events: &mut Events) {
         let state = &mut self.blocks[block.at()];
         state.programmed = page + 1;
         let mut read = std::mem::replace(&mut state.reads, NO_INDEX);
         while read != NO_INDEX {
             let next = self.operations[read as usize].next;
             if self.operations[read as usize].page <= page {
-                self.enqueue(read);
+                self.enqueue(read, events);
             } else {
                 let state = &mut self.blocks[block.at()];
                 self.operations[read as usize].next = state.reads;
@@ -126,21 +123,21 @@ impl Timed {
             read = next;
         }
         if self.blocks[block.at()].programs.head != NO_INDEX {
-            self.queue_programs(block);
+            self.queue_programs(block, events);
         }
     }
 
-    fn let_go(&mut self, block: BlockId) {
+    fn let_go(&mut self, block: BlockId, events: &mut Events) {
         let state = &mut self.blocks[block.at()];
         state.pending -= 1;
         if state.pending == 0 && state.erase != NO_INDEX {
             let erase = state.erase;
-            self.enqueue(erase);
+            self.enqueue(erase, events);
         }
     }
 
     /// A block is erased: what was emitted for its next life may go, up to the erase that ends that life.
-    fn erased(&mut self, block: BlockId) {
+    fn erased(&mut self, block: BlockId, events: &mut Events) {
         let state = &mut self.blocks[block.at()];
         debug_assert_eq!((state.pending, state.reads, state.programs.head), (0, NO_INDEX, NO_INDEX), "all had ended");
         state.erase = NO_INDEX;
@@ -149,7 +146,7 @@ impl Timed {
         while self.blocks[block.at()].erase == NO_INDEX && self.blocks[block.at()].later.head != NO_INDEX {
             let id = self.blocks[block.at()].later.head;
             self.blocks[block.at()].later.head = self.operations[id as usize].next;
-            self.enter(id);
+            self.enter(id, events);
         }
     }
 }

@@ -2,8 +2,9 @@
 
 use std::ops::Range;
 
-use flashloom_nand::{DeviceParams, Expect, Nand, Origin};
+use flashloom_nand::{DeviceParams, Nand, Origin};
 use flashloom_units::{ParamSet, Value};
+use flashloom_verify::Verifier;
 
 use super::*;
 use crate::FtlSetup;
@@ -58,6 +59,7 @@ pub(crate) fn setup(mapping: &str, set: &[(&str, Value)]) -> FtlSetup {
 pub(crate) struct Lab<S> {
     ftl: Ftl<S>,
     nand: Nand,
+    verifier: Verifier,
     logical_pages: u32,
 }
 
@@ -65,9 +67,10 @@ impl<S: Scheme> Lab<S> {
     /// A drive on which nothing was written.
     pub(crate) fn empty(device: &DeviceParams, setup: &FtlSetup) -> Self {
         setup.profile(device).expect("the FTL goes with the device");
-        let nand = Nand::new(device, true);
+        let mut nand = Nand::new(device);
+        let verifier = Verifier::new(&mut nand, device.logical_pages());
         let ftl = Ftl::new(setup.mapping.values(), &Context { device, ftl: setup, nand: &nand });
-        Self { ftl: ftl.expect("it can be built"), nand, logical_pages: device.logical_pages() as u32 }
+        Self { ftl: ftl.expect("it can be built"), nand, verifier, logical_pages: device.logical_pages() as u32 }
     }
 
     /// A drive whose data blocks are full.
@@ -100,6 +103,7 @@ impl<S: Scheme> Lab<S> {
     fn write_page(&mut self, lpn: Lpn) {
         let write = self.page_write(lpn);
         self.ftl.write(&mut self.nand, &[write]);
+        self.verifier.follow(&mut self.nand);
     }
 
     /// Writes pages together, and checks the drive.
@@ -107,19 +111,19 @@ impl<S: Scheme> Lab<S> {
         self.costing(|lab| {
             let writes: Vec<PageWrite> = lpns.iter().map(|&lpn| lab.page_write(Lpn(lpn))).collect();
             lab.ftl.write(&mut lab.nand, &writes);
+            lab.verifier.follow(&mut lab.nand);
         })
     }
 
     fn page_write(&mut self, lpn: Lpn) -> PageWrite {
         let mask = self.nand.geometry().full_mask();
-        let verifier = self.nand.verifier().expect("the lab is verified");
-        let stamp = verifier.host_write(lpn, mask);
-        PageWrite { lpn, mask, payload: verifier.payload([stamp; 32]), tag: Nand::NO_TAG }
+        self.verifier.oracle.written_through(lpn, mask);
+        PageWrite::new(lpn, mask, Nand::NO_TAG)
     }
 
     pub(crate) fn trim(&mut self, lpns: Range<u32>) {
         for lpn in lpns.map(Lpn) {
-            self.nand.verifier().expect("the lab is verified").host_discard(lpn);
+            self.verifier.oracle.discarded(lpn);
             self.ftl.trim(&mut self.nand, lpn);
         }
         self.check();
@@ -130,12 +134,13 @@ impl<S: Scheme> Lab<S> {
         let mask = self.nand.geometry().full_mask();
         for lpn in (0..self.logical_pages).map(Lpn) {
             if self.ftl.is_mapped(lpn) {
-                let expected = self.nand.verifier().expect("the lab is verified").expected(lpn);
-                self.ftl.read(&mut self.nand, lpn, mask, Expect::Stamps(expected), Nand::NO_TAG);
+                self.ftl.read(&mut self.nand, lpn, mask, Nand::NO_TAG);
             }
         }
+        self.verifier.follow(&mut self.nand);
         self.ftl.check().expect("the mapping adds up");
-        self.nand.check().expect("every command was legal");
+        self.nand.check().expect("nothing is left");
+        self.verifier.check().expect("every command was legal, and every sector as expected");
     }
 
     fn total(&self) -> Cost {

@@ -10,7 +10,8 @@
 //! A step is one page programmed or one block erased. The host may write between steps: what it writes goes to another
 //! log block and is newer, wherever the merge has got to.
 
-use flashloom_units::{Lbn, SuperblockId};
+use flashloom_nand::Origin;
+use flashloom_units::{BlockId, Lbn, SuperblockId};
 use serde::{Deserialize, Serialize};
 
 use super::log_blocks::LogSlot;
@@ -29,6 +30,8 @@ pub(crate) enum MergeKind {
 #[derive(Clone, Copy, Debug, Serialize, Deserialize)]
 pub(super) struct Job {
     slot: LogSlot,
+    /// Its block, of several the first.
+    log_block: BlockId,
     kind: MergeKind,
     /// k(L) when it began.
     associativity: u32,
@@ -97,6 +100,7 @@ impl Chip<'_> {
         debug_assert!(self.store.jobs[self.group as usize].is_none(), "a group merges one log block at a time");
         let mut job = Job {
             slot,
+            log_block: self.store.blocks.block(self.store.log.superblock(slot), 0),
             kind,
             associativity: self.store.log.associativity(slot),
             lbn: Lbn::NONE,
@@ -111,6 +115,7 @@ impl Chip<'_> {
             job.end = if kind == MergeKind::Partial { self.store.end_of_data(job.lbn) } else { 0 };
         }
         self.store.jobs[self.group as usize] = Some(job);
+        self.nand.begin_job(Origin::Merge, job.log_block);
     }
 
     /// Writes a page for the host into a sequential log block, at its place, while that is merged partially.
@@ -149,6 +154,7 @@ impl Chip<'_> {
         self.store.jobs[self.group as usize] = (!ended).then_some(job);
         if ended {
             self.store.merged(&job);
+            self.nand.end_job(Origin::Merge, job.log_block);
         }
         !ended
     }

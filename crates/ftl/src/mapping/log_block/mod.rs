@@ -39,7 +39,7 @@ pub(crate) use log_blocks::LogSlot;
 pub(crate) use merge::MergeKind;
 pub(crate) use store::{Chip, Store};
 
-use flashloom_nand::{DeviceParams, Expect, Nand, Origin};
+use flashloom_nand::{DeviceParams, Nand, Origin};
 use flashloom_units::{Lbn, Lpn, Ns, Policy, PolicySpec, Refusal, SuperblockId, Value};
 
 use super::{Context, FtlFigures, Mapping, Profile, Site};
@@ -262,7 +262,7 @@ impl<S: Scheme> Ftl<S> {
             spans.widen_for(&*self.homes.placement, &mut self.store, nand, writes);
         }
         let mut placed = std::mem::take(&mut self.placed);
-        placed.extend(writes.iter().map(|write| PageWrite { lpn: self.placed(write.lpn), ..*write }));
+        placed.extend(writes.iter().map(|write| write.renumbered(self.placed(write.lpn))));
         self.write_by_block(nand, &placed);
         placed.clear();
         self.placed = placed;
@@ -344,13 +344,13 @@ impl<S: Scheme> Mapping for Ftl<S> {
         self.store.prefetch(self.placed(lpn));
     }
 
-    fn read(&mut self, nand: &mut Nand, lpn: Lpn, mask: u32, expect: Expect, tag: u32) -> bool {
+    fn read(&mut self, nand: &mut Nand, lpn: Lpn, mask: u32, tag: u32) -> bool {
         if let Some(spans) = self.spans.as_mut().filter(|_| nand.is_timed()) {
             spans.watch_read(&mut *self.homes.placement, &mut self.store, nand, lpn);
         }
         let Some(page) = self.store.physical(self.placed(lpn)) else { return false };
         self.store.report.host_page_reads += 1;
-        nand.read(page, mask, Origin::Host, expect, tag);
+        nand.read(page, mask, Origin::Host, lpn, tag);
         true
     }
 

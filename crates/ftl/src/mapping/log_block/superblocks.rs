@@ -147,7 +147,7 @@ impl Superblocks {
     }
 
     /// The block of a superblock on the member chip of that index.
-    fn block(&self, superblock: SuperblockId, member: u32) -> BlockId {
+    pub(super) fn block(&self, superblock: SuperblockId, member: u32) -> BlockId {
         let group = self.by_group.quotient(superblock.0);
         BlockId(self.first[(group * self.width + member) as usize].0 + self.by_group.remainder(superblock.0))
     }

@@ -34,7 +34,7 @@ impl PageStore {
     /// A page that is written pays for its share of the plane's collection.
     pub(super) fn pay(&mut self, nand: &mut Nand, plane: PlaneId, follow: &mut impl Follow) {
         if self.jobs[plane.at()].is_none() {
-            self.report.foreground_collections += u64::from(self.begin(plane));
+            self.report.foreground_collections += u64::from(self.begin(nand, plane));
         }
         if let Some(job) = &mut self.jobs[plane.at()] {
             job.paid += job.steps;
@@ -51,25 +51,34 @@ impl PageStore {
     /// Brings a collection of a plane to its end, because a page that is written finds too few free blocks.
     pub(super) fn collect(&mut self, nand: &mut Nand, plane: PlaneId, follow: &mut impl Follow) {
         self.report.foreground_collections += u64::from(self.jobs[plane.at()].is_none());
-        let begun = self.begin(plane);
+        let begun = self.begin(nand, plane);
         assert!(begun, "a plane with room has a block with a dead page");
         while self.step(nand, plane, self.foreground, follow) {}
     }
 
     /// Makes sure that a collection has begun in a plane; false if no block has a dead page.
-    pub(super) fn begin(&mut self, plane: PlaneId) -> bool {
+    pub(super) fn begin(&mut self, nand: &mut Nand, plane: PlaneId) -> bool {
         if self.jobs[plane.at()].is_none() {
             let Some(victim) = self.collection.victim(plane) else { return false };
             let lane = self.survivors[self.lanes[victim.at()] as usize];
             let gain = self.geometry.pages - self.blocks.valid_of(victim);
-            self.begin_with(plane, victim, lane, Origin::Gc, gain);
+            self.begin_with(nand, plane, victim, lane, Origin::Gc, gain);
         }
         true
     }
 
     /// Begins a job on a block that is a candidate no more.
-    pub(super) fn begin_with(&mut self, plane: PlaneId, victim: BlockId, mut lane: Lane, origin: Origin, gain: u32) {
+    pub(super) fn begin_with(
+        &mut self,
+        nand: &mut Nand,
+        plane: PlaneId,
+        victim: BlockId,
+        mut lane: Lane,
+        origin: Origin,
+        gain: u32,
+    ) {
         debug_assert!(self.jobs[plane.at()].is_none(), "a plane has one job at a time");
+        nand.begin_job(origin, victim);
         let is_stream = matches!(self.lanes[victim.at()], Lane::Stream | Lane::CollectedStream);
         let is_spread = is_stream && self.spreading.as_ref().is_some_and(|spreading| spreading.is_read_hot(victim));
         if lane.is_extra() && self.frontiers[plane.at()][lane as usize].block.is_none() {
@@ -119,6 +128,7 @@ impl PageStore {
 
     fn end(&mut self, nand: &mut Nand, plane: PlaneId, victim: BlockId, origin: Origin, urgency: Urgency) {
         self.jobs[plane.at()] = None;
+        nand.end_job(origin, victim);
         // A block that failed is not erased; and one that is may fail.
         if self.blocks.state(victim) == BlockState::Bad {
             return;
@@ -132,7 +142,7 @@ impl PageStore {
             spreading.forget(victim);
         }
         if origin == Origin::Gc {
-            self.level(plane, victim);
+            self.level(nand, plane, victim);
         }
     }
 
@@ -148,7 +158,7 @@ impl PageStore {
         for _ in 0..planes {
             let plane = PlaneId(self.background);
             let begun = self.jobs[plane.at()].is_some();
-            if begun || (self.blocks.free_in(plane) < self.background_threshold && self.begin(plane)) {
+            if begun || (self.blocks.free_in(plane) < self.background_threshold && self.begin(nand, plane)) {
                 self.report.background_collections += u64::from(!begun);
                 while self.step(nand, plane, Urgency::Spare, follow) && self.shares_blocks() {}
                 return true;

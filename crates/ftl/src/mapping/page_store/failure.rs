@@ -76,7 +76,7 @@ impl PageStore {
             if self.jobs[plane.at()].is_none() {
                 self.evacuations.pop();
                 let lane = self.survivors[self.lanes[failed.at()] as usize];
-                self.begin_with(plane, failed, lane, Origin::Gc, self.geometry.pages);
+                self.begin_with(nand, plane, failed, lane, Origin::Gc, self.geometry.pages);
             }
             while self.step(nand, plane, self.foreground, follow) {}
         }

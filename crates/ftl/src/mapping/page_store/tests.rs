@@ -1,7 +1,8 @@
 //! The walk-through of the SLAP paper, and the rules of the store that only its inside shows.
 
-use flashloom_nand::{DeviceParams, Payload};
+use flashloom_nand::DeviceParams;
 use flashloom_units::{ParamSet, Prng, Value};
+use flashloom_verify::Verifier;
 
 use super::*;
 use crate::{FtlSetup, GcBlocks};
@@ -39,15 +40,17 @@ fn chips(chips: u32, blocks: u32, pages: u32, over_provisioning: f64) -> DeviceP
 
 struct Lab {
     nand: Nand,
+    verifier: Verifier,
     store: PageStore,
     moved: Moved,
 }
 
 impl Lab {
     fn new(device: &DeviceParams, setup: &FtlSetup) -> Self {
-        let nand = Nand::new(device, true);
+        let mut nand = Nand::new(device);
+        let verifier = Verifier::new(&mut nand, device.logical_pages());
         let store = PageStore::new(&Context { device, ftl: setup, nand: &nand }, 0);
-        Self { store: store.expect("it can be built"), nand, moved: Moved::default() }
+        Self { store: store.expect("it can be built"), nand, verifier, moved: Moved::default() }
     }
 
     fn write(&mut self, lpns: &[u32]) {
@@ -55,10 +58,8 @@ impl Lab {
         let writes: Vec<PageWrite> = lpns
             .iter()
             .map(|&lpn| {
-                let verifier = self.nand.verifier().expect("the lab is verified");
-                let stamp = verifier.host_write(Lpn(lpn), mask);
-                let payload: Payload = verifier.payload([stamp; 32]);
-                PageWrite { lpn: Lpn(lpn), mask, payload, tag: Nand::NO_TAG }
+                self.verifier.oracle.written_through(Lpn(lpn), mask);
+                PageWrite::new(Lpn(lpn), mask, Nand::NO_TAG)
             })
             .collect();
         let places = self.store.place(&writes);
@@ -69,8 +70,9 @@ impl Lab {
         self.check();
     }
 
-    fn check(&self) {
-        assert_eq!(self.nand.check(), Ok(()));
+    fn check(&mut self) {
+        self.verifier.follow(&mut self.nand);
+        assert_eq!((self.nand.check(), self.verifier.check()), (Ok(()), Ok(())));
         assert_eq!(self.store.check(), Ok(()));
     }
 
@@ -89,7 +91,7 @@ impl Lab {
     fn collect_all(&mut self) {
         self.close_full();
         for plane in (0..self.nand.geometry().total_planes()).map(PlaneId) {
-            while self.store.begin(plane) {
+            while self.store.begin(&mut self.nand, plane) {
                 while self.store.step(&mut self.nand, plane, Urgency::Needed, &mut self.moved) {}
             }
         }
@@ -233,12 +235,12 @@ fn slap_spreads_survivors_of_streams_that_are_read_a_lot_over_the_chips() {
         lab.write(&(0..32).collect::<Vec<_>>());
         for _ in 0..reads {
             (0..4).for_each(|lpn| {
-                lab.store.read(&mut lab.nand, Lpn(lpn), 1, Expect::Anything, OpId::DONE, Nand::NO_TAG);
+                lab.store.read(&mut lab.nand, Lpn(lpn), 1, OpId::DONE, Nand::NO_TAG);
             });
         }
         [0, 2].into_iter().for_each(|lpn| lab.store.trim(Lpn(lpn)));
         let plane = PlaneId(0);
-        assert!(lab.store.begin(plane));
+        assert!(lab.store.begin(&mut lab.nand, plane));
         while lab.store.step(&mut lab.nand, plane, Urgency::Needed, &mut lab.moved) {}
         lab.check();
         assert_eq!(lab.moved.0, [1, 3]);

@@ -13,7 +13,7 @@
 //! asks for another one; nor does the collection of a translation block, so that write-backs of a map on flash come to
 //! an end.
 
-use flashloom_nand::Origin;
+use flashloom_nand::{Nand, Origin};
 use flashloom_units::{BlockId, PlaneId};
 
 use super::PageStore;
@@ -48,7 +48,7 @@ impl Levelling {
 
 impl PageStore {
     /// A block of a plane has been erased once more: begins to move the coldest data, if it is time.
-    pub(super) fn level(&mut self, plane: PlaneId, erased: BlockId) {
+    pub(super) fn level(&mut self, nand: &mut Nand, plane: PlaneId, erased: BlockId) {
         let Some(levelling) = &mut self.levelling else { return };
         if self.lanes[erased.at()] == Lane::Map {
             return;
@@ -70,6 +70,6 @@ impl PageStore {
         self.collection.withdraw(coldest);
         let lane = if self.lanes[coldest.at()] == Lane::Map { Lane::Map } else { Lane::Cold };
         let gain = (self.blocks.valid_of(coldest) + 1).div_ceil(2);
-        self.begin_with(plane, coldest, lane, Origin::Wear, gain);
+        self.begin_with(nand, plane, coldest, lane, Origin::Wear, gain);
     }
 }

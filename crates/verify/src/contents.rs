@@ -1,13 +1,16 @@
 //! What pages hold, as version stamps of their sectors: one word a page where all sectors have the same stamp.
 
+/// The stamps of the sectors of one page.
+pub(crate) type Stamps = [u32; 32];
+
 /// Stamps of the sectors of many pages.
 ///
 /// A page whose sectors all carry one stamp, the common case, takes four bytes; others take a slab entry, which is
 /// recycled when the page is written again. Stamp 0 is "never written".
 #[derive(Debug)]
-pub struct Contents {
+pub(crate) struct Contents {
     pages: Vec<u32>,
-    mixed: Vec<[u32; 32]>,
+    mixed: Vec<Stamps>,
     free: Vec<u32>,
 }
 
@@ -18,12 +21,12 @@ const MIXED: u32 = 1 << 31;
 
 impl Contents {
     /// That many pages, never written.
-    pub fn new(pages: usize) -> Self {
+    pub(crate) fn new(pages: usize) -> Self {
         Self { pages: vec![0; pages], mixed: Vec::new(), free: Vec::new() }
     }
 
     /// The stamps of all sectors of a page; those beyond the page's size repeat the stamp.
-    pub fn get(&self, page: usize) -> [u32; 32] {
+    pub(crate) fn get(&self, page: usize) -> Stamps {
         match self.pages[page] {
             word if word & MIXED != 0 => self.mixed[(word & !MIXED) as usize],
             stamp => [stamp; 32],
@@ -31,7 +34,7 @@ impl Contents {
     }
 
     /// Gives the first `sectors` of a page these stamps.
-    pub fn set(&mut self, page: usize, stamps: &[u32; 32], sectors: u32) {
+    pub(crate) fn set(&mut self, page: usize, stamps: &Stamps, sectors: u32) {
         let uniform = stamps[1..sectors as usize].iter().all(|stamp| *stamp == stamps[0]);
         let old = self.pages[page];
         if uniform {
@@ -52,14 +55,14 @@ impl Contents {
     }
 
     /// Gives the sectors in the mask one stamp, below 2^31.
-    pub fn stamp(&mut self, page: usize, mask: u32, stamp: u32, sectors: u32) {
+    pub(crate) fn stamp(&mut self, page: usize, mask: u32, stamp: u32, sectors: u32) {
         let mut stamps = self.get(page);
         (0..32).filter(|sector| mask >> sector & 1 == 1).for_each(|sector| stamps[sector] = stamp);
         self.set(page, &stamps, sectors);
     }
 
     /// Forgets a page: it reads as never written.
-    pub fn clear(&mut self, page: usize) {
+    pub(crate) fn clear(&mut self, page: usize) {
         self.set(page, &[0; 32], 32);
     }
 }

@@ -1,0 +1,262 @@
+//! The array's part: what an operation waits for, from when the FTL asks for it to its end.
+//!
+//! A die keeps a clock for each cause; an operation in its queue reads them when it is queued and when it starts, so
+//! that its wait is told apart in constant time. Before it is queued it waits for another operation: one that the FTL
+//! put before it, whose own parts become its own, or one that its block needs (an earlier page, an erase), by what that
+//! one is. Then come channel and array.
+
+use flashloom_nand::{Command, Event, Geometry, OperationKind, Origin};
+use flashloom_units::{DieId, NO_INDEX, Ns};
+use serde::{Deserialize, Serialize};
+
+use super::cause::{Cause, Parts};
+use super::host::put;
+
+/// What others wait for while an operation runs.
+fn cause_of(kind: OperationKind, origin: Origin) -> Cause {
+    match (kind, origin) {
+        (OperationKind::Erase, _) => Cause::Erase,
+        (OperationKind::Read, Origin::Host) => Cause::HostRead,
+        (_, Origin::Host) => Cause::HostProgram,
+        (_, Origin::Gc) => Cause::Collection,
+        (_, Origin::Merge) => Cause::Merge,
+        (_, Origin::Map) => Cause::Map,
+        (_, Origin::Wear) => Cause::Wear,
+    }
+}
+
+/// An operation that has not ended.
+#[derive(Clone, Copy, Debug, Serialize, Deserialize)]
+struct Running {
+    cause: Cause,
+    is_read: bool,
+    /// What it adds to: the parts of the request that waits for it, until it was issued.
+    before: Parts,
+    /// Its own time until `mark`.
+    own: Parts,
+    issued_ns: Ns,
+    started_ns: Ns,
+    /// Its time is told apart up to here: in the future while the time until then is known already.
+    mark: Ns,
+    /// The clocks of its die when its wait for it began.
+    clocks: Parts,
+    /// Time of the channel that its program takes.
+    transfer_ns: Ns,
+    /// First of the operations that wait for this one, and the next of those that wait for the same.
+    waiters: u32,
+    sibling: u32,
+}
+
+/// What an operation ended with.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Ended {
+    /// The parts of a request that waited for it, from its dispatch to now.
+    pub(super) parts: Parts,
+    pub(super) issued_ns: Ns,
+    pub(super) started_ns: Ns,
+}
+
+#[derive(Clone, Debug, Default, Serialize, Deserialize)]
+struct Die {
+    clocks: Parts,
+    since: Ns,
+    /// What it is at; nothing while it is idle.
+    occupant: Option<Cause>,
+    /// What it is at from a time to come on.
+    next: Option<(Ns, Cause)>,
+    active: Vec<u32>,
+    suspended: Vec<u32>,
+}
+
+impl Die {
+    /// Brings the clocks to a time.
+    fn advance(&mut self, now: Ns) {
+        if let Some((at, cause)) = self.next.filter(|&(at, _)| at <= now) {
+            self.next = None;
+            self.run(at);
+            self.occupant = Some(cause);
+        }
+        self.run(now);
+    }
+
+    fn run(&mut self, to: Ns) {
+        if let Some(cause) = self.occupant {
+            self.clocks[cause] += to - self.since;
+        }
+        self.since = to;
+    }
+
+    fn occupy(&mut self, now: Ns, occupant: Option<Cause>) {
+        self.advance(now);
+        (self.occupant, self.next) = (occupant, None);
+    }
+}
+
+/// Follows the array.
+#[derive(Debug, Serialize, Deserialize)]
+pub(super) struct Flash {
+    operations: Vec<Option<Running>>,
+    dies: Vec<Die>,
+    /// The die of each operation.
+    die_of: Vec<u32>,
+    /// What the operation was that ended last: what is queued right after it has waited for it.
+    last: Cause,
+}
+
+impl Flash {
+    pub(super) fn new(geometry: &Geometry) -> Self {
+        Self {
+            operations: Vec::new(),
+            dies: vec![Die::default(); geometry.total_dies() as usize],
+            die_of: Vec::new(),
+            last: Cause::Served,
+        }
+    }
+
+    /// Something happened in the array. `before` has the parts of the request that waits for an operation, when that is
+    /// issued. Answers how an operation has ended, if one has.
+    pub(super) fn see(&mut self, now: Ns, event: &Event, before: impl FnOnce(&Command) -> Parts) -> Option<Ended> {
+        match *event {
+            Event::Issued(command, after) => self.issue(now, &command, after, before(&command)),
+            Event::Queued { number } => self.queue(now, number),
+            Event::Started { command, transfer_ns, is_staged: true, .. } => {
+                self.operation(command.number).transfer_ns = transfer_ns;
+            }
+            Event::Started { command, array_from, transfer_ns, .. } => {
+                self.operation(command.number).transfer_ns = transfer_ns;
+                self.begin(now, command.number, array_from);
+            }
+            Event::Began { number, array_from } => self.begin(now, number, array_from),
+            Event::Suspended { die, .. } => self.suspend(now, die),
+            Event::Resumed { die, array_from } => self.resume(now, die, array_from),
+            Event::Transferring { number, ends, transfer_ns } => {
+                let read = self.operation(number);
+                read.own[Cause::Served] += now - read.mark;
+                read.cross(now, ends, transfer_ns);
+            }
+            Event::Ended { command, .. } => return Some(self.end(now, &command)),
+            Event::JobBegan { .. } | Event::JobEnded { .. } => {}
+        }
+        None
+    }
+
+    fn operation(&mut self, number: u32) -> &mut Running {
+        self.operations[number as usize].as_mut().expect("an operation is issued before anything else happens to it")
+    }
+
+    fn issue(&mut self, now: Ns, command: &Command, after: Option<u32>, before: Parts) {
+        let Command { number, kind, origin, die, .. } = *command;
+        let mut running = Running {
+            cause: cause_of(kind, origin),
+            is_read: kind == OperationKind::Read,
+            before,
+            own: Parts::default(),
+            issued_ns: now,
+            started_ns: now,
+            mark: now,
+            clocks: Parts::default(),
+            transfer_ns: 0,
+            waiters: NO_INDEX,
+            sibling: NO_INDEX,
+        };
+        if let Some(after) = after {
+            running.sibling = std::mem::replace(&mut self.operation(after).waiters, number);
+        }
+        put(&mut self.operations, number, running);
+        self.die_of.resize(self.die_of.len().max(number as usize + 1), NO_INDEX);
+        self.die_of[number as usize] = die.0;
+    }
+
+    /// Nothing but its die holds it back from now on: until now it waited for what has just ended.
+    fn queue(&mut self, now: Ns, number: u32) {
+        let last = self.last;
+        let die = &mut self.dies[self.die_of[number as usize] as usize];
+        die.advance(now);
+        let clocks = die.clocks;
+        let operation = self.operation(number);
+        operation.own[last] += now - operation.mark;
+        (operation.mark, operation.clocks) = (now, clocks);
+    }
+
+    /// Its die takes it up.
+    fn begin(&mut self, now: Ns, number: u32, array_from: Ns) {
+        let die = &mut self.dies[self.die_of[number as usize] as usize];
+        die.advance(now);
+        let clocks = die.clocks;
+        let operation = self.operations[number as usize].as_mut().expect("as in `operation`");
+        operation.wait_out(now, &clocks);
+        operation.started_ns = now;
+        operation.cross(now, array_from, operation.transfer_ns);
+        die.active.push(number);
+        die.occupy(now, Some(operation.cause));
+    }
+
+    fn suspend(&mut self, now: Ns, die: DieId) {
+        let Self { operations, dies, .. } = self;
+        let die = &mut dies[die.at()];
+        die.occupy(now, Some(Cause::Suspension));
+        std::mem::swap(&mut die.active, &mut die.suspended);
+        for &number in &die.suspended {
+            let operation = operations[number as usize].as_mut().expect("as in `operation`");
+            operation.own[Cause::Served] += now - operation.mark;
+            (operation.mark, operation.clocks) = (now, die.clocks);
+        }
+    }
+
+    fn resume(&mut self, now: Ns, die: DieId, array_from: Ns) {
+        let Self { operations, dies, .. } = self;
+        let die = &mut dies[die.at()];
+        die.occupy(now, Some(Cause::Suspension));
+        std::mem::swap(&mut die.active, &mut die.suspended);
+        for &number in &die.active {
+            let operation = operations[number as usize].as_mut().expect("as in `operation`");
+            operation.wait_out(now, &die.clocks);
+            operation.own[Cause::Suspension] += array_from - now;
+            operation.mark = array_from;
+            die.next = Some((array_from, operation.cause));
+        }
+    }
+
+    fn end(&mut self, now: Ns, command: &Command) -> Ended {
+        let mut operation = self.operations[command.number as usize].take().expect("as in `operation`");
+        if !operation.is_read {
+            operation.own[Cause::Served] += now - operation.mark;
+        }
+        let die = &mut self.dies[command.die.at()];
+        die.active.retain(|&number| number != command.number);
+        if die.active.is_empty() {
+            die.occupy(now, (!die.suspended.is_empty()).then_some(Cause::Suspension));
+        }
+        let mut waiter = operation.waiters;
+        while waiter != NO_INDEX {
+            let waiting = self.operation(waiter);
+            if waiting.issued_ns == operation.issued_ns {
+                waiting.own = operation.own.for_waiters(operation.cause);
+            } else {
+                waiting.own[operation.cause] += now - waiting.mark;
+            }
+            waiting.mark = now;
+            waiter = waiting.sibling;
+        }
+        self.last = operation.cause;
+        let mut parts = operation.before;
+        parts.add(&operation.own);
+        Ended { parts, issued_ns: operation.issued_ns, started_ns: operation.started_ns }
+    }
+}
+
+impl Running {
+    /// It has waited for its die since `mark`.
+    fn wait_out(&mut self, now: Ns, clocks: &Parts) {
+        self.own.add(&clocks.since(&self.clocks));
+        self.mark = now;
+    }
+
+    /// It has the channel for so long until a time that may be to come, and waits for it otherwise.
+    fn cross(&mut self, now: Ns, ends: Ns, transfer_ns: Ns) {
+        let served = transfer_ns.min(ends - now);
+        self.own[Cause::Served] += served;
+        self.own[Cause::Channel] += ends - now - served;
+        self.mark = ends;
+    }
+}

@@ -1,0 +1,157 @@
+//! The NAND checker: the rules of the chips.
+//!
+//! It follows the commands at the time when they start and end, and rejects the program of a page that is not erased or
+//! not the next of its block, the read of a page that was never programmed, any command to a block that is being erased
+//! or an erase under a running command, and the program or erase of a block that is bad.
+
+use flashloom_nand::{Command, Event, Geometry, OperationKind};
+use flashloom_units::{BlockId, Ppn};
+use serde::{Deserialize, Serialize};
+
+/// Commands of one kind that run on a block, and how far it is programmed.
+#[derive(Clone, Copy, Debug, Default, Serialize, Deserialize)]
+struct Block {
+    /// Pages whose program has started since the last erase.
+    started: u32,
+    /// Pages whose program has ended since the last erase.
+    ended: u32,
+    reading: u32,
+    erasing: bool,
+    /// From birth, or since a program or an erase failed.
+    bad: bool,
+}
+
+/// Follows every command.
+#[derive(Debug)]
+pub struct Checker {
+    geometry: Geometry,
+    blocks: Vec<Block>,
+    violation: Option<String>,
+}
+
+flashloom_units::state! { Checker { value violation; array blocks; fixed geometry; } }
+
+impl Checker {
+    /// For an erased array; `bad` says of each block whether it is bad from birth.
+    pub fn new(geometry: Geometry, bad: &[bool]) -> Self {
+        let blocks = bad.iter().map(|&bad| Block { bad, ..Block::default() }).collect();
+        Self { geometry, blocks, violation: None }
+    }
+
+    /// The first violation, in words.
+    pub fn violation(&self) -> Option<&str> {
+        self.violation.as_deref()
+    }
+
+    fn reject(&mut self, what: impl FnOnce() -> String) {
+        if self.violation.is_none() {
+            self.violation = Some(what());
+        }
+    }
+
+    /// Something happened in the array.
+    pub fn flash(&mut self, event: &Event) {
+        match *event {
+            Event::Started { command: Command { kind, ppn, from, block, .. }, .. } => {
+                self.start(kind, ppn, from, block);
+            }
+            Event::Ended { command, failed } => self.end(&command, failed),
+            _ => {}
+        }
+    }
+
+    fn start(&mut self, kind: OperationKind, ppn: Ppn, from: Ppn, block: BlockId) {
+        let page = self.geometry.page_in_block(ppn);
+        let state = self.blocks[block.at()];
+        if state.erasing {
+            return self.reject(|| format!("{kind:?} on block {}, which is being erased", block.0));
+        }
+        if state.bad && kind != OperationKind::Read {
+            return self.reject(|| format!("{kind:?} on block {}, which is bad", block.0));
+        }
+        match kind {
+            OperationKind::Read => {
+                if page >= state.ended {
+                    self.reject(|| format!("read of page {page} of block {}, which is not programmed", block.0));
+                }
+                self.blocks[block.at()].reading += 1;
+            }
+            OperationKind::Program | OperationKind::Copyback => {
+                if page != state.started {
+                    let next = state.started;
+                    self.reject(|| format!("program of page {page} of block {}, whose next page is {next}", block.0));
+                }
+                self.blocks[block.at()].started += 1;
+                if kind == OperationKind::Copyback {
+                    self.start(OperationKind::Read, from, Ppn::NONE, self.geometry.block_of(from));
+                }
+            }
+            OperationKind::Erase => {
+                if state.reading > 0 || state.started != state.ended {
+                    self.reject(|| format!("erase of block {} under a command that runs on it", block.0));
+                }
+                self.blocks[block.at()].erasing = true;
+            }
+            OperationKind::Hold => {
+                self.reject(|| format!("a hold on block {} reached the chips as a command", block.0));
+            }
+        }
+    }
+
+    fn end(&mut self, command: &Command, failed: bool) {
+        let Command { kind, from, lpn, block, .. } = *command;
+        match kind {
+            OperationKind::Read => self.blocks[block.at()].reading -= 1,
+            OperationKind::Erase => {
+                let bad = self.blocks[block.at()].bad || failed;
+                self.blocks[block.at()] = Block { bad, ..Block::default() };
+            }
+            OperationKind::Program | OperationKind::Copyback => {
+                self.blocks[block.at()].ended += 1;
+                self.blocks[block.at()].bad |= failed;
+                if kind == OperationKind::Copyback {
+                    self.blocks[self.geometry.block_of(from).at()].reading -= 1;
+                }
+                // A page beneath a partial write was read by a command of its own.
+                if from.is_some() && lpn.is_none() {
+                    self.check_source(from);
+                }
+            }
+            OperationKind::Hold => {}
+        }
+    }
+
+    /// The source of a copy holds its data until the copy is whole.
+    fn check_source(&mut self, from: Ppn) {
+        let source = self.blocks[self.geometry.block_of(from).at()];
+        if self.geometry.page_in_block(from) >= source.ended {
+            self.reject(|| format!("copy out of page {}, which was erased before the copy was whole", from.0));
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use flashloom_nand::Shape;
+
+    use super::*;
+
+    /// The array asserts these too, so only a command that does not come through it can show that the checker does.
+    #[test]
+    fn commands_against_the_rules_of_the_chips_are_rejected() {
+        let shape = Shape { channels: 1, ways: 1, dies: 1, planes: 1, blocks: 2, pages: 4, page_bytes: 512 };
+        let rejected = |commands: &[(OperationKind, u32)]| {
+            let mut checker = Checker::new(Geometry::new(shape), &[false; 2]);
+            commands.iter().for_each(|&(kind, page)| checker.start(kind, Ppn(page), Ppn::NONE, BlockId(0)));
+            checker.violation.unwrap_or_default()
+        };
+        use OperationKind::{Erase, Hold, Program, Read};
+        assert_eq!(rejected(&[(Program, 0), (Program, 1)]), "");
+        assert!(rejected(&[(Program, 0), (Program, 0)]).contains("whose next page is 1"));
+        assert!(rejected(&[(Program, 1)]).contains("whose next page is 0"));
+        assert!(rejected(&[(Program, 0), (Read, 0)]).contains("not programmed"));
+        assert!(rejected(&[(Program, 0), (Erase, 0)]).contains("under a command that runs on it"));
+        assert!(rejected(&[(Erase, 0), (Program, 0)]).contains("which is being erased"));
+        assert!(rejected(&[(Hold, 0)]).contains("reached the chips"));
+    }
+}

@@ -1,0 +1,213 @@
+//! The checks can fail: each illegal command and each wrong datum is found and named.
+#![allow(missing_docs)]
+
+use flashloom_nand::{Data, DeviceParams, Nand, OpId, Origin, Status, Urgency};
+use flashloom_units::{BlockId, Lpn, ParamSet, Ppn, Prng};
+use flashloom_verify::{Oracle, Verifier};
+
+/// An array of which every command and every sector is followed.
+struct Array {
+    nand: Nand,
+    verifier: Verifier,
+}
+
+impl Array {
+    fn new(params: &DeviceParams, seed: u64) -> Self {
+        let mut nand = Nand::new(params).with_failures(params, &Prng::new(seed));
+        let verifier = Verifier::new(&mut nand, params.logical_pages());
+        Self { nand, verifier }
+    }
+
+    fn write(&mut self, lpn: u32, block: u32, page: u32) {
+        self.write_over(lpn, 0xffff, Ppn::NONE, block, page);
+    }
+
+    fn write_over(&mut self, lpn: u32, mask: u32, base: Ppn, block: u32, page: u32) {
+        self.oracle().written_through(Lpn(lpn), mask);
+        let data = Data::Host { lpn: Lpn(lpn), mask, base };
+        self.nand.program(BlockId(block), page, Origin::Host, data, OpId::DONE, Nand::NO_TAG);
+    }
+
+    fn read(&mut self, lpn: u32, ppn: u32) {
+        self.nand.read(Ppn(ppn), 0xffff, Origin::Host, Lpn(lpn), Nand::NO_TAG);
+    }
+
+    /// The oracle, once it has seen what was emitted.
+    fn oracle(&mut self) -> &mut Oracle {
+        self.verifier.follow(&mut self.nand);
+        &mut self.verifier.oracle
+    }
+
+    fn check(&mut self) -> Result<(), String> {
+        self.verifier.follow(&mut self.nand);
+        self.verifier.check()
+    }
+}
+
+fn array() -> Array {
+    Array::new(&DeviceParams { blocks: 4, pages: 8, ..DeviceParams::defaults() }, 0)
+}
+
+fn violation(act: impl FnOnce(&mut Array)) -> String {
+    let mut array = array();
+    array.write(0, 0, 0);
+    assert_eq!(array.check(), Ok(()));
+    act(&mut array);
+    array.check().unwrap_err()
+}
+
+#[test]
+fn a_legal_sequence_is_accepted_and_its_sectors_are_counted() {
+    let mut array = array();
+    array.write(7, 0, 0);
+    array.read(7, 0);
+    array.nand.copy(Ppn(0), BlockId(1), 0, Origin::Gc, Urgency::Spare);
+    array.nand.erase(BlockId(0), Origin::Gc, Urgency::Spare);
+    array.write(8, 0, 0);
+    array.read(7, 8);
+    array.read(8, 0);
+    assert_eq!(array.check(), Ok(()));
+    assert_eq!(array.oracle().sectors_checked(), 48);
+}
+
+#[test]
+fn a_read_of_a_page_that_was_never_programmed_is_found() {
+    let found = violation(|array| array.read(1, 1));
+    assert!(found.contains("read of page 1 of block 0, which is not programmed"), "{found}");
+}
+
+#[test]
+fn a_copy_out_of_an_erased_block_is_found() {
+    let found = violation(|array| {
+        array.nand.erase(BlockId(0), Origin::Gc, Urgency::Spare);
+        array.nand.copy(Ppn(0), BlockId(1), 0, Origin::Gc, Urgency::Spare);
+    });
+    assert!(found.contains("read of page 0 of block 0, which is not programmed"), "{found}");
+}
+
+#[test]
+fn an_older_version_of_a_page_is_found() {
+    let found = violation(|array| {
+        array.write(0, 0, 1);
+        array.read(0, 0);
+    });
+    assert!(found.contains("sector 0 of physical page 0 holds version 1, not 2"), "{found}");
+}
+
+#[test]
+fn the_data_of_another_page_is_found() {
+    let found = violation(|array| {
+        array.write(5, 0, 1);
+        array.read(0, 1);
+    });
+    assert!(found.contains("holds version 2, not 1"), "{found}");
+}
+
+#[test]
+fn a_lost_page_is_found_when_it_is_read() {
+    let found = violation(|array| array.oracle().read_unmapped(Lpn(0), 0xffff));
+    assert!(found.contains("logical page 0, which is not mapped holds version 0, not 1"), "{found}");
+}
+
+#[test]
+fn a_discarded_page_must_not_come_back() {
+    let found = violation(|array| {
+        array.oracle().discarded(Lpn(0));
+        array.read(0, 0);
+    });
+    assert!(found.contains("holds version 1, not 0"), "{found}");
+}
+
+#[test]
+fn sectors_that_a_partial_write_did_not_touch_are_those_of_the_page_beneath() {
+    let mut array = array();
+    array.write(0, 0, 0);
+    // The mapping forgot the page beneath: 15 sectors are lost.
+    array.write_over(0, 0b1, Ppn::NONE, 0, 1);
+    array.read(0, 1);
+    let found = array.check().unwrap_err();
+    assert!(found.contains("sector 1 of physical page 1 holds version 0, not 1"), "{found}");
+}
+
+#[test]
+fn a_failed_program_keeps_the_pages_below_it_and_its_block_takes_no_other() {
+    let small = DeviceParams { blocks: 4, pages: 8, program_failures: 0.5, ..DeviceParams::defaults() };
+    let first_passes = |seed: &u64| {
+        let mut array = Array::new(&small, *seed);
+        array.write(0, 0, 0);
+        !array.nand.is_bad(BlockId(0))
+    };
+    let seed = (0..).find(first_passes).unwrap();
+    let mut array = Array::new(&small, seed);
+    array.write(0, 0, 0);
+    let mut page = 1;
+    while !array.nand.is_bad(BlockId(0)) {
+        array.nand.fill(BlockId(0), page, Origin::Gc, Urgency::Spare);
+        page += 1;
+    }
+    array.read(0, 0);
+    assert_eq!(array.check(), Ok(()));
+    assert_eq!(array.nand.counts().failed_programs[Origin::Gc as usize], 1);
+    array.nand.fill(BlockId(0), page, Origin::Gc, Urgency::Spare);
+    assert!(array.check().unwrap_err().contains("Program on block 0, which is bad"));
+}
+
+#[test]
+fn a_failed_erase_loses_the_block_and_the_next_one_is_rejected() {
+    let small = DeviceParams { blocks: 4, pages: 8, erase_failures: 1.0, ..DeviceParams::defaults() };
+    let mut array = Array::new(&small, 1);
+    array.write(0, 0, 0);
+    assert_eq!(array.nand.erase(BlockId(0), Origin::Gc, Urgency::Spare), Status::Failed(OpId::DONE));
+    assert!(array.nand.is_bad(BlockId(0)));
+    assert_eq!(array.check(), Ok(()));
+    array.nand.erase(BlockId(0), Origin::Gc, Urgency::Spare);
+    assert!(array.check().unwrap_err().contains("Erase on block 0, which is bad"));
+}
+
+#[test]
+fn a_block_that_is_bad_from_birth_takes_nothing() {
+    let small = DeviceParams { blocks: 4, pages: 8, bad_blocks: 0.25, ..DeviceParams::defaults() };
+    let mut array = Array::new(&small, 1);
+    let bad = (0..4).find(|&block| array.nand.is_bad(BlockId(block))).unwrap();
+    array.write(0, bad, 0);
+    assert!(array.check().unwrap_err().contains(&format!("Program on block {bad}, which is bad")));
+}
+
+#[test]
+fn after_a_failed_write_a_sector_may_hold_either_and_must_hold_it_ever_after() {
+    let fail = |array: &mut Array| {
+        array.oracle().written_through(Lpn(0), 0b11);
+        array.oracle().write_failed(Lpn(0), 0b11);
+    };
+    let mut array = array();
+    array.write(0, 0, 0);
+    fail(&mut array);
+    array.read(0, 0);
+    array.read(0, 0);
+    assert_eq!(array.check(), Ok(()));
+    let found = violation(|array| {
+        fail(array);
+        array.read(0, 0);
+        array.oracle().read_unmapped(Lpn(0), 0b10);
+    });
+    assert!(found.contains("sector 1 of logical page 0, which is not mapped holds version 0, not 1"), "{found}");
+    let found = violation(|array| {
+        fail(array);
+        array.oracle().read_unmapped(Lpn(0), 0b100);
+    });
+    assert!(found.contains("sector 2 of logical page 0"), "only the sectors of that write are in doubt: {found}");
+    let found = violation(|array| {
+        fail(array);
+        array.write(0, 0, 1);
+        array.read(0, 0);
+    });
+    assert!(found.contains("holds version 1, not 3"), "the next write ends the doubt: {found}");
+}
+
+#[test]
+fn a_refused_page_that_nobody_takes_is_found() {
+    let mut nand = array().nand;
+    nand.refuse(Lpn(1), 0b1, 5);
+    let found = nand.check().unwrap_err();
+    assert!(found.contains("1 pages were refused, and nobody was told"), "{found}");
+}
