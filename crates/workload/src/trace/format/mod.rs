@@ -127,7 +127,8 @@ pub static FORMATS: &[FormatSpec] = &[
 pub(crate) const SAMPLE_BYTES: usize = 64 << 10;
 const SAMPLE_LINES: usize = 64;
 
-/// The format that the content looks like: by a binary signature, else the one that reads most of the first lines.
+/// The format that the content looks like: by a binary signature or our own header, else the one that reads most of the
+/// first lines.
 pub(crate) fn detect(chunks: &mut Chunks) -> Result<Option<Format>, Problem> {
     let sample = chunks.peek(SAMPLE_BYTES)?;
     if blktrace::has_signature(sample) {
@@ -135,6 +136,9 @@ pub(crate) fn detect(chunks: &mut Chunks) -> Result<Option<Format>, Problem> {
     }
     if vscsi::version(sample).is_some() {
         return Ok(Some(Format::Vscsi));
+    }
+    if flashloom::has_header(sample) {
+        return Ok(Some(Format::Flashloom));
     }
     let cut = memchr::memrchr(b'\n', sample).filter(|_| sample.len() == SAMPLE_BYTES).unwrap_or(sample.len());
     let score = |spec: &FormatSpec| match spec.reader {
