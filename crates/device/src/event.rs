@@ -154,12 +154,12 @@ impl DriveEvent {
 
 /// Who looks at a run, and is told in order of time.
 pub trait Observer {
-    /// What it is told besides samples. Asked before the run begins.
+    /// What it is told. Asked before the run begins.
     fn interest(&self) -> Interest {
         Interest::default()
     }
 
-    /// The state after an interval of simulated time, and at the end.
+    /// The state after an interval of simulated time, for those with [`Interest::samples`], and at the end.
     fn sample(&mut self, _sample: &Sample) {}
 
     /// Something happened; for those with [`Interest::events`].
@@ -172,6 +172,8 @@ pub trait Observer {
 /// What an observer wants to be told. What nobody wants costs nothing.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Interest {
+    /// The state after every interval of simulated time. A long silence has many; that at the end is for everybody.
+    pub samples: bool,
     /// Everything that happens.
     pub events: bool,
     /// Requests that have ended, with their anatomy. Nothing takes time before the engine does, so there are none then.
