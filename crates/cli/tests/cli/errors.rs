@@ -316,7 +316,10 @@ fn a_misspelt_column_of_a_log() {
 
 #[test]
 fn a_log_out_of_order_of_arrival() {
-    refused_trace("trace_log_unsorted", "timestamp_ns,op,lba,sectors,latency_ns,status\n9,W,0,8,1,done\n5,W,8,8,9,done\n");
+    refused_trace(
+        "trace_log_unsorted",
+        "timestamp_ns,op,lba,sectors,latency_ns,status\n9,W,0,8,1,done\n5,W,8,8,9,done\n",
+    );
 }
 
 #[test]
