@@ -9,14 +9,15 @@ use super::column::{Content, Row, content};
 /// Writes a line for each row, behind a header.
 pub struct CsvRows<W> {
     output: W,
-    contents: [Content; LOG_COLUMNS.len()],
+    /// By column.
+    contents: Vec<Content>,
     line: Vec<u8>,
 }
 
 impl<W: Write> CsvRows<W> {
     pub fn new(mut output: W) -> io::Result<Self> {
         writeln!(output, "{}", LOG_COLUMNS.join(","))?;
-        Ok(Self { output, contents: LOG_COLUMNS.map(content), line: Vec::new() })
+        Ok(Self { output, contents: LOG_COLUMNS.map(content).into(), line: Vec::new() })
     }
 
     pub fn add(&mut self, row: &Row) -> io::Result<()> {
