@@ -315,6 +315,13 @@ fn a_misspelt_column_of_a_log() {
 }
 
 #[test]
+fn a_log_that_is_no_trace() {
+    let lab = Lab::new();
+    lab.write("log.parquet", b"PAR1\x15\x04");
+    refused("trace_of_parquet", &lab, &["trace", "info", "log.parquet"]);
+}
+
+#[test]
 fn a_log_out_of_order_of_arrival() {
     refused_trace(
         "trace_log_unsorted",
