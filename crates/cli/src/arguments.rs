@@ -71,6 +71,13 @@ pub struct RunArguments {
     /// Write the course of the run over simulated time as CSV.
     #[arg(long, value_name = "FILE")]
     pub timeline: Option<String>,
+    /// Write a row for every request that has ended: when it went where, and where its time went. The name of the file
+    /// ends in .csv, which can be replayed as a trace, or in .parquet.
+    #[arg(long, value_name = "FILE")]
+    pub log: Option<String>,
+    /// Tell where the time of the N slowest requests went, after the result; on standard error with --json -.
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u16).range(1..=1_000))]
+    pub slowest: Option<u16>,
     /// Write the drive as it is after ageing, before the workload, for later runs with run.state.
     #[arg(long, value_name = "FILE")]
     pub save_state: Option<String>,

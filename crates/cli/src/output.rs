@@ -116,11 +116,6 @@ impl OutputFile {
         name.map(Self::create).transpose()
     }
 
-    /// Where to write.
-    pub fn writer(&mut self) -> &mut impl Write {
-        &mut self.writer
-    }
-
     /// Writes the content and puts the file in its place.
     pub fn commit(mut self, content: impl AsRef<[u8]>) -> Result<(), Stop> {
         let name = std::mem::take(&mut self.name);
@@ -130,6 +125,16 @@ impl OutputFile {
             Some((temporary, target)) => temporary.persist(target).map_err(|error| failed(error.error)),
             None => Ok(()),
         }
+    }
+}
+
+impl Write for OutputFile {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        self.writer.write(bytes)
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        self.writer.flush()
     }
 }
 

@@ -149,12 +149,12 @@ impl DriveEvent {
 
 /// Who looks at a run, and is told in order of time.
 pub trait Observer {
-    /// What it is told besides samples. Asked before the run begins.
+    /// What it is told. Asked before the run begins.
     fn interest(&self) -> Interest {
         Interest::default()
     }
 
-    /// The state after an interval of simulated time, and at the end.
+    /// The state after an interval of simulated time, for those with [`Interest::samples`], and at the end.
     fn sample(&mut self, _sample: &Sample) {}
 
     /// Something happened; for those with [`Interest::events`].
@@ -167,6 +167,8 @@ pub trait Observer {
 /// What an observer wants to be told. What nobody wants costs nothing.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Interest {
+    /// The state after every interval of simulated time, and at the end. A long silence has many.
+    pub samples: bool,
     /// Everything that happens.
     pub events: bool,
     /// Requests that have ended, with their anatomy: of an engine that takes time and is watched from its first request

@@ -101,8 +101,8 @@ impl Simulation {
         self
     }
 
-    /// Runs a workload to its end, or to that of the drive's life. `observers` get a sample after every `interval_ns` of
-    /// simulated time, and what else they are interested in.
+    /// Runs a workload to its end, or to that of the drive's life; answers when that was. `observers` get what they are
+    /// interested in, samples after every `interval_ns` of simulated time.
     ///
     /// # Errors
     /// What the workload finds wrong with its input; one that was checked before does not fail.
@@ -111,8 +111,9 @@ impl Simulation {
         arrivals: &mut dyn Arrivals,
         interval_ns: Ns,
         observers: &mut [&mut dyn Observer],
-    ) -> Result<(), Problem> {
+    ) -> Result<Ns, Problem> {
         let interest = self.interest_of(observers);
+        let interval_ns = if interest.samples { interval_ns } else { Ns::MAX };
         let mut sample_ns = interval_ns;
         let mut arrival_ns = self.next_arrival_ns(arrivals)?;
         while !self.engine.has_stopped() {
@@ -122,7 +123,7 @@ impl Simulation {
                 break;
             }
             while sample_ns <= next_ns {
-                observers.iter_mut().for_each(|observer| observer.sample(&self.engine.sample(sample_ns)));
+                self.show_sample(sample_ns, observers);
                 sample_ns = sample_ns.saturating_add(interval_ns);
             }
             let host_acts = if drive_ns == next_ns {
@@ -140,7 +141,7 @@ impl Simulation {
             } else {
                 self.engine.note_idleness()
             };
-            if interest != Interest::default() {
+            if interest.events || interest.served {
                 self.show(observers);
             }
             if is_at_rest && arrivals.is_over() && self.has_ended() {
@@ -148,21 +149,29 @@ impl Simulation {
             }
         }
         self.show(observers);
-        observers.iter_mut().for_each(|observer| observer.sample(&self.engine.sample(self.engine.now_ns())));
+        let end_ns = self.engine.now_ns();
+        self.show_sample(end_ns, observers);
         if self.engine.has_stopped() {
             self.cut();
         }
-        Ok(())
+        Ok(end_ns)
     }
 
     /// Asks for what any of the observers wants to be told.
     fn interest_of(&mut self, observers: &[&mut dyn Observer]) -> Interest {
-        let of = |wanted: fn(&Interest) -> bool| observers.iter().any(|observer| wanted(&observer.interest()));
-        let events = Interest { events: of(|interest| interest.events), served: false };
-        let served = Interest { events: false, served: of(|interest| interest.served) };
-        let is_told = |interest| interest != Interest::default() && self.engine.watch(interest).is_ok();
-        let [events, served] = [events, served].map(is_told);
-        Interest { events, served }
+        let any = |wants: fn(Interest) -> bool| observers.iter().any(|observer| wants(observer.interest()));
+        let events = any(|interest| interest.events).then_some(Interest { events: true, ..Interest::default() });
+        let served = any(|interest| interest.served).then_some(Interest { served: true, ..Interest::default() });
+        Interest {
+            samples: any(|interest| interest.samples),
+            events: events.is_some_and(|events| self.engine.watch(events).is_ok()),
+            served: served.is_some_and(|served| self.engine.watch(served).is_ok()),
+        }
+    }
+
+    fn show_sample(&mut self, time_ns: Ns, observers: &mut [&mut dyn Observer]) {
+        let sample = self.engine.sample(time_ns);
+        observers.iter_mut().filter(|each| each.interest().samples).for_each(|each| each.sample(&sample));
     }
 
     /// Shows the observers what has happened since they were shown something last.

@@ -7,10 +7,12 @@
 
 pub mod config;
 pub mod formula;
+pub mod log;
 pub mod probe;
 pub mod reference;
 pub mod registry;
 pub mod result;
 pub mod run;
 pub mod schema;
+pub mod slowest;
 pub mod timeline;

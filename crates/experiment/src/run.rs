@@ -12,7 +12,7 @@ mod workloads;
 use std::fmt;
 use std::sync::Arc;
 
-use flashloom_device::{Engine, Sample, Simulation};
+use flashloom_device::{Engine, Observer, Simulation};
 use flashloom_units::{Problem, Problems, Refusal};
 use flashloom_workload::workload::{Running, Workload};
 use flashloom_workload::{Event, Request, SkippedLines};
@@ -24,7 +24,7 @@ use crate::result::{COMPARE_SCHEMA, ComparedRun, Comparison, ExpectationResult, 
 use aged::Shares;
 use engines::{bare_engine, engine};
 use measure::{Measured, Stopwatch};
-use watched::Watched;
+use watched::{Issues, Watched};
 use workloads::Issued;
 
 pub use aged::AgedDrive;
@@ -174,20 +174,39 @@ impl<'a> Prepared<'a> {
         skipped
     }
 
-    /// Runs the first variant. `observe`, if given, gets a sample after every interval of the timeline; `requests` gets
-    /// every request at the event that it names: as the workload queues it, or, merged, as the scheduler issues it.
+    /// Runs the first variant. Observers with an interest in samples get one after every interval of the timeline.
     ///
     /// # Errors
     /// A check that failed.
-    pub fn run<'w>(
+    pub fn run(
         &self,
         verify: bool,
-        progress: &'w dyn Progress,
-        observe: Option<&'w mut dyn FnMut(&Sample)>,
-        requests: (Event, &'w mut dyn FnMut(&Request)),
+        progress: &dyn Progress,
+        observers: &mut [&mut dyn Observer],
     ) -> Result<Finished, Failure> {
-        let (variant, input) = self.input(0);
-        let finished = run_one(&variant.config, input, verify, &mut Watched { progress, observe, requests, untold: 0 });
+        self.run_watched(0, verify, Watched { progress, observers, queued: None })
+    }
+
+    /// Runs the first variant, and shows each of its requests at an event: as the workload queues it, or, merged, as the
+    /// scheduler issues it.
+    ///
+    /// # Errors
+    /// A check that failed.
+    pub fn requests(
+        &self,
+        event: Event,
+        progress: &dyn Progress,
+        show: &mut dyn FnMut(&Request),
+    ) -> Result<Finished, Failure> {
+        match event {
+            Event::Queue => self.run_watched(0, false, Watched { progress, observers: &mut [], queued: Some(show) }),
+            Event::Issue => self.run(false, progress, &mut [&mut Issues(show)]),
+        }
+    }
+
+    fn run_watched(&self, index: usize, verify: bool, watched: Watched<'_, '_>) -> Result<Finished, Failure> {
+        let (variant, input) = self.input(index);
+        let finished = run_one(&variant.config, input, verify, watched);
         finished.map_err(|failure| self.pointed(&variant.config, failure))
     }
 
@@ -216,9 +235,7 @@ impl<'a> Prepared<'a> {
     ) -> Result<RunResult, Failure> {
         let (variant, input) = self.input(index);
         let input = Input { drive: drive.or(input.drive), ..input };
-        let nobody = &mut |_: &Request| {};
-        let watched = &mut Watched { progress, observe: None, requests: (Event::Queue, nobody), untold: 0 };
-        let finished = run_one(&variant.config, input, verify, watched);
+        let finished = run_one(&variant.config, input, verify, Watched::by_nobody(progress));
         finished.map(|finished| finished.result).map_err(|failure| self.told_apart(variant, failure))
     }
 
@@ -237,11 +254,9 @@ impl<'a> Prepared<'a> {
     /// # Errors
     /// A check that failed.
     pub fn issued_by(&self, index: usize, progress: &dyn Progress) -> Result<Vec<Request>, Failure> {
-        let (variant, input) = self.input(index);
         let mut issued = Vec::new();
-        let keep = &mut |request: &Request| issued.push(*request);
-        let watched = &mut Watched { progress, observe: None, requests: (Event::Issue, keep), untold: 0 };
-        run_one(&variant.config, input, false, watched).map_err(|failure| self.pointed(&variant.config, failure))?;
+        let mut issues = Issues(|request: &Request| issued.push(*request));
+        self.run_watched(index, false, Watched { progress, observers: &mut [&mut issues], queued: None })?;
         Ok(issued)
     }
 
@@ -254,9 +269,7 @@ impl<'a> Prepared<'a> {
         let variant = &self.experiment.variants[index];
         let workload = &Issued { requests: issued, queue_depth: variant.config.workload.queue_depth };
         let input = Input { workload, is_issued: true, drive: self.drives[index].as_deref() };
-        let nobody = &mut |_: &Request| {};
-        let watched = &mut Watched { progress, observe: None, requests: (Event::Queue, nobody), untold: 0 };
-        let finished = run_one(&variant.config, input, false, watched);
+        let finished = run_one(&variant.config, input, false, Watched::by_nobody(progress));
         finished.map(|finished| finished.result).map_err(|failure| self.pointed(&variant.config, failure))
     }
 
@@ -311,7 +324,7 @@ struct Input<'a> {
 }
 
 /// One run: age the drive, replay the workload, check the accounts.
-fn run_one(config: &Config, input: Input<'_>, verify: bool, watched: &mut Watched<'_>) -> Result<Finished, Failure> {
+fn run_one(config: &Config, input: Input<'_>, verify: bool, watched: Watched<'_, '_>) -> Result<Finished, Failure> {
     let stopwatch = Stopwatch::start();
     if let Some(fault) = input.drive.and_then(|drive| drive.unlike(verify)) {
         let refusal = Refusal::new(fault.found, fault.expected).at(["run.state"]);
@@ -319,6 +332,7 @@ fn run_one(config: &Config, input: Input<'_>, verify: bool, watched: &mut Watche
     }
     let mut simulation = simulation(config, input, verify)?;
     let mut running = started(input.workload)?;
+    let progress = watched.progress;
     let end_ns = watched.run(&mut simulation, &mut *running, config.run.timeline_interval_ns)?;
     simulation.check().map_err(Failure::Check)?;
     let outcome = simulation.outcome();
@@ -328,7 +342,7 @@ fn run_one(config: &Config, input: Input<'_>, verify: bool, watched: &mut Watche
         let generated = outcome.host.generated;
         return Err(Failure::Check(format!("workload: {expected} requests offered, but {generated} arrived")));
     }
-    watched.progress.run_ended();
+    progress.run_ended();
     let info = input.workload.scanned();
     let mut result = Measured { config, outcome: &outcome, info, aged: input.drive, end_ns }.result();
     result.run = Some(stopwatch.cost(outcome.host.total_completed()));

@@ -2,7 +2,7 @@
 
 use std::io::{self, Write};
 
-use flashloom_device::Sample;
+use flashloom_device::{Interest, Observer, Sample};
 use flashloom_units::{Ns, S};
 
 /// The columns: what happened in the interval that ends at `time_ns`, then the state at its end.
@@ -23,8 +23,22 @@ impl<W: Write> Timeline<W> {
         Self { output, last: Sample::default(), error }
     }
 
-    /// Adds one sample; the last one of a run may end a shorter interval.
-    pub fn add(&mut self, sample: &Sample) {
+    /// The output, or what went wrong with it.
+    ///
+    /// # Errors
+    /// The first error of the output.
+    pub fn finish(self) -> io::Result<W> {
+        self.error.map_or(Ok(self.output), Err)
+    }
+}
+
+impl<W: Write> Observer for Timeline<W> {
+    fn interest(&self) -> Interest {
+        Interest { samples: true, ..Interest::default() }
+    }
+
+    /// Adds one line; the last one of a run may end a shorter interval.
+    fn sample(&mut self, sample: &Sample) {
         let interval_ns: Ns = sample.time_ns - self.last.time_ns;
         if interval_ns == 0 || self.error.is_some() {
             return;
@@ -51,11 +65,6 @@ impl<W: Write> Timeline<W> {
         );
         self.error = written.err();
     }
-
-    /// The output, or what went wrong with it.
-    pub fn finish(self) -> io::Result<W> {
-        self.error.map_or(Ok(self.output), Err)
-    }
 }
 
 #[cfg(test)]
@@ -66,9 +75,9 @@ mod tests {
     fn a_line_holds_what_happened_since_the_line_before() {
         let mut timeline = Timeline::new(Vec::new());
         let first = Sample { time_ns: S, completed: 10, latency_sum_ns: 1_000, erases: 2, ..Sample::default() };
-        timeline.add(&first);
-        timeline.add(&Sample { time_ns: 3 * S, erases: 5, outstanding: 4, ..first });
-        timeline.add(&Sample { time_ns: 3 * S, erases: 5, ..first });
+        timeline.sample(&first);
+        timeline.sample(&Sample { time_ns: 3 * S, erases: 5, outstanding: 4, ..first });
+        timeline.sample(&Sample { time_ns: 3 * S, erases: 5, ..first });
         let text = String::from_utf8(timeline.finish().unwrap()).unwrap();
         let lines: Vec<_> = text.lines().skip(1).collect();
         assert_eq!(lines, ["1000000000,10,10.0,0,0,100,0,2,0,0,0", "3000000000,0,0.0,0,0,,0,3,4,0,0"]);

@@ -70,7 +70,8 @@ fn both_ways(sets: &[&str], verify: bool) -> [String; 2] {
     let prepared = Prepared::new(&experiment).expect("sound");
     let mut requests = VecDeque::new();
     let mut keep = |request: &Request| requests.push_back(*request);
-    let mut by_itself = prepared.run(verify, &Quiet, None, (Event::Queue, &mut keep)).expect("it runs").result;
+    prepared.requests(Event::Queue, &Quiet, &mut keep).expect("it runs");
+    let mut by_itself = prepared.run(verify, &Quiet, &mut []).expect("it runs").result;
     by_itself.run = None;
     let config = &experiment.variants[0].config;
     let mut engine = prepared.engine(0, verify).expect("it ages");

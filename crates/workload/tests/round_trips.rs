@@ -41,16 +41,16 @@ fn requests(path: &str) -> Vec<Request> {
 
 /// Lines of the own format with every column, in time order.
 fn lines() -> impl Strategy<Value = String> {
-    let line = (0u64..1 << 40, 0usize..4, 0u64..1 << 50, 1u32.., 0u8..8, any::<u32>(), 0u32..4);
+    let line = (0u64..1 << 40, 0usize..4, 0u64..1 << 50, 1u32.., 0u8..8, any::<u32>(), 0u32..4, any::<u32>());
     prop::collection::vec(line, 1..50).prop_map(|rows| {
-        let mut text = String::from("timestamp_ns,op,lba,sectors,task,sync,flush,fua,device\n");
+        let mut text = String::from("timestamp_ns,op,lba,sectors,task,sync,flush,fua,device,latency_ns\n");
         let mut time = 0;
-        for (step, op, lba, sectors, flags, task, device) in rows {
+        for (step, op, lba, sectors, flags, task, device, latency) in rows {
             time += step;
             let extent = if op == 3 { (0, 0) } else { (lba, sectors) };
             let only_write = |bit: u8| u8::from(op == 1 && flags & bit != 0);
             text += &format!(
-                "{time},{},{},{},{task},{},{},{},{device}\n",
+                "{time},{},{},{},{task},{},{},{},{device},{latency}\n",
                 ["R", "W", "D", "F"][op],
                 extent.0,
                 extent.1,
@@ -124,7 +124,20 @@ fn columns_that_are_declared_stay_and_others_come_only_where_needed() {
     assert_eq!(folder.read("b.csv"), folder.read("a.csv"));
     folder.write("a.msr", "128166391024154329,prxy,0,Write,4096,1024,1514\n128166391024154331,prxy,0,Read,0,512,9\n");
     folder.convert("a.msr", "b.csv", OutFormat::Flashloom);
-    assert_eq!(folder.read("b.csv"), "timestamp_ns,op,lba,sectors\n0,W,8,2\n200,R,0,1\n");
+    let converted = "timestamp_ns,op,lba,sectors,latency_ns\n0,W,8,2,151400\n200,R,0,1,900\n";
+    assert_eq!(folder.read("b.csv"), converted);
+    assert_eq!(folder.requests("b.csv"), folder.requests("a.msr"), "latencies too");
+}
+
+#[test]
+fn latencies_beyond_32_bits_are_counted_when_they_are_written() {
+    let folder = Folder::new();
+    folder.write("a.csv", "timestamp_ns,op,lba,sectors,latency_ns\n0,W,8,2,4294967296\n200,R,0,1,4294967294\n");
+    let options = TraceOptions::default();
+    let convert = |to: &str, format| convert_trace(&folder.path("a.csv"), &options, &folder.path(to), format, false);
+    assert_eq!(convert("b.csv", OutFormat::Flashloom).unwrap().capped_latencies, 1);
+    assert!(folder.read("b.csv").contains("0,W,8,2,4294967295\n"), "{}", folder.read("b.csv"));
+    assert_eq!(convert("b.ssdsim", OutFormat::Ssdsim).unwrap().capped_latencies, 0, "it holds none");
 }
 
 #[test]
@@ -147,11 +160,12 @@ fn real_recordings_survive_the_way_to_own_csv_and_to_ssdsim() {
         let options = TraceOptions::default();
         let convert = |to: &str, format| convert_trace(&path, &options, &folder.path(to), format, false);
         convert("own.csv", OutFormat::Flashloom).unwrap();
-        let kept = |r: &Request| Request { recorded_latency_ns: 0, ..*r };
-        let before: Vec<_> = requests(&path).iter().map(kept).collect();
+        let before = requests(&path);
         assert_eq!(folder.requests("own.csv"), before, "{name}");
         if before.iter().all(|request| matches!(request.op, Op::Read | Op::Write)) {
             folder.convert("own.csv", "back.trace", OutFormat::Ssdsim);
+            let kept = |r: &Request| Request { recorded_latency_ns: 0, ..*r };
+            let before: Vec<_> = before.iter().map(kept).collect();
             assert_eq!(folder.requests("back.trace"), before, "{name}");
         }
         if name.contains("ssdsim") {

@@ -28,7 +28,7 @@ pub fn generate(catalog: &Arc<Catalog>, arguments: &GenerateArguments) -> Result
         }
     };
     let bar = Bar::new(prepared.total_requests(), 1);
-    let finished = prepared.run(false, &bar, None, (arguments.event, &mut write));
+    let finished = prepared.requests(arguments.event, &bar, &mut write);
     bar.clear();
     finished?;
     if let Some(problem) = problem {

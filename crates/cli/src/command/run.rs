@@ -1,20 +1,20 @@
 //! `flashloom run`.
 
 mod summary;
+mod watchers;
 
 use std::sync::Arc;
 
 use flashloom::experiment::config::{Catalog, Experiment};
 use flashloom::experiment::run::{Finished, Prepared};
-use flashloom::experiment::timeline::Timeline;
 use flashloom::units::Problem;
-use flashloom::workload::{Event, Request};
 
 use super::{json_text, report_skipped};
 use crate::arguments::RunArguments;
 use crate::figures::count;
 use crate::output::{OutputFile, Stop, keep_apart, print, say};
 use crate::progress::Bar;
+use watchers::Watchers;
 
 /// Runs one experiment and shows its result.
 pub fn run(catalog: &Arc<Catalog>, arguments: &RunArguments) -> Result<(), Stop> {
@@ -24,13 +24,14 @@ pub fn run(catalog: &Arc<Catalog>, arguments: &RunArguments) -> Result<(), Stop>
         &[
             arguments.json.as_deref(),
             arguments.timeline.as_deref(),
+            arguments.log.as_deref(),
             arguments.fio_json.as_deref(),
             arguments.save_state.as_deref(),
         ],
     )?;
     let to_stdout = arguments.json.as_deref() == Some("-");
     let json = OutputFile::optional(arguments.json.as_deref().filter(|_| !to_stdout))?;
-    let mut timeline_file = OutputFile::optional(arguments.timeline.as_deref())?;
+    let mut watchers = Watchers::new(&experiment, arguments)?;
     let fio_json = OutputFile::optional(arguments.fio_json.as_deref())?;
     if arguments.save_state.as_deref() == Some("-") {
         return Err(Problem::file("--save-state", "standard output", "the name of a file").into());
@@ -51,23 +52,11 @@ pub fn run(catalog: &Arc<Catalog>, arguments: &RunArguments) -> Result<(), Stop>
         file.commit(drive)?;
     }
     let bar = Bar::new(prepared.total_requests(), 1);
-    let result = match &mut timeline_file {
-        None => prepared.run(arguments.verify, &bar, None, (Event::Queue, &mut |_| {})),
-        Some(file) => {
-            let mut timeline = Timeline::new(file.writer());
-            let nobody = &mut |_: &Request| {};
-            let observe = &mut |sample: &_| timeline.add(sample);
-            let result = prepared.run(arguments.verify, &bar, Some(observe), (Event::Queue, nobody));
-            let written = timeline.finish().map(drop);
-            written.map_err(|error| Stop::Failed(format!("error: the timeline cannot be written: {error}")))?;
-            result
-        }
-    };
+    let finished = prepared.run(arguments.verify, &bar, &mut watchers.observers());
     bar.clear();
-    let Finished { result, fio_json: fio_result } = result?;
-    if let Some(file) = timeline_file {
-        file.commit("")?;
-    }
+    let Finished { result, fio_json: fio_result } = finished?;
+    let story = watchers.story();
+    let watched = watchers.commit();
     if let Some(file) = json {
         file.commit(json_text(&result))?;
     }
@@ -75,6 +64,12 @@ pub fn run(catalog: &Arc<Catalog>, arguments: &RunArguments) -> Result<(), Stop>
         file.commit(json_text(result))?;
     }
     print(&if to_stdout { json_text(&result) } else { summary::of(&result) })?;
+    match story {
+        Some(story) if to_stdout => say(story.trim_end()),
+        Some(story) => print(&format!("\n{story}"))?,
+        None => {}
+    }
+    watched?;
     match &result.end_of_life {
         Some(end) if !experiment.expects_end_of_life => Err(Stop::Failed(format!(
             "error: the drive's life ended after {} pages written, because too many blocks failed; {} requests were \

@@ -43,6 +43,7 @@ pub fn report_text(report: &ConvertReport) -> String {
         (report.dropped_requests, "requests left out, which the format cannot hold"),
         (report.stripped_requests, "requests without their task or flags, which the format cannot hold"),
         (report.rounded_times, "times cut to microseconds"),
+        (report.capped_latencies, "latencies of 4.294967295 s or longer written as that"),
         (report.skipped_lines, "bad lines left out"),
     ];
     for (lost, what) in losses.into_iter().filter(|(lost, _)| *lost > 0) {
@@ -77,7 +78,9 @@ fn summary(info: &TraceInfo) -> String {
     rows.push(("span (least device)", size(info.span_bytes as f64)));
     rows.push(("duration", time(info.duration_ns as f64)));
     rows.push(("sequential", percent(info.sequential_share)));
-    rows.push(("task ids", if info.has_task_ids { "yes" } else { "no" }.to_owned()));
+    let yes_or_no = |has| if has { "yes" } else { "no" }.to_owned();
+    rows.push(("task ids", yes_or_no(info.has_task_ids)));
+    rows.push(("latencies", yes_or_no(info.has_latencies)));
     let rows = rows.into_iter().map(|(name, value)| vec![name.to_owned(), value]).collect();
     table(&["", ""], 2, rows)
 }

@@ -288,8 +288,45 @@ fn an_output_that_cannot_be_written_is_refused_before_the_run() {
     lab.write("experiment.toml", "");
     std::fs::create_dir(lab.path("folder")).unwrap();
     refused("output_directory", &lab, &["run", "experiment.toml", "--json", "folder"]);
-    let answer = lab.run(&["run", "experiment.toml", "--timeline", "nowhere/timeline.csv"]);
-    assert_eq!((answer.code, answer.stdout.as_str()), (Some(2), ""), "{}", answer.stderr);
+    for options in [["--timeline", "nowhere/timeline.csv"], ["--log", "nowhere/log.parquet"]] {
+        let answer = lab.run(&[&["run", "experiment.toml"][..], &options].concat());
+        assert_eq!((answer.code, answer.stdout.as_str()), (Some(2), ""), "{}", answer.stderr);
+        assert!(answer.stderr.contains(options[1]), "{}", answer.stderr);
+    }
+}
+
+#[test]
+fn a_log_that_cannot_be_had() {
+    let lab = Lab::new();
+    lab.write("experiment.toml", "[run]\nprecondition = \"none\"\ntiming = \"counting\"\n");
+    refused("log_without_time", &lab, &["run", "experiment.toml", "--log", "log.csv", "--slowest", "5"]);
+    lab.write("experiment.toml", "");
+    refused("log_unknown_ending", &lab, &["run", "experiment.toml", "--log", "log.csv.gz"]);
+    refused("slowest_of_none", &lab, &["run", "experiment.toml", "--slowest", "0"]);
+    for count in ["1001", "-1", "ten", "5000000000"] {
+        assert_eq!(lab.run(&["run", "experiment.toml", "--slowest", count]).code, Some(2), "{count}");
+    }
+}
+
+#[test]
+fn a_misspelt_column_of_a_log() {
+    let log = "timestamp_ns,op,lba,sectors,latency_ns,status,colection_ns\n0,W,0,8,100,done,100\n";
+    refused_trace("trace_misspelt_column", log);
+}
+
+#[test]
+fn a_log_that_is_no_trace() {
+    let lab = Lab::new();
+    lab.write("log.parquet", b"PAR1\x15\x04");
+    refused("trace_of_parquet", &lab, &["trace", "info", "log.parquet"]);
+}
+
+#[test]
+fn a_log_out_of_order_of_arrival() {
+    refused_trace(
+        "trace_log_unsorted",
+        "timestamp_ns,op,lba,sectors,latency_ns,status\n9,W,0,8,1,done\n5,W,8,8,9,done\n",
+    );
 }
 
 #[test]
@@ -346,6 +383,8 @@ fn no_output_takes_the_place_of_an_input_or_of_another_output() {
         &["run", "a.toml", "--json", "a.toml"][..],
         &["run", "a.toml", "--json", "./a.csv"],
         &["run", "a.toml", "--json", "same", "--timeline", "same"],
+        &["run", "a.toml", "--log", "a.csv"],
+        &["run", "a.toml", "--timeline", "same.csv", "--log", "same.csv"],
         &["compare", "a.toml", "--csv", "a.csv"],
         &["compare", "a.toml", "--csv", "same", "--json", "same"],
         &["probe", "a.toml", "--json", "a.toml"],

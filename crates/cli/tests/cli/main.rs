@@ -8,4 +8,5 @@ mod commands;
 mod errors;
 mod fio;
 mod lab;
+mod log;
 mod reproduce;

@@ -91,7 +91,7 @@ impl Engine {
         if interest.events {
             self.drive.watch();
         }
-        let Interest { events, served } = &mut self.looking.interest;
+        let Interest { events, served, .. } = &mut self.looking.interest;
         (*events, *served) = (*events || interest.events, *served || interest.served);
         Ok(())
     }

@@ -62,6 +62,8 @@ pub struct ConvertReport {
     pub stripped_requests: u64,
     /// Requests whose time was cut to the microseconds of the output.
     pub rounded_times: u64,
+    /// Requests whose recorded latency was written as 4.294967295 s, which stands for all that is longer.
+    pub capped_latencies: u64,
     /// Bad lines of the input that were left out, as was asked for.
     pub skipped_lines: u64,
 }
@@ -76,7 +78,7 @@ pub(crate) fn push_number(out: &mut Vec<u8>, number: u64) {
 ///
 /// What the output format cannot hold is an error, unless `drop_unsupported` says to leave it out; the report counts
 /// it. Times are kept where the recording counts from its own start, else they count from the first request. A recorded
-/// latency is not part of the workload and no output format holds it.
+/// latency is not part of the workload: Flashloom's own format holds it, the others are written without it.
 pub fn convert_trace(
     input: &str,
     options: &TraceOptions,
@@ -116,7 +118,7 @@ fn unsupported(to: OutFormat, discards: u64, flushes: u64, columns: Columns) -> 
             parts.push(format!("{count} {name}"));
         }
     }
-    let Columns { task, sync, flush, fua, device: _ } = columns;
+    let Columns { task, sync, flush, fua, device: _, latency: _ } = columns;
     let marks = [(task, "task ids"), (sync, "sync marks"), (flush, "flush marks"), (fua, "FUA marks")];
     parts.extend(marks.iter().filter(|(there, _)| *there).map(|(_, name)| (*name).to_owned()));
     (!parts.is_empty()).then(|| format!("holds {}", parts.join(", ")))
@@ -135,23 +137,37 @@ pub struct TraceWriter {
     dropped: u64,
     stripped: u64,
     rounded: u64,
+    capped: u64,
 }
 
 impl TraceWriter {
-    /// Writes to `output`, compressed if that ends in `.gz` or `.zst`; nothing is there before [`Self::finish`].
+    /// Writes to `output`, compressed if that ends in `.gz` or `.zst`; nothing is there before [`Self::finish`]. Recorded
+    /// latencies are left out, because they do not belong to requests that a simulated drive has served.
     ///
     /// # Errors
     /// Why the file cannot be written.
     pub fn create(output: &str, to: OutFormat) -> Result<Self, Problem> {
-        Self::with_columns(output, to, Columns { task: true, sync: true, flush: true, fua: true, device: false })
+        let columns = Columns { task: true, sync: true, flush: true, fua: true, device: false, latency: false };
+        Self::with_columns(output, to, columns)
     }
 
     fn with_columns(output: &str, to: OutFormat, columns: Columns) -> Result<Self, Problem> {
         let mut sink = Sink::create(output)?;
         let writer = RecordWriter::new(to, columns);
         writer.header(&mut sink.buffer);
-        let seen = Columns::default();
-        Ok(Self { to, sink, writer, seen, discards: 0, flushes: 0, requests: 0, dropped: 0, stripped: 0, rounded: 0 })
+        Ok(Self {
+            to,
+            sink,
+            writer,
+            seen: Columns::default(),
+            discards: 0,
+            flushes: 0,
+            requests: 0,
+            dropped: 0,
+            stripped: 0,
+            rounded: 0,
+            capped: 0,
+        })
     }
 
     /// Writes a request, or leaves out what the format cannot hold of it.
@@ -175,6 +191,7 @@ impl TraceWriter {
         let marked = request.task != 0 || request.flags != 0;
         self.stripped += u64::from(marked && self.to != OutFormat::Flashloom);
         self.rounded += u64::from(self.to == OutFormat::Fio && !request.arrival_ns.is_multiple_of(US));
+        self.capped += u64::from(self.writer.holds_latencies() && record.has_capped_latency());
         self.writer.write(record, &mut self.sink.buffer);
         self.sink.drain(Sink::BUFFER_BYTES)
     }
@@ -205,6 +222,7 @@ impl TraceWriter {
             dropped_requests: self.dropped,
             stripped_requests: self.stripped,
             rounded_times: self.rounded,
+            capped_latencies: self.capped,
             skipped_lines: 0,
         })
     }
@@ -223,6 +241,10 @@ impl RecordWriter {
             OutFormat::Fio => Self::Fio(fio::Writer::default()),
             OutFormat::Ssdsim => Self::Ssdsim,
         }
+    }
+
+    fn holds_latencies(&self) -> bool {
+        matches!(self, Self::Flashloom(columns) if columns.latency)
     }
 
     fn header(&self, out: &mut Vec<u8>) {

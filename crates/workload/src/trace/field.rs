@@ -31,6 +31,8 @@ pub(crate) struct FieldError {
     pub span: Range<usize>,
     pub fault: Fault,
     pub expected: &'static str,
+    /// The valid name that is near to what was read, if one is.
+    pub nearest: Option<&'static str>,
 }
 
 impl FieldError {
@@ -90,7 +92,7 @@ impl<'a, const SEPARATOR: u8> Fields<'a, SEPARATOR> {
         }
         if self.at >= self.line.len() + usize::from(SEPARATOR != b' ') {
             let end = self.line.len();
-            return Err(FieldError { span: end..end, fault: Fault::Missing, expected: what });
+            return Err(FieldError { span: end..end, fault: Fault::Missing, expected: what, nearest: None });
         }
         Ok(self.at)
     }
@@ -191,7 +193,7 @@ impl<'a, const SEPARATOR: u8> Fields<'a, SEPARATOR> {
     /// An error at the field that was read last.
     #[cold]
     pub fn error(&self, fault: Fault, expected: &'static str) -> FieldError {
-        FieldError { span: self.start..self.end, fault, expected }
+        FieldError { span: self.start..self.end, fault, expected, nearest: None }
     }
 
     /// The place of the field that was read last.

@@ -54,6 +54,8 @@ pub struct TraceInfo {
     pub first_sector: u64,
     /// Whether the requests carry task ids.
     pub has_task_ids: bool,
+    /// Whether they say how long the recorded device took.
+    pub has_latencies: bool,
     /// Bad lines that were left out, as was asked for.
     pub skipped_lines: u64,
     /// What is wrong with the first few of those lines.
@@ -140,6 +142,7 @@ pub fn scan_trace(path: &str, options: &TraceOptions, footprint: Footprint) -> R
         format: trace.format().name(),
         event: trace.event().map(|event| event.name()),
         has_task_ids: trace.has_task_ids(),
+        has_latencies: sums.columns.latency,
         skipped_lines: trace.skipped().count,
         skipped: trace.skipped().clone(),
         columns: sums.columns,

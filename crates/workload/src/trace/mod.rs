@@ -15,6 +15,7 @@ use flashloom_units::{Ns, Problem, choice};
 
 pub use convert::{ConvertReport, OutFormat, TraceWriter, convert_trace};
 pub(crate) use footprint::TouchedPages;
+pub use format::flashloom::LOG_COLUMNS;
 pub use format::{FORMATS, Format, FormatSpec};
 pub use info::{Footprint, TraceInfo, scan_trace};
 pub use record::SkippedLines;

@@ -38,6 +38,12 @@ impl Record {
         self.request.recorded_latency_ns = u32::try_from(latency_ns).unwrap_or(u32::MAX);
         self
     }
+
+    /// Whether the latency may have been longer than what 32 bits hold.
+    #[inline]
+    pub fn has_capped_latency(&self) -> bool {
+        self.request.recorded_latency_ns == u32::MAX
+    }
 }
 
 /// The part of a record that a problem found later points at.
@@ -90,6 +96,7 @@ pub(crate) struct Columns {
     pub flush: bool,
     pub fua: bool,
     pub device: bool,
+    pub latency: bool,
 }
 
 impl Columns {
@@ -101,6 +108,7 @@ impl Columns {
         self.flush |= request.has(Request::PREFLUSH);
         self.fua |= request.has(Request::FUA);
         self.device |= record.device != 0;
+        self.latency |= request.recorded_latency_ns != 0;
     }
 }
 

@@ -130,7 +130,8 @@ fn place(number: u64, line: &[u8], span: Range<usize>) -> Place {
 /// What a reader says of a field that is wrong.
 pub(crate) fn line_problem(file: &str, number: u64, line: &[u8], error: &FieldError) -> Problem {
     let place = place(number, line, error.span.clone());
-    Problem { file: file.to_owned(), place, found: error.found(line), expected: error.expected.to_owned(), help: None }
+    let help = error.nearest.map(|name| format!("did you mean `{name}`?"));
+    Problem { file: file.to_owned(), place, found: error.found(line), expected: error.expected.to_owned(), help }
 }
 
 #[cold]

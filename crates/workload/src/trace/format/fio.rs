@@ -48,7 +48,7 @@ impl Fio {
             b"fio version 3 iolog" => Version::Three,
             _ => {
                 let expected = "`fio version 2 iolog` or `fio version 3 iolog`";
-                return Err(FieldError { span: 0..line.len(), fault: Fault::Unknown, expected });
+                return Err(FieldError { span: 0..line.len(), fault: Fault::Unknown, expected, nearest: None });
             }
         });
         Ok(())

@@ -2,10 +2,18 @@
 //!
 //! Time is in nanoseconds, the address in sectors of 512 bytes; the operation is `R`, `W`, `D` (discard) or `F` (flush,
 //! with address and length 0). The header may name further columns, in any order: `task` (a number), `sync`, `flush`
-//! (a flush goes before the write) and `fua`, each 0 or 1, and `device` (a number; which device of a recording of
-//! several). Written are the columns that the input declares or needs, in the order of this paragraph.
+//! (a flush goes before the write) and `fua`, each 0 or 1, `device` (a number; which device of a recording of several),
+//! and `latency_ns` (how long the device took to serve it; 0 where that is not known). Written are the columns that the
+//! input declares or needs, in the order of this paragraph.
+//!
+//! A latency that is longer than 32 bits hold (4.294967295 s) is read as that, and a conversion counts it.
+//!
+//! The log of a run (`run --log`) is such a file with more columns, [`LOG_COLUMNS`]; those that a trace does not have
+//! are read over.
 
 use std::ops::Range;
+
+use flashloom_units::nearest;
 
 use super::{Clock, Format, FormatSpec, Reader};
 use crate::trace::convert::push_number;
@@ -25,7 +33,43 @@ pub(crate) const SPEC: FormatSpec = FormatSpec {
 /// The columns that every file has.
 pub(super) const HEADER: &str = "timestamp_ns,op,lba,sectors";
 const REQUIRED: [&str; 4] = ["timestamp_ns", "op", "lba", "sectors"];
-const EXPECTED_COLUMN: &str = "one of the columns task, sync, flush, fua, device, each once";
+const EXPECTED_COLUMN: &str =
+    "one of the columns task, sync, flush, fua, device, latency_ns, or a further one of a log, each once";
+
+/// The columns of the log of a run, in order: a trace with `latency_ns`, then when the request went where, how it ended,
+/// and a column a cause of latency, which add up to `latency_ns`.
+pub const LOG_COLUMNS: [&str; 30] = [
+    "timestamp_ns",
+    "op",
+    "lba",
+    "sectors",
+    "task",
+    "sync",
+    "flush",
+    "fua",
+    "latency_ns",
+    "admitted_ns",
+    "dispatched_ns",
+    "completed_ns",
+    "status",
+    "nr_requests_ns",
+    "tag_ns",
+    "scheduler_ns",
+    "controller_ns",
+    "link_ns",
+    "flush_ns",
+    "slot_ns",
+    "host_read_ns",
+    "host_program_ns",
+    "collection_ns",
+    "merge_ns",
+    "map_ns",
+    "wear_ns",
+    "erase_ns",
+    "suspension_ns",
+    "channel_ns",
+    "served_ns",
+];
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Column {
@@ -34,15 +78,17 @@ enum Column {
     Flush,
     Fua,
     Device,
+    Latency,
 }
 
 impl Column {
-    const ALL: [(Self, &'static str); 5] = [
+    const ALL: [(Self, &'static str); 6] = [
         (Self::Task, "task"),
         (Self::Sync, "sync"),
         (Self::Flush, "flush"),
         (Self::Fua, "fua"),
         (Self::Device, "device"),
+        (Self::Latency, "latency_ns"),
     ];
 
     /// Whether it is among `columns`.
@@ -53,6 +99,7 @@ impl Column {
             Self::Flush => columns.flush,
             Self::Fua => columns.fua,
             Self::Device => columns.device,
+            Self::Latency => columns.latency,
         }
     }
 
@@ -65,16 +112,50 @@ impl Column {
             Self::Flush => u64::from(request.has(Request::PREFLUSH)),
             Self::Fua => u64::from(request.has(Request::FUA)),
             Self::Device => u64::from(record.device),
+            Self::Latency => u64::from(request.recorded_latency_ns),
         }
     }
 }
 
-struct Flashloom {
-    /// The optional columns in the order of the file.
-    header: Option<Vec<Column>>,
+/// What the header names behind the columns that every file has.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Named {
+    /// Part of the request.
+    Column(Column),
+    /// What only a log has, by its place in [`LOG_COLUMNS`]: it is read over.
+    OfLog(usize),
 }
 
-fn parse_header(line: &[u8]) -> Result<Vec<Column>, FieldError> {
+impl Named {
+    /// The names of all of them.
+    fn names() -> impl Iterator<Item = &'static str> {
+        let is_of_trace = |name: &&str| REQUIRED.contains(name) || Column::ALL.iter().any(|(_, known)| known == name);
+        let of_log = LOG_COLUMNS.into_iter().filter(move |name| !is_of_trace(name));
+        Column::ALL.into_iter().map(|(_, name)| name).chain(of_log)
+    }
+
+    fn of(name: &[u8]) -> Option<Self> {
+        if REQUIRED.iter().any(|known| known.as_bytes() == name) {
+            return None;
+        }
+        let column = Column::ALL.iter().find(|(_, known)| known.as_bytes() == name);
+        let of_log = || LOG_COLUMNS.iter().position(|known| known.as_bytes() == name);
+        column.map(|(column, _)| Self::Column(*column)).or_else(|| of_log().map(Self::OfLog))
+    }
+}
+
+struct Flashloom {
+    /// The further columns in the order of the file.
+    header: Option<Vec<Named>>,
+}
+
+/// Whether the content begins with the header of this format, whatever its further columns: a mistake among those is
+/// then said as such.
+pub(super) fn has_header(sample: &[u8]) -> bool {
+    sample.strip_prefix(HEADER.as_bytes()).is_some_and(|rest| matches!(rest.first(), None | Some(b',' | b'\r' | b'\n')))
+}
+
+fn parse_header(line: &[u8]) -> Result<Vec<Named>, FieldError> {
     let mut fields = CommaFields::new(line);
     for name in REQUIRED {
         if fields.word("a header that begins with timestamp_ns,op,lba,sectors")? != name.as_bytes() {
@@ -83,10 +164,13 @@ fn parse_header(line: &[u8]) -> Result<Vec<Column>, FieldError> {
     }
     let mut columns = Vec::new();
     while let Ok(name) = fields.word("") {
-        let column = Column::ALL.iter().find(|(_, known)| known.as_bytes() == name).map(|(column, _)| *column);
-        match column.filter(|column| !columns.contains(column)) {
-            Some(column) => columns.push(column),
-            None => return Err(fields.error(Fault::Unknown, EXPECTED_COLUMN)),
+        match Named::of(name) {
+            Some(named) if !columns.contains(&named) => columns.push(named),
+            known => {
+                let near = || nearest(&String::from_utf8_lossy(name), Named::names());
+                let nearest = if known.is_none() { near() } else { None };
+                return Err(FieldError { nearest, ..fields.error(Fault::Unknown, EXPECTED_COLUMN) });
+            }
         }
     }
     Ok(columns)
@@ -131,13 +215,18 @@ impl LineParser for Flashloom {
             _ => fields.sectors(lba, sectors)?,
         };
         let mut record = Record::new(time_ns, op, lba, sectors);
-        for column in columns {
+        for named in columns {
+            let Named::Column(column) = named else {
+                fields.word("a column of a log")?;
+                continue;
+            };
             match column {
                 Column::Task => record.request.task = fields.small("the task")?,
                 Column::Device => record.device = fields.small("the device")?,
                 Column::Sync => flag(&mut fields, &mut record.request, Request::SYNC, false)?,
                 Column::Flush => flag(&mut fields, &mut record.request, Request::PREFLUSH, true)?,
                 Column::Fua => flag(&mut fields, &mut record.request, Request::FUA, true)?,
+                Column::Latency => record = record.with_latency(fields.number("the latency in nanoseconds")?),
             }
         }
         fields.finish()?;
@@ -149,13 +238,14 @@ impl LineParser for Flashloom {
     }
 
     fn columns(&self) -> Columns {
-        let has = |column| self.header.as_ref().is_some_and(|columns| columns.contains(&column));
+        let has = |column| self.header.as_ref().is_some_and(|columns| columns.contains(&Named::Column(column)));
         Columns {
             task: has(Column::Task),
             sync: has(Column::Sync),
             flush: has(Column::Flush),
             fua: has(Column::Fua),
             device: has(Column::Device),
+            latency: has(Column::Latency),
         }
     }
 }
@@ -220,6 +310,25 @@ mod tests {
         assert_eq!(fault("timestamp_ns,op,lba"), (19..19, Fault::Missing));
         assert_eq!(fault("timestamp_ns,op,lba,sectors,tsak"), (28..32, Fault::Unknown));
         assert_eq!(fault("timestamp_ns,op,lba,sectors,sync,sync"), (33..37, Fault::Unknown));
+    }
+
+    #[test]
+    fn a_log_is_a_trace_whose_further_columns_are_read_over() {
+        let values = ["5,W,8,16,77,1,0,1,4294967300,5,6,4294967305,done"].into_iter().chain([""; 17]);
+        let record = parse(&LOG_COLUMNS.join(","), &values.collect::<Vec<_>>().join(",")).unwrap();
+        let request = record.request;
+        assert_eq!((request.arrival_ns, request.lba, request.sectors, request.task), (5, 8, 16, 77));
+        assert_eq!((request.flags, request.recorded_latency_ns), (Request::SYNC | Request::FUA, u32::MAX));
+        assert!(record.has_capped_latency());
+    }
+
+    #[test]
+    fn a_column_that_no_file_has_is_told_the_nearest_that_one_has() {
+        let near = |header: &str| parse_header(header.as_bytes()).unwrap_err().nearest;
+        assert_eq!(near("timestamp_ns,op,lba,sectors,latency_ms"), Some("latency_ns"));
+        assert_eq!(near("timestamp_ns,op,lba,sectors,colection_ns"), Some("collection_ns"));
+        assert_eq!(near("timestamp_ns,op,lba,sectors,status,status"), None, "it is known, and there already");
+        assert_eq!(near("timestamp_ns,op,lba,sectors,bananas"), None);
     }
 
     #[test]

@@ -127,7 +127,8 @@ pub static FORMATS: &[FormatSpec] = &[
 pub(crate) const SAMPLE_BYTES: usize = 64 << 10;
 const SAMPLE_LINES: usize = 64;
 
-/// The format that the content looks like: by a binary signature, else the one that reads most of the first lines.
+/// The format that the content looks like: by a binary signature or our own header, else the one that reads most of the
+/// first lines.
 pub(crate) fn detect(chunks: &mut Chunks) -> Result<Option<Format>, Problem> {
     let sample = chunks.peek(SAMPLE_BYTES)?;
     if blktrace::has_signature(sample) {
@@ -135,6 +136,9 @@ pub(crate) fn detect(chunks: &mut Chunks) -> Result<Option<Format>, Problem> {
     }
     if vscsi::version(sample).is_some() {
         return Ok(Some(Format::Vscsi));
+    }
+    if flashloom::has_header(sample) {
+        return Ok(Some(Format::Flashloom));
     }
     let cut = memchr::memrchr(b'\n', sample).filter(|_| sample.len() == SAMPLE_BYTES).unwrap_or(sample.len());
     let score = |spec: &FormatSpec| match spec.reader {
@@ -151,20 +155,26 @@ pub(crate) fn detect(chunks: &mut Chunks) -> Result<Option<Format>, Problem> {
 }
 
 /// What is said of a file that looks like no format: its first line, and the formats that there are. A header that is
-/// nearly our own is most likely meant to be.
+/// nearly our own is most likely meant to be, and a file of Parquet is most likely a log.
 pub(crate) fn unknown(file: &str, chunks: &mut Chunks) -> Result<Problem, Problem> {
     const SHOWN: usize = 80;
+    const PARQUET_MAGIC: &[u8] = b"PAR1";
+    let names = Format::CHOICES.iter().map(|choice| choice.name).collect::<Vec<_>>().join(", ");
+    let expected = format!("a trace in one of the formats {names}");
+    if chunks.peek(PARQUET_MAGIC.len())? == PARQUET_MAGIC {
+        let problem = Problem::file(file, "this is a file of Parquet", expected);
+        return Ok(problem.with_help("`run --log` with a name in .csv writes a log that can be replayed"));
+    }
     let line = chunks.line()?.unwrap_or_default();
     let source = String::from_utf8_lossy(&line[..line.len().min(SHOWN)]).into_owned();
     let width = source.chars().count().max(1) as u64;
     let header = nearest(&source, [flashloom::HEADER]);
     let own = header.map(|header| format!("did you mean `{header}`? It is the header of Flashloom's own CSV"));
-    let names = Format::CHOICES.iter().map(|choice| choice.name).collect::<Vec<_>>().join(", ");
     Ok(Problem {
         file: file.to_owned(),
         place: Place::Text { line: 1, column: 1, width, source },
         found: "this is no trace format that is known".to_owned(),
-        expected: format!("a trace in one of the formats {names}"),
+        expected,
         help: Some(own.unwrap_or_else(|| "`flashloom list formats` shows a line of each".to_owned())),
     })
 }

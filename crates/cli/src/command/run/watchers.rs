@@ -1,0 +1,95 @@
+//! Who looks at a run, as options of `flashloom run` ask for.
+
+use std::io;
+
+use flashloom::device::Observer;
+use flashloom::experiment::config::{Experiment, Fault, Timing};
+use flashloom::experiment::log::{Log, LogFormat};
+use flashloom::experiment::slowest::Slowest;
+use flashloom::experiment::timeline::Timeline;
+use flashloom::units::{Problem, Problems};
+
+use crate::arguments::RunArguments;
+use crate::output::{OutputFile, Stop};
+
+/// The observers, each there if it was asked for.
+pub struct Watchers {
+    timeline: Option<Timeline<OutputFile>>,
+    log: Option<Log<OutputFile>>,
+    slowest: Option<Slowest>,
+}
+
+impl Watchers {
+    /// Opens the files that the observers write, once all that was asked for can be had.
+    ///
+    /// # Errors
+    /// What cannot be had: a file, or the latency of requests where no time passes.
+    pub fn new(experiment: &Experiment, arguments: &RunArguments) -> Result<Self, Problems> {
+        let (log_format, mut problems) = match &arguments.log {
+            Some(path) => match LogFormat::of_path(path) {
+                Some(format) => (Some((path, format)), Vec::new()),
+                None => (None, vec![unknown_ending(path)]),
+            },
+            None => (None, Vec::new()),
+        };
+        let of_requests = [("--log", arguments.log.is_some()), ("--slowest", arguments.slowest.is_some())];
+        let asked = of_requests.into_iter().filter(|(_, is_asked)| *is_asked).map(|(option, _)| option);
+        problems.extend(problems_without_time(experiment, asked));
+        if !problems.is_empty() {
+            return Err(Problems(problems));
+        }
+        let create =
+            |(path, format): (&String, LogFormat)| Ok::<_, Problem>(Log::new(OutputFile::create(path)?, format));
+        Ok(Self {
+            timeline: OutputFile::optional(arguments.timeline.as_deref())?.map(Timeline::new),
+            log: log_format.map(create).transpose()?,
+            slowest: arguments.slowest.map(|count| Slowest::new(count.into())),
+        })
+    }
+
+    /// Those that there are.
+    pub fn observers(&mut self) -> Vec<&mut dyn Observer> {
+        let Self { timeline, log, slowest } = self;
+        let timeline = timeline.iter_mut().map(|timeline| timeline as &mut dyn Observer);
+        let log = log.iter_mut().map(|log| log as &mut dyn Observer);
+        timeline.chain(log).chain(slowest.iter_mut().map(|slowest| slowest as &mut dyn Observer)).collect()
+    }
+
+    /// What there is to tell of the slowest requests.
+    pub fn story(&self) -> Option<String> {
+        self.slowest.as_ref().map(Slowest::story)
+    }
+
+    /// Puts the files in their places: every one that could be written, whatever became of the others.
+    ///
+    /// # Errors
+    /// The first that could not be written.
+    pub fn commit(self) -> Result<(), Stop> {
+        let timeline = self.timeline.map_or(Ok(()), |timeline| commit("the timeline", timeline.finish()));
+        let log = self.log.map_or(Ok(()), |log| commit("the log", log.finish()));
+        timeline.and(log)
+    }
+}
+
+fn commit(what: &str, file: io::Result<OutputFile>) -> Result<(), Stop> {
+    file.map_err(|error| Stop::Failed(format!("error: {what} cannot be written: {error}")))?.commit("")
+}
+
+fn unknown_ending(path: &str) -> Problem {
+    let problem = Problem::file(path, "the name does not tell how to write the log", "a name in .csv or .parquet");
+    problem.with_help("a log in .csv can be replayed as a trace; .parquet is smaller, for tools that read columns")
+}
+
+/// Nothing takes time in counting mode, so that no request has a latency.
+fn problems_without_time<'a>(
+    experiment: &Experiment,
+    options: impl Iterator<Item = &'a str>,
+) -> impl Iterator<Item = Problem> {
+    let config = &experiment.variants[0].config;
+    let is_counting = config.run.timing == Timing::Counting;
+    options.filter(move |_| is_counting).map(|option| {
+        let expected = "\"timed\": requests take no time in counting mode";
+        let fault = Fault::new(format!("`{option}` of a run without time"), expected);
+        experiment.problem_at(config, &["run.timing"], fault)
+    })
+}

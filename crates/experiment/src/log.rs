@@ -1,0 +1,243 @@
+//! The log of a run: one row for each request, in the order in which they ended, with where its time went. As CSV it is
+//! a trace as well; as Parquet it is for tools that read columns.
+
+mod column;
+mod csv;
+mod parquet;
+
+use std::io::{self, Write};
+
+use flashloom_device::{Interest, Observer, Served};
+use flashloom_units::choice;
+
+use csv::CsvRows;
+use parquet::ParquetRows;
+
+choice! {
+    /// How a log is written.
+    pub enum LogFormat {
+        /// Flashloom's own CSV with further columns; it can be replayed as a trace.
+        Csv = "csv",
+        /// Apache Parquet, compressed.
+        Parquet = "parquet",
+    }
+}
+
+impl LogFormat {
+    /// The format that the name of a file asks for by its ending.
+    pub fn of_path(path: &str) -> Option<Self> {
+        path.rsplit_once('.').and_then(|(_, ending)| Self::named(ending))
+    }
+}
+
+/// Writes a row for every request that has ended. A first error stops the log, not the run; [`Self::finish`] tells it.
+pub struct Log<W: Write + Send> {
+    rows: Result<Rows<W>, io::Error>,
+}
+
+enum Rows<W: Write + Send> {
+    Csv(CsvRows<W>),
+    Parquet(Box<ParquetRows<W>>),
+}
+
+impl<W: Write + Send> Log<W> {
+    /// Begins a log.
+    pub fn new(output: W, format: LogFormat) -> Self {
+        let rows = match format {
+            LogFormat::Csv => CsvRows::new(output).map(Rows::Csv),
+            LogFormat::Parquet => ParquetRows::new(output).map(|rows| Rows::Parquet(Box::new(rows))),
+        };
+        Self { rows }
+    }
+
+    /// Writes what is left, and gives the output back.
+    ///
+    /// # Errors
+    /// What went wrong with the output, now or before.
+    pub fn finish(self) -> io::Result<W> {
+        match self.rows? {
+            Rows::Csv(rows) => Ok(rows.finish()),
+            Rows::Parquet(rows) => rows.finish(),
+        }
+    }
+}
+
+impl<W: Write + Send> Observer for Log<W> {
+    fn interest(&self) -> Interest {
+        Interest { served: true, ..Interest::default() }
+    }
+
+    fn served(&mut self, served: &Served) {
+        let Ok(rows) = &mut self.rows else { return };
+        let row = column::row(served);
+        let written = match rows {
+            Rows::Csv(rows) => rows.add(&row),
+            Rows::Parquet(rows) => rows.add(&row),
+        };
+        if let Err(error) = written {
+            self.rows = Err(error);
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use ::parquet::file::reader::{FileReader, SerializedFileReader};
+    use ::parquet::record::Field;
+    use flashloom_device::{Cause, Parts, Reason, Status};
+    use flashloom_units::Ns;
+    use flashloom_workload::{LOG_COLUMNS, Op, Request, Source, TraceOptions, read_trace};
+
+    use super::*;
+
+    /// A request that arrives at `arrival_ns` and takes as long as `causes` say.
+    fn served(arrival_ns: Ns, op: Op, flags: u8, status: Status, causes: &[(Cause, Ns)]) -> Served {
+        let (lba, sectors) = if op == Op::Flush { (0, 0) } else { (8 * arrival_ns, 16) };
+        let mut parts = Parts::default();
+        causes.iter().for_each(|&(cause, ns)| parts[cause] = ns);
+        Served {
+            request: Request { arrival_ns, lba, sectors, task: 7, recorded_latency_ns: 0, op, flags },
+            admitted_ns: arrival_ns,
+            dispatched_ns: arrival_ns,
+            ended_ns: arrival_ns + parts.total(),
+            status,
+            command: (lba, sectors),
+            parts,
+            last: None,
+        }
+    }
+
+    fn some() -> Vec<Served> {
+        let failed = Status::Failed(Reason::EndOfLife);
+        vec![
+            served(5, Op::Read, Request::SYNC, Status::Done, &[(Cause::Collection, 70), (Cause::Served, 30)]),
+            served(2, Op::Write, Request::FUA | Request::PREFLUSH, Status::Done, &[(Cause::Flush, 5_000_000_000)]),
+            served(9, Op::Flush, 0, failed, &[(Cause::Flush, 1)]),
+            served(9, Op::Discard, 0, Status::Failed(Reason::ReadOnly), &[]),
+        ]
+    }
+
+    fn logged(requests: &[Served], format: LogFormat) -> Vec<u8> {
+        let mut log = Log::new(Vec::new(), format);
+        requests.iter().for_each(|request| log.served(request));
+        log.finish().expect("memory takes everything")
+    }
+
+    fn csv(requests: &[Served]) -> String {
+        String::from_utf8(logged(requests, LogFormat::Csv)).expect("CSV is text")
+    }
+
+    fn reader(parquet: &[u8]) -> SerializedFileReader<std::fs::File> {
+        let mut file = tempfile::tempfile().expect("a temporary file can be made");
+        file.write_all(parquet).expect("it can be written");
+        SerializedFileReader::new(file).expect("it is a file of Parquet")
+    }
+
+    /// The rows of a log in Parquet, as they would stand in CSV.
+    fn read_back(parquet: &[u8]) -> String {
+        let reader = reader(parquet);
+        let mut text = LOG_COLUMNS.join(",") + "\n";
+        for row in reader.get_row_iter(None).expect("it has rows") {
+            let row = row.expect("a row can be read");
+            assert!(row.get_column_iter().map(|(name, _)| name.as_str()).eq(LOG_COLUMNS));
+            let cell = |field: &Field| match field {
+                Field::ULong(number) => number.to_string(),
+                Field::UInt(number) => number.to_string(),
+                Field::Bool(flag) => u8::from(*flag).to_string(),
+                Field::Str(word) => word.clone(),
+                other => panic!("a log has no {other:?}"),
+            };
+            let cells: Vec<String> = row.get_column_iter().map(|(_, field)| cell(field)).collect();
+            text += &(cells.join(",") + "\n");
+        }
+        text
+    }
+
+    #[test]
+    fn a_row_tells_when_how_and_why_and_the_causes_add_up() {
+        let text = csv(&some());
+        let lines: Vec<_> = text.lines().collect();
+        assert!(lines[0].ends_with(
+            "latency_ns,admitted_ns,dispatched_ns,completed_ns,status,nr_requests_ns,tag_ns,\
+             scheduler_ns,controller_ns,link_ns,flush_ns,slot_ns,host_read_ns,host_program_ns,collection_ns,merge_ns,\
+             map_ns,wear_ns,erase_ns,suspension_ns,channel_ns,served_ns"
+        ));
+        assert_eq!(lines[1], "5,R,40,16,7,1,0,0,100,5,5,105,done,0,0,0,0,0,0,0,0,0,70,0,0,0,0,0,0,30");
+        assert!(lines[2].starts_with("2,W,16,16,7,0,1,1,5000000000,2,2,5000000002,done,"), "{}", lines[2]);
+        assert!(lines[3].starts_with("9,F,0,0,7,0,0,0,1,9,9,10,end_of_life,"), "{}", lines[3]);
+        assert!(lines[4].starts_with("9,D,72,16,7,0,0,0,0,9,9,9,read_only,"), "{}", lines[4]);
+        for line in &lines[1..] {
+            let cells: Vec<_> = line.split(',').collect();
+            let causes: u64 = cells[13..].iter().map(|cell| cell.parse::<u64>().unwrap()).sum();
+            assert_eq!(causes.to_string(), cells[8]);
+        }
+    }
+
+    #[test]
+    fn parquet_holds_what_csv_holds_in_bounded_row_groups() {
+        let mut requests = some();
+        requests.extend((0..70_000).map(|at| served(at, Op::Read, 0, Status::Done, &[(Cause::Served, at % 977)])));
+        let parquet = logged(&requests, LogFormat::Parquet);
+        assert_eq!(reader(&parquet).metadata().num_row_groups(), 2);
+        assert_eq!(logged(&requests, LogFormat::Parquet), parquet, "the same run gives the same bytes");
+        assert_eq!(read_back(&parquet), csv(&requests));
+    }
+
+    #[test]
+    fn a_log_without_requests_has_its_columns() {
+        assert_eq!(csv(&[]), LOG_COLUMNS.join(",") + "\n");
+        assert_eq!(read_back(&logged(&[], LogFormat::Parquet)), csv(&[]));
+    }
+
+    #[test]
+    fn a_log_is_a_trace_of_the_same_requests_in_order_of_arrival() {
+        let options = TraceOptions { sort: true, ..TraceOptions::default() };
+        let mut trace = read_trace("log.csv", csv(&some()).into_bytes().into(), &options).unwrap();
+        let read: Vec<_> = std::iter::from_fn(|| trace.next_request().unwrap()).collect();
+        let mut expected: Vec<_> = some().iter().map(|served| (served.request, served.latency_ns())).collect();
+        expected.sort_by_key(|(request, _)| request.arrival_ns);
+        let of_trace = |(request, latency_ns): (Request, Ns)| Request {
+            arrival_ns: request.arrival_ns - 2,
+            recorded_latency_ns: u32::try_from(latency_ns).unwrap_or(u32::MAX),
+            ..request
+        };
+        assert_eq!(read, expected.into_iter().map(of_trace).collect::<Vec<_>>());
+    }
+
+    #[test]
+    fn the_ending_tells_the_format() {
+        assert_eq!(LogFormat::of_path("a/log.csv"), Some(LogFormat::Csv));
+        assert_eq!(LogFormat::of_path("log.parquet"), Some(LogFormat::Parquet));
+        for path in ["log", "log.csv.gz", "log.json", "csv", ""] {
+            assert_eq!(LogFormat::of_path(path), None, "{path}");
+        }
+    }
+
+    /// Takes nothing after a number of bytes.
+    struct Full(usize);
+
+    impl Write for Full {
+        fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+            if bytes.len() > self.0 {
+                return Err(io::Error::from(io::ErrorKind::StorageFull));
+            }
+            self.0 -= bytes.len();
+            Ok(bytes.len())
+        }
+
+        fn flush(&mut self) -> io::Result<()> {
+            Ok(())
+        }
+    }
+
+    #[test]
+    fn the_first_error_of_the_output_is_told_at_the_end() {
+        for format in [LogFormat::Csv, LogFormat::Parquet] {
+            for room in [0, 400] {
+                let mut log = Log::new(Full(room), format);
+                some().iter().for_each(|request| log.served(request));
+                assert!(log.finish().is_err(), "{format:?} with {room} bytes");
+            }
+        }
+    }
+}

@@ -1,0 +1,85 @@
+//! The columns of a log, for every way to write it. All that a request says is a number; some numbers stand for a word.
+
+use flashloom_device::{Cause, Reason, Served, Status};
+use flashloom_workload::{LOG_COLUMNS, Request};
+
+/// One request: a number a column, in the order of [`LOG_COLUMNS`].
+pub type Row = [u64; LOG_COLUMNS.len()];
+
+/// What the numbers of a column are.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Content {
+    /// Numbers of 64 bits: times, the address.
+    Wide,
+    /// Numbers of 32 bits.
+    Small,
+    /// 0 or 1.
+    Flag,
+    /// Places in a list of words.
+    Word(&'static [&'static str]),
+}
+
+/// In the order of [`flashloom_workload::Op`], as in a trace.
+const OPS: [&str; 4] = ["R", "W", "D", "F"];
+
+/// Done, then by [`Reason`], as in `host.failed` of a result.
+const STATUSES: [&str; 1 + Reason::COUNT] = ["done", "end_of_life", "read_only"];
+
+/// The columns before those of the causes.
+const LEADING: usize = LOG_COLUMNS.len() - Cause::COUNT;
+
+/// What the column of that name holds.
+pub fn content(name: &str) -> Content {
+    match name {
+        "op" => Content::Word(&OPS),
+        "status" => Content::Word(&STATUSES),
+        "sectors" | "task" => Content::Small,
+        "sync" | "flush" | "fua" => Content::Flag,
+        _ => Content::Wide,
+    }
+}
+
+/// What is logged of a request.
+pub fn row(served: &Served) -> Row {
+    let request = &served.request;
+    let leading: [u64; LEADING] = [
+        request.arrival_ns,
+        request.op as u64,
+        request.lba,
+        u64::from(request.sectors),
+        u64::from(request.task),
+        u64::from(request.has(Request::SYNC)),
+        u64::from(request.has(Request::PREFLUSH)),
+        u64::from(request.has(Request::FUA)),
+        served.latency_ns(),
+        served.admitted_ns,
+        served.dispatched_ns,
+        served.ended_ns,
+        match served.status {
+            Status::Done => 0,
+            Status::Failed(reason) => 1 + reason.at() as u64,
+        },
+    ];
+    let mut row = [0; LOG_COLUMNS.len()];
+    row[..LEADING].copy_from_slice(&leading);
+    row[LEADING..].iter_mut().zip(served.parts.iter()).for_each(|(cell, (_, part))| *cell = part);
+    row
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use flashloom_workload::Op;
+
+    #[test]
+    fn the_causes_have_a_column_each_in_their_order() {
+        assert!(LOG_COLUMNS[LEADING..].iter().eq(&Cause::ALL.map(|cause| format!("{}_ns", cause.name()))));
+    }
+
+    #[test]
+    fn words_are_in_the_order_of_what_they_stand_for() {
+        assert_eq!([Op::Read, Op::Write, Op::Discard, Op::Flush].map(|op| OPS[op as usize]), ["R", "W", "D", "F"]);
+        let word = |reason: Reason| STATUSES[1 + reason.at()];
+        assert_eq!((word(Reason::EndOfLife), word(Reason::ReadOnly)), ("end_of_life", "read_only"));
+    }
+}
