@@ -14,4 +14,5 @@ pub mod registry;
 pub mod result;
 pub mod run;
 pub mod schema;
+pub mod slowest;
 pub mod timeline;
