@@ -36,7 +36,7 @@ fn the_reference_is_current() {
 fn the_page_on_the_anatomy_explains_every_cause_in_order() {
     let file = PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("../../docs/anatomy.md");
     let page = fs::read_to_string(file).expect("the page is checked in");
-    let name = |line: &'_ str| Some(line.strip_prefix("| `")?.split_once('`')?.0.to_owned());
+    let name = |line: &str| Some(line.strip_prefix("| `")?.split_once('`')?.0.to_owned());
     let explained: Vec<String> = page.lines().filter_map(name).collect();
     assert_eq!(explained, Cause::ALL.map(Cause::name));
 }
