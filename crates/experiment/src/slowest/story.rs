@@ -139,7 +139,7 @@ const fn in_words(cause: Cause) -> (&'static str, &'static str) {
         Cause::Suspension => {
             ("behind a suspension", "the die stopped a program or an erase for a read, or took it up again")
         }
-        Cause::Channel => ("waiting for the channel", "its bus carried commands or data of other dies"),
+        Cause::Channel => ("waiting for the channel", "its bus carried other commands or data"),
         Cause::Served => ("being served by flash", "command, array and data transfer of the page itself"),
     }
 }
