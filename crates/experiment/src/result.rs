@@ -25,8 +25,10 @@ macro_rules! result_types {
     )+};
 }
 
+mod anatomy;
 mod ftl;
 
+pub use anatomy::{AnatomyResult, PartsResult, SliceResult, TailResult, TotalNs};
 pub use ftl::{
     AssociativityResult, BlockingResult, FtlResult, MapCacheResult, MergesResult, RetiredResult, StreamsResult,
     WaitResult,
@@ -137,6 +139,9 @@ result_types! {
         /// From arrival to completion.
         #[serde(skip_serializing_if = "Option::is_none")]
         latency_ns: Option<LatencyResult>,
+        /// Where the time of reads and writes went; absent unless `run.anatomy` asks for it.
+        #[serde(skip_serializing_if = "Option::is_none")]
+        anatomy: Option<AnatomyResult>,
     }
 
     /// Requests that failed, by reason.

@@ -1,21 +1,49 @@
-//! The slowest requests of a run.
+//! The slowest requests of a run, and where the time of each went.
+
+mod story;
+
+use std::cmp::Reverse;
+use std::collections::BinaryHeap;
 
 use flashloom_device::{Interest, Observer, Served};
+use flashloom_nand::Geometry;
+use flashloom_units::Ns;
 
-/// Keeps the slowest requests.
+/// Keeps the slowest requests that have ended, failed ones among them; of equally slow ones those that ended first. It
+/// takes the same memory however long the run is.
+#[derive(Clone, Debug)]
 pub struct Slowest {
     count: usize,
+    geometry: Option<Geometry>,
+    /// The requests that are kept, in any order.
+    kept: Vec<Served>,
+    /// One for each of them; the fastest is on top, to be replaced first.
+    ranks: BinaryHeap<Reverse<Rank>>,
+    /// How many requests have ended.
+    ended: u64,
 }
+
+/// Latency, how many requests had ended before, and where the request is kept: the greatest is the slowest.
+type Rank = (Ns, Reverse<u64>, usize);
 
 impl Slowest {
     /// Keeps that many.
     pub fn new(count: usize) -> Self {
-        Self { count }
+        Self { count, geometry: None, kept: Vec::new(), ranks: BinaryHeap::new(), ended: 0 }
     }
 
-    /// What became of them, for people.
+    /// The story also names die, block and page of an operation in a drive of that geometry.
+    #[must_use]
+    pub fn on(mut self, geometry: Geometry) -> Self {
+        self.geometry = Some(geometry);
+        self
+    }
+
+    /// What they were and where their time went, for a person, the slowest first.
     pub fn story(&self) -> String {
-        format!("the {} slowest requests\n", self.count)
+        let ranks = self.ranks.clone().into_sorted_vec();
+        let slowest: Vec<&Served> = ranks.iter().map(|Reverse((_, _, index))| &self.kept[*index]).collect();
+        story::of(&slowest, self.ended, self.geometry.as_ref())
     }
 }
 
@@ -24,5 +52,22 @@ impl Observer for Slowest {
         Interest { served: true, ..Interest::default() }
     }
 
-    fn served(&mut self, _served: &Served) {}
+    fn served(&mut self, served: &Served) {
+        let latency_ns = served.latency_ns();
+        let rank = |index| Reverse((latency_ns, Reverse(self.ended), index));
+        if self.kept.len() < self.count {
+            self.ranks.push(rank(self.kept.len()));
+            self.kept.push(*served);
+        } else if let Some(mut fastest) = self.ranks.peek_mut() {
+            let Reverse((least_ns, _, index)) = *fastest;
+            if latency_ns > least_ns {
+                *fastest = rank(index);
+                self.kept[index] = *served;
+            }
+        }
+        self.ended += 1;
+    }
 }
+
+#[cfg(test)]
+mod tests;

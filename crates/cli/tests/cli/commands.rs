@@ -33,18 +33,20 @@ timeline_interval = \"10ms\"
 
 const TRACE: &str = "timestamp_ns,op,lba,sectors,task\n0,W,0,8,1\n1000,R,8,8,2\n2000,W,16,8,1\n2000,F,0,0,1\n";
 
-fn small() -> Lab {
+/// A lab with that experiment in `small.toml`.
+pub fn small() -> Lab {
     let lab = Lab::new();
     lab.write("small.toml", SMALL);
     lab
 }
 
-fn json(text: &str) -> Value {
+/// What a text holds that is JSON.
+pub fn json(text: &str) -> Value {
     serde_json::from_str(text).unwrap_or_else(|error| panic!("{error}\n{text}"))
 }
 
 /// The checked-in schema of that name accepts the value.
-fn validate(name: &str, value: &Value) {
+pub fn validate(name: &str, value: &Value) {
     let file = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("../../schema").join(name);
     let schema = json(&std::fs::read_to_string(file).expect("the schema is checked in"));
     let validator = jsonschema::validator_for(&schema).expect("the schema is a schema");
@@ -54,7 +56,7 @@ fn validate(name: &str, value: &Value) {
 }
 
 /// A result without what it cost.
-fn timeless(mut result: Value) -> Value {
+pub fn timeless(mut result: Value) -> Value {
     result.as_object_mut().expect("a result is an object").remove("run");
     result
 }

@@ -48,6 +48,11 @@ fn a_garbage_line_in_the_middle_of_a_trace() {
 }
 
 #[test]
+fn an_anatomy_where_nothing_takes_time() {
+    refused_config("anatomy_without_time", "[run]\ntiming = \"counting\"\nanatomy = true\n");
+}
+
+#[test]
 fn a_letter_in_a_number() {
     refused_trace("trace_letter_in_number", &TRACE.replace("1000,R,8,8", "1000,R,8x,8"));
 }

@@ -3,6 +3,7 @@
 //! What it prints is held against snapshots. `INSTA_UPDATE=always cargo test` writes all of them anew; look at the
 //! difference before committing it.
 
+mod anatomy;
 mod combinations;
 mod commands;
 mod errors;

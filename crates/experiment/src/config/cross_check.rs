@@ -5,9 +5,9 @@ use flashloom_host::BlockLayer;
 use flashloom_units::{Capability, PolicySpec, Refusal, format_size};
 use flashloom_workload::workload::{self, Context, Site};
 
-use super::Config;
 use super::catalog::{Fault, KeyId};
 use super::source::{Report, Sources};
+use super::{Config, Timing};
 
 /// One rule: the sections that it reads, and the check.
 struct Rule {
@@ -68,6 +68,7 @@ const RULES: &[Rule] = &[
     Rule { sections: &["workload"], broken: Check::Each(the_workload_follows_its_section) },
     Rule { sections: &["workload", "device"], broken: Check::Located(the_workload_fits_the_device) },
     Rule { sections: &["host", "device"], broken: Check::One(schedulers_fit_the_device) },
+    Rule { sections: &["run"], broken: Check::One(an_anatomy_needs_time) },
 ];
 
 /// Holds one configuration against every rule whose sections are without problems of their own.
@@ -278,6 +279,16 @@ fn schedulers_fit_the_device(config: &Config) -> Option<Broken> {
     let scheduler = config.scheduler();
     let refusal = scheduler.profile(&setup).err().or_else(|| scheduler.build(&setup).err())?;
     Some(Broken::refused(refusal, "host.scheduler"))
+}
+
+fn an_anatomy_needs_time(config: &Config) -> Option<Broken> {
+    if !config.run.anatomy || config.run.timing == Timing::Timed {
+        return None;
+    }
+    let found = "`run.anatomy` = true with `run.timing` = \"counting\", where nothing takes time";
+    let help = Some("set run.timing to \"timed\", or leave run.anatomy out".to_owned());
+    let fault = Fault::new(found, "`run.timing` = \"timed\": an anatomy says where time went");
+    Broken::at(&["run.anatomy", "run.timing"], Fault { help, ..fault })
 }
 
 #[cfg(test)]

@@ -70,6 +70,9 @@ params! {
         /// What happens when a page cannot be stored any more, because too many blocks have failed.
         end_of_life: EndOfLife => "end_of_life", Kind::Choice(EndOfLife::CHOICES), Value::Name("stop"),
             "Stopping compares drives by what they did while they lived; going on shows what is left of them.";
+        /// Whether the result says where the time of the requests went, by what they waited for.
+        anatomy: bool => "anatomy", Kind::Flag, Value::Flag(false),
+            "With it a run takes longer; it changes no other figure.";
         /// How much simulated time one sample of the timeline covers.
         timeline_interval_ns: Ns => "timeline_interval", Kind::Time { min: MS, max: 100_000 * S },
             Value::Time(100 * MS), "Shorter intervals show more and write a larger file.";

@@ -17,7 +17,7 @@ use crate::result::RunResult;
 /// # Errors
 /// A policy that cannot be built, or a drive that never became steady.
 pub(super) fn engine(config: &Config, verify: bool, aged: Option<&AgedDrive>) -> Result<Engine, Failure> {
-    started(config, with_scheduler(config, &config.host, &config.scheduler(), verify)?, aged)
+    started(config, with_scheduler(config, &config.host, &config.scheduler(), verify)?, verify, aged)
 }
 
 /// The drive of a configuration alone, as [`engine`] has it: no block layer, `host.queue_depth` commands at once.
@@ -26,7 +26,7 @@ pub(super) fn engine(config: &Config, verify: bool, aged: Option<&AgedDrive>) ->
 /// As of [`engine`].
 pub(super) fn bare_engine(config: &Config, verify: bool, aged: Option<&AgedDrive>) -> Result<Engine, Failure> {
     let drive = Drive::new(&config.drive_setup(verify))?;
-    started(config, Engine::bare(drive, config.host.queue_depth, config.ftl.idle_delay_ns), aged)
+    started(config, Engine::bare(drive, config.host.queue_depth, config.ftl.idle_delay_ns), verify, aged)
 }
 
 /// The same under a block layer that only queues: requests reach the drive as they are and in their order, and those
@@ -37,7 +37,7 @@ pub(super) fn bare_engine(config: &Config, verify: bool, aged: Option<&AgedDrive
 pub(crate) fn unscheduled(config: &Config, verify: bool, aged: Option<&AgedDrive>) -> Result<Engine, Failure> {
     let host = HostParams { merging: false, ..config.host.clone() };
     let noop = scheduler::builtin().choose("noop", &[])?;
-    started(config, with_scheduler(config, &host, &noop, verify)?, aged)
+    started(config, with_scheduler(config, &host, &noop, verify)?, verify, aged)
 }
 
 fn with_scheduler(
@@ -53,13 +53,17 @@ fn with_scheduler(
 }
 
 /// Brings an engine into the state that it has before the workload: by ageing it, or with a drive that was aged before.
-fn started(config: &Config, mut engine: Engine, aged: Option<&AgedDrive>) -> Result<Engine, Failure> {
+/// A verified run has its latencies checked too, part by part.
+fn started(config: &Config, mut engine: Engine, verify: bool, aged: Option<&AgedDrive>) -> Result<Engine, Failure> {
     match aged {
         Some(drive) => drive.load_into(&mut engine)?,
         None => drop(precondition(config, &mut engine)?),
     }
     if config.run.timing == Timing::Timed {
         engine.start_timing(&config.device);
+        if verify || config.run.anatomy {
+            engine.keep_anatomy().expect("an engine that takes time and was given no request");
+        }
     }
     Ok(engine)
 }

@@ -1,5 +1,6 @@
 //! From raw counters to a result: ratios where they are defined, nothing where they are not.
 
+mod anatomy;
 mod buffer;
 mod ftl;
 
@@ -13,9 +14,9 @@ use flashloom_workload::{Op, TraceInfo};
 use super::aged::AgedDrive;
 use crate::config::{Config, Timing};
 use crate::result::{
-    ByOrigin, Distribution, EndOfLifeResult, EraseCount, FailedResult, FigureResult, HostResult, IntegrityResult,
-    LatencyResult, NandResult, PreconditionResult, RESULT_SCHEMA, RunCost, RunResult, SchedulerResult, Statistics,
-    WearResult,
+    AnatomyResult, ByOrigin, Distribution, EndOfLifeResult, EraseCount, FailedResult, FigureResult, HostResult,
+    IntegrityResult, LatencyResult, NandResult, PreconditionResult, RESULT_SCHEMA, RunCost, RunResult, SchedulerResult,
+    Statistics, WearResult,
 };
 
 /// The wall clock, for the `run` section of a result alone.
@@ -127,6 +128,7 @@ impl Measured<'_> {
                 queue: Distribution::of(&queue),
                 device: Distribution::of(&host.device_latency),
             }),
+            anatomy: self.outcome.anatomy.as_deref().map(AnatomyResult::of),
         }
     }
 

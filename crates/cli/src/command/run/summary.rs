@@ -1,5 +1,7 @@
 //! A result as tables for a person.
 
+mod anatomy;
+
 use std::fmt::Write as _;
 
 use flashloom::experiment::result::{
@@ -31,6 +33,9 @@ pub fn of(result: &RunResult) -> String {
             let header = ["latency", "count", "mean", "p50", "p95", "p99", "p99.9", "max"];
             let _ = write!(text, "\n{}", table(&header, 1, rows));
         }
+    }
+    if let Some(anatomy) = result.host.anatomy.as_ref().and_then(anatomy::of) {
+        let _ = write!(text, "\n{anatomy}");
     }
     text.push_str(&generated(result));
     let header = ["flash", "total", "host", "collection", "merge", "map", "wear"];

@@ -38,12 +38,13 @@ impl Watchers {
         if !problems.is_empty() {
             return Err(Problems(problems));
         }
+        let geometry = experiment.variants[0].config.device.geometry();
         let create =
             |(path, format): (&String, LogFormat)| Ok::<_, Problem>(Log::new(OutputFile::create(path)?, format));
         Ok(Self {
             timeline: OutputFile::optional(arguments.timeline.as_deref())?.map(Timeline::new),
             log: log_format.map(create).transpose()?,
-            slowest: arguments.slowest.map(|count| Slowest::new(count.into())),
+            slowest: arguments.slowest.map(|count| Slowest::new(count.into()).on(geometry)),
         })
     }
 

@@ -1,0 +1,68 @@
+//! Where the time of requests went, as the program shows it.
+
+use serde_json::Value;
+
+use crate::commands::{json, small, timeless, validate};
+
+/// The result of the small experiment, with an anatomy or without.
+fn result(anatomy: bool) -> Value {
+    let answer = small().succeed(&["run", "small.toml", "--json", "-", "--set", &format!("run.anatomy={anatomy}")]);
+    let result = json(&answer.stdout);
+    validate("result.json", &result);
+    result
+}
+
+#[test]
+fn a_result_has_no_anatomy_unless_it_is_asked_for() {
+    assert_eq!(result(false)["host"].get("anatomy"), None);
+}
+
+#[test]
+fn the_parts_of_every_slice_add_up_and_the_whole_is_what_the_latencies_say() {
+    let host = &result(true)["host"];
+    for op in ["read", "write"] {
+        let (tail, latency) = (&host["anatomy"][op], &host["latency_ns"][op]);
+        for slice in ["whole", "p99", "p99_9"].map(|name| &tail[name]) {
+            let parts = slice["parts_ns"].as_object().expect("a slice has parts");
+            let sum: u64 = parts.values().filter_map(Value::as_u64).sum();
+            assert_eq!((parts.len(), Value::from(sum)), (17, slice["latency_ns"].clone()), "{op}");
+        }
+        let requests = |slice: &str| tail[slice]["requests"].as_u64().expect("a slice counts its requests");
+        assert_eq!(Value::from(requests("whole")), latency["count"], "{op}");
+        assert!(requests("p99") * 100 >= requests("whole") && requests("p99_9") * 1_000 >= requests("whole"), "{op}");
+        assert!(requests("p99") <= requests("whole") && requests("p99_9") <= requests("p99"), "{op}");
+        let mean = tail["whole"]["latency_ns"].as_f64().unwrap_or(0.0) / requests("whole") as f64;
+        assert!((mean - latency["mean"].as_f64().unwrap_or(0.0)).abs() < 1e-6 * mean, "{op}");
+        assert_eq!((&tail["p99"]["from_ns"], &tail["p99_9"]["from_ns"]), (&latency["p99"], &latency["p99_9"]), "{op}");
+    }
+}
+
+#[test]
+fn an_anatomy_changes_no_other_figure() {
+    let (mut with, mut without) = (timeless(result(true)), timeless(result(false)));
+    with["host"].as_object_mut().expect("a host is an object").remove("anatomy").expect("it was asked for");
+    for result in [&mut with, &mut without] {
+        result["config"]["run"].as_object_mut().expect("a section is an object").remove("anatomy");
+    }
+    assert_eq!(with, without);
+}
+
+#[test]
+fn the_summary_shows_where_the_time_went() {
+    let lab = small();
+    let answer = lab.succeed(&["run", "small.toml", "--set", "run.anatomy=true"]);
+    for part in ["time went to", "from p99.9", "  served"] {
+        assert!(answer.stdout.contains(part), "`{part}` is not in\n{}", answer.stdout);
+    }
+    assert!(!lab.succeed(&["run", "small.toml"]).stdout.contains("time went to"));
+}
+
+#[test]
+fn an_expectation_can_be_about_a_cause() {
+    let lab = small();
+    let share = "min(host.anatomy.read.p99.parts_ns.served / host.anatomy.read.p99.latency_ns)";
+    let expect = format!("[[expect]]\nclaim = \"reads are served\"\nformula = \"{share}\"\nat_least = 0.0001\n");
+    let text = lab.read("small.toml").replace("[run]", "[run]\nanatomy = true");
+    lab.write("expecting.toml", text + "\n" + &expect);
+    lab.succeed(&["compare", "expecting.toml", "--vary", "host.scheduler=noop,deadline"]);
+}

@@ -1,0 +1,66 @@
+//! Figures for people: three significant digits, a unit of fitting size, thousands apart.
+
+/// The value in the largest unit that keeps it at least one.
+fn scaled(value: f64, units: &[(&str, f64)]) -> String {
+    let (name, factor) = units.iter().rev().find(|(_, factor)| value >= *factor).unwrap_or(&units[0]);
+    format!("{} {name}", significant(value / factor))
+}
+
+/// Three significant digits; more only before the decimal point.
+fn significant(value: f64) -> String {
+    match value.abs() {
+        0.0 => "0".to_owned(),
+        size if size >= 99.95 => format!("{value:.0}"),
+        size if size >= 9.995 => format!("{value:.1}"),
+        _ => format!("{value:.2}"),
+    }
+}
+
+/// A duration in nanoseconds.
+pub fn time(ns: f64) -> String {
+    scaled(ns, &[("ns", 1.0), ("us", 1e3), ("ms", 1e6), ("s", 1e9)])
+}
+
+/// A size in bytes.
+pub fn size(bytes: f64) -> String {
+    scaled(bytes, &[("B", 1.0), ("kB", 1e3), ("MB", 1e6), ("GB", 1e9), ("TB", 1e12)])
+}
+
+/// Bytes a second.
+pub fn rate(bytes_per_s: f64) -> String {
+    format!("{}/s", size(bytes_per_s))
+}
+
+/// A count with its thousands apart.
+pub fn count(value: u64) -> String {
+    let digits = value.to_string();
+    let groups: Vec<_> = digits.as_bytes().rchunks(3).rev().map(String::from_utf8_lossy).collect();
+    groups.join(",")
+}
+
+/// A factor or an average.
+pub fn factor(value: f64) -> String {
+    if value >= 1000.0 { count(value.round() as u64) } else { significant(value) }
+}
+
+/// A share as a percentage.
+pub fn percent(share: f64) -> String {
+    format!("{} %", significant(share * 100.0))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn figures_have_three_digits_and_a_unit_of_fitting_size() {
+        assert_eq!(time(1_420_000.0), "1.42 ms");
+        assert_eq!(time(0.0), "0 ns");
+        assert_eq!(rate(12_345_678.0), "12.3 MB/s");
+        assert_eq!(size(999_600.0), "1000 kB");
+        assert_eq!(count(1_234_567), "1,234,567");
+        assert_eq!(count(12), "12");
+        assert_eq!(factor(1.7349), "1.73");
+        assert_eq!(percent(0.125), "12.5 %");
+    }
+}

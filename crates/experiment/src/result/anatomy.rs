@@ -1,0 +1,155 @@
+//! What a result says of where the time of the requests went.
+//!
+//! A cause that took nothing is a zero: a formula can ask for it in any run that has an anatomy.
+
+use flashloom_device::Cause;
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+/// Nanoseconds summed over requests: exact up to 2^64, which is 584 years of waiting by all of them together, and the
+/// nearest floating-point number beyond.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(untagged)]
+#[schemars(with = "u64", inline)]
+pub enum TotalNs {
+    /// To the nanosecond.
+    Exact(u64),
+    /// To 15 digits.
+    Rounded(f64),
+}
+
+impl From<u128> for TotalNs {
+    fn from(ns: u128) -> Self {
+        u64::try_from(ns).map_or(Self::Rounded(ns as f64), Self::Exact)
+    }
+}
+
+impl From<TotalNs> for f64 {
+    fn from(total: TotalNs) -> Self {
+        match total {
+            TotalNs::Exact(ns) => ns as Self,
+            TotalNs::Rounded(ns) => ns,
+        }
+    }
+}
+
+result_types! {
+    /// Where the time of the requests went. Only requests that completed count, as in the latencies.
+    AnatomyResult {
+        /// The time of reads; absent where none completed.
+        #[serde(skip_serializing_if = "Option::is_none")]
+        read: Option<TailResult>,
+        /// The time of writes; absent where none completed.
+        #[serde(skip_serializing_if = "Option::is_none")]
+        write: Option<TailResult>,
+    }
+
+    /// The requests of one kind: all of them, and the slowest.
+    TailResult {
+        /// All of them.
+        whole: SliceResult,
+        /// Those as slow as the 99th percentile or slower: at least one in 100.
+        p99: SliceResult,
+        /// Those as slow as the 99.9th percentile or slower: at least one in 1,000.
+        p99_9: SliceResult,
+    }
+
+    /// Some requests of one kind, and where their time went.
+    SliceResult {
+        /// How many requests.
+        requests: u64,
+        /// The percentile that they are as slow as, to three digits; absent for all requests.
+        #[serde(skip_serializing_if = "Option::is_none")]
+        from_ns: Option<u64>,
+        /// Their latencies, summed.
+        latency_ns: TotalNs,
+        /// The same by cause; the parts add up to it.
+        parts_ns: PartsResult,
+    }
+}
+
+macro_rules! parts {
+    ($($(#[doc = $help:literal])+ $cause:ident,)+) => {
+        result_types! {
+            /// Time by cause, summed over requests, in the order of the I/O path.
+            PartsResult { $($(#[doc = $help])+ $cause: TotalNs,)+ }
+        }
+
+        impl PartsResult {
+            /// From the time of each cause, in the order of [`Cause::ALL`].
+            pub(crate) fn of([$($cause),+]: [TotalNs; Cause::COUNT]) -> Self {
+                Self { $($cause),+ }
+            }
+
+            /// Each cause with its time, in that order.
+            pub fn iter(&self) -> impl Iterator<Item = (Cause, TotalNs)> {
+                Cause::ALL.into_iter().zip([$(self.$cause),+])
+            }
+        }
+    };
+}
+
+parts! {
+    /// Held in front of the block layer, because `nr_requests` of their class were in it.
+    nr_requests,
+    /// In the scheduler, while the drive held `queue_depth` commands.
+    tag,
+    /// In the scheduler, which could have sent a command and chose to wait.
+    scheduler,
+    /// While the controller took the command.
+    controller,
+    /// Waiting for the host link, and crossing it.
+    link,
+    /// Until what a flush has to make durable was in flash.
+    flush,
+    /// Waiting for slots of the write buffer.
+    slot,
+    /// Behind reads for the host on the die, the request's own other pages among them.
+    host_read,
+    /// Behind programs for the host on the die, the request's own other pages among them.
+    host_program,
+    /// Behind reads and programs of garbage collection.
+    collection,
+    /// Behind reads and programs of merges.
+    merge,
+    /// Behind reads and programs of the map, the request's own map entries among them.
+    map,
+    /// Behind reads and programs of wear levelling.
+    wear,
+    /// Behind erases.
+    erase,
+    /// While a die suspended an operation, or resumed it.
+    suspension,
+    /// Waiting for the bus of the channel.
+    channel,
+    /// Being served: command, array and data transfer of the last page's own operation.
+    served,
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::config::Catalog;
+    use crate::schema;
+
+    #[test]
+    fn a_total_is_exact_as_long_as_it_has_64_bits_and_a_number_beyond() {
+        for (ns, text) in [(0, "0"), (u64::MAX.into(), "18446744073709551615"), (1 << 64, "1.8446744073709552e+19")] {
+            let total = TotalNs::from(ns);
+            assert_eq!(serde_json::to_string(&total).unwrap(), text);
+            assert_eq!(serde_json::from_str::<TotalNs>(text).unwrap(), total);
+        }
+    }
+
+    #[test]
+    fn a_formula_reaches_every_part_of_every_slice() {
+        let numbers = schema::numbers(&Catalog::builtin());
+        for (op, slice) in ["read", "write"].iter().flat_map(|op| ["whole", "p99", "p99_9"].map(|slice| (op, slice))) {
+            let parts = Cause::ALL.map(|cause| format!("parts_ns.{}", cause.name()));
+            for field in parts.iter().map(String::as_str).chain(["requests", "from_ns", "latency_ns"]) {
+                let path = format!("host.anatomy.{op}.{slice}.{field}");
+                assert!(numbers.contains(&path), "{path}");
+            }
+        }
+    }
+}
