@@ -234,11 +234,12 @@ fn the_same_configuration_gives_the_same_result_and_another_seed_another() {
 }
 
 #[test]
-fn verification_changes_nothing_but_the_integrity() {
+fn verification_adds_integrity_and_anatomy_and_changes_nothing_else() {
     let lab = small();
     let mut plain = timeless(json(&lab.succeed(&["run", "small.toml", "--json", "-"]).stdout));
     let mut verified = timeless(json(&lab.succeed(&["run", "small.toml", "--json", "-", "--verify"]).stdout));
     assert!(verified["integrity"]["sectors_checked"].as_u64().is_some_and(|sectors| sectors > 0));
+    assert!(verified["host"].as_object_mut().unwrap().remove("anatomy").is_some());
     for result in [&mut plain, &mut verified] {
         result.as_object_mut().unwrap().remove("integrity");
     }

@@ -260,3 +260,6 @@ impl Running {
         self.mark = ends;
     }
 }
+
+#[cfg(test)]
+mod tests;

@@ -113,6 +113,7 @@ impl Run {
         engine.precondition(&Ageing { fill_pages, fill_streams: self.fill_streams, overwrite: None }, &mut |_| {});
         if self.timed {
             engine.start_timing(&self.setup.device);
+            engine.keep_anatomy().unwrap();
         }
         engine
     }

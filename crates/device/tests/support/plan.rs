@@ -125,6 +125,9 @@ impl Plan {
     pub fn start(&self, engine: &mut Engine) {
         if self.timed {
             engine.start_timing(&self.drive.device);
+            if self.drive.verify {
+                engine.keep_anatomy().unwrap();
+            }
         }
     }
 }

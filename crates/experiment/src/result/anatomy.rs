@@ -48,9 +48,9 @@ result_types! {
     TailResult {
         /// All of them.
         whole: SliceResult,
-        /// Those as slow as the 99th percentile or slower: at least one in 100.
+        /// The slowest: at least one in 100.
         p99: SliceResult,
-        /// Those as slow as the 99.9th percentile or slower: at least one in 1,000.
+        /// The slowest: at least one in 1,000.
         p99_9: SliceResult,
     }
 
@@ -58,7 +58,7 @@ result_types! {
     SliceResult {
         /// How many requests.
         requests: u64,
-        /// The percentile that they are as slow as, to three digits; absent for all requests.
+        /// The latency from which on they are counted, to one part in 128; absent for all requests.
         #[serde(skip_serializing_if = "Option::is_none")]
         from_ns: Option<u64>,
         /// Their latencies, summed.

@@ -1,0 +1,233 @@
+//! The anatomy of requests against times that are reckoned by hand, each with one thing to wait for.
+#![allow(missing_docs)]
+
+mod support;
+
+use flashloom_buffer::rate;
+use flashloom_device::{Cause, DriveSetup, Engine, Interest, Misuse, Observer, Parts, Served, Simulation, Submitted};
+use flashloom_ftl::mapping;
+use flashloom_host::{BlockLayer, HostParams, scheduler};
+use flashloom_nand::DeviceParams;
+use flashloom_units::{MS, Ns, ParamSet, US, Value, transfer_ns};
+use flashloom_workload::{Op, Replayed, Request};
+use support::{List, Run, buffered, plain_device, request, unbuffered};
+
+/// Pages 0 and [`SAME_DIE`] are on one die, page [`SAME_CHANNEL`] on another of its channel.
+const SAME_DIE: u64 = 8;
+const SAME_CHANNEL: u64 = 4;
+
+#[derive(Default)]
+struct Kept(Vec<Served>);
+
+impl Observer for Kept {
+    fn interest(&self) -> Interest {
+        Interest { served: true, ..Interest::default() }
+    }
+
+    fn served(&mut self, served: &Served) {
+        self.0.push(*served);
+    }
+}
+
+/// The requests of a run as they ended.
+fn served(run: &Run, requests: impl IntoIterator<Item = Request>) -> Vec<Served> {
+    let mut kept = Kept::default();
+    let mut simulation = Simulation::new(run.started());
+    let mut source = List(requests.into_iter().collect());
+    simulation.run(&mut Replayed::new(&mut source, run.pace), Ns::MAX, &mut [&mut kept]).unwrap();
+    simulation.check().unwrap();
+    kept.0
+}
+
+fn parts(of: &[(Cause, Ns)]) -> Parts {
+    let mut parts = Parts::default();
+    of.iter().for_each(|&(cause, ns)| parts[cause] += ns);
+    parts
+}
+
+fn read(page: u64) -> Request {
+    request(MS, Op::Read, 8 * page, 8)
+}
+
+fn write(at: Ns, page: u64, flags: u8) -> Request {
+    Request { flags, ..request(at, Op::Write, 8 * page, 8) }
+}
+
+/// A page over the link and over a channel.
+fn link(device: &DeviceParams) -> Ns {
+    transfer_ns(4_096, device.link_rate)
+}
+
+fn channel(device: &DeviceParams) -> Ns {
+    device.timing().transfer_ns(8)
+}
+
+#[test]
+fn an_unloaded_read_is_in_the_controller_served_and_on_the_link() {
+    let device = DeviceParams { controller_ns: 5 * US, command_ns: 300, ..plain_device() };
+    let expected = [
+        (Cause::Controller, 5 * US),
+        (Cause::Served, 300 + device.read_ns + channel(&device)),
+        (Cause::Link, link(&device)),
+    ];
+    let [served] = served(&Run::new(unbuffered(device)), [read(77)])[..] else { panic!("one request") };
+    assert_eq!(served.parts, parts(&expected));
+    let last = served.last.expect("it was read from flash");
+    assert_eq!((last.lpn.0, last.is_program, last.issued_ns), (77, false, MS + 5 * US));
+    assert_eq!((served.dispatched_ns, served.latency_ns()), (MS, parts(&expected).total()));
+}
+
+#[test]
+fn a_partial_write_waits_for_the_read_beneath_it() {
+    let device = plain_device();
+    let expected = parts(&[
+        (Cause::Link, transfer_ns(3 * 512, device.link_rate)),
+        (Cause::HostRead, device.read_ns + device.timing().transfer_ns(5)),
+        (Cause::Served, channel(&device) + device.program_ns),
+    ]);
+    let served = served(&Run::new(unbuffered(device)), [request(MS, Op::Write, 8 * 9, 3)]);
+    assert_eq!(served[0].parts, expected);
+}
+
+/// The data of the second page comes over the channel behind that of the first, and then over the link alone.
+#[test]
+fn the_path_of_a_request_is_that_of_the_page_that_ended_last() {
+    let device = DeviceParams { bus_rate: 20_000_000, ..plain_device() };
+    let one = [(Cause::Served, device.read_ns + channel(&device)), (Cause::Link, link(&device))];
+    let late = [(Cause::Channel, channel(&device)), one[0], one[1]];
+    let served = served(&Run::new(unbuffered(device)), [read(0), read(SAME_CHANNEL)]);
+    assert_eq!([served[0].parts, served[1].parts], [parts(&one), parts(&late)]);
+}
+
+#[test]
+fn the_second_of_two_reads_on_a_die_waits_behind_the_first() {
+    let device = plain_device();
+    let (flash, link) = (device.read_ns + channel(&device), (Cause::Link, link(&device)));
+    let served = served(&Run::new(unbuffered(device)), [read(0), read(SAME_DIE)]);
+    let (first, second) = (parts(&[(Cause::Served, flash), link]), [(Cause::HostRead, flash), (Cause::Served, flash)]);
+    assert_eq!([served[0].parts, served[1].parts], [first, parts(&[second[0], second[1], link])]);
+}
+
+#[test]
+fn a_full_drive_holds_requests_for_a_tag() {
+    let device = plain_device();
+    let own = [(Cause::Served, device.read_ns + channel(&device)), (Cause::Link, link(&device))];
+    let run = Run { queue_depth: 1, ..Run::new(unbuffered(device)) };
+    let served = served(&run, [read(0), read(1), read(2)]);
+    for (nth, served) in served.iter().enumerate() {
+        let tag = (Cause::Tag, nth as Ns * parts(&own).total());
+        assert_eq!(served.parts, parts(&[tag, own[0], own[1]]));
+    }
+}
+
+#[test]
+fn a_scheduler_that_waits_is_told_from_a_drive_that_is_full() {
+    let other = |task, request| Request { task, ..request };
+    let run = Run { scheduler: "anticipatory", queue_depth: 1, ..Run::new(unbuffered(plain_device())) };
+    // A task that reads page after page, each a while after the one before: its next read is worth waiting for.
+    let sequence = (0..8).map(|page| other(1, Request { arrival_ns: MS + page * 300 * US, ..read(page) }));
+    let last_ns = MS + 7 * 300 * US;
+    let far = other(2, Request { arrival_ns: last_ns, ..read(20_000) });
+    let served = served(&run, sequence.chain([far]));
+    let device_ns = served[7].latency_ns();
+    let held_ns = served[8].dispatched_ns - last_ns;
+    assert!(held_ns > device_ns, "it is held for longer than the drive is full");
+    let [tag, scheduler] = [Cause::Tag, Cause::Scheduler].map(|cause| served[8].parts[cause]);
+    assert_eq!((tag, scheduler), (device_ns, held_ns - device_ns));
+}
+
+#[test]
+fn a_request_that_finds_its_class_full_is_held_before_the_block_layer() {
+    let host = HostParams { nr_requests: 4, queue_depth: 1, merging: false, ..HostParams::defaults() };
+    let run = Run::new(unbuffered(plain_device()));
+    let layer = BlockLayer::setup(&host, run.setup.device.capacity_sectors());
+    let noop = scheduler::builtin().choose("noop", &[]).unwrap().build(&layer).unwrap();
+    let drive = flashloom_device::Drive::new(&run.setup).unwrap();
+    let mut engine = Engine::new(BlockLayer::new(&host, noop), drive, MS);
+    engine.start_timing(&run.setup.device);
+    let mut kept = Kept::default();
+    let mut simulation = Simulation::new(engine);
+    let mut source = List((0..6).map(|page| request(MS, Op::Write, 8 * page, 8)).collect());
+    simulation.run(&mut Replayed::new(&mut source, run.pace), Ns::MAX, &mut [&mut kept]).unwrap();
+    // Each goes when the one before it has ended; the fifth is let in when the first has, the sixth with the second.
+    let each = kept.0[0].latency_ns();
+    for (nth, served) in kept.0.iter().enumerate() {
+        let nr_requests = (nth as Ns).saturating_sub(3) * each;
+        assert_eq!(served.parts[Cause::NrRequests], nr_requests, "request {nth}");
+        assert_eq!(served.parts[Cause::Tag], nth as Ns * each - nr_requests, "request {nth}");
+    }
+}
+
+#[test]
+fn a_merged_request_has_its_own_time_before_the_dispatch_and_that_of_its_command_after() {
+    let run = Run { queue_depth: 1, merging: true, ..Run::new(unbuffered(plain_device())) };
+    let served = served(&run, [read(40), read(0), request(MS + US, Op::Read, 8, 8)]);
+    let (first, second) = (served[1], served[2]);
+    assert_eq!((first.command, second.command), ((0, 16), (0, 16)));
+    assert_eq!(first.parts[Cause::Tag], second.parts[Cause::Tag] + US);
+    let at_drive = |served: &Served| served.parts.total() - served.parts[Cause::Tag];
+    assert_eq!(at_drive(&first), at_drive(&second));
+}
+
+/// A buffer of one page under a rate that evicts one page for each that waits.
+fn one_slot(device: &DeviceParams) -> DriveSetup {
+    let mut setup = buffered(device.clone(), 1, "page-lru", "single");
+    setup.rate = rate::builtin().choose("single", &[]).unwrap();
+    setup
+}
+
+#[test]
+fn a_write_that_finds_the_buffer_full_waits_for_a_slot() {
+    let device = plain_device();
+    let (link, flash) = (link(&device), channel(&device) + device.program_ns);
+    let served = served(&Run::new(one_slot(&device)), [write(MS, 0, 0), write(20 * MS, 9, 0)]);
+    assert_eq!(served[0].parts, parts(&[(Cause::Link, link)]));
+    assert_eq!(served[1].parts, parts(&[(Cause::Link, link), (Cause::Slot, flash)]));
+}
+
+#[test]
+fn a_flush_a_write_behind_one_and_a_durable_write() {
+    let device = plain_device();
+    let (link, flash) = (link(&device), channel(&device) + device.program_ns);
+    let setup = buffered(device, 8, "page-lru", "single");
+    let requests = [
+        write(MS, 0, 0),
+        request(20 * MS, Op::Flush, 0, 0),
+        write(40 * MS, 1, 0),
+        write(60 * MS, 2, Request::PREFLUSH),
+        write(80 * MS, 3, Request::FUA),
+    ];
+    let served = served(&Run::new(setup), requests);
+    assert_eq!(served[1].parts, parts(&[(Cause::Flush, flash)]));
+    assert_eq!(served[3].parts, parts(&[(Cause::Link, link), (Cause::Flush, flash)]));
+    assert_eq!(served[4].parts, parts(&[(Cause::Link, link), (Cause::Served, flash)]));
+}
+
+#[test]
+fn a_read_whose_map_entry_is_on_flash_waits_for_the_map() {
+    let device = plain_device();
+    let mut setup = unbuffered(device.clone());
+    let set = [("cache", Value::Size(64))];
+    setup.ftl.mapping = mapping::builtin().choose("dftl", &set).unwrap();
+    let run = Run::new(setup);
+    let again = Request { arrival_ns: 20 * MS, ..read(5) };
+    let served = served(&run, [read(5), again]);
+    let own = [(Cause::Served, device.read_ns + channel(&device)), (Cause::Link, link(&device))];
+    assert_eq!(served[1].parts, parts(&own));
+    // The entry that has to leave the cache is clean, and the translation page of the other is read whole.
+    let map = (Cause::Map, device.read_ns + channel(&device));
+    assert_eq!(served[0].parts, parts(&[map, own[0], own[1]]));
+}
+
+#[test]
+fn an_anatomy_needs_time_and_every_request() {
+    let run = Run::new(unbuffered(plain_device()));
+    let mut counting = Run { timed: false, ..Run::new(unbuffered(plain_device())) }.started();
+    assert_eq!(counting.keep_anatomy(), Err(Misuse::Untimed));
+    let mut begun = run.engine();
+    begun.start_timing(&run.setup.device);
+    assert_eq!(begun.submit(0, &request(0, Op::Read, 0, 8), 1), Ok(Submitted::Accepted));
+    let everything = Interest { events: true, served: true, ..Interest::default() };
+    assert_eq!(begun.watch(everything), Err(Misuse::Begun));
+    assert_eq!(begun.events().count(), 0, "what is refused changes nothing");
+}
