@@ -231,6 +231,7 @@ impl Engine {
             // What the drive has done at once comes back before what it does next.
             self.settle_handed();
         }
+        self.look();
         Ok(Submitted::Accepted)
     }
 
@@ -332,7 +333,7 @@ impl Engine {
         (drive_ns.unwrap_or(Ns::MAX), self.scheduler_wakes_ns.min(idle_ns))
     }
 
-    /// When something ends in the drive. Dies begin what they can when they are asked, so that those who look see it now.
+    /// When something ends in the drive. Asked before time goes on, and so the moment for those who look.
     #[inline]
     fn drive_due(&mut self) -> Option<Ns> {
         let due_ns = self.drive.next_event_ns();
@@ -348,7 +349,6 @@ impl Engine {
         loop {
             self.now = at;
             self.drive.step(at);
-            self.look();
             self.follow_life();
             if self.drive.has_completed() {
                 return true;
@@ -371,7 +371,6 @@ impl Engine {
             return true;
         }
         self.idle = if self.drive.idle_step(at) { Idle::Collecting } else { Idle::Done };
-        self.look();
         self.follow_life();
         self.drive.has_completed()
     }
@@ -409,7 +408,6 @@ impl Engine {
         self.idle = Idle::No;
         self.tell(|_| Event::Dispatched(*command));
         self.drive.accept(self.now, command);
-        self.look();
         self.follow_life();
     }
 
@@ -484,7 +482,6 @@ impl Engine {
     pub(crate) fn drain_buffer(&mut self) -> u64 {
         self.idle = Idle::No;
         let pages = self.drive.drain_buffer(self.now);
-        self.look();
         self.follow_life();
         pages
     }
@@ -517,7 +514,6 @@ impl Engine {
         self.has_stopped = self.stops;
         if !self.stops {
             self.drive.end_life(self.now);
-            self.look();
         }
     }
 
@@ -530,7 +526,6 @@ impl Engine {
     #[cold]
     pub(crate) fn abandon(&mut self) {
         self.drive.end_life(self.now);
-        self.look();
         loop {
             while let Some((id, _)) = self.drive.take_completed() {
                 self.host.fail(self.now, id, |_| {});

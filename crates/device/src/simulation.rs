@@ -148,8 +148,9 @@ impl Simulation {
                 break;
             }
         }
-        self.show(observers);
         let end_ns = self.engine.now_ns();
+        self.engine.look();
+        self.show(observers);
         self.show_sample(end_ns, observers);
         if self.engine.has_stopped() {
             self.cut();

@@ -36,7 +36,8 @@
 //! - [`host`]: the block layer and its I/O schedulers.
 //! - [`buffer`]: the controller's write buffer: order and rate of eviction.
 //! - [`ftl`]: mapping, allocation, collection, placement.
-//! - [`nand`]: the array: geometry, timing, failures, checks.
+//! - [`nand`]: the array: geometry, timing, failures, and what happens in it.
+//! - [`verify`]: checks that follow every flash command and every sector, and know nothing of the code they check.
 //! - [`device`]: the drive, and the whole stack in time: [`Engine`](device::Engine) is stepped from outside.
 //! - [`experiment`]: configurations, the registry of policies, runs, results.
 //! - [`report`]: published figures and what becomes of them.
@@ -52,4 +53,5 @@ pub use flashloom_host as host;
 pub use flashloom_nand as nand;
 pub use flashloom_report as report;
 pub use flashloom_units as units;
+pub use flashloom_verify as verify;
 pub use flashloom_workload as workload;

@@ -132,9 +132,9 @@ impl Engine {
         self.looking.events.len() >= Looking::KEPT
     }
 
-    /// Those who look see what the drive has done.
+    /// Those who look see what the drive has done at this moment.
     #[inline]
-    pub(super) fn look(&mut self) {
+    pub(crate) fn look(&mut self) {
         if self.drive.is_watched() {
             self.looking.follow(self.now, &mut self.drive);
         }

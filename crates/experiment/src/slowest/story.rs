@@ -131,8 +131,14 @@ const fn in_words(cause: Cause) -> (&'static str, &'static str) {
         Cause::HostProgram => {
             ("behind programs for the host", "the die programmed other pages that the host had written")
         }
-        Cause::Collection => ("behind garbage collection", "the die copied pages out of a block that was to be erased"),
-        Cause::Merge => ("behind a merge", "the die copied pages of log blocks and data blocks into a new block"),
+        Cause::Collection => (
+            "behind garbage collection",
+            "the die copied pages out of a block that was to be erased, this page perhaps among them",
+        ),
+        Cause::Merge => (
+            "behind a merge",
+            "the die copied pages of log blocks and data blocks into a new block, this page perhaps among them",
+        ),
         Cause::Map => ("behind the map", "translation pages had to be read or programmed first"),
         Cause::Wear => ("behind wear levelling", "the die moved pages between blocks of unequal wear"),
         Cause::Erase => ("behind an erase", "the die erased a block"),
