@@ -221,6 +221,7 @@ impl Engine {
         }
         self.now = now_ns;
         if !self.offer(request, cookie) {
+            self.look();
             return Ok(Submitted::Full);
         }
         self.report.generated += 1;
@@ -514,6 +515,7 @@ impl Engine {
         self.has_stopped = self.stops;
         if !self.stops {
             self.drive.end_life(self.now);
+            self.look();
         }
     }
 
