@@ -114,8 +114,8 @@ pub(crate) struct Anatomy {
     host: Host,
     /// By the drive's number for it.
     commands: Vec<Option<Held>>,
-    /// The drive's number of each of the host's.
-    number_of: Vec<u32>,
+    /// Those that the drive is done with, by the host's number, until they have come back.
+    done: Vec<Option<Held>>,
     /// The command that waits for the operation on each slot of the buffer.
     slot_waiter: Vec<u32>,
     flash: Flash,
@@ -126,7 +126,7 @@ pub(crate) struct Anatomy {
 }
 
 flashloom_units::state! {
-    Anatomy { value host, commands, number_of, slot_waiter, flash, returned, reads, writes, violation; }
+    Anatomy { value host, commands, done, slot_waiter, flash, returned, reads, writes, violation; }
 }
 
 impl Anatomy {
@@ -135,7 +135,7 @@ impl Anatomy {
         Self {
             host: Host::new(queue_depth),
             commands: Vec::new(),
-            number_of: Vec::new(),
+            done: Vec::new(),
             slot_waiter: Vec::new(),
             flash: Flash::new(geometry),
             returned: None,
@@ -175,11 +175,7 @@ impl Anatomy {
     fn see_drive(&mut self, now: Ns, event: &DriveEvent) {
         match *event {
             DriveEvent::Accepted { command, id } => {
-                let number = id.0 as usize;
-                self.number_of.resize(self.number_of.len().max(number + 1), NO_INDEX);
-                self.number_of[number] = command;
-                let parts = Parts::default();
-                let stage = Cause::Controller;
+                let (parts, stage) = (Parts::default(), Cause::Controller);
                 let held = Held { id, parts, mark: now, stage, waits_for_flash: false, last: None };
                 put(&mut self.commands, command, held);
             }
@@ -190,6 +186,11 @@ impl Anatomy {
             DriveEvent::Stored { command, slot, is_durable, .. } => {
                 self.go_on(now, command, Cause::Slot);
                 self.wait_for_slot(slot.0, if is_durable { command } else { NO_INDEX });
+            }
+            DriveEvent::Completed { command } => {
+                if let Some(held) = self.commands.get_mut(command as usize).and_then(Option::take) {
+                    put(&mut self.done, held.id.0, held);
+                }
             }
             DriveEvent::StoredAll { command } | DriveEvent::WrittenThrough { command, .. } => {
                 self.go_on(now, command, Cause::Served);
@@ -255,16 +256,22 @@ impl Anatomy {
     }
 
     fn command_returned(&mut self, now: Ns, id: RequestId, status: Status) -> Option<Returned> {
-        let sent = self.host.finish(now, id)?;
-        let number = *self.number_of.get(id.0 as usize)?;
-        let mut held = self.commands.get_mut(number as usize)?.take()?;
+        let sent = self.host.finish(now, id);
+        let held = self.done.get_mut(id.0 as usize).and_then(Option::take);
+        let Some((sent, mut held)) = sent.zip(held) else {
+            self.reject(|| format!("command {} came back, and was never sent", id.0));
+            return None;
+        };
         held.book(now);
         Some(Returned { sent, status, parts: held.parts, last: held.last })
     }
 
     fn request_ended(&mut self, now: Ns, member: u32) -> Option<Served> {
         let Returned { sent, status, parts: at_drive, last } = self.returned?;
-        let (request, admitted_ns, mut parts) = self.host.end(member, &sent)?;
+        let Some((request, admitted_ns, mut parts)) = self.host.end(member, &sent) else {
+            self.reject(|| format!("request {member} has ended, and never arrived"));
+            return None;
+        };
         parts.add(&at_drive);
         let served = Served {
             request,
@@ -280,10 +287,16 @@ impl Anatomy {
         Some(served)
     }
 
+    fn reject(&mut self, what: impl FnOnce() -> String) {
+        if self.violation.is_none() {
+            self.violation = Some(what());
+        }
+    }
+
     fn account(&mut self, served: &Served) {
         let (latency_ns, Request { op, lba, arrival_ns, .. }) = (served.latency_ns(), served.request);
-        if served.parts.total() != latency_ns && self.violation.is_none() {
-            self.violation = Some(format!(
+        if served.parts.total() != latency_ns {
+            self.reject(|| format!(
                 "the parts of the {op:?} at sector {lba} that arrived at {arrival_ns} ns add up to {} ns, but it took \
                  {latency_ns} ns: {:?}",
                 served.parts.total(),

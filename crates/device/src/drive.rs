@@ -26,7 +26,7 @@ use std::ops::Range;
 use flashloom_buffer::{BufferFigures, BufferReport, Evicted, SlotId, Stored, WriteBuffer};
 use flashloom_ftl::{Mapping, PageWrite};
 use flashloom_host::{Dispatched, RequestId};
-use flashloom_nand::{DeviceParams, Nand};
+use flashloom_nand::{DeviceParams, HostPage, Nand};
 use flashloom_units::{EventQueue, Lpn, NO_INDEX, Ns, Refusal, SECTOR_BYTES};
 use flashloom_workload::{Op, Request};
 use serde::{Deserialize, Serialize};
@@ -114,6 +114,8 @@ pub struct Drive {
     writes: Vec<PageWrite>,
     completed: Vec<(RequestId, Status)>,
     end: End,
+    /// The number of the next write of a page to the FTL.
+    next_write: u32,
     /// What happened since it was looked at last, where anybody looks.
     told: Vec<Event>,
 }
@@ -179,6 +181,7 @@ impl Drive {
             writes: Vec::new(),
             completed: Vec::new(),
             end: End::default(),
+            next_write: 0,
             told: Vec::new(),
             nand,
             ftl,
@@ -214,12 +217,23 @@ impl Drive {
         self.ftl.as_ref()
     }
 
-    /// Writes pages to the FTL past the buffer, when the drive is aged.
-    pub(crate) fn write_past_buffer(&mut self, writes: &[PageWrite]) {
-        for &PageWrite { lpn, mask, .. } in writes {
-            self.tell(|| DriveEvent::WrittenThrough { command: DriveEvent::AGEING, lpn, mask });
+    /// Writes whole pages to the FTL together, past the buffer, when the drive is aged.
+    pub(crate) fn write_past_buffer(&mut self, lpns: impl Iterator<Item = Lpn>) {
+        let mask = self.nand.geometry().full_mask();
+        for lpn in lpns {
+            let page = self.next_write(lpn, mask);
+            self.tell(|| DriveEvent::WrittenThrough { command: DriveEvent::AGEING, page });
+            self.writes.push(PageWrite::new(page, Nand::NO_TAG));
         }
-        self.ftl.write(&mut self.nand, writes);
+        self.ftl.write(&mut self.nand, &self.writes);
+        self.writes.clear();
+    }
+
+    /// The next write of a page.
+    fn next_write(&mut self, lpn: Lpn, mask: u32) -> HostPage {
+        let write = self.next_write;
+        self.next_write = write.wrapping_add(1);
+        HostPage { lpn, mask, write }
     }
 
     /// Starts the counters of array and FTL again at zero; wear is kept.
@@ -431,6 +445,7 @@ impl Drive {
     }
 
     fn complete(&mut self, index: u32) {
+        self.tell(|| DriveEvent::Completed { command: index });
         let command = &mut self.commands[index as usize];
         self.completed.push((command.id, command.failed.map_or(Status::Done, Status::Failed)));
         command.next_free = self.free;
@@ -486,11 +501,11 @@ impl Drive {
         let keeper = self.buffer.as_mut().filter(|buffer| self.stalled.is_empty() && buffer.keeps(lpn));
         let keeps = keeper.is_some();
         let slot = keeper.and_then(|buffer| buffer.fill(lpn));
-        self.tell(|| DriveEvent::ReadFlash { command: index, lpn, slot });
         let (mask, tag) = slot.map_or((mask, index), |slot| {
             self.slot_waiter[slot.0 as usize] = index;
             (self.nand.geometry().full_mask(), FILL_TAG | slot.0)
         });
+        self.tell(|| DriveEvent::ReadFlash { command: index, lpn, mask, slot });
         self.ftl.read(&mut self.nand, lpn, mask, tag);
         slot.is_some() || !keeps
     }
@@ -544,8 +559,9 @@ impl Drive {
         self.commands[index as usize].pending = pages;
         for page in 0..pages {
             let (lpn, mask) = self.page_at(&command, page);
-            self.tell(|| DriveEvent::WrittenThrough { command: index, lpn, mask });
-            self.writes.push(PageWrite::new(lpn, mask, index));
+            let page = self.next_write(lpn, mask);
+            self.tell(|| DriveEvent::WrittenThrough { command: index, page });
+            self.writes.push(PageWrite::new(page, index));
         }
         self.ftl.write(&mut self.nand, &self.writes);
         self.writes.clear();
@@ -656,9 +672,11 @@ impl Drive {
             } else {
                 continue;
             };
-            self.writes.push(PageWrite::new(lpn, mask, tag));
+            let page = HostPage { lpn, mask, write: self.next_write };
+            self.next_write = page.write.wrapping_add(1);
+            self.writes.push(PageWrite::new(page, tag));
             if self.nand.is_watched() {
-                told::tell(&mut self.told, &mut self.nand, DriveEvent::Evicted { slot, lpn, mask });
+                told::tell(&mut self.told, &mut self.nand, DriveEvent::Evicted { slot, page });
             }
         }
         self.evicted.clear();

@@ -2,6 +2,7 @@
 
 use flashloom_buffer::SlotId;
 use flashloom_host::{Dispatched, RequestId};
+use flashloom_nand::HostPage;
 use flashloom_units::{Lpn, NO_INDEX, Ns};
 use flashloom_workload::Request;
 
@@ -81,12 +82,14 @@ pub enum DriveEvent {
         /// Which of its sectors.
         mask: u32,
     },
-    /// Sectors of a page are read from flash.
+    /// The FTL is asked for sectors of a page.
     ReadFlash {
         /// For which command.
         command: u32,
         /// Which page.
         lpn: Lpn,
+        /// Which of its sectors.
+        mask: u32,
         /// Where the page is kept, if it is: then it is read whole.
         slot: Option<SlotId>,
     },
@@ -114,19 +117,20 @@ pub enum DriveEvent {
     WrittenThrough {
         /// Of which command; [`DriveEvent::AGEING`] while the drive is aged.
         command: u32,
-        /// Which page.
-        lpn: Lpn,
-        /// Which of its sectors.
-        mask: u32,
+        /// Which page, which of its sectors, and which write of the drive.
+        page: HostPage,
     },
     /// A page of the buffer goes to the FTL.
     Evicted {
         /// Its slot; none for padding, a page that the FTL reads and writes again.
         slot: Option<SlotId>,
-        /// Which page.
-        lpn: Lpn,
-        /// Which of its sectors the buffer holds.
-        mask: u32,
+        /// Which page, which of its sectors the buffer holds, and which write of the drive.
+        page: HostPage,
+    },
+    /// The drive is done with a command; its number is free.
+    Completed {
+        /// Which command.
+        command: u32,
     },
     /// A page is discarded, whole.
     Discarded {

@@ -4,8 +4,7 @@
 //! taken over windows; it is stable when it differs by less than the tolerance from the window before, twice in a row,
 //! once every page of the drive has been programmed.
 
-use flashloom_ftl::{Mapping, PageWrite};
-use flashloom_nand::Nand;
+use flashloom_ftl::Mapping;
 use flashloom_units::{Lpn, Prng};
 use serde::{Deserialize, Serialize};
 
@@ -68,16 +67,12 @@ struct Writer<'a> {
     drive: &'a mut Drive,
     /// Sees what the drive tells, if anybody looks.
     look: &'a mut dyn FnMut(&mut Drive),
-    batch: Vec<PageWrite>,
 }
 
 impl Writer<'_> {
     /// Writes whole pages together; false if the drive is worn out.
     fn write(&mut self, lpns: impl Iterator<Item = u64>) -> bool {
-        let mask = self.drive.nand().geometry().full_mask();
-        self.batch.extend(lpns.map(|lpn| PageWrite::new(Lpn(lpn as u32), mask, Nand::NO_TAG)));
-        self.drive.write_past_buffer(&self.batch);
-        self.batch.clear();
+        self.drive.write_past_buffer(lpns.map(|lpn| Lpn(lpn as u32)));
         if self.drive.is_watched() {
             (self.look)(self.drive);
         }
@@ -95,7 +90,7 @@ pub(crate) fn precondition(
     progress: &mut dyn FnMut(u64),
     look: &mut dyn FnMut(&mut Drive),
 ) -> Preconditioned {
-    let mut writer = Writer { drive, look, batch: Vec::new() };
+    let mut writer = Writer { drive, look };
     let (mut first, mut told) = (0, 0);
     while first < ageing.fill_pages {
         let end = (first + fill_batch(writer.drive.ftl(), ageing.fill_streams)).min(ageing.fill_pages);

@@ -6,7 +6,7 @@ mod support;
 
 use flashloom_device::{Ageing, DriveSetup, EndOfLife, Outcome, Overwrite};
 use flashloom_ftl::{PageWrite, mapping};
-use flashloom_nand::{DeviceParams, Nand, Origin, Refused};
+use flashloom_nand::{DeviceParams, HostPage, Nand, Origin, Refused};
 use flashloom_units::{Lpn, MS, ParamSet, Prng, US, Value};
 use flashloom_verify::Verifier;
 use flashloom_workload::{Op, Pace, Request};
@@ -166,17 +166,21 @@ fn at_the_end_of_life_everything_that_was_stored_can_be_read() {
     let mask = nand.geometry().full_mask();
     let refused = loop {
         let lpn = Lpn(prng.below(device.logical_pages()) as u32);
-        verifier.oracle.written_through(lpn, mask);
-        ftl.write(&mut nand, &[PageWrite::new(lpn, mask, Nand::NO_TAG)]);
+        let page = HostPage { lpn, mask, write: verifier.oracle.writes() };
+        verifier.oracle.written_through(page);
+        ftl.write(&mut nand, &[PageWrite::new(page, Nand::NO_TAG)]);
         verifier.follow(&mut nand);
         if ftl.is_worn_out() {
             break lpn;
         }
     };
     for lpn in (0..device.logical_pages() as u32).map(Lpn).filter(|&lpn| lpn != refused) {
-        ftl.read(&mut nand, lpn, mask, Nand::NO_TAG);
+        if ftl.is_mapped(lpn) {
+            verifier.oracle.read_flash(lpn, mask, None);
+            ftl.read(&mut nand, lpn, mask, Nand::NO_TAG);
+            verifier.follow(&mut nand);
+        }
     }
-    verifier.follow(&mut nand);
     assert!(nand.check().is_err_and(|error| error.contains("1 pages were refused")));
     assert_eq!(nand.take_refused(), Some(Refused { lpn: refused, mask, tag: Nand::NO_TAG }));
     assert_eq!((nand.check(), ftl.check(), verifier.check()), (Ok(()), Ok(()), Ok(())));

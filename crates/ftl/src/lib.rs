@@ -20,7 +20,7 @@ pub use mapping::{FtlFigures, Mapping};
 pub use params::{FtlParams, GcBlocks, HotCold, Preemption, StripeOrder, WearLevelling};
 pub use report::{FtlReport, MapCacheReport, MergeReport, RetiredBlocks, StreamReport};
 
-use flashloom_nand::{Data, DeviceParams, Nand, OpId, Origin};
+use flashloom_nand::{Data, DeviceParams, HostPage, Nand, OpId, Origin};
 use flashloom_units::{BlockId, Chosen, Lpn, ParamSet, Ppn, Prng, Refusal, Role};
 
 use allocation::Allocation;
@@ -36,14 +36,13 @@ pub struct PageWrite {
     pub mask: u32,
     /// Handed back by [`Nand`] when the page is programmed.
     pub tag: u32,
-    /// Which page, as the layer above knows it.
-    given: Lpn,
+    given: HostPage,
 }
 
 impl PageWrite {
-    /// A write of the sectors in the mask of a page.
-    pub fn new(lpn: Lpn, mask: u32, tag: u32) -> Self {
-        Self { lpn, mask, tag, given: lpn }
+    /// A write of a page.
+    pub fn new(page: HostPage, tag: u32) -> Self {
+        Self { lpn: page.lpn, mask: page.mask, tag, given: page }
     }
 
     /// The same for a mapping that numbers pages in its own way.
@@ -52,8 +51,8 @@ impl PageWrite {
         Self { lpn, ..self }
     }
 
-    /// Which page, as the layer above knows it: what flash is told, whatever a mapping calls the page.
-    pub fn given(&self) -> Lpn {
+    /// The page as the layer above knows it: what flash is told, whatever a mapping calls it.
+    pub fn given(&self) -> HostPage {
         self.given
     }
 
@@ -64,7 +63,7 @@ impl PageWrite {
         let old = old.filter(|_| beneath != 0);
         let read = |old| nand.read(old, beneath, Origin::Host, Lpn::NONE, Nand::NO_TAG);
         let (base, after) = (old.unwrap_or(Ppn::NONE), old.map_or(OpId::DONE, read));
-        let data = Data::Host { lpn: self.given, mask: self.mask, base };
+        let data = Data::Host { page: self.given, base };
         nand.program(block, page, Origin::Host, data, after, self.tag);
         old.is_some()
     }

@@ -39,6 +39,8 @@ pub struct Command {
     /// The logical page that a read returns to the host, or whose data a program writes for it; none for other
     /// operations, and for reads that serve a program.
     pub lpn: Lpn,
+    /// Which write of that page a program for the host does, as [`HostPage`](crate::HostPage) has it.
+    pub write: u32,
     /// Which sectors a read takes, or the host wrote.
     pub mask: u32,
     /// On whose behalf.

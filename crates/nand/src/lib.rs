@@ -15,7 +15,7 @@ mod timed;
 
 pub use event::{Command, Event, OperationKind};
 pub use geometry::{Geometry, Shape};
-pub use operation::{Counts, Data, OpId, Origin, Status, Urgency};
+pub use operation::{Counts, Data, HostPage, OpId, Origin, Status, Urgency};
 pub use params::{DeviceParams, DieOrder, MultiPlane, Suspend, Timing};
 pub use preset::{Figure, PRESETS, Preset, preset};
 pub use timed::Utilization;
@@ -167,8 +167,8 @@ impl Nand {
         self.timed.as_ref().map(|timed| timed.utilization())
     }
 
-    /// Reads the sectors in the mask of a page. `lpn` is the logical page that the host asks for, or [`Lpn::NONE`] where
-    /// what is read serves a program; `tag` is handed back when the data is there.
+    /// Reads the sectors in the mask of a page. `lpn` is the logical page that the layer above asks for, or [`Lpn::NONE`]
+    /// where what is read serves a program; `tag` is handed back when the data is there.
     pub fn read(&mut self, ppn: Ppn, mask: u32, origin: Origin, lpn: Lpn, tag: u32) -> OpId {
         self.read_with(ppn, mask, origin, Urgency::Needed, lpn, OpId::DONE, tag)
     }
@@ -266,13 +266,14 @@ impl Nand {
     ) -> Status {
         // A program that fails leaves nothing, and its data is still to be written.
         let (data, tag) = if failed { (Data::Map, Self::NO_TAG) } else { (data, tag) };
-        let (lpn, mask, from) = match data {
-            Data::Host { lpn, mask, base } => (lpn, mask, base),
-            Data::Copy(from) => (Lpn::NONE, 0, from),
-            Data::Map => (Lpn::NONE, 0, Ppn::NONE),
+        let nothing = HostPage { lpn: Lpn::NONE, mask: 0, write: 0 };
+        let (HostPage { lpn, mask, write }, from) = match data {
+            Data::Host { page, base } => (page, base),
+            Data::Copy(from) => (nothing, from),
+            Data::Map => (nothing, Ppn::NONE),
         };
         let blank = Operation::new(OperationKind::Program, self.geometry.page(block, page), block, origin, tag);
-        let program = Operation { lpn, mask, from, urgency, failed, ..blank };
+        let program = Operation { lpn, write, mask, from, urgency, failed, ..blank };
         if let Some(timed) = &mut self.timed {
             return Status::new(failed, timed.issue_program(program, after, &mut self.events));
         }

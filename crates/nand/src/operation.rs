@@ -83,15 +83,24 @@ impl Status {
     }
 }
 
+/// A page as the layer above the FTL writes it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct HostPage {
+    /// Which logical page.
+    pub lpn: Lpn,
+    /// Which of its sectors.
+    pub mask: u32,
+    /// Which write of that layer: they are counted, from the first on, and begin again at zero after 2^32.
+    pub write: u32,
+}
+
 /// What a program writes.
 #[derive(Clone, Copy, Debug)]
 pub enum Data {
     /// Host sectors, over the sectors of an older page where the mask has gaps.
     Host {
-        /// Of which logical page.
-        lpn: Lpn,
-        /// Which sectors the host wrote.
-        mask: u32,
+        /// Which page, and which of its sectors the host wrote.
+        page: HostPage,
         /// The page that the others come from, or none.
         base: Ppn,
     },
@@ -114,6 +123,8 @@ pub(crate) struct Operation {
     pub(crate) from: Ppn,
     /// The logical page that a read returns, or whose data a program writes, or none.
     pub(crate) lpn: Lpn,
+    /// Which write of that page a program does.
+    pub(crate) write: u32,
     pub(crate) mask: u32,
     pub(crate) tag: u32,
     /// Next in the plane's queue, the block's list, the die's group or the free list: it is in one at a time.
@@ -146,6 +157,7 @@ impl Operation {
             plane: PlaneId::NONE,
             from: Ppn::NONE,
             lpn: Lpn::NONE,
+            write: 0,
             mask: 0,
             tag,
             next: NO_INDEX,
@@ -164,7 +176,7 @@ impl Operation {
 
     /// As those who look at the array see it.
     pub(crate) fn command(&self, number: u32, die: DieId) -> Command {
-        let Self { kind, ppn, block, from, lpn, mask, origin, urgency, tag, .. } = *self;
-        Command { number, kind, ppn, block, die, from, lpn, mask, origin, urgency, tag }
+        let Self { kind, ppn, block, from, lpn, write, mask, origin, urgency, tag, .. } = *self;
+        Command { number, kind, ppn, block, die, from, lpn, write, mask, origin, urgency, tag }
     }
 }

@@ -6,18 +6,33 @@
 //!
 //! ```text
 //! host write -> logical (what a read must return)
-//!            -> slots (the buffer) -> sent (what the FTL was given last of a page) -> carried (by a program) -> flash
+//!            -> slots (the buffer) -> sent (what the FTL was given, by the number of the write) -> carried -> flash
 //! host read  <- slots, or flash, compared with what logical held when the read was asked for
 //! ```
+//!
+//! What the FTL does with what it is given is held against that: every write is programmed once, as the page and the
+//! sectors that it was given as, and a read that it was asked for is emitted at once, for that page.
+
+use std::collections::BTreeMap;
 
 use flashloom_buffer::SlotId;
-use flashloom_nand::{Command, Event, Geometry, OperationKind};
+use flashloom_nand::{Command, Event, Geometry, HostPage, OperationKind};
 use flashloom_units::{Lpn, Ppn};
+
+use serde::{Deserialize, Serialize};
 
 use crate::contents::{Contents, Stamps};
 
 /// The stamp of a sector whose last write failed, until it is read.
 const IN_DOUBT: u32 = (1 << 31) - 1;
+
+/// A page that the FTL was given to write, or was asked to read.
+#[derive(Clone, Copy, Debug, Serialize, Deserialize)]
+struct Given {
+    lpn: Lpn,
+    mask: u32,
+    stamps: Stamps,
+}
 
 /// Follows every sector's contents.
 #[derive(Debug)]
@@ -26,7 +41,9 @@ pub struct Oracle {
     logical: Contents,
     /// By slot of the buffer, up to the greatest that was ever used.
     slots: Vec<Stamps>,
-    sent: Contents,
+    /// By the number of the write, until it is programmed.
+    sent: BTreeMap<u32, Given>,
+    asked: Option<Given>,
     flash: Contents,
     /// By the number of an operation that runs: what its program writes, or what its read must return.
     carried: Vec<Stamps>,
@@ -37,8 +54,8 @@ pub struct Oracle {
 
 flashloom_units::state! {
     Oracle {
-        value slots, carried, last_stamp, sectors_checked, violation;
-        nested logical, sent, flash;
+        value slots, sent, asked, carried, last_stamp, sectors_checked, violation;
+        nested logical, flash;
         fixed geometry;
     }
 }
@@ -50,7 +67,8 @@ impl Oracle {
             geometry,
             logical: Contents::new(logical_pages as usize),
             slots: Vec::new(),
-            sent: Contents::new(logical_pages as usize),
+            sent: BTreeMap::new(),
+            asked: None,
             flash: Contents::new(geometry.total_pages() as usize),
             carried: Vec::new(),
             last_stamp: 0,
@@ -64,9 +82,20 @@ impl Oracle {
         self.sectors_checked
     }
 
+    /// Writes of a page by the host so far.
+    pub fn writes(&self) -> u32 {
+        self.last_stamp
+    }
+
     /// The first violation, in words.
     pub fn violation(&self) -> Option<&str> {
         self.violation.as_deref()
+    }
+
+    fn reject(&mut self, what: impl FnOnce() -> String) {
+        if self.violation.is_none() {
+            self.violation = Some(what());
+        }
     }
 
     fn slot(&mut self, slot: SlotId) -> &mut Stamps {
@@ -92,19 +121,23 @@ impl Oracle {
                 self.logical.stamp(lpn.at(), 1 << sector, found[sector], self.geometry.sectors_per_page());
             }
         }
-        if let Some(sector) = wrong.filter(|_| self.violation.is_none()) {
+        if let Some(sector) = wrong {
             let (found, expected) = (found[sector], expected[sector]);
-            self.violation = Some(format!("sector {sector} of {} holds version {found}, not {expected}", place()));
+            self.reject(|| format!("sector {sector} of {} holds version {found}, not {expected}", place()));
         }
     }
 }
 
 /// The host and the buffer.
 impl Oracle {
-    /// The host writes the sectors in the mask of a page, and they go to the FTL.
-    pub fn written_through(&mut self, lpn: Lpn, mask: u32) {
-        let stamp = self.stamp(lpn, mask);
-        self.sent.set(lpn.at(), &[stamp; 32], self.geometry.sectors_per_page());
+    /// The host writes sectors of a page, and they go to the FTL.
+    pub fn written_through(&mut self, page: HostPage) {
+        let stamp = self.stamp(page.lpn, page.mask);
+        self.send(page, [stamp; 32]);
+    }
+
+    fn send(&mut self, HostPage { lpn, mask, write }: HostPage, stamps: Stamps) {
+        self.sent.insert(write, Given { lpn, mask, stamps });
     }
 
     /// The host writes the sectors in the mask of a page, and they go to a slot of the buffer; the others of the page
@@ -117,15 +150,29 @@ impl Oracle {
         overlay(self.slot(slot), mask, &[stamp; 32]);
     }
 
-    /// A page that is read goes to a slot: it will hold what the read must return, and that is checked when it ends.
-    pub fn kept(&mut self, lpn: Lpn, slot: SlotId) {
-        *self.slot(slot) = self.logical.get(lpn.at());
+    /// The FTL is asked for sectors of a page, or for all of it where it is kept in a slot: the slot will hold what the
+    /// read must return, and that is checked when it ends.
+    pub fn read_flash(&mut self, lpn: Lpn, mask: u32, slot: Option<SlotId>) {
+        self.check_answered();
+        let stamps = self.logical.get(lpn.at());
+        if let Some(slot) = slot {
+            *self.slot(slot) = stamps;
+        }
+        let mask = slot.map_or(mask, |_| self.geometry.full_mask());
+        self.asked = Some(Given { lpn, mask, stamps });
     }
 
-    /// What a slot holds goes to the FTL.
-    pub fn evicted(&mut self, lpn: Lpn, slot: SlotId) {
-        let stamps = *self.slot(slot);
-        self.sent.set(lpn.at(), &stamps, self.geometry.sectors_per_page());
+    /// Nothing that the FTL was asked for is left.
+    fn check_answered(&mut self) {
+        if let Some(Given { lpn, .. }) = self.asked {
+            self.reject(|| format!("logical page {} was asked for, and not read", lpn.0));
+        }
+    }
+
+    /// What a slot holds goes to the FTL, or padding, of which the FTL has every sector.
+    pub fn evicted(&mut self, page: HostPage, slot: Option<SlotId>) {
+        let stamps = slot.map_or([0; 32], |slot| *self.slot(slot));
+        self.send(page, stamps);
     }
 
     /// The buffer returns the sectors in the mask.
@@ -169,15 +216,23 @@ impl Oracle {
     }
 
     fn carry(&mut self, command: &Command) {
-        let is_read = command.kind == OperationKind::Read;
-        let stamps = if is_read { &self.logical } else { &self.sent }.get(command.lpn.at());
-        *at(&mut self.carried, command.number) = stamps;
+        let Command { number, kind, ppn, lpn, write, mask, .. } = *command;
+        let is_read = kind == OperationKind::Read;
+        let given = if is_read { self.asked.take() } else { self.sent.remove(&write) };
+        let is_given = |given: &Given| given.lpn == lpn && given.mask & !mask == 0 && (is_read || given.mask == mask);
+        let Some(Given { stamps, .. }) = given.filter(is_given) else {
+            let what = if is_read { "read" } else { "program" };
+            return self.reject(|| {
+                format!("{what} of physical page {} for logical page {}, which was not asked for", ppn.0, lpn.0)
+            });
+        };
+        *at(&mut self.carried, number) = stamps;
     }
 
     fn end_read(&mut self, command: &Command) {
         let Command { number, ppn, lpn, mask, .. } = *command;
         if lpn.is_some() {
-            let (found, expected) = (self.flash.get(ppn.at()), self.carried[number as usize]);
+            let (found, expected) = (self.flash.get(ppn.at()), *at(&mut self.carried, number));
             self.compare(lpn, mask, &found, &expected, || format!("physical page {}", ppn.0));
         }
     }
@@ -187,7 +242,7 @@ impl Oracle {
         let beneath = |from: Ppn| if from.is_some() { self.flash.get(from.at()) } else { [0; 32] };
         let mut stamps = if failed { [0; 32] } else { beneath(from) };
         if lpn.is_some() && !failed {
-            overlay(&mut stamps, mask, &self.carried[number as usize]);
+            overlay(&mut stamps, mask, at(&mut self.carried, number));
         }
         self.flash.set(ppn.at(), &stamps, self.geometry.sectors_per_page());
     }

@@ -1,7 +1,7 @@
 //! The checks can fail: each illegal command and each wrong datum is found and named.
 #![allow(missing_docs)]
 
-use flashloom_nand::{Data, DeviceParams, Nand, OpId, Origin, Status, Urgency};
+use flashloom_nand::{Data, DeviceParams, HostPage, Nand, OpId, Origin, Status, Urgency};
 use flashloom_units::{BlockId, Lpn, ParamSet, Ppn, Prng};
 use flashloom_verify::{Oracle, Verifier};
 
@@ -22,13 +22,24 @@ impl Array {
         self.write_over(lpn, 0xffff, Ppn::NONE, block, page);
     }
 
-    fn write_over(&mut self, lpn: u32, mask: u32, base: Ppn, block: u32, page: u32) {
-        self.oracle().written_through(Lpn(lpn), mask);
-        let data = Data::Host { lpn: Lpn(lpn), mask, base };
-        self.nand.program(BlockId(block), page, Origin::Host, data, OpId::DONE, Nand::NO_TAG);
+    fn write_over(&mut self, lpn: u32, mask: u32, base: Ppn, block: u32, index: u32) {
+        let page = self.next_write(lpn, mask);
+        self.oracle().written_through(page);
+        self.program(page, base, block, index);
+    }
+
+    /// The FTL writes what it was given to a page of a block.
+    fn program(&mut self, page: HostPage, base: Ppn, block: u32, index: u32) {
+        let data = Data::Host { page, base };
+        self.nand.program(BlockId(block), index, Origin::Host, data, OpId::DONE, Nand::NO_TAG);
+    }
+
+    fn next_write(&mut self, lpn: u32, mask: u32) -> HostPage {
+        HostPage { lpn: Lpn(lpn), mask, write: self.oracle().writes() }
     }
 
     fn read(&mut self, lpn: u32, ppn: u32) {
+        self.oracle().read_flash(Lpn(lpn), 0xffff, None);
         self.nand.read(Ppn(ppn), 0xffff, Origin::Host, Lpn(lpn), Nand::NO_TAG);
     }
 
@@ -176,7 +187,8 @@ fn a_block_that_is_bad_from_birth_takes_nothing() {
 #[test]
 fn after_a_failed_write_a_sector_may_hold_either_and_must_hold_it_ever_after() {
     let fail = |array: &mut Array| {
-        array.oracle().written_through(Lpn(0), 0b11);
+        let page = array.next_write(0, 0b11);
+        array.oracle().written_through(page);
         array.oracle().write_failed(Lpn(0), 0b11);
     };
     let mut array = array();
@@ -210,4 +222,54 @@ fn a_refused_page_that_nobody_takes_is_found() {
     nand.refuse(Lpn(1), 0b1, 5);
     let found = nand.check().unwrap_err();
     assert!(found.contains("1 pages were refused, and nobody was told"), "{found}");
+}
+
+/// What the FTL was given or asked for, and what it made of it.
+#[test]
+fn what_the_ftl_was_not_asked_for_is_found() {
+    let found = violation(|array| {
+        array.write(1, 0, 1);
+        array.oracle().read_flash(Lpn(0), 0xffff, None);
+        array.nand.read(Ppn(1), 0xffff, Origin::Host, Lpn(1), Nand::NO_TAG);
+    });
+    assert!(found.contains("read of physical page 1 for logical page 1, which was not asked for"), "{found}");
+    let found = violation(|array| {
+        array.oracle().read_flash(Lpn(0), 0xffff, None);
+        array.nand.read(Ppn(0), 0xff, Origin::Host, Lpn(0), Nand::NO_TAG);
+    });
+    assert!(found.contains("read of physical page 0 for logical page 0"), "half of what was asked for: {found}");
+    let found = violation(|array| {
+        array.oracle().read_flash(Lpn(0), 0xffff, None);
+        array.nand.read(Ppn(0), 0xffff, Origin::Host, Lpn::NONE, Nand::NO_TAG);
+        array.read(0, 0);
+    });
+    assert!(found.contains("logical page 0 was asked for, and not read"), "{found}");
+    let found = violation(|array| {
+        let page = array.next_write(0, 0xffff);
+        array.oracle().written_through(page);
+        array.program(page, Ppn::NONE, 0, 1);
+        array.program(page, Ppn::NONE, 0, 2);
+    });
+    assert!(found.contains("program of physical page 2 for logical page 0, which was not asked for"), "{found}");
+    let found = violation(|array| {
+        let page = array.next_write(0, 0xffff);
+        array.oracle().written_through(page);
+        array.program(HostPage { lpn: Lpn(3), ..page }, Ppn::NONE, 0, 1);
+    });
+    assert!(found.contains("program of physical page 1 for logical page 3"), "{found}");
+}
+
+/// Two writes of a page that are programmed in the wrong order: what is read in the end is the older.
+#[test]
+fn writes_that_change_places_are_found() {
+    let found = violation(|array| {
+        let older = array.next_write(0, 0xffff);
+        array.oracle().written_through(older);
+        let newer = array.next_write(0, 0xffff);
+        array.oracle().written_through(newer);
+        array.program(newer, Ppn::NONE, 0, 1);
+        array.program(older, Ppn::NONE, 0, 2);
+        array.read(0, 2);
+    });
+    assert!(found.contains("holds version 2, not 3"), "{found}");
 }

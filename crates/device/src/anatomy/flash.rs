@@ -1,9 +1,10 @@
 //! The array's part: what an operation waits for, from when the FTL asks for it to its end.
 //!
 //! A die keeps a clock for each cause; an operation in its queue reads them when it is queued and when it starts, so
-//! that its wait is told apart in constant time. Before it is queued it waits for another operation: one that the FTL
-//! put before it, whose own parts become its own, or one that its block needs (an earlier page, an erase), by what that
-//! one is. Then come channel and array.
+//! that its wait is told apart in constant time. Before it is queued it waits for another operation. Where the FTL put
+//! that one before it, its parts become this one's. Where the block demands it (an earlier page, the page itself, an
+//! erase), it is on the same die, and the wait goes to what that die is at; while the die is idle, because what is
+//! waited for hangs on another die, it goes to the job that this is part of. Then come channel and array.
 
 use flashloom_nand::{Command, Event, Geometry, OperationKind, Origin};
 use flashloom_units::{DieId, NO_INDEX, Ns};
@@ -14,14 +15,18 @@ use super::host::put;
 
 /// What others wait for while an operation runs.
 fn cause_of(kind: OperationKind, origin: Origin) -> Cause {
-    match (kind, origin) {
-        (OperationKind::Erase, _) => Cause::Erase,
-        (OperationKind::Read, Origin::Host) => Cause::HostRead,
-        (_, Origin::Host) => Cause::HostProgram,
-        (_, Origin::Gc) => Cause::Collection,
-        (_, Origin::Merge) => Cause::Merge,
-        (_, Origin::Map) => Cause::Map,
-        (_, Origin::Wear) => Cause::Wear,
+    if kind == OperationKind::Erase { Cause::Erase } else { job_of(kind, origin) }
+}
+
+/// The work that an operation is part of.
+fn job_of(kind: OperationKind, origin: Origin) -> Cause {
+    match origin {
+        Origin::Host if kind == OperationKind::Read => Cause::HostRead,
+        Origin::Host => Cause::HostProgram,
+        Origin::Gc => Cause::Collection,
+        Origin::Merge => Cause::Merge,
+        Origin::Map => Cause::Map,
+        Origin::Wear => Cause::Wear,
     }
 }
 
@@ -38,7 +43,7 @@ struct Running {
     started_ns: Ns,
     /// Its time is told apart up to here: in the future while the time until then is known already.
     mark: Ns,
-    /// The clocks of its die when its wait for it began.
+    /// The clocks of its die, or of the die that it waits for another operation on, at `mark`.
     clocks: Parts,
     /// Time of the channel that its program takes.
     transfer_ns: Ns,
@@ -99,7 +104,7 @@ pub(super) struct Flash {
     dies: Vec<Die>,
     /// The die of each operation.
     die_of: Vec<u32>,
-    /// What the operation was that ended last: what is queued right after it has waited for it.
+    /// The work that the operation was part of that ended last: what is queued right after it has waited for it.
     last: Cause,
 }
 
@@ -146,6 +151,8 @@ impl Flash {
 
     fn issue(&mut self, now: Ns, command: &Command, after: Option<u32>, before: Parts) {
         let Command { number, kind, origin, die, .. } = *command;
+        let watched = after.map_or(die.0, |after| self.die_of[after as usize]);
+        let clocks = self.clocks(now, watched);
         let mut running = Running {
             cause: cause_of(kind, origin),
             is_read: kind == OperationKind::Read,
@@ -154,7 +161,7 @@ impl Flash {
             issued_ns: now,
             started_ns: now,
             mark: now,
-            clocks: Parts::default(),
+            clocks,
             transfer_ns: 0,
             waiters: NO_INDEX,
             sibling: NO_INDEX,
@@ -169,26 +176,31 @@ impl Flash {
 
     /// Nothing but its die holds it back from now on: until now it waited for what has just ended.
     fn queue(&mut self, now: Ns, number: u32) {
-        let last = self.last;
-        let die = &mut self.dies[self.die_of[number as usize] as usize];
+        let (last, clocks) = (self.last, self.clocks(now, self.die_of[number as usize]));
+        self.operation(number).wait_for(now, &clocks, last);
+    }
+
+    /// What the clocks of a die show.
+    fn clocks(&mut self, now: Ns, die: u32) -> Parts {
+        let die = &mut self.dies[die as usize];
         die.advance(now);
-        let clocks = die.clocks;
-        let operation = self.operation(number);
-        operation.own[last] += now - operation.mark;
-        (operation.mark, operation.clocks) = (now, clocks);
+        die.clocks
     }
 
     /// Its die takes it up.
     fn begin(&mut self, now: Ns, number: u32, array_from: Ns) {
-        let die = &mut self.dies[self.die_of[number as usize] as usize];
+        let Self { operations, dies, .. } = self;
+        let die = &mut dies[self.die_of[number as usize] as usize];
         die.advance(now);
-        let clocks = die.clocks;
-        let operation = self.operations[number as usize].as_mut().expect("as in `operation`");
-        operation.wait_out(now, &clocks);
+        let operation = operations[number as usize].as_mut().expect("as in `operation`");
+        operation.wait_out(now, &die.clocks);
         operation.started_ns = now;
         operation.cross(now, array_from, operation.transfer_ns);
+        // Of operations on several planes the first says what the die is at.
+        if die.active.is_empty() {
+            die.occupy(now, Some(operation.cause));
+        }
         die.active.push(number);
-        die.occupy(now, Some(operation.cause));
     }
 
     fn suspend(&mut self, now: Ns, die: DieId) {
@@ -213,7 +225,7 @@ impl Flash {
             operation.wait_out(now, &die.clocks);
             operation.own[Cause::Suspension] += array_from - now;
             operation.mark = array_from;
-            die.next = Some((array_from, operation.cause));
+            die.next.get_or_insert((array_from, operation.cause));
         }
     }
 
@@ -227,18 +239,22 @@ impl Flash {
         if die.active.is_empty() {
             die.occupy(now, (!die.suspended.is_empty()).then_some(Cause::Suspension));
         }
+        let ended_on = self.clocks(now, command.die.0);
+        self.last = job_of(command.kind, command.origin);
         let mut waiter = operation.waiters;
         while waiter != NO_INDEX {
+            let clocks = self.clocks(now, self.die_of[waiter as usize]);
+            let last = self.last;
             let waiting = self.operation(waiter);
             if waiting.issued_ns == operation.issued_ns {
                 waiting.own = operation.own.for_waiters(operation.cause);
+                waiting.mark = now;
             } else {
-                waiting.own[operation.cause] += now - waiting.mark;
+                waiting.wait_for(now, &ended_on, last);
             }
-            waiting.mark = now;
+            waiting.clocks = clocks;
             waiter = waiting.sibling;
         }
-        self.last = operation.cause;
         let mut parts = operation.before;
         parts.add(&operation.own);
         Ended { parts, issued_ns: operation.issued_ns, started_ns: operation.started_ns }
@@ -250,6 +266,14 @@ impl Running {
     fn wait_out(&mut self, now: Ns, clocks: &Parts) {
         self.own.add(&clocks.since(&self.clocks));
         self.mark = now;
+    }
+
+    /// It has waited since `mark` for what a die was at, and while that was idle for `job`.
+    fn wait_for(&mut self, now: Ns, clocks: &Parts, job: Cause) {
+        let waited = clocks.since(&self.clocks);
+        self.own.add(&waited);
+        self.own[job] += now - self.mark - waited.total();
+        (self.mark, self.clocks) = (now, *clocks);
     }
 
     /// It has the channel for so long until a time that may be to come, and waits for it otherwise.

@@ -12,7 +12,7 @@ flashloom_units::state! {
         nested nand;
         policy ftl;
         nested buffer, slot_eviction, slot_waiter, evictions, link, events;
-        value commands, free, held, stalled, waiting_pages, flushes, completed, end;
+        value commands, free, held, stalled, waiting_pages, flushes, completed, end, next_write;
         scratch evicted, writes, told;
         fixed gathers, timed, controller_ns, logical_pages, sectors_per_page, page_shift;
     }
@@ -25,6 +25,7 @@ impl Drive {
         save_with(|to| {
             self.nand.save(to);
             to.policy("ftl", self.ftl.state());
+            to.value(&self.next_write);
             checks(to);
         })
     }
@@ -38,6 +39,7 @@ impl Drive {
         load_with(state, |from| {
             self.nand.load(from).map_err(|error| error.within("nand"))?;
             from.policy(self.ftl.state_mut()).map_err(|error| error.within("ftl"))?;
+            self.next_write = from.value().map_err(|error| error.within("next_write"))?;
             checks(from)
         })
     }

@@ -33,6 +33,12 @@ impl Looking {
         Self { verifier, ..Self::default() }
     }
 
+    /// Forgets what is kept for others: it belongs to another past.
+    pub(super) fn forget(&mut self) {
+        self.events.clear();
+        self.served.clear();
+    }
+
     /// Takes what the drive has to say.
     pub(super) fn follow(&mut self, now: Ns, drive: &mut Drive) {
         let mut told = std::mem::take(&mut self.told);
@@ -65,10 +71,10 @@ fn verify(verifier: &mut Verifier, event: &Event) {
         Event::Drive(event) => match event {
             DriveEvent::ReadBuffered { lpn, mask, slot } => oracle.read_buffered(lpn, mask, slot),
             DriveEvent::ReadUnmapped { lpn, mask } => oracle.read_unmapped(lpn, mask),
-            DriveEvent::ReadFlash { lpn, slot: Some(slot), .. } => oracle.kept(lpn, slot),
+            DriveEvent::ReadFlash { lpn, mask, slot, .. } => oracle.read_flash(lpn, mask, slot),
             DriveEvent::Stored { lpn, mask, slot, taken_over, .. } => oracle.stored(lpn, mask, slot, taken_over),
-            DriveEvent::WrittenThrough { lpn, mask, .. } => oracle.written_through(lpn, mask),
-            DriveEvent::Evicted { lpn, slot: Some(slot), .. } => oracle.evicted(lpn, slot),
+            DriveEvent::WrittenThrough { page, .. } => oracle.written_through(page),
+            DriveEvent::Evicted { page, slot } => oracle.evicted(page, slot),
             DriveEvent::Discarded { lpn } => oracle.discarded(lpn),
             DriveEvent::WriteFailed { lpn, mask } => oracle.write_failed(lpn, mask),
             _ => {}

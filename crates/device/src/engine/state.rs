@@ -41,6 +41,7 @@ impl Engine {
     /// # Errors
     /// A state that does not fit, with the field that does not. The engine is then to be dropped.
     pub fn restore(&mut self, state: &[u8]) -> Result<(), StateError> {
+        self.looking.forget();
         load_state(self, state)
     }
 

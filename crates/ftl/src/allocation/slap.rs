@@ -275,7 +275,7 @@ impl Climb {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use flashloom_nand::Nand;
+    use flashloom_nand::{HostPage, Nand};
     use flashloom_units::Lpn;
 
     fn drive() -> DeviceParams {
@@ -293,7 +293,7 @@ mod tests {
     }
 
     fn writes(lpns: &[u32]) -> Vec<PageWrite> {
-        let write = |&lpn: &u32| PageWrite::new(Lpn(lpn), 1, Nand::NO_TAG);
+        let write = |&lpn: &u32| PageWrite::new(HostPage { lpn: Lpn(lpn), mask: 1, write: 0 }, Nand::NO_TAG);
         lpns.iter().map(write).collect()
     }
 

@@ -333,6 +333,7 @@ impl Mapping for State {
 mod tests {
     use super::*;
     use crate::FtlSetup;
+    use flashloom_nand::HostPage;
     use flashloom_units::ParamSet;
     use flashloom_verify::Verifier;
 
@@ -359,8 +360,9 @@ mod tests {
 
     fn write((nand, verifier, state): &mut (Nand, Verifier, State), lpns: &[u32]) -> MapCacheReport {
         for &lpn in lpns {
-            verifier.oracle.written_through(Lpn(lpn), 1);
-            state.write(nand, &[PageWrite::new(Lpn(lpn), 1, Nand::NO_TAG)]);
+            let page = HostPage { lpn: Lpn(lpn), mask: 1, write: verifier.oracle.writes() };
+            verifier.oracle.written_through(page);
+            state.write(nand, &[PageWrite::new(page, Nand::NO_TAG)]);
             verifier.follow(nand);
         }
         assert_eq!((state.check(), nand.check(), verifier.check()), (Ok(()), Ok(()), Ok(())));

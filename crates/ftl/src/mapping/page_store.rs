@@ -217,7 +217,7 @@ impl PageStore {
         {
             place.lane = Lane::Hot;
         }
-        let refuse = |nand: &mut Nand| nand.refuse(write.given(), write.mask, write.tag);
+        let refuse = |nand: &mut Nand| nand.refuse(write.given().lpn, write.mask, write.tag);
         let Some((mut block, mut page)) = self.reserve(nand, place, follow) else { return refuse(nand) };
         let beneath = self.geometry.full_mask() & !write.mask;
         let mut base = Ppn::NONE;
@@ -229,7 +229,7 @@ impl PageStore {
                 after = nand.read_after(old, beneath, Origin::Host, Lpn::NONE, after, Nand::NO_TAG);
                 base = old;
             }
-            let data = Data::Host { lpn: write.given(), mask: write.mask, base };
+            let data = Data::Host { page: write.given(), base };
             match nand.program(block, page, Origin::Host, data, after, write.tag) {
                 Status::Passed => break,
                 Status::Failed(operation) => after = operation,

@@ -4,7 +4,7 @@
 use std::collections::BTreeSet;
 
 use flashloom_ftl::{FtlReport, FtlSetup, Mapping, MergeReport, PageWrite, mapping};
-use flashloom_nand::{DeviceParams, Nand, Origin};
+use flashloom_nand::{DeviceParams, HostPage, Nand, Origin};
 use flashloom_units::{Lpn, ParamSet, Prng, Value};
 use flashloom_verify::Verifier;
 
@@ -81,11 +81,13 @@ impl Ftl {
     }
 
     fn page_write(&mut self, lpn: u32, mask: u32) -> PageWrite {
+        let write = self.verifier.as_ref().map_or(0, |verifier| verifier.oracle.writes());
+        let page = HostPage { lpn: Lpn(lpn), mask, write };
         if let Some(verifier) = &mut self.verifier {
-            verifier.oracle.written_through(Lpn(lpn), mask);
+            verifier.oracle.written_through(page);
             self.model.insert(lpn);
         }
-        PageWrite::new(Lpn(lpn), mask, Nand::NO_TAG)
+        PageWrite::new(page, Nand::NO_TAG)
     }
 
     /// Those who look see what the array has done.
@@ -98,6 +100,9 @@ impl Ftl {
     /// Reads a page, which must hold what was written last, and be mapped if the model has it.
     pub fn read(&mut self, lpn: u32) {
         let mask = self.nand.geometry().full_mask();
+        if let Some(verifier) = self.verifier.as_mut().filter(|_| self.model.contains(&lpn)) {
+            verifier.oracle.read_flash(Lpn(lpn), mask, None);
+        }
         let found = self.mapping.read(&mut self.nand, Lpn(lpn), mask, Nand::NO_TAG);
         self.follow();
         assert_eq!(found, self.model.contains(&lpn), "page {lpn} is mapped if it was written and not trimmed");

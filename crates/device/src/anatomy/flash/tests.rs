@@ -178,8 +178,15 @@ fn what_waits_for_its_block_waits_for_what_the_block_is_at() {
     lab.nand.copy(Ppn(0), BlockId(PLANE), 4, Origin::Merge, Urgency::Needed);
     lab.nand.erase(BlockId(0), Origin::Merge, Urgency::Needed);
     lab.program(0, 0, Origin::Host, OpId::DONE, 2);
-    let copied = READ + PAGE + PAGE + PROGRAM;
-    assert_eq!(lab.parts_of(2), [(Cause::Erase, copied + ERASE), (Cause::Served, PAGE + PROGRAM)]);
+    let copied = (Cause::Merge, READ + PAGE + PAGE + PROGRAM);
+    assert_eq!(lab.parts_of(2), [copied, (Cause::Erase, ERASE), (Cause::Served, PAGE + PROGRAM)]);
+    // The same with the copy on the other die: once the page is out, this die is idle until the copy is programmed.
+    let mut lab = Lab::new(&device());
+    lab.nand.copy(Ppn(0), BlockId(DIE), 4, Origin::Gc, Urgency::Needed);
+    lab.nand.erase(BlockId(0), Origin::Gc, Urgency::Needed);
+    lab.program(0, 0, Origin::Host, OpId::DONE, 2);
+    let copied = (Cause::Collection, READ + PAGE + PAGE + PROGRAM);
+    assert_eq!(lab.parts_of(2), [copied, (Cause::Erase, ERASE), (Cause::Served, PAGE + PROGRAM)]);
     // A read of a page whose program is still to come.
     let mut lab = Lab::new(&device());
     lab.program(0, 4, Origin::Merge, OpId::DONE, 1);

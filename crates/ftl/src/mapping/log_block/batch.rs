@@ -60,7 +60,7 @@ impl Batch {
 
 #[cfg(test)]
 mod tests {
-    use flashloom_nand::Nand;
+    use flashloom_nand::{HostPage, Nand};
     use flashloom_units::Lpn;
 
     use super::*;
@@ -74,7 +74,7 @@ mod tests {
             (&[], &[]),
             (&[4, 5, 6], &[4, 5, 6]),
         ] {
-            let write = |&lpn: &u32| PageWrite::new(Lpn(lpn), 1, Nand::NO_TAG);
+            let write = |&lpn: &u32| PageWrite::new(HostPage { lpn: Lpn(lpn), mask: 1, write: 0 }, Nand::NO_TAG);
             let writes: Vec<PageWrite> = lpns.iter().map(write).collect();
             let by_block = |batch: &mut Batch| -> Vec<u32> {
                 batch.by_block(&writes, |write| Lbn(write.lpn.0 / 4)).iter().map(|write| write.lpn.0).collect()

@@ -2,7 +2,7 @@
 
 use std::ops::Range;
 
-use flashloom_nand::{DeviceParams, Nand, Origin};
+use flashloom_nand::{DeviceParams, HostPage, Nand, Origin};
 use flashloom_units::{ParamSet, Value};
 use flashloom_verify::Verifier;
 
@@ -117,8 +117,9 @@ impl<S: Scheme> Lab<S> {
 
     fn page_write(&mut self, lpn: Lpn) -> PageWrite {
         let mask = self.nand.geometry().full_mask();
-        self.verifier.oracle.written_through(lpn, mask);
-        PageWrite::new(lpn, mask, Nand::NO_TAG)
+        let page = HostPage { lpn, mask, write: self.verifier.oracle.writes() };
+        self.verifier.oracle.written_through(page);
+        PageWrite::new(page, Nand::NO_TAG)
     }
 
     pub(crate) fn trim(&mut self, lpns: Range<u32>) {
@@ -134,10 +135,11 @@ impl<S: Scheme> Lab<S> {
         let mask = self.nand.geometry().full_mask();
         for lpn in (0..self.logical_pages).map(Lpn) {
             if self.ftl.is_mapped(lpn) {
+                self.verifier.oracle.read_flash(lpn, mask, None);
                 self.ftl.read(&mut self.nand, lpn, mask, Nand::NO_TAG);
+                self.verifier.follow(&mut self.nand);
             }
         }
-        self.verifier.follow(&mut self.nand);
         self.ftl.check().expect("the mapping adds up");
         self.nand.check().expect("nothing is left");
         self.verifier.check().expect("every command was legal, and every sector as expected");

@@ -38,7 +38,7 @@ impl Streams {
 
 #[cfg(test)]
 mod tests {
-    use flashloom_nand::Nand;
+    use flashloom_nand::{HostPage, Nand};
 
     use super::*;
 
@@ -46,7 +46,7 @@ mod tests {
     fn a_stream_begins_at_offset_0_and_has_no_gap_before_the_threshold() {
         let mut streams = Streams::new(3);
         let mut find = |lpns: &[u32]| {
-            let write = |&lpn: &u32| PageWrite::new(Lpn(lpn), 1, Nand::NO_TAG);
+            let write = |&lpn: &u32| PageWrite::new(HostPage { lpn: Lpn(lpn), mask: 1, write: 0 }, Nand::NO_TAG);
             let first = streams.find(&lpns.iter().map(write).collect::<Vec<_>>(), 8);
             (first.is_some().then_some(first.0), streams.report.pages)
         };

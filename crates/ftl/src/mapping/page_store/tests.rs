@@ -1,6 +1,6 @@
 //! The walk-through of the SLAP paper, and the rules of the store that only its inside shows.
 
-use flashloom_nand::DeviceParams;
+use flashloom_nand::{DeviceParams, HostPage};
 use flashloom_units::{ParamSet, Prng, Value};
 use flashloom_verify::Verifier;
 
@@ -58,8 +58,9 @@ impl Lab {
         let writes: Vec<PageWrite> = lpns
             .iter()
             .map(|&lpn| {
-                self.verifier.oracle.written_through(Lpn(lpn), mask);
-                PageWrite::new(Lpn(lpn), mask, Nand::NO_TAG)
+                let page = HostPage { lpn: Lpn(lpn), mask, write: self.verifier.oracle.writes() };
+                self.verifier.oracle.written_through(page);
+                PageWrite::new(page, Nand::NO_TAG)
             })
             .collect();
         let places = self.store.place(&writes);
@@ -235,7 +236,9 @@ fn slap_spreads_survivors_of_streams_that_are_read_a_lot_over_the_chips() {
         lab.write(&(0..32).collect::<Vec<_>>());
         for _ in 0..reads {
             (0..4).for_each(|lpn| {
+                lab.verifier.oracle.read_flash(Lpn(lpn), 1, None);
                 lab.store.read(&mut lab.nand, Lpn(lpn), 1, OpId::DONE, Nand::NO_TAG);
+                lab.verifier.follow(&mut lab.nand);
             });
         }
         [0, 2].into_iter().for_each(|lpn| lab.store.trim(Lpn(lpn)));
