@@ -75,7 +75,7 @@ pub struct RunArguments {
     /// ends in .csv, which can be replayed as a trace, or in .parquet.
     #[arg(long, value_name = "FILE")]
     pub log: Option<String>,
-    /// Tell where the time of the N slowest requests went, after the result; on standard error with --json -.
+    /// Tell where the time of the N slowest requests (1 to 1000) went, after the result; on standard error with --json -.
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u16).range(1..=1_000))]
     pub slowest: Option<u16>,
     /// Write the drive as it is after ageing, before the workload, for later runs with run.state.

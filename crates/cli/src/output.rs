@@ -90,8 +90,9 @@ pub struct OutputFile {
 impl OutputFile {
     /// Refuses what cannot be written to, before anything runs.
     pub fn create(name: &str) -> Result<Self, Problem> {
-        if name.is_empty() {
-            return Err(Problem::file("an output", "an empty name", "the name of a file"));
+        if name.is_empty() || name == "-" {
+            let found = if name.is_empty() { "an empty name" } else { "standard output, which takes only `--json`" };
+            return Err(Problem::file("an output", found, "the name of a file"));
         }
         let refuse = |found: String| Problem::file(name, found, "a file that can be written");
         let path = Path::new(name);
@@ -107,6 +108,9 @@ impl OutputFile {
         // A link stays a link: what it points at is replaced.
         let target = fs::canonicalize(path).unwrap_or_else(|_| path.to_owned());
         let folder = target.parent().filter(|folder| !folder.as_os_str().is_empty()).unwrap_or(Path::new("."));
+        if !folder.is_dir() {
+            return Err(refuse(format!("there is no folder `{}`", folder.display())));
+        }
         let (file, temporary) = neighbour(folder).map_err(cannot)?.into_parts();
         Ok(Self { name: name.to_owned(), writer: BufWriter::new(file), temporary: Some((temporary, target)) })
     }

@@ -152,7 +152,7 @@ impl Client for Handed {
 /// Making an engine, and bringing it into the state that it starts in.
 impl Engine {
     /// The latest time that an engine can be advanced to: 146 years.
-    pub const LAST_NS: Ns = 1 << 62;
+    pub const LAST_NS: Ns = Request::LAST_ARRIVAL_NS;
 
     /// A new drive under an empty block layer. Background collection begins when the drive has held nothing for
     /// `idle_delay_ns`. Nothing takes time before [`Self::start_timing`].

@@ -37,6 +37,8 @@ pub struct Request {
 }
 
 impl Request {
+    /// The latest time that a request can arrive at: 146 years after the first of its workload.
+    pub const LAST_ARRIVAL_NS: Ns = 1 << 62;
     /// A task waits for it: every read, and a write marked so.
     pub const SYNC: u8 = 1;
     /// A write that must be durable when it completes (force unit access).

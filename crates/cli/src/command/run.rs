@@ -33,9 +33,6 @@ pub fn run(catalog: &Arc<Catalog>, arguments: &RunArguments) -> Result<(), Stop>
     let json = OutputFile::optional(arguments.json.as_deref().filter(|_| !to_stdout))?;
     let mut watchers = Watchers::new(&experiment, arguments)?;
     let fio_json = OutputFile::optional(arguments.fio_json.as_deref())?;
-    if arguments.save_state.as_deref() == Some("-") {
-        return Err(Problem::file("--save-state", "standard output", "the name of a file").into());
-    }
     let state_file = OutputFile::optional(arguments.save_state.as_deref())?;
     let mut prepared = Prepared::new(&experiment)?;
     if fio_json.is_some() && !prepared.runs_fio() {

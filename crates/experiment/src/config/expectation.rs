@@ -90,11 +90,17 @@ impl Expectation {
 
     /// What is wrong with the formula for these runs, before there are results.
     pub(super) fn fault(&self, variants: &[Variant]) -> Option<Fault> {
+        const LEAVE_OUT: &str = "`--no-expect` leaves the expectations of the file out";
+        let needs_anatomy = self.formula.fields().iter().any(|field| field.starts_with("host.anatomy."));
+        if needs_anatomy && variants.iter().any(|variant| !variant.config.run.anatomy) {
+            let fault = Fault::new("`host.anatomy` of runs that keep no anatomy", "`run.anatomy = true`");
+            return Some(Fault { help: Some(LEAVE_OUT.to_owned()), ..fault });
+        }
         let run = |variant: &Variant| Run { vary: variant.vary_to_json(), result: Arc::new(Value::Null) };
         let runs: Vec<Run> = variants.iter().map(run).collect();
         let found = self.value(&runs).err()?;
         let fault = Fault::new(found, "one number of the runs of this comparison");
-        Some(Fault { help: Some("`--no-expect` leaves the expectations of the file out".to_owned()), ..fault })
+        Some(Fault { help: Some(LEAVE_OUT.to_owned()), ..fault })
     }
 }
 

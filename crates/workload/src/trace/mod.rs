@@ -181,7 +181,17 @@ impl Trace {
         }
         self.last_ns = time_ns;
         record.request.arrival_ns = time_ns - self.start_ns;
+        if record.request.arrival_ns > Request::LAST_ARRIVAL_NS {
+            return Err(self.too_late(record.request.arrival_ns));
+        }
         Ok(Some(record))
+    }
+
+    #[cold]
+    fn too_late(&self, arrival_ns: Ns) -> Problem {
+        let found = format!("{arrival_ns} ns after the first request");
+        let expected = format!("a time at most {} ns (146 years) after the first", Request::LAST_ARRIVAL_NS);
+        self.reader.problem_at(self.origin, Part::Time, found, expected)
     }
 
     #[cold]
