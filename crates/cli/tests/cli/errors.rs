@@ -53,6 +53,27 @@ fn an_anatomy_where_nothing_takes_time() {
 }
 
 #[test]
+fn an_expectation_about_an_anatomy_that_no_run_keeps() {
+    let formula = "max(host.anatomy.read.p99.parts_ns.collection)";
+    let expect = format!("[[expect]]\nclaim = \"x\"\nformula = \"{formula}\"\nat_most = 1\n");
+    let lab = Lab::new();
+    lab.write("experiment.toml", expect);
+    refused("expect_without_anatomy", &lab, &["compare", "experiment.toml", "--vary", "host.scheduler=noop,deadline"]);
+}
+
+#[test]
+fn a_time_that_nothing_can_count() {
+    refused_trace("trace_too_late", &TRACE.replace("2000,W", "18446744073709551615,W"));
+}
+
+#[test]
+fn standard_output_for_what_is_no_result() {
+    let lab = Lab::new();
+    lab.write("experiment.toml", "");
+    refused("timeline_to_standard_output", &lab, &["run", "experiment.toml", "--timeline", "-"]);
+}
+
+#[test]
 fn a_letter_in_a_number() {
     refused_trace("trace_letter_in_number", &TRACE.replace("1000,R,8,8", "1000,R,8x,8"));
 }
