@@ -116,6 +116,8 @@ pub struct Drive {
     end: End,
     /// The number of the next write of a page to the FTL.
     next_write: u32,
+    /// Sectors that reads asked for and that nothing is stored for.
+    unmapped_read_sectors: u64,
     /// What happened since it was looked at last, where anybody looks.
     told: Vec<Event>,
 }
@@ -182,6 +184,7 @@ impl Drive {
             completed: Vec::new(),
             end: End::default(),
             next_write: 0,
+            unmapped_read_sectors: 0,
             told: Vec::new(),
             nand,
             ftl,
@@ -250,6 +253,11 @@ impl Drive {
     /// The values of the statistics of the buffer's policies.
     pub fn buffer_figures(&self) -> BufferFigures {
         self.buffer.as_ref().map(WriteBuffer::figures).unwrap_or_default()
+    }
+
+    /// Sectors that reads asked for and that nothing was stored for: never written, or discarded since.
+    pub fn unmapped_read_sectors(&self) -> u64 {
+        self.unmapped_read_sectors
     }
 
     /// Pages in the buffer that flash does not have yet.
@@ -485,6 +493,7 @@ impl Drive {
             } else if self.ftl.is_mapped(lpn) {
                 unkept += u32::from(!self.read_flash(lpn, mask, index));
             } else {
+                self.unmapped_read_sectors += u64::from(mask.count_ones());
                 self.tell(|| DriveEvent::ReadUnmapped { lpn, mask });
                 ready += 1;
             }

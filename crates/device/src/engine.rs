@@ -81,6 +81,8 @@ pub struct Engine {
     idle: Idle,
     report: HostReport,
     preconditioned: Option<Preconditioned>,
+    /// Erases of each block before the workload.
+    erased_before: Vec<u32>,
     /// Whether the drive is left as it is when its life ends, for [`Self::abandon`].
     stops: bool,
     has_stopped: bool,
@@ -88,6 +90,8 @@ pub struct Engine {
     ended_ns: Option<Ns>,
     handed: Handed,
     looking: Looking,
+    /// What the next sample will say of latency, where anybody asked for samples.
+    sampled: Option<Box<account::Sampled>>,
 }
 
 /// What the drive does about background work.
@@ -169,6 +173,7 @@ impl Engine {
     fn with_host(host: Host, mut drive: Drive, idle_delay_ns: Ns) -> Self {
         Self {
             looking: Looking::new(&mut drive),
+            erased_before: drive.nand().erase_counts().to_vec(),
             host,
             drive,
             now: 0,
@@ -183,6 +188,7 @@ impl Engine {
             has_stopped: false,
             ended_ns: None,
             handed: Handed::default(),
+            sampled: None,
         }
     }
 
@@ -191,6 +197,7 @@ impl Engine {
         let aged = precondition(&mut self.drive, ageing, progress, &mut |drive| self.looking.follow(0, drive));
         let before = self.preconditioned.map_or(0, |before| before.pages);
         self.preconditioned = Some(Preconditioned { pages: before + aged.pages, ..aged });
+        self.erased_before = self.drive.nand().erase_counts().to_vec();
         self.follow_life();
         aged
     }
@@ -444,6 +451,7 @@ impl Engine {
             self.tell(|_| Event::Returned { id, status });
             let is_watched = self.drive.is_watched();
             let (now, report, looking) = (self.now, &mut self.report, &mut self.looking);
+            let sampled = &mut self.sampled;
             let mut end = |request: &Completed| {
                 if is_watched {
                     looking.see(now, &Event::Ended { member: request.member });
@@ -453,6 +461,9 @@ impl Engine {
             match status {
                 Status::Done => self.host.complete(now, id, |completed| {
                     report.add(now, completed);
+                    if let Some(sampled) = sampled {
+                        sampled.add(now, completed);
+                    }
                     end(completed);
                 }),
                 Status::Failed(reason) => self.host.fail(now, id, |failed| {

@@ -158,7 +158,7 @@ pub trait Observer {
         Interest::default()
     }
 
-    /// The state after an interval of simulated time, for those with [`Interest::samples`], and at the end.
+    /// The state after an interval of simulated time or of pages, for those with [`Interest::samples`], and at the end.
     fn sample(&mut self, _sample: &Sample) {}
 
     /// Something happened; for those with [`Interest::events`].
@@ -171,7 +171,9 @@ pub trait Observer {
 /// What an observer wants to be told. What nobody wants costs nothing.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Interest {
-    /// The state after every interval of simulated time, and at the end. A long silence has many.
+    /// The state after every interval of simulated time, or of pages
+    /// ([`Simulation::with_samples_by_pages`](crate::Simulation::with_samples_by_pages)), and at the end. A long silence
+    /// has many.
     pub samples: bool,
     /// Everything that happens.
     pub events: bool,

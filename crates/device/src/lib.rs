@@ -20,7 +20,7 @@ pub use drive::{Drive, DriveSetup};
 pub use engine::{Completion, Engine, Submitted};
 pub use event::{DriveEvent, Event, Interest, Observer};
 pub use misuse::Misuse;
-pub use outcome::{EndOfLife, Figures, HostReport, Outcome, Sample};
+pub use outcome::{EndOfLife, Figures, HostReport, Outcome, Sample, SampledLatency};
 pub use precondition::{Ageing, Overwrite, Preconditioned};
 pub use simulation::Simulation;
 pub use status::{Reason, Status};

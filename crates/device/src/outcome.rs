@@ -30,8 +30,14 @@ pub struct HostReport {
     pub read_latency: Latency,
     /// From arrival to completion.
     pub write_latency: Latency,
-    /// From arrival to completion, of flushes and discards.
-    pub other_latency: Latency,
+    /// From arrival to completion, of flushes; a write that a flush goes before is not one.
+    pub flush_latency: Latency,
+    /// From arrival to completion.
+    pub discard_latency: Latency,
+    /// Of the writes, those that are durable when they complete (FUA).
+    pub fua_latency: Latency,
+    /// Of the writes, those that a flush goes before (PREFLUSH). One with both flags counts in both.
+    pub preflush_latency: Latency,
     /// From dispatch to completion, of every completed request: the part that the drive adds. The part that the host
     /// adds is [`SchedulerStats::wait`].
     pub device_latency: Latency,
@@ -57,13 +63,15 @@ impl HostReport {
     pub fn latency(&self) -> Latency {
         let mut all = self.read_latency.clone();
         all.merge(&self.write_latency);
-        all.merge(&self.other_latency);
+        all.merge(&self.flush_latency);
+        all.merge(&self.discard_latency);
         all
     }
 
     /// Latencies of all completed requests, summed.
     pub fn latency_sum_ns(&self) -> u128 {
-        self.read_latency.sum() + self.write_latency.sum() + self.other_latency.sum()
+        let [read, write] = [self.read_latency.sum(), self.write_latency.sum()];
+        read + write + self.flush_latency.sum() + self.discard_latency.sum()
     }
 
     /// Completed requests of one operation.
@@ -107,6 +115,10 @@ pub struct Outcome {
     pub utilization: Option<Utilization>,
     /// Erases of each block since the drive was new.
     pub erase_counts: Vec<u32>,
+    /// Of these, the erases before the workload: those of preconditioning.
+    pub erased_before: Vec<u32>,
+    /// Sectors that reads asked for and that nothing was stored for: never written, or discarded since.
+    pub unmapped_read_sectors: u64,
     /// Host sectors that were compared with what they must hold; nothing where verification is off.
     pub sectors_checked: Option<u64>,
     /// Where the time of the requests went; nothing where nobody asked.
@@ -130,9 +142,24 @@ pub struct EndOfLife {
     pub unwritten_pages: u32,
 }
 
+/// What the requests waited for that completed since the sample before.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct SampledLatency {
+    /// The latency that half of them do not pass.
+    pub p50_ns: Ns,
+    /// The latency that 99 % of them do not pass.
+    pub p99_ns: Ns,
+    /// The longest latency.
+    pub max_ns: Ns,
+    /// The longest time from arrival to dispatch.
+    pub wait_max_ns: Ns,
+}
+
 /// The state of a run at one moment; counters are cumulative.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct Sample {
+    /// Whether requests take time; in counting mode there is no latency, and `time_ns` is when the last one arrived.
+    pub is_timed: bool,
     /// When.
     pub time_ns: Ns,
     /// Requests that have completed.
@@ -143,12 +170,16 @@ pub struct Sample {
     pub write_bytes: u64,
     /// Latencies of completed requests, summed.
     pub latency_sum_ns: u128,
+    /// Latencies since the sample before; nothing where no request completed, or none takes time.
+    pub latency: Option<SampledLatency>,
     /// Requests that have arrived, and neither completed nor failed.
     pub outstanding: u64,
     /// Pages in the buffer that flash does not have yet.
     pub dirty_pages: u32,
-    /// Pages programmed.
-    pub programs: u64,
+    /// Pages that the FTL stored for the host, without those that only pad a block: what `programs` amplify.
+    pub host_page_writes: u64,
+    /// Pages programmed, by origin in the order of [`Origin`](flashloom_nand::Origin).
+    pub programs: [u64; 5],
     /// Blocks erased.
     pub erases: u64,
     /// Free blocks of the drive.

@@ -19,6 +19,8 @@ pub struct Simulation {
     engine: Engine,
     backlog: Backlog,
     drain: Drain,
+    /// Pages programmed for the host between two samples, where they are not taken by time.
+    sample_pages: Option<u64>,
     /// What was measured until the drive's life ended, where the run ends with it.
     cut: Option<Box<Outcome>>,
 }
@@ -65,18 +67,44 @@ impl Backlog {
 }
 
 /// The workload, as the engine sees it in the middle of a moment.
-struct Driver<'a> {
+struct Driver<'a, 'b> {
     arrivals: &'a mut dyn Arrivals,
     backlog: &'a mut Backlog,
+    samples: Option<PageSamples<'a, 'b>>,
 }
 
-impl Client for Driver<'_> {
+/// Those who get a sample whenever so many more pages were programmed for the host.
+struct PageSamples<'a, 'b> {
+    every: u64,
+    next: &'a mut u64,
+    observers: &'a mut [&'b mut dyn Observer],
+}
+
+impl PageSamples<'_, '_> {
+    fn follow(&mut self, engine: &mut Engine) {
+        let pages = engine.host_programs();
+        if pages >= *self.next {
+            *self.next = (pages / self.every + 1) * self.every;
+            show_sample(engine, engine.now_ns(), self.observers);
+        }
+    }
+}
+
+fn show_sample(engine: &mut Engine, time_ns: Ns, observers: &mut [&mut dyn Observer]) {
+    let sample = engine.sample(time_ns);
+    observers.iter_mut().filter(|each| each.interest().samples).for_each(|each| each.sample(&sample));
+}
+
+impl Client for Driver<'_, '_> {
     fn completed(&mut self, now: Ns, cookie: u32, _status: Status) {
         self.arrivals.completed(now, cookie);
     }
 
     fn resubmit(&mut self, engine: &mut Engine) {
         self.backlog.resubmit(engine);
+        if let Some(samples) = &mut self.samples {
+            samples.follow(engine);
+        }
     }
 }
 
@@ -84,7 +112,7 @@ impl Simulation {
     /// A run of an engine that nothing was submitted to. It ends when the drive's life does, if that comes first.
     pub fn new(mut engine: Engine) -> Self {
         engine.stop_at_end_of_life(true);
-        Self { engine, backlog: Backlog::default(), drain: Drain::No, cut: None }
+        Self { engine, backlog: Backlog::default(), drain: Drain::No, sample_pages: None, cut: None }
     }
 
     /// The workload goes on when the drive's life has ended, against a drive that can only be read.
@@ -101,6 +129,14 @@ impl Simulation {
         self
     }
 
+    /// Samples are to come after every `pages` programmed for the host, not by time: for counting mode, where most
+    /// happens at a few moments. One request may program more than that, and two samples are then further apart.
+    #[must_use]
+    pub fn with_samples_by_pages(mut self, pages: u64) -> Self {
+        self.sample_pages = Some(pages);
+        self
+    }
+
     /// Runs a workload to its end, or to that of the drive's life; answers when that was. `observers` get what they are
     /// interested in, samples after every `interval_ns` of simulated time.
     ///
@@ -113,8 +149,12 @@ impl Simulation {
         observers: &mut [&mut dyn Observer],
     ) -> Result<Ns, Problem> {
         let interest = self.interest_of(observers);
-        let interval_ns = if interest.samples { interval_ns } else { Ns::MAX };
-        let mut sample_ns = interval_ns;
+        let by_pages = self.sample_pages.filter(|_| interest.samples);
+        let interval_ns = if interest.samples && by_pages.is_none() { interval_ns } else { Ns::MAX };
+        let (mut sample_ns, mut sample_page) = (interval_ns, by_pages.unwrap_or_default());
+        if interest.samples {
+            self.engine.keep_samples();
+        }
         let mut arrival_ns = self.next_arrival_ns(arrivals)?;
         while !self.engine.has_stopped() {
             let (drive_ns, others_ns) = self.engine.due();
@@ -123,7 +163,7 @@ impl Simulation {
                 break;
             }
             while sample_ns <= next_ns {
-                self.show_sample(sample_ns, observers);
+                show_sample(&mut self.engine, sample_ns, observers);
                 sample_ns = sample_ns.saturating_add(interval_ns);
             }
             let host_acts = if drive_ns == next_ns {
@@ -135,7 +175,9 @@ impl Simulation {
                 self.engine.wake(next_ns)
             };
             let is_at_rest = if host_acts {
-                let is_at_rest = self.engine.settle(&mut Driver { arrivals, backlog: &mut self.backlog });
+                let next = &mut sample_page;
+                let samples = by_pages.map(|every| PageSamples { every, next, observers: &mut *observers });
+                let is_at_rest = self.engine.settle(&mut Driver { arrivals, backlog: &mut self.backlog, samples });
                 arrival_ns = self.next_arrival_ns(arrivals)?;
                 is_at_rest
             } else {
@@ -151,7 +193,7 @@ impl Simulation {
         let end_ns = self.engine.now_ns();
         self.engine.look();
         self.show(observers);
-        self.show_sample(end_ns, observers);
+        show_sample(&mut self.engine, end_ns, observers);
         if self.engine.has_stopped() {
             self.cut();
         }
@@ -168,11 +210,6 @@ impl Simulation {
             events: events.is_some_and(|events| self.engine.watch(events).is_ok()),
             served: served.is_some_and(|served| self.engine.watch(served).is_ok()),
         }
-    }
-
-    fn show_sample(&mut self, time_ns: Ns, observers: &mut [&mut dyn Observer]) {
-        let sample = self.engine.sample(time_ns);
-        observers.iter_mut().filter(|each| each.interest().samples).for_each(|each| each.sample(&sample));
     }
 
     /// Shows the observers what has happened since they were shown something last.

@@ -40,7 +40,8 @@ fn mixed(seed: u64, device: &DeviceParams, count: u64, longest: u64) -> Vec<Requ
 /// Everything of a run that can differ but what the allocation reports of itself.
 fn seen(outcome: &Outcome) -> impl PartialEq + std::fmt::Debug + use<> {
     let (host, ftl) = (&outcome.host, &outcome.ftl);
-    let latency = [host.read_latency.sum(), host.write_latency.sum(), host.other_latency.sum()];
+    let latency =
+        [host.read_latency.sum(), host.write_latency.sum(), host.flush_latency.sum(), host.discard_latency.sum()];
     let ftl = (ftl.host_page_writes, ftl.page_copies, ftl.block_erases, ftl.foreground_collections);
     (latency, host.duration_ns, ftl, outcome.counts, outcome.erase_counts.clone())
 }

@@ -195,10 +195,15 @@ impl Stack {
 /// An outcome in words, its distributions by their moments: their buckets are in the state.
 fn shown(outcome: Outcome) -> String {
     let of = |latency: &Latency| (latency.count(), latency.sum(), latency.percentile(90.0), latency.stddev());
-    let Outcome { host, scheduler, mut ftl, figures, buffer, counts, utilization, erase_counts, .. } = outcome;
-    let Outcome { stall_ns, drained_pages, sectors_checked, preconditioned, end_of_life, .. } = outcome;
+    let Outcome { host, scheduler, mut ftl, figures, buffer, counts, utilization, erase_counts, erased_before, .. } =
+        outcome;
+    let Outcome {
+        stall_ns, drained_pages, unmapped_read_sectors, sectors_checked, preconditioned, end_of_life, ..
+    } = outcome;
     let HostReport { generated, completed, failed, read_bytes, write_bytes, duration_ns, .. } = host;
-    let latencies = [host.read_latency, host.write_latency, host.other_latency, host.device_latency];
+    let HostReport { read_latency, write_latency, flush_latency, discard_latency, device_latency, .. } = host;
+    let latencies = [read_latency, write_latency, flush_latency, discard_latency, device_latency];
+    let latencies = latencies.into_iter().chain([host.fua_latency, host.preflush_latency]);
     let SchedulerStats { inserted, merged, dispatched, direction_switches, expired, wait, .. } = scheduler;
     let merges = ftl.merges.take().map(|merges| {
         let MergeReport { switch, partial, full, filler_pages, migrated_pages, associativity, .. } = *merges;
@@ -206,10 +211,18 @@ fn shown(outcome: Outcome) -> String {
         (switch, partial, full, filler_pages, migrated_pages, associativity, times)
     });
     format!(
-        "{:?} {:?} {ftl:?} {merges:?} {figures:?} {buffer:?} {counts:?} {utilization:?} {erase_counts:?} {:?} {:?}",
-        (generated, completed, failed, read_bytes, write_bytes, duration_ns, latencies.each_ref().map(of)),
+        "{:?} {:?} {ftl:?} {merges:?} {figures:?} {buffer:?} {counts:?} {utilization:?} {erase_counts:?} {erased_before:?} {:?} {:?}",
+        (
+            generated,
+            completed,
+            failed,
+            read_bytes,
+            write_bytes,
+            duration_ns,
+            latencies.map(|latency| of(&latency)).collect::<Vec<_>>()
+        ),
         (inserted, merged, dispatched, scheduler.completed, direction_switches, expired, wait.each_ref().map(of)),
-        (stall_ns, drained_pages, sectors_checked),
+        (stall_ns, drained_pages, unmapped_read_sectors, sectors_checked),
         (preconditioned, end_of_life),
     )
 }

@@ -23,7 +23,7 @@ pub fn time(ns: f64) -> String {
 
 /// A size in bytes.
 pub fn size(bytes: f64) -> String {
-    scaled(bytes, &[("B", 1.0), ("kB", 1e3), ("MB", 1e6), ("GB", 1e9), ("TB", 1e12)])
+    scaled(bytes, &[("B", 1.0), ("kB", 1e3), ("MB", 1e6), ("GB", 1e9), ("TB", 1e12), ("PB", 1e15)])
 }
 
 /// Bytes a second.

@@ -27,12 +27,14 @@ macro_rules! result_types {
 
 mod anatomy;
 mod ftl;
+mod lifetime;
 
 pub use anatomy::{AnatomyResult, PartsResult, SliceResult, TailResult, TotalNs};
 pub use ftl::{
     AssociativityResult, BlockingResult, FtlResult, MapCacheResult, MergesResult, RetiredResult, StreamsResult,
     WaitResult,
 };
+pub use lifetime::LifetimeResult;
 
 /// The values of the statistics that a policy describes, by name.
 pub type Statistics = BTreeMap<String, FigureResult>;
@@ -118,12 +120,18 @@ result_types! {
         writes: u64,
         /// Discards among the requests.
         discards: u64,
-        /// Flushes among the requests.
+        /// Flushes among the requests; a write that a flush goes before is a write.
         flushes: u64,
+        /// Of the writes, those that are durable when they complete (FUA).
+        fua_writes: u64,
+        /// Of the writes, those that a flush goes before (PREFLUSH). One with both flags counts in both.
+        preflush_writes: u64,
         /// Bytes that the reads asked for.
         read_bytes: u64,
         /// Bytes that the writes carried.
         write_bytes: u64,
+        /// Sectors that reads asked for and nothing is stored for: never written, or discarded. No flash is read for them.
+        unmapped_read_sectors: u64,
         /// Lines of the trace that could not be read and were skipped; absent unless that was asked for.
         #[serde(skip_serializing_if = "Option::is_none")]
         skipped_lines: Option<u64>,
@@ -154,7 +162,7 @@ result_types! {
         read_only: Option<u64>,
     }
 
-    /// Latency by direction.
+    /// Latency by what was asked; absent for what no request asked.
     LatencyResult {
         /// Of reads.
         #[serde(skip_serializing_if = "Option::is_none")]
@@ -162,6 +170,18 @@ result_types! {
         /// Of writes.
         #[serde(skip_serializing_if = "Option::is_none")]
         write: Option<Distribution>,
+        /// Of the writes, those that are durable when they complete (FUA).
+        #[serde(skip_serializing_if = "Option::is_none")]
+        fua_write: Option<Distribution>,
+        /// Of the writes, those that a flush goes before (PREFLUSH). One with both flags counts in both.
+        #[serde(skip_serializing_if = "Option::is_none")]
+        preflush_write: Option<Distribution>,
+        /// Of flushes.
+        #[serde(skip_serializing_if = "Option::is_none")]
+        flush: Option<Distribution>,
+        /// Of discards.
+        #[serde(skip_serializing_if = "Option::is_none")]
+        discard: Option<Distribution>,
         /// Of all requests, discards and flushes included.
         #[serde(skip_serializing_if = "Option::is_none")]
         all: Option<Distribution>,
@@ -304,18 +324,42 @@ result_types! {
         /// Erases among these that failed; absent for a drive whose erases cannot fail.
         #[serde(skip_serializing_if = "Option::is_none")]
         failed_erases: Option<ByOrigin>,
-        /// Share of the time that the channels carried something.
+        /// Share of the time that the channels carried something, on average over them.
         #[serde(skip_serializing_if = "Option::is_none")]
         channel_utilization: Option<f64>,
-        /// Share of the time that the dies were occupied.
+        /// Share of the time that the dies were occupied, on average over them.
         #[serde(skip_serializing_if = "Option::is_none")]
         die_utilization: Option<f64>,
+        /// The channel that carried something for the longest time.
+        #[serde(skip_serializing_if = "Option::is_none")]
+        busiest_channel: Option<BusiestChannel>,
+        /// The die that was occupied for the longest time.
+        #[serde(skip_serializing_if = "Option::is_none")]
+        busiest_die: Option<BusiestDie>,
         /// Die time of programs for the host, over all dies.
         #[serde(skip_serializing_if = "Option::is_none")]
         write_time_ns: Option<u64>,
         /// Die time of collection: its reads, programs and erases, over all dies.
         #[serde(skip_serializing_if = "Option::is_none")]
         collection_time_ns: Option<u64>,
+    }
+
+    /// The busiest channel; of several the first.
+    BusiestChannel {
+        /// Its number, from 0.
+        channel: u32,
+        /// Share of the time that it carried something.
+        utilization: f64,
+    }
+
+    /// The busiest die; of several the first.
+    BusiestDie {
+        /// Its channel, from 0.
+        channel: u32,
+        /// Its number in the drive, from 0, as `--slowest` has it.
+        die: u32,
+        /// Share of the time that it was occupied.
+        utilization: f64,
     }
 
     /// Flash operations by what they were for.
@@ -338,6 +382,9 @@ result_types! {
     WearResult {
         /// How often each block was erased.
         erase_count: EraseCount,
+        /// How much the host can write; absent where the run erased or wrote nothing, or `device.rated_cycles` is absent.
+        #[serde(skip_serializing_if = "Option::is_none")]
+        lifetime: Option<LifetimeResult>,
     }
 
     /// Erases of each block.

@@ -18,7 +18,7 @@ use flashloom_workload::workload::{Running, Workload};
 use flashloom_workload::{Event, Request, SkippedLines};
 use rayon::prelude::*;
 
-use crate::config::{Config, EndOfLife, Expectation, Experiment, Fault, Variant};
+use crate::config::{Config, EndOfLife, Expectation, Experiment, Fault, Timing, Variant};
 use crate::formula::Run;
 use crate::result::{COMPARE_SCHEMA, ComparedRun, Comparison, ExpectationResult, RunResult};
 use aged::Shares;
@@ -366,6 +366,9 @@ fn simulation(config: &Config, input: Input<'_>, verify: bool) -> Result<Simulat
     } else {
         Simulation::new(engine(config, verify, input.drive)?)
     };
+    if config.run.timing == Timing::Counting {
+        simulation = simulation.with_samples_by_pages(config.run.timeline_pages);
+    }
     if config.run.end_of_life == EndOfLife::ReadOnly {
         simulation = simulation.beyond_end_of_life();
     }

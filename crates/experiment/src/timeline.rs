@@ -1,13 +1,13 @@
-//! The course of a run over simulated time, as CSV: one line for each interval, so that a collection or a burst shows.
+//! The course of a run, as CSV: one line for each interval of simulated time, or in counting mode of pages written, so
+//! that a collection or a burst shows.
+
+mod column;
 
 use std::io::{self, Write};
 
 use flashloom_device::{Interest, Observer, Sample};
-use flashloom_units::{Ns, S};
 
-/// The columns: what happened in the interval that ends at `time_ns`, then the state at its end.
-pub const HEADER: &str = "time_ns,completed,iops,read_bytes,write_bytes,latency_ns_mean,programs,erases,outstanding,\
-                          dirty_pages,free_blocks";
+pub use column::{COLUMNS, Column};
 
 /// Writes the differences between the cumulative samples of a run.
 pub struct Timeline<W> {
@@ -17,9 +17,9 @@ pub struct Timeline<W> {
 }
 
 impl<W: Write> Timeline<W> {
-    /// Begins with the header.
+    /// Begins with the names of the columns.
     pub fn new(mut output: W) -> Self {
-        let error = writeln!(output, "{HEADER}").err();
+        let error = writeln!(output, "{}", COLUMNS.map(|column| column.name).join(",")).err();
         Self { output, last: Sample::default(), error }
     }
 
@@ -39,48 +39,82 @@ impl<W: Write> Observer for Timeline<W> {
 
     /// Adds one line; the last one of a run may end a shorter interval.
     fn sample(&mut self, sample: &Sample) {
-        let interval_ns: Ns = sample.time_ns - self.last.time_ns;
-        if interval_ns == 0 || self.error.is_some() {
+        if self.error.is_some() || is_nothing(&self.last, sample) {
             return;
         }
         let last = std::mem::replace(&mut self.last, *sample);
-        let completed = sample.completed - last.completed;
-        let iops = completed as f64 * S as f64 / interval_ns as f64;
-        let mean = match u128::from(completed) {
-            // No request completed, so that there is no latency: the field is empty.
-            0 => String::new(),
-            count => ((sample.latency_sum_ns - last.latency_sum_ns) / count).to_string(),
-        };
-        let written = writeln!(
-            self.output,
-            "{},{completed},{iops:.1},{},{},{mean},{},{},{},{},{}",
-            sample.time_ns,
-            sample.read_bytes - last.read_bytes,
-            sample.write_bytes - last.write_bytes,
-            sample.programs - last.programs,
-            sample.erases - last.erases,
-            sample.outstanding,
-            sample.dirty_pages,
-            sample.free_blocks
-        );
-        self.error = written.err();
+        let fields = COLUMNS.map(|column| (column.value)(&last, sample).unwrap_or_default());
+        self.error = writeln!(self.output, "{}", fields.join(",")).err();
     }
+}
+
+/// Whether the end of a run comes at the moment of the sample before, and nothing has happened since.
+fn is_nothing(last: &Sample, sample: &Sample) -> bool {
+    let is_longer = sample.is_timed && sample.time_ns > last.time_ns;
+    let counts = |sample: &Sample| (sample.completed, sample.programs, sample.erases);
+    !is_longer && counts(sample) == counts(last)
 }
 
 #[cfg(test)]
 mod tests {
+    use flashloom_device::SampledLatency;
+    use flashloom_units::S;
+
     use super::*;
+
+    /// The lines of some samples, each as its columns.
+    fn lines(samples: &[Sample]) -> Vec<Vec<(&'static str, String)>> {
+        let mut timeline = Timeline::new(Vec::new());
+        samples.iter().for_each(|sample| timeline.sample(sample));
+        let text = String::from_utf8(timeline.finish().unwrap()).unwrap();
+        let mut lines = text.lines();
+        assert!(lines.next().unwrap().split(',').eq(COLUMNS.map(|column| column.name)));
+        let of =
+            |line: &str| COLUMNS.iter().map(|column| column.name).zip(line.split(',').map(str::to_owned)).collect();
+        lines.map(of).collect()
+    }
+
+    /// The columns of a line that are neither empty nor zero, as text.
+    fn shown(line: &[(&'static str, String)]) -> String {
+        let some = line.iter().filter(|(_, value)| !["", "0", "0.0"].contains(&value.as_str()));
+        some.map(|(name, value)| format!("{name}={value}")).collect::<Vec<_>>().join(" ")
+    }
 
     #[test]
     fn a_line_holds_what_happened_since_the_line_before() {
-        let mut timeline = Timeline::new(Vec::new());
-        let first = Sample { time_ns: S, completed: 10, latency_sum_ns: 1_000, erases: 2, ..Sample::default() };
-        timeline.sample(&first);
-        timeline.sample(&Sample { time_ns: 3 * S, erases: 5, outstanding: 4, ..first });
-        timeline.sample(&Sample { time_ns: 3 * S, erases: 5, ..first });
-        let text = String::from_utf8(timeline.finish().unwrap()).unwrap();
-        let lines: Vec<_> = text.lines().skip(1).collect();
-        assert_eq!(lines, ["1000000000,10,10.0,0,0,100,0,2,0,0,0", "3000000000,0,0.0,0,0,,0,3,4,0,0"]);
-        assert_eq!(HEADER.split(',').count(), lines[0].split(',').count());
+        let latency = SampledLatency { p50_ns: 90, p99_ns: 180, max_ns: 190, wait_max_ns: 20 };
+        let first =
+            Sample { is_timed: true, time_ns: S, completed: 10, latency_sum_ns: 1_000, erases: 2, ..Sample::default() };
+        let first = Sample { latency: Some(latency), host_page_writes: 8, programs: [8, 4, 0, 0, 0], ..first };
+        let second = Sample { time_ns: 3 * S, latency: None, erases: 5, outstanding: 4, ..first };
+        let lines = lines(&[first, second, Sample { outstanding: 0, ..second }]);
+        assert_eq!(
+            lines.iter().map(|line| shown(line)).collect::<Vec<_>>(),
+            [
+                "time_ns=1000000000 pages_written=8 completed=10 iops=10.0 latency_ns_mean=100 latency_ns_p50=90 \
+                 latency_ns_p99=180 latency_ns_max=190 wait_ns_max=20 waf=1.500 programs=12 programs_host=8 \
+                 programs_gc=4 erases=2",
+                "time_ns=3000000000 pages_written=8 erases=3 outstanding=4",
+            ]
+        );
+        let empty = |name| lines[1].iter().any(|(column, value)| *column == name && value.is_empty());
+        assert!(empty("waf") && empty("latency_ns_mean") && empty("latency_ns_max") && !empty("iops"));
+    }
+
+    #[test]
+    fn what_happens_at_the_very_end_of_an_interval_is_not_lost() {
+        let first = Sample { is_timed: true, time_ns: S, completed: 10, ..Sample::default() };
+        let lines = lines(&[first, Sample { completed: 11, ..first }]);
+        assert_eq!(shown(&lines[1]), "time_ns=1000000000 completed=1");
+    }
+
+    #[test]
+    fn lines_of_a_run_without_time_have_no_times() {
+        let first = Sample { time_ns: 7, host_page_writes: 10, programs: [10, 0, 0, 5, 0], ..Sample::default() };
+        let lines = lines(&[first, first]);
+        assert_eq!(
+            lines.iter().map(|line| shown(line)).collect::<Vec<_>>(),
+            ["pages_written=10 waf=1.500 programs=15 programs_host=10 programs_map=5"]
+        );
     }
 }

@@ -155,6 +155,8 @@ pub struct Completed {
     pub member: u32,
     /// What it asked.
     pub op: Op,
+    /// The flags of the request that it is part of. Those with FUA or PREFLUSH have no other part.
+    pub flags: u8,
 }
 
 /// The pool.
@@ -296,12 +298,12 @@ impl Requests {
 
     /// Frees a request that the device has completed, and hands out its members in address order.
     pub fn finish(&mut self, id: RequestId, mut each: impl FnMut(&Completed)) {
-        let Queued { op, dispatched_ns, stage, first_member, last_member, .. } = self.slots[id.at()];
+        let Queued { op, flags, dispatched_ns, stage, first_member, last_member, .. } = self.slots[id.at()];
         assert_eq!(stage, Stage::InFlight, "only a dispatched request completes");
         let mut at = first_member;
         while at != NO_INDEX {
             let Member { arrival_ns, sectors, cookie, next } = self.members[at as usize];
-            each(&Completed { arrival_ns, dispatched_ns, sectors, cookie, member: at, op });
+            each(&Completed { arrival_ns, dispatched_ns, sectors, cookie, member: at, op, flags });
             at = next;
         }
         self.members[last_member as usize].next = self.free_member;

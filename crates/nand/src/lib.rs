@@ -18,7 +18,7 @@ pub use geometry::{Geometry, Shape};
 pub use operation::{Counts, Data, HostPage, OpId, Origin, Status, Urgency};
 pub use params::{DeviceParams, DieOrder, MultiPlane, Suspend, Timing};
 pub use preset::{Figure, PRESETS, Preset, preset};
-pub use timed::Utilization;
+pub use timed::{Busiest, Utilization};
 
 use flashloom_units::{BlockId, Lpn, NO_INDEX, Ns, Ppn, Prng};
 use serde::{Deserialize, Serialize};

@@ -69,6 +69,8 @@ params! {
         over_provisioning: f64 => "over_provisioning", Kind::Ratio { min: 0.001, max: 10.0 }, Value::Ratio(0.07), "More spare space collects more cheaply and stores less.";
         /// Bits in a cell: the pages of a block cycle through that many page types.
         bits_per_cell: u32 => "bits_per_cell", count(4), Value::Count(2), "Only matters where the page types have different times.";
+        /// Program/erase cycles that a block is rated for, for the lifetime in the result; absent where no rating is known.
+        rated_cycles: Option<u32> => "rated_cycles", count(10_000_000), Value::Absent, "It changes nothing in a run: blocks go on beyond it, and fail as program_failures and erase_failures say.";
         /// Time of the array to read a page (tR), of the first page type.
         read_ns: Ns => "read_time", time(S), Value::Time(75 * US), "";
         /// tR of the second page type; as the first where not given.

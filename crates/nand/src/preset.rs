@@ -88,6 +88,7 @@ presets! {
         "page_size": Size(4 << 10), "SLAP, section 4";
         "over_provisioning": Ratio(0.17647), "15 % of the pages in reserve are 15/85 of what the host sees";
         "bits_per_cell": Count(1), DISKSIM;
+        "rated_cycles": Count(100_000), "Agrawal et al., USENIX ATC 2008, table 1: Samsung K9XXG08UXM, the SLC flash of the extension";
         "read_time": Time(25 * US), DISKSIM;
         "program_time": Time(200 * US), DISKSIM;
         "erase_time": Time(1_500 * US), DISKSIM;

@@ -27,17 +27,46 @@ const CLASSES: usize = 4;
 const BLOCKING: usize = 0;
 const HOST_READS: usize = 1;
 
-/// How busy the parts of the array were, summed over all of them, in nanoseconds.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+/// How busy the parts of the array were, in nanoseconds.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Utilization {
-    /// Time that channels carried something.
+    /// Time that channels carried something, summed over all of them.
     pub channel_busy_ns: u128,
-    /// Time that dies were occupied.
+    /// Time that dies were occupied, summed over all of them.
     pub die_busy_ns: u128,
+    /// The channel that carried something for the longest time, of several the first.
+    pub busiest_channel: Busiest,
+    /// The die that was occupied for the longest time, of several the first.
+    pub busiest_die: Busiest,
     /// Die time of programs for the host.
     pub write_ns: u128,
     /// Die time of collection, merges and wear levelling: their reads, programs and erases.
     pub collection_ns: u128,
+}
+
+/// The busiest of several parts of the array.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Busiest {
+    /// Its number.
+    pub number: u32,
+    /// How long it was busy, in nanoseconds.
+    pub busy_ns: Ns,
+}
+
+impl Busiest {
+    /// Of parts in order of their numbers.
+    fn of(busy_ns: impl Iterator<Item = Ns>) -> Self {
+        let parts = (0..).zip(busy_ns).map(|(number, busy_ns)| Self { number, busy_ns });
+        let busier = |most: Self, next: Self| if next.busy_ns > most.busy_ns { next } else { most };
+        parts.reduce(busier).expect("an array has channels and dies")
+    }
+}
+
+/// Die time by what it was for, summed over all dies.
+#[derive(Clone, Copy, Debug, Default, Serialize, Deserialize)]
+struct Used {
+    write_ns: u128,
+    collection_ns: u128,
 }
 
 /// What an event means: the upper two bits of its code; the others are the index of a die or an operation.
@@ -123,6 +152,8 @@ struct Die {
     /// How often a class was passed over for a higher one since its last turn.
     overtaken: [u16; CLASSES],
     busy_since: Ns,
+    /// How long it was occupied until then.
+    busy_ns: Ns,
 }
 
 pub(crate) struct Timed {
@@ -151,14 +182,15 @@ pub(crate) struct Timed {
     /// Dies to look at before time goes on, in the order in which something happened to them.
     restless: Vec<u32>,
     channel_free: Vec<Ns>,
-    used: Utilization,
+    channel_busy: Vec<Ns>,
+    used: Used,
 }
 
 flashloom_units::state! {
     Timed {
         value now, sequence, operations, free, in_flight, restless, used;
         array blocks, queues, dies;
-        nested events, channel_free;
+        nested events, channel_free, channel_busy;
         fixed geometry, timing, page_times, page_transfer_ns, multi_plane, copyback, cache_program, suspend, suspend_ns,
             max_overtakes, order;
     }
@@ -190,6 +222,7 @@ impl Timed {
             queued: [0; CLASSES],
             overtaken: [0; CLASSES],
             busy_since: 0,
+            busy_ns: 0,
         };
         let timing = params.timing();
         let page_times = (0..geometry.pages).map(|page| {
@@ -219,7 +252,8 @@ impl Timed {
             dies: (0..geometry.total_dies()).map(die).collect(),
             restless: Vec::new(),
             channel_free: vec![0; geometry.channels as usize],
-            used: Utilization::default(),
+            channel_busy: vec![0; geometry.channels as usize],
+            used: Used::default(),
         }
     }
 
@@ -251,7 +285,17 @@ impl Timed {
     }
 
     pub(crate) fn utilization(&self) -> Utilization {
-        self.used
+        let channels = || self.channel_busy.iter().copied();
+        let dies = || self.dies.iter().map(|die| die.busy_ns);
+        let Used { write_ns, collection_ns } = self.used;
+        Utilization {
+            channel_busy_ns: channels().map(u128::from).sum(),
+            die_busy_ns: dies().map(u128::from).sum(),
+            busiest_channel: Busiest::of(channels()),
+            busiest_die: Busiest::of(dies()),
+            write_ns,
+            collection_ns,
+        }
     }
 
     pub(crate) fn can_copy_back(&self, geometry: &Geometry, from: Ppn, source: BlockId, to: BlockId) -> bool {

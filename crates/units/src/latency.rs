@@ -56,6 +56,12 @@ impl Latency {
         self.max = self.max.max(other.max);
     }
 
+    /// Forgets everything, and keeps the memory.
+    pub fn clear(&mut self) {
+        self.histogram.reset();
+        (self.count, self.sum, self.sum_of_squares, self.min, self.max) = (0, 0, 0.0, Ns::MAX, 0);
+    }
+
     /// How many latencies were recorded.
     pub fn count(&self) -> u64 {
         self.count

@@ -72,6 +72,8 @@ fn summary(info: &TraceInfo) -> String {
     rows.extend(info.event.map(|event| ("event", event.to_owned())));
     rows.push(("requests", count(info.requests)));
     rows.extend(operations.map(|(name, number)| (name, count(number))));
+    rows.push(("durable writes (FUA)", count(info.fua_writes)));
+    rows.push(("writes after a flush (PREFLUSH)", count(info.preflush_writes)));
     rows.push(("read", size(info.read_bytes as f64)));
     rows.push(("written", size(info.write_bytes as f64)));
     rows.extend(info.footprint_bytes.map(|bytes| ("footprint (4 KiB pages touched)", size(bytes as f64))));

@@ -12,7 +12,8 @@ flashloom_units::state! {
         nested nand;
         policy ftl;
         nested buffer, slot_eviction, slot_waiter, evictions, link, events;
-        value commands, free, held, stalled, waiting_pages, flushes, completed, end, next_write;
+        value commands, free, held, stalled, waiting_pages, flushes, completed, end, next_write,
+            unmapped_read_sectors;
         scratch evicted, writes, told;
         fixed gathers, timed, controller_ns, logical_pages, sectors_per_page, page_shift;
     }

@@ -1,26 +1,76 @@
 //! What an engine has measured, and whether it adds up.
 
 use flashloom_host::Completed;
-use flashloom_units::{Ns, SECTOR_BYTES};
-use flashloom_workload::Op;
+use flashloom_nand::Origin;
+use flashloom_units::{Latency, Ns, SECTOR_BYTES};
+use flashloom_workload::{Op, Request};
 
 use super::Engine;
-use crate::outcome::{EndOfLife, Figures, HostReport, Outcome, Sample};
+use crate::outcome::{EndOfLife, Figures, HostReport, Outcome, Sample, SampledLatency};
 use crate::status::Reason;
 
+/// What is kept of the requests that completed since the last sample.
+#[derive(Default)]
+pub(super) struct Sampled {
+    latency: Latency,
+    wait_max_ns: Ns,
+}
+
+impl Sampled {
+    pub(super) fn add(&mut self, now: Ns, request: &Completed) {
+        self.latency.record(now - request.arrival_ns);
+        self.wait_max_ns = self.wait_max_ns.max(request.dispatched_ns - request.arrival_ns);
+    }
+
+    /// Begins anew.
+    fn take(&mut self) -> Option<SampledLatency> {
+        let latency = &mut self.latency;
+        let sampled = (latency.count() > 0).then(|| SampledLatency {
+            p50_ns: latency.percentile(50.0),
+            p99_ns: latency.percentile(99.0),
+            max_ns: latency.max(),
+            wait_max_ns: self.wait_max_ns,
+        });
+        if sampled.is_some() {
+            latency.clear();
+            self.wait_max_ns = 0;
+        }
+        sampled
+    }
+}
+
 impl Engine {
+    /// From now on samples say what requests waited for.
+    pub(crate) fn keep_samples(&mut self) {
+        if self.timed {
+            self.sampled.get_or_insert_default();
+        }
+    }
+
+    /// Pages programmed for the host, those that failed among them.
+    #[inline]
+    pub(crate) fn host_programs(&self) -> u64 {
+        self.drive.nand().counts().programs[Origin::Host as usize]
+    }
+
     /// The state at a time at which nothing has happened since the engine's own.
-    pub(crate) fn sample(&self, time_ns: Ns) -> Sample {
+    pub(crate) fn sample(&mut self, time_ns: Ns) -> Sample {
+        let latency = self.sampled.as_deref_mut().and_then(Sampled::take);
         let counts = self.drive.nand().counts();
+        // Padding counts when it leaves the buffer, and a mapping may store it later, behind merges.
+        let padding = self.drive.buffer_report(self.now).map_or(0, |buffer| buffer.padding_pages);
         Sample {
+            is_timed: self.timed,
             time_ns,
+            latency,
+            host_page_writes: self.drive.ftl().report().host_page_writes.saturating_sub(padding),
             completed: self.report.total_completed(),
             read_bytes: self.report.read_bytes,
             write_bytes: self.report.write_bytes,
             latency_sum_ns: self.report.latency_sum_ns(),
             outstanding: self.report.outstanding(),
             dirty_pages: self.drive.dirty_pages(),
-            programs: counts.programs.iter().sum(),
+            programs: counts.programs,
             erases: counts.erases.iter().sum(),
             free_blocks: self.drive.ftl().free_blocks(),
         }
@@ -46,6 +96,8 @@ impl Engine {
             counts: *self.drive.nand().counts(),
             utilization: self.drive.nand().utilization(),
             erase_counts: self.drive.nand().erase_counts().to_vec(),
+            erased_before: self.erased_before.clone(),
+            unmapped_read_sectors: self.drive.unmapped_read_sectors(),
             sectors_checked: self.looking.verifier.as_ref().map(|verifier| verifier.oracle.sectors_checked()),
             anatomy: self.looking.anatomy.as_ref().map(|anatomy| Box::new(anatomy.report())),
             preconditioned: self.preconditioned,
@@ -104,11 +156,26 @@ impl HostReport {
             Op::Write => {
                 self.write_bytes += bytes;
                 self.write_latency.record(latency_ns);
+                if request.flags & (Request::FUA | Request::PREFLUSH) != 0 {
+                    self.add_durable(request.flags, latency_ns);
+                }
             }
-            Op::Discard | Op::Flush => self.other_latency.record(latency_ns),
+            Op::Discard => self.discard_latency.record(latency_ns),
+            Op::Flush => self.flush_latency.record(latency_ns),
         }
         self.device_latency.record(now - request.dispatched_ns);
         self.duration_ns = now;
+    }
+
+    /// A write with flags that few have.
+    #[inline(never)]
+    fn add_durable(&mut self, flags: u8, latency_ns: Ns) {
+        if flags & Request::FUA != 0 {
+            self.fua_latency.record(latency_ns);
+        }
+        if flags & Request::PREFLUSH != 0 {
+            self.preflush_latency.record(latency_ns);
+        }
     }
 
     pub(super) fn fail(&mut self, now: Ns, reason: Reason) {

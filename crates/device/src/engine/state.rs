@@ -8,12 +8,12 @@ use crate::outcome::HostReport;
 use crate::precondition::Preconditioned;
 
 // Whoever runs an engine to the end of the drive's life sets `stops`, after the engine was restored; `has_stopped`
-// follows from it and from `ended_ns`.
+// follows from it and from `ended_ns`. What is `sampled` belongs to those who look.
 flashloom_units::state! {
     Engine {
-        nested host, drive, looking, report, handed;
+        nested host, drive, looking, report, handed, erased_before;
         value now, plugged, scheduler_wakes_ns, idle, preconditioned, ended_ns;
-        fixed timed, idle_delay_ns, stops, has_stopped;
+        fixed timed, idle_delay_ns, stops, has_stopped, sampled;
     }
 }
 
@@ -22,7 +22,7 @@ flashloom_units::state! { Handed { value completions, cookies; } }
 flashloom_units::state! {
     HostReport {
         value generated, completed, failed, read_bytes, write_bytes, duration_ns;
-        nested read_latency, write_latency, other_latency, device_latency;
+        nested read_latency, write_latency, flush_latency, discard_latency, fua_latency, preflush_latency, device_latency;
     }
 }
 
@@ -71,6 +71,7 @@ impl Engine {
         let verifier = &mut self.looking.verifier;
         self.drive.load_flash(state, |from| verifier.load(from).map_err(|error| error.within("verifier")))?;
         self.preconditioned = Some(aged);
+        self.erased_before = self.drive.nand().erase_counts().to_vec();
         self.follow_life();
         Ok(())
     }

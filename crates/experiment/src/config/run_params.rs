@@ -75,6 +75,9 @@ params! {
             "With it a run takes longer; it changes no other figure.";
         /// How much simulated time one sample of the timeline covers.
         timeline_interval_ns: Ns => "timeline_interval", Kind::Time { min: MS, max: 100_000 * S },
-            Value::Time(100 * MS), "Shorter intervals show more and write a larger file.";
+            Value::Time(100 * MS), "Shorter intervals show more and write a larger file. In counting mode run.timeline_pages counts instead.";
+        /// How many pages are programmed for the host between two samples of the timeline in counting mode.
+        timeline_pages: u64 => "timeline_pages", Kind::Count { min: 1, max: 1 << 48 }, Value::Count(10_000),
+            "Fewer pages show more and write a larger file; in timed mode run.timeline_interval counts instead.";
     }
 }

@@ -27,7 +27,7 @@ use crate::config::{Config, Experiment, Fault, Precondition, Variant, json_value
 /// The first line of a file.
 const MAGIC: &str = "flashloom-state 1";
 
-/// Keys of the sections that count, and of the others those that do; of the FTL's, one that matters later.
+/// Keys of the sections that count, and of the others those that do; of the former, those that matter only later.
 const SECTIONS: [&str; 2] = ["device.", "ftl."];
 const OTHERS: [&str; 8] = [
     "run.seed",
@@ -39,7 +39,7 @@ const OTHERS: [&str; 8] = [
     "run.steady_windows",
     "buffer.placement",
 ];
-const LATER: &str = "ftl.idle_delay";
+const LATER: [&str; 2] = ["ftl.idle_delay", "device.rated_cycles"];
 
 /// Where one of the two has a key that the other does not.
 const OTHER_KEYS: &str = "the drive was aged under other policies, or by a program with other keys: save it again";
@@ -58,7 +58,7 @@ impl Origin {
         let (placement, _) = config.policy("buffer.placement");
         let of_placement = format!("buffer.{}.", placement.name);
         let counts = |path: &str| {
-            let of_section = SECTIONS.iter().any(|section| path.starts_with(section)) && path != LATER;
+            let of_section = SECTIONS.iter().any(|section| path.starts_with(section)) && !LATER.contains(&path);
             of_section || OTHERS.contains(&path) || path.starts_with(&of_placement)
         };
         let counted = config.values().map(|(key, value)| (key.path(), value)).filter(|(path, _)| counts(path));

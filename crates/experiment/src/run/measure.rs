@@ -3,20 +3,22 @@
 mod anatomy;
 mod buffer;
 mod ftl;
+mod lifetime;
 
 use std::collections::BTreeMap;
 use std::time::Instant;
 
 use flashloom_device::{EndOfLife, Outcome, Reason};
-use flashloom_units::{Figure, Ns, PolicySpec, S};
+use flashloom_nand::Utilization;
+use flashloom_units::{DieId, Figure, Ns, PolicySpec, S};
 use flashloom_workload::{Op, TraceInfo};
 
 use super::aged::AgedDrive;
 use crate::config::{Config, Timing};
 use crate::result::{
-    AnatomyResult, ByOrigin, Distribution, EndOfLifeResult, EraseCount, FailedResult, FigureResult, HostResult,
-    IntegrityResult, LatencyResult, NandResult, PreconditionResult, RESULT_SCHEMA, RunCost, RunResult, SchedulerResult,
-    Statistics, WearResult,
+    AnatomyResult, BusiestChannel, BusiestDie, ByOrigin, Distribution, EndOfLifeResult, EraseCount, FailedResult,
+    FigureResult, HostResult, IntegrityResult, LatencyResult, LifetimeResult, NandResult, PreconditionResult,
+    RESULT_SCHEMA, RunCost, RunResult, SchedulerResult, Statistics, WearResult,
 };
 
 /// The wall clock, for the `run` section of a result alone.
@@ -77,6 +79,7 @@ impl Measured<'_> {
         let timed = self.config.run.timing == Timing::Timed;
         let erase_count = EraseCount::of(&self.outcome.erase_counts);
         let sectors_checked = self.outcome.sectors_checked;
+        let lifetime = LifetimeResult::of(&self.config.device, self.outcome);
         RunResult {
             schema: RESULT_SCHEMA.to_owned(),
             config: self.config.to_json(),
@@ -85,7 +88,7 @@ impl Measured<'_> {
             buffer: self.buffer(timed),
             ftl: self.ftl(),
             nand: self.nand(),
-            wear: WearResult { erase_count },
+            wear: WearResult { erase_count, lifetime },
             workload: None,
             filebench: None,
             synthesized: None,
@@ -115,8 +118,11 @@ impl Measured<'_> {
             writes: host.completed_of(Op::Write),
             discards: host.completed_of(Op::Discard),
             flushes: host.completed_of(Op::Flush),
+            fua_writes: host.fua_latency.count(),
+            preflush_writes: host.preflush_latency.count(),
             read_bytes: host.read_bytes,
             write_bytes: host.write_bytes,
+            unmapped_read_sectors: self.outcome.unmapped_read_sectors,
             skipped_lines: self.info.filter(|_| self.config.workload.skip_bad_lines).map(|info| info.skipped_lines),
             duration_ns,
             iops: per_second(host.total_completed()),
@@ -124,6 +130,10 @@ impl Measured<'_> {
             latency_ns: timed.then(|| LatencyResult {
                 read: Distribution::of(&host.read_latency),
                 write: Distribution::of(&host.write_latency),
+                fua_write: Distribution::of(&host.fua_latency),
+                preflush_write: Distribution::of(&host.preflush_latency),
+                flush: Distribution::of(&host.flush_latency),
+                discard: Distribution::of(&host.discard_latency),
                 all: Distribution::of(&host.latency()),
                 queue: Distribution::of(&queue),
                 device: Distribution::of(&host.device_latency),
@@ -161,6 +171,15 @@ impl Measured<'_> {
             failed_erases: (device.erase_failures > 0.0).then(|| ByOrigin::of(counts.failed_erases)),
             channel_utilization: utilization.and_then(|used| busy(used.channel_busy_ns, device.channels)),
             die_utilization: utilization.and_then(|used| busy(used.die_busy_ns, dies)),
+            busiest_channel: utilization.and_then(|Utilization { busiest_channel: busiest, .. }| {
+                let utilization = busy(busiest.busy_ns.into(), 1)?;
+                Some(BusiestChannel { channel: busiest.number, utilization })
+            }),
+            busiest_die: utilization.and_then(|Utilization { busiest_die: busiest, .. }| {
+                let utilization = busy(busiest.busy_ns.into(), 1)?;
+                let channel = device.geometry().channel_of(DieId(busiest.number));
+                Some(BusiestDie { channel, die: busiest.number, utilization })
+            }),
             write_time_ns: utilization.map(|used| used.write_ns as u64),
             collection_time_ns: utilization.map(|used| used.collection_ns as u64),
         }

@@ -265,9 +265,10 @@ impl Timed {
         if duration == 0 {
             return from;
         }
-        let free = &mut self.channel_free[self.dies[die as usize].channel as usize];
+        let channel = self.dies[die as usize].channel as usize;
+        let free = &mut self.channel_free[channel];
         *free = from.max(*free) + duration;
-        self.used.channel_busy_ns += u128::from(duration);
+        self.channel_busy[channel] += duration;
         *free
     }
 

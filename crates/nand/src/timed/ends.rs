@@ -63,7 +63,7 @@ impl Timed {
         let state = &mut self.dies[die as usize];
         let group = state.active.take().expect("an idle die has nothing to release");
         if state.suspended.is_none() {
-            self.used.die_busy_ns += u128::from(self.now - state.busy_since);
+            state.busy_ns += self.now - state.busy_since;
         }
         let occupied = u128::from(self.now - group.since);
         match (self.operations[group.head as usize].origin, group.kind) {

@@ -7,7 +7,7 @@ use serde::Serialize;
 use super::footprint::TouchedPages;
 use super::record::{Columns, Record};
 use super::{SkippedLines, TraceOptions, open_trace};
-use crate::Op;
+use crate::{Op, Request};
 
 /// Whether to find out the footprint, which takes time, and memory by the address space that is touched.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -31,6 +31,10 @@ pub struct TraceInfo {
     pub discards: u64,
     /// Of them, flushes: without data. A write that a flush goes before counts as a write.
     pub flushes: u64,
+    /// Of the writes, those that are durable when they complete (FUA).
+    pub fua_writes: u64,
+    /// Of the writes, those that a flush goes before (PREFLUSH). One with both marks counts in both.
+    pub preflush_writes: u64,
     /// Bytes that the reads transfer.
     pub read_bytes: u64,
     /// Bytes that the writes transfer.
@@ -80,6 +84,8 @@ impl TraceInfo {
 #[derive(Default)]
 struct Sums {
     counts: [u64; 4],
+    fua_writes: u64,
+    preflush_writes: u64,
     read_sectors: u64,
     write_sectors: u64,
     first_sector: Option<u64>,
@@ -103,7 +109,11 @@ impl Sums {
         }
         match request.op {
             Op::Read => self.read_sectors += u64::from(request.sectors),
-            Op::Write => self.write_sectors += u64::from(request.sectors),
+            Op::Write => {
+                self.write_sectors += u64::from(request.sectors);
+                self.fua_writes += u64::from(request.has(Request::FUA));
+                self.preflush_writes += u64::from(request.has(Request::PREFLUSH));
+            }
             Op::Discard | Op::Flush => return,
         }
         self.sequential += u64::from(self.last_end == Some(request.lba));
@@ -132,6 +142,8 @@ pub fn scan_trace(path: &str, options: &TraceOptions, footprint: Footprint) -> R
         writes: count(Op::Write),
         discards: count(Op::Discard),
         flushes: count(Op::Flush),
+        fua_writes: sums.fua_writes,
+        preflush_writes: sums.preflush_writes,
         read_bytes: sums.read_sectors * SECTOR_BYTES,
         write_bytes: sums.write_sectors * SECTOR_BYTES,
         footprint_bytes: touched.map(|touched| touched.bytes()),

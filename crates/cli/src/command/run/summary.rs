@@ -5,8 +5,11 @@ mod anatomy;
 use std::fmt::Write as _;
 
 use flashloom::experiment::result::{
-    BufferResult, ByOrigin, CharacterResult, Distribution, FlowResult, FtlResult, RunResult, SynthesizedResult,
+    BufferResult, ByOrigin, CharacterResult, Distribution, FlowResult, FtlResult, LifetimeResult, RunResult,
+    SynthesizedResult,
 };
+
+use flashloom::units::SECTOR_BYTES;
 
 use crate::figures::{count, factor, percent, rate, size, table, time};
 
@@ -19,6 +22,10 @@ pub fn of(result: &RunResult) -> String {
         let named = [
             ("reads", &latency.read),
             ("writes", &latency.write),
+            ("  durable (FUA)", &latency.fua_write),
+            ("  after a flush (PREFLUSH)", &latency.preflush_write),
+            ("flushes", &latency.flush),
+            ("discards", &latency.discard),
             ("all", &latency.all),
             ("  in the host", &latency.queue),
             ("  in the drive", &latency.device),
@@ -119,8 +126,16 @@ fn host_facts(result: &RunResult) -> Vec<Fact> {
         let of = |(number, when): (Option<u64>, &str)| number.map(|number| format!("{} {when}", count(number)));
         facts.push(("failed", reasons.into_iter().filter_map(of).collect::<Vec<_>>().join(", ")));
     }
+    if host.fua_writes > 0 || host.preflush_writes > 0 {
+        let text = format!("{} durable (FUA), {} after a flush", count(host.fua_writes), count(host.preflush_writes));
+        facts.push(("of the writes", text));
+    }
     let bytes = (size(host.read_bytes as f64), size(host.write_bytes as f64));
     facts.push(("data", format!("{} read, {} written", bytes.0, bytes.1)));
+    if host.unmapped_read_sectors > 0 {
+        let bytes = (host.unmapped_read_sectors * SECTOR_BYTES) as f64;
+        facts.push(("not stored", format!("{} of what was read: no flash was read for it", size(bytes))));
+    }
     if let (Some(duration), Some(iops), Some(throughput)) = (host.duration_ns, host.iops, host.throughput_bytes_per_s) {
         let text = format!("{} requests/s, {}, over {}", factor(iops), rate(throughput), time(duration as f64));
         facts.push(("throughput", text));
@@ -214,11 +229,22 @@ fn ftl_facts(ftl: &FtlResult) -> Vec<Fact> {
 fn drive_facts(result: &RunResult) -> Vec<Fact> {
     let mut facts = Vec::new();
     if let (Some(channels), Some(dies)) = (result.nand.channel_utilization, result.nand.die_utilization) {
-        facts.push(("busy", format!("channels {}, dies {}", percent(channels), percent(dies))));
+        let channel = result.nand.busiest_channel.as_ref().map_or(String::new(), |busiest| {
+            format!(" (channel {} {})", busiest.channel, percent(busiest.utilization))
+        });
+        let die = result
+            .nand
+            .busiest_die
+            .as_ref()
+            .map_or(String::new(), |busiest| format!(" (die {} {})", busiest.die, percent(busiest.utilization)));
+        facts.push(("busy", format!("channels {}{channel}, dies {}{die}", percent(channels), percent(dies))));
     }
     let wear = &result.wear.erase_count;
     let moves = result.ftl.wear_moves.map_or(String::new(), |blocks| format!("; {} blocks moved", count(blocks)));
     facts.push(("erases a block", format!("{} to {}, {} on average{moves}", wear.min, wear.max, factor(wear.mean))));
+    if let Some(lifetime) = &result.wear.lifetime {
+        facts.push(("lifetime", lifetime_text(lifetime)));
+    }
     if let Some(bad) = &result.ftl.retired_blocks {
         let [factory, program, erase] = [bad.factory, bad.program, bad.erase].map(count);
         let text = format!("{factory} from the factory, {program} by a program that failed, {erase} by an erase");
@@ -235,4 +261,15 @@ fn drive_facts(result: &RunResult) -> Vec<Fact> {
         facts.push(("end of life", text));
     }
     facts
+}
+
+/// What the host can write until blocks reach the cycles that they are rated for.
+fn lifetime_text(lifetime: &LifetimeResult) -> String {
+    format!(
+        "{} written until the mean block is worn ({} drive writes a day for five years), {} until the worst ({})",
+        size(lifetime.mean_bytes),
+        factor(lifetime.mean_drive_writes_per_day),
+        size(lifetime.worst_bytes),
+        factor(lifetime.worst_drive_writes_per_day)
+    )
 }

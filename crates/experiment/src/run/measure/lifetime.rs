@@ -1,0 +1,78 @@
+//! What a result says of the drive's lifetime.
+
+use flashloom_device::Outcome;
+use flashloom_nand::DeviceParams;
+use flashloom_units::SECTOR_BYTES;
+
+use crate::result::LifetimeResult;
+
+/// The term that drive writes a day are given for.
+const DAYS: f64 = 365.0 * 5.0;
+
+impl LifetimeResult {
+    /// Nothing where nothing was written or erased, or no rating is known.
+    pub(super) fn of(device: &DeviceParams, outcome: &Outcome) -> Option<Self> {
+        Self::worked_out(device, &outcome.erased_before, &outcome.erase_counts, outcome.host.write_bytes)
+    }
+
+    fn worked_out(device: &DeviceParams, before: &[u32], after: &[u32], write_bytes: u64) -> Option<Self> {
+        let rated_cycles = f64::from(device.rated_cycles?);
+        let erases = || after.iter().zip(before).map(|(after, before)| after - before);
+        let total: u64 = erases().map(u64::from).sum();
+        if total == 0 || write_bytes == 0 {
+            return None;
+        }
+        let bad_blocks = device.bad_blocks_a_plane() * device.geometry().total_planes();
+        let blocks = after.len() as f64 - f64::from(bad_blocks);
+        let (erases_mean, erases_max) = (total as f64 / blocks, erases().max()?);
+        let bytes = |erases: f64| write_bytes as f64 * rated_cycles / erases;
+        let (mean_bytes, worst_bytes) = (bytes(erases_mean), bytes(f64::from(erases_max)));
+        let daily_bytes = (device.capacity_sectors() * SECTOR_BYTES) as f64 * DAYS;
+        Some(Self {
+            erases_mean,
+            erases_max,
+            mean_bytes,
+            worst_bytes,
+            mean_drive_writes_per_day: mean_bytes / daily_bytes,
+            worst_drive_writes_per_day: worst_bytes / daily_bytes,
+        })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use flashloom_units::ParamSet;
+
+    use super::*;
+
+    /// Four blocks of 4 pages of 8 KiB, of which the host sees 8 pages.
+    fn device() -> DeviceParams {
+        let shape = DeviceParams { channels: 1, ways: 1, planes: 1, blocks: 4, pages: 4, ..DeviceParams::defaults() };
+        DeviceParams { over_provisioning: 1.0, rated_cycles: Some(1_000), ..shape }
+    }
+
+    #[test]
+    fn the_host_writes_until_the_mean_and_the_worst_block_reach_their_rating() {
+        let lifetime = LifetimeResult::worked_out(&device(), &[7, 7, 7, 7], &[8, 8, 8, 12], 1_000_000).unwrap();
+        assert_eq!((lifetime.erases_mean, lifetime.erases_max), (2.0, 5));
+        assert_eq!((lifetime.mean_bytes, lifetime.worst_bytes), (5e8, 2e8));
+        let drive_bytes = 8.0 * 8_192.0;
+        assert_eq!(lifetime.mean_drive_writes_per_day, 5e8 / (drive_bytes * 1_825.0));
+        assert_eq!(lifetime.worst_drive_writes_per_day, 2e8 / (drive_bytes * 1_825.0));
+    }
+
+    #[test]
+    fn blocks_that_were_bad_from_the_factory_take_no_part_in_the_mean() {
+        let device = DeviceParams { bad_blocks: 0.5, ..device() };
+        let lifetime = LifetimeResult::worked_out(&device, &[0; 4], &[3, 0, 0, 1], 1_000).unwrap();
+        assert_eq!((lifetime.erases_mean, lifetime.erases_max), (2.0, 3));
+    }
+
+    #[test]
+    fn without_erases_writes_or_a_rating_there_is_no_lifetime() {
+        let unrated = DeviceParams { rated_cycles: None, ..device() };
+        assert_eq!(LifetimeResult::worked_out(&unrated, &[0], &[9], 1), None);
+        assert_eq!(LifetimeResult::worked_out(&device(), &[9], &[9], 1), None);
+        assert_eq!(LifetimeResult::worked_out(&device(), &[0], &[9], 0), None);
+    }
+}
