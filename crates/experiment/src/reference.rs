@@ -1,6 +1,7 @@
 //! Help on everything that has a name: one set of pages, shown by `explain` and checked in as a document.
 
 mod page;
+mod timeline;
 
 use flashloom_nand::{PRESETS, preset};
 use flashloom_units::{Kind, Param, PolicySpec, Problem, SlotSpec, Value};
@@ -95,6 +96,7 @@ fn pages(catalog: &Catalog) -> Vec<Page> {
         }
     }
     pages.extend(result_pages());
+    pages.extend(timeline::pages());
     pages.extend(catalog.keys().map(|key| key_page(catalog, key)));
     pages
 }

@@ -5,7 +5,7 @@
 
 use std::ops::{Deref, DerefMut};
 
-use flashloom_nand::{Data, DeviceParams, DieOrder, MultiPlane, Nand, OpId, Origin, Status, Suspend, Urgency};
+use flashloom_nand::{Busiest, Data, DeviceParams, DieOrder, MultiPlane, Nand, OpId, Origin, Status, Suspend, Urgency};
 use flashloom_units::{BlockId, Lpn, MS, Ns, ParamSet, Ppn, Prng, US};
 use flashloom_verify::Verifier;
 
@@ -392,6 +392,24 @@ fn a_read_may_suspend_a_program_while_the_next_is_staged() {
     let served = 100 * US + 20 * US + READ + PAGE;
     let first = PAGE + PROGRAM + (served - 100 * US) + 20 * US;
     assert_eq!(run(&mut nand), [(3, served), (1, first), (2, first + PROGRAM)]);
+}
+
+/// Two reads on the second die, one on the first.
+#[test]
+fn the_busiest_die_and_channel_stand_beside_the_sums() {
+    let mut nand = array(&device());
+    let idle = nand.utilization().unwrap();
+    assert_eq!((idle.busiest_die, idle.busiest_channel), (Busiest { number: 0, busy_ns: 0 }, idle.busiest_die));
+    read(&mut nand, 0, 0, Origin::Host, 1);
+    run(&mut nand);
+    read(&mut nand, 8, 0, Origin::Host, 2);
+    read(&mut nand, 8, 1, Origin::Host, 3);
+    run(&mut nand);
+    let used = nand.utilization().unwrap();
+    assert_eq!(used.busiest_die, Busiest { number: 1, busy_ns: 2 * (READ + PAGE) });
+    assert_eq!(used.die_busy_ns, u128::from(3 * (READ + PAGE)));
+    assert_eq!(used.busiest_channel, Busiest { number: 0, busy_ns: 3 * PAGE });
+    assert_eq!(used.channel_busy_ns, u128::from(3 * PAGE));
 }
 
 #[test]

@@ -320,10 +320,78 @@ fn files_are_written_whole_and_nothing_is_left_beside_them() {
     assert_eq!(lab.files(), ["result.json", "small.toml", "timeline.csv"]);
     let result = json(&lab.read("result.json"));
     let timeline = lab.read("timeline.csv");
-    let completed: u64 =
-        timeline.lines().skip(1).map(|line| line.split(',').nth(1).unwrap().parse::<u64>().unwrap()).sum();
-    assert_eq!(result["host"]["completed"], completed);
+    assert_eq!(result["host"]["completed"], column(&timeline, "completed").iter().sum::<u64>());
     assert!(timeline.lines().count() > 10, "{timeline}");
+}
+
+/// The numbers of a column of a timeline.
+fn column(timeline: &str, name: &str) -> Vec<u64> {
+    let mut lines = timeline.lines();
+    let at = lines.next().and_then(|header| header.split(',').position(|column| column == name)).unwrap();
+    lines.map(|line| line.split(',').nth(at).unwrap().parse().unwrap()).collect()
+}
+
+#[test]
+fn a_timeline_without_time_has_a_line_for_each_so_many_pages() {
+    let lab = small();
+    let counting = ["--set", "run.timing=counting", "--set", "run.timeline_pages=100"];
+    let files = ["--json", "result.json", "--timeline", "timeline.csv"];
+    lab.succeed(&[&["run", "small.toml"], &counting[..], &files].concat());
+    let (result, timeline) = (json(&lab.read("result.json")), lab.read("timeline.csv"));
+    let total = |name: &str| column(&timeline, name).iter().sum::<u64>();
+    assert_eq!(result["host"]["completed"], total("completed"));
+    let programs = &result["nand"]["programs"];
+    let by_origin = ["host", "gc", "merge", "map", "wear"].map(|origin| total(&format!("programs_{origin}")));
+    assert_eq!(programs["total"], total("programs"));
+    assert_eq!(
+        by_origin.map(Value::from),
+        ["host", "gc", "merge", "map", "wear"].map(|origin| programs[origin].clone())
+    );
+    let written = column(&timeline, "pages_written");
+    assert!(written.len() > 10 && written.windows(2).all(|pair| pair[0] < pair[1]), "{timeline}");
+    assert_eq!(result["ftl"]["host_page_writes"], written[written.len() - 1]);
+    assert!(timeline.lines().skip(1).all(|line| line.starts_with(',')), "no time: {timeline}");
+}
+
+#[test]
+fn what_takes_part_in_few_runs_is_shown_where_it_does() {
+    let lab = small();
+    let rated = ["--set", "device.rated_cycles=3000", "--set", "run.precondition=none"];
+    let result = json(&lab.succeed(&[&["run", "small.toml", "--json", "-"], &rated[..]].concat()).stdout);
+    validate("result.json", &result);
+    let host = &result["host"];
+    assert!(host["unmapped_read_sectors"].as_u64() > Some(0));
+    assert_eq!(host["latency_ns"]["flush"]["count"], host["flushes"]);
+    assert_eq!(host["latency_ns"]["discard"]["count"], host["discards"]);
+    assert_eq!((&host["fua_writes"], host["latency_ns"].get("fua_write")), (&Value::from(0), None));
+    let busiest = |part: &str| result["nand"][part]["utilization"].as_f64().unwrap();
+    assert!(busiest("busiest_die") >= result["nand"]["die_utilization"].as_f64().unwrap());
+    assert!(busiest("busiest_channel") >= result["nand"]["channel_utilization"].as_f64().unwrap());
+    let lifetime = &result["wear"]["lifetime"];
+    let written = host["write_bytes"].as_f64().unwrap();
+    let worst = lifetime["worst_bytes"].as_f64().unwrap();
+    assert_eq!(worst, written * 3_000.0 / lifetime["erases_max"].as_f64().unwrap());
+    let shown = lab.succeed(&[&["run", "small.toml"], &rated[..]].concat()).stdout;
+    for row in ["flushes  ", "discards  ", "not stored", "lifetime"] {
+        assert!(shown.contains(row), "{row}: {shown}");
+    }
+    let shown = lab.succeed(&["run", "small.toml"]).stdout;
+    for row in ["FUA", "not stored", "lifetime"] {
+        assert!(!shown.contains(row), "{row}: {shown}");
+    }
+}
+
+#[test]
+fn durable_writes_and_those_after_a_flush_are_counted() {
+    let lab = Lab::new();
+    lab.write("durable.csv", "timestamp_ns,op,lba,sectors,flush,fua\n0,W,0,8,0,1\n9,W,8,8,1,1\n99,W,0,8,0,0\n");
+    let info = json(&lab.succeed(&["trace", "info", "durable.csv", "--json"]).stdout);
+    assert_eq!((&info["writes"], &info["fua_writes"], &info["preflush_writes"]), (&3.into(), &2.into(), &1.into()));
+    lab.write("durable.toml", "[workload]\nkind = \"trace\"\npath = \"durable.csv\"\n[device]\nblocks = 64\n");
+    let host = json(&lab.succeed(&["run", "durable.toml", "--json", "-"]).stdout)["host"].take();
+    assert_eq!((&host["fua_writes"], &host["preflush_writes"]), (&2.into(), &1.into()));
+    let shown = lab.succeed(&["run", "durable.toml"]).stdout;
+    assert!(shown.contains("durable (FUA)") && shown.contains("after a flush (PREFLUSH)"), "{shown}");
 }
 
 /// A line of the timeline for each millisecond of half a year would never end.
