@@ -3,6 +3,7 @@
 mod anatomy;
 mod buffer;
 mod ftl;
+mod spare;
 
 use std::collections::BTreeMap;
 use std::time::Instant;
