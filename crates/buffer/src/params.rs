@@ -14,7 +14,7 @@ params! {
         /// Which page or block is evicted next.
         order: &'static str => "order", Kind::Policy(&order::SLOT), Value::Name("page-lru"), "Pages keep what is hot, blocks keep what belongs together.";
         /// How many victims are evicted at a time.
-        rate: &'static str => "rate", Kind::Policy(&rate::SLOT), Value::Name("single"), "More victims at a time use more chips and lower the hit ratio of small buffers.";
+        rate: &'static str => "rate", Kind::Policy(&rate::SLOT), Value::Name("linear-threshold"), "More victims at a time use more chips and lower the hit ratio of small buffers.";
         /// Which chip an evicted logical block goes to, where every chip has an FTL of its own.
         placement: &'static str => "placement", Kind::Policy(&placement::SLOT), Value::Name("static"), "Spreading evictions over the chips uses all of them; pages that a logical block has elsewhere are moved.";
     }

@@ -81,6 +81,9 @@ pub struct RunArguments {
     /// Write the drive as it is after ageing, before the workload, for later runs with run.state.
     #[arg(long, value_name = "FILE")]
     pub save_state: Option<String>,
+    /// Age the drive anew, and leave the folder of aged drives alone (FLASHLOOM_CACHE, or the user's cache folder).
+    #[arg(long)]
+    pub no_cache: bool,
     /// Write the results of a fio job file as fio does (--output-format=json).
     #[arg(long, value_name = "FILE")]
     pub fio_json: Option<String>,
@@ -159,6 +162,9 @@ pub struct CompareArguments {
     /// Run without what the file expects (its `expect` tables), which may name runs that options leave out.
     #[arg(long)]
     pub no_expect: bool,
+    /// Age every drive anew, and leave the folder of aged drives alone (FLASHLOOM_CACHE, or the user's cache folder).
+    #[arg(long)]
+    pub no_cache: bool,
     /// How many runs go on at the same time; as many as there are processors if it is left out.
     #[arg(long, value_name = "N")]
     pub jobs: Option<NonZeroUsize>,

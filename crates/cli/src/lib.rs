@@ -4,6 +4,7 @@
 //! Exit status: 0 if everything ran and every check held, 2 if the input is bad and nothing ran, 1 if a check failed.
 
 mod arguments;
+mod cache;
 mod command;
 mod figures;
 mod output;

@@ -3,8 +3,8 @@
 mod page;
 mod timeline;
 
-use flashloom_nand::{PRESETS, preset};
-use flashloom_units::{Kind, Param, PolicySpec, Problem, SlotSpec, Value};
+use flashloom_nand::{PRESETS, Preset, preset};
+use flashloom_units::{Choice, Kind, Param, PolicySpec, Problem, SlotSpec, Value};
 use flashloom_workload::{FORMATS, FormatSpec};
 
 pub use page::{Block, Entry, Page};
@@ -187,17 +187,17 @@ fn list_page(list: &List, level: Option<usize>) -> Page {
 }
 
 fn preset_page(name: &str, help: &str) -> Page {
-    let figures = preset(name).map_or(&[][..], |preset| preset.figures);
     let entry = |(key, value, source): &(&str, Value, &str)| described(&assignment(key, value), source);
-    Page {
-        names: vec![name.to_owned()],
-        title: format!("device.preset = \"{name}\""),
-        level: Some(3),
-        blocks: vec![
-            Block::Text(help.to_owned()),
-            Block::Entries("Figures, each with its source".to_owned(), figures.iter().map(entry).collect()),
-        ],
+    let mut blocks = vec![Block::Text(help.to_owned())];
+    if let Some(Preset { figures, host, .. }) = preset(name) {
+        let entries = figures.iter().map(entry).collect();
+        blocks.push(Block::Entries("Figures, each with its source".to_owned(), entries));
+        if !host.is_empty() {
+            let entries = host.iter().map(entry).collect();
+            blocks.push(Block::Entries("What its host usually does, in `[host]`".to_owned(), entries));
+        }
     }
+    Page { names: vec![name.to_owned()], title: format!("device.preset = \"{name}\""), level: Some(3), blocks }
 }
 
 fn format_page(format: &FormatSpec) -> Page {
@@ -229,6 +229,15 @@ fn key_page(catalog: &Catalog, key: KeyId) -> Page {
             blocks.push(Block::Entries("Values".to_owned(), entries));
         }
         _ => {}
+    }
+    let of_preset = |choice: &Choice| {
+        let (_, (_, value, source)) =
+            preset(choice.name)?.all().find(|(section, (key, ..))| path == format!("{section}.{key}"))?;
+        Some(described(&format!("{} with the preset {}", assignment(param.name, value), choice.name), source))
+    };
+    let of_presets: Vec<Entry> = PRESETS.iter().filter_map(of_preset).collect();
+    if !of_presets.is_empty() {
+        blocks.push(Block::Entries("What a preset says in place of the default".to_owned(), of_presets));
     }
     Page { names: vec![param.name.to_owned(), path.clone()], title: path, level: None, blocks }
 }

@@ -2,6 +2,7 @@
 //! are checked.
 
 mod aged;
+mod cache;
 mod engines;
 mod fio;
 mod measure;
@@ -28,8 +29,9 @@ use watched::{Issues, Watched};
 use workloads::Issued;
 
 pub use aged::AgedDrive;
+pub use cache::{Cache, DEFAULT_LIMIT_BYTES, Notice};
 pub use engines::result;
-pub(crate) use engines::unscheduled;
+pub(crate) use engines::{Aged, unscheduled};
 
 /// Why a run has no result.
 #[derive(Clone, Debug)]
@@ -83,6 +85,8 @@ pub struct Prepared<'a> {
     workloads: Vec<Box<dyn Workload>>,
     /// The aged drive of each variant that names one.
     drives: Vec<Option<Arc<AgedDrive>>>,
+    /// Where drives that are aged are kept for later runs.
+    cache: Option<Cache>,
 }
 
 /// What a run gives.
@@ -106,7 +110,19 @@ impl<'a> Prepared<'a> {
         }
         let workloads = workloads::read_all(experiment)?;
         let drives = aged::read_all(experiment).map_err(Problems)?;
-        Ok(Self { experiment, workloads, drives })
+        Ok(Self { experiment, workloads, drives, cache: None })
+    }
+
+    /// Takes the steady drives of all runs from a folder where it has them, and keeps the others there. No result is
+    /// another than without it, but for what the run cost.
+    #[must_use]
+    pub fn with_cache(self, cache: Option<Cache>) -> Self {
+        Self { cache, ..self }
+    }
+
+    /// Where the aged drive of a variant comes from.
+    fn aged(&self, index: usize) -> Aged<'_> {
+        Aged { drive: self.drives[index].as_deref(), cache: self.cache.as_ref() }
     }
 
     /// Requests of all runs together; where a workload counts them as it issues them, about as many.
@@ -121,7 +137,7 @@ impl<'a> Prepared<'a> {
     }
 
     fn input(&self, index: usize) -> (&Variant, Input<'_>) {
-        let input = Input { workload: &*self.workloads[index], is_issued: false, drive: self.drives[index].as_deref() };
+        let input = Input { workload: &*self.workloads[index], is_issued: false, aged: self.aged(index) };
         (&self.experiment.variants[index], input)
     }
 
@@ -132,7 +148,8 @@ impl<'a> Prepared<'a> {
     pub fn age(&mut self, verify: bool) -> Result<Arc<AgedDrive>, Failure> {
         let config = &self.experiment.variants[0].config;
         aged::check_saving(self.experiment, config).map_err(Failure::Input)?;
-        let drive = aged::to_be_saved(config, verify).map_err(|failure| self.pointed(config, failure))?;
+        let drive =
+            aged::to_be_saved(config, verify, self.cache.as_ref()).map_err(|failure| self.pointed(config, failure))?;
         let drive = Arc::new(drive);
         self.drives[0] = Some(Arc::clone(&drive));
         Ok(drive)
@@ -145,7 +162,7 @@ impl<'a> Prepared<'a> {
     /// A policy that cannot be built, or a drive that never became steady.
     pub fn engine(&self, index: usize, verify: bool) -> Result<Engine, Failure> {
         let config = &self.experiment.variants[index].config;
-        engine(config, verify, self.drives[index].as_deref()).map_err(|failure| self.pointed(config, failure))
+        engine(config, verify, self.aged(index)).map_err(|failure| self.pointed(config, failure))
     }
 
     /// The drive of a variant alone, as [`Self::engine`] has it: no block layer, `host.queue_depth` commands at once.
@@ -154,7 +171,7 @@ impl<'a> Prepared<'a> {
     /// As of [`Self::engine`].
     pub fn bare_engine(&self, index: usize, verify: bool) -> Result<Engine, Failure> {
         let config = &self.experiment.variants[index].config;
-        bare_engine(config, verify, self.drives[index].as_deref()).map_err(|failure| self.pointed(config, failure))
+        bare_engine(config, verify, self.aged(index)).map_err(|failure| self.pointed(config, failure))
     }
 
     /// Whether the first variant runs a fio job file.
@@ -234,7 +251,7 @@ impl<'a> Prepared<'a> {
         drive: Option<&AgedDrive>,
     ) -> Result<RunResult, Failure> {
         let (variant, input) = self.input(index);
-        let input = Input { drive: drive.or(input.drive), ..input };
+        let input = Input { aged: Aged { drive: drive.or(input.aged.drive), ..input.aged }, ..input };
         let finished = run_one(&variant.config, input, verify, Watched::by_nobody(progress));
         finished.map(|finished| finished.result).map_err(|failure| self.told_apart(variant, failure))
     }
@@ -268,7 +285,7 @@ impl<'a> Prepared<'a> {
     pub fn replay(&self, index: usize, issued: &[Request], progress: &dyn Progress) -> Result<RunResult, Failure> {
         let variant = &self.experiment.variants[index];
         let workload = &Issued { requests: issued, queue_depth: variant.config.workload.queue_depth };
-        let input = Input { workload, is_issued: true, drive: self.drives[index].as_deref() };
+        let input = Input { workload, is_issued: true, aged: self.aged(index) };
         let finished = run_one(&variant.config, input, false, Watched::by_nobody(progress));
         finished.map(|finished| finished.result).map_err(|failure| self.pointed(&variant.config, failure))
     }
@@ -282,7 +299,7 @@ impl<'a> Prepared<'a> {
         let variants = &self.experiment.variants;
         let shares = Shares::new(self.experiment, verify);
         let run = |index: usize| {
-            let drive = shares.drive(index, &variants[index].config, verify);
+            let drive = shares.drive(index, &variants[index].config, verify, self.cache.as_ref());
             let drive = drive.map_err(|failure| self.told_apart(&variants[index], failure))?;
             self.run_with(index, verify, progress, drive.as_deref())
         };
@@ -319,14 +336,14 @@ struct Input<'a> {
     workload: &'a (dyn Workload + 'a),
     /// Whether the requests are those that another run issued: they go to the drive past the scheduler.
     is_issued: bool,
-    /// The drive, if it was aged before.
-    drive: Option<&'a AgedDrive>,
+    /// Where its aged drive comes from.
+    aged: Aged<'a>,
 }
 
 /// One run: age the drive, replay the workload, check the accounts.
 fn run_one(config: &Config, input: Input<'_>, verify: bool, watched: Watched<'_, '_>) -> Result<Finished, Failure> {
     let stopwatch = Stopwatch::start();
-    if let Some(fault) = input.drive.and_then(|drive| drive.unlike(verify)) {
+    if let Some(fault) = input.aged.drive.and_then(|drive| drive.unlike(verify)) {
         let refusal = Refusal::new(fault.found, fault.expected).at(["run.state"]);
         return Err(Failure::Refused(Refusal { help: fault.help, ..refusal }));
     }
@@ -344,7 +361,7 @@ fn run_one(config: &Config, input: Input<'_>, verify: bool, watched: Watched<'_,
     }
     progress.run_ended();
     let info = input.workload.scanned();
-    let mut result = Measured { config, outcome: &outcome, info, aged: input.drive, end_ns }.result();
+    let mut result = Measured { config, outcome: &outcome, info, aged: input.aged.drive, end_ns }.result();
     result.run = Some(stopwatch.cost(outcome.host.total_completed()));
     Ok(report::finished(result, config, &running.report().map_err(Failure::Input)?, &running.figures()))
 }
@@ -360,11 +377,11 @@ fn started(workload: &dyn Workload) -> Result<Box<dyn Running + '_>, Failure> {
 /// What a run goes through.
 fn simulation(config: &Config, input: Input<'_>, verify: bool) -> Result<Simulation, Failure> {
     let mut simulation = if input.is_issued {
-        Simulation::new(unscheduled(config, verify, input.drive)?)
+        Simulation::new(unscheduled(config, verify, input.aged)?)
     } else if config.run.drain {
-        Simulation::new(engine(config, verify, input.drive)?).with_drain()
+        Simulation::new(engine(config, verify, input.aged)?).with_drain()
     } else {
-        Simulation::new(engine(config, verify, input.drive)?)
+        Simulation::new(engine(config, verify, input.aged)?)
     };
     if config.run.timing == Timing::Counting {
         simulation = simulation.with_samples_by_pages(config.run.timeline_pages);

@@ -25,13 +25,12 @@ fn configuration(recording: &str, more: &str) -> String {
     )
 }
 
-/// Aged, with and without a buffer.
-const SCHEDULERS: &str = "run.precondition = \"steady\"\n\
-    [vary]\n\"buffer.capacity\" = [\"0B\", \"4MiB\"]\n\
-    \"host.scheduler\" = [\"noop\", \"deadline\", \"anticipatory\", \"cfq\", \"pardispatcher\"]\n";
+/// Aged, with and without a buffer; only one that is there has a rate.
+const SCHEDULERS: [(&str, &str); 2] = [("", "\"0B\""), ("buffer.rate = \"single\"\n", "\"4MiB\"")];
 
 /// Filled, with few log blocks a chip and a small cache, so that everything there is to a mapping is used.
-const MAPPINGS: &str = "run.precondition = \"fill\"\nbuffer.capacity = \"1MiB\"\nftl.dftl.cache = \"16KiB\"\n\
+const MAPPINGS: &str = "run.precondition = \"fill\"\nbuffer.capacity = \"1MiB\"\nbuffer.rate = \"single\"\n\
+    ftl.dftl.cache = \"16KiB\"\n\
     ftl.bast.log_blocks = 8\nftl.fast.log_blocks = 8\nftl.sast.log_blocks = 8\nftl.kast.log_blocks = 8\n\
     ftl.mcsplit.log_blocks = 8\n[vary]\n\
     \"ftl.mapping\" = [\"page\", \"dftl\", \"bast\", \"fast\", \"sast\", \"kast\", \"mcsplit\"]\n";
@@ -58,8 +57,9 @@ fn counts(recording: &str, experiment: &str, paths: &[&str]) -> String {
 }
 
 /// The figures of both recordings are those in the file.
-fn golden(file: &str, experiment: &str, paths: &[&str]) {
-    let counts: String = ["varmail", "fileserver"].map(|recording| counts(recording, experiment, paths)).concat();
+fn golden(file: &str, experiments: &[String], paths: &[&str]) {
+    let all = |recording| experiments.iter().map(move |experiment| counts(recording, experiment, paths));
+    let counts: String = ["varmail", "fileserver"].into_iter().flat_map(all).collect();
     let file = folder().join(file);
     if std::env::var("INSTA_UPDATE").is_ok_and(|update| update == "always") {
         fs::write(&file, &counts).expect("the file can be written");
@@ -86,7 +86,13 @@ fn the_counts_of_every_scheduler_are_those_that_are_checked_in() {
         "/ftl/block_erases",
         "/integrity/sectors_checked",
     ];
-    golden("counts.txt", SCHEDULERS, &paths);
+    let experiment = |(rate, capacity): (&str, &str)| {
+        format!(
+            "run.precondition = \"steady\"\n{rate}[vary]\n\"buffer.capacity\" = [{capacity}]\n\
+             \"host.scheduler\" = [\"noop\", \"deadline\", \"anticipatory\", \"cfq\", \"pardispatcher\"]\n"
+        )
+    };
+    golden("counts.txt", &SCHEDULERS.map(experiment), &paths);
 }
 
 #[test]
@@ -108,5 +114,5 @@ fn the_counts_of_every_mapping_are_those_that_are_checked_in() {
         "/ftl/map_cache/writes",
         "/integrity/sectors_checked",
     ];
-    golden("mappings.txt", MAPPINGS, &paths);
+    golden("mappings.txt", &[MAPPINGS.to_owned()], &paths);
 }

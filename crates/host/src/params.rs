@@ -10,7 +10,7 @@ params! {
         /// The I/O scheduler of the host's block layer.
         scheduler: &'static str => "scheduler", Kind::Policy(&SLOT), Value::Name("noop"),
             "noop adds nothing of its own; the others trade the order of arrival for locality, fairness or deadlines.";
-        /// How many requests the device holds at once.
+        /// How many requests the device holds at once; a device.preset may say what is usual for its drive.
         queue_depth: u32 => "queue_depth", Kind::Count { min: 1, max: 65_536 }, Value::Count(31),
             "A deeper queue keeps more chips busy, but what the device holds the scheduler can no longer order.";
         /// How many synchronous requests (reads, writes that a task waits for) the block layer holds at most, and how

@@ -65,8 +65,8 @@ params! {
         pages: u32 => "pages", count(1 << 14), Value::Count(256), "Larger blocks erase less often but copy more at a time.";
         /// Data bytes in a page: 512 B to 16 KiB, a power of two.
         page_bytes: u64 => "page_size", Kind::Size { min: 512, max: 16 * KIB }, Value::Size(8 * KIB), "Larger pages program more at once, and small writes read and rewrite more.";
-        /// Space beyond what the host sees, as a share of what the host sees.
-        over_provisioning: f64 => "over_provisioning", Kind::Ratio { min: 0.001, max: 10.0 }, Value::Ratio(0.07), "More spare space collects more cheaply and stores less.";
+        /// Space beyond what the host sees, as a share of what the host sees; `ftl.effective_over_provisioning` of a result says what collection is left with.
+        over_provisioning: f64 => "over_provisioning", Kind::Ratio { min: 0.001, max: 1.0 }, Value::Ratio(0.07), "More spare space collects more cheaply and stores less.";
         /// Bits in a cell: the pages of a block cycle through that many page types.
         bits_per_cell: u32 => "bits_per_cell", count(4), Value::Count(2), "Only matters where the page types have different times.";
         /// Program/erase cycles that a block is rated for, for the lifetime in the result; absent where no rating is known.

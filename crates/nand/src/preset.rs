@@ -2,10 +2,13 @@
 //!
 //! A figure whose source reads "assumed" is ours, chosen to be ordinary for the class of drive; the papers that leave
 //! it out give nothing to choose it by. Keys that a preset does not name keep the default of the `[device]` section.
+//!
+//! A preset also says what the host in front of such a drive usually does: keys of the `[host]` section, which keep that
+//! section's default where a preset does not name them.
 
 use flashloom_units::{Choice, GIB, MS, US, Value};
 
-/// One figure of a preset: the key of the `[device]` section, its value, and where it comes from.
+/// One figure of a preset: the key of its section, its value, and where it comes from.
 pub type Figure = (&'static str, Value, &'static str);
 
 /// A described drive.
@@ -13,8 +16,18 @@ pub type Figure = (&'static str, Value, &'static str);
 pub struct Preset {
     /// As written in a configuration.
     pub name: &'static str,
-    /// Its figures.
+    /// Its figures, keys of the `[device]` section.
     pub figures: &'static [Figure],
+    /// What its host usually does, keys of the `[host]` section.
+    pub host: &'static [Figure],
+}
+
+impl Preset {
+    /// Everything that it says, with the section of each key.
+    pub fn all(&self) -> impl Iterator<Item = (&'static str, &'static Figure)> {
+        let of = |section, figures: &'static [Figure]| figures.iter().map(move |figure| (section, figure));
+        of("device", self.figures).chain(of("host", self.host))
+    }
 }
 
 /// The preset of that name.
@@ -23,11 +36,18 @@ pub fn preset(name: &str) -> Option<&'static Preset> {
 }
 
 macro_rules! presets {
-    ($($name:literal, $help:literal, [$($key:literal: $value:expr, $source:expr;)+])+) => {
+    ($(
+        $name:literal, $help:literal, [$($key:literal: $value:expr, $source:expr;)+]
+        host [$($host_key:literal: $host_value:expr, $host_source:expr;)*]
+    )+) => {
         /// The names that `device.preset` takes.
         pub const PRESETS: &[Choice] = &[$(Choice { name: $name, help: $help },)+];
 
-        static ALL: &[Preset] = &[$(Preset { name: $name, figures: &[$(($key, $value, $source),)+] },)+];
+        static ALL: &[Preset] = &[$(Preset {
+            name: $name,
+            figures: &[$(($key, $value, $source),)+],
+            host: &[$(($host_key, $host_value, $host_source),)*],
+        },)+];
     };
 }
 
@@ -41,6 +61,9 @@ const DISKSIM: &str = "SSD extension for DiskSim (2008), the sample parameter fi
 const BENCH: &str = "the benchmark drive of this project's speed target";
 const PRO: &str = "NVMeVirt (FAST'23), its configuration fitted to a Samsung 970 PRO";
 const SIAU: &str = "Siau et al., ISSCC 2019, 13.5: 512 Gb TLC, 128 word lines, 132 MB/s program throughput";
+const NVME_DEPTH: &str = "Linux's nvme driver: queues of io_queue_depth = 1,024 entries, one of which stays empty";
+const NVME_REQUESTS: &str = "Linux without a scheduler: as many requests as the queue has entries to use";
+const NCQ: &str = "Linux's libata: 32 tags of NCQ, of which it used 31 until 4.18 (2018)";
 const QLC: &str = "SK hynix, ISSCC 2020, 13.2: 1 Tb QLC, 96 word lines, 30 MB/s program throughput";
 
 presets! {
@@ -60,6 +83,7 @@ presets! {
         "bus_rate": Rate(333_000_000), BENCH;
         "link_rate": Rate(3_500_000_000), "assumed: PCIe 3.0 x4 after protocol";
     ]
+    host []
     "kingston-mlc-60g", "60 GB SATA MLC drive with 3 % over-provisioning (ParDispatcher)", [
         "channels": Count(8), "assumed: ordinary for 60 GB SATA controllers of 2012";
         "ways": Count(2), ASSUMED;
@@ -77,6 +101,9 @@ presets! {
         "link_rate": Rate(300_000_000), "SATA 3 Gb/s after 8b/10b coding; the paper does not name the generation";
         "full_duplex": Flag(false), "SATA carries one direction at a time";
         "controller_time": Time(20 * US), ASSUMED;
+    ]
+    host [
+        "queue_depth": Count(31), NCQ;
     ]
     "disksim-ssd", "DiskSim's SSD extension with 4 KiB pages, 128 a block (SLAP)", [
         "channels": Count(8), "the extension's 8 elements, each with a bus of its own";
@@ -97,6 +124,7 @@ presets! {
         "full_duplex": Flag(false), ASSUMED;
         "multi_plane": Name("none"), "the extension runs one operation an element at a time";
     ]
+    host []
     "kast-slc", "one SLC chip of 2 KiB x 64 pages (KAST)", [
         "channels": Count(1), "KAST simulates one chip";
         "ways": Count(1), "KAST simulates one chip";
@@ -114,6 +142,7 @@ presets! {
         "link_rate": Rate(1_000 * GIB), "as the bus rate";
         "multi_plane": Name("none"), "one plane";
     ]
+    host []
     "cave-slc", "8 channels x 4 ways of 1 GB SLC chips (CAVE)", [
         "channels": Count(8), CAVE_1;
         "ways": Count(4), CAVE_1;
@@ -132,6 +161,7 @@ presets! {
         "full_duplex": Flag(false), ASSUMED;
         "multi_plane": Name("none"), "one plane";
     ]
+    host []
     "nvme-mlc-512g", "512 GB MLC NVMe drive as NVMeVirt models it", [
         "channels": Count(8), PRO;
         "ways": Count(2), PRO;
@@ -151,6 +181,10 @@ presets! {
         "controller_time": Time(4 * US), "NVMeVirt: firmware latency of the write buffer";
         "suspend": Name("program-erase"), ASSUMED;
         "cache_program": Flag(true), ASSUMED;
+    ]
+    host [
+        "queue_depth": Count(1_023), NVME_DEPTH;
+        "nr_requests": Count(1_023), NVME_REQUESTS;
     ]
     "nvme-tlc-512g", "512 GB TLC NVMe drive, 8 channels of one 512 Gb die", [
         "channels": Count(8), ASSUMED;
@@ -172,6 +206,10 @@ presets! {
         "controller_time": Time(4 * US), ASSUMED;
         "suspend": Name("program-erase"), ASSUMED;
         "cache_program": Flag(true), ASSUMED;
+    ]
+    host [
+        "queue_depth": Count(1_023), NVME_DEPTH;
+        "nr_requests": Count(1_023), NVME_REQUESTS;
     ]
     "nvme-qlc-1t", "1 TB QLC NVMe drive, 4 channels x 2 dies of 1 Tb", [
         "channels": Count(4), ASSUMED;
@@ -195,24 +233,8 @@ presets! {
         "suspend": Name("program-erase"), ASSUMED;
         "cache_program": Flag(true), ASSUMED;
     ]
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-    use crate::DeviceParams;
-    use flashloom_units::ParamSet;
-
-    #[test]
-    fn every_figure_is_a_key_of_the_section_within_its_range() {
-        assert_eq!(PRESETS.len(), ALL.len());
-        for preset in ALL {
-            for (key, value, source) in preset.figures {
-                let param = DeviceParams::PARAMS.iter().find(|param| param.name == *key);
-                let param = param.unwrap_or_else(|| panic!("{}: {key} is not a key of [device]", preset.name));
-                assert!(param.accepts(value), "{}: {key} = {value:?} is out of range", preset.name);
-                assert!(!source.is_empty(), "{}: {key} has no source", preset.name);
-            }
-        }
-    }
+    host [
+        "queue_depth": Count(1_023), NVME_DEPTH;
+        "nr_requests": Count(1_023), NVME_REQUESTS;
+    ]
 }

@@ -15,6 +15,7 @@ use serde_json::Value;
 
 use super::{json_text, report_skipped};
 use crate::arguments::CompareArguments;
+use crate::cache;
 use crate::figures::{count, factor, percent, rate, size, table, time};
 use crate::output::{OutputFile, Stop, keep_apart, print};
 use crate::progress::Bar;
@@ -33,7 +34,7 @@ pub fn compare(catalog: &Arc<Catalog>, arguments: &CompareArguments) -> Result<(
     let threads = arguments.jobs.map_or(0, NonZeroUsize::get);
     let pool = ThreadPoolBuilder::new().num_threads(threads).build();
     let pool = pool.map_err(|error| Stop::Failed(format!("error: the threads cannot be started: {error}")))?;
-    let prepared = pool.install(|| Prepared::new(&experiment))?;
+    let prepared = pool.install(|| Prepared::new(&experiment))?.with_cache(cache::of_user(arguments.no_cache));
     report_skipped(&prepared);
     let bar = Bar::new(prepared.total_requests(), experiment.variants.len() as u64);
     let comparison = pool.install(|| prepared.compare(arguments.verify, &bar));

@@ -524,3 +524,41 @@ fn a_probe_prints_its_curves_and_what_follows_and_is_the_same_twice() {
     assert_eq!(result["search"]["effect"]["kind"], "parallel");
     assert_eq!(result["seeds"], serde_json::json!([7, 8]));
 }
+
+/// A drive of as many pages as are worth keeping once it is aged.
+const AGED: &str = "
+[workload.synthetic]
+requests = 2000
+
+[device]
+blocks = 32
+over_provisioning = \"50 %\"
+
+[run]
+precondition = \"steady\"
+steady_tolerance = 0.2
+";
+
+#[test]
+fn an_aged_drive_is_kept_for_the_next_run_and_that_is_said() {
+    let lab = Lab::new();
+    lab.write("aged.toml", AGED);
+    let run = |arguments: &[&str], cache: &str| {
+        let output = lab.command(arguments).env("FLASHLOOM_CACHE", cache).output().expect("it can be started");
+        assert_eq!(output.status.code(), Some(0));
+        let text = |bytes: Vec<u8>| String::from_utf8(bytes).expect("it is text");
+        (timeless(json(&text(output.stdout))), text(output.stderr))
+    };
+    let arguments = ["run", "aged.toml", "--json", "-"];
+    let (first, said) = run(&arguments, "drives");
+    assert!(said.starts_with("note: ageing a drive of 262144 pages"), "{said}");
+    let (second, said) = run(&arguments, "drives");
+    assert!(said.starts_with("note: the drive was aged before: drives"), "{said}");
+    let (without, said) = run(&[&arguments[..], &["--no-cache"]].concat(), "drives");
+    assert_eq!(said, "");
+    assert_eq!((&first, &first), (&second, &without));
+    let (_, said) = run(&["compare", "aged.toml", "--json", "-", "--vary", "host.scheduler=noop,cfq"], "drives");
+    assert!(said.starts_with("note: the drive was aged before: drives"), "{said}");
+    let (_, said) = run(&arguments, "");
+    assert_eq!(said, "");
+}

@@ -56,7 +56,8 @@ impl Lab {
     /// The program with these arguments, in this folder.
     pub fn command(&self, arguments: &[&str]) -> Command {
         let mut command = Command::new(env!("CARGO_BIN_EXE_flashloom"));
-        command.current_dir(self.0.path()).args(arguments).stdin(Stdio::null());
+        // A test that wants a folder of aged drives names its own.
+        command.current_dir(self.0.path()).args(arguments).stdin(Stdio::null()).env("FLASHLOOM_CACHE", "");
         command
     }
 

@@ -365,6 +365,7 @@ impl Fault {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use flashloom_nand::{PRESETS, preset};
     use std::collections::BTreeSet;
 
     #[test]
@@ -398,6 +399,19 @@ mod tests {
                 "{}",
                 key.path()
             );
+        }
+    }
+
+    #[test]
+    fn every_figure_of_a_preset_is_a_key_within_its_range() {
+        let catalog = Catalog::builtin();
+        for described in PRESETS.iter().filter_map(|choice| preset(choice.name)) {
+            for (section, (key, value, source)) in described.all() {
+                let path = format!("{section}.{key}");
+                let id = catalog.find(&path).unwrap_or_else(|| panic!("{}: {path} is no key", described.name));
+                assert!(id.param().accepts(value), "{}: {path} = {value:?}", described.name);
+                assert!(!source.is_empty(), "{}: {path} has no source", described.name);
+            }
         }
     }
 

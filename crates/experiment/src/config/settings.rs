@@ -3,7 +3,7 @@
 use std::path::PathBuf;
 use std::sync::Arc;
 
-use flashloom_nand::preset;
+use flashloom_nand::{Preset, preset};
 use flashloom_units::{ParamSet, PolicySpec, Value};
 
 use super::catalog::{Catalog, KeyId, Table};
@@ -52,9 +52,9 @@ impl Settings {
     /// A figure of the preset counts where nothing was written.
     fn apply_preset(&mut self) {
         let Value::Name(name) = *self.value("device.preset") else { unreachable!("the preset is a name") };
-        for (key, value, _) in preset(name).map_or(&[][..], |preset| preset.figures) {
-            let id =
-                self.catalog.find(&format!("device.{key}")).expect("the presets' tests hold every figure to be a key");
+        for (section, (key, value, _)) in preset(name).into_iter().flat_map(Preset::all) {
+            let id = self.catalog.find(&format!("{section}.{key}"));
+            let id = id.expect("the tests of the catalog hold every figure of a preset to be a key");
             if self.origins[id.table][id.param].is_none() {
                 self.values[id.table][id.param] = value.clone();
             }

@@ -28,7 +28,15 @@ pub fn check(catalog: &Catalog, param: &Param, written: &DeValue<'_>) -> Result<
     if param.accepts(&value) {
         return Ok(value);
     }
-    Err(Fault::new(format!("`{}` is out of range", shown(written)), catalog.expected(param)))
+    let help = in_per_cent(param, &value);
+    Err(Fault { help, ..Fault::new(format!("`{}` is out of range", shown(written)), catalog.expected(param)) })
+}
+
+/// How to write a ratio that is too large, if it was meant in per cent.
+fn in_per_cent(param: &Param, value: &Value) -> Option<String> {
+    let Value::Ratio(number) = *value else { return None };
+    let is_meant = number >= 1.0 && param.accepts(&Value::Ratio(number / 100.0));
+    is_meant.then(|| format!("{number} % is written {} or \"{number} %\"", number / 100.0))
 }
 
 /// Checks a value of a command-line option: as in a file, but a text needs no quotes.
@@ -165,8 +173,18 @@ mod tests {
         assert_eq!(found(SIZE, "2048"), "`2048` has no unit");
         assert_eq!(found(SIZE, "8KiB"), "`8KiB` is out of range");
         assert_eq!(found(RATIO, "nan"), "`nan` is not a number");
+        assert_eq!(found(RATIO, "7"), "`7` is out of range");
         assert_eq!(found(NAMES, "nop"), "unknown key `nop`");
         assert_eq!(found(Kind::Flag, "yes"), "the text \"yes\" as `key`");
+    }
+
+    #[test]
+    fn a_ratio_that_was_meant_in_per_cent_is_told_how_to_be_written() {
+        let help = |written| check_option(&Catalog::builtin(), &param(RATIO), written).unwrap_err().help;
+        assert_eq!(help("7").as_deref(), Some("7 % is written 0.07 or \"7 %\""));
+        assert_eq!(help("12.5").as_deref(), Some("12.5 % is written 0.125 or \"12.5 %\""));
+        assert_eq!(help("700"), None);
+        assert_eq!(check_option(&Catalog::builtin(), &param(RATIO), "7 %"), Ok(Value::Ratio(0.07)));
     }
 
     #[test]

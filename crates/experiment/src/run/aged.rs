@@ -1,4 +1,5 @@
-//! Drives that are aged once and used by several runs: in memory by those of a comparison, in a file by any.
+//! Drives that are aged once and used by several runs: in memory by those of a comparison, in a file by any, and in the
+//! user's [`Cache`](super::Cache) by all that come later.
 //!
 //! ```text
 //! line 1   flashloom-state 1
@@ -20,8 +21,8 @@ use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value as Json};
 use sha2::{Digest, Sha256};
 
-use super::Failure;
 use super::engines::precondition;
+use super::{Cache, Failure};
 use crate::config::{Config, Experiment, Fault, Precondition, Variant, json_value};
 
 /// The first line of a file.
@@ -88,15 +89,46 @@ struct Header {
 }
 
 impl AgedDrive {
-    /// Ages the drive of a configuration, all of whose policies can be saved.
+    /// The aged drive of a configuration, all of whose policies can be saved; from the cache, if it is there.
     ///
     /// # Errors
     /// A policy that cannot be built, or a drive that never became steady.
-    fn age(config: &Config, verify: bool) -> Result<Self, Failure> {
+    fn age(config: &Config, verify: bool, cache: Option<&Cache>) -> Result<Self, Failure> {
+        let place = cache.and_then(|cache| Some((cache, cache.place(config, verify)?)));
+        if let Some(drive) = place.as_ref().and_then(|(cache, path)| cache.take(path, config, verify)) {
+            return Ok(drive);
+        }
         let mut engine = Engine::bare(Drive::new(&config.drive_setup(verify))?, 1, 0);
-        let aged = precondition(config, &mut engine)?.expect("a drive that is not aged is not shared");
+        if let Some((cache, _)) = &place {
+            cache.tell_of_ageing(config);
+        }
+        let drive = Self::age_engine(config, verify, &mut engine)?;
+        if let Some((cache, path)) = &place {
+            cache.keep(path, &drive);
+        }
+        Ok(drive)
+    }
+
+    /// Ages the drive of an engine, and saves it.
+    fn age_engine(config: &Config, verify: bool, engine: &mut Engine) -> Result<Self, Failure> {
+        let aged = precondition(config, engine)?.expect("a drive that is not aged is not saved");
         let state = engine.save_aged().map_err(|error| Failure::Check(error.to_string()))?;
         Ok(Self { origin: Origin::of(config, verify), aged, state, hash: None })
+    }
+
+    /// What the drive of a configuration is aged with, as the second line of a file begins.
+    pub(super) fn origin_text(config: &Config, verify: bool) -> String {
+        serde_json::to_string(&Origin::of(config, verify)).expect("settings are JSON")
+    }
+
+    /// Whether it was aged as a configuration says.
+    pub(super) fn is_of(&self, config: &Config, verify: bool) -> bool {
+        self.origin == Origin::of(config, verify)
+    }
+
+    /// The same drive without the hash of its file, as one that the run ages itself has none.
+    pub(super) fn unnamed(self) -> Self {
+        Self { hash: None, ..self }
     }
 
     /// Gives an engine of the same drive the state.
@@ -131,7 +163,7 @@ impl AgedDrive {
         serde_json::to_string(&header).expect("settings are JSON")
     }
 
-    fn read(path: &str) -> Result<Self, Problem> {
+    pub(super) fn read(path: &str) -> Result<Self, Problem> {
         const EXPECTED: &str = "a drive that `flashloom run --save-state` wrote";
         let refuse = |found: String| Problem::file(path, found, EXPECTED);
         let cannot = |error: std::io::Error| refuse(format!("the file cannot be read: {error}"));
@@ -182,7 +214,25 @@ impl AgedDrive {
     }
 }
 
-fn hash_of(header: &[u8], state: &[u8]) -> String {
+/// Brings a new engine into the state after ageing: with the drive in the cache, or else by ageing its own, which then
+/// goes into the cache.
+///
+/// # Errors
+/// A drive that never became steady.
+pub(super) fn bring(config: &Config, verify: bool, cache: Option<&Cache>, engine: &mut Engine) -> Result<(), Failure> {
+    let Some((cache, path)) = cache.and_then(|cache| Some((cache, cache.place(config, verify)?))) else {
+        return precondition(config, engine).map(drop);
+    };
+    if let Some(drive) = cache.take(&path, config, verify) {
+        return drive.load_into(engine);
+    }
+    cache.tell_of_ageing(config);
+    cache.keep(&path, &AgedDrive::age_engine(config, verify, engine)?);
+    Ok(())
+}
+
+/// SHA-256 of two texts, one after the other, in hexadecimal.
+pub(super) fn hash_of(header: &[u8], state: &[u8]) -> String {
     let hash = Sha256::new().chain_update(header).chain_update(state).finalize();
     hash.iter().map(|byte| format!("{byte:02x}")).collect()
 }
@@ -201,11 +251,15 @@ pub(super) fn check_saving(experiment: &Experiment, config: &Config) -> Result<(
             Fault::new("a drive that is not aged, to be saved", "`precondition` = \"fill\" or \"steady\" in [run]");
         return Err(experiment.problem_at(config, &["run.precondition"], fault));
     }
-    let of_drive = ["ftl.mapping", "ftl.allocation", "ftl.gc", "buffer.placement"];
-    let unsaved = of_drive.into_iter().find(|key| !config.policy(key).0.offers.contains(&Capability::SavedState));
-    let Some(key) = unsaved else { return Ok(()) };
+    let Some(key) = unsaved_policy(config) else { return Ok(()) };
     let found = format!("`{key}` = \"{}\", whose state cannot be saved", config.policy(key).0.name);
     Err(experiment.problem_at(config, &[key], Fault::new(found, Capability::SavedState.in_words())))
+}
+
+/// The key of a policy of the drive whose state cannot be saved, if there is one.
+pub(super) fn unsaved_policy(config: &Config) -> Option<&'static str> {
+    let of_drive = ["ftl.mapping", "ftl.allocation", "ftl.gc", "buffer.placement"];
+    of_drive.into_iter().find(|key| !config.policy(key).0.offers.contains(&Capability::SavedState))
 }
 
 /// Reads the drives that variants name (`run.state`), each file once.
@@ -282,7 +336,13 @@ impl Shares {
     ///
     /// # Errors
     /// As of ageing it.
-    pub(super) fn drive(&self, index: usize, config: &Config, verify: bool) -> Result<Option<Arc<AgedDrive>>, Failure> {
+    pub(super) fn drive(
+        &self,
+        index: usize,
+        config: &Config,
+        verify: bool,
+        cache: Option<&Cache>,
+    ) -> Result<Option<Arc<AgedDrive>>, Failure> {
         let Some(share) = &self.of_variants[index] else { return Ok(None) };
         // Whoever comes meanwhile waits here for the drive that it would otherwise age itself.
         let mut share = share.lock().unwrap_or_else(PoisonError::into_inner);
@@ -290,7 +350,7 @@ impl Shares {
         if share.left == 0 && share.drive.is_none() {
             return Ok(None);
         }
-        let aged = || AgedDrive::age(config, verify).map(Arc::new);
+        let aged = || AgedDrive::age(config, verify, cache).map(Arc::new);
         let drive = share.drive.get_or_insert_with(aged).clone();
         if share.left == 0 {
             share.drive = None;
@@ -303,8 +363,8 @@ impl Shares {
 ///
 /// # Errors
 /// As of ageing it.
-pub(super) fn to_be_saved(config: &Config, verify: bool) -> Result<AgedDrive, Failure> {
-    let mut drive = AgedDrive::age(config, verify)?;
+pub(super) fn to_be_saved(config: &Config, verify: bool, cache: Option<&Cache>) -> Result<AgedDrive, Failure> {
+    let mut drive = AgedDrive::age(config, verify, cache)?;
     drive.hash = Some(hash_of(drive.header().as_bytes(), &drive.state));
     Ok(drive)
 }

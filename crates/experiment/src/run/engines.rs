@@ -5,18 +5,27 @@ use flashloom_device::{Ageing, Drive, Engine, Overwrite, Preconditioned};
 use flashloom_host::{BlockLayer, HostParams, Scheduler, scheduler};
 use flashloom_units::{Chosen, Prng};
 
-use super::Failure;
-use super::aged::AgedDrive;
+use super::aged::{AgedDrive, bring};
 use super::measure::Measured;
+use super::{Cache, Failure};
 use crate::config::{Config, Precondition, Timing};
 use crate::result::RunResult;
+
+/// Where the aged drive of a run comes from; it is aged by the run itself where neither has it.
+#[derive(Clone, Copy, Default)]
+pub(crate) struct Aged<'a> {
+    /// The drive, if it was aged before.
+    pub(super) drive: Option<&'a AgedDrive>,
+    /// Where one like it may be, or is kept.
+    pub(super) cache: Option<&'a Cache>,
+}
 
 /// Host and drive of a configuration as its runs begin: the drive aged, and in time where `run.timing` says so. The
 /// workload is the caller's; the keys of `[workload]`, `run.drain` and `run.end_of_life` mean nothing to it.
 ///
 /// # Errors
 /// A policy that cannot be built, or a drive that never became steady.
-pub(super) fn engine(config: &Config, verify: bool, aged: Option<&AgedDrive>) -> Result<Engine, Failure> {
+pub(super) fn engine(config: &Config, verify: bool, aged: Aged<'_>) -> Result<Engine, Failure> {
     started(config, with_scheduler(config, &config.host, &config.scheduler(), verify)?, verify, aged)
 }
 
@@ -24,7 +33,7 @@ pub(super) fn engine(config: &Config, verify: bool, aged: Option<&AgedDrive>) ->
 ///
 /// # Errors
 /// As of [`engine`].
-pub(super) fn bare_engine(config: &Config, verify: bool, aged: Option<&AgedDrive>) -> Result<Engine, Failure> {
+pub(super) fn bare_engine(config: &Config, verify: bool, aged: Aged<'_>) -> Result<Engine, Failure> {
     let drive = Drive::new(&config.drive_setup(verify))?;
     started(config, Engine::bare(drive, config.host.queue_depth, config.ftl.idle_delay_ns), verify, aged)
 }
@@ -34,7 +43,7 @@ pub(super) fn bare_engine(config: &Config, verify: bool, aged: Option<&AgedDrive
 ///
 /// # Errors
 /// As of [`engine`].
-pub(crate) fn unscheduled(config: &Config, verify: bool, aged: Option<&AgedDrive>) -> Result<Engine, Failure> {
+pub(crate) fn unscheduled(config: &Config, verify: bool, aged: Aged<'_>) -> Result<Engine, Failure> {
     let host = HostParams { merging: false, ..config.host.clone() };
     let noop = scheduler::builtin().choose("noop", &[])?;
     started(config, with_scheduler(config, &host, &noop, verify)?, verify, aged)
@@ -54,10 +63,10 @@ fn with_scheduler(
 
 /// Brings an engine into the state that it has before the workload: by ageing it, or with a drive that was aged before.
 /// A verified run has its latencies checked too, part by part.
-fn started(config: &Config, mut engine: Engine, verify: bool, aged: Option<&AgedDrive>) -> Result<Engine, Failure> {
-    match aged {
+fn started(config: &Config, mut engine: Engine, verify: bool, aged: Aged<'_>) -> Result<Engine, Failure> {
+    match aged.drive {
         Some(drive) => drive.load_into(&mut engine)?,
-        None => drop(precondition(config, &mut engine)?),
+        None => bring(config, verify, aged.cache, &mut engine)?,
     }
     if config.run.timing == Timing::Timed {
         engine.start_timing(&config.device);

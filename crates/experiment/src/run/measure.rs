@@ -4,6 +4,7 @@ mod anatomy;
 mod buffer;
 mod ftl;
 mod lifetime;
+mod spare;
 
 use std::collections::BTreeMap;
 use std::time::Instant;

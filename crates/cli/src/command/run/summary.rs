@@ -195,6 +195,10 @@ fn ftl_facts(ftl: &FtlResult) -> Vec<Fact> {
     let policies = policies.into_iter().flatten().map(String::as_str).collect::<Vec<_>>().join(" x ");
     let waf = ftl.waf.map_or(String::new(), |waf| format!(", write amplification {}", factor(waf)));
     let mut facts = vec![("ftl", format!("{policies}: {} pages copied{waf}", count(ftl.page_copies)))];
+    if let Some(effective) = ftl.effective_over_provisioning {
+        let text = format!("{} over-provisioning after blocks that are kept free, open or bad", percent(effective));
+        facts.push(("spare", text));
+    }
     if let Some(merges) = &ftl.merges {
         let associated = ftl.associativity.as_ref().map_or(String::new(), |k| {
             format!("; of {} data blocks on average, {} at most", factor(k.mean), count(k.max))

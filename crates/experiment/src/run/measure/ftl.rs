@@ -30,6 +30,7 @@ impl Measured<'_> {
             foreground_collections: collects.then_some(report.foreground_collections),
             background_collections: collects.then_some(report.background_collections),
             waf: share(programs as f64, report.host_page_writes as f64 - padding as f64),
+            effective_over_provisioning: self.effective_over_provisioning(),
             hot_page_writes: report.hot_page_writes,
             wear_moves: report.wear_moves,
             retired_blocks: report.retired.map(RetiredResult::of),

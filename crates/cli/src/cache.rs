@@ -1,0 +1,63 @@
+//! Where the user's aged drives are: `$FLASHLOOM_CACHE`, or the platform's folder for what can be made again.
+
+use std::env;
+use std::io::{IsTerminal, stderr};
+use std::path::{Path, PathBuf};
+
+use flashloom::experiment::run::{Cache, DEFAULT_LIMIT_BYTES, Notice};
+
+use crate::output::say;
+
+/// Names the folder; empty, there is none.
+const VARIABLE: &str = "FLASHLOOM_CACHE";
+
+/// The aged drives of the user; none where they are not wanted, or the platform names no folder.
+pub fn of_user(is_off: bool) -> Option<Cache> {
+    let folder = if is_off { None } else { folder(|name| env::var_os(name).map(PathBuf::from)) };
+    // A line of its own, in place of the progress bar, which is drawn again below it.
+    let clear = if stderr().is_terminal() { "\r\x1b[2K" } else { "" };
+    let tell = move |notice: &Notice<'_>| say(format_args!("{clear}note: {notice}"));
+    folder.map(|folder| Cache::new(folder, DEFAULT_LIMIT_BYTES, tell))
+}
+
+/// The folder that the environment names.
+fn folder(variable: impl Fn(&str) -> Option<PathBuf>) -> Option<PathBuf> {
+    if let Some(folder) = variable(VARIABLE) {
+        return (folder != Path::new("")).then_some(folder);
+    }
+    // By the XDG base directory specification a relative path is to be ignored.
+    let absolute = |name: &str| variable(name).filter(|path| path.is_absolute());
+    let of_platform = if cfg!(windows) {
+        absolute("LOCALAPPDATA")
+    } else if cfg!(target_os = "macos") {
+        absolute("HOME").map(|home| home.join("Library/Caches"))
+    } else {
+        absolute("XDG_CACHE_HOME").or_else(|| absolute("HOME").map(|home| home.join(".cache")))
+    };
+    of_platform.map(|folder| folder.join("flashloom"))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn found(variables: &[(&str, &str)]) -> Option<PathBuf> {
+        folder(|name| variables.iter().find(|(known, _)| *known == name).map(|(_, value)| PathBuf::from(value)))
+    }
+
+    #[test]
+    fn the_variable_of_the_program_goes_before_the_platform_and_may_be_empty() {
+        assert_eq!(found(&[(VARIABLE, "drives"), ("HOME", "/home/me")]), Some(PathBuf::from("drives")));
+        assert_eq!(found(&[(VARIABLE, ""), ("HOME", "/home/me")]), None);
+        assert_eq!(found(&[]), None);
+    }
+
+    #[cfg(all(unix, not(target_os = "macos")))]
+    #[test]
+    fn the_folder_of_the_platform_is_absolute() {
+        let home = ("HOME", "/home/me");
+        assert_eq!(found(&[home]), Some(PathBuf::from("/home/me/.cache/flashloom")));
+        assert_eq!(found(&[home, ("XDG_CACHE_HOME", "/tmp/c")]), Some(PathBuf::from("/tmp/c/flashloom")));
+        assert_eq!(found(&[home, ("XDG_CACHE_HOME", "c")]), Some(PathBuf::from("/home/me/.cache/flashloom")));
+    }
+}

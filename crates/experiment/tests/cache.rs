@@ -1,0 +1,169 @@
+//! Aged drives that are kept in a folder: a run with one gives what a run without gives, to the byte; and nothing that
+//! happens to the folder changes a result.
+#![allow(missing_docs)]
+
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::sync::{Arc, Mutex};
+
+use flashloom_experiment::config::{Catalog, Experiment, Source};
+use flashloom_experiment::result::RunResult;
+use flashloom_experiment::run::{Cache, Prepared, Quiet};
+
+/// A drive of as many pages as are worth keeping.
+const EXPERIMENT: &str = r#"
+[workload.synthetic]
+requests = 3000
+read_share = 0.3
+
+[device]
+preset = "mlc-16g"
+blocks = 32
+over_provisioning = 0.5
+
+[run]
+precondition = "steady"
+steady_tolerance = 0.2
+steady_window = 0.31
+"#;
+
+/// More than the file of one such drive, and less than those of two.
+const ONE_FILE: u64 = 2_500_000;
+
+fn experiment(sets: &[&str], varies: Option<&[&str]>) -> Experiment {
+    let owned = |texts: &[&str]| texts.iter().map(|&text| text.to_owned()).collect::<Vec<_>>();
+    let varies = varies.map(owned);
+    Experiment::from_source(&Catalog::builtin(), Source::text("a.toml", EXPERIMENT), &owned(sets), varies.as_deref())
+        .unwrap_or_else(|problems| panic!("{problems}"))
+}
+
+/// What was said, a word a notice.
+type Said = Arc<Mutex<Vec<String>>>;
+
+fn cache(folder: &Path, limit_bytes: u64) -> (Cache, Said) {
+    let said = Said::default();
+    let to = Arc::clone(&said);
+    let first_word = |text: String| text.split_whitespace().next().unwrap_or_default().to_owned();
+    let word = move |notice: String| {
+        if notice.contains("will be replaced") { "unusable".to_owned() } else { first_word(notice) }
+    };
+    let tell = move |notice: &flashloom_experiment::run::Notice<'_>| {
+        to.lock().expect("nobody panics").push(word(notice.to_string()));
+    };
+    (Cache::new(folder.to_owned(), limit_bytes, tell), said)
+}
+
+/// A result without what it cost, as JSON, and what was said on the way.
+fn run(folder: &Path, limit_bytes: u64, sets: &[&str], verify: bool) -> (String, Vec<String>) {
+    let (cache, said) = cache(folder, limit_bytes);
+    let experiment = experiment(sets, None);
+    let prepared = Prepared::new(&experiment).expect("it is sound").with_cache(Some(cache));
+    let result = prepared.run_variant(0, verify, &Quiet).unwrap_or_else(|failure| panic!("{failure}"));
+    let said = said.lock().expect("nobody panics").clone();
+    (lasting(result), said)
+}
+
+fn lasting(mut result: RunResult) -> String {
+    result.run = None;
+    serde_json::to_string(&result).expect("a result is JSON")
+}
+
+fn fresh(sets: &[&str], verify: bool) -> String {
+    let experiment = experiment(sets, None);
+    lasting(Prepared::new(&experiment).expect("it is sound").run_variant(0, verify, &Quiet).expect("it runs"))
+}
+
+fn files(folder: &Path) -> Vec<PathBuf> {
+    let mut files: Vec<PathBuf> = fs::read_dir(folder)
+        .map_or(Vec::new(), |entries| entries.map(|entry| entry.expect("it can be listed").path()).collect());
+    files.sort();
+    files
+}
+
+#[test]
+fn a_drive_from_the_cache_gives_what_a_fresh_one_gives() {
+    let folder = tempfile::tempdir().expect("there is room");
+    for (sets, verify) in [(&[][..], false), (&["ftl.mapping=dftl"][..], false), (&[][..], true)] {
+        let expected = fresh(sets, verify);
+        for said in ["ageing", "the"] {
+            let (result, heard) = run(folder.path(), u64::MAX, sets, verify);
+            assert_eq!(result, expected, "{sets:?}");
+            assert_eq!(heard, [said], "{sets:?}, verified: {verify}");
+        }
+        // What ageing does not depend on may differ.
+        let other =
+            [sets, &["host.scheduler=deadline", "buffer.capacity=0B", "workload.synthetic.requests=100"]].concat();
+        assert_eq!(run(folder.path(), u64::MAX, &other, verify), (fresh(&other, verify), vec!["the".to_owned()]));
+    }
+    assert_eq!(files(folder.path()).len(), 3);
+}
+
+#[test]
+fn a_comparison_takes_and_keeps_each_drive_once() {
+    let folder = tempfile::tempdir().expect("there is room");
+    let experiment = experiment(&[], Some(&["ftl.gc=greedy,fifo", "host.scheduler=noop,cfq"]));
+    let compare = |cache: Option<Cache>| {
+        let prepared = Prepared::new(&experiment).expect("it is sound").with_cache(cache);
+        let comparison = prepared.compare(false, &Quiet).expect("it runs");
+        comparison.runs.into_iter().map(|run| lasting(run.result)).collect::<Vec<_>>()
+    };
+    let expected = compare(None);
+    for said in ["ageing", "the"] {
+        let (cache, heard) = cache(folder.path(), u64::MAX);
+        assert_eq!(compare(Some(cache)), expected);
+        assert_eq!(*heard.lock().expect("nobody panics"), [said, said]);
+    }
+}
+
+#[test]
+fn a_file_that_is_damaged_is_ignored_and_replaced() {
+    let folder = tempfile::tempdir().expect("there is room");
+    let (expected, _) = run(folder.path(), u64::MAX, &[], false);
+    let path = files(folder.path()).remove(0);
+    let whole = fs::read(&path).expect("it was written");
+    let mut flipped = whole.clone();
+    flipped[whole.len() / 2] ^= 1;
+    for damaged in [&whole[..whole.len() / 2], &flipped, b"", b"flashloom-state 0\n"] {
+        fs::write(&path, damaged).expect("there is room");
+        let (result, said) = run(folder.path(), u64::MAX, &[], false);
+        assert_eq!((result, said), (expected.clone(), vec!["unusable".to_owned(), "ageing".to_owned()]));
+        assert_eq!(fs::read(&path).expect("it was replaced"), whole);
+    }
+    assert_eq!(files(folder.path()), [path]);
+}
+
+#[test]
+fn the_files_that_were_used_longest_ago_make_room() {
+    let folder = tempfile::tempdir().expect("there is room");
+    run(folder.path(), u64::MAX, &[], false);
+    let first = files(folder.path());
+    let bytes = fs::metadata(&first[0]).expect("it was written").len();
+    assert!(bytes < ONE_FILE && 2 * bytes > ONE_FILE, "a file of {bytes} bytes");
+    fs::write(folder.path().join("notes.txt"), "mine").expect("there is room");
+    fs::write(folder.path().join("0-0.partial"), "of a run that was killed").expect("there is room");
+    run(folder.path(), ONE_FILE, &["run.seed=2"], false);
+    assert!(!first[0].exists(), "the older of two");
+    assert!(folder.path().join("notes.txt").exists(), "what is not ours stays");
+    let second = files(folder.path()).into_iter().find(|path| path.extension().is_some_and(|it| it == "state"));
+    let (_, said) = run(folder.path(), 1_000, &["run.seed=3"], false);
+    assert_eq!(said, ["ageing", "the"], "what does not fit is not kept, and that is said");
+    assert!(second.is_some_and(|path| path.exists()), "and nothing has to go for it");
+}
+
+#[test]
+fn a_folder_that_cannot_be_written_costs_nothing_but_time() {
+    let folder = tempfile::tempdir().expect("there is room");
+    let file = folder.path().join("a file");
+    fs::write(&file, "").expect("there is room");
+    let (result, said) = run(&file.join("drives"), u64::MAX, &[], false);
+    assert_eq!((result, said), (fresh(&[], false), vec!["ageing".to_owned(), "the".to_owned()]));
+}
+
+#[test]
+fn small_drives_and_those_that_are_only_filled_are_not_kept() {
+    let folder = tempfile::tempdir().expect("there is room");
+    for sets in [&["device.blocks=31"][..], &["run.precondition=fill"], &["run.precondition=none"]] {
+        assert_eq!(run(folder.path(), u64::MAX, sets, false), (fresh(sets, false), Vec::new()));
+    }
+    assert!(files(folder.path()).is_empty());
+}

@@ -1,0 +1,65 @@
+//! Write amplification against the mean-field limit of greedy collection, at the over-provisioning that a result states
+//! as effective: for planes of 64, 256 and 1,024 blocks, and with more blocks set aside.
+#![allow(missing_docs)]
+
+use std::path::PathBuf;
+
+use flashloom_experiment::config::{Catalog, Experiment, Source};
+use flashloom_experiment::run::{Prepared, Quiet};
+
+const PAGES: u32 = 128;
+
+/// Write amplification and effective over-provisioning under uniform random writes of whole pages, four times the drive.
+fn steady(blocks: u32, sets: &[&str]) -> (f64, f64) {
+    let text = format!(
+        "[workload.synthetic]\nrequests = {}\nrequest_size = \"4KiB\"\n\
+         [device]\nchannels = 2\nways = 1\nplanes = 1\nblocks = {blocks}\npages = {PAGES}\npage_size = \"4KiB\"\n\
+         over_provisioning = \"15 %\"\n[buffer]\ncapacity = \"0B\"\n\
+         [run]\nprecondition = \"steady\"\ntiming = \"counting\"\n",
+        8 * blocks * PAGES
+    );
+    let source = Source { name: "test".to_owned(), text, folder: PathBuf::new() };
+    let sets: Vec<String> = sets.iter().map(|&set| set.to_owned()).collect();
+    let experiment = Experiment::from_source(&Catalog::builtin(), source, &sets, None)
+        .unwrap_or_else(|problems| panic!("{problems}"));
+    let prepared = Prepared::new(&experiment).unwrap_or_else(|problems| panic!("{problems}"));
+    let result = prepared.run_variant(0, false, &Quiet).unwrap_or_else(|failure| panic!("{failure}"));
+    let effective = result.ftl.effective_over_provisioning.expect("a page mapping has spare blocks to collect with");
+    (result.ftl.waf.expect("pages were written"), effective)
+}
+
+/// Greedy's mean-field limit (Van Houdt, SIGMETRICS 2013) for blocks of b pages, physical over logical pages being
+/// alpha; derived in `crates/device/tests/closed_forms.rs`.
+fn greedy_mean_field(alpha: f64, b: u32) -> f64 {
+    let rho_b = f64::from(b) / alpha;
+    for t in 0..b - 1 {
+        let harmonic: f64 = (t + 2..=b).map(|i| 1.0 / f64::from(i)).sum();
+        let (above, next) = (f64::from(b - t - 1), f64::from(t + 1));
+        let r = (1.0 / rho_b - 1.0 / next) / (harmonic - above / next);
+        let f = 1.0 - r * above;
+        if (0.0..=r).contains(&f) {
+            return f64::from(b) * r;
+        }
+    }
+    panic!("no equilibrium at alpha {alpha}");
+}
+
+#[test]
+fn few_blocks_a_plane_amplify_as_the_effective_over_provisioning_says() {
+    let cases: [(u32, &[&str]); 8] = [
+        (64, &[]),
+        (256, &[]),
+        (1_024, &[]),
+        (64, &["device.over_provisioning=28%", "ftl.gc_threshold=4"]),
+        (256, &["device.over_provisioning=28%", "ftl.gc_threshold=16"]),
+        (256, &["device.bad_blocks=5%", "device.over_provisioning=28%"]),
+        (64, &["ftl.gc_blocks=shared"]),
+        (64, &["ftl.preemption=none"]),
+    ];
+    for (blocks, sets) in cases {
+        let (waf, effective) = steady(blocks, sets);
+        let expected = greedy_mean_field(1.0 + effective, PAGES);
+        println!("{blocks} blocks {sets:?}: {waf:.3} at {:.2} %, by the formula {expected:.3}", 100.0 * effective);
+        assert!((waf / expected - 1.0).abs() < 0.05, "{blocks} blocks {sets:?}: {waf:.3}, not {expected:.3}");
+    }
+}
