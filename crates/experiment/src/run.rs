@@ -4,7 +4,9 @@
 mod aged;
 mod engines;
 mod fio;
+mod hints;
 mod measure;
+mod provenance;
 mod report;
 mod watched;
 mod workloads;
@@ -20,7 +22,7 @@ use rayon::prelude::*;
 
 use crate::config::{Config, EndOfLife, Expectation, Experiment, Fault, Variant};
 use crate::formula::Run;
-use crate::result::{COMPARE_SCHEMA, ComparedRun, Comparison, ExpectationResult, RunResult};
+use crate::result::{COMPARE_SCHEMA, ComparedRun, Comparison, ExpectationResult, InputResult, RunResult};
 use aged::Shares;
 use engines::{bare_engine, engine};
 use measure::{Measured, Stopwatch};
@@ -83,6 +85,8 @@ pub struct Prepared<'a> {
     workloads: Vec<Box<dyn Workload>>,
     /// The aged drive of each variant that names one.
     drives: Vec<Option<Arc<AgedDrive>>>,
+    /// The files that each variant reads.
+    inputs: Vec<Vec<InputResult>>,
 }
 
 /// What a run gives.
@@ -106,7 +110,8 @@ impl<'a> Prepared<'a> {
         }
         let workloads = workloads::read_all(experiment)?;
         let drives = aged::read_all(experiment).map_err(Problems)?;
-        Ok(Self { experiment, workloads, drives })
+        let inputs = provenance::inputs(experiment, &workloads)?;
+        Ok(Self { experiment, workloads, drives, inputs })
     }
 
     /// Requests of all runs together; where a workload counts them as it issues them, about as many.
@@ -121,7 +126,8 @@ impl<'a> Prepared<'a> {
     }
 
     fn input(&self, index: usize) -> (&Variant, Input<'_>) {
-        let input = Input { workload: &*self.workloads[index], is_issued: false, drive: self.drives[index].as_deref() };
+        let (drive, files) = (self.drives[index].as_deref(), &self.inputs[index][..]);
+        let input = Input { workload: &*self.workloads[index], is_issued: false, drive, files };
         (&self.experiment.variants[index], input)
     }
 
@@ -268,7 +274,8 @@ impl<'a> Prepared<'a> {
     pub fn replay(&self, index: usize, issued: &[Request], progress: &dyn Progress) -> Result<RunResult, Failure> {
         let variant = &self.experiment.variants[index];
         let workload = &Issued { requests: issued, queue_depth: variant.config.workload.queue_depth };
-        let input = Input { workload, is_issued: true, drive: self.drives[index].as_deref() };
+        let (drive, files) = (self.drives[index].as_deref(), &self.inputs[index][..]);
+        let input = Input { workload, is_issued: true, drive, files };
         let finished = run_one(&variant.config, input, false, Watched::by_nobody(progress));
         finished.map(|finished| finished.result).map_err(|failure| self.pointed(&variant.config, failure))
     }
@@ -321,6 +328,8 @@ struct Input<'a> {
     is_issued: bool,
     /// The drive, if it was aged before.
     drive: Option<&'a AgedDrive>,
+    /// The files that are read.
+    files: &'a [InputResult],
 }
 
 /// One run: age the drive, replay the workload, check the accounts.
@@ -346,6 +355,8 @@ fn run_one(config: &Config, input: Input<'_>, verify: bool, watched: Watched<'_,
     let info = input.workload.scanned();
     let mut result = Measured { config, outcome: &outcome, info, aged: input.drive, end_ns }.result();
     result.run = Some(stopwatch.cost(outcome.host.total_completed()));
+    result.provenance = Some(provenance::provenance(config, input.files, &result));
+    result.hints = hints::of(config, info, &result);
     Ok(report::finished(result, config, &running.report().map_err(Failure::Input)?, &running.figures()))
 }
 
