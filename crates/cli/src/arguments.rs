@@ -46,10 +46,12 @@ pub enum Command {
         #[arg(value_parser = PossibleValuesParser::new(reference::list_names()))]
         list: Option<String>,
     },
-    /// Explain a policy, a section, a key (host.queue_depth), a device, a format, or a field (result.ftl.waf).
+    /// Explain a policy, a section, a key (host.queue_depth), a value (steady), a device, a format, a field (p99_9), a
+    /// column or row (free_blocks, longest wait): any name that a configuration takes or an output prints.
     Explain {
-        /// Its name.
-        name: String,
+        /// Its name; one of several words needs no quotes.
+        #[arg(required = true)]
+        name: Vec<String>,
     },
 }
 
@@ -84,6 +86,9 @@ pub struct RunArguments {
     /// Age the drive anew, and leave the folder of aged drives alone (FLASHLOOM_CACHE, or the user's cache folder).
     #[arg(long)]
     pub no_cache: bool,
+    /// Leave out the hints on what makes the figures mean less than they seem, in the JSON too.
+    #[arg(long, visible_alias = "quiet")]
+    pub no_hints: bool,
     /// Write the results of a fio job file as fio does (--output-format=json).
     #[arg(long, value_name = "FILE")]
     pub fio_json: Option<String>,

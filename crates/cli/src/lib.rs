@@ -13,7 +13,7 @@ mod progress;
 use std::process::ExitCode;
 
 use clap::Parser;
-use flashloom::experiment::registry::Registry;
+use flashloom::experiment::registry::{Registry, UNKNOWN_REVISION};
 
 use arguments::{Arguments, Command, TraceCommand};
 use output::{Stop, say};
@@ -22,7 +22,10 @@ use output::{Stop, say};
 ///
 /// A program with policies of its own adds them to [`Registry::builtin`] and has every command, list and page of help
 /// with them.
-pub fn main(registry: Registry) -> ExitCode {
+pub fn main(mut registry: Registry) -> ExitCode {
+    if registry.revision == UNKNOWN_REVISION {
+        registry.revision = env!("FLASHLOOM_REVISION");
+    }
     let catalog = match registry.catalog() {
         Ok(catalog) => catalog,
         Err(refusal) => {
@@ -40,7 +43,7 @@ pub fn main(registry: Registry) -> ExitCode {
         Command::Trace { command: TraceCommand::Info(arguments) } => command::trace::info(&arguments),
         Command::Trace { command: TraceCommand::Convert(arguments) } => command::trace::convert(&arguments),
         Command::List { list } => command::help::list(&catalog, list.as_deref()),
-        Command::Explain { name } => command::help::explain(&catalog, &name),
+        Command::Explain { name } => command::help::explain(&catalog, &name.join(" ")),
     };
     match outcome {
         // Whoever read the output has seen enough of it.

@@ -23,8 +23,8 @@ use flashloom_ftl::{FtlParams, FtlSetup};
 use flashloom_host::{HostParams, Scheduler};
 use flashloom_nand::DeviceParams;
 use flashloom_units::{Capability, Chosen, PolicySpec, Prng, Problem, Problems, Refusal, Role, Slot, Value};
-use flashloom_workload::WorkloadParams;
 use flashloom_workload::workload::{Context, Workload};
+use flashloom_workload::{Fingerprint, WorkloadParams};
 
 pub use catalog::{Catalog, Fault, KeyId, SECTIONS, Section, Table, VARY};
 pub use document::Axis;
@@ -300,6 +300,12 @@ impl Experiment {
             named.map(|(key, path)| path.map(|path| self.located(&variant.config, key, path))).into_iter().flatten()
         };
         std::iter::once(PathBuf::from(&self.name)).chain(self.variants.iter().flat_map(paths)).collect()
+    }
+
+    /// The hash of the experiment's own file, as it was read.
+    pub(crate) fn fingerprint(&self) -> Fingerprint {
+        let source = self.sources.get(0);
+        Fingerprint::of(&source.name, source.text.as_bytes())
     }
 
     /// The workload of a run, before its input is read.

@@ -1,7 +1,12 @@
 //! Help on everything that has a name: one set of pages, shown by `explain` and checked in as a document.
 
+mod consequences;
+mod fields;
+mod outputs;
 mod page;
 mod timeline;
+
+use std::collections::BTreeSet;
 
 use flashloom_nand::{PRESETS, Preset, preset};
 use flashloom_units::{Choice, Kind, Param, PolicySpec, Problem, SlotSpec, Value};
@@ -12,17 +17,30 @@ pub use page::{Block, Entry, Page};
 use crate::config::{Catalog, EXPECT, EXPECT_KEYS, KeyId, SECTIONS, Table, VARY, toml_value};
 use crate::schema::{self, Field};
 
-/// Every page on that name: a section, a key, a policy, a list, a preset, a format, or a field of the result.
+/// Every page on that name: a section, a key, a value, a policy, a list, a preset, a format, a field of a result, or
+/// anything else that an output prints. A name that is not found as it is may differ in case, blanks and dashes.
 pub fn explain(catalog: &Catalog, name: &str) -> Result<Vec<Page>, Problem> {
     let pages = pages(catalog);
-    let names: Vec<String> = pages.iter().flat_map(|page| page.names.clone()).collect();
-    let found: Vec<Page> = pages.into_iter().filter(|page| page.names.iter().any(|known| known == name)).collect();
+    let plain = |name: &str| name.trim().to_lowercase().replace(['-', ' '], "_");
+    let is_exact = |known: &String| known == name;
+    let is_near = |known: &String| plain(known) == plain(name);
+    let has_exact = pages.iter().any(|page| page.names.iter().any(is_exact));
+    let is_found =
+        |page: &&Page| page.names.iter().any(|known| if has_exact { is_exact(known) } else { is_near(known) });
+    let found: Vec<Page> = pages.iter().filter(is_found).cloned().collect();
     if !found.is_empty() {
         return Ok(found);
     }
-    let expected = "a name that `flashloom list` shows, a section, a key, or a field such as `result.ftl.waf`";
+    let names: Vec<String> = pages.into_iter().flat_map(|page| page.names).collect();
+    let expected =
+        "a name that `flashloom list` shows, a section, a key, a value, a column, or a field such as `result.ftl.waf`";
     let problem = Problem::file("explain", format!("nothing is named `{name}`"), expected);
     Err(problem.suggesting(name, names.iter().map(String::as_str)))
+}
+
+/// Everything that [`explain`] has a page for.
+pub fn names(catalog: &Catalog) -> BTreeSet<String> {
+    pages(catalog).into_iter().flat_map(|page| page.names).collect()
 }
 
 /// The document that is checked in: every page that is not part of another one.
@@ -95,20 +113,59 @@ fn pages(catalog: &Catalog) -> Vec<Page> {
             _ => {}
         }
     }
-    pages.extend(result_pages());
+    pages.push(result_page());
+    pages.extend(outputs::pages(cause_help));
+    pages.extend(fields::pages(catalog));
     pages.extend(timeline::pages());
     pages.extend(catalog.keys().map(|key| key_page(catalog, key)));
+    pages.extend(catalog.keys().flat_map(choice_pages));
     pages
+}
+
+/// What a cause of latency is, as the result describes it.
+fn cause_help(cause: &str) -> String {
+    let path = format!("host.anatomy.read.whole.parts_ns.{cause}");
+    let field = schema::fields().into_iter().find(|field| field.path == path);
+    field.map(|field| field.help).unwrap_or_default()
+}
+
+/// The values of a key that are no policies, presets or formats: these have pages of their own.
+fn choice_pages(key: KeyId) -> Vec<Page> {
+    let path = key.path();
+    let Kind::Choice(choices) = key.param().kind else { return Vec::new() };
+    if path == "device.preset" || path == "workload.format" {
+        return Vec::new();
+    }
+    let page = |choice: &Choice| {
+        let named = format!("{path}={}", choice.name);
+        let mut blocks = vec![Block::Text(sentence(choice.help))];
+        blocks.extend(consequences::of(&named).map(|text| Block::Text(text.to_owned())));
+        blocks.push(Block::Text(format!("A value of `{path}`: {}", key.param().help)));
+        Page {
+            title: format!("{path} = \"{}\"", choice.name),
+            names: vec![choice.name.to_owned(), named],
+            level: None,
+            blocks,
+        }
+    };
+    choices.iter().map(page).collect()
 }
 
 fn section_page(catalog: &Catalog, table: &Table) -> Page {
     let section = &SECTIONS[table.section];
     let keys = section.params.iter().map(|param| param_entry(catalog, param)).collect();
+    let mut blocks = vec![Block::Text(section.help.to_owned()), Block::Entries("Keys".to_owned(), keys)];
+    let surprise =
+        |param: &Param| Some(described(param.name, consequences::of(&format!("{}.{}", section.name, param.name))?));
+    let surprises: Vec<Entry> = section.params.iter().filter_map(surprise).collect();
+    if !surprises.is_empty() {
+        blocks.push(Block::Entries("What surprises".to_owned(), surprises));
+    }
     Page {
         names: vec![section.name.to_owned(), format!("[{}]", section.name)],
         title: format!("[{}]", section.name),
         level: Some(2),
-        blocks: vec![Block::Text(section.help.to_owned()), Block::Entries("Keys".to_owned(), keys)],
+        blocks,
     }
 }
 
@@ -152,6 +209,8 @@ fn policy_page(catalog: &Catalog, table: &Table, policy: &PolicySpec) -> Page {
     let path = table.path();
     let mut blocks = vec![Block::Text(sentence(policy.summary)), Block::Text(sentence(policy.details))];
     blocks.push(Block::Text(format!("Source: {}", sentence(policy.source))));
+    let named = format!("{}.{key}={}", section.name, policy.name);
+    blocks.extend(consequences::of(&named).map(|text| Block::Text(text.to_owned())));
     if !policy.needs.is_empty() {
         let needs: Vec<_> = policy.needs.iter().map(|&need| need.in_words()).collect();
         blocks.push(Block::Text(format!("Needs {}.", needs.join(" and "))));
@@ -169,7 +228,7 @@ fn policy_page(catalog: &Catalog, table: &Table, policy: &PolicySpec) -> Page {
         blocks.push(Block::Entries("Statistics".to_owned(), entries));
     }
     Page {
-        names: vec![policy.name.to_owned(), path, format!("{}.{key}={}", section.name, policy.name)],
+        names: vec![policy.name.to_owned(), path, named],
         title: format!("{}.{key} = \"{}\"", section.name, policy.name),
         level: Some(3),
         blocks,
@@ -239,6 +298,7 @@ fn key_page(catalog: &Catalog, key: KeyId) -> Page {
     if !of_presets.is_empty() {
         blocks.push(Block::Entries("What a preset says in place of the default".to_owned(), of_presets));
     }
+    blocks.extend(consequences::of(&path).map(|text| Block::Text(text.to_owned())));
     Page { names: vec![param.name.to_owned(), path.clone()], title: path, level: None, blocks }
 }
 
@@ -259,26 +319,18 @@ fn assignment(key: &str, value: &Value) -> String {
     toml_value(value).map_or_else(|| key.to_owned(), |value| format!("{key} = {value}"))
 }
 
-/// The result as one page, and each of its fields and objects as another.
-fn result_pages() -> Vec<Page> {
+/// The result as one page; each of its fields has another.
+fn result_page() -> Page {
     let entry = |field: Field| Entry { term: format!("result.{}", field.path), kind: String::new(), text: field.help };
     let fields: Vec<Entry> = schema::fields().into_iter().map(entry).collect();
-    let page = |entry: &Entry| Page {
-        names: vec![entry.term.clone()],
-        title: entry.term.clone(),
-        level: None,
-        blocks: vec![Block::Text(entry.text.clone())],
-    };
-    let mut pages: Vec<Page> = fields.iter().map(page).collect();
     let intro = "What `flashloom run --json` writes; `schema/result.json` is its JSON schema. Units are in the names, \
                  and a field that does not apply is absent.";
-    pages.push(Page {
+    Page {
         names: vec!["result".to_owned()],
         title: "Result".to_owned(),
         level: Some(2),
         blocks: vec![Block::Text(intro.to_owned()), Block::Entries("Fields".to_owned(), fields)],
-    });
-    pages
+    }
 }
 
 /// With a capital at the start and a full stop at the end, whatever the table says it with.

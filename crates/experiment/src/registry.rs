@@ -13,6 +13,9 @@ use flashloom_host::scheduler::{self, Scheduler};
 use flashloom_units::{Capability, PolicySpec, Slot, SlotSpec};
 use flashloom_workload::workload::{self, Workload};
 
+/// The revision of a program that does not say where it was built from.
+pub const UNKNOWN_REVISION: &str = "unknown";
+
 /// The policies of every slot, along the path of a request.
 #[derive(Clone, Debug)]
 pub struct Registry {
@@ -32,6 +35,8 @@ pub struct Registry {
     pub allocations: Slot<dyn Allocation>,
     /// Which block is collected.
     pub collections: Slot<dyn Collection>,
+    /// The git revision of the program, for the provenance of results; a program sets its own.
+    pub revision: &'static str,
 }
 
 impl Registry {
@@ -46,6 +51,7 @@ impl Registry {
             mappings: mapping::builtin(),
             allocations: allocation::builtin(),
             collections: collection::builtin(),
+            revision: UNKNOWN_REVISION,
         }
     }
 

@@ -28,6 +28,8 @@ macro_rules! result_types {
 mod anatomy;
 mod ftl;
 mod lifetime;
+mod hints;
+mod provenance;
 
 pub use anatomy::{AnatomyResult, PartsResult, SliceResult, TailResult, TotalNs};
 pub use ftl::{
@@ -35,6 +37,10 @@ pub use ftl::{
     WaitResult,
 };
 pub use lifetime::LifetimeResult;
+
+pub use hints::HintResult;
+pub(crate) use provenance::config_hash;
+pub use provenance::{InputResult, ProvenanceResult};
 
 /// The values of the statistics that a policy describes, by name.
 pub type Statistics = BTreeMap<String, FigureResult>;
@@ -100,6 +106,12 @@ result_types! {
         end_of_life: Option<EndOfLifeResult>,
         /// Whether the data was checked.
         integrity: IntegrityResult,
+        /// What makes the figures mean less than they seem, at most three remarks; absent where nothing does.
+        #[serde(skip_serializing_if = "Vec::is_empty", default)]
+        hints: Vec<HintResult>,
+        /// What the result came from; absent for a drive that was driven by hand.
+        #[serde(skip_serializing_if = "Option::is_none")]
+        provenance: Option<ProvenanceResult>,
         /// What the simulation itself took; the only part that differs from one time to the next.
         #[serde(skip_serializing_if = "Option::is_none")]
         run: Option<RunCost>,

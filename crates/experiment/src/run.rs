@@ -5,7 +5,9 @@ mod aged;
 mod cache;
 mod engines;
 mod fio;
+mod hints;
 mod measure;
+mod provenance;
 mod report;
 mod watched;
 mod workloads;
@@ -21,7 +23,7 @@ use rayon::prelude::*;
 
 use crate::config::{Config, EndOfLife, Expectation, Experiment, Fault, Timing, Variant};
 use crate::formula::Run;
-use crate::result::{COMPARE_SCHEMA, ComparedRun, Comparison, ExpectationResult, RunResult};
+use crate::result::{COMPARE_SCHEMA, ComparedRun, Comparison, ExpectationResult, InputResult, RunResult};
 use aged::Shares;
 use engines::{bare_engine, engine};
 use measure::{Measured, Stopwatch};
@@ -87,6 +89,8 @@ pub struct Prepared<'a> {
     drives: Vec<Option<Arc<AgedDrive>>>,
     /// Where drives that are aged are kept for later runs.
     cache: Option<Cache>,
+    /// The files that each variant reads.
+    inputs: Vec<Vec<InputResult>>,
 }
 
 /// What a run gives.
@@ -110,7 +114,8 @@ impl<'a> Prepared<'a> {
         }
         let workloads = workloads::read_all(experiment)?;
         let drives = aged::read_all(experiment).map_err(Problems)?;
-        Ok(Self { experiment, workloads, drives, cache: None })
+        let inputs = provenance::inputs(experiment, &workloads)?;
+        Ok(Self { experiment, workloads, drives, inputs, cache: None })
     }
 
     /// Takes the steady drives of all runs from a folder where it has them, and keeps the others there. No result is
@@ -137,7 +142,8 @@ impl<'a> Prepared<'a> {
     }
 
     fn input(&self, index: usize) -> (&Variant, Input<'_>) {
-        let input = Input { workload: &*self.workloads[index], is_issued: false, aged: self.aged(index) };
+        let (aged, files) = (self.aged(index), &self.inputs[index][..]);
+        let input = Input { workload: &*self.workloads[index], is_issued: false, aged, files };
         (&self.experiment.variants[index], input)
     }
 
@@ -285,7 +291,8 @@ impl<'a> Prepared<'a> {
     pub fn replay(&self, index: usize, issued: &[Request], progress: &dyn Progress) -> Result<RunResult, Failure> {
         let variant = &self.experiment.variants[index];
         let workload = &Issued { requests: issued, queue_depth: variant.config.workload.queue_depth };
-        let input = Input { workload, is_issued: true, aged: self.aged(index) };
+        let (aged, files) = (self.aged(index), &self.inputs[index][..]);
+        let input = Input { workload, is_issued: true, aged, files };
         let finished = run_one(&variant.config, input, false, Watched::by_nobody(progress));
         finished.map(|finished| finished.result).map_err(|failure| self.pointed(&variant.config, failure))
     }
@@ -338,6 +345,8 @@ struct Input<'a> {
     is_issued: bool,
     /// Where its aged drive comes from.
     aged: Aged<'a>,
+    /// The files that are read.
+    files: &'a [InputResult],
 }
 
 /// One run: age the drive, replay the workload, check the accounts.
@@ -363,6 +372,8 @@ fn run_one(config: &Config, input: Input<'_>, verify: bool, watched: Watched<'_,
     let info = input.workload.scanned();
     let mut result = Measured { config, outcome: &outcome, info, aged: input.aged.drive, end_ns }.result();
     result.run = Some(stopwatch.cost(outcome.host.total_completed()));
+    result.provenance = Some(provenance::provenance(config, input.files, &result));
+    result.hints = hints::of(config, info, &result);
     Ok(report::finished(result, config, &running.report().map_err(Failure::Input)?, &running.figures()))
 }
 

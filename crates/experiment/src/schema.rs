@@ -1,6 +1,7 @@
 //! The JSON schemas of what goes in and what comes out, generated from the code and checked in under `schema/`.
 
 use flashloom_units::{Kind, Param, PolicySpec, SlotSpec, Statistic, Unit, Value};
+use flashloom_workload::TraceInfo;
 use schemars::schema_for;
 use serde_json::{Map, Value as Json, json};
 
@@ -44,6 +45,46 @@ pub fn fields() -> Vec<Field> {
     let mut fields = Vec::new();
     collect_fields(&schema, &schema, "", &mut fields);
     fields
+}
+
+impl Field {
+    /// A field of which only name and meaning count.
+    pub(crate) fn other(path: String, help: String) -> Self {
+        Self { path, help, kind: FieldKind::Other }
+    }
+}
+
+/// Every field of everything that is written as JSON, those of lists included, each path with the name of the whole.
+pub fn all_fields() -> Vec<Field> {
+    let mut fields = Vec::new();
+    let roots = [
+        ("result", schema_for!(RunResult).to_value()),
+        ("comparison", schema_for!(Comparison).to_value()),
+        ("probe", schema_for!(ProbeResult).to_value()),
+        ("recording", schema_for!(TraceInfo).to_value()),
+    ];
+    for (name, schema) in &roots {
+        let mut collected = Vec::new();
+        collect_all(schema, schema, name, &mut collected);
+        fields.extend(collected);
+    }
+    fields
+}
+
+/// As [`collect_fields`], and into lists; a result within a comparison is not told again.
+fn collect_all(schema: &Json, object: &Json, path: &str, fields: &mut Vec<Field>) {
+    let Some(properties) = object["properties"].as_object() else { return };
+    for (name, property) in properties {
+        let path = format!("{path}.{name}");
+        let help = property["description"].as_str().unwrap_or_default().replace('\n', " ");
+        fields.push(Field::other(path.clone(), help));
+        let inner = property["anyOf"].as_array().and_then(|options| options.first()).unwrap_or(property);
+        let inner = if inner["items"].is_object() { &inner["items"] } else { inner };
+        let found = inner["$ref"].as_str().and_then(|reference| schema.pointer(reference.trim_start_matches('#')));
+        if let Some(found) = found.filter(|_| path != "comparison.runs.result") {
+            collect_all(schema, found, &path, fields);
+        }
+    }
 }
 
 fn collect_fields(schema: &Json, object: &Json, path: &str, fields: &mut Vec<Field>) {

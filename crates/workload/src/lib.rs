@@ -32,7 +32,7 @@ pub use source::{Limited, Source};
 pub use synthesized::{Character, Characterisation, Synthesized, SynthesizedParams};
 pub use synthetic::{Arrival, Pattern, Synthetic, SyntheticParams};
 pub use trace::{
-    ConvertReport, Event, FORMATS, Footprint, Format, FormatSpec, LOG_COLUMNS, OutFormat, SkippedLines, Trace,
-    TraceInfo, TraceOptions, TraceWriter, convert_trace, open_trace, read_trace, scan_trace,
+    ConvertReport, Event, FORMATS, Fingerprint, Footprint, Format, FormatSpec, LOG_COLUMNS, OutFormat, SkippedLines,
+    Trace, TraceInfo, TraceOptions, TraceWriter, convert_trace, open_trace, read_trace, scan_trace,
 };
 pub use workload::{Running, Workload};

@@ -236,9 +236,10 @@ fn pathless(name: &str, file: &str) -> Refusal {
     Refusal::new(format!("`kind` = \"{name}\" without a path"), format!("`path` in [workload], naming the {file}"))
 }
 
-/// What a generator found wrong with its parameters: it names its key where a reader would name a file.
+/// What a generator found wrong with its parameters: it names its keys, parted by commas, where a reader would name a
+/// file.
 fn unfit(problem: Problem) -> Refusal {
     let Problem { file, found, expected, help, .. } = problem;
     let refusal = Refusal::new(found, expected);
-    Refusal { help, ..refusal.at([file.as_str(), "device.blocks", "device.preset"]) }
+    Refusal { help, ..refusal.at(file.split(", ").chain(["device.blocks", "device.preset"])) }
 }

@@ -52,7 +52,10 @@ pub fn run(catalog: &Arc<Catalog>, arguments: &RunArguments) -> Result<(), Stop>
     let bar = Bar::new(prepared.total_requests(), 1);
     let finished = prepared.run(arguments.verify, &bar, &mut watchers.observers());
     bar.clear();
-    let Finished { result, fio_json: fio_result } = finished?;
+    let Finished { mut result, fio_json: fio_result } = finished?;
+    if arguments.no_hints {
+        result.hints.clear();
+    }
     let story = watchers.story();
     let watched = watchers.commit();
     if let Some(file) = json {

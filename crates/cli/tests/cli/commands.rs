@@ -31,7 +31,8 @@ seed = 7
 timeline_interval = \"10ms\"
 ";
 
-const TRACE: &str = "timestamp_ns,op,lba,sectors,task\n0,W,0,8,1\n1000,R,8,8,2\n2000,W,16,8,1\n2000,F,0,0,1\n";
+/// A short recording.
+pub const TRACE: &str = "timestamp_ns,op,lba,sectors,task\n0,W,0,8,1\n1000,R,8,8,2\n2000,W,16,8,1\n2000,F,0,0,1\n";
 
 /// A lab with that experiment in `small.toml`.
 pub fn small() -> Lab {

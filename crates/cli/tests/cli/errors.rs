@@ -48,6 +48,21 @@ fn a_garbage_line_in_the_middle_of_a_trace() {
 }
 
 #[test]
+fn an_option_that_breaks_a_file_is_what_is_pointed_at() {
+    let lab = Lab::new();
+    let workload =
+        "[workload]\nkind = \"synthesized\"\n[workload.synthesized]\nfootprint = \"1GiB\"\nspan = \"4GiB\"\n";
+    lab.write("experiment.toml", format!("{workload}[device]\nblocks = 1024\n"));
+    refused(
+        "option_too_few_requests",
+        &lab,
+        &["run", "experiment.toml", "--set", "workload.synthesized.requests=20000"],
+    );
+    let option = "device.over_provisioning=0.1%";
+    refused("option_over_provisioning", &lab, &["run", "experiment.toml", "--set", option]);
+}
+
+#[test]
 fn an_anatomy_where_nothing_takes_time() {
     refused_config("anatomy_without_time", "[run]\ntiming = \"counting\"\nanatomy = true\n");
 }

@@ -107,11 +107,13 @@ impl Settings {
         })
     }
 
-    /// Where to point for a problem with these keys: at the first that was written, else at its section's name, else at
-    /// the beginning of the file.
+    /// Where to point for a problem with these keys: at the first that an option gave, because the file was likely in
+    /// order before, else at the first that was written, else at its section's name, else at the beginning of the file.
     pub fn pointer(&self, paths: &[&str]) -> Origin {
         let keys = || paths.iter().filter_map(|path| self.catalog.find(path));
-        let written = keys().find_map(|key| self.origins[key.table][key.param].clone());
+        let origins = || keys().filter_map(|key| self.origins[key.table][key.param].as_ref());
+        // The file is the first source, and every option one of its own after it.
+        let written = origins().find(|origin| origin.source > 0).or_else(|| origins().next()).cloned();
         let header = || keys().find_map(|key| self.headers[key.table].clone());
         written.or_else(header).unwrap_or(Origin { source: 0, span: 0..0 })
     }

@@ -84,6 +84,22 @@ fn refuse(key: &str, found: String, expected: String) -> Problem {
     Problem::file(format!("workload.synthesized.{key}"), found, expected)
 }
 
+/// Too few requests to touch the footprint are the fault of any of three keys; whichever was written is pointed at.
+fn check_reach(target: &Character) -> Result<(), Problem> {
+    let reached = (target.requests as f64 * target.mean_bytes) as u64 / PAGE_BYTES * PAGE_BYTES;
+    if target.footprint_bytes <= reached {
+        return Ok(());
+    }
+    let (footprint, mean) = (format_size(target.footprint_bytes), format_size(target.mean_bytes.round() as u64));
+    let needed = ((target.footprint_bytes + PAGE_BYTES) as f64 / target.mean_bytes).ceil() as u64;
+    let keys = "workload.synthesized.requests, workload.synthesized.footprint, \
+                workload.synthesized.mean_request_size";
+    let found = format!("{} requests of {mean} on average for a footprint of {footprint}", target.requests);
+    let expected = format!("at least {needed} requests, so that together they reach the whole footprint");
+    let problem = Problem::file(keys, found, expected);
+    Err(problem.with_help("raise the number of requests, or lower workload.synthesized.footprint"))
+}
+
 impl Synthesized {
     /// A stream for a device of `capacity` sectors. A problem names the key that does not fit.
     pub fn new(params: &SynthesizedParams, capacity: u64, prng: &Prng) -> Result<Self, Problem> {
@@ -94,13 +110,12 @@ impl Synthesized {
                 format!("a span of {} on a device of {}", format_size(target.span_bytes), format_size(capacity_bytes));
             return Err(refuse("span", found, "at most the capacity of the device".to_owned()));
         }
-        let written = target.requests as f64 * target.mean_bytes;
-        let most = (written as u64).min(target.span_bytes) / PAGE_BYTES * PAGE_BYTES;
-        if target.footprint_bytes > most {
-            let found = format!("a footprint of {}", format_size(target.footprint_bytes));
-            let expected = format!("at most {}: what all requests together reach within the span", format_size(most));
-            return Err(refuse("footprint", found, expected));
+        if target.footprint_bytes > target.span_bytes / PAGE_BYTES * PAGE_BYTES {
+            let [footprint, span] = [target.footprint_bytes, target.span_bytes].map(format_size);
+            let found = format!("a footprint of {footprint} in a span of {span}");
+            return Err(refuse("footprint", found, format!("at most {span}: the footprint lies within the span")));
         }
+        check_reach(&target)?;
         let largest = (2.0 * target.mean_bytes) as u64;
         if largest > target.footprint_bytes / 2 {
             let found = format!("requests of up to {}", format_size(largest));
@@ -387,11 +402,12 @@ mod tests {
         };
         for (change, name) in [
             ((|p| p.span_bytes = Some(GIB << 10)) as fn(&mut SynthesizedParams), "span"),
-            (|p| p.requests = Some(1_000), "footprint"),
             (|p| p.footprint_bytes = Some(13 * GIB), "footprint"),
             (|p| (p.footprint_bytes, p.mean_bytes) = (Some(64 * KIB), Some(32 * KIB)), "mean_request_size"),
         ] {
             assert_eq!(key(change), Some(format!("workload.synthesized.{name}")));
         }
+        let keys = key(|p| p.requests = Some(1_000)).expect("so few requests cannot reach the footprint");
+        assert!(keys.starts_with("workload.synthesized.requests, "), "{keys}");
     }
 }

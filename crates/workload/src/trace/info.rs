@@ -4,9 +4,11 @@ use flashloom_units::{Ns, Problem, SECTOR_BYTES};
 use schemars::JsonSchema;
 use serde::Serialize;
 
+use super::fingerprint::{Fingerprint, Fingerprints};
 use super::footprint::TouchedPages;
+use super::input::Input;
 use super::record::{Columns, Record};
-use super::{SkippedLines, TraceOptions, open_trace};
+use super::{SkippedLines, Trace, TraceOptions};
 use crate::{Op, Request};
 
 /// Whether to find out the footprint, which takes time, and memory by the address space that is touched.
@@ -68,6 +70,9 @@ pub struct TraceInfo {
     /// What the requests carry beside time, operation and address.
     #[serde(skip)]
     pub(crate) columns: Columns,
+    /// The files that it was read from.
+    #[serde(skip)]
+    pub files: Vec<Fingerprint>,
     /// When the first request was recorded, on the recording's clock.
     #[serde(skip)]
     pub(crate) start_ns: Ns,
@@ -123,7 +128,8 @@ impl Sums {
 
 /// Reads a recording to its end, refusing it if any line is bad, and says what it holds.
 pub fn scan_trace(path: &str, options: &TraceOptions, footprint: Footprint) -> Result<TraceInfo, Problem> {
-    let mut trace = open_trace(path, options)?;
+    let prints = Fingerprints::default();
+    let mut trace = Trace::open(&Input::file(path).hashed(&prints), options)?;
     let mut sums = Sums { columns: trace.columns(), ..Sums::default() };
     let mut touched = (footprint == Footprint::Count).then(TouchedPages::default);
     while let Some(record) = trace.next_record()? {
@@ -159,5 +165,6 @@ pub fn scan_trace(path: &str, options: &TraceOptions, footprint: Footprint) -> R
         skipped: trace.skipped().clone(),
         columns: sums.columns,
         start_ns: trace.start_ns,
+        files: prints.into_list(),
     })
 }

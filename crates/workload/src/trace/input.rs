@@ -7,6 +7,8 @@ use std::sync::Arc;
 
 use flashloom_units::Problem;
 
+use super::fingerprint::Fingerprints;
+
 const BUFFER_BYTES: usize = 256 << 10;
 const GZIP_MAGIC: [u8; 2] = [0x1f, 0x8b];
 const ZSTD_MAGIC: [u8; 4] = [0x28, 0xb5, 0x2f, 0xfd];
@@ -18,15 +20,27 @@ pub(crate) struct Input {
     pub name: String,
     /// What is read instead of the file of that name.
     memory: Option<Arc<[u8]>>,
+    /// Where the hash of the file goes once it was read to its end, if anybody wants it.
+    prints: Option<Fingerprints>,
 }
 
 impl Input {
     pub fn file(path: impl Into<String>) -> Self {
-        Self { name: path.into(), memory: None }
+        Self { name: path.into(), memory: None, prints: None }
     }
 
     pub fn memory(name: impl Into<String>, bytes: Arc<[u8]>) -> Self {
-        Self { name: name.into(), memory: Some(bytes) }
+        Self { name: name.into(), memory: Some(bytes), prints: None }
+    }
+
+    /// The same, hashed while it is read.
+    pub fn hashed(self, prints: &Fingerprints) -> Self {
+        Self { prints: Some(prints.clone()), ..self }
+    }
+
+    /// Another file that belongs to this recording.
+    pub fn sibling(&self, path: String) -> Self {
+        Self { name: path, memory: None, prints: self.prints.clone() }
     }
 
     /// Whether there is a file system around it to look for its neighbours in.
@@ -44,7 +58,10 @@ impl Input {
                 if file.metadata().is_ok_and(|metadata| metadata.is_dir()) {
                     return Err(refuse("is a directory".to_owned()));
                 }
-                Box::new(file)
+                match &self.prints {
+                    Some(prints) => Box::new(prints.take(&self.name, file)),
+                    None => Box::new(file),
+                }
             }
         };
         let source = decompressed(raw).map_err(|error| refuse(reason(&error)))?;

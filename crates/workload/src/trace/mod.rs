@@ -2,6 +2,7 @@
 
 pub(crate) mod convert;
 pub(crate) mod field;
+mod fingerprint;
 mod footprint;
 pub(crate) mod format;
 mod info;
@@ -14,6 +15,7 @@ use std::sync::Arc;
 use flashloom_units::{Ns, Problem, choice};
 
 pub use convert::{ConvertReport, OutFormat, TraceWriter, convert_trace};
+pub use fingerprint::Fingerprint;
 pub(crate) use footprint::TouchedPages;
 pub use format::flashloom::LOG_COLUMNS;
 pub use format::{FORMATS, Format, FormatSpec};
@@ -88,6 +90,7 @@ fn open_reader(input: &Input, options: &TraceOptions) -> Result<(&'static Format
         && input.is_file()
         && let Some(files) = format::blktrace::per_cpu_files(&input.name)?
     {
+        let files: Vec<Input> = files.into_iter().map(|file| input.sibling(file)).collect();
         let reader = format::blktrace::BlktraceReader::new(&files, options.event, options.skip_bad_lines)?;
         return Ok((Format::Blktrace.spec(), Box::new(reader)));
     }

@@ -1,6 +1,7 @@
 //! A result as tables for a person.
 
 mod anatomy;
+mod hints;
 
 use std::fmt::Write as _;
 
@@ -57,6 +58,7 @@ pub fn of(result: &RunResult) -> String {
         row("blocks erased", &nand.erases),
     ];
     let _ = write!(text, "\n{}", table(&header, 1, rows));
+    text.push_str(&hints::of(&result.hints));
     text
 }
 

@@ -57,7 +57,7 @@ pub(crate) fn has_signature(sample: &[u8]) -> bool {
 }
 
 /// The files of a recording, if `path` is one of the per-CPU files, their prefix `NAME.blktrace`, or NAME.
-pub(crate) fn per_cpu_files(path: &str) -> Result<Option<Vec<Input>>, Problem> {
+pub(crate) fn per_cpu_files(path: &str) -> Result<Option<Vec<String>>, Problem> {
     let (folder, name) = path.rsplit_once('/').map_or(("", path), |(folder, name)| (&path[..folder.len() + 1], name));
     let prefix = if Path::new(path).exists() {
         let Some(prefix) = prefix_of(name) else { return Ok(None) };
@@ -83,7 +83,7 @@ fn cpu_of(name: &str) -> Option<(&str, u32)> {
     Some((prefix, cpu.parse().ok().filter(|_| cpu.bytes().all(|digit| digit.is_ascii_digit()))?))
 }
 
-fn siblings(folder: &str, prefix: &str) -> Result<Vec<Input>, Problem> {
+fn siblings(folder: &str, prefix: &str) -> Result<Vec<String>, Problem> {
     let Ok(entries) = std::fs::read_dir(if folder.is_empty() { "." } else { folder }) else { return Ok(Vec::new()) };
     let names = entries.filter_map(|entry| entry.ok()?.file_name().into_string().ok());
     let is_of = |name: &String| cpu_of(name).filter(|(of, _)| *of == prefix).map(|(_, cpu)| cpu);
@@ -93,7 +93,7 @@ fn siblings(folder: &str, prefix: &str) -> Result<Vec<Input>, Problem> {
         let found = format!("CPU {} is there twice, as {} and {}", pair[0].0, pair[0].1, pair[1].1);
         return Err(Problem::file(format!("{folder}{prefix}"), found, "one file for each CPU"));
     }
-    Ok(files.into_iter().map(|(_, name)| Input::file(format!("{folder}{name}"))).collect())
+    Ok(files.into_iter().map(|(_, name)| format!("{folder}{name}")).collect())
 }
 
 /// What a record says, in the machine's byte order.

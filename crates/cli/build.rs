@@ -1,0 +1,40 @@
+//! Finds the git revision that is built, for the provenance of results. The program itself never asks git.
+
+use std::path::Path;
+use std::process::Command;
+
+fn main() {
+    println!("cargo:rustc-env=FLASHLOOM_REVISION={}", revision().unwrap_or_else(|| "unknown".to_owned()));
+    // A change of any source may make the tree differ from its revision, or agree with it again.
+    for path in ["..", "../../Cargo.toml", "../../Cargo.lock"] {
+        println!("cargo:rerun-if-changed={path}");
+    }
+    for name in ["HEAD", "logs/HEAD"] {
+        if let Some(path) = git(&["rev-parse", "--git-path", name]).filter(|path| Path::new(path).exists()) {
+            println!("cargo:rerun-if-changed={path}");
+        }
+    }
+}
+
+/// Nothing where there is no git, or where the sources lie in a repository of something else.
+fn revision() -> Option<String> {
+    let root = Path::new("../..").canonicalize().ok()?;
+    if Path::new(&git(&["rev-parse", "--show-toplevel"])?).canonicalize().ok()? != root {
+        return None;
+    }
+    let revision = git(&["rev-parse", "HEAD"])?;
+    let changed =
+        git(&["status", "--porcelain", "--untracked-files=no", "--", "..", "../../Cargo.toml", "../../Cargo.lock"])?;
+    Some(if changed.is_empty() { revision } else { format!("{revision}-dirty") })
+}
+
+fn git(arguments: &[&str]) -> Option<String> {
+    // Looking must not take the lock of the index, which may be in use.
+    let output = Command::new("git")
+        .arg("--no-optional-locks")
+        .args(arguments)
+        .output()
+        .ok()
+        .filter(|output| output.status.success())?;
+    Some(String::from_utf8(output.stdout).ok()?.trim().to_owned())
+}

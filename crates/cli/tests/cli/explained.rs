@@ -1,0 +1,83 @@
+//! Every row and column that a command prints for people is explained: a table that gets another one fails here until
+//! the reference describes it.
+
+use crate::commands::{TRACE, small};
+use crate::lab::Lab;
+
+/// The cells of a line of a table: two blanks part them.
+fn cells(line: &str) -> Vec<String> {
+    line.split("  ").map(str::trim).filter(|cell| !cell.is_empty()).map(str::to_owned).collect()
+}
+
+fn is_figure(cell: &str) -> bool {
+    cell.starts_with(|first: char| first.is_ascii_digit() || first == '-')
+}
+
+/// The names in tables: the first line of each block if it has no figures, and the first cell of every line.
+fn names(text: &str) -> Vec<String> {
+    let mut names = Vec::new();
+    for block in text.split("\n\n").filter(|block| !block.trim_start().starts_with("hint:")) {
+        for (number, line) in block.lines().filter(|line| !line.is_empty()).enumerate() {
+            let cells = cells(line);
+            let is_header = number == 0 && cells.len() > 2 && cells.iter().all(|cell| !is_figure(cell));
+            names.extend(cells.into_iter().take(if is_header { usize::MAX } else { 1 }));
+        }
+    }
+    names
+}
+
+fn explained(lab: &Lab, names: &[String]) {
+    let mut unique = names.to_vec();
+    unique.sort();
+    unique.dedup();
+    let missing: Vec<_> = unique.iter().filter(|name| lab.run(&["explain", name]).code != Some(0)).collect();
+    assert!(missing.is_empty(), "nothing explains {missing:?}");
+}
+
+#[test]
+fn the_rows_and_columns_of_a_run_are_explained() {
+    let lab = small();
+    let mut found = Vec::new();
+    for sets in [
+        vec!["run.anatomy=true"],
+        vec!["ftl.mapping=dftl", "ftl.hot_cold=multi-hash"],
+        vec!["ftl.mapping=kast", "device.planes=1"],
+        vec!["ftl.allocation=slap", "run.timing=counting"],
+        vec!["device.bad_blocks=2%", "ftl.wear_levelling=static"],
+        vec![
+            "workload.kind=synthesized",
+            "workload.synthesized.requests=20000",
+            "workload.synthesized.footprint=4MiB",
+            "workload.synthesized.span=8MiB",
+        ],
+    ] {
+        let mut arguments = vec!["run", "small.toml", "--verify"];
+        sets.iter().for_each(|set| arguments.extend(["--set", set]));
+        let answer = lab.run(&arguments);
+        assert_eq!(answer.code, Some(0), "{sets:?}: {}", answer.stderr);
+        found.extend(names(&answer.stdout));
+    }
+    for name in ["map cache", "merges", "longest merge", "hot", "bad blocks", "p99.9", "from p99.9", "fit", "streams"] {
+        assert!(found.iter().any(|known| known == name), "{name} was not printed: {found:?}");
+    }
+    explained(&lab, &found);
+}
+
+#[test]
+fn the_columns_of_a_comparison_and_the_rows_of_a_recording_are_explained() {
+    let lab = small();
+    lab.write("trace.csv", TRACE);
+    let answer =
+        lab.succeed(&["compare", "small.toml", "--vary", "buffer.order=page-lru,fab", "--set", "ftl.mapping=kast"]);
+    let mut found = cells(answer.stdout.lines().find(|line| line.contains("requests/s")).expect("there is a header"));
+    found.extend(names(&lab.succeed(&["trace", "info", "trace.csv"]).stdout));
+    assert!(found.len() > 20, "{found:?}");
+    explained(&lab, &found);
+}
+
+#[test]
+fn a_name_of_several_words_needs_no_quotes() {
+    let lab = Lab::new();
+    let plain = lab.succeed(&["explain", "longest", "merge"]).stdout;
+    assert_eq!(plain, lab.succeed(&["explain", "longest merge"]).stdout);
+}

@@ -1,0 +1,153 @@
+//! Hints after a run: each on a configuration that it is about, and not on one that it is not about.
+
+use crate::commands::{json, small, timeless};
+use crate::lab::Lab;
+
+/// What the hints of a run are about.
+fn about(lab: &Lab, sets: &[&str]) -> Vec<String> {
+    let mut arguments = vec!["run", "small.toml", "--json", "-"];
+    sets.iter().for_each(|set| arguments.extend(["--set", set]));
+    let result = json(&lab.succeed(&arguments).stdout);
+    let hints = result["hints"].as_array().cloned().unwrap_or_default();
+    hints.iter().map(|hint| hint["about"].as_str().expect("a hint is about something").to_owned()).collect()
+}
+
+/// The hint is given with the first keys, and no longer with the others on top.
+fn given_and_not(hint: &str, given: &[&str], not: &[&str]) {
+    let lab = small();
+    let with = about(&lab, given);
+    assert!(with.iter().any(|one| one == hint), "{hint} is not among {with:?}");
+    let without = about(&lab, &[given, not].concat());
+    assert!(without.iter().all(|one| one != hint), "{hint} is among {without:?}");
+}
+
+const WRITES: &str = "workload.synthetic.read_share=0";
+
+#[test]
+fn a_drive_that_never_collected() {
+    given_and_not(
+        "never-collected",
+        &["run.precondition=none", "workload.synthetic.requests=200"],
+        &["run.precondition=steady", "workload.synthetic.requests=4000"],
+    );
+}
+
+#[test]
+fn a_sequential_workload_that_began_again() {
+    let sequential = ["workload.synthetic.pattern=sequential", "workload.synthetic.footprint_size=1MiB"];
+    given_and_not("wrapped", &sequential, &["workload.synthetic.requests=100"]);
+}
+
+#[test]
+fn a_recording_that_was_wrapped() {
+    let lab = small();
+    lab.write("trace.csv", "timestamp_ns,op,lba,sectors\n0,W,0,8\n1000,W,1000000000,8\n");
+    let text = lab.read("small.toml").replace(
+        "[workload.synthetic]",
+        "[workload]\nkind = \"trace\"\npath = \"trace.csv\"\naddresses = \"wrap\"\n[workload.synthetic]",
+    );
+    lab.write("small.toml", text);
+    assert!(about(&lab, &[]).contains(&"wrapped".to_owned()));
+    assert!(!about(&lab, &["workload.addresses=scale"]).contains(&"wrapped".to_owned()));
+}
+
+#[test]
+fn a_buffer_that_evicts_too_late() {
+    let given = [
+        "buffer.rate=single",
+        "workload.replay=closed",
+        "workload.queue_depth=1",
+        WRITES,
+        "run.precondition=none",
+        "workload.synthetic.requests=1000",
+        "workload.synthetic.discard_share=0",
+    ];
+    given_and_not(
+        "buffer",
+        &given,
+        &["buffer.rate=linear-threshold", "workload.replay=timestamps", "workload.synthetic.interarrival=10ms"],
+    );
+}
+
+#[test]
+fn a_link_that_was_full() {
+    given_and_not("link", &["device.link_rate=5MB/s", "workload.replay=closed"], &["device.link_rate=5GB/s"]);
+}
+
+#[test]
+fn a_queue_that_was_too_short() {
+    given_and_not(
+        "queue-depth",
+        &["host.queue_depth=1", "workload.replay=closed", "workload.queue_depth=16"],
+        &["host.queue_depth=64"],
+    );
+}
+
+#[test]
+fn a_workload_that_asked_for_little() {
+    let given = [
+        "workload.replay=closed",
+        "workload.queue_depth=1",
+        "workload.synthetic.read_share=1",
+        "workload.synthetic.flush_every=0",
+    ];
+    given_and_not("outstanding", &given, &["workload.queue_depth=64"]);
+}
+
+#[test]
+fn a_percentile_of_few_samples() {
+    let reads = [
+        "workload.synthetic.read_share=1",
+        "workload.synthetic.discard_share=0",
+        "run.precondition=none",
+        "workload.replay=closed",
+        "workload.queue_depth=64",
+    ];
+    given_and_not("few-samples", &reads, &["workload.synthetic.requests=1100000"]);
+}
+
+#[test]
+fn hints_are_three_at_most_follow_the_tables_and_can_be_left_out() {
+    let lab = small();
+    let text = lab.succeed(&["run", "small.toml"]).stdout;
+    let shown = text.matches("\nhint: ").count();
+    assert!((1..=3).contains(&shown), "{text}");
+    for flag in ["--no-hints", "--quiet"] {
+        assert!(!lab.succeed(&["run", "small.toml", flag]).stdout.contains("hint: "), "{flag}");
+        assert!(
+            json(&lab.succeed(&["run", "small.toml", "--json", "-", flag]).stdout).get("hints").is_none(),
+            "{flag}"
+        );
+    }
+}
+
+#[test]
+fn a_result_names_the_program_its_files_and_its_configuration() {
+    let lab = small();
+    lab.write("trace.csv", "timestamp_ns,op,lba,sectors\n0,W,0,8\n1000,R,8,8\n");
+    let text = lab
+        .read("small.toml")
+        .replace("[workload.synthetic]", "[workload]\nkind = \"trace\"\npath = \"trace.csv\"\n[workload.synthetic]");
+    lab.write("small.toml", text);
+    let run =
+        |sets: &[&str]| timeless(json(&lab.succeed(&[&["run", "small.toml", "--json", "-"], sets].concat()).stdout));
+    let result = run(&[]);
+    let provenance = &result["provenance"];
+    assert_eq!(provenance["version"], env!("CARGO_PKG_VERSION"));
+    let revision = provenance["revision"].as_str().expect("there is a revision");
+    let is_hash =
+        |text: &str, digits: usize| text.len() == digits && text.chars().all(|digit| digit.is_ascii_hexdigit());
+    assert!(revision == "unknown" || is_hash(revision.trim_end_matches("-dirty"), 40), "{revision}");
+    let inputs = provenance["inputs"].as_array().expect("there are inputs");
+    let named: Vec<_> = inputs.iter().map(|input| (input["role"].as_str(), input["name"].as_str())).collect();
+    assert_eq!(named, [(Some("experiment"), Some("small.toml")), (Some("workload"), Some("trace.csv"))]);
+    for input in inputs {
+        let content = lab.read(input["name"].as_str().expect("a name"));
+        let print = flashloom::workload::Fingerprint::of("x", content.as_bytes());
+        assert_eq!((&input["sha256"], &input["bytes"]), (&print.sha256.into(), &print.bytes.into()));
+    }
+    assert_eq!(run(&[]), result, "the same bytes");
+    let other = run(&["--set", "run.seed=9"]);
+    assert_ne!(other["provenance"]["config_sha256"], provenance["config_sha256"]);
+    assert_eq!(other["provenance"]["inputs"], provenance["inputs"]);
+}

@@ -1,0 +1,110 @@
+//! Pages for the fields of results: one by its path, and one by its short name (`waf`, `p99_9`), wherever it stands.
+
+use flashloom_units::Unit;
+
+use super::{Block, Entry, Page, sentence};
+use crate::config::{Catalog, SECTIONS};
+use crate::schema::{self, Field};
+
+/// Paths that are listed by name where fields of the same meaning stand in many places.
+const LISTED: usize = 6;
+
+/// A page for every field of everything that is written as JSON, then one for every short name.
+pub(super) fn pages(catalog: &Catalog) -> Vec<Page> {
+    let mut fields = schema::all_fields();
+    fields.extend(statistics(catalog));
+    let by_path = fields.iter().map(|field| Page {
+        names: names(&field.path),
+        title: field.path.clone(),
+        level: None,
+        blocks: vec![Block::Text(sentence(&field.help))],
+    });
+    by_path.chain(short_pages(&fields)).collect()
+}
+
+/// What policies count themselves.
+fn statistics(catalog: &Catalog) -> impl Iterator<Item = Field> {
+    schema::statistics(catalog).map(|(path, slot, policy, statistic)| {
+        let distribution = if statistic.unit == Unit::Times { ", a distribution" } else { "" };
+        let help = sentence(statistic.help);
+        let of =
+            format!("Counted by `{}` = \"{}\", in {}{distribution}.", slot.key, policy.name, statistic.unit.in_words());
+        Field::other(format!("result.{path}"), format!("{help} {of}"))
+    })
+}
+
+/// The path, whole and without what it begins with, down to two names: `result.ftl.waf`, `ftl.waf`.
+fn names(path: &str) -> Vec<String> {
+    let starts = std::iter::once(0).chain(path.match_indices('.').map(|(at, _)| at + 1));
+    let ends = starts.map(|start| &path[start..]).filter(|end| end.contains('.'));
+    ends.map(str::to_owned).collect()
+}
+
+/// Fields by their last name, in the order in which each first stands. Sections have pages of their own.
+fn short_pages(fields: &[Field]) -> Vec<Page> {
+    let last = |field: &Field| field.path.rsplit_once('.').map_or(field.path.clone(), |(_, name)| name.to_owned());
+    let mut shorts: Vec<(String, Vec<&Field>)> = Vec::new();
+    for field in fields {
+        let short = last(field);
+        if SECTIONS.iter().any(|section| section.name == short) {
+            continue;
+        }
+        match shorts.iter_mut().find(|(known, _)| *known == short) {
+            Some((_, found)) => found.push(field),
+            None => shorts.push((short, vec![field])),
+        }
+    }
+    shorts.into_iter().map(|(short, found)| short_page(short, &found)).collect()
+}
+
+fn short_page(short: String, found: &[&Field]) -> Page {
+    let mut meanings: Vec<(&str, Vec<&str>)> = Vec::new();
+    for field in found {
+        match meanings.iter_mut().find(|(help, _)| *help == field.help) {
+            Some((_, paths)) => paths.push(&field.path),
+            None => meanings.push((&field.help, vec![&field.path])),
+        }
+    }
+    let entries = meanings.into_iter().map(|(help, paths)| Entry {
+        term: paths[0].to_owned(),
+        kind: String::new(),
+        text: format!("{}{}", sentence(help), elsewhere(&paths[1..])),
+    });
+    Page {
+        title: format!("{short} (a field of results)"),
+        names: vec![short],
+        level: None,
+        blocks: vec![Block::Entries("Stands as".to_owned(), entries.collect())],
+    }
+}
+
+/// Where else a field of the same meaning stands.
+fn elsewhere(paths: &[&str]) -> String {
+    if paths.is_empty() {
+        return String::new();
+    }
+    let listed = paths.iter().take(LISTED).map(|path| format!("`{path}`")).collect::<Vec<_>>().join(", ");
+    let more = paths.len().saturating_sub(LISTED);
+    format!(" Also {listed}{}.", if more > 0 { format!(", and {more} more") } else { String::new() })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_field_is_found_by_its_path_and_by_its_ends() {
+        assert_eq!(names("result.ftl.waf"), ["result.ftl.waf", "ftl.waf"]);
+    }
+
+    #[test]
+    fn a_short_name_tells_its_meanings_apart_and_where_each_stands() {
+        let field = |path: &str, help: &str| Field::other(path.to_owned(), help.to_owned());
+        let fields =
+            [field("result.a.max", "The longest."), field("result.b.max", "The longest."), field("x.max", "Most.")];
+        let pages = short_pages(&fields);
+        let [page] = pages.as_slice() else { panic!("there is one short name") };
+        let text = page.to_text();
+        assert!(text.contains("The longest. Also `result.b.max`.") && text.contains("Most."), "{text}");
+    }
+}

@@ -1,0 +1,309 @@
+//! The names that outputs print and that no other table describes: files, columns, rows of tables.
+
+use flashloom_workload::{LOG_COLUMNS, OutFormat};
+
+use super::{Block, Entry, Page, described, sentence};
+use crate::log::LogFormat;
+
+/// An output, with a name for each of its parts.
+struct Output {
+    /// What it is found by; the first is its heading.
+    names: &'static [&'static str],
+    /// What it is, and the option that asks for it.
+    help: &'static str,
+    /// What its parts are.
+    kind: &'static str,
+    /// The parts: how each is printed, and what it says.
+    parts: &'static [(&'static str, &'static str)],
+}
+
+const OUTPUTS: &[Output] = &[
+    Output { names: &["summary", "table"], help: SUMMARY, kind: "Rows of the summary", parts: SUMMARY_ROWS },
+    Output {
+        names: &["latency table"],
+        help: LATENCY,
+        kind: "Rows and columns of the latency table",
+        parts: LATENCY_NAMES,
+    },
+    Output { names: &["flash table"], help: FLASH, kind: "Rows and columns of the flash table", parts: FLASH_NAMES },
+    Output { names: &["time went to"], help: ANATOMY, kind: "Rows and columns of the anatomy", parts: ANATOMY_NAMES },
+    Output { names: &["fit table"], help: FIT, kind: "Rows and columns of the fit", parts: FIT_NAMES },
+    Output {
+        names: &["comparison", "side by side"],
+        help: COMPARISON,
+        kind: "Columns of a comparison",
+        parts: COMPARISON_COLUMNS,
+    },
+    Output { names: &["trace info"], help: TRACE_INFO, kind: "Rows of `trace info`", parts: TRACE_INFO_ROWS },
+    Output { names: &["verdict"], help: VERDICTS, kind: "Verdicts", parts: VERDICT_NAMES },
+    Output { names: &["files", "outputs"], help: FILES, kind: "Files", parts: FILE_NAMES },
+];
+
+const LOG: &str = "A row for every request that ended, in the order in which they ended: \
+    `flashloom run EXPERIMENT.toml --log FILE.csv` or `FILE.parquet`. The CSV can be replayed as a trace.";
+/// The columns before those of the causes, whose help is that of the result.
+const LOG_LEADING: &[(&str, &str)] = &[
+    ("timestamp_ns", "When the request arrived, in nanoseconds of simulated time."),
+    ("op", "R for a read, W for a write, D for a discard, F for a flush."),
+    ("lba", "The first sector of 512 bytes."),
+    ("sectors", "How many sectors of 512 bytes; 0 for a flush."),
+    ("task", "The task that issued the request; 0 where tasks are not known."),
+    ("sync", "1 for a write that a task waits for, else 0."),
+    ("flush", "1 for a write with a flush before it (preflush), else 0."),
+    ("fua", "1 for a write that has to be in flash when it completes (forced unit access), else 0."),
+    ("latency_ns", "From arrival to the end of the request; the columns of the causes add up to it."),
+    ("admitted_ns", "When the block layer took the request in, after `host.nr_requests` let it."),
+    ("dispatched_ns", "When the scheduler sent the request to the drive."),
+    ("completed_ns", "When the request ended, done or failed."),
+    ("status", "done, or why the request failed: end_of_life or read_only, as in `result.host.failed`."),
+];
+
+const SUMMARY: &str = "What `flashloom run` prints; every figure is a field of the result too (`--json`).";
+const SUMMARY_ROWS: &[(&str, &str)] = &[
+    ("requests", "Requests that completed, by kind: `result.host`."),
+    ("failed", "Requests that failed, by reason: `result.host.failed`."),
+    ("data", "Bytes that reads asked for and writes carried: `result.host.read_bytes`, `result.host.write_bytes`."),
+    (
+        "throughput",
+        "Completed requests and bytes a second of simulated time, and the time from the start of the workload to \
+        the last completion. In a closed workload the queue depth and the drive set it, in a replay at recorded times the \
+        recording does.",
+    ),
+    (
+        "filebench",
+        "Flow operations a second of the personality, and how many processors its threads kept busy: \
+        `result.filebench`.",
+    ),
+    (
+        "scheduler",
+        "What the host's I/O scheduler did: merges, requests sent to the drive, changes between reads and writes, \
+        requests sent after their deadline, the longest time from arrival to dispatch: `result.scheduler`.",
+    ),
+    (
+        "buffer",
+        "Order and rate of eviction of the write buffer, the share of the pages written that were in it already, and \
+        the pages that left it for flash: `result.buffer`.",
+    ),
+    (
+        "held",
+        "How full the write buffer was over time, and how many writes waited for room in it. Where most writes wait, \
+        writing takes as long as a program of flash, buffer or not: see `flashloom explain buffer.rate`.",
+    ),
+    (
+        "ftl",
+        "Mapping, allocation and garbage collection, the pages that were copied, and the write amplification: \
+        `result.ftl.waf`.",
+    ),
+    ("merges", "Merges of log blocks by kind, and with how many data blocks each was associated: `result.ftl.merges`."),
+    (
+        "longest merge",
+        "The longest time for which a merge occupied a chip, and what its algorithm guarantees: \
+        `result.ftl.blocking_ns`.",
+    ),
+    (
+        "longest wait",
+        "The longest time that a page of the host waited for merges, and the bound of it: \
+        `result.ftl.wait_ns`.",
+    ),
+    (
+        "map cache",
+        "How many translations were found in the cached part of the map, and how many translation pages were read \
+        and written: `result.ftl.map_cache`.",
+    ),
+    ("streams", "Streams of consecutive pages that the allocation found: `result.ftl.streams`."),
+    ("hot", "Pages that were written as hot ones: `result.ftl.hot_page_writes`."),
+    (
+        "busy",
+        "Share of the time that channels carried something and that dies worked, averaged over all of them. Dies near \
+        100 % are the limit of the throughput; far below, something else is.",
+    ),
+    (
+        "erases a block",
+        "Least and most erases of any block since the drive was new, preconditioning included: \
+        `result.wear.erase_count`.",
+    ),
+    ("bad blocks", "Blocks that hold nothing any more, by what made them bad: `result.ftl.retired_blocks`."),
+    ("end of life", "When a page could not be stored any more, and what was lost: `result.end_of_life`."),
+    ("verified", "Whether every flash command and every sector read was checked (`--verify`): `result.integrity`."),
+    (
+        "simulated in",
+        "What the simulation itself cost on this machine: `result.run`, the only figures that differ from one \
+        time to the next.",
+    ),
+];
+
+const LATENCY: &str = "Latency from arrival to completion, in `flashloom run`: `result.host.latency_ns`.";
+const LATENCY_NAMES: &[(&str, &str)] = &[
+    ("latency", "From arrival to completion of a request, every wait included."),
+    ("reads", "Latency of the reads."),
+    (
+        "writes",
+        "Latency of the writes: with a write buffer until it has taken the data, without one until the program ended.",
+    ),
+    ("all", "Latency of all requests, discards and flushes included."),
+    (
+        "in the host",
+        "The part from arrival to dispatch: in the block layer and its scheduler. Flushes, which do not queue, are \
+        left out.",
+    ),
+    ("in the drive", "The part from dispatch to completion, which the drive adds."),
+    ("count", "How many requests the row is about."),
+    ("mean", "The mean latency."),
+    ("p50", "The median: what half of the requests do not pass."),
+    ("p95", "What 95 % of the requests do not pass."),
+    ("p99", "What 99 % of the requests do not pass."),
+    ("p99.9", "What 99.9 % of the requests do not pass. It rests on one request in a thousand: 20 of 20,000."),
+    ("max", "The longest latency of any request; it grows with the length of a run."),
+];
+
+const FLASH: &str = "Flash operations by what they were for, in `flashloom run`: `result.nand`.";
+const FLASH_NAMES: &[(&str, &str)] = &[
+    ("flash", "Operations of the flash array during the workload; preconditioning does not count."),
+    ("pages read", "Pages read from flash."),
+    ("pages programmed", "Pages programmed."),
+    ("blocks erased", "Blocks erased."),
+    ("total", "All operations, whatever they were for."),
+    ("host", "Operations for requests, and for what the write buffer evicts."),
+    ("collection", "Operations for garbage collection: `gc` in a result."),
+    ("merge", "Operations for merges of log blocks."),
+    ("map", "Operations for the mapping itself: translation pages."),
+    ("wear", "Operations for static wear levelling."),
+];
+
+const ANATOMY: &str = "Where the time of reads and writes went, in `flashloom run` with `run.anatomy = true`; the causes are \
+    fields of `result.host.anatomy`, and `docs/anatomy.md` explains them.";
+const ANATOMY_NAMES: &[(&str, &str)] = &[
+    ("from p99", "The slowest requests: at least one in a hundred."),
+    ("from p99.9", "The slowest requests: at least one in a thousand."),
+    ("mean latency", "Mean latency of the requests of the column; the shares below are shares of it."),
+];
+
+const FIT: &str =
+    "How well a synthesised workload fits its characterisation, in `flashloom run`: `result.synthesized`.";
+const FIT_NAMES: &[(&str, &str)] = &[
+    ("fit", "The figures of the whole stream of requests, as they should be and as they are."),
+    ("target", "What the stream should look like."),
+    ("achieved", "What the whole stream looks like."),
+    ("random share", "Share of the requests after the first that do not begin where the one before ended."),
+    ("mean request", "Mean bytes of a request."),
+    ("read share", "Share of the requests that are reads."),
+    ("footprint", "Bytes of the distinct 4 KiB pages that are touched."),
+    ("span", "Bytes from the start of the device to the last sector that is touched."),
+    ("operations", "Flow operations of a Filebench personality that ended."),
+    ("a second", "Flow operations that ended in a second of simulated time."),
+];
+
+const COMPARISON: &str = "What `flashloom compare` prints: a row a run, the keys that vary first. A star marks the best of a \
+    column where the runs differ.";
+const COMPARISON_COLUMNS: &[(&str, &str)] = &[
+    ("operations/s", "Flow operations of a Filebench personality a second; higher is better."),
+    ("requests/s", "Completed requests a second of simulated time; higher is better."),
+    ("read p50", "Median latency of reads; lower is better."),
+    ("read p99", "What 99 % of the reads do not pass; lower is better."),
+    ("write p50", "Median latency of writes; lower is better."),
+    ("write p99", "What 99 % of the writes do not pass; lower is better."),
+    ("max wait", "The longest time from arrival to dispatch; lower is better."),
+    ("merged", "Merges in the block layer, each of which makes two requests one; neither more nor fewer is better."),
+    ("buffer hits", "Share of the pages written that were in the write buffer already; higher is better."),
+    ("map hits", "Share of the translations found in the cached part of the map; higher is better."),
+    ("merges", "Merges of log blocks, of all kinds; lower is better."),
+    ("largest k", "The most data blocks that a merged log block was associated with; lower is better."),
+    ("longest merge", "The longest time for which a merge occupied a chip; lower is better."),
+    ("erases", "Blocks erased during the workload; lower is better."),
+    ("life in pages", "Pages that the drive stored for the host before its life ended; higher is better."),
+    ("expected", "What the experiment claims, with the number found and its bounds: `[[expect]]`."),
+];
+
+const TRACE_INFO: &str = "What a recording holds: `flashloom trace info FILE`.";
+const TRACE_INFO_ROWS: &[(&str, &str)] = &[
+    ("format", "The format of the recording; `flashloom list formats` has all of them."),
+    ("event", "Which event of a blktrace or blkparse recording was taken as a request."),
+    ("discards", "Requests that discard sectors (TRIM)."),
+    ("flushes", "Flushes without data; a write with a flush before it counts as a write."),
+    ("read", "Bytes that the reads transfer."),
+    ("written", "Bytes that the writes transfer."),
+    ("footprint (4 KiB pages touched)", "Bytes of the distinct 4 KiB pages that reads and writes touch."),
+    ("span (least device)", "Bytes from address zero to the end of the last sector: the least capacity that holds it."),
+    ("duration", "From the first arrival to the last."),
+    ("sequential", "Share of the reads and writes that begin where the one before ended."),
+    ("task ids", "Whether the requests say which task issued them, which some schedulers need."),
+    ("latencies", "Whether the recording says how long its device took."),
+];
+
+const VERDICTS: &str =
+    "What a report of `flashloom reproduce` says of a published figure; `docs/reproduction.md` has the rules.";
+const VERDICT_NAMES: &[(&str, &str)] = &[
+    ("reproduced", "The published effect, within the stated band."),
+    ("direction only", "An effect in the same direction, beyond the band."),
+    ("too small to tell", "No effect can be told from the published one, or none was published."),
+    ("not reproduced", "Another effect, none, or one that a policy which does nothing has too."),
+];
+
+const FILES: &str = "What the commands write. A file is written whole at the end, or left as it was.";
+const FILE_NAMES: &[(&str, &str)] = &[
+    (
+        "--json",
+        "The result of `run`, `compare` or `probe` as JSON, described by `schema/result.json`, `schema/compare.json` \
+        and `schema/probe.json`; `-` is standard output.",
+    ),
+    (
+        "--csv",
+        "Every figure of every run of a comparison, a line a run; the columns are the varied keys and the fields of \
+        the result, such as `ftl.waf`.",
+    ),
+    ("--save-state", "The drive as it is after ageing, before the workload; `run.state` names it in later runs."),
+    ("--slowest", "Where the time of the slowest requests went, each with what it waited for, after the result."),
+    ("--fio-json", "The results of a fio job file in fio's own format (`--output-format=json`)."),
+    ("--out", "A folder for the reports of `reproduce`: Markdown, JSON, and every figure as CSV."),
+];
+
+/// A page for each output, and one for each of its parts; `cause` is the help of a cause of latency, by its name.
+pub(super) fn pages(cause: impl Fn(&str) -> String) -> Vec<Page> {
+    let of_output = |output: &Output| {
+        let parts = output.parts.iter().map(|(name, help)| ((*name).to_owned(), (*help).to_owned())).collect();
+        pages_of(output.names, output.help, output.kind, parts)
+    };
+    let causes = LOG_COLUMNS[LOG_LEADING.len()..].iter().map(|column| {
+        let name = column.trim_end_matches("_ns");
+        ((*column).to_owned(), format!("Nanoseconds of the latency: {}", cause(name)))
+    });
+    let leading = LOG_LEADING.iter().map(|(name, help)| ((*name).to_owned(), (*help).to_owned()));
+    let log = pages_of(&["log", "--log"], LOG, "Columns of the log", leading.chain(causes).collect());
+    let choices = OutFormat::CHOICES.iter().map(|choice| ("trace convert --to", choice));
+    let choices = choices.chain(LogFormat::CHOICES.iter().map(|choice| ("--log", choice)));
+    let of_choice = |(option, choice): (&str, &flashloom_units::Choice)| Page {
+        names: vec![choice.name.to_owned()],
+        title: format!("{} ({option})", choice.name),
+        level: None,
+        blocks: vec![Block::Text(sentence(choice.help))],
+    };
+    OUTPUTS.iter().flat_map(of_output).chain(log).chain(choices.map(of_choice)).collect()
+}
+
+fn pages_of(names: &[&str], help: &str, kind: &str, parts: Vec<(String, String)>) -> Vec<Page> {
+    let entries: Vec<Entry> = parts.iter().map(|(name, help)| described(name, help)).collect();
+    let whole = Page {
+        names: names.iter().map(|name| (*name).to_owned()).collect(),
+        title: format!("Output: {}", names[0]),
+        level: Some(2),
+        blocks: vec![Block::Text(help.to_owned()), Block::Entries(kind.to_owned(), entries)],
+    };
+    let part = |(name, help): (String, String)| Page {
+        title: format!("{name} ({}{})", kind[..1].to_lowercase(), &kind[1..]),
+        names: vec![name],
+        level: None,
+        blocks: vec![Block::Text(help)],
+    };
+    std::iter::once(whole).chain(parts.into_iter().map(part)).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_columns_of_the_log_before_the_causes_are_described_in_order() {
+        assert!(LOG_LEADING.iter().map(|(name, _)| *name).eq(LOG_COLUMNS[..LOG_LEADING.len()].iter().copied()));
+        assert!(LOG_COLUMNS[LOG_LEADING.len()].starts_with("nr_requests"), "the causes follow");
+    }
+}

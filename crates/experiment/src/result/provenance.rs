@@ -1,0 +1,59 @@
+//! What a result came from: the program, the files and the configuration.
+
+use flashloom_workload::Fingerprint;
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+use sha2::{Digest, Sha256};
+
+result_types! {
+    /// What a result came from; the hash of a drive that was aged before is `precondition.state_sha256`.
+    ProvenanceResult {
+        /// The version of the program.
+        version: String,
+        /// The git revision of its sources, with -dirty if they differed from that; unknown outside of a repository.
+        revision: String,
+        /// SHA-256 of the effective configuration: `config`, its keys sorted, as JSON without blanks.
+        config_sha256: String,
+        /// The files that were read, the experiment first.
+        inputs: Vec<InputResult>,
+    }
+
+    /// A file that was read.
+    InputResult {
+        /// Which file: experiment, or workload for a recording or a job file.
+        role: String,
+        /// Its name, without the folder.
+        name: String,
+        /// Its length.
+        bytes: u64,
+        /// Its SHA-256, as `sha256sum` prints it.
+        sha256: String,
+    }
+}
+
+impl InputResult {
+    /// A file in its role.
+    pub(crate) fn of(role: &str, file: &Fingerprint) -> Self {
+        let Fingerprint { name, bytes, sha256 } = file.clone();
+        Self { role: role.to_owned(), name, bytes, sha256 }
+    }
+}
+
+/// The hash of an effective configuration, on which the order of its keys has no influence.
+pub(crate) fn config_hash(config: &serde_json::Value) -> String {
+    let mut sorted = config.clone();
+    sorted.sort_all_objects();
+    format!("{:x}", Sha256::digest(sorted.to_string()))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use serde_json::json;
+
+    #[test]
+    fn the_hash_of_a_configuration_is_that_of_its_sorted_compact_json() {
+        let expected = format!("{:x}", Sha256::digest(r#"{"a":0.5,"b":{"c":1,"d":"2KiB"}}"#));
+        assert_eq!(config_hash(&json!({"b": {"d": "2KiB", "c": 1}, "a": 0.5})), expected);
+    }
+}

@@ -1,0 +1,246 @@
+//! Hints: what makes the figures of a run mean less than they seem, the most misleading first, each with the key to turn.
+//!
+//! ```text
+//! never-collected   flash was programmed for the host, and no block was erased
+//! wrapped           a sequential workload passed its footprint more than once, or a recording was wrapped on the drive
+//! buffer            10 % of the writes waited for room in the buffer, with the dies less than 50 % busy
+//! link              the link carried 90 % of what it can
+//! queue-depth       the drive held 90 % of host.queue_depth on average, and 10 % of the latency passed before that
+//! outstanding       a closed workload, with dies and link less than 50 % busy, and none of the above
+//! few-samples       fewer than 1,000 reads, or writes, lie beyond p99.9
+//! ```
+//!
+//! Whether a figure is limited by something else than flash shows in how busy the dies are: below half, twice the work
+//! would fit. Of n samples beyond a percentile, chance alone moves the count by the square root of n: with 1,000 by 3 %.
+
+use flashloom_nand::DeviceParams;
+use flashloom_units::{ParamSet, S, SECTOR_BYTES};
+use flashloom_workload::{Addresses, Pattern, Replay, SyntheticParams, TraceInfo};
+
+use crate::config::Config;
+use crate::figures::{count, factor, percent, rate, size};
+use crate::result::{Distribution, HintResult, HostResult, LatencyResult, RunResult};
+
+/// More would not be read.
+const MOST: usize = 3;
+/// A part of the drive that is busy for less than this share of the time was not the limit.
+const IDLE: f64 = 0.5;
+/// A part that is busy for this share of the time was the limit.
+const LIMIT: f64 = 0.9;
+/// A share of the writes, or of the latency, that is worth a remark.
+const NOTABLE: f64 = 0.1;
+/// Samples beyond a percentile that make it steady.
+const SAMPLES: u64 = 1_000;
+/// One request in so many lies beyond the last percentile that is shown.
+const P99_9: u64 = 1_000;
+
+/// The hints on a run; `scanned` is what its recording holds, if it replays one.
+pub fn of(config: &Config, scanned: Option<&TraceInfo>, result: &RunResult) -> Vec<HintResult> {
+    let run = Run { config, scanned, result };
+    let limits = [run.buffer(), run.link(), run.queue_depth()];
+    let is_limited = limits.iter().any(Option::is_some);
+    let outstanding = if is_limited { None } else { run.outstanding() };
+    let found =
+        [run.never_collected(), run.wrapped()].into_iter().chain(limits).chain([outstanding, run.few_samples()]);
+    found.flatten().take(MOST).collect()
+}
+
+fn hint(about: &str, key: &str, text: String) -> Option<HintResult> {
+    Some(HintResult { about: about.to_owned(), text, key: key.to_owned() })
+}
+
+/// A run with everything that is known of it.
+struct Run<'a> {
+    config: &'a Config,
+    scanned: Option<&'a TraceInfo>,
+    result: &'a RunResult,
+}
+
+impl Run<'_> {
+    fn host(&self) -> &HostResult {
+        &self.result.host
+    }
+
+    fn latency(&self) -> Option<&LatencyResult> {
+        self.host().latency_ns.as_ref()
+    }
+
+    fn never_collected(&self) -> Option<HintResult> {
+        let nand = &self.result.nand;
+        if nand.programs.host == 0 || nand.erases.total > 0 {
+            return None;
+        }
+        const FOUND: &str = "No block was erased during the run, so that latencies and write amplification are those of a \
+                             drive that never collects garbage";
+        let precondition = self.config.run.precondition.name();
+        if precondition == "steady" {
+            return hint(
+                "never-collected",
+                self.length_key(),
+                format!("{FOUND}: the workload is too short for this drive."),
+            );
+        }
+        let text = format!(
+            "{FOUND}: after `run.precondition` = \"{precondition}\" it still had free blocks, which \"steady\" uses up."
+        );
+        hint("never-collected", "run.precondition", text)
+    }
+
+    /// The key that makes the workload longer.
+    fn length_key(&self) -> &'static str {
+        match self.config.workload.kind {
+            _ if self.config.workload.requests.is_some() => "workload.requests",
+            "synthetic" => "workload.synthetic.requests",
+            "synthesized" => "workload.synthesized.requests",
+            "trace" | "fio" => "workload.path",
+            _ => "workload.kind",
+        }
+    }
+
+    fn synthetic(&self) -> Option<SyntheticParams> {
+        let (kind, values) = self.config.policy("workload.kind");
+        (kind.name == "synthetic").then(|| SyntheticParams::from_values(values))
+    }
+
+    fn wrapped(&self) -> Option<HintResult> {
+        let capacity = self.config.device.capacity_sectors() * SECTOR_BYTES;
+        if let Some(info) = self.scanned {
+            let first = self.config.workload.first_sector * SECTOR_BYTES;
+            let span = info.span_bytes.saturating_sub(first);
+            if self.config.workload.addresses != Addresses::Wrap || span <= capacity {
+                return None;
+            }
+            let [span, capacity] = [span, capacity].map(|bytes| size(bytes as f64));
+            let text = format!(
+                "The recording reaches to {span} and the drive holds {capacity}, so that parts of it were laid over one \
+                 another and overwrite more than was recorded: \"scale\" or a larger drive avoids that."
+            );
+            return hint("wrapped", "workload.addresses", text);
+        }
+        let params = self.synthetic().filter(|params| params.pattern == Pattern::Sequential)?;
+        let step = params.alignment.unwrap_or(params.request_size);
+        let host = self.host();
+        let covered = (host.requests - host.flushes) as f64 * step as f64;
+        let (key, footprint) = match params.footprint_size {
+            Some(bytes) => ("workload.synthetic.footprint_size", bytes as f64),
+            None => ("workload.synthetic.footprint", capacity as f64 * params.footprint),
+        };
+        let passes = covered / footprint;
+        let text = format!(
+            "The sequential workload went {} times over its footprint of {}, so that all but the first pass overwrites in \
+             order what the one before wrote.",
+            factor(passes),
+            size(footprint)
+        );
+        if passes > 1.0 { hint("wrapped", key, text) } else { None }
+    }
+
+    /// Nothing where no time passed.
+    fn dies_busy(&self) -> Option<f64> {
+        self.result.nand.die_utilization
+    }
+
+    fn buffer(&self) -> Option<HintResult> {
+        let (buffer, busy) = (self.result.buffer.as_ref()?, self.dies_busy()?);
+        let writes = self.host().writes;
+        let waited = (buffer.stalled_writes as f64 / writes as f64).min(1.0);
+        if writes == 0 || waited < NOTABLE || busy >= IDLE {
+            return None;
+        }
+        let found = format!(
+            "{} of the writes waited for room in the write buffer while the dies were {} busy",
+            percent(waited),
+            percent(busy)
+        );
+        if buffer.rate == "single" {
+            let text = format!("{found}: `buffer.rate` = \"single\" evicts nothing before a page waits for its room.");
+            return hint("buffer", "buffer.rate", text);
+        }
+        hint("buffer", "buffer.capacity", format!("{found}: bursts were larger than the buffer."))
+    }
+
+    /// The share of what the link can carry that it carried.
+    fn link_share(&self) -> Option<f64> {
+        let DeviceParams { link_rate, full_duplex, .. } = self.config.device;
+        let host = self.host();
+        let bytes =
+            if full_duplex { host.read_bytes.max(host.write_bytes) } else { host.read_bytes + host.write_bytes };
+        let most = link_rate as f64 * host.duration_ns? as f64 / S as f64;
+        (link_rate > 0 && most > 0.0).then(|| bytes as f64 / most)
+    }
+
+    fn link(&self) -> Option<HintResult> {
+        let share = self.link_share().filter(|share| *share >= LIMIT)?;
+        let text = format!(
+            "The host link carried {} of its {}: it was the limit, and a faster drive behind it would look the same.",
+            percent(share),
+            rate(self.config.device.link_rate as f64)
+        );
+        hint("link", "device.link_rate", text)
+    }
+
+    fn queue_depth(&self) -> Option<HintResult> {
+        let latency = self.latency()?;
+        let [queue, device, all] =
+            [&latency.queue, &latency.device, &latency.all].map(|part| part.as_ref().map(total_ns));
+        let depth = f64::from(self.config.host.queue_depth);
+        let held = device? / self.host().duration_ns? as f64;
+        let outside = queue? / all?;
+        if held < LIMIT * depth || outside < NOTABLE {
+            return None;
+        }
+        let text = format!(
+            "The drive held {} of the {depth} commands that `host.queue_depth` allows on average, and {} of the latency \
+             passed in the host: the queue depth was the limit.",
+            factor(held),
+            percent(outside)
+        );
+        hint("queue-depth", "host.queue_depth", text)
+    }
+
+    /// Whether the next request waits for one to complete.
+    fn is_closed(&self) -> bool {
+        match (self.config.workload.replay, self.synthetic()) {
+            (Some(replay), _) => replay == Replay::Closed,
+            (None, Some(params)) => params.interarrival_ns.is_none(),
+            (None, None) => self.config.workload.kind == "synthesized",
+        }
+    }
+
+    fn outstanding(&self) -> Option<HintResult> {
+        let (busy, link) = (self.dies_busy()?, self.link_share().unwrap_or(0.0));
+        if !self.is_closed() || busy >= IDLE || link >= IDLE {
+            return None;
+        }
+        let outstanding = self.config.workload.queue_depth;
+        let text = format!(
+            "The workload kept {outstanding} requests outstanding, and the dies were {} busy: the throughput is that of the \
+             queue depth, not the most that the drive can do.",
+            percent(busy)
+        );
+        hint("outstanding", "workload.queue_depth", text)
+    }
+
+    fn few_samples(&self) -> Option<HintResult> {
+        let latency = self.latency()?;
+        let beyond =
+            |of: &Option<Distribution>| of.as_ref().map(|of| of.count / P99_9).filter(|beyond| *beyond < SAMPLES);
+        let named = [("reads", beyond(&latency.read)), ("writes", beyond(&latency.write))];
+        let few: Vec<String> = named
+            .iter()
+            .filter_map(|(name, beyond)| beyond.map(|beyond| format!("{} {name}", count(beyond))))
+            .collect();
+        let text = format!(
+            "Only {} lie beyond p99.9, which moves with chance when fewer than {} do: a longer workload or several seeds \
+             (`run.seed`) make it steady.",
+            few.join(" and "),
+            count(SAMPLES)
+        );
+        if few.is_empty() { None } else { hint("few-samples", self.length_key(), text) }
+    }
+}
+
+/// The whole of a distribution, in nanoseconds.
+fn total_ns(of: &Distribution) -> f64 {
+    of.mean * of.count as f64
+}

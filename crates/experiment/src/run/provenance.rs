@@ -1,0 +1,46 @@
+//! Which files a run reads, by their hashes.
+
+use flashloom_units::{Problem, Problems};
+use flashloom_workload::Fingerprint;
+use flashloom_workload::workload::Workload;
+
+use crate::config::{Config, Experiment};
+use crate::result::{InputResult, ProvenanceResult, RunResult, config_hash};
+
+/// The files of each run. Recordings have been hashed while they were checked; other files are small.
+///
+/// # Errors
+/// A file that was there a moment ago and cannot be read any more.
+pub fn inputs(experiment: &Experiment, workloads: &[Box<dyn Workload>]) -> Result<Vec<Vec<InputResult>>, Problems> {
+    let of_run = |(variant, workload): (&crate::config::Variant, &Box<dyn Workload>)| {
+        let mut files = vec![InputResult::of("experiment", &experiment.fingerprint())];
+        let read = match workload.scanned() {
+            Some(info) => info.files.clone(),
+            None => job_file(experiment, &variant.config)?.into_iter().collect(),
+        };
+        files.extend(read.iter().map(|file| InputResult::of("workload", file)));
+        Ok(files)
+    };
+    let found: Result<Vec<_>, Problem> = experiment.variants.iter().zip(workloads).map(of_run).collect();
+    Ok(found?)
+}
+
+/// What a workload reads that is no recording.
+fn job_file(experiment: &Experiment, config: &Config) -> Result<Option<Fingerprint>, Problem> {
+    let Some(path) = &config.workload.path else { return Ok(None) };
+    let path = experiment.located(config, "workload.path", path);
+    let name = path.to_string_lossy();
+    let content = std::fs::read(&path)
+        .map_err(|error| Problem::file(&*name, format!("cannot be read: {error}"), "the file that was read before"))?;
+    Ok(Some(Fingerprint::of(&name, &content)))
+}
+
+/// What a result came from.
+pub fn provenance(config: &Config, inputs: &[InputResult], result: &RunResult) -> ProvenanceResult {
+    ProvenanceResult {
+        version: env!("CARGO_PKG_VERSION").to_owned(),
+        revision: config.catalog().registry().revision.to_owned(),
+        config_sha256: config_hash(&result.config),
+        inputs: inputs.to_vec(),
+    }
+}

@@ -1,0 +1,94 @@
+//! The hash of a file that is taken while the file is read for another reason, so that it is not read once more.
+
+use std::collections::BTreeMap;
+use std::io::{self, Read};
+use std::path::Path;
+use std::sync::{Arc, Mutex, PoisonError};
+
+use sha2::{Digest, Sha256};
+
+/// What tells a file from others, whatever it is called and wherever it lies.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Fingerprint {
+    /// The name of the file, without its folder.
+    pub name: String,
+    /// Its length.
+    pub bytes: u64,
+    /// Its SHA-256, in hexadecimal.
+    pub sha256: String,
+}
+
+impl Fingerprint {
+    /// Of content that is in memory; `path` names it.
+    pub fn of(path: &str, content: &[u8]) -> Self {
+        Self::finished(path, content.len() as u64, Sha256::new().chain_update(content))
+    }
+
+    fn finished(path: &str, bytes: u64, hash: Sha256) -> Self {
+        let name = Path::new(path).file_name().map_or(path.into(), |name| name.to_string_lossy());
+        Self { name: name.into_owned(), bytes, sha256: format!("{:x}", hash.finalize()) }
+    }
+}
+
+/// The fingerprints of files that were read to their ends, by path.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Fingerprints(Arc<Mutex<BTreeMap<String, Fingerprint>>>);
+
+impl Fingerprints {
+    /// The same bytes, and their hash here once all of them were read.
+    pub fn take<R: Read>(&self, path: &str, file: R) -> impl Read + use<R> {
+        Hashed { file, hash: Sha256::new(), bytes: 0, path: path.to_owned(), taken: self.clone() }
+    }
+
+    /// Those that were taken, in the order of the paths.
+    pub fn into_list(self) -> Vec<Fingerprint> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner).values().cloned().collect()
+    }
+}
+
+struct Hashed<R> {
+    file: R,
+    hash: Sha256,
+    bytes: u64,
+    path: String,
+    taken: Fingerprints,
+}
+
+impl<R: Read> Read for Hashed<R> {
+    fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
+        let read = self.file.read(buffer)?;
+        if read > 0 {
+            self.hash.update(&buffer[..read]);
+            self.bytes += read as u64;
+        } else if !buffer.is_empty() {
+            let print = Fingerprint::finished(&self.path, self.bytes, self.hash.clone());
+            let mut taken = self.taken.0.lock().unwrap_or_else(PoisonError::into_inner);
+            taken.insert(self.path.clone(), print);
+        }
+        Ok(read)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_file_that_is_read_in_parts_has_the_hash_of_the_whole() {
+        let content = b"timestamp_ns,op,lba,sectors\n0,W,0,8\n".repeat(1_000);
+        let prints = Fingerprints::default();
+        let mut file = prints.take("folder/a.csv", &content[..]);
+        let mut part = [0; 777];
+        while file.read(&mut part).expect("memory can be read") > 0 {}
+        let taken = prints.into_list();
+        assert_eq!(taken, [Fingerprint::of("a.csv", &content)]);
+        assert_eq!(Fingerprint::of("x", b"abc").sha256[..8], *"ba7816bf", "FIPS 180-2, example B.1");
+    }
+
+    #[test]
+    fn a_file_that_is_left_in_the_middle_has_none() {
+        let prints = Fingerprints::default();
+        let _ = prints.take("a.csv", &b"abc"[..]).read(&mut [0; 2]);
+        assert_eq!(prints.into_list(), []);
+    }
+}
