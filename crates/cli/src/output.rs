@@ -39,7 +39,7 @@ impl From<Failure> for Stop {
                 let problem = Problem::file(keys.join(", "), found, expected);
                 Problem { help, ..problem }.into()
             }
-            check @ Failure::Check(_) => Stop::Failed(check.to_string()),
+            other @ (Failure::Check(_) | Failure::Unkept(_)) => Stop::Failed(other.to_string()),
         }
     }
 }

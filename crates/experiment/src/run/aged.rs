@@ -20,8 +20,8 @@ use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value as Json};
 use sha2::{Digest, Sha256};
 
-use super::Failure;
-use super::engines::precondition;
+use super::{Failure, Progress};
+use super::engines::{expected_pages, precondition};
 use crate::config::{Config, Experiment, Fault, Precondition, Variant, json_value};
 
 /// The first line of a file.
@@ -92,9 +92,9 @@ impl AgedDrive {
     ///
     /// # Errors
     /// A policy that cannot be built, or a drive that never became steady.
-    fn age(config: &Config, verify: bool) -> Result<Self, Failure> {
+    fn age(config: &Config, verify: bool, progress: &dyn Progress) -> Result<Self, Failure> {
         let mut engine = Engine::bare(Drive::new(&config.drive_setup(verify))?, 1, 0);
-        let aged = precondition(config, &mut engine)?.expect("a drive that is not aged is not shared");
+        let aged = precondition(config, &mut engine, progress)?.expect("a drive that is not aged is not shared");
         let state = engine.save_aged().map_err(|error| Failure::Check(error.to_string()))?;
         Ok(Self { origin: Origin::of(config, verify), aged, state, hash: None })
     }
@@ -278,11 +278,24 @@ impl Shares {
         Self { of_variants: experiment.variants.iter().map(|variant| share_of(&variant.config)).collect() }
     }
 
+    /// Says that a variant does not run, in place of asking for its drive.
+    pub(super) fn forgo(&self, index: usize) {
+        if let Some(share) = &self.of_variants[index] {
+            share.lock().unwrap_or_else(PoisonError::into_inner).left -= 1;
+        }
+    }
+
     /// The drive of a variant; nothing where it ages its own, because no other run needs it. To be asked once for each.
     ///
     /// # Errors
     /// As of ageing it.
-    pub(super) fn drive(&self, index: usize, config: &Config, verify: bool) -> Result<Option<Arc<AgedDrive>>, Failure> {
+    pub(super) fn drive(
+        &self,
+        index: usize,
+        config: &Config,
+        verify: bool,
+        progress: &dyn Progress,
+    ) -> Result<Option<Arc<AgedDrive>>, Failure> {
         let Some(share) = &self.of_variants[index] else { return Ok(None) };
         // Whoever comes meanwhile waits here for the drive that it would otherwise age itself.
         let mut share = share.lock().unwrap_or_else(PoisonError::into_inner);
@@ -290,7 +303,7 @@ impl Shares {
         if share.left == 0 && share.drive.is_none() {
             return Ok(None);
         }
-        let aged = || AgedDrive::age(config, verify).map(Arc::new);
+        let aged = || AgedDrive::age(config, verify, progress).map(Arc::new);
         let drive = share.drive.get_or_insert_with(aged).clone();
         if share.left == 0 {
             share.drive = None;
@@ -303,8 +316,29 @@ impl Shares {
 ///
 /// # Errors
 /// As of ageing it.
-pub(super) fn to_be_saved(config: &Config, verify: bool) -> Result<AgedDrive, Failure> {
-    let mut drive = AgedDrive::age(config, verify)?;
+pub(super) fn to_be_saved(config: &Config, verify: bool, progress: &dyn Progress) -> Result<AgedDrive, Failure> {
+    let mut drive = AgedDrive::age(config, verify, progress)?;
     drive.hash = Some(hash_of(drive.header().as_bytes(), &drive.state));
     Ok(drive)
+}
+
+/// About how many pages it takes to age the drives of these variants, a drive that several of them share once.
+pub(super) fn pages_to_age<'a>(
+    experiment: &Experiment,
+    verify: bool,
+    variants: impl Iterator<Item = &'a Variant>,
+) -> u64 {
+    let mut shared: Vec<Origin> = Vec::new();
+    let mut pages = 0;
+    for Variant { config, .. } in variants.filter(|variant| variant.config.run.state.is_none()) {
+        if check_saving(experiment, config).is_ok() {
+            let origin = Origin::of(config, verify);
+            if shared.contains(&origin) {
+                continue;
+            }
+            shared.push(origin);
+        }
+        pages += expected_pages(config);
+    }
+    pages
 }
