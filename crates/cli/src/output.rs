@@ -142,6 +142,16 @@ impl Write for OutputFile {
     }
 }
 
+/// Writes a file whole, and to the disk: whatever ends the program or the machine leaves
+/// the file as it was, or complete.
+pub fn write_whole(path: &Path, content: &[u8]) -> io::Result<()> {
+    let folder = path.parent().filter(|folder| !folder.as_os_str().is_empty()).unwrap_or(Path::new("."));
+    let mut file = neighbour(folder)?;
+    file.write_all(content)?;
+    file.as_file().sync_all()?;
+    file.persist(path).map(drop).map_err(|error| error.error)
+}
+
 /// A temporary file with the permissions of an ordinary new one.
 #[cfg(unix)]
 fn neighbour(folder: &Path) -> io::Result<NamedTempFile> {

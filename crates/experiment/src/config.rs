@@ -234,11 +234,7 @@ impl Experiment {
     }
 
     /// As [`Self::load_comparison`] does, from a text that is already in memory.
-    pub fn comparison_from_source(
-        catalog: &Arc<Catalog>,
-        source: Source,
-        sweep: &Sweep<'_>,
-    ) -> Result<Self, Problems> {
+    pub fn comparison_from_source(catalog: &Arc<Catalog>, source: Source, sweep: &Sweep<'_>) -> Result<Self, Problems> {
         Self::read(catalog, source, sweep.sets, Some(sweep))
     }
 
@@ -254,8 +250,7 @@ impl Experiment {
         let index = report.sources.add(source);
         let mut document = document::read(catalog, &mut report, index);
         let sets: Vec<_> = sets.iter().filter_map(|text| option::read_set(catalog, &mut report, text)).collect();
-        let written: Vec<_> =
-            varies.iter().filter_map(|text| option::read_vary(catalog, &mut report, text)).collect();
+        let written: Vec<_> = varies.iter().filter_map(|text| option::read_vary(catalog, &mut report, text)).collect();
         let axes = sweep::choose_axes(&mut report, std::mem::take(&mut document.axes), written, &sets);
         document.assignments.extend(sets);
         let (mut axes, left_out) = if sweep.is_some() { (axes, Vec::new()) } else { (Vec::new(), axes) };

@@ -11,6 +11,7 @@ mod watched;
 mod workloads;
 
 use std::fmt;
+use std::path::PathBuf;
 use std::sync::Arc;
 
 use flashloom_device::{Engine, Observer, Simulation};
@@ -169,7 +170,20 @@ impl<'a> Prepared<'a> {
     /// As of [`Self::engine`].
     pub fn bare_engine(&self, index: usize, verify: bool) -> Result<Engine, Failure> {
         let config = &self.experiment.variants[index].config;
-        bare_engine(config, verify, self.drives[index].as_deref(), &Quiet).map_err(|failure| self.pointed(config, failure))
+        bare_engine(config, verify, self.drives[index].as_deref(), &Quiet)
+            .map_err(|failure| self.pointed(config, failure))
+    }
+
+    /// The files that a variant reads, by the path that names each: its job file, recording or saved drive.
+    pub fn inputs(&self, index: usize) -> Vec<PathBuf> {
+        let config = &self.experiment.variants[index].config;
+        let (workload, run) = (&config.workload, &config.run);
+        let named = [("workload.path", workload.path.as_deref()), ("run.state", run.state.as_deref())];
+        let named = named.into_iter().filter_map(|(key, path)| Some(self.experiment.located(config, key, path?)));
+        let recording = self.workloads[index].recording().map(|(path, _)| PathBuf::from(path));
+        let mut inputs: Vec<PathBuf> = named.chain(recording).collect();
+        inputs.dedup();
+        inputs
     }
 
     /// Whether the first variant runs a fio job file.
@@ -334,12 +348,7 @@ fn started(workload: &dyn Workload) -> Result<Box<dyn Running + '_>, Failure> {
 }
 
 /// What a run goes through.
-fn simulation(
-    config: &Config,
-    input: Input<'_>,
-    verify: bool,
-    progress: &dyn Progress,
-) -> Result<Simulation, Failure> {
+fn simulation(config: &Config, input: Input<'_>, verify: bool, progress: &dyn Progress) -> Result<Simulation, Failure> {
     let mut simulation = if input.is_issued {
         Simulation::new(unscheduled(config, verify, input.drive, progress)?)
     } else if config.run.drain {

@@ -162,7 +162,8 @@ fn a_drive_from_a_file_gives_what_a_fresh_one_gives() {
     let one = experiment(&Catalog::builtin(), &[], &[]);
     let fresh = Prepared::new(&one).expect("it is sound").run_variant(0, true, &Quiet).expect("it runs");
     let mut saving = Prepared::new(&one).expect("it is sound");
-    fs::write(&path, saving.age(true, &Quiet).expect("it ages").to_file().expect("there is memory")).expect("there is room");
+    fs::write(&path, saving.age(true, &Quiet).expect("it ages").to_file().expect("there is memory"))
+        .expect("there is room");
     let saved = saving.run_variant(0, true, &Quiet).expect("it runs");
     let state = format!("run.state={}", path.display());
     let other = experiment(&Catalog::builtin(), &[&state], &[]);

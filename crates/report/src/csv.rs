@@ -21,9 +21,10 @@ pub fn comparison(comparison: &Comparison) -> String {
     let runs = comparison.runs.iter().map(|run| std::iter::once(row("run")).chain(figures(run)).collect());
     let lines = comparison.repeated.iter().flat_map(|repeated| {
         OVER_SEEDS.iter().filter_map(move |(name, value)| {
-            let figures = repeated.figures.iter().filter_map(|(path, figure)| {
-                Some((path.clone(), plain(&Value::from(value(figure)?))))
-            });
+            let figures = repeated
+                .figures
+                .iter()
+                .filter_map(|(path, figure)| Some((path.clone(), plain(&Value::from(value(figure)?)))));
             let figures: Vec<_> = figures.collect();
             let keys = repeated.vary.iter().map(|(key, value)| (key.clone(), plain(value)));
             (!figures.is_empty()).then(|| std::iter::once(row(name)).chain(keys).chain(figures).collect())

@@ -41,7 +41,10 @@ fn values(catalog: &Catalog, param: &Param, text: &str) -> Result<Vec<Value>, Fa
         return Err(Fault { help, ..fault(format!("`{text}` does not meet its end: its last value is {last}")) });
     }
     if steps >= MOST {
-        return Err(Fault::new(format!("`{text}` stands for {} values", u128::from(steps) + 1), format!("at most {MOST}")));
+        return Err(Fault::new(
+            format!("`{text}` stands for {} values", u128::from(steps) + 1),
+            format!("at most {MOST}"),
+        ));
     }
     if let Some(end) = [from, to].into_iter().find(|&end| !param.accepts(&Value::Count(end))) {
         return Err(Fault::new(format!("`{end}` is out of range"), catalog.expected(param)));
@@ -53,8 +56,13 @@ fn values(catalog: &Catalog, param: &Param, text: &str) -> Result<Vec<Value>, Fa
 mod tests {
     use super::*;
 
-    const COUNT: Param =
-        Param { name: "key", kind: Kind::Count { min: 1, max: 50_000 }, default: Value::Absent, help: "", tradeoff: "" };
+    const COUNT: Param = Param {
+        name: "key",
+        kind: Kind::Count { min: 1, max: 50_000 },
+        default: Value::Absent,
+        help: "",
+        tradeoff: "",
+    };
 
     fn of(text: &str) -> Result<Vec<u64>, String> {
         let values = expand(&Catalog::builtin(), &COUNT, text).expect("it has two points");

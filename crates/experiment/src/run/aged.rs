@@ -20,8 +20,8 @@ use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value as Json};
 use sha2::{Digest, Sha256};
 
-use super::{Failure, Progress};
 use super::engines::{expected_pages, precondition};
+use super::{Failure, Progress};
 use crate::config::{Config, Experiment, Fault, Precondition, Variant, json_value};
 
 /// The first line of a file.

@@ -13,7 +13,8 @@ use crate::config::{Expectation, Unfit};
 use crate::estimate::Estimate;
 use crate::formula::{Run, Runs};
 use crate::result::{
-    COMPARE_SCHEMA, ComparedRun, Comparison, ExpectationResult, LeftOutResult, RepeatedFigure, RepeatedResult, RunResult,
+    COMPARE_SCHEMA, ComparedRun, Comparison, ExpectationResult, LeftOutResult, RepeatedFigure, RepeatedResult,
+    RunResult,
 };
 
 /// Keeps the results of runs as they come, and has those that were kept before. It is asked from several threads at once.

@@ -5,9 +5,9 @@ use flashloom_device::{Ageing, Drive, Engine, Overwrite, Preconditioned};
 use flashloom_host::{BlockLayer, HostParams, Scheduler, scheduler};
 use flashloom_units::{Chosen, Prng};
 
-use super::{Failure, Progress};
 use super::aged::AgedDrive;
 use super::measure::Measured;
+use super::{Failure, Progress};
 use crate::config::{Config, Precondition, Timing};
 use crate::result::RunResult;
 

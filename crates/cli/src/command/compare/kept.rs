@@ -1,0 +1,210 @@
+//! The results of runs in a folder, a file each, written as they come and taken in place of running again.
+//!
+//! The name of a file is what varies in the run, and a hash of everything that its result depends on: its effective
+//! configuration, what varies, whether it is verified, and what is in the files that it reads. So a run of anything else
+//! has another file. What the name does not say is which program ran it: a folder holds results of one build, because
+//! figures of two in one table would be compared as if they were of one.
+
+use std::collections::BTreeMap;
+use std::fs::{self, File};
+use std::io::{self, BufReader, Read};
+use std::path::{Path, PathBuf};
+use std::sync::Mutex;
+
+use flashloom::experiment::config::{Experiment, Variant};
+use flashloom::experiment::result::{ComparedRun, KEPT_SCHEMA, KeptRun, RunResult};
+use flashloom::experiment::run::{Keeper, Prepared};
+use flashloom::units::{Problem, Problems};
+use serde_json::json;
+use sha2::{Digest, Sha256};
+
+use crate::command::json_text;
+use crate::output::write_whole;
+
+/// The most bytes of a name that say what varies.
+const LABEL: usize = 100;
+
+/// A folder of results.
+pub struct Kept {
+    folder: PathBuf,
+    program_sha256: String,
+    /// Of each variant.
+    files: Vec<KeptFile>,
+}
+
+struct KeptFile {
+    name: String,
+    inputs: BTreeMap<String, String>,
+    /// What was there before, until it is taken.
+    result: Mutex<Option<RunResult>>,
+    was_there: bool,
+}
+
+impl Kept {
+    /// Finds the results that are there already, and makes the folder where there is none.
+    ///
+    /// # Errors
+    /// A folder that cannot be written to, results of another build of the program, files that hold something else.
+    pub fn open(
+        folder: &str,
+        experiment: &Experiment,
+        prepared: &Prepared<'_>,
+        verify: bool,
+    ) -> Result<Self, Problems> {
+        let refuse = |found: String| Problem::file(folder, found, "a folder for the results of runs");
+        if folder.is_empty() || fs::metadata(folder).is_ok_and(|metadata| !metadata.is_dir()) {
+            return Err(refuse("this is not a folder".to_owned()).into());
+        }
+        let folder = PathBuf::from(folder);
+        let usable = fs::create_dir_all(&folder).and_then(|()| tempfile::tempfile_in(&folder));
+        usable.map_err(|error| refuse(format!("the folder cannot be written to: {error}")))?;
+        let program = std::env::current_exe().and_then(|program| sha256_of_file(&program));
+        let program_sha256 = program.map_err(|error| refuse(format!("this program cannot be read: {error}")))?;
+        let mut kept = Self { folder, program_sha256, files: Vec::with_capacity(experiment.variants.len()) };
+        let mut hashes = BTreeMap::new();
+        let (mut problems, mut others) = (Vec::new(), Vec::new());
+        for (index, variant) in experiment.variants.iter().enumerate() {
+            let inputs = hashes_of(&prepared.inputs(index), &mut hashes)?;
+            let name = name_of(variant, &inputs, verify);
+            let path = kept.folder.join(&name);
+            let found = read(&path).unwrap_or_else(|problem| {
+                problems.push(problem);
+                None
+            });
+            let result = found.and_then(|found| {
+                let is_ours = found.program_sha256 == kept.program_sha256;
+                if !is_ours {
+                    others.push(found.version);
+                }
+                is_ours.then_some(found.result)
+            });
+            kept.files.push(KeptFile { name, inputs, was_there: result.is_some(), result: Mutex::new(result) });
+        }
+        if let Some(version) = others.first() {
+            let found = format!("{} of the results were written by another build (version {version})", others.len());
+            let problem = Problem::file(kept.folder.display().to_string(), found, "results of this program");
+            problems.push(problem.with_help("give another --out, or move those results away to run them again"));
+        }
+        if problems.is_empty() { Ok(kept) } else { Err(Problems(problems)) }
+    }
+
+    /// Whether the result of a variant was there.
+    pub fn has(&self, index: usize) -> bool {
+        self.files[index].was_there
+    }
+
+    /// How many results were there.
+    pub fn count(&self) -> usize {
+        self.files.iter().filter(|file| file.was_there).count()
+    }
+}
+
+impl Keeper for Kept {
+    fn kept(&self, index: usize) -> Option<RunResult> {
+        self.files[index].result.lock().ok()?.take()
+    }
+
+    fn keep(&self, index: usize, run: &ComparedRun) -> Result<(), String> {
+        let KeptFile { name, inputs, .. } = &self.files[index];
+        let kept = KeptRun {
+            schema: KEPT_SCHEMA.to_owned(),
+            version: env!("CARGO_PKG_VERSION").to_owned(),
+            program_sha256: self.program_sha256.clone(),
+            inputs: inputs.clone(),
+            vary: run.vary.clone(),
+            result: run.result.clone(),
+        };
+        let path = self.folder.join(name);
+        write_whole(&path, json_text(&kept).as_bytes())
+            .map_err(|error| format!("{} cannot be written: {error}", path.display()))
+    }
+}
+
+/// What a file holds; nothing if there is none.
+fn read(path: &Path) -> Result<Option<KeptRun>, Problem> {
+    let refuse = |found: String| {
+        let problem = Problem::file(path.display().to_string(), found, "the result of a run that `--out` wrote");
+        problem.with_help("move the file away to run it again")
+    };
+    let text = match fs::read_to_string(path) {
+        Ok(text) => text,
+        Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(None),
+        Err(error) => return Err(refuse(format!("the file cannot be read: {error}"))),
+    };
+    let kept: KeptRun = serde_json::from_str(&text).map_err(|error| refuse(format!("the file is damaged: {error}")))?;
+    if kept.schema != KEPT_SCHEMA {
+        return Err(refuse(format!("a file of the format `{}`", kept.schema)));
+    }
+    Ok(Some(kept))
+}
+
+/// What varies, so that people find a run, and the hash of all that its result depends on.
+fn name_of(variant: &Variant, inputs: &BTreeMap<String, String>, verify: bool) -> String {
+    let counts = json!({
+        "config": variant.config.to_json(),
+        "vary": variant.vary_to_json(),
+        "verify": verify,
+        "inputs": inputs,
+    });
+    let hash = hexadecimal(&Sha256::digest(counts.to_string()));
+    let short = |(key, value): &(flashloom::experiment::config::KeyId, flashloom::units::Value)| {
+        let path = key.path();
+        format!("{}={}", path.rsplit_once('.').map_or(path.as_str(), |(_, name)| name), value.show())
+    };
+    let label: Vec<String> = variant.vary.iter().map(short).collect();
+    let is_plain = |character: char| character.is_ascii_alphanumeric() || "=,.-_".contains(character);
+    let label = label.join(",").replace(|character: char| !is_plain(character), "_");
+    let label = label.trim_start_matches('.');
+    format!("{}-{}.json", &label[..label.len().min(LABEL)], &hash[..16])
+}
+
+/// The hash of each file that is read, by its path; each is read once.
+fn hashes_of(paths: &[PathBuf], known: &mut BTreeMap<PathBuf, String>) -> Result<BTreeMap<String, String>, Problem> {
+    let mut hashes = BTreeMap::new();
+    for path in paths.iter().flat_map(|path| files_of(path)) {
+        let hash = match known.get(&path) {
+            Some(hash) => hash.clone(),
+            None => {
+                let name = path.display().to_string();
+                let cannot = |error| Problem::file(name, format!("the file cannot be read: {error}"), "a file");
+                let hash = sha256_of_file(&path).map_err(cannot)?;
+                known.insert(path.clone(), hash.clone());
+                hash
+            }
+        };
+        hashes.insert(path.display().to_string(), hash);
+    }
+    Ok(hashes)
+}
+
+/// The file of that path or, for a recording of blktrace, which one of its files or their prefix names, all of them.
+fn files_of(path: &Path) -> Vec<PathBuf> {
+    const EXTENSION: &str = ".blktrace";
+    let name = path.file_name().unwrap_or_default().to_string_lossy();
+    let prefix = match name.split_once(EXTENSION) {
+        Some((stem, _)) => format!("{stem}{EXTENSION}"),
+        None if path.is_file() => return vec![path.to_owned()],
+        None => format!("{name}{EXTENSION}"),
+    };
+    let folder = path.parent().filter(|folder| !folder.as_os_str().is_empty()).unwrap_or(Path::new("."));
+    let entries = fs::read_dir(folder).into_iter().flatten().flatten();
+    let is_part = |entry: &fs::DirEntry| entry.file_name().to_string_lossy().starts_with(&prefix);
+    let mut files: Vec<PathBuf> = entries.filter(is_part).map(|entry| entry.path()).collect();
+    files.sort();
+    files
+}
+
+fn sha256_of_file(path: &Path) -> io::Result<String> {
+    let mut reader = BufReader::with_capacity(1 << 20, File::open(path)?);
+    let (mut hash, mut buffer) = (Sha256::new(), vec![0; 1 << 20]);
+    loop {
+        match reader.read(&mut buffer)? {
+            0 => return Ok(hexadecimal(&hash.finalize())),
+            count => hash.update(&buffer[..count]),
+        }
+    }
+}
+
+fn hexadecimal(bytes: &[u8]) -> String {
+    bytes.iter().map(|byte| format!("{byte:02x}")).collect()
+}
