@@ -19,12 +19,12 @@ use flashloom_units::{Problem, Problems, Refusal};
 use flashloom_workload::workload::{Running, Workload};
 use flashloom_workload::{Event, Request, SkippedLines};
 
-use crate::config::{Config, EndOfLife, Experiment, Fault, Variant};
+use crate::config::{Config, EndOfLife, Experiment, Fault, Unfit, Variant};
 use crate::result::RunResult;
 use engines::{bare_engine, engine};
 use measure::{Measured, Stopwatch};
 use watched::{Issues, Watched};
-use workloads::Issued;
+use workloads::{Flaw, Issued};
 
 pub use aged::AgedDrive;
 pub use compare::{KeepNothing, Keeper};
@@ -109,13 +109,51 @@ impl<'a> Prepared<'a> {
     /// # Errors
     /// Everything that is wrong with them.
     pub fn new(experiment: &'a Experiment) -> Result<Self, Problems> {
-        let expectations: Vec<Problem> = experiment.problems_of_expectations().collect();
-        if !expectations.is_empty() {
-            return Err(Problems(expectations));
-        }
-        let workloads = workloads::read_all(experiment)?;
+        check_expectations(experiment)?;
+        let workloads = workloads::all(workloads::read_each(experiment))?;
         let drives = aged::read_all(experiment).map_err(Problems)?;
         Ok(Self { experiment, workloads, drives })
+    }
+
+    /// As [`Self::new`], but combinations that do not go together with what their workloads read (a policy that needs task
+    /// ids with a recording that has none) are left out, if others remain: they become part of [`Experiment::unfit`].
+    ///
+    /// # Errors
+    /// Everything else that is wrong.
+    pub fn fitting(experiment: &'a mut Experiment) -> Result<Self, Problems> {
+        let read = workloads::read_each(experiment);
+        let is_unfit = |read: &Result<_, Flaw>| read.as_ref().is_err_and(|flaw| flaw.is_unfit);
+        if read.iter().all(is_unfit) {
+            return workloads::all(read).and_then(|_| Self::new(experiment));
+        }
+        let (mut fit, mut variants) = (Vec::with_capacity(read.len()), Vec::with_capacity(read.len()));
+        for (variant, read) in std::mem::take(&mut experiment.variants).into_iter().zip(read) {
+            match read {
+                Err(Flaw { problems, is_unfit: true }) => {
+                    // All its seeds are unfit alike, and stand together: it is listed once.
+                    let keys = variant.vary.len() - usize::from(experiment.seeds.is_some());
+                    let variant = Variant { vary: variant.vary[..keys].to_vec(), config: variant.config };
+                    if experiment.unfit.last().is_none_or(|last| last.variant.vary != variant.vary) {
+                        experiment.unfit.push(Unfit { variant, problems });
+                    }
+                }
+                read => {
+                    variants.push(variant);
+                    fit.push(read);
+                }
+            }
+        }
+        experiment.variants = variants;
+        let experiment: &'a Experiment = experiment;
+        check_expectations(experiment)?;
+        let workloads = workloads::all(fit)?;
+        let drives = aged::read_all(experiment).map_err(Problems)?;
+        Ok(Self { experiment, workloads, drives })
+    }
+
+    /// What is prepared.
+    pub fn experiment(&self) -> &'a Experiment {
+        self.experiment
     }
 
     /// Requests of all runs together; where a workload counts them as it issues them, about as many.
@@ -301,6 +339,12 @@ impl<'a> Prepared<'a> {
         let finished = run_one(&variant.config, input, false, Watched::by_nobody(progress));
         finished.map(|finished| finished.result).map_err(|failure| self.pointed(&variant.config, failure))
     }
+}
+
+/// Holds what is expected against the runs that there will be.
+fn check_expectations(experiment: &Experiment) -> Result<(), Problems> {
+    let problems: Vec<Problem> = experiment.problems_of_expectations().collect();
+    if problems.is_empty() { Ok(()) } else { Err(Problems(problems)) }
 }
 
 /// What a run begins with, beside its configuration.

@@ -41,9 +41,13 @@ pub fn compare(catalog: &Arc<Catalog>, arguments: &CompareArguments) -> Result<(
     let threads = arguments.jobs.map_or(0, NonZeroUsize::get);
     let pool = ThreadPoolBuilder::new().num_threads(threads).build();
     let pool = pool.map_err(|error| Stop::Failed(format!("error: the threads cannot be started: {error}")))?;
-    let prepared = pool.install(|| Prepared::new(&experiment))?;
+    let prepared = pool.install(|| match arguments.skip_unfit {
+        true => Prepared::fitting(&mut experiment),
+        false => Prepared::new(&experiment),
+    })?;
+    let experiment = prepared.experiment();
     let out = arguments.out.as_deref();
-    let kept = out.map(|out| Kept::open(out, &experiment, &prepared, arguments.verify)).transpose()?;
+    let kept = out.map(|out| Kept::open(out, &prepared, arguments.verify)).transpose()?;
     report_skipped(&prepared);
 
     let is_to_run = |index: usize| kept.as_ref().is_none_or(|kept| !kept.has(index));
@@ -68,7 +72,7 @@ pub fn compare(catalog: &Arc<Catalog>, arguments: &CompareArguments) -> Result<(
         file.commit(json_text(&comparison))?;
     }
     print(&if to_stdout { json_text(&comparison) } else { side_by_side(&comparison, &columns) })?;
-    judged(&experiment, &comparison)
+    judged(experiment, &comparison)
 }
 
 /// The experiment. Where it is refused because some of its combinations do not go together, the way out is said too.

@@ -11,10 +11,10 @@ use std::io::{self, BufReader, Read};
 use std::path::{Path, PathBuf};
 use std::sync::Mutex;
 
-use flashloom::experiment::config::{Experiment, Variant};
+use flashloom::experiment::config::{KeyId, Variant};
 use flashloom::experiment::result::{ComparedRun, KEPT_SCHEMA, KeptRun, RunResult};
 use flashloom::experiment::run::{Keeper, Prepared};
-use flashloom::units::{Problem, Problems};
+use flashloom::units::{Problem, Problems, Value};
 use serde_json::json;
 use sha2::{Digest, Sha256};
 
@@ -45,12 +45,7 @@ impl Kept {
     ///
     /// # Errors
     /// A folder that cannot be written to, results of another build of the program, files that hold something else.
-    pub fn open(
-        folder: &str,
-        experiment: &Experiment,
-        prepared: &Prepared<'_>,
-        verify: bool,
-    ) -> Result<Self, Problems> {
+    pub fn open(folder: &str, prepared: &Prepared<'_>, verify: bool) -> Result<Self, Problems> {
         let refuse = |found: String| Problem::file(folder, found, "a folder for the results of runs");
         if folder.is_empty() || fs::metadata(folder).is_ok_and(|metadata| !metadata.is_dir()) {
             return Err(refuse("this is not a folder".to_owned()).into());
@@ -60,10 +55,10 @@ impl Kept {
         usable.map_err(|error| refuse(format!("the folder cannot be written to: {error}")))?;
         let program = std::env::current_exe().and_then(|program| sha256_of_file(&program));
         let program_sha256 = program.map_err(|error| refuse(format!("this program cannot be read: {error}")))?;
-        let mut kept = Self { folder, program_sha256, files: Vec::with_capacity(experiment.variants.len()) };
+        let mut kept = Self { folder, program_sha256, files: Vec::with_capacity(prepared.experiment().variants.len()) };
         let mut hashes = BTreeMap::new();
         let (mut problems, mut others) = (Vec::new(), Vec::new());
-        for (index, variant) in experiment.variants.iter().enumerate() {
+        for (index, variant) in prepared.experiment().variants.iter().enumerate() {
             let inputs = hashes_of(&prepared.inputs(index), &mut hashes)?;
             let name = name_of(variant, &inputs, verify);
             let path = kept.folder.join(&name);
@@ -147,7 +142,7 @@ fn name_of(variant: &Variant, inputs: &BTreeMap<String, String>, verify: bool) -
         "inputs": inputs,
     });
     let hash = hexadecimal(&Sha256::digest(counts.to_string()));
-    let short = |(key, value): &(flashloom::experiment::config::KeyId, flashloom::units::Value)| {
+    let short = |(key, value): &(KeyId, Value)| {
         let path = key.path();
         format!("{}={}", path.rsplit_once('.').map_or(path.as_str(), |(_, name)| name), value.show())
     };
