@@ -152,15 +152,27 @@ pub struct CompareArguments {
     /// The experiment, a TOML file; its section `vary` counts for keys that no --vary names.
     #[arg(value_name = "EXPERIMENT.toml")]
     pub experiment: String,
-    /// Run with each of these values of a key; several keys make every combination.
+    /// Run with each of these values of a key; several keys make every combination. Counts have ranges:
+    /// host.queue_depth=1..8, or 1..31..10 for 1, 11, 21 and 31.
     #[arg(long, value_name = "KEY=A,B,C")]
     pub vary: Vec<String>,
+    /// Run each combination with N seeds (2 to 1000) from run.seed on, and show means, their 95 % intervals and the
+    /// paired differences to the first combination.
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(2..=1_000))]
+    pub seeds: Option<u32>,
     /// Give a key another value than the file does, in every run.
     #[arg(long, value_name = "KEY=VALUE")]
     pub set: Vec<String>,
+    /// Leave out combinations whose values do not go together, and list them.
+    #[arg(long)]
+    pub skip_unfit: bool,
     /// Check every flash command, and every sector read against what was last written there.
     #[arg(long)]
     pub verify: bool,
+    /// Show these figures in place of the usual ones: fields of results by their path or its last parts, such as
+    /// read.p99_9 or ftl.waf, names of columns, or `usual` for all of those.
+    #[arg(long, value_name = "A,B,C", value_delimiter = ',')]
+    pub columns: Vec<String>,
     /// Show what the policies that vary count themselves, too.
     #[arg(long)]
     pub statistics: bool,
@@ -173,10 +185,14 @@ pub struct CompareArguments {
     /// How many runs go on at the same time; as many as there are processors if it is left out.
     #[arg(long, value_name = "N")]
     pub jobs: Option<NonZeroUsize>,
+    /// Write the result of each run to this folder as it comes, and take those that are there already in place of
+    /// running again: a comparison that was stopped goes on where it was.
+    #[arg(long, value_name = "DIR")]
+    pub out: Option<String>,
     /// Write the results as JSON to a file, or to standard output (-) in place of the table.
     #[arg(long, value_name = "FILE")]
     pub json: Option<String>,
-    /// Write every figure of every run as CSV, one line a run.
+    /// Write every figure of every run as CSV, one line a run; of --seeds, the means and intervals below.
     #[arg(long, value_name = "FILE")]
     pub csv: Option<String>,
 }

@@ -39,7 +39,7 @@ impl From<Failure> for Stop {
                 let problem = Problem::file(keys.join(", "), found, expected);
                 Problem { help, ..problem }.into()
             }
-            check @ Failure::Check(_) => Stop::Failed(check.to_string()),
+            other @ (Failure::Check(_) | Failure::Unkept(_)) => Stop::Failed(other.to_string()),
         }
     }
 }
@@ -140,6 +140,16 @@ impl Write for OutputFile {
     fn flush(&mut self) -> io::Result<()> {
         self.writer.flush()
     }
+}
+
+/// Writes a file whole, and to the disk: whatever ends the program or the machine leaves
+/// the file as it was, or complete.
+pub fn write_whole(path: &Path, content: &[u8]) -> io::Result<()> {
+    let folder = path.parent().filter(|folder| !folder.as_os_str().is_empty()).unwrap_or(Path::new("."));
+    let mut file = neighbour(folder)?;
+    file.write_all(content)?;
+    file.as_file().sync_all()?;
+    file.persist(path).map(drop).map_err(|error| error.error)
 }
 
 /// A temporary file with the permissions of an ordinary new one.

@@ -1,52 +1,87 @@
 //! A progress bar on standard error, when that is a terminal.
 
 use std::io::{IsTerminal, stderr};
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
 use flashloom::experiment::run::Progress;
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 
-/// One bar over the requests of all runs.
+use crate::figures::count;
+
+/// What a request takes beside a page that ages a drive, about: the time left is worked out from both.
+const PAGES_A_REQUEST: u64 = 4;
+
+/// One bar over the requests of all runs, and the pages that age their drives.
 pub struct Bar {
-    requests: ProgressBar,
-    runs: ProgressBar,
+    work: ProgressBar,
+    runs: u64,
+    ended: AtomicU64,
+    requests: AtomicU64,
+    pages: AtomicU64,
 }
 
 impl Bar {
     /// A bar for that many requests in that many runs; invisible where nobody would see it.
     pub fn new(requests: u64, runs: u64) -> Self {
-        let bar = ProgressBar::with_draw_target(Some(requests), ProgressDrawTarget::hidden());
-        let style = ProgressStyle::with_template("{msg} [{bar:40}] {percent:>3}% of {human_len} requests, {eta} left");
+        Self::with_ageing(requests, 0, runs)
+    }
+
+    /// A bar for that many requests in that many runs, on drives that take about that many pages to age.
+    pub fn with_ageing(requests: u64, pages: u64, runs: u64) -> Self {
+        let all = requests.saturating_mul(PAGES_A_REQUEST).saturating_add(pages);
+        let work = ProgressBar::with_draw_target(Some(all), ProgressDrawTarget::hidden());
+        let style = ProgressStyle::with_template("[{bar:30}] {percent:>3}%, {eta} left: {msg}");
         if let Ok(style) = style {
-            bar.set_style(style.progress_chars("=> "));
+            work.set_style(style.progress_chars("=> "));
         }
         if stderr().is_terminal() {
-            bar.set_draw_target(ProgressDrawTarget::stderr());
-            bar.enable_steady_tick(Duration::from_millis(200));
+            work.set_draw_target(ProgressDrawTarget::stderr());
+            work.enable_steady_tick(Duration::from_millis(200));
         }
-        let bar = Self { requests: bar, runs: ProgressBar::with_draw_target(Some(runs), ProgressDrawTarget::hidden()) };
-        bar.show_runs();
+        let [ended, requests, pages] = [const { AtomicU64::new(0) }; 3];
+        let bar = Self { work, runs, ended, requests, pages };
+        bar.tell();
         bar
     }
 
-    fn show_runs(&self) {
-        let (done, all) = (self.runs.position(), self.runs.length().unwrap_or_default());
-        self.requests.set_message(format!("{done} of {all} runs done"));
+    fn tell(&self) {
+        let [ended, requests, pages] = [&self.ended, &self.requests, &self.pages].map(|of| of.load(Ordering::Relaxed));
+        let aged = if pages > 0 { format!(", {} pages to age drives", count(pages)) } else { String::new() };
+        let message = format!("{ended} of {} runs done, {} requests{aged}", self.runs, count(requests));
+        self.work.set_message(message);
     }
 
     /// Takes the bar away, so that results stand alone.
     pub fn clear(&self) {
-        self.requests.finish_and_clear();
+        self.work.finish_and_clear();
     }
 }
 
 impl Progress for Bar {
     fn requests(&self, count: u64) {
-        self.requests.inc(count);
+        self.requests.fetch_add(count, Ordering::Relaxed);
+        self.work.inc(count.saturating_mul(PAGES_A_REQUEST));
+        self.tell();
+    }
+
+    fn ageing(&self, pages: u64) {
+        self.pages.fetch_add(pages, Ordering::Relaxed);
+        self.work.inc(pages);
+        self.tell();
+    }
+
+    /// What was expected was part of the whole.
+    fn ageing_ended(&self, pages: u64, expected: u64) {
+        if pages > expected {
+            self.work.inc_length(pages - expected);
+        } else {
+            self.work.dec_length(expected - pages);
+        }
     }
 
     fn run_ended(&self) {
-        self.runs.inc(1);
-        self.show_runs();
+        self.ended.fetch_add(1, Ordering::Relaxed);
+        self.tell();
     }
 }

@@ -9,11 +9,14 @@ mod document;
 mod effective;
 mod expectation;
 mod option;
+mod range;
 mod run_params;
 mod settings;
 mod source;
+mod sweep;
 mod value;
 
+use std::num::NonZeroU32;
 use std::path::PathBuf;
 use std::sync::Arc;
 
@@ -32,8 +35,8 @@ pub use effective::{json_value, toml_value};
 pub use expectation::{Bounds, EXPECT, Expectation, KEYS as EXPECT_KEYS};
 pub use run_params::{EndOfLife, Precondition, RunParams, Timing};
 pub use source::{Origin, Source};
+pub use sweep::{Sweep, Unfit};
 
-use document::{Assignment, Document};
 use settings::Settings;
 use source::{Report, Sources};
 
@@ -193,6 +196,10 @@ pub struct Experiment {
     pub axes: Vec<KeyId>,
     /// The runs, in the order of the cross product; the key given first varies slowest.
     pub variants: Vec<Variant>,
+    /// The combinations that were left out because their values do not go together.
+    pub unfit: Vec<Unfit>,
+    /// Seeds of each combination, whose runs stand together; nothing where each is run once.
+    pub seeds: Option<NonZeroU32>,
     /// The keys of the file's `[vary]` section that a single run leaves to comparisons.
     pub left_out: Vec<KeyId>,
     /// What the file expects of a comparison; a single run leaves that out too.
@@ -210,40 +217,55 @@ impl Experiment {
     }
 
     /// The cross product of the `--vary` options and, for keys that no option names, of the file's `[vary]` section.
-    pub fn load_comparison(
-        catalog: &Arc<Catalog>,
-        path: &str,
-        sets: &[String],
-        varies: &[String],
-    ) -> Result<Self, Problems> {
-        Self::from_source(catalog, Source::read(path)?, sets, Some(varies))
+    pub fn load_comparison(catalog: &Arc<Catalog>, path: &str, sweep: &Sweep<'_>) -> Result<Self, Problems> {
+        Self::read(catalog, Source::read(path)?, sweep.sets, Some(sweep))
     }
 
-    /// As [`Self::load_run`] and [`Self::load_comparison`] do, from a text that is already in memory.
+    /// As [`Self::load_run`] does and, with a list of `--vary` options, [`Self::load_comparison`], from a text that is
+    /// already in memory.
     pub fn from_source(
         catalog: &Arc<Catalog>,
         source: Source,
         sets: &[String],
         varies: Option<&[String]>,
     ) -> Result<Self, Problems> {
+        let sweep = varies.map(|varies| Sweep { sets, varies, ..Sweep::default() });
+        Self::read(catalog, source, sets, sweep.as_ref())
+    }
+
+    /// As [`Self::load_comparison`] does, from a text that is already in memory.
+    pub fn comparison_from_source(catalog: &Arc<Catalog>, source: Source, sweep: &Sweep<'_>) -> Result<Self, Problems> {
+        Self::read(catalog, source, sweep.sets, Some(sweep))
+    }
+
+    fn read(
+        catalog: &Arc<Catalog>,
+        source: Source,
+        sets: &[String],
+        sweep: Option<&Sweep<'_>>,
+    ) -> Result<Self, Problems> {
         let name = source.name.clone();
+        let Sweep { varies, skip_unfit, seeds, .. } = sweep.copied().unwrap_or_default();
         let mut report = Report::default();
         let index = report.sources.add(source);
         let mut document = document::read(catalog, &mut report, index);
         let sets: Vec<_> = sets.iter().filter_map(|text| option::read_set(catalog, &mut report, text)).collect();
-        let written: Vec<_> =
-            varies.unwrap_or(&[]).iter().filter_map(|text| option::read_vary(catalog, &mut report, text)).collect();
-        let axes = choose_axes(&mut report, std::mem::take(&mut document.axes), written, &sets);
+        let written: Vec<_> = varies.iter().filter_map(|text| option::read_vary(catalog, &mut report, text)).collect();
+        let axes = sweep::choose_axes(&mut report, std::mem::take(&mut document.axes), written, &sets);
         document.assignments.extend(sets);
-        let (axes, left_out) = if varies.is_some() { (axes, Vec::new()) } else { (Vec::new(), axes) };
-        if varies.is_some() && axes.is_empty() && report.is_clean() {
+        let (mut axes, left_out) = if sweep.is_some() { (axes, Vec::new()) } else { (Vec::new(), axes) };
+        if sweep.is_some() && axes.is_empty() && seeds.is_none() && report.is_clean() {
             let expected = "at least one `--vary KEY=A,B`, or a [vary] section";
             let found = "nothing varies, so that there is nothing to compare";
             return Err(Problem::file(&name, found, expected).into());
         }
-        let variants = cross_product(catalog, &document, &axes);
-        for variant in &variants {
-            cross_check::check(&variant.config, &mut report);
+        if !sweep::check_size(&mut report, &axes, seeds) {
+            return Err(Problems(report.into_problems()));
+        }
+        let variants = sweep::cross_product(catalog, &document, &axes);
+        let (mut variants, unfit) = sweep::fitting(variants, skip_unfit, &mut report);
+        if let Some(seeds) = seeds {
+            variants = sweep::with_seeds(catalog, variants, &mut axes, seeds, &mut report);
         }
         if !report.is_clean() {
             return Err(Problems(report.into_problems()));
@@ -252,9 +274,18 @@ impl Experiment {
         let reads = |field: &str| ["end_of_life", "host.failed"].iter().any(|section| field.starts_with(section));
         let expects_end_of_life =
             document.expectations.iter().any(|expected| expected.formula.fields().iter().any(|field| reads(field)));
-        let expectations = if varies.is_some() { document.expectations } else { Vec::new() };
-        let (axes, left_out) = (keys(&axes), keys(&left_out));
-        Ok(Self { name, axes, variants, left_out, expectations, expects_end_of_life, sources: report.sources })
+        let expectations = if sweep.is_some() { document.expectations } else { Vec::new() };
+        Ok(Self {
+            name,
+            axes: keys(&axes),
+            variants,
+            unfit,
+            seeds,
+            left_out: keys(&left_out),
+            expectations,
+            expects_end_of_life,
+            sources: report.sources,
+        })
     }
 
     /// A run of this experiment with other values for some keys, also of keys that vary: its varied keys keep the values
@@ -287,9 +318,24 @@ impl Experiment {
 
     /// What is wrong with the expectations for these runs: options may have left out some that a formula names.
     pub(crate) fn problems_of_expectations(&self) -> impl Iterator<Item = Problem> {
+        let variants = self.of_first_seed();
         let fault =
-            |expected: &Expectation| Some(self.sources.problem(&expected.origin, expected.fault(&self.variants)?));
+            move |expected: &Expectation| Some(self.sources.problem(&expected.origin, expected.fault(&variants)?));
         self.expectations.iter().filter_map(fault)
+    }
+
+    /// How many runs with seeds of their own stand together for each combination.
+    pub fn repetitions(&self) -> usize {
+        self.seeds.map_or(1, |seeds| seeds.get() as usize)
+    }
+
+    /// The combinations as one repetition has them: without the seed, unless it is one of the varied keys.
+    fn of_first_seed(&self) -> Vec<Variant> {
+        let without_seed = |variant: &Variant| {
+            let keys = variant.vary.len() - usize::from(self.seeds.is_some());
+            Variant { vary: variant.vary[..keys].to_vec(), config: variant.config.clone() }
+        };
+        self.variants.iter().step_by(self.repetitions()).map(without_seed).collect()
     }
 
     /// The files that the runs read, as far as the configuration names them: itself, recordings, job files, saved drives.
@@ -321,50 +367,4 @@ impl Experiment {
     pub fn located(&self, config: &Config, key: &str, path: &str) -> PathBuf {
         config.settings.located(key, path, &self.sources)
     }
-}
-
-/// The axes of the file without those that an option sets or varies, then those of the options.
-fn choose_axes(report: &mut Report, of_file: Vec<Axis>, of_options: Vec<Axis>, sets: &[Assignment]) -> Vec<Axis> {
-    for (index, axis) in of_options.iter().enumerate() {
-        let path = axis.key.path();
-        let section = Some(axis.key.section());
-        if sets.iter().any(|set| set.key == axis.key) {
-            let fault = Fault::new(format!("`{path}` is both set and varied"), "one of --set and --vary for a key");
-            report.fault(&axis.origin, fault, section);
-        }
-        if of_options[..index].iter().any(|other| other.key == axis.key) {
-            let fault = Fault::new(format!("`{path}` is varied twice"), "all its values in one --vary");
-            report.fault(&axis.origin, fault, section);
-        }
-    }
-    let overridden = |axis: &Axis| {
-        sets.iter().any(|set| set.key == axis.key) || of_options.iter().any(|other| other.key == axis.key)
-    };
-    let mut axes: Vec<Axis> = of_file.into_iter().filter(|axis| !overridden(axis)).collect();
-    axes.extend(of_options);
-    axes
-}
-
-/// One configuration for each combination of values; the first axis varies slowest.
-fn cross_product(catalog: &Arc<Catalog>, document: &Document, axes: &[Axis]) -> Vec<Variant> {
-    let mut combinations: Vec<Vec<Assignment>> = vec![Vec::new()];
-    for axis in axes {
-        combinations = combinations
-            .iter()
-            .flat_map(|chosen| {
-                axis.values.iter().map(move |(value, origin)| {
-                    let assignment = Assignment { key: axis.key, value: value.clone(), origin: origin.clone() };
-                    chosen.iter().cloned().chain([assignment]).collect()
-                })
-            })
-            .collect();
-    }
-    let variant = |chosen: Vec<Assignment>| {
-        let mut assignments = document.assignments.clone();
-        assignments.extend(chosen.iter().cloned());
-        let settings = Settings::new(catalog, &assignments, &document.headers);
-        let vary = chosen.into_iter().map(|assignment| (assignment.key, assignment.value)).collect();
-        Variant { vary, config: Config::new(settings) }
-    };
-    combinations.into_iter().map(variant).collect()
 }

@@ -6,6 +6,7 @@
 //! [`mod@reference`] and [`schema`] describe all of it, from the same tables.
 
 pub mod config;
+pub mod estimate;
 pub mod figures;
 pub mod formula;
 pub mod log;

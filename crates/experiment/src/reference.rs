@@ -172,7 +172,8 @@ fn section_page(catalog: &Catalog, table: &Table) -> Page {
 fn vary_page() -> Page {
     let text = "Keys of all sections, each with a list of values: `\"host.scheduler\" = [\"noop\", \"cfq\"]`. A \
                 comparison runs every combination, the key that is given first varying slowest; a single run leaves \
-                them out.";
+                them out. Counts have ranges, both ends included: `\"run.seed\" = \"1..10\"`, or with a step \
+                `\"1..31..10\"`; they may stand in a list too.";
     Page {
         names: vec![VARY.to_owned(), format!("[{VARY}]")],
         title: format!("[{VARY}]"),

@@ -27,20 +27,21 @@ macro_rules! result_types {
 
 mod anatomy;
 mod ftl;
-mod lifetime;
 mod hints;
+mod lifetime;
 mod provenance;
+mod repeated;
 
 pub use anatomy::{AnatomyResult, PartsResult, SliceResult, TailResult, TotalNs};
 pub use ftl::{
     AssociativityResult, BlockingResult, FtlResult, MapCacheResult, MergesResult, RetiredResult, StreamsResult,
     WaitResult,
 };
-pub use lifetime::LifetimeResult;
-
 pub use hints::HintResult;
+pub use lifetime::LifetimeResult;
 pub(crate) use provenance::config_hash;
-pub use provenance::{InputResult, ProvenanceResult};
+pub use provenance::{EXPERIMENT, InputResult, ProvenanceResult};
+pub use repeated::{KEPT_SCHEMA, KeptRun, LeftOutResult, RepeatedFigure, RepeatedResult};
 
 /// The values of the statistics that a policy describes, by name.
 pub type Statistics = BTreeMap<String, FigureResult>;
@@ -524,6 +525,12 @@ result_types! {
         schema: String,
         /// The runs, in the order of the cross product; the key that was given first varies slowest.
         runs: Vec<ComparedRun>,
+        /// What the seeds of each combination say together; absent unless several seeds were asked for.
+        #[serde(skip_serializing_if = "Vec::is_empty", default)]
+        repeated: Vec<RepeatedResult>,
+        /// Combinations that were left out because their values do not go together; absent if there are none.
+        #[serde(skip_serializing_if = "Vec::is_empty", default)]
+        left_out: Vec<LeftOutResult>,
         /// What the experiment expects of them; absent where it expects nothing.
         #[serde(skip_serializing_if = "Vec::is_empty", default)]
         expectations: Vec<ExpectationResult>,

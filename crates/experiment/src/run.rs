@@ -3,6 +3,7 @@
 
 mod aged;
 mod cache;
+mod compare;
 mod engines;
 mod fio;
 mod hints;
@@ -13,26 +14,26 @@ mod watched;
 mod workloads;
 
 use std::fmt;
+use std::path::PathBuf;
 use std::sync::Arc;
 
 use flashloom_device::{Engine, Observer, Simulation};
 use flashloom_units::{Problem, Problems, Refusal};
 use flashloom_workload::workload::{Running, Workload};
 use flashloom_workload::{Event, Request, SkippedLines};
-use rayon::prelude::*;
 
-use crate::config::{Config, EndOfLife, Expectation, Experiment, Fault, Timing, Variant};
-use crate::formula::Run;
-use crate::result::{COMPARE_SCHEMA, ComparedRun, Comparison, ExpectationResult, InputResult, RunResult};
-use aged::Shares;
+use crate::config::{Config, EndOfLife, Experiment, Fault, Timing, Unfit, Variant};
+use crate::result::{InputResult, RunResult};
 use engines::{bare_engine, engine};
 use measure::{Measured, Stopwatch};
 use watched::{Issues, Watched};
-use workloads::Issued;
+use workloads::{Flaw, Issued};
 
 pub use aged::AgedDrive;
 pub use cache::{Cache, DEFAULT_LIMIT_BYTES, Notice};
+pub use compare::{KeepNothing, Keeper};
 pub use engines::result;
+pub use provenance::program_sha256;
 pub(crate) use engines::{Aged, unscheduled};
 
 /// Why a run has no result.
@@ -44,6 +45,8 @@ pub enum Failure {
     Input(Problem),
     /// A policy that went with the configuration could not be built all the same.
     Refused(Refusal),
+    /// The result of a run could not be kept.
+    Unkept(String),
 }
 
 impl From<Refusal> for Failure {
@@ -58,6 +61,7 @@ impl fmt::Display for Failure {
             Failure::Check(message) => write!(f, "error: a check failed: {message}"),
             Failure::Input(problem) => problem.fmt(f),
             Failure::Refused(refusal) => write!(f, "error: {refusal}"),
+            Failure::Unkept(message) => write!(f, "error: {message}"),
         }
     }
 }
@@ -68,6 +72,10 @@ impl std::error::Error for Failure {}
 pub trait Progress: Sync {
     /// That many more requests were handed to the host.
     fn requests(&self, count: u64);
+    /// That many more pages were written to age a drive.
+    fn ageing(&self, pages: u64);
+    /// A drive is aged: how many pages that took, and how many were expected.
+    fn ageing_ended(&self, pages: u64, expected: u64);
     /// A run has ended.
     fn run_ended(&self);
 }
@@ -77,6 +85,8 @@ pub struct Quiet;
 
 impl Progress for Quiet {
     fn requests(&self, _count: u64) {}
+    fn ageing(&self, _pages: u64) {}
+    fn ageing_ended(&self, _pages: u64, _expected: u64) {}
     fn run_ended(&self) {}
 }
 
@@ -108,11 +118,8 @@ impl<'a> Prepared<'a> {
     /// # Errors
     /// Everything that is wrong with them.
     pub fn new(experiment: &'a Experiment) -> Result<Self, Problems> {
-        let expectations: Vec<Problem> = experiment.problems_of_expectations().collect();
-        if !expectations.is_empty() {
-            return Err(Problems(expectations));
-        }
-        let workloads = workloads::read_all(experiment)?;
+        check_expectations(experiment)?;
+        let workloads = workloads::all(workloads::read_each(experiment))?;
         let drives = aged::read_all(experiment).map_err(Problems)?;
         let inputs = provenance::inputs(experiment, &workloads)?;
         Ok(Self { experiment, workloads, drives, inputs, cache: None })
@@ -130,9 +137,58 @@ impl<'a> Prepared<'a> {
         Aged { drive: self.drives[index].as_deref(), cache: self.cache.as_ref() }
     }
 
+    /// As [`Self::new`], but combinations that do not go together with what their workloads read (a policy that needs task
+    /// ids with a recording that has none) are left out, if others remain: they become part of [`Experiment::unfit`].
+    ///
+    /// # Errors
+    /// Everything else that is wrong.
+    pub fn fitting(experiment: &'a mut Experiment) -> Result<Self, Problems> {
+        let read = workloads::read_each(experiment);
+        let is_unfit = |read: &Result<_, Flaw>| read.as_ref().is_err_and(|flaw| flaw.is_unfit);
+        if read.iter().all(is_unfit) {
+            return workloads::all(read).and_then(|_| Self::new(experiment));
+        }
+        let (mut fit, mut variants) = (Vec::with_capacity(read.len()), Vec::with_capacity(read.len()));
+        for (variant, read) in std::mem::take(&mut experiment.variants).into_iter().zip(read) {
+            match read {
+                Err(Flaw { problems, is_unfit: true }) => {
+                    // All its seeds are unfit alike, and stand together: it is listed once.
+                    let keys = variant.vary.len() - usize::from(experiment.seeds.is_some());
+                    let variant = Variant { vary: variant.vary[..keys].to_vec(), config: variant.config };
+                    if experiment.unfit.last().is_none_or(|last| last.variant.vary != variant.vary) {
+                        experiment.unfit.push(Unfit { variant, problems });
+                    }
+                }
+                read => {
+                    variants.push(variant);
+                    fit.push(read);
+                }
+            }
+        }
+        experiment.variants = variants;
+        let experiment: &'a Experiment = experiment;
+        check_expectations(experiment)?;
+        let workloads = workloads::all(fit)?;
+        let drives = aged::read_all(experiment).map_err(Problems)?;
+        let inputs = provenance::inputs(experiment, &workloads)?;
+        Ok(Self { experiment, workloads, drives, inputs, cache: None })
+    }
+
+    /// What is prepared.
+    pub fn experiment(&self) -> &'a Experiment {
+        self.experiment
+    }
+
     /// Requests of all runs together; where a workload counts them as it issues them, about as many.
     pub fn total_requests(&self) -> u64 {
         self.workloads.iter().map(|workload| workload.expected_requests()).sum()
+    }
+
+    /// About how many pages it takes to age the drives of the variants that are to run, chosen by their index, a drive
+    /// that several of them share once.
+    pub fn expected_ageing(&self, verify: bool, is_to_run: &dyn Fn(usize) -> bool) -> u64 {
+        let variants = self.experiment.variants.iter().enumerate().filter(|(index, _)| is_to_run(*index));
+        aged::pages_to_age(self.experiment, verify, variants.map(|(_, variant)| variant))
     }
 
     /// Requests of one variant, by its index among those of the experiment; where its workload counts them as it issues
@@ -151,11 +207,11 @@ impl<'a> Prepared<'a> {
     ///
     /// # Errors
     /// A drive that is not aged, or policies of which nothing can be saved; a drive that never became steady.
-    pub fn age(&mut self, verify: bool) -> Result<Arc<AgedDrive>, Failure> {
+    pub fn age(&mut self, verify: bool, progress: &dyn Progress) -> Result<Arc<AgedDrive>, Failure> {
         let config = &self.experiment.variants[0].config;
         aged::check_saving(self.experiment, config).map_err(Failure::Input)?;
-        let drive =
-            aged::to_be_saved(config, verify, self.cache.as_ref()).map_err(|failure| self.pointed(config, failure))?;
+        let drive = aged::to_be_saved(config, verify, self.cache.as_ref(), progress)
+            .map_err(|failure| self.pointed(config, failure))?;
         let drive = Arc::new(drive);
         self.drives[0] = Some(Arc::clone(&drive));
         Ok(drive)
@@ -168,7 +224,7 @@ impl<'a> Prepared<'a> {
     /// A policy that cannot be built, or a drive that never became steady.
     pub fn engine(&self, index: usize, verify: bool) -> Result<Engine, Failure> {
         let config = &self.experiment.variants[index].config;
-        engine(config, verify, self.aged(index)).map_err(|failure| self.pointed(config, failure))
+        engine(config, verify, self.aged(index), &Quiet).map_err(|failure| self.pointed(config, failure))
     }
 
     /// The drive of a variant alone, as [`Self::engine`] has it: no block layer, `host.queue_depth` commands at once.
@@ -177,7 +233,17 @@ impl<'a> Prepared<'a> {
     /// As of [`Self::engine`].
     pub fn bare_engine(&self, index: usize, verify: bool) -> Result<Engine, Failure> {
         let config = &self.experiment.variants[index].config;
-        bare_engine(config, verify, self.aged(index)).map_err(|failure| self.pointed(config, failure))
+        bare_engine(config, verify, self.aged(index), &Quiet).map_err(|failure| self.pointed(config, failure))
+    }
+
+    /// The files that a variant reads, the experiment first.
+    pub fn inputs(&self, index: usize) -> &[InputResult] {
+        &self.inputs[index]
+    }
+
+    /// The hash of the saved drive that a variant begins with, if it names one.
+    pub fn state_sha256(&self, index: usize) -> Option<&str> {
+        self.drives[index].as_deref().and_then(AgedDrive::hash)
     }
 
     /// Whether the first variant runs a fio job file.
@@ -296,45 +362,12 @@ impl<'a> Prepared<'a> {
         let finished = run_one(&variant.config, input, false, Watched::by_nobody(progress));
         finished.map(|finished| finished.result).map_err(|failure| self.pointed(&variant.config, failure))
     }
+}
 
-    /// Runs every variant, in as many threads as the caller's pool has. The results are in the order of the variants,
-    /// whatever the threads did.
-    ///
-    /// # Errors
-    /// The failure of the first variant that failed, with the values that vary in it.
-    pub fn compare(&self, verify: bool, progress: &dyn Progress) -> Result<Comparison, Failure> {
-        let variants = &self.experiment.variants;
-        let shares = Shares::new(self.experiment, verify);
-        let run = |index: usize| {
-            let drive = shares.drive(index, &variants[index].config, verify, self.cache.as_ref());
-            let drive = drive.map_err(|failure| self.told_apart(&variants[index], failure))?;
-            self.run_with(index, verify, progress, drive.as_deref())
-        };
-        let results: Vec<_> = (0..variants.len()).into_par_iter().map(run).collect();
-        let mut runs = Vec::with_capacity(results.len());
-        for (variant, result) in variants.iter().zip(results) {
-            runs.push(ComparedRun { vary: variant.vary_to_json(), result: result? });
-        }
-        let expectations = self.hold_expectations(&runs);
-        Ok(Comparison { schema: COMPARE_SCHEMA.to_owned(), runs, expectations })
-    }
-
-    fn hold_expectations(&self, runs: &[ComparedRun]) -> Vec<ExpectationResult> {
-        let expectations = &self.experiment.expectations;
-        let runs: Vec<Run> = if expectations.is_empty() { Vec::new() } else { runs.iter().map(Run::from).collect() };
-        let result = |expected: &Expectation| {
-            let value = expected.value(&runs).expect("the formula was held against these runs before");
-            ExpectationResult {
-                claim: expected.claim.clone(),
-                formula: expected.formula.text().to_owned(),
-                at_least: expected.bounds.at_least,
-                at_most: expected.bounds.at_most,
-                value,
-                holds: expected.bounds.hold(value),
-            }
-        };
-        expectations.iter().map(result).collect()
-    }
+/// Holds what is expected against the runs that there will be.
+fn check_expectations(experiment: &Experiment) -> Result<(), Problems> {
+    let problems: Vec<Problem> = experiment.problems_of_expectations().collect();
+    if problems.is_empty() { Ok(()) } else { Err(Problems(problems)) }
 }
 
 /// What a run begins with, beside its configuration.
@@ -356,9 +389,9 @@ fn run_one(config: &Config, input: Input<'_>, verify: bool, watched: Watched<'_,
         let refusal = Refusal::new(fault.found, fault.expected).at(["run.state"]);
         return Err(Failure::Refused(Refusal { help: fault.help, ..refusal }));
     }
-    let mut simulation = simulation(config, input, verify)?;
-    let mut running = started(input.workload)?;
     let progress = watched.progress;
+    let mut simulation = simulation(config, input, verify, progress)?;
+    let mut running = started(input.workload)?;
     let end_ns = watched.run(&mut simulation, &mut *running, config.run.timeline_interval_ns)?;
     simulation.check().map_err(Failure::Check)?;
     let outcome = simulation.outcome();
@@ -386,13 +419,13 @@ fn started(workload: &dyn Workload) -> Result<Box<dyn Running + '_>, Failure> {
 }
 
 /// What a run goes through.
-fn simulation(config: &Config, input: Input<'_>, verify: bool) -> Result<Simulation, Failure> {
+fn simulation(config: &Config, input: Input<'_>, verify: bool, progress: &dyn Progress) -> Result<Simulation, Failure> {
     let mut simulation = if input.is_issued {
-        Simulation::new(unscheduled(config, verify, input.aged)?)
+        Simulation::new(unscheduled(config, verify, input.aged, progress)?)
     } else if config.run.drain {
-        Simulation::new(engine(config, verify, input.aged)?).with_drain()
+        Simulation::new(engine(config, verify, input.aged, progress)?).with_drain()
     } else {
-        Simulation::new(engine(config, verify, input.aged)?)
+        Simulation::new(engine(config, verify, input.aged, progress)?)
     };
     if config.run.timing == Timing::Counting {
         simulation = simulation.with_samples_by_pages(config.run.timeline_pages);

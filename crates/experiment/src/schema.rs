@@ -7,7 +7,7 @@ use serde_json::{Map, Value as Json, json};
 
 use crate::config::{Catalog, EXPECT, EXPECT_KEYS, SECTIONS, VARY, json_value};
 use crate::probe::ProbeResult;
-use crate::result::{Comparison, RunResult};
+use crate::result::{Comparison, KeptRun, RunResult};
 
 /// The dialect that all of them are written in.
 const DIALECT: &str = "https://json-schema.org/draft/2020-12/schema";
@@ -18,6 +18,7 @@ pub fn schemas(catalog: &Catalog) -> Vec<(&'static str, String)> {
     vec![
         ("result.json", text(schema_for!(RunResult).to_value())),
         ("compare.json", text(schema_for!(Comparison).to_value())),
+        ("kept.json", text(schema_for!(KeptRun).to_value())),
         ("probe.json", text(schema_for!(ProbeResult).to_value())),
         ("config.json", text(config(catalog))),
     ]

@@ -150,7 +150,7 @@ fn a_policy_says_truly_whether_its_state_can_be_saved() {
             let sets = [format!("ftl.mapping={}", mapping.name), format!("buffer.placement={}", placement.name)];
             let experiment = experiment(&Catalog::builtin(), &[&sets[0], &sets[1], "run.precondition=fill"], &[]);
             let mut prepared = Prepared::new(&experiment).expect("it is sound");
-            prepared.age(false).unwrap_or_else(|failure| panic!("{sets:?}: {failure}"));
+            prepared.age(false, &Quiet).unwrap_or_else(|failure| panic!("{sets:?}: {failure}"));
         }
     }
 }
@@ -162,7 +162,8 @@ fn a_drive_from_a_file_gives_what_a_fresh_one_gives() {
     let one = experiment(&Catalog::builtin(), &[], &[]);
     let fresh = Prepared::new(&one).expect("it is sound").run_variant(0, true, &Quiet).expect("it runs");
     let mut saving = Prepared::new(&one).expect("it is sound");
-    fs::write(&path, saving.age(true).expect("it ages").to_file().expect("there is memory")).expect("there is room");
+    fs::write(&path, saving.age(true, &Quiet).expect("it ages").to_file().expect("there is memory"))
+        .expect("there is room");
     let saved = saving.run_variant(0, true, &Quiet).expect("it runs");
     let state = format!("run.state={}", path.display());
     let other = experiment(&Catalog::builtin(), &[&state], &[]);
@@ -197,7 +198,7 @@ fn refused(content: &[u8], sets: &[&str]) -> String {
 fn a_file_that_does_not_fit_is_refused_by_name() {
     let one = experiment(&Catalog::builtin(), &[], &[]);
     let mut prepared = Prepared::new(&one).expect("it is sound");
-    let file = prepared.age(false).expect("it ages").to_file().expect("there is memory");
+    let file = prepared.age(false, &Quiet).expect("it ages").to_file().expect("there is memory");
     let expect = |found: String, parts: &[&str]| {
         assert!(parts.iter().all(|part| found.contains(part)), "{found}");
     };
@@ -220,13 +221,13 @@ fn a_file_that_does_not_fit_is_refused_by_name() {
     damaged[last] ^= 1;
     expect(refused(&damaged, &[]), &["damaged"]);
     let mut verified = Prepared::new(&one).expect("it is sound");
-    let verified = verified.age(true).expect("it ages").to_file().expect("there is memory");
+    let verified = verified.age(true, &Quiet).expect("it ages").to_file().expect("there is memory");
     expect(refused(&verified, &[]), &["aged with --verify", "run it with --verify"]);
 }
 
 #[test]
 fn only_what_is_aged_and_has_a_state_is_saved() {
     let new = experiment(&Catalog::builtin(), &["run.precondition=none"], &[]);
-    let failure = Prepared::new(&new).expect("it is sound").age(false).expect_err("it is not aged").to_string();
+    let failure = Prepared::new(&new).expect("it is sound").age(false, &Quiet).expect_err("it is not aged").to_string();
     assert!(failure.contains("a drive that is not aged"), "{failure}");
 }

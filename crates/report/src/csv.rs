@@ -3,16 +3,44 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use flashloom_experiment::formula::Run;
-use flashloom_experiment::result::{ComparedRun, Comparison};
+use flashloom_experiment::result::{ComparedRun, Comparison, RepeatedFigure};
 use serde_json::Value;
 
 use crate::published::Null;
 use crate::row::Report;
 
 /// Every figure of every run: a line a run, the varied keys first, a column for each field that any result has.
+///
+/// Of several seeds, four lines a combination follow: the means, half the widths of their intervals, the differences to
+/// the first combination and half the widths of theirs; a first column says which.
 pub fn comparison(comparison: &Comparison) -> String {
-    table(comparison.runs.iter().map(figures))
+    if comparison.repeated.is_empty() {
+        return table(comparison.runs.iter().map(figures));
+    }
+    let row = |name: &str| ("row".to_owned(), name.to_owned());
+    let runs = comparison.runs.iter().map(|run| std::iter::once(row("run")).chain(figures(run)).collect());
+    let lines = comparison.repeated.iter().flat_map(|repeated| {
+        OVER_SEEDS.iter().filter_map(move |(name, value)| {
+            let figures = repeated
+                .figures
+                .iter()
+                .filter_map(|(path, figure)| Some((path.clone(), plain(&Value::from(value(figure)?)))));
+            let figures: Vec<_> = figures.collect();
+            let keys = repeated.vary.iter().map(|(key, value)| (key.clone(), plain(value)));
+            (!figures.is_empty()).then(|| std::iter::once(row(name)).chain(keys).chain(figures).collect())
+        })
+    });
+    table(runs.chain(lines))
 }
+
+/// The lines of a combination over several seeds: their name, and what they have of each figure.
+type OverSeeds = (&'static str, fn(&RepeatedFigure) -> Option<f64>);
+const OVER_SEEDS: [OverSeeds; 4] = [
+    ("mean", |figure| Some(figure.mean)),
+    ("half_width", |figure| Some(figure.half_width)),
+    ("difference", |figure| figure.difference),
+    ("difference_half_width", |figure| figure.difference_half_width),
+];
 
 fn figures(run: &ComparedRun) -> Vec<(String, String)> {
     let mut fields: Vec<(String, String)> = run.vary.iter().map(|(key, value)| (key.clone(), plain(value))).collect();

@@ -18,6 +18,7 @@
 //! differences, and by half of the published effect at least. Else the row says nothing of the policy and is not
 //! reproduced, whatever its figure. A claim of no difference that the null keeps as well is too small to tell.
 
+pub use flashloom_experiment::estimate::Estimate;
 use serde::Serialize;
 
 use crate::published::{Band, NoEffect, Published};
@@ -51,52 +52,6 @@ impl Verdict {
             Self::TooSmall => "too small to tell",
             Self::NotReproduced => "not reproduced",
         }
-    }
-}
-
-/// Quantiles of Student's t distribution that leave 2.5 % on either side, from one degree of freedom on.
-const T_95: [f64; 9] = [12.706, 4.303, 3.182, 2.776, 2.571, 2.447, 2.365, 2.306, 2.262];
-
-/// The most seeds that an interval is worked out for.
-pub const MOST_SEEDS: usize = T_95.len() + 1;
-
-/// A mean over seeds, and how far the true one may be from it at 95 %.
-#[derive(Clone, Copy, Debug, PartialEq)]
-pub struct Estimate {
-    /// The mean.
-    pub mean: f64,
-    /// Half the width of the interval; zero for a figure that no seed changes.
-    pub half_width: f64,
-}
-
-impl Estimate {
-    /// The mean of one figure a seed, and its interval.
-    ///
-    /// # Panics
-    /// If there are no figures, or more than [`MOST_SEEDS`].
-    pub fn of(figures: &[f64]) -> Self {
-        let count = figures.len() as f64;
-        let mean = figures.iter().sum::<f64>() / count;
-        if figures.iter().all(|figure| *figure == figures[0]) {
-            return Self { mean: figures[0], half_width: 0.0 };
-        }
-        let variance = figures.iter().map(|figure| (figure - mean).powi(2)).sum::<f64>() / (count - 1.0);
-        Self { mean, half_width: T_95[figures.len() - 2] * (variance / count).sqrt() }
-    }
-
-    /// The lower end of the interval.
-    pub fn low(&self) -> f64 {
-        self.mean - self.half_width
-    }
-
-    /// The upper end of the interval.
-    pub fn high(&self) -> f64 {
-        self.mean + self.half_width
-    }
-
-    /// Whether the interval holds a value.
-    pub fn holds(&self, value: f64) -> bool {
-        self.low() <= value && value <= self.high()
     }
 }
 
@@ -260,16 +215,6 @@ mod tests {
     /// The verdict on figures of several seeds, beside a reference of zero.
     fn judged(measure: &Measure, ours: &[f64]) -> Verdict {
         measure.judge(Some(&measure.effects(ours, None)))
-    }
-
-    #[test]
-    fn the_interval_is_student_s() {
-        // Mean 3, sample variance 2.5, standard error 0.7071, times 2.776.
-        let estimate = Estimate::of(&[1.0, 2.0, 3.0, 4.0, 5.0]);
-        assert_eq!(estimate.mean, 3.0);
-        assert!((estimate.half_width - 1.9629).abs() < 1e-3, "{estimate:?}");
-        assert_eq!(Estimate::of(&[7.5]), Estimate { mean: 7.5, half_width: 0.0 });
-        assert_eq!(Estimate::of(&[0.1; 5]), Estimate { mean: 0.1, half_width: 0.0 });
     }
 
     #[test]

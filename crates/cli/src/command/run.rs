@@ -6,7 +6,7 @@ mod watchers;
 use std::sync::Arc;
 
 use flashloom::experiment::config::{Catalog, Experiment};
-use flashloom::experiment::run::{Finished, Prepared};
+use flashloom::experiment::run::{Finished, Prepared, Quiet};
 use flashloom::units::Problem;
 
 use super::{json_text, report_skipped};
@@ -45,7 +45,7 @@ pub fn run(catalog: &Arc<Catalog>, arguments: &RunArguments) -> Result<(), Stop>
         say(format_args!("note: [vary] lists values of `{}`; `flashloom compare` runs them all", key.path()));
     }
     if let Some(file) = state_file {
-        let drive = prepared.age(arguments.verify)?.to_file();
+        let drive = prepared.age(arguments.verify, &Quiet)?.to_file();
         let drive = drive.map_err(|error| Stop::Failed(format!("error: the drive cannot be saved: {error}")))?;
         file.commit(drive)?;
     }

@@ -6,6 +6,7 @@
 mod anatomy;
 mod combinations;
 mod commands;
+mod compare;
 mod errors;
 mod explained;
 mod fio;

@@ -8,6 +8,7 @@ use toml::de::{DeTable, DeValue};
 
 use super::catalog::{Catalog, Fault, KeyId, Member, SECTIONS, VARY};
 use super::expectation::{self, EXPECT, Expectation};
+use super::range;
 use super::source::{Origin, Report};
 use super::value::check;
 
@@ -197,6 +198,11 @@ impl Reader<'_> {
                     self.fault(value, not_a_table(&self.catalog.tables[inner].path()), section)
                 }
                 (Ok(Member::Key(id)), DeValue::Array(values)) => self.axis(id, key, value, values.iter()),
+                (Ok(Member::Key(id)), DeValue::String(text))
+                    if range::expand(self.catalog, id.param(), text).is_some() =>
+                {
+                    self.axis(id, key, value, std::iter::once(value));
+                }
                 (Ok(Member::Key(id)), _) => {
                     let fault = Fault::new("a single value", format!("a list of values for `{}`", id.path()));
                     self.fault(value, fault, Some(id.section()));
@@ -214,8 +220,17 @@ impl Reader<'_> {
     ) {
         let mut axis = Axis { key, origin: self.origin(name), values: Vec::new() };
         for value in values {
-            match check(self.catalog, key.param(), value.get_ref()) {
-                Ok(checked) => axis.values.push((checked, self.origin(value))),
+            let range = match value.get_ref() {
+                DeValue::String(text) => range::expand(self.catalog, key.param(), text),
+                _ => None,
+            };
+            let values =
+                range.unwrap_or_else(|| check(self.catalog, key.param(), value.get_ref()).map(|value| vec![value]));
+            match values {
+                Ok(values) => {
+                    let origin = self.origin(value);
+                    axis.values.extend(values.into_iter().map(|value| (value, origin.clone())));
+                }
                 Err(fault) => self.fault(value, fault, Some(key.section())),
             }
         }

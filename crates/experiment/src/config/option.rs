@@ -1,9 +1,10 @@
-//! Reads `--set KEY=VALUE` and `--vary KEY=A,B,C`; problems point into the text of the option.
+//! Reads `--set KEY=VALUE` and `--vary KEY=A,B,C` or `--vary KEY=1..10`; problems point into the text of the option.
 
 use std::ops::Range;
 
 use super::catalog::{Catalog, Fault, KeyId};
 use super::document::{Assignment, Axis, check_axis};
+use super::range;
 use super::source::{Origin, Report, Source};
 use super::value::check_option;
 
@@ -29,8 +30,11 @@ pub fn read_vary(catalog: &Catalog, report: &mut Report, text: &str) -> Option<A
     let mut axis = Axis { key, origin: Origin { source, span: 0..value_span.start - 1 }, values: Vec::new() };
     for span in split_at_commas(text, value_span) {
         let origin = Origin { source, span: trimmed(text, span) };
-        match check_option(catalog, key.param(), &text[origin.span.clone()]) {
-            Ok(value) => axis.values.push((value, origin)),
+        let written = &text[origin.span.clone()];
+        let values = range::expand(catalog, key.param(), written)
+            .unwrap_or_else(|| check_option(catalog, key.param(), written).map(|value| vec![value]));
+        match values {
+            Ok(values) => axis.values.extend(values.into_iter().map(|value| (value, origin.clone()))),
             Err(fault) => report.fault(&origin, fault, Some(key.section())),
         }
     }

@@ -94,6 +94,11 @@ pub struct Report {
 }
 
 impl Report {
+    /// A report that begins with nothing found in texts that were read before.
+    pub fn on(sources: Sources) -> Self {
+        Self { sources, ..Self::default() }
+    }
+
     /// Turns a fault into a problem at its origin. `section` can no longer be relied on; without one, none can.
     pub fn fault(&mut self, origin: &Origin, fault: Fault, section: Option<usize>) {
         match section {

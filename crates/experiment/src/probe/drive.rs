@@ -6,7 +6,7 @@ use flashloom_workload::{Arrivals, Op, Request};
 
 use super::{Load, Measure, Size, Target};
 use crate::config::{Config, Timing};
-use crate::run::{Aged, Failure, Progress, unscheduled};
+use crate::run::{Aged, Failure, Progress, Quiet, unscheduled};
 
 /// A drive of an experiment, aged as that says.
 pub struct ModelledDrive<'a> {
@@ -22,7 +22,7 @@ impl<'a> ModelledDrive<'a> {
     pub fn new(config: &Config, seed: u64, request_bytes: u64, progress: &'a dyn Progress) -> Result<Self, Failure> {
         let mut config = config.clone();
         (config.run.seed, config.run.timing) = (seed, Timing::Timed);
-        let simulation = Simulation::new(unscheduled(&config, false, Aged::default())?);
+        let simulation = Simulation::new(unscheduled(&config, false, Aged::default(), &Quiet)?);
         let request_sectors = (request_bytes / SECTOR_BYTES) as u32;
         Ok(Self { config, simulation, request_sectors, prng: Prng::new(seed).branch("probe"), progress })
     }
@@ -40,7 +40,7 @@ impl Target for ModelledDrive<'_> {
 
     fn renew(&mut self) -> Result<(), Failure> {
         self.simulation.check().map_err(Failure::Check)?;
-        self.simulation = Simulation::new(unscheduled(&self.config, false, Aged::default())?);
+        self.simulation = Simulation::new(unscheduled(&self.config, false, Aged::default(), &Quiet)?);
         Ok(())
     }
 

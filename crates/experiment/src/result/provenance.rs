@@ -5,6 +5,9 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use sha2::{Digest, Sha256};
 
+/// The role of the file of the experiment among the inputs.
+pub const EXPERIMENT: &str = "experiment";
+
 result_types! {
     /// What a result came from; the hash of a drive that was aged before is `precondition.state_sha256`.
     ProvenanceResult {

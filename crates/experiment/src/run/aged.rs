@@ -21,8 +21,8 @@ use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value as Json};
 use sha2::{Digest, Sha256};
 
-use super::engines::precondition;
-use super::{Cache, Failure};
+use super::engines::{expected_pages, precondition};
+use super::{Cache, Failure, Progress};
 use crate::config::{Config, Experiment, Fault, Precondition, Variant, json_value};
 
 /// The first line of a file.
@@ -93,16 +93,17 @@ impl AgedDrive {
     ///
     /// # Errors
     /// A policy that cannot be built, or a drive that never became steady.
-    fn age(config: &Config, verify: bool, cache: Option<&Cache>) -> Result<Self, Failure> {
+    fn age(config: &Config, verify: bool, cache: Option<&Cache>, progress: &dyn Progress) -> Result<Self, Failure> {
         let place = cache.and_then(|cache| Some((cache, cache.place(config, verify)?)));
         if let Some(drive) = place.as_ref().and_then(|(cache, path)| cache.take(path, config, verify)) {
+            progress.ageing_ended(0, expected_pages(config));
             return Ok(drive);
         }
         let mut engine = Engine::bare(Drive::new(&config.drive_setup(verify))?, 1, 0);
         if let Some((cache, _)) = &place {
             cache.tell_of_ageing(config);
         }
-        let drive = Self::age_engine(config, verify, &mut engine)?;
+        let drive = Self::age_engine(config, verify, &mut engine, progress)?;
         if let Some((cache, path)) = &place {
             cache.keep(path, &drive);
         }
@@ -110,8 +111,13 @@ impl AgedDrive {
     }
 
     /// Ages the drive of an engine, and saves it.
-    fn age_engine(config: &Config, verify: bool, engine: &mut Engine) -> Result<Self, Failure> {
-        let aged = precondition(config, engine)?.expect("a drive that is not aged is not saved");
+    fn age_engine(
+        config: &Config,
+        verify: bool,
+        engine: &mut Engine,
+        progress: &dyn Progress,
+    ) -> Result<Self, Failure> {
+        let aged = precondition(config, engine, progress)?.expect("a drive that is not aged is not saved");
         let state = engine.save_aged().map_err(|error| Failure::Check(error.to_string()))?;
         Ok(Self { origin: Origin::of(config, verify), aged, state, hash: None })
     }
@@ -219,22 +225,28 @@ impl AgedDrive {
 ///
 /// # Errors
 /// A drive that never became steady.
-pub(super) fn bring(config: &Config, verify: bool, cache: Option<&Cache>, engine: &mut Engine) -> Result<(), Failure> {
+pub(super) fn bring(
+    config: &Config,
+    verify: bool,
+    cache: Option<&Cache>,
+    engine: &mut Engine,
+    progress: &dyn Progress,
+) -> Result<(), Failure> {
     let Some((cache, path)) = cache.and_then(|cache| Some((cache, cache.place(config, verify)?))) else {
-        return precondition(config, engine).map(drop);
+        return precondition(config, engine, progress).map(drop);
     };
     if let Some(drive) = cache.take(&path, config, verify) {
+        progress.ageing_ended(0, expected_pages(config));
         return drive.load_into(engine);
     }
     cache.tell_of_ageing(config);
-    cache.keep(&path, &AgedDrive::age_engine(config, verify, engine)?);
+    cache.keep(&path, &AgedDrive::age_engine(config, verify, engine, progress)?);
     Ok(())
 }
 
 /// SHA-256 of two texts, one after the other, in hexadecimal.
 pub(super) fn hash_of(header: &[u8], state: &[u8]) -> String {
-    let hash = Sha256::new().chain_update(header).chain_update(state).finalize();
-    hash.iter().map(|byte| format!("{byte:02x}")).collect()
+    format!("{:x}", Sha256::new().chain_update(header).chain_update(state).finalize())
 }
 
 /// Refuses to save a drive that is not aged, or a policy of which nothing can be saved, before anything runs.
@@ -332,6 +344,13 @@ impl Shares {
         Self { of_variants: experiment.variants.iter().map(|variant| share_of(&variant.config)).collect() }
     }
 
+    /// Says that a variant does not run, in place of asking for its drive.
+    pub(super) fn forgo(&self, index: usize) {
+        if let Some(share) = &self.of_variants[index] {
+            share.lock().unwrap_or_else(PoisonError::into_inner).left -= 1;
+        }
+    }
+
     /// The drive of a variant; nothing where it ages its own, because no other run needs it. To be asked once for each.
     ///
     /// # Errors
@@ -342,6 +361,7 @@ impl Shares {
         config: &Config,
         verify: bool,
         cache: Option<&Cache>,
+        progress: &dyn Progress,
     ) -> Result<Option<Arc<AgedDrive>>, Failure> {
         let Some(share) = &self.of_variants[index] else { return Ok(None) };
         // Whoever comes meanwhile waits here for the drive that it would otherwise age itself.
@@ -350,7 +370,7 @@ impl Shares {
         if share.left == 0 && share.drive.is_none() {
             return Ok(None);
         }
-        let aged = || AgedDrive::age(config, verify, cache).map(Arc::new);
+        let aged = || AgedDrive::age(config, verify, cache, progress).map(Arc::new);
         let drive = share.drive.get_or_insert_with(aged).clone();
         if share.left == 0 {
             share.drive = None;
@@ -363,8 +383,34 @@ impl Shares {
 ///
 /// # Errors
 /// As of ageing it.
-pub(super) fn to_be_saved(config: &Config, verify: bool, cache: Option<&Cache>) -> Result<AgedDrive, Failure> {
-    let mut drive = AgedDrive::age(config, verify, cache)?;
+pub(super) fn to_be_saved(
+    config: &Config,
+    verify: bool,
+    cache: Option<&Cache>,
+    progress: &dyn Progress,
+) -> Result<AgedDrive, Failure> {
+    let mut drive = AgedDrive::age(config, verify, cache, progress)?;
     drive.hash = Some(hash_of(drive.header().as_bytes(), &drive.state));
     Ok(drive)
+}
+
+/// About how many pages it takes to age the drives of these variants, a drive that several of them share once.
+pub(super) fn pages_to_age<'a>(
+    experiment: &Experiment,
+    verify: bool,
+    variants: impl Iterator<Item = &'a Variant>,
+) -> u64 {
+    let mut shared: Vec<Origin> = Vec::new();
+    let mut pages = 0;
+    for Variant { config, .. } in variants.filter(|variant| variant.config.run.state.is_none()) {
+        if check_saving(experiment, config).is_ok() {
+            let origin = Origin::of(config, verify);
+            if shared.contains(&origin) {
+                continue;
+            }
+            shared.push(origin);
+        }
+        pages += expected_pages(config);
+    }
+    pages
 }

@@ -17,9 +17,8 @@ use std::path::{Path, PathBuf};
 use std::sync::OnceLock;
 use std::sync::atomic::{AtomicU64, Ordering};
 
-use sha2::{Digest, Sha256};
-
 use super::aged::{AgedDrive, hash_of, unsaved_policy};
+use super::provenance::program_sha256;
 use crate::config::{Config, Precondition};
 
 /// Bytes that the files of a folder may have together, unless the caller says otherwise: about 35 drives of 512 GiB.
@@ -76,7 +75,7 @@ impl Cache {
         let is_worth_it = config.run.precondition == Precondition::Steady
             && config.device.geometry().total_pages() >= LEAST_PAGES
             && unsaved_policy(config).is_none();
-        let program = self.program.get_or_init(|| hash_of_program().ok());
+        let program = self.program.get_or_init(|| program_sha256().ok());
         let program = program.as_ref().filter(|_| is_worth_it)?;
         let key = hash_of(program.as_bytes(), AgedDrive::origin_text(config, verify).as_bytes());
         Some(self.folder.join(format!("{key}.state")))
@@ -170,10 +169,4 @@ fn touch(path: &Path) {
 fn next_number() -> u64 {
     static NEXT: AtomicU64 = AtomicU64::new(0);
     NEXT.fetch_add(1, Ordering::Relaxed)
-}
-
-fn hash_of_program() -> io::Result<String> {
-    let mut hash = Sha256::new();
-    io::copy(&mut File::open(std::env::current_exe()?)?, &mut hash)?;
-    Ok(hash.finalize().iter().map(|byte| format!("{byte:02x}")).collect())
 }

@@ -7,7 +7,7 @@ use flashloom_units::{Chosen, Prng};
 
 use super::aged::{AgedDrive, bring};
 use super::measure::Measured;
-use super::{Cache, Failure};
+use super::{Cache, Failure, Progress};
 use crate::config::{Config, Precondition, Timing};
 use crate::result::RunResult;
 
@@ -25,17 +25,27 @@ pub(crate) struct Aged<'a> {
 ///
 /// # Errors
 /// A policy that cannot be built, or a drive that never became steady.
-pub(super) fn engine(config: &Config, verify: bool, aged: Aged<'_>) -> Result<Engine, Failure> {
-    started(config, with_scheduler(config, &config.host, &config.scheduler(), verify)?, verify, aged)
+pub(super) fn engine(
+    config: &Config,
+    verify: bool,
+    aged: Aged<'_>,
+    progress: &dyn Progress,
+) -> Result<Engine, Failure> {
+    started(config, with_scheduler(config, &config.host, &config.scheduler(), verify)?, verify, aged, progress)
 }
 
 /// The drive of a configuration alone, as [`engine`] has it: no block layer, `host.queue_depth` commands at once.
 ///
 /// # Errors
 /// As of [`engine`].
-pub(super) fn bare_engine(config: &Config, verify: bool, aged: Aged<'_>) -> Result<Engine, Failure> {
+pub(super) fn bare_engine(
+    config: &Config,
+    verify: bool,
+    aged: Aged<'_>,
+    progress: &dyn Progress,
+) -> Result<Engine, Failure> {
     let drive = Drive::new(&config.drive_setup(verify))?;
-    started(config, Engine::bare(drive, config.host.queue_depth, config.ftl.idle_delay_ns), verify, aged)
+    started(config, Engine::bare(drive, config.host.queue_depth, config.ftl.idle_delay_ns), verify, aged, progress)
 }
 
 /// The same under a block layer that only queues: requests reach the drive as they are and in their order, and those
@@ -43,10 +53,15 @@ pub(super) fn bare_engine(config: &Config, verify: bool, aged: Aged<'_>) -> Resu
 ///
 /// # Errors
 /// As of [`engine`].
-pub(crate) fn unscheduled(config: &Config, verify: bool, aged: Aged<'_>) -> Result<Engine, Failure> {
+pub(crate) fn unscheduled(
+    config: &Config,
+    verify: bool,
+    aged: Aged<'_>,
+    progress: &dyn Progress,
+) -> Result<Engine, Failure> {
     let host = HostParams { merging: false, ..config.host.clone() };
     let noop = scheduler::builtin().choose("noop", &[])?;
-    started(config, with_scheduler(config, &host, &noop, verify)?, verify, aged)
+    started(config, with_scheduler(config, &host, &noop, verify)?, verify, aged, progress)
 }
 
 fn with_scheduler(
@@ -63,10 +78,16 @@ fn with_scheduler(
 
 /// Brings an engine into the state that it has before the workload: by ageing it, or with a drive that was aged before.
 /// A verified run has its latencies checked too, part by part.
-fn started(config: &Config, mut engine: Engine, verify: bool, aged: Aged<'_>) -> Result<Engine, Failure> {
+fn started(
+    config: &Config,
+    mut engine: Engine,
+    verify: bool,
+    aged: Aged<'_>,
+    progress: &dyn Progress,
+) -> Result<Engine, Failure> {
     match aged.drive {
         Some(drive) => drive.load_into(&mut engine)?,
-        None => bring(config, verify, aged.cache, &mut engine)?,
+        None => bring(config, verify, aged.cache, &mut engine, progress)?,
     }
     if config.run.timing == Timing::Timed {
         engine.start_timing(&config.device);
@@ -81,8 +102,21 @@ fn started(config: &Config, mut engine: Engine, verify: bool, aged: Aged<'_>) ->
 ///
 /// # Errors
 /// A drive that never became steady.
-pub(super) fn precondition(config: &Config, engine: &mut Engine) -> Result<Option<Preconditioned>, Failure> {
-    let aged = ageing(config).map(|ageing| engine.precondition(&ageing, &mut |_| {}));
+pub(super) fn precondition(
+    config: &Config,
+    engine: &mut Engine,
+    progress: &dyn Progress,
+) -> Result<Option<Preconditioned>, Failure> {
+    let Some(ageing) = ageing(config) else { return Ok(None) };
+    let mut told = 0;
+    let mut tell = |pages: u64| {
+        progress.ageing(pages.saturating_sub(told));
+        told = told.max(pages);
+    };
+    let aged = engine.precondition(&ageing, &mut tell);
+    tell(aged.pages);
+    progress.ageing_ended(aged.pages, expected_pages(config));
+    let aged = Some(aged);
     if let Some(aged) = aged.filter(|aged| !aged.stable && !aged.is_worn_out) {
         return Err(Failure::Check(format!(
             "write amplification was not steady after {} pages, on a drive of {} which are all to be used first (it was \
@@ -93,6 +127,16 @@ pub(super) fn precondition(config: &Config, engine: &mut Engine) -> Result<Optio
         )));
     }
     Ok(aged)
+}
+
+/// About how many pages ageing writes; nothing where the drive is to be new. A steady state takes every page of the drive
+/// once, and then two windows more at least.
+pub(super) fn expected_pages(config: &Config) -> u64 {
+    let Some(Ageing { fill_pages, overwrite, .. }) = ageing(config) else { return 0 };
+    let Some(Overwrite { window, .. }) = overwrite.filter(|_| fill_pages > 0) else { return fill_pages };
+    let window = ((fill_pages as f64 * window) as u64).max(1);
+    let overwritten = config.device.geometry().total_pages().saturating_sub(fill_pages);
+    fill_pages + overwritten.next_multiple_of(window) + 2 * window
 }
 
 fn ageing(config: &Config) -> Option<Ageing> {

@@ -1,19 +1,23 @@
-//! Which files a run reads, by their hashes.
+//! Which files a run reads and which program runs it, by their hashes.
+
+use std::fs::File;
+use std::io;
 
 use flashloom_units::{Problem, Problems};
 use flashloom_workload::Fingerprint;
 use flashloom_workload::workload::Workload;
+use sha2::{Digest, Sha256};
 
-use crate::config::{Config, Experiment};
-use crate::result::{InputResult, ProvenanceResult, RunResult, config_hash};
+use crate::config::{Config, Experiment, Variant};
+use crate::result::{EXPERIMENT, InputResult, ProvenanceResult, RunResult, config_hash};
 
 /// The files of each run. Recordings have been hashed while they were checked; other files are small.
 ///
 /// # Errors
 /// A file that was there a moment ago and cannot be read any more.
 pub fn inputs(experiment: &Experiment, workloads: &[Box<dyn Workload>]) -> Result<Vec<Vec<InputResult>>, Problems> {
-    let of_run = |(variant, workload): (&crate::config::Variant, &Box<dyn Workload>)| {
-        let mut files = vec![InputResult::of("experiment", &experiment.fingerprint())];
+    let of_run = |(variant, workload): (&Variant, &Box<dyn Workload>)| {
+        let mut files = vec![InputResult::of(EXPERIMENT, &experiment.fingerprint())];
         let read = match workload.scanned() {
             Some(info) => info.files.clone(),
             None => job_file(experiment, &variant.config)?.into_iter().collect(),
@@ -43,4 +47,14 @@ pub fn provenance(config: &Config, inputs: &[InputResult], result: &RunResult) -
         config_sha256: config_hash(&result.config),
         inputs: inputs.to_vec(),
     }
+}
+
+/// SHA-256 of the file of the running program, which tells one build from another.
+///
+/// # Errors
+/// A file that cannot be read, or that is gone.
+pub fn program_sha256() -> io::Result<String> {
+    let mut hash = Sha256::new();
+    io::copy(&mut File::open(std::env::current_exe()?)?, &mut hash)?;
+    Ok(format!("{:x}", hash.finalize()))
 }

@@ -7,35 +7,64 @@ use flashloom_workload::workload::{Running, Unfit, Workload};
 use flashloom_workload::{Footprint, Pace, Replayed, Request, TraceInfo, TraceOptions, scan_trace};
 use rayon::prelude::*;
 
-use crate::config::{Config, Experiment, Fault};
+use crate::config::{Config, Experiment, Fault, Variant};
 
 type Scan = Result<Arc<TraceInfo>, Problem>;
 
+/// Why a run has no workload.
+pub struct Flaw {
+    /// What is wrong.
+    pub problems: Vec<Problem>,
+    /// Whether the values of the configuration do not go together, rather than a file being bad.
+    pub is_unfit: bool,
+}
+
+impl Flaw {
+    fn unfit(problem: Problem) -> Self {
+        Self { problems: vec![problem], is_unfit: true }
+    }
+}
+
 /// The workload of every run, read: every recording once, in parallel.
+pub fn read_each(experiment: &Experiment) -> Vec<Result<Box<dyn Workload>, Flaw>> {
+    let build = |variant: &Variant| {
+        let workload = experiment.workload(&variant.config);
+        workload.map_err(|refusal| Flaw::unfit(refused(experiment, &variant.config, refusal)))
+    };
+    let built: Vec<_> = experiment.variants.iter().map(build).collect();
+    let scans = scan_all(built.iter().flatten());
+    let read = |(variant, built): (&Variant, Result<Box<dyn Workload>, Flaw>)| {
+        let (config, mut workload) = (&variant.config, built?);
+        let unfit = match scan_of(&*workload, &scans) {
+            Some(Err(problem)) => Some(Unfit::Input(problem.clone().into())),
+            scan => {
+                let scan = scan.and_then(|scan| scan.as_ref().ok());
+                workload.read(scan).err().or_else(|| Some(missing_task_ids(config, &*workload)?.into()))
+            }
+        };
+        match unfit {
+            None => Ok(workload),
+            Some(Unfit::Refused(refusal)) => Err(Flaw::unfit(refused(experiment, config, refusal))),
+            Some(Unfit::Input(Problems(found))) => {
+                let problems = found.into_iter().map(|problem| at_the_path(experiment, config, problem)).collect();
+                Err(Flaw { problems, is_unfit: false })
+            }
+        }
+    };
+    experiment.variants.iter().zip(built).map(read).collect()
+}
+
+/// All of the workloads.
 ///
 /// # Errors
 /// Everything that is wrong with what they read, or that it does not go with.
-pub fn read_all(experiment: &Experiment) -> Result<Vec<Box<dyn Workload>>, Problems> {
-    let mut problems: Vec<Problem> = Vec::new();
-    let mut built = Vec::with_capacity(experiment.variants.len());
-    for variant in &experiment.variants {
-        match experiment.workload(&variant.config) {
-            Ok(workload) => built.push((&variant.config, workload)),
-            Err(refusal) => add(&mut problems, [refused(experiment, &variant.config, refusal)]),
+pub fn all(read: Vec<Result<Box<dyn Workload>, Flaw>>) -> Result<Vec<Box<dyn Workload>>, Problems> {
+    let (mut problems, mut workloads) = (Vec::new(), Vec::with_capacity(read.len()));
+    for read in read {
+        match read {
+            Ok(workload) => workloads.push(workload),
+            Err(flaw) => add(&mut problems, flaw.problems),
         }
-    }
-    let scans = scan_all(built.iter().map(|(_, workload)| workload));
-    let mut workloads = Vec::with_capacity(built.len());
-    for (config, mut workload) in built {
-        match scan_of(&*workload, &scans) {
-            Some(Err(problem)) => add(&mut problems, [at_the_path(experiment, config, problem.clone())]),
-            scan => {
-                let scan = scan.and_then(|scan| scan.as_ref().ok());
-                let unfit = workload.read(scan).err().or_else(|| Some(missing_task_ids(config, &*workload)?.into()));
-                add(&mut problems, unfit.into_iter().flat_map(|unfit| pointed(experiment, config, unfit)));
-            }
-        }
-        workloads.push(workload);
     }
     if problems.is_empty() { Ok(workloads) } else { Err(Problems(problems)) }
 }
@@ -68,15 +97,6 @@ fn scan_of<'s>(workload: &dyn Workload, scans: &'s [((String, TraceOptions), Sca
     let (path, options) = workload.recording()?;
     let found = scans.iter().find(|((known, read), _)| *known == path && *read == options);
     Some(&found.expect("every recording was scanned above").1)
-}
-
-fn pointed(experiment: &Experiment, config: &Config, unfit: Unfit) -> Vec<Problem> {
-    match unfit {
-        Unfit::Input(Problems(found)) => {
-            found.into_iter().map(|problem| at_the_path(experiment, config, problem)).collect()
-        }
-        Unfit::Refused(refusal) => vec![refused(experiment, config, refusal)],
-    }
 }
 
 fn refused(experiment: &Experiment, config: &Config, refusal: Refusal) -> Problem {

@@ -1,0 +1,307 @@
+//! The columns of a comparison: the usual ones, and those that `--columns` names.
+
+use flashloom::experiment::config::Catalog;
+use flashloom::experiment::result::Comparison;
+use flashloom::experiment::schema;
+use flashloom::units::{PolicySpec, Problem, Problems, SlotSpec, Statistic, Unit};
+use serde_json::Value;
+
+use crate::figures::{count, factor, percent, rate, size, time};
+
+/// Which values of a column are good.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Best {
+    /// The highest.
+    Highest,
+    /// The lowest.
+    Lowest,
+    /// Neither is better in itself.
+    Neither,
+}
+
+/// A figure of every run.
+#[derive(Clone, Debug)]
+pub struct Column {
+    /// As the table is headed.
+    pub name: String,
+    /// Which of its values are good.
+    pub best: Best,
+    /// How one is shown.
+    pub show: fn(f64) -> String,
+    /// The fields of a result whose sum it is.
+    paths: Vec<String>,
+    /// Whether it was asked for, so that it is shown even where no run has it.
+    pub is_asked: bool,
+}
+
+impl Column {
+    /// A usual column: the sum of some fields.
+    pub fn of_sum(name: &str, best: Best, show: fn(f64) -> String, paths: &[&str]) -> Self {
+        let paths = paths.iter().map(|&path| path.to_owned()).collect();
+        Self { name: name.to_owned(), best, show, paths, is_asked: false }
+    }
+
+    /// The figure of a run's result.
+    pub fn value(&self, result: &Value) -> Option<f64> {
+        let field =
+            |path: &String| path.split('.').try_fold(result, |value, part| value.get(part)).and_then(Value::as_f64);
+        self.paths.iter().map(field).sum()
+    }
+}
+
+/// A usual column. If it is about one section, it is shown where a key of that one varies.
+struct Usual {
+    name: &'static str,
+    section: Option<&'static str>,
+    best: Best,
+    show: fn(f64) -> String,
+    paths: &'static [&'static str],
+}
+
+const fn usual(name: &'static str, best: Best, show: fn(f64) -> String, paths: &'static [&'static str]) -> Usual {
+    Usual { name, section: None, best, show, paths }
+}
+
+const MERGES: &[&str] = &["ftl.merges.switch", "ftl.merges.partial", "ftl.merges.full"];
+
+const USUAL: &[Usual] = &[
+    usual("operations/s", Best::Highest, factor, &["filebench.operations_per_second"]),
+    usual("requests/s", Best::Highest, factor, &["host.iops"]),
+    usual("throughput", Best::Highest, rate, &["host.throughput_bytes_per_s"]),
+    usual("read p50", Best::Lowest, time, &["host.latency_ns.read.p50"]),
+    usual("read p99", Best::Lowest, time, &["host.latency_ns.read.p99"]),
+    usual("write p50", Best::Lowest, time, &["host.latency_ns.write.p50"]),
+    usual("write p99", Best::Lowest, time, &["host.latency_ns.write.p99"]),
+    usual("max wait", Best::Lowest, time, &["scheduler.max_wait_ns"]),
+    usual("merged", Best::Neither, whole, &["scheduler.merged"]),
+    Usual { section: Some("buffer."), ..usual("buffer hits", Best::Highest, percent, &["buffer.hit_ratio"]) },
+    usual("map hits", Best::Highest, percent, &["ftl.map_cache.hit_ratio"]),
+    usual("merges", Best::Lowest, whole, MERGES),
+    usual("largest k", Best::Lowest, whole, &["ftl.associativity.max"]),
+    usual("longest merge", Best::Lowest, time, &["ftl.blocking_ns.max"]),
+    usual("WAF", Best::Lowest, factor, &["ftl.waf"]),
+    usual("erases", Best::Lowest, whole, &["ftl.block_erases"]),
+    usual("life in pages", Best::Highest, whole, &["end_of_life.host_page_writes"]),
+];
+
+/// The name that stands for all the usual columns.
+const ALL_USUAL: &str = "usual";
+
+impl Usual {
+    fn column(&self, is_asked: bool) -> Column {
+        Column { is_asked, ..Column::of_sum(self.name, self.best, self.show, self.paths) }
+    }
+}
+
+fn whole(value: f64) -> String {
+    // A mean over seeds need not be whole.
+    if value.fract() == 0.0 { count(value as u64) } else { factor(value) }
+}
+
+/// The usual columns of a comparison that varies these keys.
+pub fn usual_columns<'a>(keys: impl Iterator<Item = &'a str> + Clone) -> Vec<Column> {
+    let is_on = |column: &&Usual| column.section.is_none_or(|section| keys.clone().any(|key| key.starts_with(section)));
+    USUAL.iter().filter(is_on).map(|column| column.column(false)).collect()
+}
+
+/// The columns that were asked for by name, in that order, each once.
+///
+/// # Errors
+/// Every name that is none, or that several fields end with.
+pub fn named<'a>(
+    catalog: &Catalog,
+    names: &[String],
+    keys: impl Iterator<Item = &'a str> + Clone,
+) -> Result<Vec<Column>, Problems> {
+    let paths = schema::numbers(catalog);
+    let text = names.join(",");
+    let (mut columns, mut problems, mut start) = (Vec::<Column>::new(), Vec::new(), 0);
+    for name in names {
+        let before = name.len() - name.trim_start().len();
+        let written = name.trim();
+        let span = start + before..start + before + written.len();
+        start += name.len() + 1;
+        let found = match plain(written) {
+            all if all == ALL_USUAL => Ok(usual_columns(keys.clone())),
+            _ => resolve(catalog, &paths, written).map(|column| vec![column]),
+        };
+        match found {
+            Ok(found) => {
+                let new = |column: &Column| columns.iter().all(|known| known.paths != column.paths);
+                let found: Vec<Column> = found.into_iter().filter(new).collect();
+                columns.extend(found);
+            }
+            Err(Unknown { found, expected, nearest }) => {
+                let problem = Problem::in_text("--columns", &text, span, found, expected);
+                problems.push(match nearest {
+                    Some(valid) => problem.suggesting(written, valid.iter().map(String::as_str)),
+                    None => problem,
+                });
+            }
+        }
+    }
+    if problems.is_empty() { Ok(columns) } else { Err(Problems(problems)) }
+}
+
+/// A name that is no column.
+struct Unknown {
+    found: String,
+    expected: String,
+    /// What it may have been meant to be.
+    nearest: Option<Vec<String>>,
+}
+
+/// The column of a name: a usual one, or the field whose path is that or ends with it.
+fn resolve(catalog: &Catalog, paths: &[String], written: &str) -> Result<Column, Unknown> {
+    let wanted = plain(written.strip_prefix("result.").unwrap_or(written));
+    if let Some(column) = USUAL.iter().find(|column| plain(column.name) == wanted) {
+        return Ok(column.column(true));
+    }
+    let ends = |path: &&String| {
+        let path = plain(path);
+        path.strip_suffix(wanted.as_str()).is_some_and(|before| before.is_empty() || before.ends_with('_'))
+    };
+    let exact = paths.iter().find(|path| plain(path) == wanted);
+    let mut meant: Vec<&String> =
+        exact.map_or_else(|| paths.iter().filter(|_| !wanted.is_empty()).filter(ends).collect(), |path| vec![path]);
+    meant.sort_unstable();
+    meant.dedup();
+    match meant[..] {
+        [path] => Ok(of_field(catalog, written, path)),
+        [] => {
+            let usual = USUAL.iter().map(|column| column.name.to_owned());
+            let endings =
+                paths.iter().flat_map(|path| path.match_indices('.').map(|(at, _)| path[at + 1..].to_owned()));
+            Err(Unknown {
+                found: format!("no figure is called `{written}`"),
+                expected: "a column, or a field of a result that is a number, such as `read.p99_9` or `ftl.waf`".into(),
+                nearest: Some(usual.chain(paths.iter().cloned()).chain(endings).collect()),
+            })
+        }
+        ref several => {
+            let shown: Vec<&str> = several.iter().take(6).map(|path| path.as_str()).collect();
+            let more = if several.len() > shown.len() {
+                format!(" or {} more", several.len() - shown.len())
+            } else {
+                "".into()
+            };
+            Err(Unknown {
+                found: format!("`{written}` is the end of {} fields", several.len()),
+                expected: format!("one of them: {}{more}", shown.join(", ")),
+                nearest: None,
+            })
+        }
+    }
+}
+
+/// A name however its parts are joined: `read p99.9`, `read-p99_9` and `read.p99_9` are the same.
+fn plain(name: &str) -> String {
+    name.trim().to_lowercase().replace([' ', '.', '-', '/'], "_")
+}
+
+/// A column of any field that is a number.
+fn of_field(catalog: &Catalog, written: &str, path: &str) -> Column {
+    let parts: Vec<&str> = path.split('.').collect();
+    let last = parts[parts.len() - 1];
+    let has = |names: &[&str]| names.iter().any(|name| last.contains(name));
+    let statistic = schema::statistics(catalog).find(|(statistic, ..)| path == statistic);
+    let of_unit = statistic.and_then(|(_, _, _, statistic)| show(statistic.unit));
+    let is_time =
+        parts.iter().any(|part| part.ends_with("_ns")) || of_unit.is_none() && is_of_distribution(catalog, path);
+    let show: fn(f64) -> String = match last {
+        _ if of_unit.is_some() => of_unit.unwrap_or(whole),
+        "count" => whole,
+        _ if is_time => time,
+        _ if last.ends_with("bytes_per_s") => rate,
+        _ if last.ends_with("bytes") => size,
+        _ if has(&["ratio", "share", "utilization"]) => percent,
+        _ => whole,
+    };
+    let is_latency = is_time && last != "count";
+    let best = if has(&["iops", "throughput", "per_second", "hit_ratio", "completed"]) {
+        Best::Highest
+    } else if is_latency || has(&["waf", "block_erases", "stalled"]) {
+        Best::Lowest
+    } else {
+        Best::Neither
+    };
+    Column { name: written.to_owned(), best, show, paths: vec![path.to_owned()], is_asked: true }
+}
+
+/// Whether a path is of a statistic that is a distribution of times.
+fn is_of_distribution(catalog: &Catalog, path: &str) -> bool {
+    let times = |statistic: &Statistic| matches!(statistic.unit, Unit::Times);
+    schema::statistics(catalog)
+        .any(|(whole, _, _, statistic)| times(statistic) && path.starts_with(&format!("{whole}.")))
+}
+
+/// How a statistic is shown; distributions have figures of their own.
+fn show(unit: Unit) -> Option<fn(f64) -> String> {
+    Some(match unit {
+        Unit::Count => whole,
+        Unit::Bytes => size,
+        Unit::Time => time,
+        Unit::Ratio => factor,
+        Unit::Times => return None,
+    })
+}
+
+/// A column for every statistic of the policies that vary; distributions are left to the results.
+pub fn statistics(catalog: &Catalog, comparison: &Comparison, keys: &[&str]) -> Vec<Column> {
+    let varies = |slot: &SlotSpec| keys.contains(&slot.key);
+    let is_chosen = |policy: &PolicySpec| {
+        let names = comparison.runs.iter().flat_map(|run| run.vary.values());
+        names.filter_map(Value::as_str).any(|name| name == policy.name)
+    };
+    let mut columns: Vec<Column> = Vec::new();
+    for (path, slot, policy, statistic) in schema::statistics(catalog) {
+        let Some(show) = show(statistic.unit).filter(|_| varies(slot) && is_chosen(policy)) else { continue };
+        // Two policies of a slot may count the same: it is one field of the result.
+        if columns.iter().all(|column| column.name != statistic.name) {
+            let name = statistic.name.to_owned();
+            columns.push(Column { name, best: Best::Neither, show, paths: vec![path], is_asked: false });
+        }
+    }
+    columns
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn of(names: &[&str]) -> Result<Vec<Column>, Problems> {
+        let names: Vec<String> = names.iter().map(|&name| name.to_owned()).collect();
+        named(&Catalog::builtin(), &names, ["host.scheduler"].into_iter())
+    }
+
+    fn path(name: &str) -> String {
+        of(&[name]).unwrap_or_else(|problems| panic!("{problems}")).remove(0).paths.join("+")
+    }
+
+    #[test]
+    fn a_column_is_named_by_the_last_parts_of_a_field_however_they_are_joined() {
+        for name in ["read.p99_9", "read p99.9", "read-p99_9", "host.latency_ns.read.p99_9", "latency_ns.read.p99_9"] {
+            assert_eq!(path(name), "host.latency_ns.read.p99_9", "{name}");
+        }
+        assert_eq!(path("result.host.iops"), "host.iops");
+        assert_eq!(path("iops"), "host.iops");
+    }
+
+    #[test]
+    fn the_usual_columns_have_their_names() {
+        assert_eq!(path("waf"), "ftl.waf");
+        assert_eq!(path("Requests/s"), "host.iops");
+        assert_eq!(path("merges"), MERGES.join("+"));
+        let columns = of(&["write p99", "usual"]).expect("they are columns");
+        assert_eq!(columns[0].name, "write p99");
+        let again = columns.iter().filter(|column| column.name == "write p99").count();
+        assert_eq!((again, columns.len()), (1, USUAL.len() - 1));
+    }
+
+    #[test]
+    fn every_number_of_a_result_is_a_column_by_its_path() {
+        for field in schema::numbers(&Catalog::builtin()) {
+            assert_eq!(path(&field), field);
+        }
+    }
+}

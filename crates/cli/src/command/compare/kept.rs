@@ -1,0 +1,153 @@
+//! The results of runs in a folder, a file each, written as they come and taken in place of running again.
+//!
+//! The name of a file is what varies in the run, and a hash of everything that its result depends on: its effective
+//! configuration, what varies, whether it is verified, and what is in the files that it reads. So a run of anything else
+//! has another file. What the name does not say is which program ran it: a folder holds results of one build, because
+//! figures of two in one table would be compared as if they were of one.
+
+use std::fs;
+use std::io;
+use std::path::{Path, PathBuf};
+use std::sync::Mutex;
+
+use flashloom::experiment::config::KeyId;
+use flashloom::experiment::result::{ComparedRun, EXPERIMENT, KEPT_SCHEMA, KeptRun, RunResult};
+use flashloom::experiment::run::{Keeper, Prepared, program_sha256};
+use flashloom::units::{Problem, Problems, Value};
+use serde_json::json;
+use sha2::{Digest, Sha256};
+
+use crate::command::json_text;
+use crate::output::write_whole;
+
+/// The most bytes of a name that say what varies.
+const LABEL: usize = 100;
+
+/// A folder of results.
+pub struct Kept {
+    folder: PathBuf,
+    program_sha256: String,
+    /// Of each variant.
+    files: Vec<KeptFile>,
+}
+
+struct KeptFile {
+    name: String,
+    /// What was there before, until it is taken.
+    result: Mutex<Option<RunResult>>,
+    was_there: bool,
+}
+
+impl Kept {
+    /// Finds the results that are there already, and makes the folder where there is none.
+    ///
+    /// # Errors
+    /// A folder that cannot be written to, results of another build of the program, files that hold something else.
+    pub fn open(folder: &str, prepared: &Prepared<'_>, verify: bool) -> Result<Self, Problems> {
+        let refuse = |found: String| Problem::file(folder, found, "a folder for the results of runs");
+        if folder.is_empty() || fs::metadata(folder).is_ok_and(|metadata| !metadata.is_dir()) {
+            return Err(refuse("this is not a folder".to_owned()).into());
+        }
+        let folder = PathBuf::from(folder);
+        let usable = fs::create_dir_all(&folder).and_then(|()| tempfile::tempfile_in(&folder));
+        usable.map_err(|error| refuse(format!("the folder cannot be written to: {error}")))?;
+        let program = program_sha256();
+        let program_sha256 = program.map_err(|error| refuse(format!("this program cannot be read: {error}")))?;
+        let mut kept = Self { folder, program_sha256, files: Vec::with_capacity(prepared.experiment().variants.len()) };
+        let (mut problems, mut others) = (Vec::new(), Vec::new());
+        for index in 0..prepared.experiment().variants.len() {
+            let name = name_of(prepared, index, verify);
+            let path = kept.folder.join(&name);
+            let found = read(&path).unwrap_or_else(|problem| {
+                problems.push(problem);
+                None
+            });
+            let result = found.and_then(|found| {
+                let is_ours = found.program_sha256 == kept.program_sha256;
+                if !is_ours {
+                    others.push(found.version);
+                }
+                is_ours.then_some(found.result)
+            });
+            kept.files.push(KeptFile { name, was_there: result.is_some(), result: Mutex::new(result) });
+        }
+        if let Some(version) = others.first() {
+            let found = format!("{} of the results were written by another build (version {version})", others.len());
+            let problem = Problem::file(kept.folder.display().to_string(), found, "results of this program");
+            problems.push(problem.with_help("give another --out, or move those results away to run them again"));
+        }
+        if problems.is_empty() { Ok(kept) } else { Err(Problems(problems)) }
+    }
+
+    /// Whether the result of a variant was there.
+    pub fn has(&self, index: usize) -> bool {
+        self.files[index].was_there
+    }
+
+    /// How many results were there.
+    pub fn count(&self) -> usize {
+        self.files.iter().filter(|file| file.was_there).count()
+    }
+}
+
+impl Keeper for Kept {
+    fn kept(&self, index: usize) -> Option<RunResult> {
+        self.files[index].result.lock().ok()?.take()
+    }
+
+    fn keep(&self, index: usize, run: &ComparedRun) -> Result<(), String> {
+        let KeptFile { name, .. } = &self.files[index];
+        let kept = KeptRun {
+            schema: KEPT_SCHEMA.to_owned(),
+            version: env!("CARGO_PKG_VERSION").to_owned(),
+            program_sha256: self.program_sha256.clone(),
+            vary: run.vary.clone(),
+            result: run.result.clone(),
+        };
+        let path = self.folder.join(name);
+        write_whole(&path, json_text(&kept).as_bytes())
+            .map_err(|error| format!("{} cannot be written: {error}", path.display()))
+    }
+}
+
+/// What a file holds; nothing if there is none.
+fn read(path: &Path) -> Result<Option<KeptRun>, Problem> {
+    let refuse = |found: String| {
+        let problem = Problem::file(path.display().to_string(), found, "the result of a run that `--out` wrote");
+        problem.with_help("move the file away to run it again")
+    };
+    let text = match fs::read_to_string(path) {
+        Ok(text) => text,
+        Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(None),
+        Err(error) => return Err(refuse(format!("the file cannot be read: {error}"))),
+    };
+    let kept: KeptRun = serde_json::from_str(&text).map_err(|error| refuse(format!("the file is damaged: {error}")))?;
+    if kept.schema != KEPT_SCHEMA {
+        return Err(refuse(format!("a file of the format `{}`", kept.schema)));
+    }
+    Ok(Some(kept))
+}
+
+/// What varies, so that people find a run, and the hash of all that its result depends on. The file of the experiment
+/// is not part of that: it may say more, or in other words, than this run needs.
+fn name_of(prepared: &Prepared<'_>, index: usize, verify: bool) -> String {
+    let variant = &prepared.experiment().variants[index];
+    let inputs = prepared.inputs(index).iter().filter(|input| input.role != EXPERIMENT);
+    let counts = json!({
+        "config": variant.config.to_json(),
+        "vary": variant.vary_to_json(),
+        "verify": verify,
+        "state": prepared.state_sha256(index),
+        "inputs": inputs.map(|input| &input.sha256).collect::<Vec<_>>(),
+    });
+    let hash = format!("{:x}", Sha256::digest(counts.to_string()));
+    let short = |(key, value): &(KeyId, Value)| {
+        let path = key.path();
+        format!("{}={}", path.rsplit_once('.').map_or(path.as_str(), |(_, name)| name), value.show())
+    };
+    let label: Vec<String> = variant.vary.iter().map(short).collect();
+    let is_plain = |character: char| character.is_ascii_alphanumeric() || "=,.-_".contains(character);
+    let label = label.join(",").replace(|character: char| !is_plain(character), "_");
+    let label = label.trim_start_matches('.');
+    format!("{}-{}.json", &label[..label.len().min(LABEL)], &hash[..16])
+}

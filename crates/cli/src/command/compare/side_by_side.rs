@@ -1,0 +1,219 @@
+//! The tables of a comparison: a row a combination, the best of each column marked.
+
+use flashloom::experiment::config::Bounds;
+use flashloom::experiment::estimate::Estimate;
+use flashloom::experiment::formula::Run;
+use flashloom::experiment::result::{Comparison, ExpectationResult};
+use serde_json::Value;
+
+use super::columns::{Best, Column};
+use crate::figures::{count, table};
+
+/// A column with its values: of each combination, one a seed; nothing where a run has no such figure.
+struct Figures<'a> {
+    column: &'a Column,
+    values: Vec<Option<Vec<f64>>>,
+}
+
+impl<'a> Figures<'a> {
+    /// The values of runs, of which so many stand together.
+    fn of(column: &'a Column, runs: &[Run], seeds: usize) -> Self {
+        let of_combination =
+            |runs: &[Run]| runs.iter().map(|run| column.value(&run.result)).collect::<Option<Vec<f64>>>();
+        Self { column, values: runs.chunks(seeds).map(of_combination).collect() }
+    }
+
+    fn is_shown(&self) -> bool {
+        self.column.is_asked || self.values.iter().any(Option::is_some)
+    }
+
+    /// As the table shows them: of several seeds, the mean and how far it may be off.
+    fn shown(&self) -> Vec<String> {
+        let show = |values: &Vec<f64>| {
+            let Estimate { mean, half_width } = Estimate::of(values);
+            let show = self.column.show;
+            match values.len() {
+                1 => show(mean),
+                _ => format!("{} ±{}", show(mean), if half_width == 0.0 { "0".to_owned() } else { show(half_width) }),
+            }
+        };
+        self.values.iter().map(|values| values.as_ref().map_or("-".to_owned(), show)).collect()
+    }
+
+    /// The row that is better than every other: as it is shown or, of several seeds, beyond the interval of its paired
+    /// difference. There is none where two are equal.
+    fn best(&self, shown: &[String]) -> Option<usize> {
+        let given = || self.values.iter().enumerate().filter_map(|(row, values)| Some((row, values.as_ref()?)));
+        let order = |(_, one): &(usize, &Vec<f64>), (_, other): &(usize, &Vec<f64>)| {
+            Estimate::of(one).mean.total_cmp(&Estimate::of(other).mean)
+        };
+        let (best, values) = match self.column.best {
+            Best::Highest => given().max_by(order),
+            Best::Lowest => given().min_by(order),
+            Best::Neither => None,
+        }?;
+        let is_beaten = |(row, others): (usize, &Vec<f64>)| match values.len() {
+            1 => shown[row] != shown[best],
+            _ => !paired(values, others).holds(0.0),
+        };
+        let mut others = given().filter(|(row, _)| *row != best).peekable();
+        (others.peek().is_some() && others.all(is_beaten)).then_some(best)
+    }
+
+    /// The difference of each row to the first, as a share of the first's mean where it has one.
+    fn differences(&self) -> Vec<String> {
+        let first = self.values.first().and_then(Option::as_ref);
+        let difference = |values: &Option<Vec<f64>>| {
+            let (Some(values), Some(first)) = (values, first) else { return "-".to_owned() };
+            let difference = paired(values, first);
+            let of = Estimate::of(first).mean.abs();
+            let sign = if difference.mean < 0.0 { "-" } else { "+" };
+            let show = |value: f64| match of {
+                0.0 => (self.column.show)(value),
+                _ => format!("{:.1}", value / of * 100.0),
+            };
+            let unit = if of == 0.0 { "" } else { " %" };
+            let tells = if difference.holds(0.0) { " ~" } else { "  " };
+            format!("{sign}{} ±{}{unit}{tells}", show(difference.mean.abs()), show(difference.half_width))
+        };
+        self.values.iter().skip(1).map(difference).collect()
+    }
+}
+
+/// The paired difference: that of the runs with the same seed.
+fn paired(values: &[f64], others: &[f64]) -> Estimate {
+    Estimate::of(&values.iter().zip(others).map(|(value, other)| value - other).collect::<Vec<_>>())
+}
+
+/// One row a combination, the varied keys first; then what seeds tell of their differences, what was left out, and what
+/// is expected.
+pub fn side_by_side(comparison: &Comparison, columns: &[Column]) -> String {
+    let seeds = comparison.repeated.first().map_or(1, |repeated| repeated.seeds.len());
+    let runs: Vec<Run> = comparison.runs.iter().map(Run::from).collect();
+    let varied: Vec<&serde_json::Map<String, Value>> = match comparison.repeated.as_slice() {
+        [] => comparison.runs.iter().map(|run| &run.vary).collect(),
+        repeated => repeated.iter().map(|repeated| &repeated.vary).collect(),
+    };
+    let keys: Vec<&str> = varied.first().map_or(Vec::new(), |vary| vary.keys().map(|key| last_part(key)).collect());
+    let figures: Vec<Figures> =
+        columns.iter().map(|column| Figures::of(column, &runs, seeds)).filter(Figures::is_shown).collect();
+    let header: Vec<&str> =
+        keys.iter().copied().chain(figures.iter().map(|figures| figures.column.name.as_str())).collect();
+    let row = |vary: &&serde_json::Map<String, Value>| vary.values().map(plain).collect::<Vec<String>>();
+
+    let mut rows: Vec<Vec<String>> = varied.iter().map(row).collect();
+    let mut is_marked = false;
+    for figures in &figures {
+        let shown = figures.shown();
+        let best = figures.best(&shown);
+        is_marked |= best.is_some();
+        for (index, (row, shown)) in rows.iter_mut().zip(shown).enumerate() {
+            row.push(shown + if Some(index) == best { " *" } else { "  " });
+        }
+    }
+    let mut text = format!("{}\n", table(&header, keys.len(), rows));
+    if is_marked {
+        let beyond = if seeds > 1 { ", beyond the interval of its paired difference to each other" } else { "" };
+        text.push_str(&format!("* best of its column{beyond}\n"));
+    }
+    if let Some(repeated) = comparison.repeated.first() {
+        let (first, last) = (repeated.seeds.first().unwrap_or(&0), repeated.seeds.last().unwrap_or(&0));
+        text.push_str(&format!(
+            "means of {seeds} seeds ({first} to {last}) ± half the width of their 95 % interval (Student's t)\n"
+        ));
+        if varied.len() > 1 && !figures.is_empty() {
+            let mut rows: Vec<Vec<String>> = varied.iter().skip(1).map(row).collect();
+            for figures in &figures {
+                rows.iter_mut().zip(figures.differences()).for_each(|(row, shown)| row.push(shown));
+            }
+            let differences = table(&header, keys.len(), rows);
+            let first: Vec<String> = varied[0].iter().map(|(key, value)| format!("{key}={}", plain(value))).collect();
+            text.push_str(&format!(
+                "\nDifferences to {}, by pairs of the same seed:\n\n{differences}\n~ none can be told: the interval holds zero\n",
+                first.join(", ")
+            ));
+        }
+    }
+    let verified: u64 = comparison.runs.iter().filter_map(|run| run.result.integrity.sectors_checked).sum();
+    if comparison.runs.iter().all(|run| run.result.integrity.verified) {
+        text.push_str(&format!("verified: every flash command, and {} sectors read\n", count(verified)));
+    }
+    text.push_str(&left_out(comparison));
+    if !comparison.expectations.is_empty() {
+        text.push_str(&expectations(comparison));
+    }
+    text
+}
+
+fn last_part(key: &str) -> &str {
+    key.rsplit_once('.').map_or(key, |(_, name)| name)
+}
+
+/// One line a combination that was left out: its values, and what is wrong with them first.
+fn left_out(comparison: &Comparison) -> String {
+    if comparison.left_out.is_empty() {
+        return String::new();
+    }
+    let line = |left_out: &flashloom::experiment::result::LeftOutResult| {
+        let vary: Vec<String> = left_out.vary.iter().map(|(key, value)| format!("{key}={}", plain(value))).collect();
+        let why = left_out.problems.first().and_then(|problem| problem.lines().next()).unwrap_or_default();
+        format!("  {}: {}\n", vary.join(", "), why.trim_start_matches("error: "))
+    };
+    let lines: String = comparison.left_out.iter().map(line).collect();
+    format!("\n{} left out, because their values do not go together:\n{lines}", comparison.left_out.len())
+}
+
+/// One row an expectation: whether it holds, the number, its bounds.
+fn expectations(comparison: &Comparison) -> String {
+    let row = |expected: &ExpectationResult| {
+        let bounds = Bounds { at_least: expected.at_least, at_most: expected.at_most };
+        let value = expected.value.map_or("-".to_owned(), significant);
+        let verdict = if expected.holds { "holds" } else { "FAILS" };
+        vec![expected.claim.clone(), verdict.to_owned(), value, bounds.to_string()]
+    };
+    let rows = comparison.expectations.iter().map(row).collect();
+    format!("\n{}", table(&["expected", "", "found", "bounds"], 2, rows))
+}
+
+/// Four digits that count.
+fn significant(value: f64) -> String {
+    let before = if value == 0.0 { 1 } else { value.abs().log10().floor() as i32 + 1 };
+    format!("{value:.*}", (4 - before).clamp(0, 9) as usize)
+}
+
+/// A value without the quotes of JSON.
+fn plain(value: &Value) -> String {
+    value.as_str().map_or_else(|| value.to_string(), str::to_owned)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// The row that is marked among these values, one a seed.
+    fn best(best: Best, values: &[Option<&[f64]>]) -> Option<usize> {
+        let show = |value: f64| value.to_string();
+        let column = Column::of_sum("figure", best, show, &["a"]);
+        let values = values.iter().map(|values| values.map(<[f64]>::to_vec)).collect();
+        let figures = Figures { column: &column, values };
+        figures.best(&figures.shown())
+    }
+
+    #[test]
+    fn the_best_is_marked_unless_it_is_tied() {
+        let values = [Some(&[2.0][..]), None, Some(&[1.0]), Some(&[1.0])];
+        assert_eq!(best(Best::Lowest, &values), None);
+        assert_eq!(best(Best::Highest, &values), Some(0));
+        assert_eq!(best(Best::Lowest, &values[..3]), Some(2));
+        assert_eq!(best(Best::Neither, &values[..3]), None);
+        assert_eq!(best(Best::Lowest, &values[2..3]), None);
+    }
+
+    #[test]
+    fn of_several_seeds_the_best_is_marked_where_every_pair_tells() {
+        let (slow, fast) = ([100.0, 200.0, 300.0], [99.0, 199.1, 298.9]);
+        assert_eq!(best(Best::Lowest, &[Some(&slow), Some(&fast)]), Some(1));
+        let sometimes = [99.0, 201.0, 298.0];
+        assert_eq!(best(Best::Lowest, &[Some(&slow), Some(&sometimes)]), None);
+    }
+}

@@ -1,0 +1,232 @@
+//! Comparisons: ranges, columns, seeds, combinations that do not go together, and results that outlive the program.
+
+use std::collections::BTreeMap;
+use std::fs;
+use std::time::{Duration, Instant};
+
+use serde_json::Value;
+
+use crate::commands::{json, small, timeless, validate};
+use crate::lab::Lab;
+
+/// `compare small.toml` with these arguments.
+fn compare<'a>(arguments: &[&'a str]) -> Vec<&'a str> {
+    [&["compare", "small.toml"][..], arguments].concat()
+}
+
+/// A comparison without what its runs cost.
+fn without_cost(text: &str) -> Value {
+    let mut comparison = json(text);
+    for run in comparison["runs"].as_array_mut().expect("a comparison has runs") {
+        run["result"] = timeless(run["result"].take());
+    }
+    comparison
+}
+
+/// What each file of the folder `kept` holds, by its name.
+fn kept(lab: &Lab) -> BTreeMap<String, String> {
+    let Ok(entries) = fs::read_dir(lab.path("kept")) else { return BTreeMap::new() };
+    let file = |entry: std::io::Result<fs::DirEntry>| {
+        let name = entry.ok()?.file_name().into_string().ok()?;
+        name.ends_with(".json").then(|| (name.clone(), lab.read(&format!("kept/{name}"))))
+    };
+    entries.filter_map(file).collect()
+}
+
+#[test]
+fn a_comparison_that_is_killed_goes_on_where_it_was() {
+    let lab = small();
+    let sweep = ["--vary", "run.seed=1..30", "--vary", "host.scheduler=noop,deadline", "--jobs", "2"];
+    let to =
+        |file: &'static str| compare(&[&sweep[..], &["--set", "run.precondition=steady", "--json", file]].concat());
+    let keeping = [&to("resumed.json")[..], &["--out", "kept"]].concat();
+
+    let mut child = lab.command(&keeping).spawn().expect("the program can be started");
+    let begin = Instant::now();
+    while kept(&lab).len() < 3 && begin.elapsed() < Duration::from_secs(60) {
+        std::thread::sleep(Duration::from_millis(1));
+    }
+    child.kill().expect("it can be killed");
+    child.wait().expect("it ends");
+    let before = kept(&lab);
+    assert!((3..60).contains(&before.len()), "{} of 60 runs had ended", before.len());
+    assert!(!lab.files().contains(&"resumed.json".to_owned()));
+    before.values().for_each(|text| validate("kept.json", &json(text)));
+
+    let resumed = lab.succeed(&keeping);
+    assert!(
+        resumed.stderr.contains(&format!("{} of 60 results are in kept already", before.len())),
+        "{}",
+        resumed.stderr
+    );
+    let after = kept(&lab);
+    assert_eq!(after.len(), 60);
+    assert!(before.iter().all(|(name, text)| after.get(name) == Some(text)), "what was there is not written again");
+    let whole = lab.succeed(&to("whole.json"));
+    assert_eq!(whole.stdout, resumed.stdout);
+    let [whole, resumed] = ["whole.json", "resumed.json"].map(|file| without_cost(&lab.read(file)).to_string());
+    assert_eq!(whole, resumed);
+
+    let once_more = lab.read("resumed.json");
+    lab.succeed(&keeping);
+    assert_eq!((lab.read("resumed.json"), kept(&lab)), (once_more, after));
+}
+
+#[test]
+fn a_kept_result_is_taken_only_by_the_same_run() {
+    let lab = small();
+    lab.write("a.csv", "timestamp_ns,op,lba,sectors,task\n0,W,0,8,1\n");
+    let sweep = ["--vary", "host.scheduler=noop,deadline", "--out", "kept"];
+    let replay = ["--set", "workload.kind=trace", "--set", "workload.path=a.csv"];
+    let ways: [&[&str]; 5] = [&[], &["--verify"], &["--set", "host.queue_depth=3"], &replay, &replay];
+    for (index, way) in ways.iter().enumerate() {
+        if index == 4 {
+            lab.write("a.csv", "timestamp_ns,op,lba,sectors,task\n0,W,0,8,1\n9,W,8,8,1\n");
+        }
+        let answer = lab.run(&compare(&[&sweep[..], way].concat()));
+        // The experiment has keys of another workload.
+        if answer.code == Some(2) {
+            panic!("{}", answer.stderr);
+        }
+        assert_eq!((answer.code, answer.stderr.as_str(), kept(&lab).len()), (Some(0), "", 2 * (index + 1)), "{way:?}");
+    }
+}
+
+#[test]
+fn a_folder_holds_results_of_one_build_and_nothing_is_run_beside_others() {
+    let lab = small();
+    let sweep = compare(&["--vary", "host.scheduler=noop,deadline", "--out", "kept", "--json", "all.json"]);
+    lab.succeed(&sweep);
+    let (name, text) = kept(&lab).pop_first().expect("there are two");
+    let spoilt = |text: &str| {
+        lab.write(&format!("kept/{name}"), text);
+        fs::remove_file(lab.path("all.json")).ok();
+        let answer = lab.run(&sweep);
+        assert_eq!((answer.code, lab.files()), (Some(2), vec!["kept".to_owned(), "small.toml".to_owned()]));
+        assert_eq!(lab.read(&format!("kept/{name}")), text);
+        answer.stderr
+    };
+    let mut other = json(&text);
+    other["program_sha256"] = "0".repeat(64).into();
+    let stderr = spoilt(&other.to_string());
+    assert!(stderr.contains("1 of the results were written by another build (version 0."), "{stderr}");
+    assert!(spoilt("{").contains("the file is damaged"));
+    let not_a_folder = lab.run(&compare(&["--vary", "host.scheduler=noop", "--out", "small.toml"]));
+    assert_eq!(not_a_folder.code, Some(2));
+    assert!(not_a_folder.stderr.contains("this is not a folder"), "{}", not_a_folder.stderr);
+}
+
+#[test]
+fn seeds_give_means_with_intervals_and_paired_differences() {
+    let lab = small();
+    let sweep = ["--vary", "host.scheduler=noop,deadline", "--seeds", "4"];
+    let answer = lab.succeed(&compare(&[&sweep[..], &["--json", "seeds.json", "--csv", "seeds.csv"]].concat()));
+    for part in ["means of 4 seeds (7 to 10) ±", "Differences to host.scheduler=noop, by pairs of the same seed", " ~"]
+    {
+        assert!(answer.stdout.contains(part), "`{part}` is not in\n{}", answer.stdout);
+    }
+    let comparison = json(&lab.read("seeds.json"));
+    validate("compare.json", &comparison);
+    let iops = |run: usize| comparison["runs"][run]["result"]["host"]["iops"].as_f64().expect("it has a throughput");
+    let [noop, deadline] = [0, 4].map(|first| [0, 1, 2, 3].map(|seed| iops(first + seed)));
+    let figure = |at: usize, name: &str| comparison["repeated"][at]["figures"]["host.iops"][name].as_f64();
+    let mean = |values: [f64; 4]| values.iter().sum::<f64>() / 4.0;
+    let difference: [f64; 4] = std::array::from_fn(|seed| deadline[seed] - noop[seed]);
+    let close = |one: Option<f64>, other: f64| assert!((one.unwrap() - other).abs() < 1e-9, "{one:?} {other}");
+    close(figure(0, "mean"), mean(noop));
+    close(figure(1, "difference"), mean(difference));
+    let variance = noop.iter().map(|value| (value - mean(noop)).powi(2)).sum::<f64>() / 3.0;
+    close(figure(0, "half_width"), 3.182 * (variance / 4.0).sqrt());
+    assert_eq!(comparison["repeated"][0]["seeds"], serde_json::json!([7, 8, 9, 10]));
+    assert_eq!(comparison["repeated"][0]["vary"].to_string(), r#"{"host.scheduler":"noop"}"#);
+
+    let csv = lab.read("seeds.csv");
+    let rows: Vec<&str> = csv.lines().filter_map(|line| line.split(',').next()).collect();
+    let each = ["run"; 8].into_iter().chain(["mean", "half_width", "mean", "half_width"]);
+    let all: Vec<&str> = ["row"].into_iter().chain(each).chain(["difference", "difference_half_width"]).collect();
+    assert_eq!(rows, all);
+
+    let alone = lab.succeed(&compare(&["--seeds", "2", "--columns", "iops"]));
+    assert!(alone.stdout.contains("means of 2 seeds (7 to 8)"), "{}", alone.stdout);
+    assert!(!alone.stdout.contains("Differences"), "{}", alone.stdout);
+}
+
+#[test]
+fn an_expectation_of_several_seeds_is_about_their_mean() {
+    let lab = small();
+    let expect = "[[expect]]\nclaim = \"deadline is as fast\"\nformula = \"host.iops{scheduler=deadline} / \
+                  host.iops{scheduler=noop}\"\nat_least = 0.5\n";
+    let vary = "[vary]\nhost.scheduler = [\"noop\", \"deadline\"]\n";
+    lab.write("small.toml", format!("{}\n{vary}{expect}", lab.read("small.toml")));
+    let comparison = json(&lab.succeed(&compare(&["--seeds", "3", "--json", "-"])).stdout);
+    let iops = |run: usize| comparison["runs"][run]["result"]["host"]["iops"].as_f64().expect("it has a throughput");
+    let mean = (0..3).map(|seed| iops(3 + seed) / iops(seed)).sum::<f64>() / 3.0;
+    let found = comparison["expectations"][0]["value"].as_f64().expect("it has a value");
+    assert!((found - mean).abs() < 1e-12, "{found} {mean}");
+}
+
+#[test]
+fn combinations_that_do_not_go_together_are_left_out_on_request_and_listed() {
+    let lab = small();
+    let sweep = ["--vary", "ftl.mapping=page,bast", "--vary", "ftl.gc=greedy,fifo", "--set", "ftl.bast.log_blocks=5"];
+    let refused = lab.run(&compare(&sweep));
+    assert_eq!(refused.code, Some(2));
+    assert!(refused.stderr.starts_with("note: 1 of 4 combinations do not go together"), "{}", refused.stderr);
+    assert!(refused.stderr.contains("`ftl.gc` with `ftl.mapping` = \"bast\""), "{}", refused.stderr);
+    let answer = lab.succeed(&compare(&[&sweep[..], &["--skip-unfit", "--json", "all.json"]].concat()));
+    let listed = "1 left out, because their values do not go together:\n  ftl.mapping=bast, ftl.gc=fifo: `ftl.gc` with";
+    assert!(answer.stdout.contains(listed), "{}", answer.stdout);
+    let comparison = json(&lab.read("all.json"));
+    validate("compare.json", &comparison);
+    assert_eq!(comparison["runs"].as_array().map(Vec::len), Some(3));
+    assert_eq!(comparison["left_out"][0]["vary"]["ftl.gc"], "fifo");
+    let none = ["--vary", "ftl.mapping=bast,fast", "--set", "ftl.gc=fifo", "--skip-unfit"];
+    assert_eq!(lab.run(&compare(&none)).code, Some(2), "nothing would remain");
+}
+
+#[test]
+fn columns_are_chosen_by_the_names_of_fields() {
+    let lab = small();
+    let sweep = ["--vary", "host.queue_depth=1..7..3", "--columns"];
+    let table = lab.succeed(&compare(&[&sweep[..], &["read.p99_9,WAF,host.flushes,waf"]].concat())).stdout;
+    assert!(table.starts_with("queue_depth"), "{table}");
+    let header: Vec<&str> = table.lines().next().unwrap().split_whitespace().collect();
+    assert_eq!(header, ["queue_depth", "read.p99_9", "WAF", "host.flushes"]);
+    let depths: Vec<&str> = table.lines().skip(1).take(3).filter_map(|line| line.split_whitespace().next()).collect();
+    assert_eq!(depths, ["1", "4", "7"]);
+    let refused = lab.run(&compare(&[&sweep[..], &["wafe,p99"]].concat()));
+    assert_eq!(refused.code, Some(2));
+    insta::assert_snapshot!("columns_refused", refused.stderr);
+}
+
+#[test]
+fn ranges_are_checked_like_lists() {
+    let lab = small();
+    let vary = |text: &str| lab.run(&compare(&["--vary", text])).stderr;
+    insta::assert_snapshot!(
+        "ranges_refused",
+        ["run.seed=1..=4", "run.seed=9..1", "run.seed=1..10..4", "host.queue_depth=0..3", "run.seed=1..3,2"]
+            .map(vary)
+            .join("\n")
+    );
+    lab.write("small.toml", format!("{}\n[vary]\nrun.seed = \"1..3\"\n", lab.read("small.toml")));
+    let seeds = lab.succeed(&compare(&["--columns", "iops"])).stdout;
+    assert_eq!(seeds.lines().filter(|line| line.starts_with(['1', '2', '3'])).count(), 3, "{seeds}");
+    let both = lab.run(&compare(&["--seeds", "3"]));
+    assert_eq!(both.code, Some(2));
+    insta::assert_snapshot!("seeds_and_vary_seed", both.stderr);
+}
+
+#[test]
+fn a_policy_that_needs_more_than_a_recording_has_is_left_out_on_request() {
+    let lab = Lab::new();
+    lab.write("a.csv", "timestamp_ns,op,lba,sectors\n0,W,0,8\n1000,R,8,8\n");
+    lab.write("small.toml", "workload.kind = \"trace\"\nworkload.path = \"a.csv\"\nrun.timeline_interval = \"10ms\"\n");
+    let sweep = ["--vary", "host.scheduler=noop,cfq,deadline"];
+    assert_eq!(lab.run(&compare(&sweep)).code, Some(2));
+    let comparison =
+        json(&lab.succeed(&compare(&[&sweep[..], &["--skip-unfit", "--seeds", "2", "--json", "-"]].concat())).stdout);
+    assert_eq!(comparison["runs"].as_array().map(Vec::len), Some(4));
+    assert_eq!(comparison["left_out"].as_array().map(Vec::len), Some(1));
+    assert_eq!(comparison["left_out"][0]["vary"].to_string(), r#"{"host.scheduler":"cfq"}"#);
+}

@@ -1,0 +1,160 @@
+//! The runs of a comparison: the cross product of its axes, without the combinations that do not go together where that
+//! is asked for, each with as many seeds as are asked for.
+
+use std::num::NonZeroU32;
+use std::sync::Arc;
+
+use flashloom_units::{Problem, Value};
+
+use super::cross_check;
+use super::document::{Assignment, Axis, Document};
+use super::settings::Settings;
+use super::source::{Origin, Report, Source};
+use super::{Catalog, Config, Fault, Variant};
+
+/// The most runs that a comparison may have.
+const MOST_RUNS: u64 = 100_000;
+
+/// The key that `--seeds` varies.
+pub const SEED: &str = "run.seed";
+
+/// What the options of a comparison make of a file.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Sweep<'a> {
+    /// `KEY=VALUE`, in every run.
+    pub sets: &'a [String],
+    /// `KEY=A,B,C`, each value in runs of its own; a key that is named here has no other values of the file.
+    pub varies: &'a [String],
+    /// Whether combinations that cannot work are left out, rather than everything refused.
+    pub skip_unfit: bool,
+    /// Seeds of each combination, from `run.seed` on; without them each is run once, with that one.
+    pub seeds: Option<NonZeroU32>,
+}
+
+/// A combination that was left out because its values do not go together.
+#[derive(Clone, Debug)]
+pub struct Unfit {
+    /// It, with the values that vary.
+    pub variant: Variant,
+    /// Why it cannot work.
+    pub problems: Vec<Problem>,
+}
+
+/// Whether the axes make no more runs than can be, before any of them is built; else that is reported.
+pub(super) fn check_size(report: &mut Report, axes: &[Axis], seeds: Option<NonZeroU32>) -> bool {
+    let runs = axes.iter().fold(seeds.map_or(1, |seeds| u64::from(seeds.get())), |runs, axis| {
+        runs.saturating_mul(axis.values.len() as u64)
+    });
+    if runs > MOST_RUNS {
+        let fault = Fault::new(format!("{runs} runs in one comparison"), format!("at most {MOST_RUNS}"));
+        let origin = axes.last().map_or(Origin { source: 0, span: 0..0 }, |axis| axis.origin.clone());
+        report.fault(&origin, fault, None);
+    }
+    runs <= MOST_RUNS
+}
+
+/// One configuration for each combination of values; the first axis varies slowest.
+pub(super) fn cross_product(catalog: &Arc<Catalog>, document: &Document, axes: &[Axis]) -> Vec<Variant> {
+    let mut combinations: Vec<Vec<Assignment>> = vec![Vec::new()];
+    for axis in axes {
+        combinations = combinations
+            .iter()
+            .flat_map(|chosen| {
+                axis.values.iter().map(move |(value, origin)| {
+                    let assignment = Assignment { key: axis.key, value: value.clone(), origin: origin.clone() };
+                    chosen.iter().cloned().chain([assignment]).collect()
+                })
+            })
+            .collect();
+    }
+    let variant = |chosen: Vec<Assignment>| {
+        let mut assignments = document.assignments.clone();
+        assignments.extend(chosen.iter().cloned());
+        let settings = Settings::new(catalog, &assignments, &document.headers);
+        let vary = chosen.into_iter().map(|assignment| (assignment.key, assignment.value)).collect();
+        Variant { vary, config: Config::new(settings) }
+    };
+    combinations.into_iter().map(variant).collect()
+}
+
+/// Holds every combination against the rules across keys. Those that break one are reported; or left out, where that is
+/// asked for and others remain.
+pub(super) fn fitting(variants: Vec<Variant>, skip_unfit: bool, report: &mut Report) -> (Vec<Variant>, Vec<Unfit>) {
+    if !skip_unfit || !report.is_clean() {
+        variants.iter().for_each(|variant| cross_check::check(&variant.config, report));
+        return (variants, Vec::new());
+    }
+    let (mut fit, mut unfit) = (Vec::new(), Vec::new());
+    for variant in variants {
+        let mut alone = Report::on(report.sources.clone());
+        cross_check::check(&variant.config, &mut alone);
+        match alone.into_problems() {
+            problems if problems.is_empty() => fit.push(variant),
+            problems => unfit.push(Unfit { variant, problems }),
+        }
+    }
+    if fit.is_empty() {
+        unfit.iter().for_each(|unfit| cross_check::check(&unfit.variant.config, report));
+    }
+    (fit, unfit)
+}
+
+/// Each combination with that many seeds, from its own `run.seed` on: the seed varies fastest.
+pub(super) fn with_seeds(
+    catalog: &Catalog,
+    variants: Vec<Variant>,
+    axes: &mut Vec<Axis>,
+    seeds: NonZeroU32,
+    report: &mut Report,
+) -> Vec<Variant> {
+    let key = catalog.find(SEED).expect("every run has a seed");
+    let source = report.sources.add(Source::text("--seeds", &seeds.to_string()));
+    let origin = Origin { source, span: 0..seeds.to_string().len() };
+    if axes.iter().any(|axis| axis.key == key) {
+        let fault = Fault::new(format!("`{SEED}` is varied, and {seeds} seeds are asked for"), "one of the two");
+        let help = format!("a comparison of seeds with one another is `--vary {SEED}=1..{seeds}`, without --seeds");
+        report.fault(&origin, Fault { help: Some(help), ..fault }, Some(key.section()));
+        return variants;
+    }
+    let last = |variant: &Variant| variant.config.run.seed.checked_add(u64::from(seeds.get() - 1));
+    if variants.iter().any(|variant| last(variant).is_none()) {
+        let fault = Fault::new(format!("{seeds} seeds from `{SEED}` on, past the last one"), "a lower seed, or fewer");
+        report.fault(&origin, fault, Some(key.section()));
+        return variants;
+    }
+    axes.push(Axis { key, origin, values: Vec::new() });
+    let seeded = |variant: &Variant, offset: u32| {
+        let seed = variant.config.run.seed + u64::from(offset);
+        let mut seeded = variant.with_seed(seed);
+        seeded.vary.push((key, Value::Count(seed)));
+        seeded
+    };
+    variants.iter().flat_map(|variant| (0..seeds.get()).map(move |offset| seeded(variant, offset))).collect()
+}
+
+/// The axes of the file without those that an option sets or varies, then those of the options.
+pub(super) fn choose_axes(
+    report: &mut Report,
+    of_file: Vec<Axis>,
+    of_options: Vec<Axis>,
+    sets: &[Assignment],
+) -> Vec<Axis> {
+    for (index, axis) in of_options.iter().enumerate() {
+        let path = axis.key.path();
+        let section = Some(axis.key.section());
+        if sets.iter().any(|set| set.key == axis.key) {
+            let fault = Fault::new(format!("`{path}` is both set and varied"), "one of --set and --vary for a key");
+            report.fault(&axis.origin, fault, section);
+        }
+        if of_options[..index].iter().any(|other| other.key == axis.key) {
+            let fault = Fault::new(format!("`{path}` is varied twice"), "all its values in one --vary");
+            report.fault(&axis.origin, fault, section);
+        }
+    }
+    let overridden = |axis: &Axis| {
+        sets.iter().any(|set| set.key == axis.key) || of_options.iter().any(|other| other.key == axis.key)
+    };
+    let mut axes: Vec<Axis> = of_file.into_iter().filter(|axis| !overridden(axis)).collect();
+    axes.extend(of_options);
+    axes
+}

@@ -1,0 +1,195 @@
+//! Runs every variant of an experiment, those of which a result is kept already excepted, and puts the results side by
+//! side: what seeds say together, what is expected.
+
+use std::collections::BTreeMap;
+
+use flashloom_units::Problem;
+use rayon::prelude::*;
+use serde_json::{Map, Value};
+
+use super::aged::Shares;
+use super::{Failure, Prepared, Progress};
+use crate::config::{Expectation, Unfit};
+use crate::estimate::Estimate;
+use crate::formula::{Run, Runs};
+use crate::result::{
+    COMPARE_SCHEMA, ComparedRun, Comparison, ExpectationResult, LeftOutResult, RepeatedFigure, RepeatedResult,
+    RunResult,
+};
+
+/// Keeps the results of runs as they come, and has those that were kept before. It is asked from several threads at once.
+pub trait Keeper: Sync {
+    /// The result of a variant, by its index among those of the experiment, if it was kept before.
+    fn kept(&self, index: usize) -> Option<RunResult>;
+
+    /// Keeps the result of a variant that has run.
+    ///
+    /// # Errors
+    /// Why it could not be kept.
+    fn keep(&self, index: usize, run: &ComparedRun) -> Result<(), String>;
+}
+
+/// Keeps nothing: every variant runs.
+pub struct KeepNothing;
+
+impl Keeper for KeepNothing {
+    fn kept(&self, _index: usize) -> Option<RunResult> {
+        None
+    }
+
+    fn keep(&self, _index: usize, _run: &ComparedRun) -> Result<(), String> {
+        Ok(())
+    }
+}
+
+/// The runs of one repetition.
+struct Repetition(Vec<Run>);
+
+impl Runs for Repetition {
+    fn runs(&self, experiment: &str) -> Option<&[Run]> {
+        experiment.is_empty().then_some(&self.0)
+    }
+}
+
+impl Prepared<'_> {
+    /// Runs every variant, in as many threads as the caller's pool has. The results are in the order of the variants,
+    /// whatever the threads did.
+    ///
+    /// # Errors
+    /// The failure of the first variant that failed, with the values that vary in it.
+    pub fn compare(&self, verify: bool, progress: &dyn Progress) -> Result<Comparison, Failure> {
+        self.compare_keeping(verify, progress, &KeepNothing)
+    }
+
+    /// As [`Self::compare`], but a variant whose result was kept before does not run, and the results of the others are
+    /// kept as they come.
+    ///
+    /// # Errors
+    /// As of [`Self::compare`], and where a result cannot be kept. Those of the other variants are kept all the same.
+    pub fn compare_keeping(
+        &self,
+        verify: bool,
+        progress: &dyn Progress,
+        keeper: &dyn Keeper,
+    ) -> Result<Comparison, Failure> {
+        let variants = &self.experiment.variants;
+        let kept: Vec<Option<RunResult>> = (0..variants.len()).map(|index| keeper.kept(index)).collect();
+        let shares = Shares::new(self.experiment, verify);
+        kept.iter().enumerate().filter(|(_, kept)| kept.is_some()).for_each(|(index, _)| shares.forgo(index));
+        let run = |(index, kept): (usize, Option<RunResult>)| {
+            let variant = &variants[index];
+            let vary = variant.vary_to_json();
+            if let Some(result) = kept {
+                return Ok(ComparedRun { vary, result });
+            }
+            let drive = shares.drive(index, &variant.config, verify, self.cache.as_ref(), progress);
+            let drive = drive.map_err(|failure| self.told_apart(variant, failure))?;
+            let result = self.run_with(index, verify, progress, drive.as_deref())?;
+            let run = ComparedRun { vary, result };
+            keeper.keep(index, &run).map_err(Failure::Unkept)?;
+            Ok(run)
+        };
+        let results: Vec<Result<ComparedRun, Failure>> = kept.into_par_iter().enumerate().map(run).collect();
+        let runs = results.into_iter().collect::<Result<Vec<_>, _>>()?;
+        let seeded = self.experiment.seeds.is_some();
+        let repeated = if seeded { repeated(&runs, self.experiment.repetitions()) } else { Vec::new() };
+        let expectations = self.hold_expectations(&runs);
+        let left_out = self.experiment.unfit.iter().map(left_out).collect();
+        Ok(Comparison { schema: COMPARE_SCHEMA.to_owned(), runs, repeated, left_out, expectations })
+    }
+
+    /// Of several seeds, the number is the mean of those of each.
+    fn hold_expectations(&self, runs: &[ComparedRun]) -> Vec<ExpectationResult> {
+        let expectations = &self.experiment.expectations;
+        if expectations.is_empty() {
+            return Vec::new();
+        }
+        let repetitions = self.experiment.repetitions();
+        let seeds = self.experiment.seeds.is_some();
+        let of_seed = |seed: usize| {
+            let runs = runs.iter().skip(seed).step_by(repetitions).map(Run::from);
+            Repetition(runs.map(|run| if seeds { Run { vary: without_seed(&run.vary), ..run } } else { run }).collect())
+        };
+        let of_seeds: Vec<Repetition> = (0..repetitions).map(of_seed).collect();
+        let of_seeds: Vec<&dyn Runs> = of_seeds.iter().map(|repetition| repetition as &dyn Runs).collect();
+        let result = |expected: &Expectation| {
+            let values = expected.formula.repeated(&of_seeds, "");
+            let values = values.expect("the formula was held against these runs before");
+            let value = values.map(|values| Estimate::of(&values).mean);
+            ExpectationResult {
+                claim: expected.claim.clone(),
+                formula: expected.formula.text().to_owned(),
+                at_least: expected.bounds.at_least,
+                at_most: expected.bounds.at_most,
+                value,
+                holds: expected.bounds.hold(value),
+            }
+        };
+        expectations.iter().map(result).collect()
+    }
+}
+
+fn left_out(unfit: &Unfit) -> LeftOutResult {
+    let problems = unfit.problems.iter().map(Problem::to_string).collect();
+    LeftOutResult { vary: unfit.variant.vary_to_json(), problems }
+}
+
+/// The varied keys but the seed, which comes last.
+fn without_seed(vary: &Map<String, Value>) -> Map<String, Value> {
+    let keys = vary.len().saturating_sub(1);
+    vary.iter().take(keys).map(|(key, value)| (key.clone(), value.clone())).collect()
+}
+
+/// What runs of the same combination with other seeds, which stand together, say of each figure.
+fn repeated(runs: &[ComparedRun], seeds: usize) -> Vec<RepeatedResult> {
+    let mut first: Option<Vec<BTreeMap<String, f64>>> = None;
+    let mut of_combination = |runs: &[ComparedRun]| {
+        let numbers: Vec<BTreeMap<String, f64>> = runs.iter().map(|run| numbers(&run.result)).collect();
+        let series = |of: &[BTreeMap<String, f64>], path: &str| {
+            of.iter().map(|numbers| numbers.get(path).copied()).collect::<Option<Vec<f64>>>()
+        };
+        let figure = |path: &String| {
+            let own = series(&numbers, path)?;
+            let estimate = Estimate::of(&own);
+            let others = first.as_ref().and_then(|first| series(first, path));
+            let difference = others.map(|others| {
+                Estimate::of(&own.iter().zip(&others).map(|(own, other)| own - other).collect::<Vec<_>>())
+            });
+            let figure = RepeatedFigure {
+                mean: estimate.mean,
+                half_width: estimate.half_width,
+                difference: difference.map(|difference| difference.mean),
+                difference_half_width: difference.map(|difference| difference.half_width),
+            };
+            Some((path.clone(), figure))
+        };
+        let result = RepeatedResult {
+            vary: without_seed(&runs[0].vary),
+            seeds: runs.iter().filter_map(|run| run.vary.values().last()?.as_u64()).collect(),
+            figures: numbers[0].keys().filter_map(figure).collect(),
+        };
+        first.get_or_insert(numbers);
+        result
+    };
+    runs.chunks(seeds).map(|runs| of_combination(runs)).collect()
+}
+
+/// Every number of a result by the path of its field, but the configuration and what the run cost.
+fn numbers(result: &RunResult) -> BTreeMap<String, f64> {
+    fn collect(path: &str, value: &Value, numbers: &mut BTreeMap<String, f64>) {
+        match value {
+            Value::Object(object) => {
+                object.iter().for_each(|(name, value)| collect(&format!("{path}.{name}"), value, numbers));
+            }
+            other => drop(other.as_f64().and_then(|number| numbers.insert(path.to_owned(), number))),
+        }
+    }
+    let result = serde_json::to_value(result).expect("results have text keys and finite numbers");
+    let mut numbers = BTreeMap::new();
+    for (part, value) in result.as_object().into_iter().flatten() {
+        if !["config", "run"].contains(&part.as_str()) {
+            collect(part, value, &mut numbers);
+        }
+    }
+    numbers
+}
