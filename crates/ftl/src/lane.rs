@@ -36,6 +36,9 @@ impl Lane {
     /// Lanes that every plane may open at any time.
     pub(crate) const BASE: u32 = 2;
 
+    /// Lanes that pages go to which no collection moves.
+    pub(crate) const WRITTEN: [Self; 4] = [Self::Host, Self::Stream, Self::Hot, Self::Map];
+
     /// Whether a plane may open it only while it has a block to spare.
     pub(crate) const fn is_extra(self) -> bool {
         self as u32 >= Self::BASE

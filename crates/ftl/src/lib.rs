@@ -17,7 +17,7 @@ mod report;
 pub use allocation::WantedStreams;
 pub use lane::{Demands, Lane};
 pub use mapping::{FtlFigures, Mapping};
-pub use params::{FtlParams, GcBlocks, HotCold, Preemption, StripeOrder, WearLevelling};
+pub use params::{FtlParams, GcBlocks, GcPace, HotCold, Preemption, StripeOrder, WearLevelling};
 pub use report::{FtlReport, MapCacheReport, MergeReport, RetiredBlocks, StreamReport};
 
 use flashloom_nand::{Data, DeviceParams, HostPage, Nand, OpId, Origin};

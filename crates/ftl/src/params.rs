@@ -25,6 +25,16 @@ choice! {
 }
 
 choice! {
+    /// How much of a collection a page that is written pays for.
+    pub enum GcPace {
+        /// The victim's share: `(v + 1) / (b - v)` steps for v of b pages valid, which holds free space on average.
+        Share = "share",
+        /// What has to be done before the open block is full, spread evenly over the pages that are left in it.
+        Deadline = "deadline",
+    }
+}
+
+choice! {
     /// Which free block is opened next.
     pub enum WearLevelling {
         /// The one that was freed first.
@@ -88,6 +98,8 @@ params! {
         gc_blocks: GcBlocks => "gc_blocks", Kind::Choice(GcBlocks::CHOICES), Value::Name("separate"), "Pages that survived a collection are colder than new ones.";
         /// Whether a request of the host may go between the copies of a merge or a collection.
         preemption: Preemption => "preemption", Kind::Choice(Preemption::CHOICES), Value::Name("page"), "Shortens the host's waits at the price of space that is kept for the meantime.";
+        /// How much of a plane's collection a page that is written there pays for, where the host may go between its copies.
+        gc_pace: GcPace => "gc_pace", Kind::Choice(GcPace::CHOICES), Value::Name("deadline"), "Work that is done in time never has to be done all at once; the share is what each page takes, on average.";
         /// Which free block is opened next.
         wear_levelling: WearLevelling => "wear_levelling", Kind::Choice(WearLevelling::CHOICES), Value::Name("dynamic"), "Evens out erases among blocks that are rewritten; only `static` moves cold data.";
         /// How many more erases than the least worn block of its plane a block may have before data is moved.

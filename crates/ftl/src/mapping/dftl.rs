@@ -35,6 +35,8 @@
 
 mod cache;
 
+use std::collections::VecDeque;
+
 use flashloom_nand::{Data, DeviceParams, Nand, OpId, Origin, Status};
 use flashloom_units::{
     Capability, Divisor, KIB, Kind, Lpn, ParamSet, PlaneId, PolicySpec, Ppn, Refusal, Value, params,
@@ -107,7 +109,7 @@ struct Table {
     /// Noted within the job of each plane.
     noted: Vec<Vec<u32>>,
     /// Noted by jobs that have ended.
-    due: Vec<u32>,
+    due: VecDeque<u32>,
 }
 
 flashloom_units::state! { Table { nested cache, is_noted; array noted; value due; fixed logical_pages, by_entries; } }
@@ -141,7 +143,7 @@ impl Follow for Table {
     }
 
     fn ended(&mut self, plane: PlaneId) {
-        self.due.append(&mut self.noted[plane.at()]);
+        self.due.extend(self.noted[plane.at()].drain(..));
     }
 }
 
@@ -162,7 +164,7 @@ impl State {
                 cache: MapCache::new(logical_pages as u32, entries, params.protected, entries_a_page),
                 is_noted: vec![false; translation_pages as usize],
                 noted: vec![noted; geometry.total_planes() as usize],
-                due: Vec::with_capacity(translation_pages as usize),
+                due: VecDeque::with_capacity(translation_pages as usize),
             },
             stripe: stripe(geometry, on.ftl.params.stripe_order),
             next: 0,
@@ -224,12 +226,17 @@ impl State {
         }
     }
 
-    /// Writes back what collections that have ended have noted.
+    /// Writes back a share of what collections that have ended have noted: so much that it is done before as many pages
+    /// have been written as a block has, and never all of a collection's at once.
     fn write_back_due(&mut self, nand: &mut Nand) {
-        while let Some(translation_page) = self.table.due.pop() {
+        let mut share = self.table.due.len().div_ceil(nand.geometry().pages as usize);
+        while share > 0
+            && let Some(translation_page) = self.table.due.pop_front()
+        {
             // A write-back for another reason may have come first.
             if self.table.is_noted[translation_page as usize] {
                 self.write_back(nand, translation_page);
+                share -= 1;
             }
         }
     }

@@ -31,6 +31,7 @@
 mod collect;
 mod failure;
 mod heat;
+mod pace;
 #[cfg(test)]
 mod tests;
 mod wear;
@@ -42,13 +43,14 @@ use serde::{Deserialize, Serialize};
 use collect::Job;
 use failure::free_to_open;
 use heat::Heat;
+use pace::Openings;
 
 use super::{Context, FtlFigures, Profile, Site};
 use crate::allocation::{self, Allocation, Place, WantedStreams, stripe};
 use crate::blocks::{BlockState, Blocks};
 use crate::collection::{self, Collection};
 use crate::lane::{self, Lane};
-use crate::{FtlReport, HotCold, PageWrite, Preemption, WearLevelling};
+use crate::{FtlReport, GcPace, HotCold, PageWrite, Preemption, WearLevelling};
 
 /// Who is told of pages that collections move: a map that is not all in memory has to follow them.
 pub(super) trait Follow {
@@ -89,6 +91,7 @@ pub(super) struct PageStore {
     lanes: Vec<Lane>,
     survivors: [Lane; Lane::COUNT],
     jobs: Vec<Option<Job>>,
+    openings: Vec<Openings>,
     allocation: Box<dyn Allocation>,
     collection: Box<dyn Collection>,
     /// The next plane to try when one has no room.
@@ -101,6 +104,8 @@ pub(super) struct PageStore {
     background_threshold: u32,
     /// Whether a collection can be left half done while the host writes.
     is_paced: bool,
+    /// Whether what has to be done is spread over the pages until it has to be done.
+    paces_by_deadline: bool,
     foreground: Urgency,
     /// The plane whose turn it is in the background.
     background: u32,
@@ -119,12 +124,12 @@ pub(super) struct PageStore {
 flashloom_units::state! {
     PageStore {
         nested map, reverse, blocks, room, heat, spreading, levelling, report;
-        array frontiers, lanes, jobs;
+        array frontiers, lanes, jobs, openings;
         value mapped, background, evacuations, is_worn_out;
         policy allocation, collection;
         scratch places;
-        fixed geometry, survivors, after, free_to_open, gc_threshold, background_threshold, is_paced, foreground,
-            can_fail;
+        fixed geometry, survivors, after, free_to_open, gc_threshold, background_threshold, is_paced,
+            paces_by_deadline, foreground, can_fail;
     }
 }
 
@@ -157,11 +162,13 @@ impl PageStore {
             lanes: vec![Lane::Host; geometry.total_blocks() as usize],
             survivors,
             jobs: vec![None; planes],
+            openings: vec![Openings::default(); planes],
             collection: ftl.collection.build(&site).map_err(of_collection)?,
             free_to_open,
             gc_threshold,
             background_threshold: params.background_threshold,
             is_paced: survivors[Lane::Host as usize] != Lane::Host && params.preemption == Preemption::Page,
+            paces_by_deadline: params.gc_pace == GcPace::Deadline,
             foreground: match params.preemption {
                 Preemption::None => Urgency::Blocking,
                 Preemption::Page => Urgency::Needed,
@@ -394,6 +401,7 @@ impl PageStore {
         let block = if lane == Lane::Cold { self.blocks.open_worn(plane) } else { self.blocks.open(plane) };
         self.lanes[block.at()] = lane;
         self.frontiers[plane.at()][lane as usize] = Frontier { block, next: 0 };
+        self.note_opening(plane, lane);
     }
 
     fn take(&mut self, plane: PlaneId, lane: Lane) -> (BlockId, u32) {

@@ -4,6 +4,7 @@ use flashloom_nand::{Geometry, Nand, Origin, Status, Urgency};
 use flashloom_units::{BlockId, PlaneId, prefetch};
 use serde::{Deserialize, Serialize};
 
+use super::pace::Pace;
 use super::{Follow, PageStore};
 use crate::allocation::Place;
 use crate::blocks::BlockState;
@@ -18,13 +19,15 @@ pub(super) struct Job {
     pub(super) victim: BlockId,
     /// Pages below are copied or dead.
     next: u32,
-    /// Steps that it takes, and pages that it gains: a page written pays for the quotient.
-    steps: u32,
-    gain: u32,
-    /// What was paid and not yet used, in steps times `gain`.
-    paid: u32,
+    /// Pages that were valid when it began, and pages that it gains.
+    pub(super) valid: u32,
+    pub(super) gain: u32,
+    /// What a page that is written pays for, if that is known.
+    pub(super) pace: Option<Pace>,
+    /// What was paid and not yet used, in steps times the pages of the pace.
+    pub(super) paid: u32,
     /// Where the survivors go.
-    lane: Lane,
+    pub(super) lane: Lane,
     origin: Origin,
     /// Whether they are spread over the chips.
     is_spread: bool,
@@ -36,14 +39,18 @@ impl PageStore {
         if self.jobs[plane.at()].is_none() {
             self.report.foreground_collections += u64::from(self.begin(nand, plane));
         }
+        let Some(pace) = self.jobs[plane.at()].map(|job| job.pace.unwrap_or_else(|| self.pace_of(&job, plane))) else {
+            return;
+        };
         if let Some(job) = &mut self.jobs[plane.at()] {
-            job.paid += job.steps;
+            job.pace = Some(pace);
+            job.paid += pace.steps;
         }
         while let Some(job) = &mut self.jobs[plane.at()]
-            && (job.paid >= job.gain || !self.is_paced)
+            && (job.paid >= pace.pages || !self.is_paced)
             && !self.is_worn_out
         {
-            job.paid = job.paid.saturating_sub(job.gain);
+            job.paid = job.paid.saturating_sub(pace.pages);
             self.step(nand, plane, self.foreground, follow);
         }
     }
@@ -89,11 +96,12 @@ impl PageStore {
                 lane = Lane::Collected;
             }
         }
-        let steps = self.blocks.valid_of(victim) + 1;
+        let valid = self.blocks.valid_of(victim);
         if self.blocks.state(victim) != BlockState::Bad {
             self.blocks.set_state(victim, BlockState::Victim);
         }
-        self.jobs[plane.at()] = Some(Job { victim, next: 0, steps, gain, paid: 0, lane, origin, is_spread });
+        self.jobs[plane.at()] =
+            Some(Job { victim, next: 0, valid, gain, pace: None, paid: 0, lane, origin, is_spread });
     }
 
     /// One page copy of the plane's collection, or its erase, which ends it; false once it has ended, or cannot go on
