@@ -14,7 +14,6 @@ mod watched;
 mod workloads;
 
 use std::fmt;
-use std::path::PathBuf;
 use std::sync::Arc;
 
 use flashloom_device::{Engine, Observer, Simulation};
@@ -33,8 +32,8 @@ pub use aged::AgedDrive;
 pub use cache::{Cache, DEFAULT_LIMIT_BYTES, Notice};
 pub use compare::{KeepNothing, Keeper};
 pub use engines::result;
-pub use provenance::program_sha256;
 pub(crate) use engines::{Aged, unscheduled};
+pub use provenance::program_sha256;
 
 /// Why a run has no result.
 #[derive(Clone, Debug)]

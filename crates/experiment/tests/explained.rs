@@ -42,7 +42,7 @@ fn names(catalog: &Catalog) -> Vec<(&'static str, String)> {
     }
     names.extend(SECTIONS.iter().map(|section| ("a section", section.name.to_owned())));
     names.extend(reference::list_names().map(|name| ("a list", name.to_owned())));
-    names.extend(timeline::HEADER.split(',').map(|column| ("a column of the timeline", column.to_owned())));
+    names.extend(timeline::COLUMNS.iter().map(|column| ("a column of the timeline", column.name.to_owned())));
     names.extend(LOG_COLUMNS.iter().map(|column| ("a column of the log", (*column).to_owned())));
     names.extend(Cause::ALL.iter().map(|cause| ("a cause", cause.name().to_owned())));
     names.extend(schema::numbers(catalog).into_iter().map(|path| ("a column of compare --csv", path)));

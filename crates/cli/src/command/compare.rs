@@ -42,11 +42,12 @@ pub fn compare(catalog: &Arc<Catalog>, arguments: &CompareArguments) -> Result<(
     let threads = arguments.jobs.map_or(0, NonZeroUsize::get);
     let pool = ThreadPoolBuilder::new().num_threads(threads).build();
     let pool = pool.map_err(|error| Stop::Failed(format!("error: the threads cannot be started: {error}")))?;
-    let prepared = pool.install(|| match arguments.skip_unfit {
-        true => Prepared::fitting(&mut experiment),
-        false => Prepared::new(&experiment),
-    })?
-    .with_cache(cache::of_user(arguments.no_cache));
+    let prepared = pool
+        .install(|| match arguments.skip_unfit {
+            true => Prepared::fitting(&mut experiment),
+            false => Prepared::new(&experiment),
+        })?
+        .with_cache(cache::of_user(arguments.no_cache));
     let experiment = prepared.experiment();
     let out = arguments.out.as_deref();
     let kept = out.map(|out| Kept::open(out, &prepared, arguments.verify)).transpose()?;

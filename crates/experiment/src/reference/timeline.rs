@@ -9,7 +9,12 @@ pub(super) fn pages() -> Vec<Page> {
                 A field that does not apply is empty.";
     let entries = COLUMNS.iter().map(|column| described(column.name, column.help)).collect();
     let blocks = vec![Block::Text(text.to_owned()), Block::Entries("Columns".to_owned(), entries)];
-    let whole = Page { names: vec!["timeline".to_owned(), "--timeline".to_owned()], title: "Timeline".to_owned(), level: Some(2), blocks };
+    let whole = Page {
+        names: vec!["timeline".to_owned(), "--timeline".to_owned()],
+        title: "Timeline".to_owned(),
+        level: Some(2),
+        blocks,
+    };
     std::iter::once(whole).chain(COLUMNS.iter().map(column_page)).collect()
 }
 
