@@ -21,7 +21,7 @@ fn configuration(recording: &str, more: &str) -> String {
         "workload.path = \"{recording}.flashloom.csv.zst\"\nworkload.kind = \"trace\"\nworkload.addresses = \"wrap\"\n\
          workload.replay = \"closed\"\nworkload.queue_depth = 96\nhost.queue_depth = 16\n\
          device.channels = 4\ndevice.ways = 1\ndevice.blocks = 64\ndevice.pages = 128\n\
-         device.over_provisioning = 0.25\n{more}"
+         device.over_provisioning = 0.25\nftl.gc_pace = \"share\"\n{more}"
     )
 }
 

@@ -1,6 +1,6 @@
 //! Checks across keys: combinations that cannot work are refused before anything runs, naming both sides.
 
-use flashloom_ftl::WearLevelling;
+use flashloom_ftl::{GcPace, WearLevelling};
 use flashloom_host::BlockLayer;
 use flashloom_units::{Capability, PolicySpec, Refusal, format_size};
 use flashloom_workload::workload::{self, Context, Site};
@@ -123,6 +123,7 @@ const OF_PAGE_MAPPINGS: &[(&str, &str)] = &[
     ("ftl.gc_threshold", MERGES),
     ("ftl.background_threshold", MERGES),
     ("ftl.gc_blocks", MERGES),
+    ("ftl.gc_pace", MERGES),
     ("ftl.hot_cold", MERGES),
     ("ftl.wear_levelling", "levels wear by its own rules"),
     ("device.bad_blocks", NO_SPARES),
@@ -138,8 +139,9 @@ fn log_blocks_have_no_collection(config: &Config) -> Vec<Broken> {
         return Vec::new();
     }
     let is_asked = |key: &str| match key {
-        // Of its values only this one moves data.
+        // Of the values of these two only one asks for something that a log-block mapping does not do.
         "ftl.wear_levelling" => config.ftl.wear_levelling == WearLevelling::Static,
+        "ftl.gc_pace" => config.settings.asks(key) && config.ftl.gc_pace == GcPace::Deadline,
         // An allocation that needs a page-level mapping says so itself.
         "ftl.allocation" => config.settings.asks(key) && config.policy(key).0.needs.is_empty(),
         _ => config.settings.asks(key),
