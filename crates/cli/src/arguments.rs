@@ -203,6 +203,10 @@ pub struct ReproduceArguments {
     /// A paper; `together` combines their ideas, `all` makes every report.
     #[arg(value_parser = PossibleValuesParser::new(PAPERS.iter().copied().chain([ALL])))]
     pub paper: String,
+    /// Make one figure or table of the paper alone, by the beginning of its rows' ids (figure-4), and print its rows; may
+    /// be given several times.
+    #[arg(long, value_name = "FIGURE", conflicts_with = "out")]
+    pub only: Vec<String>,
     /// Shorten workloads and drives: a rehearsal of everything in a few minutes.
     #[arg(long)]
     pub quick: bool,

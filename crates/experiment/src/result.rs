@@ -15,6 +15,9 @@ pub const RESULT_SCHEMA: &str = "flashloom/result/1";
 /// The format of [`Comparison`].
 pub const COMPARE_SCHEMA: &str = "flashloom/compare/1";
 
+/// The parts of a result that say what was run and what that cost, and not what it found out.
+pub const NOT_FOUND_OUT: [&str; 3] = ["config", "provenance", "run"];
+
 macro_rules! result_types {
     ($($(#[doc = $doc:literal])+ $name:ident { $($(#[doc = $help:literal])+ $(#[$attribute:meta])* $field:ident: $type:ty,)+ })+) => {$(
         $(#[doc = $doc])+

@@ -18,6 +18,14 @@ pub fn report(report: &Report, command: &str) -> String {
     let _ = write!(text, "\n{}\n", tally(&report.summary));
     let _ = write!(text, "The null, in the place of the policy that a row is about: {}.\n\n", report.null);
     let _ = writeln!(text, "{}", report.notes.trim_end());
+    text.push_str(&rows(report));
+    report.tables.iter().for_each(|table| figures(table, &mut text));
+    text
+}
+
+/// The rows of a report alone, a table for each group.
+pub fn rows(report: &Report) -> String {
+    let mut text = String::new();
     let mut rest = &report.rows[..];
     while let Some(first) = rest.first() {
         let length = rest.iter().take_while(|row| row.group == first.group).count();
@@ -25,7 +33,6 @@ pub fn report(report: &Report, command: &str) -> String {
         group(report, rows, &mut text);
         rest = others;
     }
-    report.tables.iter().for_each(|table| figures(table, &mut text));
     text
 }
 

@@ -22,6 +22,8 @@ pub struct Options {
     pub quick: bool,
     /// Where recordings are; generators take the place of those that are not there.
     pub traces: Option<PathBuf>,
+    /// The groups of rows to make, by their ids; all of them and the tables if there are none.
+    pub only: Vec<String>,
 }
 
 /// A paper with the runs of its experiments.
@@ -84,9 +86,12 @@ impl Plan {
             return Err(Problem::file(name, "there is no such folder", "a folder of recordings").into());
         }
         let paper = |name: &str| {
-            let paper = Paper::named(name).ok_or_else(|| {
+            let mut paper = Paper::named(name).ok_or_else(|| {
                 Problem::file(name, "no report has this name", format!("one of {}", PAPERS.join(", ")))
             })?;
+            if !options.only.is_empty() {
+                paper.only(&options.only)?;
+            }
             let studies: Vec<_> = paper.studies().collect();
             let plan = |(name, study, workload): (String, &Study, Option<&Workload>)| {
                 PlannedStudy::new(name, load(&paper, study, workload, options.quick, folder)?, study, &paper)

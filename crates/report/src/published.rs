@@ -4,9 +4,10 @@
 //! a reader would want to dispute is there: the figure and its page, the formula of ours, the band, and the reason where
 //! ours is known to differ.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use flashloom_experiment::formula::Formula;
+use flashloom_units::{Problem, nearest};
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
@@ -427,7 +428,20 @@ impl Band {
     }
 }
 
+impl PublishedRow {
+    /// The experiments whose runs its formulas need, where figures that name none are of `default`.
+    pub fn experiments(&self, default: &str) -> BTreeSet<String> {
+        let formulas = [Some(&self.ours), self.reference.as_ref().map(|reference| &reference.ours)];
+        formulas.into_iter().flatten().flat_map(|formula| formula.experiments(default)).collect()
+    }
+}
+
 impl Group {
+    /// The experiments whose runs its rows need; of a group with each workload, without that.
+    fn experiments(&self) -> BTreeSet<String> {
+        self.rows.iter().flat_map(|row| row.experiments(&self.experiment)).collect()
+    }
+
     /// How far our effect may be from the published one of a row.
     pub fn band(&self, row: &PublishedRow) -> Option<Band> {
         row.band.or(self.band)
@@ -482,6 +496,33 @@ impl Paper {
         files.experiments.iter().find(|(name, _)| *name == file).map(|(_, text)| *text)
     }
 
+    /// Leaves of the rows only those of these groups, and of the experiments only those that they are about. Tables are
+    /// of all experiments, so there are none then.
+    ///
+    /// # Errors
+    /// The first name that no group has.
+    pub fn only(&mut self, groups: &[String]) -> Result<(), Problem> {
+        let ids = || self.groups.iter().map(|group| &*group.id);
+        if let Some(unknown) = groups.iter().find(|wanted| ids().all(|id| id != *wanted)) {
+            let expected = format!("one of {}", ids().collect::<Vec<_>>().join(", "));
+            let problem = Problem::file("--only", format!("`{unknown}` is no figure of {}", self.paper), expected);
+            return Err(match nearest(unknown, ids()) {
+                Some(name) => problem.with_help(format!("did you mean `{name}`?")),
+                None => problem,
+            });
+        }
+        self.groups.retain(|group| groups.contains(&group.id));
+        self.tables.clear();
+        let needed: BTreeSet<String> = self.groups.iter().flat_map(Group::experiments).collect();
+        let workloads = &self.workloads;
+        let is_needed = |study: &Study| {
+            let mut with_workload = workloads.iter().map(|workload| scoped(Some(workload), &study.name));
+            needed.contains(&study.name) || study.each_workload && with_workload.any(|name| needed.contains(&name))
+        };
+        self.experiments.retain(is_needed);
+        Ok(())
+    }
+
     /// Every experiment with its name and its workload, if it is run with each.
     pub fn studies(&self) -> impl Iterator<Item = (String, &Study, Option<&Workload>)> {
         self.experiments.iter().flat_map(|study| {
@@ -499,7 +540,6 @@ impl Paper {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use std::collections::BTreeSet;
 
     fn all() -> impl Iterator<Item = Paper> {
         PAPERS.iter().map(|name| Paper::named(name).expect("it is in the table"))

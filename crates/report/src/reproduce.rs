@@ -97,7 +97,7 @@ impl Rows<'_> {
         let measure = Measure { band, ..measure };
         let null = group.null.as_ref().unwrap_or(&self.paper.null);
         let null_arm = 1 + self.paper.nulls().iter().position(|known| *known == null).expect("it is one of them");
-        let experiments = self.experiments(row);
+        let experiments = row.experiments(&group.experiment);
         let seeds = scope.seeds(&experiments, null_arm);
         let ours = self.arm(row, &measure, 0, seeds)?;
         let is_replaced = scope.is_replaced(&experiments, null_arm);
@@ -137,11 +137,6 @@ impl Rows<'_> {
             formula: row.ours.text().to_owned(),
             group: group.title.clone(),
         })
-    }
-
-    fn experiments(&self, row: &PublishedRow) -> BTreeSet<String> {
-        let formulas = [Some(&row.ours), row.reference.as_ref().map(|reference| &reference.ours)];
-        formulas.into_iter().flatten().flat_map(|formula| formula.experiments(&self.group.experiment)).collect()
     }
 
     fn arm(&self, row: &PublishedRow, measure: &Measure, arm: usize, seeds: usize) -> Result<Arm, String> {
@@ -325,7 +320,7 @@ mod tests {
     fn every_experiment_is_sound_in_full_and_in_its_quick_form() {
         for quick in [false, true] {
             for paper in PAPERS {
-                let plan = Plan::new([*paper], &Options { quick, traces: None });
+                let plan = Plan::new([*paper], &Options { quick, traces: None, ..Options::default() });
                 let plan = plan.unwrap_or_else(|problems| panic!("{paper}, quick: {quick}\n{problems}"));
                 let ready = plan.prepare().unwrap_or_else(|problems| panic!("{paper}, quick: {quick}\n{problems}"));
                 assert!(ready.runs() <= ready.variants().count(), "a configuration runs once");
@@ -346,7 +341,8 @@ mod tests {
     #[test]
     fn every_null_changes_some_run_and_leaves_its_label() {
         for name in PAPERS {
-            let plan = Plan::new([*name], &Options { quick: true, traces: None }).expect("it is sound");
+            let plan =
+                Plan::new([*name], &Options { quick: true, traces: None, ..Options::default() }).expect("it is sound");
             let planned = &plan.papers[0];
             for (index, null) in planned.paper.nulls().iter().enumerate() {
                 let mut changed = 0;
@@ -373,9 +369,34 @@ mod tests {
     }
 
     #[test]
+    fn one_figure_alone_runs_what_its_rows_need_and_has_them_as_the_whole_report_does() {
+        for name in PAPERS {
+            let whole = Plan::new([*name], &Options::default()).expect("it is sound");
+            let rows = tried(&whole.papers[0]).expect("another test says what is wrong with it").report.rows;
+            let mut found = 0;
+            for group in &whole.papers[0].paper.groups {
+                let only = Options { only: vec![group.id.clone()], ..Options::default() };
+                let plan = Plan::new([*name], &only).expect("it is sound");
+                let made = tried(&plan.papers[0]).unwrap_or_else(|error| panic!("{name} {}: {error}", group.id)).report;
+                let is_known =
+                    |row: &Row| rows.iter().any(|known| (&known.id, &known.formula) == (&row.id, &row.formula));
+                assert!(made.rows.iter().all(is_known) && made.tables.is_empty(), "{name} {}", group.id);
+                assert!(plan.papers[0].studies.len() <= whole.papers[0].studies.len());
+                found += made.rows.len();
+            }
+            assert_eq!(found, rows.len(), "{name}");
+        }
+        let only = Options { only: vec!["figure-5".to_owned()], ..Options::default() };
+        assert_eq!(Plan::new(["kast"], &only).err().map(|problems| problems.0.len()), Some(1), "KAST has no figure 5");
+        let [only, whole] =
+            [only, Options::default()].map(|options| Plan::new(["cave"], &options).expect("it is sound"));
+        assert!(only.papers[0].studies.len() * 2 < whole.papers[0].studies.len());
+    }
+
+    #[test]
     fn a_folder_that_is_not_there_is_refused() {
         let traces = Some("no/such/folder".into());
-        assert!(Plan::new(["kast"], &Options { quick: true, traces }).is_err());
+        assert!(Plan::new(["kast"], &Options { quick: true, traces, ..Options::default() }).is_err());
         assert!(Plan::new(["fios"], &Options::default()).is_err());
     }
 }

@@ -4,6 +4,7 @@ use std::collections::BTreeSet;
 use std::sync::Arc;
 
 use flashloom_experiment::formula::{Formula, Run, Runs};
+use flashloom_experiment::result::NOT_FOUND_OUT;
 use serde_json::{Map, Value};
 
 use crate::plan::{PlannedPaper, SEEDS};
@@ -39,10 +40,10 @@ impl Outcomes {
     }
 }
 
-/// Whether two results are the same but for their configurations and what they cost.
+/// Whether two runs found out the same.
 fn found_out_the_same(one: &Value, other: &Value) -> bool {
     let (Some(one), Some(other)) = (one.as_object(), other.as_object()) else { return one == other };
-    let counts = |part: &&String| !["config", "run"].contains(&part.as_str());
+    let counts = |part: &&String| !NOT_FOUND_OUT.contains(&part.as_str());
     let parts: BTreeSet<&String> = one.keys().chain(other.keys()).filter(counts).collect();
     parts.into_iter().all(|part| one.get(part) == other.get(part))
 }

@@ -23,7 +23,12 @@ pub const ALL: &str = "all";
 
 /// Runs the experiments of papers and holds what comes out against what was published.
 pub fn reproduce(arguments: &ReproduceArguments) -> Result<(), Stop> {
-    let options = Options { quick: arguments.quick, traces: arguments.traces.as_ref().map(Into::into) };
+    if arguments.paper == ALL && !arguments.only.is_empty() {
+        let expected = format!("one of {} with --only, because each has its own figures", PAPERS.join(", "));
+        return Err(Problem::file("PAPER", format!("`{ALL}`"), expected).into());
+    }
+    let traces = arguments.traces.as_ref().map(Into::into);
+    let options = Options { quick: arguments.quick, traces, only: arguments.only.clone() };
     let chosen = |name: &&str| arguments.paper == ALL || arguments.paper == *name;
     let threads = arguments.jobs.map_or(0, NonZeroUsize::get);
     let pool = ThreadPoolBuilder::new().num_threads(threads).build();
@@ -40,6 +45,9 @@ pub fn reproduce(arguments: &ReproduceArguments) -> Result<(), Stop> {
     }
     for row in reproductions.iter().flat_map(|made| &made.report.rows).filter(|row| row.lacks_reason()) {
         say(format_args!("warning: {} is not reproduced, and no reason is known", row.id));
+    }
+    if !arguments.only.is_empty() {
+        return print(&reproductions.iter().map(|made| markdown::rows(&made.report)).collect::<String>());
     }
     print(&summary(&reproductions))
 }

@@ -13,8 +13,8 @@ use crate::config::{Expectation, Unfit};
 use crate::estimate::Estimate;
 use crate::formula::{Run, Runs};
 use crate::result::{
-    COMPARE_SCHEMA, ComparedRun, Comparison, ExpectationResult, LeftOutResult, RepeatedFigure, RepeatedResult,
-    RunResult,
+    COMPARE_SCHEMA, ComparedRun, Comparison, ExpectationResult, LeftOutResult, NOT_FOUND_OUT, RepeatedFigure,
+    RepeatedResult, RunResult,
 };
 
 /// Keeps the results of runs as they come, and has those that were kept before. It is asked from several threads at once.
@@ -174,7 +174,7 @@ fn repeated(runs: &[ComparedRun], seeds: usize) -> Vec<RepeatedResult> {
     runs.chunks(seeds).map(|runs| of_combination(runs)).collect()
 }
 
-/// Every number of a result by the path of its field, but the configuration and what the run cost.
+/// Every number that a run found out, by the path of its field.
 fn numbers(result: &RunResult) -> BTreeMap<String, f64> {
     fn collect(path: &str, value: &Value, numbers: &mut BTreeMap<String, f64>) {
         match value {
@@ -187,7 +187,7 @@ fn numbers(result: &RunResult) -> BTreeMap<String, f64> {
     let result = serde_json::to_value(result).expect("results have text keys and finite numbers");
     let mut numbers = BTreeMap::new();
     for (part, value) in result.as_object().into_iter().flatten() {
-        if !["config", "run"].contains(&part.as_str()) {
+        if !NOT_FOUND_OUT.contains(&part.as_str()) {
             collect(part, value, &mut numbers);
         }
     }
