@@ -357,7 +357,7 @@ fn a_timeline_without_time_has_a_line_for_each_so_many_pages() {
 #[test]
 fn what_takes_part_in_few_runs_is_shown_where_it_does() {
     let lab = small();
-    let rated = ["--set", "device.rated_cycles=3000", "--set", "run.precondition=none"];
+    let rated = ["--set", "device.rated_cycles=3000", "--set", "run.fill=0.9"];
     let result = json(&lab.succeed(&[&["run", "small.toml", "--json", "-"], &rated[..]].concat()).stdout);
     validate("result.json", &result);
     let host = &result["host"];
@@ -376,8 +376,8 @@ fn what_takes_part_in_few_runs_is_shown_where_it_does() {
     for row in ["flushes  ", "discards  ", "not stored", "lifetime"] {
         assert!(shown.contains(row), "{row}: {shown}");
     }
-    let shown = lab.succeed(&["run", "small.toml"]).stdout;
-    for row in ["FUA", "not stored", "lifetime"] {
+    let shown = lab.succeed(&["run", "small.toml", "--set", "workload.synthetic.discard_share=0"]).stdout;
+    for row in ["FUA", "\ndiscards", "not stored", "lifetime"] {
         assert!(!shown.contains(row), "{row}: {shown}");
     }
 }

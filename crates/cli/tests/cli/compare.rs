@@ -218,15 +218,15 @@ fn ranges_are_checked_like_lists() {
 }
 
 #[test]
-fn a_policy_that_needs_more_than_a_recording_has_is_left_out_on_request() {
+fn a_replay_that_needs_more_than_a_recording_has_is_left_out_on_request() {
     let lab = Lab::new();
     lab.write("a.csv", "timestamp_ns,op,lba,sectors\n0,W,0,8\n1000,R,8,8\n");
     lab.write("small.toml", "workload.kind = \"trace\"\nworkload.path = \"a.csv\"\nrun.timeline_interval = \"10ms\"\n");
-    let sweep = ["--vary", "host.scheduler=noop,cfq,deadline"];
+    let sweep = ["--vary", "workload.replay=closed,dependent,timestamps"];
     assert_eq!(lab.run(&compare(&sweep)).code, Some(2));
     let comparison =
         json(&lab.succeed(&compare(&[&sweep[..], &["--skip-unfit", "--seeds", "2", "--json", "-"]].concat())).stdout);
     assert_eq!(comparison["runs"].as_array().map(Vec::len), Some(4));
     assert_eq!(comparison["left_out"].as_array().map(Vec::len), Some(1));
-    assert_eq!(comparison["left_out"][0]["vary"].to_string(), r#"{"host.scheduler":"cfq"}"#);
+    assert_eq!(comparison["left_out"][0]["vary"].to_string(), r#"{"workload.replay":"dependent"}"#);
 }

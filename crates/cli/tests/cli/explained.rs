@@ -41,9 +41,9 @@ fn the_rows_and_columns_of_a_run_are_explained() {
     for sets in [
         vec!["run.anatomy=true"],
         vec!["ftl.mapping=dftl", "ftl.hot_cold=multi-hash"],
-        vec!["ftl.mapping=kast", "device.planes=1"],
+        vec!["ftl.mapping=kast", "ftl.kast.log_blocks=4"],
         vec!["ftl.allocation=slap", "run.timing=counting"],
-        vec!["device.bad_blocks=2%", "ftl.wear_levelling=static"],
+        vec!["device.program_failures=0.0005", "ftl.wear_levelling=static"],
         vec![
             "workload.kind=synthesized",
             "workload.synthesized.requests=20000",
@@ -67,8 +67,16 @@ fn the_rows_and_columns_of_a_run_are_explained() {
 fn the_columns_of_a_comparison_and_the_rows_of_a_recording_are_explained() {
     let lab = small();
     lab.write("trace.csv", TRACE);
-    let answer =
-        lab.succeed(&["compare", "small.toml", "--vary", "buffer.order=page-lru,fab", "--set", "ftl.mapping=kast"]);
+    let answer = lab.succeed(&[
+        "compare",
+        "small.toml",
+        "--vary",
+        "buffer.order=page-lru,fab",
+        "--set",
+        "ftl.mapping=mcsplit",
+        "--set",
+        "ftl.mcsplit.log_blocks=4",
+    ]);
     let mut found = cells(answer.stdout.lines().find(|line| line.contains("requests/s")).expect("there is a header"));
     found.extend(names(&lab.succeed(&["trace", "info", "trace.csv"]).stdout));
     assert!(found.len() > 20, "{found:?}");

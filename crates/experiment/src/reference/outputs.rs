@@ -113,9 +113,31 @@ const SUMMARY_ROWS: &[(&str, &str)] = &[
     ("streams", "Streams of consecutive pages that the allocation found: `result.ftl.streams`."),
     ("hot", "Pages that were written as hot ones: `result.ftl.hot_page_writes`."),
     (
+        "of the writes",
+        "Writes that are durable when they complete (FUA), and writes that a flush goes before (PREFLUSH): \
+        `result.host.fua_writes`, `result.host.preflush_writes`.",
+    ),
+    (
+        "not stored",
+        "Bytes that reads asked for where nothing was ever written, or was discarded: they are answered without flash, \
+        and so in no time that means anything: `result.host.unmapped_read_sectors`.",
+    ),
+    (
+        "spare",
+        "Over-provisioning that collection works with: the space beside the data of the host, without blocks that are \
+        bad, kept free or open: `result.ftl.effective_over_provisioning`.",
+    ),
+    (
         "busy",
-        "Share of the time that channels carried something and that dies worked, averaged over all of them. Dies near \
-        100 % are the limit of the throughput; far below, something else is.",
+        "Share of the time that channels carried something and that dies worked, averaged over all of them, and of the \
+        one that did most. Dies near 100 % are the limit of the throughput; far below, something else is. One that is \
+        far above the mean gets more than its share of the data.",
+    ),
+    (
+        "lifetime",
+        "Bytes that the host can write until the mean block and until the worst block have been erased as often as they \
+        are rated for, at the rate of this run, and that as drive writes a day for five years: `result.wear.lifetime`. \
+        It needs `device.rated_cycles`.",
     ),
     (
         "erases a block",
@@ -140,6 +162,8 @@ const LATENCY_NAMES: &[(&str, &str)] = &[
         "writes",
         "Latency of the writes: with a write buffer until it has taken the data, without one until the program ended.",
     ),
+    ("durable (FUA)", "Of the writes, those that are in flash when they complete."),
+    ("after a flush (PREFLUSH)", "Of the writes, those that a flush goes before, which they wait for."),
     ("all", "Latency of all requests, discards and flushes included."),
     (
         "in the host",
@@ -220,6 +244,8 @@ const TRACE_INFO_ROWS: &[(&str, &str)] = &[
     ("event", "Which event of a blktrace or blkparse recording was taken as a request."),
     ("discards", "Requests that discard sectors (TRIM)."),
     ("flushes", "Flushes without data; a write with a flush before it counts as a write."),
+    ("durable writes (FUA)", "Of the writes, those that are to be durable when they complete."),
+    ("writes after a flush (PREFLUSH)", "Of the writes, those that a flush goes before."),
     ("read", "Bytes that the reads transfer."),
     ("written", "Bytes that the writes transfer."),
     ("footprint (4 KiB pages touched)", "Bytes of the distinct 4 KiB pages that reads and writes touch."),

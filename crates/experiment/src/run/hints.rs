@@ -225,10 +225,12 @@ impl Run<'_> {
         let latency = self.latency()?;
         let beyond =
             |of: &Option<Distribution>| of.as_ref().map(|of| of.count / P99_9).filter(|beyond| *beyond < SAMPLES);
-        let named = [("reads", beyond(&latency.read)), ("writes", beyond(&latency.write))];
+        let named = [("read", beyond(&latency.read)), ("write", beyond(&latency.write))];
         let few: Vec<String> = named
             .iter()
-            .filter_map(|(name, beyond)| beyond.map(|beyond| format!("{} {name}", count(beyond))))
+            .filter_map(|(name, beyond)| {
+                beyond.map(|beyond| format!("{} {name}{}", count(beyond), if beyond == 1 { "" } else { "s" }))
+            })
             .collect();
         let text = format!(
             "Only {} lie beyond p99.9, which moves with chance when fewer than {} do: a longer workload or several seeds \
