@@ -61,6 +61,7 @@ pub fn all_fields() -> Vec<Field> {
     let roots = [
         ("result", schema_for!(RunResult).to_value()),
         ("comparison", schema_for!(Comparison).to_value()),
+        ("kept", schema_for!(KeptRun).to_value()),
         ("probe", schema_for!(ProbeResult).to_value()),
         ("recording", schema_for!(TraceInfo).to_value()),
     ];
@@ -80,9 +81,11 @@ fn collect_all(schema: &Json, object: &Json, path: &str, fields: &mut Vec<Field>
         let help = property["description"].as_str().unwrap_or_default().replace('\n', " ");
         fields.push(Field::other(path.clone(), help));
         let inner = property["anyOf"].as_array().and_then(|options| options.first()).unwrap_or(property);
-        let inner = if inner["items"].is_object() { &inner["items"] } else { inner };
-        let found = inner["$ref"].as_str().and_then(|reference| schema.pointer(reference.trim_start_matches('#')));
-        if let Some(found) = found.filter(|_| path != "comparison.runs.result") {
+        // Of a list or a table what each entry has.
+        let each = ["items", "additionalProperties"].into_iter().map(|each| &inner[each]).find(|each| each.is_object());
+        let found = each.unwrap_or(inner)["$ref"].as_str();
+        let found = found.and_then(|reference| schema.pointer(reference.trim_start_matches('#')));
+        if let Some(found) = found.filter(|_| !["comparison.runs.result", "kept.result"].contains(&path.as_str())) {
             collect_all(schema, found, &path, fields);
         }
     }
