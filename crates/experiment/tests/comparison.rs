@@ -60,5 +60,6 @@ fn every_request_and_every_page_that_ages_a_drive_is_told() {
     let written = |run: usize| comparison.runs[run].result.precondition.as_ref().map_or(0, |aged| aged.page_writes);
     assert_eq!((pages, aged), (written(0) + written(1), written(0) + written(1)));
     assert_eq!(expected, prepared.expected_ageing(false, &|_| true));
-    assert!(aged < 2 * expected && expected < 2 * aged, "{aged} pages, {expected} expected");
+    // What is expected is the least that it takes.
+    assert!(expected <= aged && aged < 4 * expected, "{aged} pages, {expected} expected");
 }

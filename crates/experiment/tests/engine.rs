@@ -64,7 +64,7 @@ fn drive(engine: &mut Engine, mut requests: VecDeque<Request>) -> Vec<Completion
     }
 }
 
-/// A run by its workload and the same requests by hand: both results as JSON, without what they cost.
+/// A run by its workload and the same requests by hand: both results as JSON, without what they cost and came from.
 fn both_ways(sets: &[&str], verify: bool) -> [String; 2] {
     let experiment = experiment(sets);
     let prepared = Prepared::new(&experiment).expect("sound");
@@ -72,7 +72,7 @@ fn both_ways(sets: &[&str], verify: bool) -> [String; 2] {
     let mut keep = |request: &Request| requests.push_back(*request);
     prepared.requests(Event::Queue, &Quiet, &mut keep).expect("it runs");
     let mut by_itself = prepared.run(verify, &Quiet, &mut []).expect("it runs").result;
-    by_itself.run = None;
+    (by_itself.run, by_itself.provenance) = (None, None);
     let config = &experiment.variants[0].config;
     let mut engine = prepared.engine(0, verify).expect("it ages");
     drive(&mut engine, requests);

@@ -23,6 +23,7 @@ bus_rate = \"1GB/s\"
 
 [buffer]
 capacity = \"256KiB\"
+rate = \"single\"
 
 [ftl]
 allocation = \"static\"

@@ -6,6 +6,7 @@ use flashloom_host::{BlockLayer, HostParams, Scheduler, scheduler};
 use flashloom_units::{Chosen, Prng};
 
 use super::aged::{AgedDrive, bring};
+use super::hints;
 use super::measure::Measured;
 use super::{Cache, Failure, Progress};
 use crate::config::{Config, Precondition, Timing};
@@ -158,11 +159,14 @@ fn ageing(config: &Config) -> Option<Ageing> {
 
 /// The result of an engine of that configuration that was driven by hand and is idle: that of a run of the same
 /// requests, without what only a workload knows of itself (`filebench`, `synthesized`, `host.skipped_lines`) and
-/// without its cost (`run`).
+/// without its cost (`run`) and the files that it came from (`provenance`).
 ///
 /// # Errors
 /// A check that failed.
 pub fn result(config: &Config, engine: &Engine) -> Result<RunResult, Failure> {
     engine.check().map_err(Failure::Check)?;
-    Ok(Measured { config, outcome: &engine.outcome(), info: None, aged: None, end_ns: engine.now_ns() }.result())
+    let mut result =
+        Measured { config, outcome: &engine.outcome(), info: None, aged: None, end_ns: engine.now_ns() }.result();
+    result.hints = hints::of(config, None, &result);
+    Ok(result)
 }
