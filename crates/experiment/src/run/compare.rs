@@ -143,7 +143,7 @@ fn without_seed(vary: &Map<String, Value>) -> Map<String, Value> {
 /// What runs of the same combination with other seeds, which stand together, say of each figure.
 fn repeated(runs: &[ComparedRun], seeds: usize) -> Vec<RepeatedResult> {
     let mut first: Option<Vec<BTreeMap<String, f64>>> = None;
-    let mut of_combination = |runs: &[ComparedRun]| {
+    let of_combination = |runs: &[ComparedRun]| {
         let numbers: Vec<BTreeMap<String, f64>> = runs.iter().map(|run| numbers(&run.result)).collect();
         let series = |of: &[BTreeMap<String, f64>], path: &str| {
             of.iter().map(|numbers| numbers.get(path).copied()).collect::<Option<Vec<f64>>>()
@@ -165,13 +165,13 @@ fn repeated(runs: &[ComparedRun], seeds: usize) -> Vec<RepeatedResult> {
         };
         let result = RepeatedResult {
             vary: without_seed(&runs[0].vary),
-            seeds: runs.iter().filter_map(|run| run.vary.values().last()?.as_u64()).collect(),
+            seeds: runs.iter().filter_map(|run| run.vary.values().next_back()?.as_u64()).collect(),
             figures: numbers[0].keys().filter_map(figure).collect(),
         };
         first.get_or_insert(numbers);
         result
     };
-    runs.chunks(seeds).map(|runs| of_combination(runs)).collect()
+    runs.chunks(seeds).map(of_combination).collect()
 }
 
 /// Every number that a run found out, by the path of its field.

@@ -16,7 +16,7 @@ use crate::result::{EXPERIMENT, InputResult, ProvenanceResult, RunResult, config
 /// # Errors
 /// A file that was there a moment ago and cannot be read any more.
 pub fn inputs(experiment: &Experiment, workloads: &[Box<dyn Workload>]) -> Result<Vec<Vec<InputResult>>, Problems> {
-    let of_run = |(variant, workload): (&Variant, &Box<dyn Workload>)| {
+    let of_run = |(variant, workload): (&Variant, &dyn Workload)| {
         let mut files = vec![InputResult::of(EXPERIMENT, &experiment.fingerprint())];
         let read = match workload.scanned() {
             Some(info) => info.files.clone(),
@@ -25,7 +25,8 @@ pub fn inputs(experiment: &Experiment, workloads: &[Box<dyn Workload>]) -> Resul
         files.extend(read.iter().map(|file| InputResult::of("workload", file)));
         Ok(files)
     };
-    let found: Result<Vec<_>, Problem> = experiment.variants.iter().zip(workloads).map(of_run).collect();
+    let found: Result<Vec<_>, Problem> =
+        experiment.variants.iter().zip(workloads.iter().map(AsRef::as_ref)).map(of_run).collect();
     Ok(found?)
 }
 
