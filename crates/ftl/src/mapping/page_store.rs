@@ -106,6 +106,8 @@ pub(super) struct PageStore {
     is_paced: bool,
     /// Whether what has to be done is spread over the pages until it has to be done.
     paces_by_deadline: bool,
+    /// With fewer pages left in the open block for the map, one more block is kept free.
+    map_margin: u32,
     foreground: Urgency,
     /// The plane whose turn it is in the background.
     background: u32,
@@ -129,7 +131,7 @@ flashloom_units::state! {
         policy allocation, collection;
         scratch places;
         fixed geometry, survivors, after, free_to_open, gc_threshold, background_threshold, is_paced,
-            paces_by_deadline, foreground, can_fail;
+            paces_by_deadline, map_margin, foreground, can_fail;
     }
 }
 
@@ -169,6 +171,7 @@ impl PageStore {
             background_threshold: params.background_threshold,
             is_paced: survivors[Lane::Host as usize] != Lane::Host && params.preemption == Preemption::Page,
             paces_by_deadline: params.gc_pace == GcPace::Deadline,
+            map_margin: if params.gc_pace == GcPace::Deadline { geometry.pages / 4 } else { 0 },
             foreground: match params.preemption {
                 Preemption::None => Urgency::Blocking,
                 Preemption::Page => Urgency::Needed,
@@ -273,7 +276,7 @@ impl PageStore {
         // Nearly always the open block of the plane has a page left.
         let Place { plane, lane } = place;
         if self.evacuations.is_empty() && self.has_room(plane, lane) && !self.is_full(plane, lane) {
-            if self.blocks.free_in(plane) < self.gc_threshold {
+            if self.blocks.free_in(plane) < self.wanted_free(plane) {
                 self.pay(nand, plane, follow);
             }
             if !self.is_full(plane, lane) {
@@ -327,7 +330,7 @@ impl PageStore {
                     return false;
                 }
             }
-            if self.blocks.free_in(plane) < self.gc_threshold {
+            if self.blocks.free_in(plane) < self.wanted_free(plane) {
                 self.pay(nand, plane, follow);
             }
             if !self.is_full(plane, lane) {

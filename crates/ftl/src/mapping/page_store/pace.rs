@@ -12,6 +12,9 @@
 //! it: hundreds of copies that a write waits for. With a deadline it is there when it is wanted, as far as the victims to
 //! come are like the one at hand; the pace is reckoned anew with every victim and every block that is opened. When the
 //! open blocks will be full is told from how fast each was filled since it, and the one before it, was opened.
+//!
+//! Pages of a map come in bursts, because what collections move has to be written there. So that they never find no block
+//! to open, one more is kept free from when their open block is nearly full.
 
 use flashloom_units::PlaneId;
 use serde::{Deserialize, Serialize};
@@ -56,9 +59,17 @@ impl PageStore {
         }
         deadlines.sort_unstable();
         let missing = i64::from(self.gc_threshold) - i64::from(self.blocks.free_in(plane));
-        let paces = deadlines.into_iter().zip(missing..).filter(|&(pages, _)| pages < u32::MAX);
+        let paces = deadlines.into_iter().zip(missing..).filter(|&(pages, missing)| pages < u32::MAX && missing > 0);
         let pace = paces.map(|(pages, missing)| Pace { steps: self.steps_to_gain(job, plane, missing), pages });
         pace.reduce(Pace::steeper).unwrap_or(Pace { steps: job.valid + 1, pages: job.gain })
+    }
+
+    /// How many blocks of a plane are to be free, or else pages that are written there pay for collecting some.
+    #[inline]
+    pub(super) fn wanted_free(&self, plane: PlaneId) -> u32 {
+        let map = &self.frontiers[plane.at()][Lane::Map as usize];
+        let is_nearly_full = map.block.is_some() && self.geometry.pages - map.next < self.map_margin;
+        self.gc_threshold + u32::from(is_nearly_full)
     }
 
     /// Pages left in the open block of a lane.
