@@ -72,6 +72,26 @@ impl PageStore {
         self.gc_threshold + u32::from(is_nearly_full)
     }
 
+    /// Whether a collection would be in the way of a lane that opens a block soon: what it gains would come too late, and
+    /// the block that it opens itself would be missed.
+    pub(super) fn is_better_begun_later(&self, plane: PlaneId) -> bool {
+        let full_in = |(nth, lane)| self.full_in(plane, nth, lane);
+        self.paces_by_deadline
+            && self.blocks.free_in(plane) >= self.free_to_open
+            && Lane::WRITTEN.into_iter().enumerate().map(full_in).min() < Some(self.geometry.pages / 4)
+    }
+
+    /// Now and then a pace is reckoned anew, because lanes are not filled as evenly as was thought.
+    pub(super) fn reckon_again(&mut self, plane: PlaneId) {
+        let often = (self.geometry.pages / 16).max(1);
+        if let Some(job) = &mut self.jobs[plane.at()]
+            && self.paces_by_deadline
+            && job.pages >= often
+        {
+            job.forget_pace();
+        }
+    }
+
     /// Pages left in the open block of a lane.
     fn left(&self, plane: PlaneId, lane: Lane) -> u32 {
         self.geometry.pages - self.frontiers[plane.at()][lane as usize].next
@@ -128,7 +148,7 @@ impl PageStore {
             self.openings[plane.at()].last[nth] = ((!is_first).then_some(last), now);
         }
         if let Some(job) = &mut self.jobs[plane.at()] {
-            (job.pace, job.paid) = (None, 0);
+            job.forget_pace();
         }
     }
 }
