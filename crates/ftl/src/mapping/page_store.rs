@@ -320,7 +320,7 @@ impl PageStore {
         loop {
             // Collected pages may share the block and fill it again, so this may take more than one round.
             while self.is_full(plane, lane) {
-                if self.blocks.free_in(plane) >= self.free_to_open {
+                if self.can_open(plane) {
                     self.open(plane, lane);
                     continue;
                 }

@@ -26,8 +26,6 @@ pub(super) struct Job {
     pub(super) pace: Option<Pace>,
     /// What was paid and not yet used, in steps times the pages of the pace.
     pub(super) paid: u32,
-    /// Pages that have paid since the pace was reckoned.
-    pub(super) pages: u32,
     /// Where the survivors go.
     pub(super) lane: Lane,
     origin: Origin,
@@ -35,20 +33,10 @@ pub(super) struct Job {
     is_spread: bool,
 }
 
-impl Job {
-    /// The next page that is written finds out anew what it pays for.
-    pub(super) fn forget_pace(&mut self) {
-        (self.pace, self.paid, self.pages) = (None, 0, 0);
-    }
-}
-
 impl PageStore {
     /// A page that is written pays for its share of the plane's collection.
     pub(super) fn pay(&mut self, nand: &mut Nand, plane: PlaneId, follow: &mut impl Follow) {
         if self.jobs[plane.at()].is_none() {
-            if self.is_better_begun_later(plane) {
-                return;
-            }
             self.report.foreground_collections += u64::from(self.begin(nand, plane));
         }
         let Some(pace) = self.jobs[plane.at()].map(|job| job.pace.unwrap_or_else(|| self.pace_of(&job, plane))) else {
@@ -57,7 +45,6 @@ impl PageStore {
         if let Some(job) = &mut self.jobs[plane.at()] {
             job.pace = Some(pace);
             job.paid += pace.steps;
-            job.pages += 1;
         }
         while let Some(job) = &mut self.jobs[plane.at()]
             && (job.paid >= pace.pages || !self.is_paced)
@@ -66,7 +53,6 @@ impl PageStore {
             job.paid = job.paid.saturating_sub(pace.pages);
             self.step(nand, plane, self.foreground, follow);
         }
-        self.reckon_again(plane);
     }
 
     /// Brings a collection of a plane to its end, because a page that is written finds too few free blocks.
@@ -115,7 +101,7 @@ impl PageStore {
             self.blocks.set_state(victim, BlockState::Victim);
         }
         self.jobs[plane.at()] =
-            Some(Job { victim, next: 0, valid, gain, pace: None, paid: 0, pages: 0, lane, origin, is_spread });
+            Some(Job { victim, next: 0, valid, gain, pace: None, paid: 0, lane, origin, is_spread });
     }
 
     /// One page copy of the plane's collection, or its erase, which ends it; false once it has ended, or cannot go on

@@ -72,24 +72,16 @@ impl PageStore {
         self.gc_threshold + u32::from(is_nearly_full)
     }
 
-    /// Whether a collection would be in the way of a lane that opens a block soon: what it gains would come too late, and
-    /// the block that it opens itself would be missed.
-    pub(super) fn is_better_begun_later(&self, plane: PlaneId) -> bool {
-        let full_in = |(nth, lane)| self.full_in(plane, nth, lane);
-        self.paces_by_deadline
-            && self.blocks.free_in(plane) >= self.free_to_open
-            && Lane::WRITTEN.into_iter().enumerate().map(full_in).min() < Some(self.geometry.pages / 4)
-    }
-
-    /// Now and then a pace is reckoned anew, because lanes are not filled as evenly as was thought.
-    pub(super) fn reckon_again(&mut self, plane: PlaneId) {
-        let often = (self.geometry.pages / 16).max(1);
-        if let Some(job) = &mut self.jobs[plane.at()]
-            && self.paces_by_deadline
-            && job.pages >= often
-        {
-            job.forget_pace();
-        }
+    /// Whether a lane may open a block. The last that is free is for survivors, unless the collection at hand has room for
+    /// all of its own: it ends without a block, and gives one back.
+    pub(super) fn can_open(&self, plane: PlaneId) -> bool {
+        let free = self.blocks.free_in(plane);
+        let needs_none = |job: &Job| {
+            job.lane == Lane::Collected && self.blocks.valid_of(job.victim) <= self.left(plane, Lane::Collected)
+        };
+        let is_alone = self.paces_by_deadline && !self.can_fail && self.spreading.is_none() && self.levelling.is_none();
+        free >= self.free_to_open
+            || (free + 1 == self.free_to_open && is_alone && self.jobs[plane.at()].as_ref().is_some_and(needs_none))
     }
 
     /// Pages left in the open block of a lane.
@@ -148,7 +140,7 @@ impl PageStore {
             self.openings[plane.at()].last[nth] = ((!is_first).then_some(last), now);
         }
         if let Some(job) = &mut self.jobs[plane.at()] {
-            job.forget_pace();
+            (job.pace, job.paid) = (None, 0);
         }
     }
 }
