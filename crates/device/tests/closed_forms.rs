@@ -3,6 +3,7 @@
 
 mod support;
 
+use flashloom_buffer::rate;
 use flashloom_device::DriveSetup;
 use flashloom_ftl::collection;
 use flashloom_nand::DeviceParams;
@@ -286,6 +287,7 @@ fn a_command_in_the_controller_does_not_hold_the_link() {
 fn a_write_evicts_only_for_pages_that_are_not_in_the_buffer() {
     let mut setup = unbuffered(plain_device());
     setup.buffer_bytes = 4 * 4_096;
+    setup.rate = rate::builtin().choose("single", &[]).unwrap();
     let page = |at: u64, page: u64, pages: u32| request(at * 10 * MS, Op::Write, page * 8, pages * 8);
     let requests = [page(0, 9, 1), page(1, 1, 1), page(2, 2, 1), page(3, 3, 1), page(4, 0, 4)];
     let buffer = Run::new(setup).run(requests).buffer.unwrap();

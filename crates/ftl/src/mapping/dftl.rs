@@ -402,8 +402,10 @@ mod tests {
         state.write_back_due(&mut nand);
         assert_eq!(state.report.writes, before.writes, "nothing is written before the victim is erased");
         state.table.ended(plane);
-        state.write_back_due(&mut nand);
-        assert_eq!(state.report.writes, before.writes + 2);
+        for share in 1..=3 {
+            state.write_back_due(&mut nand);
+            assert_eq!(state.report.writes, before.writes + share.min(2), "one at a time, and each once");
+        }
         assert_eq!(state.check(), Ok(()));
     }
 
