@@ -23,6 +23,8 @@ pub enum Lane {
     CollectedStream,
     /// Pages of the host that are written often.
     Hot,
+    /// Pages that collections moved and that are written often.
+    CollectedHot,
     /// Pages that wear levelling moved.
     Cold,
     /// Translation pages.
@@ -31,7 +33,7 @@ pub enum Lane {
 
 impl Lane {
     /// How many lanes there are.
-    pub(crate) const COUNT: usize = 7;
+    pub(crate) const COUNT: usize = 8;
 
     /// Lanes that every plane may open at any time.
     pub(crate) const BASE: u32 = 2;
@@ -64,14 +66,15 @@ pub(crate) fn open_blocks(setup: &FtlSetup, demands: Demands) -> u32 {
         streams,
         isolation,
         params.hot_cold != HotCold::None,
+        params.hot_cold != HotCold::None && (params.gc_blocks == GcBlocks::Separate || isolation),
         params.wear_levelling == WearLevelling::Static,
         setup.mapping.offers(Capability::TranslationPages),
     ];
     Lane::BASE + extra.into_iter().map(u32::from).sum::<u32>()
 }
 
-/// The lane that the pages of a victim go to, by the lane that its block was opened for. Pages of one block stay in one
-/// lane, so that a collection never opens more than one block.
+/// The lane that the pages of a victim go to, by the lane that its block was opened for: all to one, but for hot pages
+/// where these are kept apart.
 pub(crate) fn survivors(gc_blocks: GcBlocks, isolation: bool) -> [Lane; Lane::COUNT] {
     let collected = if gc_blocks == GcBlocks::Shared && !isolation { Lane::Host } else { Lane::Collected };
     let mut lanes = [collected; Lane::COUNT];

@@ -68,7 +68,9 @@ fn random_setup(prng: &mut Prng, mapping: &Policy<dyn Mapping>) -> FtlSetup {
     setup.collection = random_policy(prng, &collection::builtin());
     setup.placement = random_policy(prng, &placement::builtin());
     setup.params.preemption = pick(prng, &[Preemption::Page, Preemption::None]);
-    setup.params.hot_cold = pick(prng, &[HotCold::None, HotCold::MultiHash]);
+    setup.params.hot_cold = pick(prng, &[HotCold::None, HotCold::MultiHash, HotCold::Known]);
+    setup.params.hot_decay = pick(prng, &[0.1, 2.0]);
+    setup.params.hot_threshold = pick(prng, &[1, 2, 8]);
     setup.params.wear_threshold = pick(prng, &[1, 2, 5]);
     setup.params.gc_blocks = pick(prng, &[GcBlocks::Separate, GcBlocks::Shared]);
     setup.params.stripe_order = pick(prng, &[StripeOrder::Cwdp, StripeOrder::Pdwc]);

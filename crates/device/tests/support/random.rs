@@ -78,7 +78,9 @@ pub fn random_setup(prng: &mut Prng) -> DriveSetup {
     setup.ftl.allocation = random_policy(prng, &allocation::builtin());
     setup.ftl.collection = random_policy(prng, &collection::builtin());
     setup.ftl.params.preemption = pick(prng, &[Preemption::Page, Preemption::None]);
-    setup.ftl.params.hot_cold = pick(prng, &[HotCold::None, HotCold::MultiHash]);
+    setup.ftl.params.hot_cold = pick(prng, &[HotCold::None, HotCold::MultiHash, HotCold::Known]);
+    setup.ftl.params.hot_decay = pick(prng, &[0.1, 2.0]);
+    setup.ftl.params.hot_threshold = pick(prng, &[1, 2, 8]);
     setup.ftl.params.wear_threshold = pick(prng, &[1, 2, 5]);
     if ["page", "dftl"].contains(&setup.ftl.mapping.name()) && prng.chance(0.4) {
         setup.device.bad_blocks = pick(prng, &[0.0, 0.13]);

@@ -12,8 +12,8 @@
 //! ```
 //!
 //! A collection is a job that goes on a step at a time, whoever pays for the step. Two free blocks before one is opened
-//! leave a block for the collector, and a job needs at most one, because all pages of a victim go to one lane: so it can
-//! always be brought to its end. Where collected pages share the host's block that does not hold for a job that is left
+//! leave a block for the collector, and a job needs at most one: all pages of a victim go to one lane, or to two that
+//! stand in for each other. So it can always be brought to its end. Where collected pages share the host's block that does not hold for a job that is left
 //! half done, because the host may fill the block meanwhile: there a collection runs to its end at once. A page may be
 //! placed in a plane only while its valid pages leave room for the blocks that collection and the open lanes need, so a
 //! victim with a dead page always exists. O(1) a page besides collection.
@@ -50,7 +50,7 @@ use crate::allocation::{self, Allocation, Place, WantedStreams, stripe};
 use crate::blocks::{BlockState, Blocks};
 use crate::collection::{self, Collection};
 use crate::lane::{self, Lane};
-use crate::{FtlReport, GcPace, HotCold, PageWrite, Preemption, WearLevelling};
+use crate::{FtlReport, GcPace, PageWrite, Preemption, WearLevelling};
 
 /// Who is told of pages that collections move: a map that is not all in memory has to follow them.
 pub(super) trait Follow {
@@ -177,7 +177,7 @@ impl PageStore {
                 Preemption::Page => Urgency::Needed,
             },
             background: 0,
-            heat: (params.hot_cold == HotCold::MultiHash).then(|| Heat::new(device.logical_pages())),
+            heat: Heat::new(params, device.logical_pages()),
             spreading: demands.spread_reads.map(|reads| collect::Spreading::new(&geometry, reads)),
             levelling: (params.wear_levelling == WearLevelling::Static)
                 .then(|| wear::Levelling::new(planes, params.wear_threshold)),

@@ -11,7 +11,7 @@
 //! which the mean-field limit of greedy collection holds for planes of few blocks too
 //! (`crates/experiment/tests/effective_over_provisioning.rs`).
 
-use flashloom_ftl::{GcBlocks, HotCold, Preemption, WearLevelling, allocation};
+use flashloom_ftl::{GcBlocks, Preemption, WearLevelling, allocation};
 use flashloom_units::Capability;
 
 use super::Measured;
@@ -35,12 +35,15 @@ impl Measured<'_> {
         let has_map = config.mapping_offers(Capability::TranslationPages);
         let separates = ftl.gc_blocks == GcBlocks::Separate || demands.isolation;
         let is_paced = separates && ftl.preemption == Preemption::Page;
+        // What finds no hot pages opens no block for them.
+        let has_hot = self.outcome.ftl.hot_page_writes.is_some_and(|pages| pages > 0);
         let lanes = [
             true,
             separates,
             demands.streams,
             demands.isolation,
-            ftl.hot_cold != HotCold::None,
+            has_hot,
+            has_hot && separates,
             ftl.wear_levelling == WearLevelling::Static,
             has_map,
         ];

@@ -26,9 +26,9 @@ pub(super) struct Job {
     pub(super) pace: Option<Pace>,
     /// What was paid and not yet used, in steps times the pages of the pace.
     pub(super) paid: u32,
-    /// Where the survivors go.
+    /// Where the survivors go, but for hot ones.
     pub(super) lane: Lane,
-    origin: Origin,
+    pub(super) origin: Origin,
     /// Whether they are spread over the chips.
     is_spread: bool,
 }
@@ -116,9 +116,10 @@ impl PageStore {
         };
         job.next = index + 1;
         let job = *job;
-        let Job { victim, lane, origin, is_spread, .. } = job;
-        let to = if is_spread { self.spread(plane, lane) } else { plane };
+        let Job { victim, origin, is_spread, .. } = job;
         let from = self.geometry.page(victim, index);
+        let lane = self.survivor_lane(&job, plane, self.reverse[from.at()]);
+        let to = if is_spread { self.spread(plane, lane) } else { plane };
         if let Some(ahead) = self.reverse.get(from.at() + PREFETCH_PAGES) {
             prefetch(&self.map, ahead.at());
         }

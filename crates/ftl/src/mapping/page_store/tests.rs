@@ -5,7 +5,7 @@ use flashloom_units::{ParamSet, Prng, Value};
 use flashloom_verify::Verifier;
 
 use super::*;
-use crate::{FtlSetup, GcBlocks};
+use crate::{FtlSetup, GcBlocks, HotCold};
 
 /// Pages that collections moved, in order.
 #[derive(Default)]
