@@ -13,11 +13,12 @@ pub mod mapping;
 mod params;
 pub mod placement;
 mod report;
+mod superblock;
 
 pub use allocation::WantedStreams;
 pub use lane::{Demands, Lane};
 pub use mapping::{FtlFigures, Mapping};
-pub use params::{FtlParams, GcBlocks, GcPace, HotCold, Preemption, StripeOrder, WearLevelling};
+pub use params::{FtlParams, GcBlocks, GcPace, HotCold, Preemption, StripeOrder, Superblock, WearLevelling};
 pub use report::{FtlReport, MapCacheReport, MergeReport, RetiredBlocks, StreamReport};
 
 use flashloom_nand::{Data, DeviceParams, HostPage, Nand, OpId, Origin};
@@ -117,13 +118,13 @@ impl FtlSetup {
 
     /// What the allocation asks of the store beneath it.
     pub(crate) fn allocation_profile(&self, device: &DeviceParams) -> Result<allocation::Profile, Refusal> {
-        let site = allocation::Setup { device, stripe_order: self.params.stripe_order };
+        let site = allocation::Setup::new(device, &self.params);
         self.allocation.profile(&site).map_err(|refusal| refusal.or_at(allocation::SLOT.key))
     }
 
     /// Builds the allocation.
     pub(crate) fn build_allocation(&self, device: &DeviceParams) -> Result<Box<dyn Allocation>, Refusal> {
-        let site = allocation::Setup { device, stripe_order: self.params.stripe_order };
+        let site = allocation::Setup::new(device, &self.params);
         self.allocation.build(&site).map_err(|refusal| refusal.or_at(allocation::SLOT.key))
     }
 

@@ -1,6 +1,6 @@
 //! Checks across keys: combinations that cannot work are refused before anything runs, naming both sides.
 
-use flashloom_ftl::WearLevelling;
+use flashloom_ftl::{Superblock, WearLevelling};
 use flashloom_host::BlockLayer;
 use flashloom_units::{Capability, PolicySpec, Refusal, format_size};
 use flashloom_workload::workload::{self, Context, Site};
@@ -124,6 +124,7 @@ const OF_PAGE_MAPPINGS: &[(&str, &str)] = &[
     ("ftl.background_threshold", MERGES),
     ("ftl.gc_blocks", MERGES),
     ("ftl.hot_cold", MERGES),
+    ("ftl.superblock", "puts blocks together by its own rules"),
     ("ftl.wear_levelling", "levels wear by its own rules"),
     ("device.bad_blocks", NO_SPARES),
     ("device.program_failures", NO_SPARES),
@@ -140,6 +141,7 @@ fn log_blocks_have_no_collection(config: &Config) -> Vec<Broken> {
     let is_asked = |key: &str| match key {
         // Of its values only this one moves data.
         "ftl.wear_levelling" => config.ftl.wear_levelling == WearLevelling::Static,
+        "ftl.superblock" => config.ftl.superblock == Superblock::Die,
         // An allocation that needs a page-level mapping says so itself.
         "ftl.allocation" => config.settings.asks(key) && config.policy(key).0.needs.is_empty(),
         _ => config.settings.asks(key),
