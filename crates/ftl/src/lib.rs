@@ -22,7 +22,7 @@ pub use params::{FtlParams, GcBlocks, GcPace, HotCold, Preemption, StripeOrder, 
 pub use report::{FtlReport, MapCacheReport, MergeReport, RetiredBlocks, StreamReport};
 
 use flashloom_nand::{Data, DeviceParams, HostPage, Nand, OpId, Origin};
-use flashloom_units::{BlockId, Chosen, Lpn, ParamSet, Ppn, Prng, Refusal, Role};
+use flashloom_units::{BlockId, Capability, Chosen, Lpn, ParamSet, Ppn, Prng, Refusal, Role};
 
 use allocation::Allocation;
 use collection::Collection;
@@ -114,6 +114,12 @@ impl FtlSetup {
         }
         let site = mapping::Site { device, ftl: self };
         self.mapping.profile(&site).map_err(|refusal| refusal.or_at(mapping::SLOT.key))
+    }
+
+    /// Consecutive pages that a die is given to program at once, where the mapping has superblocks; else 1.
+    pub fn superpage(&self, device: &DeviceParams) -> u32 {
+        let has_superblocks = self.mapping.offers(Capability::PageMapping);
+        if has_superblocks { superblock::superpage(&device.geometry(), self.params.superblock) } else { 1 }
     }
 
     /// What the allocation asks of the store beneath it.
