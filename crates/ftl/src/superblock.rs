@@ -139,3 +139,48 @@ impl Superblocks {
         &self.members[first..first + self.width as usize]
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use flashloom_nand::DeviceParams;
+    use flashloom_units::{ParamSet, Prng};
+
+    fn nand(planes: u32, bad_blocks: f64) -> Nand {
+        let shape = DeviceParams { channels: 2, ways: 1, dies: 2, planes, ..DeviceParams::defaults() };
+        let device = DeviceParams { blocks: 10, pages: 6, page_bytes: 512, bad_blocks, ..shape };
+        Nand::new(&device).with_failures(&device, &Prng::new(3))
+    }
+
+    #[test]
+    fn every_page_of_the_array_is_one_page_of_a_superblock_of_its_die_and_a_superpage_is_aligned() {
+        for planes in [1, 2, 3, 4] {
+            let nand = nand(planes, 0.0);
+            let array = *nand.geometry();
+            let folded = units(&array, Superblock::Die);
+            let superblocks = Superblocks::new(&nand, Superblock::Die);
+            let mut seen = vec![false; array.total_pages() as usize];
+            for ppn in (0..folded.total_pages() as u32).map(Ppn) {
+                let (block, index) = (folded.block_of(ppn), folded.page_in_block(ppn));
+                let page = superblocks.ppn(ppn);
+                assert!(!std::mem::replace(&mut seen[page.at()], true));
+                assert_eq!(array.die_of(array.plane_of(array.block_of(page))), folded.die_of(folded.plane_of(block)));
+                assert_eq!(array.page_in_block(page), index / planes, "in step with its superpage");
+                assert_eq!(array.plane_in_die(array.plane_of(array.block_of(page))), index % planes);
+            }
+            assert_eq!(superblocks.ppn(Ppn::NONE), Ppn::NONE);
+        }
+    }
+
+    #[test]
+    fn bad_blocks_cost_as_many_superblocks_as_a_plane_has_of_them() {
+        let nand = nand(4, 0.2);
+        let superblocks = Superblocks::new(&nand, Superblock::Die);
+        for die in 0..4 {
+            let bad = (die * 10..die * 10 + 10).filter(|&block| superblocks.is_bad(&nand, BlockId(block)));
+            assert_eq!(bad.collect::<Vec<_>>(), [die * 10 + 8, die * 10 + 9]);
+        }
+        let single = Superblocks::new(&nand, Superblock::None);
+        assert!((0..160).map(BlockId).all(|block| single.is_bad(&nand, block) == nand.is_bad(block)));
+    }
+}

@@ -27,6 +27,9 @@
 //! Pages are numbered as the mapping above likes: the host's by their logical number, its own (translation pages) above
 //! them. Memory: 8 bytes a page (both directions of the map) and one bit; a byte a block, and four more where reads are
 //! counted.
+//!
+//! With superblocks (`crate::superblock`) what is called plane and block here is a die and its superblock; a step copies
+//! what fills a superpage, and is paid for by a superpage.
 
 mod collect;
 mod failure;
@@ -90,6 +93,9 @@ pub(super) struct PageStore {
     mapped: u64,
     blocks: Blocks,
     frontiers: Vec<[Frontier; Lane::COUNT]>,
+    /// The superblock of each plane that was erased last: while its erase has not ended its programs wait, and all that
+    /// is written to the plane behind them. None where superblocks are blocks.
+    erased: Vec<BlockId>,
     /// The lane that each block was opened for last.
     lanes: Vec<Lane>,
     survivors: [Lane; Lane::COUNT],
@@ -127,7 +133,7 @@ pub(super) struct PageStore {
 flashloom_units::state! {
     PageStore {
         nested superblocks, map, reverse, blocks, room, heat, spreading, levelling, report;
-        array frontiers, lanes, jobs, openings;
+        array frontiers, erased, lanes, jobs, openings;
         value mapped, background, evacuations, is_worn_out;
         policy allocation, collection;
         scratch places;
@@ -164,6 +170,7 @@ impl PageStore {
             room: (0..geometry.total_planes()).map(room).collect(),
             blocks,
             frontiers: vec![[no_frontier(&geometry); Lane::COUNT]; planes],
+            erased: vec![BlockId::NONE; planes],
             lanes: vec![Lane::Host; geometry.total_blocks() as usize],
             survivors,
             jobs: vec![None; planes],
@@ -427,7 +434,10 @@ impl PageStore {
         } else if lane.is_extra() {
             self.room[plane.at()] -= i64::from(self.geometry.pages);
         }
-        let block = if lane == Lane::Cold { self.blocks.open_worn(plane) } else { self.blocks.open(plane) };
+        let block = match lane {
+            Lane::Cold => self.blocks.open_worn(plane),
+            _ => self.blocks.open(plane, self.erased[plane.at()]),
+        };
         self.lanes[block.at()] = lane;
         self.frontiers[plane.at()][lane as usize] = Frontier { block, next: 0 };
         self.note_opening(plane, lane);

@@ -194,6 +194,9 @@ impl PageStore {
             return self.erase_failed(plane, victim);
         }
         self.blocks.release(victim);
+        if self.superblocks.width() > 1 {
+            self.erased[plane.at()] = victim;
+        }
         if let Some(spreading) = &mut self.spreading {
             spreading.forget(victim);
         }
