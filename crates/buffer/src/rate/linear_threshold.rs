@@ -4,7 +4,7 @@
 //! occupied <= low:   nothing
 //! occupied >  low:   keep  dies * (occupied - low) / (high - low), rounded up,  victims on their way to flash
 //! and never fewer pages than pages that wait
-//! superpages of p pages:  p victims at a time, and p pages on their way make one of these
+//! superpages of p pages:  p pages on their way make one of these
 //! ```
 //!
 //! `low` and `high` are shares of the buffer's room. A victim is a page or a block, as the order has it, and is on its
@@ -69,10 +69,9 @@ impl Rate for State {
 
     fn victims(&mut self, occupancy: &Occupancy) -> u32 {
         let Occupancy { leaving, evicting, waiting, .. } = *occupancy;
-        // What is left of a superpage is not made up for: its place is taken by a whole one when it has come to flash.
-        let busy = leaving.min(evicting.div_ceil(self.superpage));
-        let is_short = busy < self.wanted(occupancy) || evicting.next_multiple_of(self.superpage) < waiting;
-        if is_short { self.superpage } else { 0 }
+        // One at a time, because what has left may have filled half a superpage.
+        let busy = leaving.min(evicting / self.superpage);
+        u32::from(busy < self.wanted(occupancy) || evicting < waiting)
     }
 }
 
@@ -96,7 +95,7 @@ mod tests {
     fn a_block_on_its_way_keeps_one_die_busy_however_many_pages_it_has() {
         let occupancy =
             |leaving| Occupancy { pages: 1_000, occupied: 900, evicting: 64 * leaving, leaving, waiting: 0 };
-        let mut rate = State { params: Params { low: 0.5, high: 0.9 }, dies: 8, superpage: 1 };
+        let mut rate = State { params: Params { low: 0.5, high: 0.9 }, dies: 8, superpage: 2 };
         assert_eq!([1, 7, 8].map(|leaving| rate.victims(&occupancy(leaving))), [1, 1, 0]);
     }
 
@@ -105,7 +104,7 @@ mod tests {
         let occupancy = |leaving| Occupancy { pages: 100, occupied: 60, evicting: leaving, leaving, waiting: 0 };
         let mut rate = State { params: Params { low: 0.5, high: 0.9 }, dies: 8, superpage: 4 };
         assert_eq!(rate.wanted(&occupancy(0)), 2);
-        assert_eq!([0, 1, 4, 7, 8].map(|pages| rate.victims(&occupancy(pages))), [4, 4, 4, 0, 0]);
+        assert_eq!([0, 1, 4, 7, 8].map(|pages| rate.victims(&occupancy(pages))), [1, 1, 1, 1, 0]);
     }
 
     #[test]
