@@ -119,8 +119,7 @@ pub fn builtin() -> Slot<dyn Allocation> {
             policy(&interleave::SPEC, |values, on| Box::new(interleave::State::new(values, on))),
             policy(&r#static::SPEC, |values, on| Box::new(r#static::State::new(values, on)))
                 .with_profile(|values, on| r#static::profile(values, on.device)),
-            policy(&slap::SPEC, |values, on| Box::new(slap::State::new(values, on)))
-                .with_profile(|values, on| slap::profile(values, on)),
+            policy(&slap::SPEC, |values, on| Box::new(slap::State::new(values, on))).with_profile(slap::profile),
         ],
     )
 }
