@@ -57,7 +57,8 @@ fn churn(buffer: &mut WriteBuffer, accesses: &[(bool, Lpn)]) -> u64 {
 fn measure(label: &str, order: &str, set: &[(&str, Value)], accesses: &[(bool, Lpn)]) {
     let order = order::builtin().choose(order, set).expect("the order takes these parameters");
     let order = order.build(&order::Setup { pages: PAGES, pages_per_block: PAGES_PER_BLOCK });
-    let rate = rate::builtin().choose("single", &[]).expect("the rate exists").build(&rate::Setup { dies: 1 });
+    let rate =
+        rate::builtin().choose("single", &[]).expect("the rate exists").build(&rate::Setup { dies: 1, superpage: 1 });
     let mut buffer = WriteBuffer::new(PAGES, order.expect("it can be built"), rate.expect("it can be built"));
     let (warm_up, measured) = accesses.split_at(accesses.len() / 5);
     churn(&mut buffer, warm_up);

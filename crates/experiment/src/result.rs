@@ -352,6 +352,12 @@ result_types! {
         /// The die that was occupied for the longest time.
         #[serde(skip_serializing_if = "Option::is_none")]
         busiest_die: Option<BusiestDie>,
+        /// Planes that took part in a program of a die, on average.
+        #[serde(skip_serializing_if = "Option::is_none")]
+        planes_per_program: Option<f64>,
+        /// Planes that took part in an erase of a die, on average.
+        #[serde(skip_serializing_if = "Option::is_none")]
+        planes_per_erase: Option<f64>,
         /// Die time of programs for the host, over all dies.
         #[serde(skip_serializing_if = "Option::is_none")]
         write_time_ns: Option<u64>,

@@ -134,9 +134,16 @@ impl Blocks {
         &self.erases
     }
 
-    /// Opens the free block that wear levelling prefers.
-    pub(crate) fn open(&mut self, plane: PlaneId) -> BlockId {
-        let Reverse((_, block)) = self.free[plane.at()].pop().expect("collection keeps a block free in every plane");
+    /// Opens the free block that wear levelling prefers, but one in particular only where there is no other.
+    pub(crate) fn open(&mut self, plane: PlaneId, last: BlockId) -> BlockId {
+        let free = &mut self.free[plane.at()];
+        let first = free.pop().expect("collection keeps a block free in every plane");
+        if first.0.1 != last {
+            return self.opened(first.0.1);
+        }
+        let second = free.pop();
+        let Reverse((_, block)) = second.unwrap_or(first);
+        free.extend(second.map(|_| first));
         self.opened(block)
     }
 

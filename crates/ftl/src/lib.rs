@@ -13,15 +13,16 @@ pub mod mapping;
 mod params;
 pub mod placement;
 mod report;
+mod superblock;
 
 pub use allocation::WantedStreams;
 pub use lane::{Demands, Lane};
 pub use mapping::{FtlFigures, Mapping};
-pub use params::{FtlParams, GcBlocks, GcPace, HotCold, Preemption, StripeOrder, WearLevelling};
+pub use params::{FtlParams, GcBlocks, GcPace, HotCold, Preemption, StripeOrder, Superblock, WearLevelling};
 pub use report::{FtlReport, MapCacheReport, MergeReport, RetiredBlocks, StreamReport};
 
 use flashloom_nand::{Data, DeviceParams, HostPage, Nand, OpId, Origin};
-use flashloom_units::{BlockId, Chosen, Lpn, ParamSet, Ppn, Prng, Refusal, Role};
+use flashloom_units::{BlockId, Capability, Chosen, Lpn, ParamSet, Ppn, Prng, Refusal, Role};
 
 use allocation::Allocation;
 use collection::Collection;
@@ -115,15 +116,21 @@ impl FtlSetup {
         self.mapping.profile(&site).map_err(|refusal| refusal.or_at(mapping::SLOT.key))
     }
 
+    /// Consecutive pages that a die is given to program at once, where the mapping has superblocks; else 1.
+    pub fn superpage(&self, device: &DeviceParams) -> u32 {
+        let has_superblocks = self.mapping.offers(Capability::PageMapping);
+        if has_superblocks { superblock::superpage(&device.geometry(), self.params.superblock) } else { 1 }
+    }
+
     /// What the allocation asks of the store beneath it.
     pub(crate) fn allocation_profile(&self, device: &DeviceParams) -> Result<allocation::Profile, Refusal> {
-        let site = allocation::Setup { device, stripe_order: self.params.stripe_order };
+        let site = allocation::Setup::new(device, &self.params);
         self.allocation.profile(&site).map_err(|refusal| refusal.or_at(allocation::SLOT.key))
     }
 
     /// Builds the allocation.
     pub(crate) fn build_allocation(&self, device: &DeviceParams) -> Result<Box<dyn Allocation>, Refusal> {
-        let site = allocation::Setup { device, stripe_order: self.params.stripe_order };
+        let site = allocation::Setup::new(device, &self.params);
         self.allocation.build(&site).map_err(|refusal| refusal.or_at(allocation::SLOT.key))
     }
 

@@ -35,6 +35,16 @@ choice! {
 }
 
 choice! {
+    /// What is allocated and collected at a time.
+    pub enum Superblock {
+        /// A block of one plane.
+        None = "none",
+        /// A block of every plane of a die, written a page of each plane in turn and erased together.
+        Die = "die",
+    }
+}
+
+choice! {
     /// Which free block is opened next.
     pub enum WearLevelling {
         /// The one that was freed first.
@@ -90,6 +100,8 @@ params! {
         gc: &'static str => "gc", Kind::Policy(&collection::SLOT), Value::Name("greedy"), "Fewer copies now against fewer copies later.";
         /// The order in which allocation goes over channels (C), ways (W), dies (D) and planes (P).
         stripe_order: StripeOrder => "stripe_order", Kind::Choice(StripeOrder::CHOICES), Value::Name("CWDP"), "Planes early make multi-plane commands likely, channels early spread transfers.";
+        /// What is allocated and collected at a time; with `die`, wherever another key says plane and block, it is the die and its superblock.
+        superblock: Superblock => "superblock", Kind::Choice(Superblock::CHOICES), Value::Name("none"), "The planes of a die program a superpage and erase a superblock at once (device.multi_plane); victims are larger, and a block that fails takes its superblock along.";
         /// Free blocks of a plane below which a write first collects.
         gc_threshold: u32 => "gc_threshold", Kind::Count { min: 2, max: 1 << 20 }, Value::Count(2), "More free blocks absorb bursts and leave less spare space to collect from.";
         /// Free blocks of a plane below which it is collected while the drive is idle; a number not above gc_threshold turns this off.

@@ -51,7 +51,8 @@ impl FtlReport {
     }
 }
 
-/// Blocks that hold nothing any more, by what made them bad; since the drive was new, preconditioning included.
+/// Blocks that hold nothing any more, by what made them bad; since the drive was new, preconditioning included. A block
+/// of a superblock that is bad takes the others along.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct RetiredBlocks {
     /// Bad when the drive was new.
@@ -60,6 +61,15 @@ pub struct RetiredBlocks {
     pub program: u64,
     /// An erase failed.
     pub erase: u64,
+}
+
+impl RetiredBlocks {
+    /// The blocks of as many superblocks of a width.
+    pub(crate) fn times(self, width: u32) -> Self {
+        let [factory, program, erase] =
+            [self.factory, self.program, self.erase].map(|blocks| blocks * u64::from(width));
+        Self { factory, program, erase }
+    }
 }
 
 /// Merges of a log-block mapping.

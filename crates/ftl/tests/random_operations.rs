@@ -15,8 +15,8 @@ mod support;
 use std::collections::BTreeSet;
 
 use flashloom_ftl::{
-    FtlSetup, GcBlocks, HotCold, Mapping, Preemption, StripeOrder, WearLevelling, allocation, collection, mapping,
-    placement,
+    FtlSetup, GcBlocks, HotCold, Mapping, Preemption, StripeOrder, Superblock, WearLevelling, allocation, collection,
+    mapping, placement,
 };
 use flashloom_nand::{DeviceParams, Origin};
 use flashloom_units::{Chosen, Kind, Param, ParamSet, Policy, Prng, Role, Slot, Value};
@@ -73,6 +73,7 @@ fn random_setup(prng: &mut Prng, mapping: &Policy<dyn Mapping>) -> FtlSetup {
     setup.params.hot_threshold = pick(prng, &[1, 2, 8]);
     setup.params.wear_threshold = pick(prng, &[1, 2, 5]);
     setup.params.gc_blocks = pick(prng, &[GcBlocks::Separate, GcBlocks::Shared]);
+    setup.params.superblock = pick(prng, &[Superblock::None, Superblock::Die]);
     setup.params.stripe_order = pick(prng, &[StripeOrder::Cwdp, StripeOrder::Pdwc]);
     setup.params.wear_levelling = pick(prng, &[WearLevelling::None, WearLevelling::Dynamic, WearLevelling::Static]);
     setup.params.background_threshold = pick(prng, &[0, 4, 6]);

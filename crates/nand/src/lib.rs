@@ -18,7 +18,7 @@ pub use geometry::{Geometry, Shape};
 pub use operation::{Counts, Data, HostPage, OpId, Origin, Status, Urgency};
 pub use params::{DeviceParams, DieOrder, MultiPlane, Suspend, Timing};
 pub use preset::{Figure, PRESETS, Preset, preset};
-pub use timed::{Busiest, Utilization};
+pub use timed::{Busiest, Together, Utilization};
 
 use flashloom_units::{BlockId, Lpn, NO_INDEX, Ns, Ppn, Prng};
 use serde::{Deserialize, Serialize};
@@ -322,38 +322,68 @@ impl Nand {
             let issued = self.timed.as_mut().map(|timed| timed.issue_program(operation, OpId::DONE, &mut self.events));
             return Status::new(failed, issued.unwrap_or(OpId::DONE));
         }
-        let mask = self.geometry.full_mask();
-        let read = self.read_with(from, mask, origin, urgency, Lpn::NONE, OpId::DONE, Self::NO_TAG);
-        self.program_with(to, page, origin, urgency, Data::Copy(from), read, Self::NO_TAG)
+        let read = self.read_to_copy(from, origin, urgency);
+        self.program_copy(from, to, page, origin, urgency, read)
     }
 
-    /// Programs the page of a copy that failed to another block, after the failed one: its data is in the controller.
-    pub fn copy_again(
+    /// The first half of a copy through the controller; [`Self::program_copy`] is the other. Apart, the reads of several
+    /// pages can all be emitted before the programs, which can then run together.
+    pub fn read_to_copy(&mut self, from: Ppn, origin: Origin, urgency: Urgency) -> OpId {
+        let mask = self.geometry.full_mask();
+        self.read_with(from, mask, origin, urgency, Lpn::NONE, OpId::DONE, Self::NO_TAG)
+    }
+
+    /// Programs the data of a page that is in the controller once `after` has ended: the read of the page, or a program
+    /// of it that failed.
+    pub fn program_copy(
         &mut self,
         from: Ppn,
         to: BlockId,
         page: u32,
         origin: Origin,
         urgency: Urgency,
-        failed: OpId,
+        after: OpId,
     ) -> Status {
-        self.program_with(to, page, origin, urgency, Data::Copy(from), failed, Self::NO_TAG)
+        self.program_with(to, page, origin, urgency, Data::Copy(from), after, Self::NO_TAG)
     }
 
     /// Erases a block after everything that was emitted for it, the programs of its copies included.
     pub fn erase(&mut self, block: BlockId, origin: Origin, urgency: Urgency) -> Status {
+        let (failed, erase) = self.count_erase(block, origin, urgency);
+        if let Some(timed) = &mut self.timed {
+            return Status::new(failed, timed.issue_erase(erase, &mut self.events));
+        }
+        self.do_at_once(&erase);
+        Status::new(failed, OpId::DONE)
+    }
+
+    /// Erases blocks of several planes of a die, each after everything that was emitted for any of them: so they are
+    /// ready at the same time, and one multi-plane command where the drive has it. Returns how many erases failed.
+    pub fn erase_together(&mut self, blocks: &[BlockId], origin: Origin, urgency: Urgency) -> u32 {
+        let (mut failures, mut last) = (0, None);
+        for &block in blocks {
+            let (failed, erase) = self.count_erase(block, origin, urgency);
+            failures += u32::from(failed);
+            match &mut self.timed {
+                Some(timed) => last = Some(timed.admit_erase(erase, last, &mut self.events)),
+                None => self.do_at_once(&erase),
+            }
+        }
+        if let (Some(timed), Some(last)) = (&mut self.timed, last) {
+            timed.enter_erases(last, &mut self.events);
+        }
+        failures
+    }
+
+    /// Accounts for an erase; whether it fails, and the operation.
+    fn count_erase(&mut self, block: BlockId, origin: Origin, urgency: Urgency) -> (bool, Operation) {
         self.written[block.at()] = 0;
         self.counts.erases[origin as usize] += 1;
         let failed = self.failures.as_mut().is_some_and(|failures| failures.erase_fails(block));
         self.counts.failed_erases[origin as usize] += u64::from(failed);
         self.erase_counts[block.at()] += u32::from(!failed);
         let blank = Operation::new(OperationKind::Erase, self.geometry.page(block, 0), block, origin, Self::NO_TAG);
-        let erase = Operation { urgency, failed, ..blank };
-        if let Some(timed) = &mut self.timed {
-            return Status::new(failed, timed.issue_erase(erase, &mut self.events));
-        }
-        self.do_at_once(&erase);
-        Status::new(failed, OpId::DONE)
+        (failed, Operation { urgency, failed, ..blank })
     }
 
     /// When the next event of the array is due; nothing while no operation is in flight. Asked after everything that is

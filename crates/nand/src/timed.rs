@@ -42,6 +42,26 @@ pub struct Utilization {
     pub write_ns: u128,
     /// Die time of collection, merges and wear levelling: their reads, programs and erases.
     pub collection_ns: u128,
+    /// Programs that have ended, copybacks among them.
+    pub programs: Together,
+    /// Erases that have ended.
+    pub erases: Together,
+}
+
+/// How many planes of a die worked together.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Together {
+    /// Array operations, of one plane or several.
+    pub commands: u64,
+    /// Planes that took part, summed over these: pages programmed, or blocks erased.
+    pub planes: u64,
+}
+
+impl Together {
+    /// Planes of a command on average; nothing where there was none.
+    pub fn mean(&self) -> Option<f64> {
+        (self.commands > 0).then(|| self.planes as f64 / self.commands as f64)
+    }
 }
 
 /// The busiest of several parts of the array.
@@ -62,11 +82,13 @@ impl Busiest {
     }
 }
 
-/// Die time by what it was for, summed over all dies.
+/// Die time by what it was for, and commands, summed over all dies.
 #[derive(Clone, Copy, Debug, Default, Serialize, Deserialize)]
 struct Used {
     write_ns: u128,
     collection_ns: u128,
+    programs: Together,
+    erases: Together,
 }
 
 /// What an event means: the upper two bits of its code; the others are the index of a die or an operation.
@@ -287,7 +309,7 @@ impl Timed {
     pub(crate) fn utilization(&self) -> Utilization {
         let channels = || self.channel_busy.iter().copied();
         let dies = || self.dies.iter().map(|die| die.busy_ns);
-        let Used { write_ns, collection_ns } = self.used;
+        let Used { write_ns, collection_ns, programs, erases } = self.used;
         Utilization {
             channel_busy_ns: channels().map(u128::from).sum(),
             die_busy_ns: dies().map(u128::from).sum(),
@@ -295,6 +317,8 @@ impl Timed {
             busiest_die: Busiest::of(dies()),
             write_ns,
             collection_ns,
+            programs,
+            erases,
         }
     }
 
@@ -373,10 +397,54 @@ impl Timed {
     }
 
     pub(crate) fn issue_erase(&mut self, operation: Operation, events: &mut Events) -> OpId {
+        let id = self.admit_erase(operation, None, events);
+        self.enter_erases(id, events);
+        id
+    }
+
+    /// Admits one of several erases that are to begin together; `last` is the one admitted before. They form a ring by
+    /// `sibling`, which an erase does not need for itself, because it waits for blocks and not for an operation.
+    pub(crate) fn admit_erase(&mut self, operation: Operation, last: Option<OpId>, events: &mut Events) -> OpId {
         let id = self.admit(operation);
         self.note_issue(id, OpId::DONE, events);
-        self.enter(id, events);
+        let first = last.map_or(id, |last| std::mem::replace(&mut self.operations[last.0 as usize].sibling, id));
+        self.operations[id as usize].sibling = first;
         OpId(id)
+    }
+
+    /// The ring of erases is whole: they join the lives of their blocks.
+    pub(crate) fn enter_erases(&mut self, last: OpId, events: &mut Events) {
+        let mut id = last.0;
+        loop {
+            id = self.operations[id as usize].sibling;
+            self.enter(id, events);
+            if id == last.0 {
+                return;
+            }
+        }
+    }
+
+    /// Everything before an erase has ended: it is queued, or all of its ring once that holds for each of them.
+    fn queue_erase(&mut self, id: u32, events: &mut Events) {
+        let mut member = id;
+        loop {
+            let Operation { block, sibling, .. } = self.operations[member as usize];
+            let state = &self.blocks[block.at()];
+            if state.erase != member || state.pending > 0 {
+                return;
+            }
+            member = sibling;
+            if member == id {
+                break;
+            }
+        }
+        loop {
+            self.enqueue(member, events);
+            member = self.operations[member as usize].sibling;
+            if member == id {
+                return;
+            }
+        }
     }
 
     /// An operation joins the life of its block that it was emitted for: the present one, or after a pending erase the
@@ -404,7 +472,7 @@ impl Timed {
             OperationKind::Erase => {
                 state.erase = id;
                 if state.pending == 0 {
-                    self.enqueue(id, events);
+                    self.queue_erase(id, events);
                 }
             }
         }

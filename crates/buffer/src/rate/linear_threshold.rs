@@ -4,6 +4,7 @@
 //! occupied <= low:   nothing
 //! occupied >  low:   keep  dies * (occupied - low) / (high - low), rounded up,  victims on their way to flash
 //! and never fewer pages than pages that wait
+//! superpages of p pages:  p pages on their way make one of these
 //! ```
 //!
 //! `low` and `high` are shares of the buffer's room. A victim is a page or a block, as the order has it, and is on its
@@ -14,7 +15,7 @@
 
 use flashloom_units::{Capability, Kind, ParamSet, PolicySpec, Value, params};
 
-use super::{Occupancy, Rate};
+use super::{Occupancy, Rate, Setup};
 
 params! {
     /// Parameters of the linear threshold.
@@ -41,16 +42,17 @@ pub(super) static SPEC: PolicySpec = PolicySpec {
 pub(super) struct State {
     params: Params,
     dies: u32,
+    superpage: u32,
 }
 
-flashloom_units::state! { State { fixed params, dies; } }
+flashloom_units::state! { State { fixed params, dies, superpage; } }
 
 impl State {
-    pub(super) fn new(values: &[Value], dies: u32) -> Self {
-        Self { params: Params::from_values(values), dies }
+    pub(super) fn new(values: &[Value], on: &Setup) -> Self {
+        Self { params: Params::from_values(values), dies: on.dies, superpage: on.superpage }
     }
 
-    /// How many victims should be on their way.
+    /// How many dies should have a victim on its way.
     fn wanted(&self, occupancy: &Occupancy) -> u32 {
         let filled = f64::from(occupancy.occupied) / f64::from(occupancy.pages);
         if filled <= self.params.low {
@@ -66,7 +68,10 @@ impl Rate for State {
     flashloom_units::stateful!();
 
     fn victims(&mut self, occupancy: &Occupancy) -> u32 {
-        u32::from(occupancy.leaving < self.wanted(occupancy) || occupancy.evicting < occupancy.waiting)
+        let Occupancy { leaving, evicting, waiting, .. } = *occupancy;
+        // One at a time, because what has left may have filled half a superpage.
+        let busy = leaving.min(evicting / self.superpage);
+        u32::from(busy < self.wanted(occupancy) || evicting < waiting)
     }
 }
 
@@ -77,12 +82,12 @@ mod tests {
     #[test]
     fn victims_on_their_way_grow_with_what_the_buffer_holds() {
         let occupancy = |occupied, leaving| Occupancy { pages: 100, occupied, evicting: leaving, leaving, waiting: 0 };
-        let mut rate = State { params: Params { low: 0.5, high: 0.9 }, dies: 8 };
+        let mut rate = State { params: Params { low: 0.5, high: 0.9 }, dies: 8, superpage: 1 };
         assert_eq!(rate.victims(&occupancy(50, 0)), 0);
         assert_eq!([50, 51, 60, 70, 90, 100].map(|pages| rate.wanted(&occupancy(pages, 0))), [0, 1, 2, 4, 8, 8]);
         assert_eq!(rate.victims(&occupancy(70, 3)), 1);
         assert_eq!(rate.victims(&occupancy(70, 4)), 0);
-        let step = State { params: Params { low: 0.9, high: 0.5 }, dies: 8 };
+        let step = State { params: Params { low: 0.9, high: 0.5 }, dies: 8, superpage: 1 };
         assert_eq!([90, 91].map(|pages| step.wanted(&occupancy(pages, 0))), [0, 8]);
     }
 
@@ -90,14 +95,22 @@ mod tests {
     fn a_block_on_its_way_keeps_one_die_busy_however_many_pages_it_has() {
         let occupancy =
             |leaving| Occupancy { pages: 1_000, occupied: 900, evicting: 64 * leaving, leaving, waiting: 0 };
-        let mut rate = State { params: Params { low: 0.5, high: 0.9 }, dies: 8 };
+        let mut rate = State { params: Params { low: 0.5, high: 0.9 }, dies: 8, superpage: 2 };
         assert_eq!([1, 7, 8].map(|leaving| rate.victims(&occupancy(leaving))), [1, 1, 0]);
+    }
+
+    #[test]
+    fn a_die_that_programs_superpages_has_one_on_its_way_and_not_a_page() {
+        let occupancy = |leaving| Occupancy { pages: 100, occupied: 60, evicting: leaving, leaving, waiting: 0 };
+        let mut rate = State { params: Params { low: 0.5, high: 0.9 }, dies: 8, superpage: 4 };
+        assert_eq!(rate.wanted(&occupancy(0)), 2);
+        assert_eq!([0, 1, 4, 7, 8].map(|pages| rate.victims(&occupancy(pages))), [1, 1, 1, 1, 0]);
     }
 
     #[test]
     fn pages_that_wait_have_as_many_pages_on_their_way() {
         let occupancy = |evicting| Occupancy { pages: 100, occupied: 20, evicting, leaving: 1, waiting: 5 };
-        let mut rate = State { params: Params { low: 0.5, high: 0.9 }, dies: 8 };
+        let mut rate = State { params: Params { low: 0.5, high: 0.9 }, dies: 8, superpage: 1 };
         assert_eq!([4, 5].map(|evicting| rate.victims(&occupancy(evicting))), [1, 0]);
     }
 }

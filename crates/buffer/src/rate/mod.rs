@@ -59,6 +59,8 @@ mod single;
 pub struct Setup {
     /// Dies of the drive.
     pub dies: u32,
+    /// Pages that a die programs at once where the FTL writes whole superpages; else 1.
+    pub superpage: u32,
 }
 
 impl Role for dyn Rate {
@@ -78,7 +80,7 @@ pub fn builtin() -> Slot<dyn Rate> {
         [
             policy(&single::SPEC, |values, on| Box::new(single::State::new(values, on.dies))),
             policy(&cave::SPEC, |values, on| Box::new(cave::State::new(values, on.dies))),
-            policy(&linear_threshold::SPEC, |values, on| Box::new(linear_threshold::State::new(values, on.dies))),
+            policy(&linear_threshold::SPEC, |values, on| Box::new(linear_threshold::State::new(values, on))),
         ],
     )
 }

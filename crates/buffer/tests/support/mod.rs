@@ -17,5 +17,5 @@ pub fn buffer(order: &str, set: &[(&str, Value)], rate: &str, pages: u32) -> Wri
 /// A rate for four dies.
 pub fn rate(rate: &str, set: &[(&str, Value)]) -> Box<dyn Rate> {
     let rate = rate::builtin().choose(rate, set).expect("the rate takes these parameters");
-    rate.build(&rate::Setup { dies: 4 }).expect("it can be built")
+    rate.build(&rate::Setup { dies: 4, superpage: 1 }).expect("it can be built")
 }

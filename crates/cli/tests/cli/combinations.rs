@@ -19,6 +19,7 @@ fn collection_with_a_log_block_mapping() {
     with_mapping("collection_with_sast", "sast", "ftl.gc = \"cost-benefit\"");
     with_mapping("collection_threshold_with_mcsplit", "mcsplit", "ftl.gc_threshold = 5");
     with_mapping("hot_pages_with_kast", "kast", "ftl.hot_cold = \"multi-hash\"");
+    with_mapping("superblocks_with_kast", "kast", "ftl.superblock = \"die\"");
     with_mapping("static_levelling_with_kast", "kast", "ftl.wear_levelling = \"static\"");
 }
 

@@ -54,7 +54,7 @@ impl DriveSetup {
 
     /// What the rate of eviction is built for.
     pub fn rate_setup(&self) -> rate::Setup {
-        rate::Setup { dies: self.device.geometry().total_dies() }
+        rate::Setup { dies: self.device.geometry().total_dies(), superpage: self.ftl.superpage(&self.device) }
     }
 
     /// The write buffer; nothing for a drive without one.

@@ -3,7 +3,7 @@
 use flashloom_buffer::{order, rate};
 use flashloom_device::DriveSetup;
 use flashloom_ftl::{
-    GcBlocks, HotCold, Preemption, StripeOrder, WearLevelling, allocation, collection, mapping, placement,
+    GcBlocks, HotCold, Preemption, StripeOrder, Superblock, WearLevelling, allocation, collection, mapping, placement,
 };
 use flashloom_nand::{DeviceParams, DieOrder, MultiPlane, Suspend};
 use flashloom_units::{Chosen, Kind, MS, Ns, Param, ParamSet, Policy, Prng, Role, Slot, US, Value};
@@ -89,6 +89,7 @@ pub fn random_setup(prng: &mut Prng) -> DriveSetup {
         setup.ftl.prng = prng.branch("failures");
     }
     setup.ftl.params.gc_blocks = pick(prng, &[GcBlocks::Separate, GcBlocks::Shared]);
+    setup.ftl.params.superblock = pick(prng, &[Superblock::None, Superblock::Die]);
     setup.ftl.params.stripe_order = pick(prng, &[StripeOrder::Cwdp, StripeOrder::Pdwc]);
     setup.ftl.params.wear_levelling = pick(prng, &[WearLevelling::None, WearLevelling::Dynamic, WearLevelling::Static]);
     setup.ftl.params.background_threshold = pick(prng, &[0, 4, 6]);

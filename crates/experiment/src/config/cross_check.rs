@@ -1,6 +1,6 @@
 //! Checks across keys: combinations that cannot work are refused before anything runs, naming both sides.
 
-use flashloom_ftl::{GcPace, WearLevelling};
+use flashloom_ftl::{GcPace, Superblock, WearLevelling};
 use flashloom_host::BlockLayer;
 use flashloom_units::{Capability, PolicySpec, Refusal, format_size};
 use flashloom_workload::workload::{self, Context, Site};
@@ -128,6 +128,7 @@ const OF_PAGE_MAPPINGS: &[(&str, &str)] = &[
     ("ftl.hot_threshold", MERGES),
     ("ftl.hot_decay", MERGES),
     ("ftl.hot_share", MERGES),
+    ("ftl.superblock", "puts blocks together by its own rules"),
     ("ftl.wear_levelling", "levels wear by its own rules"),
     ("device.bad_blocks", NO_SPARES),
     ("device.program_failures", NO_SPARES),
@@ -142,9 +143,10 @@ fn log_blocks_have_no_collection(config: &Config) -> Vec<Broken> {
         return Vec::new();
     }
     let is_asked = |key: &str| match key {
-        // Of the values of these two only one asks for something that a log-block mapping does not do.
+        // Of the values of these three only one asks for something that a log-block mapping does not do.
         "ftl.wear_levelling" => config.ftl.wear_levelling == WearLevelling::Static,
         "ftl.gc_pace" => config.settings.asks(key) && config.ftl.gc_pace == GcPace::Deadline,
+        "ftl.superblock" => config.ftl.superblock == Superblock::Die,
         // An allocation that needs a page-level mapping says so itself.
         "ftl.allocation" => config.settings.asks(key) && config.policy(key).0.needs.is_empty(),
         _ => config.settings.asks(key),

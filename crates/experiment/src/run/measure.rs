@@ -183,6 +183,8 @@ impl Measured<'_> {
                 let channel = device.geometry().channel_of(DieId(busiest.number));
                 Some(BusiestDie { channel, die: busiest.number, utilization })
             }),
+            planes_per_program: utilization.and_then(|used| used.programs.mean()),
+            planes_per_erase: utilization.and_then(|used| used.erases.mean()),
             write_time_ns: utilization.map(|used| used.write_ns as u64),
             collection_time_ns: utilization.map(|used| used.collection_ns as u64),
         }

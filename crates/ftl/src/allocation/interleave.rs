@@ -3,17 +3,17 @@
 //! ```text
 //! next = 0
 //! for each page written:  place it on stripe[next];  next = (next + 1) mod planes
+//! superblocks:            next goes on only when so many pages went to a die as a superpage has
 //! ```
 //!
 //! Writes that come together go to as many chips as there are, whatever their addresses; pages with neighbouring
 //! addresses end up in different blocks. O(1) a page.
 
-use flashloom_nand::DeviceParams;
 use flashloom_units::{Capability, PolicySpec, Value};
 
-use super::{Allocation, Place, Rotation};
+use super::{Allocation, Place, Rotation, Setup, stripe_of_superpages};
+use crate::PageWrite;
 use crate::lane::Lane;
-use crate::{PageWrite, StripeOrder};
 
 pub(super) static SPEC: PolicySpec = PolicySpec {
     name: "interleave",
@@ -33,8 +33,8 @@ pub(super) struct State {
 flashloom_units::state! { State { nested rotation; } }
 
 impl State {
-    pub(super) fn new(_values: &[Value], drive: &DeviceParams, order: StripeOrder) -> Self {
-        Self { rotation: Rotation::new(&drive.geometry(), order) }
+    pub(super) fn new(_values: &[Value], on: &Setup<'_>) -> Self {
+        Self { rotation: Rotation::new(stripe_of_superpages(&on.geometry, on.superpage, on.stripe_order)) }
     }
 }
 

@@ -6,7 +6,8 @@ use flashloom_nand::{DeviceParams, Geometry};
 use flashloom_units::{Figure, PlaneId, Policy, PolicySpec, Role, Slot, SlotSpec, Value};
 
 use crate::lane::{Demands, Lane};
-use crate::{PageWrite, StreamReport, StripeOrder};
+use crate::superblock::{superpage, units};
+use crate::{FtlParams, PageWrite, StreamReport, StripeOrder};
 
 /// Where a page goes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -73,8 +74,22 @@ mod r#static;
 pub struct Setup<'a> {
     /// The drive.
     pub device: &'a DeviceParams,
+    /// Planes and blocks as the allocation sees them: where blocks make superblocks (`ftl.superblock`), a die has one plane
+    /// whose blocks are the superblocks.
+    pub geometry: Geometry,
+    /// Consecutive pages of such a block that are programmed at once: a stripe fills them before it goes on.
+    pub superpage: u32,
     /// The order in which a stripe visits the planes.
     pub stripe_order: StripeOrder,
+}
+
+impl<'a> Setup<'a> {
+    /// For a drive under the `[ftl]` section.
+    pub fn new(device: &'a DeviceParams, params: &FtlParams) -> Self {
+        let geometry = units(&device.geometry(), params.superblock);
+        let superpage = superpage(&device.geometry(), params.superblock);
+        Self { device, geometry, superpage, stripe_order: params.stripe_order }
+    }
 }
 
 /// What an allocation states before it is built.
@@ -101,13 +116,10 @@ pub fn builtin() -> Slot<dyn Allocation> {
     Slot::new(
         &SLOT,
         [
-            policy(&interleave::SPEC, |values, on| {
-                Box::new(interleave::State::new(values, on.device, on.stripe_order))
-            }),
-            policy(&r#static::SPEC, |values, on| Box::new(r#static::State::new(values, on.device, on.stripe_order)))
+            policy(&interleave::SPEC, |values, on| Box::new(interleave::State::new(values, on))),
+            policy(&r#static::SPEC, |values, on| Box::new(r#static::State::new(values, on)))
                 .with_profile(|values, on| r#static::profile(values, on.device)),
-            policy(&slap::SPEC, |values, on| Box::new(slap::State::new(values, on.device, on.stripe_order)))
-                .with_profile(|values, on| slap::profile(values, on.device)),
+            policy(&slap::SPEC, |values, on| Box::new(slap::State::new(values, on))).with_profile(slap::profile),
         ],
     )
 }
@@ -125,8 +137,8 @@ struct Rotation {
 flashloom_units::state! { Rotation { value at; fixed stripe; } }
 
 impl Rotation {
-    fn new(geometry: &Geometry, order: StripeOrder) -> Self {
-        Self { stripe: stripe(geometry, order), at: 0 }
+    fn new(stripe: Vec<PlaneId>) -> Self {
+        Self { stripe, at: 0 }
     }
 
     /// The plane whose turn it is.
@@ -156,6 +168,12 @@ pub(crate) fn stripe(geometry: &Geometry, order: StripeOrder) -> Vec<PlaneId> {
         PlaneId(((channel * geometry.ways + way) * geometry.dies + die) * geometry.planes + plane)
     };
     (0..geometry.total_planes()).map(plane).collect()
+}
+
+/// The same, each plane as often in a row as a superpage has pages.
+pub(crate) fn stripe_of_superpages(geometry: &Geometry, superpage: u32, order: StripeOrder) -> Vec<PlaneId> {
+    let planes = stripe(geometry, order).into_iter();
+    planes.flat_map(|plane| std::iter::repeat_n(plane, superpage as usize)).collect()
 }
 
 #[cfg(test)]

@@ -37,10 +37,9 @@
 //! O(log n) a page for n pages written together. Memory: 8 bytes a page of the largest group, and with
 //! `read_reorganization` 4 bytes a block.
 
-use flashloom_nand::DeviceParams;
 use flashloom_units::{Capability, Kind, ParamSet, PlaneId, PolicySpec, Refusal, Value, choice, params};
 
-use super::{Allocation, Place, Profile, Rotation, WantedStreams};
+use super::{Allocation, Place, Profile, Rotation, Setup, WantedStreams, stripe, stripe_of_superpages};
 use crate::lane::{Demands, Lane};
 use crate::{PageWrite, StreamReport, StripeOrder};
 
@@ -108,14 +107,14 @@ flashloom_units::state! {
 }
 
 impl State {
-    pub(super) fn new(values: &[Value], drive: &DeviceParams, order: StripeOrder) -> Self {
+    pub(super) fn new(values: &[Value], on: &Setup<'_>) -> Self {
         let params = Slap::from_values(values);
-        let geometry = drive.geometry();
+        let Setup { geometry, superpage, stripe_order: order, .. } = *on;
         let threshold = params.stream_threshold as usize;
         Self {
             threshold,
-            interleaved: Rotation::new(&geometry, order),
-            streams: Rotation::new(&geometry, chips_first(order)),
+            interleaved: Rotation::new(stripe_of_superpages(&geometry, superpage, order)),
+            streams: Rotation::new(stripe(&geometry, chips_first(order))),
             order: Vec::new(),
             climb: Climb::new(threshold, geometry.pages as usize),
             report: StreamReport { threshold: threshold as u64, ..StreamReport::default() },
@@ -184,15 +183,16 @@ impl Allocation for State {
 }
 
 /// Refuses streams that no block holds and substreams that cannot lie on different chips; states what the store must do.
-pub(super) fn profile(values: &[Value], drive: &DeviceParams) -> Result<Profile, Refusal> {
+pub(super) fn profile(values: &[Value], on: &Setup<'_>) -> Result<Profile, Refusal> {
+    let (drive, pages) = (on.device, on.geometry.pages);
     let Slap { stream_threshold, substreams, adaptive, gc_isolation, read_reorganization, read_hot, .. } =
         Slap::from_values(values);
     let refuse = |keys: &[&str], found: String, expected: &str| {
         Err(Refusal::new(found, expected).at(keys.iter().copied()).help(format!("lower {}", keys[0])))
     };
     let (threshold_key, substreams_key) = ("ftl.slap.stream_threshold", "ftl.slap.substreams");
-    if stream_threshold > drive.pages {
-        let found = format!("streams of {stream_threshold} pages in blocks of {} (device.pages)", drive.pages);
+    if stream_threshold > pages {
+        let found = format!("streams of {stream_threshold} pages in blocks of {pages} (device.pages)");
         let expected = "a threshold of at most the pages of a block, because a stream goes to one block";
         return refuse(&[threshold_key, "device.pages", "device.preset"], found, expected);
     }
@@ -275,7 +275,8 @@ impl Climb {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use flashloom_nand::{HostPage, Nand};
+    use crate::FtlParams;
+    use flashloom_nand::{DeviceParams, HostPage, Nand};
     use flashloom_units::Lpn;
 
     fn drive() -> DeviceParams {
@@ -288,8 +289,12 @@ mod tests {
         SPEC.values(&set).expect("parameters of slap")
     }
 
+    fn params() -> FtlParams {
+        FtlParams { stripe_order: StripeOrder::Pdcw, ..FtlParams::defaults() }
+    }
+
     fn slap(threshold: u64, substreams: u64) -> State {
-        State::new(&values(threshold, substreams), &drive(), StripeOrder::Pdcw)
+        State::new(&values(threshold, substreams), &Setup::new(&drive(), &params()))
     }
 
     fn writes(lpns: &[u32]) -> Vec<PageWrite> {
@@ -342,7 +347,9 @@ mod tests {
     #[test]
     fn streams_longer_than_a_block_and_more_substreams_than_pages_or_chips_are_refused() {
         let about = |threshold, substreams| {
-            profile(&values(threshold, substreams), &drive()).err().map(|refusal| refusal.keys[0].clone())
+            profile(&values(threshold, substreams), &Setup::new(&drive(), &params()))
+                .err()
+                .map(|refusal| refusal.keys[0].clone())
         };
         assert_eq!(about(16, 4), None);
         assert_eq!(about(17, 1).as_deref(), Some("ftl.slap.stream_threshold"));
@@ -356,7 +363,10 @@ mod tests {
         let [streams, left_over] = placed(&mut state, &[0, 1, 2, 3]);
         assert_eq!(streams, []);
         assert_eq!(left_over, [(0, 0), (1, 1), (2, 4), (3, 5)]);
-        assert_eq!(profile(&values(1, 1), &drive()).map(|profile| profile.demands), Ok(Demands::default()));
+        assert_eq!(
+            profile(&values(1, 1), &Setup::new(&drive(), &params())).map(|profile| profile.demands),
+            Ok(Demands::default())
+        );
     }
 
     #[test]

@@ -11,14 +11,15 @@
 //! finds some chips busier than others. Contiguous, every group holds a range of the address space of its own, and
 //! requests that do not fit in one group run at once only if their addresses are far apart: the relation between regions
 //! and chips that ParDispatcher (section II-A) speculates about. With all chips in one group, contiguous is striped. Any
-//! layout gives no plane more than its share of the pages. O(1) a page.
+//! layout gives no plane more than its share of the pages. With superblocks a die takes the place of its planes: striped,
+//! as many consecutive pages go to it as a superpage has. O(1) a page.
 
 use flashloom_nand::{DeviceParams, Geometry};
 use flashloom_units::{Capability, Kind, Lpn, ParamSet, PlaneId, PolicySpec, Refusal, Value, choice, params};
 
-use super::{Allocation, Place, Profile, stripe};
+use super::{Allocation, Place, Profile, Setup, stripe_of_superpages};
+use crate::PageWrite;
 use crate::lane::Lane;
-use crate::{PageWrite, StripeOrder};
 
 choice! {
     /// How addresses are divided among the planes.
@@ -53,9 +54,9 @@ pub(super) static SPEC: PolicySpec = PolicySpec {
 };
 
 pub(super) struct State {
-    /// All planes, the planes of a group together.
+    /// All planes, the planes of a group together; with superblocks a die for each of its planes.
     groups: Vec<PlaneId>,
-    /// Planes of a group.
+    /// How many of these make a group.
     width: usize,
     /// Consecutive pages of the host that a group holds at most.
     range: usize,
@@ -64,19 +65,21 @@ pub(super) struct State {
 flashloom_units::state! { State { fixed groups, width, range; } }
 
 impl State {
-    pub(super) fn new(values: &[Value], drive: &DeviceParams, order: StripeOrder) -> Self {
+    pub(super) fn new(values: &[Value], on: &Setup<'_>) -> Self {
         let params = Static::from_values(values);
-        let geometry = drive.geometry();
-        let mut groups = stripe(&geometry, order);
+        let Setup { device, geometry, superpage, stripe_order } = *on;
+        let mut groups = stripe_of_superpages(&geometry, superpage, stripe_order);
         let chips = (geometry.channels * geometry.ways) as usize;
         let width = match params.layout {
             Layout::Striped => groups.len(),
-            Layout::Contiguous => params.region_chips.map_or(1, |k| chips.min(k as usize) * groups.len() / chips),
+            Layout::Contiguous => {
+                params.region_chips.map_or(superpage as usize, |k| chips.min(k as usize) * groups.len() / chips)
+            }
         };
         if let (Layout::Contiguous, Some(region_chips)) = (params.layout, params.region_chips) {
             gather_chips(&mut groups, &geometry, region_chips as usize);
         }
-        let range = width * (drive.logical_pages() as usize).div_ceil(groups.len());
+        let range = width * (device.logical_pages() as usize).div_ceil(groups.len());
         Self { groups, width, range }
     }
 
@@ -134,6 +137,7 @@ impl Allocation for State {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::{FtlParams, StripeOrder, Superblock};
     use proptest::prelude::*;
 
     /// Two channels of two chips of two planes, and what the host sees of them.
@@ -142,8 +146,12 @@ mod tests {
         DeviceParams { blocks, pages: 4, page_bytes: 512, over_provisioning, ..shape }
     }
 
+    fn on(device: &DeviceParams, stripe_order: StripeOrder, superblock: Superblock) -> Setup<'_> {
+        Setup::new(device, &FtlParams { stripe_order, superblock, ..FtlParams::defaults() })
+    }
+
     fn state(layout: &'static str, drive: &DeviceParams, order: StripeOrder) -> State {
-        State::new(&[Value::Name(layout), Value::Absent], drive, order)
+        State::new(&[Value::Name(layout), Value::Absent], &on(drive, order, Superblock::None))
     }
 
     fn ranges(region_chips: u64) -> [Value; 2] {
@@ -151,7 +159,7 @@ mod tests {
     }
 
     fn grouped(region_chips: u64, drive: &DeviceParams, order: StripeOrder) -> State {
-        State::new(&ranges(region_chips), drive, order)
+        State::new(&ranges(region_chips), &on(drive, order, Superblock::None))
     }
 
     /// The plane of every page of the host.
@@ -194,6 +202,19 @@ mod tests {
     }
 
     #[test]
+    fn with_superblocks_a_die_takes_the_pages_of_its_planes_together() {
+        let drive = drive(1, 1.0);
+        let planes = |layout, region_chips| {
+            let values = [Value::Name(layout), region_chips];
+            planes(&State::new(&values, &on(&drive, StripeOrder::Cwdp, Superblock::Die)), &drive)
+        };
+        // Four dies, numbered 2 x channel + way, of superpages of two pages.
+        assert_eq!(planes("striped", Value::Absent), [0, 0, 2, 2, 1, 1, 3, 3, 0, 0, 2, 2, 1, 1, 3, 3]);
+        assert_eq!(planes("contiguous", Value::Absent), [0, 0, 0, 0, 2, 2, 2, 2, 1, 1, 1, 1, 3, 3, 3, 3]);
+        assert_eq!(planes("contiguous", Value::Count(2)), [0, 0, 2, 2, 0, 0, 2, 2, 1, 1, 3, 3, 1, 1, 3, 3]);
+    }
+
+    #[test]
     fn a_range_over_all_chips_is_striped() {
         let drive = drive(3, 0.2);
         let all = planes(&grouped(4, &drive, StripeOrder::Wcpd), &drive);
@@ -220,7 +241,8 @@ mod tests {
             let groups = [1, 2, 4].map(|chips| ("contiguous", Value::Count(chips)));
             for (layout, region_chips) in layouts.into_iter().chain(groups) {
                 let mut held = [0; 8];
-                let state = State::new(&[Value::Name(layout), region_chips.clone()], &drive, StripeOrder::Cwdp);
+                let values = [Value::Name(layout), region_chips.clone()];
+                let state = State::new(&values, &on(&drive, StripeOrder::Cwdp, Superblock::None));
                 planes(&state, &drive).iter().for_each(|&plane| held[plane as usize] += 1);
                 let share = drive.logical_pages().div_ceil(8);
                 prop_assert!(held.iter().all(|&pages| pages <= share), "{layout} {region_chips:?}: {held:?}");

@@ -44,8 +44,9 @@ use flashloom_units::{
 
 use super::page_store::{self, Follow, PageStore};
 use super::{Context, FtlFigures, Mapping, Profile, Site};
-use crate::allocation::{Place, stripe};
+use crate::allocation::{Place, stripe_of_superpages};
 use crate::lane::Lane;
+use crate::superblock::superpage;
 use crate::{FtlReport, MapCacheReport, PageWrite, WantedStreams};
 use cache::MapCache;
 
@@ -149,15 +150,17 @@ impl Follow for Table {
 
 impl State {
     pub(super) fn new(values: &[Value], on: &Context<'_>) -> Result<Self, Refusal> {
-        let (Context { device, nand, .. }, params) = (*on, Dftl::from_values(values));
-        let geometry = nand.geometry();
+        let (Context { device, ftl, nand }, params) = (*on, Dftl::from_values(values));
         let (logical_pages, translation_pages) = (device.logical_pages(), translation_pages(device));
         let entries_a_page = (device.page_bytes / STORED_ENTRY_BYTES) as u32;
         let entries = (params.cache_bytes / CACHED_ENTRY_BYTES).min(logical_pages) as u32;
-        let noted = Vec::with_capacity(geometry.pages as usize);
         let is_verified = nand.is_watched();
+        let store = PageStore::new(on, translation_pages)?;
+        let geometry = *store.geometry();
+        let noted = Vec::with_capacity(geometry.pages as usize);
+        let superpage = superpage(nand.geometry(), ftl.params.superblock);
         Ok(Self {
-            store: PageStore::new(on, translation_pages)?,
+            store,
             table: Table {
                 logical_pages: logical_pages as u32,
                 by_entries: Divisor::new(entries_a_page),
@@ -166,7 +169,7 @@ impl State {
                 noted: vec![noted; geometry.total_planes() as usize],
                 due: VecDeque::with_capacity(translation_pages as usize),
             },
-            stripe: stripe(geometry, on.ftl.params.stripe_order),
+            stripe: stripe_of_superpages(&geometry, superpage, ftl.params.stripe_order),
             next: 0,
             report: MapCacheReport::default(),
             stored: is_verified.then(|| vec![Ppn::NONE; logical_pages as usize]),
@@ -188,7 +191,7 @@ impl State {
     }
 
     fn read_translation_page(&mut self, nand: &mut Nand, translation_page: u32) -> OpId {
-        let ppn = self.store.ppn(self.table.page(translation_page));
+        let ppn = self.store.array_ppn(self.table.page(translation_page));
         if ppn.is_none() {
             return OpId::DONE;
         }
@@ -202,19 +205,21 @@ impl State {
         let lpn = self.table.page(translation_page);
         let place = Place { plane: self.stripe[self.next], lane: Lane::Map };
         self.next = (self.next + 1) % self.stripe.len();
-        let Some((mut block, mut page)) = self.store.reserve(nand, place, &mut self.table) else {
+        let Some(mut reserved) = self.store.reserve(nand, place, &mut self.table) else {
             return self.table.note(translation_page);
         };
         // Only now: the collection that made room may have moved the page, and pages that it knows of.
         let mut after = self.read_translation_page(nand, translation_page);
-        while let Status::Failed(failed) = nand.program(block, page, Origin::Map, Data::Map, after, Nand::NO_TAG) {
+        while let Status::Failed(failed) =
+            self.store.program(nand, reserved, Origin::Map, Data::Map, after, Nand::NO_TAG)
+        {
             after = failed;
-            let Some(next) = self.store.reserve_again(nand, place, block, &mut self.table) else {
+            let Some(next) = self.store.reserve_again(nand, place, reserved.0, &mut self.table) else {
                 return self.table.note(translation_page);
             };
-            (block, page) = next;
+            reserved = next;
         }
-        self.store.bind(lpn, block, page);
+        self.store.bind(lpn, reserved.0, reserved.1);
         self.report.writes += 1;
         self.table.cache.clean(translation_page);
         self.table.is_noted[translation_page as usize] = false;
@@ -229,7 +234,7 @@ impl State {
     /// Writes back a share of what collections that have ended have noted: so much that it is done before as many pages
     /// have been written as a block has, and never all of a collection's at once.
     fn write_back_due(&mut self, nand: &mut Nand) {
-        let mut share = self.table.due.len().div_ceil(nand.geometry().pages as usize);
+        let mut share = self.table.due.len().div_ceil(self.store.geometry().pages as usize);
         while share > 0
             && let Some(translation_page) = self.table.due.pop_front()
         {

@@ -27,6 +27,9 @@
 //! Pages are numbered as the mapping above likes: the host's by their logical number, its own (translation pages) above
 //! them. Memory: 8 bytes a page (both directions of the map) and one bit; a byte a block, and four more where reads are
 //! counted.
+//!
+//! With superblocks (`crate::superblock`) what is called plane and block here is a die and its superblock; a step copies
+//! what fills a superpage, and is paid for by a superpage.
 
 mod collect;
 mod failure;
@@ -50,7 +53,8 @@ use crate::allocation::{self, Allocation, Place, WantedStreams, stripe};
 use crate::blocks::{BlockState, Blocks};
 use crate::collection::{self, Collection};
 use crate::lane::{self, Lane};
-use crate::{FtlReport, GcPace, PageWrite, Preemption, WearLevelling};
+use crate::superblock::{Superblocks, units};
+use crate::{FtlReport, GcPace, PageWrite, Preemption, Superblock, WearLevelling};
 
 /// Who is told of pages that collections move: a map that is not all in memory has to follow them.
 pub(super) trait Follow {
@@ -81,12 +85,17 @@ const fn no_frontier(geometry: &Geometry) -> Frontier {
 
 /// Pages anywhere on the drive, and the map that finds them.
 pub(super) struct PageStore {
+    /// Planes, blocks and pages as the store numbers them, and which of the array they are.
     geometry: Geometry,
+    superblocks: Superblocks,
     map: Vec<Ppn>,
     reverse: Vec<Lpn>,
     mapped: u64,
     blocks: Blocks,
     frontiers: Vec<[Frontier; Lane::COUNT]>,
+    /// The superblock of each plane that was erased last: while its erase has not ended its programs wait, and all that
+    /// is written to the plane behind them. None where superblocks are blocks.
+    erased: Vec<BlockId>,
     /// The lane that each block was opened for last.
     lanes: Vec<Lane>,
     survivors: [Lane; Lane::COUNT],
@@ -125,8 +134,8 @@ pub(super) struct PageStore {
 
 flashloom_units::state! {
     PageStore {
-        nested map, reverse, blocks, room, heat, spreading, levelling, report;
-        array frontiers, lanes, jobs, openings;
+        nested superblocks, map, reverse, blocks, room, heat, spreading, levelling, report;
+        array frontiers, erased, lanes, jobs, openings;
         value mapped, background, evacuations, is_worn_out;
         policy allocation, collection;
         scratch places;
@@ -139,8 +148,9 @@ impl PageStore {
     /// A store for the host's pages and that many of the mapping's own.
     pub(super) fn new(on: &Context<'_>, own_pages: u64) -> Result<Self, Refusal> {
         let Context { device, ftl, nand } = *on;
-        let geometry = *nand.geometry();
         let params = &ftl.params;
+        let geometry = units(nand.geometry(), params.superblock);
+        let superblocks = Superblocks::new(nand, params.superblock);
         let site = collection::Setup { geometry: &geometry, prng: &ftl.prng };
         let planes = geometry.total_planes() as usize;
         let order = stripe(&geometry, params.stripe_order);
@@ -148,19 +158,21 @@ impl PageStore {
         (0..planes).for_each(|index| after[order[index].at()] = order[(index + 1) % planes]);
         let allocation::Profile { demands, .. } = ftl.allocation_profile(device)?;
         let survivors = lane::survivors(params.gc_blocks, demands.isolation);
-        let blocks = Blocks::new(geometry, params.wear_levelling, |block| nand.is_bad(block));
+        let blocks = Blocks::new(geometry, params.wear_levelling, |block| superblocks.is_bad(nand, block));
         let free_to_open = free_to_open(device);
         let gc_threshold = params.gc_threshold.max(free_to_open);
         let kept = i64::from(gc_threshold + Lane::BASE);
         let room = |plane| (i64::from(blocks.usable_in(PlaneId(plane))) - kept) * i64::from(geometry.pages);
         Ok(Self {
             geometry,
+            superblocks,
             map: vec![Ppn::NONE; (device.logical_pages() + own_pages) as usize],
             reverse: vec![Lpn::NONE; geometry.total_pages() as usize],
             mapped: 0,
             room: (0..geometry.total_planes()).map(room).collect(),
             blocks,
             frontiers: vec![[no_frontier(&geometry); Lane::COUNT]; planes],
+            erased: vec![BlockId::NONE; planes],
             lanes: vec![Lane::Host; geometry.total_blocks() as usize],
             survivors,
             jobs: vec![None; planes],
@@ -236,11 +248,12 @@ impl PageStore {
             let old = self.map[write.lpn.at()];
             if beneath != 0 && old != base {
                 self.report.read_modify_writes += u64::from(base.is_none());
-                after = nand.read_after(old, beneath, Origin::Host, Lpn::NONE, after, Nand::NO_TAG);
+                let from = self.superblocks.ppn(old);
+                after = nand.read_after(from, beneath, Origin::Host, Lpn::NONE, after, Nand::NO_TAG);
                 base = old;
             }
-            let data = Data::Host { page: write.given(), base };
-            match nand.program(block, page, Origin::Host, data, after, write.tag) {
+            let data = Data::Host { page: write.given(), base: self.superblocks.ppn(base) };
+            match self.program(nand, (block, page), Origin::Host, data, after, write.tag) {
                 Status::Passed => break,
                 Status::Failed(operation) => after = operation,
             }
@@ -259,9 +272,24 @@ impl PageStore {
             if let Some(spreading) = &mut self.spreading {
                 spreading.count(self.geometry.block_of(ppn));
             }
-            nand.read_after(ppn, mask, Origin::Host, lpn, after, tag);
+            nand.read_after(self.superblocks.ppn(ppn), mask, Origin::Host, lpn, after, tag);
         }
         ppn.is_some()
+    }
+
+    /// Programs a page that was reserved.
+    #[inline]
+    pub(super) fn program(
+        &self,
+        nand: &mut Nand,
+        reserved: (BlockId, u32),
+        origin: Origin,
+        data: Data,
+        after: OpId,
+        tag: u32,
+    ) -> Status {
+        let (block, page) = self.superblocks.page(reserved.0, reserved.1);
+        nand.program(block, page, origin, data, after, tag)
     }
 
     /// Takes the next page of a lane for a page that is about to be programmed and bound; none once the drive is worn
@@ -276,7 +304,7 @@ impl PageStore {
         // Nearly always the open block of the plane has a page left.
         let Place { plane, lane } = place;
         if self.evacuations.is_empty() && self.has_room(plane, lane) && !self.is_full(plane, lane) {
-            if self.blocks.free_in(plane) < self.wanted_free(plane) {
+            if self.blocks.free_in(plane) < self.wanted_free(plane) && self.begins_superpage(plane, lane) {
                 self.pay(nand, plane, follow);
             }
             if !self.is_full(plane, lane) {
@@ -330,7 +358,7 @@ impl PageStore {
                     return false;
                 }
             }
-            if self.blocks.free_in(plane) < self.wanted_free(plane) {
+            if self.blocks.free_in(plane) < self.wanted_free(plane) && self.begins_superpage(plane, lane) {
                 self.pay(nand, plane, follow);
             }
             if !self.is_full(plane, lane) {
@@ -384,6 +412,14 @@ impl PageStore {
         self.frontiers[plane.at()][lane as usize].next == self.geometry.pages
     }
 
+    /// Whether the next page of a lane is the first of a superpage: what has to be done is done before it, so that
+    /// nothing comes between its pages.
+    #[inline]
+    fn begins_superpage(&self, plane: PlaneId, lane: Lane) -> bool {
+        let next = self.frontiers[plane.at()][lane as usize].next;
+        self.superblocks.left_of_superpage(next) == self.superblocks.width()
+    }
+
     /// Whether a page can be placed in a plane: its valid pages leave room for the blocks that collection needs, and for
     /// the open block of a lane that was never opened there.
     #[inline]
@@ -401,7 +437,10 @@ impl PageStore {
         } else if lane.is_extra() {
             self.room[plane.at()] -= i64::from(self.geometry.pages);
         }
-        let block = if lane == Lane::Cold { self.blocks.open_worn(plane) } else { self.blocks.open(plane) };
+        let block = match lane {
+            Lane::Cold => self.blocks.open_worn(plane),
+            _ => self.blocks.open(plane, self.erased[plane.at()]),
+        };
         self.lanes[block.at()] = lane;
         self.frontiers[plane.at()][lane as usize] = Frontier { block, next: 0 };
         self.note_opening(plane, lane);
@@ -417,12 +456,22 @@ impl PageStore {
 
 /// What the mapping above asks for on behalf of the drive.
 impl PageStore {
-    /// Where a page is.
+    /// Planes, blocks and pages as the store numbers them.
+    pub(super) fn geometry(&self) -> &Geometry {
+        &self.geometry
+    }
+
+    /// Where a page is, as the store numbers pages.
     pub(super) fn ppn(&self, lpn: Lpn) -> Ppn {
         self.map[lpn.at()]
     }
 
-    /// Where the pages of a range are.
+    /// Where a page is in the array.
+    pub(super) fn array_ppn(&self, lpn: Lpn) -> Ppn {
+        self.superblocks.ppn(self.map[lpn.at()])
+    }
+
+    /// Where the pages of a range are, as the store numbers pages.
     pub(super) fn ppns(&self, range: std::ops::Range<usize>) -> &[Ppn] {
         &self.map[range]
     }
@@ -435,7 +484,7 @@ impl PageStore {
         let mut report = self.report.clone();
         report.streams = self.allocation.streams();
         report.hot_page_writes = self.heat.as_ref().map(Heat::hot_writes);
-        let retired = self.blocks.retired();
+        let retired = self.blocks.retired().times(self.superblocks.width());
         report.retired = (self.can_fail || retired.factory > 0).then_some(retired);
         report.wear_moves = self.levelling.as_ref().map(wear::Levelling::moves);
         if let (Some(streams), Some(spreading)) = (&mut report.streams, &self.spreading) {
@@ -453,7 +502,7 @@ impl PageStore {
     }
 
     pub(super) fn free_blocks(&self) -> u64 {
-        self.blocks.total_free()
+        self.blocks.total_free() * u64::from(self.superblocks.width())
     }
 
     pub(super) fn is_worn_out(&self) -> bool {
@@ -490,6 +539,17 @@ fn of_collection(refusal: Refusal) -> Refusal {
     refusal.or_at(collection::SLOT.key)
 }
 
+/// Collection counts the valid pages of a block in 16 bits.
+fn superblocks_are_not_too_large(geometry: &Geometry) -> Result<(), Refusal> {
+    if geometry.pages <= u32::from(u16::MAX) {
+        return Ok(());
+    }
+    let found = format!("superblocks of {} pages (device.planes x device.pages)", geometry.pages);
+    let keys = ["ftl.superblock", "device.pages", "device.planes", "device.preset"];
+    let refusal = Refusal::new(found, format!("superblocks of at most {} pages", u16::MAX)).at(keys);
+    Err(refusal.help("leave ftl.superblock out, or lower device.pages"))
+}
+
 /// What a page-level mapping asks for, with the allocation that it takes.
 ///
 /// # Errors
@@ -498,9 +558,10 @@ fn of_collection(refusal: Refusal) -> Refusal {
 /// and of the mapping's own pages.
 pub(super) fn profile(site: &Site<'_>, own_pages: u64) -> Result<Profile, Refusal> {
     let Site { device, ftl } = *site;
-    let geometry = device.geometry();
-    let planes = u64::from(geometry.total_planes());
     let params = &ftl.params;
+    let geometry = units(&device.geometry(), params.superblock);
+    superblocks_are_not_too_large(&geometry)?;
+    let planes = u64::from(geometry.total_planes());
     let allocation = ftl.allocation_profile(device)?;
     let site = collection::Setup { geometry: &geometry, prng: &ftl.prng };
     ftl.collection.profile(&site).map_err(of_collection)?;
@@ -517,9 +578,11 @@ pub(super) fn profile(site: &Site<'_>, own_pages: u64) -> Result<Profile, Refusa
     }
     let needed = share / u64::from(geometry.pages) + 1 + kept;
     let found = format!(
-        "the device is too small for its spare blocks: a plane has {} blocks, and needs {needed}: {} for its share of \
+        "the device is too small for its spare blocks: a {} has {} {}, and needs {needed}: {} for its share of \
          the host's capacity{}, {kept_free} that collection keeps free (ftl.gc_threshold){} and {open} open ones",
+        if params.superblock == Superblock::Die { "die" } else { "plane" },
         geometry.blocks,
+        if params.superblock == Superblock::Die { "superblocks" } else { "blocks" },
         needed - kept,
         if own_pages > 0 { " and the map" } else { "" },
         if bad > 0 { format!(", {bad} that may be bad at birth (device.bad_blocks)") } else { String::new() },

@@ -50,11 +50,16 @@ impl Timed {
             return;
         }
         self.release(die);
+        let mut planes = 0;
         while id != NO_INDEX {
             let next = std::mem::replace(&mut self.operations[id as usize].next, NO_INDEX);
             self.complete(id, events, completed);
+            planes += 1;
             id = next;
         }
+        let together = if group.kind == OperationKind::Erase { &mut self.used.erases } else { &mut self.used.programs };
+        together.commands += 1;
+        together.planes += planes;
         self.rouse(die);
     }
 
@@ -132,7 +137,7 @@ impl Timed {
         state.pending -= 1;
         if state.pending == 0 && state.erase != NO_INDEX {
             let erase = state.erase;
-            self.enqueue(erase, events);
+            self.queue_erase(erase, events);
         }
     }
 

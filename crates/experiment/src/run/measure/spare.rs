@@ -30,7 +30,7 @@ impl Measured<'_> {
         let (device, ftl) = (&config.device, &config.ftl);
         let geometry = device.geometry();
         let setup = config.drive_setup(false).ftl;
-        let site = allocation::Setup { device, stripe_order: ftl.stripe_order };
+        let site = allocation::Setup::new(device, ftl);
         let demands = setup.allocation.profile(&site).map(|profile| profile.demands).unwrap_or_default();
         let has_map = config.mapping_offers(Capability::TranslationPages);
         let separates = ftl.gc_blocks == GcBlocks::Separate || demands.isolation;

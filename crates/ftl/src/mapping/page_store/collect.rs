@@ -1,6 +1,6 @@
 //! Collections as jobs, and where the pages that survive one go.
 
-use flashloom_nand::{Geometry, Nand, Origin, Status, Urgency};
+use flashloom_nand::{Geometry, Nand, OpId, Origin, Urgency};
 use flashloom_units::{BlockId, PlaneId, prefetch};
 use serde::{Deserialize, Serialize};
 
@@ -9,6 +9,7 @@ use super::{Follow, PageStore};
 use crate::allocation::Place;
 use crate::blocks::BlockState;
 use crate::lane::Lane;
+use crate::superblock::Superblocks;
 
 /// How far ahead of a collection's copies their entries of the map are fetched.
 const PREFETCH_PAGES: usize = 12;
@@ -34,7 +35,7 @@ pub(super) struct Job {
 }
 
 impl PageStore {
-    /// A page that is written pays for its share of the plane's collection.
+    /// A superpage that is written pays for its share of the plane's collection.
     pub(super) fn pay(&mut self, nand: &mut Nand, plane: PlaneId, follow: &mut impl Follow) {
         if self.jobs[plane.at()].is_none() {
             self.report.foreground_collections += u64::from(self.begin(nand, plane));
@@ -44,15 +45,24 @@ impl PageStore {
         };
         if let Some(job) = &mut self.jobs[plane.at()] {
             job.pace = Some(pace);
-            job.paid += pace.steps;
+            job.paid += pace.steps * self.superblocks.width();
         }
-        while let Some(job) = &mut self.jobs[plane.at()]
-            && (job.paid >= pace.pages || !self.is_paced)
+        while let Some(job) = self.jobs[plane.at()]
             && !self.is_worn_out
         {
-            job.paid = job.paid.saturating_sub(pace.pages);
+            let cost = pace.pages.saturating_mul(self.next_pages(&job, plane).max(1));
+            if job.paid < cost && self.is_paced {
+                return;
+            }
+            self.jobs[plane.at()] = Some(Job { paid: job.paid.saturating_sub(cost), ..job });
             self.step(nand, plane, self.foreground, follow);
         }
+    }
+
+    /// Pages that the next step of a job copies: what is left of the victim, as far as it fills a superpage of the lane.
+    fn next_pages(&self, job: &Job, plane: PlaneId) -> u32 {
+        let to = self.frontiers[plane.at()][job.lane as usize].next;
+        self.blocks.valid_of(job.victim).min(self.superblocks.left_of_superpage(to))
     }
 
     /// Brings a collection of a plane to its end, because a page that is written finds too few free blocks.
@@ -85,7 +95,7 @@ impl PageStore {
         gain: u32,
     ) {
         debug_assert!(self.jobs[plane.at()].is_none(), "a plane has one job at a time");
-        nand.begin_job(origin, victim);
+        nand.begin_job(origin, self.superblocks.first(victim));
         let is_stream = matches!(self.lanes[victim.at()], Lane::Stream | Lane::CollectedStream);
         let is_spread = is_stream && self.spreading.as_ref().is_some_and(|spreading| spreading.is_read_hot(victim));
         if lane.is_extra() && self.frontiers[plane.at()][lane as usize].block.is_none() {
@@ -104,16 +114,53 @@ impl PageStore {
             Some(Job { victim, next: 0, valid, gain, pace: None, paid: 0, lane, origin, is_spread });
     }
 
-    /// One page copy of the plane's collection, or its erase, which ends it; false once it has ended, or cannot go on
-    /// because the drive is worn out.
+    /// Copies a page of the plane's collection, or as many as fill a superpage; or its erase, which ends it. False once it
+    /// has ended, or cannot go on because the drive is worn out.
     pub(super) fn step(&mut self, nand: &mut Nand, plane: PlaneId, urgency: Urgency, follow: &mut impl Follow) -> bool {
+        let Some(job) = self.jobs[plane.at()] else { return false };
+        match self.next_pages(&job, plane) {
+            0 => {
+                self.end(nand, plane, job.victim, job.origin, urgency);
+                follow.ended(plane);
+                false
+            }
+            1 => self.move_next(nand, plane, None, urgency, follow),
+            pages => self.move_superpage(nand, plane, pages as usize, urgency, follow),
+        }
+    }
+
+    /// Moves the next pages of a job. All are read before any is programmed, so that the programs run together.
+    fn move_superpage(
+        &mut self,
+        nand: &mut Nand,
+        plane: PlaneId,
+        pages: usize,
+        urgency: Urgency,
+        follow: &mut impl Follow,
+    ) -> bool {
+        let Some(Job { victim, mut next, origin, .. }) = self.jobs[plane.at()] else { return false };
+        let mut reads = [OpId::DONE; Superblocks::MOST_PLANES];
+        for read in &mut reads[..pages] {
+            let Some(index) = self.blocks.next_valid(victim, next) else { break };
+            *read = nand.read_to_copy(self.superblocks.ppn(self.geometry.page(victim, index)), origin, urgency);
+            next = index + 1;
+        }
+        reads[..pages].iter().all(|&read| self.move_next(nand, plane, Some(read), urgency, follow))
+    }
+
+    /// Moves the next page of a job, which has one; `read` is the operation that brings it to the controller, if that was
+    /// emitted. False if there is nowhere to go.
+    #[inline(always)]
+    fn move_next(
+        &mut self,
+        nand: &mut Nand,
+        plane: PlaneId,
+        read: Option<OpId>,
+        urgency: Urgency,
+        follow: &mut impl Follow,
+    ) -> bool {
         let Some(job) = &mut self.jobs[plane.at()] else { return false };
-        let Some(index) = self.blocks.next_valid(job.victim, job.next) else {
-            let Job { victim, origin, .. } = *job;
-            self.end(nand, plane, victim, origin, urgency);
-            follow.ended(plane);
-            return false;
-        };
+        let Some(index) = self.blocks.next_valid(job.victim, job.next) else { return false };
         job.next = index + 1;
         let job = *job;
         let Job { victim, origin, is_spread, .. } = job;
@@ -123,7 +170,7 @@ impl PageStore {
         if let Some(ahead) = self.reverse.get(from.at() + PREFETCH_PAGES) {
             prefetch(&self.map, ahead.at());
         }
-        let Some((block, page)) = self.copy(nand, from, Place { plane: to, lane }, origin, urgency) else {
+        let Some((block, page)) = self.copy(nand, from, Place { plane: to, lane }, origin, urgency, read) else {
             self.jobs[plane.at()] = Some(Job { next: index, ..job });
             return false;
         };
@@ -137,16 +184,20 @@ impl PageStore {
 
     fn end(&mut self, nand: &mut Nand, plane: PlaneId, victim: BlockId, origin: Origin, urgency: Urgency) {
         self.jobs[plane.at()] = None;
-        nand.end_job(origin, victim);
+        nand.end_job(origin, self.superblocks.first(victim));
         // A block that failed is not erased; and one that is may fail.
         if self.blocks.state(victim) == BlockState::Bad {
             return;
         }
-        if nand.erase(victim, origin, urgency) != Status::Passed {
+        let failures = self.superblocks.erase(nand, victim, origin, urgency);
+        self.report.block_erases += u64::from(self.superblocks.width() - failures);
+        if failures > 0 {
             return self.erase_failed(plane, victim);
         }
         self.blocks.release(victim);
-        self.report.block_erases += 1;
+        if self.superblocks.width() > 1 {
+            self.erased[plane.at()] = victim;
+        }
         if let Some(spreading) = &mut self.spreading {
             spreading.forget(victim);
         }

@@ -14,7 +14,7 @@
 //! they are, and can be read. With several planes that hardly happens before there is no room; a plane alone can end
 //! some blocks earlier, because winning back a block takes the longer the fuller the plane is.
 
-use flashloom_nand::{DeviceParams, Nand, Origin, Status, Urgency};
+use flashloom_nand::{DeviceParams, Nand, OpId, Origin, Status, Urgency};
 use flashloom_units::{BlockId, PlaneId, Ppn};
 
 use super::{Follow, PageStore, no_frontier};
@@ -83,6 +83,7 @@ impl PageStore {
     }
 
     /// Copies a page to the next page of a lane, elsewhere again while that fails; nothing if there is nowhere to go.
+    /// `read` is the operation that brings the page to the controller, if that was emitted.
     #[inline(always)]
     pub(super) fn copy(
         &mut self,
@@ -91,9 +92,11 @@ impl PageStore {
         to: Place,
         origin: Origin,
         urgency: Urgency,
+        read: Option<OpId>,
     ) -> Option<(BlockId, u32)> {
         let Place { mut plane, lane } = to;
-        let mut failed = None;
+        let source = self.superblocks.ppn(from);
+        let mut after = read;
         loop {
             if self.is_full(plane, lane) {
                 if self.blocks.free_in(plane) > 0 {
@@ -104,13 +107,14 @@ impl PageStore {
                 }
             }
             let (block, page) = self.take(plane, lane);
-            let status = match failed {
-                None => nand.copy(from, block, page, origin, urgency),
-                Some(operation) => nand.copy_again(from, block, page, origin, urgency, operation),
+            let (to, index) = self.superblocks.page(block, page);
+            let status = match after {
+                None => nand.copy(source, to, index, origin, urgency),
+                Some(operation) => nand.program_copy(source, to, index, origin, urgency, operation),
             };
             match status {
                 Status::Passed => return Some((block, page)),
-                Status::Failed(operation) => failed = Some(operation),
+                Status::Failed(operation) => after = Some(operation),
             }
             self.program_failed(block);
         }

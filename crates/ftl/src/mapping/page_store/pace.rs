@@ -79,7 +79,11 @@ impl PageStore {
         let needs_none = |job: &Job| {
             job.lane == Lane::Collected && self.blocks.valid_of(job.victim) <= self.left(plane, Lane::Collected)
         };
-        let is_alone = self.paces_by_deadline && !self.can_fail && self.spreading.is_none() && self.levelling.is_none();
+        let is_alone = self.paces_by_deadline
+            && !self.can_fail
+            && self.heat.is_none()
+            && self.spreading.is_none()
+            && self.levelling.is_none();
         free >= self.free_to_open
             || (free + 1 == self.free_to_open && is_alone && self.jobs[plane.at()].as_ref().is_some_and(needs_none))
     }

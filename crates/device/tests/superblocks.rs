@@ -1,0 +1,97 @@
+//! Superblocks against what is promised of them: a superpage is one program of its die, a superblock one erase.
+#![allow(missing_docs)]
+
+mod support;
+
+use flashloom_device::Outcome;
+use flashloom_ftl::{Superblock, allocation};
+use flashloom_nand::{DeviceParams, MultiPlane, Origin};
+use flashloom_units::{Ns, Prng, US, Value};
+use flashloom_workload::{Op, Pace};
+use support::{Run, buffered, request, unbuffered};
+
+/// Two channels of one die each, so that no transfer of a die waits for another one's.
+fn device(planes: u32) -> DeviceParams {
+    DeviceParams {
+        channels: 2,
+        ways: 1,
+        dies: 1,
+        planes,
+        blocks: 64,
+        pages: 32,
+        page_bytes: 4_096,
+        over_provisioning: 0.5,
+        program_ns: 600 * US,
+        bits_per_cell: 1,
+        multi_plane: MultiPlane::Aligned,
+        ..support::plain_device()
+    }
+}
+
+/// Pages whose addresses belong to one plane, and then writes of as many pages in order as a die has planes.
+///
+/// The first put planes out of step that have open blocks of their own: after them no two planes of a die are at the
+/// same page. Superblocks have no planes to be out of step.
+fn sequential(planes: u32, superblock: Superblock, writes: u64) -> Outcome {
+    let mut setup = unbuffered(device(planes));
+    setup.ftl.params.superblock = superblock;
+    setup.ftl.allocation = allocation::builtin().choose("static", &[("layout", Value::Name("striped"))]).unwrap();
+    let (span, pages) = (u64::from(2 * planes), u64::from(planes));
+    // Of plane p of both dies, 8 p pages.
+    let apart =
+        (0..pages).flat_map(|plane| (0..8 * plane).flat_map(move |stripe| [(plane, stripe, 0), (plane, stripe, 1)]));
+    let apart = apart.map(|(plane, stripe, die)| request(0, Op::Write, 8 * (stripe * span + 2 * plane + die), 8));
+    let start = 512;
+    let in_order = (0..writes).map(|at| request(0, Op::Write, 8 * (start + at * pages), 8 * planes));
+    let run = Run { pace: Pace::Closed(1), fill: false, ..Run::new(setup) };
+    run.run(apart.chain(in_order))
+}
+
+/// Die time of programs, by hand: a command takes the transfers of its pages, one after the other, and tPROG once.
+fn program_time(device: &DeviceParams, pages: u64, commands: u64) -> u128 {
+    let transfer: Ns = device.timing().transfer_ns(8);
+    u128::from(pages * transfer + commands * device.program_ns)
+}
+
+#[test]
+fn sequential_superpages_take_one_program_for_all_planes_of_a_die() {
+    for planes in [2, 4] {
+        let writes = 300;
+        let alone = u64::from(2 * 8 * planes * (planes - 1) / 2);
+        let outcome = sequential(planes, Superblock::Die, writes);
+        let used = outcome.utilization.unwrap();
+        let pages = alone + writes * u64::from(planes);
+        // Single pages are single programs; each of the writes is a superpage and one program.
+        assert_eq!((used.programs.planes, used.programs.commands), (pages, alone + writes));
+        assert_eq!(used.write_ns, program_time(&device(planes), pages, alone + writes));
+        // A block of its own for every plane does not keep the promise: here each page is a program.
+        let without = sequential(planes, Superblock::None, writes).utilization.unwrap();
+        assert_eq!((without.programs.planes, without.programs.commands), (pages, pages));
+        assert_eq!(without.write_ns, program_time(&device(planes), pages, pages));
+    }
+}
+
+/// Uniform overwrites of a full drive, so that all of it is collected many times.
+fn overwritten(superblock: Superblock) -> Outcome {
+    let device = DeviceParams { over_provisioning: 0.2, ..device(2) };
+    let mut setup = buffered(device, 64, "page-lru", "linear-threshold");
+    setup.ftl.params.superblock = superblock;
+    let pages = setup.device.logical_pages();
+    let mut prng = Prng::new(7);
+    let writes = (0..4 * pages).map(|_| request(0, Op::Write, 8 * prng.below(pages), 8)).collect::<Vec<_>>();
+    Run { pace: Pace::Closed(4), ..Run::new(setup) }.run(writes)
+}
+
+#[test]
+fn a_collection_copies_into_superpages_and_erases_a_superblock_at_once() {
+    let used = |superblock| {
+        let outcome = overwritten(superblock);
+        assert!(outcome.counts.erases[Origin::Gc as usize] > 500, "enough was collected");
+        let used = outcome.utilization.unwrap();
+        (used.programs.mean().unwrap(), used.erases.mean().unwrap())
+    };
+    let (programs, erases) = used(Superblock::Die);
+    assert!(programs > 1.8 && erases > 1.7, "{programs:.2} planes a program and {erases:.2} an erase");
+    let (programs, erases) = used(Superblock::None);
+    assert!(programs < 1.2 && erases < 1.2, "{programs:.2} planes a program and {erases:.2} an erase");
+}

@@ -1,0 +1,186 @@
+//! Superblocks of a page mapping: a block of every plane of a die, allocated, written and collected as one.
+//!
+//! ```text
+//! pages of a superblock of p planes:   page 0 of plane 0, .., page 0 of plane p - 1, page 1 of plane 0, ..
+//! superpage i:                         pages i p to i p + p - 1: page i of each plane, one aligned multi-plane program
+//! superblock s of a die:               the s-th block of each plane, of those that are not bad from birth
+//! ```
+//!
+//! A store of pages need not know: it works on a *folded* geometry, in which a die has one plane of as many blocks, each
+//! with the pages of all. What it calls plane, block and physical page are these; [`Superblocks`] says which ones of the
+//! array they are, and only what goes to the array is translated. Without superblocks the two are the same.
+//!
+//! A superblock is the unit in which drives allocate and erase (Software-Enabled Flash API, "Super Blocks"); there and in
+//! most drives it also spans dies, here one, so that each die goes on with its own. Blocks that are bad from birth cost
+//! no more superblocks than the worst plane of the die has bad blocks, because the good ones are put together wherever
+//! they lie, as in drives (patent application US 2026/0126924). That is done once: a block that goes bad in use takes its
+//! superblock along, where a drive may pair the blocks that are left over (patent US 11,640,259).
+//!
+//! O(1) a page. Memory: four bytes a block, none without superblocks.
+
+use flashloom_nand::{Geometry, Nand, Origin, Shape, Status, Urgency};
+use flashloom_units::{BlockId, Divisor, PlaneId, Ppn};
+
+use crate::Superblock;
+
+/// Pages that planes of a die program together: consecutive ones of what a page mapping calls a block.
+pub(crate) fn superpage(array: &Geometry, superblock: Superblock) -> u32 {
+    match superblock {
+        Superblock::None => 1,
+        Superblock::Die => array.planes,
+    }
+}
+
+/// Planes, blocks and pages as a page mapping sees them.
+pub(crate) fn units(array: &Geometry, superblock: Superblock) -> Geometry {
+    let width = superpage(array, superblock);
+    let Geometry { channels, ways, dies, planes, blocks, pages, page_bytes, .. } = *array;
+    Geometry::new(Shape { channels, ways, dies, planes: planes / width, blocks, pages: pages * width, page_bytes })
+}
+
+/// Which pages and blocks of the array those of the folded geometry are.
+pub(crate) struct Superblocks {
+    array: Geometry,
+    /// Blocks of a superblock.
+    width: u32,
+    by_width: Divisor,
+    by_pages: Divisor,
+    /// The blocks of each superblock, in the order of their planes; empty where a superblock is one block.
+    members: Vec<BlockId>,
+}
+
+flashloom_units::state! { Superblocks { array members; fixed array, width, by_width, by_pages; } }
+
+impl Superblocks {
+    /// More planes than any die has.
+    pub(crate) const MOST_PLANES: usize = 32;
+
+    /// Superblocks of an erased array: of good blocks as far as each plane of a die has them, then of the others.
+    pub(crate) fn new(nand: &Nand, superblock: Superblock) -> Self {
+        let array = *nand.geometry();
+        let width = superpage(&array, superblock);
+        let pages = units(&array, superblock).pages;
+        let mut members = Vec::new();
+        if width > 1 {
+            members = vec![BlockId::NONE; array.total_blocks() as usize];
+            let ordered = |plane: u32| {
+                let first = array.first_block(PlaneId(plane)).0;
+                let of_plane = || (first..first + array.blocks).map(BlockId);
+                of_plane().filter(|&block| !nand.is_bad(block)).chain(of_plane().filter(|&block| nand.is_bad(block)))
+            };
+            for plane in 0..array.total_planes() {
+                let (die, plane_in_die) = (plane / width, plane % width);
+                for (nth, block) in (0..).zip(ordered(plane)) {
+                    members[((die * array.blocks + nth) * width + plane_in_die) as usize] = block;
+                }
+            }
+        }
+        Self { array, width, by_width: Divisor::new(width), by_pages: Divisor::new(pages), members }
+    }
+
+    /// Blocks of a superblock, which are also the pages of a superpage.
+    pub(crate) fn width(&self) -> u32 {
+        self.width
+    }
+
+    /// Pages that fill the superpage of which a page of that index is the next.
+    #[inline(always)]
+    pub(crate) fn left_of_superpage(&self, index: u32) -> u32 {
+        if self.width == 1 { 1 } else { self.width - self.by_width.remainder(index) }
+    }
+
+    /// Whether a block of a superblock is bad.
+    pub(crate) fn is_bad(&self, nand: &Nand, superblock: BlockId) -> bool {
+        match self.of(superblock) {
+            [] => nand.is_bad(superblock),
+            members => members.iter().any(|&block| nand.is_bad(block)),
+        }
+    }
+
+    /// The block of the array and its page that a page of a superblock is.
+    #[inline(always)]
+    pub(crate) fn page(&self, superblock: BlockId, index: u32) -> (BlockId, u32) {
+        if self.width == 1 {
+            return (superblock, index);
+        }
+        let (page, plane) = (self.by_width.quotient(index), self.by_width.remainder(index));
+        (self.members[(superblock.0 * self.width + plane) as usize], page)
+    }
+
+    /// The page of the array that a physical page is; none stays none.
+    #[inline(always)]
+    pub(crate) fn ppn(&self, ppn: Ppn) -> Ppn {
+        if self.width == 1 || ppn.is_none() {
+            return ppn;
+        }
+        let (block, page) = self.page(BlockId(self.by_pages.quotient(ppn.0)), self.by_pages.remainder(ppn.0));
+        self.array.page(block, page)
+    }
+
+    /// The first block of a superblock.
+    pub(crate) fn first(&self, superblock: BlockId) -> BlockId {
+        self.of(superblock).first().copied().unwrap_or(superblock)
+    }
+
+    /// Erases all blocks of a superblock at once; for how many of them that failed.
+    pub(crate) fn erase(&self, nand: &mut Nand, superblock: BlockId, origin: Origin, urgency: Urgency) -> u32 {
+        match self.of(superblock) {
+            [] => u32::from(nand.erase(superblock, origin, urgency) != Status::Passed),
+            members => nand.erase_together(members, origin, urgency),
+        }
+    }
+
+    /// The blocks of a superblock, or none where it is one block.
+    fn of(&self, superblock: BlockId) -> &[BlockId] {
+        if self.width == 1 {
+            return &[];
+        }
+        let first = superblock.at() * self.width as usize;
+        &self.members[first..first + self.width as usize]
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use flashloom_nand::DeviceParams;
+    use flashloom_units::{ParamSet, Prng};
+
+    fn nand(planes: u32, bad_blocks: f64) -> Nand {
+        let shape = DeviceParams { channels: 2, ways: 1, dies: 2, planes, ..DeviceParams::defaults() };
+        let device = DeviceParams { blocks: 10, pages: 6, page_bytes: 512, bad_blocks, ..shape };
+        Nand::new(&device).with_failures(&device, &Prng::new(3))
+    }
+
+    #[test]
+    fn every_page_of_the_array_is_one_page_of_a_superblock_of_its_die_and_a_superpage_is_aligned() {
+        for planes in [1, 2, 3, 4] {
+            let nand = nand(planes, 0.0);
+            let array = *nand.geometry();
+            let folded = units(&array, Superblock::Die);
+            let superblocks = Superblocks::new(&nand, Superblock::Die);
+            let mut seen = vec![false; array.total_pages() as usize];
+            for ppn in (0..folded.total_pages() as u32).map(Ppn) {
+                let (block, index) = (folded.block_of(ppn), folded.page_in_block(ppn));
+                let page = superblocks.ppn(ppn);
+                assert!(!std::mem::replace(&mut seen[page.at()], true));
+                assert_eq!(array.die_of(array.plane_of(array.block_of(page))), folded.die_of(folded.plane_of(block)));
+                assert_eq!(array.page_in_block(page), index / planes, "in step with its superpage");
+                assert_eq!(array.plane_in_die(array.plane_of(array.block_of(page))), index % planes);
+            }
+            assert_eq!(superblocks.ppn(Ppn::NONE), Ppn::NONE);
+        }
+    }
+
+    #[test]
+    fn bad_blocks_cost_as_many_superblocks_as_a_plane_has_of_them() {
+        let nand = nand(4, 0.2);
+        let superblocks = Superblocks::new(&nand, Superblock::Die);
+        for die in 0..4 {
+            let bad = (die * 10..die * 10 + 10).filter(|&block| superblocks.is_bad(&nand, BlockId(block)));
+            assert_eq!(bad.collect::<Vec<_>>(), [die * 10 + 8, die * 10 + 9]);
+        }
+        let single = Superblocks::new(&nand, Superblock::None);
+        assert!((0..160).map(BlockId).all(|block| single.is_bad(&nand, block) == nand.is_bad(block)));
+    }
+}
