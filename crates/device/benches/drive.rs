@@ -89,7 +89,7 @@ fn counting(windows: u32) {
     let setup = DriveSetup::with_defaults(DeviceParams::defaults());
     let pages = setup.device.geometry().total_pages() * 3 / 4;
     let mut engine = engine(&setup);
-    let overwrite = Overwrite { prng: Prng::new(1), window: 0.1, tolerance: 0.0, max_windows: windows };
+    let overwrite = Overwrite { prng: Prng::new(1), window: 0.1, tolerance: 0.0, max_windows: windows, rest: false };
     let started = Instant::now();
     let aged =
         engine.precondition(&Ageing { fill_pages: pages, fill_streams: true, overwrite: Some(overwrite) }, &mut |_| {});
@@ -111,7 +111,7 @@ fn large() {
     let setup = DriveSetup::with_defaults(device);
     let pages = setup.device.logical_pages();
     let mut engine = engine(&setup);
-    let overwrite = Overwrite { prng: Prng::new(1), window: 0.25, tolerance: 0.02, max_windows: 40 };
+    let overwrite = Overwrite { prng: Prng::new(1), window: 0.25, tolerance: 0.02, max_windows: 40, rest: false };
     let started = Instant::now();
     let aged =
         engine.precondition(&Ageing { fill_pages: pages, fill_streams: true, overwrite: Some(overwrite) }, &mut |_| {});

@@ -32,6 +32,8 @@ pub struct Overwrite {
     pub tolerance: f64,
     /// Gives up after that many windows.
     pub max_windows: u32,
+    /// Whether the drive is then left alone, until it has collected what it collects in idle time.
+    pub rest: bool,
 }
 
 /// What ageing did.
@@ -79,6 +81,20 @@ impl Writer<'_> {
         !self.drive.is_worn_out()
     }
 
+    /// Leaves the drive alone until there is nothing left to do in the background. What moves pages may leave some that
+    /// are dead, so that on a drive with next to no spare space there is always something: after as many steps as the
+    /// drive has pages it has rested.
+    fn rest(&mut self) {
+        for _ in 0..self.drive.nand().geometry().total_pages() {
+            if !self.drive.idle_step(0) {
+                return;
+            }
+            if self.drive.is_watched() {
+                (self.look)(self.drive);
+            }
+        }
+    }
+
     fn programs(&self) -> u64 {
         self.drive.nand().counts().programs.iter().sum()
     }
@@ -111,6 +127,9 @@ pub(crate) fn precondition(
     };
     if let Some(overwrite) = ageing.overwrite.as_ref().filter(|_| ageing.fill_pages > 0) {
         overwrite_until_stable(&mut writer, overwrite, ageing.fill_pages, &mut aged, progress);
+        if overwrite.rest {
+            writer.rest();
+        }
     }
     if drive.is_worn_out() {
         aged = Preconditioned {

@@ -134,7 +134,7 @@ fn a_page_whose_write_failed_is_not_acknowledged_before_it_is_stored() {
 fn preconditioning_stops_at_the_end_of_life() {
     let device = DeviceParams { program_failures: 0.01, ..device() };
     let mut engine = Run::new(unbuffered(device.clone())).engine();
-    let overwrite = Overwrite { prng: Prng::new(1), window: 4.0, tolerance: 0.01, max_windows: 1_000 };
+    let overwrite = Overwrite { prng: Prng::new(1), window: 4.0, tolerance: 0.01, max_windows: 1_000, rest: false };
     let ageing = Ageing { fill_pages: device.logical_pages(), fill_streams: true, overwrite: Some(overwrite) };
     let aged = engine.precondition(&ageing, &mut |_| {});
     assert!(aged.is_worn_out && !aged.stable && aged.pages > device.logical_pages(), "{aged:?}");

@@ -25,15 +25,15 @@ use flashloom_device::DriveSetup;
 use flashloom_ftl::{FtlParams, FtlSetup};
 use flashloom_host::{HostParams, Scheduler};
 use flashloom_nand::DeviceParams;
-use flashloom_units::{Capability, Chosen, PolicySpec, Prng, Problem, Problems, Refusal, Role, Slot, Value};
+use flashloom_units::{Capability, Chosen, ParamSet, PolicySpec, Prng, Problem, Problems, Refusal, Role, Slot, Value};
 use flashloom_workload::workload::{Context, Workload};
-use flashloom_workload::{Fingerprint, WorkloadParams};
+use flashloom_workload::{Fingerprint, Replay, SyntheticParams, WorkloadParams};
 
 pub use catalog::{Catalog, Fault, KeyId, SECTIONS, Section, Table, VARY};
 pub use document::Axis;
 pub use effective::{json_value, toml_value};
 pub use expectation::{Bounds, EXPECT, Expectation, KEYS as EXPECT_KEYS};
-pub use run_params::{EndOfLife, Precondition, RunParams, Timing};
+pub use run_params::{EndOfLife, Precondition, Rest, RunParams, Timing};
 pub use source::{Origin, Source};
 pub use sweep::{Sweep, Unfit};
 
@@ -76,6 +76,41 @@ impl Config {
         let chosen = self.settings.chosen().find(|(id, _, _)| id.path() == key);
         let (_, policy, table) = chosen.unwrap_or_else(|| panic!("`{key}` chooses a policy"));
         (policy, self.settings.values(table))
+    }
+
+    /// The parameters of a synthetic workload, if that is what runs.
+    pub(crate) fn synthetic(&self) -> Option<SyntheticParams> {
+        let (kind, values) = self.policy("workload.kind");
+        (kind.name == "synthetic").then(|| SyntheticParams::from_values(values))
+    }
+
+    /// Whether the next request of the workload waits for one to complete.
+    pub(crate) fn is_closed(&self) -> bool {
+        match (self.workload.replay, self.synthetic()) {
+            (Some(replay), _) => replay == Replay::Closed,
+            (None, Some(params)) => params.interarrival_ns.is_none(),
+            (None, None) => self.workload.kind == "synthesized",
+        }
+    }
+
+    /// Whether requests come at times of their own, recorded or drawn.
+    fn is_open(&self) -> bool {
+        match (self.workload.replay, self.synthetic()) {
+            (Some(replay), _) => replay != Replay::Closed,
+            (None, Some(params)) => params.interarrival_ns.is_some(),
+            (None, None) => self.workload.kind == "trace",
+        }
+    }
+
+    /// Whether a drive that is aged until steady is left idle then.
+    pub(crate) fn rests(&self) -> bool {
+        let is_steady = self.run.precondition == Precondition::Steady;
+        let rests = match self.run.rest {
+            Rest::Open => self.run.timing == Timing::Timed && self.is_open(),
+            Rest::Always => true,
+            Rest::Never => false,
+        };
+        is_steady && rests
     }
 
     /// Every chosen policy with the key that chose it.

@@ -138,7 +138,7 @@ impl Run {
         let mut engine = self.engine();
         let fill_pages = self.setup.device.logical_pages();
         // Two windows are enough to reach the steady state from a sequential fill; the last is the measurement.
-        let overwrite = Overwrite { prng: Prng::new(11), window: 4.0, tolerance: 0.0, max_windows: 3 };
+        let overwrite = Overwrite { prng: Prng::new(11), window: 4.0, tolerance: 0.0, max_windows: 3, rest: false };
         let aged =
             engine.precondition(&Ageing { fill_pages, fill_streams: true, overwrite: Some(overwrite) }, &mut |_| {});
         engine.check().unwrap();

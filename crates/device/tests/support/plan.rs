@@ -138,6 +138,7 @@ fn random_ageing(prng: &mut Prng, logical_pages: u64) -> Ageing {
         window: pick(prng, &[0.1, 0.5]),
         tolerance: 0.2,
         max_windows: pick(prng, &[1, 6]),
+        rest: prng.chance(0.5),
     });
     Ageing { fill_pages: prng.below(logical_pages + 1), fill_streams: prng.chance(0.5), overwrite }
 }

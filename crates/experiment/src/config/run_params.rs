@@ -25,6 +25,18 @@ choice! {
 }
 
 choice! {
+    /// Whether a drive that was aged until steady has been idle since.
+    pub enum Rest {
+        /// If the workload comes at times of its own: a drive that serves it had idle times before, too.
+        Open = "open",
+        /// It has, and has collected what it collects in idle time.
+        Always = "always",
+        /// It has not: the workload finds it as the last overwrite left it.
+        Never = "never",
+    }
+}
+
+choice! {
     /// What becomes of a run in which the drive's life ends.
     pub enum EndOfLife {
         /// It ends too, and its figures are those until then.
@@ -61,6 +73,9 @@ params! {
         /// After how many windows a drive that is not steady yet is given up.
         steady_windows: u32 => "steady_windows", Kind::Count { min: 3, max: 100_000 }, Value::Count(100),
             "A higher limit waits longer for a drive that may never be steady.";
+        /// Whether a drive that was aged until steady is left idle before the workload starts.
+        rest: Rest => "rest", Kind::Choice(Rest::CHOICES), Value::Name("open"),
+            "Without it a light workload pays for collecting what ageing left; with it a heavy one finds free blocks that it has not paid for.";
         /// A drive that was aged before and saved by `run --save-state`, in place of ageing it now.
         state: Option<String> => "state", Kind::Text, Value::Absent,
             "Saves the time of ageing, for any host, write buffer and workload over the same device, FTL, seed and checks.";

@@ -42,6 +42,9 @@ const OTHERS: [&str; 8] = [
 ];
 const LATER: [&str; 2] = ["ftl.idle_delay", "device.rated_cycles"];
 
+/// The key that says whether the drive was left idle after ageing.
+const REST: &str = "run.rest";
+
 /// Where one of the two has a key that the other does not.
 const OTHER_KEYS: &str = "the drive was aged under other policies, or by a program with other keys: save it again";
 
@@ -63,10 +66,11 @@ impl Origin {
             of_section || OTHERS.contains(&path) || path.starts_with(&of_placement)
         };
         let counted = config.values().map(|(key, value)| (key.path(), value)).filter(|(path, _)| counts(path));
-        Self {
-            settings: counted.map(|(path, value)| (path, json_value(value).unwrap_or(Json::Null))).collect(),
-            verified,
-        }
+        let mut settings: Map<_, _> =
+            counted.map(|(path, value)| (path, json_value(value).unwrap_or(Json::Null))).collect();
+        // What it comes to, because that may depend on the workload.
+        settings.insert(REST.to_owned(), if config.rests() { "always" } else { "never" }.into());
+        Self { settings, verified }
     }
 }
 

@@ -147,6 +147,7 @@ fn ageing(config: &Config) -> Option<Ageing> {
         window: run.steady_window,
         tolerance: run.steady_tolerance,
         max_windows: run.steady_windows,
+        rest: config.rests(),
     };
     let fill_pages = (config.device.logical_pages() as f64 * run.fill).floor() as u64;
     let fill_streams = run.fill_streams;

@@ -14,8 +14,8 @@
 //! would fit. Of n samples beyond a percentile, chance alone moves the count by the square root of n: with 1,000 by 3 %.
 
 use flashloom_nand::DeviceParams;
-use flashloom_units::{ParamSet, S, SECTOR_BYTES};
-use flashloom_workload::{Addresses, Pattern, Replay, SyntheticParams, TraceInfo};
+use flashloom_units::{S, SECTOR_BYTES};
+use flashloom_workload::{Addresses, Pattern, TraceInfo};
 
 use crate::config::Config;
 use crate::figures::{count, factor, percent, rate, size};
@@ -97,11 +97,6 @@ impl Run<'_> {
         }
     }
 
-    fn synthetic(&self) -> Option<SyntheticParams> {
-        let (kind, values) = self.config.policy("workload.kind");
-        (kind.name == "synthetic").then(|| SyntheticParams::from_values(values))
-    }
-
     fn wrapped(&self) -> Option<HintResult> {
         let capacity = self.config.device.capacity_sectors() * SECTOR_BYTES;
         if let Some(info) = self.scanned {
@@ -117,7 +112,7 @@ impl Run<'_> {
             );
             return hint("wrapped", "workload.addresses", text);
         }
-        let params = self.synthetic().filter(|params| params.pattern == Pattern::Sequential)?;
+        let params = self.config.synthetic().filter(|params| params.pattern == Pattern::Sequential)?;
         let step = params.alignment.unwrap_or(params.request_size);
         let host = self.host();
         let covered = (host.requests - host.flushes) as f64 * step as f64;
@@ -198,18 +193,9 @@ impl Run<'_> {
         hint("queue-depth", "host.queue_depth", text)
     }
 
-    /// Whether the next request waits for one to complete.
-    fn is_closed(&self) -> bool {
-        match (self.config.workload.replay, self.synthetic()) {
-            (Some(replay), _) => replay == Replay::Closed,
-            (None, Some(params)) => params.interarrival_ns.is_none(),
-            (None, None) => self.config.workload.kind == "synthesized",
-        }
-    }
-
     fn outstanding(&self) -> Option<HintResult> {
         let (busy, link) = (self.dies_busy()?, self.link_share().unwrap_or(0.0));
-        if !self.is_closed() || busy >= IDLE || link >= IDLE {
+        if !self.config.is_closed() || busy >= IDLE || link >= IDLE {
             return None;
         }
         let outstanding = self.config.workload.queue_depth;
