@@ -46,7 +46,7 @@ fn greedy_mean_field(alpha: f64, b: u32) -> f64 {
 
 #[test]
 fn few_blocks_a_plane_amplify_as_the_effective_over_provisioning_says() {
-    let cases: [(u32, &[&str]); 8] = [
+    let cases: [(u32, &[&str]); 9] = [
         (64, &[]),
         (256, &[]),
         (1_024, &[]),
@@ -54,6 +54,7 @@ fn few_blocks_a_plane_amplify_as_the_effective_over_provisioning_says() {
         (256, &["device.over_provisioning=28%", "ftl.gc_threshold=16"]),
         (256, &["device.bad_blocks=5%", "device.over_provisioning=28%"]),
         (64, &["ftl.gc_blocks=shared"]),
+        (64, &["device.program_failures=0.000000000001"]),
         (64, &["ftl.preemption=none"]),
     ];
     for (blocks, sets) in cases {

@@ -1,5 +1,6 @@
 //! The `[ftl]` section.
 
+use flashloom_nand::DeviceParams;
 use flashloom_units::{Kind, MS, Ns, S, Value, choice, params};
 
 use crate::{allocation, collection, mapping};
@@ -126,5 +127,18 @@ params! {
         hot_decay: f64 => "hot_decay", Kind::Ratio { min: 0.01, max: 100.0 }, Value::Ratio(2.0), "Longer intervals tell hot from cold more surely, and find out later that a page has changed.";
         /// Share of the host's pages, from the first on, that are hot under `known`.
         hot_share: f64 => "hot_share", Kind::Ratio { min: 0.0, max: 1.0 }, Value::Ratio(0.2), "The share that is hot in the workload gives the bound; any other mixes hot and cold.";
+    }
+}
+
+/// Free blocks of a plane before the host opens one: that one, one for the collector, and one for what has to leave a
+/// block that failed.
+pub(crate) fn free_to_open(device: &DeviceParams) -> u32 {
+    2 + u32::from(device.can_fail())
+}
+
+impl FtlParams {
+    /// Free blocks below which a plane of that drive is collected: `gc_threshold`, or as many as it takes to open one.
+    pub fn collects_below(&self, device: &DeviceParams) -> u32 {
+        self.gc_threshold.max(free_to_open(device))
     }
 }

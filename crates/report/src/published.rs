@@ -513,7 +513,13 @@ impl Paper {
         }
         self.groups.retain(|group| groups.contains(&group.id));
         self.tables.clear();
-        let needed: BTreeSet<String> = self.groups.iter().flat_map(Group::experiments).collect();
+        // A formula of a group that is made for each workload means the experiment with that workload, if there is one.
+        let with_workloads = |group: &Group| -> BTreeSet<String> {
+            let names = group.experiments();
+            let scoped = |workload| names.iter().map(move |name| scoped(workload, name));
+            self.each(group.each_workload).flat_map(scoped).chain(names.iter().cloned()).collect()
+        };
+        let needed: BTreeSet<String> = self.groups.iter().flat_map(with_workloads).collect();
         let workloads = &self.workloads;
         let is_needed = |study: &Study| {
             let mut with_workload = workloads.iter().map(|workload| scoped(Some(workload), &study.name));

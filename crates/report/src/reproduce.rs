@@ -370,13 +370,13 @@ mod tests {
 
     #[test]
     fn one_figure_alone_runs_what_its_rows_need_and_has_them_as_the_whole_report_does() {
-        for name in PAPERS {
-            let whole = Plan::new([*name], &Options::default()).expect("it is sound");
+        for name in ["cave"] {
+            let whole = Plan::new([name], &Options::default()).expect("it is sound");
             let rows = tried(&whole.papers[0]).expect("another test says what is wrong with it").report.rows;
             let mut found = 0;
             for group in &whole.papers[0].paper.groups {
                 let only = Options { only: vec![group.id.clone()], ..Options::default() };
-                let plan = Plan::new([*name], &only).expect("it is sound");
+                let plan = Plan::new([name], &only).expect("it is sound");
                 let made = tried(&plan.papers[0]).unwrap_or_else(|error| panic!("{name} {}: {error}", group.id)).report;
                 let is_known =
                     |row: &Row| rows.iter().any(|known| (&known.id, &known.formula) == (&row.id, &row.formula));

@@ -47,6 +47,13 @@ pub(super) const CONSEQUENCES: &[(&str, &str)] = &[
          amplification, the more the fewer blocks a plane has.",
     ),
     (
+        "ftl.hot_cold",
+        "Hot pages are told from others only where they are written several times as often, and after each has been \
+         written some times: a run that writes less than the drive holds finds next to none. `greedy` collects hot and cold \
+         blocks alike when they have as many valid pages, so that what is gained stays small; `cost-benefit` gains more. On \
+         planes of few blocks the blocks that hot pages keep open cost more than that.",
+    ),
+    (
         "device.over_provisioning",
         "A share of the capacity that the host sees: 0.07 or \"7%\" is 7 %. Blocks that collection keeps free and \
          blocks that are open hold none of the host's data, so that a plane of few blocks has less spare space to collect \

@@ -36,7 +36,24 @@ const OUTPUTS: &[Output] = &[
     },
     Output { names: &["trace info"], help: TRACE_INFO, kind: "Rows of `trace info`", parts: TRACE_INFO_ROWS },
     Output { names: &["verdict"], help: VERDICTS, kind: "Verdicts", parts: VERDICT_NAMES },
+    Output { names: &["hints", "hint"], help: HINTS, kind: "What a hint is about", parts: HINT_NAMES },
     Output { names: &["files", "outputs"], help: FILES, kind: "Files", parts: FILE_NAMES },
+];
+
+const HINTS: &str = "Up to three remarks after a run on what makes its figures mean less than they seem, each with the key \
+    to turn: `result.hints`. `--no-hints` leaves them out.";
+const HINT_NAMES: &[(&str, &str)] = &[
+    ("never-collected", "No block was erased: these are the figures of a drive that never collects."),
+    ("wrapped", "Addresses came again that did not come again in the recording, or in one pass of the workload."),
+    ("buffered", "Nothing of what was written reached flash."),
+    ("die", "One die was the limit while the others were idle."),
+    ("channel", "One channel was the limit while the others were idle."),
+    ("buffer", "Writes waited for room in the write buffer while dies were idle."),
+    ("link", "The link to the host was the limit."),
+    ("queue-depth", "Commands waited in the host while the drive was full and not busy."),
+    ("outstanding", "The workload asked for less than the drive can do."),
+    ("lifetime", "The lifetime is worked out from very few erases."),
+    ("few-samples", "The last percentile is that of few requests."),
 ];
 
 const LOG: &str = "A row for every request that ended, in the order in which they ended: \

@@ -3,10 +3,14 @@
 //! ```text
 //! never-collected   flash was programmed for the host, and no block was erased
 //! wrapped           a sequential workload passed its footprint more than once, or a recording was wrapped on the drive
-//! buffer            10 % of the writes waited for room in the buffer, with the dies less than 50 % busy
+//! buffered          nothing of what was written reached flash
+//! die, channel      one of them was 90 % busy, and all together less than 50 %
+//! buffer            10 % of the writes waited for room in the buffer, with no die 50 % busy
 //! link              the link carried 90 % of what it can
-//! queue-depth       the drive held 90 % of host.queue_depth on average, and 10 % of the latency passed before that
-//! outstanding       a closed workload, with dies and link less than 50 % busy, and none of the above
+//! queue-depth       the drive held 90 % of host.queue_depth on average, 10 % of the latency passed before that, and
+//!                   neither the link nor a die or a channel was 90 % busy
+//! outstanding       a closed workload, with no die, no channel and not the link 50 % busy, and none of the above
+//! lifetime          a lifetime from less than one erase a block, where chance decides which is the worst
 //! few-samples       fewer than 1,000 reads, or writes, lie beyond p99.9
 //! ```
 //!
@@ -37,11 +41,14 @@ const P99_9: u64 = 1_000;
 /// The hints on a run; `scanned` is what its recording holds, if it replays one.
 pub fn of(config: &Config, scanned: Option<&TraceInfo>, result: &RunResult) -> Vec<HintResult> {
     let run = Run { config, scanned, result };
-    let limits = [run.buffer(), run.link(), run.queue_depth()];
+    let limits = [run.buffered(), run.link(), run.one_part(), run.buffer(), run.queue_depth()];
     let is_limited = limits.iter().any(Option::is_some);
     let outstanding = if is_limited { None } else { run.outstanding() };
-    let found =
-        [run.never_collected(), run.wrapped()].into_iter().chain(limits).chain([outstanding, run.few_samples()]);
+    let found = [run.never_collected(), run.wrapped()].into_iter().chain(limits).chain([
+        outstanding,
+        run.lifetime(),
+        run.few_samples(),
+    ]);
     found.flatten().take(MOST).collect()
 }
 
@@ -67,7 +74,7 @@ impl Run<'_> {
 
     fn never_collected(&self) -> Option<HintResult> {
         let nand = &self.result.nand;
-        if nand.programs.host == 0 || nand.erases.total > 0 {
+        if nand.programs.host == 0 || nand.programs.gc > 0 || nand.erases.total > 0 {
             return None;
         }
         const FOUND: &str = "No block was erased during the run, so that latencies and write amplification are those of a \
@@ -120,6 +127,9 @@ impl Run<'_> {
             Some(bytes) => ("workload.synthetic.footprint_size", bytes as f64),
             None => ("workload.synthetic.footprint", capacity as f64 * params.footprint),
         };
+        if host.writes == 0 {
+            return None;
+        }
         let passes = covered / footprint;
         let text = format!(
             "The sequential workload went {} times over its footprint of {}, so that all but the first pass overwrites in \
@@ -135,11 +145,51 @@ impl Run<'_> {
         self.result.nand.die_utilization
     }
 
+    /// How busy the busiest die or channel was.
+    fn busiest(&self) -> f64 {
+        let nand = &self.result.nand;
+        let die = nand.busiest_die.as_ref().map_or(0.0, |die| die.utilization);
+        nand.busiest_channel.as_ref().map_or(die, |channel| die.max(channel.utilization))
+    }
+
+    /// One die or channel that was the limit while the others were idle.
+    fn one_part(&self) -> Option<HintResult> {
+        let nand = &self.result.nand;
+        let (die, channel) = (nand.busiest_die.as_ref()?, nand.busiest_channel.as_ref()?);
+        let (dies, channels) = (self.dies_busy()?, nand.channel_utilization?);
+        let text = |what: &str, most: f64, mean: f64| {
+            format!(
+                "{what} was busy for {} of the time, and all of them for {} on average: it was the limit, because the \
+                 addresses of the workload fall on few of them.",
+                percent(most),
+                percent(mean)
+            )
+        };
+        if die.utilization >= LIMIT && dies < IDLE {
+            return hint("die", "ftl.allocation", text(&format!("Die {}", die.die), die.utilization, dies));
+        }
+        if channel.utilization >= LIMIT && channels < IDLE {
+            let what = format!("Channel {}", channel.channel);
+            return hint("channel", "ftl.allocation", text(&what, channel.utilization, channels));
+        }
+        None
+    }
+
+    /// Writes that flash has not seen.
+    fn buffered(&self) -> Option<HintResult> {
+        if self.host().writes == 0 || self.result.nand.programs.host > 0 || self.result.buffer.is_none() {
+            return None;
+        }
+        let text = "All that was written is still in the write buffer: these are the figures of the link and the buffer, and \
+                    none of flash (`run.drain` writes it out).";
+        hint("buffered", self.length_key(), text.to_owned())
+    }
+
     fn buffer(&self) -> Option<HintResult> {
         let (buffer, busy) = (self.result.buffer.as_ref()?, self.dies_busy()?);
         let writes = self.host().writes;
         let waited = (buffer.stalled_writes as f64 / writes as f64).min(1.0);
-        if writes == 0 || waited < NOTABLE || busy >= IDLE {
+        if writes == 0 || waited < NOTABLE || self.busiest() >= IDLE {
             return None;
         }
         let found = format!(
@@ -165,7 +215,7 @@ impl Run<'_> {
     }
 
     fn link(&self) -> Option<HintResult> {
-        let share = self.link_share().filter(|share| *share >= LIMIT)?;
+        let share = self.link_share().filter(|share| *share >= LIMIT && self.buffered().is_none())?;
         let text = format!(
             "The host link carried {} of its {}: it was the limit, and a faster drive behind it would look the same.",
             percent(share),
@@ -179,7 +229,13 @@ impl Run<'_> {
         let [queue, device, all] =
             [&latency.queue, &latency.device, &latency.all].map(|part| part.as_ref().map(total_ns));
         let depth = f64::from(self.config.host.queue_depth);
-        let held = device? / self.host().duration_ns? as f64;
+        // Requests that were merged are one command.
+        let scheduler = self.result.scheduler.as_ref()?;
+        let commands = scheduler.dispatched as f64 / (scheduler.dispatched + scheduler.merged).max(1) as f64;
+        let held = device? * commands / self.host().duration_ns? as f64;
+        if self.busiest() >= LIMIT || self.link_share().is_some_and(|share| share >= LIMIT) {
+            return None;
+        }
         let outside = queue? / all?;
         if held < LIMIT * depth || outside < NOTABLE {
             return None;
@@ -195,16 +251,32 @@ impl Run<'_> {
 
     fn outstanding(&self) -> Option<HintResult> {
         let (busy, link) = (self.dies_busy()?, self.link_share().unwrap_or(0.0));
-        if !self.config.is_closed() || busy >= IDLE || link >= IDLE {
+        if !self.config.is_closed() || self.busiest() >= IDLE || link >= IDLE {
             return None;
         }
         let outstanding = self.config.workload.queue_depth;
+        if self.host().requests <= u64::from(outstanding) {
+            return None;
+        }
         let text = format!(
             "The workload kept {outstanding} requests outstanding, and the dies were {} busy: the throughput is that of the \
              queue depth, not the most that the drive can do.",
             percent(busy)
         );
         hint("outstanding", "workload.queue_depth", text)
+    }
+
+    fn lifetime(&self) -> Option<HintResult> {
+        let lifetime = self.result.wear.lifetime.as_ref()?;
+        if lifetime.erases_mean >= 1.0 {
+            return None;
+        }
+        let text = format!(
+            "The lifetime comes from {} erases a block on average: until each was erased about once, chance decides which \
+             is the worst.",
+            factor(lifetime.erases_mean)
+        );
+        hint("lifetime", self.length_key(), text)
     }
 
     fn few_samples(&self) -> Option<HintResult> {
@@ -219,8 +291,8 @@ impl Run<'_> {
             })
             .collect();
         let text = format!(
-            "Only {} lie beyond p99.9, which moves with chance when fewer than {} do: a longer workload or several seeds \
-             (`run.seed`) make it steady.",
+            "Beyond p99.9 there are only {}, so that it moves with chance; from {} on it is steady within 3 %. A longer \
+             workload or several seeds (`run.seed`) help.",
             few.join(" and "),
             count(SAMPLES)
         );

@@ -32,7 +32,8 @@ pub fn inputs(experiment: &Experiment, workloads: &[Box<dyn Workload>]) -> Resul
 
 /// What a workload reads that is no recording.
 fn job_file(experiment: &Experiment, config: &Config) -> Result<Option<Fingerprint>, Problem> {
-    let Some(path) = &config.workload.path else { return Ok(None) };
+    // Other kinds take no notice of the key.
+    let Some(path) = config.workload.path.as_ref().filter(|_| config.workload.kind == "fio") else { return Ok(None) };
     let path = experiment.located(config, "workload.path", path);
     let name = path.to_string_lossy();
     let content = std::fs::read(&path)

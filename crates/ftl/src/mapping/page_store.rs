@@ -44,7 +44,6 @@ use flashloom_units::{BlockId, Lpn, PlaneId, Ppn, Refusal, prefetch};
 use serde::{Deserialize, Serialize};
 
 use collect::Job;
-use failure::free_to_open;
 use heat::Heat;
 use pace::Openings;
 
@@ -53,6 +52,7 @@ use crate::allocation::{self, Allocation, Place, WantedStreams, stripe};
 use crate::blocks::{BlockState, Blocks};
 use crate::collection::{self, Collection};
 use crate::lane::{self, Lane};
+use crate::params;
 use crate::superblock::{Superblocks, units};
 use crate::{FtlReport, GcPace, PageWrite, Preemption, Superblock, WearLevelling};
 
@@ -159,8 +159,8 @@ impl PageStore {
         let allocation::Profile { demands, .. } = ftl.allocation_profile(device)?;
         let survivors = lane::survivors(params.gc_blocks, demands.isolation);
         let blocks = Blocks::new(geometry, params.wear_levelling, |block| superblocks.is_bad(nand, block));
-        let free_to_open = free_to_open(device);
-        let gc_threshold = params.gc_threshold.max(free_to_open);
+        let free_to_open = params::free_to_open(device);
+        let gc_threshold = params.collects_below(device);
         let kept = i64::from(gc_threshold + Lane::BASE);
         let room = |plane| (i64::from(blocks.usable_in(PlaneId(plane))) - kept) * i64::from(geometry.pages);
         Ok(Self {
@@ -566,7 +566,7 @@ pub(super) fn profile(site: &Site<'_>, own_pages: u64) -> Result<Profile, Refusa
     let site = collection::Setup { geometry: &geometry, prng: &ftl.prng };
     ftl.collection.profile(&site).map_err(of_collection)?;
     let open = lane::open_blocks(ftl, allocation.demands);
-    let least_free = free_to_open(device);
+    let least_free = params::free_to_open(device);
     let kept_free = params.gc_threshold.max(least_free);
     let lower = if kept_free > least_free { ", or lower ftl.gc_threshold" } else { "" };
     let bad = device.bad_blocks_a_plane();

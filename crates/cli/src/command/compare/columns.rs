@@ -157,13 +157,15 @@ fn resolve(catalog: &Catalog, paths: &[String], written: &str) -> Result<Column,
     if let Some(column) = USUAL.iter().find(|column| plain(column.name) == wanted) {
         return Ok(column.column(true));
     }
-    let ends = |path: &&String| {
-        let path = plain(path);
-        path.strip_suffix(wanted.as_str()).is_some_and(|before| before.is_empty() || before.ends_with('_'))
+    // The whole path, else whole parts of it (`write.max`), else what may begin within a name (`write max`).
+    let whole = |path: &str| plain(path) == wanted;
+    let parts = |path: &str| path.match_indices('.').any(|(at, _)| plain(&path[at + 1..]) == wanted);
+    let ends = |path: &str| plain(path).strip_suffix(wanted.as_str()).is_some_and(|before| before.ends_with('_'));
+    let matching = |is_meant: &dyn Fn(&str) -> bool| -> Vec<&String> {
+        paths.iter().filter(|path| !wanted.is_empty() && is_meant(path)).collect()
     };
-    let exact = paths.iter().find(|path| plain(path) == wanted);
-    let mut meant: Vec<&String> =
-        exact.map_or_else(|| paths.iter().filter(|_| !wanted.is_empty()).filter(ends).collect(), |path| vec![path]);
+    let levels: [&dyn Fn(&str) -> bool; 3] = [&whole, &parts, &ends];
+    let mut meant = levels.into_iter().map(matching).find(|meant| !meant.is_empty()).unwrap_or_default();
     meant.sort_unstable();
     meant.dedup();
     match meant[..] {

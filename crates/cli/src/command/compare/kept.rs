@@ -62,6 +62,12 @@ impl Kept {
                 problems.push(problem);
                 None
             });
+            let vary = prepared.experiment().variants[index].vary_to_json();
+            if found.as_ref().is_some_and(|found| found.vary != vary) {
+                let found = "the result of another combination".to_owned();
+                let problem = Problem::file(path.display().to_string(), found, "the result of the one in its name");
+                problems.push(problem.with_help("move the file away to run it again"));
+            }
             let result = found.and_then(|found| {
                 let is_ours = found.program_sha256 == kept.program_sha256;
                 if !is_ours {

@@ -5,11 +5,12 @@
 //! ```
 //!
 //! `kept free` is what a plane holds free on average under a steady load: a collection that goes on at the pace of the
-//! writes begins when one block less than `gc_threshold` is free, and is over when the last of them has been filled; one
-//! that is done at once, because survivors share the host's blocks or nothing may go between its copies, leaves half a
-//! block more. An open block is half full on average: of each, half a block holds nothing. This is the alpha - 1 at
-//! which the mean-field limit of greedy collection holds for planes of few blocks too
-//! (`crates/experiment/tests/effective_over_provisioning.rs`).
+//! writes begins when one block less than `gc_threshold` is free (three at least where blocks can fail), and is over when
+//! the last of them has been filled; one that is done at once, because survivors share the host's blocks or nothing may go
+//! between its copies, leaves half a block more. An open block is half full on average: of each, half a block holds
+//! nothing. This is the alpha - 1 at which the mean-field limit of greedy collection holds for planes of few blocks too
+//! (`crates/experiment/tests/effective_over_provisioning.rs`). A lane that has a block open and is not written to any more
+//! (streams after a fill by streams, a map that is all in memory) is taken for one that is.
 
 use flashloom_ftl::{GcBlocks, Preemption, WearLevelling, allocation};
 use flashloom_units::Capability;
@@ -48,7 +49,7 @@ impl Measured<'_> {
             has_map,
         ];
         let open = lanes.into_iter().filter(|&lane| lane).count() as f64;
-        let kept_free = f64::from(ftl.gc_threshold) - if is_paced { 1.0 } else { 0.5 };
+        let kept_free = f64::from(ftl.collects_below(device)) - if is_paced { 1.0 } else { 0.5 };
         let kept = f64::from(geometry.total_planes()) * (kept_free + open / 2.0);
         let bad = self.outcome.ftl.retired.map_or(0, |bad| bad.factory + bad.program + bad.erase);
         let usable = (geometry.total_blocks() as f64 - bad as f64 - kept) * f64::from(geometry.pages);

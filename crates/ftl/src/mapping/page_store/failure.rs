@@ -14,17 +14,11 @@
 //! they are, and can be read. With several planes that hardly happens before there is no room; a plane alone can end
 //! some blocks earlier, because winning back a block takes the longer the fuller the plane is.
 
-use flashloom_nand::{DeviceParams, Nand, OpId, Origin, Status, Urgency};
+use flashloom_nand::{Nand, OpId, Origin, Status, Urgency};
 use flashloom_units::{BlockId, PlaneId, Ppn};
 
 use super::{Follow, PageStore, no_frontier};
 use crate::allocation::Place;
-
-/// Free blocks of a plane before the host opens one: that one, one for the collector, and one for what has to leave a
-/// block that failed.
-pub(super) fn free_to_open(device: &DeviceParams) -> u32 {
-    2 + u32::from(device.can_fail())
-}
 
 /// Less than any plane with room for a page has.
 const NO_ROOM: i64 = i64::MIN / 2;
