@@ -110,7 +110,8 @@ impl Config {
             Rest::Always => true,
             Rest::Never => false,
         };
-        is_steady && rests
+        // A log-block mapping merges in idle time, and is never short of blocks that it has not paid for.
+        is_steady && rests && self.mapping_offers(Capability::PageMapping)
     }
 
     /// Every chosen policy with the key that chose it.

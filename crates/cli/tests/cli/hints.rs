@@ -78,9 +78,36 @@ fn a_link_that_was_full() {
 fn a_queue_that_was_too_short() {
     given_and_not(
         "queue-depth",
-        &["host.queue_depth=1", "workload.replay=closed", "workload.queue_depth=16"],
+        &[
+            "host.queue_depth=1",
+            "workload.replay=closed",
+            "workload.queue_depth=16",
+            "workload.synthetic.read_share=1",
+            "workload.synthetic.discard_share=0",
+        ],
         &["host.queue_depth=64"],
     );
+}
+
+/// All addresses are those of one plane of four.
+#[test]
+fn one_die_that_all_wait_for() {
+    let given = [
+        "workload.replay=closed",
+        "workload.queue_depth=16",
+        "workload.synthetic.read_share=1",
+        "workload.synthetic.discard_share=0",
+        "workload.synthetic.footprint=0.1",
+        "ftl.allocation=static",
+        "ftl.static.layout=contiguous",
+    ];
+    given_and_not("die", &given, &["ftl.static.layout=striped"]);
+    assert!(!about(&small(), &given).contains(&"outstanding".to_owned()));
+}
+
+#[test]
+fn writes_that_never_left_the_buffer() {
+    given_and_not("buffered", &[WRITES, "workload.synthetic.requests=10"], &["workload.synthetic.requests=4000"]);
 }
 
 #[test]
