@@ -75,8 +75,10 @@ impl Cache {
         let is_worth_it = config.run.precondition == Precondition::Steady
             && config.device.geometry().total_pages() >= LEAST_PAGES
             && unsaved_policy(config).is_none();
-        let program = self.program.get_or_init(|| program_sha256().ok());
-        let program = program.as_ref().filter(|_| is_worth_it)?;
+        if !is_worth_it {
+            return None;
+        }
+        let program = self.program.get_or_init(|| program_sha256().ok()).as_ref()?;
         let key = hash_of(program.as_bytes(), AgedDrive::origin_text(config, verify).as_bytes());
         Some(self.folder.join(format!("{key}.state")))
     }
