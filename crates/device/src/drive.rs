@@ -275,7 +275,7 @@ impl Drive {
         self.held == 0 && self.nand.in_flight() == 0
     }
 
-    /// One step of background work; false if there is none.
+    /// One step of background work; false if nothing is left to do after it.
     pub fn idle_step(&mut self, now: Ns) -> bool {
         self.nand.set_now(now);
         self.ftl.idle(&mut self.nand)

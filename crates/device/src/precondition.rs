@@ -86,11 +86,13 @@ impl Writer<'_> {
     /// drive has pages it has rested.
     fn rest(&mut self) {
         for _ in 0..self.drive.nand().geometry().total_pages() {
-            if !self.drive.idle_step(0) {
-                return;
-            }
+            let is_more = self.drive.idle_step(0);
+            // The last step is seen too: whatever is told is checked before the drive is saved.
             if self.drive.is_watched() {
                 (self.look)(self.drive);
+            }
+            if !is_more {
+                return;
             }
         }
     }

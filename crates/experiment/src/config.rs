@@ -110,8 +110,7 @@ impl Config {
             Rest::Always => true,
             Rest::Never => false,
         };
-        // A log-block mapping merges in idle time, and is never short of blocks that it has not paid for.
-        is_steady && rests && self.mapping_offers(Capability::PageMapping)
+        is_steady && rests
     }
 
     /// Every chosen policy with the key that chose it.

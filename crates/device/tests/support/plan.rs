@@ -72,7 +72,7 @@ impl Plan {
         }
         Some(Self {
             host,
-            ageing: random_ageing(prng, &drive),
+            ageing: random_ageing(prng, drive.device.logical_pages()),
             timed: prng.chance(0.7),
             requests,
             overshoot_ns: pick(prng, &[0, 0, 30 * US, 2 * MS]),
@@ -132,16 +132,13 @@ impl Plan {
     }
 }
 
-fn random_ageing(prng: &mut Prng, drive: &DriveSetup) -> Ageing {
-    let logical_pages = drive.device.logical_pages();
-    // Only page-level mappings are aged to rest: merges in idle time come at their own moments.
-    let may_rest = ["page", "dftl"].contains(&drive.ftl.mapping.name());
+fn random_ageing(prng: &mut Prng, logical_pages: u64) -> Ageing {
     let overwrite = prng.chance(0.4).then(|| Overwrite {
         prng: prng.branch("overwrites"),
         window: pick(prng, &[0.1, 0.5]),
         tolerance: 0.2,
         max_windows: pick(prng, &[1, 6]),
-        rest: prng.chance(0.5) && may_rest,
+        rest: prng.chance(0.5),
     });
     Ageing { fill_pages: prng.below(logical_pages + 1), fill_streams: prng.chance(0.5), overwrite }
 }
