@@ -328,6 +328,7 @@ impl Nand {
 
     /// The first half of a copy through the controller; [`Self::program_copy`] is the other. Apart, the reads of several
     /// pages can all be emitted before the programs, which can then run together.
+    #[inline]
     pub fn read_to_copy(&mut self, from: Ppn, origin: Origin, urgency: Urgency) -> OpId {
         let mask = self.geometry.full_mask();
         self.read_with(from, mask, origin, urgency, Lpn::NONE, OpId::DONE, Self::NO_TAG)
@@ -335,6 +336,7 @@ impl Nand {
 
     /// Programs the data of a page that is in the controller once `after` has ended: the read of the page, or a program
     /// of it that failed.
+    #[inline]
     pub fn program_copy(
         &mut self,
         from: Ppn,

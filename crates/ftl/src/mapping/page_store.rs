@@ -13,10 +13,10 @@
 //!
 //! A collection is a job that goes on a step at a time, whoever pays for the step. Two free blocks before one is opened
 //! leave a block for the collector, and a job needs at most one: all pages of a victim go to one lane, or to two that
-//! stand in for each other. So it can always be brought to its end. Where collected pages share the host's block that does not hold for a job that is left
-//! half done, because the host may fill the block meanwhile: there a collection runs to its end at once. A page may be
-//! placed in a plane only while its valid pages leave room for the blocks that collection and the open lanes need, so a
-//! victim with a dead page always exists. O(1) a page besides collection.
+//! stand in for each other. So it can always be brought to its end. Where collected pages share the host's block that
+//! does not hold for a job that is left half done, because the host may fill the block meanwhile: there a collection runs
+//! to its end at once. A page may be placed in a plane only while its valid pages leave room for the blocks that
+//! collection and the open lanes need, so a victim with a dead page always exists. O(1) a page besides collection.
 //!
 //! What the host waits for. With `preemption = "page"` a page that is written pays for `ceil((v + 1) / (b - v))` steps,
 //! and its program waits for no more of them; a read waits for the one that its die is at, at most an erase. With
@@ -34,6 +34,7 @@
 mod collect;
 mod failure;
 mod heat;
+mod map_block;
 mod pace;
 #[cfg(test)]
 mod tests;
@@ -115,8 +116,6 @@ pub(super) struct PageStore {
     is_paced: bool,
     /// Whether what has to be done is spread over the pages until it has to be done.
     paces_by_deadline: bool,
-    /// With fewer pages left in the open block for the map, one more block is kept free.
-    map_margin: u32,
     foreground: Urgency,
     /// The plane whose turn it is in the background.
     background: u32,
@@ -140,7 +139,7 @@ flashloom_units::state! {
         policy allocation, collection;
         scratch places;
         fixed geometry, survivors, after, free_to_open, gc_threshold, background_threshold, is_paced,
-            paces_by_deadline, map_margin, foreground, can_fail;
+            paces_by_deadline, foreground, can_fail;
     }
 }
 
@@ -183,7 +182,6 @@ impl PageStore {
             background_threshold: params.background_threshold,
             is_paced: survivors[Lane::Host as usize] != Lane::Host && params.preemption == Preemption::Page,
             paces_by_deadline: params.gc_pace == GcPace::Deadline,
-            map_margin: if params.gc_pace == GcPace::Deadline { geometry.pages / 4 } else { 0 },
             foreground: match params.preemption {
                 Preemption::None => Urgency::Blocking,
                 Preemption::Page => Urgency::Needed,
@@ -304,8 +302,8 @@ impl PageStore {
         // Nearly always the open block of the plane has a page left.
         let Place { plane, lane } = place;
         if self.evacuations.is_empty() && self.has_room(plane, lane) && !self.is_full(plane, lane) {
-            if self.blocks.free_in(plane) < self.wanted_free(plane) && self.begins_superpage(plane, lane) {
-                self.pay(nand, plane, follow);
+            if self.blocks.free_in(plane) < self.gc_threshold && self.begins_superpage(plane, lane) {
+                self.pay(nand, place, follow);
             }
             if !self.is_full(plane, lane) {
                 return Some(self.take(plane, lane));
@@ -348,6 +346,9 @@ impl PageStore {
         loop {
             // Collected pages may share the block and fill it again, so this may take more than one round.
             while self.is_full(plane, lane) {
+                if lane == Lane::Map && self.replace_map_block(nand, plane, follow) {
+                    continue;
+                }
                 if self.can_open(plane) {
                     self.open(plane, lane);
                     continue;
@@ -358,8 +359,8 @@ impl PageStore {
                     return false;
                 }
             }
-            if self.blocks.free_in(plane) < self.wanted_free(plane) && self.begins_superpage(plane, lane) {
-                self.pay(nand, plane, follow);
+            if self.blocks.free_in(plane) < self.gc_threshold && self.begins_superpage(plane, lane) {
+                self.pay(nand, Place { plane, lane }, follow);
             }
             if !self.is_full(plane, lane) {
                 return true;
@@ -437,6 +438,11 @@ impl PageStore {
         } else if lane.is_extra() {
             self.room[plane.at()] -= i64::from(self.geometry.pages);
         }
+        self.open_next(plane, lane);
+    }
+
+    /// Opens a block for a lane whose last one, if there was one, has been seen to.
+    fn open_next(&mut self, plane: PlaneId, lane: Lane) {
         let block = match lane {
             Lane::Cold => self.blocks.open_worn(plane),
             _ => self.blocks.open(plane, self.erased[plane.at()]),
@@ -444,6 +450,12 @@ impl PageStore {
         self.lanes[block.at()] = lane;
         self.frontiers[plane.at()][lane as usize] = Frontier { block, next: 0 };
         self.note_opening(plane, lane);
+    }
+
+    /// Pages left in the open block of a lane.
+    #[inline]
+    fn left(&self, plane: PlaneId, lane: Lane) -> u32 {
+        self.geometry.pages - self.frontiers[plane.at()][lane as usize].next
     }
 
     fn take(&mut self, plane: PlaneId, lane: Lane) -> (BlockId, u32) {
@@ -509,13 +521,13 @@ impl PageStore {
         self.is_worn_out
     }
 
-    /// Valid pages = mapped pages, and every mapped page is the valid copy of its address.
     /// The figures of the allocation and of the collection policy.
     pub(super) fn figures(&self) -> FtlFigures {
         let (allocation, collection) = (self.allocation.figures(), self.collection.figures());
         FtlFigures { allocation, collection, ..FtlFigures::default() }
     }
 
+    /// Valid pages = mapped pages, and every mapped page is the valid copy of its address.
     pub(super) fn check(&self) -> Result<(), String> {
         let valid = self.blocks.total_valid();
         if valid != self.mapped {

@@ -36,33 +36,45 @@ pub(super) struct Job {
 
 impl PageStore {
     /// A superpage that is written pays for its share of the plane's collection.
-    pub(super) fn pay(&mut self, nand: &mut Nand, plane: PlaneId, follow: &mut impl Follow) {
+    pub(super) fn pay(&mut self, nand: &mut Nand, place: Place, follow: &mut impl Follow) {
+        let Place { plane, lane } = place;
+        if lane == Lane::Map && self.is_map_block_nearly_full(plane) {
+            self.replace_map_block(nand, plane, follow);
+        }
         if self.jobs[plane.at()].is_none() {
             self.report.foreground_collections += u64::from(self.begin(nand, plane));
         }
-        let Some(pace) = self.jobs[plane.at()].map(|job| job.pace.unwrap_or_else(|| self.pace_of(&job, plane))) else {
-            return;
-        };
+        let Some(job) = &self.jobs[plane.at()] else { return };
+        let pace = job.pace.unwrap_or_else(|| self.pace_of(job, plane));
         if let Some(job) = &mut self.jobs[plane.at()] {
             job.pace = Some(pace);
             job.paid += pace.steps * self.superblocks.width();
         }
-        while let Some(job) = self.jobs[plane.at()]
+        while let Some(job) = &self.jobs[plane.at()]
             && !self.is_worn_out
         {
-            let cost = pace.pages.saturating_mul(self.next_pages(&job, plane).max(1));
-            if job.paid < cost && self.is_paced {
-                return;
+            let is_single = self.superblocks.width() == 1;
+            let pages = if is_single { 1 } else { self.next_pages(job, plane).max(1) };
+            let cost = pace.pages.saturating_mul(pages);
+            if let Some(job) = &mut self.jobs[plane.at()] {
+                if job.paid < cost && self.is_paced {
+                    return;
+                }
+                job.paid = job.paid.saturating_sub(cost);
             }
-            self.jobs[plane.at()] = Some(Job { paid: job.paid.saturating_sub(cost), ..job });
             self.step(nand, plane, self.foreground, follow);
         }
     }
 
     /// Pages that the next step of a job copies: what is left of the victim, as far as it fills a superpage of the lane.
+    #[inline]
     fn next_pages(&self, job: &Job, plane: PlaneId) -> u32 {
+        let left = self.blocks.valid_of(job.victim);
+        if self.superblocks.width() == 1 {
+            return left.min(1);
+        }
         let to = self.frontiers[plane.at()][job.lane as usize].next;
-        self.blocks.valid_of(job.victim).min(self.superblocks.left_of_superpage(to))
+        left.min(self.superblocks.left_of_superpage(to))
     }
 
     /// Brings a collection of a plane to its end, because a page that is written finds too few free blocks.
@@ -117,10 +129,11 @@ impl PageStore {
     /// Copies a page of the plane's collection, or as many as fill a superpage; or its erase, which ends it. False once it
     /// has ended, or cannot go on because the drive is worn out.
     pub(super) fn step(&mut self, nand: &mut Nand, plane: PlaneId, urgency: Urgency, follow: &mut impl Follow) -> bool {
-        let Some(job) = self.jobs[plane.at()] else { return false };
-        match self.next_pages(&job, plane) {
+        let Some(job) = &self.jobs[plane.at()] else { return false };
+        match self.next_pages(job, plane) {
             0 => {
-                self.end(nand, plane, job.victim, job.origin, urgency);
+                let Job { victim, origin, .. } = *job;
+                self.end(nand, plane, victim, origin, urgency);
                 follow.ended(plane);
                 false
             }
@@ -162,16 +175,19 @@ impl PageStore {
         let Some(job) = &mut self.jobs[plane.at()] else { return false };
         let Some(index) = self.blocks.next_valid(job.victim, job.next) else { return false };
         job.next = index + 1;
-        let job = *job;
-        let Job { victim, origin, is_spread, .. } = job;
+        let Job { victim, mut lane, origin, is_spread, .. } = *job;
         let from = self.geometry.page(victim, index);
-        let lane = self.survivor_lane(&job, plane, self.reverse[from.at()]);
+        if let (Some(heat), Some(job)) = (&self.heat, &self.jobs[plane.at()]) {
+            lane = self.survivor_lane(heat, job, self.reverse[from.at()]);
+        }
         let to = if is_spread { self.spread(plane, lane) } else { plane };
         if let Some(ahead) = self.reverse.get(from.at() + PREFETCH_PAGES) {
             prefetch(&self.map, ahead.at());
         }
         let Some((block, page)) = self.copy(nand, from, Place { plane: to, lane }, origin, urgency, read) else {
-            self.jobs[plane.at()] = Some(Job { next: index, ..job });
+            if let Some(job) = &mut self.jobs[plane.at()] {
+                job.next = index;
+            }
             return false;
         };
         self.report.page_copies += 1;

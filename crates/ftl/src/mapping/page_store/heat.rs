@@ -27,7 +27,7 @@
 //! O(1) a page, the decay included; memory: one to two bytes for every page of the host.
 
 use flashloom_nand::Origin;
-use flashloom_units::{Lpn, PlaneId};
+use flashloom_units::Lpn;
 
 use super::PageStore;
 use super::collect::Job;
@@ -154,9 +154,8 @@ impl Heat {
 impl PageStore {
     /// The lane that a page of a victim is copied to. A job counts on one free block, whichever of two lanes needs it;
     /// what the other has no page for then goes beside its pages, and is judged again when it is collected.
-    #[inline]
-    pub(super) fn survivor_lane(&self, job: &Job, plane: PlaneId, lpn: Lpn) -> Lane {
-        let Some(heat) = &self.heat else { return job.lane };
+    pub(super) fn survivor_lane(&self, heat: &Heat, job: &Job, lpn: Lpn) -> Lane {
+        let plane = self.geometry.plane_of(job.victim);
         let is_of_map = self.lanes[job.victim.at()] == Lane::Map;
         if job.lane != self.survivors[Lane::Host as usize] || job.origin != Origin::Gc || is_of_map {
             return job.lane;

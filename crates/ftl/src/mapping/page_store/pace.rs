@@ -13,8 +13,7 @@
 //! come are like the one at hand; the pace is reckoned anew with every victim and every block that is opened. When the
 //! open blocks will be full is told from how fast each was filled since it, and the one before it, was opened.
 //!
-//! Pages of a map come in bursts, because what collections move has to be written there. So that they never find no block
-//! to open, one more is kept free from when their open block is nearly full.
+//! The block for pages of a map counts only where it is not replaced, a free block for a free block (`map_block`).
 
 use flashloom_units::PlaneId;
 use serde::{Deserialize, Serialize};
@@ -64,14 +63,6 @@ impl PageStore {
         pace.reduce(Pace::steeper).unwrap_or(Pace { steps: job.valid + 1, pages: job.gain })
     }
 
-    /// How many blocks of a plane are to be free, or else pages that are written there pay for collecting some.
-    #[inline]
-    pub(super) fn wanted_free(&self, plane: PlaneId) -> u32 {
-        let map = &self.frontiers[plane.at()][Lane::Map as usize];
-        let is_nearly_full = map.block.is_some() && self.geometry.pages - map.next < self.map_margin;
-        self.gc_threshold + u32::from(is_nearly_full)
-    }
-
     /// Whether a lane may open a block. The last that is free is for survivors, unless the collection at hand has room for
     /// all of its own: it ends without a block, and gives one back.
     pub(super) fn can_open(&self, plane: PlaneId) -> bool {
@@ -79,18 +70,10 @@ impl PageStore {
         let needs_none = |job: &Job| {
             job.lane == Lane::Collected && self.blocks.valid_of(job.victim) <= self.left(plane, Lane::Collected)
         };
-        let is_alone = self.paces_by_deadline
-            && !self.can_fail
-            && self.heat.is_none()
-            && self.spreading.is_none()
-            && self.levelling.is_none();
+        let is_alone =
+            self.paces_by_deadline && self.heat.is_none() && self.spreading.is_none() && self.levelling.is_none();
         free >= self.free_to_open
             || (free + 1 == self.free_to_open && is_alone && self.jobs[plane.at()].as_ref().is_some_and(needs_none))
-    }
-
-    /// Pages left in the open block of a lane.
-    fn left(&self, plane: PlaneId, lane: Lane) -> u32 {
-        self.geometry.pages - self.frontiers[plane.at()][lane as usize].next
     }
 
     /// Pages written to the lanes of a plane, but for a constant.
@@ -102,7 +85,8 @@ impl PageStore {
 
     /// After how many more pages that are written to a plane the open block of a lane will be full.
     fn full_in(&self, plane: PlaneId, nth: usize, lane: Lane) -> u32 {
-        if self.frontiers[plane.at()][lane as usize].block.is_none() {
+        let is_replaced = lane == Lane::Map && self.map_block_is_replaced(plane);
+        if is_replaced || self.frontiers[plane.at()][lane as usize].block.is_none() {
             return u32::MAX;
         }
         let (b, left) = (u64::from(self.geometry.pages), u64::from(self.left(plane, lane)));
