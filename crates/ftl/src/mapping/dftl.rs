@@ -205,7 +205,7 @@ impl State {
         let lpn = self.table.page(translation_page);
         let place = Place { plane: self.stripe[self.next], lane: Lane::Map };
         self.next = (self.next + 1) % self.stripe.len();
-        let Some(mut reserved) = self.store.reserve(nand, place, &mut self.table) else {
+        let Some(mut reserved) = self.store.reserve_for_map(nand, place.plane, &mut self.table) else {
             return self.table.note(translation_page);
         };
         // Only now: the collection that made room may have moved the page, and pages that it knows of.
@@ -232,9 +232,11 @@ impl State {
     }
 
     /// Writes back a share of what collections that have ended have noted: so much that it is done before as many pages
-    /// have been written as a block has, and never all of a collection's at once.
+    /// have been written as a block of every plane has, and never all of a collection's at once. Meanwhile more pages of
+    /// a translation page are moved, which its write covers.
     fn write_back_due(&mut self, nand: &mut Nand) {
-        let mut share = self.table.due.len().div_ceil(self.store.geometry().pages as usize);
+        let geometry = self.store.geometry();
+        let mut share = self.table.due.len().div_ceil((geometry.pages * geometry.total_planes()) as usize);
         while share > 0
             && let Some(translation_page) = self.table.due.pop_front()
         {

@@ -101,6 +101,8 @@ pub(super) struct PageStore {
     lanes: Vec<Lane>,
     survivors: [Lane; Lane::COUNT],
     jobs: Vec<Option<Job>>,
+    /// What is won back of the map in each plane.
+    map_jobs: Vec<Option<Job>>,
     openings: Vec<Openings>,
     allocation: Box<dyn Allocation>,
     collection: Box<dyn Collection>,
@@ -134,7 +136,7 @@ pub(super) struct PageStore {
 flashloom_units::state! {
     PageStore {
         nested superblocks, map, reverse, blocks, room, heat, spreading, levelling, report;
-        array frontiers, erased, lanes, jobs, openings;
+        array frontiers, erased, lanes, jobs, map_jobs, openings;
         value mapped, background, evacuations, is_worn_out;
         policy allocation, collection;
         scratch places;
@@ -175,6 +177,7 @@ impl PageStore {
             lanes: vec![Lane::Host; geometry.total_blocks() as usize],
             survivors,
             jobs: vec![None; planes],
+            map_jobs: vec![None; planes],
             openings: vec![Openings::default(); planes],
             collection: ftl.collection.build(&site).map_err(of_collection)?,
             free_to_open,
@@ -303,7 +306,7 @@ impl PageStore {
         let Place { plane, lane } = place;
         if self.evacuations.is_empty() && self.has_room(plane, lane) && !self.is_full(plane, lane) {
             if self.blocks.free_in(plane) < self.gc_threshold && self.begins_superpage(plane, lane) {
-                self.pay(nand, place, follow);
+                self.pay(nand, plane, follow);
             }
             if !self.is_full(plane, lane) {
                 return Some(self.take(plane, lane));
@@ -346,11 +349,14 @@ impl PageStore {
         loop {
             // Collected pages may share the block and fill it again, so this may take more than one round.
             while self.is_full(plane, lane) {
-                if lane == Lane::Map && self.replace_map_block(nand, plane, follow) {
+                if lane == Lane::Map && self.make_page_for_map(nand, plane, follow) {
                     continue;
                 }
                 if self.can_open(plane) {
                     self.open(plane, lane);
+                    if lane == Lane::Map {
+                        self.choose_map_victim(nand, plane);
+                    }
                     continue;
                 }
                 self.collect(nand, plane, follow);
@@ -360,7 +366,7 @@ impl PageStore {
                 }
             }
             if self.blocks.free_in(plane) < self.gc_threshold && self.begins_superpage(plane, lane) {
-                self.pay(nand, Place { plane, lane }, follow);
+                self.pay(nand, plane, follow);
             }
             if !self.is_full(plane, lane) {
                 return true;
@@ -392,7 +398,7 @@ impl PageStore {
     fn kill(&mut self, ppn: Ppn) {
         let block = self.geometry.block_of(ppn);
         let left = self.blocks.invalidate(block, ppn);
-        if self.blocks.state(block) == BlockState::Closed {
+        if self.blocks.state(block) == BlockState::Closed && !self.keeps_map_apart(self.lanes[block.at()]) {
             self.collection.invalidated(block, left);
         }
     }
@@ -434,7 +440,9 @@ impl PageStore {
         let full = self.frontiers[plane.at()][lane as usize].block;
         if full.is_some() {
             self.blocks.set_state(full, BlockState::Closed);
-            self.collection.closed(full, self.blocks.valid_of(full));
+            if !self.keeps_map_apart(lane) {
+                self.collection.closed(full, self.blocks.valid_of(full));
+            }
         } else if lane.is_extra() {
             self.room[plane.at()] -= i64::from(self.geometry.pages);
         }

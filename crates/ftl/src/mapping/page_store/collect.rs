@@ -36,11 +36,7 @@ pub(super) struct Job {
 
 impl PageStore {
     /// A superpage that is written pays for its share of the plane's collection.
-    pub(super) fn pay(&mut self, nand: &mut Nand, place: Place, follow: &mut impl Follow) {
-        let Place { plane, lane } = place;
-        if lane == Lane::Map && self.is_map_block_nearly_full(plane) {
-            self.replace_map_block(nand, plane, follow);
-        }
+    pub(super) fn pay(&mut self, nand: &mut Nand, plane: PlaneId, follow: &mut impl Follow) {
         if self.jobs[plane.at()].is_none() {
             self.report.foreground_collections += u64::from(self.begin(nand, plane));
         }
@@ -80,15 +76,18 @@ impl PageStore {
     /// Brings a collection of a plane to its end, because a page that is written finds too few free blocks.
     pub(super) fn collect(&mut self, nand: &mut Nand, plane: PlaneId, follow: &mut impl Follow) {
         self.report.foreground_collections += u64::from(self.jobs[plane.at()].is_none());
-        let begun = self.begin(nand, plane);
-        assert!(begun, "a plane with room has a block with a dead page");
+        if !self.begin(nand, plane) {
+            assert!(self.map_jobs[plane.at()].is_some(), "a plane with room has a block with a dead page");
+            return self.step_for_map(nand, plane, None, follow);
+        }
         while self.step(nand, plane, self.foreground, follow) {}
     }
 
     /// Makes sure that a collection has begun in a plane; false if no block has a dead page.
     pub(super) fn begin(&mut self, nand: &mut Nand, plane: PlaneId) -> bool {
         if self.jobs[plane.at()].is_none() {
-            let Some(victim) = self.collection.victim(plane) else { return false };
+            let victim = self.collection.victim(plane).or_else(|| self.victim_of_map(plane));
+            let Some(victim) = victim else { return false };
             let lane = self.survivors[self.lanes[victim.at()] as usize];
             let gain = self.geometry.pages - self.blocks.valid_of(victim);
             self.begin_with(nand, plane, victim, lane, Origin::Gc, gain);

@@ -13,7 +13,7 @@
 //! come are like the one at hand; the pace is reckoned anew with every victim and every block that is opened. When the
 //! open blocks will be full is told from how fast each was filled since it, and the one before it, was opened.
 //!
-//! The block for pages of a map counts only where it is not replaced, a free block for a free block (`map_block`).
+//! Blocks for pages of a map are no such blocks: one is given back for each that is taken (`map_block`).
 
 use flashloom_units::PlaneId;
 use serde::{Deserialize, Serialize};
@@ -85,8 +85,7 @@ impl PageStore {
 
     /// After how many more pages that are written to a plane the open block of a lane will be full.
     fn full_in(&self, plane: PlaneId, nth: usize, lane: Lane) -> u32 {
-        let is_replaced = lane == Lane::Map && self.map_block_is_replaced(plane);
-        if is_replaced || self.frontiers[plane.at()][lane as usize].block.is_none() {
+        if self.keeps_map_apart(lane) || self.frontiers[plane.at()][lane as usize].block.is_none() {
             return u32::MAX;
         }
         let (b, left) = (u64::from(self.geometry.pages), u64::from(self.left(plane, lane)));

@@ -61,12 +61,16 @@ impl PageStore {
         let first = self.geometry.first_block(plane).0;
         let blocks = (first..first + self.geometry.blocks).map(BlockId);
         levelling.least[plane.at()] = blocks.clone().map(|block| erases[block.at()]).min().unwrap_or(0);
-        let closed = blocks.filter(|&block| self.blocks.state(block) == BlockState::Closed);
-        let Some(coldest) = closed.min_by_key(|block| erases[block.at()]) else { return };
+        let is_candidate = |block: &BlockId| {
+            self.blocks.state(*block) == BlockState::Closed && !self.keeps_map_apart(self.lanes[block.at()])
+        };
+        let Some(coldest) = blocks.filter(is_candidate).min_by_key(|block| erases[block.at()]) else { return };
         if erases[coldest.at()] >= limit {
             return;
         }
-        levelling.moves += 1;
+        if let Some(levelling) = &mut self.levelling {
+            levelling.moves += 1;
+        }
         self.collection.withdraw(coldest);
         let lane = if self.lanes[coldest.at()] == Lane::Map { Lane::Map } else { Lane::Cold };
         let gain = (self.blocks.valid_of(coldest) + 1).div_ceil(2);
