@@ -33,6 +33,7 @@ pub use cache::{Cache, DEFAULT_LIMIT_BYTES, Notice};
 pub use compare::{KeepNothing, Keeper};
 pub use engines::result;
 pub(crate) use engines::{Aged, unscheduled};
+pub use hints::{Percentile, few_samples};
 pub use provenance::program_sha256;
 
 /// Why a run has no result.

@@ -1,6 +1,7 @@
 //! `flashloom compare`.
 
 mod columns;
+mod hints;
 mod kept;
 mod side_by_side;
 
@@ -63,8 +64,10 @@ pub fn compare(catalog: &Arc<Catalog>, arguments: &CompareArguments) -> Result<(
     let keeper: &dyn Keeper = kept.as_ref().map_or(&KeepNothing, |kept| kept);
     let comparison = pool.install(|| prepared.compare_keeping(arguments.verify, &bar, keeper));
     bar.clear();
-    let comparison = comparison?;
-
+    let mut comparison = comparison?;
+    if arguments.no_hints {
+        comparison.runs.iter_mut().for_each(|run| run.result.hints.clear());
+    }
     if arguments.statistics {
         columns.extend(statistics(catalog, &comparison, &keys));
     }
@@ -75,6 +78,10 @@ pub fn compare(catalog: &Arc<Catalog>, arguments: &CompareArguments) -> Result<(
         file.commit(json_text(&comparison))?;
     }
     print(&if to_stdout { json_text(&comparison) } else { side_by_side(&comparison, &columns) })?;
+    if !to_stdout && !arguments.no_hints {
+        let hints = hints::of(experiment, &comparison, &columns);
+        hints.lines().for_each(say);
+    }
     judged(experiment, &comparison)
 }
 

@@ -17,6 +17,8 @@ use crate::output::{OutputFile, Stop, keep_apart, print, say};
 use crate::progress::Bar;
 use watchers::Watchers;
 
+pub use summary::hint_text;
+
 /// Runs one experiment and shows its result.
 pub fn run(catalog: &Arc<Catalog>, arguments: &RunArguments) -> Result<(), Stop> {
     let experiment = Experiment::load_run(catalog, &arguments.experiment, &arguments.set)?;
