@@ -8,8 +8,12 @@ pub mod reproduce;
 pub mod run;
 pub mod trace;
 
+use flashloom::experiment::config::Experiment;
 use flashloom::experiment::run::Prepared;
 use serde_json::Value;
+
+use crate::figures::rows;
+use crate::output::say;
 
 /// JSON as it is written to files: indented, with a newline at the end.
 fn json_text(value: &impl serde::Serialize) -> String {
@@ -21,5 +25,14 @@ fn json_text(value: &impl serde::Serialize) -> String {
 fn report_skipped(prepared: &Prepared<'_>) {
     for (path, skipped) in prepared.skipped() {
         trace::report_skipped(path, skipped);
+    }
+}
+
+/// Says on standard error which keys were given and have no effect.
+fn report_unused(experiment: &Experiment) {
+    let all = experiment.variants.len() / experiment.repetitions();
+    for unused in experiment.unused() {
+        let rows = if unused.rows.is_empty() { String::new() } else { rows(&unused.rows, all) };
+        say(format_args!("note: {}", unused.sentence(&rows)));
     }
 }

@@ -14,7 +14,7 @@ use flashloom_workload::{FORMATS, FormatSpec};
 
 pub use page::{Block, Entry, Page};
 
-use crate::config::{Catalog, EXPECT, EXPECT_KEYS, KeyId, SECTIONS, Table, VARY, toml_value};
+use crate::config::{Catalog, EXPECT, EXPECT_KEYS, KeyId, Need, SECTIONS, Table, VARY, needs, toml_value};
 use crate::schema::{self, Field};
 
 /// Every page on that name: a section, a key, a value, a policy, a list, a preset, a format, a field of a result, or
@@ -300,6 +300,10 @@ fn key_page(catalog: &Catalog, key: KeyId) -> Page {
         blocks.push(Block::Entries("What a preset says in place of the default".to_owned(), of_presets));
     }
     blocks.extend(consequences::of(&path).map(|text| Block::Text(text.to_owned())));
+    let needs: Vec<String> = needs(catalog, key).iter().map(Need::to_string).collect();
+    if !needs.is_empty() {
+        blocks.push(Block::Text(format!("It is used only {}.", needs.join(" and "))));
+    }
     Page { names: vec![param.name.to_owned(), path.clone()], title: path, level: None, blocks }
 }
 

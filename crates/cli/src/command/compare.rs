@@ -14,7 +14,7 @@ use flashloom::experiment::run::{KeepNothing, Keeper, Prepared};
 use flashloom::report::csv;
 use rayon::ThreadPoolBuilder;
 
-use super::{json_text, report_skipped};
+use super::{json_text, report_skipped, report_unused};
 use crate::arguments::CompareArguments;
 use crate::cache;
 use crate::output::{OutputFile, Stop, keep_apart, print, say};
@@ -53,6 +53,7 @@ pub fn compare(catalog: &Arc<Catalog>, arguments: &CompareArguments) -> Result<(
     let out = arguments.out.as_deref();
     let kept = out.map(|out| Kept::open(out, &prepared, arguments.verify)).transpose()?;
     report_skipped(&prepared);
+    report_unused(experiment);
 
     let is_to_run = |index: usize| kept.as_ref().is_none_or(|kept| !kept.has(index));
     let (runs, had) = (experiment.variants.len(), kept.as_ref().map_or(0, Kept::count));

@@ -196,7 +196,7 @@ fn a_comparison_says_each_hint_once_with_its_rows() {
     let answer = compare(&never);
     assert!(answer.stderr.contains("hint (all rows): No block was erased"), "{}", answer.stderr);
     assert_eq!(answer.stderr.matches("hint").count(), 1, "no column is about time: {}", answer.stderr);
-    assert_eq!(compare(&[&never[..], &["--no-hints"]].concat()).stderr, "");
+    assert!(!compare(&[&never[..], &["--no-hints"]].concat()).stderr.contains("hint"));
     let some =
         ["compare", "small.toml", "--vary", "workload.synthetic.read_share=0,0.1,0.4", "--columns", "read.p99_9"];
     let answer = lab.succeed(&[&some[..], &["--set", "workload.replay=closed"]].concat());

@@ -72,6 +72,11 @@ impl Settings {
         self.catalog.find(path).is_some_and(|key| self.origins[key.table][key.param].is_some())
     }
 
+    /// Where a key was given its value; nothing where it was left at its default.
+    pub fn origin(&self, key: KeyId) -> Option<&Origin> {
+        self.origins[key.table][key.param].as_ref()
+    }
+
     /// Whether a key was given another value than its default. A default that is written out asks for nothing, so that
     /// an effective configuration reads back.
     pub fn asks(&self, path: &str) -> bool {

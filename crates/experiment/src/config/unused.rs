@@ -1,0 +1,261 @@
+//! Keys that were given and have no effect: what each key is used with, and which of those that are written lack it.
+//!
+//! A parameter of a policy is used where that policy is chosen, and any parameter may name another key that it is used
+//! with ([`Used`](flashloom_units::Used)). That key in turn may need a third, so that the outermost that is not as it
+//! must be is the one to tell: of `workload.synthetic.hot_share` first `workload.kind`, then `workload.synthetic.pattern`.
+
+use std::collections::BTreeMap;
+use std::fmt;
+
+use flashloom_units::{Capability, Value};
+
+use super::catalog::{Catalog, KeyId};
+use super::cross_check::is_of_page_mappings;
+use super::{Config, Experiment, Fault, Origin};
+
+/// Paths of keys that are listed in one note.
+const MOST_KEYS: usize = 4;
+
+/// What a key must find in another one to have an effect.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub struct Need {
+    /// The path of the other key.
+    pub key: String,
+    /// Its values in question, as they are shown; `none` is a key that is not given.
+    pub values: Vec<&'static str>,
+    /// Whether it must have one of them; else it must have another.
+    pub is_with: bool,
+}
+
+impl Need {
+    fn is_met(&self, found: &str) -> bool {
+        self.values.contains(&found) == self.is_with
+    }
+
+    fn is_about_absence(&self) -> bool {
+        self.values == ["none"]
+    }
+
+    /// The values as a configuration holds them: `"a" or "b"`.
+    fn values(&self) -> String {
+        let quoted: Vec<String> = self.values.iter().map(|value| quoted(value)).collect();
+        quoted.join(" or ")
+    }
+}
+
+impl fmt::Display for Need {
+    /// What the other key must be, as a clause: "`ftl.mapping` = "dftl"".
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Self { key, is_with, .. } = self;
+        match (self.is_about_absence(), is_with) {
+            (true, true) => write!(f, "where `{key}` is not given"),
+            (true, false) => write!(f, "where `{key}` is given"),
+            (false, true) => write!(f, "with `{key}` = {}", self.values()),
+            (false, false) => write!(f, "unless `{key}` = {}", self.values()),
+        }
+    }
+}
+
+fn quoted(value: &str) -> String {
+    if ["true", "false"].contains(&value) { value.to_owned() } else { format!("\"{value}\"") }
+}
+
+/// Everything that a key needs to have an effect, the outermost first; nothing where it always has one.
+pub fn needs(catalog: &Catalog, key: KeyId) -> Vec<Need> {
+    let table = catalog.tables[key.table];
+    let of_policy = table.policy.map(|(policy, param)| {
+        let key = catalog.section_key(table.section, param).path();
+        Need { key, values: vec![policy.name], is_with: true }
+    });
+    let of_mapping = is_of_page_mappings(&key.path()).then(|| {
+        let values = catalog.registry().offering(Capability::PageMapping);
+        Need { key: "ftl.mapping".to_owned(), values, is_with: true }
+    });
+    let of_param = key.param().used.map(|used| {
+        let key = if used.key.contains('.') { used.key.to_owned() } else { format!("{}.{}", table.path(), used.key) };
+        Need { key, values: used.values.to_vec(), is_with: used.is_with }
+    });
+    let mut all: Vec<Need> = Vec::new();
+    for need in [of_policy, of_mapping, of_param].into_iter().flatten() {
+        let outer = catalog.find(&need.key).map(|key| needs(catalog, key)).unwrap_or_default();
+        for need in outer.into_iter().chain([need]) {
+            if !all.contains(&need) {
+                all.push(need);
+            }
+        }
+    }
+    all
+}
+
+/// Keys that were given and have no effect, for the same reason.
+#[derive(Clone, Debug)]
+pub struct Unused {
+    /// Where the first of them was written: file, line and column.
+    pub location: String,
+    /// Their paths.
+    pub keys: Vec<String>,
+    /// The rows of the comparison for which this holds, by their index; nothing where it is all of them.
+    pub rows: Vec<usize>,
+    /// What the key that they are used with is there.
+    pub found: Vec<String>,
+    /// What it would have to be.
+    pub need: Need,
+}
+
+impl Unused {
+    /// As a sentence; `rows` says which rows of a table it is about, where these are not all.
+    pub fn sentence(&self, rows: &str) -> String {
+        let Need { key, is_with, .. } = &self.need;
+        let more = self.keys.len().saturating_sub(MOST_KEYS);
+        let shown = self.keys.iter().take(MOST_KEYS).map(String::as_str);
+        let others = if more > 0 { format!(" and {more} more") } else { String::new() };
+        let keys = shown.collect::<Vec<_>>().join(", ") + &others;
+        let (have, they_are) = if self.keys.len() == 1 { ("has", "it is") } else { ("have", "they are") };
+        let rows = if rows.is_empty() { String::new() } else { format!(" in {rows}") };
+        let found = match self.found.iter().map(|found| quoted(found)).collect::<Vec<_>>() {
+            _ if self.need.is_about_absence() && !is_with => "not given".to_owned(),
+            _ if self.need.is_about_absence() => "given".to_owned(),
+            found => found.join(" or "),
+        };
+        let used = match (self.need.is_about_absence(), is_with) {
+            (true, true) => format!("{they_are} used where that is not given"),
+            (true, false) => format!("{they_are} used where that is given"),
+            (false, true) => format!("{they_are} used with {}", self.need.values()),
+            (false, false) => format!("{they_are} used with any other value"),
+        };
+        format!("{}: {keys} {have} no effect{rows}: {key} is {found}; {used}", self.location)
+    }
+}
+
+/// The value of a key as [`Need`] compares it; nothing where it is for a policy to say.
+fn shown(config: &Config, key: &str) -> Option<String> {
+    let value = config.settings.value(key);
+    if key == "workload.replay" && *value == Value::Absent {
+        return match (config.is_closed(), config.is_open()) {
+            (true, _) => Some("closed".to_owned()),
+            (_, true) => Some("timestamps".to_owned()),
+            _ => None,
+        };
+    }
+    Some(value.show())
+}
+
+/// The first need of a key that a configuration does not meet, with what was found; a key in `varied` may meet its own.
+fn unmet(config: &Config, needs: &[Need], varied: &[String]) -> Option<(Need, String)> {
+    let fails = |need: &&Need| !varied.contains(&need.key);
+    needs.iter().filter(fails).find_map(|need| {
+        let found = shown(config, &need.key).filter(|found| !need.is_met(found))?;
+        Some((need.clone(), found))
+    })
+}
+
+impl Experiment {
+    /// The keys that were given, in the file or by an option, and have no effect in any run; and of the keys that vary
+    /// those that have none in some rows of a comparison, which then are equal but for them.
+    pub fn unused(&self) -> Vec<Unused> {
+        let rows: Vec<&Config> =
+            self.variants.iter().step_by(self.repetitions()).map(|variant| &variant.config).collect();
+        let Some(first) = rows.first() else { return Vec::new() };
+        let catalog = first.catalog();
+        let varied: Vec<String> = self.left_out.iter().map(|key| key.path()).collect();
+        // Together by the reason, in the order in which they were written.
+        let mut found: BTreeMap<(Need, Vec<usize>), (Vec<(Origin, String)>, Vec<String>)> = BTreeMap::new();
+        for key in catalog.keys() {
+            let (path, needs) = (key.path(), needs(catalog, key));
+            let Some(origin) = first.settings.origin(key).filter(|_| !needs.is_empty()) else { continue };
+            let failing: Vec<(usize, (Need, String))> = rows
+                .iter()
+                .enumerate()
+                .filter_map(|(row, config)| Some((row, unmet(config, &needs, &varied)?)))
+                .collect();
+            let is_everywhere = failing.len() == rows.len();
+            if failing.is_empty() || !is_everywhere && !self.axes.contains(&key) {
+                continue;
+            }
+            let need = failing[0].1.0.clone();
+            let of_need: Vec<&(usize, (Need, String))> =
+                failing.iter().filter(|(_, (other, _))| *other == need).collect();
+            let in_rows = if is_everywhere { Vec::new() } else { of_need.iter().map(|(row, _)| *row).collect() };
+            let entry = found.entry((need, in_rows)).or_default();
+            entry.0.push((origin.clone(), path));
+            for (_, (_, value)) in of_need {
+                if !entry.1.contains(value) {
+                    entry.1.push(value.clone());
+                }
+            }
+        }
+        let mut unused: Vec<(Origin, Unused)> = Vec::new();
+        for ((need, rows), (mut keys, found)) in found {
+            keys.sort_by_key(|(origin, _)| (origin.source, origin.span.start));
+            let origin = keys[0].0.clone();
+            let location = self.sources.problem(&origin, Fault::new("", "")).location();
+            let keys = keys.into_iter().map(|(_, path)| path).collect();
+            unused.push((origin, Unused { location, keys, rows, found, need }));
+        }
+        unused.sort_by_key(|(origin, _)| (origin.source, origin.span.start));
+        unused.into_iter().map(|(_, unused)| unused).collect()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::config::Source;
+
+    /// What is said of a text, run alone.
+    fn said(text: &str) -> Vec<String> {
+        let experiment = Experiment::from_source(&Catalog::builtin(), Source::text("a.toml", text), &[], None);
+        let experiment = experiment.unwrap_or_else(|problems| panic!("{problems}"));
+        experiment.unused().iter().map(|unused| unused.sentence("")).collect()
+    }
+
+    #[test]
+    fn what_a_key_is_used_with_is_a_key_with_such_a_value() {
+        let catalog = Catalog::builtin();
+        for key in catalog.keys() {
+            for need in needs(&catalog, key) {
+                let path = key.path();
+                let other =
+                    catalog.find(&need.key).unwrap_or_else(|| panic!("{path} is used with {}", need.key)).param();
+                let is_one = |value: &&str| match *value {
+                    "none" => other.default == Value::Absent || catalog.names(other).contains(value),
+                    "true" | "false" => other.accepts(&Value::Flag(true)),
+                    "0B" => other.accepts(&Value::Size(0)),
+                    name => catalog.names(other).contains(&name),
+                };
+                assert!(!need.values.is_empty() && need.values.iter().all(is_one), "{path}: {need}");
+            }
+        }
+    }
+
+    #[test]
+    fn the_outermost_reason_is_told() {
+        let of_pattern = "workload.synthetic.pattern is \"random\"; it is used with \"hot-cold\"";
+        assert_eq!(
+            said("[workload.synthetic]\nhot_share = 0.1\n"),
+            [format!("a.toml:2:13: workload.synthetic.hot_share has no effect: {of_pattern}")]
+        );
+        let of_kind = "workload.kind is \"synthesized\"; they are used with \"synthetic\"";
+        let keys = "workload.synthetic.pattern, workload.synthetic.hot_share";
+        assert_eq!(
+            said("[workload]\nkind = \"synthesized\"\n[workload.synthetic]\npattern = \"zipf\"\nhot_share = 0.1\n"),
+            [format!("a.toml:4:11: {keys} have no effect: {of_kind}")]
+        );
+    }
+
+    #[test]
+    fn what_the_workload_is_replayed_by_is_found_out() {
+        let open = "workload.queue_depth = 4\nworkload.synthetic.interarrival = \"1ms\"\n";
+        assert_eq!(said(open).len(), 1, "{:?}", said(open));
+        let closed = format!("{open}workload.replay = \"closed\"\nworkload.synthetic.arrival = \"constant\"\n");
+        let unused = "workload.synthetic.interarrival, workload.synthetic.arrival have no effect: workload.replay is";
+        assert!(said(&closed).concat().contains(unused), "{:?}", said(&closed));
+        assert_eq!(said("workload.queue_depth = 4\n"), [""; 0]);
+    }
+
+    #[test]
+    fn a_key_that_a_comparison_varies_is_not_held_against_one_run() {
+        let text = "ftl.dftl.cache = \"1MiB\"\n[vary]\nftl.mapping = [\"page\", \"dftl\"]\n";
+        assert_eq!(said(text), [""; 0]);
+    }
+}
