@@ -64,6 +64,9 @@ fn a_comparison_that_is_killed_goes_on_where_it_was() {
     let after = kept(&lab);
     assert_eq!(after.len(), 60);
     assert!(before.iter().all(|(name, text)| after.get(name) == Some(text)), "what was there is not written again");
+    let partial = |entry: fs::DirEntry| entry.file_name().to_string_lossy().ends_with(".partial");
+    let folder = fs::read_dir(lab.path("kept")).expect("it can be listed");
+    assert_eq!(folder.flatten().map(partial).filter(|is_partial| *is_partial).count(), 0);
     let whole = lab.succeed(&to("whole.json"));
     assert_eq!(whole.stdout, resumed.stdout);
     let [whole, resumed] = ["whole.json", "resumed.json"].map(|file| without_cost(&lab.read(file)).to_string());
@@ -72,6 +75,21 @@ fn a_comparison_that_is_killed_goes_on_where_it_was() {
     let once_more = lab.read("resumed.json");
     lab.succeed(&keeping);
     assert_eq!((lab.read("resumed.json"), kept(&lab)), (once_more, after));
+}
+
+#[test]
+fn what_a_killed_program_left_behind_is_removed_and_nothing_else() {
+    let lab = small();
+    let names = [".flashloom-abc123.partial", ".tmpabc123", ".flashloom-notes", "a.partial"];
+    for name in names {
+        lab.write(&format!("kept/{name}"), "{");
+    }
+    fs::create_dir(lab.path("kept/.flashloom-folder.partial")).expect("a folder can be made");
+    lab.succeed(&compare(&["--vary", "host.scheduler=noop,deadline", "--out", "kept"]));
+    let left = |name: &str| lab.path(&format!("kept/{name}")).exists();
+    assert_eq!(names.map(left), [false, true, true, true]);
+    assert!(left(".flashloom-folder.partial"));
+    assert_eq!(kept(&lab).len(), 2);
 }
 
 #[test]
