@@ -350,14 +350,28 @@ macro_rules! choice {
     };
 }
 
-/// The valid name nearest to what was written, if it is near enough to be meant.
+/// The valid name nearest to what was written, if it is near enough to be meant: a slip away, or else the shortest that
+/// one is the beginning of the other.
 pub fn nearest<'a>(written: &str, valid: impl IntoIterator<Item = &'a str>) -> Option<&'a str> {
-    let plain = |name: &str| name.to_lowercase().replace('_', "-");
+    let plain = |name: &str| name.trim().to_lowercase().replace(['_', ' '], "-");
     let written = plain(written);
-    let score = |name: &str| strsim::damerau_levenshtein(&written, &plain(name));
-    let (distance, name) = valid.into_iter().map(|name| (score(name), name)).min_by_key(|(distance, _)| *distance)?;
-    let prefix = written.len() >= 3 && (plain(name).starts_with(&written) || written.starts_with(&plain(name)));
-    (distance <= 1 + name.len() / 4 || prefix).then_some(name)
+    let length = |name: &str| name.chars().count();
+    let (mut slip, mut beginning): (Option<(usize, &str)>, Option<&str>) = (None, None);
+    for name in valid {
+        let known = plain(name);
+        let distance = strsim::damerau_levenshtein(&written, &known);
+        // Names that have nothing in common are no slip of each other, however short they are.
+        let has_common = distance < length(&written).max(length(&known));
+        if has_common && distance <= 1 + name.len() / 4 && slip.is_none_or(|(least, _)| distance < least) {
+            slip = Some((distance, name));
+        }
+        let begins = |one: &str, other: &str| length(one) >= 3 && other.starts_with(one);
+        let is_shorter = beginning.is_none_or(|shortest| name.len() < shortest.len());
+        if is_shorter && (begins(&written, &known) || begins(&known, &written)) {
+            beginning = Some(name);
+        }
+    }
+    slip.map(|(_, name)| name).or(beginning)
 }
 
 #[cfg(test)]
@@ -408,5 +422,10 @@ mod tests {
         assert_eq!(nearest("schedular", ["scheduler", "queue_depth"]), Some("scheduler"));
         assert_eq!(nearest("queue-depth", ["scheduler", "queue_depth"]), Some("queue_depth"));
         assert_eq!(nearest("banana", ["scheduler", "queue_depth"]), None);
+        assert_eq!(nearest("nvme-tlc", ["mlc-16g", "nvme-tlc-512g", "nvme-qlc-1t"]), Some("nvme-tlc-512g"));
+        assert_eq!(nearest("par", ["cfq", "pardispatcher"]), Some("pardispatcher"));
+        for odd in ["±", "", " ", "*", "é"] {
+            assert_eq!(nearest(odd, ["n", "d", "noop"]), None, "{odd}");
+        }
     }
 }

@@ -43,10 +43,14 @@ pub fn compare(catalog: &Arc<Catalog>, arguments: &CompareArguments) -> Result<(
     let threads = arguments.jobs.map_or(0, NonZeroUsize::get);
     let pool = ThreadPoolBuilder::new().num_threads(threads).build();
     let pool = pool.map_err(|error| Stop::Failed(format!("error: the threads cannot be started: {error}")))?;
+    let combinations = experiment.variants.len() / experiment.repetitions();
     let prepared = pool
         .install(|| match arguments.skip_unfit {
             true => Prepared::fitting(&mut experiment),
-            false => Prepared::new(&experiment),
+            false => Prepared::or_unfit(&experiment).map_err(|(problems, unfit)| {
+                suggest_skipping(unfit, combinations);
+                problems
+            }),
         })?
         .with_cache(cache::of_user(arguments.no_cache));
     let experiment = prepared.experiment();
@@ -97,12 +101,20 @@ fn load(catalog: &Arc<Catalog>, arguments: &CompareArguments) -> Result<Experime
     };
     if let Ok(fitting) = Experiment::load_comparison(catalog, path, &Sweep { skip_unfit: true, ..sweep }) {
         let (unfit, fit) = (fitting.unfit.len(), fitting.variants.len() / fitting.repetitions());
-        say(format_args!(
-            "note: {unfit} of {} combinations do not go together, as below; --skip-unfit leaves them out and lists them\n",
-            unfit + fit
-        ));
+        suggest_skipping(unfit, unfit + fit);
     }
     Err(refused.into())
+}
+
+/// Says the way out, where some combinations are unfit and others remain.
+fn suggest_skipping(unfit: usize, all: usize) {
+    if unfit > 0 {
+        let (plural, them) = if unfit == 1 { ("does", "it") } else { ("do", "them") };
+        say(format_args!(
+            "note: {unfit} of {all} combinations {plural} not go together, as below; --skip-unfit leaves {them} out and \
+             lists {them}\n"
+        ));
+    }
 }
 
 /// Whether a comparison found what it should have.

@@ -188,7 +188,7 @@ fn combinations_that_do_not_go_together_are_left_out_on_request_and_listed() {
     let sweep = ["--vary", "ftl.mapping=page,bast", "--vary", "ftl.gc=greedy,fifo", "--set", "ftl.bast.log_blocks=5"];
     let refused = lab.run(&compare(&sweep));
     assert_eq!(refused.code, Some(2));
-    assert!(refused.stderr.starts_with("note: 1 of 4 combinations do not go together"), "{}", refused.stderr);
+    assert!(refused.stderr.starts_with("note: 1 of 4 combinations does not go together"), "{}", refused.stderr);
     assert!(refused.stderr.contains("`ftl.gc` with `ftl.mapping` = \"bast\""), "{}", refused.stderr);
     let answer = lab.succeed(&compare(&[&sweep[..], &["--skip-unfit", "--json", "all.json"]].concat()));
     let listed = "1 left out, because their values do not go together:\n  ftl.mapping=bast, ftl.gc=fifo: `ftl.gc` with";
@@ -197,6 +197,10 @@ fn combinations_that_do_not_go_together_are_left_out_on_request_and_listed() {
     validate("compare.json", &comparison);
     assert_eq!(comparison["runs"].as_array().map(Vec::len), Some(3));
     assert_eq!(comparison["left_out"][0]["vary"]["ftl.gc"], "fifo");
+    let more = ["--vary", "ftl.mapping=page,bast", "--vary", "ftl.gc=greedy,fifo,d-choices", "--skip-unfit"];
+    let more = [&more[..], &["--vary", "host.queue_depth=1,2", "--set", "ftl.bast.log_blocks=5"]].concat();
+    let table = lab.succeed(&compare(&more)).stdout;
+    insta::assert_snapshot!("left_out", table.split_once("4 left out").expect("four are left out").1);
     let none = ["--vary", "ftl.mapping=bast,fast", "--set", "ftl.gc=fifo", "--skip-unfit"];
     assert_eq!(lab.run(&compare(&none)).code, Some(2), "nothing would remain");
 }
@@ -240,7 +244,15 @@ fn a_replay_that_needs_more_than_a_recording_has_is_left_out_on_request() {
     lab.write("a.csv", "timestamp_ns,op,lba,sectors\n0,W,0,8\n1000,R,8,8\n");
     lab.write("small.toml", "workload.kind = \"trace\"\nworkload.path = \"a.csv\"\nrun.timeline_interval = \"10ms\"\n");
     let sweep = ["--vary", "workload.replay=closed,dependent,timestamps"];
-    assert_eq!(lab.run(&compare(&sweep)).code, Some(2));
+    for seeds in [&[][..], &["--seeds", "2"]] {
+        let refused = lab.run(&compare(&[&sweep[..], seeds].concat()));
+        assert_eq!(refused.code, Some(2));
+        let note =
+            "note: 1 of 3 combinations does not go together, as below; --skip-unfit leaves it out and lists it\n";
+        assert!(refused.stderr.starts_with(note), "{}", refused.stderr);
+    }
+    let missing = lab.run(&compare(&[&sweep[..], &["--set", "workload.path=b.csv"]].concat()));
+    assert!(!missing.stderr.contains("--skip-unfit"), "{}", missing.stderr);
     let comparison =
         json(&lab.succeed(&compare(&[&sweep[..], &["--skip-unfit", "--seeds", "2", "--json", "-"]].concat())).stdout);
     assert_eq!(comparison["runs"].as_array().map(Vec::len), Some(4));
