@@ -33,6 +33,15 @@ fn a_drive_that_never_collected() {
 }
 
 #[test]
+fn a_run_without_time_has_no_latencies_to_speak_of() {
+    let counting = ["--set", "run.timing=counting", "--set", "run.precondition=none"];
+    let text =
+        small().succeed(&[&["run", "small.toml", "--set", "workload.synthetic.requests=200"], &counting[..]].concat());
+    let hint = "so that write amplification is that of a drive that never collects garbage: after";
+    assert!(text.stdout.contains(hint) && !text.stdout.contains("latenc"), "{}", text.stdout);
+}
+
+#[test]
 fn a_sequential_workload_that_began_again() {
     let sequential = ["workload.synthetic.pattern=sequential", "workload.synthetic.footprint_size=1MiB"];
     given_and_not("wrapped", &sequential, &["workload.synthetic.requests=100"]);
