@@ -9,7 +9,7 @@ mod timeline;
 use std::collections::BTreeSet;
 
 use flashloom_nand::{PRESETS, Preset, preset};
-use flashloom_units::{Choice, Kind, Param, PolicySpec, Problem, SlotSpec, Value};
+use flashloom_units::{Choice, Kind, Param, PolicySpec, Problem, SlotSpec, Used, Value};
 use flashloom_workload::{FORMATS, FormatSpec};
 
 pub use page::{Block, Entry, Page};
@@ -275,9 +275,11 @@ fn format_page(format: &FormatSpec) -> Page {
 
 fn key_page(catalog: &Catalog, key: KeyId) -> Page {
     let (path, param) = (key.path(), key.param());
+    // What it is used with stands below, with what that is used with in turn.
+    let alone = Param { used: None, ..param.clone() };
     let mut blocks = vec![Block::Entries(
         format!("Key of `[{}]`", catalog.tables[key.table].path()),
-        vec![param_entry(catalog, param)],
+        vec![param_entry(catalog, &alone)],
     )];
     match param.kind {
         Kind::Choice(choices) => {
@@ -315,8 +317,16 @@ fn param_entry(catalog: &Catalog, param: &Param) -> Entry {
     Entry {
         term: assignment(param.name, &param.default),
         kind: catalog.expected(param),
-        text: format!("{} {}", param.help, param.tradeoff).trim().to_owned(),
+        text: format!("{} {}{}", param.help, param.tradeoff, param.used.map(used).unwrap_or_default())
+            .trim()
+            .to_owned(),
     }
+}
+
+/// What a parameter is used with, as a sentence behind others.
+fn used(used: Used) -> String {
+    let need = Need { key: used.key.to_owned(), values: used.values.to_vec(), is_with: used.is_with };
+    format!(" Used {need}.")
 }
 
 /// As a configuration would hold it; the key alone where there is no value.

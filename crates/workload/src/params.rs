@@ -31,16 +31,16 @@ params! {
             "Compressed recordings are read as they are, at the price of unpacking them each time.", Used::without("kind", &["synthetic", "filebench", "synthesized"]);
         /// Format of the recording; told from its content if it is not given.
         format: Option<Format> => "format", Kind::Choice(Format::CHOICES), Value::Absent,
-            "Naming it refuses a file of another format.", Used::without("kind", &["synthetic", "filebench", "synthesized"]);
+            "Naming it refuses a file of another format.", Used::without("kind", &["synthetic", "fio", "filebench", "synthesized"]);
         /// Which event of a blktrace or blkparse recording is a request.
         event: Event => "event", Kind::Choice(Event::CHOICES), Value::Name("queue"),
-            "Queued requests are what a scheduler gets; issued ones are what one made of them.", Used::without("kind", &["synthetic", "filebench", "synthesized"]);
+            "Queued requests are what a scheduler gets; issued ones are what one made of them.", Used::without("kind", &["synthetic", "fio", "filebench", "synthesized"]);
         /// Order the requests of the recording by time.
         sort: bool => "sort", Kind::Flag, Value::Flag(false),
-            "Repairs a recording that is not in order, at 48 bytes of memory a request.", Used::without("kind", &["synthetic", "filebench", "synthesized"]);
+            "Repairs a recording that is not in order, at 48 bytes of memory a request.", Used::without("kind", &["synthetic", "fio", "filebench", "synthesized"]);
         /// Leave bad lines of the recording out and report them.
         skip_bad_lines: bool => "skip_bad_lines", Kind::Flag, Value::Flag(false),
-            "Lets a damaged recording run, without the requests that could not be read.", Used::without("kind", &["synthetic", "filebench", "synthesized"]);
+            "Lets a damaged recording run, without the requests that could not be read.", Used::without("kind", &["synthetic", "fio", "filebench", "synthesized"]);
         /// When requests are handed over; by default at their times if they have any, else closed.
         replay: Option<Replay> => "replay", Kind::Choice(Replay::CHOICES), Value::Absent,
             "Timestamps keep recorded bursts, closed measures throughput, dependent lets a faster device gain time.";

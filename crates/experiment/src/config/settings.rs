@@ -83,7 +83,13 @@ impl Settings {
         self.catalog.find(path).is_some_and(|key| *self.value(path) != key.param().default)
     }
 
-    fn value_of(&self, key: KeyId) -> &Value {
+    /// Where the name of a table was first written, if it was.
+    pub fn header(&self, table: usize) -> Option<&Origin> {
+        self.headers[table].as_ref()
+    }
+
+    /// The value of a key.
+    pub fn value_of(&self, key: KeyId) -> &Value {
         &self.values[key.table][key.param]
     }
 

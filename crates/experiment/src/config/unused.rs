@@ -7,7 +7,7 @@
 use std::collections::BTreeMap;
 use std::fmt;
 
-use flashloom_units::{Capability, Value};
+use flashloom_units::{Capability, PolicySpec, Value};
 
 use super::catalog::{Catalog, KeyId};
 use super::cross_check::is_of_page_mappings;
@@ -60,13 +60,21 @@ fn quoted(value: &str) -> String {
     if ["true", "false"].contains(&value) { value.to_owned() } else { format!("\"{value}\"") }
 }
 
+/// That the policy of a table is chosen; nothing for the table of a section.
+fn needs_of_policy(catalog: &Catalog, table: usize) -> Vec<Need> {
+    let table = catalog.tables[table];
+    let need = |(policy, param): (&'static PolicySpec, usize)| Need {
+        key: catalog.section_key(table.section, param).path(),
+        values: vec![policy.name],
+        is_with: true,
+    };
+    table.policy.map(need).into_iter().collect()
+}
+
 /// Everything that a key needs to have an effect, the outermost first; nothing where it always has one.
 pub fn needs(catalog: &Catalog, key: KeyId) -> Vec<Need> {
     let table = catalog.tables[key.table];
-    let of_policy = table.policy.map(|(policy, param)| {
-        let key = catalog.section_key(table.section, param).path();
-        Need { key, values: vec![policy.name], is_with: true }
-    });
+    let of_policy = needs_of_policy(catalog, key.table);
     let of_mapping = is_of_page_mappings(&key.path()).then(|| {
         let values = catalog.registry().offering(Capability::PageMapping);
         Need { key: "ftl.mapping".to_owned(), values, is_with: true }
@@ -76,7 +84,7 @@ pub fn needs(catalog: &Catalog, key: KeyId) -> Vec<Need> {
         Need { key, values: used.values.to_vec(), is_with: used.is_with }
     });
     let mut all: Vec<Need> = Vec::new();
-    for need in [of_policy, of_mapping, of_param].into_iter().flatten() {
+    for need in of_policy.into_iter().chain(of_mapping).chain(of_param) {
         let outer = catalog.find(&need.key).map(|key| needs(catalog, key)).unwrap_or_default();
         for need in outer.into_iter().chain([need]) {
             if !all.contains(&need) {
@@ -127,10 +135,13 @@ impl Unused {
     }
 }
 
+/// A need with the key that it is about.
+type Keyed = (Need, KeyId);
+
 /// The value of a key as [`Need`] compares it; nothing where it is for a policy to say.
-fn shown(config: &Config, key: &str) -> Option<String> {
-    let value = config.settings.value(key);
-    if key == "workload.replay" && *value == Value::Absent {
+fn shown(config: &Config, (need, key): &Keyed) -> Option<String> {
+    let value = config.settings.value_of(*key);
+    if need.key == "workload.replay" && *value == Value::Absent {
         return match (config.is_closed(), config.is_open()) {
             (true, _) => Some("closed".to_owned()),
             (_, true) => Some("timestamps".to_owned()),
@@ -140,60 +151,101 @@ fn shown(config: &Config, key: &str) -> Option<String> {
     Some(value.show())
 }
 
-/// The first need of a key that a configuration does not meet, with what was found; a key in `varied` may meet its own.
-fn unmet(config: &Config, needs: &[Need], varied: &[String]) -> Option<(Need, String)> {
-    let fails = |need: &&Need| !varied.contains(&need.key);
-    needs.iter().filter(fails).find_map(|need| {
-        let found = shown(config, &need.key).filter(|found| !need.is_met(found))?;
-        Some((need.clone(), found))
-    })
+/// Where a need is not met.
+#[derive(Default)]
+struct Unmet {
+    rows: Vec<usize>,
+    /// What was found there, each once.
+    found: Vec<String>,
+}
+
+/// Which of these needs, in their order, is the first that a row does not meet, of each row that does not meet all.
+fn unmet(rows: &[&Config], needs: &[Keyed]) -> BTreeMap<Need, Unmet> {
+    let mut unmet: BTreeMap<Need, Unmet> = BTreeMap::new();
+    for (row, config) in rows.iter().enumerate() {
+        let failing = needs.iter().find_map(|keyed| {
+            let found = shown(config, keyed).filter(|found| !keyed.0.is_met(found))?;
+            Some((keyed.0.clone(), found))
+        });
+        let Some((need, found)) = failing else { continue };
+        let of_need = unmet.entry(need).or_default();
+        of_need.rows.push(row);
+        if !of_need.found.contains(&found) {
+            of_need.found.push(found);
+        }
+    }
+    unmet
+}
+
+/// Something that was written, and what it needs to have an effect.
+struct Written {
+    path: String,
+    origin: Origin,
+    needs: Vec<Keyed>,
+    /// Whether it varies, so that it is to have an effect in each row.
+    varies: bool,
 }
 
 impl Experiment {
     /// The keys that were given, in the file or by an option, and have no effect in any run; and of the keys that vary
     /// those that have none in some rows of a comparison, which then are equal but for them.
     pub fn unused(&self) -> Vec<Unused> {
-        let rows: Vec<&Config> =
-            self.variants.iter().step_by(self.repetitions()).map(|variant| &variant.config).collect();
+        let variants = self.variants.iter().step_by(self.repetitions());
+        let rows: Vec<&Config> = variants.map(|variant| &variant.config).collect();
         let Some(first) = rows.first() else { return Vec::new() };
-        let catalog = first.catalog();
-        let varied: Vec<String> = self.left_out.iter().map(|key| key.path()).collect();
-        // Together by the reason, in the order in which they were written.
-        let mut found: BTreeMap<(Need, Vec<usize>), (Vec<(Origin, String)>, Vec<String>)> = BTreeMap::new();
-        for key in catalog.keys() {
-            let (path, needs) = (key.path(), needs(catalog, key));
-            let Some(origin) = first.settings.origin(key).filter(|_| !needs.is_empty()) else { continue };
-            let failing: Vec<(usize, (Need, String))> = rows
-                .iter()
-                .enumerate()
-                .filter_map(|(row, config)| Some((row, unmet(config, &needs, &varied)?)))
-                .collect();
-            let is_everywhere = failing.len() == rows.len();
-            if failing.is_empty() || !is_everywhere && !self.axes.contains(&key) {
+        // Together by the reason.
+        let mut found: BTreeMap<(Need, Vec<usize>, Vec<String>), Vec<(Origin, String)>> = BTreeMap::new();
+        for Written { path, origin, needs, varies } in self.written(first) {
+            let unmet = unmet(&rows, &needs);
+            let failing: usize = unmet.values().map(|unmet| unmet.rows.len()).sum();
+            if failing < rows.len() && !varies {
                 continue;
             }
-            let need = failing[0].1.0.clone();
-            let of_need: Vec<&(usize, (Need, String))> =
-                failing.iter().filter(|(_, (other, _))| *other == need).collect();
-            let in_rows = if is_everywhere { Vec::new() } else { of_need.iter().map(|(row, _)| *row).collect() };
-            let entry = found.entry((need, in_rows)).or_default();
-            entry.0.push((origin.clone(), path));
-            for (_, (_, value)) in of_need {
-                if !entry.1.contains(value) {
-                    entry.1.push(value.clone());
-                }
+            let is_all = |of: &Unmet| of.rows.len() == rows.len();
+            for (need, of) in unmet {
+                let in_rows = if is_all(&of) { Vec::new() } else { of.rows };
+                found.entry((need, in_rows, of.found)).or_default().push((origin.clone(), path.clone()));
             }
         }
-        let mut unused: Vec<(Origin, Unused)> = Vec::new();
-        for ((need, rows), (mut keys, found)) in found {
-            keys.sort_by_key(|(origin, _)| (origin.source, origin.span.start));
-            let origin = keys[0].0.clone();
-            let location = self.sources.problem(&origin, Fault::new("", "")).location();
+        let place = |origin: &Origin| (origin.source, origin.span.start);
+        let mut unused: Vec<((usize, usize), Unused)> = Vec::new();
+        for ((need, rows, found), mut keys) in found {
+            keys.sort_by_key(|(origin, _)| place(origin));
+            let first = &keys[0].0;
+            let location = self.sources.problem(first, Fault::new("", "")).location();
+            let at = place(first);
             let keys = keys.into_iter().map(|(_, path)| path).collect();
-            unused.push((origin, Unused { location, keys, rows, found, need }));
+            unused.push((at, Unused { location, keys, rows, found, need }));
         }
-        unused.sort_by_key(|(origin, _)| (origin.source, origin.span.start));
+        unused.sort_by_key(|(at, _)| *at);
         unused.into_iter().map(|(_, unused)| unused).collect()
+    }
+
+    /// What was written that is not used always: keys, and tables of policies with nothing in them. What a single run
+    /// leaves to comparisons may meet a need there.
+    fn written(&self, config: &Config) -> Vec<Written> {
+        let (catalog, settings) = (config.catalog(), &config.settings);
+        let keyed = |needs: Vec<Need>| -> Vec<Keyed> {
+            let keyed = needs.into_iter().filter_map(|need| catalog.find(&need.key).map(|key| (need, key)));
+            keyed.filter(|(_, key)| !self.left_out.contains(key)).collect()
+        };
+        let of_key = |key: KeyId| {
+            let origin = settings.origin(key)?.clone();
+            Some(Written {
+                path: key.path(),
+                origin,
+                needs: keyed(needs(catalog, key)),
+                varies: self.axes.contains(&key),
+            })
+        };
+        let of_table = |index: usize| {
+            let table = &catalog.tables[index];
+            let has_keys = (0..table.params().len()).any(|param| settings.origin(catalog.key(index, param)).is_some());
+            let origin = settings.header(index).filter(|_| !has_keys)?.clone();
+            let needs = keyed(needs_of_policy(catalog, index));
+            Some(Written { path: format!("[{}]", table.path()), origin, needs, varies: false })
+        };
+        catalog.keys().filter_map(of_key).chain((0..catalog.tables.len()).filter_map(of_table)).collect()
     }
 }
 
@@ -241,6 +293,13 @@ mod tests {
             said("[workload]\nkind = \"synthesized\"\n[workload.synthetic]\npattern = \"zipf\"\nhot_share = 0.1\n"),
             [format!("a.toml:4:11: {keys} have no effect: {of_kind}")]
         );
+    }
+
+    #[test]
+    fn a_table_of_a_policy_does_not_choose_it() {
+        let found = "host.scheduler is \"noop\"; it is used with \"deadline\"";
+        assert_eq!(said("[host.deadline]\n"), [format!("a.toml:1:7: [host.deadline] has no effect: {found}")]);
+        assert_eq!(said("[host]\nscheduler = \"deadline\"\n[host.deadline]\n"), [""; 0]);
     }
 
     #[test]
