@@ -151,6 +151,9 @@ fn shown(config: &Config, (need, key): &Keyed) -> Option<String> {
     Some(value.show())
 }
 
+/// What keys are told together by: the need, the rows that do not meet it, and what was found there.
+type Reason = (Need, Vec<usize>, Vec<String>);
+
 /// Where a need is not met.
 #[derive(Default)]
 struct Unmet {
@@ -193,8 +196,7 @@ impl Experiment {
         let variants = self.variants.iter().step_by(self.repetitions());
         let rows: Vec<&Config> = variants.map(|variant| &variant.config).collect();
         let Some(first) = rows.first() else { return Vec::new() };
-        // Together by the reason.
-        let mut found: BTreeMap<(Need, Vec<usize>, Vec<String>), Vec<(Origin, String)>> = BTreeMap::new();
+        let mut found: BTreeMap<Reason, Vec<(Origin, String)>> = BTreeMap::new();
         for Written { path, origin, needs, varies } in self.written(first) {
             let unmet = unmet(&rows, &needs);
             let failing: usize = unmet.values().map(|unmet| unmet.rows.len()).sum();
