@@ -122,8 +122,8 @@ impl<'a> Prepared<'a> {
         Self::or_unfit(experiment).map_err(|(problems, _)| problems)
     }
 
-    /// As [`Self::new`]; beside what is wrong stands how many combinations [`Self::fitting`] would leave out: zero where
-    /// something else is wrong, or none would remain.
+    /// As [`Self::new`]; beside what is wrong stands how many combinations [`Self::fitting`] would leave out: none
+    /// where something else is wrong, or nothing would remain.
     ///
     /// # Errors
     /// As of [`Self::new`].

@@ -282,8 +282,8 @@ macro_rules! params {
     (
         $(#[doc = $doc:literal])+
         pub struct $name:ident {
-            $($(#[doc = $help:literal])+ $field:ident: $type:ty => $key:literal, $kind:expr, $default:expr, $tradeoff:literal
-                $(, $used:expr)?;)*
+            $($(#[doc = $help:literal])+ $field:ident: $type:ty => $key:literal, $kind:expr, $default:expr,
+                $tradeoff:literal $(, $used:expr)?;)*
         }
     ) => {
         $(#[doc = $doc])+

@@ -111,8 +111,8 @@ fn suggest_skipping(unfit: usize, all: usize) {
     if unfit > 0 {
         let (plural, them) = if unfit == 1 { ("does", "it") } else { ("do", "them") };
         say(format_args!(
-            "note: {unfit} of {all} combinations {plural} not go together, as below; --skip-unfit leaves {them} out and \
-             lists {them}\n"
+            "note: {unfit} of {all} combinations {plural} not go together, as below; --skip-unfit leaves {them} out \
+             and lists {them}\n"
         ));
     }
 }

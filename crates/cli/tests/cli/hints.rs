@@ -198,8 +198,8 @@ fn a_comparison_says_each_hint_once_with_its_rows() {
     assert!(!answer.stdout.contains("hint"), "{}", answer.stdout);
     let hints: Vec<&str> = answer.stderr.lines().filter(|line| line.starts_with("hint")).collect();
     assert!(hints.iter().all(|hint| !hint.contains("link")), "the link's rate varies: {}", answer.stderr);
-    let few = "hint (all rows): Fewer than 10 samples lie beyond a percentile, so that it moves with chance: read.p99_9 \
-               rests on 1 of 1,";
+    let few = "hint (all rows): Fewer than 10 samples lie beyond a percentile, so that it moves with chance: \
+               read.p99_9 rests on 1 of 1,";
     assert_eq!(hints.iter().filter(|hint| hint.starts_with(few)).count(), 1, "{}", answer.stderr);
     let never = ["--set", "run.precondition=none", "--set", "workload.synthetic.requests=300", "--columns", "waf"];
     let answer = compare(&never);

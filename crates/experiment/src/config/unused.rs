@@ -2,7 +2,7 @@
 //!
 //! A parameter of a policy is used where that policy is chosen, and any parameter may name another key that it is used
 //! with ([`Used`](flashloom_units::Used)). That key in turn may need a third, so that the outermost that is not as it
-//! must be is the one to tell: of `workload.synthetic.hot_share` first `workload.kind`, then `workload.synthetic.pattern`.
+//! must be is the one to tell: of `workload.synthetic.hot_share` first `workload.kind`, then the pattern.
 
 use std::collections::BTreeMap;
 use std::fmt;

@@ -11,7 +11,7 @@
 //! What ageing makes of a drive depends on the device, the FTL and its policies, the seed, and how it is aged, and on
 //! nothing else: not on the host, the write buffer or the workload. A run that differs in any of these keys has another
 //! drive. Drives are aged in counting mode, so that of the device's times only those count that a policy weighs: what a
-//! copy and an erase take, with a log-block mapping. Whether the run is verified counts too, because the checks follow a
+//! copy and an erase take, with a log-block mapping. Whether the run is verified counts too, because checks follow a
 //! drive from its first page on.
 
 use std::fs;

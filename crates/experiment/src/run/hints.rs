@@ -11,11 +11,11 @@
 //!                   neither the link nor a die or a channel was 90 % busy
 //! outstanding       a closed workload, with no die, no channel and not the link 50 % busy, and none of the above
 //! lifetime          a lifetime from less than one erase a block, where chance decides which is the worst
-//! few-samples       fewer than 10 samples lie beyond a percentile that is shown: after a run, p99.9 of reads and writes
+//! few-samples       fewer than 10 samples lie beyond a percentile that is shown: after a run, p99.9
 //! ```
 //!
 //! Whether a figure is limited by something else than flash shows in how busy the dies are: below half, twice the work
-//! would fit. Of n samples beyond a percentile, chance alone moves the count by the square root of n: with 10 by a third.
+//! would fit. Of n samples beyond a percentile, chance alone moves the count by the square root of n: 10 by a third.
 
 use flashloom_nand::DeviceParams;
 use flashloom_units::{S, SECTOR_BYTES};
@@ -308,7 +308,8 @@ pub fn few_samples(config: &Config, shown: &[Percentile<'_>]) -> Option<HintResu
         .map(|shown| format!("{} rests on {} of {}", shown.name, count(shown.beyond()), count(shown.samples)))
         .collect();
     let text = format!(
-        "Fewer than {SAMPLES} samples lie beyond a percentile, so that it moves with chance: {}. A longer workload helps.",
+        "Fewer than {SAMPLES} samples lie beyond a percentile, so that it moves with chance: {}. A longer workload \
+         helps.",
         few.join(", ")
     );
     if few.is_empty() { None } else { hint("few-samples", length_key(config), text) }
