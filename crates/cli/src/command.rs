@@ -30,8 +30,14 @@ fn report_skipped(prepared: &Prepared<'_>) {
 
 /// Says on standard error which keys were given and have no effect.
 fn report_unused(experiment: &Experiment) {
+    report_unused_of(experiment, &[""]);
+}
+
+/// As [`report_unused`], of the keys of some sections alone.
+fn report_unused_of(experiment: &Experiment, sections: &[&str]) {
     let all = experiment.variants.len() / experiment.repetitions();
-    for unused in experiment.unused() {
+    let is_of = |path: &String| sections.iter().any(|section| path.trim_start_matches('[').starts_with(section));
+    for unused in experiment.unused().iter().filter(|unused| unused.keys.iter().any(is_of)) {
         let rows = if unused.rows.is_empty() { String::new() } else { rows(&unused.rows, all) };
         say(format_args!("note: {}", unused.sentence(&rows)));
     }

@@ -30,6 +30,15 @@ fn keys_without_effect_are_said_and_change_nothing() {
 }
 
 #[test]
+fn a_probe_says_it_of_the_drive_alone() {
+    let lab = small();
+    let set = ["--set", "ftl.dftl.cache=64KiB", "--set", "workload.synthetic.hot_share=0.1", "--requests", "100"];
+    let answer = lab.succeed(&[&["probe", "small.toml", "--outstanding", "2", "--seeds", "1"], &set[..]].concat());
+    assert!(answer.stderr.contains("ftl.dftl.cache has no effect"), "{}", answer.stderr);
+    assert_eq!(answer.stderr.matches("no effect").count(), 1, "{}", answer.stderr);
+}
+
+#[test]
 fn rows_that_are_equal_because_a_key_is_not_used_there_are_said() {
     let lab = small();
     let vary = ["--vary", "ftl.mapping=page,bast", "--vary", "ftl.gc=greedy,fifo"];
