@@ -176,6 +176,9 @@ pub struct CompareArguments {
     /// Show what the policies that vary count themselves, too.
     #[arg(long)]
     pub statistics: bool,
+    /// Leave out the hints on what makes the figures mean less than they seem, in the JSON too.
+    #[arg(long, visible_alias = "quiet")]
+    pub no_hints: bool,
     /// Run without what the file expects (its `expect` tables), which may name runs that options leave out.
     #[arg(long)]
     pub no_expect: bool,

@@ -8,8 +8,12 @@ pub mod reproduce;
 pub mod run;
 pub mod trace;
 
+use flashloom::experiment::config::Experiment;
 use flashloom::experiment::run::Prepared;
 use serde_json::Value;
+
+use crate::figures::rows;
+use crate::output::say;
 
 /// JSON as it is written to files: indented, with a newline at the end.
 fn json_text(value: &impl serde::Serialize) -> String {
@@ -21,5 +25,20 @@ fn json_text(value: &impl serde::Serialize) -> String {
 fn report_skipped(prepared: &Prepared<'_>) {
     for (path, skipped) in prepared.skipped() {
         trace::report_skipped(path, skipped);
+    }
+}
+
+/// Says on standard error which keys were given and have no effect.
+fn report_unused(experiment: &Experiment) {
+    report_unused_of(experiment, &[""]);
+}
+
+/// As [`report_unused`], of the keys of some sections alone.
+fn report_unused_of(experiment: &Experiment, sections: &[&str]) {
+    let all = experiment.variants.len() / experiment.repetitions();
+    let is_of = |path: &String| sections.iter().any(|section| path.trim_start_matches('[').starts_with(section));
+    for unused in experiment.unused().iter().filter(|unused| unused.keys.iter().any(is_of)) {
+        let rows = if unused.rows.is_empty() { String::new() } else { rows(&unused.rows, all) };
+        say(format_args!("note: {}", unused.sentence(&rows)));
     }
 }

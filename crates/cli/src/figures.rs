@@ -16,3 +16,29 @@ pub fn table(header: &[&str], names: usize, rows: Vec<Vec<String>>) -> String {
     }
     table.lines().map(|line| line.trim_end().to_owned() + "\n").collect()
 }
+
+/// Some of the rows of a table, by their index, in order: `rows 1-3, 5`; `all rows` of a table of so many.
+pub fn rows(chosen: &[usize], all: usize) -> String {
+    if chosen.len() == all && all > 1 {
+        return "all rows".to_owned();
+    }
+    let runs = chosen.chunk_by(|row, next| row + 1 == *next);
+    let shown = runs.map(|run| match run {
+        [.., last] if run.len() > 2 => format!("{}-{}", run[0] + 1, last + 1),
+        run => run.iter().map(|row| (row + 1).to_string()).collect::<Vec<_>>().join(", "),
+    });
+    let shown = shown.collect::<Vec<_>>().join(", ");
+    format!("row{} {shown}", if chosen.len() == 1 { "" } else { "s" })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn rows_that_follow_one_another_are_a_range() {
+        assert_eq!(rows(&[0, 1, 2], 3), "all rows");
+        assert_eq!(rows(&[0], 1), "row 1");
+        assert_eq!(rows(&[0, 1, 2, 4, 6, 7], 9), "rows 1-3, 5, 7, 8");
+    }
+}

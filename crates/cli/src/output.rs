@@ -111,7 +111,7 @@ impl OutputFile {
         if !folder.is_dir() {
             return Err(refuse(format!("there is no folder `{}`", folder.display())));
         }
-        let (file, temporary) = neighbour(folder).map_err(cannot)?.into_parts();
+        let (file, temporary) = neighbour(folder, &mut tempfile::Builder::new()).map_err(cannot)?.into_parts();
         Ok(Self { name: name.to_owned(), writer: BufWriter::new(file), temporary: Some((temporary, target)) })
     }
 
@@ -142,25 +142,74 @@ impl Write for OutputFile {
     }
 }
 
+/// How the names of temporary files begin and end that [`write_whole`] makes.
+const PARTIAL: (&str, &str) = (".flashloom-", ".partial");
+/// How often a temporary file may be removed by others before that is an error.
+const RETRIES: u32 = 10;
+
 /// Writes a file whole, and to the disk: whatever ends the program or the machine leaves
 /// the file as it was, or complete.
 pub fn write_whole(path: &Path, content: &[u8]) -> io::Result<()> {
     let folder = path.parent().filter(|folder| !folder.as_os_str().is_empty()).unwrap_or(Path::new("."));
-    let mut file = neighbour(folder)?;
-    file.write_all(content)?;
-    file.as_file().sync_all()?;
-    file.persist(path).map(drop).map_err(|error| error.error)
+    let mut retries = RETRIES;
+    loop {
+        let mut file = neighbour(folder, tempfile::Builder::new().prefix(PARTIAL.0).suffix(PARTIAL.1))?;
+        file.write_all(content)?;
+        file.as_file().sync_all()?;
+        match file.persist(path) {
+            // Another process has taken it for one that was left behind.
+            Err(error) if error.error.kind() == ErrorKind::NotFound && retries > 0 => retries -= 1,
+            placed => return placed.map(drop).map_err(|error| error.error),
+        }
+    }
+}
+
+/// Removes the temporary files of [`write_whole`], which a process that was killed leaves behind. One that is being
+/// written is written again. Whatever cannot be removed stays: nothing reads it.
+pub fn remove_partials(folder: &Path) {
+    let is_partial = |path: &Path| {
+        let name = path.file_name().and_then(|name| name.to_str()).unwrap_or_default();
+        let is_named = name.starts_with(PARTIAL.0) && name.ends_with(PARTIAL.1);
+        is_named && fs::symlink_metadata(path).is_ok_and(|metadata| metadata.is_file())
+    };
+    let paths = fs::read_dir(folder).into_iter().flatten().flatten().map(|entry| entry.path());
+    paths.filter(|path| is_partial(path)).for_each(|path| drop(fs::remove_file(path)));
 }
 
 /// A temporary file with the permissions of an ordinary new one.
 #[cfg(unix)]
-fn neighbour(folder: &Path) -> io::Result<NamedTempFile> {
+fn neighbour(folder: &Path, named: &mut tempfile::Builder<'_, '_>) -> io::Result<NamedTempFile> {
     use std::os::unix::fs::PermissionsExt;
-    tempfile::Builder::new().permissions(fs::Permissions::from_mode(0o666)).tempfile_in(folder)
+    named.permissions(fs::Permissions::from_mode(0o666)).tempfile_in(folder)
 }
 
 /// A temporary file.
 #[cfg(not(unix))]
-fn neighbour(folder: &Path) -> io::Result<NamedTempFile> {
-    NamedTempFile::new_in(folder)
+fn neighbour(folder: &Path, named: &mut tempfile::Builder<'_, '_>) -> io::Result<NamedTempFile> {
+    named.tempfile_in(folder)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::sync::atomic::{AtomicBool, Ordering};
+
+    #[test]
+    fn a_file_is_written_although_another_process_removes_what_looks_left_behind() {
+        let folder = tempfile::tempdir().expect("a folder can be made");
+        let (is_done, path) = (AtomicBool::new(false), folder.path().join("a.json"));
+        std::thread::scope(|scope| {
+            scope.spawn(|| {
+                for content in 0..50 {
+                    write_whole(&path, content.to_string().as_bytes()).expect("it can be written");
+                }
+                is_done.store(true, Ordering::Relaxed);
+            });
+            while !is_done.load(Ordering::Relaxed) {
+                remove_partials(folder.path());
+                std::thread::sleep(std::time::Duration::from_millis(5));
+            }
+        });
+        assert_eq!(fs::read_to_string(&path).expect("it is there"), "49");
+    }
 }

@@ -14,6 +14,7 @@ mod run_params;
 mod settings;
 mod source;
 mod sweep;
+mod unused;
 mod value;
 
 use std::num::NonZeroU32;
@@ -36,6 +37,7 @@ pub use expectation::{Bounds, EXPECT, Expectation, KEYS as EXPECT_KEYS};
 pub use run_params::{EndOfLife, Precondition, Rest, RunParams, Timing};
 pub use source::{Origin, Source};
 pub use sweep::{Sweep, Unfit};
+pub use unused::{Need, Unused, needs};
 
 use settings::Settings;
 use source::{Report, Sources};

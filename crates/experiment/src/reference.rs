@@ -9,12 +9,12 @@ mod timeline;
 use std::collections::BTreeSet;
 
 use flashloom_nand::{PRESETS, Preset, preset};
-use flashloom_units::{Choice, Kind, Param, PolicySpec, Problem, SlotSpec, Value};
+use flashloom_units::{Choice, Kind, Param, PolicySpec, Problem, SlotSpec, Used, Value};
 use flashloom_workload::{FORMATS, FormatSpec};
 
 pub use page::{Block, Entry, Page};
 
-use crate::config::{Catalog, EXPECT, EXPECT_KEYS, KeyId, SECTIONS, Table, VARY, toml_value};
+use crate::config::{Catalog, EXPECT, EXPECT_KEYS, KeyId, Need, SECTIONS, Table, VARY, needs, toml_value};
 use crate::schema::{self, Field};
 
 /// Every page on that name: a section, a key, a value, a policy, a list, a preset, a format, a field of a result, or
@@ -34,7 +34,7 @@ pub fn explain(catalog: &Catalog, name: &str) -> Result<Vec<Page>, Problem> {
     let names: Vec<String> = pages.into_iter().flat_map(|page| page.names).collect();
     let expected =
         "a name that `flashloom list` shows, a section, a key, a value, a column, or a field such as `result.ftl.waf`";
-    let problem = Problem::file("explain", format!("nothing is named `{name}`"), expected);
+    let problem = Problem::file("explain", format!("nothing is named `{}`", name.escape_debug()), expected);
     Err(problem.suggesting(name, names.iter().map(String::as_str)))
 }
 
@@ -275,9 +275,11 @@ fn format_page(format: &FormatSpec) -> Page {
 
 fn key_page(catalog: &Catalog, key: KeyId) -> Page {
     let (path, param) = (key.path(), key.param());
+    // What it is used with stands below, with what that is used with in turn.
+    let alone = Param { used: None, ..param.clone() };
     let mut blocks = vec![Block::Entries(
         format!("Key of `[{}]`", catalog.tables[key.table].path()),
-        vec![param_entry(catalog, param)],
+        vec![param_entry(catalog, &alone)],
     )];
     match param.kind {
         Kind::Choice(choices) => {
@@ -300,6 +302,10 @@ fn key_page(catalog: &Catalog, key: KeyId) -> Page {
         blocks.push(Block::Entries("What a preset says in place of the default".to_owned(), of_presets));
     }
     blocks.extend(consequences::of(&path).map(|text| Block::Text(text.to_owned())));
+    let needs: Vec<String> = needs(catalog, key).iter().map(Need::to_string).collect();
+    if !needs.is_empty() {
+        blocks.push(Block::Text(format!("It is used only {}.", needs.join(" and "))));
+    }
     Page { names: vec![param.name.to_owned(), path.clone()], title: path, level: None, blocks }
 }
 
@@ -311,8 +317,16 @@ fn param_entry(catalog: &Catalog, param: &Param) -> Entry {
     Entry {
         term: assignment(param.name, &param.default),
         kind: catalog.expected(param),
-        text: format!("{} {}", param.help, param.tradeoff).trim().to_owned(),
+        text: format!("{} {}{}", param.help, param.tradeoff, param.used.map(used).unwrap_or_default())
+            .trim()
+            .to_owned(),
     }
+}
+
+/// What a parameter is used with, as a sentence behind others.
+fn used(used: Used) -> String {
+    let need = Need { key: used.key.to_owned(), values: used.values.to_vec(), is_with: used.is_with };
+    format!(" Used {need}.")
 }
 
 /// As a configuration would hold it; the key alone where there is no value.

@@ -13,6 +13,7 @@ mod report;
 mod watched;
 mod workloads;
 
+use std::collections::BTreeSet;
 use std::fmt;
 use std::sync::Arc;
 
@@ -33,6 +34,7 @@ pub use cache::{Cache, DEFAULT_LIMIT_BYTES, Notice};
 pub use compare::{KeepNothing, Keeper};
 pub use engines::result;
 pub(crate) use engines::{Aged, unscheduled};
+pub use hints::{Percentile, few_samples};
 pub use provenance::program_sha256;
 
 /// Why a run has no result.
@@ -117,8 +119,25 @@ impl<'a> Prepared<'a> {
     /// # Errors
     /// Everything that is wrong with them.
     pub fn new(experiment: &'a Experiment) -> Result<Self, Problems> {
-        check_expectations(experiment)?;
-        let workloads = workloads::all(workloads::read_each(experiment))?;
+        Self::or_unfit(experiment).map_err(|(problems, _)| problems)
+    }
+
+    /// As [`Self::new`]; beside what is wrong stands how many combinations [`Self::fitting`] would leave out: none
+    /// where something else is wrong, or nothing would remain.
+    ///
+    /// # Errors
+    /// As of [`Self::new`].
+    pub fn or_unfit(experiment: &'a Experiment) -> Result<Self, (Problems, usize)> {
+        let all_wrong = |problems| (problems, 0);
+        check_expectations(experiment).map_err(all_wrong)?;
+        let read = workloads::read_each(experiment);
+        let unfit = workloads::unfit(&read).into_iter().map(|index| index / experiment.repetitions());
+        let unfit = unfit.collect::<BTreeSet<usize>>().len();
+        let workloads = workloads::all(read).map_err(|problems| (problems, unfit))?;
+        Self::of_workloads(experiment, workloads).map_err(all_wrong)
+    }
+
+    fn of_workloads(experiment: &'a Experiment, workloads: Vec<Box<dyn Workload>>) -> Result<Self, Problems> {
         let drives = aged::read_all(experiment).map_err(Problems)?;
         let inputs = provenance::inputs(experiment, &workloads)?;
         Ok(Self { experiment, workloads, drives, inputs, cache: None })
@@ -167,10 +186,7 @@ impl<'a> Prepared<'a> {
         experiment.variants = variants;
         let experiment: &'a Experiment = experiment;
         check_expectations(experiment)?;
-        let workloads = workloads::all(fit)?;
-        let drives = aged::read_all(experiment).map_err(Problems)?;
-        let inputs = provenance::inputs(experiment, &workloads)?;
-        Ok(Self { experiment, workloads, drives, inputs, cache: None })
+        Self::of_workloads(experiment, workloads::all(fit)?)
     }
 
     /// What is prepared.

@@ -1,55 +1,26 @@
 //! Drives that are aged once and used often give what a fresh ageing gives, to the byte, and cost one ageing.
 #![allow(missing_docs)]
 
+mod support;
+
 use std::fs;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
-use flashloom_experiment::config::{Catalog, Experiment, Source};
+use flashloom_experiment::config::Catalog;
 use flashloom_experiment::registry::Registry;
 use flashloom_experiment::result::RunResult;
 use flashloom_experiment::run::{Prepared, Quiet};
 use flashloom_ftl::collection::Collection;
 use flashloom_units::{BlockId, Capability, PlaneId, Policy, PolicySpec, State};
-
-const EXPERIMENT: &str = r#"
-[workload.synthetic]
-requests = 3000
-read_share = 0.3
-
-[device]
-preset = "mlc-16g"
-blocks = 32
-over_provisioning = 0.5
-
-[buffer]
-capacity = "1MiB"
-
-[run]
-precondition = "steady"
-steady_tolerance = 0.2
-steady_window = 0.31
-"#;
-
-fn experiment(catalog: &Arc<Catalog>, sets: &[&str], varies: &[&str]) -> Experiment {
-    let owned = |texts: &[&str]| texts.iter().map(|&text| text.to_owned()).collect::<Vec<_>>();
-    let varies = (!varies.is_empty()).then(|| owned(varies));
-    Experiment::from_source(catalog, Source::text("aged.toml", EXPERIMENT), &owned(sets), varies.as_deref())
-        .unwrap_or_else(|problems| panic!("{problems}"))
-}
-
-/// A result without what it cost, as JSON.
-fn lasting(mut result: RunResult) -> String {
-    result.run = None;
-    serde_json::to_string(&result).expect("a result is JSON")
-}
+use support::{lasting, steady};
 
 #[test]
 fn the_runs_of_a_comparison_give_what_each_gives_by_itself() {
     let varies = ["ftl.mapping=page,dftl,kast,mcsplit", "host.scheduler=noop,cfq", "buffer.capacity=1MiB,0B"];
     let sets = ["workload.synthetic.requests=300", "run.precondition=fill"];
     for verify in [false, true] {
-        let experiment = experiment(&Catalog::builtin(), &sets, &varies);
+        let experiment = steady(&Catalog::builtin(), &sets, &varies);
         let prepared = Prepared::new(&experiment).expect("it is sound");
         let together = prepared.compare(verify, &Quiet).expect("it runs");
         for (index, run) in together.runs.into_iter().enumerate() {
@@ -62,7 +33,7 @@ fn the_runs_of_a_comparison_give_what_each_gives_by_itself() {
 #[test]
 fn a_drive_that_never_becomes_steady_is_said_of_the_first_run_that_needs_it() {
     let sets = ["run.steady_windows=3", "run.steady_tolerance=0.0001"];
-    let experiment = experiment(&Catalog::builtin(), &sets, &["host.scheduler=noop,cfq"]);
+    let experiment = steady(&Catalog::builtin(), &sets, &["host.scheduler=noop,cfq"]);
     let prepared = Prepared::new(&experiment).expect("it is sound");
     let alone = prepared.run_variant(0, false, &Quiet).expect_err("it is not steady").to_string();
     let together = prepared.compare(false, &Quiet).expect_err("it is not steady").to_string();
@@ -117,7 +88,7 @@ fn pages_written(spec: &'static PolicySpec) -> (u64, u64, u64) {
     let catalog = registry.catalog().expect("the tables are in order");
     let sets = ["ftl.gc=counting"];
     let varies = ["host.scheduler=noop,deadline,cfq,fios", "buffer.order=page-lru,clc"];
-    let eight = experiment(&catalog, &sets, &varies);
+    let eight = steady(&catalog, &sets, &varies);
     let comparison = Prepared::new(&eight).expect("it is sound").compare(false, &Quiet).expect("it runs");
     let all = written.swap(0, Ordering::Relaxed);
     let aged = comparison.runs[0].result.precondition.as_ref().expect("it is aged").page_writes;
@@ -148,7 +119,7 @@ fn a_policy_says_truly_whether_its_state_can_be_saved() {
                 continue;
             }
             let sets = [format!("ftl.mapping={}", mapping.name), format!("buffer.placement={}", placement.name)];
-            let experiment = experiment(&Catalog::builtin(), &[&sets[0], &sets[1], "run.precondition=fill"], &[]);
+            let experiment = steady(&Catalog::builtin(), &[&sets[0], &sets[1], "run.precondition=fill"], &[]);
             let mut prepared = Prepared::new(&experiment).expect("it is sound");
             prepared.age(false, &Quiet).unwrap_or_else(|failure| panic!("{sets:?}: {failure}"));
         }
@@ -159,14 +130,14 @@ fn a_policy_says_truly_whether_its_state_can_be_saved() {
 fn a_drive_from_a_file_gives_what_a_fresh_one_gives() {
     let folder = tempfile::tempdir().expect("there is room");
     let path = folder.path().join("drive.state");
-    let one = experiment(&Catalog::builtin(), &[], &[]);
+    let one = steady(&Catalog::builtin(), &[], &[]);
     let fresh = Prepared::new(&one).expect("it is sound").run_variant(0, true, &Quiet).expect("it runs");
     let mut saving = Prepared::new(&one).expect("it is sound");
     fs::write(&path, saving.age(true, &Quiet).expect("it ages").to_file().expect("there is memory"))
         .expect("there is room");
     let saved = saving.run_variant(0, true, &Quiet).expect("it runs");
     let state = format!("run.state={}", path.display());
-    let other = experiment(&Catalog::builtin(), &[&state], &[]);
+    let other = steady(&Catalog::builtin(), &[&state], &[]);
     let mut loaded = Prepared::new(&other).expect("it is sound").run_variant(0, true, &Quiet).expect("it runs");
     let hash = |result: &RunResult| result.precondition.as_ref().and_then(|aged| aged.state_sha256.clone());
     assert!(hash(&fresh).is_none() && hash(&saved).is_some_and(|hash| hash.len() == 64));
@@ -188,7 +159,7 @@ fn refused(content: &[u8], sets: &[&str]) -> String {
     let path = folder.path().join("drive.state");
     fs::write(&path, content).expect("there is room");
     let state = format!("run.state={}", path.display());
-    let experiment = experiment(&Catalog::builtin(), &[&[state.as_str()], sets].concat(), &[]);
+    let experiment = steady(&Catalog::builtin(), &[&[state.as_str()], sets].concat(), &[]);
     let problems = match Prepared::new(&experiment) {
         Err(problems) => problems.to_string(),
         Ok(prepared) => prepared.run_variant(0, false, &Quiet).expect_err("it is refused").to_string(),
@@ -198,7 +169,7 @@ fn refused(content: &[u8], sets: &[&str]) -> String {
 
 #[test]
 fn a_file_that_does_not_fit_is_refused_by_name() {
-    let one = experiment(&Catalog::builtin(), &[], &[]);
+    let one = steady(&Catalog::builtin(), &[], &[]);
     let mut prepared = Prepared::new(&one).expect("it is sound");
     let file = prepared.age(false, &Quiet).expect("it ages").to_file().expect("there is memory");
     let expect = |found: String, parts: &[&str]| {
@@ -229,7 +200,7 @@ fn a_file_that_does_not_fit_is_refused_by_name() {
 
 #[test]
 fn only_what_is_aged_and_has_a_state_is_saved() {
-    let new = experiment(&Catalog::builtin(), &["run.precondition=none"], &[]);
+    let new = steady(&Catalog::builtin(), &["run.precondition=none"], &[]);
     let failure = Prepared::new(&new).expect("it is sound").age(false, &Quiet).expect_err("it is not aged").to_string();
     assert!(failure.contains("a drive that is not aged"), "{failure}");
 }

@@ -2,39 +2,21 @@
 //! happens to the folder changes a result.
 #![allow(missing_docs)]
 
+mod support;
+
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex};
 
-use flashloom_experiment::config::{Catalog, Experiment, Source};
-use flashloom_experiment::result::RunResult;
+use flashloom_experiment::config::{Catalog, Experiment};
 use flashloom_experiment::run::{Cache, Prepared, Quiet};
-
-/// A drive of as many pages as are worth keeping.
-const EXPERIMENT: &str = r#"
-[workload.synthetic]
-requests = 3000
-read_share = 0.3
-
-[device]
-preset = "mlc-16g"
-blocks = 32
-over_provisioning = 0.5
-
-[run]
-precondition = "steady"
-steady_tolerance = 0.2
-steady_window = 0.31
-"#;
+use support::{lasting, steady};
 
 /// More than the file of one such drive, and less than those of two.
 const ONE_FILE: u64 = 2_500_000;
 
-fn experiment(sets: &[&str], varies: Option<&[&str]>) -> Experiment {
-    let owned = |texts: &[&str]| texts.iter().map(|&text| text.to_owned()).collect::<Vec<_>>();
-    let varies = varies.map(owned);
-    Experiment::from_source(&Catalog::builtin(), Source::text("a.toml", EXPERIMENT), &owned(sets), varies.as_deref())
-        .unwrap_or_else(|problems| panic!("{problems}"))
+fn experiment(sets: &[&str], varies: &[&str]) -> Experiment {
+    steady(&Catalog::builtin(), sets, varies)
 }
 
 /// What was said, a word a notice.
@@ -56,20 +38,15 @@ fn cache(folder: &Path, limit_bytes: u64) -> (Cache, Said) {
 /// A result without what it cost, as JSON, and what was said on the way.
 fn run(folder: &Path, limit_bytes: u64, sets: &[&str], verify: bool) -> (String, Vec<String>) {
     let (cache, said) = cache(folder, limit_bytes);
-    let experiment = experiment(sets, None);
+    let experiment = experiment(sets, &[]);
     let prepared = Prepared::new(&experiment).expect("it is sound").with_cache(Some(cache));
     let result = prepared.run_variant(0, verify, &Quiet).unwrap_or_else(|failure| panic!("{failure}"));
     let said = said.lock().expect("nobody panics").clone();
     (lasting(result), said)
 }
 
-fn lasting(mut result: RunResult) -> String {
-    result.run = None;
-    serde_json::to_string(&result).expect("a result is JSON")
-}
-
 fn fresh(sets: &[&str], verify: bool) -> String {
-    let experiment = experiment(sets, None);
+    let experiment = experiment(sets, &[]);
     lasting(Prepared::new(&experiment).expect("it is sound").run_variant(0, verify, &Quiet).expect("it runs"))
 }
 
@@ -91,8 +68,11 @@ fn a_drive_from_the_cache_gives_what_a_fresh_one_gives() {
             assert_eq!(heard, [said], "{sets:?}, verified: {verify}");
         }
         // What ageing does not depend on may differ.
-        let other =
-            [sets, &["host.scheduler=deadline", "buffer.capacity=0B", "workload.synthetic.requests=100"]].concat();
+        let other = [
+            sets,
+            &["host.scheduler=deadline", "buffer.capacity=0B", "device.link_rate=1GB/s", "device.read_time=9us"],
+        ]
+        .concat();
         assert_eq!(run(folder.path(), u64::MAX, &other, verify), (fresh(&other, verify), vec!["the".to_owned()]));
     }
     assert_eq!(files(folder.path()).len(), 3);
@@ -101,7 +81,7 @@ fn a_drive_from_the_cache_gives_what_a_fresh_one_gives() {
 #[test]
 fn a_comparison_takes_and_keeps_each_drive_once() {
     let folder = tempfile::tempdir().expect("there is room");
-    let experiment = experiment(&[], Some(&["ftl.gc=greedy,fifo", "host.scheduler=noop,cfq"]));
+    let experiment = experiment(&[], &["ftl.gc=greedy,fifo", "host.scheduler=noop,cfq"]);
     let compare = |cache: Option<Cache>| {
         let prepared = Prepared::new(&experiment).expect("it is sound").with_cache(cache);
         let comparison = prepared.compare(false, &Quiet).expect("it runs");
@@ -156,7 +136,12 @@ fn a_folder_that_cannot_be_written_costs_nothing_but_time() {
     let file = folder.path().join("a file");
     fs::write(&file, "").expect("there is room");
     let (result, said) = run(&file.join("drives"), u64::MAX, &[], false);
-    assert_eq!((result, said), (fresh(&[], false), vec!["ageing".to_owned(), "the".to_owned()]));
+    assert_eq!((result, said), (fresh(&[], false), vec!["the".to_owned(), "ageing".to_owned()]));
+    let experiment = experiment(&[], &["ftl.gc=greedy,fifo", "host.scheduler=noop,cfq"]);
+    let (cache, heard) = cache(&file.join("drives"), u64::MAX);
+    let prepared = Prepared::new(&experiment).expect("it is sound").with_cache(Some(cache));
+    prepared.compare(false, &Quiet).expect("it runs");
+    assert_eq!(*heard.lock().expect("nobody panics"), ["the", "ageing", "ageing"], "two drives, and it is said once");
 }
 
 #[test]

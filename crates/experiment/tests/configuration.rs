@@ -1,9 +1,10 @@
 //! Properties of configurations: whatever is written, they are answered; what they mean does not depend on where it is
 //! written; what is written out reads back to the same.
 
-use std::path::PathBuf;
+use std::fs;
+use std::path::{Path, PathBuf};
 
-use flashloom_experiment::config::{Catalog, Experiment, KeyId, Source, toml_value};
+use flashloom_experiment::config::{Catalog, Experiment, KeyId, Source, Sweep, toml_value};
 use flashloom_units::{Kind, Param, Problems, Value};
 use proptest::prelude::*;
 
@@ -198,4 +199,37 @@ fn relative_paths_start_from_the_folder_of_the_file_or_from_the_working_director
     assert_eq!(located(&experiment(&[]), "t.csv"), PathBuf::from("there/t.csv"));
     let set = experiment(&["workload.path=u.csv".to_owned()]);
     assert_eq!(located(&set, "u.csv"), PathBuf::from("u.csv"));
+}
+
+/// Every file of a folder and the folders in it, that ends in `.toml` and describes an experiment.
+fn experiments(folder: &Path, found: &mut Vec<String>) {
+    for entry in fs::read_dir(folder).expect("the folder can be listed") {
+        let path = entry.expect("listed").path();
+        let is_package = path.file_name().is_some_and(|name| name == "Cargo.toml" || name == "target");
+        if path.is_dir() && !is_package {
+            experiments(&path, found);
+        } else if path.extension().is_some_and(|extension| extension == "toml") && !is_package {
+            found.push(path.to_string_lossy().into_owned());
+        }
+    }
+}
+
+/// Their report runs them with another mapping too, whose keys stand ready.
+const WITH_SPARE_KEYS: [&str; 2] = ["figure-6-kast.toml", "figure-6-sast.toml"];
+
+#[test]
+fn no_key_of_a_checked_in_experiment_is_without_effect() {
+    let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("../..");
+    let mut paths = Vec::new();
+    ["experiments", "examples"].iter().for_each(|folder| experiments(&root.join(folder), &mut paths));
+    assert!(paths.len() > 20, "{paths:?}");
+    let mut notes = Vec::new();
+    for path in paths.iter().filter(|path| !WITH_SPARE_KEYS.iter().any(|name| path.ends_with(name))) {
+        let single = Experiment::load_run(&Catalog::builtin(), path, &[]);
+        let varied = Experiment::load_comparison(&Catalog::builtin(), path, &Sweep::default());
+        for experiment in single.iter().chain(&varied) {
+            notes.extend(experiment.unused().iter().map(|unused| unused.sentence("some rows")));
+        }
+    }
+    assert!(notes.is_empty(), "{}", notes.join("\n"));
 }

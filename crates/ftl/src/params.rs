@@ -1,7 +1,7 @@
 //! The `[ftl]` section.
 
 use flashloom_nand::DeviceParams;
-use flashloom_units::{Kind, MS, Ns, S, Value, choice, params};
+use flashloom_units::{Kind, MS, Ns, S, Used, Value, choice, params};
 
 use crate::{allocation, collection, mapping};
 
@@ -118,15 +118,19 @@ params! {
         /// Which free block is opened next.
         wear_levelling: WearLevelling => "wear_levelling", Kind::Choice(WearLevelling::CHOICES), Value::Name("dynamic"), "Evens out erases among blocks that are rewritten; only `static` moves cold data.";
         /// How many more erases than the least worn block of its plane a block may have before data is moved.
-        wear_threshold: u32 => "wear_threshold", Kind::Count { min: 1, max: 1 << 20 }, Value::Count(16), "A narrower spread costs more copies of data that nobody changes.";
+        wear_threshold: u32 => "wear_threshold", Kind::Count { min: 1, max: 1 << 20 }, Value::Count(16), "A narrower spread costs more copies of data that nobody changes.",
+            Used::with("wear_levelling", &["static"]);
         /// Whether pages that are written often are kept apart from others.
         hot_cold: HotCold => "hot_cold", Kind::Choice(HotCold::CHOICES), Value::Name("none"), "Pages that die together make cheap victims; each plane needs one more open block, or two where collected pages have blocks of their own.";
         /// Count from which a page is hot, under `multi-hash`; counters have four bits.
-        hot_threshold: u32 => "hot_threshold", Kind::Count { min: 1, max: 15 }, Value::Count(8), "A lower count finds hot pages that are hardly hotter than others, and takes cold ones for hot.";
+        hot_threshold: u32 => "hot_threshold", Kind::Count { min: 1, max: 15 }, Value::Count(8), "A lower count finds hot pages that are hardly hotter than others, and takes cold ones for hot.",
+            Used::with("hot_cold", &["multi-hash"]);
         /// Writes after which all counts are halved, as a share of the host's pages, under `multi-hash`. A page that is written k times as often as the average one counts k to 2k times this.
-        hot_decay: f64 => "hot_decay", Kind::Ratio { min: 0.01, max: 100.0 }, Value::Ratio(2.0), "Longer intervals tell hot from cold more surely, and find out later that a page has changed.";
+        hot_decay: f64 => "hot_decay", Kind::Ratio { min: 0.01, max: 100.0 }, Value::Ratio(2.0), "Longer intervals tell hot from cold more surely, and find out later that a page has changed.",
+            Used::with("hot_cold", &["multi-hash"]);
         /// Share of the host's pages, from the first on, that are hot under `known`.
-        hot_share: f64 => "hot_share", Kind::Ratio { min: 0.0, max: 1.0 }, Value::Ratio(0.2), "The share that is hot in the workload gives the bound; any other mixes hot and cold.";
+        hot_share: f64 => "hot_share", Kind::Ratio { min: 0.0, max: 1.0 }, Value::Ratio(0.2), "The share that is hot in the workload gives the bound; any other mixes hot and cold.",
+            Used::with("hot_cold", &["known"]);
     }
 }
 

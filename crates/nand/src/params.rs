@@ -1,6 +1,6 @@
 //! The `[device]` section: what a drive is made of and how fast its parts are.
 
-use flashloom_units::{GIB, KIB, Kind, MS, Ns, S, US, Value, choice, params, transfer_ns};
+use flashloom_units::{GIB, KIB, Kind, MS, Ns, S, US, Used, Value, choice, params, transfer_ns};
 
 use crate::{Geometry, PRESETS, Shape};
 
@@ -108,7 +108,7 @@ params! {
         /// Which operations a host read may interrupt on its die.
         suspend: Suspend => "suspend", Kind::Choice(Suspend::CHOICES), Value::Name("none"), "Shortens the longest reads and lengthens programs and erases.";
         /// Time to suspend an operation, and again to resume it.
-        suspend_ns: Ns => "suspend_time", time(100 * MS), Value::Time(20 * US), "";
+        suspend_ns: Ns => "suspend_time", time(100 * MS), Value::Time(20 * US), "", Used::without("suspend", &["none"]);
         /// How many operations of a higher class may go before one that waits for its die or is suspended on it.
         max_overtakes: u32 => "max_overtakes", count(1_000), Value::Count(16), "More of them shorten host reads and lengthen the wait of everything else.";
         /// In which order a die takes what waits for it.

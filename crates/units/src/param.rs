@@ -106,6 +106,29 @@ impl Value {
     }
 }
 
+/// Without what a parameter has no effect: another key that has one of some values, or none of them.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Used {
+    /// The other key: its name in the same table, or its whole path.
+    pub key: &'static str,
+    /// Values as [`Value::show`] writes them, so that `none` is a key that is not given.
+    pub values: &'static [&'static str],
+    /// Whether the key must have one of the values; else it must have another.
+    pub is_with: bool,
+}
+
+impl Used {
+    /// Used only where the key has one of these values.
+    pub const fn with(key: &'static str, values: &'static [&'static str]) -> Option<Self> {
+        Some(Self { key, values, is_with: true })
+    }
+
+    /// Used only where the key has none of these values.
+    pub const fn without(key: &'static str, values: &'static [&'static str]) -> Option<Self> {
+        Some(Self { key, values, is_with: false })
+    }
+}
+
 /// One parameter: everything that help, checks and documents need to know of it.
 #[derive(Clone, Debug)]
 pub struct Param {
@@ -119,6 +142,8 @@ pub struct Param {
     pub help: &'static str,
     /// One sentence: what a larger or smaller value costs and brings.
     pub tradeoff: &'static str,
+    /// Without what it has no effect, beside the policy whose parameter it is.
+    pub used: Option<Used>,
 }
 
 impl Param {
@@ -248,13 +273,17 @@ impl<T: FieldType> FieldType for Option<T> {
 /// Declares a struct of parameters and the table that describes them.
 ///
 /// A field reads `help comment, field: type => "key", kind, default, "trade-off";`, where the key is the field's name
-/// without its unit, because a configuration carries units in the values.
+/// without its unit, because a configuration carries units in the values. Behind the trade-off stands what the
+/// parameter is used with, if that is not always: `"trade-off", Used::with("pattern", &["hot-cold"]);`.
 #[macro_export]
 macro_rules! params {
+    (@used) => { None };
+    (@used $used:expr) => { $used };
     (
         $(#[doc = $doc:literal])+
         pub struct $name:ident {
-            $($(#[doc = $help:literal])+ $field:ident: $type:ty => $key:literal, $kind:expr, $default:expr, $tradeoff:literal;)*
+            $($(#[doc = $help:literal])+ $field:ident: $type:ty => $key:literal, $kind:expr, $default:expr,
+                $tradeoff:literal $(, $used:expr)?;)*
         }
     ) => {
         $(#[doc = $doc])+
@@ -271,6 +300,7 @@ macro_rules! params {
                     default: $default,
                     help: concat!($($help),+).trim_ascii_start(),
                     tradeoff: $tradeoff,
+                    used: $crate::params!(@used $($used)?),
                 },)*
             ];
 
@@ -320,14 +350,28 @@ macro_rules! choice {
     };
 }
 
-/// The valid name nearest to what was written, if it is near enough to be meant.
+/// The valid name nearest to what was written, if it is near enough to be meant: a slip away, or else the shortest that
+/// one is the beginning of the other.
 pub fn nearest<'a>(written: &str, valid: impl IntoIterator<Item = &'a str>) -> Option<&'a str> {
-    let plain = |name: &str| name.to_lowercase().replace('_', "-");
+    let plain = |name: &str| name.trim().to_lowercase().replace(['_', ' '], "-");
     let written = plain(written);
-    let score = |name: &str| strsim::damerau_levenshtein(&written, &plain(name));
-    let (distance, name) = valid.into_iter().map(|name| (score(name), name)).min_by_key(|(distance, _)| *distance)?;
-    let prefix = written.len() >= 3 && (plain(name).starts_with(&written) || written.starts_with(&plain(name)));
-    (distance <= 1 + name.len() / 4 || prefix).then_some(name)
+    let length = |name: &str| name.chars().count();
+    let (mut slip, mut beginning): (Option<(usize, &str)>, Option<&str>) = (None, None);
+    for name in valid {
+        let known = plain(name);
+        let distance = strsim::damerau_levenshtein(&written, &known);
+        // Names that have nothing in common are no slip of each other, however short they are.
+        let has_common = distance < length(&written).max(length(&known));
+        if has_common && distance <= 1 + name.len() / 4 && slip.is_none_or(|(least, _)| distance < least) {
+            slip = Some((distance, name));
+        }
+        let begins = |one: &str, other: &str| length(one) >= 3 && other.starts_with(one);
+        let is_shorter = beginning.is_none_or(|shortest| name.len() < shortest.len());
+        if is_shorter && (begins(&written, &known) || begins(&known, &written)) {
+            beginning = Some(name);
+        }
+    }
+    slip.map(|(_, name)| name).or(beginning)
 }
 
 #[cfg(test)]
@@ -351,7 +395,8 @@ mod tests {
             /// How long.
             wait_ns: u64 => "wait", Kind::Time { min: MS, max: S }, Value::Time(5 * MS), "Longer waits wait longer.";
             /// How many.
-            count: Option<u32> => "count", Kind::Count { min: 1, max: 9 }, Value::Absent, "More is more.";
+            count: Option<u32> => "count", Kind::Count { min: 1, max: 9 }, Value::Absent, "More is more.",
+                Used::with("colour", &["red"]);
             /// Which.
             colour: Colour => "colour", Kind::Choice(Colour::CHOICES), Value::Name("dark-blue"), "Red is faster.";
         }
@@ -365,6 +410,8 @@ mod tests {
         assert_eq!(Sample::PARAMS[0].help, "How long.");
         assert_eq!(Sample::PARAMS[0].expected(), "a time from 1ms to 1s");
         assert_eq!(Sample::PARAMS[2].expected(), "one of red, dark-blue");
+        assert_eq!(Sample::PARAMS[0].used, None);
+        assert_eq!(Sample::PARAMS[1].used, Some(Used { key: "colour", values: &["red"], is_with: true }));
         assert!(Sample::PARAMS.iter().all(|param| param.accepts(&param.default)));
         assert!(!Sample::PARAMS[0].accepts(&Value::Time(S + 1)));
         assert!(!Sample::PARAMS[0].accepts(&Value::Count(5)));
@@ -375,5 +422,10 @@ mod tests {
         assert_eq!(nearest("schedular", ["scheduler", "queue_depth"]), Some("scheduler"));
         assert_eq!(nearest("queue-depth", ["scheduler", "queue_depth"]), Some("queue_depth"));
         assert_eq!(nearest("banana", ["scheduler", "queue_depth"]), None);
+        assert_eq!(nearest("nvme-tlc", ["mlc-16g", "nvme-tlc-512g", "nvme-qlc-1t"]), Some("nvme-tlc-512g"));
+        assert_eq!(nearest("par", ["cfq", "pardispatcher"]), Some("pardispatcher"));
+        for odd in ["±", "", " ", "*", "é"] {
+            assert_eq!(nearest(odd, ["n", "d", "noop"]), None, "{odd}");
+        }
     }
 }

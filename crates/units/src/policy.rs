@@ -544,9 +544,11 @@ mod tests {
     #[test]
     fn a_slot_refuses_what_a_configuration_could_not_hold() {
         static BAD_NAME: PolicySpec = PolicySpec { name: "Po lite", ..PolicySpec::BLANK };
-        const COUNT: Param = Param { name: "n", kind: Kind::Flag, default: Value::Count(1), help: "", tradeoff: "" };
+        const COUNT: Param =
+            Param { name: "n", kind: Kind::Flag, default: Value::Count(1), help: "", tradeoff: "", used: None };
         static BAD_DEFAULT: PolicySpec = PolicySpec { name: "bad", params: &[COUNT], ..PolicySpec::BLANK };
-        const FLAG: Param = Param { name: "n", kind: Kind::Flag, default: Value::Flag(true), help: "", tradeoff: "" };
+        const FLAG: Param =
+            Param { name: "n", kind: Kind::Flag, default: Value::Flag(true), help: "", tradeoff: "", used: None };
         static TWICE: PolicySpec = PolicySpec { name: "bad", params: &[FLAG, FLAG], ..PolicySpec::BLANK };
         let mut slot = Slot::new(&SLOT, [polite(&SPEC)]);
         for (spec, found) in [

@@ -1,6 +1,6 @@
 //! The `[workload]` section of a configuration.
 
-use flashloom_units::{Kind, SlotSpec, Value, choice, params};
+use flashloom_units::{Kind, SlotSpec, Used, Value, choice, params};
 
 use crate::{Addresses, Event, Format, TraceOptions};
 
@@ -28,28 +28,34 @@ params! {
             "A recording is what happened once; a generator can be varied.";
         /// The recording to read: a file, or for blktrace the prefix of its per-CPU files; or the fio job file.
         path: Option<String> => "path", Kind::Text, Value::Absent,
-            "Compressed recordings are read as they are, at the price of unpacking them each time.";
+            "Compressed recordings are read as they are, at the price of unpacking them each time.",
+            Used::without("kind", &["synthetic", "filebench", "synthesized"]);
         /// Format of the recording; told from its content if it is not given.
         format: Option<Format> => "format", Kind::Choice(Format::CHOICES), Value::Absent,
-            "Naming it refuses a file of another format.";
+            "Naming it refuses a file of another format.",
+            Used::without("kind", &["synthetic", "fio", "filebench", "synthesized"]);
         /// Which event of a blktrace or blkparse recording is a request.
         event: Event => "event", Kind::Choice(Event::CHOICES), Value::Name("queue"),
-            "Queued requests are what a scheduler gets; issued ones are what one made of them.";
+            "Queued requests are what a scheduler gets; issued ones are what one made of them.",
+            Used::without("kind", &["synthetic", "fio", "filebench", "synthesized"]);
         /// Order the requests of the recording by time.
         sort: bool => "sort", Kind::Flag, Value::Flag(false),
-            "Repairs a recording that is not in order, at 48 bytes of memory a request.";
+            "Repairs a recording that is not in order, at 48 bytes of memory a request.",
+            Used::without("kind", &["synthetic", "fio", "filebench", "synthesized"]);
         /// Leave bad lines of the recording out and report them.
         skip_bad_lines: bool => "skip_bad_lines", Kind::Flag, Value::Flag(false),
-            "Lets a damaged recording run, without the requests that could not be read.";
+            "Lets a damaged recording run, without the requests that could not be read.",
+            Used::without("kind", &["synthetic", "fio", "filebench", "synthesized"]);
         /// When requests are handed over; by default at their times if they have any, else closed.
         replay: Option<Replay> => "replay", Kind::Choice(Replay::CHOICES), Value::Absent,
             "Timestamps keep recorded bursts, closed measures throughput, dependent lets a faster device gain time.";
         /// Requests outstanding at once in a closed replay.
         queue_depth: u32 => "queue_depth", Kind::Count { min: 1, max: 1 << 16 }, Value::Count(16),
-            "Deeper queues keep more chips busy and make each request wait longer.";
+            "Deeper queues keep more chips busy and make each request wait longer.", Used::with("replay", &["closed"]);
         /// Factor by which recorded times run faster.
         speed: f64 => "speed", Kind::Ratio { min: 1e-6, max: 1e9 }, Value::Ratio(1.0),
-            "A recording of a slow device becomes a load for a fast one; think times shrink with it.";
+            "A recording of a slow device becomes a load for a fast one; think times shrink with it.",
+            Used::without("replay", &["closed"]);
         /// The sector of the recording that is the device's first. A partition that began at sector 63 is replayed as on
         /// a drive of its own with 63.
         first_sector: u64 => "first_sector", Kind::Count { min: 0, max: 1 << 55 }, Value::Count(0),

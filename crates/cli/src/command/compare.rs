@@ -1,6 +1,7 @@
 //! `flashloom compare`.
 
 mod columns;
+mod hints;
 mod kept;
 mod side_by_side;
 
@@ -13,7 +14,7 @@ use flashloom::experiment::run::{KeepNothing, Keeper, Prepared};
 use flashloom::report::csv;
 use rayon::ThreadPoolBuilder;
 
-use super::{json_text, report_skipped};
+use super::{json_text, report_skipped, report_unused};
 use crate::arguments::CompareArguments;
 use crate::cache;
 use crate::output::{OutputFile, Stop, keep_apart, print, say};
@@ -42,16 +43,21 @@ pub fn compare(catalog: &Arc<Catalog>, arguments: &CompareArguments) -> Result<(
     let threads = arguments.jobs.map_or(0, NonZeroUsize::get);
     let pool = ThreadPoolBuilder::new().num_threads(threads).build();
     let pool = pool.map_err(|error| Stop::Failed(format!("error: the threads cannot be started: {error}")))?;
+    let combinations = experiment.variants.len() / experiment.repetitions();
     let prepared = pool
         .install(|| match arguments.skip_unfit {
             true => Prepared::fitting(&mut experiment),
-            false => Prepared::new(&experiment),
+            false => Prepared::or_unfit(&experiment).map_err(|(problems, unfit)| {
+                suggest_skipping(unfit, combinations);
+                problems
+            }),
         })?
         .with_cache(cache::of_user(arguments.no_cache));
     let experiment = prepared.experiment();
     let out = arguments.out.as_deref();
     let kept = out.map(|out| Kept::open(out, &prepared, arguments.verify)).transpose()?;
     report_skipped(&prepared);
+    report_unused(experiment);
 
     let is_to_run = |index: usize| kept.as_ref().is_none_or(|kept| !kept.has(index));
     let (runs, had) = (experiment.variants.len(), kept.as_ref().map_or(0, Kept::count));
@@ -63,8 +69,10 @@ pub fn compare(catalog: &Arc<Catalog>, arguments: &CompareArguments) -> Result<(
     let keeper: &dyn Keeper = kept.as_ref().map_or(&KeepNothing, |kept| kept);
     let comparison = pool.install(|| prepared.compare_keeping(arguments.verify, &bar, keeper));
     bar.clear();
-    let comparison = comparison?;
-
+    let mut comparison = comparison?;
+    if arguments.no_hints {
+        comparison.runs.iter_mut().for_each(|run| run.result.hints.clear());
+    }
     if arguments.statistics {
         columns.extend(statistics(catalog, &comparison, &keys));
     }
@@ -75,6 +83,10 @@ pub fn compare(catalog: &Arc<Catalog>, arguments: &CompareArguments) -> Result<(
         file.commit(json_text(&comparison))?;
     }
     print(&if to_stdout { json_text(&comparison) } else { side_by_side(&comparison, &columns) })?;
+    if !to_stdout && !arguments.no_hints {
+        let hints = hints::of(experiment, &comparison, &columns);
+        hints.lines().for_each(say);
+    }
     judged(experiment, &comparison)
 }
 
@@ -89,12 +101,20 @@ fn load(catalog: &Arc<Catalog>, arguments: &CompareArguments) -> Result<Experime
     };
     if let Ok(fitting) = Experiment::load_comparison(catalog, path, &Sweep { skip_unfit: true, ..sweep }) {
         let (unfit, fit) = (fitting.unfit.len(), fitting.variants.len() / fitting.repetitions());
-        say(format_args!(
-            "note: {unfit} of {} combinations do not go together, as below; --skip-unfit leaves them out and lists them\n",
-            unfit + fit
-        ));
+        suggest_skipping(unfit, unfit + fit);
     }
     Err(refused.into())
+}
+
+/// Says the way out, where some combinations are unfit and others remain.
+fn suggest_skipping(unfit: usize, all: usize) {
+    if unfit > 0 {
+        let (plural, them) = if unfit == 1 { ("does", "it") } else { ("do", "them") };
+        say(format_args!(
+            "note: {unfit} of {all} combinations {plural} not go together, as below; --skip-unfit leaves {them} out \
+             and lists {them}\n"
+        ));
+    }
 }
 
 /// Whether a comparison found what it should have.

@@ -6,8 +6,8 @@ use flashloom::experiment::config::{Catalog, Experiment};
 use flashloom::experiment::run::Prepared;
 use flashloom::workload::{Request, TraceWriter};
 
-use super::report_skipped;
 use super::trace::{format_of, report_text};
+use super::{report_skipped, report_unused};
 use crate::arguments::GenerateArguments;
 use crate::output::{Stop, keep_apart, print};
 use crate::progress::Bar;
@@ -20,6 +20,7 @@ pub fn generate(catalog: &Arc<Catalog>, arguments: &GenerateArguments) -> Result
     let to = format_of(arguments.to, &arguments.out)?;
     let prepared = Prepared::new(&experiment)?;
     report_skipped(&prepared);
+    report_unused(&experiment);
     let mut writer = TraceWriter::create(&arguments.out, to)?;
     let mut problem = None;
     let mut write = |request: &Request| {

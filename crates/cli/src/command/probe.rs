@@ -6,7 +6,7 @@ use flashloom::experiment::config::{Catalog, Experiment};
 use flashloom::experiment::probe::{PointResult, Probe, ProbeParams, ProbeResult, SpanEffect};
 use flashloom::units::{Problem, format_size, parse_size};
 
-use super::json_text;
+use super::{json_text, report_unused_of};
 use crate::arguments::ProbeArguments;
 use crate::figures::{count, factor, percent, table};
 use crate::output::{OutputFile, Stop, keep_apart, print};
@@ -15,6 +15,8 @@ use crate::progress::Bar;
 /// Measures a drive by span and by requests outstanding, and says which regions it has.
 pub fn probe(catalog: &Arc<Catalog>, arguments: &ProbeArguments) -> Result<(), Stop> {
     let experiment = Experiment::load_run(catalog, &arguments.experiment, &arguments.set)?;
+    // Workload and scheduler take no part, and the probe sets time and seed itself.
+    report_unused_of(&experiment, &["device.", "buffer.", "ftl."]);
     let params = params(arguments)?;
     let probe = Probe::new(&experiment, &params)?;
     keep_apart(&experiment.inputs(), &[arguments.json.as_deref()])?;

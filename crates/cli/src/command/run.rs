@@ -9,13 +9,15 @@ use flashloom::experiment::config::{Catalog, Experiment};
 use flashloom::experiment::run::{Finished, Prepared, Quiet};
 use flashloom::units::Problem;
 
-use super::{json_text, report_skipped};
+use super::{json_text, report_skipped, report_unused};
 use crate::arguments::RunArguments;
 use crate::cache;
 use crate::figures::count;
 use crate::output::{OutputFile, Stop, keep_apart, print, say};
 use crate::progress::Bar;
 use watchers::Watchers;
+
+pub use summary::hint_text;
 
 /// Runs one experiment and shows its result.
 pub fn run(catalog: &Arc<Catalog>, arguments: &RunArguments) -> Result<(), Stop> {
@@ -41,6 +43,7 @@ pub fn run(catalog: &Arc<Catalog>, arguments: &RunArguments) -> Result<(), Stop>
         return Err(Problem::file("--fio-json", "the workload is not a fio job file", expected).into());
     }
     report_skipped(&prepared);
+    report_unused(&experiment);
     for key in &experiment.left_out {
         say(format_args!("note: [vary] lists values of `{}`; `flashloom compare` runs them all", key.path()));
     }

@@ -382,6 +382,7 @@ fn a_conversion_that_cannot_hold_the_trace_or_does_not_know_its_format() {
 fn a_name_that_nothing_has() {
     let lab = Lab::new();
     refused("explain_unknown", &lab, &["explain", "dedline"]);
+    refused("explain_odd", &lab, &["explain", "±\u{1b}[31m"]);
     assert_eq!(lab.run(&["list", "bananas"]).code, Some(2));
     assert_eq!(lab.run(&["frobnicate"]).code, Some(2));
     assert_eq!(lab.run(&["compare", "a.toml", "--jobs", "0"]).code, Some(2));

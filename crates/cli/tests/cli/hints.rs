@@ -33,6 +33,15 @@ fn a_drive_that_never_collected() {
 }
 
 #[test]
+fn a_run_without_time_has_no_latencies_to_speak_of() {
+    let counting = ["--set", "run.timing=counting", "--set", "run.precondition=none"];
+    let text =
+        small().succeed(&[&["run", "small.toml", "--set", "workload.synthetic.requests=200"], &counting[..]].concat());
+    let hint = "so that write amplification is that of a drive that never collects garbage: after";
+    assert!(text.stdout.contains(hint) && !text.stdout.contains("latenc"), "{}", text.stdout);
+}
+
+#[test]
 fn a_sequential_workload_that_began_again() {
     let sequential = ["workload.synthetic.pattern=sequential", "workload.synthetic.footprint_size=1MiB"];
     given_and_not("wrapped", &sequential, &["workload.synthetic.requests=100"]);
@@ -130,7 +139,7 @@ fn a_percentile_of_few_samples() {
         "workload.replay=closed",
         "workload.queue_depth=64",
     ];
-    given_and_not("few-samples", &reads, &["workload.synthetic.requests=1100000"]);
+    given_and_not("few-samples", &reads, &["workload.synthetic.requests=10000"]);
 }
 
 #[test]
@@ -177,4 +186,28 @@ fn a_result_names_the_program_its_files_and_its_configuration() {
     let other = run(&["--set", "run.seed=9"]);
     assert_ne!(other["provenance"]["config_sha256"], provenance["config_sha256"]);
     assert_eq!(other["provenance"]["inputs"], provenance["inputs"]);
+}
+
+#[test]
+fn a_comparison_says_each_hint_once_with_its_rows() {
+    let lab = small();
+    let sweep =
+        ["compare", "small.toml", "--vary", "device.link_rate=5MB/s,5GB/s", "--vary", "host.scheduler=noop,fios"];
+    let compare = |more: &[&str]| lab.succeed(&[&sweep[..], &["--set", "workload.replay=closed"], more].concat());
+    let answer = compare(&["--set", "device.full_duplex=false", "--columns", "iops,read.p99_9,read.p99"]);
+    assert!(!answer.stdout.contains("hint"), "{}", answer.stdout);
+    let hints: Vec<&str> = answer.stderr.lines().filter(|line| line.starts_with("hint")).collect();
+    assert!(hints.iter().all(|hint| !hint.contains("link")), "the link's rate varies: {}", answer.stderr);
+    let few = "hint (all rows): Fewer than 10 samples lie beyond a percentile, so that it moves with chance: \
+               read.p99_9 rests on 1 of 1,";
+    assert_eq!(hints.iter().filter(|hint| hint.starts_with(few)).count(), 1, "{}", answer.stderr);
+    let never = ["--set", "run.precondition=none", "--set", "workload.synthetic.requests=300", "--columns", "waf"];
+    let answer = compare(&never);
+    assert!(answer.stderr.contains("hint (all rows): No block was erased"), "{}", answer.stderr);
+    assert_eq!(answer.stderr.matches("hint").count(), 1, "no column is about time: {}", answer.stderr);
+    assert!(!compare(&[&never[..], &["--no-hints"]].concat()).stderr.contains("hint"));
+    let some =
+        ["compare", "small.toml", "--vary", "workload.synthetic.read_share=0,0.1,0.4", "--columns", "read.p99_9"];
+    let answer = lab.succeed(&[&some[..], &["--set", "workload.replay=closed"]].concat());
+    assert!(answer.stderr.contains("hint (rows 2, 3; figures of row 2): Fewer than 10"), "{}", answer.stderr);
 }

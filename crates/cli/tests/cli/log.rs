@@ -2,44 +2,7 @@
 
 use serde_json::Value;
 
-use crate::lab::Lab;
-
-/// Requests of every kind that queue up, and come back in another order than they went.
-const BUSY: &str = "
-[workload.synthetic]
-requests = 3000
-read_share = 0.5
-discard_share = 0.02
-sync_share = 0.2
-flush_every = 100
-request_size = \"8KiB\"
-interarrival = \"150us\"
-tasks = 4
-
-[device]
-channels = 2
-ways = 2
-planes = 1
-blocks = 40
-pages = 32
-over_provisioning = \"25%\"
-
-[buffer]
-capacity = \"256KiB\"
-
-[run]
-seed = 7
-";
-
-fn busy() -> Lab {
-    let lab = Lab::new();
-    lab.write("busy.toml", BUSY);
-    lab
-}
-
-fn json(text: &str) -> Value {
-    serde_json::from_str(text).unwrap_or_else(|error| panic!("{error}\n{text}"))
-}
+use crate::commands::{json, small};
 
 /// The rows of a log or a trace, each cut into its cells.
 fn rows(text: &str) -> Vec<Vec<&str>> {
@@ -59,10 +22,10 @@ fn requests(text: &str) -> Vec<String> {
 
 #[test]
 fn a_log_has_every_request_as_it_arrived_in_the_order_in_which_they_ended() {
-    let lab = busy();
-    lab.succeed(&["run", "busy.toml", "--log", "log.csv", "--json", "result.json"]);
-    lab.succeed(&["generate", "busy.toml", "--out", "arrivals.csv"]);
-    assert_eq!(lab.files(), ["arrivals.csv", "busy.toml", "log.csv", "result.json"]);
+    let lab = small();
+    lab.succeed(&["run", "small.toml", "--log", "log.csv", "--json", "result.json"]);
+    lab.succeed(&["generate", "small.toml", "--out", "arrivals.csv"]);
+    assert_eq!(lab.files(), ["arrivals.csv", "log.csv", "result.json", "small.toml"]);
     let log = lab.read("log.csv");
     assert_eq!(requests(&log), requests(&lab.read("arrivals.csv")));
     let rows = rows(&log);
@@ -85,13 +48,13 @@ fn a_log_has_every_request_as_it_arrived_in_the_order_in_which_they_ended() {
 
 #[test]
 fn a_log_is_replayed_as_a_trace_of_the_same_requests() {
-    let lab = busy();
-    lab.succeed(&["run", "busy.toml", "--log", "log.csv"]);
+    let lab = small();
+    lab.succeed(&["run", "small.toml", "--log", "log.csv"]);
     let log = lab.read("log.csv");
     let info = json(&lab.succeed(&["trace", "info", "log.csv", "--sort", "--json"]).stdout);
-    assert_eq!((info["requests"].as_u64(), &info["has_latencies"]), (Some(3_000), &Value::Bool(true)));
+    assert_eq!((info["requests"].as_u64(), &info["has_latencies"]), (Some(4_000), &Value::Bool(true)));
     let replay = "--set workload.kind=trace --set workload.path=log.csv --set workload.sort=true";
-    let replay: Vec<&str> = ["run", "busy.toml", "--log", "again.csv"].into_iter().chain(replay.split(' ')).collect();
+    let replay: Vec<&str> = ["run", "small.toml", "--log", "again.csv"].into_iter().chain(replay.split(' ')).collect();
     lab.succeed(&replay);
     let first_ns = number(rows(&log).iter().min_by_key(|row| number(row[0])).unwrap()[0]);
     assert_eq!(first_ns, 0, "a trace counts from its first request, as this run does");
@@ -104,11 +67,11 @@ fn a_log_is_replayed_as_a_trace_of_the_same_requests() {
 
 #[test]
 fn a_log_is_the_same_bytes_for_the_same_run_in_both_formats() {
-    let lab = busy();
+    let lab = small();
     for format in ["csv", "parquet"] {
         let [first, second] = ["first", "second"].map(|name| format!("{name}.{format}"));
-        lab.succeed(&["run", "busy.toml", "--log", &first]);
-        lab.succeed(&["run", "busy.toml", "--log", &second]);
+        lab.succeed(&["run", "small.toml", "--log", &first]);
+        lab.succeed(&["run", "small.toml", "--log", &second]);
         let bytes = |name: &str| std::fs::read(lab.path(name)).expect("the log is there");
         assert_eq!(bytes(&first), bytes(&second));
         assert!(bytes(&first).len() > 10_000, "it has rows");
@@ -117,9 +80,9 @@ fn a_log_is_the_same_bytes_for_the_same_run_in_both_formats() {
 
 #[test]
 fn requests_that_failed_are_in_the_log_with_the_reason() {
-    let lab = busy();
+    let lab = small();
     let worn = ["--set", "device.program_failures=0.004", "--set", "run.end_of_life=read-only"];
-    let answer = lab.run(&[&["run", "busy.toml", "--log", "log.csv", "--json", "result.json"], &worn[..]].concat());
+    let answer = lab.run(&[&["run", "small.toml", "--log", "log.csv", "--json", "result.json"], &worn[..]].concat());
     assert!(answer.code == Some(1) && answer.stderr.contains("the drive's life ended"), "{}", answer.stderr);
     let failed = &json(&lab.read("result.json"))["host"]["failed"];
     let log = lab.read("log.csv");
@@ -129,15 +92,15 @@ fn requests_that_failed_are_in_the_log_with_the_reason() {
         assert_eq!(failed[reason].as_u64().unwrap_or(0), logged as u64, "{reason}");
     }
     assert!(rows.iter().any(|row| row[12] == "read_only"), "the drive's life ended");
-    assert_eq!(rows.len(), 3_000);
+    assert_eq!(rows.len(), 4_000);
 }
 
 #[test]
 fn the_slowest_are_told_after_the_result_and_beside_json() {
-    let lab = busy();
-    let answer = lab.succeed(&["run", "busy.toml", "--slowest", "3"]);
+    let lab = small();
+    let answer = lab.succeed(&["run", "small.toml", "--slowest", "3"]);
     assert!(answer.stdout.contains("slowest"), "{}", answer.stdout);
-    let answer = lab.succeed(&["run", "busy.toml", "--slowest", "3", "--json", "-"]);
+    let answer = lab.succeed(&["run", "small.toml", "--slowest", "3", "--json", "-"]);
     json(&answer.stdout);
     assert!(answer.stderr.contains("slowest"), "{}", answer.stderr);
 }

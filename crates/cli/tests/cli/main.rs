@@ -14,3 +14,4 @@ mod hints;
 mod lab;
 mod log;
 mod reproduce;
+mod unused;

@@ -137,6 +137,12 @@ const OF_PAGE_MAPPINGS: &[(&str, &str)] = &[
 const MERGES: &str = "wins space back by its own rules";
 const NO_SPARES: &str = "cannot replace a bad block";
 
+/// Whether a key is one that only a page-level mapping follows, whatever its value.
+pub fn is_of_page_mappings(key: &str) -> bool {
+    // Log-block mappings open the least worn blocks, too.
+    key != "ftl.wear_levelling" && OF_PAGE_MAPPINGS.iter().any(|(known, _)| *known == key)
+}
+
 fn log_blocks_have_no_collection(config: &Config) -> Vec<Broken> {
     let mapping = config.ftl.mapping;
     if config.mapping_offers(Capability::PageMapping) {

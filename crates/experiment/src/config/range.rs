@@ -62,6 +62,7 @@ mod tests {
         default: Value::Absent,
         help: "",
         tradeoff: "",
+        used: None,
     };
 
     fn of(text: &str) -> Result<Vec<u64>, String> {

@@ -1,6 +1,6 @@
 //! The `[run]` section: how a simulation is run.
 
-use flashloom_units::{Kind, MS, Ns, S, Value, choice, params};
+use flashloom_units::{Kind, MS, Ns, S, Used, Value, choice, params};
 
 choice! {
     /// Whether flash operations take time.
@@ -60,22 +60,26 @@ params! {
             "An empty drive collects nothing and flatters every policy; the steady state takes the longest to reach.";
         /// How much of the logical space is written before the workload starts.
         fill: f64 => "fill", Kind::Ratio { min: 0.001, max: 1.0 }, Value::Ratio(1.0),
-            "What is not filled serves as spare space, which makes collection cheaper.";
+            "What is not filled serves as spare space, which makes collection cheaper.",
+            Used::without("precondition", &["none"]);
         /// Whether an allocation that looks for streams finds them in what is written before the workload starts.
         fill_streams: bool => "fill_streams", Kind::Flag, Value::Flag(true),
-            "Without them the drive is filled as by an allocation without streams, the same for every threshold.";
+            "Without them the drive is filled as by an allocation without streams, the same for every threshold.",
+            Used::without("precondition", &["none"]);
         /// How many pages are overwritten, uniformly at random, in one window of ageing, as a share of what was filled.
         steady_window: f64 => "steady_window", Kind::Ratio { min: 0.001, max: 10.0 }, Value::Ratio(0.5),
-            "Longer windows take longer and average chance away.";
+            "Longer windows take longer and average chance away.", Used::with("precondition", &["steady"]);
         /// By how much write amplification may differ from the window before, twice in a row, to count as steady.
         steady_tolerance: f64 => "steady_tolerance", Kind::Ratio { min: 0.000_1, max: 1.0 }, Value::Ratio(0.01),
-            "A smaller tolerance takes longer to meet, or is never met.";
+            "A smaller tolerance takes longer to meet, or is never met.", Used::with("precondition", &["steady"]);
         /// After how many windows a drive that is not steady yet is given up.
         steady_windows: u32 => "steady_windows", Kind::Count { min: 3, max: 100_000 }, Value::Count(100),
-            "A higher limit waits longer for a drive that may never be steady.";
+            "A higher limit waits longer for a drive that may never be steady.",
+            Used::with("precondition", &["steady"]);
         /// Whether a drive that was aged until steady is left idle before the workload starts.
         rest: Rest => "rest", Kind::Choice(Rest::CHOICES), Value::Name("open"),
-            "Without it a light workload pays for collecting what ageing left; with it a heavy one finds free blocks that it has not paid for.";
+            "Without it a light workload pays for collecting what ageing left; with it a heavy one finds free blocks that it has not paid for.",
+            Used::with("precondition", &["steady"]);
         /// A drive that was aged before and saved by `run --save-state`, in place of ageing it now.
         state: Option<String> => "state", Kind::Text, Value::Absent,
             "Saves the time of ageing, for any host, write buffer and workload over the same device, FTL, seed and checks.";
@@ -90,9 +94,11 @@ params! {
             "With it a run takes longer; it changes no other figure.";
         /// How much simulated time one sample of the timeline covers.
         timeline_interval_ns: Ns => "timeline_interval", Kind::Time { min: MS, max: 100_000 * S },
-            Value::Time(100 * MS), "Shorter intervals show more and write a larger file. In counting mode run.timeline_pages counts instead.";
+            Value::Time(100 * MS), "Shorter intervals show more and write a larger file. In counting mode run.timeline_pages counts instead.",
+            Used::with("timing", &["timed"]);
         /// How many pages are programmed for the host between two samples of the timeline in counting mode.
         timeline_pages: u64 => "timeline_pages", Kind::Count { min: 1, max: 1 << 48 }, Value::Count(10_000),
-            "Fewer pages show more and write a larger file; in timed mode run.timeline_interval counts instead.";
+            "Fewer pages show more and write a larger file; in timed mode run.timeline_interval counts instead.",
+            Used::with("timing", &["counting"]);
     }
 }

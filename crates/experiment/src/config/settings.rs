@@ -72,13 +72,24 @@ impl Settings {
         self.catalog.find(path).is_some_and(|key| self.origins[key.table][key.param].is_some())
     }
 
+    /// Where a key was given its value; nothing where it was left at its default.
+    pub fn origin(&self, key: KeyId) -> Option<&Origin> {
+        self.origins[key.table][key.param].as_ref()
+    }
+
     /// Whether a key was given another value than its default. A default that is written out asks for nothing, so that
     /// an effective configuration reads back.
     pub fn asks(&self, path: &str) -> bool {
         self.catalog.find(path).is_some_and(|key| *self.value(path) != key.param().default)
     }
 
-    fn value_of(&self, key: KeyId) -> &Value {
+    /// Where the name of a table was first written, if it was.
+    pub fn header(&self, table: usize) -> Option<&Origin> {
+        self.headers[table].as_ref()
+    }
+
+    /// The value of a key.
+    pub fn value_of(&self, key: KeyId) -> &Value {
         &self.values[key.table][key.param]
     }
 

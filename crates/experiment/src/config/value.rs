@@ -137,7 +137,7 @@ mod tests {
     use flashloom_units::{Choice, KIB};
 
     fn param(kind: Kind) -> Param {
-        Param { name: "key", kind, default: Value::Absent, help: "Help.", tradeoff: "" }
+        Param { name: "key", kind, default: Value::Absent, help: "Help.", tradeoff: "", used: None }
     }
 
     fn found(kind: Kind, written: &str) -> String {

@@ -41,7 +41,8 @@ const OUTPUTS: &[Output] = &[
 ];
 
 const HINTS: &str = "Up to three remarks after a run on what makes its figures mean less than they seem, each with the key \
-    to turn: `result.hints`. `--no-hints` leaves them out.";
+    to turn: `result.hints`. A comparison has them on standard error, with the rows that they hold for. `--no-hints` \
+    leaves them out.";
 const HINT_NAMES: &[(&str, &str)] = &[
     ("never-collected", "No block was erased: these are the figures of a drive that never collects."),
     ("wrapped", "Addresses came again that did not come again in the recording, or in one pass of the workload."),
@@ -53,7 +54,7 @@ const HINT_NAMES: &[(&str, &str)] = &[
     ("queue-depth", "Commands waited in the host while the drive was full and not busy."),
     ("outstanding", "The workload asked for less than the drive can do."),
     ("lifetime", "The lifetime is worked out from very few erases."),
-    ("few-samples", "The last percentile is that of few requests."),
+    ("few-samples", "Fewer than 10 samples lie beyond a percentile that is shown."),
 ];
 
 const LOG: &str = "A row for every request that ended, in the order in which they ended: \

@@ -10,7 +10,9 @@
 //!
 //! What ageing makes of a drive depends on the device, the FTL and its policies, the seed, and how it is aged, and on
 //! nothing else: not on the host, the write buffer or the workload. A run that differs in any of these keys has another
-//! drive. Whether the run is verified counts too, because the checks follow a drive from its first page on.
+//! drive. Drives are aged in counting mode, so that of the device's times only those count that a policy weighs: what a
+//! copy and an erase take, with a log-block mapping. Whether the run is verified counts too, because checks follow a
+//! drive from its first page on.
 
 use std::fs;
 use std::sync::{Arc, Mutex, PoisonError};
@@ -24,6 +26,7 @@ use sha2::{Digest, Sha256};
 use super::engines::{expected_pages, precondition};
 use super::{Cache, Failure, Progress};
 use crate::config::{Config, Experiment, Fault, Precondition, Variant, json_value};
+use crate::registry::Registry;
 
 /// The first line of a file.
 const MAGIC: &str = "flashloom-state 1";
@@ -41,6 +44,37 @@ const OTHERS: [&str; 8] = [
     "buffer.placement",
 ];
 const LATER: [&str; 2] = ["ftl.idle_delay", "device.rated_cycles"];
+/// Keys of the device that only a drive in time follows; the preset says nothing that other keys do not.
+const OF_TIME: [&str; 11] = [
+    "device.preset",
+    "device.link_rate",
+    "device.full_duplex",
+    "device.controller_time",
+    "device.multi_plane",
+    "device.copyback",
+    "device.cache_program",
+    "device.suspend",
+    "device.suspend_time",
+    "device.max_overtakes",
+    "device.die_order",
+];
+/// Those that log-block mappings and their placements weigh a merge by.
+const OF_MERGES: [&str; 12] = [
+    "device.bits_per_cell",
+    "device.read_time",
+    "device.read_time_2",
+    "device.read_time_3",
+    "device.read_time_4",
+    "device.program_time",
+    "device.program_time_2",
+    "device.program_time_3",
+    "device.program_time_4",
+    "device.erase_time",
+    "device.command_time",
+    "device.bus_rate",
+];
+/// The policies that ageing asks, by the key that chooses each.
+const ASKED: [&str; 4] = ["ftl.mapping", "ftl.allocation", "ftl.gc", "buffer.placement"];
 
 /// The key that says whether the drive was left idle after ageing.
 const REST: &str = "run.rest";
@@ -61,8 +95,14 @@ impl Origin {
     fn of(config: &Config, verified: bool) -> Self {
         let (placement, _) = config.policy("buffer.placement");
         let of_placement = format!("buffer.{}.", placement.name);
+        let is_built_in = has_built_in_policies(config);
+        let merges = !config.mapping_offers(Capability::PageMapping);
+        let is_left = |path: &str| {
+            let is_of_time = OF_TIME.contains(&path) || OF_MERGES.contains(&path) && !merges;
+            LATER.contains(&path) || is_built_in && is_of_time
+        };
         let counts = |path: &str| {
-            let of_section = SECTIONS.iter().any(|section| path.starts_with(section)) && !LATER.contains(&path);
+            let of_section = SECTIONS.iter().any(|section| path.starts_with(section)) && !is_left(path);
             of_section || OTHERS.contains(&path) || path.starts_with(&of_placement)
         };
         let counted = config.values().map(|(key, value)| (key.path(), value)).filter(|(path, _)| counts(path));
@@ -72,6 +112,16 @@ impl Origin {
         settings.insert(REST.to_owned(), if config.rests() { "always" } else { "never" }.into());
         Self { settings, verified }
     }
+}
+
+/// Whether all policies that ageing asks are built in: of others nobody knows what they make of the device's times.
+fn has_built_in_policies(config: &Config) -> bool {
+    let registry = Registry::builtin();
+    let slots = registry.slots();
+    ASKED.iter().all(|key| {
+        let chosen = config.policy(key).0;
+        slots.iter().any(|(slot, specs)| slot.key == *key && specs.iter().any(|spec| std::ptr::eq(*spec, chosen)))
+    })
 }
 
 /// A drive after ageing.
@@ -274,8 +324,7 @@ pub(super) fn check_saving(experiment: &Experiment, config: &Config) -> Result<(
 
 /// The key of a policy of the drive whose state cannot be saved, if there is one.
 pub(super) fn unsaved_policy(config: &Config) -> Option<&'static str> {
-    let of_drive = ["ftl.mapping", "ftl.allocation", "ftl.gc", "buffer.placement"];
-    of_drive.into_iter().find(|key| !config.policy(key).0.offers.contains(&Capability::SavedState))
+    ASKED.into_iter().find(|key| !config.policy(key).0.offers.contains(&Capability::SavedState))
 }
 
 /// Reads the drives that variants name (`run.state`), each file once.
@@ -417,4 +466,70 @@ pub(super) fn pages_to_age<'a>(
         pages += expected_pages(config);
     }
     pages
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::config::{Catalog, Source};
+    use crate::run::Quiet;
+
+    /// Every key that is said to change nothing, with other values than the defaults.
+    const OTHER_TIMES: &str = "device.link_rate=1MB/s device.full_duplex=false device.controller_time=9us \
+        device.multi_plane=none device.copyback=true device.cache_program=true device.suspend=program-erase \
+        device.suspend_time=7us device.max_overtakes=2 device.die_order=fifo";
+    const OTHER_COSTS: &str = "device.bits_per_cell=4 device.read_time=1ms device.read_time_2=2ms \
+        device.read_time_3=3us device.read_time_4=4us device.program_time=5us device.program_time_2=6us \
+        device.program_time_3=7us device.program_time_4=8us device.erase_time=9s device.command_time=1ms \
+        device.bus_rate=2MB/s";
+
+    fn config(sets: &[&str]) -> Config {
+        let text = "run.precondition = \"steady\"\nrun.rest = \"always\"\nrun.steady_tolerance = 0.2\n\
+                    device.over_provisioning = 0.5\ndevice.channels = 2\ndevice.blocks = 40\ndevice.pages = 32\n";
+        let sets: Vec<String> = sets.iter().flat_map(|sets| sets.split_whitespace()).map(str::to_owned).collect();
+        let experiment = Experiment::from_source(&Catalog::builtin(), Source::text("a.toml", text), &sets, None);
+        experiment.unwrap_or_else(|problems| panic!("{sets:?}\n{problems}")).variants.remove(0).config
+    }
+
+    fn aged(config: &Config) -> AgedDrive {
+        AgedDrive::age(config, false, None, &Quiet).expect("it becomes steady")
+    }
+
+    #[test]
+    fn the_keys_of_time_are_those_that_the_test_changes() {
+        let shown =
+            |config: &Config| config.values().map(|(key, value)| (key.path(), value.show())).collect::<Vec<_>>();
+        let (first, other) = (shown(&config(&[])), shown(&config(&[OTHER_TIMES, OTHER_COSTS])));
+        let changed = first.iter().zip(&other).filter(|(one, other)| one != other).map(|((key, _), _)| key.as_str());
+        let mut changed: Vec<&str> = changed.chain(["device.preset"]).collect();
+        let mut expected: Vec<&str> = OF_TIME.into_iter().chain(OF_MERGES).collect();
+        changed.sort_unstable();
+        expected.sort_unstable();
+        assert_eq!(changed, expected);
+    }
+
+    #[test]
+    fn a_drive_of_pages_is_aged_alike_whatever_time_its_parts_take() {
+        let page = ["greedy", "cost-benefit", "fifo", "d-choices", "windowed-greedy"].map(|gc| format!("ftl.gc={gc}"));
+        let allocations = ["interleave", "static", "slap"].map(|name| format!("ftl.allocation={name}"));
+        let others = ["ftl.mapping=dftl", "ftl.superblock=die", "ftl.hot_cold=multi-hash", "ftl.wear_levelling=static"];
+        let others = others.map(str::to_owned);
+        for policy in page.iter().chain(&allocations).chain(&others) {
+            let (first, other) = (config(&[policy]), config(&[policy, OTHER_TIMES, OTHER_COSTS]));
+            assert_eq!(Origin::of(&first, false), Origin::of(&other, false), "{policy}");
+            let (first, other) = (aged(&first), aged(&other));
+            assert!(first.state == other.state && first.aged == other.aged, "{policy}");
+        }
+    }
+
+    #[test]
+    fn a_drive_of_log_blocks_is_aged_alike_but_for_what_merges_cost() {
+        for mapping in ["bast", "fast", "sast", "kast", "mcsplit"] {
+            let chosen = format!("ftl.mapping={mapping} ftl.{mapping}.log_blocks=8");
+            let (first, other) = (config(&[&chosen]), config(&[&chosen, OTHER_TIMES]));
+            assert_eq!(Origin::of(&first, false), Origin::of(&other, false), "{mapping}");
+            assert!(aged(&first).state == aged(&other).state, "{mapping}");
+            assert_ne!(Origin::of(&first, false), Origin::of(&config(&[&chosen, OTHER_COSTS]), false), "{mapping}");
+        }
+    }
 }

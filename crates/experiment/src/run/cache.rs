@@ -15,7 +15,7 @@ use std::fs::{self, File};
 use std::io::{self, Write};
 use std::path::{Path, PathBuf};
 use std::sync::OnceLock;
-use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 
 use super::aged::{AgedDrive, hash_of, unsaved_policy};
 use super::provenance::program_sha256;
@@ -34,19 +34,24 @@ pub enum Notice<'a> {
     Ageing {
         /// Its physical pages.
         pages: u64,
+        /// Whether it will be kept, as far as is known before.
+        is_kept: bool,
     },
     /// It was taken from this file.
     Taken(&'a Path),
     /// This file is of no use, and will be replaced: why.
     Unusable(&'a Path, String),
-    /// It is not kept in this file: why.
+    /// It is not kept in this file or folder: why. Said once.
     NotKept(&'a Path, String),
 }
 
 impl fmt::Display for Notice<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            Self::Ageing { pages } => write!(f, "ageing a drive of {pages} pages; the next run of the same takes it"),
+            Self::Ageing { pages, is_kept } => {
+                let next = if *is_kept { "; the next run of the same takes it" } else { "" };
+                write!(f, "ageing a drive of {pages} pages{next}")
+            }
             Self::Taken(path) => write!(f, "the drive was aged before: {}", path.display()),
             Self::Unusable(path, why) => write!(f, "{} is not used, and will be replaced: {why}", path.display()),
             Self::NotKept(path, why) => write!(f, "the aged drive is not kept in {}: {why}", path.display()),
@@ -61,13 +66,15 @@ pub struct Cache {
     tell: Box<dyn Fn(&Notice<'_>) + Send + Sync>,
     /// The hash of the running program; nothing where it cannot be read, and then nothing is kept.
     program: OnceLock<Option<String>>,
+    /// Whether it was said that drives are not kept.
+    has_told: AtomicBool,
 }
 
 impl Cache {
     /// The drives in a folder, which is made when the first is kept; with the oldest of them removed where they take
     /// more bytes than the limit. Several threads may call `tell` at a time.
     pub fn new(folder: PathBuf, limit_bytes: u64, tell: impl Fn(&Notice<'_>) + Send + Sync + 'static) -> Self {
-        Self { folder, limit_bytes, tell: Box::new(tell), program: OnceLock::new() }
+        Self { folder, limit_bytes, tell: Box::new(tell), program: OnceLock::new(), has_told: AtomicBool::new(false) }
     }
 
     /// Where the drive of a configuration is kept; nothing for one that is aged as fast, or cannot be saved.
@@ -105,15 +112,35 @@ impl Cache {
         }
     }
 
-    /// Says that a drive is being aged.
+    /// Says that a drive is being aged, and before, that it will not be kept, where that is plain already.
     pub(super) fn tell_of_ageing(&self, config: &Config) {
-        (self.tell)(&Notice::Ageing { pages: config.device.geometry().total_pages() });
+        let usable = self.check_folder();
+        let is_kept = usable.is_ok();
+        if let Err(error) = usable {
+            self.tell_of_loss(&self.folder, error.to_string());
+        }
+        (self.tell)(&Notice::Ageing { pages: config.device.geometry().total_pages(), is_kept });
+    }
+
+    /// Whether a file can be written to the folder.
+    fn check_folder(&self) -> io::Result<()> {
+        fs::create_dir_all(&self.folder)?;
+        let partial = self.folder.join(format!("{}-{}.partial", std::process::id(), next_number()));
+        File::create(&partial)?;
+        fs::remove_file(partial)
+    }
+
+    /// Says that a drive is not kept, the first time: the same holds for the next, and no run is worse for it.
+    fn tell_of_loss(&self, path: &Path, why: String) {
+        if !self.has_told.swap(true, Ordering::Relaxed) {
+            (self.tell)(&Notice::NotKept(path, why));
+        }
     }
 
     /// Keeps a drive, and removes the oldest others where there are too many.
     pub(super) fn keep(&self, path: &Path, drive: &AgedDrive) {
         if let Err(why) = self.write(path, drive) {
-            (self.tell)(&Notice::NotKept(path, why));
+            self.tell_of_loss(path, why);
         }
     }
 

@@ -11,11 +11,11 @@
 //!                   neither the link nor a die or a channel was 90 % busy
 //! outstanding       a closed workload, with no die, no channel and not the link 50 % busy, and none of the above
 //! lifetime          a lifetime from less than one erase a block, where chance decides which is the worst
-//! few-samples       fewer than 1,000 reads, or writes, lie beyond p99.9
+//! few-samples       fewer than 10 samples lie beyond a percentile that is shown: after a run, p99.9
 //! ```
 //!
 //! Whether a figure is limited by something else than flash shows in how busy the dies are: below half, twice the work
-//! would fit. Of n samples beyond a percentile, chance alone moves the count by the square root of n: with 1,000 by 3 %.
+//! would fit. Of n samples beyond a percentile, chance alone moves the count by the square root of n: 10 by a third.
 
 use flashloom_nand::DeviceParams;
 use flashloom_units::{S, SECTOR_BYTES};
@@ -33,8 +33,8 @@ const IDLE: f64 = 0.5;
 const LIMIT: f64 = 0.9;
 /// A share of the writes, or of the latency, that is worth a remark.
 const NOTABLE: f64 = 0.1;
-/// Samples beyond a percentile that make it steady.
-const SAMPLES: u64 = 1_000;
+/// Samples beyond a percentile, below which it says little.
+const SAMPLES: u64 = 10;
 /// One request in so many lies beyond the last percentile that is shown.
 const P99_9: u64 = 1_000;
 
@@ -77,31 +77,24 @@ impl Run<'_> {
         if nand.programs.host == 0 || nand.programs.gc > 0 || nand.erases.total > 0 {
             return None;
         }
-        const FOUND: &str = "No block was erased during the run, so that latencies and write amplification are those of a \
-                             drive that never collects garbage";
+        let figures = match self.result.host.duration_ns {
+            Some(_) => "latencies and write amplification are those",
+            None => "write amplification is that",
+        };
+        let found =
+            format!("No block was erased during the run, so that {figures} of a drive that never collects garbage");
         let precondition = self.config.run.precondition.name();
         if precondition == "steady" {
             return hint(
                 "never-collected",
-                self.length_key(),
-                format!("{FOUND}: the workload is too short for this drive."),
+                length_key(self.config),
+                format!("{found}: the workload is too short for this drive."),
             );
         }
         let text = format!(
-            "{FOUND}: after `run.precondition` = \"{precondition}\" it still had free blocks, which \"steady\" uses up."
+            "{found}: after `run.precondition` = \"{precondition}\" it still had free blocks, which \"steady\" uses up."
         );
         hint("never-collected", "run.precondition", text)
-    }
-
-    /// The key that makes the workload longer.
-    fn length_key(&self) -> &'static str {
-        match self.config.workload.kind {
-            _ if self.config.workload.requests.is_some() => "workload.requests",
-            "synthetic" => "workload.synthetic.requests",
-            "synthesized" => "workload.synthesized.requests",
-            "trace" | "fio" => "workload.path",
-            _ => "workload.kind",
-        }
     }
 
     fn wrapped(&self) -> Option<HintResult> {
@@ -182,7 +175,7 @@ impl Run<'_> {
         }
         let text = "All that was written is still in the write buffer: these are the figures of the link and the buffer, and \
                     none of flash (`run.drain` writes it out).";
-        hint("buffered", self.length_key(), text.to_owned())
+        hint("buffered", length_key(self.config), text.to_owned())
     }
 
     fn buffer(&self) -> Option<HintResult> {
@@ -276,27 +269,60 @@ impl Run<'_> {
              is the worst.",
             factor(lifetime.erases_mean)
         );
-        hint("lifetime", self.length_key(), text)
+        hint("lifetime", length_key(self.config), text)
     }
 
     fn few_samples(&self) -> Option<HintResult> {
         let latency = self.latency()?;
-        let beyond =
-            |of: &Option<Distribution>| of.as_ref().map(|of| of.count / P99_9).filter(|beyond| *beyond < SAMPLES);
-        let named = [("read", beyond(&latency.read)), ("write", beyond(&latency.write))];
-        let few: Vec<String> = named
-            .iter()
-            .filter_map(|(name, beyond)| {
-                beyond.map(|beyond| format!("{} {name}{}", count(beyond), if beyond == 1 { "" } else { "s" }))
-            })
-            .collect();
-        let text = format!(
-            "Beyond p99.9 there are only {}, so that it moves with chance; from {} on it is steady within 3 %. A longer \
-             workload or several seeds (`run.seed`) help.",
-            few.join(" and "),
-            count(SAMPLES)
-        );
-        if few.is_empty() { None } else { hint("few-samples", self.length_key(), text) }
+        let shown = |name, of: &Option<Distribution>| {
+            of.as_ref().map(|of| Percentile { name, samples: of.count, one_in: P99_9 })
+        };
+        let shown: Vec<Percentile<'_>> =
+            [shown("read p99.9", &latency.read), shown("write p99.9", &latency.write)].into_iter().flatten().collect();
+        few_samples(self.config, &shown)
+    }
+}
+
+/// A percentile that somebody is shown.
+#[derive(Clone, Copy, Debug)]
+pub struct Percentile<'a> {
+    /// What it is called there.
+    pub name: &'a str,
+    /// How many samples it is of.
+    pub samples: u64,
+    /// One sample in so many lies beyond it: 100 for p99.
+    pub one_in: u64,
+}
+
+impl Percentile<'_> {
+    fn beyond(&self) -> u64 {
+        self.samples / self.one_in
+    }
+}
+
+/// The hint that some of these percentiles of a run rest on a handful of samples, if any does.
+pub fn few_samples(config: &Config, shown: &[Percentile<'_>]) -> Option<HintResult> {
+    let few: Vec<String> = shown
+        .iter()
+        .filter(|shown| shown.beyond() < SAMPLES)
+        .map(|shown| format!("{} rests on {} of {}", shown.name, count(shown.beyond()), count(shown.samples)))
+        .collect();
+    let text = format!(
+        "Fewer than {SAMPLES} samples lie beyond a percentile, so that it moves with chance: {}. A longer workload \
+         helps.",
+        few.join(", ")
+    );
+    if few.is_empty() { None } else { hint("few-samples", length_key(config), text) }
+}
+
+/// The key that makes the workload longer.
+fn length_key(config: &Config) -> &'static str {
+    match config.workload.kind {
+        _ if config.workload.requests.is_some() => "workload.requests",
+        "synthetic" => "workload.synthetic.requests",
+        "synthesized" => "workload.synthesized.requests",
+        "trace" | "fio" => "workload.path",
+        _ => "workload.kind",
     }
 }
 

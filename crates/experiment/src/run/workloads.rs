@@ -54,6 +54,15 @@ pub fn read_each(experiment: &Experiment) -> Vec<Result<Box<dyn Workload>, Flaw>
     experiment.variants.iter().zip(built).map(read).collect()
 }
 
+/// The runs whose values do not go together, by index; none where something else is wrong with any run, or all are so.
+pub fn unfit(read: &[Result<Box<dyn Workload>, Flaw>]) -> Vec<usize> {
+    let is_fine = |read: &Result<_, Flaw>| read.as_ref().map_or_else(|flaw| flaw.is_unfit, |_| true);
+    if !read.iter().all(is_fine) || read.iter().all(Result::is_err) {
+        return Vec::new();
+    }
+    read.iter().enumerate().filter(|(_, read)| read.is_err()).map(|(index, _)| index).collect()
+}
+
 /// All of the workloads.
 ///
 /// # Errors

@@ -37,7 +37,7 @@
 //! O(log n) a page for n pages written together. Memory: 8 bytes a page of the largest group, and with
 //! `read_reorganization` 4 bytes a block.
 
-use flashloom_units::{Capability, Kind, ParamSet, PlaneId, PolicySpec, Refusal, Value, choice, params};
+use flashloom_units::{Capability, Kind, ParamSet, PlaneId, PolicySpec, Refusal, Used, Value, choice, params};
 
 use super::{Allocation, Place, Profile, Rotation, Setup, WantedStreams, stripe, stripe_of_superpages};
 use crate::lane::{Demands, Lane};
@@ -65,13 +65,15 @@ params! {
         /// Whether the threshold follows what collections cost.
         adaptive: bool => "adaptive", Kind::Flag, Value::Flag(false), "Finds a threshold for the workload, at the price of trying worse ones.";
         /// Pages written between two steps of an adaptive threshold.
-        adapt_interval: u64 => "adapt_interval", Kind::Count { min: 1, max: 1 << 40 }, Value::Count(65_536), "Long intervals judge a threshold by its effect, short ones follow the workload sooner.";
+        adapt_interval: u64 => "adapt_interval", Kind::Count { min: 1, max: 1 << 40 }, Value::Count(65_536), "Long intervals judge a threshold by its effect, short ones follow the workload sooner.",
+            Used::with("adaptive", &["true"]);
         /// Whether collected pages are kept apart from new writes, and those of streams from others, whatever ftl.gc_blocks says.
         gc_isolation: bool => "gc_isolation", Kind::Flag, Value::Flag(false), "Survivors of streams do not dilute new ones; each plane needs one more open block.";
         /// Whether streams that are read a lot are spread over the chips when they are collected.
         read_reorganization: bool => "read_reorganization", Kind::Flag, Value::Flag(false), "Reads of such a stream become parallel, and its pages lose their common block.";
         /// Reads of each page of a block, on average, that make its streams ones that are read a lot.
-        read_hot: u32 => "read_hot", Kind::Count { min: 1, max: 1 << 16 }, Value::Count(2), "A low number spreads streams that are hardly read.";
+        read_hot: u32 => "read_hot", Kind::Count { min: 1, max: 1 << 16 }, Value::Count(2), "A low number spreads streams that are hardly read.",
+            Used::with("read_reorganization", &["true"]);
     }
 }
 

@@ -15,7 +15,7 @@
 //! as many consecutive pages go to it as a superpage has. O(1) a page.
 
 use flashloom_nand::{DeviceParams, Geometry};
-use flashloom_units::{Capability, Kind, Lpn, ParamSet, PlaneId, PolicySpec, Refusal, Value, choice, params};
+use flashloom_units::{Capability, Kind, Lpn, ParamSet, PlaneId, PolicySpec, Refusal, Used, Value, choice, params};
 
 use super::{Allocation, Place, Profile, Setup, stripe_of_superpages};
 use crate::PageWrite;
@@ -37,7 +37,8 @@ params! {
         /// How addresses are divided among the planes.
         layout: Layout => "layout", Kind::Choice(Layout::CHOICES), Value::Name("striped"), "Striped, neighbouring pages are read at once; contiguous, a plane is kept busy only by its own range of addresses.";
         /// Chips that a contiguous range is striped over, all planes of each; a single plane if it is not given.
-        region_chips: Option<u32> => "region_chips", Kind::Count { min: 1, max: 1 << 16 }, Value::Absent, "More chips serve more requests of a range at once, and leave fewer ranges that work independently.";
+        region_chips: Option<u32> => "region_chips", Kind::Count { min: 1, max: 1 << 16 }, Value::Absent, "More chips serve more requests of a range at once, and leave fewer ranges that work independently.",
+            Used::with("layout", &["contiguous"]);
     }
 }
 

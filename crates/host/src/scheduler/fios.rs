@@ -25,8 +25,8 @@
 //! Cost: O(1) a request and O(log n) an anticipation; an epoch costs O(tasks that have used their timeslices up).
 
 use flashloom_units::{
-    Capability, Figure, Kind, MS, Ns, ParamSet, PolicySpec, Refusal, S, SECTOR_BYTES, Statistic, US, Value, choice,
-    params,
+    Capability, Figure, Kind, MS, Ns, ParamSet, PolicySpec, Refusal, S, SECTOR_BYTES, Statistic, US, Used, Value,
+    choice, params,
 };
 use flashloom_workload::{Op, Request};
 use serde::{Deserialize, Serialize};
@@ -81,16 +81,16 @@ params! {
              measured, whatever the drive does.";
         /// The linear cost of any read.
         read_cost_ns: Ns => "read_cost", Kind::Time { min: 1, max: S }, Value::Time(60 * US),
-            "Measure it on the drive: the time of a small read alone. Used with cost = \"linear\".";
+            "Measure it on the drive: the time of a small read alone.", Used::with("cost", &["linear"]);
         /// The linear cost of each 4 KiB of a read, beside `read_cost`.
         read_cost_4k_ns: Ns => "read_cost_4k", Kind::Time { min: 0, max: S }, Value::Time(15 * US),
-            "Measure it on the drive: how much longer a longer read takes. Used with cost = \"linear\".";
+            "Measure it on the drive: how much longer a longer read takes.", Used::with("cost", &["linear"]);
         /// The linear cost of any write.
         write_cost_ns: Ns => "write_cost", Kind::Time { min: 1, max: S }, Value::Time(300 * US),
-            "Measure it on the drive: the time of a small write alone. Used with cost = \"linear\".";
+            "Measure it on the drive: the time of a small write alone.", Used::with("cost", &["linear"]);
         /// The linear cost of each 4 KiB of a write, beside `write_cost`.
         write_cost_4k_ns: Ns => "write_cost_4k", Kind::Time { min: 0, max: S }, Value::Time(15 * US),
-            "Measure it on the drive: how much longer a longer write takes. Used with cost = \"linear\".";
+            "Measure it on the drive: how much longer a longer write takes.", Used::with("cost", &["linear"]);
         /// Whether what a task used beyond its timeslice is taken from its next ones.
         carry_debt: bool => "carry_debt", Kind::Flag, Value::Flag(true),
             "Without it a task gains by filling the drive's queue just before its timeslice ends.";

@@ -9,7 +9,7 @@ mod extents;
 mod scatter;
 mod zipf;
 
-use flashloom_units::{GIB, KIB, MIB, ParamSet, S};
+use flashloom_units::{GIB, KIB, MIB, ParamSet, S, Used};
 use flashloom_units::{Kind, Ns, PolicySpec, Prng, Problem, SECTOR_BYTES, Value, choice, format_size, params};
 
 use crate::{Op, Request, Source};
@@ -62,46 +62,55 @@ params! {
             "Discards free pages before they are overwritten, which lowers write amplification.";
         /// Bytes of a request, a multiple of 512.
         request_size: u64 => "request_size", Kind::Size { min: SECTOR_BYTES, max: GIB }, Value::Size(4 * KIB),
-            "Larger requests use more chips at once; smaller than a flash page, they cause read-modify-write.";
+            "Larger requests use more chips at once; smaller than a flash page, they cause read-modify-write.",
+            Used::without("pattern", &["extents"]);
         /// Every request begins at a multiple of this, a multiple of 512; the request size if it is not given.
         alignment: Option<u64> => "alignment", Kind::Size { min: SECTOR_BYTES, max: GIB }, Value::Absent,
             "Below the size of a flash page, requests touch one page more than they need.";
         /// Share of the device that is touched, from its start.
         footprint: f64 => "footprint", Kind::Ratio { min: 0.0, max: 1.0 }, Value::Ratio(1.0),
-            "A smaller footprint leaves more of the device as spare space for garbage collection.";
+            "A smaller footprint leaves more of the device as spare space for garbage collection.",
+            Used::with("footprint_size", &["none"]);
         /// Bytes that are touched, instead of a share of the device.
         footprint_size: Option<u64> => "footprint_size", Kind::Size { min: SECTOR_BYTES, max: u64::MAX }, Value::Absent,
             "Keeps the same addresses on devices of any capacity.";
         /// Exponent of the Zipf pattern.
         zipf_theta: f64 => "zipf_theta", Kind::Ratio { min: 0.0, max: 20.0 }, Value::Ratio(0.99),
-            "Larger exponents send more of the requests to fewer slots; 0 is uniform.";
+            "Larger exponents send more of the requests to fewer slots; 0 is uniform.",
+            Used::with("pattern", &["zipf"]);
         /// Share of the slots that are hot in the hot-cold pattern.
         hot_share: f64 => "hot_share", Kind::Ratio { min: 0.0, max: 1.0 }, Value::Ratio(0.2),
-            "A smaller hot part is overwritten more often, so that its blocks are soon empty.";
+            "A smaller hot part is overwritten more often, so that its blocks are soon empty.",
+            Used::with("pattern", &["hot-cold"]);
         /// Share of the requests that go to the hot slots.
         hot_traffic: f64 => "hot_traffic", Kind::Ratio { min: 0.0, max: 1.0 }, Value::Ratio(0.8),
-            "The further it is from the share of the slots, the more a policy gains by telling hot from cold.";
+            "The further it is from the share of the slots, the more a policy gains by telling hot from cold.",
+            Used::with("pattern", &["hot-cold"]);
         /// Lengths of the extents with the weight of each in the data: `4KiB:75, 32KiB:25`; the requests of that pattern.
         extents: Option<String> => "extents", Kind::Text, Value::Absent,
-            "Longer extents die together in larger parts, which an allocation by streams can use.";
+            "Longer extents die together in larger parts, which an allocation by streams can use.",
+            Used::with("pattern", &["extents"]);
         /// Bytes of the log, a multiple of `append_size`.
         log_size: u64 => "log_size", Kind::Size { min: SECTOR_BYTES, max: 1 << 50 }, Value::Size(64 * MIB),
-            "A longer log lives longer before it is overwritten.";
+            "A longer log lives longer before it is overwritten.", Used::with("pattern", &["log"]);
         /// Bytes of an append to the log, a multiple of 512.
         append_size: u64 => "append_size", Kind::Size { min: SECTOR_BYTES, max: GIB }, Value::Size(64 * KIB),
-            "Larger appends leave fewer requests between them.";
+            "Larger appends leave fewer requests between them.", Used::with("pattern", &["log"]);
         /// Share of the requests that are appends to the log.
         append_share: f64 => "append_share", Kind::Ratio { min: 0.0, max: 1.0 }, Value::Ratio(0.5),
-            "What is not appended goes to random slots beside the log, whose pages live for a random time.";
+            "What is not appended goes to random slots beside the log, whose pages live for a random time.",
+            Used::with("pattern", &["log"]);
         /// Scatter ranks and hot slots over the footprint, instead of keeping them together at its start.
         scatter: bool => "scatter", Kind::Flag, Value::Flag(true),
-            "Together, hot pages share blocks by their address alone.";
+            "Together, hot pages share blocks by their address alone.", Used::with("pattern", &["zipf", "hot-cold"]);
         /// Mean time between arrivals; without it, all requests are there at once, for a closed replay.
         interarrival_ns: Option<Ns> => "interarrival", Kind::Time { min: 1, max: 3_600 * S }, Value::Absent,
-            "A shorter time is a higher load; beyond what the device can do, queues grow without bound.";
+            "A shorter time is a higher load; beyond what the device can do, queues grow without bound.",
+            Used::without("workload.replay", &["closed"]);
         /// How the times between arrivals are distributed.
         arrival: Arrival => "arrival", Kind::Choice(Arrival::CHOICES), Value::Name("exponential"),
-            "Exponential arrivals make queues at any load, constant ones only near saturation.";
+            "Exponential arrivals make queues at any load, constant ones only near saturation.",
+            Used::without("interarrival", &["none"]);
         /// How many tasks the requests are spread over, at random; with 0, they carry no task ids.
         tasks: u32 => "tasks", Kind::Count { min: 0, max: 1 << 20 }, Value::Count(0),
             "More tasks give a scheduler that serves tasks in turn more to switch between.";

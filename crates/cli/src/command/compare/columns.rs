@@ -41,6 +41,11 @@ impl Column {
         Self { name: name.to_owned(), best, show, paths, is_asked: false }
     }
 
+    /// The fields of a result whose sum it is.
+    pub fn paths(&self) -> &[String] {
+        &self.paths
+    }
+
     /// The figure of a run's result.
     pub fn value(&self, result: &Value) -> Option<f64> {
         let field =

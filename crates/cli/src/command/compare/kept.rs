@@ -18,7 +18,7 @@ use serde_json::json;
 use sha2::{Digest, Sha256};
 
 use crate::command::json_text;
-use crate::output::write_whole;
+use crate::output::{remove_partials, write_whole};
 
 /// The most bytes of a name that say what varies.
 const LABEL: usize = 100;
@@ -51,6 +51,7 @@ impl Kept {
         let folder = PathBuf::from(folder);
         let usable = fs::create_dir_all(&folder).and_then(|()| tempfile::tempfile_in(&folder));
         usable.map_err(|error| refuse(format!("the folder cannot be written to: {error}")))?;
+        remove_partials(&folder);
         let program = program_sha256();
         let program_sha256 = program.map_err(|error| refuse(format!("this program cannot be read: {error}")))?;
         let mut kept = Self { folder, program_sha256, files: Vec::with_capacity(prepared.experiment().variants.len()) };

@@ -149,17 +149,27 @@ fn last_part(key: &str) -> &str {
     key.rsplit_once('.').map_or(key, |(_, name)| name)
 }
 
-/// One line a combination that was left out: its values, and what is wrong with them first.
+/// One line a combination that was left out, with all its values and what is wrong with them first; those with the same
+/// reason stand below it.
 fn left_out(comparison: &Comparison) -> String {
     if comparison.left_out.is_empty() {
         return String::new();
     }
-    let line = |left_out: &flashloom::experiment::result::LeftOutResult| {
-        let vary: Vec<String> = left_out.vary.iter().map(|(key, value)| format!("{key}={}", plain(value))).collect();
+    let mut reasons: Vec<(&str, Vec<String>)> = Vec::new();
+    for left_out in &comparison.left_out {
         let why = left_out.problems.first().and_then(|problem| problem.lines().next()).unwrap_or_default();
-        format!("  {}: {}\n", vary.join(", "), why.trim_start_matches("error: "))
+        let why = why.trim_start_matches("error: ");
+        let vary: Vec<String> = left_out.vary.iter().map(|(key, value)| format!("{key}={}", plain(value))).collect();
+        match reasons.iter_mut().find(|(known, _)| *known == why) {
+            Some((_, combinations)) => combinations.push(vary.join(", ")),
+            None => reasons.push((why, vec![vary.join(", ")])),
+        }
+    }
+    let lines = |(why, combinations): &(&str, Vec<String>)| match combinations.as_slice() {
+        [alone] => format!("  {alone}: {why}\n"),
+        several => format!("  {why}:\n{}", several.iter().map(|line| format!("    {line}\n")).collect::<String>()),
     };
-    let lines: String = comparison.left_out.iter().map(line).collect();
+    let lines: String = reasons.iter().map(lines).collect();
     format!("\n{} left out, because their values do not go together:\n{lines}", comparison.left_out.len())
 }
 

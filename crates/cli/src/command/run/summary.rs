@@ -14,6 +14,8 @@ use flashloom::units::SECTOR_BYTES;
 
 use crate::figures::{count, factor, percent, rate, size, table, time};
 
+pub use hints::paragraph as hint_text;
+
 /// The result as tables for a person.
 pub fn of(result: &RunResult) -> String {
     let mut text = String::new();

@@ -2,12 +2,14 @@
 
 use flashloom::experiment::result::HintResult;
 
-/// A paragraph for each hint, with the key to turn; empty where there is none.
+/// A paragraph for each hint; empty where there is none.
 pub fn of(hints: &[HintResult]) -> String {
-    let paragraph = |HintResult { text, key, .. }: &HintResult| {
-        format!("\nhint: {text}\n      The key is `{key}`; see `flashloom explain {key}`.\n")
-    };
-    hints.iter().map(paragraph).collect()
+    hints.iter().map(|hint| paragraph("", hint)).collect()
+}
+
+/// A hint with the key to turn; `of` says what it is about, in brackets, where that is not all that is shown.
+pub fn paragraph(of: &str, HintResult { text, key, .. }: &HintResult) -> String {
+    format!("\nhint{of}: {text}\n      The key is `{key}`; see `flashloom explain {key}`.\n")
 }
 
 #[cfg(test)]
