@@ -62,7 +62,7 @@ pub(super) trait Follow {
     /// A page has been moved within the job of a plane.
     fn moved(&mut self, plane: PlaneId, lpn: Lpn);
 
-    /// The job of a plane has ended.
+    /// The job of a plane that moved pages of data has ended.
     fn ended(&mut self, plane: PlaneId);
 }
 

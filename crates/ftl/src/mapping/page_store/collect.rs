@@ -131,9 +131,11 @@ impl PageStore {
         let Some(job) = &self.jobs[plane.at()] else { return false };
         match self.next_pages(job, plane) {
             0 => {
-                let Job { victim, origin, .. } = *job;
+                let Job { victim, origin, lane, .. } = *job;
                 self.end(nand, plane, victim, origin, urgency);
-                follow.ended(plane);
+                if lane != Lane::Map {
+                    follow.ended(plane);
+                }
                 false
             }
             1 => self.move_next(nand, plane, None, urgency, follow),
