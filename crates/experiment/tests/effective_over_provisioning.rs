@@ -6,6 +6,7 @@ use std::path::PathBuf;
 
 use flashloom_experiment::config::{Catalog, Experiment, Source};
 use flashloom_experiment::run::{Prepared, Quiet};
+use flashloom_verify::closed_forms::greedy_mean_field;
 
 const PAGES: u32 = 128;
 
@@ -28,22 +29,6 @@ fn steady(blocks: u32, sets: &[&str]) -> (f64, f64) {
     (result.ftl.waf.expect("pages were written"), effective)
 }
 
-/// Greedy's mean-field limit (Van Houdt, SIGMETRICS 2013) for blocks of b pages, physical over logical pages being
-/// alpha; derived in `crates/device/tests/closed_forms.rs`.
-fn greedy_mean_field(alpha: f64, b: u32) -> f64 {
-    let rho_b = f64::from(b) / alpha;
-    for t in 0..b - 1 {
-        let harmonic: f64 = (t + 2..=b).map(|i| 1.0 / f64::from(i)).sum();
-        let (above, next) = (f64::from(b - t - 1), f64::from(t + 1));
-        let r = (1.0 / rho_b - 1.0 / next) / (harmonic - above / next);
-        let f = 1.0 - r * above;
-        if (0.0..=r).contains(&f) {
-            return f64::from(b) * r;
-        }
-    }
-    panic!("no equilibrium at alpha {alpha}");
-}
-
 #[test]
 fn few_blocks_a_plane_amplify_as_the_effective_over_provisioning_says() {
     let cases: [(u32, &[&str]); 9] = [
@@ -59,7 +44,7 @@ fn few_blocks_a_plane_amplify_as_the_effective_over_provisioning_says() {
     ];
     for (blocks, sets) in cases {
         let (waf, effective) = steady(blocks, sets);
-        let expected = greedy_mean_field(1.0 + effective, PAGES);
+        let expected = greedy_mean_field(1.0 + effective, PAGES).expect("there is spare space");
         println!("{blocks} blocks {sets:?}: {waf:.3} at {:.2} %, by the formula {expected:.3}", 100.0 * effective);
         assert!((waf / expected - 1.0).abs() < 0.05, "{blocks} blocks {sets:?}: {waf:.3}, not {expected:.3}");
     }

@@ -15,8 +15,8 @@ mod support;
 use std::collections::BTreeSet;
 
 use flashloom_ftl::{
-    FtlSetup, GcBlocks, HotCold, Mapping, Preemption, StripeOrder, Superblock, WearLevelling, allocation, collection,
-    mapping, placement,
+    FtlSetup, GcBlocks, GcPace, HotCold, Mapping, Preemption, StripeOrder, Superblock, WearLevelling, allocation,
+    collection, mapping, placement,
 };
 use flashloom_nand::{DeviceParams, Origin};
 use flashloom_units::{Chosen, Kind, Param, ParamSet, Policy, Prng, Role, Slot, Value};
@@ -68,6 +68,7 @@ fn random_setup(prng: &mut Prng, mapping: &Policy<dyn Mapping>) -> FtlSetup {
     setup.collection = random_policy(prng, &collection::builtin());
     setup.placement = random_policy(prng, &placement::builtin());
     setup.params.preemption = pick(prng, &[Preemption::Page, Preemption::None]);
+    setup.params.gc_pace = pick(prng, &[GcPace::Deadline, GcPace::Share]);
     setup.params.hot_cold = pick(prng, &[HotCold::None, HotCold::MultiHash, HotCold::Known]);
     setup.params.hot_decay = pick(prng, &[0.1, 2.0]);
     setup.params.hot_threshold = pick(prng, &[1, 2, 8]);

@@ -4,6 +4,7 @@
 //! the commands as the chips see them, the [`Oracle`] the contents of every sector. A [`Verifier`] is both.
 
 mod checker;
+pub mod closed_forms;
 mod contents;
 mod oracle;
 

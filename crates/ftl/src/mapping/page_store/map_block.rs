@@ -70,7 +70,8 @@ impl PageStore {
     /// A block for the map has been opened: chooses what is won back while it is filled.
     pub(super) fn choose_map_victim(&mut self, nand: &mut Nand, plane: PlaneId) {
         let is_busy = |job: &Option<Job>| job.as_ref().is_some_and(|job| job.lane == Lane::Map);
-        if self.map_jobs[plane.at()].is_some() || is_busy(&self.jobs[plane.at()]) {
+        let has_job = self.map_jobs[plane.at()].is_some() || is_busy(&self.jobs[plane.at()]);
+        if has_job || !self.keeps_map_apart(Lane::Map) {
             return;
         }
         let Some(victim) = self.least_valid_of_map(plane) else { return };
