@@ -31,7 +31,7 @@ fn steady(blocks: u32, sets: &[&str]) -> (f64, f64) {
 
 #[test]
 fn few_blocks_a_plane_amplify_as_the_effective_over_provisioning_says() {
-    let cases: [(u32, &[&str]); 9] = [
+    let cases: [(u32, &[&str]); 10] = [
         (64, &[]),
         (256, &[]),
         (1_024, &[]),
@@ -41,6 +41,7 @@ fn few_blocks_a_plane_amplify_as_the_effective_over_provisioning_says() {
         (64, &["ftl.gc_blocks=shared"]),
         (64, &["device.program_failures=0.000000000001"]),
         (64, &["ftl.preemption=none"]),
+        (64, &["ftl.mapping=dftl", "ftl.dftl.cache=16MiB"]),
     ];
     for (blocks, sets) in cases {
         let (waf, effective) = steady(blocks, sets);

@@ -10,7 +10,7 @@
 //! between its copies, leaves half a block more. An open block is half full on average: of each, half a block holds
 //! nothing. This is the alpha - 1 at which the mean-field limit of greedy collection holds for planes of few blocks too
 //! (`crates/experiment/tests/effective_over_provisioning.rs`). A lane that has a block open and is not written to any more
-//! (streams after a fill by streams, a map that is all in memory) is taken for one that is.
+//! (streams after a fill by streams) is taken for one that is.
 
 use flashloom_ftl::{GcBlocks, Preemption, WearLevelling, allocation};
 use flashloom_units::Capability;
@@ -33,7 +33,8 @@ impl Measured<'_> {
         let setup = config.drive_setup(false).ftl;
         let site = allocation::Setup::new(device, ftl);
         let demands = setup.allocation.profile(&site).map(|profile| profile.demands).unwrap_or_default();
-        let has_map = config.mapping_offers(Capability::TranslationPages);
+        // A map that is all in memory takes no page.
+        let has_map = self.outcome.ftl.map_cache.is_some_and(|map| map.writes > 0);
         let separates = ftl.gc_blocks == GcBlocks::Separate || demands.isolation;
         let is_paced = separates && ftl.preemption == Preemption::Page;
         // What finds no hot pages opens no block for them.

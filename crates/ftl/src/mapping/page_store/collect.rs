@@ -49,11 +49,12 @@ impl PageStore {
         while let Some(job) = &self.jobs[plane.at()]
             && !self.is_worn_out
         {
+            let is_whole = !self.is_paced || self.keeps_map_apart(job.lane);
             let is_single = self.superblocks.width() == 1;
             let pages = if is_single { 1 } else { self.next_pages(job, plane).max(1) };
             let cost = pace.pages.saturating_mul(pages);
             if let Some(job) = &mut self.jobs[plane.at()] {
-                if job.paid < cost && self.is_paced {
+                if job.paid < cost && !is_whole {
                     return;
                 }
                 job.paid = job.paid.saturating_sub(cost);
@@ -75,11 +76,12 @@ impl PageStore {
 
     /// Brings a collection of a plane to its end, because a page that is written finds too few free blocks.
     pub(super) fn collect(&mut self, nand: &mut Nand, plane: PlaneId, follow: &mut impl Follow) {
-        self.report.foreground_collections += u64::from(self.jobs[plane.at()].is_none());
+        let is_new = self.jobs[plane.at()].is_none();
         if !self.begin(nand, plane) {
             assert!(self.map_jobs[plane.at()].is_some(), "a plane with room has a block with a dead page");
             return self.step_for_map(nand, plane, None, follow);
         }
+        self.report.foreground_collections += u64::from(is_new);
         while self.step(nand, plane, self.foreground, follow) {}
     }
 
@@ -237,7 +239,9 @@ impl PageStore {
             let begun = self.jobs[plane.at()].is_some();
             if begun || (self.blocks.free_in(plane) < self.background_threshold && self.begin(nand, plane)) {
                 self.report.background_collections += u64::from(!begun);
-                while self.step(nand, plane, Urgency::Spare, follow) && self.shares_blocks() {}
+                let is_whole =
+                    self.shares_blocks() || self.jobs[plane.at()].is_some_and(|job| self.keeps_map_apart(job.lane));
+                while self.step(nand, plane, Urgency::Spare, follow) && is_whole {}
                 return true;
             }
             self.background = (self.background + 1) % planes;

@@ -4,7 +4,7 @@
 //! page of the map:  its share of the copies of the plane's victim, if there is one, so that they are done when the open
 //!                   block for the map is full; they go to that block
 //! block full:       with a victim: it is erased, and a block is opened in its place
-//!                   else, if at most an eighth of the full block is valid: a block is opened, takes what is valid,
+//!                   else, if at most an eighth of the full block is valid (a page at least): a block is opened, takes what is valid,
 //!                   and the full one is erased
 //!                   else a block is opened as for any lane
 //! block opened:     victim = the plane's block of the map with the least valid pages, if that is at most a quarter of it
@@ -14,9 +14,11 @@
 //! data. And the map's pages come in bursts, because what collections of data move has to be written there. Left to the
 //! collection policy, a block for the map would be wanted at about the same time as one for the host; two would have to
 //! be free then, and a write would wait for the whole collection of a block of data. So the blocks of the map look after
-//! themselves: one is given back for each that is taken, at the cost of its few valid pages, and the pace of the plane's
-//! collection knows only what the host writes. The policy is not offered them; where it has nothing to offer, because no
-//! page of data is dead, the plane's collection takes them nevertheless.
+//! themselves: once there are as many as the map takes, one is given back for each that is taken, at the cost of its few
+//! valid pages, and the deadlines of the plane's collection are those of the host's blocks only. The policy is not offered them; where it has nothing to offer, because no
+//! page of data is dead, the plane's collection takes them nevertheless, and each to its end at once: the map's pages
+//! would fill the block that its copies count on. Collections of the map count neither as foreground ones, which a write
+//! begins that finds too few free blocks, nor as background ones.
 //!
 //! Where the whole map of a plane is a small part of a block, as with a few hundred blocks a plane, its full block is its
 //! own victim. Then there has to be a free block while it is replaced; a plane may have none for a time, because the last
@@ -25,7 +27,6 @@
 use flashloom_nand::{Nand, Origin};
 use flashloom_units::{BlockId, PlaneId};
 
-use super::collect::Job;
 use super::{Follow, PageStore};
 use crate::allocation::Place;
 use crate::blocks::BlockState;
@@ -41,7 +42,9 @@ impl PageStore {
     ) -> Option<(BlockId, u32)> {
         let is_nearly_full = self.left(plane, Lane::Map) < self.geometry.pages / 8;
         if self.map_jobs[plane.at()].is_some() {
-            self.pay_for_map(nand, plane, follow);
+            if self.begins_superpage(plane, Lane::Map) {
+                self.pay_for_map(nand, plane, follow);
+            }
         } else if is_nearly_full && self.blocks.free_in(plane) < self.gc_threshold {
             self.replace_map_block(nand, plane, follow);
         }
@@ -69,20 +72,18 @@ impl PageStore {
 
     /// A block for the map has been opened: chooses what is won back while it is filled.
     pub(super) fn choose_map_victim(&mut self, nand: &mut Nand, plane: PlaneId) {
-        let is_busy = |job: &Option<Job>| job.as_ref().is_some_and(|job| job.lane == Lane::Map);
-        let has_job = self.map_jobs[plane.at()].is_some() || is_busy(&self.jobs[plane.at()]);
-        if has_job || !self.keeps_map_apart(Lane::Map) {
+        if self.map_jobs[plane.at()].is_some() || !self.keeps_map_apart(Lane::Map) {
             return;
         }
         let Some(victim) = self.least_valid_of_map(plane) else { return };
-        let valid = self.blocks.valid_of(victim);
-        if valid > self.geometry.pages / 4 {
-            return;
+        if self.blocks.valid_of(victim) <= self.geometry.pages / 4 {
+            self.with_map_job(plane, |store| store.begin_on_map(nand, plane, victim));
         }
-        let waiting = self.jobs[plane.at()].take();
-        self.begin_with(nand, plane, victim, Lane::Map, Origin::Gc, self.geometry.pages - valid);
-        self.report.foreground_collections += 1;
-        self.map_jobs[plane.at()] = std::mem::replace(&mut self.jobs[plane.at()], waiting);
+    }
+
+    fn begin_on_map(&mut self, nand: &mut Nand, plane: PlaneId, victim: BlockId) {
+        let gain = self.geometry.pages - self.blocks.valid_of(victim);
+        self.begin_with(nand, plane, victim, Lane::Map, Origin::Gc, gain);
     }
 
     /// The full block of the map with the least valid pages in a plane.
@@ -102,15 +103,16 @@ impl PageStore {
 
     fn is_its_own_victim(&self, plane: PlaneId) -> bool {
         let block = self.frontiers[plane.at()][Lane::Map as usize].block;
-        block.is_some() && self.blocks.valid_of(block) <= (self.geometry.pages / 8).max(1)
+        let few = (self.geometry.pages / 8).max(1).min(self.geometry.pages - 1);
+        block.is_some() && self.blocks.valid_of(block) <= few
     }
 
-    /// Copies as many pages of the map's victim as have to be before the next page of the map.
+    /// Copies as many pages of the map's victim as have to be before the next superpage of the map.
     fn pay_for_map(&mut self, nand: &mut Nand, plane: PlaneId, follow: &mut impl Follow) {
         let Some(job) = &self.map_jobs[plane.at()] else { return };
         let copies = self.blocks.valid_of(job.victim);
         let pages = self.left(plane, Lane::Map).saturating_sub(copies).max(1);
-        self.step_for_map(nand, plane, Some(copies.div_ceil(pages)), follow);
+        self.step_for_map(nand, plane, Some((copies * self.superblocks.width()).div_ceil(pages)), follow);
     }
 
     /// Goes on with the map's job: with so many copies, or to its end.
@@ -121,13 +123,13 @@ impl PageStore {
         copies: Option<u32>,
         follow: &mut impl Follow,
     ) {
-        let Some(job) = self.map_jobs[plane.at()].take() else { return };
-        let waiting = self.jobs[plane.at()].replace(job);
+        let Some(job) = self.map_jobs[plane.at()] else { return };
         let until = copies.map(|copies| self.blocks.valid_of(job.victim).saturating_sub(copies));
-        while until.is_none_or(|until| self.blocks.valid_of(job.victim) > until)
-            && self.step(nand, plane, self.foreground, follow)
-        {}
-        self.map_jobs[plane.at()] = std::mem::replace(&mut self.jobs[plane.at()], waiting);
+        self.with_map_job(plane, |store| {
+            while until.is_none_or(|until| store.blocks.valid_of(job.victim) > until)
+                && store.step(nand, plane, store.foreground, follow)
+            {}
+        });
     }
 
     /// Replaces the block for the map, if little in it is valid and another one is free.
@@ -137,13 +139,18 @@ impl PageStore {
             return false;
         }
         let block = self.frontiers[plane.at()][Lane::Map as usize].block;
-        let waiting = self.jobs[plane.at()].take();
-        self.report.foreground_collections += 1;
-        self.open_next(plane, Lane::Map);
-        let gain = self.geometry.pages - self.blocks.valid_of(block);
-        self.begin_with(nand, plane, block, Lane::Map, Origin::Gc, gain);
-        while self.step(nand, plane, self.foreground, follow) {}
-        self.jobs[plane.at()] = waiting;
+        self.with_map_job(plane, |store| {
+            store.open_next(plane, Lane::Map);
+            store.begin_on_map(nand, plane, block);
+            while store.step(nand, plane, store.foreground, follow) {}
+        });
         true
+    }
+
+    /// Does something with the map's job of a plane in the place of the plane's collection, which waits meanwhile.
+    fn with_map_job(&mut self, plane: PlaneId, act: impl FnOnce(&mut Self)) {
+        let waiting = std::mem::replace(&mut self.jobs[plane.at()], self.map_jobs[plane.at()].take());
+        act(self);
+        self.map_jobs[plane.at()] = std::mem::replace(&mut self.jobs[plane.at()], waiting);
     }
 }
