@@ -305,7 +305,7 @@ impl PageStore {
         // Nearly always the open block of the plane has a page left.
         let Place { plane, lane } = place;
         if self.evacuations.is_empty() && self.has_room(plane, lane) && !self.is_full(plane, lane) {
-            if self.blocks.free_in(plane) < self.gc_threshold && self.begins_superpage(plane, lane) {
+            if self.is_to_pay(plane, lane) {
                 self.pay(nand, plane, follow);
             }
             if !self.is_full(plane, lane) {
@@ -365,7 +365,7 @@ impl PageStore {
                     return false;
                 }
             }
-            if self.blocks.free_in(plane) < self.gc_threshold && self.begins_superpage(plane, lane) {
+            if self.is_to_pay(plane, lane) {
                 self.pay(nand, plane, follow);
             }
             if !self.is_full(plane, lane) {
@@ -417,6 +417,14 @@ impl PageStore {
     #[inline]
     fn is_full(&self, plane: PlaneId, lane: Lane) -> bool {
         self.frontiers[plane.at()][lane as usize].next == self.geometry.pages
+    }
+
+    /// Whether the next page of a lane pays for the collection of its plane.
+    #[inline]
+    fn is_to_pay(&self, plane: PlaneId, lane: Lane) -> bool {
+        self.blocks.free_in(plane) < self.gc_threshold
+            && self.begins_superpage(plane, lane)
+            && !self.keeps_map_apart(lane)
     }
 
     /// Whether the next page of a lane is the first of a superpage: what has to be done is done before it, so that

@@ -76,9 +76,10 @@ impl PageStore {
             || (free + 1 == self.free_to_open && is_alone && self.jobs[plane.at()].as_ref().is_some_and(needs_none))
     }
 
-    /// Pages written to the lanes of a plane, but for a constant.
+    /// Pages that paid, those written to the lanes of a plane, but for a constant.
     fn written(&self, plane: PlaneId) -> u64 {
-        let left: u32 = Lane::WRITTEN.into_iter().map(|lane| self.left(plane, lane)).sum();
+        let paying = Lane::WRITTEN.into_iter().filter(|&lane| !self.keeps_map_apart(lane));
+        let left: u32 = paying.map(|lane| self.left(plane, lane)).sum();
         (self.openings[plane.at()].blocks + Lane::WRITTEN.len() as u64) * u64::from(self.geometry.pages)
             - u64::from(left)
     }
@@ -119,7 +120,9 @@ impl PageStore {
         if !self.paces_by_deadline {
             return;
         }
-        if let Some(nth) = Lane::WRITTEN.into_iter().position(|written| written == lane) {
+        if let Some(nth) = Lane::WRITTEN.into_iter().position(|written| written == lane)
+            && !self.keeps_map_apart(lane)
+        {
             let is_first = self.openings[plane.at()].last[nth] == (None, 0);
             self.openings[plane.at()].blocks += 1;
             let now = self.written(plane);
