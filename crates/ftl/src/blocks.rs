@@ -14,7 +14,7 @@ use crate::{RetiredBlocks, WearLevelling};
 pub(crate) enum BlockState {
     Free,
     Open,
-    /// Full, and a candidate for collection.
+    /// Full, and to be collected one day.
     Closed,
     /// Being collected.
     Victim,

@@ -20,8 +20,9 @@
 //! read of it costs nothing.
 //!
 //! The store keeps translation pages as pages of its own, numbered above the host's, in a lane of their own on every
-//! plane in turn, so that a victim holds data or translations and never both; the collection policy chooses among both
-//! kinds. A page of `p` bytes holds `p / 4` entries (a physical page number each), a cached entry takes 8 bytes.
+//! plane in turn, so that a victim holds data or translations and never both. The collection policy chooses among both
+//! kinds; with `ftl.gc_pace = "deadline"` among data only, and blocks of translation pages look after themselves. A page
+//! of `p` bytes holds `p / 4` entries (a physical page number each), a cached entry takes 8 bytes.
 //!
 //! Why space suffices. Translation pages count among the pages that must fit beside the spare blocks (`shortage`). A
 //! collection copies pages within its plane and erases before any write-back that it causes, so it never needs more than
@@ -231,9 +232,9 @@ impl State {
         }
     }
 
-    /// Writes back a share of what collections that have ended have noted: so much that it is done before as many pages
-    /// have been written as a block of every plane has, and never all of a collection's at once. Meanwhile more pages of
-    /// a translation page are moved, which its write covers.
+    /// Writes back a share of what collections that have ended have noted: a translation page for each page that is
+    /// written, more where more is due than a block of every plane has pages, and never all of a collection's at once.
+    /// Meanwhile more pages of a translation page are moved, which its write covers.
     fn write_back_due(&mut self, nand: &mut Nand) {
         let geometry = self.store.geometry();
         let mut share = self.table.due.len().div_ceil((geometry.pages * geometry.total_planes()) as usize);

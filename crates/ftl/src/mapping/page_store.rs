@@ -16,7 +16,8 @@
 //! stand in for each other. So it can always be brought to its end. Where collected pages share the host's block that
 //! does not hold for a job that is left half done, because the host may fill the block meanwhile: there a collection runs
 //! to its end at once. A page may be placed in a plane only while its valid pages leave room for the blocks that
-//! collection and the open lanes need, so a victim with a dead page always exists. O(1) a page besides collection.
+//! collection and the open lanes need, so a victim with a dead page always exists. Blocks of a map that lies on flash are
+//! won back on the side (`map_block`). O(1) a page besides collection.
 //!
 //! What the host waits for. With `preemption = "page"` a page that is written pays for `ceil((v + 1) / (b - v))` steps,
 //! and its program waits for no more of them; a read waits for the one that its die is at, at most an erase. With

@@ -97,7 +97,7 @@ impl PageStore {
         true
     }
 
-    /// Begins a job on a block that is a candidate no more.
+    /// Begins a job on a block that the collection policy does not know of, or no more.
     pub(super) fn begin_with(
         &mut self,
         nand: &mut Nand,

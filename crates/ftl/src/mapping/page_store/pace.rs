@@ -13,7 +13,8 @@
 //! come are like the one at hand; the pace is reckoned anew with every victim and every block that is opened. When the
 //! open blocks will be full is told from how fast each was filled since it, and the one before it, was opened.
 //!
-//! Blocks for pages of a map are no such blocks: one is given back for each that is taken (`map_block`).
+//! Blocks for pages of a map are no such blocks: one is given back for each that is taken (`map_block`). Its pages come
+//! in bursts, and neither pay nor count.
 
 use flashloom_units::PlaneId;
 use serde::{Deserialize, Serialize};

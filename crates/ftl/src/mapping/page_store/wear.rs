@@ -1,7 +1,7 @@
 //! Static wear levelling: data that does not change gives up its little-worn block.
 //!
 //! ```text
-//! after a collection's erase:  spread = erases of the block - erases of the plane's least worn closed block
+//! after a collection's erase:  spread = erases of the block - erases of the plane's least worn full block of data
 //!                              if spread > wear_threshold: that block's pages move to the lane of cold data, whose
 //!                              blocks are the most worn free ones, and the block is erased and used again
 //! ```
