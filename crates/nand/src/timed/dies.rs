@@ -6,6 +6,7 @@ use flashloom_units::{DieId, NO_INDEX, Ns};
 
 use super::{BLOCKING, CLASSES, Group, HOST_READS, Suspended, Timed, class_of, event};
 use crate::event::{Event, OperationKind};
+use crate::operation::Operation;
 use crate::{DieOrder, Events, MultiPlane, Suspend};
 
 impl Timed {
@@ -144,13 +145,28 @@ impl Timed {
                 planes &= planes - 1;
                 let head = self.queues[self.plane(die, plane)][class].head;
                 let sequence = self.operations[head as usize].sequence;
-                if sequence < oldest {
+                if sequence < oldest && self.is_whole(head, class) {
                     oldest = sequence;
                     best = Some((class, plane));
                 }
             }
         }
         best
+    }
+
+    /// Whether a head may go: of erases that are to begin together the first to come up waits for the others. They were
+    /// queued at the same time, so those of two rings are in the same order in every plane.
+    fn is_whole(&self, head: u32, class: usize) -> bool {
+        let operation = &self.operations[head as usize];
+        let mut member = operation.sibling;
+        while operation.kind == OperationKind::Erase && member != head {
+            let Operation { plane, sibling, .. } = self.operations[member as usize];
+            if self.queues[plane.at()][class].head != member {
+                return false;
+            }
+            member = sibling;
+        }
+        true
     }
 
     /// Takes what runs next. Before an operation that is suspended or staged only host reads go, and not without end.
