@@ -158,8 +158,11 @@ impl Timed {
     /// queued at the same time, so those of two rings are in the same order in every plane.
     fn is_whole(&self, head: u32, class: usize) -> bool {
         let operation = &self.operations[head as usize];
+        if operation.kind != OperationKind::Erase || self.multi_plane == MultiPlane::None {
+            return true;
+        }
         let mut member = operation.sibling;
-        while operation.kind == OperationKind::Erase && member != head {
+        while member != head {
             let Operation { plane, sibling, .. } = self.operations[member as usize];
             if self.queues[plane.at()][class].head != member {
                 return false;
