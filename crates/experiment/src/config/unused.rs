@@ -391,9 +391,9 @@ mod tests {
         of("run.precondition = \"none\"\nrun.fill = 0.5\n", "run.fill", reason);
         let reason = "device.suspend is \"none\"; it is used with any other value";
         of("device.suspend_time = \"1us\"\n", "device.suspend_time", reason);
-        let reason = "workload.synthetic.interarrival is not given; it is used where that is given";
-        let open = "workload.replay = \"timestamps\"\nworkload.synthetic.arrival = \"constant\"\n";
-        of(open, "workload.synthetic.arrival", reason);
+        let reason = "workload.synthetic.footprint_size is given; it is used where that is not given";
+        let both = "workload.synthetic.footprint = 0.5\nworkload.synthetic.footprint_size = \"1MiB\"\n";
+        of(both, "workload.synthetic.footprint", reason);
     }
 
     #[test]
@@ -403,9 +403,9 @@ mod tests {
         let sort = "workload.kind = \"synthesized\"\nworkload.sort = false\n";
         assert_eq!(reason(sort).as_deref(), Some(synthesized));
         let need = |used: Option<Used>| used.map(|used| Need::of(&Catalog::builtin(), used.key.to_owned(), used));
-        let more = need(Used::without("ftl.hot_cold", &["none", "multi-hash"])).expect("it is one");
-        assert_eq!(more.to_string(), "unless `ftl.hot_cold` is \"none\" or \"multi-hash\"");
-        assert_eq!(only(&more), "unless that is \"none\" or \"multi-hash\"");
+        let more = need(Used::without("ftl.mapping", &["page", "dftl"])).expect("it is one");
+        assert_eq!(more.to_string(), "unless `ftl.mapping` is \"page\" or \"dftl\"");
+        assert_eq!(only(&more), "unless that is \"page\" or \"dftl\"");
         let fewer = need(Used::without("run.precondition", &["none", "fill"])).expect("it is one");
         assert_eq!(fewer.to_string(), "with `run.precondition` = \"steady\"");
     }
@@ -423,6 +423,36 @@ mod tests {
             "it is used with `workload.synthetic.pattern` = \"hot-cold\" and with `workload.kind` = \"synthetic\"";
         let note = format!("workload.synthetic.hot_share has no effect in any row: {pattern}, {kind}; {used}");
         assert_eq!(said, [format!("a.toml:1:32: {note}")]);
+    }
+
+    #[test]
+    fn times_of_page_types_need_cells_that_have_them() {
+        let two = "device.bits_per_cell is 2; they are used with 3 or more";
+        let keys = "device.read_time_3, device.program_time_3";
+        let text = "device.read_time_2 = \"1us\"\ndevice.read_time_3 = \"1us\"\ndevice.program_time_3 = \"1us\"\n";
+        assert_eq!(said(text), [format!("a.toml:2:22: {keys} have no effect: {two}")]);
+        assert_eq!(said(&format!("{text}device.bits_per_cell = 3\n")), [""; 0]);
+        assert!(said("device.bits_per_cell = 3\ndevice.read_time_4 = \"1us\"\n").concat().ends_with("used with 4"));
+    }
+
+    #[test]
+    fn what_one_value_of_another_key_switches_off_is_said() {
+        let merging = "host.merging = false\nhost.scheduler = \"deadline\"\nhost.max_request = \"64KiB\"\n\
+                       host.deadline.front_merges = false\n";
+        let keys = "host.max_request, host.deadline.front_merges";
+        assert_eq!(
+            said(merging),
+            [format!("a.toml:3:20: {keys} have no effect: host.merging is false; they are used with true")]
+        );
+        assert_eq!(said(&merging.replace("merging = false", "merging = true")), [""; 0]);
+        let of = |personality: &str| {
+            said(&format!(
+                "workload.kind = \"filebench\"\nworkload.filebench.personality = \"{personality}\"\n\
+                 workload.filebench.writers = 2\nworkload.filebench.transaction_time = \"1us\"\n\
+                 workload.filebench.log_size = \"1MiB\"\n"
+            ))
+        };
+        assert_eq!((of("fileserver").len(), of("webserver").len(), of("oltp").len()), (2, 1, 0));
     }
 
     #[test]
