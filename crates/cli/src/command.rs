@@ -38,7 +38,6 @@ fn report_unused_of(experiment: &Experiment, sections: &[&str]) {
     let all = experiment.variants.len() / experiment.repetitions();
     let is_of = |path: &String| sections.iter().any(|section| path.trim_start_matches('[').starts_with(section));
     for unused in experiment.unused().iter().filter(|unused| unused.keys.iter().any(is_of)) {
-        let rows = if unused.rows.is_empty() { String::new() } else { rows(&unused.rows, all) };
-        say(format_args!("note: {}", unused.sentence(&rows)));
+        say(format_args!("note: {}", unused.sentence(|chosen| rows(chosen, all))));
     }
 }

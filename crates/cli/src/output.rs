@@ -111,7 +111,7 @@ impl OutputFile {
         if !folder.is_dir() {
             return Err(refuse(format!("there is no folder `{}`", folder.display())));
         }
-        let (file, temporary) = neighbour(folder, &mut tempfile::Builder::new()).map_err(cannot)?.into_parts();
+        let (file, temporary) = neighbour(folder, OUTPUT_PREFIX).map_err(cannot)?.into_parts();
         Ok(Self { name: name.to_owned(), writer: BufWriter::new(file), temporary: Some((temporary, target)) })
     }
 
@@ -144,6 +144,8 @@ impl Write for OutputFile {
 
 /// How the names of temporary files begin and end that [`write_whole`] makes.
 const PARTIAL: (&str, &str) = (".flashloom-", ".partial");
+/// How those of an [`OutputFile`] begin. They are written once, so that nobody may remove them as left behind.
+const OUTPUT_PREFIX: &str = ".flashloom-output-";
 /// How often a temporary file may be removed by others before that is an error.
 const RETRIES: u32 = 10;
 
@@ -153,7 +155,7 @@ pub fn write_whole(path: &Path, content: &[u8]) -> io::Result<()> {
     let folder = path.parent().filter(|folder| !folder.as_os_str().is_empty()).unwrap_or(Path::new("."));
     let mut retries = RETRIES;
     loop {
-        let mut file = neighbour(folder, tempfile::Builder::new().prefix(PARTIAL.0).suffix(PARTIAL.1))?;
+        let mut file = neighbour(folder, PARTIAL.0)?;
         file.write_all(content)?;
         file.as_file().sync_all()?;
         match file.persist(path) {
@@ -169,23 +171,19 @@ pub fn write_whole(path: &Path, content: &[u8]) -> io::Result<()> {
 pub fn remove_partials(folder: &Path) {
     let is_partial = |path: &Path| {
         let name = path.file_name().and_then(|name| name.to_str()).unwrap_or_default();
-        let is_named = name.starts_with(PARTIAL.0) && name.ends_with(PARTIAL.1);
+        let is_named = name.starts_with(PARTIAL.0) && name.ends_with(PARTIAL.1) && !name.starts_with(OUTPUT_PREFIX);
         is_named && fs::symlink_metadata(path).is_ok_and(|metadata| metadata.is_file())
     };
     let paths = fs::read_dir(folder).into_iter().flatten().flatten().map(|entry| entry.path());
     paths.filter(|path| is_partial(path)).for_each(|path| drop(fs::remove_file(path)));
 }
 
-/// A temporary file with the permissions of an ordinary new one.
-#[cfg(unix)]
-fn neighbour(folder: &Path, named: &mut tempfile::Builder<'_, '_>) -> io::Result<NamedTempFile> {
-    use std::os::unix::fs::PermissionsExt;
-    named.permissions(fs::Permissions::from_mode(0o666)).tempfile_in(folder)
-}
-
-/// A temporary file.
-#[cfg(not(unix))]
-fn neighbour(folder: &Path, named: &mut tempfile::Builder<'_, '_>) -> io::Result<NamedTempFile> {
+/// A temporary file whose name says that it is ours, with the permissions of an ordinary new one.
+fn neighbour(folder: &Path, prefix: &str) -> io::Result<NamedTempFile> {
+    let mut named = tempfile::Builder::new();
+    named.prefix(prefix).suffix(PARTIAL.1);
+    #[cfg(unix)]
+    named.permissions(std::os::unix::fs::PermissionsExt::from_mode(0o666));
     named.tempfile_in(folder)
 }
 
@@ -193,6 +191,26 @@ fn neighbour(folder: &Path, named: &mut tempfile::Builder<'_, '_>) -> io::Result
 mod tests {
     use super::*;
     use std::sync::atomic::{AtomicBool, Ordering};
+
+    #[test]
+    fn the_name_of_an_output_that_is_not_complete_says_whose_it_is_and_nobody_removes_it() {
+        let folder = tempfile::tempdir().expect("a folder can be made");
+        let path = folder.path().join("a.csv");
+        let output = OutputFile::create(path.to_str().expect("it is UTF-8"));
+        let output = output.unwrap_or_else(|problem| panic!("{problem}"));
+        let names = || {
+            let entries = fs::read_dir(folder.path()).expect("it can be listed").flatten();
+            entries.map(|entry| entry.file_name().to_string_lossy().into_owned()).collect::<Vec<_>>()
+        };
+        let is_ours = |name: &String| name.starts_with(".flashloom-") && name.ends_with(".partial");
+        assert!(names().len() == 1 && names().iter().all(is_ours), "{:?}", names());
+        remove_partials(folder.path());
+        assert!(output.commit("1").is_ok());
+        assert_eq!(
+            (names(), fs::read_to_string(&path).expect("it is there")),
+            (vec!["a.csv".to_owned()], "1".to_owned())
+        );
+    }
 
     #[test]
     fn a_file_is_written_although_another_process_removes_what_looks_left_behind() {

@@ -37,7 +37,7 @@ pub use expectation::{Bounds, EXPECT, Expectation, KEYS as EXPECT_KEYS};
 pub use run_params::{EndOfLife, Precondition, Rest, RunParams, Timing};
 pub use source::{Origin, Source};
 pub use sweep::{Sweep, Unfit};
-pub use unused::{Need, Unused, needs};
+pub use unused::{Need, Reason, Unused, needs, path_of};
 
 use settings::Settings;
 use source::{Report, Sources};

@@ -14,7 +14,7 @@ use flashloom_workload::{FORMATS, FormatSpec};
 
 pub use page::{Block, Entry, Page};
 
-use crate::config::{Catalog, EXPECT, EXPECT_KEYS, KeyId, Need, SECTIONS, Table, VARY, needs, toml_value};
+use crate::config::{Catalog, EXPECT, EXPECT_KEYS, KeyId, Need, SECTIONS, Table, VARY, needs, path_of, toml_value};
 use crate::schema::{self, Field};
 
 /// Every page on that name: a section, a key, a value, a policy, a list, a preset, a format, a field of a result, or
@@ -153,7 +153,7 @@ fn choice_pages(key: KeyId) -> Vec<Page> {
 
 fn section_page(catalog: &Catalog, table: &Table) -> Page {
     let section = &SECTIONS[table.section];
-    let keys = section.params.iter().map(|param| param_entry(catalog, param)).collect();
+    let keys = section.params.iter().map(|param| param_entry(catalog, section.name, param)).collect();
     let mut blocks = vec![Block::Text(section.help.to_owned()), Block::Entries("Keys".to_owned(), keys)];
     let surprise =
         |param: &Param| Some(described(param.name, consequences::of(&format!("{}.{}", section.name, param.name))?));
@@ -217,7 +217,7 @@ fn policy_page(catalog: &Catalog, table: &Table, policy: &PolicySpec) -> Page {
         blocks.push(Block::Text(format!("Needs {}.", needs.join(" and "))));
     }
     if !policy.params.is_empty() {
-        let entries = policy.params.iter().map(|param| param_entry(catalog, param)).collect();
+        let entries = policy.params.iter().map(|param| param_entry(catalog, &path, param)).collect();
         blocks.push(Block::Entries(format!("Parameters, in `[{path}]`"), entries));
     }
     if !policy.statistics.is_empty() {
@@ -279,7 +279,7 @@ fn key_page(catalog: &Catalog, key: KeyId) -> Page {
     let alone = Param { used: None, ..param.clone() };
     let mut blocks = vec![Block::Entries(
         format!("Key of `[{}]`", catalog.tables[key.table].path()),
-        vec![param_entry(catalog, &alone)],
+        vec![param_entry(catalog, "", &alone)],
     )];
     match param.kind {
         Kind::Choice(choices) => {
@@ -302,9 +302,11 @@ fn key_page(catalog: &Catalog, key: KeyId) -> Page {
         blocks.push(Block::Entries("What a preset says in place of the default".to_owned(), of_presets));
     }
     blocks.extend(consequences::of(&path).map(|text| Block::Text(text.to_owned())));
-    let needs: Vec<String> = needs(catalog, key).iter().map(Need::to_string).collect();
+    let needs = needs(catalog, key);
     if !needs.is_empty() {
-        blocks.push(Block::Text(format!("It is used only {}.", needs.join(" and "))));
+        let only = if needs.iter().all(Need::excludes) { "" } else { " only" };
+        let needs: Vec<String> = needs.iter().map(Need::to_string).collect();
+        blocks.push(Block::Text(format!("It is used{only} {}.", needs.join(" and "))));
     }
     Page { names: vec![param.name.to_owned(), path.clone()], title: path, level: None, blocks }
 }
@@ -313,20 +315,11 @@ fn described(term: &str, help: &str) -> Entry {
     Entry { term: term.to_owned(), kind: String::new(), text: sentence(help) }
 }
 
-fn param_entry(catalog: &Catalog, param: &Param) -> Entry {
-    Entry {
-        term: assignment(param.name, &param.default),
-        kind: catalog.expected(param),
-        text: format!("{} {}{}", param.help, param.tradeoff, param.used.map(used).unwrap_or_default())
-            .trim()
-            .to_owned(),
-    }
-}
-
-/// What a parameter is used with, as a sentence behind others.
-fn used(used: Used) -> String {
-    let need = Need { key: used.key.to_owned(), values: used.values.to_vec(), is_with: used.is_with };
-    format!(" Used {need}.")
+fn param_entry(catalog: &Catalog, table: &str, param: &Param) -> Entry {
+    let used = |used: Used| format!("Used {}.", Need::of(catalog, path_of(table, used), used).called(used.key));
+    let sentences = [param.help.to_owned(), param.tradeoff.to_owned(), param.used.map(used).unwrap_or_default()];
+    let said: Vec<String> = sentences.into_iter().filter(|sentence| !sentence.is_empty()).collect();
+    Entry { term: assignment(param.name, &param.default), kind: catalog.expected(param), text: said.join(" ") }
 }
 
 /// As a configuration would hold it; the key alone where there is no value.

@@ -228,7 +228,7 @@ fn no_key_of_a_checked_in_experiment_is_without_effect() {
         let single = Experiment::load_run(&Catalog::builtin(), path, &[]);
         let varied = Experiment::load_comparison(&Catalog::builtin(), path, &Sweep::default());
         for experiment in single.iter().chain(&varied) {
-            notes.extend(experiment.unused().iter().map(|unused| unused.sentence("some rows")));
+            notes.extend(experiment.unused().iter().map(|unused| unused.sentence(|_| "some rows".to_owned())));
         }
     }
     assert!(notes.is_empty(), "{}", notes.join("\n"));

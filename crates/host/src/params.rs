@@ -1,6 +1,6 @@
 //! The `[host]` section of a configuration.
 
-use flashloom_units::{GIB, KIB, Kind, Value, params};
+use flashloom_units::{GIB, KIB, Kind, Used, Value, params};
 
 use crate::scheduler::SLOT;
 
@@ -20,7 +20,8 @@ params! {
              shorter than queue_depth keeps the device from being filled.";
         /// How large a request may become by merging; one that arrives larger goes to the device as it is.
         max_request_bytes: u64 => "max_request", Kind::Size { min: 4 * KIB, max: GIB }, Value::Size(512 * KIB),
-            "Larger requests cost less each and occupy more chips at once, but delay whatever waits behind them.";
+            "Larger requests cost less each and occupy more chips at once, but delay whatever waits behind them.",
+            Used::with("merging", &["true"]);
         /// Whether requests that touch are merged.
         merging: bool => "merging", Kind::Flag, Value::Flag(true),
             "Merging saves commands on sequential work; without it every request reaches the device as it was issued.";

@@ -74,19 +74,19 @@ params! {
         /// Time of the array to read a page (tR), of the first page type.
         read_ns: Ns => "read_time", time(S), Value::Time(75 * US), "";
         /// tR of the second page type; as the first where not given.
-        read_ns_2: Option<Ns> => "read_time_2", time(S), Value::Absent, "";
+        read_ns_2: Option<Ns> => "read_time_2", time(S), Value::Absent, "", Used::from("bits_per_cell", &["2"]);
         /// tR of the third page type; as the first where not given.
-        read_ns_3: Option<Ns> => "read_time_3", time(S), Value::Absent, "";
+        read_ns_3: Option<Ns> => "read_time_3", time(S), Value::Absent, "", Used::from("bits_per_cell", &["3"]);
         /// tR of the fourth page type; as the first where not given.
-        read_ns_4: Option<Ns> => "read_time_4", time(S), Value::Absent, "";
+        read_ns_4: Option<Ns> => "read_time_4", time(S), Value::Absent, "", Used::with("bits_per_cell", &["4"]);
         /// Time of the array to program a page (tPROG), of the first page type.
         program_ns: Ns => "program_time", time(S), Value::Time(750 * US), "";
         /// tPROG of the second page type; as the first where not given.
-        program_ns_2: Option<Ns> => "program_time_2", time(S), Value::Absent, "";
+        program_ns_2: Option<Ns> => "program_time_2", time(S), Value::Absent, "", Used::from("bits_per_cell", &["2"]);
         /// tPROG of the third page type; as the first where not given.
-        program_ns_3: Option<Ns> => "program_time_3", time(S), Value::Absent, "";
+        program_ns_3: Option<Ns> => "program_time_3", time(S), Value::Absent, "", Used::from("bits_per_cell", &["3"]);
         /// tPROG of the fourth page type; as the first where not given.
-        program_ns_4: Option<Ns> => "program_time_4", time(S), Value::Absent, "";
+        program_ns_4: Option<Ns> => "program_time_4", time(S), Value::Absent, "", Used::with("bits_per_cell", &["4"]);
         /// Time of the array to erase a block (tBERS).
         erase_ns: Ns => "erase_time", time(10 * S), Value::Time(3_800 * US), "";
         /// Time of the channel for the command and address cycles of an operation.

@@ -19,7 +19,7 @@ pub use divisor::Divisor;
 pub use event_queue::{EventNumber, EventQueue};
 pub use id::{BlockId, DieId, Lbn, Lpn, NO_INDEX, PlaneId, Ppn, SuperblockId};
 pub use latency::Latency;
-pub use param::{Choice, FieldType, Kind, Param, ParamSet, Used, Value, nearest, one_of};
+pub use param::{Choice, FieldType, Kind, Must, Param, ParamSet, Used, Value, nearest, one_of};
 pub use policy::{Capability, Chosen, Figure, Policy, PolicySpec, Refusal, Role, Slot, SlotSpec, Statistic, Unit};
 pub use prefetch::prefetch;
 pub use prng::Prng;

@@ -106,26 +106,42 @@ impl Value {
     }
 }
 
+/// What another key must be for a parameter to have an effect.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Must {
+    /// One of some values.
+    Be,
+    /// None of them.
+    NotBe,
+    /// A number that is not below the only one.
+    BeAtLeast,
+}
+
 /// Without what a parameter has no effect: another key that has one of some values, or none of them.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Used {
     /// The other key: its name in the same table, or its whole path.
     pub key: &'static str,
-    /// Values as [`Value::show`] writes them, so that `none` is a key that is not given.
+    /// Values as [`Value::show`] writes them, so that `none` is also a key that is not given.
     pub values: &'static [&'static str],
-    /// Whether the key must have one of the values; else it must have another.
-    pub is_with: bool,
+    /// What it must be of these.
+    pub must: Must,
 }
 
 impl Used {
     /// Used only where the key has one of these values.
     pub const fn with(key: &'static str, values: &'static [&'static str]) -> Option<Self> {
-        Some(Self { key, values, is_with: true })
+        Some(Self { key, values, must: Must::Be })
     }
 
     /// Used only where the key has none of these values.
     pub const fn without(key: &'static str, values: &'static [&'static str]) -> Option<Self> {
-        Some(Self { key, values, is_with: false })
+        Some(Self { key, values, must: Must::NotBe })
+    }
+
+    /// Used only where the key is a number that is not below this one.
+    pub const fn from(key: &'static str, least: &'static [&'static str; 1]) -> Option<Self> {
+        Some(Self { key, values: least, must: Must::BeAtLeast })
     }
 }
 
@@ -411,7 +427,7 @@ mod tests {
         assert_eq!(Sample::PARAMS[0].expected(), "a time from 1ms to 1s");
         assert_eq!(Sample::PARAMS[2].expected(), "one of red, dark-blue");
         assert_eq!(Sample::PARAMS[0].used, None);
-        assert_eq!(Sample::PARAMS[1].used, Some(Used { key: "colour", values: &["red"], is_with: true }));
+        assert_eq!(Sample::PARAMS[1].used, Some(Used { key: "colour", values: &["red"], must: Must::Be }));
         assert!(Sample::PARAMS.iter().all(|param| param.accepts(&param.default)));
         assert!(!Sample::PARAMS[0].accepts(&Value::Time(S + 1)));
         assert!(!Sample::PARAMS[0].accepts(&Value::Count(5)));

@@ -451,3 +451,14 @@ fn a_link_stays_a_link_and_what_it_points_at_is_written() {
     assert!(lab.path("link.csv").is_symlink());
     assert_eq!(lab.read("target.csv").lines().count(), 11, "a header and ten requests");
 }
+
+#[test]
+fn an_empty_path_is_none() {
+    let lab = crate::commands::small();
+    for kind in ["trace", "fio"] {
+        let kind_is = format!("workload.kind={kind}");
+        let arguments = ["run", "small.toml", "--set", &kind_is, "--set", "workload.path="];
+        let said = lab.run(&arguments).stderr;
+        assert!(said.contains(&format!("`kind` = \"{kind}\" without a path")), "{said}");
+    }
+}

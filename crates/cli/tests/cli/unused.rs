@@ -60,4 +60,7 @@ fn what_a_key_is_used_with_is_explained() {
     let used =
         "It is used only with `workload.kind` = \"synthetic\" and with `workload.synthetic.pattern` = \"hot-cold\".";
     assert!(page.ends_with(used), "{page}");
+    let page = Lab::new().succeed(&["explain", "run.fill"]).stdout;
+    let page = page.split_whitespace().collect::<Vec<_>>().join(" ");
+    assert!(page.ends_with("It is used unless `run.precondition` is \"none\"."), "{page}");
 }

@@ -1,13 +1,13 @@
 //! Keys that were given and have no effect: what each key is used with, and which of those that are written lack it.
 //!
 //! A parameter of a policy is used where that policy is chosen, and any parameter may name another key that it is used
-//! with ([`Used`](flashloom_units::Used)). That key in turn may need a third, so that the outermost that is not as it
+//! with ([`Used`]). That key in turn may need a third, so that the outermost that is not as it
 //! must be is the one to tell: of `workload.synthetic.hot_share` first `workload.kind`, then the pattern.
 
 use std::collections::BTreeMap;
 use std::fmt;
 
-use flashloom_units::{Capability, PolicySpec, Value};
+use flashloom_units::{Capability, Must, PolicySpec, Used, Value};
 
 use super::catalog::{Catalog, KeyId};
 use super::cross_check::is_of_page_mappings;
@@ -21,43 +21,71 @@ const MOST_KEYS: usize = 4;
 pub struct Need {
     /// The path of the other key.
     pub key: String,
-    /// Its values in question, as they are shown; `none` is a key that is not given.
+    /// Its values in question, as they are shown.
     pub values: Vec<&'static str>,
-    /// Whether it must have one of them; else it must have another.
-    pub is_with: bool,
+    /// What it must be of these.
+    pub must: Must,
+    /// Whether the only value, `none`, is a key that is not given.
+    pub is_of_absence: bool,
 }
 
 impl Need {
-    fn is_met(&self, found: &str) -> bool {
-        self.values.contains(&found) == self.is_with
+    /// What a parameter of some table is used with; `key` is the path of the other key. Where less is left than is
+    /// excluded, what is left is named.
+    pub fn of(catalog: &Catalog, key: String, used: Used) -> Self {
+        let other = catalog.find(&key).map(KeyId::param);
+        let names = other.map(|other| catalog.names(other)).unwrap_or_default();
+        let is_of_absence = used.values == ["none"] && !names.contains(&"none");
+        let is_always_given = other.is_some_and(|other| other.default != Value::Absent);
+        let left: Vec<&str> = names.into_iter().filter(|name| !used.values.contains(name)).collect();
+        if used.must == Must::NotBe && is_always_given && (1..used.values.len()).contains(&left.len()) {
+            return Self { key, values: left, must: Must::Be, is_of_absence };
+        }
+        Self { key, values: used.values.to_vec(), must: used.must, is_of_absence }
     }
 
-    fn is_about_absence(&self) -> bool {
-        self.values == ["none"]
+    /// The same, with a key as it is called in its own table.
+    pub fn called(self, key: &str) -> Self {
+        Self { key: key.to_owned(), ..self }
+    }
+
+    fn is_met(&self, found: &str) -> bool {
+        let number = |text: &str| text.parse::<u64>().ok();
+        match self.must {
+            Must::Be => self.values.contains(&found),
+            Must::NotBe => !self.values.contains(&found),
+            Must::BeAtLeast => self.values.iter().all(|least| number(found) >= number(least)),
+        }
+    }
+
+    /// Whether it says when the key has no effect, not when it has one.
+    pub fn excludes(&self) -> bool {
+        self.must == Must::NotBe && !self.is_of_absence
     }
 
     /// The values as a configuration holds them: `"a" or "b"`.
     fn values(&self) -> String {
         let quoted: Vec<String> = self.values.iter().map(|value| quoted(value)).collect();
-        quoted.join(" or ")
+        quoted.join(" or ") + if self.must == Must::BeAtLeast { " or more" } else { "" }
     }
 }
 
 impl fmt::Display for Need {
-    /// What the other key must be, as a clause: "`ftl.mapping` = "dftl"".
+    /// What the other key must be, as a clause: "with `ftl.mapping` = "dftl"".
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let Self { key, is_with, .. } = self;
-        match (self.is_about_absence(), is_with) {
-            (true, true) => write!(f, "where `{key}` is not given"),
-            (true, false) => write!(f, "where `{key}` is given"),
-            (false, true) => write!(f, "with `{key}` = {}", self.values()),
-            (false, false) => write!(f, "unless `{key}` = {}", self.values()),
+        let key = &self.key;
+        match (self.is_of_absence, self.must) {
+            (true, Must::NotBe) => write!(f, "where `{key}` is given"),
+            (true, _) => write!(f, "where `{key}` is not given"),
+            (false, Must::NotBe) => write!(f, "unless `{key}` is {}", self.values()),
+            (false, _) => write!(f, "with `{key}` = {}", self.values()),
         }
     }
 }
 
 fn quoted(value: &str) -> String {
-    if ["true", "false"].contains(&value) { value.to_owned() } else { format!("\"{value}\"") }
+    let is_bare = ["true", "false"].contains(&value) || value.bytes().all(|byte| byte.is_ascii_digit());
+    if is_bare { value.to_owned() } else { format!("\"{value}\"") }
 }
 
 /// That the policy of a table is chosen; nothing for the table of a section.
@@ -66,9 +94,15 @@ fn needs_of_policy(catalog: &Catalog, table: usize) -> Vec<Need> {
     let need = |(policy, param): (&'static PolicySpec, usize)| Need {
         key: catalog.section_key(table.section, param).path(),
         values: vec![policy.name],
-        is_with: true,
+        must: Must::Be,
+        is_of_absence: false,
     };
     table.policy.map(need).into_iter().collect()
+}
+
+/// The path of the key that a parameter of a table is used with.
+pub fn path_of(table: &str, used: Used) -> String {
+    if used.key.contains('.') { used.key.to_owned() } else { format!("{table}.{}", used.key) }
 }
 
 /// Everything that a key needs to have an effect, the outermost first; nothing where it always has one.
@@ -77,12 +111,9 @@ pub fn needs(catalog: &Catalog, key: KeyId) -> Vec<Need> {
     let of_policy = needs_of_policy(catalog, key.table);
     let of_mapping = is_of_page_mappings(&key.path()).then(|| {
         let values = catalog.registry().offering(Capability::PageMapping);
-        Need { key: "ftl.mapping".to_owned(), values, is_with: true }
+        Need { key: "ftl.mapping".to_owned(), values, must: Must::Be, is_of_absence: false }
     });
-    let of_param = key.param().used.map(|used| {
-        let key = if used.key.contains('.') { used.key.to_owned() } else { format!("{}.{}", table.path(), used.key) };
-        Need { key, values: used.values.to_vec(), is_with: used.is_with }
-    });
+    let of_param = key.param().used.map(|used| Need::of(catalog, path_of(&table.path(), used), used));
     let mut all: Vec<Need> = Vec::new();
     for need in of_policy.into_iter().chain(of_mapping).chain(of_param) {
         let outer = catalog.find(&need.key).map(|key| needs(catalog, key)).unwrap_or_default();
@@ -95,43 +126,77 @@ pub fn needs(catalog: &Catalog, key: KeyId) -> Vec<Need> {
     all
 }
 
-/// Keys that were given and have no effect, for the same reason.
+/// Why keys have no effect in some rows.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub struct Reason {
+    /// The rows of the comparison for which this holds, by their index; nothing where it is all of them.
+    pub rows: Vec<usize>,
+    /// What the keys need.
+    pub need: Need,
+    /// What the key that they are used with is there.
+    pub found: Vec<String>,
+}
+
+impl Reason {
+    /// What was found, as a clause: "`ftl.mapping` is "page"".
+    fn clause(&self) -> String {
+        let Self { need, found, .. } = self;
+        let found = match need.is_of_absence {
+            true if need.must == Must::NotBe => "not given".to_owned(),
+            true => "given".to_owned(),
+            false => found.iter().map(|found| quoted(found)).collect::<Vec<_>>().join(" or "),
+        };
+        format!("{} is {found}", need.key)
+    }
+}
+
+/// Keys that were given and have no effect, for the same reasons.
 #[derive(Clone, Debug)]
 pub struct Unused {
     /// Where the first of them was written: file, line and column.
     pub location: String,
     /// Their paths.
     pub keys: Vec<String>,
-    /// The rows of the comparison for which this holds, by their index; nothing where it is all of them.
+    /// Rows of the comparison for which one of the reasons holds, by their index; nothing where these are all of them.
     pub rows: Vec<usize>,
-    /// What the key that they are used with is there.
-    pub found: Vec<String>,
-    /// What it would have to be.
-    pub need: Need,
+    /// Why, in the order of the rows; one at least.
+    pub reasons: Vec<Reason>,
 }
 
 impl Unused {
-    /// As a sentence; `rows` says which rows of a table it is about, where these are not all.
-    pub fn sentence(&self, rows: &str) -> String {
-        let Need { key, is_with, .. } = &self.need;
+    /// As a sentence; `named` says which rows of a table it is about, where these are not all.
+    pub fn sentence(&self, named: impl Fn(&[usize]) -> String) -> String {
         let more = self.keys.len().saturating_sub(MOST_KEYS);
         let shown = self.keys.iter().take(MOST_KEYS).map(String::as_str);
         let others = if more > 0 { format!(" and {more} more") } else { String::new() };
         let keys = shown.collect::<Vec<_>>().join(", ") + &others;
         let (have, they_are) = if self.keys.len() == 1 { ("has", "it is") } else { ("have", "they are") };
-        let rows = if rows.is_empty() { String::new() } else { format!(" in {rows}") };
-        let found = match self.found.iter().map(|found| quoted(found)).collect::<Vec<_>>() {
-            _ if self.need.is_about_absence() && !is_with => "not given".to_owned(),
-            _ if self.need.is_about_absence() => "given".to_owned(),
-            found => found.join(" or "),
+        let rows = match (self.rows.is_empty(), self.reasons.len()) {
+            (false, _) => format!(" in {}", named(&self.rows)),
+            (true, 1) => String::new(),
+            (true, _) => " in any row".to_owned(),
         };
-        let used = match (self.need.is_about_absence(), is_with) {
-            (true, true) => format!("{they_are} used where that is not given"),
-            (true, false) => format!("{they_are} used where that is given"),
-            (false, true) => format!("{they_are} used with {}", self.need.values()),
-            (false, false) => format!("{they_are} used with any other value"),
+        let (why, used) = match self.reasons.as_slice() {
+            [reason] => (reason.clause(), only(&reason.need)),
+            reasons => {
+                let clause = |reason: &Reason| format!("{} in {}", reason.clause(), named(&reason.rows));
+                let clauses: Vec<String> = reasons.iter().map(clause).collect();
+                let needs: Vec<String> = reasons.iter().map(|reason| reason.need.to_string()).collect();
+                (clauses.join(", "), needs.join(" and "))
+            }
         };
-        format!("{}: {keys} {have} no effect{rows}: {key} is {found}; {used}", self.location)
+        format!("{}: {keys} {have} no effect{rows}: {why}; {they_are} used {used}", self.location)
+    }
+}
+
+/// A need behind what was found instead, which names the key already.
+fn only(need: &Need) -> String {
+    match (need.is_of_absence, need.must) {
+        (true, Must::NotBe) => "where that is given".to_owned(),
+        (true, _) => "where that is not given".to_owned(),
+        (false, Must::NotBe) if need.values.len() == 1 => "with any other value".to_owned(),
+        (false, Must::NotBe) => format!("unless that is {}", need.values()),
+        (false, _) => format!("with {}", need.values()),
     }
 }
 
@@ -150,9 +215,6 @@ fn shown(config: &Config, (need, key): &Keyed) -> Option<String> {
     }
     Some(value.show())
 }
-
-/// What keys are told together by: the need, the rows that do not meet it, and what was found there.
-type Reason = (Need, Vec<usize>, Vec<String>);
 
 /// Where a need is not met.
 #[derive(Default)]
@@ -196,28 +258,30 @@ impl Experiment {
         let variants = self.variants.iter().step_by(self.repetitions());
         let rows: Vec<&Config> = variants.map(|variant| &variant.config).collect();
         let Some(first) = rows.first() else { return Vec::new() };
-        let mut found: BTreeMap<Reason, Vec<(Origin, String)>> = BTreeMap::new();
+        let mut found: BTreeMap<Vec<Reason>, Vec<(Origin, String)>> = BTreeMap::new();
+        let unless_all = |of: Vec<usize>| if of.len() == rows.len() { Vec::new() } else { of };
         for Written { path, origin, needs, varies } in self.written(first) {
             let unmet = unmet(&rows, &needs);
             let failing: usize = unmet.values().map(|unmet| unmet.rows.len()).sum();
-            if failing < rows.len() && !varies {
+            if failing == 0 || (failing < rows.len() && !varies) {
                 continue;
             }
-            let is_all = |of: &Unmet| of.rows.len() == rows.len();
-            for (need, of) in unmet {
-                let in_rows = if is_all(&of) { Vec::new() } else { of.rows };
-                found.entry((need, in_rows, of.found)).or_default().push((origin.clone(), path.clone()));
-            }
+            let reason = |(need, of): (Need, Unmet)| Reason { rows: unless_all(of.rows), need, found: of.found };
+            let mut reasons: Vec<Reason> = unmet.into_iter().map(reason).collect();
+            reasons.sort();
+            found.entry(reasons).or_default().push((origin, path));
         }
         let place = |origin: &Origin| (origin.source, origin.span.start);
         let mut unused: Vec<((usize, usize), Unused)> = Vec::new();
-        for ((need, rows, found), mut keys) in found {
+        for (reasons, mut keys) in found {
             keys.sort_by_key(|(origin, _)| place(origin));
             let first = &keys[0].0;
             let location = self.sources.problem(first, Fault::new("", "")).location();
             let at = place(first);
             let keys = keys.into_iter().map(|(_, path)| path).collect();
-            unused.push((at, Unused { location, keys, rows, found, need }));
+            let mut in_rows: Vec<usize> = reasons.iter().flat_map(|reason| reason.rows.iter().copied()).collect();
+            in_rows.sort_unstable();
+            unused.push((at, Unused { location, keys, rows: unless_all(in_rows), reasons }));
         }
         unused.sort_by_key(|(at, _)| *at);
         unused.into_iter().map(|(_, unused)| unused).collect()
@@ -260,7 +324,7 @@ mod tests {
     fn said(text: &str) -> Vec<String> {
         let experiment = Experiment::from_source(&Catalog::builtin(), Source::text("a.toml", text), &[], None);
         let experiment = experiment.unwrap_or_else(|problems| panic!("{problems}"));
-        experiment.unused().iter().map(|unused| unused.sentence("")).collect()
+        experiment.unused().iter().map(|unused| unused.sentence(|_| String::new())).collect()
     }
 
     #[test]
@@ -275,6 +339,9 @@ mod tests {
                     "none" => other.default == Value::Absent || catalog.names(other).contains(value),
                     "true" | "false" => other.accepts(&Value::Flag(true)),
                     "0B" => other.accepts(&Value::Size(0)),
+                    number if number.parse::<u64>().is_ok() => {
+                        other.accepts(&Value::Count(number.parse().unwrap_or(0)))
+                    }
                     name => catalog.names(other).contains(&name),
                 };
                 assert!(!need.values.is_empty() && need.values.iter().all(is_one), "{path}: {need}");
@@ -312,6 +379,80 @@ mod tests {
         let unused = "workload.synthetic.interarrival, workload.synthetic.arrival have no effect: workload.replay is";
         assert!(said(&closed).concat().contains(unused), "{:?}", said(&closed));
         assert_eq!(said("workload.queue_depth = 4\n"), [""; 0]);
+    }
+
+    #[test]
+    fn a_value_of_that_name_is_not_an_absent_key() {
+        let of = |text: &str, key: &str, reason: &str| {
+            let said = said(text);
+            assert!(said.len() == 1 && said[0].contains(&format!("{key} has no effect: {reason}")), "{said:?}");
+        };
+        let reason = "run.precondition is \"none\"; it is used with any other value";
+        of("run.precondition = \"none\"\nrun.fill = 0.5\n", "run.fill", reason);
+        let reason = "device.suspend is \"none\"; it is used with any other value";
+        of("device.suspend_time = \"1us\"\n", "device.suspend_time", reason);
+        let reason = "workload.synthetic.footprint_size is given; it is used where that is not given";
+        let both = "workload.synthetic.footprint = 0.5\nworkload.synthetic.footprint_size = \"1MiB\"\n";
+        of(both, "workload.synthetic.footprint", reason);
+    }
+
+    #[test]
+    fn values_that_a_key_is_used_with_are_named_where_several_are_excluded() {
+        let reason = |text: &str| said(text).concat().split_once("no effect: ").map(|(_, reason)| reason.to_owned());
+        let synthesized = "workload.kind is \"synthesized\"; it is used with \"trace\"";
+        let sort = "workload.kind = \"synthesized\"\nworkload.sort = false\n";
+        assert_eq!(reason(sort).as_deref(), Some(synthesized));
+        let need = |used: Option<Used>| used.map(|used| Need::of(&Catalog::builtin(), used.key.to_owned(), used));
+        let more = need(Used::without("ftl.mapping", &["page", "dftl"])).expect("it is one");
+        assert_eq!(more.to_string(), "unless `ftl.mapping` is \"page\" or \"dftl\"");
+        assert_eq!(only(&more), "unless that is \"page\" or \"dftl\"");
+        let fewer = need(Used::without("run.precondition", &["none", "fill"])).expect("it is one");
+        assert_eq!(fewer.to_string(), "with `run.precondition` = \"steady\"");
+    }
+
+    #[test]
+    fn a_key_without_effect_in_any_row_is_told_once_with_all_reasons() {
+        let text = "workload.synthetic.hot_share = 0.1\n[vary]\n\"workload.kind\" = [\"synthetic\", \"synthesized\"]\n";
+        let varied = Experiment::from_source(&Catalog::builtin(), Source::text("a.toml", text), &[], Some(&[]));
+        let varied = varied.unwrap_or_else(|problems| panic!("{problems}"));
+        let named = |rows: &[usize]| format!("row {}", rows[0] + 1);
+        let said: Vec<String> = varied.unused().iter().map(|unused| unused.sentence(named)).collect();
+        let pattern = "workload.synthetic.pattern is \"random\" in row 1";
+        let kind = "workload.kind is \"synthesized\" in row 2";
+        let used =
+            "it is used with `workload.synthetic.pattern` = \"hot-cold\" and with `workload.kind` = \"synthetic\"";
+        let note = format!("workload.synthetic.hot_share has no effect in any row: {pattern}, {kind}; {used}");
+        assert_eq!(said, [format!("a.toml:1:32: {note}")]);
+    }
+
+    #[test]
+    fn times_of_page_types_need_cells_that_have_them() {
+        let two = "device.bits_per_cell is 2; they are used with 3 or more";
+        let keys = "device.read_time_3, device.program_time_3";
+        let text = "device.read_time_2 = \"1us\"\ndevice.read_time_3 = \"1us\"\ndevice.program_time_3 = \"1us\"\n";
+        assert_eq!(said(text), [format!("a.toml:2:22: {keys} have no effect: {two}")]);
+        assert_eq!(said(&format!("{text}device.bits_per_cell = 3\n")), [""; 0]);
+        assert!(said("device.bits_per_cell = 3\ndevice.read_time_4 = \"1us\"\n").concat().ends_with("used with 4"));
+    }
+
+    #[test]
+    fn what_one_value_of_another_key_switches_off_is_said() {
+        let merging = "host.merging = false\nhost.scheduler = \"deadline\"\nhost.max_request = \"64KiB\"\n\
+                       host.deadline.front_merges = false\n";
+        let keys = "host.max_request, host.deadline.front_merges";
+        assert_eq!(
+            said(merging),
+            [format!("a.toml:3:20: {keys} have no effect: host.merging is false; they are used with true")]
+        );
+        assert_eq!(said(&merging.replace("merging = false", "merging = true")), [""; 0]);
+        let of = |personality: &str| {
+            said(&format!(
+                "workload.kind = \"filebench\"\nworkload.filebench.personality = \"{personality}\"\n\
+                 workload.filebench.writers = 2\nworkload.filebench.transaction_time = \"1us\"\n\
+                 workload.filebench.log_size = \"1MiB\"\n"
+            ))
+        };
+        assert_eq!((of("fileserver").len(), of("webserver").len(), of("oltp").len()), (2, 1, 0));
     }
 
     #[test]

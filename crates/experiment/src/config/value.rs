@@ -28,13 +28,17 @@ pub fn check(catalog: &Catalog, param: &Param, written: &DeValue<'_>) -> Result<
     if param.accepts(&value) {
         return Ok(value);
     }
-    let help = in_per_cent(param, &value);
+    let help = in_per_cent(param, written, &value);
     Err(Fault { help, ..Fault::new(format!("`{}` is out of range", shown(written)), catalog.expected(param)) })
 }
 
-/// How to write a ratio that is too large, if it was meant in per cent.
-fn in_per_cent(param: &Param, value: &Value) -> Option<String> {
+/// How to write a ratio that is too large, if it was meant in per cent; or the greatest one as it was written.
+fn in_per_cent(param: &Param, written: &DeValue<'_>, value: &Value) -> Option<String> {
     let Value::Ratio(number) = *value else { return None };
+    if shown(written).trim_end().ends_with('%') {
+        let Kind::Ratio { max, .. } = param.kind else { return None };
+        return (number > max).then(|| format!("the greatest value is {} %", max * 100.0));
+    }
     let is_meant = number >= 1.0 && param.accepts(&Value::Ratio(number / 100.0));
     is_meant.then(|| format!("{number} % is written {} or \"{number} %\"", number / 100.0))
 }
@@ -184,6 +188,9 @@ mod tests {
         assert_eq!(help("7").as_deref(), Some("7 % is written 0.07 or \"7 %\""));
         assert_eq!(help("12.5").as_deref(), Some("12.5 % is written 0.125 or \"12.5 %\""));
         assert_eq!(help("700"), None);
+        assert_eq!(help("150%").as_deref(), Some("the greatest value is 100 %"), "it is in per cent already");
+        assert_eq!(help("150 %").as_deref(), Some("the greatest value is 100 %"));
+        assert_eq!(help("-5%"), None);
         assert_eq!(check_option(&Catalog::builtin(), &param(RATIO), "7 %"), Ok(Value::Ratio(0.07)));
     }
 

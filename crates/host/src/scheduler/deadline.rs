@@ -18,7 +18,7 @@
 //! of writes, come between two batches of its direction, and each of those begins with the eldest.
 //! Cost: O(log n) each.
 
-use flashloom_units::{Capability, Kind, MS, Ns, ParamSet, PolicySpec, Refusal, S, Value, params};
+use flashloom_units::{Capability, Kind, MS, Ns, ParamSet, PolicySpec, Refusal, S, Used, Value, params};
 use flashloom_workload::Request;
 
 use super::{Choice, Scheduler, Setup};
@@ -58,7 +58,7 @@ params! {
             "A larger number favours reads further, and lets writes wait longer.";
         /// Whether a request may be merged before one that begins where it ends.
         front_merges: bool => "front_merges", Kind::Flag, Value::Flag(true),
-            "Workloads that never write backwards save the look-up without it.";
+            "Workloads that never write backwards save the look-up without it.", Used::with("host.merging", &["true"]);
     }
 }
 

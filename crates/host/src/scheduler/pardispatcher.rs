@@ -45,7 +45,7 @@
 //! O(1) for any number of regions that a device has.
 
 use flashloom_units::{
-    Capability, Figure, GIB, Kind, MIB, MS, Ns, ParamSet, PolicySpec, Refusal, S, SECTOR_BYTES, Statistic, Value,
+    Capability, Figure, GIB, Kind, MIB, MS, Ns, ParamSet, PolicySpec, Refusal, S, SECTOR_BYTES, Statistic, Used, Value,
     choice, format_size, params,
 };
 use flashloom_workload::Request;
@@ -112,7 +112,7 @@ params! {
             "Continuing goes on with a stream where it was left; the lowest first begins each sweep in front of it.";
         /// Whether a request may be merged before one that begins where it ends.
         front_merges: bool => "front_merges", Kind::Flag, Value::Flag(true),
-            "Workloads that never write backwards save the look-up without it.";
+            "Workloads that never write backwards save the look-up without it.", Used::with("host.merging", &["true"]);
     }
 }
 

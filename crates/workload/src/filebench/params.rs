@@ -1,6 +1,6 @@
 //! The `[workload.filebench]` table of a configuration.
 
-use flashloom_units::{GIB, KIB, Kind, MIB, MS, Ns, ParamSet, PolicySpec, S, US, Value, params};
+use flashloom_units::{GIB, KIB, Kind, MIB, MS, Ns, ParamSet, PolicySpec, S, US, Used, Value, params};
 
 use super::layout::Layout;
 use super::personality::{Figures, Personality};
@@ -28,7 +28,8 @@ params! {
             "More threads keep more requests outstanding.";
         /// Database writers of oltp.
         writers: u32 => "writers", Kind::Count { min: 1, max: 1_024 }, Value::Count(10),
-            "Each writes a hundred pages a round, as many at once as there are data files.";
+            "Each writes a hundred pages a round, as many at once as there are data files.",
+            Used::with("personality", &["oltp"]);
         /// Bytes of a read or write call; as published if it is not given.
         io_bytes: Option<u64> => "io_size", Kind::Size { min: 512, max: GIB }, Value::Absent,
             "Calls below 4 KiB read a page before they write a part of it.";
@@ -37,7 +38,8 @@ params! {
             "The mean is half of it.";
         /// Size of the log of webserver (at the start) and oltp; as published if it is not given.
         log_bytes: Option<u64> => "log_size", Kind::Size { min: 4 * KIB, max: 64 * GIB }, Value::Absent,
-            "Only the database writes within it; the web server appends to it.";
+            "Only the database writes within it; the web server appends to it.",
+            Used::with("personality", &["webserver", "oltp"]);
         /// How long the workload runs.
         runtime_ns: Ns => "runtime", Kind::Time { min: MS, max: 1_000_000 * S }, Value::Time(60 * S),
             "The file system is cold at first, and write-back begins after half a minute.";
@@ -49,7 +51,8 @@ params! {
             "A slower processor leaves the device idle between operations.";
         /// Processor time of a transaction of oltp.
         transaction_ns: Ns => "transaction_time", Kind::Time { min: US, max: S }, Value::Time(200 * US),
-            "Filebench spins 200,000 rounds; a nanosecond each is assumed.";
+            "Filebench spins 200,000 rounds; a nanosecond each is assumed.",
+            Used::with("personality", &["oltp"]);
         /// Processors that the threads share; as many as there are threads if it is not given.
         processors: Option<u32> => "processors", Kind::Count { min: 1, max: 65_536 }, Value::Absent,
             "Few bound the operations a second, whatever the device does; none lets the device alone decide.";

@@ -12,6 +12,8 @@ use super::fingerprint::Fingerprints;
 const BUFFER_BYTES: usize = 256 << 10;
 const GZIP_MAGIC: [u8; 2] = [0x1f, 0x8b];
 const ZSTD_MAGIC: [u8; 4] = [0x28, 0xb5, 0x2f, 0xfd];
+/// What some programs begin a text in UTF-8 with; it is no part of the text.
+const BYTE_ORDER_MARK: &[u8] = b"\xef\xbb\xbf";
 
 /// Something that can be opened, and opened again to find the place of a problem.
 #[derive(Clone, Debug)]
@@ -48,7 +50,7 @@ impl Input {
         self.memory.is_none()
     }
 
-    /// Opens it at the start.
+    /// Opens it at the start, behind a byte order mark.
     pub fn open(&self) -> Result<Chunks, Problem> {
         let refuse = |found: String| Problem::file(&self.name, found, "a trace file that can be read");
         let raw: Box<dyn Read + Send> = match &self.memory {
@@ -66,7 +68,11 @@ impl Input {
         };
         let source = decompressed(raw).map_err(|error| refuse(reason(&error)))?;
         let buffer = vec![0; BUFFER_BYTES].into_boxed_slice();
-        Ok(Chunks { name: self.name.clone(), source, buffer, start: 0, end: 0, offset: 0, ended: false })
+        let mut chunks = Chunks { name: self.name.clone(), source, buffer, start: 0, end: 0, offset: 0, ended: false };
+        if chunks.peek(BYTE_ORDER_MARK.len())? == BYTE_ORDER_MARK {
+            chunks.advance(BYTE_ORDER_MARK.len());
+        }
+        Ok(chunks)
     }
 }
 
@@ -217,16 +223,25 @@ mod tests {
     }
 
     #[test]
+    fn a_byte_order_mark_is_no_part_of_the_first_line() {
+        assert_eq!(lines(b"\xef\xbb\xbfa\nb\n"), ["a", "b"]);
+        assert_eq!(lines(&zstd::encode_all(&b"\xef\xbb\xbfa\n"[..], 1).unwrap()), ["a"]);
+        assert_eq!(lines(b"\xef\xbb\xbf"), [""; 0]);
+        let bytes = b"\xef\xbb\xbftimestamp_ns,op,lba,sectors\n0,R,0,8\n";
+        let trace = crate::read_trace("marked.csv", bytes[..].into(), &crate::TraceOptions::default());
+        assert_eq!(trace.map(|trace| trace.format()).ok(), Some(crate::Format::Flashloom));
+    }
+
+    #[test]
     fn a_compressed_file_that_breaks_off_is_an_error() {
         let whole = zstd::encode_all(&vec![7u8; 100_000][..], 1).unwrap();
-        let mut chunks = Input::memory("cut.zst", whole[..whole.len() - 4].into()).open().unwrap();
-        let problem = loop {
-            match chunks.line() {
-                Ok(Some(_)) => {}
-                Ok(None) => panic!("the end was not missed"),
-                Err(problem) => break problem,
-            }
+        let input = Input::memory("cut.zst", whole[..whole.len() - 4].into());
+        let read = || {
+            let mut chunks = input.open()?;
+            while chunks.line()?.is_some() {}
+            Ok::<(), Problem>(())
         };
+        let problem = read().expect_err("the end is missed");
         assert!(problem.found.starts_with("breaks off while being read"), "{problem}");
     }
 }

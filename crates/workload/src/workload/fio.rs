@@ -14,7 +14,7 @@ pub(super) fn policy() -> Policy<dyn Workload> {
         Ok(Box::new(JobFile { path, context: context.clone(), file: None }))
     });
     policy.with_profile(|_values, site| {
-        let missing = site.params.path.is_none().then(no_path);
+        let missing = site.params.path.as_ref().is_none_or(String::is_empty).then(no_path);
         Ok(Profile { misfits: missing.into_iter().chain(of_others(site)).collect(), ..Profile::default() })
     })
 }

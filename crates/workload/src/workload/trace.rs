@@ -26,7 +26,7 @@ pub(super) fn policy() -> Policy<dyn Workload> {
         Ok(Box::new(Recorded { path, context: context.clone(), info: None }))
     });
     policy.with_profile(move |_values, site| {
-        site.params.path.as_ref().ok_or_else(no_path)?;
+        site.params.path.as_ref().filter(|path| !path.is_empty()).ok_or_else(no_path)?;
         Ok(Profile { has_first_sector: true, ..Profile::default() })
     })
 }
