@@ -1,6 +1,6 @@
 //! The buffered pages of each logical block, for orders whose victim is a block.
 
-use flashloom_units::{Divisor, Lbn, Lpn, NO_INDEX};
+use flashloom_units::{Divisor, Lbn, Lists, Lpn};
 use serde::{Deserialize, Serialize};
 
 use crate::SlotId;
@@ -13,15 +13,15 @@ pub(crate) struct Groups {
     index: Index,
     groups: Vec<Group>,
     free: Vec<u32>,
-    /// Next and previous slot of the same group, and the page of each slot.
-    next: Vec<u32>,
-    previous: Vec<u32>,
+    /// The slots of each group, the one that was inserted last first.
+    slots: Lists<SlotId>,
+    /// The page of each slot.
     lpns: Vec<Lpn>,
 }
 
 flashloom_units::state! {
     Groups {
-        nested index, next, previous, lpns;
+        nested index, slots, lpns;
         array groups;
         value free;
         fixed pages_per_block;
@@ -31,21 +31,18 @@ flashloom_units::state! {
 #[derive(Clone, Copy, Serialize, Deserialize)]
 struct Group {
     block: Lbn,
-    first: u32,
     pages: u32,
 }
 
 impl Groups {
     /// Groups for a buffer of that many pages, so as many groups at most.
     pub(crate) fn new(pages: u32, pages_per_block: u32) -> Self {
-        let none = || vec![NO_INDEX; pages as usize];
         Self {
             pages_per_block: Divisor::new(pages_per_block),
             index: Index::new(pages),
-            groups: vec![Group { block: Lbn::NONE, first: NO_INDEX, pages: 0 }; pages as usize],
+            groups: vec![Group { block: Lbn::NONE, pages: 0 }; pages as usize],
             free: (0..pages).rev().collect(),
-            next: none(),
-            previous: none(),
+            slots: Lists::new(pages, pages),
             lpns: vec![Lpn::NONE; pages as usize],
         }
     }
@@ -65,45 +62,29 @@ impl Groups {
         self.pages_per_block.get()
     }
 
-    /// Adds a page; answers its group and how many pages that has now.
+    /// Adds a page; returns its group and how many pages that has now.
     pub(crate) fn insert(&mut self, slot: SlotId, lpn: Lpn) -> (u32, u32) {
         let block = self.block_of(lpn);
-        let group = self.index.get(block.0).unwrap_or(NO_INDEX);
-        let group = if group == NO_INDEX {
+        let group = self.index.get(block.0).unwrap_or_else(|| {
             let group = self.free.pop().expect("there are as many groups as pages");
-            self.groups[group as usize] = Group { block, first: NO_INDEX, pages: 0 };
+            self.groups[group as usize] = Group { block, pages: 0 };
             self.index.set(block.0, group);
             group
-        } else {
-            group
-        };
-        let entry = &mut self.groups[group as usize];
-        entry.pages += 1;
-        let first = std::mem::replace(&mut entry.first, slot.0);
-        self.next[slot.at()] = first;
-        self.previous[slot.at()] = NO_INDEX;
-        if first != NO_INDEX {
-            self.previous[first as usize] = slot.0;
-        }
+        });
+        self.slots.push_front(group as usize, slot);
         self.lpns[slot.at()] = lpn;
-        (group, self.groups[group as usize].pages)
+        let pages = &mut self.groups[group as usize].pages;
+        *pages += 1;
+        (group, *pages)
     }
 
-    /// Takes a page out; answers its group and how many pages that has left. A group without pages is gone.
+    /// Takes a page out; returns its group and how many pages that has left. A group without pages is gone.
     pub(crate) fn remove(&mut self, slot: SlotId) -> (u32, u32) {
         let block = self.block_of(self.lpns[slot.at()]);
         let group = self.index.get(block.0).expect("a page has a group");
-        let (previous, next) = (self.previous[slot.at()], self.next[slot.at()]);
+        self.slots.remove(slot);
         let entry = &mut self.groups[group as usize];
         entry.pages -= 1;
-        if previous == NO_INDEX {
-            entry.first = next
-        } else {
-            self.next[previous as usize] = next
-        }
-        if next != NO_INDEX {
-            self.previous[next as usize] = previous;
-        }
         let pages = entry.pages;
         if pages == 0 {
             self.index.remove(block.0);
@@ -137,13 +118,8 @@ impl Groups {
 
     /// Takes a group out whole; appends its pages, the one that was inserted last first.
     pub(crate) fn take_youngest_first(&mut self, group: u32, pages: &mut Vec<SlotId>) {
-        let Group { block, first, .. } = self.groups[group as usize];
-        let mut slot = first;
-        while slot != NO_INDEX {
-            pages.push(SlotId(slot));
-            slot = self.next[slot as usize];
-        }
-        self.index.remove(block.0);
+        pages.extend(std::iter::from_fn(|| self.slots.pop_front(group as usize)));
+        self.index.remove(self.block(group).0);
         self.free.push(group);
     }
 }

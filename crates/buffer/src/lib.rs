@@ -12,7 +12,6 @@ pub mod order;
 mod params;
 pub mod rate;
 mod report;
-mod rings;
 mod sizes;
 mod window;
 mod write_buffer;

@@ -1,11 +1,11 @@
 //! Groups of pages by how many pages they have, for orders whose victim is the largest.
 
-use crate::rings::Rings;
+use flashloom_units::Lists;
 
-/// A ring of groups for each number of pages, and a bit for each ring that has any. O(1) an operation; the largest is
+/// A list of groups for each number of pages, and a bit for each list that is not empty. O(1) an operation; the largest is
 /// found with a look at 64 numbers of pages at a time.
 pub(crate) struct Sizes {
-    groups: Rings,
+    groups: Lists<u32>,
     has_groups: Vec<u64>,
 }
 
@@ -14,19 +14,19 @@ flashloom_units::state! { Sizes { nested groups, has_groups; } }
 impl Sizes {
     /// For that many groups of at most `largest` pages.
     pub(crate) fn new(groups: u32, largest: u32) -> Self {
-        Self { groups: Rings::new(groups, largest + 1), has_groups: vec![0; largest as usize / 64 + 1] }
+        Self { groups: Lists::new(groups, largest + 1), has_groups: vec![0; largest as usize / 64 + 1] }
     }
 
     /// Adds a group of that many pages, as the youngest among equals.
     pub(crate) fn push(&mut self, group: u32, pages: u32) {
-        self.groups.push(pages, group);
+        self.groups.push_back(pages as usize, group);
         self.has_groups[pages as usize / 64] |= 1 << (pages % 64);
     }
 
     /// Takes a group out.
     pub(crate) fn remove(&mut self, group: u32) {
         if let Some(pages) = self.groups.alone_in(group) {
-            self.has_groups[pages as usize / 64] &= !(1 << (pages % 64));
+            self.has_groups[pages / 64] &= !(1 << (pages % 64));
         }
         self.groups.remove(group);
     }
@@ -35,7 +35,7 @@ impl Sizes {
     pub(crate) fn take_largest(&mut self) -> Option<u32> {
         let word = self.has_groups.iter().rposition(|&word| word != 0)?;
         let pages = 64 * word as u32 + self.has_groups[word].ilog2();
-        let oldest = self.groups.oldest(pages).expect("its bit says that there are some");
+        let oldest = self.groups.front(pages as usize).expect("its bit says that there are some");
         self.remove(oldest);
         Some(oldest)
     }

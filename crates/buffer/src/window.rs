@@ -1,16 +1,16 @@
 //! The pages that were used longest ago: a window at the old end of a list of all pages.
 
+use flashloom_units::Lists;
 use serde::{Deserialize, Serialize};
 
 use crate::SlotId;
-use crate::rings::Rings;
 
 /// All pages of an order by age, and which of them are the oldest. O(1) an operation.
 ///
 /// A page that has come into the window leaves it only when it is removed, because younger pages are added at the other
 /// end. So the list itself is needed only for the pages outside.
 pub(crate) struct Window {
-    outside: Rings,
+    outside: Lists<SlotId>,
     place: Vec<Place>,
     within: u32,
     size: u32,
@@ -30,19 +30,19 @@ impl Window {
     /// For a buffer of that many pages; the window is that share of them, rounded up.
     pub(crate) fn new(pages: u32, share: f64) -> Self {
         let size = (f64::from(pages) * share).ceil() as u32;
-        Self { outside: Rings::new(pages, 1), place: vec![Place::Outside; pages as usize], within: 0, size }
+        Self { outside: Lists::new(pages, 1), place: vec![Place::Outside; pages as usize], within: 0, size }
     }
 
     /// Adds a page as the youngest of all. [`Self::slide`] must follow.
     pub(crate) fn push(&mut self, slot: SlotId) {
-        self.outside.push(0, slot.0);
+        self.outside.push_back(0, slot);
     }
 
     /// Takes a page out; answers whether it was in the window. [`Self::slide`] must follow.
     pub(crate) fn remove(&mut self, slot: SlotId) -> bool {
         let place = std::mem::replace(&mut self.place[slot.at()], Place::Outside);
         match place {
-            Place::Outside => self.outside.remove(slot.0),
+            Place::Outside => self.outside.remove(slot),
             Place::Within => self.within -= 1,
             Place::Between => {}
         }
@@ -59,8 +59,8 @@ impl Window {
         if self.within == self.size {
             return None;
         }
-        let oldest = SlotId(self.outside.oldest(0)?);
-        self.outside.remove(oldest.0);
+        let oldest = self.outside.front(0)?;
+        self.outside.remove(oldest);
         let is_between = takes_no_room(oldest);
         self.place[oldest.at()] = if is_between { Place::Between } else { Place::Within };
         self.within += u32::from(!is_between);

@@ -7,14 +7,9 @@ use crate::index::Index;
 use crate::on_their_way::OnTheirWay;
 use crate::{BufferFigures, BufferReport, Occupancy, Order, Rate};
 
-/// A place for one page in the buffer.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub struct SlotId(pub u32);
-
-impl SlotId {
-    pub(crate) fn at(self) -> usize {
-        self.0 as usize
-    }
+flashloom_units::ids! {
+    /// A place for one page in the buffer.
+    SlotId,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]

@@ -5,7 +5,7 @@
 
 use flashloom_units::NO_INDEX;
 
-use crate::id::{Id, RequestId};
+use crate::id::RequestId;
 use crate::requests::Requests;
 
 /// The index.

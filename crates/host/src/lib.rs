@@ -8,7 +8,6 @@ mod block_layer;
 mod depth;
 mod elevator;
 mod end_index;
-mod fifo;
 mod id;
 mod index_set;
 #[cfg(test)]

@@ -10,7 +10,7 @@ use flashloom_units::{NO_INDEX, Ns};
 use flashloom_workload::{Op, Request};
 use serde::{Deserialize, Serialize};
 
-use crate::id::{Id, RequestId};
+use crate::id::RequestId;
 
 /// Where a slot of the pool stands.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]

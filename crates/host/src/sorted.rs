@@ -8,10 +8,8 @@
 
 use std::marker::PhantomData;
 
-use flashloom_units::NO_INDEX;
+use flashloom_units::{Id, NO_INDEX};
 use serde::{Deserialize, Serialize};
-
-use crate::id::Id;
 
 /// The value, then the order of insertion, in one number.
 type Key = u128;

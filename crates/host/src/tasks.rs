@@ -3,11 +3,10 @@
 //! A task with requests in the block layer is held; of those without, the ones seen last are remembered and the others
 //! forgotten, so memory does not grow with the number of tasks. Looking a task up is O(1).
 
-use flashloom_units::NO_INDEX;
+use flashloom_units::{Lists, NO_INDEX};
 use serde::{Deserialize, Serialize};
 
-use crate::fifo::Fifos;
-use crate::id::{Id, TaskSlot};
+use crate::id::TaskSlot;
 
 /// How many tasks without requests are remembered at least.
 const REMEMBERED: u32 = 1_024;
@@ -21,7 +20,7 @@ pub struct Tasks {
     next: Vec<u32>,
     shift: u32,
     /// Those that nothing holds, the one seen longest ago first.
-    idle: Fifos<TaskSlot>,
+    idle: Lists<TaskSlot>,
     used: u32,
 }
 
@@ -40,7 +39,7 @@ impl Tasks {
             heads: vec![NO_INDEX; chains as usize],
             next: vec![NO_INDEX; slots as usize],
             shift: 32 - chains.trailing_zeros(),
-            idle: Fifos::new(slots, 1),
+            idle: Lists::new(slots, 1),
             used: 0,
         }
     }

@@ -1,20 +1,48 @@
 //! Typed 32-bit identifiers: an index of one kind cannot be used as another.
 
-use serde::{Deserialize, Serialize};
-
 /// The index that stands for "none" in flat arrays of 32-bit indices.
 pub const NO_INDEX: u32 = u32::MAX;
 
+/// An identifier that is an index into flat arrays.
+pub trait Id: Copy + PartialEq + std::fmt::Debug {
+    /// The identifier of that index.
+    fn new(index: u32) -> Self;
+
+    /// Its index.
+    fn index(self) -> u32;
+
+    /// As an index into a flat array.
+    #[inline(always)]
+    fn at(self) -> usize {
+        self.index() as usize
+    }
+}
+
+/// A bare index, for members that have no type of their own.
+impl Id for u32 {
+    #[inline(always)]
+    fn new(index: u32) -> Self {
+        index
+    }
+
+    #[inline(always)]
+    fn index(self) -> u32 {
+        self
+    }
+}
+
+/// Declares types of 32-bit identifiers, each with [`NO_INDEX`] as its `NONE`.
+#[macro_export]
 macro_rules! ids {
     ($($(#[$doc:meta])* $name:ident),+ $(,)?) => {$(
         $(#[$doc])*
-        #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+        #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, serde::Serialize, serde::Deserialize)]
         #[repr(transparent)]
         pub struct $name(pub u32);
 
         impl $name {
             /// No such thing: an unmapped page, no open block.
-            pub const NONE: Self = Self(NO_INDEX);
+            pub const NONE: Self = Self($crate::NO_INDEX);
 
             /// As an index into a flat array.
             #[inline(always)]
@@ -25,13 +53,25 @@ macro_rules! ids {
             /// Whether this is [`Self::NONE`].
             #[inline(always)]
             pub const fn is_none(self) -> bool {
-                self.0 == NO_INDEX
+                self.0 == $crate::NO_INDEX
             }
 
             /// Whether this is not [`Self::NONE`].
             #[inline(always)]
             pub const fn is_some(self) -> bool {
-                self.0 != NO_INDEX
+                self.0 != $crate::NO_INDEX
+            }
+        }
+
+        impl $crate::Id for $name {
+            #[inline(always)]
+            fn new(index: u32) -> Self {
+                Self(index)
+            }
+
+            #[inline(always)]
+            fn index(self) -> u32 {
+                self.0
             }
         }
 
@@ -39,7 +79,7 @@ macro_rules! ids {
     )+};
 }
 
-ids! {
+crate::ids! {
     /// A logical page number: the host's address space in flash pages.
     Lpn,
     /// A logical block number: consecutive logical pages, as many as a block (or a superblock) has.

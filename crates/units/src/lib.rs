@@ -7,6 +7,7 @@ mod divisor;
 mod event_queue;
 mod id;
 mod latency;
+mod lists;
 mod param;
 mod policy;
 mod prefetch;
@@ -17,8 +18,9 @@ mod state;
 
 pub use divisor::Divisor;
 pub use event_queue::{EventNumber, EventQueue};
-pub use id::{BlockId, DieId, Lbn, Lpn, NO_INDEX, PlaneId, Ppn, SuperblockId};
+pub use id::{BlockId, DieId, Id, Lbn, Lpn, NO_INDEX, PlaneId, Ppn, SuperblockId};
 pub use latency::Latency;
+pub use lists::Lists;
 pub use param::{Choice, FieldType, Kind, Must, Param, ParamSet, Used, Value, nearest, one_of};
 pub use policy::{Capability, Chosen, Figure, Policy, PolicySpec, Refusal, Role, Slot, SlotSpec, Statistic, Unit};
 pub use prefetch::prefetch;

@@ -18,12 +18,11 @@
 //! padding programs is write amplification: its pages are no writes of the host. Writing the last page of a run again does not break the run, for requests smaller than a page. O(1) an
 //! operation, and a victim costs the sorting of its pages, or with padding a look at each page of its block.
 
-use flashloom_units::{Capability, Kind, Lpn, ParamSet, PolicySpec, Value, params};
+use flashloom_units::{Capability, Kind, Lists, Lpn, ParamSet, PolicySpec, Value, params};
 
 use super::Order;
 use crate::SlotId;
 use crate::groups::Groups;
-use crate::rings::Rings;
 
 params! {
     /// Parameters of block-level LRU.
@@ -52,7 +51,7 @@ pub(super) static SPEC: PolicySpec = PolicySpec {
 pub(super) struct State {
     params: Params,
     groups: Groups,
-    blocks: Rings,
+    blocks: Lists<u32>,
     /// How many pages of each block, from its first on, the writes have reached in order.
     runs: Vec<u32>,
 }
@@ -64,7 +63,7 @@ impl State {
         Self {
             params: Params::from_values(values),
             groups: Groups::new(pages, pages_per_block),
-            blocks: Rings::new(pages, 1),
+            blocks: Lists::new(pages, 1),
             runs: vec![0; pages as usize],
         }
     }
@@ -79,9 +78,9 @@ impl State {
             *run = 0;
         }
         if self.params.compensation && *run == self.groups.pages_per_block() {
-            self.blocks.push_oldest(0, block);
+            self.blocks.push_front(0, block);
         } else {
-            self.blocks.push(0, block);
+            self.blocks.push_back(0, block);
         }
     }
 }
@@ -113,7 +112,7 @@ impl Order for State {
     }
 
     fn victim(&mut self, pages: &mut Vec<SlotId>) {
-        if let Some(oldest) = self.blocks.oldest(0) {
+        if let Some(oldest) = self.blocks.front(0) {
             self.blocks.remove(oldest);
             self.groups.take(oldest, pages);
         }

@@ -19,11 +19,10 @@
 //! window is full of dirty ones: all that are older than the dirty page which would fill it. These are room to a rate.
 //! The default of the window is a choice made here. O(1) an operation.
 
-use flashloom_units::{Capability, Kind, Lpn, ParamSet, PolicySpec, Value, params};
+use flashloom_units::{Capability, Kind, Lists, Lpn, ParamSet, PolicySpec, Value, params};
 
 use super::Order;
 use crate::SlotId;
-use crate::rings::Rings;
 use crate::window::Window;
 
 params! {
@@ -54,14 +53,14 @@ pub(super) struct State {
     /// Clean pages in reach.
     clean_room: u32,
     /// All pages by age, those that flash holds too apart from the others.
-    pages: Rings,
+    pages: Lists<SlotId>,
     is_clean: Vec<bool>,
 }
 
 flashloom_units::state! { State { nested window, reach, pages, is_clean; value clean_room; } }
 
-const DIRTY: u32 = 0;
-const CLEAN: u32 = 1;
+const DIRTY: usize = 0;
+const CLEAN: usize = 1;
 
 impl State {
     pub(super) fn new(values: &[Value], pages: u32, _pages_per_block: u32) -> Self {
@@ -70,21 +69,21 @@ impl State {
             window: Window::new(pages, params.window),
             reach: Window::new(pages, params.window),
             clean_room: 0,
-            pages: Rings::new(pages, 2),
+            pages: Lists::new(pages, 2),
             is_clean: vec![false; pages as usize],
         }
     }
 
     fn enter(&mut self, slot: SlotId, is_clean: bool) {
         self.is_clean[slot.at()] = is_clean;
-        self.pages.push(if is_clean { CLEAN } else { DIRTY }, slot.0);
+        self.pages.push_back(if is_clean { CLEAN } else { DIRTY }, slot);
         self.window.push(slot);
         self.reach.push(slot);
         self.fill_windows();
     }
 
     fn leave(&mut self, slot: SlotId) {
-        self.pages.remove(slot.0);
+        self.pages.remove(slot);
         self.window.remove(slot);
         let was_in_reach = self.reach.remove(slot);
         self.clean_room -= u32::from(was_in_reach && self.is_clean[slot.at()]);
@@ -121,9 +120,9 @@ impl Order for State {
     }
 
     fn victim(&mut self, pages: &mut Vec<SlotId>) {
-        if let Some(oldest) = self.pages.oldest(DIRTY) {
-            self.leave(SlotId(oldest));
-            pages.push(SlotId(oldest));
+        if let Some(oldest) = self.pages.front(DIRTY) {
+            self.leave(oldest);
+            pages.push(oldest);
         }
     }
 
@@ -136,7 +135,7 @@ impl Order for State {
     }
 
     fn clean_victim(&mut self) -> Option<SlotId> {
-        let oldest = self.pages.oldest(CLEAN).map(SlotId).filter(|&slot| self.window.contains(slot))?;
+        let oldest = self.pages.front(CLEAN).filter(|&slot| self.window.contains(slot))?;
         self.leave(oldest);
         Some(oldest)
     }

@@ -14,12 +14,11 @@
 //! cheaply. A share of 1 is LRU over clusters, a share of 0 picks the largest like `fab`; with any other the cluster that
 //! was written last is hot. The share is of the clusters that are in the buffer at the moment. O(1) an operation, and a victim costs the sorting of its pages.
 
-use flashloom_units::{Capability, Kind, Lpn, ParamSet, PolicySpec, Value, params};
+use flashloom_units::{Capability, Kind, Lists, Lpn, ParamSet, PolicySpec, Value, params};
 
 use super::Order;
 use crate::SlotId;
 use crate::groups::Groups;
-use crate::rings::Rings;
 use crate::sizes::Sizes;
 
 params! {
@@ -54,7 +53,7 @@ pub(super) struct State {
     hot_count: u32,
     hot_share: f64,
     /// The size-independent list, and who is in it.
-    hot: Rings,
+    hot: Lists<u32>,
     is_hot: Vec<bool>,
     /// The size-sorted lists.
     cold: Sizes,
@@ -71,7 +70,7 @@ impl State {
             count: 0,
             hot_count: 0,
             hot_share: params.hot_share,
-            hot: Rings::new(pages, 1),
+            hot: Lists::new(pages, 1),
             is_hot: vec![false; pages as usize],
             cold: Sizes::new(pages, cluster_pages.min(pages)),
         }
@@ -88,7 +87,7 @@ impl State {
     }
 
     fn make_hottest(&mut self, cluster: u32) {
-        self.hot.push(0, cluster);
+        self.hot.push_back(0, cluster);
         self.is_hot[cluster as usize] = true;
         self.hot_count += 1;
         self.cool();
@@ -98,7 +97,7 @@ impl State {
     fn cool(&mut self) {
         let most = (f64::from(self.count) * self.hot_share).ceil() as u32;
         while self.hot_count > most
-            && let Some(oldest) = self.hot.oldest(0)
+            && let Some(oldest) = self.hot.front(0)
         {
             self.unlist(oldest);
             self.cold.push(oldest, self.clusters.pages(oldest));
@@ -106,7 +105,7 @@ impl State {
     }
 
     fn take_oldest_hot(&mut self) -> Option<u32> {
-        let oldest = self.hot.oldest(0)?;
+        let oldest = self.hot.front(0)?;
         self.unlist(oldest);
         Some(oldest)
     }

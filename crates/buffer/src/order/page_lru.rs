@@ -8,11 +8,10 @@
 //! Reads do not make a page younger: the buffer exists to absorb rewrites, and what is only read is in flash soon.
 //! O(1) an operation, eight bytes a page.
 
-use flashloom_units::{Capability, Lpn, PolicySpec, Value};
+use flashloom_units::{Capability, Lists, Lpn, PolicySpec, Value};
 
 use super::Order;
 use crate::SlotId;
-use crate::rings::Rings;
 
 pub(super) static SPEC: PolicySpec = PolicySpec {
     name: "page-lru",
@@ -26,14 +25,14 @@ pub(super) static SPEC: PolicySpec = PolicySpec {
 };
 
 pub(super) struct State {
-    pages: Rings,
+    pages: Lists<SlotId>,
 }
 
 flashloom_units::state! { State { nested pages; } }
 
 impl State {
     pub(super) fn new(_values: &[Value], pages: u32, _pages_per_block: u32) -> Self {
-        Self { pages: Rings::new(pages, 1) }
+        Self { pages: Lists::new(pages, 1) }
     }
 }
 
@@ -41,22 +40,22 @@ impl Order for State {
     flashloom_units::stateful!();
 
     fn inserted(&mut self, slot: SlotId, _lpn: Lpn) {
-        self.pages.push(0, slot.0);
+        self.pages.push_back(0, slot);
     }
 
     fn touched(&mut self, slot: SlotId, _lpn: Lpn) {
-        self.pages.remove(slot.0);
-        self.pages.push(0, slot.0);
+        self.pages.remove(slot);
+        self.pages.push_back(0, slot);
     }
 
     fn removed(&mut self, slot: SlotId, _lpn: Lpn) {
-        self.pages.remove(slot.0);
+        self.pages.remove(slot);
     }
 
     fn victim(&mut self, pages: &mut Vec<SlotId>) {
-        if let Some(oldest) = self.pages.oldest(0) {
+        if let Some(oldest) = self.pages.front(0) {
             self.pages.remove(oldest);
-            pages.push(SlotId(oldest));
+            pages.push(oldest);
         }
     }
 }

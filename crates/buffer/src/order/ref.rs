@@ -16,13 +16,12 @@
 
 use std::collections::VecDeque;
 
-use flashloom_units::{Capability, Kind, Lbn, Lpn, ParamSet, PolicySpec, Value, params};
+use flashloom_units::{Capability, Kind, Lbn, Lists, Lpn, ParamSet, PolicySpec, Value, params};
 
 use super::Order;
 use crate::SlotId;
 use crate::groups::Groups;
 use crate::index::Index;
-use crate::rings::Rings;
 use crate::sizes::Sizes;
 use crate::window::Window;
 
@@ -57,7 +56,7 @@ pub(super) struct State {
     blocks: Sizes,
     /// Pages in the window whose block is a victim block. They need no list a block: a block becomes one only when
     /// there are none, so those that it brings and those that come into the window later are all in order of age.
-    victims: Rings,
+    victims: Lists<SlotId>,
     /// The victim blocks, the one that has been longest first.
     victim_blocks: VecDeque<Lbn>,
     is_victim_block: Index,
@@ -84,7 +83,7 @@ impl State {
             lpns: vec![Lpn::NONE; pages as usize],
             others: Groups::new(pages, pages_per_block),
             blocks: Sizes::new(pages, largest),
-            victims: Rings::new(pages, 1),
+            victims: Lists::new(pages, 1),
             victim_blocks: VecDeque::with_capacity(params.victim_blocks as usize),
             is_victim_block: Index::new(params.victim_blocks),
             most_victim_blocks: params.victim_blocks,
@@ -100,7 +99,7 @@ impl State {
     fn slide(&mut self) {
         while let Some(slot) = self.window.slide() {
             if self.is_victim(slot) {
-                self.victims.push(0, slot.0);
+                self.victims.push_back(0, slot);
                 continue;
             }
             let (block, pages) = self.others.insert(slot, self.lpns[slot.at()]);
@@ -117,7 +116,7 @@ impl State {
             return;
         }
         if self.is_victim(slot) {
-            return self.victims.remove(slot.0);
+            return self.victims.remove(slot);
         }
         let (block, left) = self.others.remove(slot);
         self.blocks.remove(block);
@@ -139,7 +138,7 @@ impl State {
         self.is_victim_block.set(block.0, 0);
         self.others.take_youngest_first(group, &mut self.joining);
         for slot in self.joining.drain(..).rev() {
-            self.victims.push(0, slot.0);
+            self.victims.push_back(0, slot);
         }
     }
 }
@@ -164,12 +163,12 @@ impl Order for State {
     }
 
     fn victim(&mut self, pages: &mut Vec<SlotId>) {
-        if self.victims.oldest(0).is_none() {
+        if self.victims.is_empty(0) {
             self.choose_victim_block();
         }
-        if let Some(oldest) = self.victims.oldest(0) {
-            self.removed(SlotId(oldest), self.lpns[oldest as usize]);
-            pages.push(SlotId(oldest));
+        if let Some(oldest) = self.victims.front(0) {
+            self.removed(oldest, self.lpns[oldest.at()]);
+            pages.push(oldest);
         }
     }
 }

@@ -26,15 +26,14 @@
 //! hold back: what remains are the batches. Cost: O(log n) each.
 
 use flashloom_units::{
-    Capability, Figure, Kind, MS, Ns, ParamSet, PolicySpec, Refusal, S, Statistic, US, Value, params,
+    Capability, Figure, Kind, Lists, MS, Ns, ParamSet, PolicySpec, Refusal, S, Statistic, US, Value, params,
 };
 use flashloom_workload::Request;
 use serde::{Deserialize, Serialize};
 
 use super::{Choice, Scheduler, Setup};
 use crate::elevator::Elevator;
-use crate::fifo::Fifos;
-use crate::id::{Id, RequestId, TaskSlot};
+use crate::id::{RequestId, TaskSlot};
 use crate::requests::{Requests, Stage};
 use crate::sorted::Forest;
 use crate::tasks::{DecayingMean, Tasks};
@@ -115,7 +114,7 @@ struct Task {
 #[derive(Debug)]
 pub struct State {
     params: Params,
-    fifo: Fifos<RequestId>,
+    fifo: Lists<RequestId>,
     sorted: Forest<RequestId>,
     tasks: Tasks,
     known: Vec<Task>,
@@ -173,7 +172,7 @@ impl State {
         let tasks = Tasks::new(setup.requests + 1);
         let ticks = (params.write_batch_expire_ns / MS) as u32;
         Ok(Self {
-            fifo: Fifos::new(setup.requests, 2),
+            fifo: Lists::new(setup.requests, 2),
             sorted: Forest::new(setup.requests, 2),
             known: vec![Task::default(); tasks.slots() as usize],
             tasks,

@@ -30,7 +30,8 @@
 //! Without task ids there is one synchronous queue, task 0's. The memory of tasks without requests is bounded. Cost: O(log n) each.
 
 use flashloom_units::{
-    Capability, Figure, Kind, MIB, MS, Ns, ParamSet, PolicySpec, Refusal, S, SECTOR_BYTES, Statistic, Value, params,
+    Capability, Figure, Kind, Lists, MIB, MS, Ns, ParamSet, PolicySpec, Refusal, S, SECTOR_BYTES, Statistic, Value,
+    params,
 };
 use flashloom_workload::Request;
 use serde::{Deserialize, Serialize};
@@ -38,8 +39,7 @@ use serde::{Deserialize, Serialize};
 use super::{Choice, Scheduler, Setup};
 use crate::depth::{DepthDetector, HwTag};
 use crate::elevator::Elevator;
-use crate::fifo::Fifos;
-use crate::id::{Id, RequestId, TaskSlot};
+use crate::id::{RequestId, TaskSlot};
 use crate::requests::{Requests, Stage};
 use crate::sorted::Forest;
 use crate::tasks::{DecayingMean, Tasks};
@@ -160,7 +160,7 @@ pub struct State {
     asynchronous: TaskSlot,
     queue_of: Vec<TaskSlot>,
     sorted: Forest<RequestId>,
-    fifo: Fifos<RequestId>,
+    fifo: Lists<RequestId>,
     service: Forest<TaskSlot>,
     busy: u32,
     active: Option<TaskSlot>,
@@ -206,7 +206,7 @@ impl State {
             queues: vec![Queue::default(); queues as usize],
             queue_of: vec![TaskSlot(0); setup.requests as usize],
             sorted: Forest::new(setup.requests, queues),
-            fifo: Fifos::new(setup.requests, queues),
+            fifo: Lists::new(setup.requests, queues),
             service: Forest::new(queues, 1),
             busy: 0,
             active: None,

@@ -18,11 +18,10 @@
 //! of writes, come between two batches of its direction, and each of those begins with the eldest.
 //! Cost: O(log n) each.
 
-use flashloom_units::{Capability, Kind, MS, Ns, ParamSet, PolicySpec, Refusal, S, Used, Value, params};
+use flashloom_units::{Capability, Kind, Lists, MS, Ns, ParamSet, PolicySpec, Refusal, S, Used, Value, params};
 use flashloom_workload::Request;
 
 use super::{Choice, Scheduler, Setup};
-use crate::fifo::Fifos;
 use crate::id::RequestId;
 use crate::requests::{Direction, Requests, Stage};
 use crate::sorted::Forest;
@@ -66,7 +65,7 @@ params! {
 #[derive(Debug)]
 pub struct State {
     params: Params,
-    fifo: Fifos<RequestId>,
+    fifo: Lists<RequestId>,
     sorted: Forest<RequestId>,
     /// What follows the last dispatched request in its direction; none in the other.
     next: [Option<RequestId>; 2],
@@ -81,7 +80,7 @@ impl State {
     pub fn new(params: Params, setup: &Setup) -> Result<Self, Refusal> {
         Ok(Self {
             params,
-            fifo: Fifos::new(setup.requests, 2),
+            fifo: Lists::new(setup.requests, 2),
             sorted: Forest::new(setup.requests, 2),
             next: [None; 2],
             batched: 0,

@@ -25,15 +25,14 @@
 //! Cost: O(1) a request and O(log n) an anticipation; an epoch costs O(tasks that have used their timeslices up).
 
 use flashloom_units::{
-    Capability, Figure, Kind, MS, Ns, ParamSet, PolicySpec, Refusal, S, SECTOR_BYTES, Statistic, US, Used, Value,
-    choice, params,
+    Capability, Figure, Kind, Lists, MS, Ns, ParamSet, PolicySpec, Refusal, S, SECTOR_BYTES, Statistic, US, Used,
+    Value, choice, params,
 };
 use flashloom_workload::{Op, Request};
 use serde::{Deserialize, Serialize};
 
 use super::{Choice, Scheduler, Setup};
-use crate::fifo::Fifos;
-use crate::id::{Id, RequestId, TaskSlot};
+use crate::id::{RequestId, TaskSlot};
 use crate::requests::{Queued, Requests, Stage};
 use crate::sorted::Forest;
 use crate::tasks::{DecayingMean, Tasks};
@@ -139,13 +138,13 @@ pub struct State {
     /// What `shared` was when a request was issued.
     issued_at: Vec<u64>,
     /// Two lines a task, in order of arrival.
-    lines: Fifos<RequestId>,
+    lines: Lists<RequestId>,
     /// Writes that have not expired, the eldest first.
-    writes_by_age: Fifos<RequestId>,
+    writes_by_age: Lists<RequestId>,
     /// By line: eligible tasks with requests in it, the next one first.
-    turns: [Fifos<TaskSlot>; 2],
+    turns: [Lists<TaskSlot>; 2],
     /// Tasks that have used their timeslices up.
-    out_of_time: Fifos<TaskSlot>,
+    out_of_time: Lists<TaskSlot>,
     /// Tasks awaited, by the time until which: after a read in one tree, after a synchronous write in the other.
     awaited: Forest<TaskSlot>,
     epoch: u64,
@@ -191,10 +190,10 @@ impl State {
             known: vec![Task::default(); slots as usize],
             task_of: vec![TaskSlot(0); setup.requests as usize],
             issued_at: vec![0; setup.requests as usize],
-            lines: Fifos::new(setup.requests, 2 * slots),
-            writes_by_age: Fifos::new(setup.requests, 1),
-            turns: [Fifos::new(slots, 1), Fifos::new(slots, 1)],
-            out_of_time: Fifos::new(slots, 1),
+            lines: Lists::new(setup.requests, 2 * slots),
+            writes_by_age: Lists::new(setup.requests, 1),
+            turns: [Lists::new(slots, 1), Lists::new(slots, 1)],
+            out_of_time: Lists::new(slots, 1),
             awaited: Forest::new(slots, 2),
             epoch: 0,
             queued: 0,

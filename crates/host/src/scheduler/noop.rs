@@ -10,10 +10,9 @@
 //! tries the request that it merged last for a front merge too, whatever the scheduler; here no cache decides.)
 //! Cost: O(1) each.
 
-use flashloom_units::{Capability, Ns, PolicySpec, Refusal, params};
+use flashloom_units::{Capability, Lists, Ns, PolicySpec, Refusal, params};
 
 use super::{Choice, Scheduler, Setup};
-use crate::fifo::Fifos;
 use crate::id::RequestId;
 use crate::requests::{Requests, Stage};
 
@@ -38,7 +37,7 @@ params! {
 /// The queue.
 #[derive(Debug)]
 pub struct State {
-    queue: Fifos<RequestId>,
+    queue: Lists<RequestId>,
 }
 
 flashloom_units::state! { State { nested queue; } }
@@ -48,7 +47,7 @@ const QUEUE: usize = 0;
 impl State {
     /// An empty queue.
     pub fn new(_params: Params, setup: &Setup) -> Result<Self, Refusal> {
-        Ok(Self { queue: Fifos::new(setup.requests, 1) })
+        Ok(Self { queue: Lists::new(setup.requests, 1) })
     }
 }
 

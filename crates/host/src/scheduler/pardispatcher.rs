@@ -45,15 +45,14 @@
 //! O(1) for any number of regions that a device has.
 
 use flashloom_units::{
-    Capability, Figure, GIB, Kind, MIB, MS, Ns, ParamSet, PolicySpec, Refusal, S, SECTOR_BYTES, Statistic, Used, Value,
-    choice, format_size, params,
+    Capability, Figure, GIB, Kind, Lists, MIB, MS, Ns, ParamSet, PolicySpec, Refusal, S, SECTOR_BYTES, Statistic, Used,
+    Value, choice, format_size, params,
 };
 use flashloom_workload::Request;
 use serde::{Deserialize, Serialize};
 
 use super::{Choice, Scheduler, Setup};
-use crate::fifo::Fifos;
-use crate::id::{Id, RequestId};
+use crate::id::RequestId;
 use crate::index_set::IndexSet;
 use crate::requests::{Direction, Requests, Stage};
 use crate::sorted::Forest;
@@ -154,7 +153,7 @@ pub struct State {
     /// By request, the tree that it is in.
     trees: Vec<u32>,
     /// By direction, over all regions.
-    fifo: Fifos<RequestId>,
+    fifo: Lists<RequestId>,
     turn: Option<Turn>,
     /// Where the round looks for its next region.
     round_at: u32,
@@ -203,7 +202,7 @@ impl State {
             pending: IndexSet::new(regions as u32),
             sorted: Forest::new(setup.requests, TREES * regions as u32),
             trees: vec![0; setup.requests as usize],
-            fifo: Fifos::new(setup.requests, 2),
+            fifo: Lists::new(setup.requests, 2),
             turn: None,
             round_at: 0,
             last_region: None,

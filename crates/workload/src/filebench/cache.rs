@@ -4,7 +4,7 @@
 //! an inode. Pages that a transaction of the journal holds are in no list: they can neither be dropped nor written
 //! back. Memory follows the blocks that were ever touched (4 bytes each) and the capacity, not the requests.
 
-use flashloom_units::NO_INDEX;
+use flashloom_units::{Lists, NO_INDEX};
 
 /// The owner of the file system's own blocks.
 pub const METADATA: u32 = 0;
@@ -12,7 +12,7 @@ pub const METADATA: u32 = 0;
 const CHUNK: usize = 1_024;
 
 #[derive(Clone, Copy, PartialEq, Eq)]
-enum State {
+enum Residence {
     Clean,
     /// `fresh`: its block was given to the file since the file was written back last.
     Dirty {
@@ -25,28 +25,25 @@ enum State {
 struct Frame {
     block: u32,
     owner: u32,
-    prev: u32,
-    next: u32,
-    state: State,
+    state: Residence,
     /// The latest transaction that held it.
     transaction: u32,
 }
 
-#[derive(Clone, Copy)]
-struct List {
-    head: u32,
-    tail: u32,
-}
+/// The list of clean pages; the dirty ones of an owner are in the list after it that has the owner's number.
+const CLEAN: usize = 0;
 
-const EMPTY: List = List { head: NO_INDEX, tail: NO_INDEX };
+/// The list of an owner's dirty pages.
+fn dirty(owner: u32) -> usize {
+    CLEAN + 1 + owner as usize
+}
 
 /// The page cache.
 pub struct Cache {
     frames: Vec<Frame>,
     spare: Vec<u32>,
     chunks: Vec<Option<Box<[u32; CHUNK]>>>,
-    clean: List,
-    dirty: Vec<List>,
+    lists: Lists<u32>,
     dirty_pages: u32,
     capacity: usize,
 }
@@ -58,8 +55,7 @@ impl Cache {
             frames: Vec::new(),
             spare: Vec::new(),
             chunks: (0..(blocks as usize).div_ceil(CHUNK)).map(|_| None).collect(),
-            clean: EMPTY,
-            dirty: vec![EMPTY; owners],
+            lists: Lists::new(0, 1 + owners as u32),
             dirty_pages: 0,
             capacity: capacity as usize,
         }
@@ -72,7 +68,7 @@ impl Cache {
 
     /// Whether an owner has dirty pages.
     pub fn is_dirty(&self, owner: u32) -> bool {
-        self.dirty[owner as usize].head != NO_INDEX
+        !self.lists.is_empty(dirty(owner))
     }
 
     /// Whether a block is in memory.
@@ -87,9 +83,9 @@ impl Cache {
         if frame == NO_INDEX {
             return false;
         }
-        if self.frames[frame as usize].state == State::Clean {
+        if self.frames[frame as usize].state == Residence::Clean {
             self.unlink(frame);
-            self.link(frame, State::Clean);
+            self.link(frame, Residence::Clean);
         }
         true
     }
@@ -98,23 +94,23 @@ impl Cache {
     pub fn insert(&mut self, block: u32, owner: u32) {
         if !self.touch(block) {
             let frame = self.frame(block, owner);
-            self.link(frame, State::Clean);
+            self.link(frame, Residence::Clean);
         }
     }
 
     /// A page of a file was written. `fresh` says that its block is new to the file.
     pub fn write(&mut self, block: u32, owner: u32, fresh: bool) {
         let frame = self.frame(block, owner);
-        let fresh = fresh || self.frames[frame as usize].state == (State::Dirty { fresh: true });
+        let fresh = fresh || self.frames[frame as usize].state == (Residence::Dirty { fresh: true });
         self.unlink(frame);
-        self.link(frame, State::Dirty { fresh });
+        self.link(frame, Residence::Dirty { fresh });
     }
 
     /// A transaction holds the block from now on. Gives the transaction that held it last, [`NO_INDEX`] if none did.
     pub fn hold(&mut self, block: u32, transaction: u32) -> u32 {
         let frame = self.frame(block, METADATA);
         self.unlink(frame);
-        self.frames[frame as usize].state = State::Held;
+        self.frames[frame as usize].state = Residence::Held;
         std::mem::replace(&mut self.frames[frame as usize].transaction, transaction)
     }
 
@@ -123,7 +119,7 @@ impl Cache {
         let frame = self.find(block);
         let is_latest = self.frames[frame as usize].transaction == transaction;
         if is_latest {
-            self.link(frame, State::Dirty { fresh: false });
+            self.link(frame, Residence::Dirty { fresh: false });
         }
         is_latest
     }
@@ -131,15 +127,11 @@ impl Cache {
     /// Takes every dirty page of an owner, by block, with whether it was fresh. They are clean from now on.
     pub fn clean(&mut self, owner: u32, out: &mut Vec<(u32, bool)>) {
         out.clear();
-        loop {
-            let frame = self.dirty[owner as usize].head;
-            if frame == NO_INDEX {
-                break;
-            }
+        while let Some(frame) = self.lists.front(dirty(owner)) {
             let Frame { block, state, .. } = self.frames[frame as usize];
-            out.push((block, state == (State::Dirty { fresh: true })));
+            out.push((block, state == (Residence::Dirty { fresh: true })));
             self.unlink(frame);
-            self.link(frame, State::Clean);
+            self.link(frame, Residence::Clean);
         }
         out.sort_unstable();
     }
@@ -172,10 +164,10 @@ impl Cache {
         }
         let full = self.frames.len() - self.spare.len() >= self.capacity;
         // Where everything is dirty or held, the cache grows until what is dirty has been written back.
-        if full && self.clean.head != NO_INDEX {
-            self.forget(self.frames[self.clean.head as usize].block);
+        if full && let Some(oldest) = self.lists.front(CLEAN) {
+            self.forget(self.frames[oldest as usize].block);
         }
-        let fresh = Frame { block, owner, prev: NO_INDEX, next: NO_INDEX, state: State::Held, transaction: NO_INDEX };
+        let fresh = Frame { block, owner, state: Residence::Held, transaction: NO_INDEX };
         let frame = match self.spare.pop() {
             Some(frame) => {
                 self.frames[frame as usize] = fresh;
@@ -183,6 +175,7 @@ impl Cache {
             }
             None => {
                 self.frames.push(fresh);
+                self.lists.grow();
                 self.frames.len() as u32 - 1
             }
         };
@@ -190,47 +183,23 @@ impl Cache {
         frame
     }
 
-    fn list(&mut self, state: State, owner: u32) -> Option<&mut List> {
-        match state {
-            State::Clean => Some(&mut self.clean),
-            State::Dirty { .. } => Some(&mut self.dirty[owner as usize]),
-            State::Held => None,
-        }
-    }
-
     /// Takes a frame out of the list of its state.
     fn unlink(&mut self, frame: u32) {
-        let Frame { owner, prev, next, state, .. } = self.frames[frame as usize];
-        let Some(list) = self.list(state, owner) else { return };
-        if prev == NO_INDEX {
-            list.head = next;
+        let state = std::mem::replace(&mut self.frames[frame as usize].state, Residence::Held);
+        if state != Residence::Held {
+            self.lists.remove(frame);
+            self.dirty_pages -= u32::from(state != Residence::Clean);
         }
-        if next == NO_INDEX {
-            list.tail = prev;
-        }
-        if prev != NO_INDEX {
-            self.frames[prev as usize].next = next;
-        }
-        if next != NO_INDEX {
-            self.frames[next as usize].prev = prev;
-        }
-        self.dirty_pages -= u32::from(state != State::Clean);
-        self.frames[frame as usize].state = State::Held;
     }
 
-    /// Puts a frame that is in no list at the end of that of its new state.
-    fn link(&mut self, frame: u32, state: State) {
-        let owner = self.frames[frame as usize].owner;
-        let list = self.list(state, owner).expect("clean and dirty frames have a list");
-        let prev = std::mem::replace(&mut list.tail, frame);
-        if prev == NO_INDEX {
-            list.head = frame;
-        } else {
-            self.frames[prev as usize].next = frame;
-        }
-        let linked = &mut self.frames[frame as usize];
-        (linked.prev, linked.next, linked.state) = (prev, NO_INDEX, state);
-        self.dirty_pages += u32::from(state != State::Clean);
+    /// Puts a frame that is in no list at the end of the clean list, or of its owner's dirty one.
+    fn link(&mut self, frame: u32, state: Residence) {
+        debug_assert!(state != Residence::Held, "what is held is in no list");
+        let Frame { owner, .. } = self.frames[frame as usize];
+        let is_clean = state == Residence::Clean;
+        self.lists.push_back(if is_clean { CLEAN } else { dirty(owner) }, frame);
+        self.frames[frame as usize].state = state;
+        self.dirty_pages += u32::from(!is_clean);
     }
 }
 

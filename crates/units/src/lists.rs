@@ -1,0 +1,217 @@
+//! Intrusive doubly linked lists: many lists over one set of members, in one flat array, without allocation.
+//!
+//! Each list is a ring through a sentinel, which lies before the members in the same array; a member is in at most one
+//! list of a set. Every operation is O(1).
+
+use std::marker::PhantomData;
+
+use serde::{Deserialize, Serialize};
+
+use crate::{Id, NO_INDEX};
+
+/// The neighbours of a member, or both ends of a list at its sentinel.
+#[derive(Clone, Copy, Debug, Serialize, Deserialize)]
+struct Link {
+    prev: u32,
+    next: u32,
+}
+
+const UNLINKED: Link = Link { prev: NO_INDEX, next: NO_INDEX };
+
+/// A set of lists over members of one kind. The front is the old end, the back the young one.
+#[derive(Debug)]
+pub struct Lists<I> {
+    links: Vec<Link>,
+    lists: u32,
+    of: PhantomData<I>,
+}
+
+crate::state! { for<I> Lists<I> { array links; fixed lists, of; } }
+
+impl<I: Id> Lists<I> {
+    /// `lists` empty lists over the members `0..members`.
+    pub fn new(members: u32, lists: u32) -> Self {
+        let mut links: Vec<Link> = (0..lists).map(|sentinel| Link { prev: sentinel, next: sentinel }).collect();
+        links.resize((lists + members) as usize, UNLINKED);
+        Self { links, lists, of: PhantomData }
+    }
+
+    /// Adds a member, numbered after all others, that is in no list.
+    pub fn grow(&mut self) {
+        self.links.push(UNLINKED);
+    }
+
+    #[inline(always)]
+    fn node(&self, id: I) -> u32 {
+        self.lists + id.index()
+    }
+
+    #[inline(always)]
+    fn id(&self, node: u32) -> Option<I> {
+        (node >= self.lists).then(|| I::new(node - self.lists))
+    }
+
+    #[inline(always)]
+    fn link(&self, id: I) -> Link {
+        self.links[self.node(id) as usize]
+    }
+
+    /// The oldest member of a list.
+    #[inline]
+    pub fn front(&self, list: usize) -> Option<I> {
+        self.id(self.links[list].next)
+    }
+
+    /// The youngest member of a list.
+    #[inline]
+    pub fn back(&self, list: usize) -> Option<I> {
+        self.id(self.links[list].prev)
+    }
+
+    /// Whether a list is empty.
+    #[inline]
+    pub fn is_empty(&self, list: usize) -> bool {
+        self.links[list].next == list as u32
+    }
+
+    /// Whether a member is in any list.
+    #[inline]
+    pub fn contains(&self, id: I) -> bool {
+        self.link(id).next != NO_INDEX
+    }
+
+    /// The neighbour that came just before in the same list.
+    #[inline]
+    pub fn prev(&self, id: I) -> Option<I> {
+        self.id(self.link(id).prev)
+    }
+
+    /// The neighbour that came just after in the same list.
+    #[inline]
+    pub fn next(&self, id: I) -> Option<I> {
+        self.id(self.link(id).next)
+    }
+
+    /// The list of which this is the only member; none if it has a neighbour.
+    pub fn alone_in(&self, id: I) -> Option<usize> {
+        let Link { prev, next } = self.link(id);
+        // Both neighbours are one and the same only where that is the sentinel.
+        (prev == next).then_some(prev as usize)
+    }
+
+    /// Appends to a list.
+    #[inline]
+    pub fn push_back(&mut self, list: usize, id: I) {
+        let last = self.links[list].prev;
+        self.insert(id, last, list as u32);
+    }
+
+    /// Puts a member before all others of a list.
+    #[inline]
+    pub fn push_front(&mut self, list: usize, id: I) {
+        let first = self.links[list].next;
+        self.insert(id, list as u32, first);
+    }
+
+    #[inline]
+    fn insert(&mut self, id: I, prev: u32, next: u32) {
+        debug_assert!(!self.contains(id), "a member is in at most one list");
+        let node = self.node(id);
+        self.links[node as usize] = Link { prev, next };
+        self.links[prev as usize].next = node;
+        self.links[next as usize].prev = node;
+    }
+
+    /// Takes a member out of its list.
+    #[inline]
+    pub fn remove(&mut self, id: I) {
+        debug_assert!(self.contains(id), "only what is in a list can be taken out");
+        let node = self.node(id) as usize;
+        let Link { prev, next } = std::mem::replace(&mut self.links[node], UNLINKED);
+        self.links[prev as usize].next = next;
+        self.links[next as usize].prev = prev;
+    }
+
+    /// Takes the oldest member out of a list.
+    #[inline]
+    pub fn pop_front(&mut self, list: usize) -> Option<I> {
+        let first = self.front(list)?;
+        self.remove(first);
+        Some(first)
+    }
+
+    /// Moves `id` to the place of `old`, which leaves its list.
+    pub fn take_place(&mut self, id: I, old: I) {
+        debug_assert!(id != old, "a member cannot take its own place");
+        self.remove(id);
+        let at = self.node(old) as usize;
+        let Link { prev, next } = std::mem::replace(&mut self.links[at], UNLINKED);
+        self.insert(id, prev, next);
+    }
+
+    /// The members of a list from the oldest to the youngest.
+    pub fn iter(&self, list: usize) -> impl Iterator<Item = I> + '_ {
+        std::iter::successors(self.front(list), |&id| self.next(id))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::collections::VecDeque;
+
+    use proptest::prelude::*;
+
+    use super::*;
+
+    const MEMBERS: u32 = 12;
+    const LISTS: usize = 3;
+
+    proptest! {
+        #[test]
+        fn lists_behave_as_double_ended_queues(
+            steps in prop::collection::vec((0..5u8, 0..MEMBERS, 0..MEMBERS, 0..LISTS), 0..200),
+        ) {
+            let mut lists = Lists::<u32>::new(MEMBERS, LISTS as u32);
+            let mut model = vec![VecDeque::<u32>::new(); LISTS];
+            for (what, a, b, list) in steps {
+                let place = |model: &[VecDeque<u32>], id| {
+                    (0..LISTS).find_map(|list| model[list].iter().position(|&at| at == id).map(|at| (list, at)))
+                };
+                let (of_a, of_b) = (place(&model, a), place(&model, b));
+                prop_assert_eq!(lists.contains(a), of_a.is_some());
+                match (what, of_a, of_b) {
+                    (0, None, _) => {
+                        lists.push_back(list, a);
+                        model[list].push_back(a);
+                    }
+                    (1, Some((list, at)), _) => {
+                        lists.remove(a);
+                        model[list].remove(at);
+                    }
+                    (2, Some((from, at)), Some((to, place))) if a != b => {
+                        lists.take_place(a, b);
+                        model[to][place] = a;
+                        model[from].remove(at);
+                    }
+                    (3, None, _) => {
+                        lists.push_front(list, a);
+                        model[list].push_front(a);
+                    }
+                    (4, ..) => prop_assert_eq!(lists.pop_front(list), model[list].pop_front()),
+                    _ => {}
+                }
+                for (list, model) in model.iter().enumerate() {
+                    let ids: Vec<u32> = lists.iter(list).collect();
+                    prop_assert_eq!(&ids, &Vec::from(model.clone()));
+                    prop_assert_eq!(lists.is_empty(list), ids.is_empty());
+                    prop_assert_eq!((lists.front(list), lists.back(list)), (ids.first().copied(), ids.last().copied()));
+                    let is_alone = |&id: &u32| lists.alone_in(id) == Some(list);
+                    prop_assert_eq!(ids.iter().any(is_alone), ids.len() == 1);
+                    for pair in ids.windows(2) {
+                        prop_assert_eq!((lists.prev(pair[1]), lists.next(pair[0])), (Some(pair[0]), Some(pair[1])));
+                    }
+                }
+            }
+        }
+    }
+}
