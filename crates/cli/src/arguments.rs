@@ -306,7 +306,7 @@ impl ConvertArguments {
 
 /// A share between a half and one: above half, so that two regions at once are more than one.
 fn share(text: &str) -> Result<f64, String> {
-    let share = parse_ratio(text).map_err(|error| format!("{}; expected {}", error.found, error.expected))?;
+    let share = parse_ratio(text).map_err(|refusal| refusal.to_string())?;
     if (0.5..1.0).contains(&share) { Ok(share) } else { Err("expected at least 0.5 and less than 1".to_owned()) }
 }
 

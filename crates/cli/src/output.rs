@@ -5,7 +5,7 @@ use std::io::{self, BufWriter, ErrorKind, Write};
 use std::path::{Path, PathBuf};
 
 use flashloom::experiment::run::Failure;
-use flashloom::units::{Problem, Problems, Refusal};
+use flashloom::units::{Problem, Problems};
 use tempfile::{NamedTempFile, TempPath};
 
 /// Why a command ends without success.
@@ -35,10 +35,7 @@ impl From<Failure> for Stop {
     fn from(failure: Failure) -> Self {
         match failure {
             Failure::Input(problem) => problem.into(),
-            Failure::Refused(Refusal { keys, found, expected, help }) => {
-                let problem = Problem::file(keys.join(", "), found, expected);
-                Problem { help, ..problem }.into()
-            }
+            Failure::Refused(refusal) => Problem::from(refusal).into(),
             other @ (Failure::Check(_) | Failure::Unkept(_)) => Stop::Failed(other.to_string()),
         }
     }

@@ -30,7 +30,7 @@ use flashloom_units::{Capability, Chosen, ParamSet, PolicySpec, Prng, Problem, P
 use flashloom_workload::workload::{Context, Workload};
 use flashloom_workload::{Fingerprint, Replay, SyntheticParams, WorkloadParams};
 
-pub use catalog::{Catalog, Fault, KeyId, SECTIONS, Section, Table, VARY};
+pub use catalog::{Catalog, KeyId, SECTIONS, Section, Table, VARY};
 pub use document::Axis;
 pub use effective::{json_value, toml_value};
 pub use expectation::{Bounds, EXPECT, Expectation, KEYS as EXPECT_KEYS};
@@ -336,7 +336,7 @@ impl Experiment {
         report.sources = self.sources.clone();
         let sets: Vec<_> = sets.iter().filter_map(|text| option::read_set(catalog, &mut report, text)).collect();
         for set in sets.iter().filter(|set| set.key.path() == "device.preset") {
-            report.refuse(&set.origin, Fault::new("another preset in place of that of the run", "any other key"));
+            report.refuse(&set.origin, Refusal::new("another preset in place of that of the run", "any other key"));
         }
         let mut settings = variant.config.settings.clone();
         settings.assign(&sets);
@@ -348,17 +348,17 @@ impl Experiment {
         Ok(Variant { vary: variant.vary.clone(), config })
     }
 
-    /// A problem that points at where these keys of a run's configuration were written.
-    pub fn problem_at(&self, config: &Config, keys: &[&str], fault: Fault) -> Problem {
-        self.sources.problem(&config.settings.pointer(keys), fault)
+    /// A refusal as a problem that points at where its keys were written in a run's configuration.
+    pub fn problem(&self, config: &Config, refusal: Refusal) -> Problem {
+        self.sources.problem(&config.settings.pointer(&refusal.keys), refusal)
     }
 
     /// What is wrong with the expectations for these runs: options may have left out some that a formula names.
     pub(crate) fn problems_of_expectations(&self) -> impl Iterator<Item = Problem> {
         let variants = self.of_first_seed();
-        let fault =
-            move |expected: &Expectation| Some(self.sources.problem(&expected.origin, expected.fault(&variants)?));
-        self.expectations.iter().filter_map(fault)
+        let refusal =
+            move |expected: &Expectation| Some(self.sources.problem(&expected.origin, expected.refusal(&variants)?));
+        self.expectations.iter().filter_map(refusal)
     }
 
     /// How many runs with seeds of their own stand together for each combination.

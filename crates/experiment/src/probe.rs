@@ -23,11 +23,11 @@ pub mod sweep;
 
 use std::ops::Range;
 
-use flashloom_units::{Problem, Problems, SECTOR_BYTES, format_size};
+use flashloom_units::{Problem, Problems, Refusal, SECTOR_BYTES, format_size};
 use flashloom_workload::Op;
 use rayon::prelude::*;
 
-use crate::config::{Config, Experiment, Fault, Precondition, Timing};
+use crate::config::{Config, Experiment, Precondition, Timing};
 use crate::run::{Failure, Progress};
 pub use result::{
     DirectionResult, IopsResult, PROBE_SCHEMA, PointResult, ProbeResult, RegionResult, SearchResult, SpanEffect,
@@ -181,7 +181,7 @@ impl<'a> Probe<'a> {
 fn problems_of_the_run(experiment: &Experiment, config: &Config) -> Vec<Problem> {
     let mut problems = Vec::new();
     let mut refuse = |key: &str, found: String, expected: &str| {
-        problems.push(experiment.problem_at(config, &[key], Fault::new(found, expected)));
+        problems.push(experiment.problem(config, Refusal::new(found, expected).at([key])));
     };
     if config.run.timing == Timing::Counting {
         refuse("run.timing", "a probe without time".to_owned(), "\"timed\": a probe measures throughput");

@@ -365,6 +365,9 @@ mod tests {
 
     #[test]
     fn an_unknown_name_suggests_the_nearest() {
-        assert_eq!(explain(&Catalog::builtin(), "nooop").unwrap_err().help.as_deref(), Some("did you mean `noop`?"));
+        assert_eq!(
+            explain(&Catalog::builtin(), "nooop").unwrap_err().refusal.help.as_deref(),
+            Some("did you mean `noop`?")
+        );
     }
 }

@@ -22,7 +22,7 @@ use flashloom_units::{Problem, Problems, Refusal};
 use flashloom_workload::workload::{Running, Workload};
 use flashloom_workload::{Event, Request, SkippedLines};
 
-use crate::config::{Config, EndOfLife, Experiment, Fault, Timing, Unfit, Variant};
+use crate::config::{Config, EndOfLife, Experiment, Timing, Unfit, Variant};
 use crate::result::{InputResult, RunResult};
 use engines::{bare_engine, engine};
 use measure::{Measured, Stopwatch};
@@ -316,9 +316,8 @@ impl<'a> Prepared<'a> {
 
     /// A policy that cannot be built is a problem of the configuration that chose it.
     fn pointed(&self, config: &Config, failure: Failure) -> Failure {
-        let Failure::Refused(Refusal { keys, found, expected, help }) = failure else { return failure };
-        let keys: Vec<&str> = keys.iter().map(String::as_str).collect();
-        Failure::Input(self.experiment.problem_at(config, &keys, Fault { found, expected, help }))
+        let Failure::Refused(refusal) = failure else { return failure };
+        Failure::Input(self.experiment.problem(config, refusal))
     }
 
     /// Runs one variant, by its index among those of the experiment.
@@ -400,9 +399,8 @@ struct Input<'a> {
 /// One run: age the drive, replay the workload, check the accounts.
 fn run_one(config: &Config, input: Input<'_>, verify: bool, watched: Watched<'_, '_>) -> Result<Finished, Failure> {
     let stopwatch = Stopwatch::start();
-    if let Some(fault) = input.aged.drive.and_then(|drive| drive.unlike(verify)) {
-        let refusal = Refusal::new(fault.found, fault.expected).at(["run.state"]);
-        return Err(Failure::Refused(Refusal { help: fault.help, ..refusal }));
+    if let Some(refusal) = input.aged.drive.and_then(|drive| drive.unlike(verify)) {
+        return Err(Failure::Refused(refusal));
     }
     let progress = watched.progress;
     let mut simulation = simulation(config, input, verify, progress)?;

@@ -123,7 +123,7 @@ proptest! {
             }
             (Err(file), Err(sets)) => {
                 let found = |problems: Problems| {
-                    let mut found: Vec<_> = problems.0.into_iter().map(|problem| problem.found).collect();
+                    let mut found: Vec<_> = problems.0.into_iter().map(|problem| problem.refusal.found).collect();
                     found.sort();
                     found
                 };

@@ -152,7 +152,7 @@ impl Workload for Picky {
         self.seen.lock().expect("nobody fails").push(Arc::clone(info));
         if info.reads > 0 {
             let found = format!("{} reads", info.reads);
-            return Err(Problem::in_text(&self.path, "R,8\n", 0..1, found, "writes alone".to_owned()).into());
+            return Err(Problem::in_text(&self.path, "R,8\n", 0..1, Refusal::new(found, "writes alone")).into());
         }
         if info.requests < 2 {
             return Err(Refusal::new("one write", "several").at(["workload.requests"]).into());

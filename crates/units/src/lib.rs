@@ -14,6 +14,7 @@ mod prefetch;
 mod prng;
 mod problem;
 mod quantity;
+mod refusal;
 mod state;
 
 pub use divisor::Divisor;
@@ -22,13 +23,14 @@ pub use id::{BlockId, DieId, Id, Lbn, Lpn, NO_INDEX, PlaneId, Ppn, SuperblockId}
 pub use latency::Latency;
 pub use lists::Lists;
 pub use param::{Choice, FieldType, Kind, Must, Param, ParamSet, Used, Value, nearest, one_of};
-pub use policy::{Capability, Chosen, Figure, Policy, PolicySpec, Refusal, Role, Slot, SlotSpec, Statistic, Unit};
+pub use policy::{Capability, Chosen, Figure, Policy, PolicySpec, Role, Slot, SlotSpec, Statistic, Unit};
 pub use prefetch::prefetch;
 pub use prng::Prng;
 pub use problem::{Place, Problem, Problems};
 pub use quantity::{
-    QuantityError, format_rate, format_ratio, format_size, format_time, parse_rate, parse_ratio, parse_size, parse_time,
+    format_rate, format_ratio, format_size, format_time, parse_rate, parse_ratio, parse_size, parse_time,
 };
+pub use refusal::Refusal;
 pub use state::{Reader, State, StateError, Word, Writer, load_state, load_with, save_state, save_with};
 
 /// Simulated time or a duration, in nanoseconds.

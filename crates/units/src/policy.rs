@@ -8,7 +8,7 @@
 use std::fmt;
 use std::sync::Arc;
 
-use crate::{Kind, Latency, Ns, Param, Value, nearest, one_of};
+use crate::{Kind, Latency, Ns, Param, Refusal, Value, one_of};
 
 /// What a policy can need from the rest of a stack, or offer to it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -199,65 +199,6 @@ impl PolicySpec {
         self.statistics.iter().enumerate().find_map(twice)
     }
 }
-
-/// Why a policy cannot be what it is asked to be.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Refusal {
-    /// The configuration keys that it is about, the most telling first; none for the key that chose the policy.
-    pub keys: Vec<String>,
-    /// What was found.
-    pub found: String,
-    /// What was expected.
-    pub expected: String,
-    /// The way out.
-    pub help: Option<String>,
-}
-
-impl Refusal {
-    /// A refusal that points at the key that chose the policy.
-    pub fn new(found: impl Into<String>, expected: impl Into<String>) -> Self {
-        Self { keys: Vec::new(), found: found.into(), expected: expected.into(), help: None }
-    }
-
-    /// The same, pointing at these keys of a configuration, the most telling first.
-    #[must_use]
-    pub fn at<K: Into<String>>(mut self, keys: impl IntoIterator<Item = K>) -> Self {
-        self.keys = keys.into_iter().map(Into::into).collect();
-        self
-    }
-
-    /// The same, pointing at the key that chose the policy if it names no other.
-    #[must_use]
-    pub fn or_at(mut self, key: &str) -> Self {
-        if self.keys.is_empty() {
-            self.keys.push(key.to_owned());
-        }
-        self
-    }
-
-    /// The same with a way out.
-    #[must_use]
-    pub fn help(mut self, help: impl Into<String>) -> Self {
-        self.help = Some(help.into());
-        self
-    }
-
-    /// The same, suggesting the valid name that is nearest.
-    #[must_use]
-    pub fn suggesting<'a>(mut self, written: &str, valid: impl IntoIterator<Item = &'a str>) -> Self {
-        self.help = nearest(written, valid).map(|name| format!("did you mean `{name}`?"));
-        self
-    }
-}
-
-impl fmt::Display for Refusal {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "{}; expected {}", self.found, self.expected)?;
-        self.help.iter().try_for_each(|help| write!(f, " ({help})"))
-    }
-}
-
-impl std::error::Error for Refusal {}
 
 /// What a slot is, beside the policies in it.
 #[derive(Debug, PartialEq, Eq)]

@@ -2,6 +2,7 @@
 
 use std::fmt;
 
+use crate::Refusal;
 use annotate_snippets::{AnnotationKind, Group, Level, Renderer, Snippet};
 
 /// Where in a file a problem was found.
@@ -36,22 +37,18 @@ pub struct Problem {
     pub file: String,
     /// Where in the file.
     pub place: Place,
-    /// What was found, as one clause without a full stop.
-    pub found: String,
-    /// What was expected there; empty where `found` says it all.
-    pub expected: String,
-    /// What to do, where there is something better to say than what was expected: the nearest valid name, an option.
-    pub help: Option<String>,
+    /// What is wrong.
+    pub refusal: Refusal,
 }
 
 impl Problem {
     /// A problem with a file as a whole.
     pub fn file(file: impl Into<String>, found: impl Into<String>, expected: impl Into<String>) -> Self {
-        Self { file: file.into(), place: Place::File, found: found.into(), expected: expected.into(), help: None }
+        Refusal::new(found, expected).in_file(file)
     }
 
     /// A problem at `span` (byte offsets) of a text that is held whole, such as a configuration.
-    pub fn in_text(file: &str, text: &str, span: std::ops::Range<usize>, found: String, expected: String) -> Self {
+    pub fn in_text(file: &str, text: &str, span: std::ops::Range<usize>, refusal: Refusal) -> Self {
         let floor = |at: usize| (0..=at.min(text.len())).rev().find(|&at| text.is_char_boundary(at)).unwrap_or(0);
         let (start, end) = (floor(span.start), floor(span.end));
         let line_start = text[..start].rfind('\n').map_or(0, |at| at + 1);
@@ -62,22 +59,26 @@ impl Problem {
             width: text[start..end.clamp(start, line_end)].chars().count().max(1) as u64,
             source: text[line_start..line_end].trim_end_matches('\r').to_owned(),
         };
-        Self { file: file.to_owned(), place, found, expected, help: None }
+        Self { file: file.to_owned(), place, refusal }
+    }
+
+    /// The refusal alone, for a problem that is to be shown where the file is named.
+    pub fn into_refusal(mut self) -> Refusal {
+        self.refusal.found = format!("{}: {}", self.file, self.refusal.found);
+        self.refusal
     }
 
     /// The same problem with advice.
     #[must_use]
     pub fn with_help(mut self, help: impl Into<String>) -> Self {
-        self.help = Some(help.into());
+        self.refusal = self.refusal.help(help);
         self
     }
 
     /// The same problem, suggesting the valid name nearest to `written` if one is near.
     #[must_use]
     pub fn suggesting<'a>(mut self, written: &str, valid: impl IntoIterator<Item = &'a str>) -> Self {
-        if let Some(name) = crate::nearest(written, valid) {
-            self.help = Some(format!("did you mean `{name}`?"));
-        }
+        self.refusal = self.refusal.suggesting(written, valid);
         self
     }
 
@@ -93,7 +94,8 @@ impl Problem {
 
 impl fmt::Display for Problem {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let expected = if self.expected.is_empty() { String::new() } else { format!("expected {}", self.expected) };
+        let Refusal { found, expected, help, .. } = &self.refusal;
+        let expected = if expected.is_empty() { String::new() } else { format!("expected {expected}") };
         if let Place::Text { line, column, width, source } = &self.place {
             let byte = |chars: u64| source.char_indices().nth(chars as usize).map_or(source.len(), |(at, _)| at);
             let (start, end) = (byte(column - 1), byte(column - 1 + width));
@@ -105,21 +107,29 @@ impl fmt::Display for Problem {
                 .line_start(*line as usize)
                 .path(self.file.as_str())
                 .annotation(annotation);
-            let mut group = Group::with_title(Level::ERROR.primary_title(self.found.as_str())).element(snippet);
-            if let Some(help) = &self.help {
+            let mut group = Group::with_title(Level::ERROR.primary_title(found.as_str())).element(snippet);
+            if let Some(help) = help {
                 group = group.element(Level::HELP.message(help.as_str()));
             }
             return f.write_str(&Renderer::plain().render(&[group]));
         }
-        write!(f, "error: {}\n --> {}", self.found, self.location())?;
+        write!(f, "error: {found}\n --> {}", self.location())?;
         if !expected.is_empty() {
             write!(f, "\n  = {expected}")?;
         }
-        self.help.iter().try_for_each(|help| write!(f, "\n  = help: {help}"))
+        help.iter().try_for_each(|help| write!(f, "\n  = help: {help}"))
     }
 }
 
 impl std::error::Error for Problem {}
+
+/// A refusal whose keys were written nowhere: they stand in the place of a file.
+impl From<Refusal> for Problem {
+    fn from(refusal: Refusal) -> Self {
+        let keys = refusal.keys.join(", ");
+        refusal.in_file(keys)
+    }
+}
 
 /// Everything that is wrong with one input, found in one pass.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -128,6 +138,12 @@ pub struct Problems(pub Vec<Problem>);
 impl From<Problem> for Problems {
     fn from(problem: Problem) -> Self {
         Self(vec![problem])
+    }
+}
+
+impl From<Refusal> for Problems {
+    fn from(refusal: Refusal) -> Self {
+        Problem::from(refusal).into()
     }
 }
 
@@ -150,7 +166,7 @@ mod tests {
     fn a_problem_points_at_line_and_column_and_suggests_a_name() {
         let text = "[host]\nschedular = \"noop\"\n";
         let problem =
-            Problem::in_text("a.toml", text, 7..16, "unknown key `schedular`".into(), "a key of [host]".into())
+            Problem::in_text("a.toml", text, 7..16, Refusal::new("unknown key `schedular`", "a key of [host]"))
                 .suggesting("schedular", ["scheduler", "queue_depth"]);
         assert_eq!(problem.location(), "a.toml:2:1");
         let shown = problem.to_string();
@@ -164,7 +180,7 @@ mod tests {
     #[test]
     fn spans_outside_the_text_and_inside_a_character_do_not_panic() {
         for (start, end) in [(0, 99), (99, 100), (1, 2), (2, 1)] {
-            let _ = Problem::in_text("f", "ä\n", start..end, "x".into(), "y".into()).to_string();
+            let _ = Problem::in_text("f", "ä\n", start..end, Refusal::new("x", "y")).to_string();
         }
     }
 }

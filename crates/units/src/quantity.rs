@@ -3,16 +3,7 @@
 //! A bare number is an error, because it is how 75 us becomes 75 ns; so is a quantity that is not a whole number of
 //! the base unit, and one that does not fit in 64 bits. Formatting gives back text that parses to the same value.
 
-use crate::{GIB, KIB, MIB, MS, Ns, S, US};
-
-/// Why a text is not a quantity, in words that complete "expected ...".
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct QuantityError {
-    /// What is wrong with the text.
-    pub found: String,
-    /// What would be right, with an example.
-    pub expected: &'static str,
-}
+use crate::{GIB, KIB, MIB, MS, Ns, Refusal, S, US};
 
 type Units = &'static [(&'static str, u64)];
 
@@ -42,35 +33,32 @@ const RATE_UNITS: Units = &[
 ];
 
 /// Parses a duration such as `"75us"`, `"3.8ms"` or `"5 s"` to nanoseconds.
-pub fn parse_time(text: &str) -> Result<Ns, QuantityError> {
+pub fn parse_time(text: &str) -> Result<Ns, Refusal> {
     parse(text, TIME_UNITS, "a time with a unit, such as \"75us\" (ns, us, ms, s, min, h, d)")
 }
 
 /// Parses a size such as `"4GiB"` or `"1.5MB"` to bytes.
-pub fn parse_size(text: &str) -> Result<u64, QuantityError> {
+pub fn parse_size(text: &str) -> Result<u64, Refusal> {
     parse(text, SIZE_UNITS, "a size with a unit, such as \"4GiB\" (B, KiB, MiB, GiB, TiB, kB, MB, GB, TB)")
 }
 
 /// Parses a rate such as `"333MB/s"` to bytes a second.
-pub fn parse_rate(text: &str) -> Result<u64, QuantityError> {
+pub fn parse_rate(text: &str) -> Result<u64, Refusal> {
     parse(text, RATE_UNITS, "a rate with a unit, such as \"333MB/s\" (B/s, KiB/s, MiB/s, GiB/s, kB/s, MB/s, GB/s)")
 }
 
 /// Parses a share such as `"7%"` or `"0.07"`.
-pub fn parse_ratio(text: &str) -> Result<f64, QuantityError> {
+pub fn parse_ratio(text: &str) -> Result<f64, Refusal> {
     let trimmed = text.trim();
     let (digits, scale) = trimmed.strip_suffix('%').map_or((trimmed, 1.0), |digits| (digits.trim_end(), 100.0));
     match digits.parse::<f64>() {
         Ok(value) if value.is_finite() => Ok(value / scale),
-        _ => Err(QuantityError {
-            found: format!("`{text}` is not a number"),
-            expected: "a share, such as 0.07 or \"7%\"",
-        }),
+        _ => Err(Refusal::new(format!("`{text}` is not a number"), "a share, such as 0.07 or \"7%\"")),
     }
 }
 
-fn parse(text: &str, units: Units, expected: &'static str) -> Result<u64, QuantityError> {
-    let fail = |found: String| Err(QuantityError { found, expected });
+fn parse(text: &str, units: Units, expected: &'static str) -> Result<u64, Refusal> {
+    let fail = |found: String| Err(Refusal::new(found, expected));
     let trimmed = text.trim();
     let digits_end = trimmed.find(|c: char| !c.is_ascii_digit() && c != '.' && c != '_').unwrap_or(trimmed.len());
     let (digits, unit) = (trimmed[..digits_end].replace('_', ""), trimmed[digits_end..].trim_start());
@@ -90,7 +78,7 @@ fn parse(text: &str, units: Units, expected: &'static str) -> Result<u64, Quanti
     if fraction.contains('.') || (whole.is_empty() && fraction.is_empty()) {
         return fail(format!("`{digits}` is not a number"));
     }
-    let too_large = || QuantityError { found: format!("`{text}` does not fit in 64 bits"), expected };
+    let too_large = || Refusal::new(format!("`{text}` does not fit in 64 bits"), expected);
     let number = |part: &str| if part.is_empty() { Ok(0) } else { part.parse::<u128>().map_err(|_| too_large()) };
     let fraction = fraction.trim_end_matches('0');
     if fraction.len() > 18 {

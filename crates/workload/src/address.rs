@@ -145,15 +145,15 @@ mod tests {
             source.next_request().map(|request| request.expect("one request").lba)
         };
         assert_eq!((one(63, Op::Read), one(71, Op::Discard), one(0, Op::Flush)), (Ok(0), Ok(8), Ok(0)));
-        assert_eq!(one(62, Op::Write).unwrap_err().found, "sector 62, before `workload.first_sector` = 63");
+        assert_eq!(one(62, Op::Write).unwrap_err().refusal.found, "sector 62, before `workload.first_sector` = 63");
     }
 
     #[test]
     fn error_lets_the_last_sector_pass_and_refuses_the_next() {
         assert_eq!(fitted(92, 8, 100, Addresses::Error, 100), Ok(92));
         let problem = fitted(93, 8, 100, Addresses::Error, 101).unwrap_err();
-        assert_eq!(problem.found, "sectors 93 to 100 do not fit on the device of 50KiB (100 sectors)");
-        assert!(problem.help.unwrap().contains("wrap"));
+        assert_eq!(problem.refusal.found, "sectors 93 to 100 do not fit on the device of 50KiB (100 sectors)");
+        assert!(problem.refusal.help.unwrap().contains("wrap"));
     }
 
     #[test]

@@ -236,10 +236,8 @@ fn pathless(name: &str, file: &str) -> Refusal {
     Refusal::new(format!("`kind` = \"{name}\" without a path"), format!("`path` in [workload], naming the {file}"))
 }
 
-/// What a generator found wrong with its parameters: it names its keys, parted by commas, where a reader would name a
-/// file.
-fn unfit(problem: Problem) -> Refusal {
-    let Problem { file, found, expected, help, .. } = problem;
-    let refusal = Refusal::new(found, expected);
-    Refusal { help, ..refusal.at(file.split(", ").chain(["device.blocks", "device.preset"])) }
+/// What a generator found wrong with its parameters may also be the fault of the device's size.
+fn unfit(mut refusal: Refusal) -> Refusal {
+    refusal.keys.extend(["device.blocks", "device.preset"].map(str::to_owned));
+    refusal
 }

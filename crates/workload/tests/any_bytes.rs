@@ -26,7 +26,7 @@ fn exhaust(bytes: &[u8], options: &TraceOptions) {
         },
     };
     for problem in problems {
-        assert!(problem.to_string().starts_with("error: ") && !problem.found.is_empty(), "{problem:?}");
+        assert!(problem.to_string().starts_with("error: ") && !problem.refusal.found.is_empty(), "{problem:?}");
         if let Place::Text { line, column, width, source } = &problem.place {
             let end = source.chars().count() as u64 + 1;
             assert!(*line >= 1 && (1..=end).contains(column) && column + width <= end.max(column + 1), "{problem:?}");

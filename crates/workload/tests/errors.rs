@@ -24,7 +24,7 @@ fn problem(bytes: impl AsRef<[u8]>) -> Problem {
 /// Location, what was found, what was expected.
 fn said(bytes: impl AsRef<[u8]>) -> (String, String, String) {
     let problem = problem(bytes);
-    (problem.location(), problem.found, problem.expected)
+    (problem.location(), problem.refusal.found, problem.refusal.expected)
 }
 
 fn expect(bytes: &str, location: &str, found: &str, expected: &str) {
@@ -64,8 +64,8 @@ fn columns_count_characters_and_the_line_is_shown() {
 fn time_that_goes_back_is_pointed_at_and_sorting_is_offered() {
     let text = "5 0 8 8 1\n9 0 16 8 0\n7 0 24 8 1\n";
     let problem = problem(text);
-    assert_eq!((problem.location().as_str(), problem.found.as_str()), ("t:3:1", "the time goes back by 2 ns"));
-    assert!(problem.help.as_ref().unwrap().contains("--sort"));
+    assert_eq!((problem.location().as_str(), problem.refusal.found.as_str()), ("t:3:1", "the time goes back by 2 ns"));
+    assert!(problem.refusal.help.as_ref().unwrap().contains("--sort"));
     let options = TraceOptions { sort: true, ..TraceOptions::default() };
     let mut trace = read_trace("t", text.as_bytes().into(), &options).unwrap();
     let requests: Vec<_> = std::iter::from_fn(|| trace.next_request().unwrap()).collect();
@@ -92,17 +92,17 @@ fn skipped_lines_are_counted_and_the_first_are_kept() {
     assert_eq!(trace.skipped().first[7].location(), "t:9:1");
     let options = TraceOptions { format: Some(Format::Ssdsim), ..options };
     let problem = read("bad\nworse\n", &options).unwrap_err();
-    assert_eq!(problem.found, "holds no request");
-    assert!(problem.help.unwrap().starts_with("2 bad lines were skipped, the first at t:1:1"));
+    assert_eq!(problem.refusal.found, "holds no request");
+    assert!(problem.refusal.help.unwrap().starts_with("2 bad lines were skipped, the first at t:1:1"));
 }
 
 #[test]
 fn an_empty_recording_is_an_error_whatever_its_emptiness() {
-    assert_eq!(problem("").found, "is empty");
-    assert_eq!(problem("timestamp_ns,op,lba,sectors\n").found, "holds no request");
-    assert_eq!(problem("fio version 3 iolog\n0 a add\n").found, "holds no request");
-    assert_eq!(problem(zstd::encode_all(&b""[..], 1).unwrap()).found, "is empty");
-    assert_eq!(problem("\n\n\n").found, "this is no trace format that is known");
+    assert_eq!(problem("").refusal.found, "is empty");
+    assert_eq!(problem("timestamp_ns,op,lba,sectors\n").refusal.found, "holds no request");
+    assert_eq!(problem("fio version 3 iolog\n0 a add\n").refusal.found, "holds no request");
+    assert_eq!(problem(zstd::encode_all(&b""[..], 1).unwrap()).refusal.found, "is empty");
+    assert_eq!(problem("\n\n\n").refusal.found, "this is no trace format that is known");
 }
 
 #[test]
@@ -115,12 +115,17 @@ fn a_recording_of_another_format_than_named_fails_on_its_first_line_and_says_whi
     let options = TraceOptions { format: Some(Format::Msr), ..TraceOptions::default() };
     let problem = read("0 0 8 8 1\n1 0 8 8 1\n", &options).unwrap_err();
     assert_eq!(problem.location(), "t:1:1");
-    assert_eq!(problem.help.as_deref(), Some("the content looks like the format `ssdsim`"));
+    assert_eq!(problem.refusal.help.as_deref(), Some("the content looks like the format `ssdsim`"));
     for format in [Format::Vscsi, Format::Blktrace] {
         let options = TraceOptions { format: Some(format), ..TraceOptions::default() };
         let problem = read("0 0 8 8 1\n1 0 8 8 1\n".repeat(20), &options).unwrap_err();
         assert_eq!(problem.location(), "t: record 1, byte 0");
-        assert_eq!(problem.help.as_deref(), Some("the content looks like the format `ssdsim`"), "{}", format.name());
+        assert_eq!(
+            problem.refusal.help.as_deref(),
+            Some("the content looks like the format `ssdsim`"),
+            "{}",
+            format.name()
+        );
     }
 }
 
@@ -128,14 +133,17 @@ fn a_recording_of_another_format_than_named_fails_on_its_first_line_and_says_whi
 fn content_of_no_known_format_lists_those_that_are() {
     let problem = problem("hello world\n");
     assert_eq!(problem.location(), "t:1:1");
-    assert!(problem.expected.contains("flashloom, msr, spc, blktrace"));
+    assert!(problem.refusal.expected.contains("flashloom, msr, spc, blktrace"));
 }
 
 #[test]
 fn a_line_that_does_not_end_is_refused_and_not_shown_whole() {
     let text = format!("0 0 8 8 1\n1 0 {}\n", "8".repeat(1 << 20));
     let problem = problem(&text);
-    assert_eq!((problem.location().as_str(), problem.found.as_str()), ("t:2:1", "a line of more than 8192 bytes"));
+    assert_eq!(
+        (problem.location().as_str(), problem.refusal.found.as_str()),
+        ("t:2:1", "a line of more than 8192 bytes")
+    );
     assert!(problem.to_string().len() < 1_000);
 }
 
@@ -149,7 +157,7 @@ fn an_address_beyond_the_device_names_line_and_column_of_the_request() {
         assert!(source.next_request().is_ok());
         let problem = source.next_request().unwrap_err();
         assert_eq!(problem.location(), "t:3:7");
-        assert_eq!(problem.found, "sectors 96 to 103 do not fit on the device of 50KiB (100 sectors)");
+        assert_eq!(problem.refusal.found, "sectors 96 to 103 do not fit on the device of 50KiB (100 sectors)");
     }
 }
 
@@ -173,7 +181,7 @@ fn a_binary_recording_that_breaks_off_or_is_bad_names_record_and_byte() {
     let cut = [&good[..], &good[..20]].concat();
     let problem = problem(&cut);
     assert_eq!(problem.location(), "t: record 3, byte 64");
-    assert_eq!(problem.found, "the file ends after 20 bytes of a record");
+    assert_eq!(problem.refusal.found, "the file ends after 20 bytes of a record");
     for (bad, found) in [
         (vscsi(0x12, 36, 0, 30), "SCSI command 0x12"),
         (vscsi(0x2a, 0, 0, 30), "the length is zero"),
@@ -182,7 +190,7 @@ fn a_binary_recording_that_breaks_off_or_is_bad_names_record_and_byte() {
         (vscsi(0x2a, 512, 0, 5), "the time goes back by 15000 ns"),
     ] {
         let problem = self::problem([&good[..], &bad].concat());
-        assert_eq!((problem.location().as_str(), problem.found.as_str()), ("t: record 3, byte 64", found));
+        assert_eq!((problem.location().as_str(), problem.refusal.found.as_str()), ("t: record 3, byte 64", found));
     }
     let skipping = TraceOptions { skip_bad_lines: true, ..TraceOptions::default() };
     assert_eq!(read(&cut, &skipping), Ok(2));
@@ -228,7 +236,7 @@ fn a_systor_request_without_a_type_is_an_error_that_can_be_skipped() {
 fn a_missing_file_and_a_directory_are_named() {
     let folder = tempfile::tempdir().unwrap();
     let name = |file: &str| folder.path().join(file).to_str().unwrap().to_owned();
-    let found = |path: &str| open_trace(path, &TraceOptions::default()).err().expect("no trace is there").found;
+    let found = |path: &str| open_trace(path, &TraceOptions::default()).err().expect("no trace is there").refusal.found;
     assert_eq!(found(&name("none.csv")), "does not exist");
     assert_eq!(found(&name("")), "is a directory");
 }
@@ -257,7 +265,7 @@ fn blktrace_files_are_found_by_prefix_and_a_cpu_that_is_there_twice_is_refused()
         assert_eq!((info.requests, info.duration_ns, info.event), (2, 2, Some("queue")));
     }
     std::fs::write(name("a.blktrace.1.zst"), b"").unwrap();
-    assert!(scan("a.blktrace").unwrap_err().found.starts_with("CPU 1 is there twice"));
+    assert!(scan("a.blktrace").unwrap_err().refusal.found.starts_with("CPU 1 is there twice"));
 }
 
 #[test]
@@ -269,8 +277,8 @@ fn an_output_that_cannot_hold_the_requests_is_refused_and_leaves_nothing() {
     let options = TraceOptions::default();
     let convert = |to, drop| convert_trace(&name("in.csv"), &options, &name("out"), to, drop);
     let problem = convert(OutFormat::Ssdsim, false).unwrap_err();
-    assert_eq!(problem.found, "holds 1 discards, 1 flushes, task ids, sync marks");
-    assert!(problem.help.unwrap().contains("--drop-unsupported"));
+    assert_eq!(problem.refusal.found, "holds 1 discards, 1 flushes, task ids, sync marks");
+    assert!(problem.refusal.help.unwrap().contains("--drop-unsupported"));
     assert_eq!(std::fs::read_dir(folder.path()).unwrap().count(), 1, "nothing beside the input");
     let report = convert(OutFormat::Ssdsim, true).unwrap();
     assert_eq!((report.requests, report.dropped_requests, report.stripped_requests), (2, 2, 1));
@@ -288,7 +296,7 @@ fn events_that_are_not_there_are_missed_with_either_choice() {
     let text = "8,0 1 1 0.5 7 Q WS 8 + 16 [a]\n8,0 1 2 0.6 7 Q R 8 + 16 [a]\n";
     assert_eq!(read(text, &TraceOptions::default()), Ok(2));
     let options = TraceOptions { event: Event::Issue, ..TraceOptions::default() };
-    assert_eq!(read(text, &options).unwrap_err().found, "holds no request");
+    assert_eq!(read(text, &options).unwrap_err().refusal.found, "holds no request");
 }
 
 #[test]

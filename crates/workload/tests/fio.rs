@@ -158,7 +158,7 @@ fn an_iolog_is_replayed_at_its_times_or_as_fast_as_it_goes() {
 fn shown(problems: &Problems) {
     assert!(!problems.0.is_empty());
     for problem in &problems.0 {
-        assert!(problem.to_string().starts_with("error: ") && !problem.found.is_empty(), "{problem:?}");
+        assert!(problem.to_string().starts_with("error: ") && !problem.refusal.found.is_empty(), "{problem:?}");
     }
 }
 

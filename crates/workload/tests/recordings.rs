@@ -125,6 +125,6 @@ fn blkparse_text_with_a_wrapped_time_is_repaired_by_sorting() {
     let path = folder.join(name);
     let options = TraceOptions { event: Event::Issue, ..TraceOptions::default() };
     let problem = scan_trace(path.to_str().unwrap(), &options, Footprint::Skip).unwrap_err();
-    assert!(problem.found.starts_with("the time goes back"), "{problem}");
-    assert!(problem.help.unwrap().contains("--sort"));
+    assert!(problem.refusal.found.starts_with("the time goes back"), "{problem}");
+    assert!(problem.refusal.help.unwrap().contains("--sort"));
 }

@@ -35,7 +35,7 @@ pub fn probe(catalog: &Arc<Catalog>, arguments: &ProbeArguments) -> Result<(), S
 fn params(arguments: &ProbeArguments) -> Result<ProbeParams, Problem> {
     let request_bytes = arguments.request_size.as_deref().map(parse_size).transpose();
     Ok(ProbeParams {
-        request_bytes: request_bytes.map_err(|error| Problem::file("--request-size", error.found, error.expected))?,
+        request_bytes: request_bytes.map_err(|refusal| refusal.in_file("--request-size"))?,
         requests: arguments.requests,
         seeds: arguments.seeds,
         outstanding: arguments.outstanding,

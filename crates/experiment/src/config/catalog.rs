@@ -246,22 +246,22 @@ impl Catalog {
     }
 
     /// The table of a section, by name.
-    pub fn section_table(&self, name: &str) -> Result<usize, Fault> {
+    pub fn section_table(&self, name: &str) -> Result<usize, Refusal> {
         if let Some(table) = self.tables.iter().position(|table| table.policy.is_none() && table.path() == name) {
             return Ok(table);
         }
         let names = || SECTIONS.iter().map(|section| section.name).chain([VARY, EXPECT]);
         let sections = SECTIONS.iter().map(|section| section.name).chain([VARY]);
         let listed: String = sections.map(|name| format!("[{name}], ")).collect();
-        let fault = Fault::new(format!("unknown section `{name}`"), format!("one of {listed}[[{EXPECT}]]"));
-        let fault = fault.suggesting(name, names());
+        let refusal = Refusal::new(format!("unknown section `{name}`"), format!("one of {listed}[[{EXPECT}]]"));
+        let refusal = refusal.suggesting(name, names());
         let key =
             || nearest(name, self.keys().map(|key| key.param().name)).and_then(|name| self.belongs_elsewhere(name));
-        Err(Fault { help: fault.help.or_else(key), ..fault })
+        Err(Refusal { help: refusal.help.or_else(key), ..refusal })
     }
 
     /// Looks a name up in a table.
-    pub fn member(&self, table: usize, name: &str) -> Result<Member, Fault> {
+    pub fn member(&self, table: usize, name: &str) -> Result<Member, Refusal> {
         let described = self.tables[table];
         if let Some(param) = described.params().iter().position(|param| param.name == name) {
             return Ok(Member::Key(self.key(table, param)));
@@ -281,8 +281,8 @@ impl Catalog {
             format!("a key of [{path}]")
         };
         let valid = described.params().iter().map(|param| param.name).chain(policies().map(|(_, policy)| policy));
-        let fault = Fault::new(format!("unknown key `{name}` in [{path}]"), expected).suggesting(name, valid);
-        Err(Fault { help: fault.help.or_else(|| self.belongs_elsewhere(name)), ..fault })
+        let refusal = Refusal::new(format!("unknown key `{name}` in [{path}]"), expected).suggesting(name, valid);
+        Err(Refusal { help: refusal.help.or_else(|| self.belongs_elsewhere(name)), ..refusal })
     }
 
     /// Advice for a name that is a key of other tables.
@@ -292,8 +292,8 @@ impl Catalog {
         (!paths.is_empty()).then(|| format!("there is {}", paths.join(", ")))
     }
 
-    /// Resolves a path such as `host.deadline.read_expire`; a fault comes with the part of the text that it is about.
-    pub fn resolve(&self, path: &str) -> Result<KeyId, (Range<usize>, Fault)> {
+    /// Resolves a path such as `host.deadline.read_expire`; a refusal comes with the part of the text that it is about.
+    pub fn resolve(&self, path: &str) -> Result<KeyId, (Range<usize>, Refusal)> {
         let mut parts = Vec::new();
         let mut start = 0;
         for part in path.split('.') {
@@ -301,22 +301,22 @@ impl Catalog {
             start += part.len() + 1;
         }
         let (section_span, section) = &parts[0];
-        let mut table = self.section_table(section).map_err(|fault| (section_span.clone(), fault))?;
+        let mut table = self.section_table(section).map_err(|refusal| (section_span.clone(), refusal))?;
         let mut rest = parts[1..].iter();
         while let Some((span, name)) = rest.next() {
-            match self.member(table, name).map_err(|fault| (span.clone(), fault))? {
+            match self.member(table, name).map_err(|refusal| (span.clone(), refusal))? {
                 Member::Table(inner) => table = inner,
                 Member::Key(key) => match rest.next() {
                     None => return Ok(key),
                     Some((span, name)) => {
                         let found = format!("`{name}` after the key `{}`", key.path());
-                        return Err((span.clone(), Fault::new(found, "the end of the path")));
+                        return Err((span.clone(), Refusal::new(found, "the end of the path")));
                     }
                 },
             }
         }
         let found = format!("`{path}` is a table, not a key");
-        Err((0..path.len(), Fault::new(found, format!("a key of it, such as {}", self.example(table)))))
+        Err((0..path.len(), Refusal::new(found, format!("a key of it, such as {}", self.example(table)))))
     }
 
     fn example(&self, table: usize) -> String {
@@ -335,31 +335,6 @@ pub enum Member {
     Key(KeyId),
     /// The table of a policy.
     Table(usize),
-}
-
-/// What is wrong with a key or a value, before it is known where that was written.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Fault {
-    /// What was found.
-    pub found: String,
-    /// What was expected.
-    pub expected: String,
-    /// What to do.
-    pub help: Option<String>,
-}
-
-impl Fault {
-    /// A fault without advice.
-    pub fn new(found: impl Into<String>, expected: impl Into<String>) -> Self {
-        Self { found: found.into(), expected: expected.into(), help: None }
-    }
-
-    /// The same fault, suggesting the nearest valid name.
-    #[must_use]
-    pub fn suggesting<'a>(mut self, written: &str, valid: impl IntoIterator<Item = &'a str>) -> Self {
-        self.help = nearest(written, valid).map(|name| format!("did you mean `{name}`?"));
-        self
-    }
 }
 
 #[cfg(test)]
@@ -429,10 +404,10 @@ mod tests {
     #[test]
     fn a_path_that_leads_nowhere_says_which_part_is_wrong() {
         let catalog = Catalog::builtin();
-        let (span, fault) = catalog.resolve("host.schedular").unwrap_err();
-        assert_eq!((span, fault.help.as_deref()), (5..14, Some("did you mean `scheduler`?")));
-        let (span, fault) = catalog.resolve("hots.scheduler").unwrap_err();
-        assert_eq!((span, fault.help.as_deref()), (0..4, Some("did you mean `host`?")));
+        let (span, refusal) = catalog.resolve("host.schedular").unwrap_err();
+        assert_eq!((span, refusal.help.as_deref()), (5..14, Some("did you mean `scheduler`?")));
+        let (span, refusal) = catalog.resolve("hots.scheduler").unwrap_err();
+        assert_eq!((span, refusal.help.as_deref()), (0..4, Some("did you mean `host`?")));
         assert_eq!(catalog.resolve("host").unwrap_err().1.expected, "a key of it, such as `host.scheduler`");
         assert_eq!(catalog.resolve("host.scheduler.x").unwrap_err().0, 15..16);
     }

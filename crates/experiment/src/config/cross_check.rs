@@ -5,7 +5,7 @@ use flashloom_host::BlockLayer;
 use flashloom_units::{Capability, PolicySpec, Refusal, format_size};
 use flashloom_workload::workload::{self, Context, Site};
 
-use super::catalog::{Fault, KeyId};
+use super::catalog::KeyId;
 use super::source::{Report, Sources};
 use super::{Config, Timing};
 
@@ -17,36 +17,18 @@ struct Rule {
 
 /// What breaks a rule: one thing at most, or each of several; `Located` is also given what paths are relative to.
 enum Check {
-    One(fn(&Config) -> Option<Broken>),
-    Each(fn(&Config) -> Vec<Broken>),
-    Located(fn(&Config, &Sources) -> Vec<Broken>),
+    One(fn(&Config) -> Option<Refusal>),
+    Each(fn(&Config) -> Vec<Refusal>),
+    Located(fn(&Config, &Sources) -> Vec<Refusal>),
 }
 
 impl Check {
-    fn of(&self, config: &Config, sources: &Sources) -> Vec<Broken> {
+    fn of(&self, config: &Config, sources: &Sources) -> Vec<Refusal> {
         match self {
             Check::One(broken) => broken(config).into_iter().collect(),
             Check::Each(broken) => broken(config),
             Check::Located(broken) => broken(config, sources),
         }
-    }
-}
-
-/// A rule that does not hold: the keys to point at, the most telling first, and what to say.
-struct Broken {
-    keys: Vec<String>,
-    fault: Fault,
-}
-
-impl Broken {
-    fn at(keys: &[&str], fault: Fault) -> Option<Self> {
-        Some(Self { keys: keys.iter().map(|&key| key.to_owned()).collect(), fault })
-    }
-
-    /// What a policy refused, at the keys that it names, or else at the key that chose it.
-    fn refused(refusal: Refusal, chosen_by: &str) -> Self {
-        let Refusal { keys, found, expected, help } = refusal.or_at(chosen_by);
-        Self { keys, fault: Fault { found, expected, help } }
     }
 }
 
@@ -79,24 +61,23 @@ pub fn check(config: &Config, report: &mut Report) {
             let applies = report.trusts(rule.sections) && (is_shape || shapely || !rule.sections.contains(&"device"));
             let broken = if applies { rule.broken.of(config, &report.sources) } else { Vec::new() };
             shapely &= !is_shape || broken.is_empty();
-            for Broken { keys, fault } in broken {
-                let keys: Vec<&str> = keys.iter().map(String::as_str).collect();
-                report.refuse(&config.settings.pointer(&keys), fault);
+            for refusal in broken {
+                report.refuse(&config.settings.pointer(&refusal.keys), refusal);
             }
         }
     }
 }
 
-fn page_size_is_a_power_of_two(config: &Config) -> Option<Broken> {
+fn page_size_is_a_power_of_two(config: &Config) -> Option<Refusal> {
     let bytes = config.device.page_bytes;
     if bytes.is_power_of_two() {
         return None;
     }
     let expected = format!("a power of two, such as \"{}\"", format_size(bytes.next_power_of_two()));
-    Broken::at(&["device.page_size"], Fault::new(format!("a page of {bytes} bytes"), expected))
+    Some(Refusal::new(format!("a page of {bytes} bytes"), expected).at(["device.page_size"]))
 }
 
-fn pages_have_32_bit_numbers(config: &Config) -> Option<Broken> {
+fn pages_have_32_bit_numbers(config: &Config) -> Option<Refusal> {
     let device = &config.device;
     let factors = [device.channels, device.ways, device.dies, device.planes, device.blocks, device.pages];
     let pages = factors.iter().map(|&factor| u128::from(factor)).product::<u128>();
@@ -104,16 +85,16 @@ fn pages_have_32_bit_numbers(config: &Config) -> Option<Broken> {
         return None;
     }
     let keys = ["device.blocks", "device.pages", "device.planes", "device.dies", "device.ways", "device.channels"];
-    let fault = Fault::new(
+    let refusal = Refusal::new(
         format!("a drive of {pages} pages (channels x ways x dies x planes x blocks x pages)"),
         format!("at most {} pages, whose numbers fit in 32 bits", u32::MAX - 1),
     );
-    Broken::at(&keys, Fault { help: Some("use fewer blocks, or larger pages".to_owned()), ..fault })
+    Some(refusal.at(keys).help("use fewer blocks, or larger pages"))
 }
 
-fn the_ftl_fits_the_device(config: &Config) -> Option<Broken> {
+fn the_ftl_fits_the_device(config: &Config) -> Option<Refusal> {
     let refusal = config.drive_setup(false).ftl.profile(&config.device).err()?;
-    Some(Broken::refused(refusal, "ftl.mapping"))
+    Some(refusal.or_at("ftl.mapping"))
 }
 
 /// Keys that only a page-level mapping follows, and why the others do not.
@@ -143,7 +124,7 @@ pub fn is_of_page_mappings(key: &str) -> bool {
     key != "ftl.wear_levelling" && OF_PAGE_MAPPINGS.iter().any(|(known, _)| *known == key)
 }
 
-fn log_blocks_have_no_collection(config: &Config) -> Vec<Broken> {
+fn log_blocks_have_no_collection(config: &Config) -> Vec<Refusal> {
     let mapping = config.ftl.mapping;
     if config.mapping_offers(Capability::PageMapping) {
         return Vec::new();
@@ -159,11 +140,11 @@ fn log_blocks_have_no_collection(config: &Config) -> Vec<Broken> {
     };
     let broken = |(key, why): &(&str, &str)| {
         let found = format!("`{key}` with `ftl.mapping` = \"{mapping}\", which {why}");
-        let fault = Fault::new(found, format!("a page-level mapping: {}", offering(config, Capability::PageMapping)));
-        let help = Some(format!("leave `{key}` out, or change `ftl.mapping`"));
-        Broken::at(&[key, "ftl.mapping"], Fault { help, ..fault })
+        let expected = format!("a page-level mapping: {}", offering(config, Capability::PageMapping));
+        let help = format!("leave `{key}` out, or change `ftl.mapping`");
+        Refusal::new(found, expected).at([*key, "ftl.mapping"]).help(help)
     };
-    OF_PAGE_MAPPINGS.iter().filter(|(key, _)| is_asked(key)).filter_map(broken).collect()
+    OF_PAGE_MAPPINGS.iter().filter(|(key, _)| is_asked(key)).map(broken).collect()
 }
 
 /// The policies that offer what another one needs, in words.
@@ -174,32 +155,32 @@ fn offering(config: &Config, need: Capability) -> String {
     }
 }
 
-fn buffer_is_whole_pages(config: &Config) -> Option<Broken> {
+fn buffer_is_whole_pages(config: &Config) -> Option<Refusal> {
     let (capacity, page) = (config.buffer.capacity_bytes, config.device.page_bytes);
     if capacity.is_multiple_of(page) {
         return None;
     }
     let found =
         format!("a buffer of {}, with pages of {} (device.page_size)", format_size(capacity), format_size(page));
-    Broken::at(&["buffer.capacity", "device.page_size"], Fault::new(found, "a multiple of the page size"))
+    Some(Refusal::new(found, "a multiple of the page size").at(["buffer.capacity", "device.page_size"]))
 }
 
 /// Order and rate need a buffer, all of them: so this is not said policy by policy.
-fn only_a_buffer_evicts(config: &Config) -> Vec<Broken> {
+fn only_a_buffer_evicts(config: &Config) -> Vec<Refusal> {
     if config.buffer.capacity_bytes > 0 {
         return Vec::new();
     }
     let broken = |key: &&str| {
         let found = format!("`{key}` = \"{}\" with `buffer.capacity` = \"0B\"", config.policy(key).0.name);
-        let help = Some(format!("raise buffer.capacity, or leave {key} out"));
-        let fault = Fault::new(found, "a write buffer of at least one page to evict from");
-        Broken::at(&[key, "buffer.capacity"], Fault { help, ..fault })
+        let expected = "a write buffer of at least one page to evict from";
+        let help = format!("raise buffer.capacity, or leave {key} out");
+        Refusal::new(found, expected).at([*key, "buffer.capacity"]).help(help)
     };
-    ["buffer.order", "buffer.rate"].iter().filter(|key| config.settings.asks(key)).filter_map(broken).collect()
+    ["buffer.order", "buffer.rate"].iter().filter(|key| config.settings.asks(key)).map(broken).collect()
 }
 
 /// The pages of a stream leave the buffer together.
-fn the_buffer_holds_a_stream(config: &Config) -> Option<Broken> {
+fn the_buffer_holds_a_stream(config: &Config) -> Option<Refusal> {
     let wanted = config.drive_setup(false).ftl.profile(&config.device).ok()?.stream_pages?;
     let held = config.buffer.capacity_bytes / config.device.page_bytes;
     if held == 0 || u64::from(wanted) <= held {
@@ -207,9 +188,9 @@ fn the_buffer_holds_a_stream(config: &Config) -> Option<Broken> {
     }
     let found = format!("streams of {wanted} pages from a buffer of {held} (buffer.capacity)");
     let expected = "a buffer that holds a stream, because its pages leave together";
-    let help = Some("raise buffer.capacity, or lower the stream_threshold".to_owned());
     let keys = ["ftl.slap.stream_threshold", "ftl.kast.stream_threshold", "buffer.capacity", "ftl.allocation"];
-    Broken::at(&keys, Fault { help, ..Fault::new(found, expected) })
+    let help = "raise buffer.capacity, or lower the stream_threshold";
+    Some(Refusal::new(found, expected).at(keys).help(help))
 }
 
 /// The key that leaves a need unmet, with its value. Task ids are known only once a recording has been read: they are
@@ -231,13 +212,13 @@ fn unmet(need: Capability, config: &Config) -> Option<(&'static str, String)> {
     }
 }
 
-fn policies_have_what_they_need(config: &Config) -> Vec<Broken> {
+fn policies_have_what_they_need(config: &Config) -> Vec<Refusal> {
     let broken = |(key, policy): (KeyId, &'static PolicySpec)| {
         let (need, (other, value)) = policy.needs.iter().find_map(|&need| Some((need, unmet(need, config)?)))?;
         let found = format!("`{}` = \"{}\" with `{other}` = {value}", key.path(), policy.name);
         let expected = format!("another of the two: `{}` needs {}", policy.name, need.in_words());
-        let help = Some(way_out(config, need, &key.path()));
-        Broken::at(&[&key.path(), other], Fault { help, ..Fault::new(found, expected) })
+        let help = way_out(config, need, &key.path());
+        Some(Refusal::new(found, expected).at([key.path().as_str(), other]).help(help))
     };
     config.policies().filter_map(broken).collect()
 }
@@ -256,16 +237,16 @@ fn way_out(config: &Config, need: Capability, key: &str) -> String {
     format!("{instead}, or change {key}")
 }
 
-fn the_workload_follows_its_section(config: &Config) -> Vec<Broken> {
+fn the_workload_follows_its_section(config: &Config) -> Vec<Refusal> {
     misfits(config, None)
 }
 
 /// Also finds again what the section alone is refused for; a report shows each problem once.
-fn the_workload_fits_the_device(config: &Config, sources: &Sources) -> Vec<Broken> {
+fn the_workload_fits_the_device(config: &Config, sources: &Sources) -> Vec<Refusal> {
     misfits(config, Some(&config.workload_context(sources)))
 }
 
-fn misfits(config: &Config, context: Option<&Context>) -> Vec<Broken> {
+fn misfits(config: &Config, context: Option<&Context>) -> Vec<Refusal> {
     let site = Site {
         params: &config.workload,
         is_chosen: config.settings.is_written("workload.kind"),
@@ -273,35 +254,35 @@ fn misfits(config: &Config, context: Option<&Context>) -> Vec<Broken> {
         context,
     };
     let refusals = workload::misfits(&config.chosen_workload(), &site).into_iter();
-    refusals.map(|refusal| Broken::refused(refusal, "workload.kind")).collect()
+    refusals.map(|refusal| refusal.or_at("workload.kind")).collect()
 }
 
 /// The policies of the buffer, those of a drive that has one.
-fn the_buffer_fits_the_device(config: &Config) -> Vec<Broken> {
+fn the_buffer_fits_the_device(config: &Config) -> Vec<Refusal> {
     if config.buffer.capacity_bytes == 0 {
         return Vec::new();
     }
     let setup = config.drive_setup(false);
     let order = setup.order.profile(&setup.order_setup()).err().map(|refusal| (refusal, "buffer.order"));
     let rate = setup.rate.profile(&setup.rate_setup()).err().map(|refusal| (refusal, "buffer.rate"));
-    order.into_iter().chain(rate).map(|(refusal, key)| Broken::refused(refusal, key)).collect()
+    order.into_iter().chain(rate).map(|(refusal, key)| refusal.or_at(key)).collect()
 }
 
-fn schedulers_fit_the_device(config: &Config) -> Option<Broken> {
+fn schedulers_fit_the_device(config: &Config) -> Option<Refusal> {
     let setup = BlockLayer::setup(&config.host, config.device.capacity_sectors());
     let scheduler = config.scheduler();
     let refusal = scheduler.profile(&setup).err().or_else(|| scheduler.build(&setup).err())?;
-    Some(Broken::refused(refusal, "host.scheduler"))
+    Some(refusal.or_at("host.scheduler"))
 }
 
-fn an_anatomy_needs_time(config: &Config) -> Option<Broken> {
+fn an_anatomy_needs_time(config: &Config) -> Option<Refusal> {
     if !config.run.anatomy || config.run.timing == Timing::Timed {
         return None;
     }
     let found = "`run.anatomy` = true with `run.timing` = \"counting\", where nothing takes time";
-    let help = Some("set run.timing to \"timed\", or leave run.anatomy out".to_owned());
-    let fault = Fault::new(found, "`run.timing` = \"timed\": an anatomy says where time went");
-    Broken::at(&["run.anatomy", "run.timing"], Fault { help, ..fault })
+    let help = "set run.timing to \"timed\", or leave run.anatomy out";
+    let refusal = Refusal::new(found, "`run.timing` = \"timed\": an anatomy says where time went");
+    Some(refusal.at(["run.anatomy", "run.timing"]).help(help))
 }
 
 #[cfg(test)]

@@ -2,11 +2,11 @@
 
 use std::ops::Range;
 
-use flashloom_units::Value;
+use flashloom_units::{Refusal, Value};
 use toml::Spanned;
 use toml::de::{DeTable, DeValue};
 
-use super::catalog::{Catalog, Fault, KeyId, Member, SECTIONS, VARY};
+use super::catalog::{Catalog, KeyId, Member, SECTIONS, VARY};
 use super::expectation::{self, EXPECT, Expectation};
 use super::range;
 use super::source::{Origin, Report};
@@ -56,8 +56,8 @@ pub fn read(catalog: &Catalog, report: &mut Report, source: usize) -> Document {
     for error in &errors {
         let span = error.span().unwrap_or(0..0);
         bad_lines.push(lines_lost(&text, line_of(span.start)));
-        let fault = syntax_fault(&text, &span, error.message());
-        report.fault(&Origin { source, span }, fault, None);
+        let refusal = syntax_refusal(&text, &span, error.message());
+        report.distrust(&Origin { source, span }, refusal, None);
     }
     let headers = vec![None; catalog.tables.len()];
     let document = Document { headers, ..Document::default() };
@@ -78,16 +78,19 @@ fn lines_lost(text: &str, line: usize) -> Range<usize> {
 }
 
 /// What is wrong with the TOML itself; a word where a value belongs most likely lacks its quotes.
-fn syntax_fault(text: &str, span: &Range<usize>, message: &str) -> Fault {
+fn syntax_refusal(text: &str, span: &Range<usize>, message: &str) -> Refusal {
     let word = text.get(span.clone()).unwrap_or_default();
     let is_value = text.get(..span.start).is_some_and(|before| before.trim_end_matches([' ', '\t']).ends_with('='));
     if is_value && word.starts_with(|first: char| first.is_ascii_alphabetic()) {
         let help = Some(format!("a text needs quotes: `\"{word}\"`"));
-        return Fault { help, ..Fault::new(format!("`{word}` is not a value"), "a number, true, false, or a text") };
+        return Refusal {
+            help,
+            ..Refusal::new(format!("`{word}` is not a value"), "a number, true, false, or a text")
+        };
     }
     let otherwise = if message == "duplicate key" { "each key once in a table" } else { "" };
     let (found, expected) = message.split_once(", expected ").unwrap_or((message, otherwise));
-    Fault::new(found, expected)
+    Refusal::new(found, expected)
 }
 
 struct Reader<'a> {
@@ -105,10 +108,10 @@ impl Reader<'_> {
         Origin { source: self.source, span: spanned.span() }
     }
 
-    fn fault<T>(&mut self, at: &Spanned<T>, fault: Fault, section: Option<usize>) {
+    fn distrust<T>(&mut self, at: &Spanned<T>, refusal: Refusal, section: Option<usize>) {
         let origin = self.origin(at);
         if !self.is_lost(&origin) {
-            self.report.fault(&origin, fault, section);
+            self.report.distrust(&origin, refusal, section);
         }
     }
 
@@ -124,7 +127,7 @@ impl Reader<'_> {
             if name == VARY {
                 match value.get_ref() {
                     DeValue::Table(table) => self.vary(table, None),
-                    _ => self.fault(value, not_a_table(VARY), None),
+                    _ => self.distrust(value, not_a_table(VARY), None),
                 }
                 continue;
             }
@@ -133,29 +136,29 @@ impl Reader<'_> {
                 continue;
             }
             match (self.catalog.section_table(name), value.get_ref()) {
-                (Err(fault), _) => self.fault(key, fault, None),
+                (Err(refusal), _) => self.distrust(key, refusal, None),
                 (Ok(table), DeValue::Table(content)) => self.table(table, key, content),
-                (Ok(table), _) => self.fault(value, not_a_table(name), Some(self.catalog.tables[table].section)),
+                (Ok(table), _) => self.distrust(value, not_a_table(name), Some(self.catalog.tables[table].section)),
             }
         }
     }
 
     fn expect(&mut self, list: &Spanned<DeValue<'_>>) {
-        let mut faults = Vec::new();
-        let mut collect = |span: Range<usize>, fault: Fault| faults.push(Spanned::new(span, fault));
+        let mut refusals = Vec::new();
+        let mut collect = |span: Range<usize>, refusal: Refusal| refusals.push(Spanned::new(span, refusal));
         match list.get_ref() {
             DeValue::Array(tables) => {
                 let read =
                     tables.iter().filter_map(|table| expectation::read(self.catalog, self.source, table, &mut collect));
                 self.document.expectations.extend(read);
             }
-            _ => collect(list.span(), Fault::new(format!("a value for `{EXPECT}`"), format!("a list, [[{EXPECT}]]"))),
+            _ => collect(list.span(), Refusal::new(format!("a value for `{EXPECT}`"), format!("a list, [[{EXPECT}]]"))),
         }
-        for fault in faults {
-            let origin = self.origin(&fault);
+        for refusal in refusals {
+            let origin = self.origin(&refusal);
             if !self.is_lost(&origin) {
                 // Nothing else depends on it.
-                self.report.refuse(&origin, fault.into_inner());
+                self.report.refuse(&origin, refusal.into_inner());
             }
         }
     }
@@ -165,17 +168,17 @@ impl Reader<'_> {
         let section = Some(self.catalog.tables[table].section);
         for (key, value) in content {
             match (self.catalog.member(table, key.get_ref()), value.get_ref()) {
-                (Err(fault), _) => self.fault(key, fault, section),
+                (Err(refusal), _) => self.distrust(key, refusal, section),
                 (Ok(Member::Table(inner)), DeValue::Table(content)) => self.table(inner, key, content),
                 (Ok(Member::Table(inner)), _) => {
-                    self.fault(value, not_a_table(&self.catalog.tables[inner].path()), section)
+                    self.distrust(value, not_a_table(&self.catalog.tables[inner].path()), section)
                 }
                 (Ok(Member::Key(id)), written) => match check(self.catalog, id.param(), written) {
                     Ok(checked) => {
                         let origin = self.origin(value);
                         self.document.assignments.push(Assignment { key: id, value: checked, origin });
                     }
-                    Err(fault) => self.fault(value, fault, section),
+                    Err(refusal) => self.distrust(value, refusal, section),
                 },
             }
         }
@@ -187,15 +190,17 @@ impl Reader<'_> {
             let name = key.get_ref().as_ref();
             let found = match table {
                 Some(table) => self.catalog.member(table, name),
-                None if name.contains('.') => self.catalog.resolve(name).map(Member::Key).map_err(|(_, fault)| fault),
+                None if name.contains('.') => {
+                    self.catalog.resolve(name).map(Member::Key).map_err(|(_, refusal)| refusal)
+                }
                 None => self.catalog.section_table(name).map(Member::Table),
             };
             let section = table.map(|table| self.catalog.tables[table].section);
             match (found, value.get_ref()) {
-                (Err(fault), _) => self.fault(key, fault, section),
+                (Err(refusal), _) => self.distrust(key, refusal, section),
                 (Ok(Member::Table(inner)), DeValue::Table(content)) => self.vary(content, Some(inner)),
                 (Ok(Member::Table(inner)), _) => {
-                    self.fault(value, not_a_table(&self.catalog.tables[inner].path()), section)
+                    self.distrust(value, not_a_table(&self.catalog.tables[inner].path()), section)
                 }
                 (Ok(Member::Key(id)), DeValue::Array(values)) => self.axis(id, key, value, values.iter()),
                 (Ok(Member::Key(id)), DeValue::String(text))
@@ -204,8 +209,8 @@ impl Reader<'_> {
                     self.axis(id, key, value, std::iter::once(value));
                 }
                 (Ok(Member::Key(id)), _) => {
-                    let fault = Fault::new("a single value", format!("a list of values for `{}`", id.path()));
-                    self.fault(value, fault, Some(id.section()));
+                    let refusal = Refusal::new("a single value", format!("a list of values for `{}`", id.path()));
+                    self.distrust(value, refusal, Some(id.section()));
                 }
             }
         }
@@ -231,7 +236,7 @@ impl Reader<'_> {
                     let origin = self.origin(value);
                     axis.values.extend(values.into_iter().map(|value| (value, origin.clone())));
                 }
-                Err(fault) => self.fault(value, fault, Some(key.section())),
+                Err(refusal) => self.distrust(value, refusal, Some(key.section())),
             }
         }
         let list = self.origin(list);
@@ -244,17 +249,17 @@ impl Reader<'_> {
 pub fn check_axis(report: &mut Report, axis: &Axis, list: &Origin) {
     let section = Some(axis.key.section());
     if axis.values.is_empty() && report.trusts(&[SECTIONS[axis.key.section()].name]) {
-        let fault = Fault::new("an empty list", format!("at least one value for `{}`", axis.key.path()));
-        report.fault(list, fault, section);
+        let refusal = Refusal::new("an empty list", format!("at least one value for `{}`", axis.key.path()));
+        report.distrust(list, refusal, section);
     }
     for (index, (value, origin)) in axis.values.iter().enumerate() {
         if axis.values[..index].iter().any(|(other, _)| other == value) {
-            let fault = Fault::new(format!("`{}` is listed twice", value.show()), "each value once");
-            report.fault(origin, fault, section);
+            let refusal = Refusal::new(format!("`{}` is listed twice", value.show()), "each value once");
+            report.distrust(origin, refusal, section);
         }
     }
 }
 
-fn not_a_table(path: &str) -> Fault {
-    Fault::new(format!("a value for `{path}`"), format!("a table, [{path}]"))
+fn not_a_table(path: &str) -> Refusal {
+    Refusal::new(format!("a value for `{path}`"), format!("a table, [{path}]"))
 }

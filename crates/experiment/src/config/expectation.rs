@@ -10,8 +10,10 @@ use serde_json::Value;
 use toml::Spanned;
 use toml::de::{DeTable, DeValue};
 
+use flashloom_units::Refusal;
+
 use super::Variant;
-use super::catalog::{Catalog, Fault};
+use super::catalog::Catalog;
 use super::source::Origin;
 use super::value::shown;
 use crate::formula::{Formula, Run, Runs};
@@ -89,18 +91,18 @@ impl Expectation {
     }
 
     /// What is wrong with the formula for these runs, before there are results.
-    pub(super) fn fault(&self, variants: &[Variant]) -> Option<Fault> {
+    pub(super) fn refusal(&self, variants: &[Variant]) -> Option<Refusal> {
         const LEAVE_OUT: &str = "`--no-expect` leaves the expectations of the file out";
         let needs_anatomy = self.formula.fields().iter().any(|field| field.starts_with("host.anatomy."));
         if needs_anatomy && variants.iter().any(|variant| !variant.config.run.anatomy) {
-            let fault = Fault::new("`host.anatomy` of runs that keep no anatomy", "`run.anatomy = true`");
-            return Some(Fault { help: Some(LEAVE_OUT.to_owned()), ..fault });
+            let refusal = Refusal::new("`host.anatomy` of runs that keep no anatomy", "`run.anatomy = true`");
+            return Some(Refusal { help: Some(LEAVE_OUT.to_owned()), ..refusal });
         }
         let run = |variant: &Variant| Run { vary: variant.vary_to_json(), result: Arc::new(Value::Null) };
         let runs: Vec<Run> = variants.iter().map(run).collect();
         let found = self.value(&runs).err()?;
-        let fault = Fault::new(found, "one number of the runs of this comparison");
-        Some(Fault { help: Some(LEAVE_OUT.to_owned()), ..fault })
+        let refusal = Refusal::new(found, "one number of the runs of this comparison");
+        Some(Refusal { help: Some(LEAVE_OUT.to_owned()), ..refusal })
     }
 }
 
@@ -109,17 +111,17 @@ pub(super) fn read(
     catalog: &Catalog,
     source: usize,
     table: &Spanned<DeValue<'_>>,
-    report: &mut dyn FnMut(Range<usize>, Fault),
+    report: &mut dyn FnMut(Range<usize>, Refusal),
 ) -> Option<Expectation> {
     let DeValue::Table(content) = table.get_ref() else {
-        report(table.span(), Fault::new(format!("`{}`", shown(table.get_ref())), format!("a table, [[{EXPECT}]]")));
+        report(table.span(), Refusal::new(format!("`{}`", shown(table.get_ref())), format!("a table, [[{EXPECT}]]")));
         return None;
     };
     for key in content.keys().filter(|key| KEYS.iter().all(|(known, _)| *known != key.get_ref().as_ref())) {
         let names = || KEYS.iter().map(|(known, _)| *known);
         let expected = format!("one of {}", names().collect::<Vec<_>>().join(", "));
-        let fault = Fault::new(format!("unknown key `{}` in [[{EXPECT}]]", key.get_ref()), expected);
-        report(key.span(), fault.suggesting(key.get_ref(), names()));
+        let refusal = Refusal::new(format!("unknown key `{}` in [[{EXPECT}]]", key.get_ref()), expected);
+        report(key.span(), refusal.suggesting(key.get_ref(), names()));
     }
     let claim = text(table.span(), content, "claim", report);
     let formula = text(table.span(), content, "formula", report);
@@ -128,12 +130,12 @@ pub(super) fn read(
     match (bounds.at_least, bounds.at_most) {
         (None, None) => {
             let found = "an expectation without a bound";
-            report(table.span(), Fault::new(found, "`at_least`, `at_most`, or both"));
+            report(table.span(), Refusal::new(found, "`at_least`, `at_most`, or both"));
             return None;
         }
         (Some(least), Some(most)) if least > most => {
             let found = format!("nothing is at least {least} and at most {most}");
-            report(table.span(), Fault::new(found, "`at_least` no more than `at_most`"));
+            report(table.span(), Refusal::new(found, "`at_least` no more than `at_most`"));
             return None;
         }
         _ => {}
@@ -141,24 +143,25 @@ pub(super) fn read(
     let (claim, (written, span)) = (claim?.0, formula?);
     match checked(catalog, &written) {
         Ok(formula) => Some(Expectation { claim, formula, bounds, origin: Origin { source, span } }),
-        Err(fault) => {
-            report(span, fault);
+        Err(refusal) => {
+            report(span, refusal);
             None
         }
     }
 }
 
 /// A formula of figures that results have, of this experiment alone.
-fn checked(catalog: &Catalog, written: &str) -> Result<Formula, Fault> {
+fn checked(catalog: &Catalog, written: &str) -> Result<Formula, Refusal> {
     let formula =
-        Formula::parse(written).map_err(|error| Fault::new(error, "a formula: `flashloom explain expect`"))?;
+        Formula::parse(written).map_err(|error| Refusal::new(error, "a formula: `flashloom explain expect`"))?;
     if let Some(other) = formula.experiments("").into_iter().find(|name| !name.is_empty()) {
-        return Err(Fault::new(format!("`{other}:` is another experiment"), "figures of this experiment alone"));
+        return Err(Refusal::new(format!("`{other}:` is another experiment"), "figures of this experiment alone"));
     }
     let known = numbers(catalog);
     if let Some(field) = formula.fields().into_iter().find(|field| known.iter().all(|name| name != field)) {
-        let fault = Fault::new(format!("no result has a number `{field}`"), "a field of a result, without `result.`");
-        return Err(fault.suggesting(field, known.iter().map(String::as_str)));
+        let refusal =
+            Refusal::new(format!("no result has a number `{field}`"), "a field of a result, without `result.`");
+        return Err(refusal.suggesting(field, known.iter().map(String::as_str)));
     }
     Ok(formula)
 }
@@ -167,19 +170,19 @@ fn text(
     table: Range<usize>,
     content: &DeTable<'_>,
     key: &str,
-    report: &mut dyn FnMut(Range<usize>, Fault),
+    report: &mut dyn FnMut(Range<usize>, Refusal),
 ) -> Option<(String, Range<usize>)> {
     match content.get(key) {
-        None => report(table, Fault::new(format!("an expectation without `{key}`"), format!("`{key} = \"...\"`"))),
+        None => report(table, Refusal::new(format!("an expectation without `{key}`"), format!("`{key} = \"...\"`"))),
         Some(value) => match value.get_ref() {
             DeValue::String(text) if !text.trim().is_empty() => return Some((text.to_string(), value.span())),
-            other => report(value.span(), Fault::new(format!("`{}`", shown(other)), format!("a text for `{key}`"))),
+            other => report(value.span(), Refusal::new(format!("`{}`", shown(other)), format!("a text for `{key}`"))),
         },
     }
     None
 }
 
-fn number(content: &DeTable<'_>, key: &str, report: &mut dyn FnMut(Range<usize>, Fault)) -> Result<Option<f64>, ()> {
+fn number(content: &DeTable<'_>, key: &str, report: &mut dyn FnMut(Range<usize>, Refusal)) -> Result<Option<f64>, ()> {
     let Some(value) = content.get(key) else { return Ok(None) };
     let number = match value.get_ref() {
         DeValue::Integer(number) => i64::from_str_radix(number.as_str(), number.radix()).ok().map(|whole| whole as f64),
@@ -187,8 +190,8 @@ fn number(content: &DeTable<'_>, key: &str, report: &mut dyn FnMut(Range<usize>,
         _ => None,
     };
     if number.is_none() {
-        let fault = Fault::new(format!("`{}`", shown(value.get_ref())), format!("a number for `{key}`"));
-        report(value.span(), fault);
+        let refusal = Refusal::new(format!("`{}`", shown(value.get_ref())), format!("a number for `{key}`"));
+        report(value.span(), refusal);
     }
     number.map(Some).ok_or(())
 }

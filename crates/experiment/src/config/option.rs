@@ -2,7 +2,9 @@
 
 use std::ops::Range;
 
-use super::catalog::{Catalog, Fault, KeyId};
+use flashloom_units::Refusal;
+
+use super::catalog::{Catalog, KeyId};
 use super::document::{Assignment, Axis, check_axis};
 use super::range;
 use super::source::{Origin, Report, Source};
@@ -15,8 +17,8 @@ pub fn read_set(catalog: &Catalog, report: &mut Report, text: &str) -> Option<As
     let origin = Origin { source, span: trimmed(text, value_span) };
     match check_option(catalog, key.param(), &text[origin.span.clone()]) {
         Ok(value) => Some(Assignment { key, value, origin }),
-        Err(fault) => {
-            report.fault(&origin, fault, Some(key.section()));
+        Err(refusal) => {
+            report.distrust(&origin, refusal, Some(key.section()));
             None
         }
     }
@@ -35,7 +37,7 @@ pub fn read_vary(catalog: &Catalog, report: &mut Report, text: &str) -> Option<A
             .unwrap_or_else(|| check_option(catalog, key.param(), written).map(|value| vec![value]));
         match values {
             Ok(values) => axis.values.extend(values.into_iter().map(|value| (value, origin.clone()))),
-            Err(fault) => report.fault(&origin, fault, Some(key.section())),
+            Err(refusal) => report.distrust(&origin, refusal, Some(key.section())),
         }
     }
     check_axis(report, &axis, &list);
@@ -45,14 +47,15 @@ pub fn read_vary(catalog: &Catalog, report: &mut Report, text: &str) -> Option<A
 /// The key, and where its value stands.
 fn read_key(catalog: &Catalog, report: &mut Report, source: usize, text: &str) -> Option<(KeyId, Range<usize>)> {
     let Some(equals) = text.find('=') else {
-        let fault = Fault::new(format!("`{text}` has no `=`"), "a key and its value, such as `host.scheduler=noop`");
-        report.fault(&Origin { source, span: 0..text.len() }, fault, None);
+        let refusal =
+            Refusal::new(format!("`{text}` has no `=`"), "a key and its value, such as `host.scheduler=noop`");
+        report.distrust(&Origin { source, span: 0..text.len() }, refusal, None);
         return None;
     };
     match catalog.resolve(&text[..equals]) {
         Ok(key) => Some((key, equals + 1..text.len())),
-        Err((span, fault)) => {
-            report.fault(&Origin { source, span }, fault, None);
+        Err((span, refusal)) => {
+            report.distrust(&Origin { source, span }, refusal, None);
             None
         }
     }

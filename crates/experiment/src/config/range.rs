@@ -1,9 +1,9 @@
 //! Ranges in lists of values: `1..10` stands for 1, 2 and so on to 10, `1..9..2` for every second of them. Both ends
 //! belong to it, as in a shell's braces.
 
-use flashloom_units::{Kind, Param, Value};
+use flashloom_units::{Kind, Param, Refusal, Value};
 
-use super::catalog::{Catalog, Fault};
+use super::catalog::Catalog;
 
 /// The most values that a range may stand for.
 const MOST: u64 = 10_000;
@@ -12,14 +12,14 @@ const MOST: u64 = 10_000;
 const EXPECTED: &str = "FROM..TO or FROM..TO..STEP in whole numbers, both ends included, such as `1..10` or `1..9..2`";
 
 /// The values of a range; nothing if the text is none, because only counts have ranges.
-pub fn expand(catalog: &Catalog, param: &Param, text: &str) -> Option<Result<Vec<Value>, Fault>> {
+pub fn expand(catalog: &Catalog, param: &Param, text: &str) -> Option<Result<Vec<Value>, Refusal>> {
     let is_count = matches!(param.kind, Kind::Count { .. });
     (is_count && text.contains("..")).then(|| values(catalog, param, text))
 }
 
-fn values(catalog: &Catalog, param: &Param, text: &str) -> Result<Vec<Value>, Fault> {
-    let fault = |found: String| Fault::new(found, EXPECTED);
-    let no_range = || fault(format!("`{text}` is not a range"));
+fn values(catalog: &Catalog, param: &Param, text: &str) -> Result<Vec<Value>, Refusal> {
+    let refusal = |found: String| Refusal::new(found, EXPECTED);
+    let no_range = || refusal(format!("`{text}` is not a range"));
     let number = |part: &str| {
         let digits = part.trim().replace('_', "");
         let is_plain = !digits.is_empty() && digits.bytes().all(|byte| byte.is_ascii_digit());
@@ -32,22 +32,22 @@ fn values(catalog: &Catalog, param: &Param, text: &str) -> Result<Vec<Value>, Fa
         return Err(no_range());
     }
     if to < from {
-        return Err(fault(format!("`{text}` goes down")));
+        return Err(refusal(format!("`{text}` goes down")));
     }
     let steps = (to - from) / step;
     let last = from + steps * step;
     if last != to {
         let help = Some(format!("write {from}..{last}..{step}, or {from}..{to}"));
-        return Err(Fault { help, ..fault(format!("`{text}` does not meet its end: its last value is {last}")) });
+        return Err(Refusal { help, ..refusal(format!("`{text}` does not meet its end: its last value is {last}")) });
     }
     if steps >= MOST {
-        return Err(Fault::new(
+        return Err(Refusal::new(
             format!("`{text}` stands for {} values", u128::from(steps) + 1),
             format!("at most {MOST}"),
         ));
     }
     if let Some(end) = [from, to].into_iter().find(|&end| !param.accepts(&Value::Count(end))) {
-        return Err(Fault::new(format!("`{end}` is out of range"), catalog.expected(param)));
+        return Err(Refusal::new(format!("`{end}` is out of range"), catalog.expected(param)));
     }
     Ok((0..=steps).map(|index| Value::Count(from + index * step)).collect())
 }
@@ -71,7 +71,7 @@ mod tests {
             Value::Count(number) => number,
             other => panic!("{other:?}"),
         };
-        values.map(|values| values.into_iter().map(number).collect()).map_err(|fault| fault.found)
+        values.map(|values| values.into_iter().map(number).collect()).map_err(|refusal| refusal.found)
     }
 
     #[test]

@@ -120,8 +120,8 @@ impl Settings {
 
     /// Where to point for a problem with these keys: at the first that an option gave, because the file was likely in
     /// order before, else at the first that was written, else at its section's name, else at the beginning of the file.
-    pub fn pointer(&self, paths: &[&str]) -> Origin {
-        let keys = || paths.iter().filter_map(|path| self.catalog.find(path));
+    pub fn pointer(&self, paths: &[impl AsRef<str>]) -> Origin {
+        let keys = || paths.iter().filter_map(|path| self.catalog.find(path.as_ref()));
         let origins = || keys().filter_map(|key| self.origins[key.table][key.param].as_ref());
         // The file is the first source, and every option one of its own after it.
         let written = origins().find(|origin| origin.source > 0).or_else(|| origins().next()).cloned();

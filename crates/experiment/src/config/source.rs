@@ -5,9 +5,9 @@ use std::io::ErrorKind;
 use std::ops::Range;
 use std::path::{Path, PathBuf};
 
-use flashloom_units::Problem;
+use flashloom_units::{Problem, Refusal};
 
-use super::catalog::{Fault, SECTIONS};
+use super::catalog::SECTIONS;
 
 /// A configuration file, or the text of one command-line option.
 #[derive(Clone, Debug)]
@@ -37,7 +37,7 @@ impl Source {
             Err(error) => {
                 let at = error.utf8_error().valid_up_to();
                 let text = String::from_utf8_lossy(error.as_bytes());
-                Err(Problem::in_text(path, &text, at..at + 1, "this is not UTF-8 text".into(), EXPECTED.into()))
+                Err(Problem::in_text(path, &text, at..at + 1, Refusal::new("this is not UTF-8 text", EXPECTED)))
             }
         }
     }
@@ -73,13 +73,10 @@ impl Sources {
         &self.0[index]
     }
 
-    /// A fault as a problem at its origin.
-    pub fn problem(&self, origin: &Origin, fault: Fault) -> Problem {
+    /// A refusal as a problem at its origin, which takes the place of its keys.
+    pub fn problem(&self, origin: &Origin, refusal: Refusal) -> Problem {
         let source = &self.0[origin.source];
-        let mut problem =
-            Problem::in_text(&source.name, &source.text, origin.span.clone(), fault.found, fault.expected);
-        problem.help = fault.help;
-        problem
+        Problem::in_text(&source.name, &source.text, origin.span.clone(), Refusal { keys: Vec::new(), ..refusal })
     }
 }
 
@@ -99,18 +96,18 @@ impl Report {
         Self { sources, ..Self::default() }
     }
 
-    /// Turns a fault into a problem at its origin. `section` can no longer be relied on; without one, none can.
-    pub fn fault(&mut self, origin: &Origin, fault: Fault, section: Option<usize>) {
+    /// Turns a refusal into a problem at its origin. `section` can no longer be relied on; without one, none can.
+    pub fn distrust(&mut self, origin: &Origin, refusal: Refusal, section: Option<usize>) {
         match section {
             Some(section) => drop(self.tainted.insert(section)),
             None => self.tainted.extend(0..SECTIONS.len()),
         }
-        self.refuse(origin, fault);
+        self.refuse(origin, refusal);
     }
 
-    /// Turns a fault into a problem at its origin, once; the sections are well formed all the same.
-    pub fn refuse(&mut self, origin: &Origin, fault: Fault) {
-        let problem = self.sources.problem(origin, fault);
+    /// Turns a refusal into a problem at its origin, once; the sections are well formed all the same.
+    pub fn refuse(&mut self, origin: &Origin, refusal: Refusal) {
+        let problem = self.sources.problem(origin, refusal);
         if self.problems.iter().all(|(_, _, other)| *other != problem) {
             self.problems.push((origin.source, origin.span.start, problem));
         }

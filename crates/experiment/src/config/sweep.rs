@@ -4,13 +4,13 @@
 use std::num::NonZeroU32;
 use std::sync::Arc;
 
-use flashloom_units::{Problem, Value};
+use flashloom_units::{Problem, Refusal, Value};
 
 use super::cross_check;
 use super::document::{Assignment, Axis, Document};
 use super::settings::Settings;
 use super::source::{Origin, Report, Source};
-use super::{Catalog, Config, Fault, Variant};
+use super::{Catalog, Config, Variant};
 
 /// The most runs that a comparison may have.
 const MOST_RUNS: u64 = 100_000;
@@ -46,9 +46,9 @@ pub(super) fn check_size(report: &mut Report, axes: &[Axis], seeds: Option<NonZe
         runs.saturating_mul(axis.values.len() as u64)
     });
     if runs > MOST_RUNS {
-        let fault = Fault::new(format!("{runs} runs in one comparison"), format!("at most {MOST_RUNS}"));
+        let refusal = Refusal::new(format!("{runs} runs in one comparison"), format!("at most {MOST_RUNS}"));
         let origin = axes.last().map_or(Origin { source: 0, span: 0..0 }, |axis| axis.origin.clone());
-        report.fault(&origin, fault, None);
+        report.distrust(&origin, refusal, None);
     }
     runs <= MOST_RUNS
 }
@@ -111,15 +111,16 @@ pub(super) fn with_seeds(
     let source = report.sources.add(Source::text("--seeds", &seeds.to_string()));
     let origin = Origin { source, span: 0..seeds.to_string().len() };
     if axes.iter().any(|axis| axis.key == key) {
-        let fault = Fault::new(format!("`{SEED}` is varied, and {seeds} seeds are asked for"), "one of the two");
+        let refusal = Refusal::new(format!("`{SEED}` is varied, and {seeds} seeds are asked for"), "one of the two");
         let help = format!("a comparison of seeds with one another is `--vary {SEED}=1..{seeds}`, without --seeds");
-        report.fault(&origin, Fault { help: Some(help), ..fault }, Some(key.section()));
+        report.distrust(&origin, Refusal { help: Some(help), ..refusal }, Some(key.section()));
         return variants;
     }
     let last = |variant: &Variant| variant.config.run.seed.checked_add(u64::from(seeds.get() - 1));
     if variants.iter().any(|variant| last(variant).is_none()) {
-        let fault = Fault::new(format!("{seeds} seeds from `{SEED}` on, past the last one"), "a lower seed, or fewer");
-        report.fault(&origin, fault, Some(key.section()));
+        let refusal =
+            Refusal::new(format!("{seeds} seeds from `{SEED}` on, past the last one"), "a lower seed, or fewer");
+        report.distrust(&origin, refusal, Some(key.section()));
         return variants;
     }
     axes.push(Axis { key, origin, values: Vec::new() });
@@ -143,12 +144,12 @@ pub(super) fn choose_axes(
         let path = axis.key.path();
         let section = Some(axis.key.section());
         if sets.iter().any(|set| set.key == axis.key) {
-            let fault = Fault::new(format!("`{path}` is both set and varied"), "one of --set and --vary for a key");
-            report.fault(&axis.origin, fault, section);
+            let refusal = Refusal::new(format!("`{path}` is both set and varied"), "one of --set and --vary for a key");
+            report.distrust(&axis.origin, refusal, section);
         }
         if of_options[..index].iter().any(|other| other.key == axis.key) {
-            let fault = Fault::new(format!("`{path}` is varied twice"), "all its values in one --vary");
-            report.fault(&axis.origin, fault, section);
+            let refusal = Refusal::new(format!("`{path}` is varied twice"), "all its values in one --vary");
+            report.distrust(&axis.origin, refusal, section);
         }
     }
     let overridden = |axis: &Axis| {

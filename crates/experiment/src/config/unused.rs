@@ -7,11 +7,11 @@
 use std::collections::BTreeMap;
 use std::fmt;
 
-use flashloom_units::{Capability, Must, PolicySpec, Used, Value};
+use flashloom_units::{Capability, Must, PolicySpec, Refusal, Used, Value};
 
 use super::catalog::{Catalog, KeyId};
 use super::cross_check::is_of_page_mappings;
-use super::{Config, Experiment, Fault, Origin};
+use super::{Config, Experiment, Origin};
 
 /// Paths of keys that are listed in one note.
 const MOST_KEYS: usize = 4;
@@ -276,7 +276,7 @@ impl Experiment {
         for (reasons, mut keys) in found {
             keys.sort_by_key(|(origin, _)| place(origin));
             let first = &keys[0].0;
-            let location = self.sources.problem(first, Fault::new("", "")).location();
+            let location = self.sources.problem(first, Refusal::new("", "")).location();
             let at = place(first);
             let keys = keys.into_iter().map(|(_, path)| path).collect();
             let mut in_rows: Vec<usize> = reasons.iter().flat_map(|reason| reason.rows.iter().copied()).collect();

@@ -2,13 +2,13 @@
 
 use std::borrow::Cow;
 
-use flashloom_units::{Kind, Param, QuantityError, Value, parse_rate, parse_ratio, parse_size, parse_time};
+use flashloom_units::{Kind, Param, Refusal, Value, parse_rate, parse_ratio, parse_size, parse_time};
 use toml::de::DeValue;
 
-use super::catalog::{Catalog, Fault};
+use super::catalog::Catalog;
 
 /// Checks a value of a configuration file.
-pub fn check(catalog: &Catalog, param: &Param, written: &DeValue<'_>) -> Result<Value, Fault> {
+pub fn check(catalog: &Catalog, param: &Param, written: &DeValue<'_>) -> Result<Value, Refusal> {
     let value = match param.kind {
         Kind::Count { .. } => Value::Count(whole_number(catalog, param, written)?),
         Kind::Size { .. } => Value::Size(quantity(catalog, param, written, parse_size)?),
@@ -29,7 +29,7 @@ pub fn check(catalog: &Catalog, param: &Param, written: &DeValue<'_>) -> Result<
         return Ok(value);
     }
     let help = in_per_cent(param, written, &value);
-    Err(Fault { help, ..Fault::new(format!("`{}` is out of range", shown(written)), catalog.expected(param)) })
+    Err(Refusal { help, ..Refusal::new(format!("`{}` is out of range", shown(written)), catalog.expected(param)) })
 }
 
 /// How to write a ratio that is too large, if it was meant in per cent; or the greatest one as it was written.
@@ -44,7 +44,7 @@ fn in_per_cent(param: &Param, written: &DeValue<'_>, value: &Value) -> Option<St
 }
 
 /// Checks a value of a command-line option: as in a file, but a text needs no quotes.
-pub fn check_option(catalog: &Catalog, param: &Param, written: &str) -> Result<Value, Fault> {
+pub fn check_option(catalog: &Catalog, param: &Param, written: &str) -> Result<Value, Refusal> {
     let is_literal = matches!(param.kind, Kind::Count { .. } | Kind::Ratio { .. } | Kind::Flag);
     if (is_literal || written.starts_with(['"', '\'']))
         && let Ok(value) = DeValue::parse(written)
@@ -54,57 +54,57 @@ pub fn check_option(catalog: &Catalog, param: &Param, written: &str) -> Result<V
     check(catalog, param, &DeValue::String(Cow::Borrowed(written)))
 }
 
-fn whole_number(catalog: &Catalog, param: &Param, written: &DeValue<'_>) -> Result<u64, Fault> {
+fn whole_number(catalog: &Catalog, param: &Param, written: &DeValue<'_>) -> Result<u64, Refusal> {
     match written {
         DeValue::Integer(number) => match i128::from_str_radix(number.as_str(), number.radix()) {
-            Ok(value) if value < 0 => Err(Fault::new(format!("`{value}` is negative"), catalog.expected(param))),
+            Ok(value) if value < 0 => Err(Refusal::new(format!("`{value}` is negative"), catalog.expected(param))),
             Ok(value) => u64::try_from(value).map_err(|_| overflow(catalog, param, written)),
             Err(_) => Err(overflow(catalog, param, written)),
         },
         DeValue::Float(_) => {
-            Err(Fault::new(format!("`{}` is not a whole number", shown(written)), catalog.expected(param)))
+            Err(Refusal::new(format!("`{}` is not a whole number", shown(written)), catalog.expected(param)))
         }
         other => Err(mismatch(catalog, param, other)),
     }
 }
 
-fn overflow(catalog: &Catalog, param: &Param, written: &DeValue<'_>) -> Fault {
-    Fault::new(format!("`{}` does not fit in 64 bits", shown(written)), catalog.expected(param))
+fn overflow(catalog: &Catalog, param: &Param, written: &DeValue<'_>) -> Refusal {
+    Refusal::new(format!("`{}` does not fit in 64 bits", shown(written)), catalog.expected(param))
 }
 
 fn quantity(
     catalog: &Catalog,
     param: &Param,
     written: &DeValue<'_>,
-    parse: fn(&str) -> Result<u64, QuantityError>,
-) -> Result<u64, Fault> {
+    parse: fn(&str) -> Result<u64, Refusal>,
+) -> Result<u64, Refusal> {
     let text = match written {
         DeValue::String(text) => text.clone(),
         DeValue::Integer(_) | DeValue::Float(_) => Cow::Owned(shown(written)),
         other => return Err(mismatch(catalog, param, other)),
     };
-    parse(&text).map_err(|error| Fault::new(error.found, error.expected))
+    parse(&text)
 }
 
-fn ratio(catalog: &Catalog, param: &Param, written: &DeValue<'_>) -> Result<f64, Fault> {
+fn ratio(catalog: &Catalog, param: &Param, written: &DeValue<'_>) -> Result<f64, Refusal> {
     let text = match written {
         DeValue::String(text) => text.clone(),
         DeValue::Integer(_) | DeValue::Float(_) => Cow::Owned(shown(written)),
         other => return Err(mismatch(catalog, param, other)),
     };
-    parse_ratio(&text).map_err(|error| Fault::new(error.found, error.expected))
+    parse_ratio(&text)
 }
 
-fn name(catalog: &Catalog, param: &Param, written: &DeValue<'_>) -> Result<&'static str, Fault> {
+fn name(catalog: &Catalog, param: &Param, written: &DeValue<'_>) -> Result<&'static str, Refusal> {
     let DeValue::String(text) = written else { return Err(mismatch(catalog, param, written)) };
     let names = catalog.names(param);
     names.iter().copied().find(|name| name == text).ok_or_else(|| {
-        Fault::new(format!("unknown {} `{text}`", param.name), catalog.expected(param)).suggesting(text, names)
+        Refusal::new(format!("unknown {} `{text}`", param.name), catalog.expected(param)).suggesting(text, names)
     })
 }
 
 /// A value of another type than the parameter's.
-fn mismatch(catalog: &Catalog, param: &Param, written: &DeValue<'_>) -> Fault {
+fn mismatch(catalog: &Catalog, param: &Param, written: &DeValue<'_>) -> Refusal {
     let found = match written {
         DeValue::String(text) => format!("the text \"{text}\""),
         DeValue::Integer(_) | DeValue::Float(_) => format!("the number `{}`", shown(written)),
@@ -115,7 +115,7 @@ fn mismatch(catalog: &Catalog, param: &Param, written: &DeValue<'_>) -> Fault {
     };
     let unquoted = matches!(written, DeValue::String(text) if check_literal(catalog, param, text));
     let help = unquoted.then(|| "write it without quotes".to_owned());
-    Fault { help, ..Fault::new(format!("{found} as `{}`", param.name), catalog.expected(param)) }
+    Refusal { help, ..Refusal::new(format!("{found} as `{}`", param.name), catalog.expected(param)) }
 }
 
 /// Whether a text would be right if it were not a text.
@@ -196,7 +196,7 @@ mod tests {
 
     #[test]
     fn a_quoted_number_is_told_to_lose_its_quotes() {
-        let fault = check_option(&Catalog::builtin(), &param(COUNT), "\"8\"").unwrap_err();
-        assert_eq!(fault.help.as_deref(), Some("write it without quotes"));
+        let refusal = check_option(&Catalog::builtin(), &param(COUNT), "\"8\"").unwrap_err();
+        assert_eq!(refusal.help.as_deref(), Some("write it without quotes"));
     }
 }

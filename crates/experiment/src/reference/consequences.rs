@@ -95,7 +95,7 @@ mod tests {
         let catalog = Catalog::builtin();
         for (name, _) in CONSEQUENCES {
             let (path, value) = name.split_once('=').map_or((*name, None), |(path, value)| (path, Some(value)));
-            let key = catalog.resolve(path).unwrap_or_else(|(_, fault)| panic!("{path}: {}", fault.found));
+            let key = catalog.resolve(path).unwrap_or_else(|(_, refusal)| panic!("{path}: {}", refusal.found));
             assert!(value.is_none_or(|value| catalog.names(key.param()).contains(&value)), "{name}");
         }
     }

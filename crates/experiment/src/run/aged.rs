@@ -25,7 +25,7 @@ use sha2::{Digest, Sha256};
 
 use super::engines::{expected_pages, precondition};
 use super::{Cache, Failure, Progress};
-use crate::config::{Config, Experiment, Fault, Precondition, Variant, json_value};
+use crate::config::{Config, Experiment, Precondition, Variant, json_value};
 use crate::registry::Registry;
 
 /// The first line of a file.
@@ -251,26 +251,26 @@ impl AgedDrive {
         Ok(Self { origin, aged, state, hash: Some(sha256) })
     }
 
-    /// What of a configuration is not what the drive was aged with: the key, and what is wrong.
-    fn misfit(&self, config: &Config, path: &str) -> Option<(String, Fault)> {
+    /// What of a configuration is not what the drive was aged with.
+    fn misfit(&self, config: &Config, path: &str) -> Option<Refusal> {
         let wanted = Origin::of(config, self.origin.verified);
         let shown = |value: Option<&Json>| value.map_or("nothing".to_owned(), Json::to_string);
         let mut paths = wanted.settings.keys().chain(self.origin.settings.keys());
         let key = paths.find(|key| wanted.settings.get(*key) != self.origin.settings.get(*key))?;
         let (found, aged) = (shown(wanted.settings.get(key)), shown(self.origin.settings.get(key)));
-        let fault = Fault::new(format!("`{key}` = {found}"), format!("{aged}, as the drive in {path} was aged with"));
+        let expected = format!("{aged}, as the drive in {path} was aged with");
+        let refusal = Refusal::new(format!("`{key}` = {found}"), expected).at([key.as_str(), "run.state"]);
         let is_known = wanted.settings.contains_key(key) && self.origin.settings.contains_key(key);
         let help = if is_known { format!("set {key} to that, or leave run.state out") } else { OTHER_KEYS.to_owned() };
-        Some((key.clone(), Fault { help: Some(help), ..fault }))
+        Some(refusal.help(help))
     }
 
     /// What is wrong with a run of it, if it is verified and the drive was not, or the reverse.
-    pub(super) fn unlike(&self, verify: bool) -> Option<Fault> {
+    pub(super) fn unlike(&self, verify: bool) -> Option<Refusal> {
         let said = |verified| if verified { "with --verify" } else { "without --verify" };
         let (found, expected) = (format!("a drive that was aged {}", said(!verify)), format!("one {}", said(verify)));
-        let fault = Fault::new(found, expected);
         let help = format!("run it {}, or save the drive of a run {}", said(!verify), said(verify));
-        (self.origin.verified != verify).then_some(Fault { help: Some(help), ..fault })
+        (self.origin.verified != verify).then(|| Refusal::new(found, expected).at(["run.state"]).help(help))
     }
 }
 
@@ -309,17 +309,18 @@ pub(super) fn hash_of(header: &[u8], state: &[u8]) -> String {
 /// What is in the way, at the key that says so.
 pub(super) fn check_saving(experiment: &Experiment, config: &Config) -> Result<(), Problem> {
     if config.run.state.is_some() {
-        let fault = Fault::new("a drive that a file holds already, to be saved", "a drive that the run ages itself");
-        return Err(experiment.problem_at(config, &["run.state"], fault));
+        let refusal =
+            Refusal::new("a drive that a file holds already, to be saved", "a drive that the run ages itself");
+        return Err(experiment.problem(config, refusal.at(["run.state"])));
     }
     if config.run.precondition == Precondition::None {
-        let fault =
-            Fault::new("a drive that is not aged, to be saved", "`precondition` = \"fill\" or \"steady\" in [run]");
-        return Err(experiment.problem_at(config, &["run.precondition"], fault));
+        let refusal =
+            Refusal::new("a drive that is not aged, to be saved", "`precondition` = \"fill\" or \"steady\" in [run]");
+        return Err(experiment.problem(config, refusal.at(["run.precondition"])));
     }
     let Some(key) = unsaved_policy(config) else { return Ok(()) };
     let found = format!("`{key}` = \"{}\", whose state cannot be saved", config.policy(key).0.name);
-    Err(experiment.problem_at(config, &[key], Fault::new(found, Capability::SavedState.in_words())))
+    Err(experiment.problem(config, Refusal::new(found, Capability::SavedState.in_words()).at([key])))
 }
 
 /// The key of a policy of the drive whose state cannot be saved, if there is one.
@@ -350,12 +351,9 @@ pub(super) fn read_all(experiment: &Experiment) -> Result<Vec<Option<Arc<AgedDri
                     drives.push(Some(Arc::clone(drive)));
                     continue;
                 }
-                Some((key, fault)) => experiment.problem_at(config, &[&key, "run.state"], fault),
+                Some(refusal) => experiment.problem(config, refusal),
             },
-            Err(Problem { file, found, expected, help, .. }) => {
-                let fault = Fault::new(format!("{file}: {found}"), expected.clone());
-                experiment.problem_at(config, &["run.state"], Fault { help: help.clone(), ..fault })
-            }
+            Err(unread) => experiment.problem(config, unread.clone().into_refusal().at(["run.state"])),
         };
         if !problems.contains(&problem) {
             problems.push(problem);

@@ -106,7 +106,7 @@ impl Cache {
                 None
             }
             Err(problem) => {
-                (self.tell)(&Notice::Unusable(path, problem.found));
+                (self.tell)(&Notice::Unusable(path, problem.refusal.found));
                 None
             }
         }

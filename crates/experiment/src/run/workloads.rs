@@ -7,7 +7,7 @@ use flashloom_workload::workload::{Running, Unfit, Workload};
 use flashloom_workload::{Footprint, Pace, Replayed, Request, TraceInfo, TraceOptions, scan_trace};
 use rayon::prelude::*;
 
-use crate::config::{Config, Experiment, Fault, Variant};
+use crate::config::{Config, Experiment, Variant};
 
 type Scan = Result<Arc<TraceInfo>, Problem>;
 
@@ -109,9 +109,7 @@ fn scan_of<'s>(workload: &dyn Workload, scans: &'s [((String, TraceOptions), Sca
 }
 
 fn refused(experiment: &Experiment, config: &Config, refusal: Refusal) -> Problem {
-    let Refusal { keys, found, expected, help } = refusal.or_at("workload.kind");
-    let keys: Vec<&str> = keys.iter().map(String::as_str).collect();
-    experiment.problem_at(config, &keys, Fault { found, expected, help })
+    experiment.problem(config, refusal.or_at("workload.kind"))
 }
 
 /// What is wrong with a file as a whole is shown where the configuration names the file.
@@ -119,9 +117,7 @@ fn at_the_path(experiment: &Experiment, config: &Config, problem: Problem) -> Pr
     if problem.place != Place::File {
         return problem;
     }
-    let found = format!("{}: {}", problem.file, problem.found);
-    let fault = Fault { found, expected: problem.expected, help: problem.help };
-    experiment.problem_at(config, &["workload.path"], fault)
+    experiment.problem(config, problem.into_refusal().at(["workload.path"]))
 }
 
 /// The first policy that needs task ids, where the requests carry none.

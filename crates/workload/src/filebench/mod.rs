@@ -19,7 +19,7 @@ mod thread;
 use std::cmp::Reverse;
 use std::collections::{BinaryHeap, VecDeque};
 
-use flashloom_units::{NO_INDEX, Ns, Prng, Problem, SECTOR_BYTES, format_size};
+use flashloom_units::{NO_INDEX, Ns, Prng, Problem, Refusal, SECTOR_BYTES, format_size};
 
 use crate::{Arrivals, Op, Request};
 use file_set::FileSet;
@@ -126,14 +126,14 @@ struct Flusher {
     most_pages: u32,
 }
 
-fn refuse(key: &str, found: String, expected: String) -> Problem {
-    Problem::file(format!("workload.filebench.{key}"), found, expected)
+fn refuse(key: &str, found: String, expected: String) -> Refusal {
+    Refusal::new(found, expected).at([format!("workload.filebench.{key}")])
 }
 
 impl Filebench {
     /// A personality on a device of `capacity` sectors, which issues at most `requests`. A problem names the key that
     /// does not fit.
-    pub fn new(params: &FilebenchParams, capacity: u64, requests: Option<u64>, prng: &Prng) -> Result<Self, Problem> {
+    pub fn new(params: &FilebenchParams, capacity: u64, requests: Option<u64>, prng: &Prng) -> Result<Self, Refusal> {
         let figures = params.figures();
         let least = FileSet::least_files(params.personality, figures.threads, figures.preallocated);
         if figures.files < least {
@@ -394,7 +394,7 @@ impl Arrivals for Filebench {
     }
 }
 
-fn file_system_blocks(params: &FilebenchParams, capacity: u64) -> Result<u32, Problem> {
+fn file_system_blocks(params: &FilebenchParams, capacity: u64) -> Result<u32, Refusal> {
     let device = capacity.saturating_mul(SECTOR_BYTES);
     let bytes = params.size_bytes.unwrap_or(device);
     if bytes > device {
@@ -409,7 +409,7 @@ fn file_system_blocks(params: &FilebenchParams, capacity: u64) -> Result<u32, Pr
     Ok(blocks)
 }
 
-fn no_room(figures: &Figures) -> Problem {
+fn no_room(figures: &Figures) -> Refusal {
     let found = format!("{} files of {} do not fit", figures.files, format_size(figures.file_bytes));
     refuse("file_size", found, "files that the file system has room for".to_owned())
 }

@@ -92,7 +92,7 @@ fn what_does_not_fit_names_its_key() {
     let key = |change: fn(&mut FilebenchParams)| {
         let mut params = params(Personality::Fileserver);
         change(&mut params);
-        Filebench::new(&params, CAPACITY, None, &Prng::new(1)).err().map(|problem| problem.file)
+        Filebench::new(&params, CAPACITY, None, &Prng::new(1)).err().map(|refusal| refusal.keys.join(", "))
     };
     for (change, name) in [
         ((|p| p.files = Some(20)) as fn(&mut FilebenchParams), "files"),

@@ -186,7 +186,7 @@ impl Filebench {
         if outcome.is_err() {
             let found = format!("no block is free after {} operations", self.report.operations);
             let expected = "a file system with room for what is appended".to_owned();
-            self.failed = Some(refuse("file_system_size", found, expected));
+            self.failed = Some(refuse("file_system_size", found, expected).into());
             self.end(now);
         }
     }

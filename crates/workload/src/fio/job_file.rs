@@ -5,7 +5,7 @@
 
 use std::ops::Range;
 
-use flashloom_units::{Problem, Problems};
+use flashloom_units::{Problem, Problems, Refusal};
 
 use super::options::{OptionSpec, Use, find, nearest_name};
 
@@ -45,7 +45,7 @@ pub(super) struct Text {
 
 impl Text {
     pub fn problem(&self, span: Range<usize>, found: impl Into<String>, expected: impl Into<String>) -> Problem {
-        Problem::in_text(&self.name, &self.text, span, found.into(), expected.into())
+        Problem::in_text(&self.name, &self.text, span, Refusal::new(found, expected))
     }
 }
 

@@ -119,7 +119,7 @@ impl FioJobFile {
     fn check_iolog(&self, path: &str, section: &Section, capacity_bytes: u64) -> Result<(), Problem> {
         let at = section.entry("read_iolog").map_or(section.span.clone(), |entry| entry.span.clone());
         let info = scan_trace(path, &iolog_options(), Footprint::Skip).map_err(|problem| match problem.place {
-            Place::File => self.text.problem(at.clone(), format!("{path}: {}", problem.found), problem.expected),
+            Place::File => Problem::in_text(&self.text.name, &self.text.text, at.clone(), problem.into_refusal()),
             _ => problem,
         })?;
         if info.span_bytes > capacity_bytes {

@@ -8,7 +8,7 @@
 
 mod target;
 
-use flashloom_units::{MIB, Prng, Problem, SECTOR_BYTES, format_size};
+use flashloom_units::{MIB, Prng, Problem, Refusal, SECTOR_BYTES, format_size};
 
 use crate::trace::TouchedPages;
 use crate::{Op, Request, Source};
@@ -80,29 +80,28 @@ pub struct Synthesized {
     prng: Prng,
 }
 
-fn refuse(key: &str, found: String, expected: String) -> Problem {
-    Problem::file(format!("workload.synthesized.{key}"), found, expected)
+fn refuse(key: &str, found: String, expected: String) -> Refusal {
+    Refusal::new(found, expected).at([format!("workload.synthesized.{key}")])
 }
 
 /// Too few requests to touch the footprint are the fault of any of three keys; whichever was written is pointed at.
-fn check_reach(target: &Character) -> Result<(), Problem> {
+fn check_reach(target: &Character) -> Result<(), Refusal> {
     let reached = (target.requests as f64 * target.mean_bytes) as u64 / PAGE_BYTES * PAGE_BYTES;
     if target.footprint_bytes <= reached {
         return Ok(());
     }
     let (footprint, mean) = (format_size(target.footprint_bytes), format_size(target.mean_bytes.round() as u64));
     let needed = ((target.footprint_bytes + PAGE_BYTES) as f64 / target.mean_bytes).ceil() as u64;
-    let keys = "workload.synthesized.requests, workload.synthesized.footprint, \
-                workload.synthesized.mean_request_size";
+    let keys = ["requests", "footprint", "mean_request_size"].map(|key| format!("workload.synthesized.{key}"));
     let found = format!("{} requests of {mean} on average for a footprint of {footprint}", target.requests);
     let expected = format!("at least {needed} requests, so that together they reach the whole footprint");
-    let problem = Problem::file(keys, found, expected);
-    Err(problem.with_help("raise the number of requests, or lower workload.synthesized.footprint"))
+    let help = "raise the number of requests, or lower workload.synthesized.footprint";
+    Err(Refusal::new(found, expected).at(keys).help(help))
 }
 
 impl Synthesized {
     /// A stream for a device of `capacity` sectors. A problem names the key that does not fit.
-    pub fn new(params: &SynthesizedParams, capacity: u64, prng: &Prng) -> Result<Self, Problem> {
+    pub fn new(params: &SynthesizedParams, capacity: u64, prng: &Prng) -> Result<Self, Refusal> {
         let target = params.target();
         let capacity_bytes = capacity.saturating_mul(SECTOR_BYTES);
         if target.span_bytes > capacity_bytes {
@@ -398,7 +397,7 @@ mod tests {
         let key = |change: fn(&mut SynthesizedParams)| {
             let mut params = SynthesizedParams::defaults();
             change(&mut params);
-            Synthesized::new(&params, 1 << 27, &Prng::new(1)).err().map(|problem| problem.file)
+            Synthesized::new(&params, 1 << 27, &Prng::new(1)).err().map(|refusal| refusal.keys.join(", "))
         };
         for (change, name) in [
             ((|p| p.span_bytes = Some(GIB << 10)) as fn(&mut SynthesizedParams), "span"),

@@ -9,7 +9,7 @@ mod extents;
 mod scatter;
 mod zipf;
 
-use flashloom_units::{GIB, KIB, MIB, ParamSet, S, Used};
+use flashloom_units::{GIB, KIB, MIB, ParamSet, Refusal, S, Used};
 use flashloom_units::{Kind, Ns, PolicySpec, Prng, Problem, SECTOR_BYTES, Value, choice, format_size, params};
 
 use crate::{Op, Request, Source};
@@ -156,7 +156,7 @@ struct Log {
 }
 
 impl Log {
-    fn new(params: &SyntheticParams) -> Result<Self, Problem> {
+    fn new(params: &SyntheticParams) -> Result<Self, Refusal> {
         let sectors = whole_sectors("log_size", params.log_size)?;
         let append = whole_sectors("append_size", params.append_size)?;
         if !sectors.is_multiple_of(append) {
@@ -195,12 +195,12 @@ pub struct Synthetic {
 /// How extents are written.
 const EXTENTS: &str = "lengths with their weights, such as 64KiB:84, 256KiB:16";
 
-fn refuse(key: &str, found: String, expected: &str) -> Problem {
-    Problem::file(format!("workload.synthetic.{key}"), found, expected)
+fn refuse(key: &str, found: String, expected: &str) -> Refusal {
+    Refusal::new(found, expected).at([format!("workload.synthetic.{key}")])
 }
 
 /// Sectors of a size that must be whole sectors.
-fn whole_sectors(key: &str, bytes: u64) -> Result<u64, Problem> {
+fn whole_sectors(key: &str, bytes: u64) -> Result<u64, Refusal> {
     if !bytes.is_multiple_of(SECTOR_BYTES) {
         return Err(refuse(key, format!("{} is not a multiple of 512 bytes", format_size(bytes)), "whole sectors"));
     }
@@ -209,7 +209,7 @@ fn whole_sectors(key: &str, bytes: u64) -> Result<u64, Problem> {
 
 impl Synthetic {
     /// A generator for a device of `capacity` sectors. A problem names the key that does not fit.
-    pub fn new(params: &SyntheticParams, capacity: u64, prng: &Prng) -> Result<Self, Problem> {
+    pub fn new(params: &SyntheticParams, capacity: u64, prng: &Prng) -> Result<Self, Refusal> {
         let sectors = whole_sectors("request_size", params.request_size)?;
         let alignment_sectors = whole_sectors("alignment", params.alignment.unwrap_or(params.request_size))?;
         if let (Some(_), Pattern::Extents | Pattern::Log) = (params.alignment, params.pattern) {
@@ -480,7 +480,7 @@ mod tests {
     fn what_does_not_fit_names_its_key() {
         let key = |change: fn(&mut SyntheticParams)| match Synthetic::new(&params(change), CAPACITY, &Prng::new(1)) {
             Ok(_) => panic!("accepted"),
-            Err(problem) => problem.file,
+            Err(refusal) => refusal.keys.join(", "),
         };
         assert_eq!(key(|p| p.request_size = 1000), "workload.synthetic.request_size");
         assert_eq!(key(|p| p.alignment = Some(513)), "workload.synthetic.alignment");

@@ -242,6 +242,6 @@ mod tests {
             Ok::<(), Problem>(())
         };
         let problem = read().expect_err("the end is missed");
-        assert!(problem.found.starts_with("breaks off while being read"), "{problem}");
+        assert!(problem.refusal.found.starts_with("breaks off while being read"), "{problem}");
     }
 }

@@ -223,7 +223,7 @@ fn no_requests(input: &Input, skipped: &SkippedLines) -> Problem {
             "{} bad lines were skipped, the first at {}: {}",
             skipped.count,
             first.location(),
-            first.found
+            first.refusal.found
         )),
         None => problem,
     }

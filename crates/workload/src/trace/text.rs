@@ -2,7 +2,7 @@
 
 use std::ops::Range;
 
-use flashloom_units::{Place, Problem};
+use flashloom_units::{Place, Problem, Refusal};
 
 use super::field::FieldError;
 use super::format::Format;
@@ -131,12 +131,13 @@ fn place(number: u64, line: &[u8], span: Range<usize>) -> Place {
 pub(crate) fn line_problem(file: &str, number: u64, line: &[u8], error: &FieldError) -> Problem {
     let place = place(number, line, error.span.clone());
     let help = error.nearest.map(|name| format!("did you mean `{name}`?"));
-    Problem { file: file.to_owned(), place, found: error.found(line), expected: error.expected.to_owned(), help }
+    let refusal = Refusal { help, ..Refusal::new(error.found(line), error.expected) };
+    Problem { file: file.to_owned(), place, refusal }
 }
 
 #[cold]
 fn too_long(file: &str, number: u64, line: &[u8]) -> Problem {
     let found = format!("a line of more than {MAX_LINE_BYTES} bytes");
     let place = place(number, &line[..SHOWN_BYTES], 0..SHOWN_BYTES);
-    Problem { file: file.to_owned(), place, found, expected: "a line of a trace".to_owned(), help: None }
+    Problem { file: file.to_owned(), place, refusal: Refusal::new(found, "a line of a trace") }
 }

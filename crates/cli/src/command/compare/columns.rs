@@ -3,7 +3,7 @@
 use flashloom::experiment::config::Catalog;
 use flashloom::experiment::result::Comparison;
 use flashloom::experiment::schema;
-use flashloom::units::{PolicySpec, Problem, Problems, SlotSpec, Statistic, Unit};
+use flashloom::units::{PolicySpec, Problem, Problems, Refusal, SlotSpec, Statistic, Unit};
 use serde_json::Value;
 
 use crate::figures::{count, factor, percent, rate, size, time};
@@ -136,28 +136,14 @@ pub fn named<'a>(
                 let found: Vec<Column> = found.into_iter().filter(new).collect();
                 columns.extend(found);
             }
-            Err(Unknown { found, expected, nearest }) => {
-                let problem = Problem::in_text("--columns", &text, span, found, expected);
-                problems.push(match nearest {
-                    Some(valid) => problem.suggesting(written, valid.iter().map(String::as_str)),
-                    None => problem,
-                });
-            }
+            Err(refusal) => problems.push(Problem::in_text("--columns", &text, span, refusal)),
         }
     }
     if problems.is_empty() { Ok(columns) } else { Err(Problems(problems)) }
 }
 
-/// A name that is no column.
-struct Unknown {
-    found: String,
-    expected: String,
-    /// What it may have been meant to be.
-    nearest: Option<Vec<String>>,
-}
-
 /// The column of a name: a usual one, or the field whose path is that or ends with it.
-fn resolve(catalog: &Catalog, paths: &[String], written: &str) -> Result<Column, Unknown> {
+fn resolve(catalog: &Catalog, paths: &[String], written: &str) -> Result<Column, Refusal> {
     let wanted = plain(written.strip_prefix("result.").unwrap_or(written));
     if let Some(column) = USUAL.iter().find(|column| plain(column.name) == wanted) {
         return Ok(column.column(true));
@@ -176,14 +162,12 @@ fn resolve(catalog: &Catalog, paths: &[String], written: &str) -> Result<Column,
     match meant[..] {
         [path] => Ok(of_field(catalog, written, path)),
         [] => {
-            let usual = USUAL.iter().map(|column| column.name.to_owned());
-            let endings =
-                paths.iter().flat_map(|path| path.match_indices('.').map(|(at, _)| path[at + 1..].to_owned()));
-            Err(Unknown {
-                found: format!("no figure is called `{written}`"),
-                expected: "a column, or a field of a result that is a number, such as `read.p99_9` or `ftl.waf`".into(),
-                nearest: Some(usual.chain(paths.iter().cloned()).chain(endings).collect()),
-            })
+            let usual = USUAL.iter().map(|column| column.name);
+            let endings = paths.iter().flat_map(|path| path.match_indices('.').map(|(at, _)| &path[at + 1..]));
+            let found = format!("no figure is called `{written}`");
+            let expected = "a column, or a field of a result that is a number, such as `read.p99_9` or `ftl.waf`";
+            let valid = usual.chain(paths.iter().map(String::as_str)).chain(endings);
+            Err(Refusal::new(found, expected).suggesting(written, valid))
         }
         ref several => {
             let shown: Vec<&str> = several.iter().take(6).map(|path| path.as_str()).collect();
@@ -192,11 +176,8 @@ fn resolve(catalog: &Catalog, paths: &[String], written: &str) -> Result<Column,
             } else {
                 "".into()
             };
-            Err(Unknown {
-                found: format!("`{written}` is the end of {} fields", several.len()),
-                expected: format!("one of them: {}{more}", shown.join(", ")),
-                nearest: None,
-            })
+            let found = format!("`{written}` is the end of {} fields", several.len());
+            Err(Refusal::new(found, format!("one of them: {}{more}", shown.join(", "))))
         }
     }
 }

@@ -3,11 +3,11 @@
 use std::io;
 
 use flashloom::device::Observer;
-use flashloom::experiment::config::{Experiment, Fault, Timing};
+use flashloom::experiment::config::{Experiment, Timing};
 use flashloom::experiment::log::{Log, LogFormat};
 use flashloom::experiment::slowest::Slowest;
 use flashloom::experiment::timeline::Timeline;
-use flashloom::units::{Problem, Problems};
+use flashloom::units::{Problem, Problems, Refusal};
 
 use crate::arguments::RunArguments;
 use crate::output::{OutputFile, Stop};
@@ -90,7 +90,7 @@ fn problems_without_time<'a>(
     let is_counting = config.run.timing == Timing::Counting;
     options.filter(move |_| is_counting).map(|option| {
         let expected = "\"timed\": requests take no time in counting mode";
-        let fault = Fault::new(format!("`{option}` of a run without time"), expected);
-        experiment.problem_at(config, &["run.timing"], fault)
+        let refusal = Refusal::new(format!("`{option}` of a run without time"), expected);
+        experiment.problem(config, refusal.at(["run.timing"]))
     })
 }

@@ -375,9 +375,9 @@ mod tests {
     fn another_magic_number_or_version_is_refused() {
         let mut bytes = record(false, 1, 8, 512, WRITE_QUEUED, &[]);
         bytes[0] = 8;
-        assert!(all(&[bytes.clone()], Event::Queue).unwrap_err().found.contains("version 8"));
+        assert!(all(&[bytes.clone()], Event::Queue).unwrap_err().refusal.found.contains("version 8"));
         bytes[1] = 0;
-        assert!(all(&[bytes], Event::Queue).unwrap_err().found.contains("begins with"));
+        assert!(all(&[bytes], Event::Queue).unwrap_err().refusal.found.contains("begins with"));
     }
 
     #[test]

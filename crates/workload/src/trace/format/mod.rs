@@ -17,7 +17,7 @@ pub(crate) mod systor;
 pub(crate) mod tencent;
 pub(crate) mod vscsi;
 
-use flashloom_units::{Place, Problem, choice, nearest};
+use flashloom_units::{Place, Problem, Refusal, choice, nearest};
 
 use super::Event;
 use super::input::Chunks;
@@ -173,9 +173,8 @@ pub(crate) fn unknown(file: &str, chunks: &mut Chunks) -> Result<Problem, Proble
     Ok(Problem {
         file: file.to_owned(),
         place: Place::Text { line: 1, column: 1, width, source },
-        found: "this is no trace format that is known".to_owned(),
-        expected,
-        help: Some(own.unwrap_or_else(|| "`flashloom list formats` shows a line of each".to_owned())),
+        refusal: Refusal::new("this is no trace format that is known", expected)
+            .help(own.unwrap_or_else(|| "`flashloom list formats` shows a line of each".to_owned())),
     })
 }
 
@@ -236,7 +235,7 @@ mod tests {
     fn a_header_that_is_nearly_our_own_is_told_what_it_should_be() {
         let help = |text: &str| {
             let mut chunks = Input::memory("t", text.as_bytes().into()).open().unwrap();
-            unknown("t", &mut chunks).unwrap().help.unwrap()
+            unknown("t", &mut chunks).unwrap().refusal.help.unwrap()
         };
         assert!(help("timestamp_ms,op,lba,sectors\n0,R,0,8\n").contains("`timestamp_ns,op,lba,sectors`"));
         assert!(help("time,offset,size\n").contains("flashloom list formats"));
