@@ -3,6 +3,8 @@
 //! `[host]` is a section; `[host.deadline]` is the table of a policy that a key of the section may choose. The sections
 //! are fixed, the policies are the registry's.
 
+mod run_params;
+
 use std::cmp::Ordering;
 use std::ops::Range;
 use std::sync::Arc;
@@ -14,9 +16,9 @@ use flashloom_nand::DeviceParams;
 use flashloom_units::{Kind, Param, ParamSet, PolicySpec, Refusal, SlotSpec, nearest, one_of};
 use flashloom_workload::WorkloadParams;
 
-use super::expectation::EXPECT;
-use super::run_params::RunParams;
 use crate::registry::Registry;
+
+pub use run_params::{EndOfLife, Precondition, Rest, RunParams, Timing};
 
 /// A section: one layer of the stack, or the run itself.
 #[derive(Debug)]
@@ -67,6 +69,9 @@ pub static SECTIONS: [Section; 6] = [
 
 /// The section that lists the values of a comparison; its keys are those of all the others.
 pub const VARY: &str = "vary";
+
+/// The list of what an experiment expects of its results.
+pub const EXPECT: &str = "expect";
 
 /// One table: a section, or a policy's own parameters.
 #[derive(Clone, Copy, Debug)]

@@ -9,9 +9,11 @@ use std::fmt;
 
 use flashloom_units::{Capability, Must, PolicySpec, Refusal, Used, Value};
 
-use super::catalog::{Catalog, KeyId};
-use super::cross_check::is_of_page_mappings;
-use super::{Config, Experiment, Origin};
+use super::Experiment;
+use crate::config::catalog::{Catalog, KeyId};
+use crate::config::raw::Origin;
+use crate::config::typed::Config;
+use crate::config::typed::rules::is_of_page_mappings;
 
 /// Paths of keys that are listed in one note.
 const MOST_KEYS: usize = 4;

@@ -1,26 +1,20 @@
 //! What an experiment expects of its results: `[[expect]]`, a claim with a formula and its bounds.
 //!
-//! A formula is checked before anything runs: its grammar, the fields that it asks for, the runs that its keys choose.
+//! A formula is checked as it is read: its grammar, and the fields that it asks for.
 
 use std::fmt;
 use std::ops::Range;
-use std::sync::Arc;
 
-use serde_json::Value;
 use toml::Spanned;
 use toml::de::{DeTable, DeValue};
 
 use flashloom_units::Refusal;
 
-use super::Variant;
-use super::catalog::Catalog;
 use super::source::Origin;
 use super::value::shown;
+use crate::config::catalog::{Catalog, EXPECT};
 use crate::formula::{Formula, Run, Runs};
 use crate::schema::numbers;
-
-/// The name of the list of expectations.
-pub const EXPECT: &str = "expect";
 
 /// What one of them may hold, with what each means.
 pub const KEYS: [(&str, &str); 4] = [
@@ -69,7 +63,7 @@ pub struct Expectation {
     /// What that number may be.
     pub bounds: Bounds,
     /// Where the formula was written.
-    pub(super) origin: Origin,
+    pub(in crate::config) origin: Origin,
 }
 
 /// The results of one experiment, the only one that an expectation can be about.
@@ -88,21 +82,6 @@ impl Expectation {
     /// A run that there is not, or several numbers where one is expected.
     pub fn value(&self, runs: &[Run]) -> Result<Option<f64>, String> {
         self.formula.value(&OfThisExperiment(runs), "")
-    }
-
-    /// What is wrong with the formula for these runs, before there are results.
-    pub(super) fn refusal(&self, variants: &[Variant]) -> Option<Refusal> {
-        const LEAVE_OUT: &str = "`--no-expect` leaves the expectations of the file out";
-        let needs_anatomy = self.formula.fields().iter().any(|field| field.starts_with("host.anatomy."));
-        if needs_anatomy && variants.iter().any(|variant| !variant.config.run.anatomy) {
-            let refusal = Refusal::new("`host.anatomy` of runs that keep no anatomy", "`run.anatomy = true`");
-            return Some(Refusal { help: Some(LEAVE_OUT.to_owned()), ..refusal });
-        }
-        let run = |variant: &Variant| Run { vary: variant.vary_to_json(), result: Arc::new(Value::Null) };
-        let runs: Vec<Run> = variants.iter().map(run).collect();
-        let found = self.value(&runs).err()?;
-        let refusal = Refusal::new(found, "one number of the runs of this comparison");
-        Some(Refusal { help: Some(LEAVE_OUT.to_owned()), ..refusal })
     }
 }
 

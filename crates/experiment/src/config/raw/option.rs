@@ -4,11 +4,11 @@ use std::ops::Range;
 
 use flashloom_units::Refusal;
 
-use super::catalog::{Catalog, KeyId};
 use super::document::{Assignment, Axis, check_axis};
 use super::range;
 use super::source::{Origin, Report, Source};
 use super::value::check_option;
+use crate::config::catalog::{Catalog, KeyId};
 
 /// Reads one `--set`.
 pub fn read_set(catalog: &Catalog, report: &mut Report, text: &str) -> Option<Assignment> {

@@ -3,8 +3,8 @@
 use flashloom_units::Value;
 use serde_json::{Map, Value as Json};
 
-use super::catalog::{KeyId, SECTIONS};
-use super::settings::Settings;
+use crate::config::catalog::{KeyId, SECTIONS};
+use crate::config::checked::Settings;
 
 /// The tables that count, in order: every section, and the chosen policies that have parameters.
 fn tables(settings: &Settings) -> Vec<usize> {

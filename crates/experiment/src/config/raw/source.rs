@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 
 use flashloom_units::{Problem, Refusal};
 
-use super::catalog::SECTIONS;
+use crate::config::catalog::SECTIONS;
 
 /// A configuration file, or the text of one command-line option.
 #[derive(Clone, Debug)]

@@ -7,8 +7,7 @@ use flashloom_nand::{Preset, preset};
 use flashloom_units::{ParamSet, PolicySpec, Value};
 
 use super::catalog::{Catalog, KeyId, Table};
-use super::document::Assignment;
-use super::source::{Origin, Sources};
+use super::raw::{Assignment, Origin, Sources};
 
 /// One value of every key of every table.
 #[derive(Clone, Debug)]

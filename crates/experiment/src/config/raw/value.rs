@@ -5,7 +5,7 @@ use std::borrow::Cow;
 use flashloom_units::{Kind, Param, Refusal, Value, parse_rate, parse_ratio, parse_size, parse_time};
 use toml::de::DeValue;
 
-use super::catalog::Catalog;
+use crate::config::catalog::Catalog;
 
 /// Checks a value of a configuration file.
 pub fn check(catalog: &Catalog, param: &Param, written: &DeValue<'_>) -> Result<Value, Refusal> {

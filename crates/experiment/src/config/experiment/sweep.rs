@@ -6,11 +6,11 @@ use std::sync::Arc;
 
 use flashloom_units::{Problem, Refusal, Value};
 
-use super::cross_check;
-use super::document::{Assignment, Axis, Document};
-use super::settings::Settings;
-use super::source::{Origin, Report, Source};
-use super::{Catalog, Config, Variant};
+use super::Variant;
+use crate::config::catalog::Catalog;
+use crate::config::checked::Settings;
+use crate::config::raw::{Assignment, Axis, Document, Origin, Report, Source};
+use crate::config::typed::{Config, rules};
 
 /// The most runs that a comparison may have.
 const MOST_RUNS: u64 = 100_000;
@@ -81,20 +81,20 @@ pub(super) fn cross_product(catalog: &Arc<Catalog>, document: &Document, axes: &
 /// asked for and others remain.
 pub(super) fn fitting(variants: Vec<Variant>, skip_unfit: bool, report: &mut Report) -> (Vec<Variant>, Vec<Unfit>) {
     if !skip_unfit || !report.is_clean() {
-        variants.iter().for_each(|variant| cross_check::check(&variant.config, report));
+        variants.iter().for_each(|variant| rules::check(&variant.config, report));
         return (variants, Vec::new());
     }
     let (mut fit, mut unfit) = (Vec::new(), Vec::new());
     for variant in variants {
         let mut alone = Report::on(report.sources.clone());
-        cross_check::check(&variant.config, &mut alone);
+        rules::check(&variant.config, &mut alone);
         match alone.into_problems() {
             problems if problems.is_empty() => fit.push(variant),
             problems => unfit.push(Unfit { variant, problems }),
         }
     }
     if fit.is_empty() {
-        unfit.iter().for_each(|unfit| cross_check::check(&unfit.variant.config, report));
+        unfit.iter().for_each(|unfit| rules::check(&unfit.variant.config, report));
     }
     (fit, unfit)
 }

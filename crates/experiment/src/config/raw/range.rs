@@ -3,7 +3,7 @@
 
 use flashloom_units::{Kind, Param, Refusal, Value};
 
-use super::catalog::Catalog;
+use crate::config::catalog::Catalog;
 
 /// The most values that a range may stand for.
 const MOST: u64 = 10_000;

@@ -6,11 +6,11 @@ use flashloom_units::{Refusal, Value};
 use toml::Spanned;
 use toml::de::{DeTable, DeValue};
 
-use super::catalog::{Catalog, KeyId, Member, SECTIONS, VARY};
-use super::expectation::{self, EXPECT, Expectation};
+use super::expectation::{self, Expectation};
 use super::range;
 use super::source::{Origin, Report};
 use super::value::check;
+use crate::config::catalog::{Catalog, EXPECT, KeyId, Member, SECTIONS, VARY};
 
 /// A key was given a value.
 #[derive(Clone, Debug)]

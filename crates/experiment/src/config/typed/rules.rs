@@ -5,9 +5,9 @@ use flashloom_host::BlockLayer;
 use flashloom_units::{Capability, PolicySpec, Refusal, format_size};
 use flashloom_workload::workload::{self, Context, Site};
 
-use super::catalog::KeyId;
-use super::source::{Report, Sources};
-use super::{Config, Timing};
+use super::Config;
+use crate::config::catalog::{KeyId, Timing};
+use crate::config::raw::{Report, Sources};
 
 /// One rule: the sections that it reads, and the check.
 struct Rule {

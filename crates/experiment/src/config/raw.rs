@@ -1,0 +1,15 @@
+//! What was said: the texts of files and options, and what was read from them, each with the place where it was written.
+
+mod document;
+mod expectation;
+mod option;
+mod range;
+mod source;
+mod value;
+
+pub use document::Axis;
+pub(super) use document::{Assignment, Document, read as read_document};
+pub use expectation::{Bounds, Expectation, KEYS as EXPECT_KEYS};
+pub(super) use option::{read_set, read_vary};
+pub use source::{Origin, Source};
+pub(super) use source::{Report, Sources};
