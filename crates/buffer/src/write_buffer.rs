@@ -13,7 +13,7 @@ flashloom_units::ids! {
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
-enum State {
+enum SlotState {
     Free,
     /// Holds data that flash does not, and is in the order of eviction.
     Dirty,
@@ -44,7 +44,7 @@ enum Departure {
 struct Slot {
     lpn: Lpn,
     mask: u32,
-    state: State,
+    state: SlotState,
     departure: Departure,
     next_free: u32,
 }
@@ -109,12 +109,12 @@ impl WriteBuffer {
         let slot = |at: u32| Slot {
             lpn: Lpn::NONE,
             mask: 0,
-            state: State::Free,
+            state: SlotState::Free,
             departure: Departure::Stays,
             next_free: if at + 1 < pages { at + 1 } else { NO_INDEX },
         };
         let mut counts = [0; STATES];
-        counts[State::Free as usize] = pages;
+        counts[SlotState::Free as usize] = pages;
         Self {
             slots: (0..pages).map(slot).collect(),
             free: 0,
@@ -145,15 +145,15 @@ impl WriteBuffer {
         self.index.get(lpn.0).map(SlotId)
     }
 
-    fn state(&self, slot: SlotId) -> State {
+    fn state(&self, slot: SlotId) -> SlotState {
         self.slots[slot.at()].state
     }
 
-    fn count(&self, state: State) -> u32 {
+    fn count(&self, state: SlotState) -> u32 {
         self.counts[state as usize]
     }
 
-    fn set_state(&mut self, slot: SlotId, state: State) {
+    fn set_state(&mut self, slot: SlotId, state: SlotState) {
         let old = std::mem::replace(&mut self.slots[slot.at()].state, state);
         self.counts[old as usize] -= 1;
         self.counts[state as usize] += 1;
@@ -162,10 +162,10 @@ impl WriteBuffer {
     }
 
     /// Takes a free slot for a page, or that of a clean page that leaves for it.
-    fn take_slot(&mut self, lpn: Lpn, state: State) -> Option<SlotId> {
+    fn take_slot(&mut self, lpn: Lpn, state: SlotState) -> Option<SlotId> {
         if self.free == NO_INDEX {
             let clean = self.order.clean_victim()?;
-            debug_assert_eq!(self.state(clean), State::Clean, "only clean pages are given up at no cost");
+            debug_assert_eq!(self.state(clean), SlotState::Clean, "only clean pages are given up at no cost");
             self.index.remove(self.slots[clean.at()].lpn.0);
             self.release(clean);
             self.report.dropped_pages += 1;
@@ -179,7 +179,7 @@ impl WriteBuffer {
     }
 
     fn release(&mut self, slot: SlotId) {
-        self.set_state(slot, State::Free);
+        self.set_state(slot, SlotState::Free);
         let entry = &mut self.slots[slot.at()];
         (entry.lpn, entry.mask, entry.next_free) = (Lpn::NONE, 0, self.free);
         self.free = slot.0;
@@ -192,20 +192,20 @@ impl WriteBuffer {
     pub fn write(&mut self, lpn: Lpn, mask: u32) -> Option<Stored> {
         let held = self.slot_of(lpn).map(|slot| (slot, self.state(slot)));
         let stored = match held {
-            Some((slot, State::Dirty)) => {
+            Some((slot, SlotState::Dirty)) => {
                 self.order.touched(slot, lpn);
                 self.report.write_hits += 1;
                 Stored { slot, is_new: false, taken_over: None }
             }
-            Some((slot, State::Clean)) => {
-                self.set_state(slot, State::Dirty);
+            Some((slot, SlotState::Clean)) => {
+                self.set_state(slot, SlotState::Dirty);
                 self.order.removed(slot, lpn);
                 self.order.inserted(slot, lpn);
                 Stored { slot, is_new: false, taken_over: None }
             }
             _ => {
-                let slot = self.take_slot(lpn, State::Dirty)?;
-                let taken_over = held.filter(|&(_, state)| state == State::Evicting).map(|(old, _)| old);
+                let slot = self.take_slot(lpn, SlotState::Dirty)?;
+                let taken_over = held.filter(|&(_, state)| state == SlotState::Evicting).map(|(old, _)| old);
                 self.slots[slot.at()].mask = taken_over.map_or(0, |old| self.slots[old.at()].mask);
                 self.order.inserted(slot, lpn);
                 Stored { slot, is_new: true, taken_over }
@@ -218,7 +218,7 @@ impl WriteBuffer {
 
     /// Whether a write of the page would need no other slot.
     pub fn holds(&self, lpn: Lpn) -> bool {
-        self.slot_of(lpn).is_some_and(|slot| matches!(self.state(slot), State::Dirty | State::Clean))
+        self.slot_of(lpn).is_some_and(|slot| matches!(self.state(slot), SlotState::Dirty | SlotState::Clean))
     }
 
     /// Which of the wanted sectors the buffer holds, and where; counts a hit if it is all of them.
@@ -226,7 +226,7 @@ impl WriteBuffer {
         self.report.page_reads += 1;
         let slot = self.slot_of(lpn)?;
         let Slot { mask, state, .. } = self.slots[slot.at()];
-        if matches!(state, State::Dirty | State::Clean) {
+        if matches!(state, SlotState::Dirty | SlotState::Clean) {
             self.order.read(slot, lpn);
         }
         let held = mask & wanted;
@@ -242,18 +242,18 @@ impl WriteBuffer {
     /// Takes a slot for a page that is on its way from flash; nothing if none is free or clean, since no read waits for
     /// a program.
     pub fn fill(&mut self, lpn: Lpn) -> Option<SlotId> {
-        self.take_slot(lpn, State::Filling)
+        self.take_slot(lpn, SlotState::Filling)
     }
 
     /// The sectors in the mask of the page of a slot are here. They are forgotten if the page was written or discarded
     /// since they were asked for.
     pub fn filled(&mut self, slot: SlotId, mask: u32) {
         let Slot { lpn, state, .. } = self.slots[slot.at()];
-        assert_eq!(state, State::Filling, "only pages that were asked for arrive");
+        assert_eq!(state, SlotState::Filling, "only pages that were asked for arrive");
         if self.slot_of(lpn) != Some(slot) {
             return self.release(slot);
         }
-        self.set_state(slot, State::Clean);
+        self.set_state(slot, SlotState::Clean);
         self.slots[slot.at()].mask = mask;
         self.order.filled(slot, lpn);
         self.report.filled_pages += 1;
@@ -264,7 +264,7 @@ impl WriteBuffer {
     pub fn discard(&mut self, lpn: Lpn) {
         if let Some(slot) = self.slot_of(lpn) {
             self.index.remove(lpn.0);
-            if matches!(self.state(slot), State::Dirty | State::Clean) {
+            if matches!(self.state(slot), SlotState::Dirty | SlotState::Clean) {
                 self.order.removed(slot, lpn);
                 self.release(slot);
             }
@@ -287,7 +287,7 @@ impl WriteBuffer {
         loop {
             let occupancy = Occupancy {
                 pages: self.pages(),
-                occupied: self.dirty() + self.count(State::Clean) - self.order.clean_room(),
+                occupied: self.dirty() + self.count(SlotState::Clean) - self.order.clean_room(),
                 evicting: self.evicting(),
                 leaving: self.on_their_way.victims(),
                 waiting: waiting.saturating_sub(self.room()),
@@ -308,7 +308,7 @@ impl WriteBuffer {
     /// Takes the page of a slot out of its turn, because the host wants it durable now; appends it unless it is on its
     /// way already.
     pub fn evict_slot(&mut self, slot: SlotId, evicted: &mut Vec<Evicted>) {
-        if self.state(slot) == State::Dirty {
+        if self.state(slot) == SlotState::Dirty {
             self.order.removed(slot, self.slots[slot.at()].lpn);
             self.on_their_way.depart(&[slot]);
             self.send(slot, evicted);
@@ -376,7 +376,7 @@ impl WriteBuffer {
         let is_free = |lpn: u32| {
             self.slot_of(Lpn(lpn)).is_some_and(|slot| {
                 let Slot { state, departure, .. } = self.slots[slot.at()];
-                state == State::Dirty && departure != Departure::InStream
+                state == SlotState::Dirty && departure != Departure::InStream
             })
         };
         let pages = self.stream_pages;
@@ -411,8 +411,8 @@ impl WriteBuffer {
 
     fn send(&mut self, slot: SlotId, evicted: &mut Vec<Evicted>) {
         let Slot { lpn, mask, state, .. } = self.slots[slot.at()];
-        assert_eq!(state, State::Dirty, "only dirty pages are victims");
-        self.set_state(slot, State::Evicting);
+        assert_eq!(state, SlotState::Dirty, "only dirty pages are victims");
+        self.set_state(slot, SlotState::Evicting);
         self.slots[slot.at()].departure = Departure::Stays;
         self.report.evicted_pages += 1;
         evicted.push(Evicted { slot: Some(slot), lpn, mask });
@@ -421,7 +421,7 @@ impl WriteBuffer {
     /// The page of a slot is in flash: the slot is free.
     pub fn programmed(&mut self, slot: SlotId) {
         let Slot { lpn, state, .. } = self.slots[slot.at()];
-        assert_eq!(state, State::Evicting, "only pages on their way arrive");
+        assert_eq!(state, SlotState::Evicting, "only pages on their way arrive");
         if self.slot_of(lpn) == Some(slot) {
             self.index.remove(lpn.0);
         }
@@ -444,12 +444,12 @@ impl WriteBuffer {
 
     /// Pages that the buffer holds or waits for.
     pub fn held(&self) -> u32 {
-        self.pages() - self.count(State::Free)
+        self.pages() - self.count(SlotState::Free)
     }
 
     /// Slots that a page can have at once: the free ones and those of clean pages.
     fn room(&self) -> u32 {
-        self.count(State::Free) + self.order.clean_room()
+        self.count(SlotState::Free) + self.order.clean_room()
     }
 
     /// Whether a page that the buffer does not hold finds a slot.
@@ -465,12 +465,12 @@ impl WriteBuffer {
 
     /// Pages that flash does not have yet and that are not on their way there.
     pub fn dirty(&self) -> u32 {
-        self.count(State::Dirty)
+        self.count(SlotState::Dirty)
     }
 
     /// Pages on their way to flash.
     pub fn evicting(&self) -> u32 {
-        self.count(State::Evicting)
+        self.count(SlotState::Evicting)
     }
 
     /// The counters, and the levels until now.
@@ -494,7 +494,7 @@ impl WriteBuffer {
         if counts != self.counts {
             return Err(format!("buffer: {counts:?} slots in each state, but counted {:?}", self.counts));
         }
-        let (evicting, filling) = (self.evicting(), self.count(State::Filling));
+        let (evicting, filling) = (self.evicting(), self.count(SlotState::Filling));
         if (evicting, filling) != (refused, 0) {
             return Err(format!(
                 "buffer: {evicting} evicted pages were never programmed, of which {refused} were refused; {filling} never \
@@ -505,7 +505,7 @@ impl WriteBuffer {
         if leaving > refused || (leaving == 0) != (refused == 0) {
             return Err(format!("buffer: {leaving} victims are on their way to flash, and {refused} pages of them"));
         }
-        let free = self.count(State::Free);
+        let free = self.count(SlotState::Free);
         let mut chained = 0;
         let mut slot = self.free;
         while slot != NO_INDEX && chained <= free {

@@ -393,7 +393,7 @@ mod tests {
     use crate::scheduler::deadline;
 
     fn lab() -> Lab {
-        Lab::new(deadline::State::new, |_| {})
+        Lab::new(deadline::Deadline::new, |_| {})
     }
 
     #[test]

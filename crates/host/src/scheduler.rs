@@ -124,12 +124,12 @@ pub fn builtin() -> Slot<dyn Scheduler> {
     Slot::new(
         &SLOT,
         [
-            policy(&noop::SPEC, noop::State::new),
-            policy(&deadline::SPEC, deadline::State::new),
-            policy(&anticipatory::SPEC, anticipatory::State::new),
-            policy(&cfq::SPEC, cfq::State::new),
-            policy(&fios::SPEC, fios::State::new),
-            policy(&pardispatcher::SPEC, pardispatcher::State::new),
+            policy(&noop::SPEC, noop::Noop::new),
+            policy(&deadline::SPEC, deadline::Deadline::new),
+            policy(&anticipatory::SPEC, anticipatory::Anticipatory::new),
+            policy(&cfq::SPEC, cfq::Cfq::new),
+            policy(&fios::SPEC, fios::Fios::new),
+            policy(&pardispatcher::SPEC, pardispatcher::ParDispatcher::new),
         ],
     )
 }

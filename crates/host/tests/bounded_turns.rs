@@ -9,7 +9,7 @@
 
 use std::collections::BTreeMap;
 
-use flashloom_host::scheduler::pardispatcher::{Params, Scan, State};
+use flashloom_host::scheduler::pardispatcher::{ParDispatcher, ParDispatcherParams, Scan};
 use flashloom_host::{Admission, BlockLayer, Decision, HostParams};
 use flashloom_units::{Figure, MIB, MS, Ns, ParamSet};
 use flashloom_workload::{Op, Request};
@@ -81,10 +81,10 @@ struct Observer {
 }
 
 impl Observer {
-    fn new(params: Params) -> Self {
+    fn new(params: ParDispatcherParams) -> Self {
         let host = HostParams { nr_requests: 64, queue_depth: 1, ..HostParams::defaults() };
         let setup = BlockLayer::setup(&host, REGIONS * REGION);
-        let scheduler = State::new(params, &setup).expect("the parameters are in order");
+        let scheduler = ParDispatcher::new(params, &setup).expect("the parameters are in order");
         Self {
             layer: BlockLayer::new(&host, Box::new(scheduler)),
             now: 0,
@@ -152,14 +152,14 @@ proptest! {
         expire_ms in [1..2_000u64, 1..2_000u64],
         scan in prop::sample::select(vec![Scan::Lowest, Scan::Continue]),
     ) {
-        let mut observer = Observer::new(Params {
+        let mut observer = Observer::new(ParDispatcherParams {
             region_size_bytes: MIB,
             read_batch: batch[0],
             write_batch: batch[1],
             read_expire_ns: expire_ms[0] * MS,
             write_expire_ns: expire_ms[1] * MS,
             scan,
-            ..Params::defaults()
+            ..ParDispatcherParams::defaults()
         });
         let drain = std::iter::repeat_n(Action::Dispatch, 2 * 64);
         for action in actions.into_iter().chain(drain) {

@@ -11,7 +11,7 @@ use std::ffi::{CStr, c_char, c_int, c_uint};
 use std::ptr::NonNull;
 
 use flashloom_host::scheduler::Choice;
-use flashloom_host::scheduler::pardispatcher::{Params, Scan};
+use flashloom_host::scheduler::pardispatcher::{ParDispatcherParams, Scan};
 use flashloom_host::{Direction, RequestId, Requests, Scheduler, Setup, Stage};
 use flashloom_units::{Figure, Ns, ParamSet, Refusal, SECTOR_BYTES, Value};
 use flashloom_workload::Request;
@@ -64,7 +64,7 @@ unsafe extern "C" {
     fn binding_stats(binding: NonNull<Binding>, stats: *mut CoreStats);
 }
 
-fn tunables(params: &Params) -> Tunables {
+fn tunables(params: &ParDispatcherParams) -> Tunables {
     Tunables {
         batch: [params.read_batch, params.write_batch],
         scan: match params.scan {
@@ -92,7 +92,7 @@ pub struct KernelCore {
 
 impl KernelCore {
     /// A core without requests, for requests of that pool.
-    pub fn new(params: &Params, setup: &Setup) -> Self {
+    pub fn new(params: &ParDispatcherParams, setup: &Setup) -> Self {
         let region_sectors = params.region_size_bytes / SECTOR_BYTES;
         // SAFETY: the tunables live through the call, which copies them.
         let binding = unsafe { binding_new(setup.requests, region_sectors, &tunables(params)) };
@@ -164,7 +164,7 @@ impl Scheduler for KernelCore {
     }
 
     fn reconfigure(&mut self, _requests: &Requests, values: &[Value]) -> Result<(), Refusal> {
-        let params = Params::from_values(values);
+        let params = ParDispatcherParams::from_values(values);
         if params.region_size_bytes != self.region_size_bytes {
             // SAFETY: as the type says.
             let error = unsafe { binding_set_region_sectors(self.binding, params.region_size_bytes / SECTOR_BYTES) };

@@ -6,7 +6,7 @@
 //! operation the answers are compared; a failure names the seed of its run, which the environment variable
 //! FLASHLOOM_SEED repeats alone.
 
-use flashloom_host::scheduler::pardispatcher::{Params, Scan, State};
+use flashloom_host::scheduler::pardispatcher::{ParDispatcher, ParDispatcherParams, Scan};
 use flashloom_host::{BlockLayer, Decision, HostParams, RequestId};
 use flashloom_kernel_agreement::KernelCore;
 use flashloom_units::{Figure, MIB, MS, Ns, ParamSet, Prng, Value};
@@ -53,7 +53,10 @@ fn values(random: &mut Prng) -> Vec<Value> {
         "front_merges" => Some(Value::Flag(random.chance(0.8))),
         _ => None,
     };
-    Params::PARAMS.iter().map(|param| set(param.name, random).unwrap_or_else(|| param.default.clone())).collect()
+    ParDispatcherParams::PARAMS
+        .iter()
+        .map(|param| set(param.name, random).unwrap_or_else(|| param.default.clone()))
+        .collect()
 }
 
 /// The scheduler's own figures.
@@ -72,9 +75,9 @@ impl Run {
             ..HostParams::defaults()
         };
         let setup = BlockLayer::setup(&host, CAPACITY);
-        let params = Params::from_values(&values(&mut random));
+        let params = ParDispatcherParams::from_values(&values(&mut random));
         let core = KernelCore::new(&params, &setup);
-        let state = State::new(params, &setup).expect("the parameters are in order");
+        let state = ParDispatcher::new(params, &setup).expect("the parameters are in order");
         let mut weights = [12, 8, 4, 2, 1];
         // Without submissions and dispatches nothing happens; the others are left out at random.
         weights[2..].iter_mut().for_each(|weight| *weight *= random.below(3));

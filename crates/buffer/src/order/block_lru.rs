@@ -26,7 +26,7 @@ use crate::groups::Groups;
 
 params! {
     /// Parameters of block-level LRU.
-    pub struct Params {
+    pub struct BlockLruParams {
         /// Whether a victim is filled up with pages read from flash, and written as a whole block.
         padding: bool => "padding", Kind::Flag, Value::Flag(false), "Saves full merges of a block-mapped FTL, and costs a read and a write for each page that the buffer lacks.";
         /// Whether a block that was written in sequence is the next victim.
@@ -44,24 +44,24 @@ pub(super) static SPEC: PolicySpec = PolicySpec {
     source: "Kim and Ahn: BPLRU, FAST 2008, section 3; CAVE, section 4.2",
     needs: &[],
     offers: &[Capability::SavedState],
-    params: Params::PARAMS,
+    params: BlockLruParams::PARAMS,
     statistics: &[],
 };
 
-pub(super) struct State {
-    params: Params,
+pub(super) struct BlockLru {
+    params: BlockLruParams,
     groups: Groups,
     blocks: Lists<u32>,
     /// How many pages of each block, from its first on, the writes have reached in order.
     runs: Vec<u32>,
 }
 
-flashloom_units::state! { State { nested groups, blocks, runs; fixed params; } }
+flashloom_units::state! { BlockLru { nested groups, blocks, runs; fixed params; } }
 
-impl State {
+impl BlockLru {
     pub(super) fn new(values: &[Value], pages: u32, pages_per_block: u32) -> Self {
         Self {
-            params: Params::from_values(values),
+            params: BlockLruParams::from_values(values),
             groups: Groups::new(pages, pages_per_block),
             blocks: Lists::new(pages, 1),
             runs: vec![0; pages as usize],
@@ -85,7 +85,7 @@ impl State {
     }
 }
 
-impl Order for State {
+impl Order for BlockLru {
     flashloom_units::stateful!();
 
     fn inserted(&mut self, slot: SlotId, lpn: Lpn) {

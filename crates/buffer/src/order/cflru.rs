@@ -27,7 +27,7 @@ use crate::window::Window;
 
 params! {
     /// Parameters of CFLRU.
-    pub struct Params {
+    pub struct CflruParams {
         /// Share of the buffer in which clean pages leave first, from its oldest page on.
         window: f64 => "window", Kind::Ratio { min: 0.001, max: 1.0 }, Value::Ratio(0.25), "A larger window saves programs, and gives up clean pages that may be read again.";
     }
@@ -41,11 +41,11 @@ pub(super) static SPEC: PolicySpec = PolicySpec {
     source: "Park, Jung, Kang, Kim and Lee: CFLRU, CASES 2006, section 3",
     needs: &[],
     offers: &[Capability::SavedState],
-    params: Params::PARAMS,
+    params: CflruParams::PARAMS,
     statistics: &[],
 };
 
-pub(super) struct State {
+pub(super) struct Cflru {
     window: Window,
     /// What the window comes to hold as clean pages are given up: as many dirty pages as it has room for, and all clean
     /// ones that are older than the last of these.
@@ -57,14 +57,14 @@ pub(super) struct State {
     is_clean: Vec<bool>,
 }
 
-flashloom_units::state! { State { nested window, reach, pages, is_clean; value clean_room; } }
+flashloom_units::state! { Cflru { nested window, reach, pages, is_clean; value clean_room; } }
 
 const DIRTY: usize = 0;
 const CLEAN: usize = 1;
 
-impl State {
+impl Cflru {
     pub(super) fn new(values: &[Value], pages: u32, _pages_per_block: u32) -> Self {
-        let params = Params::from_values(values);
+        let params = CflruParams::from_values(values);
         Self {
             window: Window::new(pages, params.window),
             reach: Window::new(pages, params.window),
@@ -98,7 +98,7 @@ impl State {
     }
 }
 
-impl Order for State {
+impl Order for Cflru {
     flashloom_units::stateful!();
 
     fn inserted(&mut self, slot: SlotId, _lpn: Lpn) {

@@ -23,7 +23,7 @@ use crate::sizes::Sizes;
 
 params! {
     /// Parameters of CLC.
-    pub struct Params {
+    pub struct ClcParams {
         /// Pages of a cluster; as many as an erase block has where not given.
         cluster_pages: Option<u32> => "cluster", Kind::Count { min: 1, max: 65_536 }, Value::Absent, "Larger clusters gather more of what belongs together, and keep more cold pages beside a hot one.";
         /// Share of the clusters that count as hot.
@@ -42,11 +42,11 @@ pub(super) static SPEC: PolicySpec = PolicySpec {
              Storage Devices, IEEE Transactions on Computers 58(6), 2009",
     needs: &[],
     offers: &[Capability::SavedState],
-    params: Params::PARAMS,
+    params: ClcParams::PARAMS,
     statistics: &[],
 };
 
-pub(super) struct State {
+pub(super) struct Clc {
     clusters: Groups,
     /// How many clusters there are, and how many of them are hot.
     count: u32,
@@ -59,11 +59,11 @@ pub(super) struct State {
     cold: Sizes,
 }
 
-flashloom_units::state! { State { nested clusters, hot, is_hot, cold; value count, hot_count; fixed hot_share; } }
+flashloom_units::state! { Clc { nested clusters, hot, is_hot, cold; value count, hot_count; fixed hot_share; } }
 
-impl State {
+impl Clc {
     pub(super) fn new(values: &[Value], pages: u32, pages_per_block: u32) -> Self {
-        let params = Params::from_values(values);
+        let params = ClcParams::from_values(values);
         let cluster_pages = params.cluster_pages.unwrap_or(pages_per_block);
         Self {
             clusters: Groups::new(pages, cluster_pages),
@@ -111,7 +111,7 @@ impl State {
     }
 }
 
-impl Order for State {
+impl Order for Clc {
     flashloom_units::stateful!();
 
     fn inserted(&mut self, slot: SlotId, lpn: Lpn) {
@@ -207,7 +207,7 @@ mod tests {
 
     #[test]
     fn the_cluster_that_was_written_last_is_hot_however_few_there_are() {
-        let mut order = super::State::new(&super::SPEC.values(&[]).unwrap(), 8, 4);
+        let mut order = super::Clc::new(&super::SPEC.values(&[]).unwrap(), 8, 4);
         for (slot, lpn) in [(0, 0), (1, 4), (2, 5)] {
             order.inserted(SlotId(slot), Lpn(lpn));
         }

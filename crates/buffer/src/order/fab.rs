@@ -29,21 +29,21 @@ pub(super) static SPEC: PolicySpec = PolicySpec {
     statistics: &[],
 };
 
-pub(super) struct State {
+pub(super) struct Fab {
     groups: Groups,
     blocks: Sizes,
 }
 
-flashloom_units::state! { State { nested groups, blocks; } }
+flashloom_units::state! { Fab { nested groups, blocks; } }
 
-impl State {
+impl Fab {
     pub(super) fn new(_values: &[Value], pages: u32, pages_per_block: u32) -> Self {
         let groups = Groups::new(pages, pages_per_block);
         Self { groups, blocks: Sizes::new(pages, pages_per_block.min(pages)) }
     }
 }
 
-impl Order for State {
+impl Order for Fab {
     flashloom_units::stateful!();
 
     fn inserted(&mut self, slot: SlotId, lpn: Lpn) {

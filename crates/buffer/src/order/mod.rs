@@ -98,14 +98,16 @@ pub fn builtin() -> Slot<dyn Order> {
     Slot::new(
         &SLOT,
         [
-            policy(&page_lru::SPEC, |values, on| Box::new(page_lru::State::new(values, on.pages, on.pages_per_block))),
-            policy(&block_lru::SPEC, |values, on| {
-                Box::new(block_lru::State::new(values, on.pages, on.pages_per_block))
+            policy(&page_lru::SPEC, |values, on| {
+                Box::new(page_lru::PageLru::new(values, on.pages, on.pages_per_block))
             }),
-            policy(&fab::SPEC, |values, on| Box::new(fab::State::new(values, on.pages, on.pages_per_block))),
-            policy(&clc::SPEC, |values, on| Box::new(clc::State::new(values, on.pages, on.pages_per_block))),
-            policy(&r#ref::SPEC, |values, on| Box::new(r#ref::State::new(values, on.pages, on.pages_per_block))),
-            policy(&cflru::SPEC, |values, on| Box::new(cflru::State::new(values, on.pages, on.pages_per_block))),
+            policy(&block_lru::SPEC, |values, on| {
+                Box::new(block_lru::BlockLru::new(values, on.pages, on.pages_per_block))
+            }),
+            policy(&fab::SPEC, |values, on| Box::new(fab::Fab::new(values, on.pages, on.pages_per_block))),
+            policy(&clc::SPEC, |values, on| Box::new(clc::Clc::new(values, on.pages, on.pages_per_block))),
+            policy(&r#ref::SPEC, |values, on| Box::new(r#ref::Ref::new(values, on.pages, on.pages_per_block))),
+            policy(&cflru::SPEC, |values, on| Box::new(cflru::Cflru::new(values, on.pages, on.pages_per_block))),
         ],
     )
 }

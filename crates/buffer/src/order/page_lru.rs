@@ -24,19 +24,19 @@ pub(super) static SPEC: PolicySpec = PolicySpec {
     statistics: &[],
 };
 
-pub(super) struct State {
+pub(super) struct PageLru {
     pages: Lists<SlotId>,
 }
 
-flashloom_units::state! { State { nested pages; } }
+flashloom_units::state! { PageLru { nested pages; } }
 
-impl State {
+impl PageLru {
     pub(super) fn new(_values: &[Value], pages: u32, _pages_per_block: u32) -> Self {
         Self { pages: Lists::new(pages, 1) }
     }
 }
 
-impl Order for State {
+impl Order for PageLru {
     flashloom_units::stateful!();
 
     fn inserted(&mut self, slot: SlotId, _lpn: Lpn) {

@@ -27,7 +27,7 @@ use crate::window::Window;
 
 params! {
     /// Parameters of REF.
-    pub struct Params {
+    pub struct RefParams {
         /// Share of the buffer in which victims are looked for, from its oldest page on.
         window: f64 => "window", Kind::Ratio { min: 0.001, max: 1.0 }, Value::Ratio(0.5), "A larger window finds more pages of a victim block, and evicts younger pages.";
         /// Logical blocks that pages are evicted from at a time.
@@ -44,11 +44,11 @@ pub(super) static SPEC: PolicySpec = PolicySpec {
              Transactions on Consumer Electronics 54(3), 2008",
     needs: &[],
     offers: &[Capability::SavedState],
-    params: Params::PARAMS,
+    params: RefParams::PARAMS,
     statistics: &[],
 };
 
-pub(super) struct State {
+pub(super) struct Ref {
     window: Window,
     lpns: Vec<Lpn>,
     /// Pages in the window whose block is no victim block, by block, and these blocks by how many they have.
@@ -66,7 +66,7 @@ pub(super) struct State {
 }
 
 flashloom_units::state! {
-    State {
+    Ref {
         nested window, lpns, others, blocks, victims, is_victim_block;
         value victim_blocks;
         scratch joining;
@@ -74,9 +74,9 @@ flashloom_units::state! {
     }
 }
 
-impl State {
+impl Ref {
     pub(super) fn new(values: &[Value], pages: u32, pages_per_block: u32) -> Self {
-        let params = Params::from_values(values);
+        let params = RefParams::from_values(values);
         let largest = pages_per_block.min(pages);
         Self {
             window: Window::new(pages, params.window),
@@ -143,7 +143,7 @@ impl State {
     }
 }
 
-impl Order for State {
+impl Order for Ref {
     flashloom_units::stateful!();
 
     fn inserted(&mut self, slot: SlotId, lpn: Lpn) {

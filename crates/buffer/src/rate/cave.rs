@@ -28,7 +28,7 @@ choice! {
 
 params! {
     /// Parameters of CAVE.
-    pub struct Params {
+    pub struct CaveParams {
         /// How many victims leave at a time; as many as the drive has dies where not given.
         victims: Option<u32> => "victims", Kind::Count { min: 1, max: 65_536 }, Value::Absent, "More victims use more chips at once and leave less in the buffer to be written again.";
         /// What a write that found the buffer full waits for.
@@ -43,25 +43,25 @@ pub(super) static SPEC: PolicySpec = PolicySpec {
     source: "Park et al.: CAVE, SAC 2011, section 4.2",
     needs: &[],
     offers: &[Capability::SavedState],
-    params: Params::PARAMS,
+    params: CaveParams::PARAMS,
     statistics: &[],
 };
 
-pub(super) struct State {
+pub(super) struct Cave {
     victims: u32,
     wait: Wait,
 }
 
-flashloom_units::state! { State { fixed victims, wait; } }
+flashloom_units::state! { Cave { fixed victims, wait; } }
 
-impl State {
+impl Cave {
     pub(super) fn new(values: &[Value], dies: u32) -> Self {
-        let Params { victims, wait } = Params::from_values(values);
+        let CaveParams { victims, wait } = CaveParams::from_values(values);
         Self { victims: victims.unwrap_or(dies), wait }
     }
 }
 
-impl Rate for State {
+impl Rate for Cave {
     flashloom_units::stateful!();
 
     fn victims(&mut self, occupancy: &Occupancy) -> u32 {
@@ -81,10 +81,10 @@ mod tests {
     fn a_full_buffer_evicts_a_victim_for_each_die_and_then_waits() {
         let occupancy = |evicting, waiting| Occupancy { pages: 64, occupied: 40, evicting, leaving: evicting, waiting };
         let wait = Value::Name("own-page");
-        let mut rate = State::new(&[Value::Absent, wait.clone()], 32);
+        let mut rate = Cave::new(&[Value::Absent, wait.clone()], 32);
         assert_eq!(rate.victims(&occupancy(0, 0)), 0);
         assert_eq!(rate.victims(&occupancy(0, 1)), 32);
         assert_eq!(rate.victims(&occupancy(32, 1)), 0);
-        assert_eq!(State::new(&[Value::Count(4), wait], 32).victims(&occupancy(0, 1)), 4);
+        assert_eq!(Cave::new(&[Value::Count(4), wait], 32).victims(&occupancy(0, 1)), 4);
     }
 }

@@ -19,7 +19,7 @@ use super::{Occupancy, Rate, Setup};
 
 params! {
     /// Parameters of the linear threshold.
-    pub struct Params {
+    pub struct LinearThresholdParams {
         /// Share of the buffer above which eviction begins.
         low: f64 => "low", Kind::Ratio { min: 0.0, max: 1.0 }, Value::Ratio(0.5), "A lower mark keeps more room free and absorbs fewer rewrites.";
         /// Share of the buffer at which a victim for each die is kept on its way.
@@ -35,21 +35,21 @@ pub(super) static SPEC: PolicySpec = PolicySpec {
     source: "Park et al.: CAVE, SAC 2011, section 4.2, future work",
     needs: &[],
     offers: &[Capability::SavedState],
-    params: Params::PARAMS,
+    params: LinearThresholdParams::PARAMS,
     statistics: &[],
 };
 
-pub(super) struct State {
-    params: Params,
+pub(super) struct LinearThreshold {
+    params: LinearThresholdParams,
     dies: u32,
     superpage: u32,
 }
 
-flashloom_units::state! { State { fixed params, dies, superpage; } }
+flashloom_units::state! { LinearThreshold { fixed params, dies, superpage; } }
 
-impl State {
+impl LinearThreshold {
     pub(super) fn new(values: &[Value], on: &Setup) -> Self {
-        Self { params: Params::from_values(values), dies: on.dies, superpage: on.superpage }
+        Self { params: LinearThresholdParams::from_values(values), dies: on.dies, superpage: on.superpage }
     }
 
     /// How many dies should have a victim on its way.
@@ -64,7 +64,7 @@ impl State {
     }
 }
 
-impl Rate for State {
+impl Rate for LinearThreshold {
     flashloom_units::stateful!();
 
     fn victims(&mut self, occupancy: &Occupancy) -> u32 {
@@ -82,12 +82,12 @@ mod tests {
     #[test]
     fn victims_on_their_way_grow_with_what_the_buffer_holds() {
         let occupancy = |occupied, leaving| Occupancy { pages: 100, occupied, evicting: leaving, leaving, waiting: 0 };
-        let mut rate = State { params: Params { low: 0.5, high: 0.9 }, dies: 8, superpage: 1 };
+        let mut rate = LinearThreshold { params: LinearThresholdParams { low: 0.5, high: 0.9 }, dies: 8, superpage: 1 };
         assert_eq!(rate.victims(&occupancy(50, 0)), 0);
         assert_eq!([50, 51, 60, 70, 90, 100].map(|pages| rate.wanted(&occupancy(pages, 0))), [0, 1, 2, 4, 8, 8]);
         assert_eq!(rate.victims(&occupancy(70, 3)), 1);
         assert_eq!(rate.victims(&occupancy(70, 4)), 0);
-        let step = State { params: Params { low: 0.9, high: 0.5 }, dies: 8, superpage: 1 };
+        let step = LinearThreshold { params: LinearThresholdParams { low: 0.9, high: 0.5 }, dies: 8, superpage: 1 };
         assert_eq!([90, 91].map(|pages| step.wanted(&occupancy(pages, 0))), [0, 8]);
     }
 
@@ -95,14 +95,14 @@ mod tests {
     fn a_block_on_its_way_keeps_one_die_busy_however_many_pages_it_has() {
         let occupancy =
             |leaving| Occupancy { pages: 1_000, occupied: 900, evicting: 64 * leaving, leaving, waiting: 0 };
-        let mut rate = State { params: Params { low: 0.5, high: 0.9 }, dies: 8, superpage: 2 };
+        let mut rate = LinearThreshold { params: LinearThresholdParams { low: 0.5, high: 0.9 }, dies: 8, superpage: 2 };
         assert_eq!([1, 7, 8].map(|leaving| rate.victims(&occupancy(leaving))), [1, 1, 0]);
     }
 
     #[test]
     fn a_die_that_programs_superpages_has_one_on_its_way_and_not_a_page() {
         let occupancy = |leaving| Occupancy { pages: 100, occupied: 60, evicting: leaving, leaving, waiting: 0 };
-        let mut rate = State { params: Params { low: 0.5, high: 0.9 }, dies: 8, superpage: 4 };
+        let mut rate = LinearThreshold { params: LinearThresholdParams { low: 0.5, high: 0.9 }, dies: 8, superpage: 4 };
         assert_eq!(rate.wanted(&occupancy(0)), 2);
         assert_eq!([0, 1, 4, 7, 8].map(|pages| rate.victims(&occupancy(pages))), [1, 1, 1, 1, 0]);
     }
@@ -110,7 +110,7 @@ mod tests {
     #[test]
     fn pages_that_wait_have_as_many_pages_on_their_way() {
         let occupancy = |evicting| Occupancy { pages: 100, occupied: 20, evicting, leaving: 1, waiting: 5 };
-        let mut rate = State { params: Params { low: 0.5, high: 0.9 }, dies: 8, superpage: 1 };
+        let mut rate = LinearThreshold { params: LinearThresholdParams { low: 0.5, high: 0.9 }, dies: 8, superpage: 1 };
         assert_eq!([4, 5].map(|evicting| rate.victims(&occupancy(evicting))), [1, 0]);
     }
 }

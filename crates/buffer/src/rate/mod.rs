@@ -78,9 +78,9 @@ pub fn builtin() -> Slot<dyn Rate> {
     Slot::new(
         &SLOT,
         [
-            policy(&single::SPEC, |values, on| Box::new(single::State::new(values, on.dies))),
-            policy(&cave::SPEC, |values, on| Box::new(cave::State::new(values, on.dies))),
-            policy(&linear_threshold::SPEC, |values, on| Box::new(linear_threshold::State::new(values, on))),
+            policy(&single::SPEC, |values, on| Box::new(single::Single::new(values, on.dies))),
+            policy(&cave::SPEC, |values, on| Box::new(cave::Cave::new(values, on.dies))),
+            policy(&linear_threshold::SPEC, |values, on| Box::new(linear_threshold::LinearThreshold::new(values, on))),
         ],
     )
 }

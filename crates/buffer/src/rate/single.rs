@@ -21,17 +21,17 @@ pub(super) static SPEC: PolicySpec = PolicySpec {
     statistics: &[],
 };
 
-pub(super) struct State;
+pub(super) struct Single;
 
-flashloom_units::state! { State {} }
+flashloom_units::state! { Single {} }
 
-impl State {
+impl Single {
     pub(super) fn new(_values: &[Value], _dies: u32) -> Self {
         Self
     }
 }
 
-impl Rate for State {
+impl Rate for Single {
     flashloom_units::stateful!();
 
     fn victims(&mut self, occupancy: &Occupancy) -> u32 {
@@ -46,8 +46,8 @@ mod tests {
     #[test]
     fn a_victim_leaves_only_for_a_page_that_no_freed_slot_awaits() {
         let occupancy = |evicting, waiting| Occupancy { pages: 8, occupied: 4, evicting, leaving: evicting, waiting };
-        assert_eq!(State.victims(&occupancy(0, 0)), 0);
-        assert_eq!(State.victims(&occupancy(0, 3)), 1);
-        assert_eq!(State.victims(&occupancy(3, 3)), 0);
+        assert_eq!(Single.victims(&occupancy(0, 0)), 0);
+        assert_eq!(Single.victims(&occupancy(0, 3)), 1);
+        assert_eq!(Single.victims(&occupancy(3, 3)), 0);
     }
 }

@@ -48,7 +48,7 @@ pub static SPEC: PolicySpec = PolicySpec {
     source: "Linux 2.6.32, block/as-iosched.c; Iyer and Druschel, SOSP 2001",
     needs: &[],
     offers: &[Capability::SavedState],
-    params: Params::PARAMS,
+    params: AnticipatoryParams::PARAMS,
     statistics: &[
         Statistic::count("anticipations", "Times that the device was held back for a task's next request."),
         Statistic::count("anticipations_in_vain", "Of these, times that antic_expire passed without it."),
@@ -57,7 +57,7 @@ pub static SPEC: PolicySpec = PolicySpec {
 
 params! {
     /// The tunables of the kernel's scheduler.
-    pub struct Params {
+    pub struct AnticipatoryParams {
         /// How long after queueing a synchronous request should be dispatched.
         read_expire_ns: Ns => "read_expire", Kind::Time { min: 0, max: 3_600 * S }, Value::Time(125 * MS),
             "Earlier deadlines bound read latency more tightly and seek more.";
@@ -112,8 +112,8 @@ struct Task {
 
 /// Queues of both classes, the batch under way, and what is waited for.
 #[derive(Debug)]
-pub struct State {
-    params: Params,
+pub struct Anticipatory {
+    params: AnticipatoryParams,
     fifo: Lists<RequestId>,
     sorted: Forest<RequestId>,
     tasks: Tasks,
@@ -148,7 +148,7 @@ pub struct State {
 }
 
 flashloom_units::state! {
-    State {
+    Anticipatory {
         nested fifo, sorted, tasks, task_of;
         array known;
         value next, head, fifo_checked_ns, batch, batch_expires_ns, changing, starting, write_batch, writes_left,
@@ -165,9 +165,9 @@ enum Step {
     NewBatch,
 }
 
-impl State {
+impl Anticipatory {
     /// Empty queues.
-    pub fn new(params: Params, setup: &Setup) -> Result<Self, Refusal> {
+    pub fn new(params: AnticipatoryParams, setup: &Setup) -> Result<Self, Refusal> {
         // Each request holds its task, and so does the anticipation.
         let tasks = Tasks::new(setup.requests + 1);
         let ticks = (params.write_batch_expire_ns / MS) as u32;
@@ -402,7 +402,7 @@ fn class_of(requests: &Requests, id: RequestId) -> usize {
     if requests[id].is_sync() { SYNC } else { ASYNC }
 }
 
-impl Scheduler for State {
+impl Scheduler for Anticipatory {
     flashloom_units::stateful!();
 
     fn insert(&mut self, now: Ns, requests: &Requests, id: RequestId) -> Ns {
@@ -548,8 +548,8 @@ mod tests {
     const FAR: u64 = 1 << 20;
     const WAIT: Ns = 6_667 * US;
 
-    fn lab(change: impl FnOnce(&mut Params)) -> Lab {
-        Lab::new(State::new, change)
+    fn lab(change: impl FnOnce(&mut AnticipatoryParams)) -> Lab {
+        Lab::new(Anticipatory::new, change)
     }
 
     #[test]

@@ -54,7 +54,7 @@ pub static SPEC: PolicySpec = PolicySpec {
     source: "Linux 2.6.32, block/cfq-iosched.c",
     needs: &[],
     offers: &[Capability::SavedState],
-    params: Params::PARAMS,
+    params: CfqParams::PARAMS,
     statistics: &[
         Statistic::count("slices", "Slices of time that were begun."),
         Statistic::count("preemptions", "Slices that a request of another queue cut short."),
@@ -64,7 +64,7 @@ pub static SPEC: PolicySpec = PolicySpec {
 
 params! {
     /// The tunables of the kernel's scheduler.
-    pub struct Params {
+    pub struct CfqParams {
         /// How many requests of one queue the device holds while others wait.
         quantum: u32 => "quantum", Kind::Count { min: 1, max: 65_536 }, Value::Count(4),
             "A larger number uses more of the device's parallelism and lets one task fill its queue.";
@@ -151,8 +151,8 @@ impl Queue {
 
 /// All queues, their service order, and the active one.
 #[derive(Debug)]
-pub struct State {
-    params: Params,
+pub struct Cfq {
+    params: CfqParams,
     elevator: Elevator,
     tasks: Tasks,
     /// By task slot, and the shared asynchronous one behind them.
@@ -179,7 +179,7 @@ pub struct State {
 }
 
 flashloom_units::state! {
-    State {
+    Cfq {
         nested tasks, queue_of, sorted, fifo, service, depth;
         array queues;
         value busy, active, idle_until_ns, head, sync_at_device, async_at_device, queued, sync_completed_ns, slices,
@@ -190,9 +190,9 @@ flashloom_units::state! {
 
 const SERVICE: usize = 0;
 
-impl State {
+impl Cfq {
     /// Empty queues.
-    pub fn new(params: Params, setup: &Setup) -> Result<Self, Refusal> {
+    pub fn new(params: CfqParams, setup: &Setup) -> Result<Self, Refusal> {
         // Each request holds its task, and so does the active slice.
         let tasks = Tasks::new(setup.requests + 1);
         let queues = tasks.slots() + 1;
@@ -443,7 +443,7 @@ impl State {
     }
 }
 
-impl Scheduler for State {
+impl Scheduler for Cfq {
     flashloom_units::stateful!();
 
     fn insert(&mut self, now: Ns, requests: &Requests, id: RequestId) -> Ns {

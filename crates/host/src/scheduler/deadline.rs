@@ -36,13 +36,13 @@ pub static SPEC: PolicySpec = PolicySpec {
     source: "Linux 2.6.32, block/deadline-iosched.c",
     needs: &[],
     offers: &[Capability::SavedState],
-    params: Params::PARAMS,
+    params: DeadlineParams::PARAMS,
     statistics: &[],
 };
 
 params! {
     /// The tunables of the kernel's scheduler.
-    pub struct Params {
+    pub struct DeadlineParams {
         /// How long after queueing a read should be dispatched.
         read_expire_ns: Ns => "read_expire", Kind::Time { min: 0, max: 3_600 * S }, Value::Time(500 * MS),
             "Earlier deadlines bound read latency more tightly and break up more batches.";
@@ -63,8 +63,8 @@ params! {
 
 /// Queues of both directions, and the batch under way.
 #[derive(Debug)]
-pub struct State {
-    params: Params,
+pub struct Deadline {
+    params: DeadlineParams,
     fifo: Lists<RequestId>,
     sorted: Forest<RequestId>,
     /// What follows the last dispatched request in its direction; none in the other.
@@ -73,11 +73,11 @@ pub struct State {
     starved: u32,
 }
 
-flashloom_units::state! { State { nested fifo, sorted; value next, batched, starved; fixed params; } }
+flashloom_units::state! { Deadline { nested fifo, sorted; value next, batched, starved; fixed params; } }
 
-impl State {
+impl Deadline {
     /// Empty queues.
-    pub fn new(params: Params, setup: &Setup) -> Result<Self, Refusal> {
+    pub fn new(params: DeadlineParams, setup: &Setup) -> Result<Self, Refusal> {
         Ok(Self {
             params,
             fifo: Lists::new(setup.requests, 2),
@@ -113,7 +113,7 @@ impl State {
     }
 }
 
-impl Scheduler for State {
+impl Scheduler for Deadline {
     flashloom_units::stateful!();
 
     fn insert(&mut self, now: Ns, requests: &Requests, id: RequestId) -> Ns {
@@ -185,8 +185,8 @@ mod tests {
     use crate::Admission;
     use crate::lab::Lab;
 
-    fn lab(change: impl FnOnce(&mut Params)) -> Lab {
-        Lab::new(State::new, change)
+    fn lab(change: impl FnOnce(&mut DeadlineParams)) -> Lab {
+        Lab::new(Deadline::new, change)
     }
 
     #[test]

@@ -47,7 +47,7 @@ pub static SPEC: PolicySpec = PolicySpec {
     source: "Park and Shen, FAST 2012, as published descriptions have it: docs/decisions/0029-fios.md",
     needs: &[],
     offers: &[Capability::SavedState],
-    params: Params::PARAMS,
+    params: FiosParams::PARAMS,
     statistics: &[
         Statistic::count("epochs", "Epochs that were begun after the first."),
         Statistic::count("anticipations", "Times that a task's next request was awaited."),
@@ -69,7 +69,7 @@ choice! {
 
 params! {
     /// What the published descriptions name, and what they leave open.
-    pub struct Params {
+    pub struct FiosParams {
         /// How much of the drive's time a task may use in an epoch.
         timeslice_ns: Ns => "timeslice", Kind::Time { min: 10 * US, max: 3_600 * S }, Value::Time(10 * MS),
             "Shorter timeslices let a task that has used its own up wait less, and change between reads and writes more \
@@ -129,8 +129,8 @@ struct Task {
 
 /// The lines of all tasks, who may issue, and who is awaited.
 #[derive(Debug)]
-pub struct State {
-    params: Params,
+pub struct Fios {
+    params: FiosParams,
     idle_per_service: f64,
     tasks: Tasks,
     known: Vec<Task>,
@@ -164,7 +164,7 @@ pub struct State {
 }
 
 flashloom_units::state! {
-    State {
+    Fios {
         nested tasks, task_of, issued_at, lines, writes_by_age, out_of_time, awaited;
         array known;
         each turns;
@@ -178,9 +178,9 @@ fn line(task: TaskSlot, line: usize) -> usize {
     2 * task.at() + line
 }
 
-impl State {
+impl Fios {
     /// Empty lines.
-    pub fn new(params: Params, setup: &Setup) -> Result<Self, Refusal> {
+    pub fn new(params: FiosParams, setup: &Setup) -> Result<Self, Refusal> {
         let tasks = Tasks::new(setup.requests);
         let slots = tasks.slots();
         Ok(Self {
@@ -387,7 +387,7 @@ impl State {
     }
 }
 
-impl Scheduler for State {
+impl Scheduler for Fios {
     flashloom_units::stateful!();
 
     fn insert(&mut self, now: Ns, requests: &Requests, id: RequestId) -> Ns {
@@ -529,8 +529,8 @@ mod tests {
 
     const LONG: u32 = 256;
 
-    fn lab(change: impl FnOnce(&mut Params)) -> Lab {
-        Lab::new(State::new, change)
+    fn lab(change: impl FnOnce(&mut FiosParams)) -> Lab {
+        Lab::new(Fios::new, change)
     }
 
     /// Linear costs of 75 us for a read of 4 KiB and 540 us for one of 128 KiB, and nobody is awaited.

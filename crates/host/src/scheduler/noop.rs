@@ -25,33 +25,33 @@ pub static SPEC: PolicySpec = PolicySpec {
     source: "Linux 2.6.32, block/noop-iosched.c",
     needs: &[],
     offers: &[Capability::SavedState],
-    params: <Params as flashloom_units::ParamSet>::PARAMS,
+    params: <NoopParams as flashloom_units::ParamSet>::PARAMS,
     statistics: &[],
 };
 
 params! {
     /// It has no parameters.
-    pub struct Params {}
+    pub struct NoopParams {}
 }
 
 /// The queue.
 #[derive(Debug)]
-pub struct State {
+pub struct Noop {
     queue: Lists<RequestId>,
 }
 
-flashloom_units::state! { State { nested queue; } }
+flashloom_units::state! { Noop { nested queue; } }
 
 const QUEUE: usize = 0;
 
-impl State {
+impl Noop {
     /// An empty queue.
-    pub fn new(_params: Params, setup: &Setup) -> Result<Self, Refusal> {
+    pub fn new(_params: NoopParams, setup: &Setup) -> Result<Self, Refusal> {
         Ok(Self { queue: Lists::new(setup.requests, 1) })
     }
 }
 
-impl Scheduler for State {
+impl Scheduler for Noop {
     flashloom_units::stateful!();
 
     fn insert(&mut self, _now: Ns, _requests: &Requests, id: RequestId) -> Ns {
@@ -92,7 +92,7 @@ mod tests {
     use crate::lab::Lab;
 
     fn lab() -> Lab {
-        Lab::new(State::new, |_| {})
+        Lab::new(Noop::new, |_| {})
     }
 
     #[test]

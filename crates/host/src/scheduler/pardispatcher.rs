@@ -70,7 +70,7 @@ pub static SPEC: PolicySpec = PolicySpec {
              section II",
     needs: &[],
     offers: &[Capability::SavedState],
-    params: Params::PARAMS,
+    params: ParDispatcherParams::PARAMS,
     statistics: &[
         Statistic::count("turns", "Turns begun, expired ones included."),
         Statistic::count("expired_turns", "Turns that a request past its deadline brought forward."),
@@ -90,7 +90,7 @@ choice! {
 
 params! {
     /// The paper's parameters, with the values that it found for a 60 GB MLC drive.
-    pub struct Params {
+    pub struct ParDispatcherParams {
         /// How large a region is; the last one may be smaller.
         region_size_bytes: u64 => "region_size", Kind::Size { min: MIB, max: 1 << 50 }, Value::Size(4 * GIB),
             "Smaller regions spread consecutive batches wider over the device; larger ones give longer sorted runs.";
@@ -141,8 +141,8 @@ struct Region {
 
 /// The subqueues, the round, and the turn under way.
 #[derive(Debug)]
-pub struct State {
-    params: Params,
+pub struct ParDispatcher {
+    params: ParDispatcherParams,
     setup: Setup,
     region_sectors: u64,
     regions: Vec<Region>,
@@ -165,7 +165,7 @@ pub struct State {
 }
 
 flashloom_units::state! {
-    State {
+    ParDispatcher {
         array regions;
         nested pending, sorted, trees, fifo;
         value turn, round_at, last_region, last_was_expired, turns, expired_turns, region_switches;
@@ -173,9 +173,9 @@ flashloom_units::state! {
     }
 }
 
-impl State {
+impl ParDispatcher {
     /// Empty subqueues for every region of the device; an error names a region size that makes no sense for it.
-    pub fn new(params: Params, setup: &Setup) -> Result<Self, Refusal> {
+    pub fn new(params: ParDispatcherParams, setup: &Setup) -> Result<Self, Refusal> {
         let size = params.region_size_bytes;
         let refuse = |found: String, expected| {
             Refusal::new(found, expected).at(["host.pardispatcher.region_size", "host.scheduler"])
@@ -305,7 +305,7 @@ fn tree(region: u32, direction: Direction, sweep: usize) -> usize {
     (region * TREES) as usize + 2 * direction.at() + sweep
 }
 
-impl Scheduler for State {
+impl Scheduler for ParDispatcher {
     flashloom_units::stateful!();
 
     fn insert(&mut self, now: Ns, requests: &Requests, id: RequestId) -> Ns {
@@ -365,7 +365,7 @@ impl Scheduler for State {
     /// A new region size sorts what waits anew, by age where it begins at the same sector. The turn and the sweeps under
     /// way end, the round goes on at the same address, and every region's next turn is a first one.
     fn reconfigure(&mut self, requests: &Requests, values: &[Value]) -> Result<(), Refusal> {
-        let params = Params::from_values(values);
+        let params = ParDispatcherParams::from_values(values);
         if params.region_size_bytes == self.params.region_size_bytes {
             self.params = params;
             return Ok(());
@@ -422,8 +422,8 @@ mod tests {
     /// Sectors of a region in these tests.
     const R: u64 = 2_048;
 
-    fn lab(change: impl FnOnce(&mut Params)) -> Lab {
-        Lab::new(State::new, |params: &mut Params| {
+    fn lab(change: impl FnOnce(&mut ParDispatcherParams)) -> Lab {
+        Lab::new(ParDispatcher::new, |params: &mut ParDispatcherParams| {
             params.region_size_bytes = R * SECTOR_BYTES;
             change(params);
         })
@@ -622,13 +622,13 @@ mod tests {
     fn a_region_size_that_makes_no_sense_is_refused_and_a_better_one_named() {
         let setup = Setup { capacity_sectors: 8 << 30, requests: 4 };
         let fail = |region_size_bytes| {
-            let params = Params { region_size_bytes, ..Params::defaults() };
-            State::new(params, &setup).expect_err("the region size is refused").to_string()
+            let params = ParDispatcherParams { region_size_bytes, ..ParDispatcherParams::defaults() };
+            ParDispatcher::new(params, &setup).expect_err("the region size is refused").to_string()
         };
         assert!(fail(MIB + 1).contains("expected a whole number of 512-byte sectors"));
         let message = fail(MIB);
         assert!(message.contains("4194304 regions") && message.contains("a region_size of 4MiB"), "{message}");
-        let enough = Params { region_size_bytes: 4 * MIB, ..Params::defaults() };
-        assert_eq!(State::new(enough, &setup).map(|state| state.regions.len()).ok(), Some(1 << 20));
+        let enough = ParDispatcherParams { region_size_bytes: 4 * MIB, ..ParDispatcherParams::defaults() };
+        assert_eq!(ParDispatcher::new(enough, &setup).map(|state| state.regions.len()).ok(), Some(1 << 20));
     }
 }

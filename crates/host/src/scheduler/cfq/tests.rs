@@ -8,8 +8,8 @@ use crate::{Admission, Decision};
 
 const FAR: u64 = 1 << 20;
 
-fn lab(change: impl FnOnce(&mut Params)) -> Lab {
-    Lab::new(State::new, change)
+fn lab(change: impl FnOnce(&mut CfqParams)) -> Lab {
+    Lab::new(Cfq::new, change)
 }
 
 /// Requests one after the other, each of which takes the device the same time.
