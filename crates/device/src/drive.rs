@@ -70,7 +70,6 @@ impl Drive {
     pub fn accept(&mut self, now: Ns, request: &Dispatched) {
         let id = self.interface.accept(request, &mut self.flash);
         if !self.flash.is_timed() || !self.interface.enter_controller(now, id) {
-            self.flash.set_now(now);
             self.commanded(now, id);
             self.drain(now);
         }
@@ -105,18 +104,18 @@ impl Drive {
         }
     }
 
-    /// Each page of a write takes a slot of the buffer, and the write is complete; or each is programmed at once, and it
-    /// is complete when the last of them has come out of [`Self::drain`].
+    /// Each page of a write takes a slot of the buffer, and the write is complete with the last of them. Without a
+    /// buffer each goes to flash at once, and the write is complete when all have come back to [`Self::drain`].
     fn write(&mut self, now: Ns, id: CommandId) {
         let Self { interface, path, flash, .. } = self;
         match path {
             DataPath::Buffered(buffered) => buffered.write(now, id, interface, flash),
-            DataPath::Direct => direct::write(id, interface, flash),
+            DataPath::Direct => direct::write(now, id, interface, flash),
         }
     }
 
-    /// Each page of a read is in the buffer, or is asked of the FTL and comes out of [`Self::drain`]; then it crosses the
-    /// link, and with the last page the read is complete.
+    /// Each page of a read is in the buffer, or is read from flash and comes back to [`Self::drain`]. It then crosses the
+    /// link, and the read is complete with the last of them.
     fn read(&mut self, now: Ns, id: CommandId) {
         let Self { interface, path, flash, .. } = self;
         match path {
@@ -194,7 +193,6 @@ impl Drive {
             self.flash.step(now);
             self.drain(now);
         } else if let Some(id) = self.interface.take_due(now) {
-            self.flash.set_now(now);
             match self.interface.commands[id].stage {
                 Stage::Commanded => self.commanded(now, id),
                 Stage::Arriving => self.arrived(now, id),
@@ -208,15 +206,13 @@ impl Drive {
 
     /// One step of background work; false if nothing is left to do after it.
     pub fn idle_step(&mut self, now: Ns) -> bool {
-        self.flash.set_now(now);
-        self.flash.idle_step()
+        self.flash.idle_step(now)
     }
 
     /// Sends everything to flash that only the buffer holds; returns how many pages that is, none where the drive can
     /// only be read.
     pub(crate) fn drain_buffer(&mut self, now: Ns) -> u64 {
         let DataPath::Buffered(buffered) = &mut self.path else { return 0 };
-        self.flash.set_now(now);
         let pages = buffered.drain(now, &mut self.flash);
         self.drain(now);
         pages
@@ -239,14 +235,14 @@ impl Drive {
         Ok(Self { interface: HostInterface::new(&setup.device, paging), path, flash, is_read_only: false })
     }
 
-    /// Writes whole pages to the FTL together, past the buffer, when the drive is aged.
+    /// Writes whole pages to the FTL together, past the buffer, when the drive is aged: before time begins.
     pub(crate) fn write_past_buffer(&mut self, lpns: impl Iterator<Item = Lpn>) {
         let mask = self.flash.nand().geometry().full_mask();
         for lpn in lpns {
             let written = |page| DriveEvent::WrittenThrough { command: None, page };
             self.flash.add_write(lpn, mask, Waiter::Nobody, written);
         }
-        self.flash.write_added();
+        self.flash.write_added(0);
     }
 
     /// Starts the counters of array and FTL again at zero; wear is kept.

@@ -91,8 +91,7 @@ impl Buffered {
 impl Buffered {
     /// Stores a write that has arrived, or has it wait behind those that have stalled.
     pub(super) fn write(&mut self, now: Ns, id: CommandId, interface: &mut HostInterface, flash: &mut Flash) {
-        self.buffer.set_now(now);
-        if self.stalls.is_empty() && self.store(id, &mut interface.commands, flash) {
+        if self.stalls.is_empty() && self.store(now, id, &mut interface.commands, flash) {
             stored(now, id, interface, flash);
         } else {
             self.stalls.push(now, id, &interface.commands, &self.buffer);
@@ -101,11 +100,11 @@ impl Buffered {
     }
 
     /// Gives pages of a write slots while there are any; true when all of them have one.
-    fn store(&mut self, id: CommandId, commands: &mut Commands, flash: &mut Flash) -> bool {
+    fn store(&mut self, now: Ns, id: CommandId, commands: &mut Commands, flash: &mut Flash) -> bool {
         let is_durable = commands[id].is_durable();
         let mut has_all = true;
         for (lpn, mask) in commands.pages_from(id, commands[id].moved) {
-            let Some(Stored { slot, is_new, taken_over }) = self.buffer.write(lpn, mask) else {
+            let Some(Stored { slot, is_new, taken_over }) = self.buffer.write(now, lpn, mask) else {
                 has_all = false;
                 break;
             };
@@ -117,10 +116,10 @@ impl Buffered {
             if is_durable {
                 self.slot_waiter[slot.0 as usize] = id;
                 commands[id].pending += 1;
-                self.buffer.evict_slot(slot, &mut self.evicted);
+                self.buffer.evict_slot(now, slot, &mut self.evicted);
             }
         }
-        self.send_evicted(flash);
+        self.send_evicted(now, flash);
         if has_all {
             flash.tell(|| DriveEvent::StoredAll { command: id });
         }
@@ -130,7 +129,7 @@ impl Buffered {
     /// Stores writes that wait, in order of arrival, as far as there is room.
     fn store_stalled(&mut self, now: Ns, interface: &mut HostInterface, flash: &mut Flash) {
         while let Some(id) = self.stalls.first() {
-            if self.buffer.is_blocked() || !self.store(id, &mut interface.commands, flash) {
+            if self.buffer.is_blocked() || !self.store(now, id, &mut interface.commands, flash) {
                 break;
             }
             let waited_ns = self.stalls.pop().map_or(0, |(_, since)| now - since);
@@ -161,25 +160,25 @@ impl Buffered {
     /// Evicts what the rate policy wants evicted. A victim may let clean pages be given up: for these, writes that wait
     /// are stored at once.
     fn evict_and_store(&mut self, now: Ns, interface: &mut HostInterface, flash: &mut Flash) {
-        self.make_room(0, flash);
+        self.make_room(now, 0, flash);
         while !self.stalls.is_empty() && self.buffer.has_room() && !self.buffer.is_blocked() {
             self.store_stalled(now, interface, flash);
-            self.make_room(0, flash);
+            self.make_room(now, 0, flash);
         }
     }
 
     /// Evicts what the rate policy wants evicted, where `unkept` read pages were not kept because the buffer was full.
-    fn make_room(&mut self, unkept: u32, flash: &mut Flash) {
+    fn make_room(&mut self, now: Ns, unkept: u32, flash: &mut Flash) {
         if self.is_frozen {
             return;
         }
         let waiting = self.stalls.waiting_pages() + u64::from(unkept);
-        self.buffer.evict(waiting.min(u64::from(u32::MAX)) as u32, &mut self.evicted);
-        self.send_evicted(flash);
+        self.buffer.evict(now, waiting.min(u64::from(u32::MAX)) as u32, &mut self.evicted);
+        self.send_evicted(now, flash);
     }
 
     /// Writes what was evicted together to flash together.
-    fn send_evicted(&mut self, flash: &mut Flash) {
+    fn send_evicted(&mut self, now: Ns, flash: &mut Flash) {
         if self.evicted.is_empty() {
             return;
         }
@@ -196,15 +195,15 @@ impl Buffered {
             flash.add_write(lpn, mask, waiter, |page| DriveEvent::Evicted { slot, page });
         }
         self.evicted.clear();
-        flash.write_added();
+        flash.write_added(now);
         if self.gathers {
             self.gather_streams(flash);
         }
     }
 
-    fn evict_all(&mut self, flash: &mut Flash) {
-        self.buffer.evict_all(&mut self.evicted);
-        self.send_evicted(flash);
+    fn evict_all(&mut self, now: Ns, flash: &mut Flash) {
+        self.buffer.evict_all(now, &mut self.evicted);
+        self.send_evicted(now, flash);
     }
 
     /// Sends everything to flash that only the buffer holds; returns how many pages that is, none where flash can store
@@ -213,16 +212,14 @@ impl Buffered {
         if self.is_frozen {
             return 0;
         }
-        self.buffer.set_now(now);
         let pages = u64::from(self.buffer.dirty());
-        self.evict_all(flash);
+        self.evict_all(now, flash);
         pages
     }
 
     /// An evicted page is in flash: its slot is free, and so is whoever waits for the page to be durable.
     pub(super) fn programmed(&mut self, now: Ns, slot: SlotId, interface: &mut HostInterface, flash: &mut Flash) {
-        self.buffer.set_now(now);
-        self.buffer.programmed(slot);
+        self.buffer.programmed(now, slot);
         self.durability.eviction_ended(slot);
         if let Some(writer) = self.take_waiter(slot) {
             let commands = &mut interface.commands;
@@ -243,14 +240,13 @@ impl Buffered {
 impl Buffered {
     /// Takes from the buffer what it holds of a command's pages, and asks flash for the rest.
     pub(super) fn read(&mut self, now: Ns, id: CommandId, interface: &mut HostInterface, flash: &mut Flash) {
-        self.buffer.set_now(now);
         let (mut ready, mut unkept) = (0, 0);
         for (lpn, wanted) in interface.commands.await_pages(id) {
             let mask = wanted & !self.read_held(lpn, wanted, flash);
             if mask == 0 {
                 ready += 1;
             } else if flash.ftl().is_mapped(lpn) {
-                unkept += u32::from(!self.read_flash(id, lpn, mask, flash));
+                unkept += u32::from(!self.read_flash(now, id, lpn, mask, flash));
             } else {
                 interface.read_unmapped(lpn, mask, flash);
                 ready += 1;
@@ -258,7 +254,7 @@ impl Buffered {
         }
         (0..ready).for_each(|_| interface.page_done(now, id, flash));
         if unkept > 0 {
-            self.make_room(unkept, flash);
+            self.make_room(now, unkept, flash);
         }
     }
 
@@ -269,22 +265,21 @@ impl Buffered {
         held
     }
 
-    /// Reads sectors of a page from flash, or the whole page if it is to be kept; false if it is but found no room. What
-    /// is read while writes wait for room is not kept.
-    fn read_flash(&mut self, id: CommandId, lpn: Lpn, mask: u32, flash: &mut Flash) -> bool {
+    /// Reads sectors of a page from flash, or the whole page into a slot if the order keeps it; false if no slot was
+    /// free for that. What is read while writes wait for slots is not kept.
+    fn read_flash(&mut self, now: Ns, id: CommandId, lpn: Lpn, mask: u32, flash: &mut Flash) -> bool {
         let keeps = self.stalls.is_empty() && self.buffer.keeps(lpn);
-        let slot = if keeps { self.buffer.fill(lpn) } else { None };
+        let slot = if keeps { self.buffer.fill(now, lpn) } else { None };
         if let Some(slot) = slot {
             self.slot_waiter[slot.0 as usize] = id;
         }
-        flash.read(id, lpn, mask, slot);
+        flash.read(now, id, lpn, mask, slot);
         slot.is_some() || !keeps
     }
 
     /// A page that is kept is here: the read that asked for it has it.
     pub(super) fn filled(&mut self, now: Ns, slot: SlotId, interface: &mut HostInterface, flash: &mut Flash) {
-        self.buffer.set_now(now);
-        self.buffer.filled(slot, flash.nand().geometry().full_mask());
+        self.buffer.filled(now, slot, flash.nand().geometry().full_mask());
         let reader = self.take_waiter(slot).expect("a read waits for the page that fills a slot");
         interface.page_done(now, reader, flash);
         self.use_room(now, interface, flash);
@@ -292,10 +287,9 @@ impl Buffered {
 
     /// Forgets the whole pages of a command.
     pub(super) fn discard(&mut self, now: Ns, id: CommandId, interface: &mut HostInterface, flash: &mut Flash) {
-        self.buffer.set_now(now);
         for lpn in interface.commands.whole_pages(id) {
-            self.buffer.discard(lpn);
-            flash.discard(lpn);
+            self.buffer.discard(now, lpn);
+            flash.discard(now, lpn);
         }
         interface.finish(now, id, flash);
         self.use_room(now, interface, flash);
@@ -306,8 +300,7 @@ impl Buffered {
 impl Buffered {
     /// Evicts all dirty pages; the command goes on when these, and those that were on their way before, are programmed.
     pub(super) fn flush(&mut self, now: Ns, id: CommandId, interface: &mut HostInterface, flash: &mut Flash) {
-        self.buffer.set_now(now);
-        self.evict_all(flash);
+        self.evict_all(now, flash);
         if self.durability.is_all_in_flash() {
             return self.flushed(now, id, interface, flash);
         }

@@ -32,7 +32,6 @@ impl Drive {
     pub(crate) fn end_life(&mut self, now: Ns) {
         let Self { interface, path, flash, is_read_only } = self;
         *is_read_only = true;
-        flash.set_now(now);
         let mut first_refused = u64::MAX;
         while let Some((lpn, mask, waiter)) = flash.take_refused() {
             if let (Waiter::Programmed(slot), DataPath::Buffered(buffered)) = (waiter, &mut *path) {

@@ -66,7 +66,8 @@ impl Flash {
     }
 
     /// One step of background work; false if nothing is left to do after it.
-    pub(super) fn idle_step(&mut self) -> bool {
+    pub(super) fn idle_step(&mut self, now: Ns) -> bool {
+        self.nand.set_now(now);
         self.ftl.idle(&mut self.nand)
     }
 
@@ -101,14 +102,16 @@ impl Flash {
 
     /// Writes the pages that were added.
     #[inline]
-    pub(super) fn write_added(&mut self) {
+    pub(super) fn write_added(&mut self, now: Ns) {
+        self.nand.set_now(now);
         self.ftl.write(&mut self.nand, &self.writes);
         self.writes.clear();
     }
 
     /// Reads sectors of a page for a command, or the whole page into the slot that keeps it.
     #[inline]
-    pub(super) fn read(&mut self, id: CommandId, lpn: Lpn, wanted: u32, slot: Option<SlotId>) {
+    pub(super) fn read(&mut self, now: Ns, id: CommandId, lpn: Lpn, wanted: u32, slot: Option<SlotId>) {
+        self.nand.set_now(now);
         let (mask, waiter) = match slot {
             Some(slot) => (self.nand.geometry().full_mask(), Waiter::Filled(slot)),
             None => (wanted, Waiter::Command(id)),
@@ -118,7 +121,8 @@ impl Flash {
     }
 
     /// Forgets a whole page.
-    pub(super) fn discard(&mut self, lpn: Lpn) {
+    pub(super) fn discard(&mut self, now: Ns, lpn: Lpn) {
+        self.nand.set_now(now);
         self.ftl.trim(&mut self.nand, lpn);
         self.tell(|| DriveEvent::Discarded { lpn });
     }
@@ -146,12 +150,6 @@ impl Flash {
     #[inline]
     pub(super) fn next_event_ns(&mut self) -> Option<Ns> {
         self.nand.next_event_ns()
-    }
-
-    /// What follows happens now.
-    #[inline]
-    pub(super) fn set_now(&mut self, now: Ns) {
-        self.nand.set_now(now);
     }
 
     /// Processes the next event of the array, which must be due at `now`.

@@ -96,7 +96,8 @@ impl HostInterface {
         let is_last = self.commands.page_ended(id);
         let command = &mut self.commands[id];
         if command.op == Op::Read && flash.is_timed() {
-            // Pages cross the link as they become ready, in equal shares: a page does not know its place in the command.
+            // Pages cross the link as they become ready, in equal shares: a page does not know its place in the
+            // command.
             let share = (command.sectors - command.moved).div_ceil(command.pending + 1);
             command.moved += share;
             let at = self.link.transfer(now, u64::from(share) * SECTOR_BYTES, Way::ToHost);
@@ -124,8 +125,8 @@ impl HostInterface {
         self.finish(now, id, flash);
     }
 
-    /// A page that a write waits for will never be in flash. The write fails, when nothing is under way for it any more;
-    /// one that `is_stalled` fails with the others that are.
+    /// A page that a write waits for will never be in flash. The write fails when nothing is under way for it any more;
+    /// one that also stalls (`is_stalled`) fails with the others that do.
     pub(super) fn page_refused(&mut self, now: Ns, id: CommandId, is_stalled: bool, flash: &mut Flash) {
         self.commands[id].failed = Some(Reason::EndOfLife);
         if self.commands.page_ended(id) && !is_stalled {

@@ -9,8 +9,8 @@ use crate::drive::interface::HostInterface;
 use crate::status::Reason;
 
 impl Buffered {
-    /// The page of a slot was refused: it stays in the buffer, and a write that waits for it fails. Returns the eviction
-    /// that never ends.
+    /// The page of a slot was refused: it stays in the buffer, and a write that waits for it fails. Returns the
+    /// eviction that never ends.
     pub(in crate::drive) fn page_refused(
         &mut self,
         now: Ns,
