@@ -156,7 +156,7 @@ impl Anatomy {
         self.violation.as_ref().map_or(Ok(()), |violation| Err(format!("anatomy: {violation}")))
     }
 
-    /// Something happened. Answers the request that has ended, if one has.
+    /// Something happened. Returns the request that has ended, if one has.
     pub(crate) fn see(&mut self, now: Ns, event: &Event) -> Option<Served> {
         match event {
             Event::Admitted { member, request } => self.host.admit(now, *member, *request),

@@ -71,7 +71,7 @@ impl Drive {
         let id = self.interface.accept(request, &mut self.flash);
         if !self.flash.is_timed() || !self.interface.enter_controller(now, id) {
             self.commanded(now, id);
-            self.drain(now);
+            self.notify_waiters(now);
         }
     }
 
@@ -104,8 +104,8 @@ impl Drive {
         }
     }
 
-    /// Each page of a write takes a slot of the buffer, and the write is complete with the last of them. Without a
-    /// buffer each goes to flash at once, and the write is complete when all have come back to [`Self::drain`].
+    /// Each page of a write takes a slot of the buffer; with the last of them the write is complete. Without a buffer
+    /// each is programmed at once, and the write is complete when all are: [`Self::notify_waiters`].
     fn write(&mut self, now: Ns, id: CommandId) {
         let Self { interface, path, flash, .. } = self;
         match path {
@@ -114,8 +114,8 @@ impl Drive {
         }
     }
 
-    /// Each page of a read is in the buffer, or is read from flash and comes back to [`Self::drain`]. It then crosses the
-    /// link, and the read is complete with the last of them.
+    /// Each page of a read is in the buffer, or is read from flash until [`Self::notify_waiters`]. Then it crosses the
+    /// link; with the last of them the read is complete.
     fn read(&mut self, now: Ns, id: CommandId) {
         let Self { interface, path, flash, .. } = self;
         match path {
@@ -124,8 +124,8 @@ impl Drive {
         }
     }
 
-    /// Takes the flash operations that have ended to those who wait for them.
-    fn drain(&mut self, now: Ns) {
+    /// Flash operations have ended: a page of a command is done, or a slot of the buffer is free or filled.
+    fn notify_waiters(&mut self, now: Ns) {
         let Self { interface, path, flash, .. } = self;
         while let Some(waiter) = flash.take_completed() {
             match (waiter, &mut *path) {
@@ -191,7 +191,7 @@ impl Drive {
     pub fn step(&mut self, now: Ns) {
         if self.flash.next_event_ns() == Some(now) {
             self.flash.step(now);
-            self.drain(now);
+            self.notify_waiters(now);
         } else if let Some(id) = self.interface.take_due(now) {
             match self.interface.commands[id].stage {
                 Stage::Commanded => self.commanded(now, id),
@@ -200,7 +200,7 @@ impl Drive {
                     self.interface.complete(id, &mut self.flash);
                 }
             }
-            self.drain(now);
+            self.notify_waiters(now);
         }
     }
 
@@ -214,7 +214,7 @@ impl Drive {
     pub(crate) fn drain_buffer(&mut self, now: Ns) -> u64 {
         let DataPath::Buffered(buffered) = &mut self.path else { return 0 };
         let pages = buffered.drain(now, &mut self.flash);
-        self.drain(now);
+        self.notify_waiters(now);
         pages
     }
 }

@@ -76,7 +76,9 @@ impl Buffered {
     fn gather_streams(&mut self, flash: &Flash) {
         if let Some(wanted) = flash.ftl().wanted_streams() {
             self.buffer.gather_streams(wanted.pages);
-            wanted.block_pages.iter().for_each(|&pages| self.buffer.gather_from_blocks(pages));
+            if let Some(pages) = wanted.block_pages {
+                self.buffer.gather_from_blocks(pages);
+            }
         }
     }
 
@@ -128,11 +130,12 @@ impl Buffered {
 
     /// Stores writes that wait, in order of arrival, as far as there is room.
     fn store_stalled(&mut self, now: Ns, interface: &mut HostInterface, flash: &mut Flash) {
-        while let Some(id) = self.stalls.first() {
+        while let Some((id, since)) = self.stalls.first() {
             if self.buffer.is_blocked() || !self.store(now, id, &mut interface.commands, flash) {
                 break;
             }
-            let waited_ns = self.stalls.pop().map_or(0, |(_, since)| now - since);
+            self.stalls.pop();
+            let waited_ns = now - since;
             // Without time every wait is over at once; with it, one that is had clean pages given up for it.
             if waited_ns > 0 || !flash.is_timed() {
                 self.buffer.stalled(waited_ns);

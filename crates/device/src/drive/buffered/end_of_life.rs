@@ -36,7 +36,7 @@ impl Buffered {
     ) {
         self.is_frozen = true;
         // A write that stalled ends when those of its pages that are on their way to flash are there.
-        while let Some((id, _)) = self.stalls.pop() {
+        while let Some(id) = self.stalls.pop() {
             let command = &mut interface.commands[id];
             command.failed = Some(Reason::EndOfLife);
             if command.pending == 0 {

@@ -58,9 +58,9 @@ impl Stalls {
         self.lacking += u64::from(lacking);
     }
 
-    /// The write that is next.
-    pub(super) fn first(&self) -> Option<CommandId> {
-        self.queue.front().map(|stalled| stalled.id)
+    /// The first write, and when it stalled.
+    pub(super) fn first(&self) -> Option<(CommandId, Ns)> {
+        self.queue.front().map(|stalled| (stalled.id, stalled.since))
     }
 
     /// A page of the first write has a slot that was free; nothing if the page is of a write that did not stall.
@@ -71,11 +71,11 @@ impl Stalls {
         }
     }
 
-    /// Takes the first write: which, and when it stalled.
-    pub(super) fn pop(&mut self) -> Option<(CommandId, Ns)> {
-        let Stalled { id, since, lacking } = self.queue.pop_front()?;
+    /// Takes the first write.
+    pub(super) fn pop(&mut self) -> Option<CommandId> {
+        let Stalled { id, lacking, .. } = self.queue.pop_front()?;
         self.lacking -= u64::from(lacking);
-        Some((id, since))
+        Some(id)
     }
 }
 
