@@ -239,13 +239,13 @@ fn a_name_that_does_not_exist_is_found() {
         assert_eq!(unknown(&sources, known).0, Vec::<String>::new());
     }
     for missing in [
-        "crates/device/src/driver.rs",
+        "crates/device/src/drove.rs",
         "rive.rs",
         "nothing/*.rs",
         "crates/nothing",
-        "Driver",
+        "Drove",
         "Drive::acept",
-        "Driver::accept",
+        "Drove::accept",
         "Decision::Never",
         "array_ended",
     ] {
