@@ -37,17 +37,17 @@ fn churn(buffer: &mut WriteBuffer, accesses: &[(bool, Lpn)]) -> u64 {
         if !is_write {
             if buffer.read(lpn, 1).is_none()
                 && buffer.keeps(lpn)
-                && let Some(slot) = buffer.fill(lpn)
+                && let Some(slot) = buffer.fill(0, lpn)
             {
-                buffer.filled(slot, 0xff);
+                buffer.filled(0, slot, 0xff);
             }
             continue;
         }
-        while buffer.write(lpn, 0xff).is_none() {
-            buffer.evict(1, &mut evicted);
+        while buffer.write(0, lpn, 0xff).is_none() {
+            buffer.evict(0, 1, &mut evicted);
             for page in evicted.drain(..) {
                 hash = (hash ^ u64::from(page.lpn.0)).wrapping_mul(0x100_0000_01b3);
-                page.slot.into_iter().for_each(|slot| buffer.programmed(slot));
+                page.slot.into_iter().for_each(|slot| buffer.programmed(0, slot));
             }
         }
     }

@@ -72,7 +72,7 @@ pub struct Stored {
     pub taken_over: Option<SlotId>,
 }
 
-/// A write buffer with its two policies.
+/// A write buffer with its two policies. What changes it is told when, in order of time.
 pub struct WriteBuffer {
     slots: Vec<Slot>,
     free: u32,
@@ -131,8 +131,8 @@ impl WriteBuffer {
         }
     }
 
-    /// Time has come this far; what follows happens now.
-    pub fn set_now(&mut self, now: Ns) {
+    /// Something changes now: the levels of the report are complete until then.
+    fn come_to(&mut self, now: Ns) {
         if now != self.now {
             let (held, dirty) = (self.held(), self.dirty());
             self.report.elapse(held, dirty, now - self.now);
@@ -189,7 +189,8 @@ impl WriteBuffer {
 /// Requests of the host.
 impl WriteBuffer {
     /// Writes sectors of a page; nothing if there is no slot for it.
-    pub fn write(&mut self, lpn: Lpn, mask: u32) -> Option<Stored> {
+    pub fn write(&mut self, now: Ns, lpn: Lpn, mask: u32) -> Option<Stored> {
+        self.come_to(now);
         let held = self.slot_of(lpn).map(|slot| (slot, self.state(slot)));
         let stored = match held {
             Some((slot, SlotState::Dirty)) => {
@@ -241,13 +242,15 @@ impl WriteBuffer {
 
     /// Takes a slot for a page that is on its way from flash; nothing if none is free or clean, since no read waits for
     /// a program.
-    pub fn fill(&mut self, lpn: Lpn) -> Option<SlotId> {
+    pub fn fill(&mut self, now: Ns, lpn: Lpn) -> Option<SlotId> {
+        self.come_to(now);
         self.take_slot(lpn, SlotState::Filling)
     }
 
     /// The sectors in the mask of the page of a slot are here. They are forgotten if the page was written or discarded
     /// since they were asked for.
-    pub fn filled(&mut self, slot: SlotId, mask: u32) {
+    pub fn filled(&mut self, now: Ns, slot: SlotId, mask: u32) {
+        self.come_to(now);
         let Slot { lpn, state, .. } = self.slots[slot.at()];
         assert_eq!(state, SlotState::Filling, "only pages that were asked for arrive");
         if self.slot_of(lpn) != Some(slot) {
@@ -261,7 +264,8 @@ impl WriteBuffer {
 
     /// Forgets a whole page that the host discards. What is on its way to or from flash goes on, and nobody will read
     /// it.
-    pub fn discard(&mut self, lpn: Lpn) {
+    pub fn discard(&mut self, now: Ns, lpn: Lpn) {
+        self.come_to(now);
         if let Some(slot) = self.slot_of(lpn) {
             self.index.remove(lpn.0);
             if matches!(self.state(slot), SlotState::Dirty | SlotState::Clean) {
@@ -283,7 +287,8 @@ impl WriteBuffer {
     /// Takes the victims that rate and order choose now, while `waiting` pages wait for a slot; appends their pages. A
     /// victim may let clean pages be given up: while there [is room](Self::has_room) the pages that wait are to be
     /// written, and this is to be called again for those that are left.
-    pub fn evict(&mut self, waiting: u32, evicted: &mut Vec<Evicted>) {
+    pub fn evict(&mut self, now: Ns, waiting: u32, evicted: &mut Vec<Evicted>) {
+        self.come_to(now);
         loop {
             let occupancy = Occupancy {
                 pages: self.pages(),
@@ -307,7 +312,8 @@ impl WriteBuffer {
 
     /// Takes the page of a slot out of its turn, because the host wants it durable now; appends it unless it is on its
     /// way already.
-    pub fn evict_slot(&mut self, slot: SlotId, evicted: &mut Vec<Evicted>) {
+    pub fn evict_slot(&mut self, now: Ns, slot: SlotId, evicted: &mut Vec<Evicted>) {
+        self.come_to(now);
         if self.state(slot) == SlotState::Dirty {
             self.order.removed(slot, self.slots[slot.at()].lpn);
             self.on_their_way.depart(&[slot]);
@@ -316,7 +322,8 @@ impl WriteBuffer {
     }
 
     /// Takes every dirty page, in the order of eviction.
-    pub fn evict_all(&mut self, evicted: &mut Vec<Evicted>) {
+    pub fn evict_all(&mut self, now: Ns, evicted: &mut Vec<Evicted>) {
+        self.come_to(now);
         while self.dirty() > 0 {
             self.order.victim(&mut self.victims);
             self.send_victims(evicted);
@@ -419,7 +426,8 @@ impl WriteBuffer {
     }
 
     /// The page of a slot is in flash: the slot is free.
-    pub fn programmed(&mut self, slot: SlotId) {
+    pub fn programmed(&mut self, now: Ns, slot: SlotId) {
+        self.come_to(now);
         let Slot { lpn, state, .. } = self.slots[slot.at()];
         assert_eq!(state, SlotState::Evicting, "only pages on their way arrive");
         if self.slot_of(lpn) == Some(slot) {

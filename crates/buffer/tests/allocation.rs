@@ -48,30 +48,29 @@ const STEPS: u64 = 20_000;
 fn churn(buffer: &mut WriteBuffer, start: u64, prng: &mut Prng, evicted: &mut Vec<Evicted>, filling: &mut Vec<SlotId>) {
     for step in start..start + STEPS {
         let lpn = Lpn(prng.below(1_000) as u32);
-        buffer.set_now(step);
         match prng.below(10) {
             0..6 => {
-                if buffer.write(lpn, 1).is_none() {
-                    buffer.evict(1, evicted);
+                if buffer.write(step, lpn, 1).is_none() {
+                    buffer.evict(step, 1, evicted);
                 }
             }
             6..8 => {
                 if buffer.read(lpn, 1).is_none() && buffer.keeps(lpn) {
-                    filling.extend(buffer.fill(lpn));
+                    filling.extend(buffer.fill(step, lpn));
                 }
             }
-            8 => buffer.discard(lpn),
+            8 => buffer.discard(step, lpn),
             _ => {
-                if let Some(stored) = buffer.write(lpn, 3) {
-                    buffer.evict_slot(stored.slot, evicted);
+                if let Some(stored) = buffer.write(step, lpn, 3) {
+                    buffer.evict_slot(step, stored.slot, evicted);
                 }
             }
         }
         if step % 1_000 == 0 {
-            buffer.evict_all(evicted);
+            buffer.evict_all(step, evicted);
         }
-        filling.drain(..).for_each(|slot| buffer.filled(slot, 0xff));
-        evicted.drain(..).filter_map(|page| page.slot).for_each(|slot| buffer.programmed(slot));
+        filling.drain(..).for_each(|slot| buffer.filled(step, slot, 0xff));
+        evicted.drain(..).filter_map(|page| page.slot).for_each(|slot| buffer.programmed(step, slot));
     }
     buffer.check(0).unwrap();
 }

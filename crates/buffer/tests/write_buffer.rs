@@ -12,13 +12,13 @@ use support::{buffer, rate};
 const WHOLE: u32 = 0xff;
 
 fn write(buffer: &mut WriteBuffer, lpns: impl IntoIterator<Item = u32>) {
-    lpns.into_iter().for_each(|lpn| assert!(buffer.write(Lpn(lpn), WHOLE).is_some(), "page {lpn} finds no room"));
+    lpns.into_iter().for_each(|lpn| assert!(buffer.write(0, Lpn(lpn), WHOLE).is_some(), "page {lpn} finds no room"));
 }
 
 /// Pages that leave, with a page of padding as `None` in place of its slot.
 fn evict(buffer: &mut WriteBuffer, waiting: u32) -> Vec<Evicted> {
     let mut evicted = Vec::new();
-    buffer.evict(waiting, &mut evicted);
+    buffer.evict(0, waiting, &mut evicted);
     evicted
 }
 
@@ -28,8 +28,8 @@ fn lpns(evicted: &[Evicted]) -> Vec<u32> {
 
 fn read_from_flash(buffer: &mut WriteBuffer, lpn: u32) -> bool {
     assert!(buffer.keeps(Lpn(lpn)));
-    let slot = buffer.fill(Lpn(lpn));
-    slot.into_iter().for_each(|slot| buffer.filled(slot, WHOLE));
+    let slot = buffer.fill(0, Lpn(lpn));
+    slot.into_iter().for_each(|slot| buffer.filled(0, slot, WHOLE));
     slot.is_some()
 }
 
@@ -39,7 +39,7 @@ fn conventional_eviction_sends_one_block_and_cave_one_for_each_chip() {
     for (rate, blocks) in [("single", 1), ("cave", 4)] {
         let mut buffer = buffer("block-lru", &[], rate, 24);
         write(&mut buffer, 0..24);
-        assert!(buffer.write(Lpn(24), WHOLE).is_none(), "the buffer is full");
+        assert!(buffer.write(0, Lpn(24), WHOLE).is_none(), "the buffer is full");
         let victims: Vec<u32> = (0..4 * blocks).collect();
         assert_eq!(lpns(&evict(&mut buffer, 1)), victims, "{rate}: oldest blocks first, pages in order of address");
         assert_eq!(buffer.report_at(0).evictions, u64::from(blocks));
@@ -99,9 +99,9 @@ fn padding_makes_each_victim_a_whole_block_in_order_of_address() {
 fn a_page_that_leaves_out_of_turn_is_not_padded() {
     let mut buffer = buffer("block-lru", &[("padding", Value::Flag(true))], "single", 8);
     write(&mut buffer, [4, 5]);
-    let slot = buffer.write(Lpn(4), 1).unwrap().slot;
+    let slot = buffer.write(0, Lpn(4), 1).unwrap().slot;
     let mut evicted = Vec::new();
-    buffer.evict_slot(slot, &mut evicted);
+    buffer.evict_slot(0, slot, &mut evicted);
     assert_eq!(lpns(&evicted), [4]);
 }
 
@@ -123,7 +123,7 @@ fn a_clean_page_in_the_window_gives_its_slot_to_a_write_at_no_cost() {
     write(&mut buffer, [10]);
     assert!(buffer.read(Lpn(2), 1).is_none(), "the oldest clean page of the window was given up");
     assert!(buffer.read(Lpn(1), 1).is_some());
-    assert!(buffer.write(Lpn(11), 1).is_none(), "page 1 is clean but outside the window");
+    assert!(buffer.write(0, Lpn(11), 1).is_none(), "page 1 is clean but outside the window");
     assert_eq!(lpns(&evict(&mut buffer, 1)), [8]);
     let report = buffer.report_at(0);
     assert_eq!((report.filled_pages, report.dropped_pages, report.evictions), (2, 1, 1));
@@ -137,11 +137,11 @@ fn one_dirty_page_leaves_for_a_long_write_if_clean_pages_come_into_the_window_be
         let mut buffer = buffer("cflru", &[("window", Value::Ratio(0.25))], rate, 64);
         write(&mut buffer, 0..16);
         assert!((100..148).all(|lpn| read_from_flash(&mut buffer, lpn)));
-        assert!(buffer.write(Lpn(16), WHOLE).is_none(), "the window is full of dirty pages");
+        assert!(buffer.write(0, Lpn(16), WHOLE).is_none(), "the window is full of dirty pages");
         let evicted = evict(&mut buffer, 16);
         assert_eq!(lpns(&evicted), (0..victims).collect::<Vec<_>>(), "{rate}");
         assert!(buffer.has_room(), "a clean page is in the window now");
-        evicted.iter().for_each(|page| buffer.programmed(page.slot.unwrap()));
+        evicted.iter().for_each(|page| buffer.programmed(0, page.slot.unwrap()));
         write(&mut buffer, 16..32);
         let report = buffer.report_at(0);
         assert_eq!((report.evicted_pages, report.dropped_pages), (victims.into(), u64::from(16 - victims)), "{rate}");
@@ -167,7 +167,7 @@ fn linear_threshold_keeps_as_many_victims_on_their_way_with_blocks_as_with_pages
         write(&mut buffer, 0..36 * pages_a_victim);
         let evicted = evict(&mut buffer, 0);
         assert_eq!(lpns(&evicted), (0..4 * pages_a_victim).collect::<Vec<_>>(), "{order}");
-        evicted[1..].iter().for_each(|page| buffer.programmed(page.slot.unwrap()));
+        evicted[1..].iter().for_each(|page| buffer.programmed(0, page.slot.unwrap()));
         assert_eq!(evict(&mut buffer, 0).len() as u32, 2 * pages_a_victim, "{order}: one is still on its way");
     }
 }
@@ -177,11 +177,11 @@ fn a_clean_page_that_is_written_is_dirty_whole_and_no_hit() {
     let mut buffer = buffer("cflru", &[], "single", 4);
     assert!(read_from_flash(&mut buffer, 1));
     assert!(buffer.holds(Lpn(1)), "a write of it needs no other slot");
-    let stored = buffer.write(Lpn(1), 0b10).unwrap();
+    let stored = buffer.write(0, Lpn(1), 0b10).unwrap();
     assert!(!stored.is_new);
     assert_eq!((buffer.dirty(), buffer.report_at(0).write_hits), (1, 0), "it saves no program");
     let mut evicted = Vec::new();
-    buffer.evict_all(&mut evicted);
+    buffer.evict_all(0, &mut evicted);
     assert_eq!(
         evicted,
         [Evicted { slot: Some(stored.slot), lpn: Lpn(1), mask: WHOLE }],
@@ -192,14 +192,14 @@ fn a_clean_page_that_is_written_is_dirty_whole_and_no_hit() {
 #[test]
 fn what_is_written_or_discarded_while_it_is_read_is_not_overtaken() {
     let mut buffer = buffer("cflru", &[], "single", 4);
-    let [written, discarded] = [1, 2].map(|lpn| buffer.fill(Lpn(lpn)).unwrap());
+    let [written, discarded] = [1, 2].map(|lpn| buffer.fill(0, Lpn(lpn)).unwrap());
     assert_eq!(buffer.read(Lpn(1), 1).map(|(_, held)| held), Some(0), "it is not here yet");
     assert!(!buffer.keeps(Lpn(1)), "and not asked for twice");
-    let stored = buffer.write(Lpn(1), 1).unwrap();
+    let stored = buffer.write(0, Lpn(1), 1).unwrap();
     assert_eq!((stored.is_new, stored.taken_over), (true, None));
-    buffer.discard(Lpn(2));
-    buffer.filled(written, WHOLE);
-    buffer.filled(discarded, WHOLE);
+    buffer.discard(0, Lpn(2));
+    buffer.filled(0, written, WHOLE);
+    buffer.filled(0, discarded, WHOLE);
     assert_eq!(buffer.read(Lpn(1), WHOLE), Some((stored.slot, 1)));
     assert_eq!((buffer.read(Lpn(2), 1), buffer.held()), (None, 1));
     assert_eq!(buffer.report_at(0).filled_pages, 0);
@@ -220,7 +220,7 @@ fn a_flush_takes_dirty_pages_and_leaves_clean_ones() {
     assert!(read_from_flash(&mut buffer, 1));
     write(&mut buffer, [2, 3]);
     let mut evicted = Vec::new();
-    buffer.evict_all(&mut evicted);
+    buffer.evict_all(0, &mut evicted);
     assert_eq!((lpns(&evicted), buffer.dirty()), (vec![2, 3], 0));
     assert!(buffer.read(Lpn(1), 1).is_some());
 }
@@ -229,12 +229,10 @@ fn a_flush_takes_dirty_pages_and_leaves_clean_ones() {
 fn levels_are_weighted_by_time() {
     let mut buffer = buffer("page-lru", &[], "single", 4);
     write(&mut buffer, [1, 2]);
-    buffer.set_now(10);
-    write(&mut buffer, [3]);
-    buffer.set_now(30);
-    let evicted = evict(&mut buffer, 3);
-    buffer.set_now(60);
-    evicted.iter().for_each(|page| buffer.programmed(page.slot.unwrap()));
+    assert!(buffer.write(10, Lpn(3), WHOLE).is_some());
+    let mut evicted = Vec::new();
+    buffer.evict(30, 3, &mut evicted);
+    evicted.iter().for_each(|page| buffer.programmed(60, page.slot.unwrap()));
     let report = buffer.report_at(100);
     assert_eq!((report.held.page_ns, report.held.max_pages), (2 * 10 + 3 * 20 + 3 * 30 + 40, 3));
     assert_eq!((report.dirty.page_ns, report.dirty.max_pages), (2 * 10 + 3 * 20 + 30 + 40, 3));
@@ -257,7 +255,7 @@ fn leave_in_streams(order: &str, held: &[u32]) -> Vec<u32> {
     write(&mut buffer, held.iter().copied());
     let evicted = evict(&mut buffer, 1);
     assert_eq!((buffer.report_at(0).evictions, buffer.report_at(0).evicted_pages), (1, evicted.len() as u64));
-    evicted.iter().for_each(|page| buffer.programmed(page.slot.unwrap()));
+    evicted.iter().for_each(|page| buffer.programmed(0, page.slot.unwrap()));
     buffer.check(0).unwrap();
     lpns(&evicted)
 }
@@ -304,11 +302,11 @@ fn pages_that_are_clean_or_on_their_way_are_no_part_of_a_stream() {
     assert!(read_from_flash(&mut buffer, 3));
     write(&mut buffer, [0, 1, 2, 4]);
     let mut evicted = Vec::new();
-    let slot = buffer.write(Lpn(4), WHOLE).unwrap().slot;
-    buffer.evict_slot(slot, &mut evicted);
+    let slot = buffer.write(0, Lpn(4), WHOLE).unwrap().slot;
+    buffer.evict_slot(0, slot, &mut evicted);
     assert_eq!(lpns(&evicted), [4], "a page that the host wants durable leaves alone");
     evicted.clear();
-    buffer.evict(2, &mut evicted);
+    buffer.evict(0, 2, &mut evicted);
     assert!(lpns(&evicted).iter().all(|&lpn| lpn < 3) && evicted.len() < 4, "{evicted:?}");
     assert_eq!(buffer.report_at(0).gathered_pages, 0);
 }

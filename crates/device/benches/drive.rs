@@ -1,8 +1,9 @@
 //! The drive of the project's speed target, timed and counting.
 //!
-//! 16 GiB, 75 % of it written, then uniform random 8 KiB writes at queue depth 16. Prints requests a second, peak memory
-//! and a hash of the result, which must not change with the machine. `cargo bench -p flashloom-device --bench drive`,
-//! with names behind `--` to choose (timed, buffer, counting, large); with `FLASHLOOM_BENCH=smoke` a hundredth of the work, which the tests run so that it cannot rot.
+//! 16 GiB, 75 % of it written, then uniform random 8 KiB writes at queue depth 16. Prints requests a second, peak
+//! memory and a hash of the result, which must not change with the machine.
+//! `cargo bench -p flashloom-device --bench drive`, with names behind `--` to choose (timed, buffer, counting, large);
+//! with `FLASHLOOM_BENCH=smoke` a hundredth of the work, which the tests run so that it cannot rot.
 // The only place outside the experiment crate that reads the wall clock: it measures the simulator, not the drive.
 #![allow(clippy::disallowed_methods, missing_docs)]
 

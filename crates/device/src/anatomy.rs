@@ -10,13 +10,14 @@ mod flash;
 mod host;
 mod sums;
 
+use flashloom_buffer::SlotId;
 use flashloom_host::RequestId;
 use flashloom_nand::{Command, Geometry, OperationKind, Origin};
-use flashloom_units::{Lpn, NO_INDEX, Ns, Ppn};
+use flashloom_units::{Lpn, Ns, Ppn};
 use flashloom_workload::{Op, Request};
 use serde::{Deserialize, Serialize};
 
-use crate::drive::waiting_slot;
+use crate::drive::{CommandId, Waiter};
 use crate::event::{DriveEvent, Event};
 use crate::status::Status;
 pub use cause::{Cause, Parts};
@@ -117,7 +118,7 @@ pub(crate) struct Anatomy {
     /// Those that the drive is done with, by the host's number, until they have come back.
     done: Vec<Option<Held>>,
     /// The command that waits for the operation on each slot of the buffer.
-    slot_waiter: Vec<u32>,
+    slot_waiter: Vec<Option<CommandId>>,
     flash: Flash,
     returned: Option<Returned>,
     reads: ByLatency,
@@ -155,7 +156,7 @@ impl Anatomy {
         self.violation.as_ref().map_or(Ok(()), |violation| Err(format!("anatomy: {violation}")))
     }
 
-    /// Something happened. Answers the request that has ended, if one has.
+    /// Something happened. Returns the request that has ended, if one has.
     pub(crate) fn see(&mut self, now: Ns, event: &Event) -> Option<Served> {
         match event {
             Event::Admitted { member, request } => self.host.admit(now, *member, *request),
@@ -168,8 +169,8 @@ impl Anatomy {
         None
     }
 
-    fn held(&mut self, command: u32) -> Option<&mut Held> {
-        self.commands.get_mut(command as usize)?.as_mut()
+    fn held(&mut self, command: CommandId) -> Option<&mut Held> {
+        self.commands.get_mut(command.0 as usize)?.as_mut()
     }
 
     fn see_drive(&mut self, now: Ns, event: &DriveEvent) {
@@ -177,22 +178,22 @@ impl Anatomy {
             DriveEvent::Accepted { command, id } => {
                 let (parts, stage) = (Parts::default(), Cause::Controller);
                 let held = Held { id, parts, mark: now, stage, waits_for_flash: false, last: None };
-                put(&mut self.commands, command, held);
+                put(&mut self.commands, command.0, held);
             }
             DriveEvent::Commanded { command } => self.go_on(now, command, Cause::Link),
             DriveEvent::Arrived { command } => self.arrived(now, command),
             DriveEvent::Flushed { command } => self.go_on(now, command, Cause::Slot),
-            DriveEvent::ReadFlash { command, slot: Some(slot), .. } => self.wait_for_slot(slot.0, command),
+            DriveEvent::ReadFlash { command, slot: Some(slot), .. } => self.wait_for_slot(slot, Some(command)),
             DriveEvent::Stored { command, slot, is_durable, .. } => {
                 self.go_on(now, command, Cause::Slot);
-                self.wait_for_slot(slot.0, if is_durable { command } else { NO_INDEX });
+                self.wait_for_slot(slot, is_durable.then_some(command));
             }
             DriveEvent::Completed { command } => {
-                if let Some(held) = self.commands.get_mut(command as usize).and_then(Option::take) {
+                if let Some(held) = self.commands.get_mut(command.0 as usize).and_then(Option::take) {
                     put(&mut self.done, held.id.0, held);
                 }
             }
-            DriveEvent::StoredAll { command } | DriveEvent::WrittenThrough { command, .. } => {
+            DriveEvent::StoredAll { command } | DriveEvent::WrittenThrough { command: Some(command), .. } => {
                 self.go_on(now, command, Cause::Served);
                 if let Some(held) = self.held(command) {
                     held.waits_for_flash = true;
@@ -202,14 +203,14 @@ impl Anatomy {
         }
     }
 
-    fn go_on(&mut self, now: Ns, command: u32, stage: Cause) {
+    fn go_on(&mut self, now: Ns, command: CommandId, stage: Cause) {
         if let Some(held) = self.held(command) {
             held.go_on(now, stage);
         }
     }
 
     /// A command, with the data of a write, is in the drive.
-    fn arrived(&mut self, now: Ns, command: u32) {
+    fn arrived(&mut self, now: Ns, command: CommandId) {
         let id = self.held(command).map(|held| held.id);
         let Some((op, flags)) = id.and_then(|id| self.host.sent(id)).map(|sent| (sent.op, sent.flags)) else { return };
         let stage = match op {
@@ -224,23 +225,23 @@ impl Anatomy {
         }
     }
 
-    fn wait_for_slot(&mut self, slot: u32, command: u32) {
-        let at = slot as usize;
-        self.slot_waiter.resize(self.slot_waiter.len().max(at + 1), NO_INDEX);
+    fn wait_for_slot(&mut self, slot: SlotId, command: Option<CommandId>) {
+        let at = slot.0 as usize;
+        self.slot_waiter.resize(self.slot_waiter.len().max(at + 1), None);
         self.slot_waiter[at] = command;
     }
 
     fn see_flash(&mut self, now: Ns, event: &flashloom_nand::Event) {
         let Self { flash, commands, slot_waiter, .. } = self;
         let ended = flash.see(now, event, |command| {
-            let waiter = waiter_of(slot_waiter, command.tag);
-            commands.get_mut(waiter as usize).and_then(Option::as_mut).map_or(Parts::default(), |held| {
+            let waiting = waiter_of(slot_waiter, command.tag).and_then(|id| commands.get_mut(id.0 as usize)?.as_mut());
+            waiting.map_or(Parts::default(), |held| {
                 held.book(now);
                 held.parts
             })
         });
         let (Some(ended), flashloom_nand::Event::Ended { command, .. }) = (ended, event) else { return };
-        let waiter = waiter_of(slot_waiter, command.tag);
+        let Some(waiter) = waiter_of(slot_waiter, command.tag) else { return };
         let Some(held) = self.held(waiter).filter(|held| held.waits_for_flash) else { return };
         let Command { lpn, ppn, kind, origin, .. } = *command;
         (held.parts, held.mark) = (ended.parts, now);
@@ -312,7 +313,11 @@ impl Anatomy {
     }
 }
 
-/// The drive's number of the command that waits for what carries a tag, or none.
-fn waiter_of(slot_waiter: &[u32], tag: u32) -> u32 {
-    waiting_slot(tag).map_or(tag, |slot| slot_waiter.get(slot as usize).copied().unwrap_or(NO_INDEX))
+/// The command that waits for what carries a tag.
+fn waiter_of(slot_waiter: &[Option<CommandId>], tag: u32) -> Option<CommandId> {
+    match Waiter::of(tag) {
+        Waiter::Command(id) => Some(id),
+        Waiter::Programmed(slot) | Waiter::Filled(slot) => slot_waiter.get(slot.0 as usize).copied().flatten(),
+        Waiter::Nobody => None,
+    }
 }

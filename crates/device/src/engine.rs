@@ -165,7 +165,7 @@ impl Engine {
     }
 
     /// A new drive alone, for hosts that bring their own scheduler: every request goes to it at once, as it is, and
-    /// [`Self::submit`] answers [`Submitted::Full`] while it holds `queue_depth` of them.
+    /// [`Self::submit`] returns [`Submitted::Full`] while it holds `queue_depth` of them.
     pub fn bare(drive: Drive, queue_depth: u32, idle_delay_ns: Ns) -> Self {
         Self::with_host(Host::Bare(Box::new(Bare::new(queue_depth))), drive, idle_delay_ns)
     }
@@ -372,7 +372,7 @@ impl Engine {
         }
     }
 
-    /// What the scheduler waited for, or else background work, is due; answers as [`Self::step`].
+    /// What the scheduler waited for, or else background work, is due; returns as [`Self::step`].
     pub(crate) fn wake(&mut self, at: Ns) -> bool {
         self.now = at;
         if self.scheduler_wakes_ns == at {
@@ -419,7 +419,7 @@ impl Engine {
         self.follow_life();
     }
 
-    /// Hands completions to the host and requests to the drive until neither has anything for the other; answers as
+    /// Hands completions to the host and requests to the drive until neither has anything for the other; returns as
     /// [`Self::note_idleness`].
     pub(crate) fn settle(&mut self, client: &mut impl Client) -> bool {
         loop {
@@ -474,7 +474,7 @@ impl Engine {
         }
     }
 
-    /// If the drive is idle, it waits for the idle delay, or goes on at once after a background step. Answers whether
+    /// If the drive is idle, it waits for the idle delay, or goes on at once after a background step. Returns whether
     /// it is.
     #[inline]
     pub(crate) fn note_idleness(&mut self) -> bool {

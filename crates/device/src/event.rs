@@ -3,10 +3,11 @@
 use flashloom_buffer::SlotId;
 use flashloom_host::{Dispatched, RequestId};
 use flashloom_nand::HostPage;
-use flashloom_units::{Lpn, NO_INDEX, Ns};
+use flashloom_units::{Lpn, Ns};
 use flashloom_workload::Request;
 
 use crate::anatomy::Served;
+use crate::drive::CommandId;
 use crate::outcome::Sample;
 use crate::status::Status;
 
@@ -41,30 +42,30 @@ pub enum Event {
 }
 
 /// Something that happened in a drive. Commands are named by the number that the drive gives them, which is the tag of
-/// the flash operations that they wait for, and is used again.
+/// the flash operations that they wait for, and is used again when the drive is done with them.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum DriveEvent {
     /// The drive takes a command.
     Accepted {
         /// The drive's number for it.
-        command: u32,
+        command: CommandId,
         /// The host's.
         id: RequestId,
     },
     /// The controller is done with a command, and the data of a write begins to cross the link.
     Commanded {
         /// Which command.
-        command: u32,
+        command: CommandId,
     },
     /// A command, with the data of a write, is in the drive.
     Arrived {
         /// Which command.
-        command: u32,
+        command: CommandId,
     },
     /// What a command's flush waited for is in flash.
     Flushed {
         /// Which command.
-        command: u32,
+        command: CommandId,
     },
     /// The buffer returns sectors of a page.
     ReadBuffered {
@@ -85,7 +86,7 @@ pub enum DriveEvent {
     /// The FTL is asked for sectors of a page.
     ReadFlash {
         /// For which command.
-        command: u32,
+        command: CommandId,
         /// Which page.
         lpn: Lpn,
         /// Which of its sectors.
@@ -96,7 +97,7 @@ pub enum DriveEvent {
     /// A page of a write is in a slot of the buffer.
     Stored {
         /// Of which command.
-        command: u32,
+        command: CommandId,
         /// Which page.
         lpn: Lpn,
         /// Which of its sectors.
@@ -111,12 +112,12 @@ pub enum DriveEvent {
     /// All pages of a write are in the buffer.
     StoredAll {
         /// Of which command.
-        command: u32,
+        command: CommandId,
     },
     /// A page of the host goes to the FTL without the buffer.
     WrittenThrough {
-        /// Of which command; [`DriveEvent::AGEING`] while the drive is aged.
-        command: u32,
+        /// Of which command; none while the drive is aged.
+        command: Option<CommandId>,
         /// Which page, which of its sectors, and which write of the drive.
         page: HostPage,
     },
@@ -130,7 +131,7 @@ pub enum DriveEvent {
     /// The drive is done with a command; its number is free.
     Completed {
         /// Which command.
-        command: u32,
+        command: CommandId,
     },
     /// A page is discarded, whole.
     Discarded {
@@ -144,11 +145,6 @@ pub enum DriveEvent {
         /// Which of its sectors were to be written.
         mask: u32,
     },
-}
-
-impl DriveEvent {
-    /// In place of a command, while the drive is aged.
-    pub const AGEING: u32 = NO_INDEX;
 }
 
 /// Who looks at a run, and is told in order of time.
@@ -172,8 +168,8 @@ pub trait Observer {
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Interest {
     /// The state after every interval of simulated time, or of pages
-    /// ([`Simulation::with_samples_by_pages`](crate::Simulation::with_samples_by_pages)), and at the end. A long silence
-    /// has many.
+    /// ([`Simulation::with_samples_by_pages`](crate::Simulation::with_samples_by_pages)), and at the end. A long
+    /// silence has many.
     pub samples: bool,
     /// Everything that happens.
     pub events: bool,

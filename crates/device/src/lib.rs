@@ -8,7 +8,6 @@ mod drive;
 mod engine;
 mod event;
 mod host;
-mod link;
 mod misuse;
 mod outcome;
 mod precondition;
@@ -16,7 +15,7 @@ mod simulation;
 mod status;
 
 pub use anatomy::{AnatomyReport, Cause, LastOperation, Parts, Served, Sums, Tail};
-pub use drive::{Drive, DriveSetup};
+pub use drive::{CommandId, Drive, DriveSetup};
 pub use engine::{Completion, Engine, Submitted};
 pub use event::{DriveEvent, Event, Interest, Observer};
 pub use misuse::Misuse;

@@ -52,8 +52,9 @@ pub struct Preconditioned {
 /// Pages that are filled together at least, as a sequential writer's evictions would come.
 const FILL_BATCH: u64 = 64;
 
-/// Pages that are filled together: whole streams of the length that the allocation wants. A writer that fills a drive in
-/// order of address leaves no gap in the buffer, so whatever makes a stream is one; unless no page is to be in a stream.
+/// Pages that are filled together: whole streams of the length that the allocation wants. A writer that fills a drive
+/// in order of address leaves no gap in the buffer, so whatever makes a stream is one; unless no page is to be in a
+/// stream.
 fn fill_batch(ftl: &dyn Mapping, fill_streams: bool) -> u64 {
     if !fill_streams {
         return 1;

@@ -137,7 +137,7 @@ impl Simulation {
         self
     }
 
-    /// Runs a workload to its end, or to that of the drive's life; answers when that was. `observers` get what they are
+    /// Runs a workload to its end, or to that of the drive's life; returns when that was. `observers` get what they are
     /// interested in, samples after every `interval_ns` of simulated time.
     ///
     /// # Errors

@@ -151,8 +151,8 @@ fn dftl_reads_and_writes_wait_for_the_translation_page_that_they_need() {
     let (map_read, link) = (device.read_ns + page, transfer_ns(4_096, device.link_rate));
     let parts_of_a_read = map_read + device.read_ns + page + link;
     let parts_of_a_write = link + map_read + page + device.program_ns;
-    // One entry: each of these accesses misses. The first one writes back what filling the drive has left; behind it the
-    // entry that has to go is clean.
+    // One entry: each of these accesses misses. The first one writes back what filling the drive has left; behind it
+    // the entry that has to go is clean.
     let setup = dftl(unbuffered(device), 1);
     let reads = [5, 77, 78].map(|page| request(page * 20 * MS, Op::Read, page * 8, 8));
     let first = Run::new(setup.clone()).run([reads[0]]).host.read_latency.sum();
@@ -198,8 +198,8 @@ fn dftl_writes_the_map_less_often_the_larger_its_cache_is() {
     assert!(writes[0] > writes[1] && writes[1] > writes[2], "{writes:?}");
 }
 
-/// Nine writes in ten go to a tenth of the pages: blocks of hot pages die as a whole. Collected pages share the block of
-/// what is not hot, so that nothing else keeps hot and cold apart.
+/// Nine writes in ten go to a tenth of the pages: blocks of hot pages die as a whole. Collected pages share the block
+/// of what is not hot, so that nothing else keeps hot and cold apart.
 #[test]
 fn separating_hot_pages_lowers_write_amplification_of_a_skewed_load() {
     let device =

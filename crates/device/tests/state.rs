@@ -211,7 +211,8 @@ fn shown(outcome: Outcome) -> String {
         (switch, partial, full, filler_pages, migrated_pages, associativity, times)
     });
     format!(
-        "{:?} {:?} {ftl:?} {merges:?} {figures:?} {buffer:?} {counts:?} {utilization:?} {erase_counts:?} {erased_before:?} {:?} {:?}",
+        "{:?} {:?} {ftl:?} {merges:?} {figures:?} {buffer:?} {counts:?} {utilization:?} {erase_counts:?} \
+         {erased_before:?} {:?} {:?}",
         (
             generated,
             completed,

@@ -78,8 +78,8 @@ fn extents_interleaved(extent: u64, pages: u64, rewrites: usize, seed: u64) -> V
     }
 }
 
-/// The paper's promise, section 2: "invalidated pages bounded in the block". Extents of a block's pages, each in a block
-/// of its own, die as wholes, so no block that is collected holds a valid page; interleaved, every block does.
+/// The paper's promise, section 2: "invalidated pages bounded in the block". Extents of a block's pages, each in a
+/// block of its own, die as wholes, so no block that is collected holds a valid page; interleaved, every block does.
 #[test]
 fn extents_that_die_together_cost_no_copy_with_streams_of_their_length_and_many_without() {
     // Twice the space: by chance alone, no plane gets so many extents that live that it has no dead block to collect.
@@ -97,8 +97,8 @@ fn extents_that_die_together_cost_no_copy_with_streams_of_their_length_and_many_
     }
 }
 
-/// A full drive whose extents are rewritten once, in random order: a block that was filled with one extent dies whole. A
-/// fill in shorter batches would interleave the streams that are longer.
+/// A full drive whose extents are rewritten once, in random order: a block that was filled with one extent dies whole.
+/// A fill in shorter batches would interleave the streams that are longer.
 #[test]
 fn a_drive_is_filled_with_streams_whatever_the_threshold() {
     for pages in [64, 128] {

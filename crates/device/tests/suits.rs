@@ -1,5 +1,5 @@
-//! Every order, rate and placement on the workload that suits it perfectly, with the cost that its paper promises there;
-//! and beside it one that does not suit it, or another policy on the same workload.
+//! Every order, rate and placement on the workload that suits it perfectly, with the cost that its paper promises
+//! there; and beside it one that does not suit it, or another policy on the same workload.
 #![allow(missing_docs)]
 
 mod support;
@@ -145,7 +145,8 @@ fn ref_evicts_pages_of_one_block_after_the_other_so_that_log_blocks_are_filled_b
     assert!(4 * recently < lru, "{recently} merges against {lru}");
 }
 
-/// Pages that are read again and again, and a few dirty ones that come once: clean pages leave, and nothing is programmed.
+/// Pages that are read again and again, and a few dirty ones that come once: clean pages leave, and nothing is
+/// programmed.
 #[test]
 fn cflru_gives_up_clean_pages_and_programs_nothing() {
     let requests = || [write(0..2), pages(Op::Read, MS, (0..400).map(|at| 100 + at % 40))].concat();
@@ -241,8 +242,8 @@ fn first_touch_spreads_blocks_as_round_robin_does_and_moves_none_that_come_again
     assert!(migrated(&always) > 0 && first.host.duration_ns < always.host.duration_ns);
 }
 
-/// Pages of one block after the other: each eviction finds the rest of its block on another chip, but under `static` and
-/// `first-touch`.
+/// Pages of one block after the other: each eviction finds the rest of its block on another chip, but under `static`
+/// and `first-touch`.
 #[test]
 fn static_and_first_touch_never_move_a_page_where_round_robin_moves_whole_blocks() {
     let updates = || write((0..400).map(|at| at * 11 % 25 * BLOCK + at * 7 % BLOCK));

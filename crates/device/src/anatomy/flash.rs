@@ -119,7 +119,7 @@ impl Flash {
     }
 
     /// Something happened in the array. `before` has the parts of the request that waits for an operation, when that is
-    /// issued. Answers how an operation has ended, if one has.
+    /// issued. Returns how an operation has ended, if one has.
     pub(super) fn see(&mut self, now: Ns, event: &Event, before: impl FnOnce(&Command) -> Parts) -> Option<Ended> {
         match *event {
             Event::Issued(command, after) => self.issue(now, &command, after, before(&command)),

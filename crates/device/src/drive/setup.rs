@@ -4,8 +4,10 @@ use flashloom_buffer::order::{self, Order};
 use flashloom_buffer::rate::{self, Rate};
 use flashloom_buffer::{BufferParams, WriteBuffer};
 use flashloom_ftl::{FtlSetup, placement};
-use flashloom_nand::DeviceParams;
+use flashloom_nand::{DeviceParams, Nand};
 use flashloom_units::{Chosen, ParamSet, Refusal};
+
+use super::flash::Flash;
 
 /// Everything that a drive is built from, checked by the configuration.
 #[derive(Clone, Debug)]
@@ -55,6 +57,16 @@ impl DriveSetup {
     /// What the rate of eviction is built for.
     pub fn rate_setup(&self) -> rate::Setup {
         rate::Setup { dies: self.device.geometry().total_dies(), superpage: self.ftl.superpage(&self.device) }
+    }
+
+    /// The FTL over a new array.
+    pub(super) fn build_flash(&self) -> Result<Flash, Refusal> {
+        let mut nand = Nand::new(&self.device).with_failures(&self.device, &self.ftl.prng);
+        if self.verify {
+            nand.watch();
+        }
+        let ftl = self.ftl.build(&self.device, &nand)?;
+        Ok(Flash::new(nand, ftl, self.device.logical_pages() as u32))
     }
 
     /// The write buffer; nothing for a drive without one.

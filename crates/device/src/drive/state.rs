@@ -5,17 +5,25 @@
 
 use flashloom_units::{Reader, State, StateError, Writer, load_with, save_with};
 
-use super::{Drive, Evictions};
+use super::Drive;
 
-flashloom_units::state! {
-    Drive {
-        nested nand;
-        policy ftl;
-        nested buffer, slot_eviction, slot_waiter, evictions, link, events;
-        value commands, free, held, stalled, waiting_pages, flushes, completed, end, next_write,
-            unmapped_read_sectors;
-        scratch evicted, writes, told;
-        fixed gathers, timed, controller_ns, logical_pages, sectors_per_page, page_shift;
+// Its parts are how a drive is made: an error names a field of theirs as one of the drive, `drive.nand.written`.
+impl State for Drive {
+    fn save(&self, to: &mut Writer) {
+        let Self { interface, path, flash, is_read_only } = self;
+        flash.save(to);
+        path.save(to);
+        interface.save(to);
+        to.value(is_read_only);
+    }
+
+    fn load(&mut self, from: &mut Reader) -> Result<(), StateError> {
+        let Self { interface, path, flash, is_read_only } = self;
+        flash.load(from)?;
+        path.load(from)?;
+        interface.load(from)?;
+        *is_read_only = from.value().map_err(|error| error.within("is_read_only"))?;
+        Ok(())
     }
 }
 
@@ -24,9 +32,7 @@ impl Drive {
     /// `checks` adds what belongs to the flash besides.
     pub(crate) fn save_flash(&self, checks: impl FnOnce(&mut Writer)) -> Result<Vec<u8>, StateError> {
         save_with(|to| {
-            self.nand.save(to);
-            to.policy("ftl", self.ftl.state());
-            to.value(&self.next_write);
+            self.flash.save(to);
             checks(to);
         })
     }
@@ -38,12 +44,8 @@ impl Drive {
         checks: impl FnOnce(&mut Reader) -> Result<(), StateError>,
     ) -> Result<(), StateError> {
         load_with(state, |from| {
-            self.nand.load(from).map_err(|error| error.within("nand"))?;
-            from.policy(self.ftl.state_mut()).map_err(|error| error.within("ftl"))?;
-            self.next_write = from.value().map_err(|error| error.within("next_write"))?;
+            self.flash.load(from)?;
             checks(from)
         })
     }
 }
-
-flashloom_units::state! { Evictions { value first, ended; } }

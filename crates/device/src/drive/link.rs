@@ -5,13 +5,13 @@ use flashloom_units::{Ns, transfer_ns};
 
 /// Which way data goes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Way {
+pub(super) enum Way {
     ToDevice,
     ToHost,
 }
 
 /// Transfers one after the other, in the order in which they are asked for.
-pub(crate) struct Link {
+pub(super) struct Link {
     bytes_per_s: u64,
     full_duplex: bool,
     free_at: [Ns; 2],
@@ -20,12 +20,12 @@ pub(crate) struct Link {
 flashloom_units::state! { Link { value free_at; fixed bytes_per_s, full_duplex; } }
 
 impl Link {
-    pub(crate) fn new(params: &DeviceParams) -> Self {
+    pub(super) fn new(params: &DeviceParams) -> Self {
         Self { bytes_per_s: params.link_rate, full_duplex: params.full_duplex, free_at: [0; 2] }
     }
 
-    /// Transfers `bytes`, not before `from`; answers when the last of them has crossed.
-    pub(crate) fn transfer(&mut self, from: Ns, bytes: u64, way: Way) -> Ns {
+    /// Transfers `bytes`, not before `from`; returns when the last of them has crossed.
+    pub(super) fn transfer(&mut self, from: Ns, bytes: u64, way: Way) -> Ns {
         let lane = if self.full_duplex { way as usize } else { 0 };
         self.free_at[lane] = from.max(self.free_at[lane]) + transfer_ns(bytes, self.bytes_per_s);
         self.free_at[lane]

@@ -1,0 +1,207 @@
+//! The command table: what the drive holds for the host, by the number that the drive gives each command.
+
+use std::ops::{Index, IndexMut};
+
+use flashloom_host::{Dispatched, RequestId};
+use flashloom_units::{Lpn, NO_INDEX, Ns};
+use flashloom_workload::{Op, Request};
+use serde::{Deserialize, Serialize};
+
+use super::paging::Paging;
+use crate::status::Reason;
+
+/// A command in the drive's table. The number is free again when the drive is done with the command.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct CommandId(pub u32);
+
+flashloom_units::word!(CommandId);
+
+impl CommandId {
+    /// In place of a command where there is none.
+    pub(super) const NONE: Self = Self(NO_INDEX);
+}
+
+/// A command that the drive holds.
+#[derive(Clone, Copy, Debug, Serialize, Deserialize)]
+pub(super) struct Command {
+    /// The host's number for it.
+    pub(super) id: RequestId,
+    pub(super) op: Op,
+    flags: u8,
+    pub(super) stage: Stage,
+    /// Set as soon as it is known that it fails; it ends when nothing is under way for it.
+    pub(super) failed: Option<Reason>,
+    pub(super) lba: u64,
+    pub(super) sectors: u32,
+    /// Pages of a write that have a slot already, or sectors of a read that are on the link.
+    pub(super) moved: u32,
+    /// Page operations that it still waits for.
+    pub(super) pending: u32,
+    /// When the data of a read that is on the link has crossed it.
+    pub(super) delivered_ns: Ns,
+    /// The next number that is free, while this one is.
+    next_free: CommandId,
+}
+
+impl Command {
+    /// Whether it is a write that is complete when its pages are in flash (FUA).
+    pub(super) fn is_durable(&self) -> bool {
+        self.flags & Request::FUA != 0
+    }
+
+    /// Whether it is to begin when what was written before is in flash.
+    pub(super) fn has_preflush(&self) -> bool {
+        self.flags & Request::PREFLUSH != 0
+    }
+}
+
+/// How far a command has come.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub(super) enum Stage {
+    /// The controller has its command, and is at it.
+    Commanded,
+    /// The data of a write is on the way to the drive.
+    Arriving,
+    /// Waits for evicted pages to be programmed before its data is taken.
+    Flushing,
+    /// Takes or delivers data.
+    Transferring,
+    /// All done but the last transfer.
+    Completing,
+}
+
+/// The commands that the drive holds. Numbers that are free make a list, the last one that became free first.
+pub(super) struct Commands {
+    table: Vec<Command>,
+    free: CommandId,
+    held: u32,
+    /// How their sectors are cut into pages.
+    paging: Paging,
+}
+
+flashloom_units::state! { Commands { value table, free, held; fixed paging; } }
+
+impl Commands {
+    pub(super) fn new(paging: Paging) -> Self {
+        Self { table: Vec::new(), free: CommandId::NONE, held: 0, paging }
+    }
+
+    /// Gives a command a number.
+    pub(super) fn insert(&mut self, request: &Dispatched) -> CommandId {
+        let command = Command {
+            id: request.id,
+            op: request.op,
+            flags: request.flags,
+            stage: Stage::Commanded,
+            failed: None,
+            lba: request.lba,
+            sectors: request.sectors,
+            moved: 0,
+            pending: 0,
+            delivered_ns: 0,
+            next_free: CommandId::NONE,
+        };
+        self.held += 1;
+        if self.free == CommandId::NONE {
+            self.table.push(command);
+            return CommandId(self.table.len() as u32 - 1);
+        }
+        let id = self.free;
+        self.free = self[id].next_free;
+        self[id] = command;
+        id
+    }
+
+    /// Frees the number of a command.
+    pub(super) fn remove(&mut self, id: CommandId) {
+        self[id].next_free = self.free;
+        self.free = id;
+        self.held -= 1;
+    }
+
+    /// Commands that the drive holds.
+    pub(super) fn held(&self) -> u32 {
+        self.held
+    }
+
+    /// The first page that a command touches.
+    pub(super) fn first_page(&self, id: CommandId) -> Lpn {
+        self.paging.first(&self[id])
+    }
+
+    /// How many pages a command touches, whole or in part.
+    pub(super) fn page_count(&self, id: CommandId) -> u32 {
+        self.paging.count(&self[id])
+    }
+
+    /// The pages that a command touches and which sectors of each, but for so many of the first.
+    pub(super) fn pages_from(&self, id: CommandId, first: u32) -> impl Iterator<Item = (Lpn, u32)> + use<> {
+        let (command, paging) = (self[id], self.paging);
+        (first..paging.count(&command)).map(move |index| paging.nth(&command, index))
+    }
+
+    /// The pages that a command touches and which sectors of each, now that it waits for every one of them.
+    pub(super) fn await_pages(&mut self, id: CommandId) -> impl Iterator<Item = (Lpn, u32)> + use<> {
+        self[id].pending = self.page_count(id);
+        self.pages_from(id, 0)
+    }
+
+    /// The pages that a command covers from their first sector to their last.
+    pub(super) fn whole_pages(&self, id: CommandId) -> impl Iterator<Item = Lpn> + use<> {
+        self.paging.whole(&self[id])
+    }
+
+    /// One of the pages that a command waits for is done; whether it was the last.
+    pub(super) fn page_ended(&mut self, id: CommandId) -> bool {
+        let command = &mut self[id];
+        command.pending -= 1;
+        command.pending == 0
+    }
+}
+
+impl Index<CommandId> for Commands {
+    type Output = Command;
+
+    #[inline]
+    fn index(&self, id: CommandId) -> &Command {
+        &self.table[id.0 as usize]
+    }
+}
+
+impl IndexMut<CommandId> for Commands {
+    #[inline]
+    fn index_mut(&mut self, id: CommandId) -> &mut Command {
+        &mut self.table[id.0 as usize]
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn dispatched(op: Op, lba: u64, sectors: u32) -> Dispatched {
+        Dispatched { lba, id: RequestId(7), sectors, task: 0, op, flags: 0 }
+    }
+
+    #[test]
+    fn the_number_that_became_free_last_is_given_first() {
+        let mut commands = Commands::new(Paging::new(16));
+        let [a, b, c] = [0, 16, 32].map(|lba| commands.insert(&dispatched(Op::Read, lba, 8)));
+        assert_eq!([a, b, c], [0, 1, 2].map(CommandId));
+        commands.remove(a);
+        commands.remove(c);
+        let again = [48, 64, 80].map(|lba| commands.insert(&dispatched(Op::Read, lba, 8)));
+        assert_eq!((again, commands.held()), ([c, a, CommandId(3)], 4));
+        assert_eq!((commands[c].lba, commands[a].lba), (48, 64));
+    }
+
+    #[test]
+    fn a_command_that_waits_for_its_pages_waits_for_each() {
+        let mut commands = Commands::new(Paging::new(16));
+        let id = commands.insert(&dispatched(Op::Read, 8, 16));
+        assert_eq!(commands.await_pages(id).collect::<Vec<_>>(), [(Lpn(0), 0xff00), (Lpn(1), 0x00ff)]);
+        assert_eq!([commands.page_ended(id), commands.page_ended(id)], [false, true]);
+        assert_eq!(commands.pages_from(id, 1).collect::<Vec<_>>(), [(Lpn(1), 0x00ff)]);
+        assert_eq!(commands.whole_pages(id).count(), 0);
+    }
+}

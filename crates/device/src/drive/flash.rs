@@ -1,0 +1,200 @@
+//! The flash side of a drive: the FTL over the array, what is written to it together, and what is told of it all.
+
+use flashloom_buffer::SlotId;
+use flashloom_ftl::{Mapping, PageWrite};
+use flashloom_nand::{DeviceParams, HostPage, Nand, Refused};
+use flashloom_units::{Lpn, Ns};
+use flashloom_verify::Verifier;
+
+use super::commands::CommandId;
+use super::waiter::Waiter;
+use crate::event::{DriveEvent, Event};
+
+/// The FTL and the array beneath it.
+pub(super) struct Flash {
+    nand: Nand,
+    ftl: Box<dyn Mapping>,
+    logical_pages: u32,
+    /// Pages that are written together by the next [`Self::write_added`].
+    writes: Vec<PageWrite>,
+    /// The number of the next write of a page to the FTL.
+    next_write: u32,
+    /// What happened since it was looked at last, where anybody looks.
+    told: Vec<Event>,
+}
+
+flashloom_units::state! {
+    Flash {
+        nested nand;
+        policy ftl;
+        value next_write;
+        scratch writes, told;
+        fixed logical_pages;
+    }
+}
+
+impl Flash {
+    pub(super) fn new(nand: Nand, ftl: Box<dyn Mapping>, logical_pages: u32) -> Self {
+        Self { nand, ftl, logical_pages, writes: Vec::new(), next_write: 0, told: Vec::new() }
+    }
+
+    #[inline]
+    pub(super) fn nand(&self) -> &Nand {
+        &self.nand
+    }
+
+    #[inline]
+    pub(super) fn ftl(&self) -> &dyn Mapping {
+        self.ftl.as_ref()
+    }
+
+    /// Sectors that the drive offers.
+    pub(super) fn capacity_sectors(&self) -> u64 {
+        u64::from(self.logical_pages) * u64::from(self.nand.geometry().sectors_per_page())
+    }
+
+    /// Starts the counters of array and FTL again at zero; wear is kept.
+    pub(super) fn reset_counts(&mut self) {
+        self.nand.reset_counts();
+        self.ftl.reset_report();
+    }
+
+    /// Checks the accounts of array and FTL. Call when the drive is idle.
+    pub(super) fn check(&self) -> Result<(), String> {
+        self.nand.check()?;
+        self.ftl.check()
+    }
+
+    /// One step of background work; false if nothing is left to do after it.
+    pub(super) fn idle_step(&mut self, now: Ns) -> bool {
+        self.nand.set_now(now);
+        self.ftl.idle(&mut self.nand)
+    }
+
+    /// Takes an operation that has ended: who waited for it.
+    #[inline]
+    pub(super) fn take_completed(&mut self) -> Option<Waiter> {
+        self.nand.take_completed().map(Waiter::of)
+    }
+
+    /// Takes a page that could not be stored, and who waits for that.
+    pub(super) fn take_refused(&mut self) -> Option<(Lpn, u32, Waiter)> {
+        self.nand.take_refused().map(|Refused { lpn, mask, tag }| (lpn, mask, Waiter::of(tag)))
+    }
+}
+
+/// Pages to and from flash.
+impl Flash {
+    /// Adds sectors of a page to those that are written together; `event` says how it comes here.
+    #[inline]
+    pub(super) fn add_write(
+        &mut self,
+        lpn: Lpn,
+        mask: u32,
+        waiter: Waiter,
+        event: impl FnOnce(HostPage) -> DriveEvent,
+    ) {
+        let page = HostPage { lpn, mask, write: self.next_write };
+        self.next_write = page.write.wrapping_add(1);
+        self.tell(|| event(page));
+        self.writes.push(PageWrite::new(page, waiter.tag()));
+    }
+
+    /// Writes the pages that were added.
+    #[inline]
+    pub(super) fn write_added(&mut self, now: Ns) {
+        self.nand.set_now(now);
+        self.ftl.write(&mut self.nand, &self.writes);
+        self.writes.clear();
+    }
+
+    /// Reads sectors of a page for a command, or the whole page into the slot that keeps it.
+    #[inline]
+    pub(super) fn read(&mut self, now: Ns, id: CommandId, lpn: Lpn, wanted: u32, slot: Option<SlotId>) {
+        self.nand.set_now(now);
+        let (mask, waiter) = match slot {
+            Some(slot) => (self.nand.geometry().full_mask(), Waiter::Filled(slot)),
+            None => (wanted, Waiter::Command(id)),
+        };
+        self.tell(|| DriveEvent::ReadFlash { command: id, lpn, mask, slot });
+        self.ftl.read(&mut self.nand, lpn, mask, waiter.tag());
+    }
+
+    /// Forgets a whole page.
+    pub(super) fn discard(&mut self, now: Ns, lpn: Lpn) {
+        self.nand.set_now(now);
+        self.ftl.trim(&mut self.nand, lpn);
+        self.tell(|| DriveEvent::Discarded { lpn });
+    }
+
+    /// Whether the drive offers the page and something is stored for it: what pads a block may lie beyond the end.
+    pub(super) fn stores(&self, lpn: Lpn) -> bool {
+        lpn.0 < self.logical_pages && self.ftl.is_mapped(lpn)
+    }
+}
+
+/// Time in the array.
+impl Flash {
+    /// From now on flash operations take time.
+    pub(super) fn start_timing(&mut self, params: &DeviceParams) {
+        self.nand.start_timing(params);
+    }
+
+    /// Whether flash operations take time, and with them the drive.
+    #[inline]
+    pub(super) fn is_timed(&self) -> bool {
+        self.nand.is_timed()
+    }
+
+    /// When the next event of the array is due.
+    #[inline]
+    pub(super) fn next_event_ns(&mut self) -> Option<Ns> {
+        self.nand.next_event_ns()
+    }
+
+    /// Processes the next event of the array, which must be due at `now`.
+    #[inline]
+    pub(super) fn step(&mut self, now: Ns) {
+        self.nand.step(now);
+    }
+}
+
+/// What a drive tells those who look, in the order in which it happens.
+impl Flash {
+    /// From now on [`Self::take_told`] has something to say.
+    pub(super) fn watch(&mut self) {
+        self.nand.watch();
+    }
+
+    /// The checks of a new drive.
+    pub(super) fn verifier(&mut self) -> Verifier {
+        Verifier::new(&mut self.nand, u64::from(self.logical_pages))
+    }
+
+    /// Whether anybody looks.
+    #[inline]
+    pub(super) fn is_watched(&self) -> bool {
+        self.nand.is_watched()
+    }
+
+    /// Something happened in the drive, if anybody looks.
+    #[inline]
+    pub(super) fn tell(&mut self, event: impl FnOnce() -> DriveEvent) {
+        if self.nand.is_watched() {
+            self.tell_after_flash(event());
+        }
+    }
+
+    /// Something happened in the drive, after what the array has not told yet.
+    #[cold]
+    fn tell_after_flash(&mut self, event: DriveEvent) {
+        self.told.extend(self.nand.events().map(Event::Flash));
+        self.told.push(Event::Drive(event));
+    }
+
+    /// Adds what happened since this was called last, in order.
+    pub(super) fn take_told(&mut self, to: &mut Vec<Event>) {
+        to.append(&mut self.told);
+        to.extend(self.nand.events().map(Event::Flash));
+    }
+}

@@ -1,0 +1,161 @@
+//! The host interface of a drive: commands come in, their data crosses the link, and they go back when they have ended.
+
+use flashloom_host::{Dispatched, RequestId};
+use flashloom_nand::DeviceParams;
+use flashloom_units::{EventQueue, Lpn, Ns, SECTOR_BYTES};
+use flashloom_workload::Op;
+
+use super::commands::{CommandId, Commands, Stage};
+use super::flash::Flash;
+use super::link::{Link, Way};
+use super::paging::Paging;
+use crate::event::DriveEvent;
+use crate::status::{Reason, Status};
+
+/// The command table, and the controller and the link that its commands pass.
+pub(super) struct HostInterface {
+    pub(super) commands: Commands,
+    link: Link,
+    controller_ns: Ns,
+    /// When the controller is done with commands, and when transfers end; the codes are commands.
+    events: EventQueue,
+    /// Commands that have ended, until the host takes them.
+    completed: Vec<(RequestId, Status)>,
+    unmapped_read_sectors: u64,
+}
+
+flashloom_units::state! {
+    HostInterface {
+        nested commands, link, events;
+        value completed, unmapped_read_sectors;
+        fixed controller_ns;
+    }
+}
+
+/// Commands on their way in.
+impl HostInterface {
+    pub(super) fn new(params: &DeviceParams, paging: Paging) -> Self {
+        Self {
+            commands: Commands::new(paging),
+            link: Link::new(params),
+            controller_ns: params.controller_ns,
+            events: EventQueue::default(),
+            completed: Vec::new(),
+            unmapped_read_sectors: 0,
+        }
+    }
+
+    /// Takes a command of the host.
+    pub(super) fn accept(&mut self, request: &Dispatched, flash: &mut Flash) -> CommandId {
+        let id = self.commands.insert(request);
+        flash.tell(|| DriveEvent::Accepted { command: id, id: request.id });
+        id
+    }
+
+    /// Has the controller take its time for a command; false if it takes none.
+    pub(super) fn enter_controller(&mut self, now: Ns, id: CommandId) -> bool {
+        if self.controller_ns > 0 {
+            self.events.schedule(now + self.controller_ns, id.0);
+        }
+        self.controller_ns > 0
+    }
+
+    /// Sends the data of a write over the link to the drive.
+    pub(super) fn fetch_data(&mut self, now: Ns, id: CommandId) {
+        let command = &mut self.commands[id];
+        command.stage = Stage::Arriving;
+        let arrives = self.link.transfer(now, u64::from(command.sectors) * SECTOR_BYTES, Way::ToDevice);
+        self.events.schedule(arrives, id.0);
+    }
+
+    /// When the next command is due: the controller is done with it, or a transfer of it ends.
+    #[inline]
+    pub(super) fn next_event_ns(&self) -> Option<Ns> {
+        self.events.next_ns()
+    }
+
+    /// Takes the next command that is due, which must be now.
+    pub(super) fn take_due(&mut self, now: Ns) -> Option<CommandId> {
+        let (at, _, id) = self.events.pop()?;
+        debug_assert_eq!(at, now, "events are processed when they are due");
+        Some(CommandId(id))
+    }
+}
+
+/// Commands on their way out.
+impl HostInterface {
+    /// Nothing is stored for these sectors of a read.
+    pub(super) fn read_unmapped(&mut self, lpn: Lpn, mask: u32, flash: &mut Flash) {
+        self.unmapped_read_sectors += u64::from(mask.count_ones());
+        flash.tell(|| DriveEvent::ReadUnmapped { lpn, mask });
+    }
+
+    /// A page of a read is in the controller and crosses the link, or a page of a write is in flash. With the last page
+    /// the command is finished.
+    pub(super) fn page_done(&mut self, now: Ns, id: CommandId, flash: &mut Flash) {
+        let is_last = self.commands.page_ended(id);
+        let command = &mut self.commands[id];
+        if command.op == Op::Read && flash.is_timed() {
+            // Pages cross the link as they become ready, in equal shares: a page does not know its place in the
+            // command.
+            let share = (command.sectors - command.moved).div_ceil(command.pending + 1);
+            command.moved += share;
+            let at = self.link.transfer(now, u64::from(share) * SECTOR_BYTES, Way::ToHost);
+            command.delivered_ns = command.delivered_ns.max(at);
+        }
+        if is_last {
+            self.finish(now, id, flash);
+        }
+    }
+
+    /// Everything is done but the last transfer, if that has not ended.
+    pub(super) fn finish(&mut self, now: Ns, id: CommandId, flash: &mut Flash) {
+        let command = &mut self.commands[id];
+        command.stage = Stage::Completing;
+        if command.delivered_ns > now {
+            self.events.schedule(command.delivered_ns, id.0);
+        } else {
+            self.complete(id, flash);
+        }
+    }
+
+    /// Ends a command that nothing is under way for.
+    pub(super) fn fail(&mut self, now: Ns, id: CommandId, reason: Reason, flash: &mut Flash) {
+        self.commands[id].failed = Some(reason);
+        self.finish(now, id, flash);
+    }
+
+    /// A page that a write waits for will never be in flash. The write fails when nothing is under way for it any more;
+    /// one that also stalls (`is_stalled`) fails with the others that do.
+    pub(super) fn page_refused(&mut self, now: Ns, id: CommandId, is_stalled: bool, flash: &mut Flash) {
+        self.commands[id].failed = Some(Reason::EndOfLife);
+        if self.commands.page_ended(id) && !is_stalled {
+            self.finish(now, id, flash);
+        }
+    }
+
+    /// The drive is done with a command.
+    pub(super) fn complete(&mut self, id: CommandId, flash: &mut Flash) {
+        flash.tell(|| DriveEvent::Completed { command: id });
+        let command = &self.commands[id];
+        self.completed.push((command.id, command.failed.map_or(Status::Done, Status::Failed)));
+        self.commands.remove(id);
+    }
+
+    /// Whether there are commands that have ended.
+    #[inline]
+    pub(super) fn has_completed(&self) -> bool {
+        !self.completed.is_empty()
+    }
+
+    /// Takes a command that has ended, and how.
+    #[inline]
+    pub(super) fn take_completed(&mut self) -> Option<(RequestId, Status)> {
+        self.completed.pop()
+    }
+
+    /// Sectors that reads asked for and that nothing was stored for.
+    pub(super) fn unmapped_read_sectors(&self) -> u64 {
+        self.unmapped_read_sectors
+    }
+}

@@ -1,0 +1,80 @@
+//! Who waits for a flash operation, as the tag that the array hands back when it ends.
+
+use flashloom_buffer::SlotId;
+use flashloom_nand::Nand;
+
+use super::commands::CommandId;
+
+/// Who waits for a flash operation.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Waiter {
+    /// A command, for a page that it reads, or that it writes without a buffer.
+    Command(CommandId),
+    /// A slot of the buffer, for the program of its page.
+    Programmed(SlotId),
+    /// A slot of the buffer, for the page that it is filled with.
+    Filled(SlotId),
+    /// Nobody: the array gives no notice.
+    Nobody,
+}
+
+/// The two highest bits of a tag are its kind, the others a number. All of them are set in [`Nand::NO_TAG`].
+const KIND_SHIFT: u32 = 30;
+const NUMBERS: u32 = 1 << KIND_SHIFT;
+const COMMAND: u32 = 0;
+const FILLED: u32 = 1;
+const PROGRAMMED: u32 = 2;
+
+impl Waiter {
+    /// The tag of an operation that it waits for.
+    #[inline]
+    pub(crate) fn tag(self) -> u32 {
+        let (kind, number) = match self {
+            Self::Command(id) => (COMMAND, id.0),
+            Self::Filled(slot) => (FILLED, slot.0),
+            Self::Programmed(slot) => (PROGRAMMED, slot.0),
+            Self::Nobody => return Nand::NO_TAG,
+        };
+        debug_assert!(number < NUMBERS, "a number that has {KIND_SHIFT} bits");
+        kind << KIND_SHIFT | number
+    }
+
+    /// Who waits for an operation of that tag.
+    #[inline]
+    pub(crate) fn of(tag: u32) -> Self {
+        let number = tag & (NUMBERS - 1);
+        match tag >> KIND_SHIFT {
+            COMMAND => Self::Command(CommandId(number)),
+            FILLED => Self::Filled(SlotId(number)),
+            PROGRAMMED => Self::Programmed(SlotId(number)),
+            _ => Self::Nobody,
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_tag_says_who_waits() {
+        for number in [0, 1, 77, NUMBERS - 1] {
+            let (command, slot) = (CommandId(number), SlotId(number));
+            for waiter in [Waiter::Command(command), Waiter::Programmed(slot), Waiter::Filled(slot)] {
+                assert_eq!(Waiter::of(waiter.tag()), waiter);
+                assert_ne!(waiter.tag(), Nand::NO_TAG, "{waiter:?} is told when it ends");
+            }
+        }
+        assert_eq!(Waiter::of(Waiter::Nobody.tag()), Waiter::Nobody);
+    }
+
+    #[test]
+    fn nobody_has_the_tag_that_asks_for_no_notice() {
+        assert_eq!(Waiter::Nobody.tag(), Nand::NO_TAG);
+    }
+
+    #[test]
+    fn the_tag_of_a_command_is_its_number() {
+        assert_eq!(Waiter::Command(CommandId(5)).tag(), 5);
+    }
+}
