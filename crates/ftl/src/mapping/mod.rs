@@ -85,6 +85,7 @@ pub trait Mapping: Send {
 }
 
 mod bast;
+mod cached;
 mod dftl;
 mod fast;
 mod kast;
@@ -93,6 +94,7 @@ mod mcsplit;
 mod page;
 mod page_store;
 mod sast;
+mod translation;
 
 /// What is known of a stack before a mapping is built.
 #[derive(Clone, Copy, Debug)]
@@ -139,8 +141,7 @@ pub fn builtin() -> Slot<dyn Mapping> {
         [
             Policy::<dyn Mapping>::new(&page::SPEC, |_, on| Ok(Box::new(page::State::new(on)?)))
                 .with_profile(|_, site| page_store::profile(site, 0)),
-            Policy::<dyn Mapping>::new(&dftl::SPEC, |values, on| Ok(Box::new(dftl::State::new(values, on)?)))
-                .with_profile(|_, site| dftl::profile(site)),
+            dftl::policy(),
             log_block::policy::<bast::Bast>(&bast::SPEC),
             log_block::policy::<fast::Fast>(&fast::SPEC),
             log_block::policy::<sast::Sast>(&sast::SPEC),

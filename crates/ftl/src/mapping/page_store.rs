@@ -58,17 +58,17 @@ use crate::params;
 use crate::superblock::{Superblocks, units};
 use crate::{FtlReport, GcPace, PageWrite, Preemption, Superblock, WearLevelling};
 
-/// Who is told of pages that collections move: a map that is not all in memory has to follow them.
-pub(super) trait Follow {
-    /// A page has been moved within the job of a plane.
+/// A map that is not all in memory, and has to know which pages collections move.
+pub(super) trait CollectionListener {
+    /// A page was moved by the job of a plane.
     fn moved(&mut self, plane: PlaneId, lpn: Lpn);
 
     /// The job of a plane that moved pages of data has ended.
     fn ended(&mut self, plane: PlaneId);
 }
 
-/// A map that is all in memory follows by itself.
-impl Follow for () {
+/// A map that is all in memory is that of the store itself.
+impl CollectionListener for () {
     fn moved(&mut self, _plane: PlaneId, _lpn: Lpn) {}
     fn ended(&mut self, _plane: PlaneId) {}
 }
@@ -233,7 +233,7 @@ impl PageStore {
         write: &PageWrite,
         mut place: Place,
         mut after: OpId,
-        follow: &mut impl Follow,
+        listener: &mut impl CollectionListener,
     ) {
         if let Some(heat) = &mut self.heat
             && heat.is_hot(write.lpn)
@@ -242,7 +242,7 @@ impl PageStore {
             place.lane = Lane::Hot;
         }
         let refuse = |nand: &mut Nand| nand.refuse(write.given().lpn, write.mask, write.tag);
-        let Some((mut block, mut page)) = self.reserve(nand, place, follow) else { return refuse(nand) };
+        let Some((mut block, mut page)) = self.reserve(nand, place, listener) else { return refuse(nand) };
         let beneath = self.geometry.full_mask() & !write.mask;
         let mut base = Ppn::NONE;
         loop {
@@ -259,7 +259,7 @@ impl PageStore {
                 Status::Passed => break,
                 Status::Failed(operation) => after = operation,
             }
-            let Some(next) = self.reserve_again(nand, place, block, follow) else { return refuse(nand) };
+            let Some(next) = self.reserve_again(nand, place, block, listener) else { return refuse(nand) };
             (block, page) = next;
         }
         self.report.host_page_writes += 1;
@@ -301,31 +301,36 @@ impl PageStore {
         &mut self,
         nand: &mut Nand,
         place: Place,
-        follow: &mut impl Follow,
+        listener: &mut impl CollectionListener,
     ) -> Option<(BlockId, u32)> {
         // Nearly always the open block of the plane has a page left.
         let Place { plane, lane } = place;
         if self.evacuations.is_empty() && self.has_room(plane, lane) && !self.is_full(plane, lane) {
             if self.is_to_pay(plane, lane) {
-                self.pay(nand, plane, follow);
+                self.pay(nand, plane, listener);
             }
             if !self.is_full(plane, lane) {
                 return Some(self.take(plane, lane));
             }
         }
-        self.reserve_anew(nand, place, follow)
+        self.reserve_anew(nand, place, listener)
     }
 
     /// The same where a block has to be opened, or another plane found.
     #[cold]
-    fn reserve_anew(&mut self, nand: &mut Nand, place: Place, follow: &mut impl Follow) -> Option<(BlockId, u32)> {
+    fn reserve_anew(
+        &mut self,
+        nand: &mut Nand,
+        place: Place,
+        listener: &mut impl CollectionListener,
+    ) -> Option<(BlockId, u32)> {
         let Place { mut plane, lane } = place;
         loop {
             if self.can_fail {
-                self.evacuate(nand, follow);
+                self.evacuate(nand, listener);
             }
             plane = self.plane_with_room(plane, lane)?;
-            if self.make_page(nand, plane, lane, follow) {
+            if self.make_page(nand, plane, lane, listener) {
                 return Some(self.take(plane, lane));
             }
         }
@@ -346,11 +351,17 @@ impl PageStore {
 
     /// Makes sure that the open block of a lane has a page left, in a plane with room; false if failures have changed
     /// what there is to choose from.
-    fn make_page(&mut self, nand: &mut Nand, plane: PlaneId, lane: Lane, follow: &mut impl Follow) -> bool {
+    fn make_page(
+        &mut self,
+        nand: &mut Nand,
+        plane: PlaneId,
+        lane: Lane,
+        listener: &mut impl CollectionListener,
+    ) -> bool {
         loop {
             // Collected pages may share the block and fill it again, so this may take more than one round.
             while self.is_full(plane, lane) {
-                if lane == Lane::Map && self.make_page_for_map(nand, plane, follow) {
+                if lane == Lane::Map && self.make_page_for_map(nand, plane, listener) {
                     continue;
                 }
                 if self.can_open(plane) {
@@ -360,14 +371,14 @@ impl PageStore {
                     }
                     continue;
                 }
-                self.collect(nand, plane, follow);
+                self.collect(nand, plane, listener);
                 // A collection may have opened a lane, or have met failures.
                 if !self.has_room(plane, lane) {
                     return false;
                 }
             }
             if self.is_to_pay(plane, lane) {
-                self.pay(nand, plane, follow);
+                self.pay(nand, plane, listener);
             }
             if !self.is_full(plane, lane) {
                 return true;

@@ -5,7 +5,7 @@ use flashloom_units::{BlockId, PlaneId, prefetch};
 use serde::{Deserialize, Serialize};
 
 use super::pace::Pace;
-use super::{Follow, PageStore};
+use super::{CollectionListener, PageStore};
 use crate::allocation::Place;
 use crate::blocks::BlockState;
 use crate::lane::Lane;
@@ -36,7 +36,7 @@ pub(super) struct Job {
 
 impl PageStore {
     /// A superpage that is written pays for its share of the plane's collection.
-    pub(super) fn pay(&mut self, nand: &mut Nand, plane: PlaneId, follow: &mut impl Follow) {
+    pub(super) fn pay(&mut self, nand: &mut Nand, plane: PlaneId, listener: &mut impl CollectionListener) {
         if self.jobs[plane.at()].is_none() {
             self.report.foreground_collections += u64::from(self.begin(nand, plane));
         }
@@ -59,7 +59,7 @@ impl PageStore {
                 }
                 job.paid = job.paid.saturating_sub(cost);
             }
-            self.step(nand, plane, self.foreground, follow);
+            self.step(nand, plane, self.foreground, listener);
         }
     }
 
@@ -75,14 +75,14 @@ impl PageStore {
     }
 
     /// Brings a collection of a plane to its end, because a page that is written finds too few free blocks.
-    pub(super) fn collect(&mut self, nand: &mut Nand, plane: PlaneId, follow: &mut impl Follow) {
+    pub(super) fn collect(&mut self, nand: &mut Nand, plane: PlaneId, listener: &mut impl CollectionListener) {
         let is_new = self.jobs[plane.at()].is_none();
         if !self.begin(nand, plane) {
             assert!(self.map_jobs[plane.at()].is_some(), "a plane with room has a block with a dead page");
-            return self.step_for_map(nand, plane, None, follow);
+            return self.step_for_map(nand, plane, None, listener);
         }
         self.report.foreground_collections += u64::from(is_new);
-        while self.step(nand, plane, self.foreground, follow) {}
+        while self.step(nand, plane, self.foreground, listener) {}
     }
 
     /// Makes sure that a collection has begun in a plane; false if no block has a dead page.
@@ -129,19 +129,25 @@ impl PageStore {
 
     /// Copies a page of the plane's collection, or as many as fill a superpage; or its erase, which ends it. False once it
     /// has ended, or cannot go on because the drive is worn out.
-    pub(super) fn step(&mut self, nand: &mut Nand, plane: PlaneId, urgency: Urgency, follow: &mut impl Follow) -> bool {
+    pub(super) fn step(
+        &mut self,
+        nand: &mut Nand,
+        plane: PlaneId,
+        urgency: Urgency,
+        listener: &mut impl CollectionListener,
+    ) -> bool {
         let Some(job) = &self.jobs[plane.at()] else { return false };
         match self.next_pages(job, plane) {
             0 => {
                 let Job { victim, origin, lane, .. } = *job;
                 self.end(nand, plane, victim, origin, urgency);
                 if lane != Lane::Map {
-                    follow.ended(plane);
+                    listener.ended(plane);
                 }
                 false
             }
-            1 => self.move_next(nand, plane, None, urgency, follow),
-            pages => self.move_superpage(nand, plane, pages as usize, urgency, follow),
+            1 => self.move_next(nand, plane, None, urgency, listener),
+            pages => self.move_superpage(nand, plane, pages as usize, urgency, listener),
         }
     }
 
@@ -152,7 +158,7 @@ impl PageStore {
         plane: PlaneId,
         pages: usize,
         urgency: Urgency,
-        follow: &mut impl Follow,
+        listener: &mut impl CollectionListener,
     ) -> bool {
         let Some(Job { victim, mut next, origin, .. }) = self.jobs[plane.at()] else { return false };
         let mut reads = [OpId::DONE; Superblocks::MOST_PLANES];
@@ -161,7 +167,7 @@ impl PageStore {
             *read = nand.read_to_copy(self.superblocks.ppn(self.geometry.page(victim, index)), origin, urgency);
             next = index + 1;
         }
-        reads[..pages].iter().all(|&read| self.move_next(nand, plane, Some(read), urgency, follow))
+        reads[..pages].iter().all(|&read| self.move_next(nand, plane, Some(read), urgency, listener))
     }
 
     /// Moves the next page of a job, which has one; `read` is the operation that brings it to the controller, if that was
@@ -173,7 +179,7 @@ impl PageStore {
         plane: PlaneId,
         read: Option<OpId>,
         urgency: Urgency,
-        follow: &mut impl Follow,
+        listener: &mut impl CollectionListener,
     ) -> bool {
         let Some(job) = &mut self.jobs[plane.at()] else { return false };
         let Some(index) = self.blocks.next_valid(job.victim, job.next) else { return false };
@@ -197,7 +203,7 @@ impl PageStore {
         self.blocks.invalidate(victim, from);
         let lpn = self.reverse[from.at()];
         self.point(lpn, block, page);
-        follow.moved(plane, lpn);
+        listener.moved(plane, lpn);
         true
     }
 
@@ -226,9 +232,9 @@ impl PageStore {
     }
 
     /// One step in the background; false if no plane is short of free blocks.
-    pub(in crate::mapping) fn idle(&mut self, nand: &mut Nand, follow: &mut impl Follow) -> bool {
+    pub(in crate::mapping) fn idle(&mut self, nand: &mut Nand, listener: &mut impl CollectionListener) -> bool {
         if self.can_fail {
-            self.evacuate(nand, follow);
+            self.evacuate(nand, listener);
         }
         if self.background_threshold <= self.gc_threshold || self.is_worn_out {
             return false;
@@ -241,7 +247,7 @@ impl PageStore {
                 self.report.background_collections += u64::from(!begun);
                 let is_whole =
                     self.shares_blocks() || self.jobs[plane.at()].is_some_and(|job| self.keeps_map_apart(job.lane));
-                while self.step(nand, plane, Urgency::Spare, follow) && is_whole {}
+                while self.step(nand, plane, Urgency::Spare, listener) && is_whole {}
                 return true;
             }
             self.background = (self.background + 1) % planes;

@@ -17,7 +17,7 @@
 use flashloom_nand::{Nand, OpId, Origin, Status, Urgency};
 use flashloom_units::{BlockId, PlaneId, Ppn};
 
-use super::{Follow, PageStore, no_frontier};
+use super::{CollectionListener, PageStore, no_frontier};
 use crate::allocation::Place;
 
 /// Less than any plane with room for a page has.
@@ -31,10 +31,10 @@ impl PageStore {
         nand: &mut Nand,
         place: Place,
         failed: BlockId,
-        follow: &mut impl Follow,
+        listener: &mut impl CollectionListener,
     ) -> Option<(BlockId, u32)> {
         self.program_failed(failed);
-        self.reserve(nand, place, follow)
+        self.reserve(nand, place, listener)
     }
 
     /// A program on the open block of a lane failed.
@@ -62,7 +62,7 @@ impl PageStore {
     }
 
     /// Moves what is valid out of all blocks that failed.
-    pub(super) fn evacuate(&mut self, nand: &mut Nand, follow: &mut impl Follow) {
+    pub(super) fn evacuate(&mut self, nand: &mut Nand, listener: &mut impl CollectionListener) {
         while let Some(&failed) = self.evacuations.last()
             && !self.is_worn_out
         {
@@ -72,7 +72,7 @@ impl PageStore {
                 let lane = self.survivors[self.lanes[failed.at()] as usize];
                 self.begin_with(nand, plane, failed, lane, Origin::Gc, self.geometry.pages);
             }
-            while self.step(nand, plane, self.foreground, follow) {}
+            while self.step(nand, plane, self.foreground, listener) {}
         }
     }
 

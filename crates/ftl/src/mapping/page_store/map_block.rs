@@ -27,7 +27,7 @@
 use flashloom_nand::{Nand, Origin};
 use flashloom_units::{BlockId, PlaneId};
 
-use super::{Follow, PageStore};
+use super::{CollectionListener, PageStore};
 use crate::allocation::Place;
 use crate::blocks::BlockState;
 use crate::lane::Lane;
@@ -38,17 +38,17 @@ impl PageStore {
         &mut self,
         nand: &mut Nand,
         plane: PlaneId,
-        follow: &mut impl Follow,
+        listener: &mut impl CollectionListener,
     ) -> Option<(BlockId, u32)> {
         let is_nearly_full = self.left(plane, Lane::Map) < self.geometry.pages / 8;
         if self.map_jobs[plane.at()].is_some() {
             if self.begins_superpage(plane, Lane::Map) {
-                self.pay_for_map(nand, plane, follow);
+                self.pay_for_map(nand, plane, listener);
             }
         } else if is_nearly_full && self.blocks.free_in(plane) < self.gc_threshold {
-            self.replace_map_block(nand, plane, follow);
+            self.replace_map_block(nand, plane, listener);
         }
-        self.reserve(nand, Place { plane, lane: Lane::Map }, follow)
+        self.reserve(nand, Place { plane, lane: Lane::Map }, listener)
     }
 
     /// Whether blocks of the map are none of the collection policy's business.
@@ -57,11 +57,16 @@ impl PageStore {
     }
 
     /// Makes sure that there is a page for the map where its block is full, if blocks of the map can see to that.
-    pub(super) fn make_page_for_map(&mut self, nand: &mut Nand, plane: PlaneId, follow: &mut impl Follow) -> bool {
+    pub(super) fn make_page_for_map(
+        &mut self,
+        nand: &mut Nand,
+        plane: PlaneId,
+        listener: &mut impl CollectionListener,
+    ) -> bool {
         if self.map_jobs[plane.at()].is_none() {
-            return self.replace_map_block(nand, plane, follow);
+            return self.replace_map_block(nand, plane, listener);
         }
-        self.step_for_map(nand, plane, None, follow);
+        self.step_for_map(nand, plane, None, listener);
         let has_block = self.blocks.free_in(plane) > 0;
         if has_block && self.is_full(plane, Lane::Map) {
             self.open(plane, Lane::Map);
@@ -108,11 +113,11 @@ impl PageStore {
     }
 
     /// Copies as many pages of the map's victim as have to be before the next superpage of the map.
-    fn pay_for_map(&mut self, nand: &mut Nand, plane: PlaneId, follow: &mut impl Follow) {
+    fn pay_for_map(&mut self, nand: &mut Nand, plane: PlaneId, listener: &mut impl CollectionListener) {
         let Some(job) = &self.map_jobs[plane.at()] else { return };
         let copies = self.blocks.valid_of(job.victim);
         let pages = self.left(plane, Lane::Map).saturating_sub(copies).max(1);
-        self.step_for_map(nand, plane, Some((copies * self.superblocks.width()).div_ceil(pages)), follow);
+        self.step_for_map(nand, plane, Some((copies * self.superblocks.width()).div_ceil(pages)), listener);
     }
 
     /// Goes on with the map's job: with so many copies, or to its end.
@@ -121,19 +126,19 @@ impl PageStore {
         nand: &mut Nand,
         plane: PlaneId,
         copies: Option<u32>,
-        follow: &mut impl Follow,
+        listener: &mut impl CollectionListener,
     ) {
         let Some(job) = self.map_jobs[plane.at()] else { return };
         let until = copies.map(|copies| self.blocks.valid_of(job.victim).saturating_sub(copies));
         self.with_map_job(plane, |store| {
             while until.is_none_or(|until| store.blocks.valid_of(job.victim) > until)
-                && store.step(nand, plane, store.foreground, follow)
+                && store.step(nand, plane, store.foreground, listener)
             {}
         });
     }
 
     /// Replaces the block for the map, if little in it is valid and another one is free.
-    fn replace_map_block(&mut self, nand: &mut Nand, plane: PlaneId, follow: &mut impl Follow) -> bool {
+    fn replace_map_block(&mut self, nand: &mut Nand, plane: PlaneId, listener: &mut impl CollectionListener) -> bool {
         let has_block = self.blocks.free_in(plane) + 1 >= self.free_to_open;
         if !self.paces_by_deadline || !has_block || !self.is_its_own_victim(plane) {
             return false;
@@ -142,7 +147,7 @@ impl PageStore {
         self.with_map_job(plane, |store| {
             store.open_next(plane, Lane::Map);
             store.begin_on_map(nand, plane, block);
-            while store.step(nand, plane, store.foreground, follow) {}
+            while store.step(nand, plane, store.foreground, listener) {}
         });
         true
     }

@@ -11,7 +11,7 @@ use crate::{FtlSetup, GcBlocks, HotCold};
 #[derive(Default)]
 struct Moved(Vec<u32>);
 
-impl Follow for Moved {
+impl CollectionListener for Moved {
     fn moved(&mut self, _plane: PlaneId, lpn: Lpn) {
         self.0.push(lpn.0);
     }
