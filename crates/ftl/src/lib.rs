@@ -16,7 +16,7 @@ mod report;
 mod superblock;
 
 pub use allocation::WantedStreams;
-pub use lane::{Demands, Lane};
+pub use lane::{DeclaredLane, Demands, Lane};
 pub use mapping::{FtlFigures, Mapping};
 pub use params::{FtlParams, GcBlocks, GcPace, HotCold, Preemption, StripeOrder, Superblock, WearLevelling};
 pub use report::{FtlReport, MapCacheReport, MergeReport, RetiredBlocks, StreamReport};

@@ -18,7 +18,7 @@ use crate::{FtlReport, PageWrite, WantedStreams};
 /// A mapping with a cached map as a policy.
 pub(crate) fn policy<C: MapCache>(spec: &'static PolicySpec) -> Policy<dyn Mapping> {
     let policy = Policy::<dyn Mapping>::new(spec, |values, on| Ok(Box::new(CachedMap::<C>::new(values, on)?)));
-    policy.with_profile(|_, site| page_store::profile(site, u64::from(MapShape::of(site.device).translation_pages())))
+    policy.with_profile(|_, site| page_store::profile(site, &MapShape::of(site.device).own()))
 }
 
 /// A page-level mapping whose map is on flash.
@@ -31,7 +31,7 @@ flashloom_units::state! { for<C: MapCache> CachedMap<C> { nested store, map; } }
 
 impl<C: MapCache> CachedMap<C> {
     pub(super) fn new(values: &[Value], on: &Context<'_>) -> Result<Self, Refusal> {
-        let store = PageStore::new(on, u64::from(MapShape::of(on.device).translation_pages()))?;
+        let store = PageStore::new(on, &MapShape::of(on.device).own())?;
         Ok(Self { map: Translation::new(values, on, &store), store })
     }
 }

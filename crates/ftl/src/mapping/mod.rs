@@ -140,7 +140,7 @@ pub fn builtin() -> Slot<dyn Mapping> {
         &SLOT,
         [
             Policy::<dyn Mapping>::new(&page::SPEC, |_, on| Ok(Box::new(page::State::new(on)?)))
-                .with_profile(|_, site| page_store::profile(site, 0)),
+                .with_profile(|_, site| page_store::profile(site, &page_store::Own::default())),
             dftl::policy(),
             log_block::policy::<bast::Bast>(&bast::SPEC),
             log_block::policy::<fast::Fast>(&fast::SPEC),

@@ -53,10 +53,10 @@ use super::{Context, FtlFigures, Profile, Site};
 use crate::allocation::{self, Allocation, Place, WantedStreams, stripe};
 use crate::blocks::{BlockState, Blocks};
 use crate::collection::{self, Collection};
-use crate::lane::{self, Lane};
+use crate::lane::{DeclaredLane, Lane, Lanes};
 use crate::params;
 use crate::superblock::{Superblocks, units};
-use crate::{FtlReport, GcPace, PageWrite, Preemption, Superblock, WearLevelling};
+use crate::{Demands, FtlParams, FtlReport, GcPace, PageWrite, Preemption, Superblock, WearLevelling};
 
 /// A map that is not all in memory, and has to know which pages collections move.
 pub(super) trait CollectionListener {
@@ -71,6 +71,23 @@ pub(super) trait CollectionListener {
 impl CollectionListener for () {
     fn moved(&mut self, _plane: PlaneId, _lpn: Lpn) {}
     fn ended(&mut self, _plane: PlaneId) {}
+}
+
+/// What a mapping keeps in the store for itself.
+#[derive(Clone, Copy, Debug, Default)]
+pub(super) struct Own {
+    /// Pages, numbered above those of the host.
+    pub(super) pages: u64,
+    /// Lanes.
+    pub(super) lanes: &'static [DeclaredLane],
+}
+
+impl Own {
+    /// The lanes of a store: the mapping's, and those that other parts declare.
+    fn lanes(&self, params: &FtlParams, demands: Demands) -> Lanes {
+        let others = heat::lanes(params, demands).into_iter().chain(wear::lane(params));
+        Lanes::new(params, demands, others.chain(self.lanes.iter().copied()))
+    }
 }
 
 /// An open block and the next page to be written in it.
@@ -98,9 +115,9 @@ pub(super) struct PageStore {
     /// The superblock of each plane that was erased last: while its erase has not ended its programs wait, and all that
     /// is written to the plane behind them. None where superblocks are blocks.
     erased: Vec<BlockId>,
+    lanes: Lanes,
     /// The lane that each block was opened for last.
-    lanes: Vec<Lane>,
-    survivors: [Lane; Lane::COUNT],
+    opened_for: Vec<Lane>,
     jobs: Vec<Option<Job>>,
     /// What is won back of the map in each plane.
     map_jobs: Vec<Option<Job>>,
@@ -137,18 +154,18 @@ pub(super) struct PageStore {
 flashloom_units::state! {
     PageStore {
         nested superblocks, map, reverse, blocks, room, heat, spreading, levelling, report;
-        array frontiers, erased, lanes, jobs, map_jobs, openings;
+        array frontiers, erased, opened_for, jobs, map_jobs, openings;
         value mapped, background, evacuations, is_worn_out;
         policy allocation, collection;
         scratch places;
-        fixed geometry, survivors, after, free_to_open, gc_threshold, background_threshold, is_paced,
+        fixed geometry, lanes, after, free_to_open, gc_threshold, background_threshold, is_paced,
             paces_by_deadline, foreground, can_fail;
     }
 }
 
 impl PageStore {
-    /// A store for the host's pages and that many of the mapping's own.
-    pub(super) fn new(on: &Context<'_>, own_pages: u64) -> Result<Self, Refusal> {
+    /// A store for the host's pages and those of the mapping.
+    pub(super) fn new(on: &Context<'_>, own: &Own) -> Result<Self, Refusal> {
         let Context { device, ftl, nand } = *on;
         let params = &ftl.params;
         let geometry = units(nand.geometry(), params.superblock);
@@ -159,7 +176,7 @@ impl PageStore {
         let mut after = vec![PlaneId(0); planes];
         (0..planes).for_each(|index| after[order[index].at()] = order[(index + 1) % planes]);
         let allocation::Profile { demands, .. } = ftl.allocation_profile(device)?;
-        let survivors = lane::survivors(params.gc_blocks, demands.isolation);
+        let lanes = own.lanes(params, demands);
         let blocks = Blocks::new(geometry, params.wear_levelling, |block| superblocks.is_bad(nand, block));
         let free_to_open = params::free_to_open(device);
         let gc_threshold = params.collects_below(device);
@@ -168,15 +185,14 @@ impl PageStore {
         Ok(Self {
             geometry,
             superblocks,
-            map: vec![Ppn::NONE; (device.logical_pages() + own_pages) as usize],
+            map: vec![Ppn::NONE; (device.logical_pages() + own.pages) as usize],
             reverse: vec![Lpn::NONE; geometry.total_pages() as usize],
             mapped: 0,
             room: (0..geometry.total_planes()).map(room).collect(),
             blocks,
             frontiers: vec![[no_frontier(&geometry); Lane::COUNT]; planes],
             erased: vec![BlockId::NONE; planes],
-            lanes: vec![Lane::Host; geometry.total_blocks() as usize],
-            survivors,
+            opened_for: vec![Lane::HOST; geometry.total_blocks() as usize],
             jobs: vec![None; planes],
             map_jobs: vec![None; planes],
             openings: vec![Openings::default(); planes],
@@ -184,7 +200,8 @@ impl PageStore {
             free_to_open,
             gc_threshold,
             background_threshold: params.background_threshold,
-            is_paced: survivors[Lane::Host as usize] != Lane::Host && params.preemption == Preemption::Page,
+            is_paced: lanes.survivors(Lane::HOST) != Lane::HOST && params.preemption == Preemption::Page,
+            lanes,
             paces_by_deadline: params.gc_pace == GcPace::Deadline,
             foreground: match params.preemption {
                 Preemption::None => Urgency::Blocking,
@@ -237,9 +254,9 @@ impl PageStore {
     ) {
         if let Some(heat) = &mut self.heat
             && heat.is_hot(write.lpn)
-            && place.lane == Lane::Host
+            && place.lane == Lane::HOST
         {
-            place.lane = Lane::Hot;
+            place.lane = Lane::HOT;
         }
         let refuse = |nand: &mut Nand| nand.refuse(write.given().lpn, write.mask, write.tag);
         let Some((mut block, mut page)) = self.reserve(nand, place, listener) else { return refuse(nand) };
@@ -361,12 +378,12 @@ impl PageStore {
         loop {
             // Collected pages may share the block and fill it again, so this may take more than one round.
             while self.is_full(plane, lane) {
-                if lane == Lane::Map && self.make_page_for_map(nand, plane, listener) {
+                if lane == Lane::MAP && self.make_page_for_map(nand, plane, listener) {
                     continue;
                 }
                 if self.can_open(plane) {
                     self.open(plane, lane);
-                    if lane == Lane::Map {
+                    if lane == Lane::MAP {
                         self.choose_map_victim(nand, plane);
                     }
                     continue;
@@ -410,7 +427,7 @@ impl PageStore {
     fn kill(&mut self, ppn: Ppn) {
         let block = self.geometry.block_of(ppn);
         let left = self.blocks.invalidate(block, ppn);
-        if self.blocks.state(block) == BlockState::Closed && !self.keeps_map_apart(self.lanes[block.at()]) {
+        if self.blocks.state(block) == BlockState::Closed && !self.keeps_map_apart(self.opened_for[block.at()]) {
             self.collection.invalidated(block, left);
         }
     }
@@ -428,7 +445,7 @@ impl PageStore {
     /// Whether the open block of a lane has no page left, or there is no open block.
     #[inline]
     fn is_full(&self, plane: PlaneId, lane: Lane) -> bool {
-        self.frontiers[plane.at()][lane as usize].next == self.geometry.pages
+        self.frontiers[plane.at()][lane.at()].next == self.geometry.pages
     }
 
     /// Whether the next page of a lane pays for the collection of its plane.
@@ -443,7 +460,7 @@ impl PageStore {
     /// nothing comes between its pages.
     #[inline]
     fn begins_superpage(&self, plane: PlaneId, lane: Lane) -> bool {
-        let next = self.frontiers[plane.at()][lane as usize].next;
+        let next = self.frontiers[plane.at()][lane.at()].next;
         self.superblocks.left_of_superpage(next) == self.superblocks.width()
     }
 
@@ -451,13 +468,13 @@ impl PageStore {
     /// the open block of a lane that was never opened there.
     #[inline]
     fn has_room(&self, plane: PlaneId, lane: Lane) -> bool {
-        let first = lane.is_extra() && self.frontiers[plane.at()][lane as usize].block.is_none();
+        let first = lane.is_extra() && self.frontiers[plane.at()][lane.at()].block.is_none();
         i64::from(self.blocks.valid_in(plane) + u32::from(first) * self.geometry.pages) < self.room[plane.at()]
     }
 
     /// Closes the open block of a lane, if it has one, and opens another.
     fn open(&mut self, plane: PlaneId, lane: Lane) {
-        let full = self.frontiers[plane.at()][lane as usize].block;
+        let full = self.frontiers[plane.at()][lane.at()].block;
         if full.is_some() {
             self.blocks.set_state(full, BlockState::Closed);
             if !self.keeps_map_apart(lane) {
@@ -471,23 +488,24 @@ impl PageStore {
 
     /// Opens a block for a lane whose last one, if there was one, has been seen to.
     fn open_next(&mut self, plane: PlaneId, lane: Lane) {
+        assert!(self.lanes.has(lane), "a lane is declared by whoever opens blocks for it");
         let block = match lane {
-            Lane::Cold => self.blocks.open_worn(plane),
+            Lane::COLD => self.blocks.open_worn(plane),
             _ => self.blocks.open(plane, self.erased[plane.at()]),
         };
-        self.lanes[block.at()] = lane;
-        self.frontiers[plane.at()][lane as usize] = Frontier { block, next: 0 };
+        self.opened_for[block.at()] = lane;
+        self.frontiers[plane.at()][lane.at()] = Frontier { block, next: 0 };
         self.note_opening(plane, lane);
     }
 
     /// Pages left in the open block of a lane.
     #[inline]
     fn left(&self, plane: PlaneId, lane: Lane) -> u32 {
-        self.geometry.pages - self.frontiers[plane.at()][lane as usize].next
+        self.geometry.pages - self.frontiers[plane.at()][lane.at()].next
     }
 
     fn take(&mut self, plane: PlaneId, lane: Lane) -> (BlockId, u32) {
-        let open = &mut self.frontiers[plane.at()][lane as usize];
+        let open = &mut self.frontiers[plane.at()][lane.at()];
         debug_assert!(open.next < self.geometry.pages, "a full block is replaced before a page of it is taken");
         open.next += 1;
         (open.block, open.next - 1)
@@ -596,7 +614,7 @@ fn superblocks_are_not_too_large(geometry: &Geometry) -> Result<(), Refusal> {
 /// The allocation does not fit the device; or the device is too small for its spare blocks: each plane keeps
 /// `gc_threshold` blocks free and one open for each of its lanes, and the rest must hold its share of what the host sees
 /// and of the mapping's own pages.
-pub(super) fn profile(site: &Site<'_>, own_pages: u64) -> Result<Profile, Refusal> {
+pub(super) fn profile(site: &Site<'_>, own: &Own) -> Result<Profile, Refusal> {
     let Site { device, ftl } = *site;
     let params = &ftl.params;
     let geometry = units(&device.geometry(), params.superblock);
@@ -605,14 +623,14 @@ pub(super) fn profile(site: &Site<'_>, own_pages: u64) -> Result<Profile, Refusa
     let allocation = ftl.allocation_profile(device)?;
     let site = collection::Setup { geometry: &geometry, prng: &ftl.prng };
     ftl.collection.profile(&site).map_err(of_collection)?;
-    let open = lane::open_blocks(ftl, allocation.demands);
+    let open = own.lanes(params, allocation.demands).open_blocks();
     let least_free = params::free_to_open(device);
     let kept_free = params.gc_threshold.max(least_free);
     let lower = if kept_free > least_free { ", or lower ftl.gc_threshold" } else { "" };
     let bad = device.bad_blocks_a_plane();
     let kept = u64::from(kept_free) + u64::from(open) + u64::from(bad);
     let usable = u64::from(geometry.blocks).saturating_sub(kept) * u64::from(geometry.pages);
-    let share = (device.logical_pages() + own_pages).div_ceil(planes);
+    let share = (device.logical_pages() + own.pages).div_ceil(planes);
     if share < usable {
         return Ok(Profile { stream_pages: allocation.stream_pages });
     }
@@ -624,7 +642,7 @@ pub(super) fn profile(site: &Site<'_>, own_pages: u64) -> Result<Profile, Refusa
         geometry.blocks,
         if params.superblock == Superblock::Die { "superblocks" } else { "blocks" },
         needed - kept,
-        if own_pages > 0 { " and the map" } else { "" },
+        if own.pages > 0 { " and the map" } else { "" },
         if bad > 0 { format!(", {bad} that may be bad at birth (device.bad_blocks)") } else { String::new() },
     );
     let keys = ["device.blocks", "device.over_provisioning", "ftl.gc_threshold", "device.preset"];

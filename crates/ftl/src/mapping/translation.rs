@@ -41,10 +41,10 @@ use flashloom_units::{BlockId, Divisor, Lpn, PlaneId, Ppn, State, Value};
 use serde::{Deserialize, Serialize};
 
 use super::Context;
-use super::page_store::{CollectionListener, PageStore};
+use super::page_store::{CollectionListener, Own, PageStore};
 use crate::MapCacheReport;
 use crate::allocation::{Place, stripe_of_superpages};
-use crate::lane::Lane;
+use crate::lane::{DeclaredLane, Lane};
 use crate::superblock::superpage;
 
 /// Bytes of an entry in a translation page: a physical page number; its place says for which logical page.
@@ -81,6 +81,12 @@ impl MapShape {
     /// Translation pages of the map.
     pub(crate) fn translation_pages(&self) -> u32 {
         self.entries.div_ceil(self.entries_a_page.get())
+    }
+
+    /// What the map keeps in the store.
+    pub(crate) fn own(&self) -> Own {
+        const LANES: &[DeclaredLane] = &[DeclaredLane::written(Lane::MAP).surviving_in(Lane::MAP)];
+        Own { pages: u64::from(self.translation_pages()), lanes: LANES }
     }
 
     /// The translation page of an entry.
@@ -171,7 +177,7 @@ impl<C: MapCache> CollectionListener for Translation<C> {
 }
 
 impl<C: MapCache> Translation<C> {
-    /// The map of an empty drive on a store that has [`MapShape::translation_pages`] pages of its own.
+    /// The map of an empty drive on a store that has what the map keeps there ([`MapShape::own`]).
     pub(crate) fn new(values: &[Value], on: &Context<'_>, store: &PageStore) -> Self {
         let Context { device, ftl, nand } = *on;
         let (shape, geometry) = (MapShape::of(device), store.geometry());
@@ -224,7 +230,7 @@ impl<C: MapCache> Translation<C> {
     /// Writes a translation page with all that is known of its entries. On a drive that is worn out it cannot be written
     /// any more, and what was to be in it stays in memory.
     fn write_back(&mut self, store: &mut PageStore, nand: &mut Nand, page: TranslationPage) {
-        let place = Place { plane: self.stripe[self.next], lane: Lane::Map };
+        let place = Place { plane: self.stripe[self.next], lane: Lane::MAP };
         self.next = (self.next + 1) % self.stripe.len();
         let mut reserved = store.reserve_for_map(nand, place.plane, self);
         // Only now: the collection that made room may have moved the page, and pages that it knows of.

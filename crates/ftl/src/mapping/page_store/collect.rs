@@ -70,7 +70,7 @@ impl PageStore {
         if self.superblocks.width() == 1 {
             return left.min(1);
         }
-        let to = self.frontiers[plane.at()][job.lane as usize].next;
+        let to = self.frontiers[plane.at()][job.lane.at()].next;
         left.min(self.superblocks.left_of_superpage(to))
     }
 
@@ -90,7 +90,7 @@ impl PageStore {
         if self.jobs[plane.at()].is_none() {
             let victim = self.collection.victim(plane).or_else(|| self.victim_of_map(plane));
             let Some(victim) = victim else { return false };
-            let lane = self.survivors[self.lanes[victim.at()] as usize];
+            let lane = self.lanes.survivors(self.opened_for[victim.at()]);
             let gain = self.geometry.pages - self.blocks.valid_of(victim);
             self.begin_with(nand, plane, victim, lane, Origin::Gc, gain);
         }
@@ -109,14 +109,14 @@ impl PageStore {
     ) {
         debug_assert!(self.jobs[plane.at()].is_none(), "a plane has one job at a time");
         nand.begin_job(origin, self.superblocks.first(victim));
-        let is_stream = matches!(self.lanes[victim.at()], Lane::Stream | Lane::CollectedStream);
+        let is_stream = matches!(self.opened_for[victim.at()], Lane::STREAM | Lane::COLLECTED_STREAM);
         let is_spread = is_stream && self.spreading.as_ref().is_some_and(|spreading| spreading.is_read_hot(victim));
-        if lane.is_extra() && self.frontiers[plane.at()][lane as usize].block.is_none() {
+        if lane.is_extra() && self.frontiers[plane.at()][lane.at()].block.is_none() {
             // Opened at once, while there is room for it; where there is none the pages go to a lane that is always there.
             if self.has_room(plane, lane) && self.blocks.free_in(plane) > 0 {
                 self.open(plane, lane);
             } else {
-                lane = Lane::Collected;
+                lane = Lane::COLLECTED;
             }
         }
         let valid = self.blocks.valid_of(victim);
@@ -141,7 +141,7 @@ impl PageStore {
             0 => {
                 let Job { victim, origin, lane, .. } = *job;
                 self.end(nand, plane, victim, origin, urgency);
-                if lane != Lane::Map {
+                if lane != Lane::MAP {
                     listener.ended(plane);
                 }
                 false
@@ -257,7 +257,7 @@ impl PageStore {
 
     /// Whether collected pages go where the host writes, so that no collection can be left half done.
     fn shares_blocks(&self) -> bool {
-        self.survivors[Lane::Host as usize] == Lane::Host
+        self.lanes.survivors(Lane::HOST) == Lane::HOST
     }
 
     /// The plane for the next page of a stream that is spread: the next one after the last that has a page to give

@@ -40,9 +40,9 @@ impl PageStore {
     /// A program on the open block of a lane failed.
     #[cold]
     pub(super) fn program_failed(&mut self, block: BlockId) {
-        let (plane, lane) = (self.geometry.plane_of(block), self.lanes[block.at()]);
+        let (plane, lane) = (self.geometry.plane_of(block), self.opened_for[block.at()]);
         self.blocks.program_failed(block);
-        self.frontiers[plane.at()][lane as usize] = no_frontier(&self.geometry);
+        self.frontiers[plane.at()][lane.at()] = no_frontier(&self.geometry);
         // A lane that is not open needs no room; its next block will, as its first did.
         if !lane.is_extra() {
             self.lose_room(plane);
@@ -69,7 +69,7 @@ impl PageStore {
             let plane = self.geometry.plane_of(failed);
             if self.jobs[plane.at()].is_none() {
                 self.evacuations.pop();
-                let lane = self.survivors[self.lanes[failed.at()] as usize];
+                let lane = self.lanes.survivors(self.opened_for[failed.at()]);
                 self.begin_with(nand, plane, failed, lane, Origin::Gc, self.geometry.pages);
             }
             while self.step(nand, plane, self.foreground, listener) {}

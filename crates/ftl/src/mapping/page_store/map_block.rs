@@ -40,20 +40,20 @@ impl PageStore {
         plane: PlaneId,
         listener: &mut impl CollectionListener,
     ) -> Option<(BlockId, u32)> {
-        let is_nearly_full = self.left(plane, Lane::Map) < self.geometry.pages / 8;
+        let is_nearly_full = self.left(plane, Lane::MAP) < self.geometry.pages / 8;
         if self.map_jobs[plane.at()].is_some() {
-            if self.begins_superpage(plane, Lane::Map) {
+            if self.begins_superpage(plane, Lane::MAP) {
                 self.pay_for_map(nand, plane, listener);
             }
         } else if is_nearly_full && self.blocks.free_in(plane) < self.gc_threshold {
             self.replace_map_block(nand, plane, listener);
         }
-        self.reserve(nand, Place { plane, lane: Lane::Map }, listener)
+        self.reserve(nand, Place { plane, lane: Lane::MAP }, listener)
     }
 
     /// Whether blocks of the map are none of the collection policy's business.
     pub(super) fn keeps_map_apart(&self, lane: Lane) -> bool {
-        lane == Lane::Map && self.paces_by_deadline
+        lane == Lane::MAP && self.paces_by_deadline
     }
 
     /// Makes sure that there is a page for the map where its block is full, if blocks of the map can see to that.
@@ -68,8 +68,8 @@ impl PageStore {
         }
         self.step_for_map(nand, plane, None, listener);
         let has_block = self.blocks.free_in(plane) > 0;
-        if has_block && self.is_full(plane, Lane::Map) {
-            self.open(plane, Lane::Map);
+        if has_block && self.is_full(plane, Lane::MAP) {
+            self.open(plane, Lane::MAP);
             self.choose_map_victim(nand, plane);
         }
         has_block
@@ -77,7 +77,7 @@ impl PageStore {
 
     /// A block for the map has been opened: chooses what is won back while it is filled.
     pub(super) fn choose_map_victim(&mut self, nand: &mut Nand, plane: PlaneId) {
-        if self.map_jobs[plane.at()].is_some() || !self.keeps_map_apart(Lane::Map) {
+        if self.map_jobs[plane.at()].is_some() || !self.keeps_map_apart(Lane::MAP) {
             return;
         }
         let Some(victim) = self.least_valid_of_map(plane) else { return };
@@ -88,26 +88,26 @@ impl PageStore {
 
     fn begin_on_map(&mut self, nand: &mut Nand, plane: PlaneId, victim: BlockId) {
         let gain = self.geometry.pages - self.blocks.valid_of(victim);
-        self.begin_with(nand, plane, victim, Lane::Map, Origin::Gc, gain);
+        self.begin_with(nand, plane, victim, Lane::MAP, Origin::Gc, gain);
     }
 
     /// The full block of the map with the least valid pages in a plane.
     fn least_valid_of_map(&self, plane: PlaneId) -> Option<BlockId> {
         let first = self.geometry.first_block(plane).0;
-        let of_map = (first..first + self.geometry.blocks)
-            .map(BlockId)
-            .filter(|&block| self.lanes[block.at()] == Lane::Map && self.blocks.state(block) == BlockState::Closed);
+        let of_map = (first..first + self.geometry.blocks).map(BlockId).filter(|&block| {
+            self.opened_for[block.at()] == Lane::MAP && self.blocks.state(block) == BlockState::Closed
+        });
         of_map.min_by_key(|&block| self.blocks.valid_of(block))
     }
 
     /// What a plane without a dead page of data still has to collect: a block of the map that is not all valid.
     pub(super) fn victim_of_map(&self, plane: PlaneId) -> Option<BlockId> {
-        let victim = self.least_valid_of_map(plane).filter(|_| self.keeps_map_apart(Lane::Map));
+        let victim = self.least_valid_of_map(plane).filter(|_| self.keeps_map_apart(Lane::MAP));
         victim.filter(|&block| self.blocks.valid_of(block) < self.geometry.pages)
     }
 
     fn is_its_own_victim(&self, plane: PlaneId) -> bool {
-        let block = self.frontiers[plane.at()][Lane::Map as usize].block;
+        let block = self.frontiers[plane.at()][Lane::MAP.at()].block;
         let few = (self.geometry.pages / 8).max(1).min(self.geometry.pages - 1);
         block.is_some() && self.blocks.valid_of(block) <= few
     }
@@ -116,7 +116,7 @@ impl PageStore {
     fn pay_for_map(&mut self, nand: &mut Nand, plane: PlaneId, listener: &mut impl CollectionListener) {
         let Some(job) = &self.map_jobs[plane.at()] else { return };
         let copies = self.blocks.valid_of(job.victim);
-        let pages = self.left(plane, Lane::Map).saturating_sub(copies).max(1);
+        let pages = self.left(plane, Lane::MAP).saturating_sub(copies).max(1);
         self.step_for_map(nand, plane, Some((copies * self.superblocks.width()).div_ceil(pages)), listener);
     }
 
@@ -143,9 +143,9 @@ impl PageStore {
         if !self.paces_by_deadline || !has_block || !self.is_its_own_victim(plane) {
             return false;
         }
-        let block = self.frontiers[plane.at()][Lane::Map as usize].block;
+        let block = self.frontiers[plane.at()][Lane::MAP.at()].block;
         self.with_map_job(plane, |store| {
-            store.open_next(plane, Lane::Map);
+            store.open_next(plane, Lane::MAP);
             store.begin_on_map(nand, plane, block);
             while store.step(nand, plane, store.foreground, listener) {}
         });

@@ -49,7 +49,7 @@ impl Lab {
     fn new(device: &DeviceParams, setup: &FtlSetup) -> Self {
         let mut nand = Nand::new(device);
         let verifier = Verifier::new(&mut nand, device.logical_pages());
-        let store = PageStore::new(&Context { device, ftl: setup, nand: &nand }, 0);
+        let store = PageStore::new(&Context { device, ftl: setup, nand: &nand }, &Own::default());
         Self { store: store.expect("it can be built"), nand, verifier, moved: Moved::default() }
     }
 
@@ -168,12 +168,12 @@ fn lanes_used(lab: &Lab) -> Vec<Lane> {
     let geometry = lab.nand.geometry();
     let mut lanes: Vec<Lane> = Vec::new();
     for ppn in lab.store.map.iter().filter(|ppn| ppn.is_some()) {
-        let lane = lab.store.lanes[geometry.block_of(*ppn).at()];
+        let lane = lab.store.opened_for[geometry.block_of(*ppn).at()];
         if !lanes.contains(&lane) {
             lanes.push(lane);
         }
     }
-    lanes.sort_by_key(|&lane| lane as usize);
+    lanes.sort_by_key(|&lane: &Lane| lane.at());
     lanes
 }
 
@@ -189,9 +189,9 @@ fn slap_isolation_keeps_survivors_of_streams_in_blocks_of_their_own() {
         setup.params.gc_blocks = gc_blocks;
         lanes_used(&worked(&setup, runs_and_single_pages))
     };
-    assert_eq!(lanes(GcBlocks::Shared, false), [Lane::Host, Lane::Stream]);
-    assert_eq!(lanes(GcBlocks::Separate, false), [Lane::Host, Lane::Collected, Lane::Stream]);
-    let isolated = [Lane::Host, Lane::Collected, Lane::Stream, Lane::CollectedStream];
+    assert_eq!(lanes(GcBlocks::Shared, false), [Lane::HOST, Lane::STREAM]);
+    assert_eq!(lanes(GcBlocks::Separate, false), [Lane::HOST, Lane::COLLECTED, Lane::STREAM]);
+    let isolated = [Lane::HOST, Lane::COLLECTED, Lane::STREAM, Lane::COLLECTED_STREAM];
     assert_eq!(lanes(GcBlocks::Shared, true), isolated);
     assert_eq!(lanes(GcBlocks::Separate, true), isolated);
 }
@@ -206,7 +206,7 @@ fn hot_pages_are_written_to_a_lane_of_their_own() {
     });
     let hot = lab.store.report().hot_page_writes.expect("they are counted");
     assert!((1_200..2_000).contains(&hot), "{hot} of about 1800 writes to eight pages, and few others");
-    assert!(lanes_used(&lab).contains(&Lane::Hot));
+    assert!(lanes_used(&lab).contains(&Lane::HOT));
 }
 
 #[test]
