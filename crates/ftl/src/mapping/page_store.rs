@@ -39,6 +39,7 @@ mod map_block;
 mod pace;
 #[cfg(test)]
 mod tests;
+mod valid_pages;
 mod wear;
 
 use flashloom_nand::{Data, Geometry, Nand, OpId, Origin, Status, Urgency};
@@ -48,6 +49,7 @@ use serde::{Deserialize, Serialize};
 use collect::Job;
 use heat::Heat;
 use pace::Openings;
+use valid_pages::ValidPages;
 
 use super::{Context, FtlFigures, Profile, Site};
 use crate::allocation::{self, Allocation, Place, WantedStreams, stripe};
@@ -111,6 +113,7 @@ pub(super) struct PageStore {
     reverse: Vec<Lpn>,
     mapped: u64,
     blocks: Blocks,
+    valid: ValidPages,
     frontiers: Vec<[Frontier; Lane::COUNT]>,
     /// The superblock of each plane that was erased last: while its erase has not ended its programs wait, and all that
     /// is written to the plane behind them. None where superblocks are blocks.
@@ -153,7 +156,7 @@ pub(super) struct PageStore {
 
 flashloom_units::state! {
     PageStore {
-        nested superblocks, map, reverse, blocks, room, heat, spreading, levelling, report;
+        nested superblocks, map, reverse, blocks, valid, room, heat, spreading, levelling, report;
         array frontiers, erased, opened_for, jobs, map_jobs, openings;
         value mapped, background, evacuations, is_worn_out;
         policy allocation, collection;
@@ -190,6 +193,7 @@ impl PageStore {
             mapped: 0,
             room: (0..geometry.total_planes()).map(room).collect(),
             blocks,
+            valid: ValidPages::new(geometry),
             frontiers: vec![[no_frontier(&geometry); Lane::COUNT]; planes],
             erased: vec![BlockId::NONE; planes],
             opened_for: vec![Lane::HOST; geometry.total_blocks() as usize],
@@ -420,13 +424,21 @@ impl PageStore {
         let ppn = self.geometry.page(block, page);
         self.map[lpn.at()] = ppn;
         self.reverse[ppn.at()] = lpn;
-        self.blocks.validate(block, ppn);
+        self.valid.insert(block, ppn);
+        self.blocks.gained(block);
+    }
+
+    /// A page holds nothing any more that is mapped; how many valid ones its block has left.
+    #[inline]
+    fn invalidate(&mut self, block: BlockId, ppn: Ppn) -> u32 {
+        self.valid.remove(block, ppn);
+        self.blocks.lost(block)
     }
 
     /// A page is dead: its block may become a better victim.
     fn kill(&mut self, ppn: Ppn) {
         let block = self.geometry.block_of(ppn);
-        let left = self.blocks.invalidate(block, ppn);
+        let left = self.invalidate(block, ppn);
         if self.blocks.state(block) == BlockState::Closed && !self.keeps_map_apart(self.opened_for[block.at()]) {
             self.collection.invalidated(block, left);
         }
@@ -469,7 +481,7 @@ impl PageStore {
     #[inline]
     fn has_room(&self, plane: PlaneId, lane: Lane) -> bool {
         let first = lane.is_extra() && self.frontiers[plane.at()][lane.at()].block.is_none();
-        i64::from(self.blocks.valid_in(plane) + u32::from(first) * self.geometry.pages) < self.room[plane.at()]
+        i64::from(self.valid.in_plane(plane) + u32::from(first) * self.geometry.pages) < self.room[plane.at()]
     }
 
     /// Closes the open block of a lane, if it has one, and opens another.
@@ -582,7 +594,7 @@ impl PageStore {
         let mut mapped = 0;
         for (lpn, ppn) in self.map.iter().enumerate().filter(|(_, ppn)| ppn.is_some()) {
             mapped += 1;
-            if self.reverse[ppn.at()].at() != lpn || !self.blocks.is_valid(*ppn) {
+            if self.reverse[ppn.at()].at() != lpn || !self.valid.contains(*ppn) {
                 return Err(format!("page map: logical page {lpn} points at page {}, which is not its copy", ppn.0));
             }
         }

@@ -163,7 +163,7 @@ impl PageStore {
         let Some(Job { victim, mut next, origin, .. }) = self.jobs[plane.at()] else { return false };
         let mut reads = [OpId::DONE; Superblocks::MOST_PLANES];
         for read in &mut reads[..pages] {
-            let Some(index) = self.blocks.next_valid(victim, next) else { break };
+            let Some(index) = self.valid.next(victim, next) else { break };
             *read = nand.read_to_copy(self.superblocks.ppn(self.geometry.page(victim, index)), origin, urgency);
             next = index + 1;
         }
@@ -182,7 +182,7 @@ impl PageStore {
         listener: &mut impl CollectionListener,
     ) -> bool {
         let Some(job) = &mut self.jobs[plane.at()] else { return false };
-        let Some(index) = self.blocks.next_valid(job.victim, job.next) else { return false };
+        let Some(index) = self.valid.next(job.victim, job.next) else { return false };
         job.next = index + 1;
         let Job { victim, mut lane, origin, is_spread, .. } = *job;
         let from = self.geometry.page(victim, index);
@@ -200,7 +200,7 @@ impl PageStore {
             return false;
         };
         self.report.page_copies += 1;
-        self.blocks.invalidate(victim, from);
+        self.invalidate(victim, from);
         let lpn = self.reverse[from.at()];
         self.point(lpn, block, page);
         listener.moved(plane, lpn);
