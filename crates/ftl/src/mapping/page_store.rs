@@ -42,7 +42,7 @@ mod tests;
 mod valid_pages;
 mod wear;
 
-use flashloom_nand::{Data, Geometry, Nand, OpId, Origin, Status, Urgency};
+use flashloom_nand::{Data, Geometry, Nand, OpId, Origin, Program, Read, Status, Urgency};
 use flashloom_units::{BlockId, Lpn, PlaneId, Ppn, Refusal, prefetch};
 use serde::{Deserialize, Serialize};
 
@@ -272,11 +272,12 @@ impl PageStore {
             if beneath != 0 && old != base {
                 self.report.read_modify_writes += u64::from(base.is_none());
                 let from = self.superblocks.ppn(old);
-                after = nand.read_after(from, beneath, Origin::Host, Lpn::NONE, after, Nand::NO_TAG);
+                after = nand.read(Read { after, ..Read::new(from, beneath, Origin::Host) });
                 base = old;
             }
             let data = Data::Host { page: write.given(), base: self.superblocks.ppn(base) };
-            match self.program(nand, (block, page), Origin::Host, data, after, write.tag) {
+            let program = Program { after, tag: write.tag, ..Program::new(block, page, data, Origin::Host) };
+            match self.program(nand, program) {
                 Status::Passed => break,
                 Status::Failed(operation) => after = operation,
             }
@@ -295,24 +296,16 @@ impl PageStore {
             if let Some(spreading) = &mut self.spreading {
                 spreading.count(self.geometry.block_of(ppn));
             }
-            nand.read_after(self.superblocks.ppn(ppn), mask, Origin::Host, lpn, after, tag);
+            nand.read(Read { lpn, after, tag, ..Read::new(self.superblocks.ppn(ppn), mask, Origin::Host) });
         }
         ppn.is_some()
     }
 
-    /// Programs a page that was reserved.
+    /// Programs a page that was reserved; its block and page are as the store numbers them.
     #[inline]
-    pub(super) fn program(
-        &self,
-        nand: &mut Nand,
-        reserved: (BlockId, u32),
-        origin: Origin,
-        data: Data,
-        after: OpId,
-        tag: u32,
-    ) -> Status {
-        let (block, page) = self.superblocks.page(reserved.0, reserved.1);
-        nand.program(block, page, origin, data, after, tag)
+    pub(super) fn program(&self, nand: &mut Nand, program: Program) -> Status {
+        let (block, page) = self.superblocks.page(program.block, program.page);
+        nand.program(Program { block, page, ..program })
     }
 
     /// Takes the next page of a lane for a page that is about to be programmed and bound; none once the drive is worn

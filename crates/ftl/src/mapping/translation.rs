@@ -36,7 +36,7 @@
 
 use std::collections::VecDeque;
 
-use flashloom_nand::{Data, DeviceParams, Nand, OpId, Origin, Status};
+use flashloom_nand::{Data, DeviceParams, Nand, OpId, Origin, Program, Read, Status};
 use flashloom_units::{BlockId, Divisor, Lpn, PlaneId, Ppn, State, Value};
 use serde::{Deserialize, Serialize};
 
@@ -224,7 +224,7 @@ impl<C: MapCache> Translation<C> {
         }
         self.report.reads += 1;
         let mask = nand.geometry().full_mask();
-        nand.read(ppn, mask, Origin::Map, Lpn::NONE, Nand::NO_TAG)
+        nand.read(Read::new(ppn, mask, Origin::Map))
     }
 
     /// Writes a translation page with all that is known of its entries. On a drive that is worn out it cannot be written
@@ -236,7 +236,8 @@ impl<C: MapCache> Translation<C> {
         // Only now: the collection that made room may have moved the page, and pages that it knows of.
         let mut after = if reserved.is_some() { self.read(store, nand, page) } else { OpId::DONE };
         while let Some((block, index)) = reserved {
-            match store.program(nand, (block, index), Origin::Map, Data::Map, after, Nand::NO_TAG) {
+            let program = Program { after, ..Program::new(block, index, Data::Map, Origin::Map) };
+            match store.program(nand, program) {
                 Status::Passed => return self.written(store, page, (block, index)),
                 Status::Failed(failed) => after = failed,
             }

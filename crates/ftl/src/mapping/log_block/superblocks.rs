@@ -4,7 +4,7 @@
 //! page i is page i / width of its block on chip i mod width: written in order, so is every block of it. With a width of
 //! one a superblock is a block and a group is a chip, which is how the single-channel mappings use it.
 
-use flashloom_nand::{Geometry, Nand, Origin, Shape, Urgency};
+use flashloom_nand::{Erase, Geometry, Nand, Origin, Shape, Urgency};
 use flashloom_units::{BlockId, DieId, Divisor, PlaneId, Ppn, SuperblockId};
 
 use crate::FtlParams;
@@ -156,7 +156,7 @@ impl Superblocks {
     pub(super) fn erase(&mut self, nand: &mut Nand, superblock: SuperblockId, urgency: Urgency) {
         assert_eq!(self.valid(superblock), 0, "no valid page is ever erased");
         for member in 0..self.width {
-            nand.erase(self.block(superblock, member), Origin::Merge, urgency);
+            nand.erase(Erase { urgency, ..Erase::new(self.block(superblock, member), Origin::Merge) });
         }
         self.written[superblock.at()] = 0;
         self.pool.release(unit(superblock));

@@ -1,6 +1,6 @@
 //! Collections as jobs, and where the pages that survive one go.
 
-use flashloom_nand::{Geometry, Nand, OpId, Origin, Urgency};
+use flashloom_nand::{Geometry, Nand, OpId, Origin, Read, Urgency};
 use flashloom_units::{BlockId, PlaneId, prefetch};
 use serde::{Deserialize, Serialize};
 
@@ -164,7 +164,8 @@ impl PageStore {
         let mut reads = [OpId::DONE; Superblocks::MOST_PLANES];
         for read in &mut reads[..pages] {
             let Some(index) = self.valid.next(victim, next) else { break };
-            *read = nand.read_to_copy(self.superblocks.ppn(self.geometry.page(victim, index)), origin, urgency);
+            let from = self.superblocks.ppn(self.geometry.page(victim, index));
+            *read = nand.read(Read { urgency, ..Read::new(from, self.geometry.full_mask(), origin) });
             next = index + 1;
         }
         reads[..pages].iter().all(|&read| self.move_next(nand, plane, Some(read), urgency, listener))

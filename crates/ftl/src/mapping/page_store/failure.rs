@@ -14,7 +14,7 @@
 //! they are, and can be read. With several planes that hardly happens before there is no room; a plane alone can end
 //! some blocks earlier, because winning back a block takes the longer the fuller the plane is.
 
-use flashloom_nand::{Nand, OpId, Origin, Status, Urgency};
+use flashloom_nand::{Data, Nand, OpId, Origin, PageCopy, Program, Status, Urgency};
 use flashloom_units::{BlockId, PlaneId, Ppn};
 
 use super::{CollectionListener, PageStore, no_frontier};
@@ -103,8 +103,11 @@ impl PageStore {
             let (block, page) = self.take(plane, lane);
             let (to, index) = self.superblocks.page(block, page);
             let status = match after {
-                None => nand.copy(source, to, index, origin, urgency),
-                Some(operation) => nand.program_copy(source, to, index, origin, urgency, operation),
+                None => nand.copy(PageCopy { urgency, ..PageCopy::new(source, to, index, origin) }),
+                Some(after) => {
+                    let program = Program::new(to, index, Data::Copy(source), origin);
+                    nand.program(Program { urgency, after, ..program })
+                }
             };
             match status {
                 Status::Passed => return Some((block, page)),
