@@ -9,30 +9,33 @@ use serde::{Deserialize, Serialize};
 
 use crate::{FtlParams, GcBlocks};
 
-/// One of the open blocks of a plane.
+/// One of the open blocks of a plane. An enum, so that a table by lane needs no check of its bounds on the path of a page.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Lane(u8);
+#[repr(u8)]
+pub enum Lane {
+    /// Pages of the host that nothing more is known of.
+    Host,
+    /// Pages that collections moved.
+    Collected,
+    /// Streams that an allocation found.
+    Stream,
+    /// Pages that collections moved out of blocks of streams.
+    CollectedStream,
+    /// Pages of the host that are written often.
+    Hot,
+    /// Pages that collections moved and that are written often.
+    CollectedHot,
+    /// Pages that wear levelling moved.
+    Cold,
+    /// Translation pages.
+    Map,
+    /// Pages that a mapping keeps apart by a rule of its own.
+    Own,
+    /// More such pages, by another rule.
+    OtherOwn,
+}
 
 impl Lane {
-    /// Pages of the host that nothing more is known of.
-    pub const HOST: Self = Self(0);
-    /// Pages that collections moved.
-    pub const COLLECTED: Self = Self(1);
-    /// Streams that an allocation found.
-    pub const STREAM: Self = Self(2);
-    /// Pages that collections moved out of blocks of streams.
-    pub const COLLECTED_STREAM: Self = Self(3);
-    /// Pages of the host that are written often.
-    pub const HOT: Self = Self(4);
-    /// Pages that collections moved and that are written often.
-    pub const COLLECTED_HOT: Self = Self(5);
-    /// Pages that wear levelling moved.
-    pub const COLD: Self = Self(6);
-    /// Translation pages.
-    pub const MAP: Self = Self(7);
-    /// Lanes that a mapping declares for pages of its own kind.
-    pub const OWN: [Self; 2] = [Self(8), Self(9)];
-
     /// How many lanes there are, declared or not.
     pub(crate) const COUNT: usize = 10;
 
@@ -42,13 +45,13 @@ impl Lane {
     /// Whether a plane may open it only while it has a block to spare.
     #[inline(always)]
     pub(crate) const fn is_extra(self) -> bool {
-        self.0 as u32 >= Self::BASE
+        self as u32 >= Self::BASE
     }
 
     /// Its index in a table by lane.
     #[inline(always)]
     pub(crate) const fn at(self) -> usize {
-        self.0 as usize
+        self as usize
     }
 }
 
@@ -93,16 +96,16 @@ pub struct Demands {
 impl Demands {
     /// The lanes of an allocation.
     fn lanes(self) -> impl Iterator<Item = DeclaredLane> {
-        let survivors = DeclaredLane::collected(Lane::COLLECTED_STREAM).surviving_in(Lane::COLLECTED_STREAM);
-        let streams = DeclaredLane::written(Lane::STREAM);
-        let streams = if self.isolation { streams.surviving_in(Lane::COLLECTED_STREAM) } else { streams };
+        let survivors = DeclaredLane::collected(Lane::CollectedStream).surviving_in(Lane::CollectedStream);
+        let streams = DeclaredLane::written(Lane::Stream);
+        let streams = if self.isolation { streams.surviving_in(Lane::CollectedStream) } else { streams };
         self.streams.then_some(streams).into_iter().chain(self.isolation.then_some(survivors))
     }
 
     /// The lane of collected pages that nothing more is known of.
     pub(crate) fn collected(self, params: &FtlParams) -> Lane {
         let is_shared = params.gc_blocks == GcBlocks::Shared && !self.isolation;
-        if is_shared { Lane::HOST } else { Lane::COLLECTED }
+        if is_shared { Lane::Host } else { Lane::Collected }
     }
 }
 
@@ -117,7 +120,7 @@ pub(crate) struct Lanes {
 impl Lanes {
     /// The two that all setups have, those of the allocation, and `others`.
     pub(crate) fn new(params: &FtlParams, demands: Demands, others: impl IntoIterator<Item = DeclaredLane>) -> Self {
-        let base = [DeclaredLane::written(Lane::HOST), DeclaredLane::collected(Lane::COLLECTED)];
+        let base = [DeclaredLane::written(Lane::Host), DeclaredLane::collected(Lane::Collected)];
         let declared: Vec<_> = base.into_iter().chain(demands.lanes()).chain(others).collect();
         let mut survivors = [demands.collected(params); Lane::COUNT];
         for declared in &declared {

@@ -172,12 +172,14 @@ impl Nand {
     /// Reads sectors of a page.
     #[inline(always)] // Counting is a few instructions.
     pub fn read(&mut self, read: Read) -> OpId {
-        self.counts.reads[read.origin as usize] += 1;
+        let Read { ppn, mask, origin, urgency, lpn, after, tag } = read;
+        self.counts.reads[origin as usize] += 1;
         if self.only_counts() {
-            self.notify(read.tag);
+            self.notify(tag);
             return OpId::DONE;
         }
-        self.emit_read(read)
+        // Put together only here: what is counted never has to be in memory.
+        self.emit_read(Read { ppn, mask, origin, urgency, lpn, after, tag })
     }
 
     /// Whether operations are only counted: they take no time, and nobody follows them.
@@ -201,13 +203,14 @@ impl Nand {
     /// Programs the next page of a block.
     #[inline(always)] // Counting is a few instructions.
     pub fn program(&mut self, program: Program) -> Status {
-        let Program { block, page, origin, tag, .. } = program;
+        let Program { block, page, data, origin, urgency, after, tag } = program;
         let failed = self.count_program(block, page, origin);
         if self.only_counts() {
             self.notify(if failed { Self::NO_TAG } else { tag });
             return Status::new(failed, OpId::DONE);
         }
-        self.emit_program(program, failed)
+        // As above.
+        self.emit_program(Program { block, page, data, origin, urgency, after, tag }, failed)
     }
 
     fn emit_program(&mut self, program: Program, failed: bool) -> Status {
@@ -367,6 +370,7 @@ impl Nand {
         }
     }
 
+    #[inline]
     fn notify(&mut self, tag: u32) {
         if tag != Self::NO_TAG {
             self.completed.push(tag);

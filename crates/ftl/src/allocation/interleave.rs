@@ -42,6 +42,6 @@ impl Allocation for State {
     flashloom_units::stateful!();
 
     fn place(&mut self, writes: &[PageWrite], _copies: u64, places: &mut Vec<Place>) {
-        places.extend(writes.iter().map(|_| Place { plane: self.rotation.next(), lane: Lane::HOST }));
+        places.extend(writes.iter().map(|_| Place { plane: self.rotation.next(), lane: Lane::Host }));
     }
 }

@@ -144,7 +144,7 @@ impl State {
             if index * parts / stream.len() != part {
                 (part, plane) = (part + 1, self.streams.next());
             }
-            places[(page & u64::from(u32::MAX)) as usize] = Place { plane, lane: Lane::STREAM };
+            places[(page & u64::from(u32::MAX)) as usize] = Place { plane, lane: Lane::Stream };
         }
         self.report.detected += 1;
         self.report.pages += stream.len() as u64;
@@ -160,7 +160,7 @@ impl Allocation for State {
             self.climb.written += writes.len() as u64;
             self.report.threshold = self.threshold as u64;
         }
-        places.resize(writes.len(), Place { plane: PlaneId::NONE, lane: Lane::HOST });
+        places.resize(writes.len(), Place { plane: PlaneId::NONE, lane: Lane::Host });
         if self.threshold > 1 && writes.len() >= self.threshold {
             self.place_streams(writes, places);
         }
@@ -312,7 +312,7 @@ mod tests {
             let pairs = lpns.iter().zip(&places).filter(move |(_, place)| place.lane == lane);
             pairs.map(|(&lpn, place)| (lpn, place.plane.0)).collect()
         };
-        [in_lane(Lane::STREAM), in_lane(Lane::HOST)]
+        [in_lane(Lane::Stream), in_lane(Lane::Host)]
     }
 
     #[test]

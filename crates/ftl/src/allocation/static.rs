@@ -131,7 +131,7 @@ impl Allocation for State {
     flashloom_units::stateful!();
 
     fn place(&mut self, writes: &[PageWrite], _copies: u64, places: &mut Vec<Place>) {
-        places.extend(writes.iter().map(|write| Place { plane: self.plane(write.lpn), lane: Lane::HOST }));
+        places.extend(writes.iter().map(|write| Place { plane: self.plane(write.lpn), lane: Lane::Host }));
     }
 }
 

@@ -16,13 +16,17 @@ use super::{Context, FtlFigures, Mapping};
 use crate::{FtlReport, PageWrite, WantedStreams};
 
 /// A mapping with a cached map as a policy.
-pub(crate) fn policy<C: MapCache>(spec: &'static PolicySpec) -> Policy<dyn Mapping> {
+pub fn policy<C: MapCache>(spec: &'static PolicySpec) -> Policy<dyn Mapping> {
     let policy = Policy::<dyn Mapping>::new(spec, |values, on| Ok(Box::new(CachedMap::<C>::new(values, on)?)));
-    policy.with_profile(|_, site| page_store::profile(site, &MapShape::of(site.device).own()))
+    policy.with_profile(|values, site| {
+        let shape = MapShape::of(site.device);
+        C::suits(values, shape)?;
+        page_store::profile(site, &shape.own())
+    })
 }
 
 /// A page-level mapping whose map is on flash.
-pub(crate) struct CachedMap<C> {
+pub struct CachedMap<C> {
     pub(super) store: PageStore,
     pub(super) map: Translation<C>,
 }

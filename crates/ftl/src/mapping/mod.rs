@@ -85,16 +85,16 @@ pub trait Mapping: Send {
 }
 
 mod bast;
-mod cached;
+pub mod cached;
 mod dftl;
 mod fast;
 mod kast;
 mod log_block;
 mod mcsplit;
 mod page;
-mod page_store;
+pub mod page_store;
 mod sast;
-mod translation;
+pub mod translation;
 
 /// What is known of a stack before a mapping is built.
 #[derive(Clone, Copy, Debug)]

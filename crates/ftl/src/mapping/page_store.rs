@@ -61,7 +61,11 @@ use crate::superblock::{Superblocks, units};
 use crate::{Demands, FtlParams, FtlReport, GcPace, PageWrite, Preemption, Superblock, WearLevelling};
 
 /// A map that is not all in memory, and has to know which pages collections move.
-pub(super) trait CollectionListener {
+pub trait CollectionListener {
+    /// A job is about to move the valid pages of a block ([`PageStore::valid_pages`]). What has to be in memory by then
+    /// can be kept there, or read ([`PageStore::array_ppn`]); nothing can be written yet.
+    fn begins(&mut self, _nand: &mut Nand, _store: &PageStore, _victim: BlockId) {}
+
     /// A page was moved by the job of a plane.
     fn moved(&mut self, plane: PlaneId, lpn: Lpn);
 
@@ -77,11 +81,11 @@ impl CollectionListener for () {
 
 /// What a mapping keeps in the store for itself.
 #[derive(Clone, Copy, Debug, Default)]
-pub(super) struct Own {
+pub struct Own {
     /// Pages, numbered above those of the host.
-    pub(super) pages: u64,
+    pub pages: u64,
     /// Lanes.
-    pub(super) lanes: &'static [DeclaredLane],
+    pub lanes: &'static [DeclaredLane],
 }
 
 impl Own {
@@ -105,7 +109,7 @@ const fn no_frontier(geometry: &Geometry) -> Frontier {
 }
 
 /// Pages anywhere on the drive, and the map that finds them.
-pub(super) struct PageStore {
+pub struct PageStore {
     /// Planes, blocks and pages as the store numbers them, and which of the array they are.
     geometry: Geometry,
     superblocks: Superblocks,
@@ -168,7 +172,7 @@ flashloom_units::state! {
 
 impl PageStore {
     /// A store for the host's pages and those of the mapping.
-    pub(super) fn new(on: &Context<'_>, own: &Own) -> Result<Self, Refusal> {
+    pub fn new(on: &Context<'_>, own: &Own) -> Result<Self, Refusal> {
         let Context { device, ftl, nand } = *on;
         let params = &ftl.params;
         let geometry = units(nand.geometry(), params.superblock);
@@ -196,7 +200,7 @@ impl PageStore {
             valid: ValidPages::new(geometry),
             frontiers: vec![[no_frontier(&geometry); Lane::COUNT]; planes],
             erased: vec![BlockId::NONE; planes],
-            opened_for: vec![Lane::HOST; geometry.total_blocks() as usize],
+            opened_for: vec![Lane::Host; geometry.total_blocks() as usize],
             jobs: vec![None; planes],
             map_jobs: vec![None; planes],
             openings: vec![Openings::default(); planes],
@@ -204,7 +208,7 @@ impl PageStore {
             free_to_open,
             gc_threshold,
             background_threshold: params.background_threshold,
-            is_paced: lanes.survivors(Lane::HOST) != Lane::HOST && params.preemption == Preemption::Page,
+            is_paced: lanes.survivors(Lane::Host) != Lane::Host && params.preemption == Preemption::Page,
             lanes,
             paces_by_deadline: params.gc_pace == GcPace::Deadline,
             foreground: match params.preemption {
@@ -227,7 +231,7 @@ impl PageStore {
     }
 
     /// Where the allocation puts pages that are written together; [`Self::placed`] takes the list back.
-    pub(super) fn place(&mut self, writes: &[PageWrite]) -> Vec<Place> {
+    pub fn place(&mut self, writes: &[PageWrite]) -> Vec<Place> {
         let mut places = std::mem::take(&mut self.places);
         self.collection.written(writes.len() as u32);
         self.allocation.place(writes, self.report.page_copies, &mut places);
@@ -235,12 +239,12 @@ impl PageStore {
     }
 
     /// The streams that the allocation wants written together.
-    pub(super) fn wanted_streams(&self) -> Option<WantedStreams> {
+    pub fn wanted_streams(&self) -> Option<WantedStreams> {
         self.allocation.wanted_streams()
     }
 
     /// The list can be used again.
-    pub(super) fn placed(&mut self, mut places: Vec<Place>) {
+    pub fn placed(&mut self, mut places: Vec<Place>) {
         places.clear();
         self.places = places;
     }
@@ -248,7 +252,7 @@ impl PageStore {
     /// Writes a page of the host; reads of what is beneath it, and its program, start after `after`. Refused where the
     /// drive is worn out.
     #[inline]
-    pub(super) fn write(
+    pub fn write(
         &mut self,
         nand: &mut Nand,
         write: &PageWrite,
@@ -258,9 +262,9 @@ impl PageStore {
     ) {
         if let Some(heat) = &mut self.heat
             && heat.is_hot(write.lpn)
-            && place.lane == Lane::HOST
+            && place.lane == Lane::Host
         {
-            place.lane = Lane::HOT;
+            place.lane = Lane::Hot;
         }
         let refuse = |nand: &mut Nand| nand.refuse(write.given().lpn, write.mask, write.tag);
         let Some((mut block, mut page)) = self.reserve(nand, place, listener) else { return refuse(nand) };
@@ -289,7 +293,7 @@ impl PageStore {
     }
 
     /// Reads sectors of a page for the host, after `after`; false if nothing is mapped there.
-    pub(super) fn read(&mut self, nand: &mut Nand, lpn: Lpn, mask: u32, after: OpId, tag: u32) -> bool {
+    pub fn read(&mut self, nand: &mut Nand, lpn: Lpn, mask: u32, after: OpId, tag: u32) -> bool {
         let ppn = self.map[lpn.at()];
         if ppn.is_some() {
             self.report.host_page_reads += 1;
@@ -303,7 +307,7 @@ impl PageStore {
 
     /// Programs a page that was reserved; its block and page are as the store numbers them.
     #[inline]
-    pub(super) fn program(&self, nand: &mut Nand, program: Program) -> Status {
+    pub fn program(&self, nand: &mut Nand, program: Program) -> Status {
         let (block, page) = self.superblocks.page(program.block, program.page);
         nand.program(Program { block, page, ..program })
     }
@@ -311,7 +315,7 @@ impl PageStore {
     /// Takes the next page of a lane for a page that is about to be programmed and bound; none once the drive is worn
     /// out.
     #[inline(always)]
-    pub(super) fn reserve(
+    pub fn reserve(
         &mut self,
         nand: &mut Nand,
         place: Place,
@@ -375,13 +379,13 @@ impl PageStore {
         loop {
             // Collected pages may share the block and fill it again, so this may take more than one round.
             while self.is_full(plane, lane) {
-                if lane == Lane::MAP && self.make_page_for_map(nand, plane, listener) {
+                if lane == Lane::Map && self.make_page_for_map(nand, plane, listener) {
                     continue;
                 }
                 if self.can_open(plane) {
                     self.open(plane, lane);
-                    if lane == Lane::MAP {
-                        self.choose_map_victim(nand, plane);
+                    if lane == Lane::Map {
+                        self.choose_map_victim(nand, plane, listener);
                     }
                     continue;
                 }
@@ -402,7 +406,7 @@ impl PageStore {
 
     /// A programmed page is the copy of its address from now on; the one before it is dead.
     #[inline]
-    pub(super) fn bind(&mut self, lpn: Lpn, block: BlockId, page: u32) {
+    pub fn bind(&mut self, lpn: Lpn, block: BlockId, page: u32) {
         let old = self.map[lpn.at()];
         if old.is_some() {
             self.kill(old);
@@ -438,7 +442,7 @@ impl PageStore {
     }
 
     /// Forgets a page of the host, if there is one.
-    pub(super) fn trim(&mut self, lpn: Lpn) {
+    pub fn trim(&mut self, lpn: Lpn) {
         let ppn = std::mem::replace(&mut self.map[lpn.at()], Ppn::NONE);
         if ppn.is_some() {
             self.kill(ppn);
@@ -495,7 +499,7 @@ impl PageStore {
     fn open_next(&mut self, plane: PlaneId, lane: Lane) {
         assert!(self.lanes.has(lane), "a lane is declared by whoever opens blocks for it");
         let block = match lane {
-            Lane::COLD => self.blocks.open_worn(plane),
+            Lane::Cold => self.blocks.open_worn(plane),
             _ => self.blocks.open(plane, self.erased[plane.at()]),
         };
         self.opened_for[block.at()] = lane;
@@ -520,30 +524,39 @@ impl PageStore {
 /// What the mapping above asks for on behalf of the drive.
 impl PageStore {
     /// Planes, blocks and pages as the store numbers them.
-    pub(super) fn geometry(&self) -> &Geometry {
+    pub fn geometry(&self) -> &Geometry {
         &self.geometry
     }
 
     /// Where a page is, as the store numbers pages.
-    pub(super) fn ppn(&self, lpn: Lpn) -> Ppn {
+    pub fn ppn(&self, lpn: Lpn) -> Ppn {
         self.map[lpn.at()]
     }
 
     /// Where a page is in the array.
-    pub(super) fn array_ppn(&self, lpn: Lpn) -> Ppn {
+    pub fn array_ppn(&self, lpn: Lpn) -> Ppn {
         self.superblocks.ppn(self.map[lpn.at()])
     }
 
+    /// The valid pages of a block.
+    pub fn valid_pages(&self, block: BlockId) -> impl Iterator<Item = Lpn> {
+        let valid = move |from: &u32| self.valid.next(block, *from);
+        let indices = std::iter::successors(valid(&0), move |&index| valid(&(index + 1)));
+        indices.map(move |index| self.reverse[self.geometry.page(block, index).at()])
+    }
+
     /// Where the pages of a range are, as the store numbers pages.
-    pub(super) fn ppns(&self, range: std::ops::Range<usize>) -> &[Ppn] {
+    pub fn ppns(&self, range: std::ops::Range<usize>) -> &[Ppn] {
         &self.map[range]
     }
 
-    pub(super) fn prepare(&self, lpn: Lpn) {
+    /// A hint that a page is about to be looked up, to fetch its part of the map into the processor's cache.
+    pub fn prepare(&self, lpn: Lpn) {
         prefetch(&self.map, lpn.at());
     }
 
-    pub(super) fn report(&self) -> FtlReport {
+    /// The counters, from the last reset.
+    pub fn report(&self) -> FtlReport {
         let mut report = self.report.clone();
         report.streams = self.allocation.streams();
         report.hot_page_writes = self.heat.as_ref().map(Heat::hot_writes);
@@ -556,7 +569,8 @@ impl PageStore {
         report
     }
 
-    pub(super) fn reset_report(&mut self) {
+    /// Starts the counters again at zero; wear is kept.
+    pub fn reset_report(&mut self) {
         self.report = FtlReport::default();
         self.allocation.reset_report();
         self.heat.iter_mut().for_each(Heat::reset);
@@ -564,22 +578,24 @@ impl PageStore {
         self.spreading.iter_mut().for_each(collect::Spreading::reset);
     }
 
-    pub(super) fn free_blocks(&self) -> u64 {
+    /// Free blocks of the whole drive.
+    pub fn free_blocks(&self) -> u64 {
         self.blocks.total_free() * u64::from(self.superblocks.width())
     }
 
-    pub(super) fn is_worn_out(&self) -> bool {
+    /// Whether a page could not be stored, because too many blocks have gone bad.
+    pub fn is_worn_out(&self) -> bool {
         self.is_worn_out
     }
 
     /// The figures of the allocation and of the collection policy.
-    pub(super) fn figures(&self) -> FtlFigures {
+    pub fn figures(&self) -> FtlFigures {
         let (allocation, collection) = (self.allocation.figures(), self.collection.figures());
         FtlFigures { allocation, collection, ..FtlFigures::default() }
     }
 
     /// Valid pages = mapped pages, and every mapped page is the valid copy of its address.
-    pub(super) fn check(&self) -> Result<(), String> {
+    pub fn check(&self) -> Result<(), String> {
         let valid = self.blocks.total_valid();
         if valid != self.mapped {
             return Err(format!("page map: {valid} valid pages, but {} mapped ones", self.mapped));
@@ -619,7 +635,7 @@ fn superblocks_are_not_too_large(geometry: &Geometry) -> Result<(), Refusal> {
 /// The allocation does not fit the device; or the device is too small for its spare blocks: each plane keeps
 /// `gc_threshold` blocks free and one open for each of its lanes, and the rest must hold its share of what the host sees
 /// and of the mapping's own pages.
-pub(super) fn profile(site: &Site<'_>, own: &Own) -> Result<Profile, Refusal> {
+pub fn profile(site: &Site<'_>, own: &Own) -> Result<Profile, Refusal> {
     let Site { device, ftl } = *site;
     let params = &ftl.params;
     let geometry = units(&device.geometry(), params.superblock);

@@ -37,7 +37,7 @@
 use std::collections::VecDeque;
 
 use flashloom_nand::{Data, DeviceParams, Nand, OpId, Origin, Program, Read, Status};
-use flashloom_units::{BlockId, Divisor, Lpn, PlaneId, Ppn, State, Value};
+use flashloom_units::{BlockId, Divisor, Lpn, PlaneId, Ppn, Refusal, State, Value};
 use serde::{Deserialize, Serialize};
 
 use super::Context;
@@ -48,69 +48,98 @@ use crate::lane::{DeclaredLane, Lane};
 use crate::superblock::superpage;
 
 /// Bytes of an entry in a translation page: a physical page number; its place says for which logical page.
-pub(crate) const STORED_ENTRY_BYTES: u64 = 4;
+const STORED_ENTRY_BYTES: u64 = 4;
 
 /// A page of the map, by its number from the first entry on.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub(crate) struct TranslationPage(pub(crate) u32);
+pub struct TranslationPage(pub u32);
 
 impl TranslationPage {
     /// The number as an index of a table by translation page.
     #[inline(always)]
-    pub(crate) const fn at(self) -> usize {
+    pub const fn at(self) -> usize {
         self.0 as usize
     }
 }
 
 /// The size of a map.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct MapShape {
-    /// Entries: the pages of the host.
-    pub(crate) entries: u32,
-    /// Entries of a translation page.
-    pub(crate) entries_a_page: Divisor,
+pub struct MapShape {
+    entries: u32,
+    by_entries: Divisor,
 }
 
 impl MapShape {
+    /// A map of so many entries, with so many on a translation page.
+    pub const fn new(entries: u32, entries_a_page: u32) -> Self {
+        Self { entries, by_entries: Divisor::new(entries_a_page) }
+    }
+
     /// The map of a drive.
-    pub(crate) fn of(device: &DeviceParams) -> Self {
-        let entries_a_page = (device.page_bytes / STORED_ENTRY_BYTES) as u32;
-        Self { entries: device.logical_pages() as u32, entries_a_page: Divisor::new(entries_a_page) }
+    pub fn of(device: &DeviceParams) -> Self {
+        Self::new(device.logical_pages() as u32, (device.page_bytes / STORED_ENTRY_BYTES) as u32)
+    }
+
+    /// Entries: the pages of the host.
+    pub const fn entries(&self) -> u32 {
+        self.entries
+    }
+
+    /// Entries of a translation page.
+    pub const fn entries_a_page(&self) -> u32 {
+        self.by_entries.get()
     }
 
     /// Translation pages of the map.
-    pub(crate) fn translation_pages(&self) -> u32 {
-        self.entries.div_ceil(self.entries_a_page.get())
+    pub const fn translation_pages(&self) -> u32 {
+        self.entries.div_ceil(self.entries_a_page())
     }
 
     /// What the map keeps in the store.
-    pub(crate) fn own(&self) -> Own {
-        const LANES: &[DeclaredLane] = &[DeclaredLane::written(Lane::MAP).surviving_in(Lane::MAP)];
+    pub fn own(&self) -> Own {
+        const LANES: &[DeclaredLane] = &[DeclaredLane::written(Lane::Map).surviving_in(Lane::Map)];
         Own { pages: u64::from(self.translation_pages()), lanes: LANES }
     }
 
     /// The translation page of an entry.
     #[inline(always)]
-    pub(crate) fn page_of(&self, lpn: Lpn) -> TranslationPage {
-        TranslationPage(self.entries_a_page.quotient(lpn.0))
+    pub fn page_of(&self, lpn: Lpn) -> TranslationPage {
+        TranslationPage(self.by_entries.quotient(lpn.0))
     }
+}
+
+/// A translation page that has to be written back.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct WriteBack {
+    /// Which page.
+    pub page: TranslationPage,
+    /// Whether all of its entries are in memory, so that it is not read before it is changed.
+    pub is_whole: bool,
 }
 
 /// The cache of a map on flash: which entries are in memory, which of them are dirty, and which leave. It holds no
 /// mappings: those are the store's.
-pub(crate) trait MapCache: State + Send + Sized + 'static {
+pub trait MapCache: State + Send + Sized + 'static {
+    /// Refuses what of the parameters cannot work on a drive.
+    ///
+    /// # Errors
+    /// What was found, what would do, and the keys that decide it.
+    fn suits(_values: &[Value], _shape: MapShape) -> Result<(), Refusal> {
+        Ok(())
+    }
+
     /// An empty cache with the parameters of its mapping.
     fn new(values: &[Value], shape: MapShape) -> Self;
 
     /// A hint that the entry of a page is about to be looked up, to fetch what is known of it into the processor's cache.
-    fn prepare(&self, lpn: Lpn);
+    fn prepare(&self, _lpn: Lpn) {}
 
     /// Looks up the entry of a page and counts the reference: whether it is in the cache.
     fn touch(&mut self, lpn: Lpn) -> bool;
 
     /// Evicts a victim if there is no room for another entry. Returns its translation page if the victim was dirty: it
-    /// is written back with all entries that are dirty in the cache.
-    fn make_room(&mut self) -> Option<TranslationPage>;
+    /// is written back, with all of its entries that are dirty in the cache.
+    fn make_room(&mut self) -> Option<WriteBack>;
 
     /// Takes in the entry of a page, clean, in the room that was made.
     fn insert(&mut self, lpn: Lpn);
@@ -124,12 +153,15 @@ pub(crate) trait MapCache: State + Send + Sized + 'static {
     /// Marks the entries of a translation page as clean: it was written back.
     fn clean(&mut self, page: TranslationPage);
 
+    /// Pages of the host that a collection is about to move: their entries will change.
+    fn collecting(&mut self, _lpns: impl Iterator<Item = Lpn>) {}
+
     /// Checks the cache's own accounts, in checked runs.
     fn check(&self) -> Result<(), String>;
 }
 
 /// A map on flash, of which part is in memory.
-pub(crate) struct Translation<C> {
+pub struct Translation<C> {
     pub(super) cache: C,
     shape: MapShape,
     /// Translation pages with entries that are neither cached nor stored: noted, in `noted` or `due`.
@@ -160,6 +192,11 @@ flashloom_units::state! {
 }
 
 impl<C: MapCache> CollectionListener for Translation<C> {
+    fn begins(&mut self, _nand: &mut Nand, store: &PageStore, victim: BlockId) {
+        let entries = self.shape.entries;
+        self.cache.collecting(store.valid_pages(victim).filter(|lpn| lpn.0 < entries));
+    }
+
     fn moved(&mut self, plane: PlaneId, lpn: Lpn) {
         // A translation page is found through the directory, which is in memory.
         if lpn.0 >= self.shape.entries || self.cache.mark_dirty(lpn) {
@@ -178,7 +215,7 @@ impl<C: MapCache> CollectionListener for Translation<C> {
 
 impl<C: MapCache> Translation<C> {
     /// The map of an empty drive on a store that has what the map keeps there ([`MapShape::own`]).
-    pub(crate) fn new(values: &[Value], on: &Context<'_>, store: &PageStore) -> Self {
+    pub fn new(values: &[Value], on: &Context<'_>, store: &PageStore) -> Self {
         let Context { device, ftl, nand } = *on;
         let (shape, geometry) = (MapShape::of(device), store.geometry());
         let superpage = superpage(nand.geometry(), ftl.params.superblock);
@@ -199,14 +236,14 @@ impl<C: MapCache> Translation<C> {
 
     /// Makes sure that the entry of a page is cached. Returns the read of its translation page, which whatever needs the
     /// entry has to wait for.
-    pub(crate) fn translate(&mut self, store: &mut PageStore, nand: &mut Nand, lpn: Lpn) -> OpId {
+    pub fn translate(&mut self, store: &mut PageStore, nand: &mut Nand, lpn: Lpn) -> OpId {
         if self.cache.touch(lpn) {
             self.report.hits += 1;
             return OpId::DONE;
         }
         self.report.misses += 1;
-        if let Some(page) = self.cache.make_room() {
-            self.write_back(store, nand, page);
+        if let Some(victim) = self.cache.make_room() {
+            self.write_back(store, nand, victim);
         }
         self.cache.insert(lpn);
         self.read(store, nand, self.shape.page_of(lpn))
@@ -229,12 +266,13 @@ impl<C: MapCache> Translation<C> {
 
     /// Writes a translation page with all that is known of its entries. On a drive that is worn out it cannot be written
     /// any more, and what was to be in it stays in memory.
-    fn write_back(&mut self, store: &mut PageStore, nand: &mut Nand, page: TranslationPage) {
-        let place = Place { plane: self.stripe[self.next], lane: Lane::MAP };
+    fn write_back(&mut self, store: &mut PageStore, nand: &mut Nand, WriteBack { page, is_whole }: WriteBack) {
+        let place = Place { plane: self.stripe[self.next], lane: Lane::Map };
         self.next = (self.next + 1) % self.stripe.len();
         let mut reserved = store.reserve_for_map(nand, place.plane, self);
         // Only now: the collection that made room may have moved the page, and pages that it knows of.
-        let mut after = if reserved.is_some() { self.read(store, nand, page) } else { OpId::DONE };
+        let is_read = reserved.is_some() && !is_whole;
+        let mut after = if is_read { self.read(store, nand, page) } else { OpId::DONE };
         while let Some((block, index)) = reserved {
             let program = Program { after, ..Program::new(block, index, Data::Map, Origin::Map) };
             match store.program(nand, program) {
@@ -253,7 +291,7 @@ impl<C: MapCache> Translation<C> {
         self.cache.clean(page);
         self.is_noted[page.at()] = false;
         if let Some(stored) = &mut self.stored {
-            let entries = self.shape.entries_a_page.get() as usize;
+            let entries = self.shape.entries_a_page() as usize;
             let first = page.at() * entries;
             let range = first..(first + entries).min(stored.len());
             stored[range.clone()].copy_from_slice(store.ppns(range));
@@ -262,14 +300,14 @@ impl<C: MapCache> Translation<C> {
 
     /// Does a share of the write-backs that collections have made due; meanwhile more pages of a translation page are
     /// moved, which its write covers.
-    pub(crate) fn write_back_due(&mut self, store: &mut PageStore, nand: &mut Nand) {
+    pub fn write_back_due(&mut self, store: &mut PageStore, nand: &mut Nand) {
         let mut share = self.due.len().div_ceil(self.due_a_share);
         while share > 0
             && let Some(page) = self.due.pop_front()
         {
             // A write-back for another reason may have come first.
             if self.is_noted[page.at()] {
-                self.write_back(store, nand, page);
+                self.write_back(store, nand, WriteBack { page, is_whole: false });
                 share -= 1;
             }
         }
@@ -277,7 +315,7 @@ impl<C: MapCache> Translation<C> {
 
     /// Checks the cache; in a verified run also that every entry is what its translation page holds, unless it is cached
     /// and dirty or its page is noted.
-    pub(crate) fn check(&self, store: &PageStore) -> Result<(), String> {
+    pub fn check(&self, store: &PageStore) -> Result<(), String> {
         self.cache.check()?;
         for (lpn, &held) in (0..).map(Lpn).zip(self.stored.iter().flatten()) {
             let is_noted = self.is_noted[self.shape.page_of(lpn).at()];

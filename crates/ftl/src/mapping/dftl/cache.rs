@@ -9,7 +9,7 @@ use flashloom_units::{Lpn, NO_INDEX, ParamSet, Value, prefetch};
 use serde::{Deserialize, Serialize};
 
 use super::{CACHED_ENTRY_BYTES, DftlParams};
-use crate::mapping::translation::{MapCache, MapShape, TranslationPage};
+use crate::mapping::translation::{MapCache, MapShape, TranslationPage, WriteBack};
 
 /// A cached entry: its page, its neighbours in its segment, and among the dirty entries of its translation page.
 #[derive(Clone, Copy, Serialize, Deserialize)]
@@ -62,7 +62,7 @@ flashloom_units::state! {
 impl MapCache for MappingTable {
     fn new(values: &[Value], shape: MapShape) -> Self {
         let params = DftlParams::from_values(values);
-        let capacity = (params.cache_bytes / CACHED_ENTRY_BYTES).min(u64::from(shape.entries)) as u32;
+        let capacity = (params.cache_bytes / CACHED_ENTRY_BYTES).min(u64::from(shape.entries())) as u32;
         Self::with_capacity(capacity, params.protected, shape)
     }
 
@@ -85,7 +85,7 @@ impl MapCache for MappingTable {
         true
     }
 
-    fn make_room(&mut self) -> Option<TranslationPage> {
+    fn make_room(&mut self) -> Option<WriteBack> {
         if self.entries.len() < self.capacity as usize || self.free != NO_INDEX {
             return None;
         }
@@ -98,7 +98,7 @@ impl MapCache for MappingTable {
         self.unlink(victim);
         self.slots[lpn.at()] = NO_INDEX;
         self.free = victim;
-        is_dirty.then(|| self.shape.page_of(lpn))
+        is_dirty.then(|| WriteBack { page: self.shape.page_of(lpn), is_whole: false })
     }
 
     fn insert(&mut self, lpn: Lpn) {
@@ -187,7 +187,7 @@ impl MappingTable {
             shape,
             capacity,
             protected_capacity: (f64::from(capacity) * protected) as u32,
-            slots: vec![NO_INDEX; shape.entries as usize],
+            slots: vec![NO_INDEX; shape.entries() as usize],
             segments: [empty; 2],
             dirty: vec![NO_INDEX; shape.translation_pages() as usize],
             free: NO_INDEX,
@@ -242,11 +242,15 @@ impl MappingTable {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use flashloom_units::{Divisor, Prng};
+    use flashloom_units::Prng;
     use std::collections::BTreeSet;
 
     /// Eight translation pages of eight entries.
-    const SHAPE: MapShape = MapShape { entries: 64, entries_a_page: Divisor::new(8) };
+    const SHAPE: MapShape = MapShape::new(64, 8);
+
+    fn written_back(lpn: u32) -> WriteBack {
+        WriteBack { page: SHAPE.page_of(Lpn(lpn)), is_whole: false }
+    }
 
     /// The same rules with lists whose most recent entry is the last.
     struct Model {
@@ -302,7 +306,7 @@ mod tests {
                 if !hit {
                     assert_eq!(
                         cache.make_room(),
-                        model.make_room().map(|lpn| SHAPE.page_of(Lpn(lpn))),
+                        model.make_room().map(written_back),
                         "capacity {capacity}, step {step}"
                     );
                     cache.insert(Lpn(lpn));

@@ -34,11 +34,18 @@ pub(super) struct Job {
     is_spread: bool,
 }
 
+impl Job {
+    /// A job on a block that gains so many pages, and whose survivors go to a lane.
+    pub(super) fn new(victim: BlockId, lane: Lane, origin: Origin, gain: u32) -> Self {
+        Self { victim, next: 0, valid: 0, gain, pace: None, paid: 0, lane, origin, is_spread: false }
+    }
+}
+
 impl PageStore {
     /// A superpage that is written pays for its share of the plane's collection.
     pub(super) fn pay(&mut self, nand: &mut Nand, plane: PlaneId, listener: &mut impl CollectionListener) {
         if self.jobs[plane.at()].is_none() {
-            self.report.foreground_collections += u64::from(self.begin(nand, plane));
+            self.report.foreground_collections += u64::from(self.begin(nand, plane, listener));
         }
         let Some(job) = &self.jobs[plane.at()] else { return };
         let pace = job.pace.unwrap_or_else(|| self.pace_of(job, plane));
@@ -77,7 +84,7 @@ impl PageStore {
     /// Brings a collection of a plane to its end, because a page that is written finds too few free blocks.
     pub(super) fn collect(&mut self, nand: &mut Nand, plane: PlaneId, listener: &mut impl CollectionListener) {
         let is_new = self.jobs[plane.at()].is_none();
-        if !self.begin(nand, plane) {
+        if !self.begin(nand, plane, listener) {
             assert!(self.map_jobs[plane.at()].is_some(), "a plane with room has a block with a dead page");
             return self.step_for_map(nand, plane, None, listener);
         }
@@ -86,13 +93,13 @@ impl PageStore {
     }
 
     /// Makes sure that a collection has begun in a plane; false if no block has a dead page.
-    pub(super) fn begin(&mut self, nand: &mut Nand, plane: PlaneId) -> bool {
+    pub(super) fn begin(&mut self, nand: &mut Nand, plane: PlaneId, listener: &mut impl CollectionListener) -> bool {
         if self.jobs[plane.at()].is_none() {
             let victim = self.collection.victim(plane).or_else(|| self.victim_of_map(plane));
             let Some(victim) = victim else { return false };
             let lane = self.lanes.survivors(self.opened_for[victim.at()]);
             let gain = self.geometry.pages - self.blocks.valid_of(victim);
-            self.begin_with(nand, plane, victim, lane, Origin::Gc, gain);
+            self.begin_with(nand, plane, Job::new(victim, lane, Origin::Gc, gain), listener);
         }
         true
     }
@@ -102,29 +109,28 @@ impl PageStore {
         &mut self,
         nand: &mut Nand,
         plane: PlaneId,
-        victim: BlockId,
-        mut lane: Lane,
-        origin: Origin,
-        gain: u32,
+        job: Job,
+        listener: &mut impl CollectionListener,
     ) {
         debug_assert!(self.jobs[plane.at()].is_none(), "a plane has one job at a time");
+        let Job { victim, mut lane, origin, .. } = job;
+        listener.begins(nand, self, victim);
         nand.begin_job(origin, self.superblocks.first(victim));
-        let is_stream = matches!(self.opened_for[victim.at()], Lane::STREAM | Lane::COLLECTED_STREAM);
+        let is_stream = matches!(self.opened_for[victim.at()], Lane::Stream | Lane::CollectedStream);
         let is_spread = is_stream && self.spreading.as_ref().is_some_and(|spreading| spreading.is_read_hot(victim));
         if lane.is_extra() && self.frontiers[plane.at()][lane.at()].block.is_none() {
             // Opened at once, while there is room for it; where there is none the pages go to a lane that is always there.
             if self.has_room(plane, lane) && self.blocks.free_in(plane) > 0 {
                 self.open(plane, lane);
             } else {
-                lane = Lane::COLLECTED;
+                lane = Lane::Collected;
             }
         }
         let valid = self.blocks.valid_of(victim);
         if self.blocks.state(victim) != BlockState::Bad {
             self.blocks.set_state(victim, BlockState::Victim);
         }
-        self.jobs[plane.at()] =
-            Some(Job { victim, next: 0, valid, gain, pace: None, paid: 0, lane, origin, is_spread });
+        self.jobs[plane.at()] = Some(Job { valid, lane, is_spread, ..job });
     }
 
     /// Copies a page of the plane's collection, or as many as fill a superpage; or its erase, which ends it. False once it
@@ -140,8 +146,8 @@ impl PageStore {
         match self.next_pages(job, plane) {
             0 => {
                 let Job { victim, origin, lane, .. } = *job;
-                self.end(nand, plane, victim, origin, urgency);
-                if lane != Lane::MAP {
+                self.end(nand, plane, (victim, origin), urgency, listener);
+                if lane != Lane::Map {
                     listener.ended(plane);
                 }
                 false
@@ -208,7 +214,14 @@ impl PageStore {
         true
     }
 
-    fn end(&mut self, nand: &mut Nand, plane: PlaneId, victim: BlockId, origin: Origin, urgency: Urgency) {
+    fn end(
+        &mut self,
+        nand: &mut Nand,
+        plane: PlaneId,
+        (victim, origin): (BlockId, Origin),
+        urgency: Urgency,
+        listener: &mut impl CollectionListener,
+    ) {
         self.jobs[plane.at()] = None;
         nand.end_job(origin, self.superblocks.first(victim));
         // A block that failed is not erased; and one that is may fail.
@@ -228,12 +241,12 @@ impl PageStore {
             spreading.forget(victim);
         }
         if origin == Origin::Gc {
-            self.level(nand, plane, victim);
+            self.level(nand, plane, victim, listener);
         }
     }
 
     /// One step in the background; false if no plane is short of free blocks.
-    pub(in crate::mapping) fn idle(&mut self, nand: &mut Nand, listener: &mut impl CollectionListener) -> bool {
+    pub fn idle(&mut self, nand: &mut Nand, listener: &mut impl CollectionListener) -> bool {
         if self.can_fail {
             self.evacuate(nand, listener);
         }
@@ -244,7 +257,7 @@ impl PageStore {
         for _ in 0..planes {
             let plane = PlaneId(self.background);
             let begun = self.jobs[plane.at()].is_some();
-            if begun || (self.blocks.free_in(plane) < self.background_threshold && self.begin(nand, plane)) {
+            if begun || (self.blocks.free_in(plane) < self.background_threshold && self.begin(nand, plane, listener)) {
                 self.report.background_collections += u64::from(!begun);
                 let is_whole =
                     self.shares_blocks() || self.jobs[plane.at()].is_some_and(|job| self.keeps_map_apart(job.lane));
@@ -258,7 +271,7 @@ impl PageStore {
 
     /// Whether collected pages go where the host writes, so that no collection can be left half done.
     fn shares_blocks(&self) -> bool {
-        self.lanes.survivors(Lane::HOST) == Lane::HOST
+        self.lanes.survivors(Lane::Host) == Lane::Host
     }
 
     /// The plane for the next page of a stream that is spread: the next one after the last that has a page to give

@@ -17,6 +17,7 @@
 use flashloom_nand::{Data, Nand, OpId, Origin, PageCopy, Program, Status, Urgency};
 use flashloom_units::{BlockId, PlaneId, Ppn};
 
+use super::collect::Job;
 use super::{CollectionListener, PageStore, no_frontier};
 use crate::allocation::Place;
 
@@ -26,7 +27,7 @@ const NO_ROOM: i64 = i64::MIN / 2;
 impl PageStore {
     /// Takes another page of a lane after the program of one in `failed` failed; none once the drive is worn out.
     #[cold]
-    pub(in crate::mapping) fn reserve_again(
+    pub fn reserve_again(
         &mut self,
         nand: &mut Nand,
         place: Place,
@@ -70,7 +71,8 @@ impl PageStore {
             if self.jobs[plane.at()].is_none() {
                 self.evacuations.pop();
                 let lane = self.lanes.survivors(self.opened_for[failed.at()]);
-                self.begin_with(nand, plane, failed, lane, Origin::Gc, self.geometry.pages);
+                let job = Job::new(failed, lane, Origin::Gc, self.geometry.pages);
+                self.begin_with(nand, plane, job, listener);
             }
             while self.step(nand, plane, self.foreground, listener) {}
         }

@@ -43,10 +43,10 @@ const QUARTER: u64 = 4;
 
 /// The lanes of pages that are written often, and of those that collections move where others have a lane apart.
 pub(super) fn lanes(params: &FtlParams, demands: Demands) -> Vec<DeclaredLane> {
-    let is_apart = demands.collected(params) != Lane::HOST;
-    let survivors = is_apart.then_some(DeclaredLane::collected(Lane::COLLECTED_HOT));
+    let is_apart = demands.collected(params) != Lane::Host;
+    let survivors = is_apart.then_some(DeclaredLane::collected(Lane::CollectedHot));
     let is_separated = params.hot_cold != HotCold::None;
-    let lanes = [DeclaredLane::written(Lane::HOT)].into_iter().chain(survivors);
+    let lanes = [DeclaredLane::written(Lane::Hot)].into_iter().chain(survivors);
     lanes.filter(|_| is_separated).collect()
 }
 
@@ -165,11 +165,11 @@ impl PageStore {
     /// what the other has no page for then goes beside its pages, and is judged again when it is collected.
     pub(super) fn survivor_lane(&self, heat: &Heat, job: &Job, lpn: Lpn) -> Lane {
         let plane = self.geometry.plane_of(job.victim);
-        let is_of_map = self.opened_for[job.victim.at()] == Lane::MAP;
-        if job.lane != self.lanes.survivors(Lane::HOST) || job.origin != Origin::Gc || is_of_map {
+        let is_of_map = self.opened_for[job.victim.at()] == Lane::Map;
+        if job.lane != self.lanes.survivors(Lane::Host) || job.origin != Origin::Gc || is_of_map {
             return job.lane;
         }
-        let hot = if job.lane == Lane::HOST { Lane::HOT } else { Lane::COLLECTED_HOT };
+        let hot = if job.lane == Lane::Host { Lane::Hot } else { Lane::CollectedHot };
         let is_open = self.frontiers[plane.at()][hot.at()].block.is_some();
         let is_hot = heat.is_hot_survivor(lpn) && (is_open || self.has_room(plane, hot));
         let (lane, other) = if is_hot { (hot, job.lane) } else { (job.lane, hot) };

@@ -69,7 +69,7 @@ impl PageStore {
     pub(super) fn can_open(&self, plane: PlaneId) -> bool {
         let free = self.blocks.free_in(plane);
         let needs_none = |job: &Job| {
-            job.lane == Lane::COLLECTED && self.blocks.valid_of(job.victim) <= self.left(plane, Lane::COLLECTED)
+            job.lane == Lane::Collected && self.blocks.valid_of(job.victim) <= self.left(plane, Lane::Collected)
         };
         let is_alone =
             self.paces_by_deadline && self.heat.is_none() && self.spreading.is_none() && self.levelling.is_none();

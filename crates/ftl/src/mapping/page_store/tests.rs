@@ -92,7 +92,7 @@ impl Lab {
     fn collect_all(&mut self) {
         self.close_full();
         for plane in (0..self.nand.geometry().total_planes()).map(PlaneId) {
-            while self.store.begin(&mut self.nand, plane) {
+            while self.store.begin(&mut self.nand, plane, &mut self.moved) {
                 while self.store.step(&mut self.nand, plane, Urgency::Needed, &mut self.moved) {}
             }
         }
@@ -189,9 +189,9 @@ fn slap_isolation_keeps_survivors_of_streams_in_blocks_of_their_own() {
         setup.params.gc_blocks = gc_blocks;
         lanes_used(&worked(&setup, runs_and_single_pages))
     };
-    assert_eq!(lanes(GcBlocks::Shared, false), [Lane::HOST, Lane::STREAM]);
-    assert_eq!(lanes(GcBlocks::Separate, false), [Lane::HOST, Lane::COLLECTED, Lane::STREAM]);
-    let isolated = [Lane::HOST, Lane::COLLECTED, Lane::STREAM, Lane::COLLECTED_STREAM];
+    assert_eq!(lanes(GcBlocks::Shared, false), [Lane::Host, Lane::Stream]);
+    assert_eq!(lanes(GcBlocks::Separate, false), [Lane::Host, Lane::Collected, Lane::Stream]);
+    let isolated = [Lane::Host, Lane::Collected, Lane::Stream, Lane::CollectedStream];
     assert_eq!(lanes(GcBlocks::Shared, true), isolated);
     assert_eq!(lanes(GcBlocks::Separate, true), isolated);
 }
@@ -206,7 +206,7 @@ fn hot_pages_are_written_to_a_lane_of_their_own() {
     });
     let hot = lab.store.report().hot_page_writes.expect("they are counted");
     assert!((1_200..2_000).contains(&hot), "{hot} of about 1800 writes to eight pages, and few others");
-    assert!(lanes_used(&lab).contains(&Lane::HOT));
+    assert!(lanes_used(&lab).contains(&Lane::Hot));
 }
 
 #[test]
@@ -243,7 +243,7 @@ fn slap_spreads_survivors_of_streams_that_are_read_a_lot_over_the_chips() {
         }
         [0, 2].into_iter().for_each(|lpn| lab.store.trim(Lpn(lpn)));
         let plane = PlaneId(0);
-        assert!(lab.store.begin(&mut lab.nand, plane));
+        assert!(lab.store.begin(&mut lab.nand, plane, &mut lab.moved));
         while lab.store.step(&mut lab.nand, plane, Urgency::Needed, &mut lab.moved) {}
         lab.check();
         assert_eq!(lab.moved.0, [1, 3]);
