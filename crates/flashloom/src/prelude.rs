@@ -8,7 +8,7 @@ pub use flashloom_ftl::{FtlFigures, FtlReport, FtlSetup, Mapping, PageWrite};
 pub use flashloom_ftl::{allocation::Allocation, collection::Collection, placement::Placement};
 pub use flashloom_host::scheduler::Choice;
 pub use flashloom_host::{Direction, RequestId, Requests, Scheduler, Setup, Stage};
-pub use flashloom_nand::{Data, DeviceParams, Geometry, Nand, OpId, Origin, Urgency};
+pub use flashloom_nand::{Data, DeviceParams, Erase, Geometry, Nand, OpId, Origin, PageCopy, Program, Read, Urgency};
 pub use flashloom_units::{
     BlockId, Capability, Chosen, Figure, GIB, KIB, Kind, Lbn, Lpn, MIB, MS, Ns, Param, ParamSet, PlaneId, Policy,
     PolicySpec, Ppn, Prng, Refusal, S, Slot, Statistic, US, Unit, Value, choice, params,

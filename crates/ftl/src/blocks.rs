@@ -1,10 +1,15 @@
-//! The blocks of the drive: free, open, closed; how many valid pages they hold and how often they were erased.
+//! The block pool of every mapping: which blocks are free, open, closed or bad, how many valid pages they hold and how
+//! often they were erased.
+//!
+//! The pool counts in the mapping's own units: what it calls plane and block is a die and its superblock where page
+//! mappings have superblocks, and a group of chips and its superblock under log-block mappings. The latter take a block
+//! and erase it when they are done with it: none of theirs is ever closed, a victim, or bad.
 
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
 
 use flashloom_nand::Geometry;
-use flashloom_units::{BlockId, PlaneId, Ppn};
+use flashloom_units::{BlockId, PlaneId};
 use serde::{Deserialize, Serialize};
 
 use crate::{RetiredBlocks, WearLevelling};
@@ -13,6 +18,7 @@ use crate::{RetiredBlocks, WearLevelling};
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) enum BlockState {
     Free,
+    /// In use: pages are written to it, or will be merged into another.
     Open,
     /// Full, and to be collected one day.
     Closed,
@@ -22,14 +28,12 @@ pub(crate) enum BlockState {
     Bad,
 }
 
-/// State, valid pages and wear of every block; free blocks by plane.
+/// State, valid pages and wear of every block; the free blocks of each plane.
 pub(crate) struct Blocks {
     geometry: Geometry,
     levelling: WearLevelling,
     state: Vec<BlockState>,
-    valid: Vec<u16>,
-    valid_pages: Vec<u64>,
-    valid_in_plane: Vec<u32>,
+    valid: Vec<u32>,
     erases: Vec<u32>,
     /// Free blocks of each plane, the next to open on top: by wear, or by when they were freed.
     free: Vec<BinaryHeap<Reverse<(u32, BlockId)>>>,
@@ -42,7 +46,7 @@ pub(crate) struct Blocks {
 flashloom_units::state! {
     Blocks {
         array state, free;
-        nested valid, valid_pages, valid_in_plane, erases, bad_in_plane;
+        nested valid, erases, bad_in_plane;
         value freed, total_free, retired;
         fixed geometry, levelling;
     }
@@ -67,8 +71,6 @@ impl Blocks {
             levelling,
             state: (0..blocks as u32).map(state).collect(),
             valid: vec![0; blocks],
-            valid_pages: vec![0; geometry.total_pages().div_ceil(64) as usize],
-            valid_in_plane: vec![0; geometry.total_planes() as usize],
             erases: vec![0; blocks],
             free: planes.map(free).collect(),
             freed: 0,
@@ -106,20 +108,20 @@ impl Blocks {
         self.bad_in_plane[self.geometry.plane_of(block).at()] += 1;
     }
 
+    /// Free blocks of a plane.
     pub(crate) fn free_in(&self, plane: PlaneId) -> u32 {
         self.free[plane.at()].len() as u32
     }
 
+    /// Free blocks of the drive.
     pub(crate) fn total_free(&self) -> u64 {
         self.total_free
     }
 
-    pub(crate) fn valid_in(&self, plane: PlaneId) -> u32 {
-        self.valid_in_plane[plane.at()]
-    }
-
+    /// Valid pages of a block.
+    #[inline]
     pub(crate) fn valid_of(&self, block: BlockId) -> u32 {
-        u32::from(self.valid[block.at()])
+        self.valid[block.at()]
     }
 
     pub(crate) fn state(&self, block: BlockId) -> BlockState {
@@ -130,14 +132,15 @@ impl Blocks {
         self.state[block.at()] = state;
     }
 
+    /// How often each block was erased.
     pub(crate) fn erase_counts(&self) -> &[u32] {
         &self.erases
     }
 
-    /// Opens the free block that wear levelling prefers, but one in particular only where there is no other.
+    /// Opens the free block of a plane that wear levelling prefers; `last` only where there is no other, or none.
     pub(crate) fn open(&mut self, plane: PlaneId, last: BlockId) -> BlockId {
         let free = &mut self.free[plane.at()];
-        let first = free.pop().expect("collection keeps a block free in every plane");
+        let first = free.pop().expect("a block is kept free in every plane");
         if first.0.1 != last {
             return self.opened(first.0.1);
         }
@@ -150,7 +153,7 @@ impl Blocks {
     /// Opens the most worn free block, for data that will stay. The free blocks of a plane are few.
     pub(crate) fn open_worn(&mut self, plane: PlaneId) -> BlockId {
         let mut free = std::mem::take(&mut self.free[plane.at()]).into_vec();
-        let worn = (0..free.len()).max_by_key(|&at| free[at].0).expect("collection keeps a block free in every plane");
+        let worn = (0..free.len()).max_by_key(|&at| free[at].0).expect("a block is kept free in every plane");
         let Reverse((_, block)) = free.swap_remove(worn);
         self.free[plane.at()] = free.into();
         self.opened(block)
@@ -177,40 +180,17 @@ impl Blocks {
         self.free[self.geometry.plane_of(block).at()].push(Reverse((rank, block)));
     }
 
+    /// A page of a block has become valid.
     #[inline]
-    pub(crate) fn validate(&mut self, block: BlockId, ppn: Ppn) {
-        self.valid_pages[ppn.at() / 64] |= 1 << (ppn.0 % 64);
+    pub(crate) fn gained(&mut self, block: BlockId) {
         self.valid[block.at()] += 1;
-        self.valid_in_plane[self.geometry.plane_of(block).at()] += 1;
     }
 
-    /// Marks a page invalid; answers how many valid ones its block has left.
+    /// A page of a block has died; how many valid ones it has left.
     #[inline]
-    pub(crate) fn invalidate(&mut self, block: BlockId, ppn: Ppn) -> u32 {
-        debug_assert!(self.is_valid(ppn), "a page dies once");
-        self.valid_pages[ppn.at() / 64] &= !(1 << (ppn.0 % 64));
+    pub(crate) fn lost(&mut self, block: BlockId) -> u32 {
         self.valid[block.at()] -= 1;
-        self.valid_in_plane[self.geometry.plane_of(block).at()] -= 1;
-        u32::from(self.valid[block.at()])
-    }
-
-    pub(crate) fn is_valid(&self, ppn: Ppn) -> bool {
-        self.valid_pages[ppn.at() / 64] >> (ppn.0 % 64) & 1 == 1
-    }
-
-    /// The first valid page of a block at or after an index.
-    pub(crate) fn next_valid(&self, block: BlockId, from: u32) -> Option<u32> {
-        let first = self.geometry.page(block, 0).0;
-        let (mut at, end) = (first + from, first + self.geometry.pages);
-        while at < end {
-            let word = self.valid_pages[at as usize / 64] >> (at % 64);
-            if word != 0 {
-                let found = at + word.trailing_zeros();
-                return (found < end).then(|| found - first);
-            }
-            at = (at / 64 + 1) * 64;
-        }
-        None
+        self.valid[block.at()]
     }
 
     /// Valid pages of the whole drive, counted from the blocks.

@@ -1,15 +1,15 @@
 //! Lanes: the open blocks of a plane, each for pages that are expected to die together.
 //!
-//! Which lanes there are follows from the setup. Every plane counts the two that all setups have; another one costs a
-//! plane a block only from the moment it is first opened there, so that a policy that finds nothing to keep apart
-//! changes nothing.
+//! A lane is declared by whoever wants one: the allocation (streams and what is isolated), hot and cold separation, wear
+//! levelling, a map on flash, a mapping for pages of its own. Every plane keeps room for the two that all setups have;
+//! another one costs a plane a block only from the moment it is first opened there, so that a policy that finds nothing
+//! to keep apart changes nothing.
 
-use flashloom_units::Capability;
 use serde::{Deserialize, Serialize};
 
-use crate::{FtlSetup, GcBlocks, HotCold, WearLevelling};
+use crate::{FtlParams, GcBlocks};
 
-/// One of the open blocks of a plane.
+/// One of the open blocks of a plane. An enum, so that a table by lane needs no check of its bounds on the path of a page.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[repr(u8)]
 pub enum Lane {
@@ -29,21 +29,55 @@ pub enum Lane {
     Cold,
     /// Translation pages.
     Map,
+    /// Pages that a mapping keeps apart by a rule of its own.
+    Own,
+    /// More such pages, by another rule.
+    OtherOwn,
 }
 
 impl Lane {
-    /// How many lanes there are.
-    pub(crate) const COUNT: usize = 8;
+    /// How many lanes there are, declared or not.
+    pub(crate) const COUNT: usize = 10;
 
     /// Lanes that every plane may open at any time.
     pub(crate) const BASE: u32 = 2;
 
-    /// Lanes that pages go to which no collection moves.
-    pub(crate) const WRITTEN: [Self; 4] = [Self::Host, Self::Stream, Self::Hot, Self::Map];
-
     /// Whether a plane may open it only while it has a block to spare.
+    #[inline(always)]
     pub(crate) const fn is_extra(self) -> bool {
         self as u32 >= Self::BASE
+    }
+
+    /// Its index in a table by lane.
+    #[inline(always)]
+    pub(crate) const fn at(self) -> usize {
+        self as usize
+    }
+}
+
+/// A lane that some part of an FTL declares.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct DeclaredLane {
+    lane: Lane,
+    is_written: bool,
+    survivors: Option<Lane>,
+}
+
+impl DeclaredLane {
+    /// A lane that pages are written to. What survives a collection goes where all survivors go.
+    pub const fn written(lane: Lane) -> Self {
+        Self { lane, is_written: true, survivors: None }
+    }
+
+    /// A lane that only collections move pages to.
+    pub const fn collected(lane: Lane) -> Self {
+        Self { lane, is_written: false, survivors: None }
+    }
+
+    /// The same lane with another one, or itself, for what survives a collection of its blocks.
+    #[must_use]
+    pub const fn surviving_in(self, lane: Lane) -> Self {
+        Self { survivors: Some(lane), ..self }
     }
 }
 
@@ -59,29 +93,61 @@ pub struct Demands {
     pub spread_reads: Option<u32>,
 }
 
-/// Open blocks that a plane may have at a time under a setup.
-pub(crate) fn open_blocks(setup: &FtlSetup, demands: Demands) -> u32 {
-    let (params, Demands { streams, isolation, .. }) = (&setup.params, demands);
-    let extra = [
-        streams,
-        isolation,
-        params.hot_cold != HotCold::None,
-        params.hot_cold != HotCold::None && (params.gc_blocks == GcBlocks::Separate || isolation),
-        params.wear_levelling == WearLevelling::Static,
-        setup.mapping.offers(Capability::TranslationPages),
-    ];
-    Lane::BASE + extra.into_iter().map(u32::from).sum::<u32>()
+impl Demands {
+    /// The lanes of an allocation.
+    fn lanes(self) -> impl Iterator<Item = DeclaredLane> {
+        let survivors = DeclaredLane::collected(Lane::CollectedStream).surviving_in(Lane::CollectedStream);
+        let streams = DeclaredLane::written(Lane::Stream);
+        let streams = if self.isolation { streams.surviving_in(Lane::CollectedStream) } else { streams };
+        self.streams.then_some(streams).into_iter().chain(self.isolation.then_some(survivors))
+    }
+
+    /// The lane of collected pages that nothing more is known of.
+    pub(crate) fn collected(self, params: &FtlParams) -> Lane {
+        let is_shared = params.gc_blocks == GcBlocks::Shared && !self.isolation;
+        if is_shared { Lane::Host } else { Lane::Collected }
+    }
 }
 
-/// The lane that the pages of a victim go to, by the lane that its block was opened for: all to one, but for hot pages
-/// where these are kept apart.
-pub(crate) fn survivors(gc_blocks: GcBlocks, isolation: bool) -> [Lane; Lane::COUNT] {
-    let collected = if gc_blocks == GcBlocks::Shared && !isolation { Lane::Host } else { Lane::Collected };
-    let mut lanes = [collected; Lane::COUNT];
-    lanes[Lane::Map as usize] = Lane::Map;
-    if isolation {
-        lanes[Lane::Stream as usize] = Lane::CollectedStream;
-        lanes[Lane::CollectedStream as usize] = Lane::CollectedStream;
+/// The lanes of a store.
+pub(crate) struct Lanes {
+    declared: Vec<DeclaredLane>,
+    /// Where what survives a collection goes, by the lane that the block was opened for: all of a block to one lane, but
+    /// for hot pages where these are kept apart.
+    survivors: [Lane; Lane::COUNT],
+}
+
+impl Lanes {
+    /// The two that all setups have, those of the allocation, and `others`.
+    pub(crate) fn new(params: &FtlParams, demands: Demands, others: impl IntoIterator<Item = DeclaredLane>) -> Self {
+        let base = [DeclaredLane::written(Lane::Host), DeclaredLane::collected(Lane::Collected)];
+        let declared: Vec<_> = base.into_iter().chain(demands.lanes()).chain(others).collect();
+        let mut survivors = [demands.collected(params); Lane::COUNT];
+        for declared in &declared {
+            let to = &mut survivors[declared.lane.at()];
+            *to = declared.survivors.unwrap_or(*to);
+        }
+        Self { declared, survivors }
     }
-    lanes
+
+    /// Open blocks that a plane may have at a time.
+    pub(crate) fn open_blocks(&self) -> u32 {
+        self.declared.len() as u32
+    }
+
+    /// Whether somebody has declared a lane.
+    pub(crate) fn has(&self, lane: Lane) -> bool {
+        self.declared.iter().any(|declared| declared.lane == lane)
+    }
+
+    /// Lanes that pages go to which no collection moves.
+    pub(crate) fn written(&self) -> impl Iterator<Item = Lane> {
+        self.declared.iter().filter(|declared| declared.is_written).map(|declared| declared.lane)
+    }
+
+    /// Where what survives a collection of a block goes that was opened for a lane.
+    #[inline]
+    pub(crate) fn survivors(&self, lane: Lane) -> Lane {
+        self.survivors[lane.at()]
+    }
 }

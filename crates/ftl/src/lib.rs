@@ -16,12 +16,12 @@ mod report;
 mod superblock;
 
 pub use allocation::WantedStreams;
-pub use lane::{Demands, Lane};
+pub use lane::{DeclaredLane, Demands, Lane};
 pub use mapping::{FtlFigures, Mapping};
 pub use params::{FtlParams, GcBlocks, GcPace, HotCold, Preemption, StripeOrder, Superblock, WearLevelling};
 pub use report::{FtlReport, MapCacheReport, MergeReport, RetiredBlocks, StreamReport};
 
-use flashloom_nand::{Data, DeviceParams, HostPage, Nand, OpId, Origin};
+use flashloom_nand::{Data, DeviceParams, HostPage, Nand, OpId, Origin, Program, Read};
 use flashloom_units::{BlockId, Capability, Chosen, Lpn, ParamSet, Ppn, Prng, Refusal, Role};
 
 use allocation::Allocation;
@@ -62,10 +62,10 @@ impl PageWrite {
     pub fn program(&self, nand: &mut Nand, block: BlockId, page: u32, old: Option<Ppn>) -> bool {
         let beneath = nand.geometry().full_mask() & !self.mask;
         let old = old.filter(|_| beneath != 0);
-        let read = |old| nand.read(old, beneath, Origin::Host, Lpn::NONE, Nand::NO_TAG);
+        let read = |old| nand.read(Read::new(old, beneath, Origin::Host));
         let (base, after) = (old.unwrap_or(Ppn::NONE), old.map_or(OpId::DONE, read));
         let data = Data::Host { page: self.given, base };
-        nand.program(block, page, Origin::Host, data, after, self.tag);
+        nand.program(Program { after, tag: self.tag, ..Program::new(block, page, data, Origin::Host) });
         old.is_some()
     }
 }

@@ -18,7 +18,7 @@
 //!
 //! O(1) a page. Memory: four bytes a block, none without superblocks.
 
-use flashloom_nand::{Geometry, Nand, Origin, Shape, Status, Urgency};
+use flashloom_nand::{Erase, Geometry, Nand, Origin, Shape, Status, Urgency};
 use flashloom_units::{BlockId, Divisor, PlaneId, Ppn};
 
 use crate::Superblock;
@@ -125,7 +125,7 @@ impl Superblocks {
     /// Erases all blocks of a superblock at once; for how many of them that failed.
     pub(crate) fn erase(&self, nand: &mut Nand, superblock: BlockId, origin: Origin, urgency: Urgency) -> u32 {
         match self.of(superblock) {
-            [] => u32::from(nand.erase(superblock, origin, urgency) != Status::Passed),
+            [] => u32::from(nand.erase(Erase { urgency, ..Erase::new(superblock, origin) }) != Status::Passed),
             members => nand.erase_together(members, origin, urgency),
         }
     }

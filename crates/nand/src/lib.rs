@@ -5,6 +5,7 @@
 //! complete in simulated time, never before what they depend on. Who looks at the array, the checks of a verified run
 //! among them, reads its [`Event`]s; where nobody does, there are none.
 
+mod command;
 mod event;
 mod failures;
 mod geometry;
@@ -13,9 +14,10 @@ mod params;
 mod preset;
 mod timed;
 
+pub use command::{Data, Erase, HostPage, PageCopy, Program, Read};
 pub use event::{Command, Event, OperationKind};
 pub use geometry::{Geometry, Shape};
-pub use operation::{Counts, Data, HostPage, OpId, Origin, Status, Urgency};
+pub use operation::{Counts, OpId, Origin, Status, Urgency};
 pub use params::{DeviceParams, DieOrder, MultiPlane, Suspend, Timing};
 pub use preset::{Figure, PRESETS, Preset, preset};
 pub use timed::{Busiest, Together, Utilization};
@@ -167,15 +169,17 @@ impl Nand {
         self.timed.as_ref().map(|timed| timed.utilization())
     }
 
-    /// Reads the sectors in the mask of a page. `lpn` is the logical page that the layer above asks for, or [`Lpn::NONE`]
-    /// where what is read serves a program; `tag` is handed back when the data is there.
-    pub fn read(&mut self, ppn: Ppn, mask: u32, origin: Origin, lpn: Lpn, tag: u32) -> OpId {
-        self.read_with(ppn, mask, origin, Urgency::Needed, lpn, OpId::DONE, tag)
-    }
-
-    /// As [`Self::read`], but starts after `after`: where a page is must be known before it is read.
-    pub fn read_after(&mut self, ppn: Ppn, mask: u32, origin: Origin, lpn: Lpn, after: OpId, tag: u32) -> OpId {
-        self.read_with(ppn, mask, origin, Urgency::Needed, lpn, after, tag)
+    /// Reads sectors of a page.
+    #[inline(always)] // Counting is a few instructions.
+    pub fn read(&mut self, read: Read) -> OpId {
+        let Read { ppn, mask, origin, urgency, lpn, after, tag } = read;
+        self.counts.reads[origin as usize] += 1;
+        if self.only_counts() {
+            self.notify(tag);
+            return OpId::DONE;
+        }
+        // Put together only here: what is counted never has to be in memory.
+        self.emit_read(Read { ppn, mask, origin, urgency, lpn, after, tag })
     }
 
     /// Whether operations are only counted: they take no time, and nobody follows them.
@@ -184,37 +188,8 @@ impl Nand {
         self.timed.is_none() && self.events.is_none()
     }
 
-    #[allow(clippy::too_many_arguments)] // As below.
-    #[inline(always)] // Counting is a few instructions.
-    fn read_with(
-        &mut self,
-        ppn: Ppn,
-        mask: u32,
-        origin: Origin,
-        urgency: Urgency,
-        lpn: Lpn,
-        after: OpId,
-        tag: u32,
-    ) -> OpId {
-        self.counts.reads[origin as usize] += 1;
-        if self.only_counts() {
-            self.notify(tag);
-            return OpId::DONE;
-        }
-        self.emit_read(ppn, mask, origin, urgency, lpn, after, tag)
-    }
-
-    #[allow(clippy::too_many_arguments)] // As below.
-    fn emit_read(
-        &mut self,
-        ppn: Ppn,
-        mask: u32,
-        origin: Origin,
-        urgency: Urgency,
-        lpn: Lpn,
-        after: OpId,
-        tag: u32,
-    ) -> OpId {
+    fn emit_read(&mut self, read: Read) -> OpId {
+        let Read { ppn, mask, origin, urgency, lpn, after, tag } = read;
         let block = self.geometry.block_of(ppn);
         let read = Operation { lpn, mask, urgency, ..Operation::new(OperationKind::Read, ppn, block, origin, tag) };
         if let Some(timed) = &mut self.timed {
@@ -225,53 +200,25 @@ impl Nand {
         OpId::DONE
     }
 
-    /// Programs the next page of a block. It starts after `after`, after every page below it, and after a pending
-    /// erase of the block; `tag` is handed back when it ends, unless it fails.
-    #[inline]
-    pub fn program(&mut self, block: BlockId, page: u32, origin: Origin, data: Data, after: OpId, tag: u32) -> Status {
-        self.program_with(block, page, origin, Urgency::Needed, data, after, tag)
-    }
-
-    #[allow(clippy::too_many_arguments)] // Each says one thing of the command; the public forms are its only callers.
+    /// Programs the next page of a block.
     #[inline(always)] // Counting is a few instructions.
-    fn program_with(
-        &mut self,
-        block: BlockId,
-        page: u32,
-        origin: Origin,
-        urgency: Urgency,
-        data: Data,
-        after: OpId,
-        tag: u32,
-    ) -> Status {
+    pub fn program(&mut self, program: Program) -> Status {
+        let Program { block, page, data, origin, urgency, after, tag } = program;
         let failed = self.count_program(block, page, origin);
         if self.only_counts() {
             self.notify(if failed { Self::NO_TAG } else { tag });
             return Status::new(failed, OpId::DONE);
         }
-        self.emit_program(block, page, origin, urgency, data, after, tag, failed)
+        // As above.
+        self.emit_program(Program { block, page, data, origin, urgency, after, tag }, failed)
     }
 
-    #[allow(clippy::too_many_arguments)] // As above.
-    fn emit_program(
-        &mut self,
-        block: BlockId,
-        page: u32,
-        origin: Origin,
-        urgency: Urgency,
-        data: Data,
-        after: OpId,
-        tag: u32,
-        failed: bool,
-    ) -> Status {
+    fn emit_program(&mut self, program: Program, failed: bool) -> Status {
+        let Program { block, page, data, origin, urgency, after, tag } = program;
         // A program that fails leaves nothing, and its data is still to be written.
-        let (data, tag) = if failed { (Data::Map, Self::NO_TAG) } else { (data, tag) };
-        let nothing = HostPage { lpn: Lpn::NONE, mask: 0, write: 0 };
-        let (HostPage { lpn, mask, write }, from) = match data {
-            Data::Host { page, base } => (page, base),
-            Data::Copy(from) => (nothing, from),
-            Data::Map => (nothing, Ppn::NONE),
-        };
+        let nothing = (HostPage::NONE, Ppn::NONE, Self::NO_TAG);
+        let (page_of_host, from) = data.parts();
+        let (HostPage { lpn, mask, write }, from, tag) = if failed { nothing } else { (page_of_host, from, tag) };
         let blank = Operation::new(OperationKind::Program, self.geometry.page(block, page), block, origin, tag);
         let program = Operation { lpn, write, mask, from, urgency, failed, ..blank };
         if let Some(timed) = &mut self.timed {
@@ -304,54 +251,28 @@ impl Nand {
         failed
     }
 
-    /// Programs the next page of a block with nothing that is ever read, because pages above it are needed.
-    pub fn fill(&mut self, block: BlockId, page: u32, origin: Origin, urgency: Urgency) {
-        self.program_with(block, page, origin, urgency, Data::Map, OpId::DONE, Self::NO_TAG);
-    }
-
     /// Copies a page to the next page of a block: within the die where the drive can (copyback) and both are in one
-    /// plane, else by a read and a program. Counts as both.
-    pub fn copy(&mut self, from: Ppn, to: BlockId, page: u32, origin: Origin, urgency: Urgency) -> Status {
+    /// plane, else by a read and a program. Counts as both. To have the reads of several pages emitted before their
+    /// programs, which can then run together, emit a [`Read`] and a [`Program`] of [`Data::Copy`] after it for each.
+    pub fn copy(&mut self, copy: PageCopy) -> Status {
+        let PageCopy { from, block, page, origin, urgency } = copy;
         let source = self.geometry.block_of(from);
-        if self.timed.as_ref().is_some_and(|timed| timed.can_copy_back(&self.geometry, from, source, to)) {
+        if self.timed.as_ref().is_some_and(|timed| timed.can_copy_back(&self.geometry, from, source, block)) {
             self.counts.reads[origin as usize] += 1;
-            let failed = self.count_program(to, page, origin);
-            let copyback =
-                Operation::new(OperationKind::Copyback, self.geometry.page(to, page), to, origin, Self::NO_TAG);
+            let failed = self.count_program(block, page, origin);
+            let (kind, to) = (OperationKind::Copyback, self.geometry.page(block, page));
+            let copyback = Operation::new(kind, to, block, origin, Self::NO_TAG);
             let operation = Operation { from, urgency, failed, ..copyback };
             let issued = self.timed.as_mut().map(|timed| timed.issue_program(operation, OpId::DONE, &mut self.events));
             return Status::new(failed, issued.unwrap_or(OpId::DONE));
         }
-        let read = self.read_to_copy(from, origin, urgency);
-        self.program_copy(from, to, page, origin, urgency, read)
+        let after = self.read(Read { urgency, ..Read::new(from, self.geometry.full_mask(), origin) });
+        self.program(Program { urgency, after, ..Program::new(block, page, Data::Copy(from), origin) })
     }
 
-    /// The first half of a copy through the controller; [`Self::program_copy`] is the other. Apart, the reads of several
-    /// pages can all be emitted before the programs, which can then run together.
-    #[inline]
-    pub fn read_to_copy(&mut self, from: Ppn, origin: Origin, urgency: Urgency) -> OpId {
-        let mask = self.geometry.full_mask();
-        self.read_with(from, mask, origin, urgency, Lpn::NONE, OpId::DONE, Self::NO_TAG)
-    }
-
-    /// Programs the data of a page that is in the controller once `after` has ended: the read of the page, or a program
-    /// of it that failed.
-    #[inline]
-    pub fn program_copy(
-        &mut self,
-        from: Ppn,
-        to: BlockId,
-        page: u32,
-        origin: Origin,
-        urgency: Urgency,
-        after: OpId,
-    ) -> Status {
-        self.program_with(to, page, origin, urgency, Data::Copy(from), after, Self::NO_TAG)
-    }
-
-    /// Erases a block after everything that was emitted for it, the programs of its copies included.
-    pub fn erase(&mut self, block: BlockId, origin: Origin, urgency: Urgency) -> Status {
-        let (failed, erase) = self.count_erase(block, origin, urgency);
+    /// Erases a block.
+    pub fn erase(&mut self, erase: Erase) -> Status {
+        let (failed, erase) = self.count_erase(erase);
         if let Some(timed) = &mut self.timed {
             return Status::new(failed, timed.issue_erase(erase, &mut self.events));
         }
@@ -364,7 +285,7 @@ impl Nand {
     pub fn erase_together(&mut self, blocks: &[BlockId], origin: Origin, urgency: Urgency) -> u32 {
         let (mut failures, mut last) = (0, None);
         for &block in blocks {
-            let (failed, erase) = self.count_erase(block, origin, urgency);
+            let (failed, erase) = self.count_erase(Erase { urgency, ..Erase::new(block, origin) });
             failures += u32::from(failed);
             match &mut self.timed {
                 Some(timed) => last = Some(timed.admit_erase(erase, last, &mut self.events)),
@@ -378,7 +299,8 @@ impl Nand {
     }
 
     /// Accounts for an erase; whether it fails, and the operation.
-    fn count_erase(&mut self, block: BlockId, origin: Origin, urgency: Urgency) -> (bool, Operation) {
+    fn count_erase(&mut self, erase: Erase) -> (bool, Operation) {
+        let Erase { block, origin, urgency } = erase;
         self.written[block.at()] = 0;
         self.counts.erases[origin as usize] += 1;
         let failed = self.failures.as_mut().is_some_and(|failures| failures.erase_fails(block));
@@ -448,6 +370,7 @@ impl Nand {
         }
     }
 
+    #[inline]
     fn notify(&mut self, tag: u32) {
         if tag != Self::NO_TAG {
             self.completed.push(tag);

@@ -1,4 +1,4 @@
-//! Flash operations as the FTL emits them, and their counters.
+//! What is known of flash operations, and their counters.
 
 use flashloom_units::{BlockId, DieId, Lpn, NO_INDEX, PlaneId, Ppn};
 use serde::{Deserialize, Serialize};
@@ -67,7 +67,7 @@ impl OpId {
     pub const DONE: Self = Self(NO_INDEX);
 }
 
-/// What the array answers to a program or an erase, as a chip's status does.
+/// The result of a program or an erase, as a chip's status has it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Status {
     /// It was done.
@@ -81,33 +81,6 @@ impl Status {
     pub(crate) fn new(failed: bool, operation: OpId) -> Self {
         if failed { Self::Failed(operation) } else { Self::Passed }
     }
-}
-
-/// A page as the layer above the FTL writes it.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct HostPage {
-    /// Which logical page.
-    pub lpn: Lpn,
-    /// Which of its sectors.
-    pub mask: u32,
-    /// Which write of that layer: they are counted, from the first on, and begin again at zero after 2^32.
-    pub write: u32,
-}
-
-/// What a program writes.
-#[derive(Clone, Copy, Debug)]
-pub enum Data {
-    /// Host sectors, over the sectors of an older page where the mask has gaps.
-    Host {
-        /// Which page, and which of its sectors the host wrote.
-        page: HostPage,
-        /// The page that the others come from, or none.
-        base: Ppn,
-    },
-    /// The contents of another page.
-    Copy(Ppn),
-    /// Mapping information, which no host read returns.
-    Map,
 }
 
 /// An operation in flight in the timed back end: one cache line, and not parts of two.

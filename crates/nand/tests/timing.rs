@@ -5,8 +5,11 @@
 
 use std::ops::{Deref, DerefMut};
 
-use flashloom_nand::{Busiest, Data, DeviceParams, DieOrder, MultiPlane, Nand, OpId, Origin, Status, Suspend, Urgency};
-use flashloom_units::{BlockId, Lpn, MS, Ns, ParamSet, Ppn, Prng, US};
+use flashloom_nand::{
+    Busiest, Data, DeviceParams, DieOrder, Erase, MultiPlane, Nand, OpId, Origin, PageCopy, Program, Read, Status,
+    Suspend, Urgency,
+};
+use flashloom_units::{BlockId, MS, Ns, ParamSet, Ppn, Prng, US};
 use flashloom_verify::Verifier;
 
 const READ: Ns = 50 * US;
@@ -77,11 +80,11 @@ fn array(params: &DeviceParams) -> Array {
 }
 
 fn program(nand: &mut Nand, block: u32, page: u32, origin: Origin, tag: u32) {
-    nand.program(BlockId(block), page, origin, Data::Map, OpId::DONE, tag);
+    nand.program(Program { tag, ..Program::new(BlockId(block), page, Data::Map, origin) });
 }
 
 fn read(nand: &mut Nand, block: u32, page: u32, origin: Origin, tag: u32) -> OpId {
-    nand.read(Ppn(block * 8 + page), 0xff, origin, Lpn::NONE, tag)
+    nand.read(Read { tag, ..Read::new(Ppn(block * 8 + page), 0xff, origin) })
 }
 
 /// Runs until nothing is in flight; answers when each tagged operation ended, in that order.
@@ -137,7 +140,7 @@ fn a_die_holds_its_register_until_the_data_has_crossed() {
 }
 
 fn read_after(nand: &mut Nand, block: u32, page: u32, after: OpId, tag: u32) -> OpId {
-    nand.read_after(Ppn(block * 8 + page), 0xff, Origin::Host, Lpn::NONE, after, tag)
+    nand.read(Read { after, tag, ..Read::new(Ppn(block * 8 + page), 0xff, Origin::Host) })
 }
 
 #[test]
@@ -152,13 +155,13 @@ fn a_read_that_needs_another_one_starts_after_it() {
 #[test]
 fn a_read_that_needs_another_one_waits_for_the_life_of_its_block_too() {
     let mut nand = array(&device());
-    nand.erase(BlockId(8), Origin::Gc, Urgency::Needed);
+    nand.erase(Erase::new(BlockId(8), Origin::Gc));
     program(&mut nand, 8, 0, Origin::Host, Nand::NO_TAG);
     // What it needs is there long before its page is; the page of another block is there before what that one needs.
     let map = read(&mut nand, 0, 0, Origin::Map, 1);
     let data = read_after(&mut nand, 8, 0, map, 2);
     read_after(&mut nand, 4, 0, data, 3);
-    nand.erase(BlockId(4), Origin::Gc, Urgency::Needed);
+    nand.erase(Erase::new(BlockId(4), Origin::Gc));
     let written = ERASE + PAGE + PROGRAM;
     assert_eq!(run(&mut nand), [(1, READ + PAGE), (2, written + READ + PAGE), (3, written + 2 * (READ + PAGE))]);
 }
@@ -168,7 +171,7 @@ fn a_host_read_goes_before_a_program_and_that_before_spare_collection() {
     for (order, expected) in [(DieOrder::Priority, [4, 1, 3, 2]), (DieOrder::Fifo, [1, 2, 3, 4])] {
         let mut nand = array(&DeviceParams { die_order: order, ..device() });
         program(&mut nand, 0, 4, Origin::Host, 1);
-        nand.erase(BlockId(2), Origin::Gc, Urgency::Spare);
+        nand.erase(Erase { urgency: Urgency::Spare, ..Erase::new(BlockId(2), Origin::Gc) });
         program(&mut nand, 2, 0, Origin::Host, 2);
         program(&mut nand, 4, 2, Origin::Host, 3);
         read(&mut nand, 4, 0, Origin::Host, 4);
@@ -181,7 +184,7 @@ fn a_host_read_goes_before_a_program_and_that_before_spare_collection() {
 fn what_a_write_needs_collected_has_the_priority_of_the_write() {
     let mut nand = array(&device());
     program(&mut nand, 0, 4, Origin::Host, 1);
-    nand.erase(BlockId(2), Origin::Gc, Urgency::Needed);
+    nand.erase(Erase::new(BlockId(2), Origin::Gc));
     program(&mut nand, 4, 2, Origin::Host, 2);
     assert_eq!(run(&mut nand), [(1, PAGE + PROGRAM), (2, 2 * (PAGE + PROGRAM) + ERASE)]);
 }
@@ -220,8 +223,8 @@ fn a_read_waits_for_the_program_of_its_page() {
 #[test]
 fn an_erase_waits_for_the_copies_out_of_its_block_and_programs_wait_for_the_erase() {
     let mut nand = array(&device());
-    nand.copy(Ppn(0), BlockId(8), 2, Origin::Gc, Urgency::Spare);
-    nand.erase(BlockId(0), Origin::Gc, Urgency::Spare);
+    nand.copy(PageCopy { urgency: Urgency::Spare, ..PageCopy::new(Ppn(0), BlockId(8), 2, Origin::Gc) });
+    nand.erase(Erase { urgency: Urgency::Spare, ..Erase::new(BlockId(0), Origin::Gc) });
     program(&mut nand, 0, 0, Origin::Host, 1);
     read(&mut nand, 0, 0, Origin::Host, 2);
     let copied = READ + PAGE + PAGE + PROGRAM;
@@ -232,10 +235,10 @@ fn an_erase_waits_for_the_copies_out_of_its_block_and_programs_wait_for_the_eras
 #[test]
 fn a_block_can_be_rewritten_and_erased_again_before_its_first_erase_has_run() {
     let mut nand = array(&device());
-    nand.erase(BlockId(0), Origin::Gc, Urgency::Spare);
+    nand.erase(Erase { urgency: Urgency::Spare, ..Erase::new(BlockId(0), Origin::Gc) });
     program(&mut nand, 0, 0, Origin::Host, 1);
-    nand.copy(Ppn(0), BlockId(8), 2, Origin::Gc, Urgency::Spare);
-    nand.erase(BlockId(0), Origin::Gc, Urgency::Spare);
+    nand.copy(PageCopy { urgency: Urgency::Spare, ..PageCopy::new(Ppn(0), BlockId(8), 2, Origin::Gc) });
+    nand.erase(Erase { urgency: Urgency::Spare, ..Erase::new(BlockId(0), Origin::Gc) });
     program(&mut nand, 0, 0, Origin::Host, 2);
     let copied = ERASE + PAGE + PROGRAM + READ + PAGE + PAGE + PROGRAM;
     assert_eq!(run(&mut nand), [(1, ERASE + PAGE + PROGRAM), (2, copied + ERASE + PAGE + PROGRAM)]);
@@ -244,12 +247,12 @@ fn a_block_can_be_rewritten_and_erased_again_before_its_first_erase_has_run() {
 #[test]
 fn copyback_moves_a_page_within_its_plane_without_the_channel() {
     let mut nand = array(&DeviceParams { copyback: true, ..device() });
-    nand.copy(Ppn(0), BlockId(1), 0, Origin::Gc, Urgency::Spare);
+    nand.copy(PageCopy { urgency: Urgency::Spare, ..PageCopy::new(Ppn(0), BlockId(1), 0, Origin::Gc) });
     read(&mut nand, 1, 0, Origin::Host, 1);
     assert_eq!(run(&mut nand), [(1, READ + PROGRAM + READ + PAGE)]);
     assert_eq!((nand.counts().reads[1], nand.counts().programs[1]), (1, 1));
     let mut nand = array(&DeviceParams { copyback: true, ..device() });
-    nand.copy(Ppn(0), BlockId(5), 0, Origin::Gc, Urgency::Spare);
+    nand.copy(PageCopy { urgency: Urgency::Spare, ..PageCopy::new(Ppn(0), BlockId(5), 0, Origin::Gc) });
     read(&mut nand, 5, 0, Origin::Host, 1);
     // Another plane: the page goes over the channel and back.
     assert_eq!(run(&mut nand), [(1, READ + 2 * PAGE + PROGRAM + READ + PAGE)]);
@@ -293,7 +296,7 @@ fn read_under_erase(params: &DeviceParams, at: &[Ns]) -> (Vec<Ns>, Ns) {
     let mut nand = array(params);
     program(&mut nand, 1, 0, Origin::Gc, Nand::NO_TAG);
     let programmed = run_until_idle(&mut nand);
-    nand.erase(BlockId(1), Origin::Gc, Urgency::Spare);
+    nand.erase(Erase { urgency: Urgency::Spare, ..Erase::new(BlockId(1), Origin::Gc) });
     program(&mut nand, 1, 0, Origin::Gc, 99);
     let mut reads = Vec::new();
     let mut ends = Vec::new();
@@ -416,7 +419,7 @@ fn the_busiest_die_and_channel_stand_beside_the_sums() {
 fn the_accounts_of_a_suspended_collection_do_not_hold_the_reads() {
     let params = DeviceParams { suspend: Suspend::Erase, suspend_ns: 20 * US, ..device() };
     let mut nand = array(&params);
-    nand.erase(BlockId(0), Origin::Gc, Urgency::Needed);
+    nand.erase(Erase::new(BlockId(0), Origin::Gc));
     assert_eq!(nand.next_event_ns(), Some(ERASE));
     nand.set_now(MS);
     read(&mut nand, 4, 0, Origin::Host, 1);
@@ -431,10 +434,13 @@ fn a_program_that_fails_takes_its_time_and_what_replaces_it_waits_for_it() {
     let ended = (0..).find_map(|seed| {
         let mut nand = Array::new(&params, &Prng::new(seed));
         nand.start_timing(&params);
-        let Status::Failed(failed) = nand.program(BlockId(0), 0, Origin::Host, Data::Map, OpId::DONE, 1) else {
+        let Status::Failed(failed) =
+            nand.program(Program { tag: 1, ..Program::new(BlockId(0), 0, Data::Map, Origin::Host) })
+        else {
             return None;
         };
-        let again = nand.program(BlockId(8), 0, Origin::Host, Data::Map, failed, 1);
+        let again =
+            nand.program(Program { after: failed, tag: 1, ..Program::new(BlockId(8), 0, Data::Map, Origin::Host) });
         (again == Status::Passed).then(|| run(&mut nand))
     });
     assert_eq!(ended, Some(vec![(1, 2 * (PAGE + PROGRAM))]));

@@ -1,7 +1,9 @@
 //! The checks can fail: each illegal command and each wrong datum is found and named.
 #![allow(missing_docs)]
 
-use flashloom_nand::{Data, DeviceParams, HostPage, Nand, OpId, Origin, Status, Urgency};
+use flashloom_nand::{
+    Data, DeviceParams, Erase, HostPage, Nand, OpId, Origin, PageCopy, Program, Read, Status, Urgency,
+};
 use flashloom_units::{BlockId, Lpn, ParamSet, Ppn, Prng};
 use flashloom_verify::{Oracle, Verifier};
 
@@ -31,7 +33,7 @@ impl Array {
     /// The FTL writes what it was given to a page of a block.
     fn program(&mut self, page: HostPage, base: Ppn, block: u32, index: u32) {
         let data = Data::Host { page, base };
-        self.nand.program(BlockId(block), index, Origin::Host, data, OpId::DONE, Nand::NO_TAG);
+        self.nand.program(Program::new(BlockId(block), index, data, Origin::Host));
     }
 
     fn next_write(&mut self, lpn: u32, mask: u32) -> HostPage {
@@ -40,7 +42,7 @@ impl Array {
 
     fn read(&mut self, lpn: u32, ppn: u32) {
         self.oracle().read_flash(Lpn(lpn), 0xffff, None);
-        self.nand.read(Ppn(ppn), 0xffff, Origin::Host, Lpn(lpn), Nand::NO_TAG);
+        self.nand.read(Read { lpn: Lpn(lpn), ..Read::new(Ppn(ppn), 0xffff, Origin::Host) });
     }
 
     /// The oracle, once it has seen what was emitted.
@@ -72,8 +74,8 @@ fn a_legal_sequence_is_accepted_and_its_sectors_are_counted() {
     let mut array = array();
     array.write(7, 0, 0);
     array.read(7, 0);
-    array.nand.copy(Ppn(0), BlockId(1), 0, Origin::Gc, Urgency::Spare);
-    array.nand.erase(BlockId(0), Origin::Gc, Urgency::Spare);
+    array.nand.copy(PageCopy { urgency: Urgency::Spare, ..PageCopy::new(Ppn(0), BlockId(1), 0, Origin::Gc) });
+    array.nand.erase(Erase { urgency: Urgency::Spare, ..Erase::new(BlockId(0), Origin::Gc) });
     array.write(8, 0, 0);
     array.read(7, 8);
     array.read(8, 0);
@@ -90,8 +92,8 @@ fn a_read_of_a_page_that_was_never_programmed_is_found() {
 #[test]
 fn a_copy_out_of_an_erased_block_is_found() {
     let found = violation(|array| {
-        array.nand.erase(BlockId(0), Origin::Gc, Urgency::Spare);
-        array.nand.copy(Ppn(0), BlockId(1), 0, Origin::Gc, Urgency::Spare);
+        array.nand.erase(Erase { urgency: Urgency::Spare, ..Erase::new(BlockId(0), Origin::Gc) });
+        array.nand.copy(PageCopy { urgency: Urgency::Spare, ..PageCopy::new(Ppn(0), BlockId(1), 0, Origin::Gc) });
     });
     assert!(found.contains("read of page 0 of block 0, which is not programmed"), "{found}");
 }
@@ -153,13 +155,15 @@ fn a_failed_program_keeps_the_pages_below_it_and_its_block_takes_no_other() {
     array.write(0, 0, 0);
     let mut page = 1;
     while !array.nand.is_bad(BlockId(0)) {
-        array.nand.fill(BlockId(0), page, Origin::Gc, Urgency::Spare);
+        array
+            .nand
+            .program(Program { urgency: Urgency::Spare, ..Program::new(BlockId(0), page, Data::Filler, Origin::Gc) });
         page += 1;
     }
     array.read(0, 0);
     assert_eq!(array.check(), Ok(()));
     assert_eq!(array.nand.counts().failed_programs[Origin::Gc as usize], 1);
-    array.nand.fill(BlockId(0), page, Origin::Gc, Urgency::Spare);
+    array.nand.program(Program { urgency: Urgency::Spare, ..Program::new(BlockId(0), page, Data::Filler, Origin::Gc) });
     assert!(array.check().unwrap_err().contains("Program on block 0, which is bad"));
 }
 
@@ -168,10 +172,13 @@ fn a_failed_erase_loses_the_block_and_the_next_one_is_rejected() {
     let small = DeviceParams { blocks: 4, pages: 8, erase_failures: 1.0, ..DeviceParams::defaults() };
     let mut array = Array::new(&small, 1);
     array.write(0, 0, 0);
-    assert_eq!(array.nand.erase(BlockId(0), Origin::Gc, Urgency::Spare), Status::Failed(OpId::DONE));
+    assert_eq!(
+        array.nand.erase(Erase { urgency: Urgency::Spare, ..Erase::new(BlockId(0), Origin::Gc) }),
+        Status::Failed(OpId::DONE)
+    );
     assert!(array.nand.is_bad(BlockId(0)));
     assert_eq!(array.check(), Ok(()));
-    array.nand.erase(BlockId(0), Origin::Gc, Urgency::Spare);
+    array.nand.erase(Erase { urgency: Urgency::Spare, ..Erase::new(BlockId(0), Origin::Gc) });
     assert!(array.check().unwrap_err().contains("Erase on block 0, which is bad"));
 }
 
@@ -230,17 +237,17 @@ fn what_the_ftl_was_not_asked_for_is_found() {
     let found = violation(|array| {
         array.write(1, 0, 1);
         array.oracle().read_flash(Lpn(0), 0xffff, None);
-        array.nand.read(Ppn(1), 0xffff, Origin::Host, Lpn(1), Nand::NO_TAG);
+        array.nand.read(Read { lpn: Lpn(1), ..Read::new(Ppn(1), 0xffff, Origin::Host) });
     });
     assert!(found.contains("read of physical page 1 for logical page 1, which was not asked for"), "{found}");
     let found = violation(|array| {
         array.oracle().read_flash(Lpn(0), 0xffff, None);
-        array.nand.read(Ppn(0), 0xff, Origin::Host, Lpn(0), Nand::NO_TAG);
+        array.nand.read(Read { lpn: Lpn(0), ..Read::new(Ppn(0), 0xff, Origin::Host) });
     });
     assert!(found.contains("read of physical page 0 for logical page 0"), "half of what was asked for: {found}");
     let found = violation(|array| {
         array.oracle().read_flash(Lpn(0), 0xffff, None);
-        array.nand.read(Ppn(0), 0xffff, Origin::Host, Lpn::NONE, Nand::NO_TAG);
+        array.nand.read(Read::new(Ppn(0), 0xffff, Origin::Host));
         array.read(0, 0);
     });
     assert!(found.contains("logical page 0 was asked for, and not read"), "{found}");

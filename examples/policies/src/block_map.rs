@@ -78,14 +78,14 @@ impl BlockMap {
                 let reads = write.program(nand, to, page, held);
                 self.report.read_modify_writes += u64::from(reads);
             } else if let Some(from) = held {
-                nand.copy(from, to, at, Origin::Merge, Urgency::Needed);
+                nand.copy(PageCopy::new(from, to, at, Origin::Merge));
             } else {
-                nand.fill(to, at, Origin::Merge, Urgency::Needed);
+                nand.program(Program::new(to, at, Data::Filler, Origin::Merge));
             }
             self.report.page_copies += u64::from(at != page);
         }
         if moves {
-            nand.erase(old, Origin::Merge, Urgency::Needed);
+            nand.erase(Erase::new(old, Origin::Merge));
             self.report.block_erases += 1;
             self.free.push_back(old);
         }
@@ -104,7 +104,11 @@ impl Mapping for BlockMap {
         if self.holds[lpn.at()] {
             let (block, _) = self.blocks[(lpn.0 / self.geometry.pages) as usize];
             let ppn = self.geometry.page(block, lpn.0 % self.geometry.pages);
-            nand.read(ppn, mask, Origin::Host, lpn, tag);
+            nand.read(Read {
+                lpn,
+                tag,
+                ..Read::new(ppn, mask, Origin::Host)
+            });
             self.report.host_page_reads += 1;
         }
         self.holds[lpn.at()]

@@ -1,8 +1,9 @@
-//! Three policies from outside Flashloom, each in a file of its own, and the registry that holds them.
+//! Four policies from outside Flashloom, each in a file of its own, and the registry that holds them.
 //!
 //! `docs/tutorial.md` walks through them.
 
 pub mod block_map;
+pub mod ctp;
 pub mod rested;
 pub mod shortest;
 
@@ -15,5 +16,6 @@ pub fn registry() -> Result<Registry, Refusal> {
     registry.schedulers.add(shortest::policy())?;
     registry.collections.add(rested::policy())?;
     registry.mappings.add(block_map::policy())?;
+    registry.mappings.add(ctp::policy())?;
     Ok(registry)
 }

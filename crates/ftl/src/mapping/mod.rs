@@ -85,14 +85,16 @@ pub trait Mapping: Send {
 }
 
 mod bast;
+pub mod cached;
 mod dftl;
 mod fast;
 mod kast;
 mod log_block;
 mod mcsplit;
 mod page;
-mod page_store;
+pub mod page_store;
 mod sast;
+pub mod translation;
 
 /// What is known of a stack before a mapping is built.
 #[derive(Clone, Copy, Debug)]
@@ -138,9 +140,8 @@ pub fn builtin() -> Slot<dyn Mapping> {
         &SLOT,
         [
             Policy::<dyn Mapping>::new(&page::SPEC, |_, on| Ok(Box::new(page::State::new(on)?)))
-                .with_profile(|_, site| page_store::profile(site, 0)),
-            Policy::<dyn Mapping>::new(&dftl::SPEC, |values, on| Ok(Box::new(dftl::State::new(values, on)?)))
-                .with_profile(|_, site| dftl::profile(site)),
+                .with_profile(|_, site| page_store::profile(site, &page_store::Own::default())),
+            dftl::policy(),
             log_block::policy::<bast::Bast>(&bast::SPEC),
             log_block::policy::<fast::Fast>(&fast::SPEC),
             log_block::policy::<sast::Sast>(&sast::SPEC),

@@ -11,7 +11,7 @@
 use flashloom_nand::{Nand, OpId};
 use flashloom_units::{Capability, Lpn, PolicySpec, Refusal};
 
-use super::page_store::PageStore;
+use super::page_store::{Own, PageStore};
 use super::{Context, FtlFigures, Mapping};
 use crate::{FtlReport, PageWrite, WantedStreams};
 
@@ -34,7 +34,7 @@ flashloom_units::state! { State { nested store; } }
 
 impl State {
     pub(super) fn new(on: &Context<'_>) -> Result<Self, Refusal> {
-        Ok(Self { store: PageStore::new(on, 0)? })
+        Ok(Self { store: PageStore::new(on, &Own::default())? })
     }
 }
 

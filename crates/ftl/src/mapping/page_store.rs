@@ -39,38 +39,61 @@ mod map_block;
 mod pace;
 #[cfg(test)]
 mod tests;
+mod valid_pages;
 mod wear;
 
-use flashloom_nand::{Data, Geometry, Nand, OpId, Origin, Status, Urgency};
+use flashloom_nand::{Data, Geometry, Nand, OpId, Origin, Program, Read, Status, Urgency};
 use flashloom_units::{BlockId, Lpn, PlaneId, Ppn, Refusal, prefetch};
 use serde::{Deserialize, Serialize};
 
 use collect::Job;
 use heat::Heat;
 use pace::Openings;
+use valid_pages::ValidPages;
 
 use super::{Context, FtlFigures, Profile, Site};
 use crate::allocation::{self, Allocation, Place, WantedStreams, stripe};
 use crate::blocks::{BlockState, Blocks};
 use crate::collection::{self, Collection};
-use crate::lane::{self, Lane};
+use crate::lane::{DeclaredLane, Lane, Lanes};
 use crate::params;
 use crate::superblock::{Superblocks, units};
-use crate::{FtlReport, GcPace, PageWrite, Preemption, Superblock, WearLevelling};
+use crate::{Demands, FtlParams, FtlReport, GcPace, PageWrite, Preemption, Superblock, WearLevelling};
 
-/// Who is told of pages that collections move: a map that is not all in memory has to follow them.
-pub(super) trait Follow {
-    /// A page has been moved within the job of a plane.
+/// A map that is not all in memory, and has to know which pages collections move.
+pub trait CollectionListener {
+    /// A job is about to move the valid pages of a block ([`PageStore::valid_pages`]). What has to be in memory by then
+    /// can be kept there, or read ([`PageStore::array_ppn`]); nothing can be written yet.
+    fn begins(&mut self, _nand: &mut Nand, _store: &PageStore, _victim: BlockId) {}
+
+    /// A page was moved by the job of a plane.
     fn moved(&mut self, plane: PlaneId, lpn: Lpn);
 
     /// The job of a plane that moved pages of data has ended.
     fn ended(&mut self, plane: PlaneId);
 }
 
-/// A map that is all in memory follows by itself.
-impl Follow for () {
+/// A map that is all in memory is that of the store itself.
+impl CollectionListener for () {
     fn moved(&mut self, _plane: PlaneId, _lpn: Lpn) {}
     fn ended(&mut self, _plane: PlaneId) {}
+}
+
+/// What a mapping keeps in the store for itself.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Own {
+    /// Pages, numbered above those of the host.
+    pub pages: u64,
+    /// Lanes.
+    pub lanes: &'static [DeclaredLane],
+}
+
+impl Own {
+    /// The lanes of a store: the mapping's, and those that other parts declare.
+    fn lanes(&self, params: &FtlParams, demands: Demands) -> Lanes {
+        let others = heat::lanes(params, demands).into_iter().chain(wear::lane(params));
+        Lanes::new(params, demands, others.chain(self.lanes.iter().copied()))
+    }
 }
 
 /// An open block and the next page to be written in it.
@@ -86,7 +109,7 @@ const fn no_frontier(geometry: &Geometry) -> Frontier {
 }
 
 /// Pages anywhere on the drive, and the map that finds them.
-pub(super) struct PageStore {
+pub struct PageStore {
     /// Planes, blocks and pages as the store numbers them, and which of the array they are.
     geometry: Geometry,
     superblocks: Superblocks,
@@ -94,13 +117,14 @@ pub(super) struct PageStore {
     reverse: Vec<Lpn>,
     mapped: u64,
     blocks: Blocks,
+    valid: ValidPages,
     frontiers: Vec<[Frontier; Lane::COUNT]>,
     /// The superblock of each plane that was erased last: while its erase has not ended its programs wait, and all that
     /// is written to the plane behind them. None where superblocks are blocks.
     erased: Vec<BlockId>,
+    lanes: Lanes,
     /// The lane that each block was opened for last.
-    lanes: Vec<Lane>,
-    survivors: [Lane; Lane::COUNT],
+    opened_for: Vec<Lane>,
     jobs: Vec<Option<Job>>,
     /// What is won back of the map in each plane.
     map_jobs: Vec<Option<Job>>,
@@ -136,19 +160,19 @@ pub(super) struct PageStore {
 
 flashloom_units::state! {
     PageStore {
-        nested superblocks, map, reverse, blocks, room, heat, spreading, levelling, report;
-        array frontiers, erased, lanes, jobs, map_jobs, openings;
+        nested superblocks, map, reverse, blocks, valid, room, heat, spreading, levelling, report;
+        array frontiers, erased, opened_for, jobs, map_jobs, openings;
         value mapped, background, evacuations, is_worn_out;
         policy allocation, collection;
         scratch places;
-        fixed geometry, survivors, after, free_to_open, gc_threshold, background_threshold, is_paced,
+        fixed geometry, lanes, after, free_to_open, gc_threshold, background_threshold, is_paced,
             paces_by_deadline, foreground, can_fail;
     }
 }
 
 impl PageStore {
-    /// A store for the host's pages and that many of the mapping's own.
-    pub(super) fn new(on: &Context<'_>, own_pages: u64) -> Result<Self, Refusal> {
+    /// A store for the host's pages and those of the mapping.
+    pub fn new(on: &Context<'_>, own: &Own) -> Result<Self, Refusal> {
         let Context { device, ftl, nand } = *on;
         let params = &ftl.params;
         let geometry = units(nand.geometry(), params.superblock);
@@ -159,7 +183,7 @@ impl PageStore {
         let mut after = vec![PlaneId(0); planes];
         (0..planes).for_each(|index| after[order[index].at()] = order[(index + 1) % planes]);
         let allocation::Profile { demands, .. } = ftl.allocation_profile(device)?;
-        let survivors = lane::survivors(params.gc_blocks, demands.isolation);
+        let lanes = own.lanes(params, demands);
         let blocks = Blocks::new(geometry, params.wear_levelling, |block| superblocks.is_bad(nand, block));
         let free_to_open = params::free_to_open(device);
         let gc_threshold = params.collects_below(device);
@@ -168,15 +192,15 @@ impl PageStore {
         Ok(Self {
             geometry,
             superblocks,
-            map: vec![Ppn::NONE; (device.logical_pages() + own_pages) as usize],
+            map: vec![Ppn::NONE; (device.logical_pages() + own.pages) as usize],
             reverse: vec![Lpn::NONE; geometry.total_pages() as usize],
             mapped: 0,
             room: (0..geometry.total_planes()).map(room).collect(),
             blocks,
+            valid: ValidPages::new(geometry),
             frontiers: vec![[no_frontier(&geometry); Lane::COUNT]; planes],
             erased: vec![BlockId::NONE; planes],
-            lanes: vec![Lane::Host; geometry.total_blocks() as usize],
-            survivors,
+            opened_for: vec![Lane::Host; geometry.total_blocks() as usize],
             jobs: vec![None; planes],
             map_jobs: vec![None; planes],
             openings: vec![Openings::default(); planes],
@@ -184,7 +208,8 @@ impl PageStore {
             free_to_open,
             gc_threshold,
             background_threshold: params.background_threshold,
-            is_paced: survivors[Lane::Host as usize] != Lane::Host && params.preemption == Preemption::Page,
+            is_paced: lanes.survivors(Lane::Host) != Lane::Host && params.preemption == Preemption::Page,
+            lanes,
             paces_by_deadline: params.gc_pace == GcPace::Deadline,
             foreground: match params.preemption {
                 Preemption::None => Urgency::Blocking,
@@ -206,7 +231,7 @@ impl PageStore {
     }
 
     /// Where the allocation puts pages that are written together; [`Self::placed`] takes the list back.
-    pub(super) fn place(&mut self, writes: &[PageWrite]) -> Vec<Place> {
+    pub fn place(&mut self, writes: &[PageWrite]) -> Vec<Place> {
         let mut places = std::mem::take(&mut self.places);
         self.collection.written(writes.len() as u32);
         self.allocation.place(writes, self.report.page_copies, &mut places);
@@ -214,12 +239,12 @@ impl PageStore {
     }
 
     /// The streams that the allocation wants written together.
-    pub(super) fn wanted_streams(&self) -> Option<WantedStreams> {
+    pub fn wanted_streams(&self) -> Option<WantedStreams> {
         self.allocation.wanted_streams()
     }
 
     /// The list can be used again.
-    pub(super) fn placed(&mut self, mut places: Vec<Place>) {
+    pub fn placed(&mut self, mut places: Vec<Place>) {
         places.clear();
         self.places = places;
     }
@@ -227,13 +252,13 @@ impl PageStore {
     /// Writes a page of the host; reads of what is beneath it, and its program, start after `after`. Refused where the
     /// drive is worn out.
     #[inline]
-    pub(super) fn write(
+    pub fn write(
         &mut self,
         nand: &mut Nand,
         write: &PageWrite,
         mut place: Place,
         mut after: OpId,
-        follow: &mut impl Follow,
+        listener: &mut impl CollectionListener,
     ) {
         if let Some(heat) = &mut self.heat
             && heat.is_hot(write.lpn)
@@ -242,7 +267,7 @@ impl PageStore {
             place.lane = Lane::Hot;
         }
         let refuse = |nand: &mut Nand| nand.refuse(write.given().lpn, write.mask, write.tag);
-        let Some((mut block, mut page)) = self.reserve(nand, place, follow) else { return refuse(nand) };
+        let Some((mut block, mut page)) = self.reserve(nand, place, listener) else { return refuse(nand) };
         let beneath = self.geometry.full_mask() & !write.mask;
         let mut base = Ppn::NONE;
         loop {
@@ -251,15 +276,16 @@ impl PageStore {
             if beneath != 0 && old != base {
                 self.report.read_modify_writes += u64::from(base.is_none());
                 let from = self.superblocks.ppn(old);
-                after = nand.read_after(from, beneath, Origin::Host, Lpn::NONE, after, Nand::NO_TAG);
+                after = nand.read(Read { after, ..Read::new(from, beneath, Origin::Host) });
                 base = old;
             }
             let data = Data::Host { page: write.given(), base: self.superblocks.ppn(base) };
-            match self.program(nand, (block, page), Origin::Host, data, after, write.tag) {
+            let program = Program { after, tag: write.tag, ..Program::new(block, page, data, Origin::Host) };
+            match self.program(nand, program) {
                 Status::Passed => break,
                 Status::Failed(operation) => after = operation,
             }
-            let Some(next) = self.reserve_again(nand, place, block, follow) else { return refuse(nand) };
+            let Some(next) = self.reserve_again(nand, place, block, listener) else { return refuse(nand) };
             (block, page) = next;
         }
         self.report.host_page_writes += 1;
@@ -267,65 +293,62 @@ impl PageStore {
     }
 
     /// Reads sectors of a page for the host, after `after`; false if nothing is mapped there.
-    pub(super) fn read(&mut self, nand: &mut Nand, lpn: Lpn, mask: u32, after: OpId, tag: u32) -> bool {
+    pub fn read(&mut self, nand: &mut Nand, lpn: Lpn, mask: u32, after: OpId, tag: u32) -> bool {
         let ppn = self.map[lpn.at()];
         if ppn.is_some() {
             self.report.host_page_reads += 1;
             if let Some(spreading) = &mut self.spreading {
                 spreading.count(self.geometry.block_of(ppn));
             }
-            nand.read_after(self.superblocks.ppn(ppn), mask, Origin::Host, lpn, after, tag);
+            nand.read(Read { lpn, after, tag, ..Read::new(self.superblocks.ppn(ppn), mask, Origin::Host) });
         }
         ppn.is_some()
     }
 
-    /// Programs a page that was reserved.
+    /// Programs a page that was reserved; its block and page are as the store numbers them.
     #[inline]
-    pub(super) fn program(
-        &self,
-        nand: &mut Nand,
-        reserved: (BlockId, u32),
-        origin: Origin,
-        data: Data,
-        after: OpId,
-        tag: u32,
-    ) -> Status {
-        let (block, page) = self.superblocks.page(reserved.0, reserved.1);
-        nand.program(block, page, origin, data, after, tag)
+    pub fn program(&self, nand: &mut Nand, program: Program) -> Status {
+        let (block, page) = self.superblocks.page(program.block, program.page);
+        nand.program(Program { block, page, ..program })
     }
 
     /// Takes the next page of a lane for a page that is about to be programmed and bound; none once the drive is worn
     /// out.
     #[inline(always)]
-    pub(super) fn reserve(
+    pub fn reserve(
         &mut self,
         nand: &mut Nand,
         place: Place,
-        follow: &mut impl Follow,
+        listener: &mut impl CollectionListener,
     ) -> Option<(BlockId, u32)> {
         // Nearly always the open block of the plane has a page left.
         let Place { plane, lane } = place;
         if self.evacuations.is_empty() && self.has_room(plane, lane) && !self.is_full(plane, lane) {
             if self.is_to_pay(plane, lane) {
-                self.pay(nand, plane, follow);
+                self.pay(nand, plane, listener);
             }
             if !self.is_full(plane, lane) {
                 return Some(self.take(plane, lane));
             }
         }
-        self.reserve_anew(nand, place, follow)
+        self.reserve_anew(nand, place, listener)
     }
 
     /// The same where a block has to be opened, or another plane found.
     #[cold]
-    fn reserve_anew(&mut self, nand: &mut Nand, place: Place, follow: &mut impl Follow) -> Option<(BlockId, u32)> {
+    fn reserve_anew(
+        &mut self,
+        nand: &mut Nand,
+        place: Place,
+        listener: &mut impl CollectionListener,
+    ) -> Option<(BlockId, u32)> {
         let Place { mut plane, lane } = place;
         loop {
             if self.can_fail {
-                self.evacuate(nand, follow);
+                self.evacuate(nand, listener);
             }
             plane = self.plane_with_room(plane, lane)?;
-            if self.make_page(nand, plane, lane, follow) {
+            if self.make_page(nand, plane, lane, listener) {
                 return Some(self.take(plane, lane));
             }
         }
@@ -346,28 +369,34 @@ impl PageStore {
 
     /// Makes sure that the open block of a lane has a page left, in a plane with room; false if failures have changed
     /// what there is to choose from.
-    fn make_page(&mut self, nand: &mut Nand, plane: PlaneId, lane: Lane, follow: &mut impl Follow) -> bool {
+    fn make_page(
+        &mut self,
+        nand: &mut Nand,
+        plane: PlaneId,
+        lane: Lane,
+        listener: &mut impl CollectionListener,
+    ) -> bool {
         loop {
             // Collected pages may share the block and fill it again, so this may take more than one round.
             while self.is_full(plane, lane) {
-                if lane == Lane::Map && self.make_page_for_map(nand, plane, follow) {
+                if lane == Lane::Map && self.make_page_for_map(nand, plane, listener) {
                     continue;
                 }
                 if self.can_open(plane) {
                     self.open(plane, lane);
                     if lane == Lane::Map {
-                        self.choose_map_victim(nand, plane);
+                        self.choose_map_victim(nand, plane, listener);
                     }
                     continue;
                 }
-                self.collect(nand, plane, follow);
+                self.collect(nand, plane, listener);
                 // A collection may have opened a lane, or have met failures.
                 if !self.has_room(plane, lane) {
                     return false;
                 }
             }
             if self.is_to_pay(plane, lane) {
-                self.pay(nand, plane, follow);
+                self.pay(nand, plane, listener);
             }
             if !self.is_full(plane, lane) {
                 return true;
@@ -377,7 +406,7 @@ impl PageStore {
 
     /// A programmed page is the copy of its address from now on; the one before it is dead.
     #[inline]
-    pub(super) fn bind(&mut self, lpn: Lpn, block: BlockId, page: u32) {
+    pub fn bind(&mut self, lpn: Lpn, block: BlockId, page: u32) {
         let old = self.map[lpn.at()];
         if old.is_some() {
             self.kill(old);
@@ -392,20 +421,28 @@ impl PageStore {
         let ppn = self.geometry.page(block, page);
         self.map[lpn.at()] = ppn;
         self.reverse[ppn.at()] = lpn;
-        self.blocks.validate(block, ppn);
+        self.valid.insert(block, ppn);
+        self.blocks.gained(block);
+    }
+
+    /// A page holds nothing any more that is mapped; how many valid ones its block has left.
+    #[inline]
+    fn invalidate(&mut self, block: BlockId, ppn: Ppn) -> u32 {
+        self.valid.remove(block, ppn);
+        self.blocks.lost(block)
     }
 
     /// A page is dead: its block may become a better victim.
     fn kill(&mut self, ppn: Ppn) {
         let block = self.geometry.block_of(ppn);
-        let left = self.blocks.invalidate(block, ppn);
-        if self.blocks.state(block) == BlockState::Closed && !self.keeps_map_apart(self.lanes[block.at()]) {
+        let left = self.invalidate(block, ppn);
+        if self.blocks.state(block) == BlockState::Closed && !self.keeps_map_apart(self.opened_for[block.at()]) {
             self.collection.invalidated(block, left);
         }
     }
 
     /// Forgets a page of the host, if there is one.
-    pub(super) fn trim(&mut self, lpn: Lpn) {
+    pub fn trim(&mut self, lpn: Lpn) {
         let ppn = std::mem::replace(&mut self.map[lpn.at()], Ppn::NONE);
         if ppn.is_some() {
             self.kill(ppn);
@@ -417,7 +454,7 @@ impl PageStore {
     /// Whether the open block of a lane has no page left, or there is no open block.
     #[inline]
     fn is_full(&self, plane: PlaneId, lane: Lane) -> bool {
-        self.frontiers[plane.at()][lane as usize].next == self.geometry.pages
+        self.frontiers[plane.at()][lane.at()].next == self.geometry.pages
     }
 
     /// Whether the next page of a lane pays for the collection of its plane.
@@ -432,7 +469,7 @@ impl PageStore {
     /// nothing comes between its pages.
     #[inline]
     fn begins_superpage(&self, plane: PlaneId, lane: Lane) -> bool {
-        let next = self.frontiers[plane.at()][lane as usize].next;
+        let next = self.frontiers[plane.at()][lane.at()].next;
         self.superblocks.left_of_superpage(next) == self.superblocks.width()
     }
 
@@ -440,13 +477,13 @@ impl PageStore {
     /// the open block of a lane that was never opened there.
     #[inline]
     fn has_room(&self, plane: PlaneId, lane: Lane) -> bool {
-        let first = lane.is_extra() && self.frontiers[plane.at()][lane as usize].block.is_none();
-        i64::from(self.blocks.valid_in(plane) + u32::from(first) * self.geometry.pages) < self.room[plane.at()]
+        let first = lane.is_extra() && self.frontiers[plane.at()][lane.at()].block.is_none();
+        i64::from(self.valid.in_plane(plane) + u32::from(first) * self.geometry.pages) < self.room[plane.at()]
     }
 
     /// Closes the open block of a lane, if it has one, and opens another.
     fn open(&mut self, plane: PlaneId, lane: Lane) {
-        let full = self.frontiers[plane.at()][lane as usize].block;
+        let full = self.frontiers[plane.at()][lane.at()].block;
         if full.is_some() {
             self.blocks.set_state(full, BlockState::Closed);
             if !self.keeps_map_apart(lane) {
@@ -460,23 +497,24 @@ impl PageStore {
 
     /// Opens a block for a lane whose last one, if there was one, has been seen to.
     fn open_next(&mut self, plane: PlaneId, lane: Lane) {
+        assert!(self.lanes.has(lane), "a lane is declared by whoever opens blocks for it");
         let block = match lane {
             Lane::Cold => self.blocks.open_worn(plane),
             _ => self.blocks.open(plane, self.erased[plane.at()]),
         };
-        self.lanes[block.at()] = lane;
-        self.frontiers[plane.at()][lane as usize] = Frontier { block, next: 0 };
+        self.opened_for[block.at()] = lane;
+        self.frontiers[plane.at()][lane.at()] = Frontier { block, next: 0 };
         self.note_opening(plane, lane);
     }
 
     /// Pages left in the open block of a lane.
     #[inline]
     fn left(&self, plane: PlaneId, lane: Lane) -> u32 {
-        self.geometry.pages - self.frontiers[plane.at()][lane as usize].next
+        self.geometry.pages - self.frontiers[plane.at()][lane.at()].next
     }
 
     fn take(&mut self, plane: PlaneId, lane: Lane) -> (BlockId, u32) {
-        let open = &mut self.frontiers[plane.at()][lane as usize];
+        let open = &mut self.frontiers[plane.at()][lane.at()];
         debug_assert!(open.next < self.geometry.pages, "a full block is replaced before a page of it is taken");
         open.next += 1;
         (open.block, open.next - 1)
@@ -486,30 +524,39 @@ impl PageStore {
 /// What the mapping above asks for on behalf of the drive.
 impl PageStore {
     /// Planes, blocks and pages as the store numbers them.
-    pub(super) fn geometry(&self) -> &Geometry {
+    pub fn geometry(&self) -> &Geometry {
         &self.geometry
     }
 
     /// Where a page is, as the store numbers pages.
-    pub(super) fn ppn(&self, lpn: Lpn) -> Ppn {
+    pub fn ppn(&self, lpn: Lpn) -> Ppn {
         self.map[lpn.at()]
     }
 
     /// Where a page is in the array.
-    pub(super) fn array_ppn(&self, lpn: Lpn) -> Ppn {
+    pub fn array_ppn(&self, lpn: Lpn) -> Ppn {
         self.superblocks.ppn(self.map[lpn.at()])
     }
 
+    /// The valid pages of a block.
+    pub fn valid_pages(&self, block: BlockId) -> impl Iterator<Item = Lpn> {
+        let valid = move |from: &u32| self.valid.next(block, *from);
+        let indices = std::iter::successors(valid(&0), move |&index| valid(&(index + 1)));
+        indices.map(move |index| self.reverse[self.geometry.page(block, index).at()])
+    }
+
     /// Where the pages of a range are, as the store numbers pages.
-    pub(super) fn ppns(&self, range: std::ops::Range<usize>) -> &[Ppn] {
+    pub fn ppns(&self, range: std::ops::Range<usize>) -> &[Ppn] {
         &self.map[range]
     }
 
-    pub(super) fn prepare(&self, lpn: Lpn) {
+    /// A hint that a page is about to be looked up, to fetch its part of the map into the processor's cache.
+    pub fn prepare(&self, lpn: Lpn) {
         prefetch(&self.map, lpn.at());
     }
 
-    pub(super) fn report(&self) -> FtlReport {
+    /// The counters, from the last reset.
+    pub fn report(&self) -> FtlReport {
         let mut report = self.report.clone();
         report.streams = self.allocation.streams();
         report.hot_page_writes = self.heat.as_ref().map(Heat::hot_writes);
@@ -522,7 +569,8 @@ impl PageStore {
         report
     }
 
-    pub(super) fn reset_report(&mut self) {
+    /// Starts the counters again at zero; wear is kept.
+    pub fn reset_report(&mut self) {
         self.report = FtlReport::default();
         self.allocation.reset_report();
         self.heat.iter_mut().for_each(Heat::reset);
@@ -530,22 +578,24 @@ impl PageStore {
         self.spreading.iter_mut().for_each(collect::Spreading::reset);
     }
 
-    pub(super) fn free_blocks(&self) -> u64 {
+    /// Free blocks of the whole drive.
+    pub fn free_blocks(&self) -> u64 {
         self.blocks.total_free() * u64::from(self.superblocks.width())
     }
 
-    pub(super) fn is_worn_out(&self) -> bool {
+    /// Whether a page could not be stored, because too many blocks have gone bad.
+    pub fn is_worn_out(&self) -> bool {
         self.is_worn_out
     }
 
     /// The figures of the allocation and of the collection policy.
-    pub(super) fn figures(&self) -> FtlFigures {
+    pub fn figures(&self) -> FtlFigures {
         let (allocation, collection) = (self.allocation.figures(), self.collection.figures());
         FtlFigures { allocation, collection, ..FtlFigures::default() }
     }
 
     /// Valid pages = mapped pages, and every mapped page is the valid copy of its address.
-    pub(super) fn check(&self) -> Result<(), String> {
+    pub fn check(&self) -> Result<(), String> {
         let valid = self.blocks.total_valid();
         if valid != self.mapped {
             return Err(format!("page map: {valid} valid pages, but {} mapped ones", self.mapped));
@@ -553,7 +603,7 @@ impl PageStore {
         let mut mapped = 0;
         for (lpn, ppn) in self.map.iter().enumerate().filter(|(_, ppn)| ppn.is_some()) {
             mapped += 1;
-            if self.reverse[ppn.at()].at() != lpn || !self.blocks.is_valid(*ppn) {
+            if self.reverse[ppn.at()].at() != lpn || !self.valid.contains(*ppn) {
                 return Err(format!("page map: logical page {lpn} points at page {}, which is not its copy", ppn.0));
             }
         }
@@ -585,7 +635,7 @@ fn superblocks_are_not_too_large(geometry: &Geometry) -> Result<(), Refusal> {
 /// The allocation does not fit the device; or the device is too small for its spare blocks: each plane keeps
 /// `gc_threshold` blocks free and one open for each of its lanes, and the rest must hold its share of what the host sees
 /// and of the mapping's own pages.
-pub(super) fn profile(site: &Site<'_>, own_pages: u64) -> Result<Profile, Refusal> {
+pub fn profile(site: &Site<'_>, own: &Own) -> Result<Profile, Refusal> {
     let Site { device, ftl } = *site;
     let params = &ftl.params;
     let geometry = units(&device.geometry(), params.superblock);
@@ -594,14 +644,14 @@ pub(super) fn profile(site: &Site<'_>, own_pages: u64) -> Result<Profile, Refusa
     let allocation = ftl.allocation_profile(device)?;
     let site = collection::Setup { geometry: &geometry, prng: &ftl.prng };
     ftl.collection.profile(&site).map_err(of_collection)?;
-    let open = lane::open_blocks(ftl, allocation.demands);
+    let open = own.lanes(params, allocation.demands).open_blocks();
     let least_free = params::free_to_open(device);
     let kept_free = params.gc_threshold.max(least_free);
     let lower = if kept_free > least_free { ", or lower ftl.gc_threshold" } else { "" };
     let bad = device.bad_blocks_a_plane();
     let kept = u64::from(kept_free) + u64::from(open) + u64::from(bad);
     let usable = u64::from(geometry.blocks).saturating_sub(kept) * u64::from(geometry.pages);
-    let share = (device.logical_pages() + own_pages).div_ceil(planes);
+    let share = (device.logical_pages() + own.pages).div_ceil(planes);
     if share < usable {
         return Ok(Profile { stream_pages: allocation.stream_pages });
     }
@@ -613,7 +663,7 @@ pub(super) fn profile(site: &Site<'_>, own_pages: u64) -> Result<Profile, Refusa
         geometry.blocks,
         if params.superblock == Superblock::Die { "superblocks" } else { "blocks" },
         needed - kept,
-        if own_pages > 0 { " and the map" } else { "" },
+        if own.pages > 0 { " and the map" } else { "" },
         if bad > 0 { format!(", {bad} that may be bad at birth (device.bad_blocks)") } else { String::new() },
     );
     let keys = ["device.blocks", "device.over_provisioning", "ftl.gc_threshold", "device.preset"];

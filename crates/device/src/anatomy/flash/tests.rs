@@ -1,7 +1,7 @@
 //! Each wait by hand: tR 50 us, tPROG 600 us, tBERS 3 ms, a page over the channel in 10 us, no command time.
 
-use flashloom_nand::{Data, DeviceParams, MultiPlane, Nand, OpId, Suspend, Urgency};
-use flashloom_units::{BlockId, Lpn, MS, ParamSet, Ppn, US};
+use flashloom_nand::{Data, DeviceParams, Erase, MultiPlane, Nand, OpId, PageCopy, Program, Read, Suspend};
+use flashloom_units::{BlockId, MS, ParamSet, Ppn, US};
 
 use super::*;
 
@@ -45,7 +45,9 @@ impl Lab {
     fn new(device: &DeviceParams) -> Self {
         let mut nand = Nand::new(device);
         for block in [0, PLANE, DIE].map(BlockId) {
-            (0..4).for_each(|page| nand.fill(block, page, Origin::Host, Urgency::Needed));
+            for page in 0..4 {
+                nand.program(Program::new(block, page, Data::Filler, Origin::Host));
+            }
         }
         nand.start_timing(device);
         nand.watch();
@@ -53,11 +55,11 @@ impl Lab {
     }
 
     fn read(&mut self, block: u32, tag: u32) -> OpId {
-        self.nand.read(Ppn(block * 8), 0xff, Origin::Host, Lpn::NONE, tag)
+        self.nand.read(Read { tag, ..Read::new(Ppn(block * 8), 0xff, Origin::Host) })
     }
 
     fn program(&mut self, block: u32, page: u32, origin: Origin, after: OpId, tag: u32) {
-        self.nand.program(BlockId(block), page, origin, Data::Map, after, tag);
+        self.nand.program(Program { after, tag, ..Program::new(BlockId(block), page, Data::Map, origin) });
     }
 
     fn see(&mut self) {
@@ -124,7 +126,7 @@ fn a_read_waits_for_what_its_die_is_at_by_whose_work_it_is() {
         assert_eq!(lab.parts_of(2), [(cause, PAGE + PROGRAM - 100 * US), (Cause::Served, READ + PAGE)]);
     }
     let mut lab = Lab::new(&device());
-    lab.nand.erase(BlockId(0), Origin::Gc, Urgency::Needed);
+    lab.nand.erase(Erase::new(BlockId(0), Origin::Gc));
     lab.come_to(MS);
     lab.read(PLANE, 2);
     assert_eq!(lab.parts_of(2), [(Cause::Erase, ERASE - MS), (Cause::Served, READ + PAGE)]);
@@ -135,7 +137,7 @@ fn a_read_waits_for_what_its_die_is_at_by_whose_work_it_is() {
 #[test]
 fn a_read_that_suspends_waits_for_the_suspension_and_what_is_suspended_for_the_read() {
     let mut lab = Lab::new(&DeviceParams { suspend: Suspend::Erase, suspend_ns: 20 * US, ..device() });
-    lab.nand.erase(BlockId(0), Origin::Gc, Urgency::Needed);
+    lab.nand.erase(Erase::new(BlockId(0), Origin::Gc));
     lab.come_to(MS);
     lab.read(PLANE, 2);
     lab.read(PLANE, 3);
@@ -163,7 +165,7 @@ fn what_waits_for_another_operation_has_the_parts_of_that_one() {
     let mut lab = Lab::new(&device());
     lab.program(DIE, 4, Origin::Gc, OpId::DONE, 1);
     lab.come_to(100 * US);
-    let entry = lab.nand.read(Ppn(DIE * 8), 0xff, Origin::Map, Lpn::NONE, Nand::NO_TAG);
+    let entry = lab.nand.read(Read::new(Ppn(DIE * 8), 0xff, Origin::Map));
     lab.program(0, 4, Origin::Host, entry, 2);
     // The map's read waits for the collection on its die, and is then read itself.
     let left = PAGE + PROGRAM - 100 * US;
@@ -175,22 +177,22 @@ fn what_waits_for_another_operation_has_the_parts_of_that_one() {
 fn what_waits_for_its_block_waits_for_what_the_block_is_at() {
     let mut lab = Lab::new(&device());
     // A copy, the erase of the block that it comes from, and a program to that block, all on one die.
-    lab.nand.copy(Ppn(0), BlockId(PLANE), 4, Origin::Merge, Urgency::Needed);
-    lab.nand.erase(BlockId(0), Origin::Merge, Urgency::Needed);
+    lab.nand.copy(PageCopy::new(Ppn(0), BlockId(PLANE), 4, Origin::Merge));
+    lab.nand.erase(Erase::new(BlockId(0), Origin::Merge));
     lab.program(0, 0, Origin::Host, OpId::DONE, 2);
     let copied = (Cause::Merge, READ + PAGE + PAGE + PROGRAM);
     assert_eq!(lab.parts_of(2), [copied, (Cause::Erase, ERASE), (Cause::Served, PAGE + PROGRAM)]);
     // The same with the copy on the other die: once the page is out, this die is idle until the copy is programmed.
     let mut lab = Lab::new(&device());
-    lab.nand.copy(Ppn(0), BlockId(DIE), 4, Origin::Gc, Urgency::Needed);
-    lab.nand.erase(BlockId(0), Origin::Gc, Urgency::Needed);
+    lab.nand.copy(PageCopy::new(Ppn(0), BlockId(DIE), 4, Origin::Gc));
+    lab.nand.erase(Erase::new(BlockId(0), Origin::Gc));
     lab.program(0, 0, Origin::Host, OpId::DONE, 2);
     let copied = (Cause::Collection, READ + PAGE + PAGE + PROGRAM);
     assert_eq!(lab.parts_of(2), [copied, (Cause::Erase, ERASE), (Cause::Served, PAGE + PROGRAM)]);
     // A read of a page whose program is still to come.
     let mut lab = Lab::new(&device());
     lab.program(0, 4, Origin::Merge, OpId::DONE, 1);
-    lab.nand.read(Ppn(4), 0xff, Origin::Host, Lpn::NONE, 2);
+    lab.nand.read(Read { tag: 2, ..Read::new(Ppn(4), 0xff, Origin::Host) });
     assert_eq!(lab.parts_of(2), [(Cause::Merge, PAGE + PROGRAM), (Cause::Served, READ + PAGE)]);
 }
 

@@ -1,12 +1,15 @@
-//! The cached mapping table: which entries of the map are in memory, and which of them flash does not have yet.
+//! The cached mapping table: which entries of the map are in memory, and which of them are dirty.
 //!
 //! Segmented LRU (Karedla, Love and Wherry, IEEE Computer 27(3), 1994): an entry comes into the probationary segment and
 //! goes to the protected one when it is used again; what that one has no room for goes back to the most recent end of
 //! the probationary one, whose least recent entry is the victim. Dirty entries are in a ring of their translation page as
 //! well, so that they are written back together. Flat arrays, O(1) an operation, nothing allocated after the start.
 
-use flashloom_units::{Divisor, Lpn, NO_INDEX, prefetch};
+use flashloom_units::{Lpn, NO_INDEX, ParamSet, Value, prefetch};
 use serde::{Deserialize, Serialize};
+
+use super::{CACHED_ENTRY_BYTES, DftlParams};
+use crate::mapping::translation::{MapCache, MapShape, TranslationPage, WriteBack};
 
 /// A cached entry: its page, its neighbours in its segment, and among the dirty entries of its translation page.
 #[derive(Clone, Copy, Serialize, Deserialize)]
@@ -33,14 +36,15 @@ struct Recency {
     length: u32,
 }
 
-pub(super) struct MapCache {
+/// The cached mapping table.
+pub(super) struct MappingTable {
     entries: Vec<Entry>,
+    shape: MapShape,
     capacity: u32,
     protected_capacity: u32,
     /// Where the entry of each page is, or none.
     slots: Vec<u32>,
     segments: [Recency; 2],
-    by_entries: Divisor,
     /// The first dirty entry of each translation page.
     dirty: Vec<u32>,
     /// The slot of the entry that left last.
@@ -48,35 +52,25 @@ pub(super) struct MapCache {
 }
 
 flashloom_units::state! {
-    MapCache {
+    MappingTable {
         value entries, segments, free;
         nested slots, dirty;
-        fixed capacity, protected_capacity, by_entries;
+        fixed shape, capacity, protected_capacity;
     }
 }
 
-impl MapCache {
-    pub(super) fn new(logical_pages: u32, capacity: u32, protected: f64, entries_a_page: u32) -> Self {
-        let empty = Recency { newest: NO_INDEX, oldest: NO_INDEX, length: 0 };
-        Self {
-            entries: Vec::with_capacity(capacity as usize),
-            capacity,
-            protected_capacity: (f64::from(capacity) * protected) as u32,
-            slots: vec![NO_INDEX; logical_pages as usize],
-            segments: [empty; 2],
-            by_entries: Divisor::new(entries_a_page),
-            dirty: vec![NO_INDEX; logical_pages.div_ceil(entries_a_page) as usize],
-            free: NO_INDEX,
-        }
+impl MapCache for MappingTable {
+    fn new(values: &[Value], shape: MapShape) -> Self {
+        let params = DftlParams::from_values(values);
+        let capacity = (params.cache_bytes / CACHED_ENTRY_BYTES).min(u64::from(shape.entries())) as u32;
+        Self::with_capacity(capacity, params.protected, shape)
     }
 
-    /// The page will be looked for soon.
-    pub(super) fn prepare(&self, lpn: Lpn) {
+    fn prepare(&self, lpn: Lpn) {
         prefetch(&self.slots, lpn.at());
     }
 
-    /// Uses the entry of a page; false if it is not here.
-    pub(super) fn touch(&mut self, lpn: Lpn) -> bool {
+    fn touch(&mut self, lpn: Lpn) -> bool {
         let slot = self.slots[lpn.at()];
         if slot == NO_INDEX {
             return false;
@@ -91,8 +85,7 @@ impl MapCache {
         true
     }
 
-    /// Lets the victim go if there is no room for another entry; answers its page if it was dirty.
-    pub(super) fn make_room(&mut self) -> Option<Lpn> {
+    fn make_room(&mut self) -> Option<WriteBack> {
         if self.entries.len() < self.capacity as usize || self.free != NO_INDEX {
             return None;
         }
@@ -105,11 +98,10 @@ impl MapCache {
         self.unlink(victim);
         self.slots[lpn.at()] = NO_INDEX;
         self.free = victim;
-        is_dirty.then_some(lpn)
+        is_dirty.then(|| WriteBack { page: self.shape.page_of(lpn), is_whole: false })
     }
 
-    /// Takes in the entry of a page, clean; there must be room.
-    pub(super) fn insert(&mut self, lpn: Lpn) {
+    fn insert(&mut self, lpn: Lpn) {
         debug_assert_eq!(self.slots[lpn.at()], NO_INDEX, "a page has one entry");
         let entry = Entry {
             lpn,
@@ -132,15 +124,14 @@ impl MapCache {
         self.link(slot, Segment::Probationary);
     }
 
-    /// The mapping of a page has changed; false if its entry is not here.
-    pub(super) fn mark_dirty(&mut self, lpn: Lpn) -> bool {
+    fn mark_dirty(&mut self, lpn: Lpn) -> bool {
         let slot = self.slots[lpn.at()];
         if slot == NO_INDEX {
             return false;
         }
         let entry = &mut self.entries[slot as usize];
         if !std::mem::replace(&mut entry.is_dirty, true) {
-            let first = &mut self.dirty[self.by_entries.quotient(lpn.0) as usize];
+            let first = &mut self.dirty[self.shape.page_of(lpn).at()];
             let next = std::mem::replace(first, slot);
             entry.next_dirty = next;
             entry.previous_dirty = NO_INDEX;
@@ -151,15 +142,13 @@ impl MapCache {
         true
     }
 
-    /// Whether an entry is here that flash does not have.
-    pub(super) fn is_dirty(&self, lpn: Lpn) -> bool {
+    fn is_dirty(&self, lpn: Lpn) -> bool {
         let slot = self.slots[lpn.at()];
         slot != NO_INDEX && self.entries[slot as usize].is_dirty
     }
 
-    /// A translation page has been written with its dirty entries: flash has them.
-    pub(super) fn clean(&mut self, translation_page: u32) {
-        let mut slot = std::mem::replace(&mut self.dirty[translation_page as usize], NO_INDEX);
+    fn clean(&mut self, page: TranslationPage) {
+        let mut slot = std::mem::replace(&mut self.dirty[page.at()], NO_INDEX);
         while slot != NO_INDEX {
             let entry = &mut self.entries[slot as usize];
             entry.is_dirty = false;
@@ -167,10 +156,48 @@ impl MapCache {
         }
     }
 
+    /// Segments hold all entries, each page's entry is where it is looked for, and dirty ones are listed.
+    fn check(&self) -> Result<(), String> {
+        let (mut held, mut dirty) = (0, 0);
+        for (lpn, &slot) in self.slots.iter().enumerate().filter(|(_, slot)| **slot != NO_INDEX) {
+            held += 1;
+            dirty += u32::from(self.entries[slot as usize].is_dirty);
+            if self.entries[slot as usize].lpn.at() != lpn {
+                return Err(format!("map cache: the entry of logical page {lpn} is that of another"));
+            }
+        }
+        let listed: u32 = self.dirty.iter().map(|&first| self.listed(first)).sum();
+        let segments = self.segments[0].length + self.segments[1].length;
+        if (held, dirty) != (segments, listed) || held > self.capacity {
+            return Err(format!(
+                "map cache: {held} entries, {segments} in segments, {} of capacity; {dirty} dirty, {listed} listed",
+                self.capacity
+            ));
+        }
+        Ok(())
+    }
+}
+
+impl MappingTable {
+    /// A table of that many entries, of which `protected` is the share of the protected segment.
+    fn with_capacity(capacity: u32, protected: f64, shape: MapShape) -> Self {
+        let empty = Recency { newest: NO_INDEX, oldest: NO_INDEX, length: 0 };
+        Self {
+            entries: Vec::with_capacity(capacity as usize),
+            shape,
+            capacity,
+            protected_capacity: (f64::from(capacity) * protected) as u32,
+            slots: vec![NO_INDEX; shape.entries() as usize],
+            segments: [empty; 2],
+            dirty: vec![NO_INDEX; shape.translation_pages() as usize],
+            free: NO_INDEX,
+        }
+    }
+
     fn unlist_dirty(&mut self, slot: u32) {
         let Entry { lpn, next_dirty, previous_dirty, .. } = self.entries[slot as usize];
         match previous_dirty {
-            NO_INDEX => self.dirty[self.by_entries.quotient(lpn.0) as usize] = next_dirty,
+            NO_INDEX => self.dirty[self.shape.page_of(lpn).at()] = next_dirty,
             previous => self.entries[previous as usize].next_dirty = next_dirty,
         }
         if next_dirty != NO_INDEX {
@@ -206,27 +233,6 @@ impl MapCache {
         }
     }
 
-    /// Segments hold all entries, each page's entry is where it is looked for, and dirty ones are listed.
-    pub(super) fn check(&self) -> Result<(), String> {
-        let (mut held, mut dirty) = (0, 0);
-        for (lpn, &slot) in self.slots.iter().enumerate().filter(|(_, slot)| **slot != NO_INDEX) {
-            held += 1;
-            dirty += u32::from(self.entries[slot as usize].is_dirty);
-            if self.entries[slot as usize].lpn.at() != lpn {
-                return Err(format!("map cache: the entry of logical page {lpn} is that of another"));
-            }
-        }
-        let listed: u32 = self.dirty.iter().map(|&first| self.listed(first)).sum();
-        let segments = self.segments[0].length + self.segments[1].length;
-        if (held, dirty) != (segments, listed) || held > self.capacity {
-            return Err(format!(
-                "map cache: {held} entries, {segments} in segments, {} of capacity; {dirty} dirty, {listed} listed",
-                self.capacity
-            ));
-        }
-        Ok(())
-    }
-
     fn listed(&self, first: u32) -> u32 {
         let next = |&slot: &u32| Some(self.entries[slot as usize].next_dirty).filter(|&next| next != NO_INDEX);
         std::iter::successors(Some(first).filter(|&first| first != NO_INDEX), next).count() as u32
@@ -238,6 +244,13 @@ mod tests {
     use super::*;
     use flashloom_units::Prng;
     use std::collections::BTreeSet;
+
+    /// Eight translation pages of eight entries.
+    const SHAPE: MapShape = MapShape::new(64, 8);
+
+    fn written_back(lpn: u32) -> WriteBack {
+        WriteBack { page: SHAPE.page_of(Lpn(lpn)), is_whole: false }
+    }
 
     /// The same rules with lists whose most recent entry is the last.
     struct Model {
@@ -276,7 +289,7 @@ mod tests {
     #[test]
     fn entries_come_and_go_as_in_two_lists() {
         for (capacity, protected, seed) in [(1, 0.5, 1), (1, 1.0, 2), (7, 0.0, 3), (10, 0.5, 4), (10, 1.0, 5)] {
-            let mut cache = MapCache::new(64, capacity, protected, 8);
+            let mut cache = MappingTable::with_capacity(capacity, protected, SHAPE);
             let mut model = Model {
                 probationary: Vec::new(),
                 protected: Vec::new(),
@@ -291,7 +304,11 @@ mod tests {
                 let hit = cache.touch(Lpn(lpn));
                 assert_eq!(hit, model.touch(lpn), "capacity {capacity}, step {step}");
                 if !hit {
-                    assert_eq!(cache.make_room(), model.make_room().map(Lpn), "capacity {capacity}, step {step}");
+                    assert_eq!(
+                        cache.make_room(),
+                        model.make_room().map(written_back),
+                        "capacity {capacity}, step {step}"
+                    );
                     cache.insert(Lpn(lpn));
                     model.probationary.push(lpn);
                 }
@@ -301,7 +318,7 @@ mod tests {
                 }
                 if prng.chance(0.05) {
                     let translation_page = prng.below(8) as u32;
-                    cache.clean(translation_page);
+                    cache.clean(TranslationPage(translation_page));
                     model.dirty.retain(|lpn| lpn / 8 != translation_page);
                 }
                 assert_eq!(cache.is_dirty(Lpn(lpn)), model.dirty.contains(&lpn));
@@ -312,7 +329,7 @@ mod tests {
 
     #[test]
     fn an_entry_that_is_not_here_cannot_become_dirty() {
-        let mut cache = MapCache::new(64, 4, 0.5, 8);
+        let mut cache = MappingTable::with_capacity(4, 0.5, SHAPE);
         assert!(!cache.mark_dirty(Lpn(3)));
         cache.insert(Lpn(3));
         assert!(cache.mark_dirty(Lpn(3)) && cache.is_dirty(Lpn(3)) && !cache.is_dirty(Lpn(4)));

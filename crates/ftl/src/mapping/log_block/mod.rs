@@ -39,7 +39,7 @@ pub(crate) use log_blocks::LogSlot;
 pub(crate) use merge::MergeKind;
 pub(crate) use store::{Chip, Store};
 
-use flashloom_nand::{DeviceParams, Nand, Origin};
+use flashloom_nand::{DeviceParams, Nand, Origin, Read};
 use flashloom_units::{Lbn, Lpn, Ns, Policy, PolicySpec, Refusal, SuperblockId, Value};
 
 use super::{Context, FtlFigures, Mapping, Profile, Site};
@@ -350,7 +350,7 @@ impl<S: Scheme> Mapping for Ftl<S> {
         }
         let Some(page) = self.store.physical(self.placed(lpn)) else { return false };
         self.store.report.host_page_reads += 1;
-        nand.read(page, mask, Origin::Host, lpn, tag);
+        nand.read(Read { lpn, tag, ..Read::new(page, mask, Origin::Host) });
         true
     }
 

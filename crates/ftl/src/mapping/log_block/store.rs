@@ -10,7 +10,7 @@
 //!
 //! Pages that were never written are not copied by merges; where a later page needs its place, a filler is programmed.
 
-use flashloom_nand::{DeviceParams, Nand, Origin, Urgency};
+use flashloom_nand::{Data, DeviceParams, Nand, Origin, PageCopy, Program, Urgency};
 use flashloom_units::{Lbn, Lpn, Ns, Ppn, SuperblockId, prefetch};
 
 use super::log_blocks::{LogBlocks, LogSlot};
@@ -354,10 +354,11 @@ impl Chip<'_> {
         store.report.page_copies += 1;
         store.since_host[self.group as usize].0 += 1;
         if from.is_some() {
-            self.nand.copy(store.blocks.physical(from), block, index, Origin::Merge, urgency);
+            self.nand
+                .copy(PageCopy { urgency, ..PageCopy::new(store.blocks.physical(from), block, index, Origin::Merge) });
         } else {
             store.merges.filler_pages += 1;
-            self.nand.fill(block, index, Origin::Merge, urgency);
+            self.nand.program(Program { urgency, ..Program::new(block, index, Data::Filler, Origin::Merge) });
         }
         page
     }

@@ -4,14 +4,12 @@
 //! page i is page i / width of its block on chip i mod width: written in order, so is every block of it. With a width of
 //! one a superblock is a block and a group is a chip, which is how the single-channel mappings use it.
 
-use std::cmp::Reverse;
-use std::collections::BinaryHeap;
+use flashloom_nand::{Erase, Geometry, Nand, Origin, Shape, Urgency};
+use flashloom_units::{BlockId, DieId, Divisor, PlaneId, Ppn, SuperblockId};
 
-use flashloom_nand::{Geometry, Nand, Origin, Urgency};
-use flashloom_units::{BlockId, DieId, Divisor, Ppn, SuperblockId};
-
+use crate::FtlParams;
 use crate::allocation::stripe;
-use crate::{FtlParams, WearLevelling};
+use crate::blocks::Blocks;
 
 /// A page of a superblock: `superblock * pages + index`, dense over the drive.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -32,63 +30,40 @@ impl Spn {
     }
 }
 
-/// Shape, fill and wear of all superblocks; the free ones of each group.
+/// Where superblocks are, how far each is programmed, and the pool of them.
 pub(crate) struct Superblocks {
+    /// Superblocks as one block each, and groups as planes: what the pool counts.
+    units: Geometry,
+    pool: Blocks,
     width: u32,
-    pages: u32,
-    groups: u32,
-    /// Superblocks of a group: blocks of a chip.
-    per_group: u32,
+    by_width: Divisor,
     pages_per_block: u32,
     /// The first block of each chip, in the order of the stripe.
     first: Vec<BlockId>,
-    by_width: Divisor,
-    by_pages: Divisor,
-    by_group: Divisor,
     written: Vec<u32>,
-    valid: Vec<u32>,
-    erases: Vec<u32>,
-    levelling: WearLevelling,
-    /// Free superblocks of each group, the next to open on top: by wear, or by when they were freed.
-    free: Vec<BinaryHeap<Reverse<(u32, SuperblockId)>>>,
-    freed: u32,
 }
 
 flashloom_units::state! {
-    Superblocks {
-        nested written, valid, erases;
-        array free;
-        value freed;
-        fixed width, pages, groups, per_group, pages_per_block, first, by_width, by_pages, by_group, levelling;
-    }
+    Superblocks { nested written, pool; fixed units, width, by_width, pages_per_block, first; }
 }
 
 impl Superblocks {
     /// Groups of `width` dies, which divides their number, of an erased array.
     pub(super) fn new(geometry: &Geometry, params: &FtlParams, width: u32) -> Self {
-        let first = dies(geometry, params).into_iter().map(|die| BlockId(die.0 * geometry.planes * geometry.blocks));
-        let (groups, per_group) = (geometry.total_dies() / width, geometry.planes * geometry.blocks);
-        let free = |group| {
-            let ids = group * per_group..(group + 1) * per_group;
-            ids.map(|id| Reverse((0, SuperblockId(id)))).collect()
-        };
-        let pages = geometry.pages * width;
+        let Geometry { planes, blocks, pages, page_bytes, .. } = *geometry;
+        let first = dies(geometry, params).into_iter().map(|die| BlockId(die.0 * planes * blocks));
+        let channels = geometry.total_dies() / width;
+        let shape =
+            Shape { channels, ways: 1, dies: 1, planes: 1, blocks: planes * blocks, pages: pages * width, page_bytes };
+        let units = Geometry::new(shape);
         Self {
+            units,
+            pool: Blocks::new(units, params.wear_levelling, |_| false),
             width,
-            pages,
-            groups,
-            per_group,
-            pages_per_block: geometry.pages,
-            first: first.collect(),
             by_width: Divisor::new(width),
-            by_pages: Divisor::new(pages),
-            by_group: Divisor::new(per_group),
-            written: vec![0; (groups * per_group) as usize],
-            valid: vec![0; (groups * per_group) as usize],
-            erases: vec![0; geometry.total_blocks() as usize],
-            levelling: params.wear_levelling,
-            free: (0..groups).map(free).collect(),
-            freed: 0,
+            pages_per_block: pages,
+            first: first.collect(),
+            written: vec![0; units.total_blocks() as usize],
         }
     }
 
@@ -98,20 +73,20 @@ impl Superblocks {
 
     /// Pages in a superblock.
     pub(crate) fn pages(&self) -> u32 {
-        self.pages
+        self.units.pages
     }
 
     pub(super) fn groups(&self) -> u32 {
-        self.groups
+        self.units.total_planes()
     }
 
     /// Superblocks in the drive.
     pub(super) fn total(&self) -> u32 {
-        self.groups * self.per_group
+        self.written.len() as u32
     }
 
     pub(super) fn free_blocks(&self) -> u64 {
-        self.free.iter().map(|free| free.len() as u64).sum::<u64>() * u64::from(self.width)
+        self.pool.total_free() * u64::from(self.width)
     }
 
     /// Pages programmed since the last erase; the next one to program.
@@ -121,24 +96,24 @@ impl Superblocks {
     }
 
     pub(crate) fn is_full(&self, superblock: SuperblockId) -> bool {
-        self.written(superblock) == self.pages
+        self.written(superblock) == self.pages()
     }
 
     pub(crate) fn valid(&self, superblock: SuperblockId) -> u32 {
-        self.valid[superblock.at()]
+        self.pool.valid_of(unit(superblock))
     }
 
     pub(crate) fn superblock_of(&self, page: Spn) -> SuperblockId {
-        SuperblockId(self.by_pages.quotient(page.0))
+        SuperblockId(self.units.block_of(Ppn(page.0)).0)
     }
 
     pub(crate) fn page(&self, superblock: SuperblockId, index: u32) -> Spn {
-        Spn(superblock.0 * self.pages + index)
+        Spn(self.units.page(unit(superblock), index).0)
     }
 
     /// Where a page is in the array.
     pub(crate) fn physical(&self, page: Spn) -> Ppn {
-        let (block, index) = self.block_and_page(self.superblock_of(page), self.by_pages.remainder(page.0));
+        let (block, index) = self.block_and_page(self.superblock_of(page), self.units.page_in_block(Ppn(page.0)));
         Ppn(block.0 * self.pages_per_block + index)
     }
 
@@ -148,50 +123,49 @@ impl Superblocks {
 
     /// The block of a superblock on the member chip of that index.
     pub(super) fn block(&self, superblock: SuperblockId, member: u32) -> BlockId {
-        let group = self.by_group.quotient(superblock.0);
-        BlockId(self.first[(group * self.width + member) as usize].0 + self.by_group.remainder(superblock.0))
+        let group = self.units.plane_of(unit(superblock));
+        let in_group = superblock.0 - self.units.first_block(group).0;
+        BlockId(self.first[(group.0 * self.width + member) as usize].0 + in_group)
     }
 
     /// Takes the free superblock of a group that wear levelling prefers.
     pub(super) fn allocate(&mut self, group: u32) -> SuperblockId {
-        let Reverse((_, superblock)) = self.free[group as usize].pop().expect("the spare blocks were counted");
-        debug_assert_eq!((self.valid(superblock), self.written(superblock)), (0, 0), "a free block is erased");
+        let superblock = SuperblockId(self.pool.open(PlaneId(group), BlockId::NONE).0);
+        debug_assert_eq!(self.written(superblock), 0, "a free block is erased");
         superblock
     }
 
     /// Takes the next page of a superblock: its address, and its block and page in the array.
     pub(super) fn take_page(&mut self, superblock: SuperblockId) -> (Spn, BlockId, u32) {
         let index = self.written[superblock.at()];
-        debug_assert!(index < self.pages, "a full block takes no page");
+        debug_assert!(index < self.pages(), "a full block takes no page");
         self.written[superblock.at()] = index + 1;
         let (block, page) = self.block_and_page(superblock, index);
         (self.page(superblock, index), block, page)
     }
 
     pub(super) fn validated(&mut self, superblock: SuperblockId) {
-        self.valid[superblock.at()] += 1;
+        self.pool.gained(unit(superblock));
     }
 
     pub(super) fn invalidated(&mut self, superblock: SuperblockId) {
-        self.valid[superblock.at()] -= 1;
+        self.pool.lost(unit(superblock));
     }
 
     /// Erases a superblock without valid pages; it is free again.
     pub(super) fn erase(&mut self, nand: &mut Nand, superblock: SuperblockId, urgency: Urgency) {
         assert_eq!(self.valid(superblock), 0, "no valid page is ever erased");
         for member in 0..self.width {
-            let block = self.block(superblock, member);
-            nand.erase(block, Origin::Merge, urgency);
-            self.erases[block.at()] += 1;
+            nand.erase(Erase { urgency, ..Erase::new(self.block(superblock, member), Origin::Merge) });
         }
         self.written[superblock.at()] = 0;
-        self.freed += 1;
-        let rank = match self.levelling {
-            WearLevelling::None => self.freed,
-            _ => self.erases[self.block(superblock, 0).at()],
-        };
-        self.free[self.by_group.quotient(superblock.0) as usize].push(Reverse((rank, superblock)));
+        self.pool.release(unit(superblock));
     }
+}
+
+/// A superblock as the pool counts it.
+const fn unit(superblock: SuperblockId) -> BlockId {
+    BlockId(superblock.0)
 }
 
 /// All dies in the order in which the stripe first visits them.
@@ -204,7 +178,6 @@ fn dies(geometry: &Geometry, params: &FtlParams) -> Vec<DieId> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use flashloom_nand::Shape;
     use flashloom_units::ParamSet;
 
     #[test]

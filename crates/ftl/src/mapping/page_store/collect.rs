@@ -1,11 +1,11 @@
 //! Collections as jobs, and where the pages that survive one go.
 
-use flashloom_nand::{Geometry, Nand, OpId, Origin, Urgency};
+use flashloom_nand::{Geometry, Nand, OpId, Origin, Read, Urgency};
 use flashloom_units::{BlockId, PlaneId, prefetch};
 use serde::{Deserialize, Serialize};
 
 use super::pace::Pace;
-use super::{Follow, PageStore};
+use super::{CollectionListener, PageStore};
 use crate::allocation::Place;
 use crate::blocks::BlockState;
 use crate::lane::Lane;
@@ -34,11 +34,18 @@ pub(super) struct Job {
     is_spread: bool,
 }
 
+impl Job {
+    /// A job on a block that gains so many pages, and whose survivors go to a lane.
+    pub(super) fn new(victim: BlockId, lane: Lane, origin: Origin, gain: u32) -> Self {
+        Self { victim, next: 0, valid: 0, gain, pace: None, paid: 0, lane, origin, is_spread: false }
+    }
+}
+
 impl PageStore {
     /// A superpage that is written pays for its share of the plane's collection.
-    pub(super) fn pay(&mut self, nand: &mut Nand, plane: PlaneId, follow: &mut impl Follow) {
+    pub(super) fn pay(&mut self, nand: &mut Nand, plane: PlaneId, listener: &mut impl CollectionListener) {
         if self.jobs[plane.at()].is_none() {
-            self.report.foreground_collections += u64::from(self.begin(nand, plane));
+            self.report.foreground_collections += u64::from(self.begin(nand, plane, listener));
         }
         let Some(job) = &self.jobs[plane.at()] else { return };
         let pace = job.pace.unwrap_or_else(|| self.pace_of(job, plane));
@@ -59,7 +66,7 @@ impl PageStore {
                 }
                 job.paid = job.paid.saturating_sub(cost);
             }
-            self.step(nand, plane, self.foreground, follow);
+            self.step(nand, plane, self.foreground, listener);
         }
     }
 
@@ -70,29 +77,29 @@ impl PageStore {
         if self.superblocks.width() == 1 {
             return left.min(1);
         }
-        let to = self.frontiers[plane.at()][job.lane as usize].next;
+        let to = self.frontiers[plane.at()][job.lane.at()].next;
         left.min(self.superblocks.left_of_superpage(to))
     }
 
     /// Brings a collection of a plane to its end, because a page that is written finds too few free blocks.
-    pub(super) fn collect(&mut self, nand: &mut Nand, plane: PlaneId, follow: &mut impl Follow) {
+    pub(super) fn collect(&mut self, nand: &mut Nand, plane: PlaneId, listener: &mut impl CollectionListener) {
         let is_new = self.jobs[plane.at()].is_none();
-        if !self.begin(nand, plane) {
+        if !self.begin(nand, plane, listener) {
             assert!(self.map_jobs[plane.at()].is_some(), "a plane with room has a block with a dead page");
-            return self.step_for_map(nand, plane, None, follow);
+            return self.step_for_map(nand, plane, None, listener);
         }
         self.report.foreground_collections += u64::from(is_new);
-        while self.step(nand, plane, self.foreground, follow) {}
+        while self.step(nand, plane, self.foreground, listener) {}
     }
 
     /// Makes sure that a collection has begun in a plane; false if no block has a dead page.
-    pub(super) fn begin(&mut self, nand: &mut Nand, plane: PlaneId) -> bool {
+    pub(super) fn begin(&mut self, nand: &mut Nand, plane: PlaneId, listener: &mut impl CollectionListener) -> bool {
         if self.jobs[plane.at()].is_none() {
             let victim = self.collection.victim(plane).or_else(|| self.victim_of_map(plane));
             let Some(victim) = victim else { return false };
-            let lane = self.survivors[self.lanes[victim.at()] as usize];
+            let lane = self.lanes.survivors(self.opened_for[victim.at()]);
             let gain = self.geometry.pages - self.blocks.valid_of(victim);
-            self.begin_with(nand, plane, victim, lane, Origin::Gc, gain);
+            self.begin_with(nand, plane, Job::new(victim, lane, Origin::Gc, gain), listener);
         }
         true
     }
@@ -102,16 +109,16 @@ impl PageStore {
         &mut self,
         nand: &mut Nand,
         plane: PlaneId,
-        victim: BlockId,
-        mut lane: Lane,
-        origin: Origin,
-        gain: u32,
+        job: Job,
+        listener: &mut impl CollectionListener,
     ) {
         debug_assert!(self.jobs[plane.at()].is_none(), "a plane has one job at a time");
+        let Job { victim, mut lane, origin, .. } = job;
+        listener.begins(nand, self, victim);
         nand.begin_job(origin, self.superblocks.first(victim));
-        let is_stream = matches!(self.lanes[victim.at()], Lane::Stream | Lane::CollectedStream);
+        let is_stream = matches!(self.opened_for[victim.at()], Lane::Stream | Lane::CollectedStream);
         let is_spread = is_stream && self.spreading.as_ref().is_some_and(|spreading| spreading.is_read_hot(victim));
-        if lane.is_extra() && self.frontiers[plane.at()][lane as usize].block.is_none() {
+        if lane.is_extra() && self.frontiers[plane.at()][lane.at()].block.is_none() {
             // Opened at once, while there is room for it; where there is none the pages go to a lane that is always there.
             if self.has_room(plane, lane) && self.blocks.free_in(plane) > 0 {
                 self.open(plane, lane);
@@ -123,25 +130,30 @@ impl PageStore {
         if self.blocks.state(victim) != BlockState::Bad {
             self.blocks.set_state(victim, BlockState::Victim);
         }
-        self.jobs[plane.at()] =
-            Some(Job { victim, next: 0, valid, gain, pace: None, paid: 0, lane, origin, is_spread });
+        self.jobs[plane.at()] = Some(Job { valid, lane, is_spread, ..job });
     }
 
     /// Copies a page of the plane's collection, or as many as fill a superpage; or its erase, which ends it. False once it
     /// has ended, or cannot go on because the drive is worn out.
-    pub(super) fn step(&mut self, nand: &mut Nand, plane: PlaneId, urgency: Urgency, follow: &mut impl Follow) -> bool {
+    pub(super) fn step(
+        &mut self,
+        nand: &mut Nand,
+        plane: PlaneId,
+        urgency: Urgency,
+        listener: &mut impl CollectionListener,
+    ) -> bool {
         let Some(job) = &self.jobs[plane.at()] else { return false };
         match self.next_pages(job, plane) {
             0 => {
                 let Job { victim, origin, lane, .. } = *job;
-                self.end(nand, plane, victim, origin, urgency);
+                self.end(nand, plane, (victim, origin), urgency, listener);
                 if lane != Lane::Map {
-                    follow.ended(plane);
+                    listener.ended(plane);
                 }
                 false
             }
-            1 => self.move_next(nand, plane, None, urgency, follow),
-            pages => self.move_superpage(nand, plane, pages as usize, urgency, follow),
+            1 => self.move_next(nand, plane, None, urgency, listener),
+            pages => self.move_superpage(nand, plane, pages as usize, urgency, listener),
         }
     }
 
@@ -152,16 +164,17 @@ impl PageStore {
         plane: PlaneId,
         pages: usize,
         urgency: Urgency,
-        follow: &mut impl Follow,
+        listener: &mut impl CollectionListener,
     ) -> bool {
         let Some(Job { victim, mut next, origin, .. }) = self.jobs[plane.at()] else { return false };
         let mut reads = [OpId::DONE; Superblocks::MOST_PLANES];
         for read in &mut reads[..pages] {
-            let Some(index) = self.blocks.next_valid(victim, next) else { break };
-            *read = nand.read_to_copy(self.superblocks.ppn(self.geometry.page(victim, index)), origin, urgency);
+            let Some(index) = self.valid.next(victim, next) else { break };
+            let from = self.superblocks.ppn(self.geometry.page(victim, index));
+            *read = nand.read(Read { urgency, ..Read::new(from, self.geometry.full_mask(), origin) });
             next = index + 1;
         }
-        reads[..pages].iter().all(|&read| self.move_next(nand, plane, Some(read), urgency, follow))
+        reads[..pages].iter().all(|&read| self.move_next(nand, plane, Some(read), urgency, listener))
     }
 
     /// Moves the next page of a job, which has one; `read` is the operation that brings it to the controller, if that was
@@ -173,10 +186,10 @@ impl PageStore {
         plane: PlaneId,
         read: Option<OpId>,
         urgency: Urgency,
-        follow: &mut impl Follow,
+        listener: &mut impl CollectionListener,
     ) -> bool {
         let Some(job) = &mut self.jobs[plane.at()] else { return false };
-        let Some(index) = self.blocks.next_valid(job.victim, job.next) else { return false };
+        let Some(index) = self.valid.next(job.victim, job.next) else { return false };
         job.next = index + 1;
         let Job { victim, mut lane, origin, is_spread, .. } = *job;
         let from = self.geometry.page(victim, index);
@@ -194,14 +207,21 @@ impl PageStore {
             return false;
         };
         self.report.page_copies += 1;
-        self.blocks.invalidate(victim, from);
+        self.invalidate(victim, from);
         let lpn = self.reverse[from.at()];
         self.point(lpn, block, page);
-        follow.moved(plane, lpn);
+        listener.moved(plane, lpn);
         true
     }
 
-    fn end(&mut self, nand: &mut Nand, plane: PlaneId, victim: BlockId, origin: Origin, urgency: Urgency) {
+    fn end(
+        &mut self,
+        nand: &mut Nand,
+        plane: PlaneId,
+        (victim, origin): (BlockId, Origin),
+        urgency: Urgency,
+        listener: &mut impl CollectionListener,
+    ) {
         self.jobs[plane.at()] = None;
         nand.end_job(origin, self.superblocks.first(victim));
         // A block that failed is not erased; and one that is may fail.
@@ -221,14 +241,14 @@ impl PageStore {
             spreading.forget(victim);
         }
         if origin == Origin::Gc {
-            self.level(nand, plane, victim);
+            self.level(nand, plane, victim, listener);
         }
     }
 
     /// One step in the background; false if no plane is short of free blocks.
-    pub(in crate::mapping) fn idle(&mut self, nand: &mut Nand, follow: &mut impl Follow) -> bool {
+    pub fn idle(&mut self, nand: &mut Nand, listener: &mut impl CollectionListener) -> bool {
         if self.can_fail {
-            self.evacuate(nand, follow);
+            self.evacuate(nand, listener);
         }
         if self.background_threshold <= self.gc_threshold || self.is_worn_out {
             return false;
@@ -237,11 +257,11 @@ impl PageStore {
         for _ in 0..planes {
             let plane = PlaneId(self.background);
             let begun = self.jobs[plane.at()].is_some();
-            if begun || (self.blocks.free_in(plane) < self.background_threshold && self.begin(nand, plane)) {
+            if begun || (self.blocks.free_in(plane) < self.background_threshold && self.begin(nand, plane, listener)) {
                 self.report.background_collections += u64::from(!begun);
                 let is_whole =
                     self.shares_blocks() || self.jobs[plane.at()].is_some_and(|job| self.keeps_map_apart(job.lane));
-                while self.step(nand, plane, Urgency::Spare, follow) && is_whole {}
+                while self.step(nand, plane, Urgency::Spare, listener) && is_whole {}
                 return true;
             }
             self.background = (self.background + 1) % planes;
@@ -251,7 +271,7 @@ impl PageStore {
 
     /// Whether collected pages go where the host writes, so that no collection can be left half done.
     fn shares_blocks(&self) -> bool {
-        self.survivors[Lane::Host as usize] == Lane::Host
+        self.lanes.survivors(Lane::Host) == Lane::Host
     }
 
     /// The plane for the next page of a stream that is spread: the next one after the last that has a page to give

@@ -14,10 +14,11 @@
 //! they are, and can be read. With several planes that hardly happens before there is no room; a plane alone can end
 //! some blocks earlier, because winning back a block takes the longer the fuller the plane is.
 
-use flashloom_nand::{Nand, OpId, Origin, Status, Urgency};
+use flashloom_nand::{Data, Nand, OpId, Origin, PageCopy, Program, Status, Urgency};
 use flashloom_units::{BlockId, PlaneId, Ppn};
 
-use super::{Follow, PageStore, no_frontier};
+use super::collect::Job;
+use super::{CollectionListener, PageStore, no_frontier};
 use crate::allocation::Place;
 
 /// Less than any plane with room for a page has.
@@ -26,23 +27,23 @@ const NO_ROOM: i64 = i64::MIN / 2;
 impl PageStore {
     /// Takes another page of a lane after the program of one in `failed` failed; none once the drive is worn out.
     #[cold]
-    pub(in crate::mapping) fn reserve_again(
+    pub fn reserve_again(
         &mut self,
         nand: &mut Nand,
         place: Place,
         failed: BlockId,
-        follow: &mut impl Follow,
+        listener: &mut impl CollectionListener,
     ) -> Option<(BlockId, u32)> {
         self.program_failed(failed);
-        self.reserve(nand, place, follow)
+        self.reserve(nand, place, listener)
     }
 
     /// A program on the open block of a lane failed.
     #[cold]
     pub(super) fn program_failed(&mut self, block: BlockId) {
-        let (plane, lane) = (self.geometry.plane_of(block), self.lanes[block.at()]);
+        let (plane, lane) = (self.geometry.plane_of(block), self.opened_for[block.at()]);
         self.blocks.program_failed(block);
-        self.frontiers[plane.at()][lane as usize] = no_frontier(&self.geometry);
+        self.frontiers[plane.at()][lane.at()] = no_frontier(&self.geometry);
         // A lane that is not open needs no room; its next block will, as its first did.
         if !lane.is_extra() {
             self.lose_room(plane);
@@ -62,17 +63,18 @@ impl PageStore {
     }
 
     /// Moves what is valid out of all blocks that failed.
-    pub(super) fn evacuate(&mut self, nand: &mut Nand, follow: &mut impl Follow) {
+    pub(super) fn evacuate(&mut self, nand: &mut Nand, listener: &mut impl CollectionListener) {
         while let Some(&failed) = self.evacuations.last()
             && !self.is_worn_out
         {
             let plane = self.geometry.plane_of(failed);
             if self.jobs[plane.at()].is_none() {
                 self.evacuations.pop();
-                let lane = self.survivors[self.lanes[failed.at()] as usize];
-                self.begin_with(nand, plane, failed, lane, Origin::Gc, self.geometry.pages);
+                let lane = self.lanes.survivors(self.opened_for[failed.at()]);
+                let job = Job::new(failed, lane, Origin::Gc, self.geometry.pages);
+                self.begin_with(nand, plane, job, listener);
             }
-            while self.step(nand, plane, self.foreground, follow) {}
+            while self.step(nand, plane, self.foreground, listener) {}
         }
     }
 
@@ -103,8 +105,11 @@ impl PageStore {
             let (block, page) = self.take(plane, lane);
             let (to, index) = self.superblocks.page(block, page);
             let status = match after {
-                None => nand.copy(source, to, index, origin, urgency),
-                Some(operation) => nand.program_copy(source, to, index, origin, urgency, operation),
+                None => nand.copy(PageCopy { urgency, ..PageCopy::new(source, to, index, origin) }),
+                Some(after) => {
+                    let program = Program::new(to, index, Data::Copy(source), origin);
+                    nand.program(Program { urgency, after, ..program })
+                }
             };
             match status {
                 Status::Passed => return Some((block, page)),

@@ -31,8 +31,8 @@ use flashloom_units::Lpn;
 
 use super::PageStore;
 use super::collect::Job;
-use crate::lane::Lane;
-use crate::{FtlParams, HotCold};
+use crate::lane::{DeclaredLane, Lane};
+use crate::{Demands, FtlParams, HotCold};
 
 /// Two odd multipliers, for hashing by multiplication and shift.
 const MULTIPLIERS: [u64; 2] = [0x9e37_79b9_7f4a_7c15, 0xc2b2_ae3d_27d4_eb4f];
@@ -40,6 +40,15 @@ const MULTIPLIERS: [u64; 2] = [0x9e37_79b9_7f4a_7c15, 0xc2b2_ae3d_27d4_eb4f];
 const HIGHEST: u8 = 15;
 /// A window is that part of the logical pages, and that part of it has to be hot.
 const QUARTER: u64 = 4;
+
+/// The lanes of pages that are written often, and of those that collections move where others have a lane apart.
+pub(super) fn lanes(params: &FtlParams, demands: Demands) -> Vec<DeclaredLane> {
+    let is_apart = demands.collected(params) != Lane::Host;
+    let survivors = is_apart.then_some(DeclaredLane::collected(Lane::CollectedHot));
+    let is_separated = params.hot_cold != HotCold::None;
+    let lanes = [DeclaredLane::written(Lane::Hot)].into_iter().chain(survivors);
+    lanes.filter(|_| is_separated).collect()
+}
 
 /// Counters of writes by hash of the page.
 pub(super) struct Heat {
@@ -156,12 +165,12 @@ impl PageStore {
     /// what the other has no page for then goes beside its pages, and is judged again when it is collected.
     pub(super) fn survivor_lane(&self, heat: &Heat, job: &Job, lpn: Lpn) -> Lane {
         let plane = self.geometry.plane_of(job.victim);
-        let is_of_map = self.lanes[job.victim.at()] == Lane::Map;
-        if job.lane != self.survivors[Lane::Host as usize] || job.origin != Origin::Gc || is_of_map {
+        let is_of_map = self.opened_for[job.victim.at()] == Lane::Map;
+        if job.lane != self.lanes.survivors(Lane::Host) || job.origin != Origin::Gc || is_of_map {
             return job.lane;
         }
         let hot = if job.lane == Lane::Host { Lane::Hot } else { Lane::CollectedHot };
-        let is_open = self.frontiers[plane.at()][hot as usize].block.is_some();
+        let is_open = self.frontiers[plane.at()][hot.at()].block.is_some();
         let is_hot = heat.is_hot_survivor(lpn) && (is_open || self.has_room(plane, hot));
         let (lane, other) = if is_hot { (hot, job.lane) } else { (job.lane, hot) };
         let has_page = !self.is_full(plane, lane) || self.blocks.free_in(plane) > 0;

@@ -27,28 +27,29 @@
 use flashloom_nand::{Nand, Origin};
 use flashloom_units::{BlockId, PlaneId};
 
-use super::{Follow, PageStore};
+use super::collect::Job;
+use super::{CollectionListener, PageStore};
 use crate::allocation::Place;
 use crate::blocks::BlockState;
 use crate::lane::Lane;
 
 impl PageStore {
     /// Takes the next page of a plane for a page of the map, as [`Self::reserve`] does.
-    pub(in crate::mapping) fn reserve_for_map(
+    pub fn reserve_for_map(
         &mut self,
         nand: &mut Nand,
         plane: PlaneId,
-        follow: &mut impl Follow,
+        listener: &mut impl CollectionListener,
     ) -> Option<(BlockId, u32)> {
         let is_nearly_full = self.left(plane, Lane::Map) < self.geometry.pages / 8;
         if self.map_jobs[plane.at()].is_some() {
             if self.begins_superpage(plane, Lane::Map) {
-                self.pay_for_map(nand, plane, follow);
+                self.pay_for_map(nand, plane, listener);
             }
         } else if is_nearly_full && self.blocks.free_in(plane) < self.gc_threshold {
-            self.replace_map_block(nand, plane, follow);
+            self.replace_map_block(nand, plane, listener);
         }
-        self.reserve(nand, Place { plane, lane: Lane::Map }, follow)
+        self.reserve(nand, Place { plane, lane: Lane::Map }, listener)
     }
 
     /// Whether blocks of the map are none of the collection policy's business.
@@ -57,41 +58,57 @@ impl PageStore {
     }
 
     /// Makes sure that there is a page for the map where its block is full, if blocks of the map can see to that.
-    pub(super) fn make_page_for_map(&mut self, nand: &mut Nand, plane: PlaneId, follow: &mut impl Follow) -> bool {
+    pub(super) fn make_page_for_map(
+        &mut self,
+        nand: &mut Nand,
+        plane: PlaneId,
+        listener: &mut impl CollectionListener,
+    ) -> bool {
         if self.map_jobs[plane.at()].is_none() {
-            return self.replace_map_block(nand, plane, follow);
+            return self.replace_map_block(nand, plane, listener);
         }
-        self.step_for_map(nand, plane, None, follow);
+        self.step_for_map(nand, plane, None, listener);
         let has_block = self.blocks.free_in(plane) > 0;
         if has_block && self.is_full(plane, Lane::Map) {
             self.open(plane, Lane::Map);
-            self.choose_map_victim(nand, plane);
+            self.choose_map_victim(nand, plane, listener);
         }
         has_block
     }
 
     /// A block for the map has been opened: chooses what is won back while it is filled.
-    pub(super) fn choose_map_victim(&mut self, nand: &mut Nand, plane: PlaneId) {
+    pub(super) fn choose_map_victim(
+        &mut self,
+        nand: &mut Nand,
+        plane: PlaneId,
+        listener: &mut impl CollectionListener,
+    ) {
         if self.map_jobs[plane.at()].is_some() || !self.keeps_map_apart(Lane::Map) {
             return;
         }
         let Some(victim) = self.least_valid_of_map(plane) else { return };
         if self.blocks.valid_of(victim) <= self.geometry.pages / 4 {
-            self.with_map_job(plane, |store| store.begin_on_map(nand, plane, victim));
+            self.with_map_job(plane, |store| store.begin_on_map(nand, plane, victim, listener));
         }
     }
 
-    fn begin_on_map(&mut self, nand: &mut Nand, plane: PlaneId, victim: BlockId) {
+    fn begin_on_map(
+        &mut self,
+        nand: &mut Nand,
+        plane: PlaneId,
+        victim: BlockId,
+        listener: &mut impl CollectionListener,
+    ) {
         let gain = self.geometry.pages - self.blocks.valid_of(victim);
-        self.begin_with(nand, plane, victim, Lane::Map, Origin::Gc, gain);
+        self.begin_with(nand, plane, Job::new(victim, Lane::Map, Origin::Gc, gain), listener);
     }
 
     /// The full block of the map with the least valid pages in a plane.
     fn least_valid_of_map(&self, plane: PlaneId) -> Option<BlockId> {
         let first = self.geometry.first_block(plane).0;
-        let of_map = (first..first + self.geometry.blocks)
-            .map(BlockId)
-            .filter(|&block| self.lanes[block.at()] == Lane::Map && self.blocks.state(block) == BlockState::Closed);
+        let of_map = (first..first + self.geometry.blocks).map(BlockId).filter(|&block| {
+            self.opened_for[block.at()] == Lane::Map && self.blocks.state(block) == BlockState::Closed
+        });
         of_map.min_by_key(|&block| self.blocks.valid_of(block))
     }
 
@@ -102,17 +119,17 @@ impl PageStore {
     }
 
     fn is_its_own_victim(&self, plane: PlaneId) -> bool {
-        let block = self.frontiers[plane.at()][Lane::Map as usize].block;
+        let block = self.frontiers[plane.at()][Lane::Map.at()].block;
         let few = (self.geometry.pages / 8).max(1).min(self.geometry.pages - 1);
         block.is_some() && self.blocks.valid_of(block) <= few
     }
 
     /// Copies as many pages of the map's victim as have to be before the next superpage of the map.
-    fn pay_for_map(&mut self, nand: &mut Nand, plane: PlaneId, follow: &mut impl Follow) {
+    fn pay_for_map(&mut self, nand: &mut Nand, plane: PlaneId, listener: &mut impl CollectionListener) {
         let Some(job) = &self.map_jobs[plane.at()] else { return };
         let copies = self.blocks.valid_of(job.victim);
         let pages = self.left(plane, Lane::Map).saturating_sub(copies).max(1);
-        self.step_for_map(nand, plane, Some((copies * self.superblocks.width()).div_ceil(pages)), follow);
+        self.step_for_map(nand, plane, Some((copies * self.superblocks.width()).div_ceil(pages)), listener);
     }
 
     /// Goes on with the map's job: with so many copies, or to its end.
@@ -121,28 +138,28 @@ impl PageStore {
         nand: &mut Nand,
         plane: PlaneId,
         copies: Option<u32>,
-        follow: &mut impl Follow,
+        listener: &mut impl CollectionListener,
     ) {
         let Some(job) = self.map_jobs[plane.at()] else { return };
         let until = copies.map(|copies| self.blocks.valid_of(job.victim).saturating_sub(copies));
         self.with_map_job(plane, |store| {
             while until.is_none_or(|until| store.blocks.valid_of(job.victim) > until)
-                && store.step(nand, plane, store.foreground, follow)
+                && store.step(nand, plane, store.foreground, listener)
             {}
         });
     }
 
     /// Replaces the block for the map, if little in it is valid and another one is free.
-    fn replace_map_block(&mut self, nand: &mut Nand, plane: PlaneId, follow: &mut impl Follow) -> bool {
+    fn replace_map_block(&mut self, nand: &mut Nand, plane: PlaneId, listener: &mut impl CollectionListener) -> bool {
         let has_block = self.blocks.free_in(plane) + 1 >= self.free_to_open;
         if !self.paces_by_deadline || !has_block || !self.is_its_own_victim(plane) {
             return false;
         }
-        let block = self.frontiers[plane.at()][Lane::Map as usize].block;
+        let block = self.frontiers[plane.at()][Lane::Map.at()].block;
         self.with_map_job(plane, |store| {
             store.open_next(plane, Lane::Map);
-            store.begin_on_map(nand, plane, block);
-            while store.step(nand, plane, store.foreground, follow) {}
+            store.begin_on_map(nand, plane, block, listener);
+            while store.step(nand, plane, store.foreground, listener) {}
         });
         true
     }

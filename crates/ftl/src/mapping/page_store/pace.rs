@@ -44,7 +44,7 @@ pub(super) struct Openings {
     /// Blocks that were opened.
     blocks: u64,
     /// For each lane that is written to, its last opening and the one before; nothing for a first.
-    last: [(Option<u64>, u64); Lane::WRITTEN.len()],
+    last: [(Option<u64>, u64); Lane::COUNT],
 }
 
 impl PageStore {
@@ -53,9 +53,9 @@ impl PageStore {
         if !self.paces_by_deadline {
             return Pace { steps: job.valid + 1, pages: job.gain };
         }
-        let mut deadlines = [u32::MAX; Lane::WRITTEN.len()];
-        for (deadline, (nth, lane)) in deadlines.iter_mut().zip(Lane::WRITTEN.into_iter().enumerate()) {
-            *deadline = self.full_in(plane, nth, lane);
+        let mut deadlines = [u32::MAX; Lane::COUNT];
+        for (deadline, lane) in deadlines.iter_mut().zip(self.lanes.written()) {
+            *deadline = self.full_in(plane, lane);
         }
         deadlines.sort_unstable();
         let missing = i64::from(self.gc_threshold) - i64::from(self.blocks.free_in(plane));
@@ -79,19 +79,18 @@ impl PageStore {
 
     /// Pages that paid, those written to the lanes of a plane, but for a constant.
     fn written(&self, plane: PlaneId) -> u64 {
-        let paying = Lane::WRITTEN.into_iter().filter(|&lane| !self.keeps_map_apart(lane));
+        let paying = self.lanes.written().filter(|&lane| !self.keeps_map_apart(lane));
         let left: u32 = paying.map(|lane| self.left(plane, lane)).sum();
-        (self.openings[plane.at()].blocks + Lane::WRITTEN.len() as u64) * u64::from(self.geometry.pages)
-            - u64::from(left)
+        (self.openings[plane.at()].blocks + Lane::COUNT as u64) * u64::from(self.geometry.pages) - u64::from(left)
     }
 
     /// After how many more pages that are written to a plane the open block of a lane will be full.
-    fn full_in(&self, plane: PlaneId, nth: usize, lane: Lane) -> u32 {
-        if self.keeps_map_apart(lane) || self.frontiers[plane.at()][lane as usize].block.is_none() {
+    fn full_in(&self, plane: PlaneId, lane: Lane) -> u32 {
+        if self.keeps_map_apart(lane) || self.frontiers[plane.at()][lane.at()].block.is_none() {
             return u32::MAX;
         }
         let (b, left) = (u64::from(self.geometry.pages), u64::from(self.left(plane, lane)));
-        let (before, last) = self.openings[plane.at()].last[nth];
+        let (before, last) = self.openings[plane.at()].last[lane.at()];
         let taken = b - left + if before.is_some() { b } else { 0 };
         let of = self.written(plane).saturating_sub(before.unwrap_or(last));
         // A lane that nothing is written to is never full.
@@ -121,14 +120,12 @@ impl PageStore {
         if !self.paces_by_deadline {
             return;
         }
-        if let Some(nth) = Lane::WRITTEN.into_iter().position(|written| written == lane)
-            && !self.keeps_map_apart(lane)
-        {
-            let is_first = self.openings[plane.at()].last[nth] == (None, 0);
+        if !self.keeps_map_apart(lane) && self.lanes.written().any(|written| written == lane) {
+            let is_first = self.openings[plane.at()].last[lane.at()] == (None, 0);
             self.openings[plane.at()].blocks += 1;
             let now = self.written(plane);
-            let (_, last) = self.openings[plane.at()].last[nth];
-            self.openings[plane.at()].last[nth] = ((!is_first).then_some(last), now);
+            let (_, last) = self.openings[plane.at()].last[lane.at()];
+            self.openings[plane.at()].last[lane.at()] = ((!is_first).then_some(last), now);
         }
         if let Some(job) = &mut self.jobs[plane.at()] {
             (job.pace, job.paid) = (None, 0);

@@ -11,7 +11,7 @@ use crate::{FtlSetup, GcBlocks, HotCold};
 #[derive(Default)]
 struct Moved(Vec<u32>);
 
-impl Follow for Moved {
+impl CollectionListener for Moved {
     fn moved(&mut self, _plane: PlaneId, lpn: Lpn) {
         self.0.push(lpn.0);
     }
@@ -49,7 +49,7 @@ impl Lab {
     fn new(device: &DeviceParams, setup: &FtlSetup) -> Self {
         let mut nand = Nand::new(device);
         let verifier = Verifier::new(&mut nand, device.logical_pages());
-        let store = PageStore::new(&Context { device, ftl: setup, nand: &nand }, 0);
+        let store = PageStore::new(&Context { device, ftl: setup, nand: &nand }, &Own::default());
         Self { store: store.expect("it can be built"), nand, verifier, moved: Moved::default() }
     }
 
@@ -92,7 +92,7 @@ impl Lab {
     fn collect_all(&mut self) {
         self.close_full();
         for plane in (0..self.nand.geometry().total_planes()).map(PlaneId) {
-            while self.store.begin(&mut self.nand, plane) {
+            while self.store.begin(&mut self.nand, plane, &mut self.moved) {
                 while self.store.step(&mut self.nand, plane, Urgency::Needed, &mut self.moved) {}
             }
         }
@@ -168,12 +168,12 @@ fn lanes_used(lab: &Lab) -> Vec<Lane> {
     let geometry = lab.nand.geometry();
     let mut lanes: Vec<Lane> = Vec::new();
     for ppn in lab.store.map.iter().filter(|ppn| ppn.is_some()) {
-        let lane = lab.store.lanes[geometry.block_of(*ppn).at()];
+        let lane = lab.store.opened_for[geometry.block_of(*ppn).at()];
         if !lanes.contains(&lane) {
             lanes.push(lane);
         }
     }
-    lanes.sort_by_key(|&lane| lane as usize);
+    lanes.sort_by_key(|&lane: &Lane| lane.at());
     lanes
 }
 
@@ -243,7 +243,7 @@ fn slap_spreads_survivors_of_streams_that_are_read_a_lot_over_the_chips() {
         }
         [0, 2].into_iter().for_each(|lpn| lab.store.trim(Lpn(lpn)));
         let plane = PlaneId(0);
-        assert!(lab.store.begin(&mut lab.nand, plane));
+        assert!(lab.store.begin(&mut lab.nand, plane, &mut lab.moved));
         while lab.store.step(&mut lab.nand, plane, Urgency::Needed, &mut lab.moved) {}
         lab.check();
         assert_eq!(lab.moved.0, [1, 3]);

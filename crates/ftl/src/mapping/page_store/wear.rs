@@ -16,9 +16,16 @@
 use flashloom_nand::{Nand, Origin};
 use flashloom_units::{BlockId, PlaneId};
 
-use super::PageStore;
+use super::collect::Job;
+use super::{CollectionListener, PageStore};
 use crate::blocks::BlockState;
-use crate::lane::Lane;
+use crate::lane::{DeclaredLane, Lane};
+use crate::{FtlParams, WearLevelling};
+
+/// The lane of data that is moved.
+pub(super) fn lane(params: &FtlParams) -> Option<DeclaredLane> {
+    (params.wear_levelling == WearLevelling::Static).then_some(DeclaredLane::collected(Lane::Cold))
+}
 
 /// When data is moved for the sake of wear.
 pub(super) struct Levelling {
@@ -48,9 +55,15 @@ impl Levelling {
 
 impl PageStore {
     /// A block of a plane has been erased once more: begins to move the coldest data, if it is time.
-    pub(super) fn level(&mut self, nand: &mut Nand, plane: PlaneId, erased: BlockId) {
+    pub(super) fn level(
+        &mut self,
+        nand: &mut Nand,
+        plane: PlaneId,
+        erased: BlockId,
+        listener: &mut impl CollectionListener,
+    ) {
         let Some(levelling) = &mut self.levelling else { return };
-        if self.lanes[erased.at()] == Lane::Map {
+        if self.opened_for[erased.at()] == Lane::Map {
             return;
         }
         let erases = self.blocks.erase_counts();
@@ -62,7 +75,7 @@ impl PageStore {
         let blocks = (first..first + self.geometry.blocks).map(BlockId);
         levelling.least[plane.at()] = blocks.clone().map(|block| erases[block.at()]).min().unwrap_or(0);
         let is_candidate = |block: &BlockId| {
-            self.blocks.state(*block) == BlockState::Closed && !self.keeps_map_apart(self.lanes[block.at()])
+            self.blocks.state(*block) == BlockState::Closed && !self.keeps_map_apart(self.opened_for[block.at()])
         };
         let Some(coldest) = blocks.filter(is_candidate).min_by_key(|block| erases[block.at()]) else { return };
         if erases[coldest.at()] >= limit {
@@ -72,8 +85,8 @@ impl PageStore {
             levelling.moves += 1;
         }
         self.collection.withdraw(coldest);
-        let lane = if self.lanes[coldest.at()] == Lane::Map { Lane::Map } else { Lane::Cold };
+        let lane = if self.opened_for[coldest.at()] == Lane::Map { Lane::Map } else { Lane::Cold };
         let gain = (self.blocks.valid_of(coldest) + 1).div_ceil(2);
-        self.begin_with(nand, plane, coldest, lane, Origin::Wear, gain);
+        self.begin_with(nand, plane, Job::new(coldest, lane, Origin::Wear, gain), listener);
     }
 }

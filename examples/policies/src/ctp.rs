@@ -1,0 +1,182 @@
+//! CTP: a page-level map on flash, of which whole translation pages are cached.
+//!
+//! ```text
+//! lookup:      in a cached translation page: a hit, and that page is the most recent one
+//!              else the least recent page leaves if the cache is full; a dirty one is programmed without a
+//!              read, because all of its entries are in memory; the page of the entry is read
+//! collection:  before a block is collected, the cached translation pages of what is valid in it become the
+//!              most recent ones: they are there when the pages have moved, and change in memory
+//! ```
+//!
+//! The coarse half of CDFTL, without its table of single entries (Wang, Qin, Chen, Shao and Yang, "An Adaptive
+//! Demand-Based Caching Mechanism for NAND Flash Memory Storage Systems", ACM TODAES 22(1), 2016: cached
+//! translation pages). A miss brings the entries of all neighbours in: good where addresses are near each other,
+//! bad where they are scattered. The rule for collections is ours; `collecting = false` is without it.
+//!
+//! O(1) a translation, and O(1) a valid page of a victim. Memory: 10 bytes a translation page.
+
+use flashloom::ftl::mapping::cached;
+use flashloom::ftl::mapping::translation::{MapCache, MapShape, TranslationPage, WriteBack};
+use flashloom::prelude::*;
+use flashloom::units::state;
+
+params! {
+    /// The parameters of this mapping.
+    pub struct Params {
+        /// Memory for cached translation pages, 4 bytes an entry.
+        cache_bytes: u64 => "cache", Kind::Size { min: 512, max: 1 << 36 }, Value::Size(512 * KIB),
+            "A larger cache reads and writes the map on flash less often.";
+        /// Whether translation pages of what a collection moves count as used.
+        collecting: bool => "collecting", Kind::Flag, Value::Flag(true),
+            "Fewer translation pages are written for collections; requests find others gone.";
+    }
+}
+
+static SPEC: PolicySpec = PolicySpec {
+    name: "ctp",
+    summary: "a page-level map on flash, of which whole translation pages are cached",
+    details: "LRU of translation pages. Takes an allocation (ftl.allocation) and a collection policy (ftl.gc).",
+    source: "the cached translation pages of CDFTL (Wang et al., ACM TODAES 2016)",
+    offers: &[
+        Capability::PageMapping,
+        Capability::TranslationPages,
+        Capability::SavedState,
+    ],
+    params: Params::PARAMS,
+    ..PolicySpec::BLANK
+};
+
+/// The mapping as a policy.
+pub fn policy() -> Policy<dyn Mapping> {
+    cached::policy::<Ctp>(&SPEC)
+}
+
+const NONE: u32 = u32::MAX;
+
+/// Cached translation pages in a ring around an entry of its own, the most recent one after it.
+struct Ctp {
+    shape: MapShape,
+    capacity: u32,
+    follows_collections: bool,
+    cached: u32,
+    /// For each translation page its neighbours in the ring; none where it is not cached.
+    newer: Vec<u32>,
+    older: Vec<u32>,
+    is_dirty: Vec<bool>,
+}
+
+state! {
+    Ctp {
+        nested newer, older, is_dirty;
+        value cached;
+        fixed shape, capacity, follows_collections;
+    }
+}
+
+impl Ctp {
+    /// The place in the ring before the most recent page and after the least recent one.
+    fn end(&self) -> u32 {
+        self.shape.translation_pages()
+    }
+
+    fn holds(&self, page: u32) -> bool {
+        self.newer[page as usize] != NONE
+    }
+
+    fn unlink(&mut self, page: u32) {
+        let newer = std::mem::replace(&mut self.newer[page as usize], NONE);
+        let older = std::mem::replace(&mut self.older[page as usize], NONE);
+        (self.older[newer as usize], self.newer[older as usize]) = (older, newer);
+    }
+
+    fn link(&mut self, page: u32) {
+        let (end, older) = (self.end(), self.older[self.end() as usize]);
+        (self.newer[page as usize], self.older[page as usize]) = (end, older);
+        (self.older[end as usize], self.newer[older as usize]) = (page, page);
+    }
+
+    /// Makes a page the most recent one, if it is cached.
+    fn refresh(&mut self, page: u32) -> bool {
+        let is_cached = self.holds(page);
+        if is_cached {
+            self.unlink(page);
+            self.link(page);
+        }
+        is_cached
+    }
+}
+
+impl MapCache for Ctp {
+    fn suits(values: &[Value], shape: MapShape) -> Result<(), Refusal> {
+        let (cache, page) = (Params::from_values(values).cache_bytes, 4 * shape.entries_a_page());
+        if cache >= u64::from(page) {
+            return Ok(());
+        }
+        let found = format!("a cache of {cache} bytes (`ftl.ctp.cache`)");
+        let refusal = Refusal::new(found, format!("room for a translation page of {page} bytes"));
+        Err(refusal.at(["ftl.ctp.cache", "device.page_size", "device.preset"]))
+    }
+
+    fn new(values: &[Value], shape: MapShape) -> Self {
+        let params = Params::from_values(values);
+        let pages = shape.translation_pages();
+        let capacity = params.cache_bytes / u64::from(4 * shape.entries_a_page());
+        let mut ring = vec![NONE; pages as usize + 1];
+        ring[pages as usize] = pages;
+        Self {
+            shape,
+            capacity: capacity.min(u64::from(pages)) as u32,
+            follows_collections: params.collecting,
+            cached: 0,
+            newer: ring.clone(),
+            older: ring,
+            is_dirty: vec![false; pages as usize],
+        }
+    }
+
+    fn touch(&mut self, lpn: Lpn) -> bool {
+        self.refresh(self.shape.page_of(lpn).0)
+    }
+
+    fn make_room(&mut self) -> Option<WriteBack> {
+        if self.cached < self.capacity {
+            return None;
+        }
+        let page = self.newer[self.end() as usize];
+        self.unlink(page);
+        self.cached -= 1;
+        let was_dirty = std::mem::take(&mut self.is_dirty[page as usize]);
+        was_dirty.then_some(WriteBack { page: TranslationPage(page), is_whole: true })
+    }
+
+    fn insert(&mut self, lpn: Lpn) {
+        self.link(self.shape.page_of(lpn).0);
+        self.cached += 1;
+    }
+
+    fn mark_dirty(&mut self, lpn: Lpn) -> bool {
+        let page = self.shape.page_of(lpn);
+        self.is_dirty[page.at()] |= self.holds(page.0);
+        self.holds(page.0)
+    }
+
+    fn is_dirty(&self, lpn: Lpn) -> bool {
+        self.is_dirty[self.shape.page_of(lpn).at()]
+    }
+
+    fn clean(&mut self, page: TranslationPage) {
+        self.is_dirty[page.at()] = false;
+    }
+
+    fn collecting(&mut self, lpns: impl Iterator<Item = Lpn>) {
+        if self.follows_collections {
+            lpns.for_each(|lpn| _ = self.touch(lpn));
+        }
+    }
+
+    fn check(&self) -> Result<(), String> {
+        let held = (0..self.end()).filter(|&page| self.holds(page)).count() as u32;
+        let is_sound = held == self.cached && held <= self.capacity;
+        is_sound.then_some(()).ok_or_else(|| format!("ctp: {held} pages, {} counted", self.cached))
+    }
+}
