@@ -11,10 +11,10 @@ params! {
     pub struct BufferParams {
         /// Data that the buffer holds; "0B" is a drive without one, whose writes complete when they are programmed.
         capacity_bytes: u64 => "capacity", Kind::Size { min: 0, max: 64 * GIB }, Value::Size(16 * MIB), "A larger buffer absorbs more rewrites and longer bursts; without power-loss protection it is what a crash loses.";
-        /// Which page or block is evicted next.
+        /// The replacement policy: which page or block is evicted next.
         order: &'static str => "order", Kind::Policy(&order::SLOT), Value::Name("page-lru"), "Pages keep what is hot, blocks keep what belongs together.",
             Used::without("capacity", &["0B"]);
-        /// How many victims are evicted at a time.
+        /// The eviction batch size: how many victims are evicted at a time.
         rate: &'static str => "rate", Kind::Policy(&rate::SLOT), Value::Name("linear-threshold"), "More victims at a time use more chips and lower the hit ratio of small buffers.",
             Used::without("capacity", &["0B"]);
         /// Which chip an evicted logical block goes to, where every chip has an FTL of its own.

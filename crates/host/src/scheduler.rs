@@ -116,7 +116,8 @@ impl Role for dyn Scheduler {
 pub static SLOT: SlotSpec = SlotSpec {
     name: "schedulers",
     key: "host.scheduler",
-    help: "In which order the host's block layer sends requests to the device.",
+    role: "I/O scheduler",
+    help: "in which order the host's block layer sends requests to the device",
 };
 
 /// The schedulers that are built in, in the order in which they are listed.

@@ -18,7 +18,7 @@ choice! {
 
 /// The place of the workload.
 pub static WORKLOADS: SlotSpec =
-    SlotSpec { name: "workloads", key: "workload.kind", help: "Where the requests come from." };
+    SlotSpec { name: "workloads", key: "workload.kind", role: "workload", help: "where the requests come from" };
 
 params! {
     /// The parameters of any workload, `[workload]`.

@@ -43,6 +43,10 @@ pub(super) static SPEC: PolicySpec = PolicySpec {
               pages that the host did not write, which raises write amplification (ftl.waf); it fills one erase block, \
               so under a mapping that stripes its logical blocks over chips (mcsplit) it causes no switch merges.",
     source: "Kim and Ahn: BPLRU, FAST 2008, section 3; CAVE, section 4.2",
+    example: "buffer.order=block-lru buffer.block-lru.padding=true buffer.block-lru.compensation=true ftl.mapping=bast \
+              workload.synthetic.request_size=64KiB",
+    instead: "Over a page-level mapping a block of addresses has no cost of its own: `page-lru` keeps more of what is \
+              written again. Over log blocks and without sequential writes, compare it with `fab`.",
     needs: &[],
     offers: &[Capability::SavedState],
     params: Params::PARAMS,

@@ -40,6 +40,10 @@ pub(super) static SPEC: PolicySpec = PolicySpec {
     details: "Reads and writes make a page young again. A read never waits for room. The default of the window is a \
               choice made here.",
     source: "Park, Jung, Kang, Kim and Lee: CFLRU, CASES 2006, section 3",
+    example: "buffer.order=cflru buffer.cflru.window=0.5 workload.synthetic.read_share=0.5 \
+              workload.synthetic.pattern=zipf",
+    instead: "Where the host seldom reads the same page again, clean pages take room from dirty ones: use `page-lru`. \
+              It evicts pages, not blocks: over log blocks use `clc` or `fab`.",
     needs: &[],
     offers: &[Capability::SavedState],
     params: Params::PARAMS,

@@ -41,6 +41,9 @@ pub(super) static SPEC: PolicySpec = PolicySpec {
               Pages leave in order of address.",
     source: "Kang, Park, Jung, Shim and Cha: Performance Trade-Offs in Using NVRAM Write Buffer for Flash Memory-Based \
              Storage Devices, IEEE Transactions on Computers 58(6), 2009",
+    example: "buffer.order=clc buffer.clc.hot_share=0.2 ftl.mapping=bast workload.synthetic.pattern=zipf",
+    instead: "Where nothing is written more often than the rest, `fab` chooses the same and has no share to set. Over \
+              a page-level mapping use `page-lru`.",
     needs: &[],
     offers: &[Capability::SavedState],
     params: Params::PARAMS,

@@ -90,8 +90,12 @@ impl Role for dyn Order {
 }
 
 /// The place of the order of eviction.
-pub static SLOT: SlotSpec =
-    SlotSpec { name: "buffers", key: "buffer.order", help: "which page or block the write buffer evicts next" };
+pub static SLOT: SlotSpec = SlotSpec {
+    name: "buffers",
+    key: "buffer.order",
+    role: "replacement policy",
+    help: "which page or block the write buffer evicts next",
+};
 
 /// The eviction orders that are built in, in the order in which they are listed.
 pub fn builtin() -> Slot<dyn Order> {

@@ -43,6 +43,9 @@ pub(super) static SPEC: PolicySpec = PolicySpec {
               has log blocks. The defaults are choices made here.",
     source: "Seo and Shin: Recently-Evicted-First Buffer Replacement Policy for Flash Storage Devices, IEEE \
              Transactions on Consumer Electronics 54(3), 2008",
+    example: "buffer.order=ref buffer.ref.victim_blocks=8 ftl.mapping=fast workload.synthetic.pattern=zipf",
+    instead: "Over a page-level mapping there is no merge to make cheaper: use `page-lru`. To evict whole blocks at \
+              once, use `block-lru` or `fab`.",
     needs: &[],
     offers: &[Capability::SavedState],
     params: Params::PARAMS,

@@ -41,6 +41,9 @@ pub(super) static SPEC: PolicySpec = PolicySpec {
     summary: "as many victims as chips when the buffer is full",
     details: "A victim is a page or a block, as the order has it.",
     source: "Park et al.: CAVE, SAC 2011, section 4.2",
+    example: "buffer.rate=cave buffer.cave.victims=16 buffer.order=block-lru ftl.mapping=bast",
+    instead: "In a small buffer a batch takes pages that would have been written again: `single` keeps them. For short \
+              waits use `linear-threshold`, which evicts before the buffer is full.",
     needs: &[],
     offers: &[Capability::SavedState],
     params: Params::PARAMS,

@@ -33,6 +33,9 @@ pub(super) static SPEC: PolicySpec = PolicySpec {
     details: "Between two marks the number of victims on their way to flash, pages or blocks as the order has it, grows \
               from none to one for each die. A low mark that is not below the high one acts as a single threshold.",
     source: "Park et al.: CAVE, SAC 2011, section 4.2, future work",
+    example: "buffer.rate=linear-threshold buffer.linear-threshold.low=0.25 buffer.linear-threshold.high=0.75",
+    instead: "To repeat a paper that evicts only when the buffer is full, use `single` or `cave`. They also keep pages \
+              longer, which counts where the buffer is small and pages are written again late.",
     needs: &[],
     offers: &[Capability::SavedState],
     params: Params::PARAMS,

@@ -70,8 +70,12 @@ impl Role for dyn Rate {
 }
 
 /// The place of the rate of eviction.
-pub static SLOT: SlotSpec =
-    SlotSpec { name: "rates", key: "buffer.rate", help: "how many victims leave the write buffer at a time" };
+pub static SLOT: SlotSpec = SlotSpec {
+    name: "rates",
+    key: "buffer.rate",
+    role: "eviction batch size",
+    help: "how many victims leave the write buffer at a time",
+};
 
 /// The eviction rates that are built in, in the order in which they are listed.
 pub fn builtin() -> Slot<dyn Rate> {

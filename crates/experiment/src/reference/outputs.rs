@@ -2,7 +2,7 @@
 
 use flashloom_workload::{LOG_COLUMNS, OutFormat};
 
-use super::{Block, Entry, Page, described, sentence};
+use super::{Block, Entry, Page, Place, described, sentence};
 use crate::log::LogFormat;
 
 /// An output, with a name for each of its parts.
@@ -275,7 +275,7 @@ const TRACE_INFO_ROWS: &[(&str, &str)] = &[
 ];
 
 const VERDICTS: &str =
-    "What a report of `flashloom reproduce` says of a published figure; `docs/reproduction.md` has the rules.";
+    "What a report of `flashloom reproduce` says of a published figure; `docs/reproduction/README.md` has the rules.";
 const VERDICT_NAMES: &[(&str, &str)] = &[
     ("reproduced", "The published effect, within the stated band."),
     ("direction only", "An effect in the same direction, beyond the band."),
@@ -318,7 +318,7 @@ pub(super) fn pages(cause: impl Fn(&str) -> String) -> Vec<Page> {
     let of_choice = |(option, choice): (&str, &flashloom_units::Choice)| Page {
         names: vec![choice.name.to_owned()],
         title: format!("{} ({option})", choice.name),
-        level: None,
+        place: Place::Elsewhere,
         blocks: vec![Block::Text(sentence(choice.help))],
     };
     OUTPUTS.iter().flat_map(of_output).chain(log).chain(choices.map(of_choice)).collect()
@@ -329,13 +329,13 @@ fn pages_of(names: &[&str], help: &str, kind: &str, parts: Vec<(String, String)>
     let whole = Page {
         names: names.iter().map(|name| (*name).to_owned()).collect(),
         title: format!("Output: {}", names[0]),
-        level: Some(2),
+        place: Place::Section(2),
         blocks: vec![Block::Text(help.to_owned()), Block::Entries(kind.to_owned(), entries)],
     };
     let part = |(name, help): (String, String)| Page {
         title: format!("{name} ({}{})", kind[..1].to_lowercase(), &kind[1..]),
         names: vec![name],
-        level: None,
+        place: Place::Elsewhere,
         blocks: vec![Block::Text(help)],
     };
     std::iter::once(whole).chain(parts.into_iter().map(part)).collect()

@@ -52,6 +52,10 @@ pub static SPEC: PolicySpec = PolicySpec {
               slices of time. Asynchronous writes share one queue, which waits for the others. On a trace without task \
               ids all synchronous requests count as one task's.",
     source: "Linux 2.6.32, block/cfq-iosched.c",
+    example: "host.scheduler=cfq host.cfq.slice_sync=20ms workload.queue_depth=64 workload.synthetic.read_share=0.6 \
+              workload.synthetic.tasks=8 workload.synthetic.sync_share=1",
+    instead: "Made for disks: it serves one task at a time and leaves most chips of a drive idle. `fios` shares the \
+              drive by task and keeps many tasks at it.",
     needs: &[],
     offers: &[Capability::SavedState],
     params: Params::PARAMS,

@@ -46,6 +46,10 @@ pub static SPEC: PolicySpec = PolicySpec {
               the others. Reads go before writes, writes wait until no read is at the drive, and a task that has just \
               read is awaited briefly. On a trace without task ids all requests count as one task's: reads first remains.",
     source: "Park and Shen, FAST 2012, as published descriptions have it: docs/decisions/0029-fios.md",
+    example: "host.scheduler=fios host.fios.timeslice=5ms workload.queue_depth=64 workload.synthetic.read_share=0.6 \
+              workload.synthetic.tasks=8 workload.synthetic.sync_share=1",
+    instead: "Without task ids only reads before writes remains: `deadline` does that and bounds the wait of every \
+              request. Where throughput counts and fairness does not, use `noop`.",
     needs: &[],
     offers: &[Capability::SavedState],
     params: Params::PARAMS,

@@ -69,6 +69,10 @@ pub static SPEC: PolicySpec = PolicySpec {
               address order waits for the next sweep, so that no stream keeps others waiting. Works without task ids.",
     source: "Wang, Huang, He, Zhou, Li, He: A Novel I/O Scheduler for SSD with Improved Performance and Lifetime, \
              section II",
+    example: "host.scheduler=pardispatcher host.pardispatcher.region_size=1GiB workload.queue_depth=64 \
+              workload.synthetic.read_share=0.6",
+    instead: "Knows no tasks: `fios` is fair between them. Regions gain most where each lies on chips of its own, \
+              which `flashloom probe` finds out; on other drives compare it with `deadline` first.",
     needs: &[],
     offers: &[Capability::SavedState],
     params: Params::PARAMS,

@@ -131,6 +131,10 @@ pub(crate) static SPEC: PolicySpec = PolicySpec {
               streams of their own. Zipf ranks are drawn exactly at constant cost, for any footprint. Without an \
               inter-arrival time, the requests are replayed closed, at the queue depth of the workload.",
     source: "Zipf: Hoermann and Derflinger, ACM TOMACS 6(3), 1996; scattering: Black and Rogaway, CT-RSA 2002",
+    example: "workload.kind=synthetic workload.synthetic.pattern=zipf workload.synthetic.read_share=0.7 \
+              workload.synthetic.request_size=16KiB",
+    instead: "Its requests know nothing of files or of each other: for those of an application use a recording \
+              (`trace`) or `filebench`. To run the same load on a real drive, use `fio`.",
     needs: &[],
     offers: &[],
     params: SyntheticParams::PARAMS,
