@@ -50,8 +50,8 @@ pub fn documents(catalog: &Catalog) -> Vec<(String, String)> {
     let slots: Vec<String> = catalog.slots().iter().map(|(slot, _)| policies::link(slot)).collect();
     let introduction = format!(
         "# Reference\n\nEvery section, key, preset, format and result of Flashloom, written by the program itself from \
-         the tables that it checks configurations with. Each policy has a page of its own: {}. The same pages are shown \
-         by `flashloom explain NAME`. `make reference` writes these files anew.\n",
+         the tables that it checks configurations with. Each policy has a page of its own: {}. The same pages are \
+         shown by `flashloom explain NAME`. `make reference` writes these files anew.\n",
         slots.join(", ")
     );
     let (mut reference, mut files) = (introduction, Vec::new());
@@ -193,12 +193,12 @@ fn vary_page() -> Page {
 fn expect_page() -> Page {
     let text = "What is expected of a comparison. It is checked after the runs; if one does not hold, `flashloom \
                 compare` shows everything all the same and ends with exit status 1. `--no-expect` leaves them out.";
-    let formula = "A formula has numbers, `+ - * /`, brackets, `min`, `max`, `mean` and `sum`, `above` (how many numbers \
-                   are above the first one), and fields of results, such as `ftl.waf` or \
-                   `buffer.hit_ratio{rate=cave, capacity=128KiB|16MiB}`: braces choose runs by the keys that vary. A field \
-                   stands for all the runs that it chooses, in their order; what is worked out with several numbers is \
-                   worked out with each, or in pairs, and the formula must come to one. A minus after a name needs a \
-                   blank before it.";
+    let formula = "A formula has numbers, `+ - * /`, brackets, `min`, `max`, `mean` and `sum`, `above` (how many \
+                   numbers are above the first one), and fields of results, such as `ftl.waf` or \
+                   `buffer.hit_ratio{rate=cave, capacity=128KiB|16MiB}`: braces choose runs by the keys that vary. A \
+                   field stands for all the runs that it chooses, in their order; what is worked out with several \
+                   numbers is worked out with each, or in pairs, and the formula must come to one. A minus after a \
+                   name needs a blank before it.";
     let entry = |(key, help): (&str, &str)| described(key, help);
     Page {
         names: vec![EXPECT.to_owned(), format!("[[{EXPECT}]]")],
@@ -315,7 +315,7 @@ fn assignment(key: &str, value: &Value) -> String {
 fn result_page() -> Page {
     let entry = |field: Field| Entry { text: field.help, ..described(&format!("result.{}", field.path), "") };
     let fields: Vec<Entry> = schema::fields().into_iter().map(entry).collect();
-    let intro = "What `flashloom run --json` writes; `schema/result.json` is its JSON schema. Units are in the names, \
+    let intro = "What `flashloom run --json FILE` writes; `schema/result.json` is its JSON schema. Units are in the names, \
                  and a field that does not apply is absent.";
     Page {
         names: vec!["result".to_owned()],

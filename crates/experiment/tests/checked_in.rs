@@ -39,8 +39,9 @@ fn the_reference_and_the_page_of_every_policy_are_current() {
     }
     let is_left_over = |path: &PathBuf| !documents.iter().any(|(known, _)| project().join("docs").join(known) == *path);
     let folders = fs::read_dir(project().join("docs/reference")).expect("the folder is checked in");
-    let files = folders.flat_map(|folder| fs::read_dir(folder.expect("it can be read").path()).expect("it is a folder"));
-    let left: Vec<PathBuf> = files.map(|file| file.expect("it can be read").path()).filter(is_left_over).collect();
+    let path = |entry: std::io::Result<fs::DirEntry>| entry.expect("it can be read").path();
+    let files = folders.flat_map(|folder| fs::read_dir(path(folder)).expect("it is a folder"));
+    let left: Vec<PathBuf> = files.map(path).filter(is_left_over).collect();
     assert!(left.is_empty(), "pages of policies that are no more: {left:?}");
 }
 

@@ -1,7 +1,7 @@
 //! The scheduler's place on the path, and the one table of the schedulers that are built in.
 //!
-//! Adding a scheduler: a file `scheduler/NAME.rs` with `SPEC`, `Params` and `State`, and its line in the table below; or,
-//! from another crate, [`Slot::add`].
+//! Adding a scheduler: a file `scheduler/NAME.rs` with `SPEC`, `Params` and `State`, and its line in the table below;
+//! or, from another crate, [`Slot::add`].
 
 use flashloom_units::{Figure, Ns, ParamSet, Policy, PolicySpec, Refusal, Role, Slot, SlotSpec, Value};
 use flashloom_workload::Request;

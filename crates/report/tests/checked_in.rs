@@ -1,5 +1,5 @@
-//! The reports in docs/reproduction/results: of the figures in today's data files, from full runs, and no null in them is taken
-//! for its policy.
+//! The reports in docs/reproduction/results: of the figures in today's data files, from full runs, and no null in them
+//! is taken for its policy.
 
 use std::path::{Path, PathBuf};
 

@@ -1,8 +1,9 @@
 //! What theory says that a simulation comes to.
 
 /// Write amplification of greedy collection under uniform random writes of whole pages: the mean-field limit of Van
-/// Houdt, "A Mean Field Model for a Class of Garbage Collection Algorithms in Flash-based Solid State Drives" (SIGMETRICS
-/// 2013), d-choices with d to infinity, for many blocks of `b` pages, physical over logical pages being `alpha`.
+/// Houdt, "A Mean Field Model for a Class of Garbage Collection Algorithms in Flash-based Solid State Drives"
+/// (SIGMETRICS 2013), d-choices with d to infinity, for many blocks of `b` pages, physical over logical pages being
+/// `alpha`.
 ///
 /// A page dies at rate 1 / (rho N b) a write, so in equilibrium the blocks with i valid pages are rho b r / i of all,
 /// where rho = 1 / alpha is the utilisation and r is the rate at which blocks are filled. Greedy takes every block that

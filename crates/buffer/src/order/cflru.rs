@@ -30,7 +30,8 @@ params! {
     /// Parameters of CFLRU.
     pub struct Params {
         /// Share of the buffer in which clean pages leave first, from its oldest page on.
-        window: f64 => "window", Kind::Ratio { min: 0.001, max: 1.0 }, Value::Ratio(0.25), "A larger window saves programs, and gives up clean pages that may be read again.";
+        window: f64 => "window", Kind::Ratio { min: 0.001, max: 1.0 }, Value::Ratio(0.25),
+            "A larger window saves programs, and gives up clean pages that may be read again.";
     }
 }
 

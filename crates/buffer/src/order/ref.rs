@@ -30,9 +30,11 @@ params! {
     /// Parameters of REF.
     pub struct Params {
         /// Share of the buffer in which victims are looked for, from its oldest page on.
-        window: f64 => "window", Kind::Ratio { min: 0.001, max: 1.0 }, Value::Ratio(0.5), "A larger window finds more pages of a victim block, and evicts younger pages.";
+        window: f64 => "window", Kind::Ratio { min: 0.001, max: 1.0 }, Value::Ratio(0.5),
+            "A larger window finds more pages of a victim block, and evicts younger pages.";
         /// Logical blocks that pages are evicted from at a time.
-        victim_blocks: u32 => "victim_blocks", Kind::Count { min: 1, max: 65_536 }, Value::Count(4), "More blocks evict older pages, and use more log blocks at a time.";
+        victim_blocks: u32 => "victim_blocks", Kind::Count { min: 1, max: 65_536 }, Value::Count(4),
+            "More blocks evict older pages, and use more log blocks at a time.";
     }
 }
 

@@ -40,9 +40,9 @@ const OUTPUTS: &[Output] = &[
     Output { names: &["files", "outputs"], help: FILES, kind: "Files", parts: FILE_NAMES },
 ];
 
-const HINTS: &str = "Up to three remarks after a run on what makes its figures mean less than they seem, each with the key \
-    to turn: `result.hints`. A comparison has them on standard error, with the rows that they hold for. `--no-hints` \
-    leaves them out.";
+const HINTS: &str = "Up to three remarks after a run on what makes its figures mean less than they seem, each with the \
+                     key to turn: `result.hints`. A comparison has them on standard error, with the rows that they \
+                     hold for. `--no-hints` leaves them out.";
 const HINT_NAMES: &[(&str, &str)] = &[
     ("never-collected", "No block was erased: these are the figures of a drive that never collects."),
     ("wrapped", "Addresses came again that did not come again in the recording, or in one pass of the workload."),
@@ -83,9 +83,9 @@ const SUMMARY_ROWS: &[(&str, &str)] = &[
     ("data", "Bytes that reads asked for and writes carried: `result.host.read_bytes`, `result.host.write_bytes`."),
     (
         "throughput",
-        "Completed requests and bytes a second of simulated time, and the time from the start of the workload to \
-        the last completion. In a closed workload the queue depth and the drive set it, in a replay at recorded times the \
-        recording does.",
+        "Completed requests and bytes a second of simulated time, and the time from the start of the workload to the \
+         last completion. In a closed workload the queue depth and the drive set it, in a replay at recorded times the \
+         recording does.",
     ),
     (
         "filebench",
@@ -153,9 +153,9 @@ const SUMMARY_ROWS: &[(&str, &str)] = &[
     ),
     (
         "lifetime",
-        "Bytes that the host can write until the mean block and until the worst block have been erased as often as they \
-        are rated for, at the rate of this run, and that as drive writes a day for five years: `result.wear.lifetime`. \
-        It needs `device.rated_cycles`.",
+        "Bytes that the host can write until the mean block and until the worst block have been erased as often as \
+         they are rated for, at the rate of this run, and that as drive writes a day for five years: \
+         `result.wear.lifetime`. It needs `device.rated_cycles`.",
     ),
     (
         "erases a block",
@@ -212,8 +212,8 @@ const FLASH_NAMES: &[(&str, &str)] = &[
     ("wear", "Operations for static wear levelling."),
 ];
 
-const ANATOMY: &str = "Where the time of reads and writes went, in `flashloom run` with `run.anatomy = true`; the causes are \
-    fields of `result.host.anatomy`, and `docs/anatomy.md` explains them.";
+const ANATOMY: &str = "Where the time of reads and writes went, in `flashloom run` with `run.anatomy = true`; the \
+                       causes are fields of `result.host.anatomy`, and `docs/anatomy.md` explains them.";
 const ANATOMY_NAMES: &[(&str, &str)] = &[
     ("from p99", "The slowest requests: at least one in a hundred."),
     ("from p99.9", "The slowest requests: at least one in a thousand."),
@@ -235,8 +235,8 @@ const FIT_NAMES: &[(&str, &str)] = &[
     ("a second", "Flow operations that ended in a second of simulated time."),
 ];
 
-const COMPARISON: &str = "What `flashloom compare` prints: a row a run, the keys that vary first. A star marks the best of a \
-    column where the runs differ.";
+const COMPARISON: &str = "What `flashloom compare` prints: a row a run, the keys that vary first. A star marks the \
+                          best of a column where the runs differ.";
 const COMPARISON_COLUMNS: &[(&str, &str)] = &[
     ("operations/s", "Flow operations of a Filebench personality a second; higher is better."),
     ("requests/s", "Completed requests a second of simulated time; higher is better."),

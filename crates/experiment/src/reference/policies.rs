@@ -1,4 +1,5 @@
-//! A page for every policy: what it does and when not to use it, its source, a configuration that works, its parameters.
+//! A page for every policy: what it does and when not to use it, its source, a configuration that works, its
+//! parameters.
 
 use flashloom_units::{PolicySpec, SlotSpec};
 

@@ -23,11 +23,12 @@
 //! - Tasks do not exit.
 //!
 //! As in Linux, a device that is not `rotational` and takes many requests at once is never idled for. How cfq finds out
-//! that it does is the parameter `hw_tag`: 2.6.32 measures again and again and can lose what it knew; 2.6.33, whose rule
-//! distributions took over with CFQ's groups, keeps it (docs/decisions/0030-hw-tag.md). Nothing else of 2.6.33 is here: no
-//! groups, no trees by kind of workload, no slices that shrink with the number of tasks.
+//! that it does is the parameter `hw_tag`: 2.6.32 measures again and again and can lose what it knew; 2.6.33, whose
+//! rule distributions took over with CFQ's groups, keeps it (docs/decisions/0030-hw-tag.md). Nothing else of 2.6.33 is
+//! here: no groups, no trees by kind of workload, no slices that shrink with the number of tasks.
 //!
-//! Without task ids there is one synchronous queue, task 0's. The memory of tasks without requests is bounded. Cost: O(log n) each.
+//! Without task ids there is one synchronous queue, task 0's. The memory of tasks without requests is bounded. Cost:
+//! O(log n) each.
 
 use flashloom_units::{
     Capability, Figure, Kind, MIB, MS, Ns, ParamSet, PolicySpec, Refusal, S, SECTOR_BYTES, Statistic, Value, params,

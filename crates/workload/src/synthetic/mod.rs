@@ -2,8 +2,9 @@
 //!
 //! The footprint is cut into slots, one each `alignment` bytes, at which a request of `request_size` fits; the pattern
 //! draws a slot. With `extents` a request is an extent of one of the lengths, at a multiple of it. With `log` the first
-//! `log_size` of the footprint is written round and round in requests of `append_size`, and the rest has the slots. Operation, address, time and task have streams of random numbers of their own, so that changing one of
-//! these does not change the others.
+//! `log_size` of the footprint is written round and round in requests of `append_size`, and the rest has the slots.
+//! Operation, address, time and task have streams of random numbers of their own, so that changing one of these does
+//! not change the others.
 
 mod extents;
 mod scatter;
@@ -86,7 +87,8 @@ params! {
         hot_traffic: f64 => "hot_traffic", Kind::Ratio { min: 0.0, max: 1.0 }, Value::Ratio(0.8),
             "The further it is from the share of the slots, the more a policy gains by telling hot from cold.",
             Used::with("pattern", &["hot-cold"]);
-        /// Lengths of the extents with the weight of each in the data: `4KiB:75, 32KiB:25`; the requests of that pattern.
+        /// Lengths of the extents with the weight of each in the data: `4KiB:75, 32KiB:25`; the requests of that
+        /// pattern.
         extents: Option<String> => "extents", Kind::Text, Value::Absent,
             "Longer extents die together in larger parts, which an allocation by streams can use.",
             Used::with("pattern", &["extents"]);
