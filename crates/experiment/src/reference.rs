@@ -315,8 +315,8 @@ fn assignment(key: &str, value: &Value) -> String {
 fn result_page() -> Page {
     let entry = |field: Field| Entry { text: field.help, ..described(&format!("result.{}", field.path), "") };
     let fields: Vec<Entry> = schema::fields().into_iter().map(entry).collect();
-    let intro = "What `flashloom run --json FILE` writes; `schema/result.json` is its JSON schema. Units are in the names, \
-                 and a field that does not apply is absent.";
+    let intro = "What `flashloom run --json FILE` writes; `schema/result.json` is its JSON schema. Units are in the \
+                 names, and a field that does not apply is absent.";
     Page {
         names: vec!["result".to_owned()],
         title: "Result".to_owned(),
