@@ -12,7 +12,11 @@ SEED ?= 1
 # The folder of recordings that `make acceptance` reads.
 TRACES ?= traces
 
-.PHONY: help test tools format lint unit smoke readme expectations reproduce docs kernel test-kernel test-kernel-debug acceptance fuzz-properties fuzz-long fuzz-ftl snapshots reference bench
+# What `make site` builds the documents with, and checks their links with.
+MDBOOK := target/tools/mdbook-0.5.4
+LINKCHECKER := target/tools/linkchecker-10.6.0
+
+.PHONY: help test tools format lint unit smoke readme expectations reproduce docs site kernel test-kernel test-kernel-debug acceptance fuzz-properties fuzz-long fuzz-ftl snapshots reference bench
 
 help: ## Lists the targets.
 	@sed -n 's/^\([a-z-]*\):.*## \(.*\)/  \1\t\2/p' $(MAKEFILE_LIST) | expand -t 14
@@ -86,6 +90,24 @@ reproduce: ## Rehearses the reproduction of every paper, with shortened workload
 docs: ## Builds the documentation of the code; a warning is an error.
 	RUSTDOCFLAGS="-D warnings" cargo doc --locked --workspace --no-deps
 
+# The pages are those of docs/. linkchecker follows every link and heading offline; it installs in seconds, where a
+# checker in Rust takes minutes to build. What the examples of the documents say, tests hold against the program.
+site: $(MDBOOK)/bin/mdbook $(LINKCHECKER)/bin/linkchecker ## Builds the site of the documents, and checks it.
+	rm -rf target/site
+	$(MDBOOK)/bin/mdbook build docs
+	$(LINKCHECKER)/bin/linkchecker --no-status -f docs/linkchecker.ini target/site/index.html
+	cargo test --locked -p flashloom-cli --lib documents
+	cargo test --locked -p flashloom-experiment --test documents --test checked_in --test policies
+	@echo "site: target/site/index.html"
+
+$(MDBOOK)/bin/mdbook:
+	cargo install --locked mdbook@$(MDBOOK:target/tools/mdbook-%=%) --no-default-features --features search \
+	  --root $(MDBOOK)
+
+$(LINKCHECKER)/bin/linkchecker:
+	python3 -m venv $(LINKCHECKER)
+	$(LINKCHECKER)/bin/pip install --quiet linkchecker==$(LINKCHECKER:target/tools/linkchecker-%=%)
+
 # An ordinary user is told what could not be done; as root the lab installs what it needs.
 kernel: ## Checks the kernel module in short: its core under sanitizers, then built for two kernels and booted.
 	$(MAKE) -C kernel test
@@ -116,7 +138,7 @@ fuzz-ftl: ## Holds 10 million random operations on each mapping against a model 
 snapshots: ## Writes every snapshot and every generated file anew; look at the difference before you commit it.
 	INSTA_UPDATE=always cargo test --locked --workspace
 
-reference: ## Writes the generated files anew: schema/*.json and docs/reference.md.
+reference: ## Writes the generated files anew: schema/*.json, docs/reference.md and the page of each policy.
 	INSTA_UPDATE=always cargo test --locked -p flashloom-experiment --test checked_in
 
 bench: ## Measures the drive, the buffer's orders, the readers of traces and the schedulers.

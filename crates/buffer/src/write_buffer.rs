@@ -330,8 +330,8 @@ impl WriteBuffer {
         }
     }
 
-    /// From now on a page of a victim that is part of a stream of that many consecutive dirty pages leaves with the rest
-    /// of it. With 1, victims leave alone. A padded victim is a whole block, and gathers nothing.
+    /// From now on a page of a victim that is part of a stream of that many consecutive dirty pages leaves with the
+    /// rest of it. With 1, victims leave alone. A padded victim is a whole block, and gathers nothing.
     pub fn gather_streams(&mut self, pages: u32) {
         self.stream_pages = pages;
     }
@@ -376,9 +376,9 @@ impl WriteBuffer {
         }
     }
 
-    /// The first page of the stream that a page leaves in: runs of consecutive dirty pages are cut from their lowest page
-    /// on. A run that begins more than [`REACH`] streams before the page is cut at the page instead, or at its end if
-    /// that is less than a stream behind it. So a victim costs O(stream) look-ups.
+    /// The first page of the stream that a page leaves in: runs of consecutive dirty pages are cut from their lowest
+    /// page on. A run that begins more than [`REACH`] streams before the page is cut at the page instead, or at its end
+    /// if that is less than a stream behind it. So a victim costs O(stream) look-ups.
     fn stream_around(&self, lpn: u32) -> Option<u32> {
         let is_free = |lpn: u32| {
             self.slot_of(Lpn(lpn)).is_some_and(|slot| {
@@ -465,8 +465,8 @@ impl WriteBuffer {
         self.room() > 0
     }
 
-    /// Whether writes that wait have to go on waiting, even if there is room: their rate has them wait until all that was
-    /// evicted is in flash.
+    /// Whether writes that wait have to go on waiting, even if there is room: their rate has them wait until all that
+    /// was evicted is in flash.
     pub fn is_blocked(&self) -> bool {
         self.rate.waits_for_all() && self.evicting() > 0
     }
@@ -505,8 +505,8 @@ impl WriteBuffer {
         let (evicting, filling) = (self.evicting(), self.count(SlotState::Filling));
         if (evicting, filling) != (refused, 0) {
             return Err(format!(
-                "buffer: {evicting} evicted pages were never programmed, of which {refused} were refused; {filling} never \
-                 filled"
+                "buffer: {evicting} evicted pages were never programmed, of which {refused} were refused; {filling} \
+                 never filled"
             ));
         }
         let leaving = self.on_their_way.victims();

@@ -77,7 +77,8 @@ pub struct RunArguments {
     /// ends in .csv, which can be replayed as a trace, or in .parquet.
     #[arg(long, value_name = "FILE")]
     pub log: Option<String>,
-    /// Tell where the time of the N slowest requests (1 to 1000) went, after the result; on standard error with --json -.
+    /// Tell where the time of the N slowest requests (1 to 1000) went, after the result; on standard error with --json
+    /// -.
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u16).range(1..=1_000))]
     pub slowest: Option<u16>,
     /// Write the drive as it is after ageing, before the workload, for later runs with run.state.
@@ -133,10 +134,12 @@ pub struct ProbeArguments {
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..))]
     pub outstanding: Option<u32>,
     /// Requests to measure at each point on each drive.
-    #[arg(long, value_name = "N", default_value_t = ProbeParams::DEFAULT.requests, value_parser = clap::value_parser!(u32).range(100..=1_000_000))]
+    #[arg(long, value_name = "N", default_value_t = ProbeParams::DEFAULT.requests)]
+    #[arg(value_parser = clap::value_parser!(u32).range(100..=1_000_000))]
     pub requests: u32,
     /// Drives to measure, each with a seed of its own from run.seed on.
-    #[arg(long, value_name = "N", default_value_t = ProbeParams::DEFAULT.seeds, value_parser = clap::value_parser!(u32).range(1..=1_000))]
+    #[arg(long, value_name = "N", default_value_t = ProbeParams::DEFAULT.seeds)]
+    #[arg(value_parser = clap::value_parser!(u32).range(1..=1_000))]
     pub seeds: u32,
     /// The share of a throughput that counts as reaching it.
     #[arg(long, value_name = "SHARE", default_value_t = ProbeParams::DEFAULT.reach, value_parser = share)]
@@ -206,8 +209,8 @@ pub struct ReproduceArguments {
     /// A paper; `together` combines their ideas, `all` makes every report.
     #[arg(value_parser = PossibleValuesParser::new(PAPERS.iter().copied().chain([ALL])))]
     pub paper: String,
-    /// Make one figure or table of the paper alone, by the beginning of its rows' ids (figure-4), and print its rows; may
-    /// be given several times.
+    /// Make one figure or table of the paper alone, by the beginning of its rows' ids (figure-4), and print its rows;
+    /// may be given several times.
     #[arg(long, value_name = "FIGURE", conflicts_with = "out")]
     pub only: Vec<String>,
     /// Shorten workloads and drives: a rehearsal of everything in a few minutes.

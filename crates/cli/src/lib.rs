@@ -6,6 +6,8 @@
 mod arguments;
 mod cache;
 mod command;
+#[cfg(test)]
+mod documents;
 mod figures;
 mod output;
 mod progress;

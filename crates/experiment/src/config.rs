@@ -23,7 +23,7 @@ pub use catalog::{
 };
 pub use experiment::{Experiment, Need, Reason, Sweep, Unfit, Unused, Variant, needs, path_of};
 pub use raw::{Axis, Bounds, EXPECT_KEYS, Expectation, Origin, Source};
-pub use typed::{Config, json_value, toml_value};
+pub use typed::{Config, example, json_value, toml_value};
 
 #[cfg(test)]
 mod tests {

@@ -7,10 +7,11 @@
 //! figure   [ EXPERIMENT ":" ] FIELD [ "{" KEY "=" VALUE { "|" VALUE } { "," ... } "}" ]
 //! ```
 //!
-//! FIELD is the path of a figure in a result, such as `ftl.block_erases`; KEY is a key that the experiment varies, or its
-//! last part. A figure stands for the runs that its keys choose, in their order, so a formula may work on several numbers
-//! at once: a single number goes with each of several, several go in pairs. `min`, `max`, `mean` and `sum` make one of
-//! them; `above` counts those that are above the first one. Names may hold minus signs, so a minus between two names stands between blanks.
+//! FIELD is the path of a figure in a result, such as `ftl.block_erases`; KEY is a key that the experiment varies, or
+//! its last part. A figure stands for the runs that its keys choose, in their order, so a formula may work on several
+//! numbers at once: a single number goes with each of several, several go in pairs. `min`, `max`, `mean` and `sum` make
+//! one of them; `above` counts those that are above the first one. Names may hold minus signs, so a minus between two
+//! names stands between blanks.
 
 use std::collections::BTreeSet;
 use std::sync::Arc;
@@ -124,8 +125,8 @@ impl Formula {
 
     /// Its value in each of several repetitions; nothing where it has none in one of them.
     ///
-    /// The best of several runs, taken in each repetition by itself, is better than any of them by chance alone. So where
-    /// the whole formula is a `max` or a `min`, the run is chosen by the mean over the other repetitions.
+    /// The best of several runs, taken in each repetition by itself, is better than any of them by chance alone. So
+    /// where the whole formula is a `max` or a `min`, the run is chosen by the mean over the other repetitions.
     ///
     /// # Errors
     /// As those of [`Self::value`].

@@ -1,5 +1,5 @@
-//! The micro-tests of ParDispatcher, section II-A: which regions a drive has, and how many requests one of them serves at
-//! once.
+//! The micro-tests of ParDispatcher, section II-A: which regions a drive has, and how many requests one of them serves
+//! at once.
 //!
 //! ```text
 //! a span:  the first S bytes of the drive    S = the capacity, a half of it, .. a 1024th of it

@@ -4,15 +4,17 @@ mod consequences;
 mod fields;
 mod outputs;
 mod page;
+mod policies;
 mod timeline;
 
 use std::collections::BTreeSet;
 
 use flashloom_nand::{PRESETS, Preset, preset};
-use flashloom_units::{Choice, Kind, Param, PolicySpec, Problem, SlotSpec, Used, Value};
+use flashloom_units::{Choice, Kind, Param, Problem, Used, Value};
 use flashloom_workload::{FORMATS, FormatSpec};
 
-pub use page::{Block, Entry, Page};
+pub use page::{Block, Entry, Page, Place};
+pub use policies::summary;
 
 use crate::config::{Catalog, EXPECT, EXPECT_KEYS, KeyId, Need, SECTIONS, Table, VARY, needs, path_of, toml_value};
 use crate::schema::{self, Field};
@@ -43,13 +45,25 @@ pub fn names(catalog: &Catalog) -> BTreeSet<String> {
     pages(catalog).into_iter().flat_map(|page| page.names).collect()
 }
 
-/// The document that is checked in: every page that is not part of another one.
-pub fn document(catalog: &Catalog) -> String {
-    let introduction = "# Reference\n\nEvery section, key, policy, preset, format and result of Flashloom, written by \
-                        the program itself from the tables that it checks configurations with. The same pages are \
-                        shown by `flashloom explain NAME`. `make reference` writes this file anew.\n";
-    let pages = pages(catalog).into_iter().filter_map(|page| page.to_markdown());
-    std::iter::once(introduction.to_owned()).chain(pages).collect::<Vec<_>>().join("\n")
+/// The documents that are checked in, each a path below `docs/` and a text: the reference, and a file for every policy.
+pub fn documents(catalog: &Catalog) -> Vec<(String, String)> {
+    let slots: Vec<String> = catalog.slots().iter().map(|(slot, _)| policies::link(slot)).collect();
+    let introduction = format!(
+        "# Reference\n\nEvery section, key, preset, format and result of Flashloom, written by the program itself from \
+         the tables that it checks configurations with. Each policy has a page of its own: {}. The same pages are \
+         shown by `flashloom explain NAME`. `make reference` writes these files anew.\n",
+        slots.join(", ")
+    );
+    let (mut reference, mut files) = (introduction, Vec::new());
+    for page in pages(catalog) {
+        match (page.to_markdown(), page.place) {
+            (Some(text), Place::Section(_)) => reference.push_str(&format!("\n{text}")),
+            (Some(text), Place::File(path)) => files.push((path, text)),
+            _ => {}
+        }
+    }
+    files.insert(0, ("reference.md".to_owned(), reference));
+    files
 }
 
 const DEVICES: &str = "devices";
@@ -75,7 +89,7 @@ pub fn list_names() -> impl Iterator<Item = &'static str> {
 /// Every list, along the path of a request.
 pub fn lists(catalog: &Catalog) -> Vec<List> {
     let slots = SECTIONS.iter().flat_map(|section| section.slots().map(|(_, slot)| slot));
-    let mut lists: Vec<List> = slots.map(|slot| list_of_slot(catalog, slot)).collect();
+    let mut lists: Vec<List> = slots.map(|slot| policies::list(catalog, slot)).collect();
     lists.push(List {
         name: DEVICES,
         help: "Described drives: `device.preset`.".to_owned(),
@@ -89,24 +103,18 @@ pub fn lists(catalog: &Catalog) -> Vec<List> {
     lists
 }
 
-fn list_of_slot(catalog: &Catalog, slot: &'static SlotSpec) -> List {
-    let members = catalog.policies(slot).map(|policy| (policy.name, sentence(policy.summary))).collect();
-    List { name: slot.name, help: format!("{}: `{}`.", sentence(slot.help).trim_end_matches('.'), slot.key), members }
-}
-
 fn pages(catalog: &Catalog) -> Vec<Page> {
     let mut pages = Vec::new();
     for table in &catalog.tables {
         match table.policy {
             None => pages.push(section_page(catalog, table)),
-            Some((policy, _)) => pages.push(policy_page(catalog, table, policy)),
+            Some((policy, key)) => pages.push(policies::page(catalog, table, policy, key)),
         }
     }
     pages.extend([vary_page(), expect_page()]);
     for list in lists(catalog) {
+        pages.push(list_page(&list));
         // The members of a slot are pages already; those of the others follow their list.
-        let level = [DEVICES, FORMATS_LIST].contains(&list.name).then_some(2);
-        pages.push(list_page(&list, level));
         match list.name {
             DEVICES => pages.extend(list.members.iter().map(|(name, help)| preset_page(name, help))),
             FORMATS_LIST => pages.extend(FORMATS.iter().map(format_page)),
@@ -144,7 +152,7 @@ fn choice_pages(key: KeyId) -> Vec<Page> {
         Page {
             title: format!("{path} = \"{}\"", choice.name),
             names: vec![choice.name.to_owned(), named],
-            level: None,
+            place: Place::Elsewhere,
             blocks,
         }
     };
@@ -164,7 +172,7 @@ fn section_page(catalog: &Catalog, table: &Table) -> Page {
     Page {
         names: vec![section.name.to_owned(), format!("[{}]", section.name)],
         title: format!("[{}]", section.name),
-        level: Some(2),
+        place: Place::Section(2),
         blocks,
     }
 }
@@ -177,7 +185,7 @@ fn vary_page() -> Page {
     Page {
         names: vec![VARY.to_owned(), format!("[{VARY}]")],
         title: format!("[{VARY}]"),
-        level: Some(2),
+        place: Place::Section(2),
         blocks: vec![Block::Text(text.to_owned())],
     }
 }
@@ -185,17 +193,17 @@ fn vary_page() -> Page {
 fn expect_page() -> Page {
     let text = "What is expected of a comparison. It is checked after the runs; if one does not hold, `flashloom \
                 compare` shows everything all the same and ends with exit status 1. `--no-expect` leaves them out.";
-    let formula = "A formula has numbers, `+ - * /`, brackets, `min`, `max`, `mean` and `sum`, `above` (how many numbers \
-                   are above the first one), and fields of results, such as `ftl.waf` or \
-                   `buffer.hit_ratio{rate=cave, capacity=128KiB|16MiB}`: braces choose runs by the keys that vary. A field \
-                   stands for all the runs that it chooses, in their order; what is worked out with several numbers is \
-                   worked out with each, or in pairs, and the formula must come to one. A minus after a name needs a \
-                   blank before it.";
-    let entry = |(key, help): (&str, &str)| Entry { term: key.to_owned(), kind: String::new(), text: sentence(help) };
+    let formula = "A formula has numbers, `+ - * /`, brackets, `min`, `max`, `mean` and `sum`, `above` (how many \
+                   numbers are above the first one), and fields of results, such as `ftl.waf` or \
+                   `buffer.hit_ratio{rate=cave, capacity=128KiB|16MiB}`: braces choose runs by the keys that vary. A \
+                   field stands for all the runs that it chooses, in their order; what is worked out with several \
+                   numbers is worked out with each, or in pairs, and the formula must come to one. A minus after a \
+                   name needs a blank before it.";
+    let entry = |(key, help): (&str, &str)| described(key, help);
     Page {
         names: vec![EXPECT.to_owned(), format!("[[{EXPECT}]]")],
         title: format!("[[{EXPECT}]]"),
-        level: Some(2),
+        place: Place::Section(2),
         blocks: vec![
             Block::Text(text.to_owned()),
             Block::Entries("Keys".to_owned(), EXPECT_KEYS.into_iter().map(entry).collect()),
@@ -204,44 +212,14 @@ fn expect_page() -> Page {
     }
 }
 
-fn policy_page(catalog: &Catalog, table: &Table, policy: &PolicySpec) -> Page {
-    let section = &SECTIONS[table.section];
-    let key = table.policy.map_or("", |(_, key)| section.params[key].name);
-    let path = table.path();
-    let mut blocks = vec![Block::Text(sentence(policy.summary)), Block::Text(sentence(policy.details))];
-    blocks.push(Block::Text(format!("Source: {}", sentence(policy.source))));
-    let named = format!("{}.{key}={}", section.name, policy.name);
-    blocks.extend(consequences::of(&named).map(|text| Block::Text(text.to_owned())));
-    if !policy.needs.is_empty() {
-        let needs: Vec<_> = policy.needs.iter().map(|&need| need.in_words()).collect();
-        blocks.push(Block::Text(format!("Needs {}.", needs.join(" and "))));
-    }
-    if !policy.params.is_empty() {
-        let entries = policy.params.iter().map(|param| param_entry(catalog, &path, param)).collect();
-        blocks.push(Block::Entries(format!("Parameters, in `[{path}]`"), entries));
-    }
-    if !policy.statistics.is_empty() {
-        let entries = policy
-            .statistics
-            .iter()
-            .map(|figure| Entry { kind: figure.unit.in_words().to_owned(), ..described(figure.name, figure.help) })
-            .collect();
-        blocks.push(Block::Entries("Statistics".to_owned(), entries));
-    }
-    Page {
-        names: vec![policy.name.to_owned(), path, named],
-        title: format!("{}.{key} = \"{}\"", section.name, policy.name),
-        level: Some(3),
-        blocks,
-    }
-}
-
-fn list_page(list: &List, level: Option<usize>) -> Page {
-    let entries = list.members.iter().map(|(name, help)| described(name, help)).collect();
+fn list_page(list: &List) -> Page {
+    let is_slot = ![DEVICES, FORMATS_LIST].contains(&list.name);
+    let link = |name: &str| if is_slot { format!("{name}.md") } else { String::new() };
+    let entries = list.members.iter().map(|(name, help)| Entry { link: link(name), ..described(name, help) }).collect();
     Page {
         names: vec![list.name.to_owned()],
         title: list.name.to_owned(),
-        level,
+        place: if is_slot { Place::File(policies::index(list.name)) } else { Place::Section(2) },
         blocks: vec![Block::Text(list.help.clone()), Block::Entries("All of them".to_owned(), entries)],
     }
 }
@@ -257,14 +235,19 @@ fn preset_page(name: &str, help: &str) -> Page {
             blocks.push(Block::Entries("What its host usually does, in `[host]`".to_owned(), entries));
         }
     }
-    Page { names: vec![name.to_owned()], title: format!("device.preset = \"{name}\""), level: Some(3), blocks }
+    Page {
+        names: vec![name.to_owned()],
+        title: format!("device.preset = \"{name}\""),
+        place: Place::Section(3),
+        blocks,
+    }
 }
 
 fn format_page(format: &FormatSpec) -> Page {
     Page {
         names: vec![format.name().to_owned()],
         title: format!("workload.format = \"{}\"", format.name()),
-        level: Some(3),
+        place: Place::Section(3),
         blocks: vec![
             Block::Text(sentence(format.help())),
             Block::Text(format!("Example: `{}`", format.example)),
@@ -308,18 +291,19 @@ fn key_page(catalog: &Catalog, key: KeyId) -> Page {
         let needs: Vec<String> = needs.iter().map(Need::to_string).collect();
         blocks.push(Block::Text(format!("It is used{only} {}.", needs.join(" and "))));
     }
-    Page { names: vec![param.name.to_owned(), path.clone()], title: path, level: None, blocks }
+    Page { names: vec![param.name.to_owned(), path.clone()], title: path, place: Place::Elsewhere, blocks }
 }
 
 fn described(term: &str, help: &str) -> Entry {
-    Entry { term: term.to_owned(), kind: String::new(), text: sentence(help) }
+    Entry { term: term.to_owned(), kind: String::new(), text: sentence(help), link: String::new() }
 }
 
 fn param_entry(catalog: &Catalog, table: &str, param: &Param) -> Entry {
     let used = |used: Used| format!("Used {}.", Need::of(catalog, path_of(table, used), used).called(used.key));
     let sentences = [param.help.to_owned(), param.tradeoff.to_owned(), param.used.map(used).unwrap_or_default()];
     let said: Vec<String> = sentences.into_iter().filter(|sentence| !sentence.is_empty()).collect();
-    Entry { term: assignment(param.name, &param.default), kind: catalog.expected(param), text: said.join(" ") }
+    let term = assignment(param.name, &param.default);
+    Entry { term, kind: catalog.expected(param), text: said.join(" "), link: String::new() }
 }
 
 /// As a configuration would hold it; the key alone where there is no value.
@@ -329,14 +313,14 @@ fn assignment(key: &str, value: &Value) -> String {
 
 /// The result as one page; each of its fields has another.
 fn result_page() -> Page {
-    let entry = |field: Field| Entry { term: format!("result.{}", field.path), kind: String::new(), text: field.help };
+    let entry = |field: Field| Entry { text: field.help, ..described(&format!("result.{}", field.path), "") };
     let fields: Vec<Entry> = schema::fields().into_iter().map(entry).collect();
-    let intro = "What `flashloom run --json` writes; `schema/result.json` is its JSON schema. Units are in the names, \
-                 and a field that does not apply is absent.";
+    let intro = "What `flashloom run --json FILE` writes; `schema/result.json` is its JSON schema. Units are in the \
+                 names, and a field that does not apply is absent.";
     Page {
         names: vec!["result".to_owned()],
         title: "Result".to_owned(),
-        level: Some(2),
+        place: Place::Section(2),
         blocks: vec![Block::Text(intro.to_owned()), Block::Entries("Fields".to_owned(), fields)],
     }
 }

@@ -19,7 +19,9 @@ pub const COMPARE_SCHEMA: &str = "flashloom/compare/1";
 pub const NOT_FOUND_OUT: [&str; 3] = ["config", "provenance", "run"];
 
 macro_rules! result_types {
-    ($($(#[doc = $doc:literal])+ $name:ident { $($(#[doc = $help:literal])+ $(#[$attribute:meta])* $field:ident: $type:ty,)+ })+) => {$(
+    ($($(#[doc = $doc:literal])+ $name:ident {
+        $($(#[doc = $help:literal])+ $(#[$attribute:meta])* $field:ident: $type:ty,)+
+    })+) => {$(
         $(#[doc = $doc])+
         #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
         pub struct $name {
@@ -146,7 +148,7 @@ result_types! {
         read_bytes: u64,
         /// Bytes that the writes carried.
         write_bytes: u64,
-        /// Sectors that reads asked for and nothing is stored for: never written, or discarded. No flash is read for them.
+        /// Sectors that were read and are not stored: never written, or discarded. No flash is read for them.
         unmapped_read_sectors: u64,
         /// Lines of the trace that could not be read and were skipped; absent unless that was asked for.
         #[serde(skip_serializing_if = "Option::is_none")]
@@ -404,7 +406,7 @@ result_types! {
     WearResult {
         /// How often each block was erased.
         erase_count: EraseCount,
-        /// How much the host can write; absent where the run erased or wrote nothing, or `device.rated_cycles` is absent.
+        /// How much the host can write; absent where the run erased or wrote nothing, or without `device.rated_cycles`.
         #[serde(skip_serializing_if = "Option::is_none")]
         lifetime: Option<LifetimeResult>,
     }

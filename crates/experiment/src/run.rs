@@ -113,8 +113,8 @@ pub struct Finished {
 }
 
 impl<'a> Prepared<'a> {
-    /// Checks what is expected against the runs that there will be, and reads the input of every workload to its end, each
-    /// recording once: it has to fit device, replay and policies.
+    /// Checks what is expected against the runs that there will be, and reads the input of every workload to its end,
+    /// each recording once: it has to fit device, replay and policies.
     ///
     /// # Errors
     /// Everything that is wrong with them.
@@ -155,8 +155,9 @@ impl<'a> Prepared<'a> {
         Aged { drive: self.drives[index].as_deref(), cache: self.cache.as_ref() }
     }
 
-    /// As [`Self::new`], but combinations that do not go together with what their workloads read (a policy that needs task
-    /// ids with a recording that has none) are left out, if others remain: they become part of [`Experiment::unfit`].
+    /// As [`Self::new`], but combinations that do not go together with what their workloads read (a policy that needs
+    /// task ids with a recording that has none) are left out, if others remain: they become part of
+    /// [`Experiment::unfit`].
     ///
     /// # Errors
     /// Everything else that is wrong.
@@ -232,8 +233,8 @@ impl<'a> Prepared<'a> {
         Ok(drive)
     }
 
-    /// Host and drive of a variant as its run begins, to be driven by hand: the drive aged, and in time where `run.timing`
-    /// says so. The keys of `[workload]`, `run.drain` and `run.end_of_life` mean nothing to it.
+    /// Host and drive of a variant as its run begins, to be driven by hand: the drive aged, and in time where
+    /// `run.timing` says so. The keys of `[workload]`, `run.drain` and `run.end_of_life` mean nothing to it.
     ///
     /// # Errors
     /// A policy that cannot be built, or a drive that never became steady.
@@ -291,8 +292,8 @@ impl<'a> Prepared<'a> {
         self.run_watched(0, verify, Watched { progress, observers, queued: None })
     }
 
-    /// Runs the first variant, and shows each of its requests at an event: as the workload queues it, or, merged, as the
-    /// scheduler issues it.
+    /// Runs the first variant, and shows each of its requests at an event: as the workload queues it, or, merged, as
+    /// the scheduler issues it.
     ///
     /// # Errors
     /// A check that failed.
@@ -363,8 +364,8 @@ impl<'a> Prepared<'a> {
         Ok(issued)
     }
 
-    /// Replays requests that another run issued on the drive of a variant, in their order and with no scheduler between,
-    /// as many at once as `workload.queue_depth` says.
+    /// Replays requests that another run issued on the drive of a variant, in their order and with no scheduler
+    /// between, as many at once as `workload.queue_depth` says.
     ///
     /// # Errors
     /// A check that failed.

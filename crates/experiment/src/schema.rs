@@ -167,7 +167,8 @@ fn config(catalog: &Catalog) -> Json {
     sections.insert(
         VARY.to_owned(),
         json!({
-            "description": "Keys that a comparison varies, such as \"host.scheduler\", each with the list of its values.",
+            "description": "Keys that a comparison varies, such as \"host.scheduler\", each with the list of its \
+                            values.",
             "type": "object"
         }),
     );

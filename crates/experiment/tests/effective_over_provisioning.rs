@@ -10,7 +10,8 @@ use flashloom_verify::closed_forms::greedy_mean_field;
 
 const PAGES: u32 = 128;
 
-/// Write amplification and effective over-provisioning under uniform random writes of whole pages, four times the drive.
+/// Write amplification and effective over-provisioning under uniform random writes of whole pages, four times the
+/// drive.
 fn steady(blocks: u32, sets: &[&str]) -> (f64, f64) {
     let text = format!(
         "[workload.synthetic]\nrequests = {}\nrequest_size = \"4KiB\"\n\

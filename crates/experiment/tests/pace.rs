@@ -1,5 +1,5 @@
-//! How long a write waits at most while the drive collects: with deadlines for at most eight erases of a block, whichever
-//! mapping and however large the map; with shares, that is without looking ahead, for longer.
+//! How long a write waits at most while the drive collects: with deadlines for at most eight erases of a block,
+//! whichever mapping and however large the map; with shares, that is without looking ahead, for longer.
 #![allow(missing_docs)]
 
 use flashloom_experiment::config::{Catalog, Experiment, Source};

@@ -1,5 +1,5 @@
-//! A drive that was aged until steady has free blocks as after its last overwrite: fewer than idle time gives it. Whether
-//! that is made up for before the workload, or on its account.
+//! A drive that was aged until steady has free blocks as after its last overwrite: fewer than idle time gives it.
+//! Whether that is made up for before the workload, or on its account.
 
 use flashloom_experiment::config::{Catalog, Experiment, Source};
 use flashloom_experiment::result::RunResult;
@@ -42,8 +42,8 @@ fn idle_time_collects_in_proportion_to_what_was_written_and_not_what_ageing_left
     let waf = rested.precondition.as_ref().and_then(|aged| aged.waf).expect("it is steady");
     let in_proportion = rested.ftl.host_page_writes as f64 * (waf - 1.0);
     let copies = |result: &RunResult| result.ftl.page_copies as f64;
-    // A plane opens whole blocks, so that what was written may ask for one more or one less in each. Two more free blocks
-    // of 64 are so much less spare space.
+    // A plane opens whole blocks, so that what was written may ask for one more or one less in each. Two more free
+    // blocks of 64 are so much less spare space.
     let a_block = (PLANES * PAGES) as f64 * (waf - 1.0);
     assert!(copies(&rested) <= 1.25 * in_proportion + a_block, "{} copies, {in_proportion}", copies(&rested));
     // The level of idle time is two blocks a plane above the one that a steady load holds.

@@ -34,7 +34,7 @@
 //!
 //! - [`workload`]: where requests come from: recordings, generators, fio jobs, Filebench personalities.
 //! - [`host`]: the block layer and its I/O schedulers.
-//! - [`buffer`]: the controller's write buffer: order and rate of eviction.
+//! - [`buffer`]: the controller's write buffer: replacement policy and eviction batch size.
 //! - [`ftl`]: mapping, allocation, collection, placement.
 //! - [`nand`]: the array: geometry, timing, failures, and what happens in it.
 //! - [`verify`]: checks that follow every flash command and every sector, and know nothing of the code they check.

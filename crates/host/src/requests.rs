@@ -228,7 +228,8 @@ impl Requests {
         self.newest_member
     }
 
-    /// Makes a request of a member that is part of none. The caller sees to it that there are no more than the capacity.
+    /// Makes a request of a member that is part of none. The caller sees to it that there are no more than the
+    /// capacity.
     pub fn queue(&mut self, request: &Request, member: u32) -> RequestId {
         let id = self.free.pop().expect("the pool is as large as the queue limits and the device's queue together");
         self.slots[id.at()] = Queued {

@@ -1,7 +1,7 @@
 //! The scheduler's place on the path, and the one table of the schedulers that are built in.
 //!
-//! Adding a scheduler: a file `scheduler/NAME.rs` with `SPEC`, `Params` and `State`, and its line in the table below; or,
-//! from another crate, [`Slot::add`].
+//! Adding a scheduler: a file `scheduler/NAME.rs` with `SPEC`, `Params` and `State`, and its line in the table below;
+//! or, from another crate, [`Slot::add`].
 
 use flashloom_units::{Figure, Ns, ParamSet, Policy, PolicySpec, Refusal, Role, Slot, SlotSpec, Value};
 use flashloom_workload::Request;
@@ -116,7 +116,8 @@ impl Role for dyn Scheduler {
 pub static SLOT: SlotSpec = SlotSpec {
     name: "schedulers",
     key: "host.scheduler",
-    help: "In which order the host's block layer sends requests to the device.",
+    role: "I/O scheduler",
+    help: "in which order the host's block layer sends requests to the device",
 };
 
 /// The schedulers that are built in, in the order in which they are listed.

@@ -4,8 +4,8 @@
 //! region and direction that it serves. Of each request the test notes how many requests of these were waiting when it
 //! came, and how many at most were waiting at once until it was sent: no more can be left of the sweep that it met, and
 //! no more can be in its own. Their sum bounds how many are sent until it is, and in how many turns. Arrivals are
-//! streams that ascend or descend, floods of the lowest or highest sectors, and sectors drawn at random, each mixed with
-//! the others in a few regions, while deadlines pass now and then.
+//! streams that ascend or descend, floods of the lowest or highest sectors, and sectors drawn at random, each mixed
+//! with the others in a few regions, while deadlines pass now and then.
 
 use std::collections::BTreeMap;
 
@@ -50,7 +50,8 @@ fn actions() -> impl Strategy<Value = Vec<Action>> {
     ];
     // Mostly one region and one direction, in which the loads meet.
     let place = (prop_oneof![4 => Just(0), 1 => 0..REGIONS], prop::bool::weighted(0.2));
-    // Writes that a task waits for and those that none does are counted apart by the block layer, but wait in one sweep.
+    // Writes that a task waits for and those that none does are counted apart by the block layer, but wait in one
+    // sweep.
     let flags = prop_oneof![Just(0), Just(Request::SYNC)];
     let submit = (arrivals, place, flags).prop_map(|(arrivals, (region, read), flags)| {
         let flags = if read { 0 } else { flags };

@@ -1,5 +1,5 @@
-//! noop, deadline, fios and pardispatcher against a naive block layer: the same random submissions, dispatches and times,
-//! the same answers, the same order to the last member of every merged request.
+//! noop, deadline, fios and pardispatcher against a naive block layer: the same random submissions, dispatches and
+//! times, the same answers, the same order to the last member of every merged request.
 //!
 //! Addresses are few and requests short, so that most of them touch, overlap or begin alike; a part of the runs has
 //! none of one kind of operation. proptest prints the failing input and its seed.

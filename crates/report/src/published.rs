@@ -1,8 +1,8 @@
 //! What the papers published: the data files, read and checked.
 //!
-//! A file names the experiments of its paper and lists rows in groups of one figure, table or statement. Everything that
-//! a reader would want to dispute is there: the figure and its page, the formula of ours, the band, and the reason where
-//! ours is known to differ.
+//! A file names the experiments of its paper and lists rows in groups of one figure, table or statement. Everything
+//! that a reader would want to dispute is there: the figure and its page, the formula of ours, the band, and the reason
+//! where ours is known to differ.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -105,8 +105,8 @@ pub struct Study {
     /// Whether it is run with each of the paper's workloads.
     #[serde(default)]
     pub each_workload: bool,
-    /// What is set to make, of each of its runs, the run whose scheduler issues the requests that it replays. Without it
-    /// a run serves its workload itself.
+    /// What is set to make, of each of its runs, the run whose scheduler issues the requests that it replays. Without
+    /// it a run serves its workload itself.
     pub issued_by: Option<Vec<String>>,
 }
 
@@ -302,9 +302,11 @@ pub struct Table {
     /// The names of the columns, and how their figures are worked out for an experiment.
     #[serde(default)]
     pub columns: Vec<Column>,
-    /// In place of columns: one for each of the paper's workloads, with this figure of the experiments with that workload.
+    /// In place of columns: one for each of the paper's workloads, with this figure of the experiments with that
+    /// workload.
     pub by_workload: Option<Column>,
-    /// In place of a line for each experiment: one for each of the paper's workloads, with the experiment chosen for it.
+    /// In place of a line for each experiment: one for each of the paper's workloads, with the experiment chosen for
+    /// it.
     pub choice: Option<Choice>,
     /// The experiments.
     pub experiments: Vec<String>,

@@ -224,7 +224,13 @@ mod tests {
 
     #[test]
     fn results_are_the_same_whatever_they_cost_and_whatever_their_seed() {
-        let result = |seed: u64, wall: f64, copies: u64| json!({"config": {"run": {"seed": seed}}, "run": {"wall_seconds": wall}, "ftl": {"page_copies": copies}});
+        let result = |seed: u64, wall: f64, copies: u64| {
+            json!({
+                "config": {"run": {"seed": seed}},
+                "run": {"wall_seconds": wall},
+                "ftl": {"page_copies": copies},
+            })
+        };
         assert!(found_out_the_same(&result(1, 0.5, 7), &result(2, 0.7, 7)));
         assert!(!found_out_the_same(&result(1, 0.5, 7), &result(2, 0.5, 8)));
     }

@@ -1,5 +1,5 @@
-//! The reports in docs/reproduction: of the figures in today's data files, from full runs, and no null in them is taken
-//! for its policy.
+//! The reports in docs/reproduction/results: of the figures in today's data files, from full runs, and no null in them
+//! is taken for its policy.
 
 use std::path::{Path, PathBuf};
 
@@ -11,7 +11,7 @@ fn project() -> PathBuf {
 }
 
 fn report(paper: &str) -> Value {
-    let path = project().join("docs/reproduction").join(format!("{paper}.json"));
+    let path = project().join("docs/reproduction/results").join(format!("{paper}.json"));
     let text = std::fs::read_to_string(&path).unwrap_or_else(|error| panic!("{}: {error}", path.display()));
     serde_json::from_str(&text).expect("a report is JSON")
 }
@@ -83,7 +83,7 @@ fn the_readme_sums_up_the_reports() {
         let verdicts: Vec<String> =
             published["verdicts"].as_array().expect("a list").iter().map(Value::to_string).collect();
         let line = format!(
-            "(docs/reproduction/{name}.md) | {} | {} | {} |",
+            "(docs/reproduction/results/{name}.md) | {} | {} | {} |",
             published["rows"],
             verdicts.join(" | "),
             published["null_reproduces"]

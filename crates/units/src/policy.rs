@@ -132,6 +132,11 @@ pub struct PolicySpec {
     pub details: &'static str,
     /// The paper and section, or the source file, that it follows.
     pub source: &'static str,
+    /// Keys with values that make a working configuration beside the defaults, as `--set` takes them, with a blank
+    /// between two: `host.scheduler=noop host.queue_depth=1`. A policy from outside may leave it empty.
+    pub example: &'static str,
+    /// When it is the wrong choice, and what to use then. A policy from outside may leave it empty.
+    pub instead: &'static str,
     /// What it cannot work without.
     pub needs: &'static [Capability],
     /// What other policies find in it.
@@ -144,8 +149,18 @@ pub struct PolicySpec {
 
 impl PolicySpec {
     /// A specification with a name and nothing else, to be filled in by `..`.
-    pub const BLANK: Self =
-        Self { name: "", summary: "", details: "", source: "", needs: &[], offers: &[], params: &[], statistics: &[] };
+    pub const BLANK: Self = Self {
+        name: "",
+        summary: "",
+        details: "",
+        source: "",
+        example: "",
+        instead: "",
+        needs: &[],
+        offers: &[],
+        params: &[],
+        statistics: &[],
+    };
 
     /// A specification that was put together while the program runs. Its memory is never given back.
     pub fn leak(self) -> &'static Self {
@@ -207,6 +222,8 @@ pub struct SlotSpec {
     pub name: &'static str,
     /// The configuration key that chooses, such as `host.scheduler`.
     pub key: &'static str,
+    /// What one policy of the slot is, in the word that people search for: `replacement policy`.
+    pub role: &'static str,
     /// What the policies decide.
     pub help: &'static str,
 }
@@ -444,7 +461,7 @@ mod tests {
     }
 
     static SPEC: PolicySpec = PolicySpec { name: "polite", params: Params::PARAMS, ..PolicySpec::BLANK };
-    static SLOT: SlotSpec = SlotSpec { name: "greeters", key: "hall.greeter", help: "Who greets." };
+    static SLOT: SlotSpec = SlotSpec { name: "greeters", key: "hall.greeter", role: "greeting", help: "Who greets." };
 
     fn polite(spec: &'static PolicySpec) -> Policy<dyn Greeter> {
         let policy = Policy::<dyn Greeter>::new(spec, |values, name: &&str| {

@@ -3,12 +3,12 @@
 //! [`workload::Workload`] is the slot: each kind of workload is checked, read and started through it.
 //!
 //! A run asks for [`Arrivals`], which depend on what has completed; [`Replayed`] makes them of a [`Source`] at a
-//! [`Pace`]. A [`Source`] gives requests in order of arrival. [`open_trace`] reads one from a recording in any of the formats of
-//! [`FORMATS`], as a stream, so that memory does not grow with its length; [`Synthetic`] makes requests from a seed.
-//! [`Synthesized`] fits a published characterisation, [`Filebench`] runs threads over a modelled file system.
-//! [`FioJobs`] are the jobs of an [`FioJobFile`], which wait for their own requests.
-//! [`fit`] maps their addresses onto a device, [`Limited`] ends them early. [`scan_trace`] checks and summarises a
-//! recording, [`convert_trace`] writes it in another format, and [`TraceWriter`] any requests in one.
+//! [`Pace`]. A [`Source`] gives requests in order of arrival. [`open_trace`] reads one from a recording in any of the
+//! formats of [`FORMATS`], as a stream, so that memory does not grow with its length; [`Synthetic`] makes requests from
+//! a seed. [`Synthesized`] fits a published characterisation, [`Filebench`] runs threads over a modelled file system.
+//! [`FioJobs`] are the jobs of an [`FioJobFile`], which wait for their own requests. [`fit`] maps their addresses onto
+//! a device, [`Limited`] ends them early. [`scan_trace`] checks and summarises a recording, [`convert_trace`] writes it
+//! in another format, and [`TraceWriter`] any requests in one.
 
 mod address;
 mod arrivals;

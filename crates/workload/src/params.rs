@@ -18,7 +18,7 @@ choice! {
 
 /// The place of the workload.
 pub static WORKLOADS: SlotSpec =
-    SlotSpec { name: "workloads", key: "workload.kind", help: "Where the requests come from." };
+    SlotSpec { name: "workloads", key: "workload.kind", role: "workload", help: "where the requests come from" };
 
 params! {
     /// The parameters of any workload, `[workload]`.
@@ -56,8 +56,8 @@ params! {
         speed: f64 => "speed", Kind::Ratio { min: 1e-6, max: 1e9 }, Value::Ratio(1.0),
             "A recording of a slow device becomes a load for a fast one; think times shrink with it.",
             Used::without("replay", &["closed"]);
-        /// The sector of the recording that is the device's first. A partition that began at sector 63 is replayed as on
-        /// a drive of its own with 63.
+        /// The sector of the recording that is the device's first. A partition that began at sector 63 is replayed as
+        /// on a drive of its own with 63.
         first_sector: u64 => "first_sector", Kind::Count { min: 0, max: 1 << 55 }, Value::Count(0),
             "Aligns what a recorded partition shifted against pages and blocks; requests before it are refused.";
         /// What to do with addresses beyond the end of the device.

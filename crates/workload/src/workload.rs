@@ -157,8 +157,8 @@ pub struct Context {
 
 impl Context {
     /// The replay of a source as the section says: at most `workload.requests`, addresses within the drive, at the pace
-    /// of `workload.replay`. `span` is the sector after the last one of the source; `has_times` says whether its requests
-    /// have times of arrival.
+    /// of `workload.replay`. `span` is the sector after the last one of the source; `has_times` says whether its
+    /// requests have times of arrival.
     pub fn replayed<'a>(&self, source: impl Source + 'a, span: u64, has_times: bool) -> Replayed<Box<dyn Source + 'a>> {
         let params = &self.params;
         let pace = match params.replay_or_default(has_times) {

@@ -108,12 +108,18 @@ impl Ctp {
 
 impl MapCache for Ctp {
     fn suits(values: &[Value], shape: MapShape) -> Result<(), Refusal> {
-        let (cache, page) = (Params::from_values(values).cache_bytes, 4 * shape.entries_a_page());
+        let (cache, page) = (
+            Params::from_values(values).cache_bytes,
+            4 * shape.entries_a_page(),
+        );
         if cache >= u64::from(page) {
             return Ok(());
         }
         let found = format!("a cache of {cache} bytes (`ftl.ctp.cache`)");
-        let refusal = Refusal::new(found, format!("room for a translation page of {page} bytes"));
+        let refusal = Refusal::new(
+            found,
+            format!("room for a translation page of {page} bytes"),
+        );
         Err(refusal.at(["ftl.ctp.cache", "device.page_size", "device.preset"]))
     }
 
@@ -146,7 +152,10 @@ impl MapCache for Ctp {
         self.unlink(page);
         self.cached -= 1;
         let was_dirty = std::mem::take(&mut self.is_dirty[page as usize]);
-        was_dirty.then_some(WriteBack { page: TranslationPage(page), is_whole: true })
+        was_dirty.then_some(WriteBack {
+            page: TranslationPage(page),
+            is_whole: true,
+        })
     }
 
     fn insert(&mut self, lpn: Lpn) {
@@ -177,6 +186,8 @@ impl MapCache for Ctp {
     fn check(&self) -> Result<(), String> {
         let held = (0..self.end()).filter(|&page| self.holds(page)).count() as u32;
         let is_sound = held == self.cached && held <= self.capacity;
-        is_sound.then_some(()).ok_or_else(|| format!("ctp: {held} pages, {} counted", self.cached))
+        is_sound
+            .then_some(())
+            .ok_or_else(|| format!("ctp: {held} pages, {} counted", self.cached))
     }
 }

@@ -12,11 +12,12 @@
 //! keeps all of it. Padding makes every victim a whole block, which such an FTL takes by a switch merge. What was
 //! written in sequence will not be written again soon: compensation keeps it from driving out the rest.
 //!
-//! A page that flash does not hold cannot be read, and pads nothing. A flush pads its victims too; a page that leaves out
-//! of turn (FUA) is not padded. A block is an erase block of one chip, as CAVE's Figure 3 has it: where the mapping
-//! stripes its logical blocks over several chips (mcsplit), padding makes none of them whole, and no switch merges. What
-//! padding programs is write amplification: its pages are no writes of the host. Writing the last page of a run again does not break the run, for requests smaller than a page. O(1) an
-//! operation, and a victim costs the sorting of its pages, or with padding a look at each page of its block.
+//! A page that flash does not hold cannot be read, and pads nothing. A flush pads its victims too; a page that leaves
+//! out of turn (FUA) is not padded. A block is an erase block of one chip, as CAVE's Figure 3 has it: where the mapping
+//! stripes its logical blocks over several chips (mcsplit), padding makes none of them whole, and no switch merges.
+//! What padding programs is write amplification: its pages are no writes of the host. Writing the last page of a run
+//! again does not break the run, for requests smaller than a page. O(1) an operation, and a victim costs the sorting of
+//! its pages, or with padding a look at each page of its block.
 
 use flashloom_units::{Capability, Kind, Lists, Lpn, ParamSet, PolicySpec, Value, params};
 
@@ -28,9 +29,13 @@ params! {
     /// Parameters of block-level LRU.
     pub struct BlockLruParams {
         /// Whether a victim is filled up with pages read from flash, and written as a whole block.
-        padding: bool => "padding", Kind::Flag, Value::Flag(false), "Saves full merges of a block-mapped FTL, and costs a read and a write for each page that the buffer lacks.";
+        padding: bool => "padding", Kind::Flag, Value::Flag(false),
+            "Saves full merges of a block-mapped FTL, and costs a read and a write for each page that the buffer \
+             lacks.";
         /// Whether a block that was written in sequence is the next victim.
-        compensation: bool => "compensation", Kind::Flag, Value::Flag(false), "Keeps long writes from driving out what is written again, and gives up hits on blocks that are written in sequence again and again.";
+        compensation: bool => "compensation", Kind::Flag, Value::Flag(false),
+            "Keeps long writes from driving out what is written again, and gives up hits on blocks that are written in \
+             sequence again and again.";
     }
 }
 
@@ -42,6 +47,10 @@ pub(super) static SPEC: PolicySpec = PolicySpec {
               pages that the host did not write, which raises write amplification (ftl.waf); it fills one erase block, \
               so under a mapping that stripes its logical blocks over chips (mcsplit) it causes no switch merges.",
     source: "Kim and Ahn: BPLRU, FAST 2008, section 3; CAVE, section 4.2",
+    example: "buffer.order=block-lru buffer.block-lru.padding=true buffer.block-lru.compensation=true ftl.mapping=bast \
+              workload.synthetic.request_size=64KiB",
+    instead: "Over a page-level mapping a block of addresses has no cost of its own: `page-lru` keeps more of what is \
+              written again. Over log blocks and without sequential writes, compare it with `fab`.",
     needs: &[],
     offers: &[Capability::SavedState],
     params: BlockLruParams::PARAMS,

@@ -29,7 +29,8 @@ params! {
     /// Parameters of CFLRU.
     pub struct CflruParams {
         /// Share of the buffer in which clean pages leave first, from its oldest page on.
-        window: f64 => "window", Kind::Ratio { min: 0.001, max: 1.0 }, Value::Ratio(0.25), "A larger window saves programs, and gives up clean pages that may be read again.";
+        window: f64 => "window", Kind::Ratio { min: 0.001, max: 1.0 }, Value::Ratio(0.25),
+            "A larger window saves programs, and gives up clean pages that may be read again.";
     }
 }
 
@@ -39,6 +40,10 @@ pub(super) static SPEC: PolicySpec = PolicySpec {
     details: "Reads and writes make a page young again. A read never waits for room. The default of the window is a \
               choice made here.",
     source: "Park, Jung, Kang, Kim and Lee: CFLRU, CASES 2006, section 3",
+    example: "buffer.order=cflru buffer.cflru.window=0.5 workload.synthetic.read_share=0.5 \
+              workload.synthetic.pattern=zipf",
+    instead: "Where the host seldom reads the same page again, clean pages take room from dirty ones: use `page-lru`. \
+              It evicts pages, not blocks: over log blocks use `clc` or `fab`.",
     needs: &[],
     offers: &[Capability::SavedState],
     params: CflruParams::PARAMS,

@@ -11,8 +11,9 @@
 //! ```
 //!
 //! What was written lately may be written again, however large it is, and stays; among the rest a large cluster merges
-//! cheaply. A share of 1 is LRU over clusters, a share of 0 picks the largest like `fab`; with any other the cluster that
-//! was written last is hot. The share is of the clusters that are in the buffer at the moment. O(1) an operation, and a victim costs the sorting of its pages.
+//! cheaply. A share of 1 is LRU over clusters, a share of 0 picks the largest like `fab`; with any other the cluster
+//! that was written last is hot. The share is of the clusters that are in the buffer at the moment. O(1) an operation,
+//! and a victim costs the sorting of its pages.
 
 use flashloom_units::{Capability, Kind, Lists, Lpn, ParamSet, PolicySpec, Value, params};
 
@@ -25,9 +26,11 @@ params! {
     /// Parameters of CLC.
     pub struct ClcParams {
         /// Pages of a cluster; as many as an erase block has where not given.
-        cluster_pages: Option<u32> => "cluster", Kind::Count { min: 1, max: 65_536 }, Value::Absent, "Larger clusters gather more of what belongs together, and keep more cold pages beside a hot one.";
+        cluster_pages: Option<u32> => "cluster", Kind::Count { min: 1, max: 65_536 }, Value::Absent,
+            "Larger clusters gather more of what belongs together, and keep more cold pages beside a hot one.";
         /// Share of the clusters that count as hot.
-        hot_share: f64 => "hot_share", Kind::Ratio { min: 0.0, max: 1.0 }, Value::Ratio(0.1), "A larger share keeps what may be written again, a smaller one evicts what merges best.";
+        hot_share: f64 => "hot_share", Kind::Ratio { min: 0.0, max: 1.0 }, Value::Ratio(0.1),
+            "A larger share keeps what may be written again, a smaller one evicts what merges best.";
     }
 }
 
@@ -40,6 +43,9 @@ pub(super) static SPEC: PolicySpec = PolicySpec {
               Pages leave in order of address.",
     source: "Kang, Park, Jung, Shim and Cha: Performance Trade-Offs in Using NVRAM Write Buffer for Flash Memory-Based \
              Storage Devices, IEEE Transactions on Computers 58(6), 2009",
+    example: "buffer.order=clc buffer.clc.hot_share=0.2 ftl.mapping=bast workload.synthetic.pattern=zipf",
+    instead: "Where nothing is written more often than the rest, `fab` chooses the same and has no share to set. Over \
+              a page-level mapping use `page-lru`.",
     needs: &[],
     offers: &[Capability::SavedState],
     params: ClcParams::PARAMS,

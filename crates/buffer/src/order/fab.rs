@@ -20,9 +20,12 @@ use crate::sizes::Sizes;
 pub(super) static SPEC: PolicySpec = PolicySpec {
     name: "fab",
     summary: "the block with the most buffered pages",
-    details: "Among blocks with equally many pages the one that was written, or lost a page to a discard or FUA, longest \
-              ago. Pages leave in order of address.",
+    details: "Among blocks with equally many pages the one that was written, or lost a page to a discard or FUA, \
+              longest ago. Pages leave in order of address.",
     source: "Jo, Kang, Park, Kim and Lee: FAB, IEEE Transactions on Consumer Electronics 52(2), 2006",
+    example: "buffer.order=fab ftl.mapping=bast workload.synthetic.request_size=64KiB",
+    instead: "A large block leaves even if it is written all the time: `clc` keeps the ones written lately. Over a \
+              page-level mapping use `page-lru`.",
     needs: &[],
     offers: &[Capability::SavedState],
     params: &[],

@@ -1,4 +1,4 @@
-//! In which order pages leave the buffer.
+//! The replacement policy: which page or block the buffer evicts next.
 //!
 //! Adding an order is one file here and one line in the table below; or, from another crate, [`Slot::add`].
 
@@ -6,7 +6,7 @@ use flashloom_units::{Figure, Lpn, Policy, PolicySpec, Role, Slot, SlotSpec, Val
 
 use crate::SlotId;
 
-/// A policy of eviction order. It is told of every page that enters, is written again, or leaves out of turn.
+/// A replacement policy. It is told of every page that enters, is written again, or leaves out of turn.
 pub trait Order: Send {
     /// A page entered.
     fn inserted(&mut self, slot: SlotId, lpn: Lpn);
@@ -89,9 +89,13 @@ impl Role for dyn Order {
     type Context<'a> = Setup;
 }
 
-/// The place of the order of eviction.
-pub static SLOT: SlotSpec =
-    SlotSpec { name: "buffers", key: "buffer.order", help: "which page or block the write buffer evicts next" };
+/// The slot of the replacement policy.
+pub static SLOT: SlotSpec = SlotSpec {
+    name: "buffers",
+    key: "buffer.order",
+    role: "replacement policy",
+    help: "which page or block the write buffer evicts next",
+};
 
 /// The eviction orders that are built in, in the order in which they are listed.
 pub fn builtin() -> Slot<dyn Order> {

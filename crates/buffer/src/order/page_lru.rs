@@ -18,6 +18,9 @@ pub(super) static SPEC: PolicySpec = PolicySpec {
     summary: "the page that was written longest ago",
     details: "A write makes a page young again, a read does not.",
     source: "CAVE, section 5.1 (page-level LRU)",
+    example: "buffer.order=page-lru buffer.capacity=32MiB workload.synthetic.pattern=zipf",
+    instead: "Over log blocks single pages of many blocks cause full merges: `block-lru`, `fab` and `clc` write \
+              together what belongs together. To keep what the host reads, use `cflru`.",
     needs: &[],
     offers: &[Capability::SavedState],
     params: &[],

@@ -29,9 +29,11 @@ params! {
     /// Parameters of REF.
     pub struct RefParams {
         /// Share of the buffer in which victims are looked for, from its oldest page on.
-        window: f64 => "window", Kind::Ratio { min: 0.001, max: 1.0 }, Value::Ratio(0.5), "A larger window finds more pages of a victim block, and evicts younger pages.";
+        window: f64 => "window", Kind::Ratio { min: 0.001, max: 1.0 }, Value::Ratio(0.5),
+            "A larger window finds more pages of a victim block, and evicts younger pages.";
         /// Logical blocks that pages are evicted from at a time.
-        victim_blocks: u32 => "victim_blocks", Kind::Count { min: 1, max: 65_536 }, Value::Count(4), "More blocks evict older pages, and use more log blocks at a time.";
+        victim_blocks: u32 => "victim_blocks", Kind::Count { min: 1, max: 65_536 }, Value::Count(4),
+            "More blocks evict older pages, and use more log blocks at a time.";
     }
 }
 
@@ -42,6 +44,9 @@ pub(super) static SPEC: PolicySpec = PolicySpec {
               has log blocks. The defaults are choices made here.",
     source: "Seo and Shin: Recently-Evicted-First Buffer Replacement Policy for Flash Storage Devices, IEEE \
              Transactions on Consumer Electronics 54(3), 2008",
+    example: "buffer.order=ref buffer.ref.victim_blocks=8 ftl.mapping=fast workload.synthetic.pattern=zipf",
+    instead: "Over a page-level mapping there is no merge to make cheaper: use `page-lru`. To evict whole blocks at \
+              once, use `block-lru` or `fab`.",
     needs: &[],
     offers: &[Capability::SavedState],
     params: RefParams::PARAMS,

@@ -8,8 +8,8 @@
 //! A victim is a page or a block, as the order has it. So the buffer keeps every chip busy whatever the FTL does; what
 //! it evicts early it cannot absorb rewrites for, which costs hits where the buffer is small.
 //!
-//! "A new request is blocked until victims are fully written to SSD", says the paper. With `wait = "own-page"` a slot is
-//! free as soon as its own page is programmed, and the request goes on when it has the slots that it needs; with
+//! "A new request is blocked until victims are fully written to SSD", says the paper. With `wait = "own-page"` a slot
+//! is free as soon as its own page is programmed, and the request goes on when it has the slots that it needs; with
 //! `wait = "batch"` it goes on when all victims are in flash. O(1).
 
 use flashloom_units::{Capability, Kind, ParamSet, PolicySpec, Value, choice, params};
@@ -30,9 +30,11 @@ params! {
     /// Parameters of CAVE.
     pub struct CaveParams {
         /// How many victims leave at a time; as many as the drive has dies where not given.
-        victims: Option<u32> => "victims", Kind::Count { min: 1, max: 65_536 }, Value::Absent, "More victims use more chips at once and leave less in the buffer to be written again.";
+        victims: Option<u32> => "victims", Kind::Count { min: 1, max: 65_536 }, Value::Absent,
+            "More victims use more chips at once and leave less in the buffer to be written again.";
         /// What a write that found the buffer full waits for.
-        wait: Wait => "wait", Kind::Choice(Wait::CHOICES), Value::Name("own-page"), "Waiting for the whole batch, as the paper can be read, makes a write as slow as the slowest chip.";
+        wait: Wait => "wait", Kind::Choice(Wait::CHOICES), Value::Name("own-page"),
+            "Waiting for the whole batch, as the paper can be read, makes a write as slow as the slowest chip.";
     }
 }
 
@@ -41,6 +43,9 @@ pub(super) static SPEC: PolicySpec = PolicySpec {
     summary: "as many victims as chips when the buffer is full",
     details: "A victim is a page or a block, as the order has it.",
     source: "Park et al.: CAVE, SAC 2011, section 4.2",
+    example: "buffer.rate=cave buffer.cave.victims=16 buffer.order=block-lru ftl.mapping=bast",
+    instead: "In a small buffer a batch takes pages that would have been written again: `single` keeps them. For short \
+              waits use `linear-threshold`, which evicts before the buffer is full.",
     needs: &[],
     offers: &[Capability::SavedState],
     params: CaveParams::PARAMS,

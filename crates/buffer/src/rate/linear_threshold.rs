@@ -21,18 +21,24 @@ params! {
     /// Parameters of the linear threshold.
     pub struct LinearThresholdParams {
         /// Share of the buffer above which eviction begins.
-        low: f64 => "low", Kind::Ratio { min: 0.0, max: 1.0 }, Value::Ratio(0.5), "A lower mark keeps more room free and absorbs fewer rewrites.";
+        low: f64 => "low", Kind::Ratio { min: 0.0, max: 1.0 }, Value::Ratio(0.5),
+            "A lower mark keeps more room free and absorbs fewer rewrites.";
         /// Share of the buffer at which a victim for each die is kept on its way.
-        high: f64 => "high", Kind::Ratio { min: 0.0, max: 1.0 }, Value::Ratio(0.9), "A mark near `low` turns eviction on at once, one far above it by degrees.";
+        high: f64 => "high", Kind::Ratio { min: 0.0, max: 1.0 }, Value::Ratio(0.9),
+            "A mark near `low` turns eviction on at once, one far above it by degrees.";
     }
 }
 
 pub(super) static SPEC: PolicySpec = PolicySpec {
     name: "linear-threshold",
     summary: "ahead of need, the faster the fuller the buffer",
-    details: "Between two marks the number of victims on their way to flash, pages or blocks as the order has it, grows \
-              from none to one for each die. A low mark that is not below the high one acts as a single threshold.",
+    details: "Between two marks the number of victims on their way to flash, pages or blocks as the order has it, \
+              grows from none to one for each die. A low mark that is not below the high one acts as a single \
+              threshold.",
     source: "Park et al.: CAVE, SAC 2011, section 4.2, future work",
+    example: "buffer.rate=linear-threshold buffer.linear-threshold.low=0.25 buffer.linear-threshold.high=0.75",
+    instead: "To repeat a paper that evicts only when the buffer is full, use `single` or `cave`. They also keep pages \
+              longer, which counts where the buffer is small and pages are written again late.",
     needs: &[],
     offers: &[Capability::SavedState],
     params: LinearThresholdParams::PARAMS,

@@ -1,4 +1,4 @@
-//! How many victims leave the buffer at a time.
+//! The eviction batch size: how many victims leave the buffer at a time.
 //!
 //! Adding a rate is one file here and one line in the table below; or, from another crate, [`Slot::add`].
 
@@ -9,8 +9,8 @@ use flashloom_units::{Figure, Policy, PolicySpec, Role, Slot, SlotSpec, Value};
 pub struct Occupancy {
     /// Room of the buffer.
     pub pages: u32,
-    /// Pages that are no room: those that flash does not have yet, and clean ones that cannot be given up before some of
-    /// these have left.
+    /// Pages that are no room: those that flash does not have yet, and clean ones that cannot be given up before some
+    /// of these have left.
     pub occupied: u32,
     /// Pages on their way to flash, whose slots will be free.
     pub evicting: u32,
@@ -21,7 +21,7 @@ pub struct Occupancy {
     pub waiting: u32,
 }
 
-/// A policy of eviction rate.
+/// A policy of the eviction batch size.
 pub trait Rate: Send {
     /// How many victims to evict now. Asked after each write of the host, each page that has come to flash, and each
     /// read that an order would have kept; and again after the victims have left the order, until it answers none.
@@ -69,9 +69,13 @@ impl Role for dyn Rate {
     type Context<'a> = Setup;
 }
 
-/// The place of the rate of eviction.
-pub static SLOT: SlotSpec =
-    SlotSpec { name: "rates", key: "buffer.rate", help: "how many victims leave the write buffer at a time" };
+/// The slot of the eviction batch size.
+pub static SLOT: SlotSpec = SlotSpec {
+    name: "rates",
+    key: "buffer.rate",
+    role: "eviction batch size",
+    help: "how many victims leave the write buffer at a time",
+};
 
 /// The eviction rates that are built in, in the order in which they are listed.
 pub fn builtin() -> Slot<dyn Rate> {

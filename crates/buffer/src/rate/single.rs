@@ -15,6 +15,9 @@ pub(super) static SPEC: PolicySpec = PolicySpec {
     summary: "one victim for each page that finds the buffer full",
     details: "Nothing leaves the buffer before a page waits for its room.",
     source: "CAVE, section 3.1",
+    example: "buffer.rate=single buffer.capacity=8MiB",
+    instead: "The baseline of the papers on eviction. Drives write ahead of need, as `linear-threshold` does; `cave` \
+              uses all chips and still evicts only when the buffer is full.",
     needs: &[],
     offers: &[Capability::SavedState],
     params: &[],

@@ -1,8 +1,8 @@
 //! fio job files: the same jobs under fio 3.33 and under Flashloom issue the same requests, and the results are fio's.
 //!
-//! fio writes an iolog of what it does on a sparse file; Flashloom writes one with `generate`. Where fio has no choice the
-//! two are equal line by line, else their distributions are within one per cent. `make tools` installs fio; where it is
-//! missing, these tests say so and pass, unless CI is set.
+//! fio writes an iolog of what it does on a sparse file; Flashloom writes one with `generate`. Where fio has no choice
+//! the two are equal line by line, else their distributions are within one per cent. `make tools` installs fio; where
+//! it is missing, these tests say so and pass, unless CI is set.
 
 use std::collections::BTreeMap;
 use std::fs::File;

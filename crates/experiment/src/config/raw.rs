@@ -13,3 +13,4 @@ pub use expectation::{Bounds, Expectation, KEYS as EXPECT_KEYS};
 pub(super) use option::{read_set, read_vary};
 pub use source::{Origin, Source};
 pub(super) use source::{Report, Sources};
+pub(super) use value::check_option;

@@ -1,6 +1,7 @@
 //! One run's configuration: the parameters of every section with their types, and what the run is built from.
 
 mod effective;
+mod example;
 pub(super) mod rules;
 
 use std::sync::Arc;
@@ -19,6 +20,7 @@ use super::checked::Settings;
 use super::raw::Sources;
 
 pub use effective::{json_value, toml_value};
+pub use example::example;
 
 /// One run's configuration: typed, checked key by key and across keys.
 #[derive(Clone, Debug)]

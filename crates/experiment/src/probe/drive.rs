@@ -56,8 +56,8 @@ impl Target for ModelledDrive<'_> {
     }
 }
 
-/// A load as requests that arrive: always as many outstanding as it says. What is measured begins when the queue has been
-/// filled once, and ends with the last arrival, so that the queue is full throughout.
+/// A load as requests that arrive: always as many outstanding as it says. What is measured begins when the queue has
+/// been filled once, and ends with the last arrival, so that the queue is full throughout.
 struct Loaded<'a> {
     load: &'a Load,
     request_sectors: u32,

@@ -8,8 +8,8 @@
 pub enum Effect {
     /// All spans reach the whole drive.
     None,
-    /// Small spans are slower: their requests share parts of the drive. The index is that of the smallest span that does
-    /// not reach the next one.
+    /// Small spans are slower: their requests share parts of the drive. The index is that of the smallest span that
+    /// does not reach the next one.
     Parallel(usize),
     /// Small spans are faster, and none is slower: something on the drive holds what they need, of their data or of the
     /// map. The index is that of the largest span that reaches the fastest one.
@@ -30,8 +30,8 @@ pub fn effect(by_span: &[f64], reach: f64) -> Effect {
 }
 
 /// The shortest queue that reaches the best throughput, from the throughput with each number of requests outstanding. A
-/// straight line is drawn between the queues that were measured, and the queue rounded up, so that a small difference of
-/// throughput makes a small difference of the batch.
+/// straight line is drawn between the queues that were measured, and the queue rounded up, so that a small difference
+/// of throughput makes a small difference of the batch.
 pub fn batch(outstanding: &[u32], by_queue: &[f64], reach: f64) -> u32 {
     let limit = reach * by_queue.iter().copied().fold(0.0, f64::max);
     let first = by_queue.iter().position(|&iops| iops >= limit).expect("the best one reaches itself");

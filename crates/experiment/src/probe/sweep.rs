@@ -1,8 +1,9 @@
 //! What is measured of one drive, and in which order.
 //!
-//! A drive changes while it is written to: its buffer fills, its spare blocks are used up, and collection begins. So reads
-//! go first, writes to each span begin on a drive that is as it was before, the buffer is filled before anything counts,
-//! and queues are visited forth and back several times, which lets what changes meanwhile weigh equally on all of them.
+//! A drive changes while it is written to: its buffer fills, its spare blocks are used up, and collection begins. So
+//! reads go first, writes to each span begin on a drive that is as it was before, the buffer is filled before anything
+//! counts, and queues are visited forth and back several times, which lets what changes meanwhile weigh equally on all
+//! of them.
 
 use std::ops::Range;
 
@@ -33,8 +34,8 @@ impl Grid {
     /// Requests that a span has at least.
     pub const LEAST_SPAN: u64 = 64;
 
-    /// Spans of a drive of that many requests, each twice the one before, and queues up to `most`, each a half or a third
-    /// longer than the one before.
+    /// Spans of a drive of that many requests, each twice the one before, and queues up to `most`, each a half or a
+    /// third longer than the one before.
     pub fn new(capacity: u64, most: u32, requests: u32) -> Self {
         let parts = (0..=SMALLEST_PART.ilog2()).rev();
         let spans = parts.map(|power| capacity >> power).filter(|&span| span >= Self::LEAST_SPAN).collect();
@@ -129,8 +130,8 @@ impl Measure {
 
 /// Where the first region ends, which the spans of the grid have found to lie above `span` less what `reach` lets pass,
 /// and below the next one. Requests go to a stretch at the start of the drive and to another one at X; while that is in
-/// the first region, too, they are as slow as in one place, and beyond it as fast as at both ends of the drive. With half
-/// of the second stretch in the region, throughput is between the two ([`judge::between`]).
+/// the first region, too, they are as slow as in one place, and beyond it as fast as at both ends of the drive. With
+/// half of the second stretch in the region, throughput is between the two ([`judge::between`]).
 fn boundary(target: &mut dyn Target, grid: &Grid, span: usize, reach: f64) -> Result<Option<u64>, Failure> {
     let stretch = grid.spans[0];
     if span == 0 {

@@ -2,7 +2,7 @@
 
 use flashloom_units::Unit;
 
-use super::{Block, Entry, Page, sentence};
+use super::{Block, Page, Place, described, sentence};
 use crate::config::{Catalog, SECTIONS};
 use crate::schema::{self, Field};
 
@@ -16,7 +16,7 @@ pub(super) fn pages(catalog: &Catalog) -> Vec<Page> {
     let by_path = fields.iter().map(|field| Page {
         names: names(&field.path),
         title: field.path.clone(),
-        level: None,
+        place: Place::Elsewhere,
         blocks: vec![Block::Text(sentence(&field.help))],
     });
     by_path.chain(short_pages(&fields)).collect()
@@ -65,16 +65,14 @@ fn short_page(short: String, found: &[&Field]) -> Page {
             None => meanings.push((&field.help, vec![&field.path])),
         }
     }
-    let entries = meanings.into_iter().map(|(help, paths)| Entry {
-        term: paths[0].to_owned(),
-        kind: String::new(),
-        text: format!("{}{}", sentence(help), elsewhere(&paths[1..])),
-    });
+    let entry = |(help, paths): (&str, Vec<&str>)| {
+        described(paths[0], &format!("{}{}", sentence(help), elsewhere(&paths[1..])))
+    };
     Page {
         title: format!("{short} (a field of results)"),
         names: vec![short],
-        level: None,
-        blocks: vec![Block::Entries("Stands as".to_owned(), entries.collect())],
+        place: Place::Elsewhere,
+        blocks: vec![Block::Entries("Stands as".to_owned(), meanings.into_iter().map(entry).collect())],
     }
 }
 

@@ -2,7 +2,7 @@
 
 use flashloom_workload::{LOG_COLUMNS, OutFormat};
 
-use super::{Block, Entry, Page, described, sentence};
+use super::{Block, Entry, Page, Place, described, sentence};
 use crate::log::LogFormat;
 
 /// An output, with a name for each of its parts.
@@ -40,9 +40,9 @@ const OUTPUTS: &[Output] = &[
     Output { names: &["files", "outputs"], help: FILES, kind: "Files", parts: FILE_NAMES },
 ];
 
-const HINTS: &str = "Up to three remarks after a run on what makes its figures mean less than they seem, each with the key \
-    to turn: `result.hints`. A comparison has them on standard error, with the rows that they hold for. `--no-hints` \
-    leaves them out.";
+const HINTS: &str = "Up to three remarks after a run on what makes its figures mean less than they seem, each with the \
+                     key to turn: `result.hints`. A comparison has them on standard error, with the rows that they \
+                     hold for. `--no-hints` leaves them out.";
 const HINT_NAMES: &[(&str, &str)] = &[
     ("never-collected", "No block was erased: these are the figures of a drive that never collects."),
     ("wrapped", "Addresses came again that did not come again in the recording, or in one pass of the workload."),
@@ -83,9 +83,9 @@ const SUMMARY_ROWS: &[(&str, &str)] = &[
     ("data", "Bytes that reads asked for and writes carried: `result.host.read_bytes`, `result.host.write_bytes`."),
     (
         "throughput",
-        "Completed requests and bytes a second of simulated time, and the time from the start of the workload to \
-        the last completion. In a closed workload the queue depth and the drive set it, in a replay at recorded times the \
-        recording does.",
+        "Completed requests and bytes a second of simulated time, and the time from the start of the workload to the \
+         last completion. In a closed workload the queue depth and the drive set it, in a replay at recorded times the \
+         recording does.",
     ),
     (
         "filebench",
@@ -153,9 +153,9 @@ const SUMMARY_ROWS: &[(&str, &str)] = &[
     ),
     (
         "lifetime",
-        "Bytes that the host can write until the mean block and until the worst block have been erased as often as they \
-        are rated for, at the rate of this run, and that as drive writes a day for five years: `result.wear.lifetime`. \
-        It needs `device.rated_cycles`.",
+        "Bytes that the host can write until the mean block and until the worst block have been erased as often as \
+         they are rated for, at the rate of this run, and that as drive writes a day for five years: \
+         `result.wear.lifetime`. It needs `device.rated_cycles`.",
     ),
     (
         "erases a block",
@@ -212,8 +212,8 @@ const FLASH_NAMES: &[(&str, &str)] = &[
     ("wear", "Operations for static wear levelling."),
 ];
 
-const ANATOMY: &str = "Where the time of reads and writes went, in `flashloom run` with `run.anatomy = true`; the causes are \
-    fields of `result.host.anatomy`, and `docs/anatomy.md` explains them.";
+const ANATOMY: &str = "Where the time of reads and writes went, in `flashloom run` with `run.anatomy = true`; the \
+                       causes are fields of `result.host.anatomy`, and `docs/anatomy.md` explains them.";
 const ANATOMY_NAMES: &[(&str, &str)] = &[
     ("from p99", "The slowest requests: at least one in a hundred."),
     ("from p99.9", "The slowest requests: at least one in a thousand."),
@@ -235,8 +235,8 @@ const FIT_NAMES: &[(&str, &str)] = &[
     ("a second", "Flow operations that ended in a second of simulated time."),
 ];
 
-const COMPARISON: &str = "What `flashloom compare` prints: a row a run, the keys that vary first. A star marks the best of a \
-    column where the runs differ.";
+const COMPARISON: &str = "What `flashloom compare` prints: a row a run, the keys that vary first. A star marks the \
+                          best of a column where the runs differ.";
 const COMPARISON_COLUMNS: &[(&str, &str)] = &[
     ("operations/s", "Flow operations of a Filebench personality a second; higher is better."),
     ("requests/s", "Completed requests a second of simulated time; higher is better."),
@@ -275,7 +275,7 @@ const TRACE_INFO_ROWS: &[(&str, &str)] = &[
 ];
 
 const VERDICTS: &str =
-    "What a report of `flashloom reproduce` says of a published figure; `docs/reproduction.md` has the rules.";
+    "What a report of `flashloom reproduce` says of a published figure; `docs/reproduction/README.md` has the rules.";
 const VERDICT_NAMES: &[(&str, &str)] = &[
     ("reproduced", "The published effect, within the stated band."),
     ("direction only", "An effect in the same direction, beyond the band."),
@@ -318,7 +318,7 @@ pub(super) fn pages(cause: impl Fn(&str) -> String) -> Vec<Page> {
     let of_choice = |(option, choice): (&str, &flashloom_units::Choice)| Page {
         names: vec![choice.name.to_owned()],
         title: format!("{} ({option})", choice.name),
-        level: None,
+        place: Place::Elsewhere,
         blocks: vec![Block::Text(sentence(choice.help))],
     };
     OUTPUTS.iter().flat_map(of_output).chain(log).chain(choices.map(of_choice)).collect()
@@ -329,13 +329,13 @@ fn pages_of(names: &[&str], help: &str, kind: &str, parts: Vec<(String, String)>
     let whole = Page {
         names: names.iter().map(|name| (*name).to_owned()).collect(),
         title: format!("Output: {}", names[0]),
-        level: Some(2),
+        place: Place::Section(2),
         blocks: vec![Block::Text(help.to_owned()), Block::Entries(kind.to_owned(), entries)],
     };
     let part = |(name, help): (String, String)| Page {
         title: format!("{name} ({}{})", kind[..1].to_lowercase(), &kind[1..]),
         names: vec![name],
-        level: None,
+        place: Place::Elsewhere,
         blocks: vec![Block::Text(help)],
     };
     std::iter::once(whole).chain(parts.into_iter().map(part)).collect()

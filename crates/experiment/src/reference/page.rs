@@ -12,10 +12,21 @@ pub struct Page {
     pub names: Vec<String>,
     /// Its heading.
     pub title: String,
-    /// Level of the heading in the document; none for a page whose content is already on another one.
-    pub level: Option<usize>,
+    /// Where it stands in the documents.
+    pub place: Place,
     /// Its content.
     pub blocks: Vec<Block>,
+}
+
+/// Where a page stands in the documents that are checked in.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Place {
+    /// Nowhere by itself: its content is on another page already.
+    Elsewhere,
+    /// In `docs/reference.md`, under a heading of that level.
+    Section(usize),
+    /// In a file of its own below `docs/`.
+    File(String),
 }
 
 /// A part of a page.
@@ -25,6 +36,8 @@ pub enum Block {
     Text(String),
     /// A list of described terms under a heading.
     Entries(String, Vec<Entry>),
+    /// A configuration, line by line.
+    Configuration(String),
 }
 
 /// A term and what there is to say of it.
@@ -36,6 +49,8 @@ pub struct Entry {
     pub kind: String,
     /// What it means.
     pub text: String,
+    /// The file with more on it, from the file of its page; may be empty.
+    pub link: String,
 }
 
 impl Page {
@@ -48,19 +63,28 @@ impl Page {
                 Block::Text(paragraph) => text.push_str(&wrapped(paragraph, 2)),
                 Block::Entries(heading, entries) => {
                     let _ = writeln!(text, "  {heading}:");
-                    for Entry { term, kind, text: help } in entries {
+                    for Entry { term, kind, text: help, .. } in entries {
                         let kind = if kind.is_empty() { String::new() } else { format!("  ({kind})") };
                         let _ = write!(text, "{}{}", wrapped(&format!("{term}{kind}"), 4), wrapped(help, 8));
                     }
                 }
+                Block::Configuration(lines) => lines.lines().for_each(|line| {
+                    let indent = if line.is_empty() { 0 } else { 4 };
+                    let _ = writeln!(text, "{:indent$}{line}", "");
+                }),
             }
         }
         text
     }
 
-    /// For the document; nothing for a page that is not in it.
+    /// For the documents; nothing for a page that is not in them by itself.
     pub fn to_markdown(&self) -> Option<String> {
-        let mut text = format!("{} {}\n", "#".repeat(self.level?), self.title);
+        let level = match self.place {
+            Place::Elsewhere => return None,
+            Place::Section(level) => level,
+            Place::File(_) => 1,
+        };
+        let mut text = format!("{} {}\n", "#".repeat(level), self.title);
         for block in &self.blocks {
             text.push('\n');
             match block {
@@ -69,10 +93,14 @@ impl Page {
                 }
                 Block::Entries(heading, entries) => {
                     let _ = writeln!(text, "{heading}:\n");
-                    for Entry { term, kind, text: help } in entries {
+                    for Entry { term, kind, text: help, link } in entries {
                         let kind = if kind.is_empty() { String::new() } else { format!(" ({})", escaped(kind)) };
-                        let _ = writeln!(text, "- `{term}`{kind}: {}", escaped(help));
+                        let term = if link.is_empty() { format!("`{term}`") } else { format!("[`{term}`]({link})") };
+                        let _ = writeln!(text, "- {term}{kind}: {}", escaped(help));
                     }
+                }
+                Block::Configuration(lines) => {
+                    let _ = writeln!(text, "```toml\n{}\n```", lines.trim_end());
                 }
             }
         }

@@ -1,18 +1,18 @@
 //! Help on the timeline of a run: its file as one page, each of its columns as another.
 
-use super::{Block, Page, described};
+use super::{Block, Page, Place, described};
 use crate::timeline::{COLUMNS, Column};
 
 pub(super) fn pages() -> Vec<Page> {
     let text = "What `flashloom run --timeline FILE.csv` writes: a line for each `run.timeline_interval` of simulated \
-                time, in counting mode for each `run.timeline_pages` pages programmed for the host, and one at the end. \
-                A field that does not apply is empty.";
+                time, in counting mode for each `run.timeline_pages` pages programmed for the host, and one at the \
+                end. A field that does not apply is empty.";
     let entries = COLUMNS.iter().map(|column| described(column.name, column.help)).collect();
     let blocks = vec![Block::Text(text.to_owned()), Block::Entries("Columns".to_owned(), entries)];
     let whole = Page {
         names: vec!["timeline".to_owned(), "--timeline".to_owned()],
         title: "Timeline".to_owned(),
-        level: Some(2),
+        place: Place::Section(2),
         blocks,
     };
     std::iter::once(whole).chain(COLUMNS.iter().map(column_page)).collect()
@@ -22,7 +22,7 @@ fn column_page(column: &Column) -> Page {
     Page {
         names: vec![format!("timeline.{}", column.name), column.name.to_owned()],
         title: format!("timeline.{}", column.name),
-        level: None,
+        place: Place::Elsewhere,
         blocks: vec![Block::Text(column.help.to_owned())],
     }
 }

@@ -39,7 +39,7 @@ result_types! {
         /// Write amplification: pages programmed for each page that the layer above wrote, padding left out.
         #[serde(skip_serializing_if = "Option::is_none")]
         waf: Option<f64>,
-        /// Over-provisioning without bad blocks, those kept free, and half of each open one; absent for mappings that merge.
+        /// Over-provisioning without bad blocks, those kept free and half of each open one; absent with log blocks.
         #[serde(skip_serializing_if = "Option::is_none")]
         effective_over_provisioning: Option<f64>,
         /// Pages that were written as hot ones; absent unless hot and cold pages are kept apart.

@@ -6,7 +6,7 @@ use serde::{Deserialize, Serialize};
 result_types! {
     /// What makes figures of a result mean less than they seem.
     HintResult {
-        /// What it is about: never-collected, wrapped, buffered, die, channel, buffer, link, queue-depth, outstanding, lifetime or few-samples.
+        /// What it is about, such as `never-collected` or `die`; `flashloom explain hints` lists them.
         about: String,
         /// The remark, one sentence.
         text: String,

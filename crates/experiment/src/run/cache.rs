@@ -6,9 +6,9 @@
 //! ```
 //!
 //! A drive goes in when it was aged into its steady state; one that is only filled is filled again as fast as a file is
-//! read, and a small one is aged as fast. The program counts with every byte of its executable, because what ageing does
-//! is what its code does: another version never sees the drives of this one. Files are written under another name and
-//! renamed, so that there is never a part of one. Whatever goes wrong with the folder costs time, never a run.
+//! read, and a small one is aged as fast. The program counts with every byte of its executable, because what ageing
+//! does is what its code does: another version never sees the drives of this one. Files are written under another name
+//! and renamed, so that there is never a part of one. Whatever goes wrong with the folder costs time, never a run.
 
 use std::fmt;
 use std::fs::{self, File};

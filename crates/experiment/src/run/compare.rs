@@ -17,7 +17,8 @@ use crate::result::{
     RepeatedResult, RunResult,
 };
 
-/// Keeps the results of runs as they come, and has those that were kept before. It is asked from several threads at once.
+/// Keeps the results of runs as they come, and has those that were kept before. It is asked from several threads at
+/// once.
 pub trait Keeper: Sync {
     /// The result of a variant, by its index among those of the experiment, if it was kept before.
     fn kept(&self, index: usize) -> Option<RunResult>;

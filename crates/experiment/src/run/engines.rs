@@ -120,8 +120,8 @@ pub(super) fn precondition(
     let aged = Some(aged);
     if let Some(aged) = aged.filter(|aged| !aged.stable && !aged.is_worn_out) {
         return Err(Failure::Check(format!(
-            "write amplification was not steady after {} pages, on a drive of {} which are all to be used first (it was \
-             {:.3} in the last window): raise run.steady_windows or run.steady_tolerance, or run.steady_window",
+            "write amplification was not steady after {} pages, on a drive of {} which are all to be used first (it \
+             was {:.3} in the last window): raise run.steady_windows or run.steady_tolerance, or run.steady_window",
             aged.pages,
             config.device.geometry().total_pages(),
             aged.waf.unwrap_or_default()
@@ -130,8 +130,8 @@ pub(super) fn precondition(
     Ok(aged)
 }
 
-/// About how many pages ageing writes; nothing where the drive is to be new. A steady state takes every page of the drive
-/// once, and then two windows more at least.
+/// About how many pages ageing writes; nothing where the drive is to be new. A steady state takes every page of the
+/// drive once, and then two windows more at least.
 pub(super) fn expected_pages(config: &Config) -> u64 {
     let Some(Ageing { fill_pages, overwrite, .. }) = ageing(config) else { return 0 };
     let Some(Overwrite { window, .. }) = overwrite.filter(|_| fill_pages > 0) else { return fill_pages };

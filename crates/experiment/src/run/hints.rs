@@ -1,4 +1,5 @@
-//! Hints: what makes the figures of a run mean less than they seem, the most misleading first, each with the key to turn.
+//! Hints: what makes the figures of a run mean less than they seem, the most misleading first, each with the key to
+//! turn.
 //!
 //! ```text
 //! never-collected   flash was programmed for the host, and no block was erased
@@ -107,8 +108,8 @@ impl Run<'_> {
             }
             let [span, capacity] = [span, capacity].map(|bytes| size(bytes as f64));
             let text = format!(
-                "The recording reaches to {span} and the drive holds {capacity}, so that parts of it were laid over one \
-                 another and overwrite more than was recorded: \"scale\" or a larger drive avoids that."
+                "The recording reaches to {span} and the drive holds {capacity}, so that parts of it were laid over \
+                 one another and overwrite more than was recorded: \"scale\" or a larger drive avoids that."
             );
             return hint("wrapped", "workload.addresses", text);
         }
@@ -125,8 +126,8 @@ impl Run<'_> {
         }
         let passes = covered / footprint;
         let text = format!(
-            "The sequential workload went {} times over its footprint of {}, so that all but the first pass overwrites in \
-             order what the one before wrote.",
+            "The sequential workload went {} times over its footprint of {}, so that all but the first pass overwrites \
+             in order what the one before wrote.",
             factor(passes),
             size(footprint)
         );
@@ -173,8 +174,8 @@ impl Run<'_> {
         if self.host().writes == 0 || self.result.nand.programs.host > 0 || self.result.buffer.is_none() {
             return None;
         }
-        let text = "All that was written is still in the write buffer: these are the figures of the link and the buffer, and \
-                    none of flash (`run.drain` writes it out).";
+        let text = "All that was written is still in the write buffer: these are the figures of the link and the \
+                    buffer, and none of flash (`run.drain` writes it out).";
         hint("buffered", length_key(self.config), text.to_owned())
     }
 
@@ -234,8 +235,8 @@ impl Run<'_> {
             return None;
         }
         let text = format!(
-            "The drive held {} of the {depth} commands that `host.queue_depth` allows on average, and {} of the latency \
-             passed in the host: the queue depth was the limit.",
+            "The drive held {} of the {depth} commands that `host.queue_depth` allows on average, and {} of the \
+             latency passed in the host: the queue depth was the limit.",
             factor(held),
             percent(outside)
         );
@@ -252,8 +253,8 @@ impl Run<'_> {
             return None;
         }
         let text = format!(
-            "The workload kept {outstanding} requests outstanding, and the dies were {} busy: the throughput is that of the \
-             queue depth, not the most that the drive can do.",
+            "The workload kept {outstanding} requests outstanding, and the dies were {} busy: the throughput is that \
+             of the queue depth, not the most that the drive can do.",
             percent(busy)
         );
         hint("outstanding", "workload.queue_depth", text)
@@ -265,8 +266,8 @@ impl Run<'_> {
             return None;
         }
         let text = format!(
-            "The lifetime comes from {} erases a block on average: until each was erased about once, chance decides which \
-             is the worst.",
+            "The lifetime comes from {} erases a block on average: until each was erased about once, chance decides \
+             which is the worst.",
             factor(lifetime.erases_mean)
         );
         hint("lifetime", length_key(self.config), text)

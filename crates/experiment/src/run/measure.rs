@@ -65,7 +65,8 @@ fn statistics(policy: &PolicySpec, figures: &[Figure]) -> Statistics {
     named.filter_map(|(statistic, figure)| Some((statistic.name.to_owned(), FigureResult::of(figure)?))).collect()
 }
 
-/// The values of the statistics of several policies of a section, by the key that chose them; those without are left out.
+/// The values of the statistics of several policies of a section, by the key that chose them; those without are left
+/// out.
 pub fn statistics_of(config: &Config, section: &str, policies: &[(&str, &[Figure])]) -> BTreeMap<String, Statistics> {
     let of = |&(key, figures): &(&str, &[Figure])| {
         let (policy, _) = config.policy(&format!("{section}.{key}"));

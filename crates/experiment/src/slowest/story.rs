@@ -105,8 +105,8 @@ fn operation(served: &Served, last: &LastOperation, geometry: Option<&Geometry>)
         None => format!("{} before the request arrived", ns(arrival - last.issued_ns)),
     };
     format!(
-        "   Last flash operation: {kind}{lpn} at physical page {}{place}{origin},\n   issued {issued}, started {} later, \
-         ended {} after that.\n",
+        "   Last flash operation: {kind}{lpn} at physical page {}{place}{origin},\n   issued {issued}, started {} \
+         later, ended {} after that.\n",
         last.ppn.0,
         ns(last.started_ns - last.issued_ns),
         ns(last.ended_ns - last.started_ns)

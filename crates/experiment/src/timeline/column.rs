@@ -26,7 +26,8 @@ macro_rules! columns {
 columns! {
     "time_ns", "Simulated time at the end of the interval; empty in counting mode.",
         |_, now| now.is_timed.then(|| now.time_ns.to_string());
-    "pages_written", "Pages that the FTL stored for the host from the start of the run to the end of the interval, without those that only pad a block.",
+    "pages_written", "Pages that the FTL stored for the host from the start of the run to the end of the interval, \
+                      without those that only pad a block.",
         |_, now| Some(now.host_page_writes.to_string());
     "completed", "Requests that completed in the interval.",
         |last, now| Some((now.completed - last.completed).to_string());
@@ -35,14 +36,16 @@ columns! {
         |last, now| Some((now.read_bytes - last.read_bytes).to_string());
     "write_bytes", "Bytes of the writes that completed in the interval.",
         |last, now| Some((now.write_bytes - last.write_bytes).to_string());
-    "latency_ns_mean", "Mean latency, from arrival to completion, of all requests that completed in the interval; empty where none did.",
+    "latency_ns_mean", "Mean latency, from arrival to completion, of all requests that completed in the interval; \
+                        empty where none did.",
         latency_mean;
     "latency_ns_p50", "Latency that half of them do not pass.", |_, now| latency(now, |latency| latency.p50_ns);
     "latency_ns_p99", "Latency that 99 % of them do not pass.", |_, now| latency(now, |latency| latency.p99_ns);
     "latency_ns_max", "The longest latency of any of them.", |_, now| latency(now, |latency| latency.max_ns);
     "wait_ns_max", "The longest time from arrival to dispatch of any of them: their wait in the host.",
         |_, now| latency(now, |latency| latency.wait_max_ns);
-    "waf", "Write amplification of the interval: pages programmed by pages that the FTL stored for the host; empty where it stored none.",
+    "waf", "Write amplification of the interval: pages programmed by pages that the FTL stored for the host; empty \
+            where it stored none.",
         write_amplification;
     "programs", "Pages programmed in the interval.",
         |last, now| Some(Origin::ALL.iter().map(|&origin| programs(last, now, origin)).sum::<u64>().to_string());

@@ -20,6 +20,9 @@ pub(super) static SPEC: PolicySpec = PolicySpec {
     summary: "dynamic round-robin over all planes",
     details: "Each page goes to the next plane of the stripe (ftl.stripe_order), whatever its address.",
     source: "SLAP, section 2 (the traditional allocation)",
+    example: "ftl.allocation=interleave ftl.stripe_order=WCDP",
+    instead: "Pages of an extent lie in the blocks of many planes and die apart from each other: `slap` keeps a stream \
+              in one block. `static` spreads sequential reads whatever was written in between.",
     needs: &[],
     offers: &[Capability::SavedState],
     params: &[],

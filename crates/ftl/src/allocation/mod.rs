@@ -108,8 +108,12 @@ impl Role for dyn Allocation {
 }
 
 /// The place of the allocation.
-pub static SLOT: SlotSpec =
-    SlotSpec { name: "allocations", key: "ftl.allocation", help: "which plane a page is written to" };
+pub static SLOT: SlotSpec = SlotSpec {
+    name: "allocations",
+    key: "ftl.allocation",
+    role: "page allocation",
+    help: "which plane a page is written to",
+};
 
 /// The allocations that are built in, in the order in which they are listed.
 pub fn builtin() -> Slot<dyn Allocation> {

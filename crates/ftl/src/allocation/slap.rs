@@ -82,6 +82,10 @@ pub(super) static SPEC: PolicySpec = PolicySpec {
     summary: "streams of consecutive pages into one block each, over all chips",
     details: "Streams are found in the write buffer (search), and among the pages of a write where there is none.",
     source: "SLAP, sections 2 and 3; adaptive, gc_isolation and read_reorganization are its future work",
+    example: "ftl.allocation=slap ftl.slap.stream_threshold=8 workload.synthetic.pattern=extents \
+              workload.synthetic.extents=4KiB:50,128KiB:50",
+    instead: "Where writes are small and random there are no streams, and the blocks kept open for them cost spare \
+              space: use `interleave`.",
     needs: &[Capability::PageMapping],
     offers: &[Capability::SavedState],
     params: Slap::PARAMS,

@@ -48,6 +48,9 @@ pub(super) static SPEC: PolicySpec = PolicySpec {
     details: "Striped, page lpn goes to plane lpn mod planes of the stripe (ftl.stripe_order); contiguous, each plane of the \
               stripe, or each group of `region_chips` chips, holds the next range of consecutive pages.",
     source: "Hu et al., ICS 2011, static allocation; ParDispatcher, section II-A, regions that are chips",
+    example: "ftl.allocation=static ftl.static.layout=contiguous ftl.static.region_chips=2",
+    instead: "Where some addresses are written far more than others, their planes are busy while the rest are idle: \
+              `interleave` gives each page to the next plane.",
     needs: &[],
     offers: &[Capability::SavedState],
     params: Static::PARAMS,

@@ -27,6 +27,8 @@ pub(super) static SPEC: PolicySpec = PolicySpec {
     details: "Worth is age (1 - u) / 2u, the age in pages that the host wrote since a page of the block died last. \
               Cold blocks are collected at a higher utilisation u than hot ones, whose pages will soon die anyway.",
     source: "Kawaguchi et al., USENIX 1995",
+    example: "ftl.gc=cost-benefit workload.synthetic.pattern=hot-cold run.precondition=steady run.timing=counting",
+    instead: "Under uniform random writes the age of a block says nothing of its future: `greedy` copies fewer pages.",
     needs: &[],
     offers: &[Capability::SavedState],
     params: &[],

@@ -30,6 +30,9 @@ pub(super) static SPEC: PolicySpec = PolicySpec {
     summary: "the block with the fewest valid pages of d drawn at random",
     details: "Draws with replacement, and again where no block drawn has a dead page; the first drawn wins a tie.",
     source: "Van Houdt, SIGMETRICS 2013",
+    example: "ftl.gc=d-choices ftl.d-choices.d=4 run.precondition=steady run.timing=counting",
+    instead: "It models a controller that keeps no order of its blocks. Where that is not the question, `greedy` \
+              copies fewer pages under uniform random writes.",
     needs: &[],
     offers: &[Capability::SavedState],
     params: DChoices::PARAMS,

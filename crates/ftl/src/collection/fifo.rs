@@ -20,6 +20,9 @@ pub(super) static SPEC: PolicySpec = PolicySpec {
     summary: "the block that was closed first",
     details: "A block without a dead page is passed over, because collecting it would gain nothing.",
     source: "Desnoyers, SYSTOR 2012 (LRU cleaning)",
+    example: "ftl.gc=fifo run.precondition=steady run.timing=counting",
+    instead: "A yardstick, because its write amplification has a closed form; under uniform random writes `greedy` \
+              copies fewer pages, under skewed ones `cost-benefit` does.",
     needs: &[],
     offers: &[Capability::SavedState],
     params: &[],

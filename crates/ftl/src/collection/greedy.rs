@@ -19,6 +19,9 @@ pub(super) static SPEC: PolicySpec = PolicySpec {
     summary: "the block with the fewest valid pages",
     details: "Ties go to the block that reached that number of valid pages first.",
     source: "Hu et al., SYSTOR 2009",
+    example: "ftl.gc=greedy run.precondition=steady run.timing=counting",
+    instead: "Where a part of the pages is written far more often than the rest, `cost-benefit` leaves hot blocks \
+              until they are nearly empty. See `ftl.hot_cold` too.",
     needs: &[],
     offers: &[Capability::SavedState],
     params: &[],

@@ -66,7 +66,8 @@ impl Role for dyn Collection {
 }
 
 /// The place of the collection policy.
-pub static SLOT: SlotSpec = SlotSpec { name: "gc", key: "ftl.gc", help: "which block is collected" };
+pub static SLOT: SlotSpec =
+    SlotSpec { name: "gc", key: "ftl.gc", role: "garbage collection policy", help: "which block is collected" };
 
 /// The collection policies that are built in, in the order in which they are listed.
 pub fn builtin() -> Slot<dyn Collection> {

@@ -30,6 +30,9 @@ pub(super) static SPEC: PolicySpec = PolicySpec {
     summary: "the block with the fewest valid pages among those closed first",
     details: "Only the oldest blocks of a plane compete; if none of them has a dead page, the oldest goes to the end.",
     source: "Hu et al., SYSTOR 2009",
+    example: "ftl.gc=windowed-greedy ftl.windowed-greedy.window=16 run.precondition=steady run.timing=counting",
+    instead: "It bounds the search of a controller. A window of all blocks is `greedy`, which copies fewer pages under \
+              uniform random writes; a window of one is `fifo`.",
     needs: &[],
     offers: &[Capability::SavedState],
     params: WindowedGreedy::PARAMS,

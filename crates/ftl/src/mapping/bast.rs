@@ -33,6 +33,9 @@ pub(super) static SPEC: PolicySpec = PolicySpec {
     details: "One FTL a chip. The log block written least recently is merged when none is free; a merge is a switch or \
               partial one where the pages are in place.",
     source: "Kim et al., IEEE Transactions on Consumer Electronics 48(2), 2002",
+    example: "ftl.mapping=bast ftl.bast.log_blocks=32 buffer.order=block-lru",
+    instead: "Random writes over more blocks than there are log blocks merge one at nearly every write: `fast` and \
+              `kast` share log blocks. With memory for a page map use `page` or `dftl`.",
     needs: &[],
     offers: &[Capability::SingleChannelFtl, Capability::SavedState],
     params: Params::PARAMS,

@@ -38,6 +38,9 @@ static SPEC: PolicySpec = PolicySpec {
     details: "Segmented LRU of entries, batched write-back of a translation page's dirty entries, lazy copying. Takes an \
               allocation (ftl.allocation) and a collection policy (ftl.gc).",
     source: "Gupta et al., ASPLOS 2009",
+    example: "ftl.mapping=dftl ftl.dftl.cache=1MiB workload.synthetic.pattern=zipf",
+    instead: "Where random requests cover far more than the cache maps, most of them wait for a translation page: \
+              enlarge `cache`. For a drive with memory for the whole map use `page`.",
     needs: &[],
     offers: &[Capability::PageMapping, Capability::TranslationPages, Capability::SavedState],
     params: DftlParams::PARAMS,

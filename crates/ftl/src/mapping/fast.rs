@@ -38,6 +38,9 @@ pub(super) static SPEC: PolicySpec = PolicySpec {
     summary: "log blocks that every data block may use, one of them for sequential writes",
     details: "One FTL a chip. Random log blocks are filled one after the other and merged oldest first.",
     source: "Lee et al., ACM Transactions on Embedded Computing Systems 6(3), 2007",
+    example: "ftl.mapping=fast ftl.fast.log_blocks=32 buffer.order=block-lru",
+    instead: "One merge can involve as many data blocks as a log block has pages: where the longest wait counts, \
+              `kast` bounds it by K. With memory for a page map use `page` or `dftl`.",
     needs: &[],
     offers: &[Capability::SingleChannelFtl, Capability::SavedState],
     params: Params::PARAMS,

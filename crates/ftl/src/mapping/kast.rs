@@ -122,6 +122,9 @@ pub(super) static SPEC: PolicySpec = PolicySpec {
     details: "One FTL a chip. Pages of different logical blocks are spread over log blocks, so that associativity grows \
               last, and never beyond K: no merge exceeds N K C_copy + (K + 1) C_erase.",
     source: "Cho et al.: KAST, DATE 2009, section III",
+    example: "ftl.mapping=kast ftl.kast.k=4 ftl.kast.log_blocks=32 buffer.order=block-lru",
+    instead: "Where no bound on the longest merge is needed, `fast` has fewer parameters to set. With memory for a \
+              page map use `page` or `dftl`.",
     needs: &[],
     offers: &[Capability::SingleChannelFtl, Capability::SavedState],
     params: Params::PARAMS,

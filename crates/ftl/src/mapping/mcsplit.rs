@@ -34,6 +34,9 @@ pub(super) static SPEC: PolicySpec = PolicySpec {
     summary: "data and log blocks striped over chips",
     details: "BAST over superblocks: with a width of one it is BAST, one FTL a chip.",
     source: "Kim, Jung and Song, IWSSPS 2008; CAVE, section 3.2; Park et al., IEICE Electronics Express 6(6), 2009",
+    example: "ftl.mapping=mcsplit ftl.mcsplit.width=4 buffer.order=block-lru workload.synthetic.request_size=64KiB",
+    instead: "A small random write makes a whole stripe merge: lower `width`, or use `bast` behind a buffer that \
+              evicts to all chips at a time (`buffer.rate` = `cave`).",
     needs: &[],
     offers: &[Capability::SavedState],
     params: Params::PARAMS,

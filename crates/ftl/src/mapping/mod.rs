@@ -131,8 +131,12 @@ impl Role for dyn Mapping {
 }
 
 /// The place of the mapping.
-pub static SLOT: SlotSpec =
-    SlotSpec { name: "mappings", key: "ftl.mapping", help: "how logical pages are mapped to physical ones" };
+pub static SLOT: SlotSpec = SlotSpec {
+    name: "mappings",
+    key: "ftl.mapping",
+    role: "mapping",
+    help: "how logical pages are mapped to physical ones",
+};
 
 /// The mappings that are built in, in the order in which they are listed.
 pub fn builtin() -> Slot<dyn Mapping> {

@@ -20,6 +20,9 @@ pub(super) static SPEC: PolicySpec = PolicySpec {
     summary: "a full page-level map in memory",
     details: "Any page can be anywhere. Takes an allocation (ftl.allocation) and a collection policy (ftl.gc).",
     source: "the page mapping that ParDispatcher, SLAP and CAVE compare with",
+    example: "ftl.mapping=page ftl.gc=cost-benefit workload.synthetic.pattern=zipf",
+    instead: "A drive needs memory for the whole map: for one that caches a part of it use `dftl`, for the controllers \
+              of cards and early drives a log-block mapping such as `fast` or `kast`.",
     needs: &[],
     offers: &[Capability::PageMapping, Capability::SavedState],
     params: &[],

@@ -152,6 +152,7 @@ impl Role for dyn Placement {
 pub static SLOT: SlotSpec = SlotSpec {
     name: "placements",
     key: "buffer.placement",
+    role: "chip placement",
     help: "which chip an evicted logical block goes to, where every chip has an FTL of its own",
 };
 

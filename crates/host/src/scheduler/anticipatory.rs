@@ -46,6 +46,10 @@ pub static SPEC: PolicySpec = PolicySpec {
               idle for a moment if the task's history says that its next read will come soon and near. On a trace \
               without task ids all requests count as one task's and nothing is ever waited for.",
     source: "Linux 2.6.32, block/as-iosched.c; Iyer and Druschel, SOSP 2001",
+    example: "host.scheduler=anticipatory host.anticipatory.antic_expire=1ms workload.queue_depth=64 \
+              workload.synthetic.read_share=0.6 workload.synthetic.tasks=8 workload.synthetic.sync_share=1",
+    instead: "Made for disks: flash has no seek to save, and chips are idle while it waits. `deadline` sends batches \
+              without waiting; `fios` waits only to be fair.",
     needs: &[],
     offers: &[Capability::SavedState],
     params: AnticipatoryParams::PARAMS,

@@ -23,11 +23,12 @@
 //! - Tasks do not exit.
 //!
 //! As in Linux, a device that is not `rotational` and takes many requests at once is never idled for. How cfq finds out
-//! that it does is the parameter `hw_tag`: 2.6.32 measures again and again and can lose what it knew; 2.6.33, whose rule
-//! distributions took over with CFQ's groups, keeps it (docs/decisions/0030-hw-tag.md). Nothing else of 2.6.33 is here: no
-//! groups, no trees by kind of workload, no slices that shrink with the number of tasks.
+//! that it does is the parameter `hw_tag`: 2.6.32 measures again and again and can lose what it knew; 2.6.33, whose
+//! rule distributions took over with CFQ's groups, keeps it (docs/decisions/0030-hw-tag.md). Nothing else of 2.6.33 is
+//! here: no groups, no trees by kind of workload, no slices that shrink with the number of tasks.
 //!
-//! Without task ids there is one synchronous queue, task 0's. The memory of tasks without requests is bounded. Cost: O(log n) each.
+//! Without task ids there is one synchronous queue, task 0's. The memory of tasks without requests is bounded. Cost:
+//! O(log n) each.
 
 use flashloom_units::{
     Capability, Figure, Kind, Lists, MIB, MS, Ns, ParamSet, PolicySpec, Refusal, S, SECTOR_BYTES, Statistic, Value,
@@ -52,6 +53,10 @@ pub static SPEC: PolicySpec = PolicySpec {
               slices of time. Asynchronous writes share one queue, which waits for the others. On a trace without task \
               ids all synchronous requests count as one task's.",
     source: "Linux 2.6.32, block/cfq-iosched.c",
+    example: "host.scheduler=cfq host.cfq.slice_sync=20ms workload.queue_depth=64 workload.synthetic.read_share=0.6 \
+              workload.synthetic.tasks=8 workload.synthetic.sync_share=1",
+    instead: "Made for disks: it serves one task at a time and leaves most chips of a drive idle. `fios` shares the \
+              drive by task and keeps many tasks at it.",
     needs: &[],
     offers: &[Capability::SavedState],
     params: CfqParams::PARAMS,

@@ -34,6 +34,10 @@ pub static SPEC: PolicySpec = PolicySpec {
               passed over a bounded number of times, and a batch begins with the eldest request once it has expired. \
               Works without task ids.",
     source: "Linux 2.6.32, block/deadline-iosched.c",
+    example: "host.scheduler=deadline host.deadline.writes_starved=4 workload.queue_depth=64 \
+              workload.synthetic.read_share=0.6",
+    instead: "The task that asks most gets most: `fios` shares the drive by task. Where the drive has a free tag for \
+              every request (`host.queue_depth`) there is nothing to sort, and `noop` gives the same order.",
     needs: &[],
     offers: &[Capability::SavedState],
     params: DeadlineParams::PARAMS,

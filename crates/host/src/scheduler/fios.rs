@@ -41,10 +41,15 @@ use crate::tasks::{DecayingMean, Tasks};
 pub static SPEC: PolicySpec = PolicySpec {
     name: "fios",
     summary: "Equal timeslices of the drive for every task, reads first, many tasks at the drive at once",
-    details: "Every task may use an equal timeslice of the drive's time in an epoch, whenever it has requests and beside \
-              the others. Reads go before writes, writes wait until no read is at the drive, and a task that has just \
-              read is awaited briefly. On a trace without task ids all requests count as one task's: reads first remains.",
+    details: "Every task may use an equal timeslice of the drive's time in an epoch, whenever it has requests and \
+              beside the others. Reads go before writes, writes wait until no read is at the drive, and a task that \
+              has just read is awaited briefly. On a trace without task ids all requests count as one task's: reads \
+              first remains.",
     source: "Park and Shen, FAST 2012, as published descriptions have it: docs/decisions/0029-fios.md",
+    example: "host.scheduler=fios host.fios.timeslice=5ms workload.queue_depth=64 workload.synthetic.read_share=0.6 \
+              workload.synthetic.tasks=8 workload.synthetic.sync_share=1",
+    instead: "Without task ids only reads before writes remains: `deadline` does that and bounds the wait of every \
+              request. Where throughput counts and fairness does not, use `noop`.",
     needs: &[],
     offers: &[Capability::SavedState],
     params: FiosParams::PARAMS,
@@ -72,8 +77,8 @@ params! {
     pub struct FiosParams {
         /// How much of the drive's time a task may use in an epoch.
         timeslice_ns: Ns => "timeslice", Kind::Time { min: 10 * US, max: 3_600 * S }, Value::Time(10 * MS),
-            "Shorter timeslices let a task that has used its own up wait less, and change between reads and writes more \
-             often.";
+            "Shorter timeslices let a task that has used its own up wait less, and change between reads and writes \
+             more often.";
         /// What a request takes from its task's timeslice.
         cost: Cost => "cost", Kind::Choice(Cost::CHOICES), Value::Name("shared"),
             "Shared time needs no calibration, but charges a request for what others do to it; linear cost is what was \
@@ -168,8 +173,8 @@ flashloom_units::state! {
         nested tasks, task_of, issued_at, lines, writes_by_age, out_of_time, awaited;
         array known;
         each turns;
-        value epoch, queued, at_device, reads_at_device, shared, shared_until_ns, served, epochs, anticipations, in_vain,
-            expired_writes;
+        value epoch, queued, at_device, reads_at_device, shared, shared_until_ns, served, epochs, anticipations,
+            in_vain, expired_writes;
         fixed params, idle_per_service;
     }
 }
@@ -596,7 +601,8 @@ mod tests {
     #[test]
     fn every_task_gets_an_equal_timeslice_of_cost_in_an_epoch_and_owes_what_it_overdrew() {
         let mut lab = linear(600 * US);
-        // Epochs of eight short reads; of the long ones two go first and overdraw by 480, 420 and 360 us, then one each.
+        // Epochs of eight short reads; of the long ones two go first and overdraw by 480, 420 and 360 us, then one
+        // each.
         assert_eq!(long_and_short(&mut lab), [0, 2, 10, 19]);
         let mut without = self::lab(|params| {
             (params.cost, params.timeslice_ns, params.alpha) = (Cost::Linear, 600 * US, 0.0);

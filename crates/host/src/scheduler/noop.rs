@@ -23,6 +23,9 @@ pub static SPEC: PolicySpec = PolicySpec {
     details: "Requests go to the device in the order of arrival. One that begins where a queued request ends is merged \
               into it. Works without task ids.",
     source: "Linux 2.6.32, block/noop-iosched.c",
+    example: "host.scheduler=noop workload.queue_depth=64 workload.synthetic.read_share=0.6",
+    instead: "Reads wait behind every write that came before them: `deadline` sends reads first and bounds the wait of \
+              writes. `fios` shares the drive fairly between tasks.",
     needs: &[],
     offers: &[Capability::SavedState],
     params: <NoopParams as flashloom_units::ParamSet>::PARAMS,

@@ -35,8 +35,8 @@
 //!   own sweep, is one of the next `c + m` that are sent, because nothing joins either sweep any more once it has
 //!   begun. While it waits no turn ends but after a batch of `B`, so it is sent by the end of the turn under way or in
 //!   one of the next `ceil((c + m) / B)`. What is in a sweep waits, so that neither `c` nor `m` is more than
-//!   `nr_requests` for reads, and twice that for writes, which synchronous and asynchronous requests have to themselves:
-//!   by default that makes 16 turns of reads and 64 of writes at most.
+//!   `nr_requests` for reads, and twice that for writes, which synchronous and asynchronous requests have to
+//!   themselves: by default that makes 16 turns of reads and 64 of writes at most.
 //! - In dispatches of all regions: once expired, a request before which `e` deadlines are earlier is dispatched within
 //!   `2 * (e + 1) * B` dispatches, B being the longer of the two batches: each two turns serve at least the earliest
 //!   expired request.
@@ -68,6 +68,10 @@ pub static SPEC: PolicySpec = PolicySpec {
               address order waits for the next sweep, so that no stream keeps others waiting. Works without task ids.",
     source: "Wang, Huang, He, Zhou, Li, He: A Novel I/O Scheduler for SSD with Improved Performance and Lifetime, \
              section II",
+    example: "host.scheduler=pardispatcher host.pardispatcher.region_size=1GiB workload.queue_depth=64 \
+              workload.synthetic.read_share=0.6",
+    instead: "Knows no tasks: `fios` is fair between them. Regions gain most where each lies on chips of its own, \
+              which `flashloom probe` finds out; on other drives compare it with `deadline` first.",
     needs: &[],
     offers: &[Capability::SavedState],
     params: ParDispatcherParams::PARAMS,
@@ -362,8 +366,8 @@ impl Scheduler for ParDispatcher {
         Choice::Request(id)
     }
 
-    /// A new region size sorts what waits anew, by age where it begins at the same sector. The turn and the sweeps under
-    /// way end, the round goes on at the same address, and every region's next turn is a first one.
+    /// A new region size sorts what waits anew, by age where it begins at the same sector. The turn and the sweeps
+    /// under way end, the round goes on at the same address, and every region's next turn is a first one.
     fn reconfigure(&mut self, requests: &Requests, values: &[Value]) -> Result<(), Refusal> {
         let params = ParDispatcherParams::from_values(values);
         if params.region_size_bytes == self.params.region_size_bytes {

@@ -4,9 +4,9 @@
 //! bitmaps, the inode bitmaps and the inode tables of all sixteen. The journal lies in the middle of the disk.
 //!
 //! Packed, blocks are given out from a cursor that moves on through the disk and comes back to what is freed; files
-//! below 64 KiB share chunks of 2 MiB, the locality groups of ext4's mballoc. Spread, inodes are divided evenly among the
-//! groups in the order of their numbers, as ext4 spreads the top-level directories of a disk (the Orlov allocator), and
-//! a file's blocks begin in the group of its inode, each group with a cursor of its own.
+//! below 64 KiB share chunks of 2 MiB, the locality groups of ext4's mballoc. Spread, inodes are divided evenly among
+//! the groups in the order of their numbers, as ext4 spreads the top-level directories of a disk (the Orlov allocator),
+//! and a file's blocks begin in the group of its inode, each group with a cursor of its own.
 
 use flashloom_units::choice;
 
@@ -388,7 +388,8 @@ mod tests {
             sizes in prop::collection::vec((1u32..3_000, any::<bool>(), 0u32..300), 1..200),
             spread in any::<bool>(),
         ) {
-            let mut disk = if spread { Disk::new(2 * GROUP_BLOCKS, Layout::Spread, 300) } else { packed(Disk::MIN_BLOCKS) };
+            let spread_out = || Disk::new(2 * GROUP_BLOCKS, Layout::Spread, 300);
+            let mut disk = if spread { spread_out() } else { packed(Disk::MIN_BLOCKS) };
             let all = disk.free_blocks();
             let mut owner = vec![false; 2 * Disk::MIN_BLOCKS as usize];
             let mut held: Vec<Vec<Extent>> = Vec::new();

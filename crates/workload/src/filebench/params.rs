@@ -95,6 +95,9 @@ pub(crate) static SPEC: PolicySpec = PolicySpec {
               file when it is written, and their bitmaps join the journal when the data is on the device. Bitmaps are \
               in memory from the start. Threads are tasks 1 and up; the flusher and the journal follow.",
     source: "Filebench 1.5, workloads/*.f; ext4, jbd2, mm/readahead.c and mm/page-writeback.c of Linux 6.1",
+    example: "workload.kind=filebench workload.filebench.personality=varmail workload.filebench.runtime=5s",
+    instead: "It models four servers: for another application record its requests and use `trace`. To vary a single \
+              property of the requests, use `synthetic`.",
     needs: &[],
     offers: &[],
     params: FilebenchParams::PARAMS,

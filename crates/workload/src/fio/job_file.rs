@@ -1,7 +1,7 @@
 //! The syntax of a job file: sections of options, one a line.
 //!
-//! `[name]` begins a job, `[global]` sets options for the jobs below it. A line is `option=value`, or `option` alone for
-//! a flag. `;` and `#` begin a comment. Every problem is found in one pass.
+//! `[name]` begins a job, `[global]` sets options for the jobs below it. A line is `option=value`, or `option` alone
+//! for a flag. `;` and `#` begin a comment. Every problem is found in one pass.
 
 use std::ops::Range;
 

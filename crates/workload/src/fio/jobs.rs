@@ -1,9 +1,9 @@
 //! When the requests of the clones arrive: depth, pace, think time, start delays, groups and the end by time.
 //!
-//! A clone is idle until its group starts; then it has one request ready whenever fewer than `iodepth` are outstanding, no
-//! flush of its own is, and it is not thinking. The ready requests of all clones lie in a heap by the time at which they
-//! are due, first come first served. `stonewall` begins a group, which starts when the last clone of the one before it has
-//! nothing left to do or to wait for.
+//! A clone is idle until its group starts; then it has one request ready whenever fewer than `iodepth` are outstanding,
+//! no flush of its own is, and it is not thinking. The ready requests of all clones lie in a heap by the time at which
+//! they are due, first come first served. `stonewall` begins a group, which starts when the last clone of the one
+//! before it has nothing left to do or to wait for.
 
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;

@@ -1,8 +1,8 @@
 //! Where the random requests of a job go: fio's distributions over the blocks of a file.
 //!
-//! Zipf ranks follow the closed form of Gray et al., "Quickly generating billion-record synthetic databases", SIGMOD 1994,
-//! which fio uses too; so the popularity of blocks is fio's, approximations included. Ranks are spread over the file by
-//! multiplicative hashing and moved by the centre; as in fio, two ranks may meet in one block.
+//! Zipf ranks follow the closed form of Gray et al., "Quickly generating billion-record synthetic databases", SIGMOD
+//! 1994, which fio uses too; so the popularity of blocks is fio's, approximations included. Ranks are spread over the
+//! file by multiplicative hashing and moved by the centre; as in fio, two ranks may meet in one block.
 
 use flashloom_units::Prng;
 

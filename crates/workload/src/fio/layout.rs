@@ -1,9 +1,9 @@
 //! Where the files of a job file lie on the device.
 //!
-//! A file whose name begins with `/dev/` is the device: its offsets are the device's. Every other file gets an extent of
-//! its own, one after another in the order of the jobs, each from the next multiple of [`ALIGNMENT`] on; it is as large as
-//! the farthest that any of its jobs reaches. Jobs that name the same file share its extent; a job without `filename` has
-//! one file for each of its clones. The offsets of a replayed iolog are the device's.
+//! A file whose name begins with `/dev/` is the device: its offsets are the device's. Every other file gets an extent
+//! of its own, one after another in the order of the jobs, each from the next multiple of [`ALIGNMENT`] on; it is as
+//! large as the farthest that any of its jobs reaches. Jobs that name the same file share its extent; a job without
+//! `filename` has one file for each of its clones. The offsets of a replayed iolog are the device's.
 
 use flashloom_units::{Problem, format_size};
 

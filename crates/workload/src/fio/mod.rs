@@ -38,10 +38,13 @@ const TRIM: usize = 2;
 pub(crate) static SPEC: PolicySpec = PolicySpec {
     name: "fio",
     summary: "the jobs of a fio job file, as fio 3.33 would issue them",
-    details: "A closed loop: each job keeps `iodepth` requests outstanding. Without a page cache in between, every job is \
-              a direct one. A file named /dev/... is the device; every other file gets an extent of its own, in order. \
-              `run --fio-json` writes the results as fio does.",
+    details: "A closed loop: each job keeps `iodepth` requests outstanding. Without a page cache in between, every job \
+              is a direct one. A file named /dev/... is the device; every other file gets an extent of its own, in \
+              order. `run --fio-json` writes the results as fio does.",
     source: "fio 3.33, fio(1)",
+    example: "workload.kind=fio workload.path=experiments/fio-randrw.fio",
+    instead: "No file system and no page cache lie in between: for the requests that these leave over use `filebench` \
+              or a recording (`trace`).",
     needs: &[],
     offers: &[],
     params: &[],

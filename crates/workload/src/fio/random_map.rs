@@ -1,7 +1,7 @@
 //! Which blocks of a file a random job has done: each is done once before any is done again.
 //!
-//! A tree of 64-bit words over the blocks: a bit of a level is set when the word below it is full, so the next free block
-//! is found in as many steps as there are levels.
+//! A tree of 64-bit words over the blocks: a bit of a level is set when the word below it is full, so the next free
+//! block is found in as many steps as there are levels.
 
 /// The blocks that were done.
 #[derive(Clone, Debug)]

@@ -1,8 +1,9 @@
 //! The requests of one clone of a job, one after another: direction, position and size as fio chooses them.
 //!
-//! A step: a flush where `fsync` is due, unless nothing is left to do; else draw the direction; then the position, which follows the last of that
-//! direction or is drawn; then a size that fits. A random position of a uniform job is a block that was not done yet, or
-//! the next one that was not. A pass ends when as many bytes were issued as the job has; then the next loop begins.
+//! A step: a flush where `fsync` is due, unless nothing is left to do; else draw the direction; then the position,
+//! which follows the last of that direction or is drawn; then a size that fits. A random position of a uniform job is a
+//! block that was not done yet, or the next one that was not. A pass ends when as many bytes were issued as the job
+//! has; then the next loop begins.
 
 use flashloom_units::Prng;
 

@@ -108,8 +108,8 @@ pub(super) fn triple<T: Clone>(
     Ok(())
 }
 
-/// `value/percent:value/percent:...`; what has no percentage shares what is left to a hundred. Parts of nothing are left
-/// out.
+/// `value/percent:value/percent:...`; what has no percentage shares what is left to a hundred. Parts of nothing are
+/// left out.
 pub(super) fn split<T>(
     text: &str,
     mut parse: impl FnMut(&str) -> Result<T, Expected>,

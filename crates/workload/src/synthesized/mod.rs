@@ -1,10 +1,10 @@
 //! Requests that fit a published characterisation.
 //!
-//! The footprint lies in zones spread over the span, by seed. Each zone has a front: what lies before it has been touched. A
-//! request either goes on where the one before ended, or jumps: to the front of a zone while less has been touched than
-//! the footprint needs at this point of the stream, else to any place before a front. Which requests are reads and
-//! which jump is drawn without replacement (selection sampling: Knuth, The Art of Computer Programming 2, 3.4.2), so
-//! that the shares are exact at the end.
+//! The footprint lies in zones spread over the span, by seed. Each zone has a front: what lies before it has been
+//! touched. A request either goes on where the one before ended, or jumps: to the front of a zone while less has been
+//! touched than the footprint needs at this point of the stream, else to any place before a front. Which requests are
+//! reads and which jump is drawn without replacement (selection sampling: Knuth, The Art of Computer Programming 2,
+//! 3.4.2), so that the shares are exact at the end.
 
 mod target;
 
@@ -58,7 +58,8 @@ struct Zone {
 }
 
 impl Zone {
-    /// Where a request of that many sectors goes on with the zone; the last stretch is touched by one that ends with it.
+    /// Where a request of that many sectors goes on with the zone; the last stretch is touched by one that ends with
+    /// it.
     fn front_for(&self, sectors: u64) -> u64 {
         self.front.min(self.end - sectors)
     }
@@ -226,8 +227,8 @@ impl Synthesized {
 ///
 /// - Gaps are whole multiples of a step, a power of two above the stripe of nearly every drive: by their remainders the
 ///   zones lie end to end, and every chip has an equal part of the footprint.
-/// - The number of zones is a prime, so that their starts, which are touched first and most often, divide every power of
-///   two evenly. (Zones of 64 blocks each would all begin on one chip.)
+/// - The number of zones is a prime, so that their starts, which are touched first and most often, divide every power
+///   of two evenly. (Zones of 64 blocks each would all begin on one chip.)
 fn zones(target: &Character, jumps: u64, prng: &mut Prng) -> Vec<Zone> {
     let pages = target.footprint_bytes / PAGE_BYTES;
     let largest_pages = (2.0 * target.mean_bytes / PAGE_BYTES as f64).ceil() as u64;

@@ -59,6 +59,9 @@ pub(crate) static SPEC: PolicySpec = PolicySpec {
               writes: storage is taken as the span, a quarter of it as the footprint, and there are no reads. KAST and \
               SLAP give no figures: shares, sizes and footprints of their presets are assumed from their words.",
     source: "CAVE, Table 3; KAST, section IV; SLAP, section 4.1",
+    example: "workload.kind=synthesized workload.synthesized.preset=web-browser",
+    instead: "It stands in for recordings that were never published: where there is a recording, use `trace`. To set \
+              each property by itself, use `synthetic`.",
     needs: &[],
     offers: &[],
     params: SynthesizedParams::PARAMS,

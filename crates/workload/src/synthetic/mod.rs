@@ -2,8 +2,9 @@
 //!
 //! The footprint is cut into slots, one each `alignment` bytes, at which a request of `request_size` fits; the pattern
 //! draws a slot. With `extents` a request is an extent of one of the lengths, at a multiple of it. With `log` the first
-//! `log_size` of the footprint is written round and round in requests of `append_size`, and the rest has the slots. Operation, address, time and task have streams of random numbers of their own, so that changing one of
-//! these does not change the others.
+//! `log_size` of the footprint is written round and round in requests of `append_size`, and the rest has the slots.
+//! Operation, address, time and task have streams of random numbers of their own, so that changing one of these does
+//! not change the others.
 
 mod extents;
 mod scatter;
@@ -86,7 +87,8 @@ params! {
         hot_traffic: f64 => "hot_traffic", Kind::Ratio { min: 0.0, max: 1.0 }, Value::Ratio(0.8),
             "The further it is from the share of the slots, the more a policy gains by telling hot from cold.",
             Used::with("pattern", &["hot-cold"]);
-        /// Lengths of the extents with the weight of each in the data: `4KiB:75, 32KiB:25`; the requests of that pattern.
+        /// Lengths of the extents with the weight of each in the data: `4KiB:75, 32KiB:25`; the requests of that
+        /// pattern.
         extents: Option<String> => "extents", Kind::Text, Value::Absent,
             "Longer extents die together in larger parts, which an allocation by streams can use.",
             Used::with("pattern", &["extents"]);
@@ -131,6 +133,10 @@ pub(crate) static SPEC: PolicySpec = PolicySpec {
               streams of their own. Zipf ranks are drawn exactly at constant cost, for any footprint. Without an \
               inter-arrival time, the requests are replayed closed, at the queue depth of the workload.",
     source: "Zipf: Hoermann and Derflinger, ACM TOMACS 6(3), 1996; scattering: Black and Rogaway, CT-RSA 2002",
+    example: "workload.kind=synthetic workload.synthetic.pattern=zipf workload.synthetic.read_share=0.7 \
+              workload.synthetic.request_size=16KiB",
+    instead: "Its requests know nothing of files or of each other: for those of an application use a recording \
+              (`trace`) or `filebench`. To run the same load on a real drive, use `fio`.",
     needs: &[],
     offers: &[],
     params: SyntheticParams::PARAMS,

@@ -141,8 +141,8 @@ pub struct TraceWriter {
 }
 
 impl TraceWriter {
-    /// Writes to `output`, compressed if that ends in `.gz` or `.zst`; nothing is there before [`Self::finish`]. Recorded
-    /// latencies are left out, because they do not belong to requests that a simulated drive has served.
+    /// Writes to `output`, compressed if that ends in `.gz` or `.zst`; nothing is there before [`Self::finish`].
+    /// Recorded latencies are left out, because they do not belong to requests that a simulated drive has served.
     ///
     /// # Errors
     /// Why the file cannot be written.

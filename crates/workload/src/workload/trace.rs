@@ -13,6 +13,9 @@ pub(super) static SPEC: PolicySpec = PolicySpec {
     details: "Read as a stream, plain or compressed by gzip or zstd; checked to its end before a run begins. The first \
               request arrives at time zero. Devices of a recording of several are laid over one another.",
     source: "the format's own file names its definition",
+    example: "workload.kind=trace workload.path=crates/workload/tests/data/varmail.blktrace workload.addresses=wrap",
+    instead: "A recording is one load, of one machine: to vary a single property, such as the share of reads, use \
+              `synthetic`. `filebench` and `fio` make new requests as earlier ones complete.",
     needs: &[],
     offers: &[],
     params: &[],

@@ -129,7 +129,8 @@ pub fn side_by_side(comparison: &Comparison, columns: &[Column]) -> String {
             let differences = table(&header, keys.len(), rows);
             let first: Vec<String> = varied[0].iter().map(|(key, value)| format!("{key}={}", plain(value))).collect();
             text.push_str(&format!(
-                "\nDifferences to {}, by pairs of the same seed:\n\n{differences}\n~ none can be told: the interval holds zero\n",
+                "\nDifferences to {}, by pairs of the same seed:\n\n{differences}\n~ none can be told: the interval \
+                 holds zero\n",
                 first.join(", ")
             ));
         }

@@ -78,14 +78,17 @@ params! {
             Used::with("precondition", &["steady"]);
         /// Whether a drive that was aged until steady is left idle before the workload starts.
         rest: Rest => "rest", Kind::Choice(Rest::CHOICES), Value::Name("open"),
-            "Without it a light workload pays for collecting what ageing left; with it a heavy one finds free blocks that it has not paid for.",
+            "Without it a light workload pays for collecting what ageing left; with it a heavy one finds free blocks \
+             that it has not paid for.",
             Used::with("precondition", &["steady"]);
         /// A drive that was aged before and saved by `run --save-state`, in place of ageing it now.
         state: Option<String> => "state", Kind::Text, Value::Absent,
-            "Saves the time of ageing, for any host, write buffer and workload over the same device, FTL, seed and checks.";
+            "Saves the time of ageing, for any host, write buffer and workload over the same device, FTL, seed and \
+             checks.";
         /// Whether the run ends when all that was written is in flash, not when the last request has completed.
         drain: bool => "drain", Kind::Flag, Value::Flag(false),
-            "Without it a large buffer looks fast for what it has not written yet; with it the time of the run is not that of the requests alone.";
+            "Without it a large buffer looks fast for what it has not written yet; with it the time of the run is not \
+             that of the requests alone.";
         /// What happens when a page cannot be stored any more, because too many blocks have failed.
         end_of_life: EndOfLife => "end_of_life", Kind::Choice(EndOfLife::CHOICES), Value::Name("stop"),
             "Stopping compares drives by what they did while they lived; going on shows what is left of them.";
@@ -94,7 +97,8 @@ params! {
             "With it a run takes longer; it changes no other figure.";
         /// How much simulated time one sample of the timeline covers.
         timeline_interval_ns: Ns => "timeline_interval", Kind::Time { min: MS, max: 100_000 * S },
-            Value::Time(100 * MS), "Shorter intervals show more and write a larger file. In counting mode run.timeline_pages counts instead.",
+            Value::Time(100 * MS), "Shorter intervals show more and write a larger file. In counting mode \
+                                    run.timeline_pages counts instead.",
             Used::with("timing", &["timed"]);
         /// How many pages are programmed for the host between two samples of the timeline in counting mode.
         timeline_pages: u64 => "timeline_pages", Kind::Count { min: 1, max: 1 << 48 }, Value::Count(10_000),

@@ -42,7 +42,8 @@ impl Source {
         }
     }
 
-    /// A text that is in memory already, such as that of an option; relative paths in it start from the working directory.
+    /// A text that is in memory already, such as that of an option; relative paths in it start from the working
+    /// directory.
     pub fn text(name: &str, text: &str) -> Self {
         Self { name: name.to_owned(), text: text.to_owned(), folder: PathBuf::new() }
     }

@@ -5,12 +5,12 @@
 //! ```
 //!
 //! `kept free` is what a plane holds free on average under a steady load: a collection that goes on at the pace of the
-//! writes begins when one block less than `gc_threshold` is free (three at least where blocks can fail), and is over when
-//! the last of them has been filled; one that is done at once, because survivors share the host's blocks or nothing may go
-//! between its copies, leaves half a block more. An open block is half full on average: of each, half a block holds
-//! nothing. This is the alpha - 1 at which the mean-field limit of greedy collection holds for planes of few blocks too
-//! (`crates/experiment/tests/effective_over_provisioning.rs`). A lane that has a block open and is not written to any more
-//! (streams after a fill by streams) is taken for one that is.
+//! writes begins when one block less than `gc_threshold` is free (three at least where blocks can fail), and is over
+//! when the last of them has been filled; one that is done at once, because survivors share the host's blocks or
+//! nothing may go between its copies, leaves half a block more. An open block is half full on average: of each, half a
+//! block holds nothing. This is the alpha - 1 at which the mean-field limit of greedy collection holds for planes of
+//! few blocks too (`crates/experiment/tests/effective_over_provisioning.rs`). A lane that has a block open and is not
+//! written to any more (streams after a fill by streams) is taken for one that is.
 
 use flashloom_ftl::{GcBlocks, Preemption, WearLevelling, allocation};
 use flashloom_units::Capability;

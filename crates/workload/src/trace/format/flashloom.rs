@@ -36,8 +36,8 @@ const REQUIRED: [&str; 4] = ["timestamp_ns", "op", "lba", "sectors"];
 const EXPECTED_COLUMN: &str =
     "one of the columns task, sync, flush, fua, device, latency_ns, or a further one of a log, each once";
 
-/// The columns of the log of a run, in order: a trace with `latency_ns`, then when the request went where, how it ended,
-/// and a column a cause of latency, which add up to `latency_ns`.
+/// The columns of the log of a run, in order: a trace with `latency_ns`, then when the request went where, how it
+/// ended, and a column a cause of latency, which add up to `latency_ns`.
 pub const LOG_COLUMNS: [&str; 30] = [
     "timestamp_ns",
     "op",

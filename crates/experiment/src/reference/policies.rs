@@ -1,0 +1,89 @@
+//! A page for every policy: what it does and when not to use it, its source, a configuration that works, its
+//! parameters.
+
+use flashloom_units::{PolicySpec, SlotSpec};
+
+use super::{Block, Entry, List, Page, Place, consequences, described, param_entry, sentence};
+use crate::config::{Catalog, SECTIONS, Table, example};
+
+/// The list of a slot, whose help begins with the word that people search for.
+pub(super) fn list(catalog: &Catalog, slot: &SlotSpec) -> List {
+    let members = catalog.policies(slot).map(|policy| (policy.name, sentence(policy.summary))).collect();
+    let help = format!("{}: {} (`{}`).", capital(slot.role), slot.help, slot.key);
+    List { name: slot.name, help, members }
+}
+
+/// The page of a policy, which that key of its section chooses.
+pub(super) fn page(catalog: &Catalog, table: &Table, policy: &PolicySpec, key: usize) -> Page {
+    let section = &SECTIONS[table.section];
+    let path = table.path();
+    let (_, slot) = section.slots().find(|(index, _)| *index == key).expect("a table of a policy has a slot");
+    let mut blocks = vec![
+        Block::Text(format!("{}. {}", capital(slot.role), sentence(policy.summary))),
+        Block::Text(sentence(policy.details)),
+    ];
+    if !policy.instead.is_empty() {
+        blocks.push(Block::Text(format!("When not to use it: {}", sentence(policy.instead))));
+    }
+    blocks.push(Block::Text(format!("Source: {}", sentence(policy.source))));
+    let named = format!("{}={}", slot.key, policy.name);
+    blocks.extend(consequences::of(&named).map(|text| Block::Text(text.to_owned())));
+    if !policy.needs.is_empty() {
+        let needs: Vec<_> = policy.needs.iter().map(|&need| need.in_words()).collect();
+        blocks.push(Block::Text(format!("Needs {}.", needs.join(" and "))));
+    }
+    if !policy.example.is_empty() {
+        blocks.push(Block::Text("A configuration that works, with the defaults of all other keys:".to_owned()));
+        // What cannot be read, which only a policy from outside can bring, is shown as it was written.
+        let lines = example(catalog, policy.example).unwrap_or_else(|_| policy.example.replace(' ', "\n"));
+        blocks.push(Block::Configuration(lines));
+    }
+    if !policy.params.is_empty() {
+        let entries = policy.params.iter().map(|param| param_entry(catalog, &path, param)).collect();
+        blocks.push(Block::Entries(format!("Parameters, in `[{path}]`"), entries));
+    }
+    if !policy.statistics.is_empty() {
+        let entries = policy
+            .statistics
+            .iter()
+            .map(|figure| Entry { kind: figure.unit.in_words().to_owned(), ..described(figure.name, figure.help) })
+            .collect();
+        blocks.push(Block::Entries("Statistics".to_owned(), entries));
+    }
+    Page {
+        names: vec![policy.name.to_owned(), path, named],
+        title: format!("{} = \"{}\"", slot.key, policy.name),
+        place: Place::File(file(slot, policy)),
+        blocks,
+    }
+}
+
+/// The lines of `docs/SUMMARY.md` for the pages of this module.
+pub fn summary(catalog: &Catalog) -> String {
+    let mut lines = String::new();
+    for (slot, policies) in catalog.slots() {
+        lines.push_str(&format!("- {}\n", link(slot)));
+        for policy in policies {
+            lines.push_str(&format!("  - [{}]({})\n", policy.name, file(slot, policy)));
+        }
+    }
+    lines
+}
+
+/// A link to the list of a slot, from a file in `docs/`.
+pub(super) fn link(slot: &SlotSpec) -> String {
+    format!("[{}]({})", capital(slot.role), index(slot.name))
+}
+
+/// The file of the list of that name, below `docs/`.
+pub(super) fn index(slot: &str) -> String {
+    format!("reference/{slot}/README.md")
+}
+
+fn file(slot: &SlotSpec, policy: &PolicySpec) -> String {
+    format!("reference/{}/{}.md", slot.name, policy.name)
+}
+
+fn capital(text: &str) -> String {
+    sentence(text).trim_end_matches('.').to_owned()
+}
