@@ -66,7 +66,7 @@ pub struct Drive {
 
 /// The way of a command, from top to bottom.
 impl Drive {
-    /// The host sends a command: after the controller's time it is [`Self::commanded`].
+    /// The host sends a command, which the controller takes its time for.
     pub fn accept(&mut self, now: Ns, request: &Dispatched) {
         let id = self.interface.accept(request, &mut self.flash);
         if !self.flash.is_timed() || !self.interface.enter_controller(now, id) {

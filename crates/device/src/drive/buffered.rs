@@ -96,7 +96,7 @@ impl Buffered {
         if self.stalls.is_empty() && self.store(now, id, &mut interface.commands, flash) {
             stored(now, id, interface, flash);
         } else {
-            self.stalls.push(now, id, &interface.commands, &self.buffer);
+            self.stalls.push(now, id, interface.commands.unstored_pages(id), &self.buffer);
         }
         self.evict_and_store(now, interface, flash);
     }
@@ -112,9 +112,7 @@ impl Buffered {
             };
             flash.tell(|| DriveEvent::Stored { command: id, lpn, mask, slot, taken_over, is_durable });
             commands[id].moved += 1;
-            if is_new {
-                self.stalls.slot_taken();
-            }
+            self.stalls.page_stored(is_new);
             if is_durable {
                 self.slot_waiter[slot.0 as usize] = id;
                 commands[id].pending += 1;

@@ -1,6 +1,6 @@
 //! The command table: what the drive holds for the host, by the number that the drive gives each command.
 
-use std::ops::{Index, IndexMut};
+use std::ops::{Index, IndexMut, Range};
 
 use flashloom_host::{Dispatched, RequestId};
 use flashloom_units::{Lpn, NO_INDEX, Ns};
@@ -144,6 +144,12 @@ impl Commands {
     pub(super) fn await_pages(&mut self, id: CommandId) -> impl Iterator<Item = (Lpn, u32)> + use<> {
         self[id].pending = self.page_count(id);
         self.pages_from(id, 0)
+    }
+
+    /// The pages of a write that have no slot yet.
+    pub(super) fn unstored_pages(&self, id: CommandId) -> Range<u32> {
+        let first = self.first_page(id).0;
+        first + self[id].moved..first + self.page_count(id)
     }
 
     /// The pages that a command covers from their first sector to their last.

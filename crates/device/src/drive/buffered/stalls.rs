@@ -7,7 +7,7 @@ use flashloom_buffer::WriteBuffer;
 use flashloom_units::{Lpn, Ns};
 use serde::{Deserialize, Serialize};
 
-use crate::drive::commands::{CommandId, Commands};
+use crate::drive::commands::CommandId;
 
 /// The writes that wait for slots.
 #[derive(Default)]
@@ -18,10 +18,12 @@ pub(super) struct Stalls {
 }
 
 /// A write that waits for slots.
-#[derive(Clone, Copy, Debug, Serialize, Deserialize)]
+#[derive(Clone, Debug, Serialize, Deserialize)]
 struct Stalled {
     id: CommandId,
     since: Ns,
+    /// Its pages that have no slot yet.
+    pages: Range<u32>,
     /// Pages that were not in the buffer when it stalled, nor waited for by a write before it, and have no slot yet.
     lacking: u32,
 }
@@ -48,13 +50,13 @@ impl Stalls {
     }
 
     /// A write waits for a slot for each of its pages that the buffer does not hold, and no write before it waits for.
-    pub(super) fn push(&mut self, now: Ns, id: CommandId, commands: &Commands, buffer: &WriteBuffer) {
-        let pages = unstored(id, commands);
-        let others = || self.queue.iter().map(|other| unstored(other.id, commands));
+    pub(super) fn push(&mut self, now: Ns, id: CommandId, pages: Range<u32>, buffer: &WriteBuffer) {
+        let others = || self.queue.iter().map(|other| &other.pages);
         let is_alone = others().all(|other| other.end <= pages.start || pages.end <= other.start);
-        let lacks = |&lpn: &u32| !buffer.holds(Lpn(lpn)) && (is_alone || !others().any(|other| other.contains(&lpn)));
+        let is_awaited = |lpn| !is_alone && others().any(|other| other.contains(&lpn));
+        let lacks = |&lpn: &u32| !buffer.holds(Lpn(lpn)) && !is_awaited(lpn);
         let lacking = pages.clone().filter(lacks).count() as u32;
-        self.queue.push_back(Stalled { id, since: now, lacking });
+        self.queue.push_back(Stalled { id, since: now, pages, lacking });
         self.lacking += u64::from(lacking);
     }
 
@@ -63,9 +65,12 @@ impl Stalls {
         self.queue.front().map(|stalled| (stalled.id, stalled.since))
     }
 
-    /// A page of the first write has a slot that was free; nothing if the page is of a write that did not stall.
-    pub(super) fn slot_taken(&mut self) {
-        if let Some(first) = self.queue.front_mut().filter(|first| first.lacking > 0) {
+    /// The next page of the first write has a slot, perhaps one that was free before. Writes that do not stall are
+    /// stored only while none does.
+    pub(super) fn page_stored(&mut self, is_new: bool) {
+        let Some(first) = self.queue.front_mut() else { return };
+        first.pages.start += 1;
+        if is_new && first.lacking > 0 {
             first.lacking -= 1;
             self.lacking -= 1;
         }
@@ -77,10 +82,4 @@ impl Stalls {
         self.lacking -= u64::from(lacking);
         Some(id)
     }
-}
-
-/// The pages of a write that have no slot yet.
-fn unstored(id: CommandId, commands: &Commands) -> Range<u32> {
-    let first = commands.first_page(id).0;
-    first + commands[id].moved..first + commands.page_count(id)
 }
