@@ -55,7 +55,7 @@ choice! {
 
 params! {
     /// Parameters of SLAP.
-    pub struct Slap {
+    pub struct SlapParams {
         /// Consecutive pages that make a stream, from 1 (none does) to the pages of a block.
         stream_threshold: u32 => "stream_threshold", Kind::Count { min: 1, max: 1 << 16 }, Value::Count(4), "Long streams keep more pages together that die together, and fewer runs are that long.";
         /// Where streams are looked for.
@@ -84,12 +84,12 @@ pub(super) static SPEC: PolicySpec = PolicySpec {
     source: "SLAP, sections 2 and 3; adaptive, gc_isolation and read_reorganization are its future work",
     needs: &[Capability::PageMapping],
     offers: &[Capability::SavedState],
-    params: Slap::PARAMS,
+    params: SlapParams::PARAMS,
     statistics: &[],
 };
 
-pub(super) struct State {
-    params: Slap,
+pub(super) struct Slap {
+    params: SlapParams,
     threshold: usize,
     interleaved: Rotation,
     streams: Rotation,
@@ -100,7 +100,7 @@ pub(super) struct State {
 }
 
 flashloom_units::state! {
-    State {
+    Slap {
         value threshold, report;
         nested interleaved, streams, climb;
         scratch order;
@@ -108,9 +108,9 @@ flashloom_units::state! {
     }
 }
 
-impl State {
+impl Slap {
     pub(super) fn new(values: &[Value], on: &Setup<'_>) -> Self {
-        let params = Slap::from_values(values);
+        let params = SlapParams::from_values(values);
         let Setup { geometry, superpage, stripe_order: order, .. } = *on;
         let threshold = params.stream_threshold as usize;
         Self {
@@ -151,7 +151,7 @@ impl State {
     }
 }
 
-impl Allocation for State {
+impl Allocation for Slap {
     flashloom_units::stateful!();
 
     fn place(&mut self, writes: &[PageWrite], copies: u64, places: &mut Vec<Place>) {
@@ -187,8 +187,8 @@ impl Allocation for State {
 /// Refuses streams that no block holds and substreams that cannot lie on different chips; states what the store must do.
 pub(super) fn profile(values: &[Value], on: &Setup<'_>) -> Result<Profile, Refusal> {
     let (drive, pages) = (on.device, on.geometry.pages);
-    let Slap { stream_threshold, substreams, adaptive, gc_isolation, read_reorganization, read_hot, .. } =
-        Slap::from_values(values);
+    let SlapParams { stream_threshold, substreams, adaptive, gc_isolation, read_reorganization, read_hot, .. } =
+        SlapParams::from_values(values);
     let refuse = |keys: &[&str], found: String, expected: &str| {
         Err(Refusal::new(found, expected).at(keys.iter().copied()).help(format!("lower {}", keys[0])))
     };
@@ -295,8 +295,8 @@ mod tests {
         FtlParams { stripe_order: StripeOrder::Pdcw, ..FtlParams::defaults() }
     }
 
-    fn slap(threshold: u64, substreams: u64) -> State {
-        State::new(&values(threshold, substreams), &Setup::new(&drive(), &params()))
+    fn slap(threshold: u64, substreams: u64) -> Slap {
+        Slap::new(&values(threshold, substreams), &Setup::new(&drive(), &params()))
     }
 
     fn writes(lpns: &[u32]) -> Vec<PageWrite> {
@@ -305,7 +305,7 @@ mod tests {
     }
 
     /// (page, plane) of the pages in each lane, in the order of writing.
-    fn placed(state: &mut State, lpns: &[u32]) -> [Vec<(u32, u32)>; 2] {
+    fn placed(state: &mut Slap, lpns: &[u32]) -> [Vec<(u32, u32)>; 2] {
         let mut places = Vec::new();
         state.place(&writes(lpns), 0, &mut places);
         let in_lane = |lane| {

@@ -21,7 +21,7 @@ use crate::{PageWrite, Preemption};
 
 params! {
     /// Parameters of BAST.
-    pub struct Params {
+    pub struct BastParams {
         /// Log blocks of a chip.
         log_blocks: u32 => "log_blocks", Kind::Count { min: 2, max: 1 << 16 }, Value::Count(16), "More log blocks put merges off and leave less for data.";
     }
@@ -35,7 +35,7 @@ pub(super) static SPEC: PolicySpec = PolicySpec {
     source: "Kim et al., IEEE Transactions on Consumer Electronics 48(2), 2002",
     needs: &[],
     offers: &[Capability::SingleChannelFtl, Capability::SavedState],
-    params: Params::PARAMS,
+    params: BastParams::PARAMS,
     statistics: &[],
 };
 
@@ -71,7 +71,7 @@ impl Bast {
 
 impl Scheme for Bast {
     fn layout(values: &[Value], site: &Site<'_>) -> Layout {
-        Self::with_width(site, 1, Params::from_values(values).log_blocks)
+        Self::with_width(site, 1, BastParams::from_values(values).log_blocks)
     }
 
     fn new(_values: &[Value], _site: &Site<'_>, store: &Store) -> Self {

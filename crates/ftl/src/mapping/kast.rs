@@ -89,7 +89,7 @@ choice! {
 
 params! {
     /// Parameters of KAST.
-    pub struct Params {
+    pub struct KastParams {
         /// Log blocks of a chip.
         log_blocks: u32 => "log_blocks", Kind::Count { min: 2, max: 1 << 16 }, Value::Count(16), "More log blocks put merges off and leave less for data.";
         /// Data blocks that a log block is associated with at most: the K of the name.
@@ -124,7 +124,7 @@ pub(super) static SPEC: PolicySpec = PolicySpec {
     source: "Cho et al.: KAST, DATE 2009, section III",
     needs: &[],
     offers: &[Capability::SingleChannelFtl, Capability::SavedState],
-    params: Params::PARAMS,
+    params: KastParams::PARAMS,
     statistics: &[],
 };
 
@@ -149,7 +149,7 @@ struct Log {
 }
 
 pub(super) struct Kast {
-    params: Params,
+    params: KastParams,
     many_free: u32,
     logs: Vec<Log>,
     /// Pages written to the log of each chip.
@@ -388,7 +388,7 @@ impl Kast {
 
 impl Scheme for Kast {
     fn layout(values: &[Value], site: &Site<'_>) -> Layout {
-        let params = Params::from_values(values);
+        let params = KastParams::from_values(values);
         let pages = site.device.pages;
         let copied = if params.sequential_start == SequentialStart::Copy { pages } else { 0 };
         Layout {
@@ -404,7 +404,7 @@ impl Scheme for Kast {
     }
 
     fn check(values: &[Value], site: &Site<'_>) -> Result<(), Refusal> {
-        let Params { k, stream_threshold, .. } = Params::from_values(values);
+        let KastParams { k, stream_threshold, .. } = KastParams::from_values(values);
         check_associativity("ftl.kast.k", k, site.device)?;
         let pages = site.device.pages;
         if stream_threshold <= pages {
@@ -417,11 +417,11 @@ impl Scheme for Kast {
     }
 
     fn stream_pages(values: &[Value]) -> Option<u32> {
-        Some(Params::from_values(values).stream_threshold)
+        Some(KastParams::from_values(values).stream_threshold)
     }
 
     fn new(values: &[Value], _site: &Site<'_>, store: &Store) -> Self {
-        let params = Params::from_values(values);
+        let params = KastParams::from_values(values);
         Self {
             many_free: (store.blocks.pages() * params.many_free_percent).div_ceil(100),
             logs: vec![Log { sequential: Lbn::NONE, written: 0 }; store.log.slots()],

@@ -139,7 +139,7 @@ pub fn builtin() -> Slot<dyn Mapping> {
     Slot::new(
         &SLOT,
         [
-            Policy::<dyn Mapping>::new(&page::SPEC, |_, on| Ok(Box::new(page::State::new(on)?)))
+            Policy::<dyn Mapping>::new(&page::SPEC, |_, on| Ok(Box::new(page::PageMap::new(on)?)))
                 .with_profile(|_, site| page_store::profile(site, &page_store::Own::default())),
             dftl::policy(),
             log_block::policy::<bast::Bast>(&bast::SPEC),

@@ -26,19 +26,19 @@ pub(super) static SPEC: PolicySpec = PolicySpec {
     statistics: &[],
 };
 
-pub(super) struct State {
+pub(super) struct PageMap {
     store: PageStore,
 }
 
-flashloom_units::state! { State { nested store; } }
+flashloom_units::state! { PageMap { nested store; } }
 
-impl State {
+impl PageMap {
     pub(super) fn new(on: &Context<'_>) -> Result<Self, Refusal> {
         Ok(Self { store: PageStore::new(on, &Own::default())? })
     }
 }
 
-impl Mapping for State {
+impl Mapping for PageMap {
     flashloom_units::stateful!();
 
     fn write(&mut self, nand: &mut Nand, writes: &[PageWrite]) {

@@ -160,10 +160,10 @@ pub fn builtin() -> Slot<dyn Placement> {
     Slot::new(
         &SLOT,
         [
-            policy(&r#static::SPEC, |values, on| Box::new(r#static::State::new(values, on.chips))),
-            policy(&first_touch::SPEC, |values, on| Box::new(first_touch::State::new(values, on.chips))),
-            policy(&round_robin::SPEC, |values, on| Box::new(round_robin::State::new(values, on.chips))),
-            policy(&adaptive::SPEC, |values, on| Box::new(adaptive::State::new(values, on.chips)))
+            policy(&r#static::SPEC, |values, on| Box::new(r#static::Static::new(values, on.chips))),
+            policy(&first_touch::SPEC, |values, on| Box::new(first_touch::FirstTouch::new(values, on.chips))),
+            policy(&round_robin::SPEC, |values, on| Box::new(round_robin::RoundRobin::new(values, on.chips))),
+            policy(&adaptive::SPEC, |values, on| Box::new(adaptive::Adaptive::new(values, on.chips)))
                 .with_profile(|values, on| Ok(adaptive::profile(values, on.chips))),
         ],
     )

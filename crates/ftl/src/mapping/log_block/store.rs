@@ -346,7 +346,7 @@ impl Chip<'_> {
         }
     }
 
-    /// Copies a page to the next page of a block, or programs a filler there if there is none; answers where.
+    /// Copies a page to the next page of a block, or programs a filler there if there is none; returns where.
     pub(super) fn copy_page(&mut self, from: Spn, to: SuperblockId) -> Spn {
         let urgency = self.urgency();
         let store = &mut *self.store;

@@ -169,7 +169,7 @@ impl PageStore {
         let Some(Job { victim, mut next, origin, .. }) = self.jobs[plane.at()] else { return false };
         let mut reads = [OpId::DONE; Superblocks::MOST_PLANES];
         for read in &mut reads[..pages] {
-            let Some(index) = self.valid.next(victim, next) else { break };
+            let Some(index) = self.valid.next(&self.geometry, victim, next) else { break };
             let from = self.superblocks.ppn(self.geometry.page(victim, index));
             *read = nand.read(Read { urgency, ..Read::new(from, self.geometry.full_mask(), origin) });
             next = index + 1;
@@ -189,7 +189,7 @@ impl PageStore {
         listener: &mut impl CollectionListener,
     ) -> bool {
         let Some(job) = &mut self.jobs[plane.at()] else { return false };
-        let Some(index) = self.valid.next(job.victim, job.next) else { return false };
+        let Some(index) = self.valid.next(&self.geometry, job.victim, job.next) else { return false };
         job.next = index + 1;
         let Job { victim, mut lane, origin, is_spread, .. } = *job;
         let from = self.geometry.page(victim, index);

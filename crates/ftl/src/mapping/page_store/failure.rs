@@ -18,7 +18,8 @@ use flashloom_nand::{Data, Nand, OpId, Origin, PageCopy, Program, Status, Urgenc
 use flashloom_units::{BlockId, PlaneId, Ppn};
 
 use super::collect::Job;
-use super::{CollectionListener, PageStore, no_frontier};
+use super::frontier::Frontier;
+use super::{CollectionListener, PageStore};
 use crate::allocation::Place;
 
 /// Less than any plane with room for a page has.
@@ -43,7 +44,7 @@ impl PageStore {
     pub(super) fn program_failed(&mut self, block: BlockId) {
         let (plane, lane) = (self.geometry.plane_of(block), self.opened_for[block.at()]);
         self.blocks.program_failed(block);
-        self.frontiers[plane.at()][lane.at()] = no_frontier(&self.geometry);
+        self.frontiers[plane.at()][lane.at()] = Frontier::none(&self.geometry);
         // A lane that is not open needs no room; its next block will, as its first did.
         if !lane.is_extra() {
             self.lose_room(plane);
