@@ -9,10 +9,10 @@
 //!
 //! Striped, a sequential read always finds its pages on different chips, however they were written; a skewed write load
 //! finds some chips busier than others. Contiguous, every group holds a range of the address space of its own, and
-//! requests that do not fit in one group run at once only if their addresses are far apart: the relation between regions
-//! and chips that ParDispatcher (section II-A) speculates about. With all chips in one group, contiguous is striped. Any
-//! layout gives no plane more than its share of the pages. With superblocks a die takes the place of its planes: striped,
-//! as many consecutive pages go to it as a superpage has. O(1) a page.
+//! requests that do not fit in one group run at once only if their addresses are far apart: the relation between
+//! regions and chips that ParDispatcher (section II-A) speculates about. With all chips in one group, contiguous is
+//! striped. Any layout gives no plane more than its share of the pages. With superblocks a die takes the place of its
+//! planes: striped, as many consecutive pages go to it as a superpage has. O(1) a page.
 
 use flashloom_nand::{DeviceParams, Geometry};
 use flashloom_units::{Capability, Kind, Lpn, ParamSet, PlaneId, PolicySpec, Refusal, Used, Value, choice, params};
@@ -35,9 +35,12 @@ params! {
     /// Parameters of the static allocation.
     pub struct StaticParams {
         /// How addresses are divided among the planes.
-        layout: Layout => "layout", Kind::Choice(Layout::CHOICES), Value::Name("striped"), "Striped, neighbouring pages are read at once; contiguous, a plane is kept busy only by its own range of addresses.";
+        layout: Layout => "layout", Kind::Choice(Layout::CHOICES), Value::Name("striped"),
+            "Striped, neighbouring pages are read at once; contiguous, a plane is kept busy only by its own range of \
+            addresses.";
         /// Chips that a contiguous range is striped over, all planes of each; a single plane if it is not given.
-        region_chips: Option<u32> => "region_chips", Kind::Count { min: 1, max: 1 << 16 }, Value::Absent, "More chips serve more requests of a range at once, and leave fewer ranges that work independently.",
+        region_chips: Option<u32> => "region_chips", Kind::Count { min: 1, max: 1 << 16 }, Value::Absent,
+            "More chips serve more requests of a range at once, and leave fewer ranges that work independently.",
             Used::with("layout", &["contiguous"]);
     }
 }
@@ -45,8 +48,8 @@ params! {
 pub(super) static SPEC: PolicySpec = PolicySpec {
     name: "static",
     summary: "the address determines the plane",
-    details: "Striped, page lpn goes to plane lpn mod planes of the stripe (ftl.stripe_order); contiguous, each plane of the \
-              stripe, or each group of `region_chips` chips, holds the next range of consecutive pages.",
+    details: "Striped, page lpn goes to plane lpn mod planes of the stripe (ftl.stripe_order); contiguous, each plane \
+              of the stripe, or each group of `region_chips` chips, holds the next range of consecutive pages.",
     source: "Hu et al., ICS 2011, static allocation; ParDispatcher, section II-A, regions that are chips",
     needs: &[],
     offers: &[Capability::SavedState],
@@ -111,8 +114,8 @@ pub(super) fn profile(values: &[Value], drive: &DeviceParams) -> Result<Profile,
     Err(refusal.help(format!("one of {}", divisors.join(", "))))
 }
 
-/// Puts the planes of each group of chips together, the chips in the order in which the stripe first visits them; within
-/// a group the planes keep their order in the stripe.
+/// Puts the planes of each group of chips together, the chips in the order in which the stripe first visits them;
+/// within a group the planes keep their order in the stripe.
 fn gather_chips(stripe: &mut [PlaneId], geometry: &Geometry, region_chips: usize) {
     let planes_a_chip = (geometry.dies * geometry.planes) as usize;
     let chip_of = |plane: PlaneId| plane.at() / planes_a_chip;

@@ -21,7 +21,8 @@ params! {
     /// Parameters of the d-choices collection.
     pub struct DChoicesParams {
         /// How many blocks are drawn for each victim.
-        d: u32 => "d", Kind::Count { min: 1, max: 1_000 }, Value::Count(10), "More draws come nearer to greedy, fewer to random.";
+        d: u32 => "d", Kind::Count { min: 1, max: 1_000 }, Value::Count(10),
+            "More draws come nearer to greedy, fewer to random.";
     }
 }
 
@@ -50,7 +51,12 @@ pub(super) struct DChoices {
     positions: Vec<u32>,
 }
 
-flashloom_units::state! { DChoices { nested prng, valid, candidates, lengths, with_dead, positions; fixed geometry, d; } }
+flashloom_units::state! {
+    DChoices {
+        nested prng, valid, candidates, lengths, with_dead, positions;
+        fixed geometry, d;
+    }
+}
 
 impl DChoices {
     pub(super) fn new(values: &[Value], geometry: &Geometry, prng: &Prng) -> Self {

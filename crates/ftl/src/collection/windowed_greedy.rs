@@ -21,7 +21,8 @@ params! {
     /// Parameters of the windowed greedy collection.
     pub struct WindowedGreedyParams {
         /// Blocks of a plane that compete: those closed first.
-        window: u32 => "window", Kind::Count { min: 1, max: 1 << 24 }, Value::Count(32), "Larger windows come nearer to greedy, smaller ones to fifo.";
+        window: u32 => "window", Kind::Count { min: 1, max: 1 << 24 }, Value::Count(32),
+            "Larger windows come nearer to greedy, smaller ones to fifo.";
     }
 }
 
@@ -50,7 +51,12 @@ pub(super) struct WindowedGreedy {
     valid: Vec<u16>,
 }
 
-flashloom_units::state! { WindowedGreedy { nested queues, inside, is_inside, held, behind, valid; fixed geometry, window; } }
+flashloom_units::state! {
+    WindowedGreedy {
+        nested queues, inside, is_inside, held, behind, valid;
+        fixed geometry, window;
+    }
+}
 
 impl WindowedGreedy {
     pub(super) fn new(values: &[Value], geometry: &Geometry, _prng: &Prng) -> Self {

@@ -8,9 +8,9 @@
 //! merge                                      -> switch or partial where its pages are in place, else full
 //! ```
 //!
-//! k(L) is at most one, so no merge exceeds N C_copy + 2 C_erase; random writes over more logical blocks than log blocks
-//! merge at every write, which KAST calls thrashing. Which log block is replaced the paper leaves open: LRU here.
-//! A page costs O(log blocks of a chip).
+//! k(L) is at most one, so no merge exceeds N C_copy + 2 C_erase; random writes over more logical blocks than log
+//! blocks merge at every write, which KAST calls thrashing. Which log block is replaced the paper leaves open: LRU
+//! here. A page costs O(log blocks of a chip).
 
 use flashloom_units::{Capability, Kind, Lbn, ParamSet, PolicySpec, Value, params};
 use serde::{Deserialize, Serialize};
@@ -23,7 +23,8 @@ params! {
     /// Parameters of BAST.
     pub struct BastParams {
         /// Log blocks of a chip.
-        log_blocks: u32 => "log_blocks", Kind::Count { min: 2, max: 1 << 16 }, Value::Count(16), "More log blocks put merges off and leave less for data.";
+        log_blocks: u32 => "log_blocks", Kind::Count { min: 2, max: 1 << 16 }, Value::Count(16),
+            "More log blocks put merges off and leave less for data.";
     }
 }
 

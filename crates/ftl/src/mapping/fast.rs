@@ -27,9 +27,11 @@ params! {
     /// Parameters of FAST.
     pub struct FastParams {
         /// Log blocks of a chip, the sequential one included.
-        log_blocks: u32 => "log_blocks", Kind::Count { min: 2, max: 1 << 16 }, Value::Count(16), "More log blocks put merges off and leave less for data.";
+        log_blocks: u32 => "log_blocks", Kind::Count { min: 2, max: 1 << 16 }, Value::Count(16),
+            "More log blocks put merges off and leave less for data.";
         /// Log blocks of a chip that are sequential: one as published, or none.
-        sequential_log_blocks: u32 => "sequential_log_blocks", Kind::Count { min: 0, max: 1 }, Value::Count(1), "One merges streams cheaply, and is merged at every page 0 of random writes.";
+        sequential_log_blocks: u32 => "sequential_log_blocks", Kind::Count { min: 0, max: 1 }, Value::Count(1),
+            "One merges streams cheaply, and is merged at every page 0 of random writes.";
     }
 }
 

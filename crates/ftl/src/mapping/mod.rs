@@ -43,7 +43,8 @@ pub trait Mapping: Send {
     /// Forgets a whole page.
     fn trim(&mut self, nand: &mut Nand, lpn: Lpn);
 
-    /// One step of work that need not be done now; false if nothing is left to do after it. Called while the drive is idle.
+    /// One step of work that need not be done now; false if nothing is left to do after it. Called while the drive is
+    /// idle.
     fn idle(&mut self, _nand: &mut Nand) -> bool {
         false
     }

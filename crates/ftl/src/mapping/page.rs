@@ -1,8 +1,8 @@
 //! Page: a full page-level map in memory (the "pure page mapping" of the papers).
 //!
 //! ```text
-//! write lpn:  a partial write first reads the page beneath; then program a page of the store, map lpn, and the old copy
-//!             is dead
+//! write lpn:  a partial write first reads the page beneath; then program a page of the store, map lpn, and the old
+//!             copy is dead
 //! read lpn:   the map says where
 //! ```
 //!

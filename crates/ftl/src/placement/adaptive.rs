@@ -15,13 +15,14 @@
 //! ```
 //!
 //! A wide span reads and writes a run on several chips at once, which CAVE's logical blocks, each on one chip, cannot;
-//! it also sends the run to several log blocks, each of which has to be merged. Where other requests keep the chips busy
-//! anyway, nothing is saved. The paper names the idea and no rule: this one is ours. It changes a span only when keeping
-//! it has already cost as much as the change will, so it never loses much more than the best fixed span; what goes back
-//! and forth has to earn twice as much each time. A change moves the whole region, which is counted as migrated pages.
-//! A span is widened between reads, and before a write that begins with the region's first page, so that what is written
-//! in sequence goes to the log in order. Regions begin with a span of one; the last, incomplete region keeps it. Without time (`run.timing = "counting"`, and
-//! while a drive is preconditioned) nothing can be saved, and spans stay. O(1) a run.
+//! it also sends the run to several log blocks, each of which has to be merged. Where other requests keep the chips
+//! busy anyway, nothing is saved. The paper names the idea and no rule: this one is ours. It changes a span only when
+//! keeping it has already cost as much as the change will, so it never loses much more than the best fixed span; what
+//! goes back and forth has to earn twice as much each time. A change moves the whole region, which is counted as
+//! migrated pages. A span is widened between reads, and before a write that begins with the region's first page, so
+//! that what is written in sequence goes to the log in order. Regions begin with a span of one; the last, incomplete
+//! region keeps it. Without time (`run.timing = "counting"`, and while a drive is preconditioned) nothing can be saved,
+//! and spans stay. O(1) a run.
 
 use flashloom_units::{Capability, Kind, Lbn, Ns, ParamSet, PolicySpec, Value, params};
 
@@ -31,17 +32,19 @@ params! {
     /// Parameters of the adaptive placement.
     pub struct AdaptiveParams {
         /// Most chips that a logical block spans, rounded down to a power of two and to the chips there are.
-        widest: u32 => "widest", Kind::Count { min: 2, max: 65_536 }, Value::Count(8), "Wider spans are faster for long runs and cost more to merge; a region is moved as a whole.";
+        widest: u32 => "widest", Kind::Count { min: 2, max: 65_536 }, Value::Count(8),
+            "Wider spans are faster for long runs and cost more to merge; a region is moved as a whole.";
         /// How many times the cost of changing a region's span must have been lost by keeping it.
-        payback: f64 => "payback", Kind::Ratio { min: 0.01, max: 1_000.0 }, Value::Ratio(1.0), "Less adapts sooner, and moves regions that it did not pay to move.";
+        payback: f64 => "payback", Kind::Ratio { min: 0.01, max: 1_000.0 }, Value::Ratio(1.0),
+            "Less adapts sooner, and moves regions that it did not pay to move.";
     }
 }
 
 pub(super) static SPEC: PolicySpec = PolicySpec {
     name: "adaptive",
     summary: "a logical block spans as many chips as its merges can afford",
-    details: "Logical block lbn begins on chip lbn mod chips. Regions that are read in long runs, or written in long runs \
-              and merged cheaply, are spread over more chips; those that merge dearly over fewer.",
+    details: "Logical block lbn begins on chip lbn mod chips. Regions that are read in long runs, or written in long \
+              runs and merged cheaply, are spread over more chips; those that merge dearly over fewer.",
     source: "Park et al.: CAVE, SAC 2011, section 6 (future work); the rule is this project's",
     needs: &[Capability::SingleChannelFtl, Capability::WriteBuffer],
     offers: &[Capability::SavedState],

@@ -16,8 +16,8 @@ use super::Placement;
 pub(super) static SPEC: PolicySpec = PolicySpec {
     name: "round-robin",
     summary: "every evicted logical block goes to the next chip, with its pages",
-    details: "Pages that it has on another chip are moved, and counted as ftl.merges.migrated_pages. `first-touch` moves \
-              none.",
+    details: "Pages that it has on another chip are moved, and counted as ftl.merges.migrated_pages. `first-touch` \
+              moves none.",
     source: "Park et al.: CAVE, SAC 2011, section 4.2",
     needs: &[Capability::SingleChannelFtl, Capability::WriteBuffer],
     offers: &[Capability::SavedState],

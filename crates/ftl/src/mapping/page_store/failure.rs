@@ -9,10 +9,10 @@
 //! ```
 //!
 //! A plane keeps one free block more where blocks can fail: for the pages of a block that failed, while the block for
-//! the collector is kept as ever. Where blocks fail faster than that is won back, pages move to another plane that has a
-//! page to give at once. Only when there is none either the drive is worn out with pages still to move: they stay where
-//! they are, and can be read. With several planes that hardly happens before there is no room; a plane alone can end
-//! some blocks earlier, because winning back a block takes the longer the fuller the plane is.
+//! the collector is kept as ever. Where blocks fail faster than that is won back, pages move to another plane that has
+//! a page to give at once. Only when there is none either the drive is worn out with pages still to move: they stay
+//! where they are, and can be read. With several planes that hardly happens before there is no room; a plane alone can
+//! end some blocks earlier, because winning back a block takes the longer the fuller the plane is.
 
 use flashloom_nand::{Data, Nand, OpId, Origin, PageCopy, Program, Status, Urgency};
 use flashloom_units::{BlockId, PlaneId, Ppn};

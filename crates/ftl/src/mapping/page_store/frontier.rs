@@ -45,8 +45,8 @@ impl PageStore {
         self.superblocks.left_of_superpage(next) == self.superblocks.width()
     }
 
-    /// Whether a page can be placed in a plane: its valid pages leave room for the blocks that collection needs, and for
-    /// the open block of a lane that was never opened there.
+    /// Whether a page can be placed in a plane: its valid pages leave room for the blocks that collection needs, and
+    /// for the open block of a lane that was never opened there.
     #[inline]
     pub(super) fn has_room(&self, plane: PlaneId, lane: Lane) -> bool {
         let first = lane.is_extra() && self.frontiers[plane.at()][lane.at()].block.is_none();

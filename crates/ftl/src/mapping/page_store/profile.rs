@@ -44,10 +44,9 @@ fn superblocks_are_not_too_large(geometry: &Geometry) -> Result<(), Refusal> {
 
 /// What a page-level mapping asks for, with the allocation that it takes.
 ///
-/// # Errors
-/// The allocation does not fit the device; or the device is too small for its spare blocks: each plane keeps
-/// `gc_threshold` blocks free and one open for each of its lanes, and the rest must hold its share of what the host sees
-/// and of the mapping's own pages.
+/// # Errors The allocation does not fit the device; or the device is too small for its spare blocks: each plane keeps
+/// `gc_threshold` blocks free and one open for each of its lanes, and the rest must hold its share of what the host
+/// sees and of the mapping's own pages.
 pub fn profile(site: &Site<'_>, own: &Own) -> Result<Profile, Refusal> {
     let Site { device, ftl } = *site;
     let params = &ftl.params;
