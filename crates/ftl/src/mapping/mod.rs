@@ -43,7 +43,8 @@ pub trait Mapping: Send {
     /// Forgets a whole page.
     fn trim(&mut self, nand: &mut Nand, lpn: Lpn);
 
-    /// One step of work that need not be done now; false if nothing is left to do after it. Called while the drive is idle.
+    /// One step of work that need not be done now; false if nothing is left to do after it. Called while the drive is
+    /// idle.
     fn idle(&mut self, _nand: &mut Nand) -> bool {
         false
     }
@@ -57,8 +58,8 @@ pub trait Mapping: Send {
     /// Free blocks of the whole drive.
     fn free_blocks(&self) -> u64;
 
-    /// Whether so many blocks have gone bad that a page could not be stored: the drive's life is over, and from that
-    /// page on all that is to be written is refused ([`Nand::refuse`]). What was stored can still be read.
+    /// Whether a page could not be stored because too many blocks have gone bad: the drive's life is over, and from
+    /// that page on all that is to be written is refused ([`Nand::refuse`]). What was stored can still be read.
     fn is_worn_out(&self) -> bool {
         false
     }
@@ -96,7 +97,7 @@ pub mod page_store;
 mod sast;
 pub mod translation;
 
-/// What is known of a stack before a mapping is built.
+/// The stack around a mapping before it is built.
 #[derive(Clone, Copy, Debug)]
 pub struct Site<'a> {
     /// The drive.
@@ -105,7 +106,7 @@ pub struct Site<'a> {
     pub ftl: &'a FtlSetup,
 }
 
-/// What a mapping states before it is built.
+/// Properties of a mapping before it is built.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Profile {
     /// Pages of the streams that it, or its allocation, wants written together from the start; nothing where it looks
@@ -113,7 +114,7 @@ pub struct Profile {
     pub stream_pages: Option<u32>,
 }
 
-/// What a mapping is built from.
+/// The stack that a mapping is built for.
 #[derive(Clone, Copy)]
 pub struct Context<'a> {
     /// The drive.
@@ -143,7 +144,7 @@ pub fn builtin() -> Slot<dyn Mapping> {
     Slot::new(
         &SLOT,
         [
-            Policy::<dyn Mapping>::new(&page::SPEC, |_, on| Ok(Box::new(page::State::new(on)?)))
+            Policy::<dyn Mapping>::new(&page::SPEC, |_, on| Ok(Box::new(page::PageMap::new(on)?)))
                 .with_profile(|_, site| page_store::profile(site, &page_store::Own::default())),
             dftl::policy(),
             log_block::policy::<bast::Bast>(&bast::SPEC),
