@@ -189,7 +189,8 @@ fn every_page_is_in_the_summary_of_the_site() {
     assert!(missing.is_empty(), "docs/SUMMARY.md lacks {missing:?}");
 }
 
-/// Tables, links that stand alone and blocks of code in a document may be longer: nothing can break them.
+/// Tables, links that stand alone and blocks of code in a document may be longer: nothing can break them. So may the
+/// published figures, which are tables in TOML.
 #[test]
 fn no_line_is_longer_than_120_columns() {
     let is_long = |line: &str| line.chars().count() > WIDTH;
@@ -207,7 +208,8 @@ fn no_line_is_longer_than_120_columns() {
             long.extend(lines.map(|(index, _)| format!("{path}:{}", index + 1)));
         }
     }
-    long.retain(|line| !WIDE.iter().any(|wide| line.starts_with(wide)));
+    let is_exempt = |line: &str| WIDE.iter().chain(&["crates/report/data/"]).any(|wide| line.starts_with(wide));
+    long.retain(|line| !is_exempt(line));
     assert!(long.is_empty(), "longer than {WIDTH} columns:\n{}", long.join("\n"));
 }
 
