@@ -12,9 +12,9 @@
 //!
 //! A *reference*, not a bound: what one FTL with knowledge of the future does, so that the least number of copies is at
 //! most that. Provable is only that it is at least none: write amplification 1, which a log with an open block for
-//! every group of pages that die together reaches (Wang et al.: SepBIT, FAST 2022, section 2.3). Victims are weighed
-//! as by cost-benefit (Rosenblum and Ousterhout, TOCS 10(1), 1992, section 3.5), with the time that the space would
-//! have been lost in place of the age from which cost-benefit guesses it.
+//! every group of pages that die together reaches (the ideal placement of Wang et al.: SepBIT, FAST 2022). Victims are
+//! weighed as by cost-benefit, with the time that the space would have been lost in place of the age from which
+//! cost-benefit guesses it.
 //!
 //! It needs the future, so it is a function of a recorded sequence and no policy in the table. Blocks are of one pool:
 //! planes, superblocks and the pages of a cached map do not exist. O(log blocks) a page, O(pages of a block * log
