@@ -95,7 +95,8 @@ struct Clairvoyant {
 
 impl Clairvoyant {
     fn of(lpns: &[u32]) -> Self {
-        let next = |at: usize| lpns[at + 1..].iter().position(|&lpn| lpn == lpns[at]).map_or(usize::MAX, |after| at + after);
+        let next =
+            |at: usize| lpns[at + 1..].iter().position(|&lpn| lpn == lpns[at]).map_or(usize::MAX, |after| at + after);
         Self { next: (0..lpns.len()).map(next).collect(), written: 0, pages: BTreeMap::new() }
     }
 }
@@ -115,8 +116,10 @@ impl Order for Clairvoyant {
     }
 
     fn victim(&mut self, pages: &mut Vec<SlotId>) {
-        let slot = self.pages.iter().max_by_key(|(_, next)| **next).map(|(&slot, _)| slot);
-        pages.extend(slot.inspect(|slot| drop(self.pages.remove(slot))).map(SlotId));
+        if let Some((&slot, _)) = self.pages.iter().max_by_key(|(_, next)| **next) {
+            self.pages.remove(&slot);
+            pages.push(SlotId(slot));
+        }
     }
 }
 

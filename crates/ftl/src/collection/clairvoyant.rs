@@ -288,9 +288,8 @@ impl Log {
         while let Some(&(valid, ..)) = self.closed.range((least, 0, 0)..(self.array.block_pages, 0, 0)).next() {
             least = valid + 1;
             let candidate = *self.closed.range(..(least, 0, 0)).next_back().expect("one has that many valid pages");
-            let is_better = |best: (u32, u32, u32)| {
-                worth(candidate) * u128::from(best.0) > worth(best) * u128::from(candidate.0)
-            };
+            let is_better =
+                |best: (u32, u32, u32)| worth(candidate) * u128::from(best.0) > worth(best) * u128::from(candidate.0);
             if best.is_none_or(is_better) {
                 best = Some(candidate);
             }
