@@ -267,7 +267,7 @@ const COMPARISON_COLUMNS: &[(&str, &str)] = &[
     (
         "clairvoyant WAF",
         "With `--bounds`: write amplification of a page map that knows when each page dies, for the pages that were \
-        written to the FTL. A reference and no bound: the least possible is between 1 and this.",
+        written to the FTL. A reference and no bound: what always knew the future would have between 1 and this.",
     ),
     (
         "duration/best",

@@ -43,7 +43,7 @@ result_types! {
         /// Erases divided by the fewest; absent where none is necessary.
         #[serde(skip_serializing_if = "Option::is_none")]
         erases_over_fewest: Option<f64>,
-        /// Write amplification of a page map that knows when pages die: a reference. The least possible is 1 to this.
+        /// Write amplification of a page map that knows, and always knew, when pages die. A reference, and not a bound.
         #[serde(skip_serializing_if = "Option::is_none")]
         clairvoyant_waf: Option<f64>,
     }

@@ -10,8 +10,8 @@
 //!         (space gained * time until its last page would have died) / pages copied
 //! ```
 //!
-//! A *reference*, not a bound: what one FTL with knowledge of the future does, so that the least number of copies is at
-//! most that. Provable is only that it is at least none: write amplification 1, which a log with an open block for
+//! A *reference*, not a bound: what one FTL does that always knew the future, so that the least number of copies of such
+//! FTLs is at most that. Provable is only that it is at least none: write amplification 1, which a log with an open block for
 //! every group of pages that die together reaches (the ideal placement of Wang et al.: SepBIT, FAST 2022). Victims are
 //! weighed as by cost-benefit, with the time that the space would have been lost in place of the age from which
 //! cost-benefit guesses it.
