@@ -1,7 +1,7 @@
 //! Belady's bound against real buffers: no order with any rate beats it, and an order that knows the future reaches it.
 //!
-//! Random accesses, with pages that are written often and seldom, discards, durable writes and flushes; each kind is left
-//! out of half of the cases. What is evicted is in flash at once, as in counting mode.
+//! Random accesses, with pages that are written often and seldom, discards, durable writes and flushes; each kind is
+//! left out of half of the cases. What is evicted is in flash at once, as in counting mode.
 #![allow(missing_docs)]
 
 mod support;

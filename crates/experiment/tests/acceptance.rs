@@ -1,5 +1,5 @@
-//! Acceptance: every FTL and every write buffer on real recordings, timed, every check on, held against the bounds of the
-//! possible, and twice, with the same result to the byte.
+//! Acceptance: every FTL and every write buffer on real recordings, timed, every check on, held against the bounds of
+//! the possible, and twice, with the same result to the byte.
 //!
 //! The recordings are their publishers' and not part of the project, so that these tests run only where they are asked
 //! for: `make acceptance TRACES=DIR`. It takes the better part of an hour.

@@ -96,8 +96,8 @@ mod tests {
     use super::*;
     use crate::{Admission, BlockLayer, Decision, HostParams};
 
-    /// The first sectors in the order of dispatch, of three reads that are queued and a fourth that comes after the first
-    /// dispatch.
+    /// The first sectors in the order of dispatch, of three reads that are queued and a fourth that comes after the
+    /// first dispatch.
     fn run(orders: &Orders) -> Vec<u64> {
         let params = HostParams { merging: false, queue_depth: 1, ..HostParams::defaults() };
         let mut layer = BlockLayer::new(&params, orders.scheduler());

@@ -255,14 +255,14 @@ const COMPARISON_COLUMNS: &[(&str, &str)] = &[
     ("life in pages", "Pages that the drive stored for the host before its life ended; higher is better."),
     (
         "misses/OPT",
-        "With `--bounds`: page writes that did not find their page in the write buffer, divided by the fewest that any \
-        order and rate of eviction has for the same accesses (Belady's OPT); lower is better, 1 is the best: \
+        "With `--bounds`: page writes that did not find their page in the write buffer, divided by the fewest that \
+        any order and rate of eviction has for the same accesses (Belady's OPT); lower is better, 1 is the best: \
         `result.bounds.buffer`.",
     ),
     (
         "erases/fewest",
-        "With `--bounds`: blocks erased, divided by the fewest that any FTL erases for the pages that were written to it; \
-        lower is better: `result.bounds.ftl`.",
+        "With `--bounds`: blocks erased, divided by the fewest that any FTL erases for the pages that were written to \
+        it; lower is better: `result.bounds.ftl`.",
     ),
     (
         "clairvoyant WAF",
@@ -271,13 +271,13 @@ const COMPARISON_COLUMNS: &[(&str, &str)] = &[
     ),
     (
         "duration/best",
-        "With `--bounds`, of at most 8 requests: the time until the last has completed, divided by the shortest of every \
-        order of dispatch; lower is better: `result.bounds.scheduler`.",
+        "With `--bounds`, of at most 8 requests: the time until the last has completed, divided by the shortest of \
+        every order of dispatch; lower is better: `result.bounds.scheduler`.",
     ),
     (
         "latency/best",
-        "With `--bounds`, of at most 8 requests: mean latency, divided by the least of every order of dispatch; lower is \
-        better.",
+        "With `--bounds`, of at most 8 requests: mean latency, divided by the least of every order of dispatch; \
+        lower is better.",
     ),
     ("expected", "What the experiment claims, with the number found and its bounds: `[[expect]]`."),
 ];

@@ -6,8 +6,8 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 result_types! {
-    /// How far the run is from the best that is possible: with the same accesses to its write buffer, the same writes to
-    /// its FTL, the same requests.
+    /// How far the run is from the best that is possible: with the same accesses to its write buffer, the same writes
+    /// to its FTL, the same requests.
     BoundsResult {
         /// The write buffer, against Belady's order of eviction.
         #[serde(skip_serializing_if = "Option::is_none")]
@@ -23,8 +23,8 @@ result_types! {
         left_out: BTreeMap<String, String>,
     }
 
-    /// The best that any order and rate of eviction does with the accesses that the write buffer saw. Exact for pages that
-    /// leave one by one, on demand and at once; a bound for every buffer.
+    /// The best that any order and rate of eviction does with the accesses that the write buffer saw. Exact for pages
+    /// that leave one by one, on demand and at once; a bound for every buffer.
     BufferBound {
         /// The most page writes that can find their page dirty in the buffer.
         most_write_hits: u64,
@@ -48,7 +48,8 @@ result_types! {
         clairvoyant_waf: Option<f64>,
     }
 
-    /// The best of every order in which the requests can be dispatched to the same drive, none held back and none merged.
+    /// The best of every order in which the requests can be dispatched to the same drive, none held back and none
+    /// merged.
     SchedulerBound {
         /// How many orders there are.
         orders: u64,

@@ -1,5 +1,5 @@
-//! How far a run is from the best that is possible. What buffer and FTL were asked is recorded while the run goes on, and
-//! the bounds are functions of that; for the scheduler, the run is repeated in every order.
+//! How far a run is from the best that is possible. What buffer and FTL were asked is recorded while the run goes on,
+//! and the bounds are functions of that; for the scheduler, the run is repeated in every order.
 
 mod orders;
 mod record;

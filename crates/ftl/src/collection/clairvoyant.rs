@@ -3,18 +3,19 @@
 //! ```text
 //! page written or copied: to the open block of its lane, which has the pages that live about as long from now on
 //! lanes:  from the shortest lives on, each as wide as the time in which it fills a block:
-//!         width * share of the writes with such lives >= pages of a block; twice as wide until the spare space can hold
-//!         their open blocks; pages that never die have a lane of their own
+//!         width * share of the writes with such lives >= pages of a block;
+//!         twice as wide until the spare space can hold their open blocks;
+//!         pages that never die have a lane of their own
 //! block whose last page has died: erased, at no cost
 //! one free block is left, and another is wanted: collect the closed block with the highest
 //!         (space gained * time until its last page would have died) / pages copied
 //! ```
 //!
-//! A *reference*, not a bound: what one FTL does that always knew the future, so that the least number of copies of such
-//! FTLs is at most that. Provable is only that it is at least none: write amplification 1, which a log with an open block for
-//! every group of pages that die together reaches (the ideal placement of Wang et al.: SepBIT, FAST 2022). Victims are
-//! weighed as by cost-benefit, with the time that the space would have been lost in place of the age from which
-//! cost-benefit guesses it.
+//! A *reference*, not a bound: what one FTL does that always knew the future, so that the least number of copies of
+//! such FTLs is at most that. Provable is only that it is at least none: write amplification 1, which a log with an
+//! open block for every group of pages that die together reaches (the ideal placement of Wang et al.: SepBIT, FAST
+//! 2022). Victims are weighed as by cost-benefit, with the time that the space would have been lost in place of the age
+//! from which cost-benefit guesses it.
 //!
 //! It needs the future, so it is a function of a recorded sequence and no policy in the table. Blocks are of one pool:
 //! planes, superblocks and the pages of a cached map do not exist. O(log blocks) a page, O(pages of a block * log
@@ -263,8 +264,8 @@ impl Log {
         self.free.push(at);
     }
 
-    /// Copies the valid pages of the block that is worth most, and erases it; false where no closed block has a dead page,
-    /// none where its pages find no room.
+    /// Copies the valid pages of the block that is worth most, and erases it; false where no closed block has a dead
+    /// page, none where its pages find no room.
     fn collect(&mut self, now: u32) -> Option<bool> {
         let Some((valid, last, at)) = self.victim(now) else { return Some(false) };
         self.closed.remove(&(valid, last, at));
@@ -277,8 +278,8 @@ impl Log {
         Some(true)
     }
 
-    /// The closed block whose space is worth most for what it costs: among those with as many valid pages, it is the one
-    /// that would be whole the longest.
+    /// The closed block whose space is worth most for what it costs: among those with as many valid pages, it is the
+    /// one that would be whole the longest.
     fn victim(&self, now: u32) -> Option<(u32, u32, u32)> {
         let horizon = self.holds.len() as u32;
         let worth = |(valid, last, _): (u32, u32, u32)| {
@@ -316,8 +317,8 @@ mod tests {
         Erases,
     }
 
-    /// The least that any way of placing, copying and erasing costs on an empty array: Dijkstra's search over all states,
-    /// whose blocks are kept sorted because they are alike.
+    /// The least that any way of placing, copying and erasing costs on an empty array: Dijkstra's search over all
+    /// states, whose blocks are kept sorted because they are alike.
     fn least(array: Array, changes: &[Change], cost: Cost) -> u64 {
         let start = (0usize, vec![(0u32, Vec::new()); array.blocks as usize]);
         let mut reached: BTreeMap<(usize, Vec<Written>), u64> = BTreeMap::from([(start.clone(), 0)]);

@@ -1,9 +1,9 @@
 //! The results of runs in a folder, a file each, written as they come and taken in place of running again.
 //!
 //! The name of a file is what varies in the run, and a hash of everything that its result depends on: its effective
-//! configuration, what varies, whether it is verified and has bounds, and what is in the files that it reads. So a run of anything else
-//! has another file. What the name does not say is which program ran it: a folder holds results of one build, because
-//! figures of two in one table would be compared as if they were of one.
+//! configuration, what varies, whether it is verified and has bounds, and what is in the files that it reads. So a run
+//! of anything else has another file. What the name does not say is which program ran it: a folder holds results of one
+//! build, because figures of two in one table would be compared as if they were of one.
 
 use std::fs;
 use std::io;
