@@ -176,6 +176,11 @@ pub struct CompareArguments {
     /// read.p99_9 or ftl.waf, names of columns, or `usual` for all of those.
     #[arg(long, value_name = "A,B,C", value_delimiter = ',')]
     pub columns: Vec<String>,
+    /// Show how far each row is from the best that is possible with the same accesses: page writes that miss the write
+    /// buffer against Belady's order, erases against the fewest, write amplification beside that of a clairvoyant
+    /// FTL; and of at most 8 requests, time and latency against every order of dispatch.
+    #[arg(long)]
+    pub bounds: bool,
     /// Show what the policies that vary count themselves, too.
     #[arg(long)]
     pub statistics: bool,

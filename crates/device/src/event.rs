@@ -8,6 +8,7 @@ use flashloom_workload::Request;
 
 use crate::anatomy::Served;
 use crate::drive::CommandId;
+use crate::engine::Engine;
 use crate::outcome::Sample;
 use crate::status::Status;
 
@@ -153,6 +154,9 @@ pub trait Observer {
     fn interest(&self) -> Interest {
         Interest::default()
     }
+
+    /// The run is about to begin: the drive is aged, and no request was submitted.
+    fn begin(&mut self, _engine: &Engine) {}
 
     /// The state after an interval of simulated time or of pages, for those with [`Interest::samples`], and at the end.
     fn sample(&mut self, _sample: &Sample) {}

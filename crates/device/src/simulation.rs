@@ -155,6 +155,7 @@ impl Simulation {
         if interest.samples {
             self.engine.keep_samples();
         }
+        observers.iter_mut().for_each(|each| each.begin(&self.engine));
         let mut arrival_ns = self.next_arrival_ns(arrivals)?;
         while !self.engine.has_stopped() {
             let (drive_ns, others_ns) = self.engine.due();

@@ -31,6 +31,7 @@ macro_rules! result_types {
 }
 
 mod anatomy;
+mod bounds;
 mod ftl;
 mod hints;
 mod lifetime;
@@ -38,6 +39,7 @@ mod provenance;
 mod repeated;
 
 pub use anatomy::{AnatomyResult, PartsResult, SliceResult, TailResult, TotalNs};
+pub use bounds::{BoundsResult, BufferBound, FtlBound, SchedulerBound};
 pub use ftl::{
     AssociativityResult, BlockingResult, FtlResult, MapCacheResult, MergesResult, RetiredResult, StreamsResult,
     WaitResult,
@@ -110,6 +112,9 @@ result_types! {
         /// How the drive's life ended; absent if it did not. A run that stops then has the figures until then.
         #[serde(skip_serializing_if = "Option::is_none")]
         end_of_life: Option<EndOfLifeResult>,
+        /// How far the run is from the best that is possible; absent unless `compare --bounds` asks for it.
+        #[serde(skip_serializing_if = "Option::is_none")]
+        bounds: Option<BoundsResult>,
         /// Whether the data was checked.
         integrity: IntegrityResult,
         /// What makes the figures mean less than they seem, at most three remarks; absent where nothing does.

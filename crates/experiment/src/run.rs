@@ -2,6 +2,7 @@
 //! are checked.
 
 mod aged;
+mod bounds;
 mod cache;
 mod compare;
 mod engines;
@@ -24,6 +25,7 @@ use flashloom_workload::{Event, Request, SkippedLines};
 
 use crate::config::{Config, EndOfLife, Experiment, Timing, Unfit, Variant};
 use crate::result::{InputResult, RunResult};
+use bounds::Record;
 use engines::{bare_engine, engine};
 use measure::{Measured, Stopwatch};
 use watched::{Issues, Watched};
@@ -102,6 +104,8 @@ pub struct Prepared<'a> {
     cache: Option<Cache>,
     /// The files that each variant reads.
     inputs: Vec<Vec<InputResult>>,
+    /// Whether comparisons work out how far each run is from the best that is possible.
+    has_bounds: bool,
 }
 
 /// What a run gives.
@@ -140,7 +144,7 @@ impl<'a> Prepared<'a> {
     fn of_workloads(experiment: &'a Experiment, workloads: Vec<Box<dyn Workload>>) -> Result<Self, Problems> {
         let drives = aged::read_all(experiment).map_err(Problems)?;
         let inputs = provenance::inputs(experiment, &workloads)?;
-        Ok(Self { experiment, workloads, drives, inputs, cache: None })
+        Ok(Self { experiment, workloads, drives, inputs, cache: None, has_bounds: false })
     }
 
     /// Takes the steady drives of all runs from a folder where it has them, and keeps the others there. No result is
@@ -148,6 +152,17 @@ impl<'a> Prepared<'a> {
     #[must_use]
     pub fn with_cache(self, cache: Option<Cache>) -> Self {
         Self { cache, ..self }
+    }
+
+    /// Has comparisons work out how far each run is from the best that is possible: [`RunResult::bounds`].
+    #[must_use]
+    pub fn with_bounds(self, has_bounds: bool) -> Self {
+        Self { has_bounds, ..self }
+    }
+
+    /// Whether comparisons work out bounds.
+    pub fn has_bounds(&self) -> bool {
+        self.has_bounds
     }
 
     /// Where the aged drive of a variant comes from.
@@ -339,8 +354,12 @@ impl<'a> Prepared<'a> {
     ) -> Result<RunResult, Failure> {
         let (variant, input) = self.input(index);
         let input = Input { aged: Aged { drive: drive.or(input.aged.drive), ..input.aged }, ..input };
-        let finished = run_one(&variant.config, input, verify, Watched::by_nobody(progress));
-        finished.map(|finished| finished.result).map_err(|failure| self.told_apart(variant, failure))
+        let result = if self.has_bounds {
+            bounded(&variant.config, input, verify, progress)
+        } else {
+            run_one(&variant.config, input, verify, Watched::by_nobody(progress)).map(|finished| finished.result)
+        };
+        result.map_err(|failure| self.told_apart(variant, failure))
     }
 
     /// A failure of one of several runs says which.
@@ -424,6 +443,15 @@ fn run_one(config: &Config, input: Input<'_>, verify: bool, watched: Watched<'_,
     Ok(report::finished(result, config, &running.report().map_err(Failure::Input)?, &running.figures()))
 }
 
+/// One run with its bounds.
+fn bounded(config: &Config, input: Input<'_>, verify: bool, progress: &dyn Progress) -> Result<RunResult, Failure> {
+    let mut record = Record::new(config.device.logical_pages() as u32, config.host.queue_depth);
+    let watched = Watched { progress, observers: &mut [&mut record], queued: None };
+    let mut result = run_one(config, input, verify, watched)?.result;
+    result.bounds = Some(bounds::of(config, input, verify, record, &result)?);
+    Ok(result)
+}
+
 /// The requests of a run, from the first.
 fn started(workload: &dyn Workload) -> Result<Box<dyn Running + '_>, Failure> {
     workload.start().map_err(|Problems(problems)| match problems.into_iter().next() {
@@ -434,18 +462,23 @@ fn started(workload: &dyn Workload) -> Result<Box<dyn Running + '_>, Failure> {
 
 /// What a run goes through.
 fn simulation(config: &Config, input: Input<'_>, verify: bool, progress: &dyn Progress) -> Result<Simulation, Failure> {
-    let mut simulation = if input.is_issued {
-        Simulation::new(unscheduled(config, verify, input.aged, progress)?)
-    } else if config.run.drain {
-        Simulation::new(engine(config, verify, input.aged, progress)?).with_drain()
-    } else {
-        Simulation::new(engine(config, verify, input.aged, progress)?)
-    };
+    if input.is_issued {
+        return Ok(simulation_of(config, unscheduled(config, verify, input.aged, progress)?, false));
+    }
+    Ok(simulation_of(config, engine(config, verify, input.aged, progress)?, config.run.drain))
+}
+
+/// The same of an engine that is ready.
+fn simulation_of(config: &Config, engine: Engine, drains: bool) -> Simulation {
+    let mut simulation = Simulation::new(engine);
+    if drains {
+        simulation = simulation.with_drain();
+    }
     if config.run.timing == Timing::Counting {
         simulation = simulation.with_samples_by_pages(config.run.timeline_pages);
     }
     if config.run.end_of_life == EndOfLife::ReadOnly {
         simulation = simulation.beyond_end_of_life();
     }
-    Ok(simulation)
+    simulation
 }

@@ -1,5 +1,5 @@
-//! Acceptance: every FTL and every write buffer on real recordings, timed, every check on, and twice, with the same
-//! result to the byte.
+//! Acceptance: every FTL and every write buffer on real recordings, timed, every check on, held against the bounds of
+//! the possible, and twice, with the same result to the byte.
 //!
 //! The recordings are their publishers' and not part of the project, so that these tests run only where they are asked
 //! for: `make acceptance TRACES=DIR`. It takes the better part of an hour.
@@ -35,7 +35,7 @@ fn accept((file, drive): Recording, text: &str) {
     let source = Source { name: file.to_owned(), text, folder };
     let experiment = Experiment::from_source(&Catalog::builtin(), source, &[], Some(&[]))
         .unwrap_or_else(|problems| panic!("{problems}"));
-    let prepared = Prepared::new(&experiment).unwrap_or_else(|problems| panic!("{problems}"));
+    let prepared = Prepared::new(&experiment).unwrap_or_else(|problems| panic!("{problems}")).with_bounds(true);
     let compare = || prepared.compare(true, &Quiet).unwrap_or_else(|failure| panic!("{file}: {failure}"));
     let (once, again) = (timeless(compare()), timeless(compare()));
     for (one, other) in once.runs.iter().zip(&again.runs) {
@@ -56,6 +56,11 @@ fn holds(what: &str, result: &RunResult) {
     assert_eq!(result.host.requests, result.host.completed, "{what}");
     let checked = result.integrity.sectors_checked.expect("the runs are verified");
     assert!(checked > 0 || result.host.reads == 0, "{what}: nothing was compared");
+    // A figure that beats its bound has failed the run already.
+    let bounds = result.bounds.as_ref().expect("the runs have bounds");
+    let misses = bounds.buffer.as_ref().map(|bound| bound.misses_over_fewest);
+    assert!(misses.is_some_and(|misses| misses >= 1.0) || result.host.writes == 0, "{what}: {bounds:?}");
+    assert!(bounds.ftl.is_some(), "{what}: {bounds:?}");
     if let (Some(blocking), Some(wait)) = (&result.ftl.blocking_ns, &result.ftl.wait_ns) {
         assert!(blocking.max.unwrap_or(0) <= blocking.bound, "{what}: {blocking:?}");
         assert!(wait.max <= wait.bound, "{what}: {wait:?}");

@@ -12,6 +12,7 @@ mod id;
 mod index_set;
 #[cfg(test)]
 mod lab;
+mod orders;
 mod params;
 mod requests;
 pub mod scheduler;
@@ -21,6 +22,7 @@ mod tasks;
 
 pub use block_layer::{Admission, BlockLayer, Decision, Dispatched};
 pub use id::RequestId;
+pub use orders::Orders;
 pub use params::HostParams;
 pub use requests::{Class, Completed, Direction, Queued, Requests, Stage};
 pub use scheduler::{Scheduler, Setup};

@@ -67,6 +67,7 @@ pub trait Order: Send {
     }
 }
 
+pub mod belady;
 mod block_lru;
 mod cflru;
 mod clc;

@@ -1,5 +1,6 @@
 //! `flashloom compare`.
 
+mod bounds;
 mod columns;
 mod hints;
 mod kept;
@@ -34,8 +35,11 @@ pub fn compare(catalog: &Arc<Catalog>, arguments: &CompareArguments) -> Result<(
     let keys: Vec<&str> = paths.iter().map(String::as_str).collect();
     let mut columns = match arguments.columns.as_slice() {
         [] => usual_columns(keys.iter().copied()),
-        names => named(catalog, names, keys.iter().copied())?,
+        names => named(catalog, names, keys.iter().copied(), arguments.bounds)?,
     };
+    if arguments.bounds {
+        columns.extend(columns::bounds(&columns));
+    }
     keep_apart(&experiment.inputs(), &[arguments.json.as_deref(), arguments.csv.as_deref()])?;
     let to_stdout = arguments.json.as_deref() == Some("-");
     let json = OutputFile::optional(arguments.json.as_deref().filter(|_| !to_stdout))?;
@@ -52,7 +56,8 @@ pub fn compare(catalog: &Arc<Catalog>, arguments: &CompareArguments) -> Result<(
                 problems
             }),
         })?
-        .with_cache(cache::of_user(arguments.no_cache));
+        .with_cache(cache::of_user(arguments.no_cache))
+        .with_bounds(arguments.bounds);
     let experiment = prepared.experiment();
     let out = arguments.out.as_deref();
     let kept = out.map(|out| Kept::open(out, &prepared, arguments.verify)).transpose()?;
@@ -83,6 +88,7 @@ pub fn compare(catalog: &Arc<Catalog>, arguments: &CompareArguments) -> Result<(
         file.commit(json_text(&comparison))?;
     }
     print(&if to_stdout { json_text(&comparison) } else { side_by_side(&comparison, &columns) })?;
+    bounds::left_out(experiment, &comparison).lines().for_each(say);
     if !to_stdout && !arguments.no_hints {
         let hints = hints::of(experiment, &comparison, &columns);
         hints.lines().for_each(say);

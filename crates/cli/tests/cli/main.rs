@@ -4,6 +4,7 @@
 //! difference before committing it.
 
 mod anatomy;
+mod bounds;
 mod combinations;
 mod commands;
 mod compare;

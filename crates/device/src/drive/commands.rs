@@ -3,22 +3,16 @@
 use std::ops::{Index, IndexMut, Range};
 
 use flashloom_host::{Dispatched, RequestId};
-use flashloom_units::{Lpn, NO_INDEX, Ns};
+use flashloom_units::{Lpn, Ns};
 use flashloom_workload::{Op, Request};
 use serde::{Deserialize, Serialize};
 
 use super::paging::Paging;
 use crate::status::Reason;
 
-/// A command in the drive's table. The number is free again when the drive is done with the command.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub struct CommandId(pub u32);
-
-flashloom_units::word!(CommandId);
-
-impl CommandId {
-    /// In place of a command where there is none.
-    pub(super) const NONE: Self = Self(NO_INDEX);
+flashloom_units::ids! {
+    /// A command in the drive's table. The number is free again when the drive is done with the command.
+    CommandId,
 }
 
 /// A command that the drive holds.

@@ -1,6 +1,6 @@
 //! Those who look at an engine: the checks of a verified run, the anatomy of latency, and whoever asks for events.
 
-use flashloom_units::Ns;
+use flashloom_units::{Lpn, Ns};
 use flashloom_verify::Verifier;
 
 use super::Engine;
@@ -84,6 +84,11 @@ fn verify(verifier: &mut Verifier, event: &Event) {
 }
 
 impl Engine {
+    /// Whether flash holds a page, by the page's number.
+    pub fn is_mapped(&self, lpn: Lpn) -> bool {
+        self.drive.ftl().is_mapped(lpn)
+    }
+
     /// From now on keeps what happens, for [`Self::events`], or requests that have ended, for [`Self::served`]. Who
     /// asks for either collects it, or it takes ever more room.
     ///

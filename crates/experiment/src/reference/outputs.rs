@@ -253,6 +253,32 @@ const COMPARISON_COLUMNS: &[(&str, &str)] = &[
     ("longest merge", "The longest time for which a merge occupied a chip; lower is better."),
     ("erases", "Blocks erased during the workload; lower is better."),
     ("life in pages", "Pages that the drive stored for the host before its life ended; higher is better."),
+    (
+        "misses/OPT",
+        "With `--bounds`: page writes that did not find their page in the write buffer, divided by the fewest that \
+        any order and rate of eviction has for the same accesses (Belady's OPT); lower is better, 1 is the best: \
+        `result.bounds.buffer`.",
+    ),
+    (
+        "erases/fewest",
+        "With `--bounds`: blocks erased, divided by the fewest that any FTL erases for the pages that were written to \
+        it; lower is better: `result.bounds.ftl`.",
+    ),
+    (
+        "clairvoyant WAF",
+        "With `--bounds`: write amplification of a page map that knows when each page dies, for the pages that were \
+        written to the FTL. A reference and no bound: what always knew the future would have between 1 and this.",
+    ),
+    (
+        "duration/best",
+        "With `--bounds`, of at most 8 requests: the time until the last has completed, divided by the shortest of \
+        every order of dispatch; lower is better: `result.bounds.scheduler`.",
+    ),
+    (
+        "latency/best",
+        "With `--bounds`, of at most 8 requests: mean latency, divided by the least of every order of dispatch; \
+        lower is better.",
+    ),
     ("expected", "What the experiment claims, with the number found and its bounds: `[[expect]]`."),
 ];
 

@@ -32,7 +32,23 @@ pub(super) fn engine(
     aged: Aged<'_>,
     progress: &dyn Progress,
 ) -> Result<Engine, Failure> {
-    started(config, with_scheduler(config, &config.host, &config.scheduler(), verify)?, verify, aged, progress)
+    let scheduler = built(config, &config.scheduler())?;
+    started(config, with_scheduler(config, &config.host, scheduler, verify)?, verify, aged, progress)
+}
+
+/// The same under another scheduler, which sees every request as it is: none is merged.
+///
+/// # Errors
+/// As of [`engine`].
+pub(super) fn unmerged(
+    config: &Config,
+    scheduler: Box<dyn Scheduler>,
+    verify: bool,
+    aged: Aged<'_>,
+    progress: &dyn Progress,
+) -> Result<Engine, Failure> {
+    let host = HostParams { merging: false, ..config.host.clone() };
+    started(config, with_scheduler(config, &host, scheduler, verify)?, verify, aged, progress)
 }
 
 /// The drive of a configuration alone, as [`engine`] has it: no block layer, `host.queue_depth` commands at once.
@@ -60,19 +76,21 @@ pub(crate) fn unscheduled(
     aged: Aged<'_>,
     progress: &dyn Progress,
 ) -> Result<Engine, Failure> {
-    let host = HostParams { merging: false, ..config.host.clone() };
-    let noop = scheduler::builtin().choose("noop", &[])?;
-    started(config, with_scheduler(config, &host, &noop, verify)?, verify, aged, progress)
+    let noop = built(config, &scheduler::builtin().choose("noop", &[])?)?;
+    unmerged(config, noop, verify, aged, progress)
+}
+
+fn built(config: &Config, scheduler: &Chosen<dyn Scheduler>) -> Result<Box<dyn Scheduler>, Failure> {
+    let setup = BlockLayer::setup(&config.host, config.device.capacity_sectors());
+    Ok(scheduler.build(&setup).map_err(|refusal| refusal.or_at(scheduler::SLOT.key))?)
 }
 
 fn with_scheduler(
     config: &Config,
     host: &HostParams,
-    scheduler: &Chosen<dyn Scheduler>,
+    scheduler: Box<dyn Scheduler>,
     verify: bool,
 ) -> Result<Engine, Failure> {
-    let setup = BlockLayer::setup(host, config.device.capacity_sectors());
-    let scheduler = scheduler.build(&setup).map_err(|refusal| refusal.or_at(scheduler::SLOT.key))?;
     let drive = Drive::new(&config.drive_setup(verify))?;
     Ok(Engine::new(BlockLayer::new(host, scheduler), drive, config.ftl.idle_delay_ns))
 }

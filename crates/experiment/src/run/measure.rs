@@ -100,6 +100,7 @@ impl Measured<'_> {
                 state_sha256: self.aged.and_then(AgedDrive::hash).map(str::to_owned),
             }),
             end_of_life: self.outcome.end_of_life.map(|end| EndOfLifeResult::of(end, timed)),
+            bounds: None,
             integrity: IntegrityResult { verified: sectors_checked.is_some(), sectors_checked },
             hints: Vec::new(),
             provenance: None,

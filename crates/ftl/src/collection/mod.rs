@@ -7,6 +7,7 @@ use flashloom_units::{BlockId, Figure, PlaneId, Policy, PolicySpec, Prng, Role, 
 
 mod by_valid;
 mod chains;
+pub mod clairvoyant;
 #[cfg(test)]
 mod model;
 

@@ -89,6 +89,18 @@ const USUAL: &[Usual] = &[
     usual("life in pages", Best::Highest, whole, &["end_of_life.host_page_writes"]),
 ];
 
+/// The columns that `--bounds` adds.
+const BOUNDS: &[Usual] = &[
+    usual("misses/OPT", Best::Lowest, factor, &["bounds.buffer.misses_over_fewest"]),
+    usual("erases/fewest", Best::Lowest, factor, &["bounds.ftl.erases_over_fewest"]),
+    usual("clairvoyant WAF", Best::Neither, factor, &["bounds.ftl.clairvoyant_waf"]),
+    usual("duration/best", Best::Lowest, factor, &["bounds.scheduler.duration_over_shortest"]),
+    usual("latency/best", Best::Lowest, factor, &["bounds.scheduler.mean_latency_over_least"]),
+];
+
+/// Where the fields of bounds are in a result.
+const BOUNDS_PATH: &str = "bounds.";
+
 /// The name that stands for all the usual columns.
 const ALL_USUAL: &str = "usual";
 
@@ -109,14 +121,21 @@ pub fn usual_columns<'a>(keys: impl Iterator<Item = &'a str> + Clone) -> Vec<Col
     USUAL.iter().filter(is_on).map(|column| column.column(false)).collect()
 }
 
+/// The columns of bounds that are not among those chosen already.
+pub fn bounds(chosen: &[Column]) -> Vec<Column> {
+    let columns = BOUNDS.iter().map(|column| column.column(false));
+    columns.filter(|column| chosen.iter().all(|known| known.paths != column.paths)).collect()
+}
+
 /// The columns that were asked for by name, in that order, each once.
 ///
 /// # Errors
-/// Every name that is none, or that several fields end with.
+/// Every name that is none, that several fields end with, or that needs bounds where there are none.
 pub fn named<'a>(
     catalog: &Catalog,
     names: &[String],
     keys: impl Iterator<Item = &'a str> + Clone,
+    has_bounds: bool,
 ) -> Result<Vec<Column>, Problems> {
     let paths = schema::numbers(catalog);
     let text = names.join(",");
@@ -128,7 +147,7 @@ pub fn named<'a>(
         start += name.len() + 1;
         let found = match plain(written) {
             all if all == ALL_USUAL => Ok(usual_columns(keys.clone())),
-            _ => resolve(catalog, &paths, written).map(|column| vec![column]),
+            _ => resolve(catalog, &paths, written).and_then(|column| worked_out(column, has_bounds)),
         };
         match found {
             Ok(found) => {
@@ -142,10 +161,19 @@ pub fn named<'a>(
     if problems.is_empty() { Ok(columns) } else { Err(Problems(problems)) }
 }
 
+/// A column, unless it is of bounds that nobody asked to work out.
+fn worked_out(column: Column, has_bounds: bool) -> Result<Vec<Column>, Refusal> {
+    if has_bounds || !column.paths.iter().any(|path| path.starts_with(BOUNDS_PATH)) {
+        return Ok(vec![column]);
+    }
+    let found = format!("`{}` is a bound, and none are worked out", column.name);
+    Err(Refusal::new(found, "--bounds with a column of bounds"))
+}
+
 /// The column of a name: a usual one, or the field whose path is that or ends with it.
 fn resolve(catalog: &Catalog, paths: &[String], written: &str) -> Result<Column, Refusal> {
     let wanted = plain(written.strip_prefix("result.").unwrap_or(written));
-    if let Some(column) = USUAL.iter().find(|column| plain(column.name) == wanted) {
+    if let Some(column) = USUAL.iter().chain(BOUNDS).find(|column| plain(column.name) == wanted) {
         return Ok(column.column(true));
     }
     // The whole path, else whole parts of it (`write.max`), else what may begin within a name (`write max`).
@@ -162,7 +190,7 @@ fn resolve(catalog: &Catalog, paths: &[String], written: &str) -> Result<Column,
     match meant[..] {
         [path] => Ok(of_field(catalog, written, path)),
         [] => {
-            let usual = USUAL.iter().map(|column| column.name);
+            let usual = USUAL.iter().chain(BOUNDS).map(|column| column.name);
             let endings = paths.iter().flat_map(|path| path.match_indices('.').map(|(at, _)| &path[at + 1..]));
             let found = format!("no figure is called `{written}`");
             let expected = "a column, or a field of a result that is a number, such as `read.p99_9` or `ftl.waf`";
@@ -259,7 +287,7 @@ mod tests {
 
     fn of(names: &[&str]) -> Result<Vec<Column>, Problems> {
         let names: Vec<String> = names.iter().map(|&name| name.to_owned()).collect();
-        named(&Catalog::builtin(), &names, ["host.scheduler"].into_iter())
+        named(&Catalog::builtin(), &names, ["host.scheduler"].into_iter(), true)
     }
 
     fn path(name: &str) -> String {
@@ -284,6 +312,17 @@ mod tests {
         assert_eq!(columns[0].name, "write p99");
         let again = columns.iter().filter(|column| column.name == "write p99").count();
         assert_eq!((again, columns.len()), (1, USUAL.len() - 1));
+    }
+
+    #[test]
+    fn a_column_of_bounds_needs_bounds() {
+        let of = |name: &str, has_bounds| {
+            named(&Catalog::builtin(), &[name.to_owned()], ["host.scheduler"].into_iter(), has_bounds)
+        };
+        for name in ["misses/OPT", "clairvoyant_waf"] {
+            assert!(of(name, true).is_ok() && of(name, false).is_err(), "{name}");
+        }
+        assert_eq!(bounds(&of("misses/OPT", true).expect("it is a column")).len(), BOUNDS.len() - 1);
     }
 
     #[test]

@@ -1,9 +1,9 @@
 //! The results of runs in a folder, a file each, written as they come and taken in place of running again.
 //!
 //! The name of a file is what varies in the run, and a hash of everything that its result depends on: its effective
-//! configuration, what varies, whether it is verified, and what is in the files that it reads. So a run of anything
-//! else has another file. What the name does not say is which program ran it: a folder holds results of one build,
-//! because figures of two in one table would be compared as if they were of one.
+//! configuration, what varies, whether it is verified and has bounds, and what is in the files that it reads. So a run
+//! of anything else has another file. What the name does not say is which program ran it: a folder holds results of one
+//! build, because figures of two in one table would be compared as if they were of one.
 
 use std::fs;
 use std::io;
@@ -140,13 +140,16 @@ fn read(path: &Path) -> Result<Option<KeptRun>, Problem> {
 fn name_of(prepared: &Prepared<'_>, index: usize, verify: bool) -> String {
     let variant = &prepared.experiment().variants[index];
     let inputs = prepared.inputs(index).iter().filter(|input| input.role != EXPERIMENT);
-    let counts = json!({
+    let mut counts = json!({
         "config": variant.config.to_json(),
         "vary": variant.vary_to_json(),
         "verify": verify,
         "state": prepared.state_sha256(index),
         "inputs": inputs.map(|input| &input.sha256).collect::<Vec<_>>(),
     });
+    if prepared.has_bounds() {
+        counts["bounds"] = true.into();
+    }
     let hash = format!("{:x}", Sha256::digest(counts.to_string()));
     let short = |(key, value): &(KeyId, Value)| {
         let path = key.path();
