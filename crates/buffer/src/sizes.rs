@@ -2,8 +2,8 @@
 
 use flashloom_units::Lists;
 
-/// A list of groups for each number of pages, and a bit for each list that is not empty. O(1) an operation; the largest is
-/// found with a look at 64 numbers of pages at a time.
+/// A list of groups for each number of pages, and a bit for each list that is not empty. O(1) an operation; the
+/// largest is found with a look at 64 numbers of pages at a time.
 pub(crate) struct Sizes {
     groups: Lists<u32>,
     has_groups: Vec<u64>,

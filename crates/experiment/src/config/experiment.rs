@@ -153,8 +153,8 @@ impl Experiment {
         })
     }
 
-    /// A run of this experiment with other values for some keys, also of keys that vary: its varied keys keep the values
-    /// that tell it from the others, whatever the configuration then says.
+    /// A run of this experiment with other values for some keys, also of keys that vary: its varied keys keep the
+    /// values that tell it from the others, whatever the configuration then says.
     ///
     /// # Errors
     /// Everything that is wrong with the options or with the configuration that they make.
@@ -203,7 +203,8 @@ impl Experiment {
         self.variants.iter().step_by(self.repetitions()).map(without_seed).collect()
     }
 
-    /// The files that the runs read, as far as the configuration names them: itself, recordings, job files, saved drives.
+    /// The files that the runs read, as far as the configuration names them: itself, recordings, job files, saved
+    /// drives.
     pub fn inputs(&self) -> Vec<PathBuf> {
         let paths = |variant: &Variant| {
             let Config { workload, run, .. } = &variant.config;

@@ -158,7 +158,8 @@ impl Config {
         self.policy("ftl.mapping").0.offers.contains(&capability)
     }
 
-    /// The values of every key that counts, defaults filled in: those of the sections and of the policies that are chosen.
+    /// The values of every key that counts, defaults filled in: those of the sections and of the policies that are
+    /// chosen.
     pub fn values(&self) -> impl Iterator<Item = (KeyId, &Value)> {
         effective::flat(&self.settings)
     }
