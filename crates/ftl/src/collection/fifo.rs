@@ -10,10 +10,9 @@
 //! over, and each of them was written whole since.
 
 use flashloom_nand::Geometry;
-use flashloom_units::{BlockId, Capability, PlaneId, PolicySpec, Prng, Value};
+use flashloom_units::{BlockId, Capability, Lists, PlaneId, PolicySpec, Prng, Value};
 
 use super::Collection;
-use super::chains::Chains;
 
 pub(super) static SPEC: PolicySpec = PolicySpec {
     name: "fifo",
@@ -31,7 +30,7 @@ pub(super) static SPEC: PolicySpec = PolicySpec {
 
 pub(super) struct Fifo {
     geometry: Geometry,
-    queues: Chains,
+    queues: Lists<BlockId>,
     /// Candidates of each plane.
     lengths: Vec<u32>,
     valid: Vec<u16>,
@@ -44,7 +43,7 @@ impl Fifo {
         let (planes, blocks) = (geometry.total_planes() as usize, geometry.total_blocks() as usize);
         Self {
             geometry: *geometry,
-            queues: Chains::new(planes, blocks),
+            queues: Lists::new(blocks as u32, planes as u32),
             lengths: vec![0; planes],
             valid: vec![0; blocks],
         }
@@ -58,7 +57,7 @@ impl Collection for Fifo {
         let plane = self.geometry.plane_of(block);
         self.valid[block.at()] = valid as u16;
         self.lengths[plane.at()] += 1;
-        self.queues.append(plane.at(), block);
+        self.queues.push_back(plane.at(), block);
     }
 
     fn invalidated(&mut self, block: BlockId, valid: u32) {
@@ -67,13 +66,13 @@ impl Collection for Fifo {
 
     fn victim(&mut self, plane: PlaneId) -> Option<BlockId> {
         for _ in 0..self.lengths[plane.at()] {
-            let block = self.queues.head(plane.at());
-            self.queues.remove(plane.at(), block);
+            let block = self.queues.front(plane.at())?;
+            self.queues.remove(block);
             if u32::from(self.valid[block.at()]) < self.geometry.pages {
                 self.lengths[plane.at()] -= 1;
                 return Some(block);
             }
-            self.queues.append(plane.at(), block);
+            self.queues.push_back(plane.at(), block);
         }
         None
     }
@@ -81,7 +80,7 @@ impl Collection for Fifo {
     fn withdraw(&mut self, block: BlockId) {
         let plane = self.geometry.plane_of(block);
         self.lengths[plane.at()] -= 1;
-        self.queues.remove(plane.at(), block);
+        self.queues.remove(block);
     }
 }
 

@@ -6,7 +6,6 @@ use flashloom_nand::Geometry;
 use flashloom_units::{BlockId, Figure, PlaneId, Policy, PolicySpec, Prng, Role, Slot, SlotSpec, Value};
 
 mod by_valid;
-mod chains;
 pub mod clairvoyant;
 #[cfg(test)]
 mod model;

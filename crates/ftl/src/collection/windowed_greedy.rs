@@ -11,11 +11,10 @@
 //! pages, and one for each block that is passed over.
 
 use flashloom_nand::Geometry;
-use flashloom_units::{BlockId, Capability, Kind, ParamSet, PlaneId, PolicySpec, Prng, Value, params};
+use flashloom_units::{BlockId, Capability, Kind, Lists, ParamSet, PlaneId, PolicySpec, Prng, Value, params};
 
 use super::Collection;
 use super::by_valid::ByValid;
-use super::chains::Chains;
 
 params! {
     /// Parameters of the windowed greedy collection.
@@ -44,7 +43,7 @@ pub(super) struct WindowedGreedy {
     geometry: Geometry,
     window: u32,
     /// All candidates of each plane, in the order in which they closed.
-    queues: Chains,
+    queues: Lists<BlockId>,
     /// Those in the window.
     inside: ByValid,
     is_inside: Vec<bool>,
@@ -67,7 +66,7 @@ impl WindowedGreedy {
         Self {
             geometry: *geometry,
             window: WindowedGreedyParams::from_values(values).window,
-            queues: Chains::new(planes, blocks),
+            queues: Lists::new(blocks as u32, planes as u32),
             inside: ByValid::new(geometry),
             is_inside: vec![false; blocks],
             held: vec![0; planes],
@@ -77,7 +76,7 @@ impl WindowedGreedy {
     }
 
     fn append(&mut self, plane: PlaneId, block: BlockId) {
-        self.queues.append(plane.at(), block);
+        self.queues.push_back(plane.at(), block);
         if self.behind[plane.at()].is_none() {
             self.behind[plane.at()] = block;
         }
@@ -91,7 +90,7 @@ impl WindowedGreedy {
             self.inside.insert(next, u32::from(self.valid[next.at()]));
             self.is_inside[next.at()] = true;
             self.held[plane.at()] += 1;
-            self.behind[plane.at()] = self.queues.after(next);
+            self.behind[plane.at()] = self.queues.next(next).unwrap_or(BlockId::NONE);
         }
     }
 
@@ -100,9 +99,9 @@ impl WindowedGreedy {
             self.inside.remove(block);
             self.held[plane.at()] -= 1;
         } else if self.behind[plane.at()] == block {
-            self.behind[plane.at()] = self.queues.after(block);
+            self.behind[plane.at()] = self.queues.next(block).unwrap_or(BlockId::NONE);
         }
-        self.queues.remove(plane.at(), block);
+        self.queues.remove(block);
         self.fill(plane);
     }
 }
@@ -124,7 +123,7 @@ impl Collection for WindowedGreedy {
 
     fn victim(&mut self, plane: PlaneId) -> Option<BlockId> {
         // Once every block has been passed over the first comes back.
-        let first = self.queues.head(plane.at());
+        let first = self.queues.front(plane.at())?;
         loop {
             if let Some(valid) = self.inside.fewest(plane) {
                 let victim = self.inside.longest_with(plane, valid);
@@ -134,10 +133,10 @@ impl Collection for WindowedGreedy {
             if self.behind[plane.at()].is_none() {
                 return None;
             }
-            let passed_over = self.queues.head(plane.at());
+            let passed_over = self.queues.front(plane.at())?;
             self.remove(plane, passed_over);
             self.append(plane, passed_over);
-            if self.queues.head(plane.at()) == first {
+            if self.queues.front(plane.at()) == Some(first) {
                 return None;
             }
         }

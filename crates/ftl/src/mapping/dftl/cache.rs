@@ -2,39 +2,27 @@
 //!
 //! Segmented LRU (Karedla, Love and Wherry, IEEE Computer 27(3), 1994): an entry comes into the probationary segment
 //! and goes to the protected one when it is used again; what that one has no room for goes back to the most recent end
-//! of the probationary one, whose least recent entry is the victim. Dirty entries are in a ring of their translation
+//! of the probationary one, whose least recent entry is the victim. Dirty entries are in a list of their translation
 //! page as well, so that they are written back together. Flat arrays, O(1) an operation, nothing allocated after the
 //! start.
 
-use flashloom_units::{Lpn, NO_INDEX, ParamSet, Value, prefetch};
+use flashloom_units::{Lists, Lpn, NO_INDEX, ParamSet, Value, prefetch};
 use serde::{Deserialize, Serialize};
 
 use super::{CACHED_ENTRY_BYTES, DftlParams};
 use crate::mapping::translation::{MapCache, MapShape, TranslationPage, WriteBack};
 
-/// A cached entry: its page, its neighbours in its segment, and among the dirty entries of its translation page.
+/// A cached entry: the page whose place it holds, and the segment that it is in.
 #[derive(Clone, Copy, Serialize, Deserialize)]
 struct Entry {
     lpn: Lpn,
-    newer: u32,
-    older: u32,
-    next_dirty: u32,
-    previous_dirty: u32,
     segment: Segment,
-    is_dirty: bool,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 enum Segment {
     Probationary,
     Protected,
-}
-
-#[derive(Clone, Copy, Serialize, Deserialize)]
-struct Recency {
-    newest: u32,
-    oldest: u32,
-    length: u32,
 }
 
 /// The cached mapping table.
@@ -45,17 +33,19 @@ pub(super) struct MappingTable {
     protected_capacity: u32,
     /// Where the entry of each page is, or none.
     slots: Vec<u32>,
-    segments: [Recency; 2],
-    /// The first dirty entry of each translation page.
-    dirty: Vec<u32>,
+    /// The slots of each segment, the least recently used first, and how many there are.
+    segments: Lists<u32>,
+    lengths: [u32; 2],
+    /// The slots of the dirty entries of each translation page.
+    dirty: Lists<u32>,
     /// The slot of the entry that left last.
     free: u32,
 }
 
 flashloom_units::state! {
     MappingTable {
-        value entries, segments, free;
-        nested slots, dirty;
+        value entries, lengths, free;
+        nested slots, segments, dirty;
         fixed shape, capacity, protected_capacity;
     }
 }
@@ -78,8 +68,9 @@ impl MapCache for MappingTable {
         }
         self.unlink(slot);
         self.link(slot, Segment::Protected);
-        if self.segments[Segment::Protected as usize].length > self.protected_capacity {
-            let oldest = self.segments[Segment::Protected as usize].oldest;
+        if self.lengths[Segment::Protected as usize] > self.protected_capacity
+            && let Some(oldest) = self.segments.front(Segment::Protected as usize)
+        {
             self.unlink(oldest);
             self.link(oldest, Segment::Probationary);
         }
@@ -90,11 +81,12 @@ impl MapCache for MappingTable {
         if self.entries.len() < self.capacity as usize || self.free != NO_INDEX {
             return None;
         }
-        let [probationary, protected] = self.segments;
-        let victim = if probationary.length > 0 { probationary.oldest } else { protected.oldest };
-        let Entry { lpn, is_dirty, .. } = self.entries[victim as usize];
+        let oldest = |segment| self.segments.front(segment as usize);
+        let victim = oldest(Segment::Probationary).or_else(|| oldest(Segment::Protected))?;
+        let Entry { lpn, .. } = self.entries[victim as usize];
+        let is_dirty = self.dirty.contains(victim);
         if is_dirty {
-            self.unlist_dirty(victim);
+            self.dirty.remove(victim);
         }
         self.unlink(victim);
         self.slots[lpn.at()] = NO_INDEX;
@@ -104,15 +96,7 @@ impl MapCache for MappingTable {
 
     fn insert(&mut self, lpn: Lpn) {
         debug_assert_eq!(self.slots[lpn.at()], NO_INDEX, "a page has one entry");
-        let entry = Entry {
-            lpn,
-            newer: NO_INDEX,
-            older: NO_INDEX,
-            next_dirty: NO_INDEX,
-            previous_dirty: NO_INDEX,
-            segment: Segment::Probationary,
-            is_dirty: false,
-        };
+        let entry = Entry { lpn, segment: Segment::Probationary };
         let mut slot = std::mem::replace(&mut self.free, NO_INDEX);
         if slot == NO_INDEX {
             debug_assert!(self.entries.len() < self.capacity as usize, "room was made before");
@@ -130,31 +114,19 @@ impl MapCache for MappingTable {
         if slot == NO_INDEX {
             return false;
         }
-        let entry = &mut self.entries[slot as usize];
-        if !std::mem::replace(&mut entry.is_dirty, true) {
-            let first = &mut self.dirty[self.shape.page_of(lpn).at()];
-            let next = std::mem::replace(first, slot);
-            entry.next_dirty = next;
-            entry.previous_dirty = NO_INDEX;
-            if next != NO_INDEX {
-                self.entries[next as usize].previous_dirty = slot;
-            }
+        if !self.dirty.contains(slot) {
+            self.dirty.push_back(self.shape.page_of(lpn).at(), slot);
         }
         true
     }
 
     fn is_dirty(&self, lpn: Lpn) -> bool {
         let slot = self.slots[lpn.at()];
-        slot != NO_INDEX && self.entries[slot as usize].is_dirty
+        slot != NO_INDEX && self.dirty.contains(slot)
     }
 
     fn clean(&mut self, page: TranslationPage) {
-        let mut slot = std::mem::replace(&mut self.dirty[page.at()], NO_INDEX);
-        while slot != NO_INDEX {
-            let entry = &mut self.entries[slot as usize];
-            entry.is_dirty = false;
-            slot = entry.next_dirty;
-        }
+        while self.dirty.pop_front(page.at()).is_some() {}
     }
 
     /// Segments hold all entries, each page's entry is where it is looked for, and dirty ones are listed.
@@ -162,13 +134,14 @@ impl MapCache for MappingTable {
         let (mut held, mut dirty) = (0, 0);
         for (lpn, &slot) in self.slots.iter().enumerate().filter(|(_, slot)| **slot != NO_INDEX) {
             held += 1;
-            dirty += u32::from(self.entries[slot as usize].is_dirty);
+            dirty += u32::from(self.dirty.contains(slot));
             if self.entries[slot as usize].lpn.at() != lpn {
                 return Err(format!("map cache: the entry of logical page {lpn} is that of another"));
             }
         }
-        let listed: u32 = self.dirty.iter().map(|&first| self.listed(first)).sum();
-        let segments = self.segments[0].length + self.segments[1].length;
+        let pages = 0..self.shape.translation_pages() as usize;
+        let listed: u32 = pages.map(|page| self.dirty.iter(page).count() as u32).sum();
+        let segments: u32 = self.lengths.iter().sum();
         if (held, dirty) != (segments, listed) || held > self.capacity {
             return Err(format!(
                 "map cache: {held} entries, {segments} in segments, {} of capacity; {dirty} dirty, {listed} listed",
@@ -182,61 +155,29 @@ impl MapCache for MappingTable {
 impl MappingTable {
     /// A table of `capacity` entries, of which `protected` is the share of the protected segment.
     fn with_capacity(capacity: u32, protected: f64, shape: MapShape) -> Self {
-        let empty = Recency { newest: NO_INDEX, oldest: NO_INDEX, length: 0 };
         Self {
             entries: Vec::with_capacity(capacity as usize),
             shape,
             capacity,
             protected_capacity: (f64::from(capacity) * protected) as u32,
             slots: vec![NO_INDEX; shape.entries() as usize],
-            segments: [empty; 2],
-            dirty: vec![NO_INDEX; shape.translation_pages() as usize],
+            segments: Lists::new(capacity, 2),
+            lengths: [0; 2],
+            dirty: Lists::new(capacity, shape.translation_pages()),
             free: NO_INDEX,
-        }
-    }
-
-    fn unlist_dirty(&mut self, slot: u32) {
-        let Entry { lpn, next_dirty, previous_dirty, .. } = self.entries[slot as usize];
-        match previous_dirty {
-            NO_INDEX => self.dirty[self.shape.page_of(lpn).at()] = next_dirty,
-            previous => self.entries[previous as usize].next_dirty = next_dirty,
-        }
-        if next_dirty != NO_INDEX {
-            self.entries[next_dirty as usize].previous_dirty = previous_dirty;
         }
     }
 
     /// Makes an entry the most recent of a segment.
     fn link(&mut self, slot: u32, segment: Segment) {
-        let recency = &mut self.segments[segment as usize];
-        recency.length += 1;
-        let older = std::mem::replace(&mut recency.newest, slot);
-        if older == NO_INDEX {
-            recency.oldest = slot;
-        } else {
-            self.entries[older as usize].newer = slot;
-        }
-        let entry = &mut self.entries[slot as usize];
-        (entry.segment, entry.older, entry.newer) = (segment, older, NO_INDEX);
+        self.lengths[segment as usize] += 1;
+        self.segments.push_back(segment as usize, slot);
+        self.entries[slot as usize].segment = segment;
     }
 
     fn unlink(&mut self, slot: u32) {
-        let Entry { newer, older, segment, .. } = self.entries[slot as usize];
-        let recency = &mut self.segments[segment as usize];
-        recency.length -= 1;
-        match newer {
-            NO_INDEX => recency.newest = older,
-            newer => self.entries[newer as usize].older = older,
-        }
-        match older {
-            NO_INDEX => self.segments[segment as usize].oldest = newer,
-            older => self.entries[older as usize].newer = newer,
-        }
-    }
-
-    fn listed(&self, first: u32) -> u32 {
-        let next = |&slot: &u32| Some(self.entries[slot as usize].next_dirty).filter(|&next| next != NO_INDEX);
-        std::iter::successors(Some(first).filter(|&first| first != NO_INDEX), next).count() as u32
+        self.lengths[self.entries[slot as usize].segment as usize] -= 1;
+        self.segments.remove(slot);
     }
 }
 
