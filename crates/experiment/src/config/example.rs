@@ -44,7 +44,7 @@ mod tests {
 
     #[test]
     fn a_word_that_is_no_assignment_is_told() {
-        for (words, found) in [("ftl.gc", "`ftl.gc`"), ("ftl.gd=fifo", "no key `gd`"), ("ftl.gc=fif", "`fif`")] {
+        for (words, found) in [("ftl.gc", "`ftl.gc`"), ("ftl.gd=fifo", "unknown key `gd`"), ("ftl.gc=fif", "`fif`")] {
             let fault = example(&Catalog::builtin(), words).unwrap_err();
             assert!(fault.found.contains(found), "{fault:?}");
         }
