@@ -1,15 +1,16 @@
 //! Lanes: the open blocks of a plane, each for pages that are expected to die together.
 //!
-//! A lane is declared by whoever wants one: the allocation (streams and what is isolated), hot and cold separation, wear
-//! levelling, a map on flash, a mapping for pages of its own. Every plane keeps room for the two that all setups have;
-//! another one costs a plane a block only from the moment it is first opened there, so that a policy that finds nothing
-//! to keep apart changes nothing.
+//! A lane is declared by whoever wants one: the allocation (streams and what is isolated), hot and cold separation,
+//! wear levelling, a map on flash, a mapping for pages of its own. Every plane keeps room for the two that all setups
+//! have; another one costs a plane a block only from the moment it is first opened there, so that a policy that finds
+//! nothing to keep apart changes nothing.
 
 use serde::{Deserialize, Serialize};
 
 use crate::{FtlParams, GcBlocks};
 
-/// One of the open blocks of a plane. An enum, so that a table by lane needs no check of its bounds on the path of a page.
+/// One of the open blocks of a plane. An enum, so that a table by lane needs no check of its bounds on the path of a
+/// page.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[repr(u8)]
 pub enum Lane {
@@ -112,8 +113,8 @@ impl Demands {
 /// The lanes of a store.
 pub(crate) struct Lanes {
     declared: Vec<DeclaredLane>,
-    /// Where what survives a collection goes, by the lane that the block was opened for: all of a block to one lane, but
-    /// for hot pages where these are kept apart.
+    /// Where what survives a collection goes, by the lane that the block was opened for: all of a block to one lane,
+    /// but for hot pages where these are kept apart.
     survivors: [Lane; Lane::COUNT],
 }
 

@@ -57,8 +57,8 @@ impl PageWrite {
         self.given
     }
 
-    /// Programs the page to the next page of a block, for FTLs whose programs cannot fail. Where `old` holds the page and
-    /// the host did not write all of it, the rest is read from there first; then this returns true.
+    /// Programs the page to the next page of a block, for FTLs whose programs cannot fail. Where `old` holds the page
+    /// and the host did not write all of it, the rest is read from there first; then this returns true.
     pub fn program(&self, nand: &mut Nand, block: BlockId, page: u32, old: Option<Ppn>) -> bool {
         let beneath = nand.geometry().full_mask() & !self.mask;
         let old = old.filter(|_| beneath != 0);

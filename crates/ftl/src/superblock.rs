@@ -6,15 +6,15 @@
 //! superblock s of a die:               the s-th block of each plane, of those that are not bad from birth
 //! ```
 //!
-//! A store of pages need not know: it works on a *folded* geometry, in which a die has one plane of as many blocks, each
-//! with the pages of all. What it calls plane, block and physical page are these; [`Superblocks`] says which ones of the
-//! array they are, and only what goes to the array is translated. Without superblocks the two are the same.
+//! A store of pages need not know: it works on a *folded* geometry, in which a die has one plane of as many blocks,
+//! each with the pages of all. What it calls plane, block and physical page are these; [`Superblocks`] says which ones
+//! of the array they are, and only what goes to the array is translated. Without superblocks the two are the same.
 //!
-//! A superblock is the unit in which drives allocate and erase (Software-Enabled Flash API, "Super Blocks"); there and in
-//! most drives it also spans dies, here one, so that each die goes on with its own. Blocks that are bad from birth cost
-//! no more superblocks than the worst plane of the die has bad blocks, because the good ones are put together wherever
-//! they lie, as in drives (patent application US 2026/0126924). That is done once: a block that goes bad in use takes its
-//! superblock along, where a drive may pair the blocks that are left over (patent US 11,640,259).
+//! A superblock is the unit in which drives allocate and erase (Software-Enabled Flash API, "Super Blocks"); there and
+//! in most drives it also spans dies, here one, so that each die goes on with its own. Blocks that are bad from birth
+//! cost no more superblocks than the worst plane of the die has bad blocks, because the good ones are put together
+//! wherever they lie, as in drives (patent application US 2026/0126924). That is done once: a block that goes bad in
+//! use takes its superblock along, where a drive may pair the blocks that are left over (patent US 11,640,259).
 //!
 //! O(1) a page. Memory: four bytes a block, none without superblocks.
 

@@ -6,9 +6,9 @@
 //! writes of its own. Both have the same share of spare space then, that of the whole drive, and the same write
 //! amplification: that of uniform writes. Mixed, it is higher, because cold pages are copied again and again for the
 //! space that hot ones leave. A collection that knows age leaves hot blocks longer, so there the gain is larger: with s
-//! spare pages for each page, hot and cold sets of l_i pages that take t_i of the writes amplify them by
-//! (sum sqrt(l_i t_i))^2 (1 + s) / 2s at best (Desnoyers, "Analytic Models of SSD Write Performance", ACM Transactions on
-//! Storage 10(2), 2014), for 90/10 by 0.36 of what uniform writes do.
+//! spare pages for each page, hot and cold sets of l_i pages that take t_i of the writes amplify them by (sum sqrt(l_i
+//! t_i))^2 (1 + s) / 2s at best (Desnoyers, "Analytic Models of SSD Write Performance", ACM Transactions on Storage
+//! 10(2), 2014), for 90/10 by 0.36 of what uniform writes do.
 #![allow(missing_docs)]
 
 mod support;

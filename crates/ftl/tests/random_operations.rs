@@ -3,9 +3,9 @@
 //!
 //! Strategy: a case is a drive of a few dozen blocks under random parameters, filled or not, and some thousand
 //! operations on all of its pages or on a few logical blocks: writes of one page or many (powers of two and odd
-//! numbers, in order or scattered, whole pages or some sectors), reads, trims and idle steps. A flush asks nothing of an
-//! FTL, which keeps no page in memory. Reads return what the model holds; what is mapped, and every account, is compared
-//! in between and at the end.
+//! numbers, in order or scattered, whole pages or some sectors), reads, trims and idle steps. A flush asks nothing of
+//! an FTL, which keeps no page in memory. Reads return what the model holds; what is mapped, and every account, is
+//! compared in between and at the end.
 //!
 //! `FLASHLOOM_CASES` sets the cases a mapping, 2,000 operations each, and `FLASHLOOM_SEED` the seed of the first.
 #![allow(missing_docs)]

@@ -5,7 +5,10 @@
 
 use flashloom_units::{BlockId, DieId, Divisor, PlaneId, Ppn};
 
-/// How many of each level the drive has. Built with [`Self::new`], which prepares the divisions.
+/// The number of each level that the drive has. Built with [`Self::new`], which prepares the divisions.
+///
+/// Whatever computes with page numbers on the path of a page has a copy of these hundred bytes beside its own tables: a
+/// shared one would be a pointer to follow for each division. It never changes, so that copies cannot differ.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Geometry {
     /// Channels, each a bus of its own.

@@ -257,7 +257,7 @@ impl Nand {
     pub fn copy(&mut self, copy: PageCopy) -> Status {
         let PageCopy { from, block, page, origin, urgency } = copy;
         let source = self.geometry.block_of(from);
-        if self.timed.as_ref().is_some_and(|timed| timed.can_copy_back(&self.geometry, from, source, block)) {
+        if self.timed.as_ref().is_some_and(|timed| timed.can_copy_back(from, source, block)) {
             self.counts.reads[origin as usize] += 1;
             let failed = self.count_program(block, page, origin);
             let (kind, to) = (OperationKind::Copyback, self.geometry.page(block, page));

@@ -3,8 +3,8 @@
 //! A figure whose source reads "assumed" is ours, chosen to be ordinary for the class of drive; the papers that leave
 //! it out give nothing to choose it by. Keys that a preset does not name keep the default of the `[device]` section.
 //!
-//! A preset also says what the host in front of such a drive usually does: keys of the `[host]` section, which keep that
-//! section's default where a preset does not name them.
+//! A preset also says what the host in front of such a drive usually does: keys of the `[host]` section, which keep
+//! that section's default where a preset does not name them.
 
 use flashloom_units::{Choice, GIB, MS, US, Value};
 
@@ -115,7 +115,8 @@ presets! {
         "page_size": Size(4 << 10), "SLAP, section 4";
         "over_provisioning": Ratio(0.17647), "15 % of the pages in reserve are 15/85 of what the host sees";
         "bits_per_cell": Count(1), DISKSIM;
-        "rated_cycles": Count(100_000), "Agrawal et al., USENIX ATC 2008, table 1: Samsung K9XXG08UXM, the SLC flash of the extension";
+        "rated_cycles": Count(100_000), "Agrawal et al., USENIX ATC 2008, table 1: Samsung K9XXG08UXM, the SLC flash \
+        of the extension";
         "read_time": Time(25 * US), DISKSIM;
         "program_time": Time(200 * US), DISKSIM;
         "erase_time": Time(1_500 * US), DISKSIM;

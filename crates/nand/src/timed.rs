@@ -114,7 +114,7 @@ impl List {
     const EMPTY: Self = Self { head: NO_INDEX, tail: NO_INDEX };
 }
 
-/// What is known of a block: how far it is programmed, and what waits for it.
+/// Per-block state: the write pointer and the operations queued behind it.
 #[derive(Clone, Copy, Debug, Serialize, Deserialize)]
 struct Block {
     programmed: u32,
@@ -322,7 +322,8 @@ impl Timed {
         }
     }
 
-    pub(crate) fn can_copy_back(&self, geometry: &Geometry, from: Ppn, source: BlockId, to: BlockId) -> bool {
+    pub(crate) fn can_copy_back(&self, from: Ppn, source: BlockId, to: BlockId) -> bool {
+        let geometry = &self.geometry;
         self.copyback
             && geometry.plane_of(source) == geometry.plane_of(to)
             && self.blocks[source.at()].erase == NO_INDEX

@@ -87,7 +87,7 @@ fn read(nand: &mut Nand, block: u32, page: u32, origin: Origin, tag: u32) -> OpI
     nand.read(Read { tag, ..Read::new(Ppn(block * 8 + page), 0xff, origin) })
 }
 
-/// Runs until nothing is in flight; answers when each tagged operation ended, in that order.
+/// Runs until nothing is in flight; returns when each tagged operation ended, in that order.
 fn run(nand: &mut Array) -> Vec<(u32, Ns)> {
     let mut ended = Vec::new();
     while let Some(now) = nand.next_event_ns() {

@@ -60,6 +60,7 @@ fn list_and_explain_show_them_beside_the_built_in_ones() {
         ("schedulers", "shortest"),
         ("gc", "rested"),
         ("mappings", "block-map"),
+        ("mappings", "ctp"),
     ] {
         assert!(
             stdout(&["list", list]).contains(&format!("\n  {name} ")),
@@ -108,7 +109,7 @@ fn a_result_has_their_statistics_and_the_schema_machinery_knows_them() {
         .find(|(name, _)| *name == "config.json")
         .expect("it is one");
     assert!(
-        ["shortest", "rested", "block-map"]
+        ["shortest", "rested", "block-map", "ctp"]
             .iter()
             .all(|name| config.contains(name))
     );
@@ -145,21 +146,93 @@ fn a_collection_policy_is_refused_where_no_mapping_asks_for_one() {
     ]);
     assert_eq!(output.status.code(), Some(2));
     let error = String::from_utf8(output.stderr).expect("errors are text");
-    assert!(error.contains("page or dftl"), "{error}");
+    assert!(error.contains("page, dftl or ctp"), "{error}");
+}
+
+/// A run of the mapping with a cached map, on a drive with room for it, and further keys.
+fn ctp<'a>(keys: &[&'a str]) -> Vec<&'a str> {
+    let always = [
+        "ftl.mapping=ctp",
+        "device.over_provisioning=0.2",
+        "workload.synthetic.requests=4000",
+    ];
+    let set = always.iter().chain(keys).flat_map(|key| ["--set", *key]);
+    ["run", EXPERIMENT, "--no-cache"]
+        .into_iter()
+        .chain(set)
+        .collect()
+}
+
+fn result(arguments: &[&str]) -> serde_json::Value {
+    let json = stdout(&[arguments, &["--json", "-"]].concat());
+    serde_json::from_str(&json).expect("it is JSON")
 }
 
 #[test]
-fn the_three_policies_are_short() {
-    let code = |name: &str| {
+fn a_mapping_with_a_cached_map_passes_every_check_under_collection() {
+    for keys in [
+        &["ftl.ctp.cache=16KiB"][..],
+        &["ftl.ctp.cache=64KiB", "ftl.gc_pace=share"],
+        &["device.program_failures=0.0001", "ftl.hot_cold=multi-hash"],
+        &["ftl.superblock=die", "device.planes=2"],
+    ] {
+        let arguments = ctp(&[&["run.precondition=steady", "run.fill=0.9"], keys].concat());
+        let result = result(&[&arguments[..], &["--verify"]].concat());
+        let cache = &result["ftl"]["map_cache"];
+        assert!(cache["writes"].as_u64() > Some(0), "{keys:?}: {cache}");
+        assert!(result["ftl"]["page_copies"].as_u64() > Some(0), "{keys:?}");
+    }
+}
+
+#[test]
+fn a_dirty_translation_page_that_is_cached_whole_is_written_without_a_read() {
+    let result = result(&ctp(&["ftl.ctp.cache=8KiB", "run.precondition=none"]));
+    let cache = &result["ftl"]["map_cache"];
+    let figure = |name: &str| cache[name].as_u64().expect("a count");
+    assert!(figure("reads") <= figure("misses"), "{cache}");
+    assert!(figure("writes") > 0, "{cache}");
+}
+
+#[test]
+fn a_drive_with_a_cached_map_can_be_saved_and_goes_on_as_it_was() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let file = folder.path().join("drive").display().to_string();
+    let saved = result(&[&ctp(&[])[..], &["--save-state", &file]].concat());
+    let state = format!("run.state={file}");
+    let loaded = result(&ctp(&[&state]));
+    for part in ["host", "ftl", "nand"] {
+        assert_eq!(saved[part], loaded[part], "{part}");
+    }
+}
+
+#[test]
+fn combinations_that_a_cached_map_cannot_work_in_are_refused() {
+    for (key, words) in [
+        ("ftl.ctp.cache=1KiB", "room for a translation page"),
+        (
+            "buffer.placement=round-robin",
+            "with `ftl.mapping` = \"ctp\"",
+        ),
+        ("ftl.dftl.cache=1MiB", "ftl.dftl"),
+        ("device.over_provisioning=0.01", "and the map"),
+    ] {
+        let output = run(&ctp(&[key]));
+        let error = String::from_utf8(output.stderr).expect("errors are text");
+        assert_eq!(output.status.code(), Some(2), "{key}: {error}");
+        assert!(error.contains(words), "{key}: {error}");
+    }
+}
+
+#[test]
+fn the_policies_are_short() {
+    let lines = |name: &str| {
         let path = repository().join("examples/policies/src").join(name);
         let text = std::fs::read_to_string(path).expect("it is there");
-        text.lines()
-            .filter(|line| !line.trim().is_empty() && !line.trim().starts_with("//"))
-            .count()
+        let is_code = |line: &&str| !line.trim().is_empty() && !line.trim().starts_with("//");
+        (text.lines().count(), text.lines().filter(is_code).count())
     };
-    let lines: usize = ["shortest.rs", "rested.rs", "block_map.rs"]
-        .into_iter()
-        .map(code)
-        .sum();
-    assert!(lines < 250, "{lines} lines");
+    let three = ["shortest.rs", "rested.rs", "block_map.rs"];
+    let code: usize = three.into_iter().map(|name| lines(name).1).sum();
+    assert!(code < 250, "{code} lines");
+    assert!(lines("ctp.rs").0 < 200, "{} lines", lines("ctp.rs").0);
 }

@@ -29,7 +29,7 @@ use crate::config::{Config, Experiment, Precondition, Variant, json_value};
 use crate::registry::Registry;
 
 /// The first line of a file.
-const MAGIC: &str = "flashloom-state 1";
+const MAGIC: &str = "flashloom-state 2";
 
 /// Keys of the sections that count, and of the others those that do; of the former, those that matter only later.
 const SECTIONS: [&str; 2] = ["device.", "ftl."];

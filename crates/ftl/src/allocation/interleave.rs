@@ -26,19 +26,19 @@ pub(super) static SPEC: PolicySpec = PolicySpec {
     statistics: &[],
 };
 
-pub(super) struct State {
+pub(super) struct Interleave {
     rotation: Rotation,
 }
 
-flashloom_units::state! { State { nested rotation; } }
+flashloom_units::state! { Interleave { nested rotation; } }
 
-impl State {
+impl Interleave {
     pub(super) fn new(_values: &[Value], on: &Setup<'_>) -> Self {
         Self { rotation: Rotation::new(stripe_of_superpages(&on.geometry, on.superpage, on.stripe_order)) }
     }
 }
 
-impl Allocation for State {
+impl Allocation for Interleave {
     flashloom_units::stateful!();
 
     fn place(&mut self, writes: &[PageWrite], _copies: u64, places: &mut Vec<Place>) {

@@ -31,8 +31,8 @@ pub struct WantedStreams {
 
 /// A policy of allocation.
 pub trait Allocation: Send {
-    /// Answers one place for each page of `writes`, which the layer above writes together, in their order. Until now
-    /// collections have copied that many pages: what the places that were answered before have cost.
+    /// Appends the place of each page of `writes`, which the layer above writes together, in their order. `copies` are
+    /// the pages copied by garbage collection so far. The allocation uses it to judge its earlier placements.
     fn place(&mut self, writes: &[PageWrite], copies: u64, places: &mut Vec<Place>);
 
     /// The streams that the layer above is to write together, where it can; nothing where it looks for none.
@@ -74,8 +74,8 @@ mod r#static;
 pub struct Setup<'a> {
     /// The drive.
     pub device: &'a DeviceParams,
-    /// Planes and blocks as the allocation sees them: where blocks make superblocks (`ftl.superblock`), a die has one plane
-    /// whose blocks are the superblocks.
+    /// Planes and blocks as the allocation sees them: where blocks make superblocks (`ftl.superblock`), a die has one
+    /// plane whose blocks are the superblocks.
     pub geometry: Geometry,
     /// Consecutive pages of such a block that are programmed at once: a stripe fills them before it goes on.
     pub superpage: u32,
@@ -116,10 +116,10 @@ pub fn builtin() -> Slot<dyn Allocation> {
     Slot::new(
         &SLOT,
         [
-            policy(&interleave::SPEC, |values, on| Box::new(interleave::State::new(values, on))),
-            policy(&r#static::SPEC, |values, on| Box::new(r#static::State::new(values, on)))
+            policy(&interleave::SPEC, |values, on| Box::new(interleave::Interleave::new(values, on))),
+            policy(&r#static::SPEC, |values, on| Box::new(r#static::Static::new(values, on)))
                 .with_profile(|values, on| r#static::profile(values, on.device)),
-            policy(&slap::SPEC, |values, on| Box::new(slap::State::new(values, on))).with_profile(slap::profile),
+            policy(&slap::SPEC, |values, on| Box::new(slap::Slap::new(values, on))).with_profile(slap::profile),
         ],
     )
 }

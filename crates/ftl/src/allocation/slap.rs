@@ -4,8 +4,8 @@
 //! ```text
 //! stream:           a run of consecutive LPNs is cut, from its lowest page on, into streams of exactly
 //!                   stream_threshold pages (threshold 4: D7..D15 gives D7-D10, D11-D14)
-//! search = buffer:  in runs of dirty pages of the write buffer: a victim that is part of a stream leaves with the rest of
-//!                   it (a page that the host wants durable leaves alone, and a padded block as it is)
+//! search = buffer:  in runs of dirty pages of the write buffer: a victim that is part of a stream leaves with the rest
+//!                   of it (a page that the host wants durable leaves alone, and a padded block as it is)
 //! search = batch:   in runs of pages that leave the write buffer together by its order and rate
 //! allocation:       a stream goes to one chip's open stream block, the next stream to the next chip
 //! substreams (the paper's Delta) n > 1:  a stream is split evenly over the stream blocks of n chips, the next one
@@ -17,8 +17,8 @@
 //! Future work of the paper:
 //!
 //! ```text
-//! adaptive:         every adapt_interval pages, cost = pages that collections copied / pages written since the last time
-//!                   no copy then and now: keep the threshold
+//! adaptive:         every adapt_interval pages, cost = pages that collections copied / pages written since the last
+//!                   time no copy then and now: keep the threshold
 //!                   no page in a stream, and threshold > 1: halve the threshold
 //!                   cost went up: turn round;  then double or halve the threshold, turning round at 1 and at b pages
 //! gc_isolation:     pages that collections move are kept apart from new writes, those of streams in their own blocks
@@ -28,11 +28,11 @@
 //! ```
 //!
 //! Where it says more than the paper: SLAP "tries to find streams in the write buffer", and not when, nor in what order
-//! pages leave it; here the order of eviction says which page leaves, and SLAP what goes with it (decision 0032). The text
-//! asks for a run "larger than" the threshold and draws streams of exactly
-//! that many pages, and the drawing is followed. Pages of a run need not be neighbours in the eviction order. A stream
-//! that does not fit into what is left of a stream block goes on in that plane's next one. Chips come before dies and
-//! planes in the rotation of streams, whatever ftl.stripe_order is, so that substreams lie on different chips.
+//! pages leave it; here the order of eviction says which page leaves, and SLAP what goes with it (decision 0032). The
+//! text asks for a run "larger than" the threshold and draws streams of exactly that many pages, and the drawing is
+//! followed. Pages of a run need not be neighbours in the eviction order. A stream that does not fit into what is left
+//! of a stream block goes on in that plane's next one. Chips come before dies and planes in the rotation of streams,
+//! whatever ftl.stripe_order is, so that substreams lie on different chips.
 //!
 //! O(log n) a page for n pages written together. Memory: 8 bytes a page of the largest group, and with
 //! `read_reorganization` 4 bytes a block.
@@ -55,24 +55,34 @@ choice! {
 
 params! {
     /// Parameters of SLAP.
-    pub struct Slap {
+    pub struct SlapParams {
         /// Consecutive pages that make a stream, from 1 (none does) to the pages of a block.
-        stream_threshold: u32 => "stream_threshold", Kind::Count { min: 1, max: 1 << 16 }, Value::Count(4), "Long streams keep more pages together that die together, and fewer runs are that long.";
+        stream_threshold: u32 => "stream_threshold", Kind::Count { min: 1, max: 1 << 16 }, Value::Count(4),
+            "Long streams keep more pages together that die together, and fewer runs are that long.";
         /// Where streams are looked for.
-        search: Search => "search", Kind::Choice(Search::CHOICES), Value::Name("buffer"), "Streams gathered in the buffer leave before their turn, and their pages are not there to be written again.";
+        search: Search => "search", Kind::Choice(Search::CHOICES), Value::Name("buffer"),
+            "Streams gathered in the buffer leave before their turn, and their pages are not there to be written \
+            again.";
         /// Chips that a stream is split over (the paper's Delta).
-        substreams: u32 => "substreams", Kind::Count { min: 1, max: 1 << 16 }, Value::Count(1), "Reads of a stream go to more chips at once, and its pages die in more blocks.";
+        substreams: u32 => "substreams", Kind::Count { min: 1, max: 1 << 16 }, Value::Count(1),
+            "Reads of a stream go to more chips at once, and its pages die in more blocks.";
         /// Whether the threshold follows what collections cost.
-        adaptive: bool => "adaptive", Kind::Flag, Value::Flag(false), "Finds a threshold for the workload, at the price of trying worse ones.";
+        adaptive: bool => "adaptive", Kind::Flag, Value::Flag(false),
+            "Finds a threshold for the workload, at the price of trying worse ones.";
         /// Pages written between two steps of an adaptive threshold.
-        adapt_interval: u64 => "adapt_interval", Kind::Count { min: 1, max: 1 << 40 }, Value::Count(65_536), "Long intervals judge a threshold by its effect, short ones follow the workload sooner.",
+        adapt_interval: u64 => "adapt_interval", Kind::Count { min: 1, max: 1 << 40 }, Value::Count(65_536),
+            "Long intervals judge a threshold by its effect, short ones follow the workload sooner.",
             Used::with("adaptive", &["true"]);
-        /// Whether collected pages are kept apart from new writes, and those of streams from others, whatever ftl.gc_blocks says.
-        gc_isolation: bool => "gc_isolation", Kind::Flag, Value::Flag(false), "Survivors of streams do not dilute new ones; each plane needs one more open block.";
+        /// Whether collected pages are kept apart from new writes, and those of streams from others, whatever
+        /// ftl.gc_blocks says.
+        gc_isolation: bool => "gc_isolation", Kind::Flag, Value::Flag(false),
+            "Survivors of streams do not dilute new ones; each plane needs one more open block.";
         /// Whether streams that are read a lot are spread over the chips when they are collected.
-        read_reorganization: bool => "read_reorganization", Kind::Flag, Value::Flag(false), "Reads of such a stream become parallel, and its pages lose their common block.";
+        read_reorganization: bool => "read_reorganization", Kind::Flag, Value::Flag(false),
+            "Reads of such a stream become parallel, and its pages lose their common block.";
         /// Reads of each page of a block, on average, that make its streams ones that are read a lot.
-        read_hot: u32 => "read_hot", Kind::Count { min: 1, max: 1 << 16 }, Value::Count(2), "A low number spreads streams that are hardly read.",
+        read_hot: u32 => "read_hot", Kind::Count { min: 1, max: 1 << 16 }, Value::Count(2),
+            "A low number spreads streams that are hardly read.",
             Used::with("read_reorganization", &["true"]);
     }
 }
@@ -84,12 +94,12 @@ pub(super) static SPEC: PolicySpec = PolicySpec {
     source: "SLAP, sections 2 and 3; adaptive, gc_isolation and read_reorganization are its future work",
     needs: &[Capability::PageMapping],
     offers: &[Capability::SavedState],
-    params: Slap::PARAMS,
+    params: SlapParams::PARAMS,
     statistics: &[],
 };
 
-pub(super) struct State {
-    params: Slap,
+pub(super) struct Slap {
+    params: SlapParams,
     threshold: usize,
     interleaved: Rotation,
     streams: Rotation,
@@ -100,7 +110,7 @@ pub(super) struct State {
 }
 
 flashloom_units::state! {
-    State {
+    Slap {
         value threshold, report;
         nested interleaved, streams, climb;
         scratch order;
@@ -108,9 +118,9 @@ flashloom_units::state! {
     }
 }
 
-impl State {
+impl Slap {
     pub(super) fn new(values: &[Value], on: &Setup<'_>) -> Self {
-        let params = Slap::from_values(values);
+        let params = SlapParams::from_values(values);
         let Setup { geometry, superpage, stripe_order: order, .. } = *on;
         let threshold = params.stream_threshold as usize;
         Self {
@@ -151,7 +161,7 @@ impl State {
     }
 }
 
-impl Allocation for State {
+impl Allocation for Slap {
     flashloom_units::stateful!();
 
     fn place(&mut self, writes: &[PageWrite], copies: u64, places: &mut Vec<Place>) {
@@ -184,11 +194,12 @@ impl Allocation for State {
     }
 }
 
-/// Refuses streams that no block holds and substreams that cannot lie on different chips; states what the store must do.
+/// Refuses streams that no block holds and substreams that cannot lie on different chips; states what the store must
+/// do.
 pub(super) fn profile(values: &[Value], on: &Setup<'_>) -> Result<Profile, Refusal> {
     let (drive, pages) = (on.device, on.geometry.pages);
-    let Slap { stream_threshold, substreams, adaptive, gc_isolation, read_reorganization, read_hot, .. } =
-        Slap::from_values(values);
+    let SlapParams { stream_threshold, substreams, adaptive, gc_isolation, read_reorganization, read_hot, .. } =
+        SlapParams::from_values(values);
     let refuse = |keys: &[&str], found: String, expected: &str| {
         Err(Refusal::new(found, expected).at(keys.iter().copied()).help(format!("lower {}", keys[0])))
     };
@@ -295,8 +306,8 @@ mod tests {
         FtlParams { stripe_order: StripeOrder::Pdcw, ..FtlParams::defaults() }
     }
 
-    fn slap(threshold: u64, substreams: u64) -> State {
-        State::new(&values(threshold, substreams), &Setup::new(&drive(), &params()))
+    fn slap(threshold: u64, substreams: u64) -> Slap {
+        Slap::new(&values(threshold, substreams), &Setup::new(&drive(), &params()))
     }
 
     fn writes(lpns: &[u32]) -> Vec<PageWrite> {
@@ -305,7 +316,7 @@ mod tests {
     }
 
     /// (page, plane) of the pages in each lane, in the order of writing.
-    fn placed(state: &mut State, lpns: &[u32]) -> [Vec<(u32, u32)>; 2] {
+    fn placed(state: &mut Slap, lpns: &[u32]) -> [Vec<(u32, u32)>; 2] {
         let mut places = Vec::new();
         state.place(&writes(lpns), 0, &mut places);
         let in_lane = |lane| {

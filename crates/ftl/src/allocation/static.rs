@@ -9,10 +9,10 @@
 //!
 //! Striped, a sequential read always finds its pages on different chips, however they were written; a skewed write load
 //! finds some chips busier than others. Contiguous, every group holds a range of the address space of its own, and
-//! requests that do not fit in one group run at once only if their addresses are far apart: the relation between regions
-//! and chips that ParDispatcher (section II-A) speculates about. With all chips in one group, contiguous is striped. Any
-//! layout gives no plane more than its share of the pages. With superblocks a die takes the place of its planes: striped,
-//! as many consecutive pages go to it as a superpage has. O(1) a page.
+//! requests that do not fit in one group run at once only if their addresses are far apart: the relation between
+//! regions and chips that ParDispatcher (section II-A) speculates about. With all chips in one group, contiguous is
+//! striped. Any layout gives no plane more than its share of the pages. With superblocks a die takes the place of its
+//! planes: striped, as many consecutive pages go to it as a superpage has. O(1) a page.
 
 use flashloom_nand::{DeviceParams, Geometry};
 use flashloom_units::{Capability, Kind, Lpn, ParamSet, PlaneId, PolicySpec, Refusal, Used, Value, choice, params};
@@ -33,11 +33,14 @@ choice! {
 
 params! {
     /// Parameters of the static allocation.
-    pub struct Static {
+    pub struct StaticParams {
         /// How addresses are divided among the planes.
-        layout: Layout => "layout", Kind::Choice(Layout::CHOICES), Value::Name("striped"), "Striped, neighbouring pages are read at once; contiguous, a plane is kept busy only by its own range of addresses.";
+        layout: Layout => "layout", Kind::Choice(Layout::CHOICES), Value::Name("striped"),
+            "Striped, neighbouring pages are read at once; contiguous, a plane is kept busy only by its own range of \
+            addresses.";
         /// Chips that a contiguous range is striped over, all planes of each; a single plane if it is not given.
-        region_chips: Option<u32> => "region_chips", Kind::Count { min: 1, max: 1 << 16 }, Value::Absent, "More chips serve more requests of a range at once, and leave fewer ranges that work independently.",
+        region_chips: Option<u32> => "region_chips", Kind::Count { min: 1, max: 1 << 16 }, Value::Absent,
+            "More chips serve more requests of a range at once, and leave fewer ranges that work independently.",
             Used::with("layout", &["contiguous"]);
     }
 }
@@ -45,16 +48,16 @@ params! {
 pub(super) static SPEC: PolicySpec = PolicySpec {
     name: "static",
     summary: "the address determines the plane",
-    details: "Striped, page lpn goes to plane lpn mod planes of the stripe (ftl.stripe_order); contiguous, each plane of the \
-              stripe, or each group of `region_chips` chips, holds the next range of consecutive pages.",
+    details: "Striped, page lpn goes to plane lpn mod planes of the stripe (ftl.stripe_order); contiguous, each plane \
+              of the stripe, or each group of `region_chips` chips, holds the next range of consecutive pages.",
     source: "Hu et al., ICS 2011, static allocation; ParDispatcher, section II-A, regions that are chips",
     needs: &[],
     offers: &[Capability::SavedState],
-    params: Static::PARAMS,
+    params: StaticParams::PARAMS,
     statistics: &[],
 };
 
-pub(super) struct State {
+pub(super) struct Static {
     /// All planes, the planes of a group together; with superblocks a die for each of its planes.
     groups: Vec<PlaneId>,
     /// How many of these make a group.
@@ -63,11 +66,11 @@ pub(super) struct State {
     range: usize,
 }
 
-flashloom_units::state! { State { fixed groups, width, range; } }
+flashloom_units::state! { Static { fixed groups, width, range; } }
 
-impl State {
+impl Static {
     pub(super) fn new(values: &[Value], on: &Setup<'_>) -> Self {
-        let params = Static::from_values(values);
+        let params = StaticParams::from_values(values);
         let Setup { device, geometry, superpage, stripe_order } = *on;
         let mut groups = stripe_of_superpages(&geometry, superpage, stripe_order);
         let chips = (geometry.channels * geometry.ways) as usize;
@@ -92,7 +95,7 @@ impl State {
 
 /// Refuses ranges that do not divide the chips of the drive, or that nothing follows.
 pub(super) fn profile(values: &[Value], drive: &DeviceParams) -> Result<Profile, Refusal> {
-    let Static { layout, region_chips } = Static::from_values(values);
+    let StaticParams { layout, region_chips } = StaticParams::from_values(values);
     let Some(region_chips) = region_chips else { return Ok(Profile::default()) };
     let key = "ftl.static.region_chips";
     if layout == Layout::Striped {
@@ -111,8 +114,8 @@ pub(super) fn profile(values: &[Value], drive: &DeviceParams) -> Result<Profile,
     Err(refusal.help(format!("one of {}", divisors.join(", "))))
 }
 
-/// Puts the planes of each group of chips together, the chips in the order in which the stripe first visits them; within
-/// a group the planes keep their order in the stripe.
+/// Puts the planes of each group of chips together, the chips in the order in which the stripe first visits them;
+/// within a group the planes keep their order in the stripe.
 fn gather_chips(stripe: &mut [PlaneId], geometry: &Geometry, region_chips: usize) {
     let planes_a_chip = (geometry.dies * geometry.planes) as usize;
     let chip_of = |plane: PlaneId| plane.at() / planes_a_chip;
@@ -127,7 +130,7 @@ fn gather_chips(stripe: &mut [PlaneId], geometry: &Geometry, region_chips: usize
     stripe.sort_by_key(|&plane| visited[chip_of(plane)].map(|chip: usize| chip / region_chips));
 }
 
-impl Allocation for State {
+impl Allocation for Static {
     flashloom_units::stateful!();
 
     fn place(&mut self, writes: &[PageWrite], _copies: u64, places: &mut Vec<Place>) {
@@ -151,20 +154,20 @@ mod tests {
         Setup::new(device, &FtlParams { stripe_order, superblock, ..FtlParams::defaults() })
     }
 
-    fn state(layout: &'static str, drive: &DeviceParams, order: StripeOrder) -> State {
-        State::new(&[Value::Name(layout), Value::Absent], &on(drive, order, Superblock::None))
+    fn state(layout: &'static str, drive: &DeviceParams, order: StripeOrder) -> Static {
+        Static::new(&[Value::Name(layout), Value::Absent], &on(drive, order, Superblock::None))
     }
 
     fn ranges(region_chips: u64) -> [Value; 2] {
         [Value::Name("contiguous"), Value::Count(region_chips)]
     }
 
-    fn grouped(region_chips: u64, drive: &DeviceParams, order: StripeOrder) -> State {
-        State::new(&ranges(region_chips), &on(drive, order, Superblock::None))
+    fn grouped(region_chips: u64, drive: &DeviceParams, order: StripeOrder) -> Static {
+        Static::new(&ranges(region_chips), &on(drive, order, Superblock::None))
     }
 
     /// The plane of every page of the host.
-    fn planes(state: &State, drive: &DeviceParams) -> Vec<u32> {
+    fn planes(state: &Static, drive: &DeviceParams) -> Vec<u32> {
         (0..drive.logical_pages() as u32).map(|lpn| state.plane(Lpn(lpn)).0).collect()
     }
 
@@ -207,7 +210,7 @@ mod tests {
         let drive = drive(1, 1.0);
         let planes = |layout, region_chips| {
             let values = [Value::Name(layout), region_chips];
-            planes(&State::new(&values, &on(&drive, StripeOrder::Cwdp, Superblock::Die)), &drive)
+            planes(&Static::new(&values, &on(&drive, StripeOrder::Cwdp, Superblock::Die)), &drive)
         };
         // Four dies, numbered 2 x channel + way, of superpages of two pages.
         assert_eq!(planes("striped", Value::Absent), [0, 0, 2, 2, 1, 1, 3, 3, 0, 0, 2, 2, 1, 1, 3, 3]);
@@ -243,7 +246,7 @@ mod tests {
             for (layout, region_chips) in layouts.into_iter().chain(groups) {
                 let mut held = [0; 8];
                 let values = [Value::Name(layout), region_chips.clone()];
-                let state = State::new(&values, &on(&drive, StripeOrder::Cwdp, Superblock::None));
+                let state = Static::new(&values, &on(&drive, StripeOrder::Cwdp, Superblock::None));
                 planes(&state, &drive).iter().for_each(|&plane| held[plane as usize] += 1);
                 let share = drive.logical_pages().div_ceil(8);
                 prop_assert!(held.iter().all(|&pages| pages <= share), "{layout} {region_chips:?}: {held:?}");

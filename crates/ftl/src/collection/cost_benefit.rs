@@ -33,7 +33,7 @@ pub(super) static SPEC: PolicySpec = PolicySpec {
     statistics: &[],
 };
 
-pub(super) struct State {
+pub(super) struct CostBenefit {
     pages: u32,
     candidates: ByValid,
     /// Pages that the host had written when a block changed last.
@@ -41,9 +41,9 @@ pub(super) struct State {
     written: u64,
 }
 
-flashloom_units::state! { State { nested candidates, changed; value written; fixed pages; } }
+flashloom_units::state! { CostBenefit { nested candidates, changed; value written; fixed pages; } }
 
-impl State {
+impl CostBenefit {
     pub(super) fn new(_values: &[Value], geometry: &Geometry, _prng: &Prng) -> Self {
         Self {
             pages: geometry.pages,
@@ -63,7 +63,7 @@ impl State {
     }
 }
 
-impl Collection for State {
+impl Collection for CostBenefit {
     flashloom_units::stateful!();
 
     fn written(&mut self, pages: u32) {
@@ -106,8 +106,8 @@ mod tests {
     use super::*;
     use std::cmp::Ordering;
 
-    fn state() -> State {
-        State::new(&[], &model::geometry(), &Prng::new(0))
+    fn state() -> CostBenefit {
+        CostBenefit::new(&[], &model::geometry(), &Prng::new(0))
     }
 
     #[test]

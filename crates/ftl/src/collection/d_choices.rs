@@ -19,9 +19,10 @@ use super::Collection;
 
 params! {
     /// Parameters of the d-choices collection.
-    pub struct DChoices {
+    pub struct DChoicesParams {
         /// How many blocks are drawn for each victim.
-        d: u32 => "d", Kind::Count { min: 1, max: 1_000 }, Value::Count(10), "More draws come nearer to greedy, fewer to random.";
+        d: u32 => "d", Kind::Count { min: 1, max: 1_000 }, Value::Count(10),
+            "More draws come nearer to greedy, fewer to random.";
     }
 }
 
@@ -32,11 +33,11 @@ pub(super) static SPEC: PolicySpec = PolicySpec {
     source: "Van Houdt, SIGMETRICS 2013",
     needs: &[],
     offers: &[Capability::SavedState],
-    params: DChoices::PARAMS,
+    params: DChoicesParams::PARAMS,
     statistics: &[],
 };
 
-pub(super) struct State {
+pub(super) struct DChoices {
     geometry: Geometry,
     d: u32,
     prng: Prng,
@@ -50,14 +51,19 @@ pub(super) struct State {
     positions: Vec<u32>,
 }
 
-flashloom_units::state! { State { nested prng, valid, candidates, lengths, with_dead, positions; fixed geometry, d; } }
+flashloom_units::state! {
+    DChoices {
+        nested prng, valid, candidates, lengths, with_dead, positions;
+        fixed geometry, d;
+    }
+}
 
-impl State {
+impl DChoices {
     pub(super) fn new(values: &[Value], geometry: &Geometry, prng: &Prng) -> Self {
         let (planes, blocks) = (geometry.total_planes() as usize, geometry.total_blocks() as usize);
         Self {
             geometry: *geometry,
-            d: DChoices::from_values(values).d,
+            d: DChoicesParams::from_values(values).d,
             prng: prng.branch("d-choices"),
             valid: vec![0; blocks],
             candidates: vec![BlockId::NONE; blocks],
@@ -72,7 +78,7 @@ impl State {
     }
 }
 
-impl Collection for State {
+impl Collection for DChoices {
     flashloom_units::stateful!();
 
     fn closed(&mut self, block: BlockId, valid: u32) {
@@ -121,8 +127,8 @@ mod tests {
     use super::super::model;
     use super::*;
 
-    fn state(d: u64) -> State {
-        State::new(&[Value::Count(d)], &model::geometry(), &Prng::new(7))
+    fn state(d: u64) -> DChoices {
+        DChoices::new(&[Value::Count(d)], &model::geometry(), &Prng::new(7))
     }
 
     /// A list of the candidates of each plane with their valid pages, whose gaps the last one fills.

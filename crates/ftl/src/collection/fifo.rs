@@ -26,7 +26,7 @@ pub(super) static SPEC: PolicySpec = PolicySpec {
     statistics: &[],
 };
 
-pub(super) struct State {
+pub(super) struct Fifo {
     geometry: Geometry,
     queues: Chains,
     /// Candidates of each plane.
@@ -34,9 +34,9 @@ pub(super) struct State {
     valid: Vec<u16>,
 }
 
-flashloom_units::state! { State { nested queues, lengths, valid; fixed geometry; } }
+flashloom_units::state! { Fifo { nested queues, lengths, valid; fixed geometry; } }
 
-impl State {
+impl Fifo {
     pub(super) fn new(_values: &[Value], geometry: &Geometry, _prng: &Prng) -> Self {
         let (planes, blocks) = (geometry.total_planes() as usize, geometry.total_blocks() as usize);
         Self {
@@ -48,7 +48,7 @@ impl State {
     }
 }
 
-impl Collection for State {
+impl Collection for Fifo {
     flashloom_units::stateful!();
 
     fn closed(&mut self, block: BlockId, valid: u32) {
@@ -89,7 +89,7 @@ mod tests {
 
     #[test]
     fn the_oldest_block_goes_first_and_a_block_without_dead_pages_is_passed_over() {
-        let mut fifo = State::new(&[], &model::geometry(), &Prng::new(0));
+        let mut fifo = Fifo::new(&[], &model::geometry(), &Prng::new(0));
         [(0, 8), (1, 8), (2, 1)].into_iter().for_each(|(block, valid)| fifo.closed(BlockId(block), valid));
         fifo.invalidated(BlockId(1), 7);
         assert_eq!(fifo.victim(PlaneId(0)), Some(BlockId(1)));
@@ -106,6 +106,6 @@ mod tests {
             candidates.rotate_left(passed_over);
             Some(candidates[0].block)
         });
-        model::compare(State::new(&[], &model::geometry(), &Prng::new(0)), turning, 4);
+        model::compare(Fifo::new(&[], &model::geometry(), &Prng::new(0)), turning, 4);
     }
 }

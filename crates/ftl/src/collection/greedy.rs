@@ -25,19 +25,19 @@ pub(super) static SPEC: PolicySpec = PolicySpec {
     statistics: &[],
 };
 
-pub(super) struct State {
+pub(super) struct Greedy {
     candidates: ByValid,
 }
 
-flashloom_units::state! { State { nested candidates; } }
+flashloom_units::state! { Greedy { nested candidates; } }
 
-impl State {
+impl Greedy {
     pub(super) fn new(_values: &[Value], geometry: &Geometry, _prng: &Prng) -> Self {
         Self { candidates: ByValid::new(geometry) }
     }
 }
 
-impl Collection for State {
+impl Collection for Greedy {
     flashloom_units::stateful!();
 
     fn closed(&mut self, block: BlockId, valid: u32) {
@@ -71,6 +71,6 @@ mod tests {
             let dead = candidates.iter().filter(|it| it.valid < model::PAGES);
             dead.min_by_key(|it| (it.valid, it.changed)).map(|it| it.block)
         });
-        model::compare(State::new(&[], &model::geometry(), &Prng::new(0)), search, 3);
+        model::compare(Greedy::new(&[], &model::geometry(), &Prng::new(0)), search, 3);
     }
 }

@@ -73,12 +73,14 @@ pub fn builtin() -> Slot<dyn Collection> {
     Slot::new(
         &SLOT,
         [
-            policy(&greedy::SPEC, |values, on| Box::new(greedy::State::new(values, on.geometry, on.prng))),
-            policy(&cost_benefit::SPEC, |values, on| Box::new(cost_benefit::State::new(values, on.geometry, on.prng))),
-            policy(&d_choices::SPEC, |values, on| Box::new(d_choices::State::new(values, on.geometry, on.prng))),
-            policy(&fifo::SPEC, |values, on| Box::new(fifo::State::new(values, on.geometry, on.prng))),
+            policy(&greedy::SPEC, |values, on| Box::new(greedy::Greedy::new(values, on.geometry, on.prng))),
+            policy(&cost_benefit::SPEC, |values, on| {
+                Box::new(cost_benefit::CostBenefit::new(values, on.geometry, on.prng))
+            }),
+            policy(&d_choices::SPEC, |values, on| Box::new(d_choices::DChoices::new(values, on.geometry, on.prng))),
+            policy(&fifo::SPEC, |values, on| Box::new(fifo::Fifo::new(values, on.geometry, on.prng))),
             policy(&windowed_greedy::SPEC, |values, on| {
-                Box::new(windowed_greedy::State::new(values, on.geometry, on.prng))
+                Box::new(windowed_greedy::WindowedGreedy::new(values, on.geometry, on.prng))
             }),
         ],
     )

@@ -12,7 +12,7 @@ pub(super) fn geometry() -> Geometry {
     Geometry::new(Shape { channels: 1, ways: 1, dies: 1, planes: 2, blocks: 16, pages: PAGES, page_bytes: 512 })
 }
 
-/// Gives a policy and its model the same 30,000 random steps: they must answer the same victims.
+/// Gives a policy and its model the same 30,000 random steps: they must choose the same victims.
 pub(super) fn compare(mut policy: impl Collection, mut model: impl Collection, seed: u64) {
     let geometry = geometry();
     let mut candidates: Vec<Option<u32>> = vec![None; geometry.total_blocks() as usize];
@@ -72,7 +72,7 @@ pub(super) struct Search<F> {
     planes: [Vec<Candidate>; 2],
     calls: u64,
     written: u64,
-    /// Answers the victim, given the pages that the host has written; it may reorder the list as the policy does.
+    /// The victim, given the pages that the host has written; it may reorder the list as the policy does.
     choose: F,
 }
 

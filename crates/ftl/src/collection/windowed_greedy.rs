@@ -19,9 +19,10 @@ use super::chains::Chains;
 
 params! {
     /// Parameters of the windowed greedy collection.
-    pub struct WindowedGreedy {
+    pub struct WindowedGreedyParams {
         /// Blocks of a plane that compete: those closed first.
-        window: u32 => "window", Kind::Count { min: 1, max: 1 << 24 }, Value::Count(32), "Larger windows come nearer to greedy, smaller ones to fifo.";
+        window: u32 => "window", Kind::Count { min: 1, max: 1 << 24 }, Value::Count(32),
+            "Larger windows come nearer to greedy, smaller ones to fifo.";
     }
 }
 
@@ -32,11 +33,11 @@ pub(super) static SPEC: PolicySpec = PolicySpec {
     source: "Hu et al., SYSTOR 2009",
     needs: &[],
     offers: &[Capability::SavedState],
-    params: WindowedGreedy::PARAMS,
+    params: WindowedGreedyParams::PARAMS,
     statistics: &[],
 };
 
-pub(super) struct State {
+pub(super) struct WindowedGreedy {
     geometry: Geometry,
     window: u32,
     /// All candidates of each plane, in the order in which they closed.
@@ -50,14 +51,19 @@ pub(super) struct State {
     valid: Vec<u16>,
 }
 
-flashloom_units::state! { State { nested queues, inside, is_inside, held, behind, valid; fixed geometry, window; } }
+flashloom_units::state! {
+    WindowedGreedy {
+        nested queues, inside, is_inside, held, behind, valid;
+        fixed geometry, window;
+    }
+}
 
-impl State {
+impl WindowedGreedy {
     pub(super) fn new(values: &[Value], geometry: &Geometry, _prng: &Prng) -> Self {
         let (planes, blocks) = (geometry.total_planes() as usize, geometry.total_blocks() as usize);
         Self {
             geometry: *geometry,
-            window: WindowedGreedy::from_values(values).window,
+            window: WindowedGreedyParams::from_values(values).window,
             queues: Chains::new(planes, blocks),
             inside: ByValid::new(geometry),
             is_inside: vec![false; blocks],
@@ -98,7 +104,7 @@ impl State {
     }
 }
 
-impl Collection for State {
+impl Collection for WindowedGreedy {
     flashloom_units::stateful!();
 
     fn closed(&mut self, block: BlockId, valid: u32) {
@@ -145,8 +151,8 @@ mod tests {
     use super::super::{fifo, greedy};
     use super::*;
 
-    fn state(window: u64) -> State {
-        State::new(&[Value::Count(window)], &model::geometry(), &Prng::new(0))
+    fn state(window: u64) -> WindowedGreedy {
+        WindowedGreedy::new(&[Value::Count(window)], &model::geometry(), &Prng::new(0))
     }
 
     #[test]
@@ -160,8 +166,8 @@ mod tests {
     #[test]
     fn a_window_of_one_block_is_fifo_and_one_of_all_blocks_is_greedy() {
         let (geometry, prng) = (model::geometry(), Prng::new(0));
-        model::compare(state(1), fifo::State::new(&[], &geometry, &prng), 8);
-        model::compare(state(16), greedy::State::new(&[], &geometry, &prng), 9);
+        model::compare(state(1), fifo::Fifo::new(&[], &geometry, &prng), 8);
+        model::compare(state(16), greedy::Greedy::new(&[], &geometry, &prng), 9);
     }
 
     /// A list of (block, valid pages, when it changed or came into the window last) for each plane, oldest first.

@@ -8,9 +8,9 @@
 //! merge                                      -> switch or partial where its pages are in place, else full
 //! ```
 //!
-//! k(L) is at most one, so no merge exceeds N C_copy + 2 C_erase; random writes over more logical blocks than log blocks
-//! merge at every write, which KAST calls thrashing. Which log block is replaced the paper leaves open: LRU here.
-//! A page costs O(log blocks of a chip).
+//! k(L) is at most one, so no merge exceeds N C_copy + 2 C_erase; random writes over more logical blocks than log
+//! blocks merge at every write, which KAST calls thrashing. Which log block is replaced the paper leaves open: LRU
+//! here. A page costs O(log blocks of a chip).
 
 use flashloom_units::{Capability, Kind, Lbn, ParamSet, PolicySpec, Value, params};
 use serde::{Deserialize, Serialize};
@@ -21,9 +21,10 @@ use crate::{PageWrite, Preemption};
 
 params! {
     /// Parameters of BAST.
-    pub struct Params {
+    pub struct BastParams {
         /// Log blocks of a chip.
-        log_blocks: u32 => "log_blocks", Kind::Count { min: 2, max: 1 << 16 }, Value::Count(16), "More log blocks put merges off and leave less for data.";
+        log_blocks: u32 => "log_blocks", Kind::Count { min: 2, max: 1 << 16 }, Value::Count(16),
+            "More log blocks put merges off and leave less for data.";
     }
 }
 
@@ -35,7 +36,7 @@ pub(super) static SPEC: PolicySpec = PolicySpec {
     source: "Kim et al., IEEE Transactions on Consumer Electronics 48(2), 2002",
     needs: &[],
     offers: &[Capability::SingleChannelFtl, Capability::SavedState],
-    params: Params::PARAMS,
+    params: BastParams::PARAMS,
     statistics: &[],
 };
 
@@ -71,7 +72,7 @@ impl Bast {
 
 impl Scheme for Bast {
     fn layout(values: &[Value], site: &Site<'_>) -> Layout {
-        Self::with_width(site, 1, Params::from_values(values).log_blocks)
+        Self::with_width(site, 1, BastParams::from_values(values).log_blocks)
     }
 
     fn new(_values: &[Value], _site: &Site<'_>, store: &Store) -> Self {

@@ -2,9 +2,9 @@
 //! Translation Layer Employing Demand-based Selective Caching of Page-level Address Mappings", ASPLOS 2009).
 //!
 //! ```text
-//! cached mapping table:  single entries, in a segmented LRU
-//! miss with a full table: the victim leaves; a dirty one takes all dirty entries of its translation page along (batched
-//!                         write-back)
+//! cached mapping table:   single entries, in a segmented LRU
+//! miss with a full table:  the victim leaves; a dirty one takes all dirty entries of its translation page along
+//!                          (batched write-back)
 //! ```
 //!
 //! Translation pages, their directory, lazy copying and batch updates are those of [`translation`](super::translation).
@@ -26,17 +26,19 @@ params! {
     /// Parameters of DFTL.
     pub struct DftlParams {
         /// Memory for cached entries of the map, 8 bytes each.
-        cache_bytes: u64 => "cache", Kind::Size { min: CACHED_ENTRY_BYTES, max: 1 << 36 }, Value::Size(512 * KIB), "A larger cache reads and writes the map on flash less often.";
+        cache_bytes: u64 => "cache", Kind::Size { min: CACHED_ENTRY_BYTES, max: 1 << 36 }, Value::Size(512 * KIB),
+            "A larger cache reads and writes the map on flash less often.";
         /// Share of the cache for entries that were used again since they came in (the protected segment).
-        protected: f64 => "protected", Kind::Ratio { min: 0.0, max: 1.0 }, Value::Ratio(0.5), "A larger share keeps what was used twice longer, against entries that are used once.";
+        protected: f64 => "protected", Kind::Ratio { min: 0.0, max: 1.0 }, Value::Ratio(0.5),
+            "A larger share keeps what was used twice longer, against entries that are used once.";
     }
 }
 
 static SPEC: PolicySpec = PolicySpec {
     name: "dftl",
     summary: "a page-level map on flash, of which the part in use is cached",
-    details: "Segmented LRU of entries, batched write-back of a translation page's dirty entries, lazy copying. Takes an \
-              allocation (ftl.allocation) and a collection policy (ftl.gc).",
+    details: "Segmented LRU of entries, batched write-back of a translation page's dirty entries, lazy copying. Takes \
+              an allocation (ftl.allocation) and a collection policy (ftl.gc).",
     source: "Gupta et al., ASPLOS 2009",
     needs: &[],
     offers: &[Capability::PageMapping, Capability::TranslationPages, Capability::SavedState],

@@ -25,11 +25,13 @@ use crate::PageWrite;
 
 params! {
     /// Parameters of FAST.
-    pub struct Params {
+    pub struct FastParams {
         /// Log blocks of a chip, the sequential one included.
-        log_blocks: u32 => "log_blocks", Kind::Count { min: 2, max: 1 << 16 }, Value::Count(16), "More log blocks put merges off and leave less for data.";
+        log_blocks: u32 => "log_blocks", Kind::Count { min: 2, max: 1 << 16 }, Value::Count(16),
+            "More log blocks put merges off and leave less for data.";
         /// Log blocks of a chip that are sequential: one as published, or none.
-        sequential_log_blocks: u32 => "sequential_log_blocks", Kind::Count { min: 0, max: 1 }, Value::Count(1), "One merges streams cheaply, and is merged at every page 0 of random writes.";
+        sequential_log_blocks: u32 => "sequential_log_blocks", Kind::Count { min: 0, max: 1 }, Value::Count(1),
+            "One merges streams cheaply, and is merged at every page 0 of random writes.";
     }
 }
 
@@ -40,7 +42,7 @@ pub(super) static SPEC: PolicySpec = PolicySpec {
     source: "Lee et al., ACM Transactions on Embedded Computing Systems 6(3), 2007",
     needs: &[],
     offers: &[Capability::SingleChannelFtl, Capability::SavedState],
-    params: Params::PARAMS,
+    params: FastParams::PARAMS,
     statistics: &[],
 };
 
@@ -94,7 +96,7 @@ impl Scheme for Fast {
         let pages = site.device.pages;
         Layout {
             width: 1,
-            log_blocks: Params::from_values(values).log_blocks,
+            log_blocks: FastParams::from_values(values).log_blocks,
             guarantees: Guarantees { associativity: pages, pages_a_log_block: pages, besides: (pages, 2) },
         }
     }
@@ -102,7 +104,7 @@ impl Scheme for Fast {
     fn new(values: &[Value], _site: &Site<'_>, store: &Store) -> Self {
         let logs = || Logs { sequential: None, random: VecDeque::new() };
         Self {
-            keeps_sequential: Params::from_values(values).sequential_log_blocks > 0,
+            keeps_sequential: FastParams::from_values(values).sequential_log_blocks > 0,
             chips: (0..store.groups()).map(|_| logs()).collect(),
         }
     }

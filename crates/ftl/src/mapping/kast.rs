@@ -26,10 +26,11 @@
 //!    the smallest merge cost (k(L)) and then fewest free pages, or of the smallest cost a page written
 //! ```
 //!
-//! With `stream_threshold` above 1, "offset 0" in these rules is a page of offset 0 that begins a run of so many consecutive
-//! pages which leave the write buffer together: SLAP's stream, in the place of the paper's guess that whatever starts a
-//! block will fill it. The buffer then looks for such runs among all that it holds, and the pages of a logical block that
-//! leave together are written in order of address. Any other page of offset 0 is written like the rest (decision 0044).
+//! With `stream_threshold` above 1, "offset 0" in these rules is a page of offset 0 that begins a run of so many
+//! consecutive pages which leave the write buffer together: SLAP's stream, in the place of the paper's guess that
+//! whatever starts a block will fill it. The buffer then looks for such runs among all that it holds, and the pages of
+//! a logical block that leave together are written in order of address. Any other page of offset 0 is written like the
+//! rest (decision 0044).
 //!
 //! The states of Figure 3 are [`LogState`]. What the paper leaves open: its three thresholds are parameters, and so is
 //! how its two criteria of step 3 are weighed; which SLB gives way at the limit ("can be changed into a random log
@@ -89,42 +90,54 @@ choice! {
 
 params! {
     /// Parameters of KAST.
-    pub struct Params {
+    pub struct KastParams {
         /// Log blocks of a chip.
-        log_blocks: u32 => "log_blocks", Kind::Count { min: 2, max: 1 << 16 }, Value::Count(16), "More log blocks put merges off and leave less for data.";
+        log_blocks: u32 => "log_blocks", Kind::Count { min: 2, max: 1 << 16 }, Value::Count(16),
+            "More log blocks put merges off and leave less for data.";
         /// Data blocks that a log block is associated with at most: the K of the name.
-        k: u32 => "k", Kind::Count { min: 1, max: 1 << 16 }, Value::Count(8), "A larger K merges less often and for longer.";
+        k: u32 => "k", Kind::Count { min: 1, max: 1 << 16 }, Value::Count(8),
+            "A larger K merges less often and for longer.";
         /// Log blocks of a chip that may be sequential at a time.
-        sequential_log_blocks: u32 => "sequential_log_blocks", Kind::Count { min: 0, max: 1 << 16 }, Value::Count(4), "More serve more sequential streams and leave less for random pages.";
-        /// Consecutive pages that must be written together from offset 0 on to begin a sequential log block; with 1, as in
-        /// the paper, any page of offset 0 begins one.
-        stream_threshold: u32 => "stream_threshold", Kind::Count { min: 1, max: 1 << 16 }, Value::Count(1), "Short writes at offset 0 stay among random pages; a stream that comes in small parts is not seen.";
+        sequential_log_blocks: u32 => "sequential_log_blocks", Kind::Count { min: 0, max: 1 << 16 }, Value::Count(4),
+            "More serve more sequential streams and leave less for random pages.";
+        /// Consecutive pages that must be written together from offset 0 on to begin a sequential log block; with 1, as
+        /// in the paper, any page of offset 0 begins one.
+        stream_threshold: u32 => "stream_threshold", Kind::Count { min: 1, max: 1 << 16 }, Value::Count(1),
+            "Short writes at offset 0 stay among random pages; a stream that comes in small parts is not seen.";
         /// Pages that a sequential log block is padded with at most to take a page further on: the paper's "small gap".
-        small_gap: u32 => "small_gap", Kind::Count { min: 0, max: 1 << 16 }, Value::Count(4), "More padding keeps streams together and copies pages that may be written soon.";
+        small_gap: u32 => "small_gap", Kind::Count { min: 0, max: 1 << 16 }, Value::Count(4),
+            "More padding keeps streams together and copies pages that may be written soon.";
         /// Free pages from which a sequential log block is worth keeping or transforming, in percent of a block: the
         /// paper's "many free pages".
-        many_free_percent: u32 => "many_free_percent", Kind::Count { min: 0, max: 100 }, Value::Count(50), "A smaller share transforms more streams into random log blocks.";
+        many_free_percent: u32 => "many_free_percent", Kind::Count { min: 0, max: 100 }, Value::Count(50),
+            "A smaller share transforms more streams into random log blocks.";
         /// Pages written to the chip's log blocks without one for a sequential log block until it may be transformed or
         /// replaced: the paper's "long time". As many as a block has where not given.
-        long_time: Option<u32> => "long_time", Kind::Count { min: 0, max: 1 << 30 }, Value::Absent, "A longer time waits longer for a stream to go on, and lets fewer others begin.";
+        long_time: Option<u32> => "long_time", Kind::Count { min: 0, max: 1 << 30 }, Value::Absent,
+            "A longer time waits longer for a stream to go on, and lets fewer others begin.";
         /// What a page of offset 0 does when a random log block holds pages of its logical block.
-        sequential_start: SequentialStart => "sequential_start", Kind::Choice(SequentialStart::CHOICES), Value::Name("append"), "Sequential log blocks merge cheaply if the stream goes on.";
+        sequential_start: SequentialStart => "sequential_start", Kind::Choice(SequentialStart::CHOICES),
+            Value::Name("append"),
+            "Sequential log blocks merge cheaply if the stream goes on.";
         /// What becomes of a sequential log block that a page does not continue.
-        large_gap: LargeGap => "large_gap", Kind::Choice(LargeGap::CHOICES), Value::Name("auto"), "Merging keeps log blocks free, transforming keeps them used.";
+        large_gap: LargeGap => "large_gap", Kind::Choice(LargeGap::CHOICES), Value::Name("auto"),
+            "Merging keeps log blocks free, transforming keeps them used.";
         /// The random log block that is merged when no other can take a page.
-        random_victim: RandomVictim => "random_victim", Kind::Choice(RandomVictim::CHOICES), Value::Name("cost-per-page"), "The cheapest merge blocks for the shortest time; the cheapest for a page needs fewer merges.";
+        random_victim: RandomVictim => "random_victim", Kind::Choice(RandomVictim::CHOICES),
+            Value::Name("cost-per-page"),
+            "The cheapest merge blocks for the shortest time; the cheapest for a page needs fewer merges.";
     }
 }
 
 pub(super) static SPEC: PolicySpec = PolicySpec {
     name: "kast",
     summary: "log blocks associated with at most K data blocks",
-    details: "One FTL a chip. Pages of different logical blocks are spread over log blocks, so that associativity grows \
-              last, and never beyond K: no merge exceeds N K C_copy + (K + 1) C_erase.",
+    details: "One FTL a chip. Pages of different logical blocks are spread over log blocks, so that associativity \
+              grows last, and never beyond K: no merge exceeds N K C_copy + (K + 1) C_erase.",
     source: "Cho et al.: KAST, DATE 2009, section III",
     needs: &[],
     offers: &[Capability::SingleChannelFtl, Capability::SavedState],
-    params: Params::PARAMS,
+    params: KastParams::PARAMS,
     statistics: &[],
 };
 
@@ -149,7 +162,7 @@ struct Log {
 }
 
 pub(super) struct Kast {
-    params: Params,
+    params: KastParams,
     many_free: u32,
     logs: Vec<Log>,
     /// Pages written to the log of each chip.
@@ -388,7 +401,7 @@ impl Kast {
 
 impl Scheme for Kast {
     fn layout(values: &[Value], site: &Site<'_>) -> Layout {
-        let params = Params::from_values(values);
+        let params = KastParams::from_values(values);
         let pages = site.device.pages;
         let copied = if params.sequential_start == SequentialStart::Copy { pages } else { 0 };
         Layout {
@@ -404,7 +417,7 @@ impl Scheme for Kast {
     }
 
     fn check(values: &[Value], site: &Site<'_>) -> Result<(), Refusal> {
-        let Params { k, stream_threshold, .. } = Params::from_values(values);
+        let KastParams { k, stream_threshold, .. } = KastParams::from_values(values);
         check_associativity("ftl.kast.k", k, site.device)?;
         let pages = site.device.pages;
         if stream_threshold <= pages {
@@ -417,11 +430,11 @@ impl Scheme for Kast {
     }
 
     fn stream_pages(values: &[Value]) -> Option<u32> {
-        Some(Params::from_values(values).stream_threshold)
+        Some(KastParams::from_values(values).stream_threshold)
     }
 
     fn new(values: &[Value], _site: &Site<'_>, store: &Store) -> Self {
-        let params = Params::from_values(values);
+        let params = KastParams::from_values(values);
         Self {
             many_free: (store.blocks.pages() * params.many_free_percent).div_ceil(100),
             logs: vec![Log { sequential: Lbn::NONE, written: 0 }; store.log.slots()],

@@ -21,11 +21,13 @@ use crate::PageWrite;
 
 params! {
     /// Parameters of MCSplit.
-    pub struct Params {
+    pub struct McSplitParams {
         /// Chips that share a logical block; all of them where not given. It must divide the number of chips.
-        width: Option<u32> => "width", Kind::Count { min: 1, max: 65_536 }, Value::Absent, "Wider stripes are faster and cost more to collect.";
+        width: Option<u32> => "width", Kind::Count { min: 1, max: 65_536 }, Value::Absent,
+            "Wider stripes are faster and cost more to collect.";
         /// Log superblocks of each group of that many chips.
-        log_blocks: u32 => "log_blocks", Kind::Count { min: 2, max: 1 << 16 }, Value::Count(16), "More log blocks put merges off and leave less for data.";
+        log_blocks: u32 => "log_blocks", Kind::Count { min: 2, max: 1 << 16 }, Value::Count(16),
+            "More log blocks put merges off and leave less for data.";
     }
 }
 
@@ -36,7 +38,7 @@ pub(super) static SPEC: PolicySpec = PolicySpec {
     source: "Kim, Jung and Song, IWSSPS 2008; CAVE, section 3.2; Park et al., IEICE Electronics Express 6(6), 2009",
     needs: &[],
     offers: &[Capability::SavedState],
-    params: Params::PARAMS,
+    params: McSplitParams::PARAMS,
     statistics: &[],
 };
 
@@ -48,13 +50,13 @@ flashloom_units::state! { McSplit { nested striped; } }
 
 impl Scheme for McSplit {
     fn layout(values: &[Value], site: &Site<'_>) -> Layout {
-        let Params { width, log_blocks } = Params::from_values(values);
+        let McSplitParams { width, log_blocks } = McSplitParams::from_values(values);
         Bast::with_width(site, width.unwrap_or(site.device.geometry().total_dies()), log_blocks)
     }
 
     fn check(values: &[Value], site: &Site<'_>) -> Result<(), Refusal> {
         let dies = site.device.geometry().total_dies();
-        let Some(width) = Params::from_values(values).width.filter(|&width| !dies.is_multiple_of(width)) else {
+        let Some(width) = McSplitParams::from_values(values).width.filter(|&width| !dies.is_multiple_of(width)) else {
             return Ok(());
         };
         let found = format!("`ftl.mcsplit.width` = {width} on a drive of {dies} dies");

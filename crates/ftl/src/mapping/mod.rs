@@ -43,7 +43,8 @@ pub trait Mapping: Send {
     /// Forgets a whole page.
     fn trim(&mut self, nand: &mut Nand, lpn: Lpn);
 
-    /// One step of work that need not be done now; false if nothing is left to do after it. Called while the drive is idle.
+    /// One step of work that need not be done now; false if nothing is left to do after it. Called while the drive is
+    /// idle.
     fn idle(&mut self, _nand: &mut Nand) -> bool {
         false
     }
@@ -139,7 +140,7 @@ pub fn builtin() -> Slot<dyn Mapping> {
     Slot::new(
         &SLOT,
         [
-            Policy::<dyn Mapping>::new(&page::SPEC, |_, on| Ok(Box::new(page::State::new(on)?)))
+            Policy::<dyn Mapping>::new(&page::SPEC, |_, on| Ok(Box::new(page::PageMap::new(on)?)))
                 .with_profile(|_, site| page_store::profile(site, &page_store::Own::default())),
             dftl::policy(),
             log_block::policy::<bast::Bast>(&bast::SPEC),

@@ -1,8 +1,8 @@
 //! Page: a full page-level map in memory (the "pure page mapping" of the papers).
 //!
 //! ```text
-//! write lpn:  a partial write first reads the page beneath; then program a page of the store, map lpn, and the old copy
-//!             is dead
+//! write lpn:  a partial write first reads the page beneath; then program a page of the store, map lpn, and the old
+//!             copy is dead
 //! read lpn:   the map says where
 //! ```
 //!
@@ -26,19 +26,19 @@ pub(super) static SPEC: PolicySpec = PolicySpec {
     statistics: &[],
 };
 
-pub(super) struct State {
+pub(super) struct PageMap {
     store: PageStore,
 }
 
-flashloom_units::state! { State { nested store; } }
+flashloom_units::state! { PageMap { nested store; } }
 
-impl State {
+impl PageMap {
     pub(super) fn new(on: &Context<'_>) -> Result<Self, Refusal> {
         Ok(Self { store: PageStore::new(on, &Own::default())? })
     }
 }
 
-impl Mapping for State {
+impl Mapping for PageMap {
     flashloom_units::stateful!();
 
     fn write(&mut self, nand: &mut Nand, writes: &[PageWrite]) {

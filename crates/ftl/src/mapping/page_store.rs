@@ -6,37 +6,39 @@
 //!                     free, then open the one that wear levelling prefers
 //!             while less than gc_threshold blocks are free, go on with the plane's collection, at its pace
 //! collect:    victim = collection's choice; copy its valid pages to the plane's open block for survivors; erase
-//! pace:       a victim with v of b pages valid costs v copies and an erase and gains b - v pages, so every page that is
-//!             written pays for (v + 1) / (b - v) steps: free space then holds its level
+//! pace:       a victim with v of b pages valid costs v copies and an erase and gains b - v pages, so every page that
+//!             is written pays for (v + 1) / (b - v) steps: free space then holds its level
 //! idle:       one step of a collection in a plane with less than background_threshold free blocks
 //! ```
 //!
 //! A collection is a job that goes on a step at a time, whoever pays for the step. Two free blocks before one is opened
 //! leave a block for the collector, and a job needs at most one: all pages of a victim go to one lane, or to two that
 //! stand in for each other. So it can always be brought to its end. Where collected pages share the host's block that
-//! does not hold for a job that is left half done, because the host may fill the block meanwhile: there a collection runs
-//! to its end at once. A page may be placed in a plane only while its valid pages leave room for the blocks that
-//! collection and the open lanes need, so a victim with a dead page always exists. Blocks of a map that lies on flash are
-//! won back on the side (`map_block`). O(1) a page besides collection.
+//! does not hold for a job that is left half done, because the host may fill the block meanwhile: there a collection
+//! runs to its end at once. A page may be placed in a plane only while its valid pages leave room for the blocks that
+//! collection and the open lanes need, so a victim with a dead page always exists. Blocks of a map that lies on flash
+//! are won back on the side (`map_block`). O(1) a page besides collection.
 //!
 //! What the host waits for. With `preemption = "page"` a page that is written pays for `ceil((v + 1) / (b - v))` steps,
 //! and its program waits for no more of them; a read waits for the one that its die is at, at most an erase. With
-//! `preemption = "none"` a collection that a write begins, or finds half done, runs to its end at once and nothing of the
-//! host goes before it on its die: a request waits for the collections of the pages that were written to its die just
-//! before, each at most `(b - 1) C_copy + C_erase`, as KAST has it for merges.
+//! `preemption = "none"` a collection that a write begins, or finds half done, runs to its end at once and nothing of
+//! the host goes before it on its die: a request waits for the collections of the pages that were written to its die
+//! just before, each at most `(b - 1) C_copy + C_erase`, as KAST has it for merges.
 //!
 //! Pages are numbered as the mapping above likes: the host's by their logical number, its own (translation pages) above
 //! them. Memory: 8 bytes a page (both directions of the map) and one bit; a byte a block, and four more where reads are
 //! counted.
 //!
-//! With superblocks (`crate::superblock`) what is called plane and block here is a die and its superblock; a step copies
-//! what fills a superpage, and is paid for by a superpage.
+//! With superblocks (`crate::superblock`) what is called plane and block here is a die and its superblock; a step
+//! copies what fills a superpage, and is paid for by a superpage.
 
 mod collect;
 mod failure;
+mod frontier;
 mod heat;
 mod map_block;
 mod pace;
+mod profile;
 #[cfg(test)]
 mod tests;
 mod valid_pages;
@@ -44,21 +46,24 @@ mod wear;
 
 use flashloom_nand::{Data, Geometry, Nand, OpId, Origin, Program, Read, Status, Urgency};
 use flashloom_units::{BlockId, Lpn, PlaneId, Ppn, Refusal, prefetch};
-use serde::{Deserialize, Serialize};
+
+pub use profile::{Own, profile};
 
 use collect::Job;
+use frontier::Frontier;
 use heat::Heat;
 use pace::Openings;
+use profile::of_collection;
 use valid_pages::ValidPages;
 
-use super::{Context, FtlFigures, Profile, Site};
+use super::{Context, FtlFigures};
 use crate::allocation::{self, Allocation, Place, WantedStreams, stripe};
 use crate::blocks::{BlockState, Blocks};
 use crate::collection::{self, Collection};
-use crate::lane::{DeclaredLane, Lane, Lanes};
+use crate::lane::{Lane, Lanes};
 use crate::params;
 use crate::superblock::{Superblocks, units};
-use crate::{Demands, FtlParams, FtlReport, GcPace, PageWrite, Preemption, Superblock, WearLevelling};
+use crate::{FtlReport, GcPace, PageWrite, Preemption, WearLevelling};
 
 /// A map that is not all in memory, and has to know which pages collections move.
 pub trait CollectionListener {
@@ -77,35 +82,6 @@ pub trait CollectionListener {
 impl CollectionListener for () {
     fn moved(&mut self, _plane: PlaneId, _lpn: Lpn) {}
     fn ended(&mut self, _plane: PlaneId) {}
-}
-
-/// What a mapping keeps in the store for itself.
-#[derive(Clone, Copy, Debug, Default)]
-pub struct Own {
-    /// Pages, numbered above those of the host.
-    pub pages: u64,
-    /// Lanes.
-    pub lanes: &'static [DeclaredLane],
-}
-
-impl Own {
-    /// The lanes of a store: the mapping's, and those that other parts declare.
-    fn lanes(&self, params: &FtlParams, demands: Demands) -> Lanes {
-        let others = heat::lanes(params, demands).into_iter().chain(wear::lane(params));
-        Lanes::new(params, demands, others.chain(self.lanes.iter().copied()))
-    }
-}
-
-/// An open block and the next page to be written in it.
-#[derive(Clone, Copy, Serialize, Deserialize)]
-struct Frontier {
-    block: BlockId,
-    next: u32,
-}
-
-/// No open block: the next page is taken from one that is still to be opened.
-const fn no_frontier(geometry: &Geometry) -> Frontier {
-    Frontier { block: BlockId::NONE, next: geometry.pages }
 }
 
 /// Pages anywhere on the drive, and the map that finds them.
@@ -150,8 +126,8 @@ pub struct PageStore {
     spreading: Option<collect::Spreading>,
     levelling: Option<wear::Levelling>,
     places: Vec<Place>,
-    /// Whether blocks can fail, which of those that did hold pages that have to leave, and whether there was once nowhere
-    /// to go.
+    /// Whether blocks can fail, which of those that did hold pages that have to leave, and whether there was once
+    /// nowhere to go.
     can_fail: bool,
     evacuations: Vec<BlockId>,
     is_worn_out: bool,
@@ -197,8 +173,8 @@ impl PageStore {
             mapped: 0,
             room: (0..geometry.total_planes()).map(room).collect(),
             blocks,
-            valid: ValidPages::new(geometry),
-            frontiers: vec![[no_frontier(&geometry); Lane::COUNT]; planes],
+            valid: ValidPages::new(&geometry),
+            frontiers: vec![[Frontier::none(&geometry); Lane::COUNT]; planes],
             erased: vec![BlockId::NONE; planes],
             opened_for: vec![Lane::Host; geometry.total_blocks() as usize],
             jobs: vec![None; planes],
@@ -421,14 +397,14 @@ impl PageStore {
         let ppn = self.geometry.page(block, page);
         self.map[lpn.at()] = ppn;
         self.reverse[ppn.at()] = lpn;
-        self.valid.insert(block, ppn);
+        self.valid.insert(self.geometry.plane_of(block), ppn);
         self.blocks.gained(block);
     }
 
     /// A page holds nothing any more that is mapped; how many valid ones its block has left.
     #[inline]
     fn invalidate(&mut self, block: BlockId, ppn: Ppn) -> u32 {
-        self.valid.remove(block, ppn);
+        self.valid.remove(self.geometry.plane_of(block), ppn);
         self.blocks.lost(block)
     }
 
@@ -450,75 +426,6 @@ impl PageStore {
             self.report.trimmed_pages += 1;
         }
     }
-
-    /// Whether the open block of a lane has no page left, or there is no open block.
-    #[inline]
-    fn is_full(&self, plane: PlaneId, lane: Lane) -> bool {
-        self.frontiers[plane.at()][lane.at()].next == self.geometry.pages
-    }
-
-    /// Whether the next page of a lane pays for the collection of its plane.
-    #[inline]
-    fn is_to_pay(&self, plane: PlaneId, lane: Lane) -> bool {
-        self.blocks.free_in(plane) < self.gc_threshold
-            && self.begins_superpage(plane, lane)
-            && !self.keeps_map_apart(lane)
-    }
-
-    /// Whether the next page of a lane is the first of a superpage: what has to be done is done before it, so that
-    /// nothing comes between its pages.
-    #[inline]
-    fn begins_superpage(&self, plane: PlaneId, lane: Lane) -> bool {
-        let next = self.frontiers[plane.at()][lane.at()].next;
-        self.superblocks.left_of_superpage(next) == self.superblocks.width()
-    }
-
-    /// Whether a page can be placed in a plane: its valid pages leave room for the blocks that collection needs, and for
-    /// the open block of a lane that was never opened there.
-    #[inline]
-    fn has_room(&self, plane: PlaneId, lane: Lane) -> bool {
-        let first = lane.is_extra() && self.frontiers[plane.at()][lane.at()].block.is_none();
-        i64::from(self.valid.in_plane(plane) + u32::from(first) * self.geometry.pages) < self.room[plane.at()]
-    }
-
-    /// Closes the open block of a lane, if it has one, and opens another.
-    fn open(&mut self, plane: PlaneId, lane: Lane) {
-        let full = self.frontiers[plane.at()][lane.at()].block;
-        if full.is_some() {
-            self.blocks.set_state(full, BlockState::Closed);
-            if !self.keeps_map_apart(lane) {
-                self.collection.closed(full, self.blocks.valid_of(full));
-            }
-        } else if lane.is_extra() {
-            self.room[plane.at()] -= i64::from(self.geometry.pages);
-        }
-        self.open_next(plane, lane);
-    }
-
-    /// Opens a block for a lane whose last one, if there was one, has been seen to.
-    fn open_next(&mut self, plane: PlaneId, lane: Lane) {
-        assert!(self.lanes.has(lane), "a lane is declared by whoever opens blocks for it");
-        let block = match lane {
-            Lane::Cold => self.blocks.open_worn(plane),
-            _ => self.blocks.open(plane, self.erased[plane.at()]),
-        };
-        self.opened_for[block.at()] = lane;
-        self.frontiers[plane.at()][lane.at()] = Frontier { block, next: 0 };
-        self.note_opening(plane, lane);
-    }
-
-    /// Pages left in the open block of a lane.
-    #[inline]
-    fn left(&self, plane: PlaneId, lane: Lane) -> u32 {
-        self.geometry.pages - self.frontiers[plane.at()][lane.at()].next
-    }
-
-    fn take(&mut self, plane: PlaneId, lane: Lane) -> (BlockId, u32) {
-        let open = &mut self.frontiers[plane.at()][lane.at()];
-        debug_assert!(open.next < self.geometry.pages, "a full block is replaced before a page of it is taken");
-        open.next += 1;
-        (open.block, open.next - 1)
-    }
 }
 
 /// What the mapping above asks for on behalf of the drive.
@@ -538,10 +445,10 @@ impl PageStore {
         self.superblocks.ppn(self.map[lpn.at()])
     }
 
-    /// The valid pages of a block.
+    /// The logical pages that are valid in a block.
     pub fn valid_pages(&self, block: BlockId) -> impl Iterator<Item = Lpn> {
-        let valid = move |from: &u32| self.valid.next(block, *from);
-        let indices = std::iter::successors(valid(&0), move |&index| valid(&(index + 1)));
+        let next = move |from| self.valid.next(&self.geometry, block, from);
+        let indices = std::iter::successors(next(0), move |&index| next(index + 1));
         indices.map(move |index| self.reverse[self.geometry.page(block, index).at()])
     }
 
@@ -612,61 +519,4 @@ impl PageStore {
         }
         Ok(())
     }
-}
-
-fn of_collection(refusal: Refusal) -> Refusal {
-    refusal.or_at(collection::SLOT.key)
-}
-
-/// Collection counts the valid pages of a block in 16 bits.
-fn superblocks_are_not_too_large(geometry: &Geometry) -> Result<(), Refusal> {
-    if geometry.pages <= u32::from(u16::MAX) {
-        return Ok(());
-    }
-    let found = format!("superblocks of {} pages (device.planes x device.pages)", geometry.pages);
-    let keys = ["ftl.superblock", "device.pages", "device.planes", "device.preset"];
-    let refusal = Refusal::new(found, format!("superblocks of at most {} pages", u16::MAX)).at(keys);
-    Err(refusal.help("leave ftl.superblock out, or lower device.pages"))
-}
-
-/// What a page-level mapping asks for, with the allocation that it takes.
-///
-/// # Errors
-/// The allocation does not fit the device; or the device is too small for its spare blocks: each plane keeps
-/// `gc_threshold` blocks free and one open for each of its lanes, and the rest must hold its share of what the host sees
-/// and of the mapping's own pages.
-pub fn profile(site: &Site<'_>, own: &Own) -> Result<Profile, Refusal> {
-    let Site { device, ftl } = *site;
-    let params = &ftl.params;
-    let geometry = units(&device.geometry(), params.superblock);
-    superblocks_are_not_too_large(&geometry)?;
-    let planes = u64::from(geometry.total_planes());
-    let allocation = ftl.allocation_profile(device)?;
-    let site = collection::Setup { geometry: &geometry, prng: &ftl.prng };
-    ftl.collection.profile(&site).map_err(of_collection)?;
-    let open = own.lanes(params, allocation.demands).open_blocks();
-    let least_free = params::free_to_open(device);
-    let kept_free = params.gc_threshold.max(least_free);
-    let lower = if kept_free > least_free { ", or lower ftl.gc_threshold" } else { "" };
-    let bad = device.bad_blocks_a_plane();
-    let kept = u64::from(kept_free) + u64::from(open) + u64::from(bad);
-    let usable = u64::from(geometry.blocks).saturating_sub(kept) * u64::from(geometry.pages);
-    let share = (device.logical_pages() + own.pages).div_ceil(planes);
-    if share < usable {
-        return Ok(Profile { stream_pages: allocation.stream_pages });
-    }
-    let needed = share / u64::from(geometry.pages) + 1 + kept;
-    let found = format!(
-        "the device is too small for its spare blocks: a {} has {} {}, and needs {needed}: {} for its share of \
-         the host's capacity{}, {kept_free} that collection keeps free (ftl.gc_threshold){} and {open} open ones",
-        if params.superblock == Superblock::Die { "die" } else { "plane" },
-        geometry.blocks,
-        if params.superblock == Superblock::Die { "superblocks" } else { "blocks" },
-        needed - kept,
-        if own.pages > 0 { " and the map" } else { "" },
-        if bad > 0 { format!(", {bad} that may be bad at birth (device.bad_blocks)") } else { String::new() },
-    );
-    let keys = ["device.blocks", "device.over_provisioning", "ftl.gc_threshold", "device.preset"];
-    let refusal = Refusal::new(found, "a drive whose planes hold their spare blocks").at(keys);
-    Err(refusal.help(format!("raise device.blocks or device.over_provisioning{lower}")))
 }

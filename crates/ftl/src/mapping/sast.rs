@@ -22,13 +22,16 @@ use crate::{PageWrite, Preemption};
 
 params! {
     /// Parameters of SAST.
-    pub struct Params {
+    pub struct SastParams {
         /// Log blocks of a chip.
-        log_blocks: u32 => "log_blocks", Kind::Count { min: 2, max: 1 << 16 }, Value::Count(16), "More log blocks put merges off and leave less for data.";
+        log_blocks: u32 => "log_blocks", Kind::Count { min: 2, max: 1 << 16 }, Value::Count(16),
+            "More log blocks put merges off and leave less for data.";
         /// Log blocks that a set of data blocks may have: N of the N:K mapping.
-        set_log_blocks: u32 => "n", Kind::Count { min: 1, max: 1 << 16 }, Value::Count(4), "More let a busy set put merges off and starve the others.";
+        set_log_blocks: u32 => "n", Kind::Count { min: 1, max: 1 << 16 }, Value::Count(4),
+            "More let a busy set put merges off and starve the others.";
         /// Data blocks in a set: K of the N:K mapping, and the largest associativity.
-        set_data_blocks: u32 => "k", Kind::Count { min: 1, max: 1 << 16 }, Value::Count(4), "More share log blocks better and make merges longer.";
+        set_data_blocks: u32 => "k", Kind::Count { min: 1, max: 1 << 16 }, Value::Count(4),
+            "More share log blocks better and make merges longer.";
     }
 }
 
@@ -39,7 +42,7 @@ pub(super) static SPEC: PolicySpec = PolicySpec {
     source: "Park et al., Rapid System Prototyping 2008; KAST, section II",
     needs: &[],
     offers: &[Capability::SingleChannelFtl, Capability::SavedState],
-    params: Params::PARAMS,
+    params: SastParams::PARAMS,
     statistics: &[],
 };
 
@@ -92,7 +95,7 @@ impl Sast {
 
 impl Scheme for Sast {
     fn layout(values: &[Value], site: &Site<'_>) -> Layout {
-        let Params { log_blocks, set_data_blocks: k, .. } = Params::from_values(values);
+        let SastParams { log_blocks, set_data_blocks: k, .. } = SastParams::from_values(values);
         // With preemption a set may have to merge its oldest log block while another merge is under way.
         let besides = match site.ftl.params.preemption {
             Preemption::None => (0, 0),
@@ -102,11 +105,11 @@ impl Scheme for Sast {
     }
 
     fn check(values: &[Value], site: &Site<'_>) -> Result<(), Refusal> {
-        check_associativity("ftl.sast.k", Params::from_values(values).set_data_blocks, site.device)
+        check_associativity("ftl.sast.k", SastParams::from_values(values).set_data_blocks, site.device)
     }
 
     fn new(values: &[Value], site: &Site<'_>, store: &Store) -> Self {
-        let params = Params::from_values(values);
+        let params = SastParams::from_values(values);
         Self {
             set_log_blocks: params.set_log_blocks as usize,
             set_data_blocks: params.set_data_blocks,

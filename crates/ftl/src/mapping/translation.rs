@@ -16,20 +16,21 @@
 //! The algorithm of DFTL (Gupta, Kim and Urgaonkar, ASPLOS 2009), whatever the cache: which entries are in memory and
 //! which leave is the [`MapCache`]'s. [`CachedMap`](super::cached::CachedMap) is a mapping on it.
 //!
-//! A request, and what a partial write reads beneath, starts after the read of its translation page. The array does these
-//! reads with the priority of host reads. The victim's write-back is emitted before that read, which does not wait for it.
-//! A page that was never written is known without looking.
+//! A request, and what a partial write reads beneath, starts after the read of its translation page. The array does
+//! these reads with the priority of host reads. The victim's write-back is emitted before that read, which does not
+//! wait for it. A page that was never written is known without looking.
 //!
 //! Translation pages are pages of the store's own, numbered above the host's, in a lane of their own on every plane in
-//! turn, so that a victim holds data or translations and never both. The collection policy chooses among both kinds; with
-//! `ftl.gc_pace = "deadline"` among data only, and blocks of translation pages look after themselves. A page of `p` bytes
-//! holds `p / 4` entries.
+//! turn, so that a victim holds data or translations and never both. The collection policy chooses among both kinds;
+//! with `ftl.gc_pace = "deadline"` among data only, and blocks of translation pages look after themselves. A page of
+//! `p` bytes holds `p / 4` entries.
 //!
 //! Why space suffices. Translation pages count among the pages that must fit beside the spare blocks (`profile`). A
-//! collection copies pages within its plane and erases before any write-back that it causes, so it never needs more than
-//! the store keeps for it. Write-backs that are due can cause collections, which cause write-backs; but none of this kills
-//! a data page, every collection of a data block uses up dead ones, and that of a translation block causes nothing: so it
-//! ends. A cache of one entry is enough: the entry of a request is read when its victim is already written.
+//! collection copies pages within its plane and erases before any write-back that it causes, so it never needs more
+//! than the store keeps for it. Write-backs that are due can cause collections, which cause write-backs; but none of
+//! this kills a data page, every collection of a data block uses up dead ones, and that of a translation block causes
+//! nothing: so it ends. A cache of one entry is enough: the entry of a request is read when its victim is already
+//! written.
 //!
 //! O(1) a translation and a page moved, besides the cache. Memory: 8 bytes a translation page, the directory being part
 //! of the store's map; 4 bytes a page of the host in a verified run, for what translation pages hold.
@@ -131,7 +132,8 @@ pub trait MapCache: State + Send + Sized + 'static {
     /// An empty cache with the parameters of its mapping.
     fn new(values: &[Value], shape: MapShape) -> Self;
 
-    /// A hint that the entry of a page is about to be looked up, to fetch what is known of it into the processor's cache.
+    /// A hint that the entry of a page is about to be looked up, to fetch what is known of it into the processor's
+    /// cache.
     fn prepare(&self, _lpn: Lpn) {}
 
     /// Looks up the entry of a page and counts the reference: whether it is in the cache.
@@ -234,8 +236,8 @@ impl<C: MapCache> Translation<C> {
         }
     }
 
-    /// Makes sure that the entry of a page is cached. Returns the read of its translation page, which whatever needs the
-    /// entry has to wait for.
+    /// Makes sure that the entry of a page is cached. Returns the read of its translation page, which whatever needs
+    /// the entry has to wait for.
     pub fn translate(&mut self, store: &mut PageStore, nand: &mut Nand, lpn: Lpn) -> OpId {
         if self.cache.touch(lpn) {
             self.report.hits += 1;
@@ -264,8 +266,8 @@ impl<C: MapCache> Translation<C> {
         nand.read(Read::new(ppn, mask, Origin::Map))
     }
 
-    /// Writes a translation page with all that is known of its entries. On a drive that is worn out it cannot be written
-    /// any more, and what was to be in it stays in memory.
+    /// Writes a translation page with all that is known of its entries. On a drive that is worn out it cannot be
+    /// written any more, and what was to be in it stays in memory.
     fn write_back(&mut self, store: &mut PageStore, nand: &mut Nand, WriteBack { page, is_whole }: WriteBack) {
         let place = Place { plane: self.stripe[self.next], lane: Lane::Map };
         self.next = (self.next + 1) % self.stripe.len();
@@ -313,8 +315,8 @@ impl<C: MapCache> Translation<C> {
         }
     }
 
-    /// Checks the cache; in a verified run also that every entry is what its translation page holds, unless it is cached
-    /// and dirty or its page is noted.
+    /// Checks the cache; in a verified run also that every entry is what its translation page holds, unless it is
+    /// cached and dirty or its page is noted.
     pub fn check(&self, store: &PageStore) -> Result<(), String> {
         self.cache.check()?;
         for (lpn, &held) in (0..).map(Lpn).zip(self.stored.iter().flatten()) {

@@ -15,13 +15,14 @@
 //! ```
 //!
 //! A wide span reads and writes a run on several chips at once, which CAVE's logical blocks, each on one chip, cannot;
-//! it also sends the run to several log blocks, each of which has to be merged. Where other requests keep the chips busy
-//! anyway, nothing is saved. The paper names the idea and no rule: this one is ours. It changes a span only when keeping
-//! it has already cost as much as the change will, so it never loses much more than the best fixed span; what goes back
-//! and forth has to earn twice as much each time. A change moves the whole region, which is counted as migrated pages.
-//! A span is widened between reads, and before a write that begins with the region's first page, so that what is written
-//! in sequence goes to the log in order. Regions begin with a span of one; the last, incomplete region keeps it. Without time (`run.timing = "counting"`, and
-//! while a drive is preconditioned) nothing can be saved, and spans stay. O(1) a run.
+//! it also sends the run to several log blocks, each of which has to be merged. Where other requests keep the chips
+//! busy anyway, nothing is saved. The paper names the idea and no rule: this one is ours. It changes a span only when
+//! keeping it has already cost as much as the change will, so it never loses much more than the best fixed span; what
+//! goes back and forth has to earn twice as much each time. A change moves the whole region, which is counted as
+//! migrated pages. A span is widened between reads, and before a write that begins with the region's first page, so
+//! that what is written in sequence goes to the log in order. Regions begin with a span of one; the last, incomplete
+//! region keeps it. Without time (`run.timing = "counting"`, and while a drive is preconditioned) nothing can be saved,
+//! and spans stay. O(1) a run.
 
 use flashloom_units::{Capability, Kind, Lbn, Ns, ParamSet, PolicySpec, Value, params};
 
@@ -29,27 +30,29 @@ use super::{Ledger, Placement, Profile, Region, Run, Times};
 
 params! {
     /// Parameters of the adaptive placement.
-    pub struct Params {
+    pub struct AdaptiveParams {
         /// Most chips that a logical block spans, rounded down to a power of two and to the chips there are.
-        widest: u32 => "widest", Kind::Count { min: 2, max: 65_536 }, Value::Count(8), "Wider spans are faster for long runs and cost more to merge; a region is moved as a whole.";
+        widest: u32 => "widest", Kind::Count { min: 2, max: 65_536 }, Value::Count(8),
+            "Wider spans are faster for long runs and cost more to merge; a region is moved as a whole.";
         /// How many times the cost of changing a region's span must have been lost by keeping it.
-        payback: f64 => "payback", Kind::Ratio { min: 0.01, max: 1_000.0 }, Value::Ratio(1.0), "Less adapts sooner, and moves regions that it did not pay to move.";
+        payback: f64 => "payback", Kind::Ratio { min: 0.01, max: 1_000.0 }, Value::Ratio(1.0),
+            "Less adapts sooner, and moves regions that it did not pay to move.";
     }
 }
 
 pub(super) static SPEC: PolicySpec = PolicySpec {
     name: "adaptive",
     summary: "a logical block spans as many chips as its merges can afford",
-    details: "Logical block lbn begins on chip lbn mod chips. Regions that are read in long runs, or written in long runs \
-              and merged cheaply, are spread over more chips; those that merge dearly over fewer.",
+    details: "Logical block lbn begins on chip lbn mod chips. Regions that are read in long runs, or written in long \
+              runs and merged cheaply, are spread over more chips; those that merge dearly over fewer.",
     source: "Park et al.: CAVE, SAC 2011, section 6 (future work); the rule is this project's",
     needs: &[Capability::SingleChannelFtl, Capability::WriteBuffer],
     offers: &[Capability::SavedState],
-    params: Params::PARAMS,
+    params: AdaptiveParams::PARAMS,
     statistics: &[],
 };
 
-pub(super) struct State {
+pub(super) struct Adaptive {
     chips: u32,
     widest: u32,
     payback: f64,
@@ -57,14 +60,14 @@ pub(super) struct State {
 
 /// A span is a power of two of chips.
 pub(super) fn profile(values: &[Value], chips: u32) -> Profile {
-    Profile { widest: 1 << Params::from_values(values).widest.min(chips).ilog2() }
+    Profile { widest: 1 << AdaptiveParams::from_values(values).widest.min(chips).ilog2() }
 }
 
-flashloom_units::state! { State { fixed chips, widest, payback; } }
+flashloom_units::state! { Adaptive { fixed chips, widest, payback; } }
 
-impl State {
+impl Adaptive {
     pub(super) fn new(values: &[Value], chips: u32) -> Self {
-        Self { chips, widest: profile(values, chips).widest, payback: Params::from_values(values).payback }
+        Self { chips, widest: profile(values, chips).widest, payback: AdaptiveParams::from_values(values).payback }
     }
 
     /// How long a run takes with a span.
@@ -74,7 +77,7 @@ impl State {
     }
 }
 
-impl Placement for State {
+impl Placement for Adaptive {
     flashloom_units::stateful!();
 
     fn place(&mut self, lbn: Lbn, _home: Option<u32>) -> u32 {
@@ -117,9 +120,9 @@ mod tests {
 
     const TIMES: Times = Times { read_ns: 10, program_ns: 20, copy_ns: 30, change_ns: 200 };
 
-    fn adaptive() -> State {
-        let values: Vec<Value> = Params::PARAMS.iter().map(|param| param.default.clone()).collect();
-        State::new(&values, 6)
+    fn adaptive() -> Adaptive {
+        let values: Vec<Value> = AdaptiveParams::PARAMS.iter().map(|param| param.default.clone()).collect();
+        Adaptive::new(&values, 6)
     }
 
     /// The span after each of some runs of a region; the region that changes forgets what it has learned.

@@ -26,20 +26,20 @@ pub(super) static SPEC: PolicySpec = PolicySpec {
     statistics: &[],
 };
 
-pub(super) struct State {
+pub(super) struct FirstTouch {
     chips: u32,
     next: u32,
 }
 
-flashloom_units::state! { State { value next; fixed chips; } }
+flashloom_units::state! { FirstTouch { value next; fixed chips; } }
 
-impl State {
+impl FirstTouch {
     pub(super) fn new(_values: &[Value], chips: u32) -> Self {
         Self { chips, next: 0 }
     }
 }
 
-impl Placement for State {
+impl Placement for FirstTouch {
     flashloom_units::stateful!();
 
     fn place(&mut self, _lbn: Lbn, home: Option<u32>) -> u32 {

@@ -1,16 +1,17 @@
 //! Which chip the pages of a logical block go to, where every chip has an FTL of its own.
 //!
 //! The write buffer decides what is evicted together, the placement where each of its logical blocks goes (the channel
-//! allocator of CAVE, section 4.2). Pages that a logical block has on another chip are moved, which is counted and takes
-//! its time. Adding a placement is one file here and one line in the table below; or, from another crate, [`Slot::add`].
+//! allocator of CAVE, section 4.2). Pages that a logical block has on another chip are moved, which is counted and
+//! takes its time. Adding a placement is one file here and one line in the table below; or, from another crate,
+//! [`Slot::add`].
 
 use flashloom_units::{Figure, Lbn, Ns, Policy, PolicySpec, Role, Slot, SlotSpec, Value};
 use serde::{Deserialize, Serialize};
 
 /// A policy of placement.
 pub trait Placement: Send {
-    /// The chip for the pages of a logical block that are written together; `home` is where its pages are, if it has any.
-    /// A chip that is full is passed over for the next.
+    /// The chip for the pages of a logical block that are written together; `home` is where its pages are, if it has
+    /// any. A chip that is full is passed over for the next.
     fn place(&mut self, lbn: Lbn, home: Option<u32>) -> u32;
 
     /// Whether a logical block may be sent away from its home. Then its pages among those that are written together are
@@ -132,7 +133,8 @@ pub struct Setup {
 /// What a placement states before it is built.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Profile {
-    /// Most chips that the pages of a logical block are spread over: a power of two, and the logical blocks of a region.
+    /// Most chips that the pages of a logical block are spread over: a power of two, and the logical blocks of a
+    /// region.
     pub widest: u32,
 }
 
@@ -160,10 +162,10 @@ pub fn builtin() -> Slot<dyn Placement> {
     Slot::new(
         &SLOT,
         [
-            policy(&r#static::SPEC, |values, on| Box::new(r#static::State::new(values, on.chips))),
-            policy(&first_touch::SPEC, |values, on| Box::new(first_touch::State::new(values, on.chips))),
-            policy(&round_robin::SPEC, |values, on| Box::new(round_robin::State::new(values, on.chips))),
-            policy(&adaptive::SPEC, |values, on| Box::new(adaptive::State::new(values, on.chips)))
+            policy(&r#static::SPEC, |values, on| Box::new(r#static::Static::new(values, on.chips))),
+            policy(&first_touch::SPEC, |values, on| Box::new(first_touch::FirstTouch::new(values, on.chips))),
+            policy(&round_robin::SPEC, |values, on| Box::new(round_robin::RoundRobin::new(values, on.chips))),
+            policy(&adaptive::SPEC, |values, on| Box::new(adaptive::Adaptive::new(values, on.chips)))
                 .with_profile(|values, on| Ok(adaptive::profile(values, on.chips))),
         ],
     )

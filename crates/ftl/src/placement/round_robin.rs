@@ -16,8 +16,8 @@ use super::Placement;
 pub(super) static SPEC: PolicySpec = PolicySpec {
     name: "round-robin",
     summary: "every evicted logical block goes to the next chip, with its pages",
-    details: "Pages that it has on another chip are moved, and counted as ftl.merges.migrated_pages. `first-touch` moves \
-              none.",
+    details: "Pages that it has on another chip are moved, and counted as ftl.merges.migrated_pages. `first-touch` \
+              moves none.",
     source: "Park et al.: CAVE, SAC 2011, section 4.2",
     needs: &[Capability::SingleChannelFtl, Capability::WriteBuffer],
     offers: &[Capability::SavedState],
@@ -25,20 +25,20 @@ pub(super) static SPEC: PolicySpec = PolicySpec {
     statistics: &[],
 };
 
-pub(super) struct State {
+pub(super) struct RoundRobin {
     chips: u32,
     next: u32,
 }
 
-flashloom_units::state! { State { value next; fixed chips; } }
+flashloom_units::state! { RoundRobin { value next; fixed chips; } }
 
-impl State {
+impl RoundRobin {
     pub(super) fn new(_values: &[Value], chips: u32) -> Self {
         Self { chips, next: 0 }
     }
 }
 
-impl Placement for State {
+impl Placement for RoundRobin {
     flashloom_units::stateful!();
 
     fn place(&mut self, _lbn: Lbn, _home: Option<u32>) -> u32 {

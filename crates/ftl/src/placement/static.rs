@@ -21,19 +21,19 @@ pub(super) static SPEC: PolicySpec = PolicySpec {
     statistics: &[],
 };
 
-pub(super) struct State {
+pub(super) struct Static {
     chips: u32,
 }
 
-flashloom_units::state! { State { fixed chips; } }
+flashloom_units::state! { Static { fixed chips; } }
 
-impl State {
+impl Static {
     pub(super) fn new(_values: &[Value], chips: u32) -> Self {
         Self { chips }
     }
 }
 
-impl Placement for State {
+impl Placement for Static {
     flashloom_units::stateful!();
 
     fn place(&mut self, lbn: Lbn, _home: Option<u32>) -> u32 {

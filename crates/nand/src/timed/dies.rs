@@ -269,7 +269,7 @@ impl Timed {
         longest
     }
 
-    /// Commands and data of a group of programs over the channel; answers when the last is in.
+    /// Commands and data of a group of programs over the channel; returns when the last is in.
     fn transfer_in(&mut self, die: u32, head: u32, from: Ns) -> Ns {
         let (mut id, mut loaded) = (head, from);
         while id != NO_INDEX {
@@ -279,7 +279,7 @@ impl Timed {
         loaded
     }
 
-    /// Takes the next free stretch of the die's channel; answers when it ends.
+    /// Takes the next free stretch of the die's channel; returns when it ends.
     pub(super) fn occupy(&mut self, die: u32, from: Ns, duration: Ns) -> Ns {
         if duration == 0 {
             return from;

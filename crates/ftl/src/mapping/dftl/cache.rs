@@ -1,9 +1,10 @@
 //! The cached mapping table: which entries of the map are in memory, and which of them are dirty.
 //!
-//! Segmented LRU (Karedla, Love and Wherry, IEEE Computer 27(3), 1994): an entry comes into the probationary segment and
-//! goes to the protected one when it is used again; what that one has no room for goes back to the most recent end of
-//! the probationary one, whose least recent entry is the victim. Dirty entries are in a ring of their translation page as
-//! well, so that they are written back together. Flat arrays, O(1) an operation, nothing allocated after the start.
+//! Segmented LRU (Karedla, Love and Wherry, IEEE Computer 27(3), 1994): an entry comes into the probationary segment
+//! and goes to the protected one when it is used again; what that one has no room for goes back to the most recent end
+//! of the probationary one, whose least recent entry is the victim. Dirty entries are in a ring of their translation
+//! page as well, so that they are written back together. Flat arrays, O(1) an operation, nothing allocated after the
+//! start.
 
 use flashloom_units::{Lpn, NO_INDEX, ParamSet, Value, prefetch};
 use serde::{Deserialize, Serialize};

@@ -20,7 +20,7 @@ fn lab(set: &[(&str, Value)]) -> Lab<Kast> {
         ("long_time", Value::Count(1_000)),
     ];
     let setup = setup("kast", &[set, &usual].concat());
-    Lab::filled(&device(1, 8, Params::from_values(setup.mapping.values()).log_blocks), &setup)
+    Lab::filled(&device(1, 8, KastParams::from_values(setup.mapping.values()).log_blocks), &setup)
 }
 
 fn without_sequential() -> Lab<Kast> {

@@ -28,7 +28,8 @@ impl Batch {
     }
 
     /// The pages of one logical block after those of the other: the blocks in the order of their first pages, and the
-    /// pages of a block in the order in which they came, or in that of their address (one that comes twice in the order in which it came).
+    /// pages of a block in the order in which they came, or in that of their address (one that comes twice in the order
+    /// in which it came).
     pub(super) fn by_block(&mut self, writes: &[PageWrite], lbn_of: impl Fn(&PageWrite) -> Lbn) -> &[PageWrite] {
         self.sorted.clear();
         self.next.clear();

@@ -62,8 +62,8 @@ impl Store {
     }
 
     /// How a log block of one logical block can be merged. It can become the data block if its valid pages are in place
-    /// and the data block holds nothing that is newest below what was written; pages that are newest in other log blocks
-    /// stay there. A log block whose pages are all dead is only erased.
+    /// and the data block holds nothing that is newest below what was written; pages that are newest in other log
+    /// blocks stay there. A log block whose pages are all dead is only erased.
     pub(crate) fn sequential_merge(&self, slot: LogSlot, lbn: Lbn) -> MergeKind {
         let (log, data) = (self.log.superblock(slot), self.data_block(lbn));
         let in_place = |offset| {

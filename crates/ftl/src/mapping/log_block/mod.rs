@@ -156,7 +156,8 @@ fn profile<S: Scheme>(values: &[Value], site: &Site<'_>) -> Result<Profile, Refu
     let least = if ftl.params.preemption == Preemption::Page { LEAST_PREEMPTED } else { LEAST };
     let device_keys = ["device.over_provisioning", "device.blocks", "device.preset", "ftl.mapping"];
     let found = format!(
-        "{log_blocks} log blocks (`{key}`) on chips with {free} spare blocks: {share} of a chip's {blocks} hold its share \
+        "{log_blocks} log blocks (`{key}`) on chips with {free} spare blocks: {share} of a chip's {blocks} hold its \
+        share \
          of the host's capacity"
     );
     if most >= u64::from(least) {
@@ -187,8 +188,8 @@ pub(super) struct Ftl<S> {
     store: Store,
     scheme: S,
     homes: Homes,
-    /// Where the placement may move logical blocks, or the scheme looks for streams: what brings the pages of each block
-    /// together.
+    /// Where the placement may move logical blocks, or the scheme looks for streams: what brings the pages of each
+    /// block together.
     batch: Option<Batch>,
     streams: Option<Streams>,
     spans: Option<Spans>,

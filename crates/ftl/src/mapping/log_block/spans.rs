@@ -1,8 +1,8 @@
 //! How many chips the logical blocks of a region span: a permutation of the addresses within the region.
 //!
-//! A region is `widest` logical blocks, one a chip. With a span of c, its pages are dealt to c logical blocks at a time:
-//! page p of c blocks of N pages becomes page p / c of block p mod c. Everything below works with permuted addresses, so
-//! only a change of span has to move anything: the whole region, in order, into new data blocks.
+//! A region is `widest` logical blocks, one a chip. With a span of c, its pages are dealt to c logical blocks at a
+//! time: page p of c blocks of N pages becomes page p / c of block p mod c. Everything below works with permuted
+//! addresses, so only a change of span has to move anything: the whole region, in order, into new data blocks.
 
 use flashloom_nand::Nand;
 use flashloom_units::{Lbn, Lpn, SuperblockId};
@@ -86,8 +86,8 @@ impl Spans {
         self.reading.next = Lpn(lpn.0 + 1);
     }
 
-    /// Widens regions before pages that are written together, from their first page on. What is written in sequence goes
-    /// to the log in order then; a change in its midst would break the order, and cost a full merge each time.
+    /// Widens regions before pages that are written together, from their first page on. What is written in sequence
+    /// goes to the log in order then; a change in its midst would break the order, and cost a full merge each time.
     pub(super) fn widen_for(
         &mut self,
         placement: &dyn Placement,
@@ -121,8 +121,8 @@ impl Spans {
         }
     }
 
-    /// Tells the placement of a run of a region, and moves the region if it wants another span; a wider one only between
-    /// reads.
+    /// Tells the placement of a run of a region, and moves the region if it wants another span; a wider one only
+    /// between reads.
     fn watch(&mut self, placement: &mut dyn Placement, store: &mut Store, nand: &mut Nand, lpn: Lpn, run: Run) {
         let index = self.region_of(lpn);
         let Some(mut region) = self.regions.get(index).copied() else { return };

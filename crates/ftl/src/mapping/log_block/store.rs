@@ -346,7 +346,7 @@ impl Chip<'_> {
         }
     }
 
-    /// Copies a page to the next page of a block, or programs a filler there if there is none; answers where.
+    /// Copies a page to the next page of a block, or programs a filler there if there is none; returns where.
     pub(super) fn copy_page(&mut self, from: Spn, to: SuperblockId) -> Spn {
         let urgency = self.urgency();
         let store = &mut *self.store;
@@ -402,8 +402,8 @@ impl Chip<'_> {
         self.store.log.open(self.group, superblock)
     }
 
-    /// Whether a log block may be opened for a purpose that a write does not depend on: with preemption the last free one
-    /// is kept, so that writes can go on while a merge makes another.
+    /// Whether a log block may be opened for a purpose that a write does not depend on: with preemption the last free
+    /// one is kept, so that writes can go on while a merge makes another.
     pub(crate) fn may_open(&self) -> bool {
         self.store.preemption == Preemption::None || self.store.log.free_slots(self.group) > 1
     }

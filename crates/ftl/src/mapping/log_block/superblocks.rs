@@ -1,8 +1,8 @@
 //! Superblocks: blocks of `width` chips, one of each, that are written in turn and erased together.
 //!
-//! Chips form groups of `width` in the order of the stripe. Block b of every chip of a group makes one superblock, whose
-//! page i is page i / width of its block on chip i mod width: written in order, so is every block of it. With a width of
-//! one a superblock is a block and a group is a chip, which is how the single-channel mappings use it.
+//! Chips form groups of `width` in the order of the stripe. Block b of every chip of a group makes one superblock,
+//! whose page i is page i / width of its block on chip i mod width: written in order, so is every block of it. With a
+//! width of one a superblock is a block and a group is a chip, which is how the single-channel mappings use it.
 
 use flashloom_nand::{Erase, Geometry, Nand, Origin, Shape, Urgency};
 use flashloom_units::{BlockId, DieId, Divisor, PlaneId, Ppn, SuperblockId};

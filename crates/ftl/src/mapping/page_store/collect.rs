@@ -70,7 +70,8 @@ impl PageStore {
         }
     }
 
-    /// Pages that the next step of a job copies: what is left of the victim, as far as it fills a superpage of the lane.
+    /// Pages that the next step of a job copies: what is left of the victim, as far as it fills a superpage of the
+    /// lane.
     #[inline]
     fn next_pages(&self, job: &Job, plane: PlaneId) -> u32 {
         let left = self.blocks.valid_of(job.victim);
@@ -119,7 +120,8 @@ impl PageStore {
         let is_stream = matches!(self.opened_for[victim.at()], Lane::Stream | Lane::CollectedStream);
         let is_spread = is_stream && self.spreading.as_ref().is_some_and(|spreading| spreading.is_read_hot(victim));
         if lane.is_extra() && self.frontiers[plane.at()][lane.at()].block.is_none() {
-            // Opened at once, while there is room for it; where there is none the pages go to a lane that is always there.
+            // Opened at once, while there is room for it; where there is none the pages go to a lane that is always
+            // there.
             if self.has_room(plane, lane) && self.blocks.free_in(plane) > 0 {
                 self.open(plane, lane);
             } else {
@@ -133,8 +135,8 @@ impl PageStore {
         self.jobs[plane.at()] = Some(Job { valid, lane, is_spread, ..job });
     }
 
-    /// Copies a page of the plane's collection, or as many as fill a superpage; or its erase, which ends it. False once it
-    /// has ended, or cannot go on because the drive is worn out.
+    /// Copies a page of the plane's collection, or as many as fill a superpage; or its erase, which ends it. False once
+    /// it has ended, or cannot go on because the drive is worn out.
     pub(super) fn step(
         &mut self,
         nand: &mut Nand,
@@ -169,7 +171,7 @@ impl PageStore {
         let Some(Job { victim, mut next, origin, .. }) = self.jobs[plane.at()] else { return false };
         let mut reads = [OpId::DONE; Superblocks::MOST_PLANES];
         for read in &mut reads[..pages] {
-            let Some(index) = self.valid.next(victim, next) else { break };
+            let Some(index) = self.valid.next(&self.geometry, victim, next) else { break };
             let from = self.superblocks.ppn(self.geometry.page(victim, index));
             *read = nand.read(Read { urgency, ..Read::new(from, self.geometry.full_mask(), origin) });
             next = index + 1;
@@ -177,8 +179,8 @@ impl PageStore {
         reads[..pages].iter().all(|&read| self.move_next(nand, plane, Some(read), urgency, listener))
     }
 
-    /// Moves the next page of a job, which has one; `read` is the operation that brings it to the controller, if that was
-    /// emitted. False if there is nowhere to go.
+    /// Moves the next page of a job, which has one; `read` is the operation that brings it to the controller, if that
+    /// was emitted. False if there is nowhere to go.
     #[inline(always)]
     fn move_next(
         &mut self,
@@ -189,7 +191,7 @@ impl PageStore {
         listener: &mut impl CollectionListener,
     ) -> bool {
         let Some(job) = &mut self.jobs[plane.at()] else { return false };
-        let Some(index) = self.valid.next(job.victim, job.next) else { return false };
+        let Some(index) = self.valid.next(&self.geometry, job.victim, job.next) else { return false };
         job.next = index + 1;
         let Job { victim, mut lane, origin, is_spread, .. } = *job;
         let from = self.geometry.page(victim, index);

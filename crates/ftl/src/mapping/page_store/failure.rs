@@ -9,16 +9,17 @@
 //! ```
 //!
 //! A plane keeps one free block more where blocks can fail: for the pages of a block that failed, while the block for
-//! the collector is kept as ever. Where blocks fail faster than that is won back, pages move to another plane that has a
-//! page to give at once. Only when there is none either the drive is worn out with pages still to move: they stay where
-//! they are, and can be read. With several planes that hardly happens before there is no room; a plane alone can end
-//! some blocks earlier, because winning back a block takes the longer the fuller the plane is.
+//! the collector is kept as ever. Where blocks fail faster than that is won back, pages move to another plane that has
+//! a page to give at once. Only when there is none either the drive is worn out with pages still to move: they stay
+//! where they are, and can be read. With several planes that hardly happens before there is no room; a plane alone can
+//! end some blocks earlier, because winning back a block takes the longer the fuller the plane is.
 
 use flashloom_nand::{Data, Nand, OpId, Origin, PageCopy, Program, Status, Urgency};
 use flashloom_units::{BlockId, PlaneId, Ppn};
 
 use super::collect::Job;
-use super::{CollectionListener, PageStore, no_frontier};
+use super::frontier::Frontier;
+use super::{CollectionListener, PageStore};
 use crate::allocation::Place;
 
 /// Less than any plane with room for a page has.
@@ -43,7 +44,7 @@ impl PageStore {
     pub(super) fn program_failed(&mut self, block: BlockId) {
         let (plane, lane) = (self.geometry.plane_of(block), self.opened_for[block.at()]);
         self.blocks.program_failed(block);
-        self.frontiers[plane.at()][lane.at()] = no_frontier(&self.geometry);
+        self.frontiers[plane.at()][lane.at()] = Frontier::none(&self.geometry);
         // A lane that is not open needs no room; its next block will, as its first did.
         if !lane.is_extra() {
             self.lose_room(plane);

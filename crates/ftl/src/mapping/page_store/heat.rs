@@ -4,23 +4,24 @@
 //! write lpn:  of the lpn's two counters the smaller, or both if they are equal, goes up by one, to at most 15
 //!             the page is hot if both are at least hot_threshold
 //! decay:      after hot_decay x logical pages writes, all counters are halved
-//! separate:   a hot page goes to the open block for hot pages, while at least a quarter of the writes of the last window
-//!             (a quarter of the logical pages) were hot
+//! separate:   a hot page goes to the open block for hot pages, while at least a quarter of the writes of the last
+//!             window (a quarter of the logical pages) were hot
 //! collect:    a page that survives a collection and is hot goes to a block for hot survivors, or to the one for hot
 //!             pages where collected pages share the host's blocks
 //! ```
 //!
 //! Hsieh, Kuo and Chang, "Efficient Identification of Hot Data for Flash Memory Storage Systems" (ACM Transactions on
-//! Storage 2(1), 2006): two hash functions, counters of four bits whose upper bits tell hot from cold, only the smallest
-//! counters increased, all halved at intervals. Their numbers (4,096 counters for a disk of any size, halved after 5,117
-//! writes, hot from 4 on) call a page hot that is written again within a few thousand writes. What collection gains from
-//! depends on another scale: whether a page is written more often than the average page of the drive. With c counters a
-//! page, halved after d writes a page, a page that is written k times as often as the average counts from k d just after
-//! a decay to 2 k d just before the next. So there is a counter for every page, whatever the drive's size; and with d = 2
-//! and 8 for hot (the upper one of the four bits), k = 4 is hot all the time and k = 1, with a count of 2 to 4, nearly
-//! never. A window without a quarter of hot writes separates nothing, because an open block costs spare space: under
-//! uniform writes, where a few per cent are taken for hot by chance, nothing changes. What the paper says nothing of, a
-//! survivor, is judged as it is moved: all in one block, hot survivors would leave holes among the cold ones.
+//! Storage 2(1), 2006): two hash functions, counters of four bits whose upper bits tell hot from cold, only the
+//! smallest counters increased, all halved at intervals. Their numbers (4,096 counters for a disk of any size, halved
+//! after 5,117 writes, hot from 4 on) call a page hot that is written again within a few thousand writes. What
+//! collection gains from depends on another scale: whether a page is written more often than the average page of the
+//! drive. With c counters a page, halved after d writes a page, a page that is written k times as often as the average
+//! counts from k d just after a decay to 2 k d just before the next. So there is a counter for every page, whatever the
+//! drive's size; and with d = 2 and 8 for hot (the upper one of the four bits), k = 4 is hot all the time and k = 1,
+//! with a count of 2 to 4, nearly never. A window without a quarter of hot writes separates nothing, because an open
+//! block costs spare space: under uniform writes, where a few per cent are taken for hot by chance, nothing changes.
+//! What the paper says nothing of, a survivor, is judged as it is moved: all in one block, hot survivors would leave
+//! holes among the cold ones.
 //!
 //! `known` takes the first `hot_share` of the pages for hot instead: a bound for whoever has to find out.
 //!

@@ -1,28 +1,30 @@
 //! How blocks of translation pages are won back.
 //!
 //! ```text
-//! page of the map:  its share of the copies of the plane's victim, if there is one, so that they are done when the open
-//!                   block for the map is full; they go to that block
+//! page of the map:  its share of the copies of the plane's victim, if there is one, so that they are done when the
+//!                   open block for the map is full; they go to that block
 //! block full:       with a victim: it is erased, and a block is opened in its place
-//!                   else, if at most an eighth of the full block is valid (a page at least): a block is opened, takes what is valid,
-//!                   and the full one is erased
+//!                   else, if at most an eighth of the full block is valid (a page at least): a block is opened, takes
+//!                   what is valid, and the full one is erased
 //!                   else a block is opened as for any lane
-//! block opened:     victim = the plane's block of the map with the least valid pages, if that is at most a quarter of it
+//! block opened:     victim = the plane's block of the map with the least valid pages, if that is at most a quarter of
+//!                   it
 //! ```
 //!
 //! A translation page is written again and again, so that of a block of them little is valid: less than of any block of
 //! data. And the map's pages come in bursts, because what collections of data move has to be written there. Left to the
 //! collection policy, a block for the map would be wanted at about the same time as one for the host; two would have to
-//! be free then, and a write would wait for the whole collection of a block of data. So the blocks of the map look after
-//! themselves: once there are as many as the map takes, one is given back for each that is taken, at the cost of its few
-//! valid pages, and the deadlines of the plane's collection are those of the host's blocks only. The policy is not offered them; where it has nothing to offer, because no
-//! page of data is dead, the plane's collection takes them nevertheless, and each to its end at once: the map's pages
-//! would fill the block that its copies count on. Collections of the map count neither as foreground ones, which a write
-//! begins that finds too few free blocks, nor as background ones.
+//! be free then, and a write would wait for the whole collection of a block of data. So the blocks of the map look
+//! after themselves: once there are as many as the map takes, one is given back for each that is taken, at the cost of
+//! its few valid pages, and the deadlines of the plane's collection are those of the host's blocks only. The policy is
+//! not offered them; where it has nothing to offer, because no page of data is dead, the plane's collection takes them
+//! nevertheless, and each to its end at once: the map's pages would fill the block that its copies count on.
+//! Collections of the map count neither as foreground ones, which a write begins that finds too few free blocks, nor as
+//! background ones.
 //!
-//! Where the whole map of a plane is a small part of a block, as with a few hundred blocks a plane, its full block is its
-//! own victim. Then there has to be a free block while it is replaced; a plane may have none for a time, because the last
-//! is open for survivors or lent to the host, and therefore it is replaced from when it is nearly full.
+//! Where the whole map of a plane is a small part of a block, as with a few hundred blocks a plane, its full block is
+//! its own victim. Then there has to be a free block while it is replaced; a plane may have none for a time, because
+//! the last is open for survivors or lent to the host, and therefore it is replaced from when it is nearly full.
 
 use flashloom_nand::{Nand, Origin};
 use flashloom_units::{BlockId, PlaneId};

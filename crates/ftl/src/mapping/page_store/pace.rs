@@ -1,17 +1,17 @@
 //! How much of a plane's collection a page pays for that is written there.
 //!
 //! ```text
-//! share:     a victim with v of b pages valid costs v copies and an erase and gains b - v pages: each page that is written
-//!            pays for (v + 1) / (b - v) steps, and free space holds its level on average
+//! share:     a victim with v of b pages valid costs v copies and an erase and gains b - v pages: each page that is
+//!            written pays for (v + 1) / (b - v) steps, and free space holds its level on average
 //! deadline:  the next of the open blocks that pages are written to is full after so many pages, the one after it after
 //!            so many more; by each of these times a free block more is wanted. What has to be done for it is spread
 //!            evenly over the pages until then, and the steepest of these paces is kept
 //! ```
 //!
 //! Where a share holds the level only on average, a block that is wanted a little early is collected at once, all of
-//! it: hundreds of copies that a write waits for. With a deadline it is there when it is wanted, as far as the victims to
-//! come are like the one at hand; the pace is reckoned anew with every victim and every block that is opened. When the
-//! open blocks will be full is told from how fast each was filled since it, and the one before it, was opened.
+//! it: hundreds of copies that a write waits for. With a deadline it is there when it is wanted, as far as the victims
+//! to come are like the one at hand; the pace is reckoned anew with every victim and every block that is opened. When
+//! the open blocks will be full is told from how fast each was filled since it, and the one before it, was opened.
 //!
 //! Blocks for pages of a map are no such blocks: one is given back for each that is taken (`map_block`). Its pages come
 //! in bursts, and neither pay nor count.
@@ -64,8 +64,8 @@ impl PageStore {
         pace.reduce(Pace::steeper).unwrap_or(Pace { steps: job.valid + 1, pages: job.gain })
     }
 
-    /// Whether a lane may open a block. The last that is free is for survivors, unless the collection at hand has room for
-    /// all of its own: it ends without a block, and gives one back.
+    /// Whether a lane may open a block. The last that is free is for survivors, unless the collection at hand has room
+    /// for all of its own: it ends without a block, and gives one back.
     pub(super) fn can_open(&self, plane: PlaneId) -> bool {
         let free = self.blocks.free_in(plane);
         let needs_none = |job: &Job| {

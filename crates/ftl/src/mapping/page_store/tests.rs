@@ -102,12 +102,13 @@ impl Lab {
 
 /// Figures 2 and 3 of the paper: four chips of four blocks of four pages, nothing written at first.
 ///
-/// The drawings are not in the text, which gives: D1 on the first chip and D2 on the second; the streams D7-D10, D11-D14
-/// and D22-D25; the seven pages copied under interleaving. Sixteen pages with exactly these seven and the nine that are
-/// deleted fill the first block of each chip; their order here gives chips with the valid pages (D1, D38), (D2, D39),
-/// (D22, D37), (D23), which is the order in which the text lists them. D24 and D25 of the third stream come behind. For
-/// three copies under SLAP the block of D15 must be full with three pages that stay; so the buffer is taken to hold
-/// eight more pages without neighbours. The spare blocks that collection usually keeps are not there in the figure.
+/// The drawings are not in the text, which gives: D1 on the first chip and D2 on the second; the streams D7-D10,
+/// D11-D14 and D22-D25; the seven pages copied under interleaving. Sixteen pages with exactly these seven and the nine
+/// that are deleted fill the first block of each chip; their order here gives chips with the valid pages (D1, D38),
+/// (D2, D39), (D22, D37), (D23), which is the order in which the text lists them. D24 and D25 of the third stream come
+/// behind. For three copies under SLAP the block of D15 must be full with three pages that stay; so the buffer is taken
+/// to hold eight more pages without neighbours. The spare blocks that collection usually keeps are not there in the
+/// figure.
 fn figure(allocation: &str) -> (Vec<u32>, u64) {
     const BUFFER: [u32; 26] =
         [1, 2, 7, 8, 9, 10, 11, 12, 13, 14, 22, 23, 38, 39, 37, 15, 24, 25, 42, 44, 46, 48, 50, 52, 54, 56];

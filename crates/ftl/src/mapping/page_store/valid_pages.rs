@@ -5,30 +5,29 @@ use flashloom_units::{BlockId, PlaneId, Ppn};
 
 /// A bit for every page, and how many are set in each plane.
 pub(super) struct ValidPages {
-    geometry: Geometry,
     bits: Vec<u64>,
     in_plane: Vec<u32>,
 }
 
-flashloom_units::state! { ValidPages { nested bits, in_plane; fixed geometry; } }
+flashloom_units::state! { ValidPages { nested bits, in_plane; } }
 
 impl ValidPages {
-    pub(super) fn new(geometry: Geometry) -> Self {
+    pub(super) fn new(geometry: &Geometry) -> Self {
         let words = geometry.total_pages().div_ceil(64) as usize;
-        Self { geometry, bits: vec![0; words], in_plane: vec![0; geometry.total_planes() as usize] }
+        Self { bits: vec![0; words], in_plane: vec![0; geometry.total_planes() as usize] }
     }
 
     #[inline]
-    pub(super) fn insert(&mut self, block: BlockId, ppn: Ppn) {
+    pub(super) fn insert(&mut self, plane: PlaneId, ppn: Ppn) {
         self.bits[ppn.at() / 64] |= 1 << (ppn.0 % 64);
-        self.in_plane[self.geometry.plane_of(block).at()] += 1;
+        self.in_plane[plane.at()] += 1;
     }
 
     #[inline]
-    pub(super) fn remove(&mut self, block: BlockId, ppn: Ppn) {
+    pub(super) fn remove(&mut self, plane: PlaneId, ppn: Ppn) {
         debug_assert!(self.contains(ppn), "a page dies once");
         self.bits[ppn.at() / 64] &= !(1 << (ppn.0 % 64));
-        self.in_plane[self.geometry.plane_of(block).at()] -= 1;
+        self.in_plane[plane.at()] -= 1;
     }
 
     pub(super) fn contains(&self, ppn: Ppn) -> bool {
@@ -40,10 +39,10 @@ impl ValidPages {
         self.in_plane[plane.at()]
     }
 
-    /// The first valid page of a block at or after an index.
-    pub(super) fn next(&self, block: BlockId, from: u32) -> Option<u32> {
-        let first = self.geometry.page(block, 0).0;
-        let (mut at, end) = (first + from, first + self.geometry.pages);
+    /// The index of the first valid page of a block at or after an index.
+    pub(super) fn next(&self, geometry: &Geometry, block: BlockId, from: u32) -> Option<u32> {
+        let first = geometry.page(block, 0).0;
+        let (mut at, end) = (first + from, first + geometry.pages);
         while at < end {
             let word = self.bits[at as usize / 64] >> (at % 64);
             if word != 0 {

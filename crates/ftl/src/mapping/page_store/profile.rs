@@ -1,0 +1,84 @@
+//! What a mapping on the store asks for, and whether a drive has it.
+
+use flashloom_nand::Geometry;
+use flashloom_units::Refusal;
+
+use super::{heat, wear};
+use crate::lane::{DeclaredLane, Lanes};
+use crate::mapping::{Profile, Site};
+use crate::superblock::units;
+use crate::{Demands, FtlParams, Superblock, collection, params};
+
+/// What a mapping keeps in the store for itself.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Own {
+    /// Pages, numbered above those of the host.
+    pub pages: u64,
+    /// Lanes.
+    pub lanes: &'static [DeclaredLane],
+}
+
+impl Own {
+    /// The lanes of a store: the mapping's, and those that other parts declare.
+    pub(super) fn lanes(&self, params: &FtlParams, demands: Demands) -> Lanes {
+        let others = heat::lanes(params, demands).into_iter().chain(wear::lane(params));
+        Lanes::new(params, demands, others.chain(self.lanes.iter().copied()))
+    }
+}
+
+/// A refusal of the collection policy.
+pub(super) fn of_collection(refusal: Refusal) -> Refusal {
+    refusal.or_at(collection::SLOT.key)
+}
+
+/// Collection counts the valid pages of a block in 16 bits.
+fn superblocks_are_not_too_large(geometry: &Geometry) -> Result<(), Refusal> {
+    if geometry.pages <= u32::from(u16::MAX) {
+        return Ok(());
+    }
+    let found = format!("superblocks of {} pages (device.planes x device.pages)", geometry.pages);
+    let keys = ["ftl.superblock", "device.pages", "device.planes", "device.preset"];
+    let refusal = Refusal::new(found, format!("superblocks of at most {} pages", u16::MAX)).at(keys);
+    Err(refusal.help("leave ftl.superblock out, or lower device.pages"))
+}
+
+/// What a page-level mapping asks for, with the allocation that it takes.
+///
+/// # Errors The allocation does not fit the device; or the device is too small for its spare blocks: each plane keeps
+/// `gc_threshold` blocks free and one open for each of its lanes, and the rest must hold its share of what the host
+/// sees and of the mapping's own pages.
+pub fn profile(site: &Site<'_>, own: &Own) -> Result<Profile, Refusal> {
+    let Site { device, ftl } = *site;
+    let params = &ftl.params;
+    let geometry = units(&device.geometry(), params.superblock);
+    superblocks_are_not_too_large(&geometry)?;
+    let planes = u64::from(geometry.total_planes());
+    let allocation = ftl.allocation_profile(device)?;
+    let site = collection::Setup { geometry: &geometry, prng: &ftl.prng };
+    ftl.collection.profile(&site).map_err(of_collection)?;
+    let open = own.lanes(params, allocation.demands).open_blocks();
+    let least_free = params::free_to_open(device);
+    let kept_free = params.gc_threshold.max(least_free);
+    let lower = if kept_free > least_free { ", or lower ftl.gc_threshold" } else { "" };
+    let bad = device.bad_blocks_a_plane();
+    let kept = u64::from(kept_free) + u64::from(open) + u64::from(bad);
+    let usable = u64::from(geometry.blocks).saturating_sub(kept) * u64::from(geometry.pages);
+    let share = (device.logical_pages() + own.pages).div_ceil(planes);
+    if share < usable {
+        return Ok(Profile { stream_pages: allocation.stream_pages });
+    }
+    let needed = share / u64::from(geometry.pages) + 1 + kept;
+    let found = format!(
+        "the device is too small for its spare blocks: a {} has {} {}, and needs {needed}: {} for its share of \
+         the host's capacity{}, {kept_free} that collection keeps free (ftl.gc_threshold){} and {open} open ones",
+        if params.superblock == Superblock::Die { "die" } else { "plane" },
+        geometry.blocks,
+        if params.superblock == Superblock::Die { "superblocks" } else { "blocks" },
+        needed - kept,
+        if own.pages > 0 { " and the map" } else { "" },
+        if bad > 0 { format!(", {bad} that may be bad at birth (device.bad_blocks)") } else { String::new() },
+    );
+    let keys = ["device.blocks", "device.over_provisioning", "ftl.gc_threshold", "device.preset"];
+    let refusal = Refusal::new(found, "a drive whose planes hold their spare blocks").at(keys);
+    Err(refusal.help(format!("raise device.blocks or device.over_provisioning{lower}")))
+}
