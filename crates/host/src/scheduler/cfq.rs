@@ -30,8 +30,7 @@
 //! Without task ids there is one synchronous queue, task 0's. The memory of tasks without requests is bounded. Cost: O(log n) each.
 
 use flashloom_units::{
-    Capability, Figure, Kind, Lists, MIB, MS, Ns, ParamSet, PolicySpec, Refusal, S, SECTOR_BYTES, Statistic, Value,
-    params,
+    Capability, Figure, Kind, Lists, MIB, MS, Ns, PolicySpec, Refusal, S, SECTOR_BYTES, Statistic, Value, params,
 };
 use flashloom_workload::Request;
 use serde::{Deserialize, Serialize};

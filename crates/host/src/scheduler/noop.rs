@@ -25,7 +25,7 @@ pub static SPEC: PolicySpec = PolicySpec {
     source: "Linux 2.6.32, block/noop-iosched.c",
     needs: &[],
     offers: &[Capability::SavedState],
-    params: <NoopParams as flashloom_units::ParamSet>::PARAMS,
+    params: NoopParams::PARAMS,
     statistics: &[],
 };
 
