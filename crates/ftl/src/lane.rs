@@ -1,9 +1,9 @@
 //! Lanes: the open blocks of a plane, each for pages that are expected to die together.
 //!
-//! A lane is declared by whoever wants one: the allocation (streams and what is isolated), hot and cold separation,
-//! wear levelling, a map on flash, a mapping for pages of its own. Every plane keeps room for the two that all setups
-//! have; another one costs a plane a block only from the moment it is first opened there, so that a policy that finds
-//! nothing to keep apart changes nothing.
+//! Each part of an FTL declares the lanes that it needs: the allocation (streams and what is isolated), hot and cold
+//! separation, wear levelling, a map on flash, a mapping for pages of its own. Every plane keeps room for the two that
+//! all setups have; another one costs a plane a block only from the moment it is first opened there, so that a policy
+//! that finds nothing to keep apart changes nothing.
 
 use serde::{Deserialize, Serialize};
 
@@ -37,8 +37,8 @@ pub enum Lane {
 }
 
 impl Lane {
-    /// How many lanes there are, declared or not.
-    pub(crate) const COUNT: usize = 10;
+    /// Entries of a table by lane: a power of two, so that one a plane is found by a shift.
+    pub(crate) const ENTRIES: usize = 16;
 
     /// Lanes that every plane may open at any time.
     pub(crate) const BASE: u32 = 2;
@@ -115,7 +115,7 @@ pub(crate) struct Lanes {
     declared: Vec<DeclaredLane>,
     /// Where what survives a collection goes, by the lane that the block was opened for: all of a block to one lane,
     /// but for hot pages where these are kept apart.
-    survivors: [Lane; Lane::COUNT],
+    survivors: [Lane; Lane::ENTRIES],
 }
 
 impl Lanes {
@@ -123,7 +123,7 @@ impl Lanes {
     pub(crate) fn new(params: &FtlParams, demands: Demands, others: impl IntoIterator<Item = DeclaredLane>) -> Self {
         let base = [DeclaredLane::written(Lane::Host), DeclaredLane::collected(Lane::Collected)];
         let declared: Vec<_> = base.into_iter().chain(demands.lanes()).chain(others).collect();
-        let mut survivors = [demands.collected(params); Lane::COUNT];
+        let mut survivors = [demands.collected(params); Lane::ENTRIES];
         for declared in &declared {
             let to = &mut survivors[declared.lane.at()];
             *to = declared.survivors.unwrap_or(*to);

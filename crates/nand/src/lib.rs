@@ -36,7 +36,7 @@ pub struct Nand {
     /// Erases of each block that passed, since the array was new.
     erase_counts: Vec<u32>,
     timed: Option<Box<Timed>>,
-    /// What happened since it was looked at last, where anybody looks.
+    /// Events since they were taken last, where they are recorded.
     events: Events,
     failures: Option<Box<Failures>>,
     completed: Vec<u32>,
@@ -63,7 +63,7 @@ flashloom_units::state! {
     }
 }
 
-/// A list of what happened, where anybody looks.
+/// Events of the array, where they are recorded.
 type Events = Option<Vec<Event>>;
 
 impl Nand {
@@ -130,7 +130,7 @@ impl Nand {
         self.counts = Counts::default();
     }
 
-    /// From now on [`Self::events`] has something to say.
+    /// Records [`Self::events`] from now on.
     pub fn watch(&mut self) {
         self.events.get_or_insert_default();
     }
@@ -141,12 +141,12 @@ impl Nand {
         self.events.is_some()
     }
 
-    /// What happened since this was called last, in order; the time is the one that the array was told last.
+    /// Events since this was called last, in order; their time is the one that the array was told last.
     pub fn events(&mut self) -> impl Iterator<Item = Event> + '_ {
         self.events.iter_mut().flat_map(|events| events.drain(..))
     }
 
-    /// Says that a job of the FTL begins: it is to free a block.
+    /// Records that a job of the FTL begins: it is to free a block.
     #[inline]
     pub fn begin_job(&mut self, origin: Origin, block: BlockId) {
         if let Some(events) = &mut self.events {
@@ -154,7 +154,7 @@ impl Nand {
         }
     }
 
-    /// Says that a job of the FTL is over.
+    /// Records that a job of the FTL is over.
     #[inline]
     pub fn end_job(&mut self, origin: Origin, block: BlockId) {
         if let Some(events) = &mut self.events {
@@ -162,7 +162,7 @@ impl Nand {
         }
     }
 
-    /// How busy the array was; nothing in counting mode.
+    /// Busy time of channels and dies; nothing in counting mode.
     pub fn utilization(&self) -> Option<Utilization> {
         self.timed.as_ref().map(|timed| timed.utilization())
     }
@@ -237,7 +237,7 @@ impl Nand {
         }
     }
 
-    /// Accounts for a program; whether it fails.
+    /// Counts a program. Returns whether it fails.
     #[inline]
     fn count_program(&mut self, block: BlockId, page: u32, origin: Origin) -> bool {
         debug_assert_eq!(self.written[block.at()], page, "pages of a block are programmed in order");
@@ -296,7 +296,7 @@ impl Nand {
         failures
     }
 
-    /// Accounts for an erase; whether it fails, and the operation.
+    /// Counts an erase. Returns whether it fails, and the operation.
     fn count_erase(&mut self, erase: Erase) -> (bool, Operation) {
         let Erase { block, origin, urgency } = erase;
         self.written[block.at()] = 0;

@@ -1,4 +1,4 @@
-//! What is known of flash operations, and their counters.
+//! Flash operations in flight, their identity and result, and the counters of them.
 
 use flashloom_units::{BlockId, DieId, Lpn, NO_INDEX, PlaneId, Ppn};
 use serde::{Deserialize, Serialize};
@@ -43,7 +43,7 @@ pub enum Urgency {
     Spare,
 }
 
-/// How many operations there were, by origin in the order of [`Origin::ALL`].
+/// Operations by origin, in the order of [`Origin::ALL`].
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Counts {
     /// Pages read from the array.

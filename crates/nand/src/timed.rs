@@ -554,7 +554,7 @@ fn class_of(operation: &Operation) -> usize {
 }
 
 impl Timing {
-    /// Time of the channel for the data of that many sectors.
+    /// Time of the channel for the data of a number of sectors.
     pub fn transfer_ns(&self, sectors: u32) -> Ns {
         (u64::from(sectors) * self.sector_ps).div_ceil(1_000)
     }

@@ -173,7 +173,10 @@ fn a_mapping_with_a_cached_map_passes_every_check_under_collection() {
     for keys in [
         &["ftl.ctp.cache=16KiB"][..],
         &["ftl.ctp.cache=64KiB", "ftl.gc_pace=share"],
-        &["device.program_failures=0.0001", "ftl.hot_cold=multi-hash"],
+        &[
+            "device.program_failures=0.000005",
+            "ftl.hot_cold=multi-hash",
+        ],
         &["ftl.superblock=die", "device.planes=2"],
     ] {
         let arguments = ctp(&[&["run.precondition=steady", "run.fill=0.9"], keys].concat());
@@ -210,7 +213,6 @@ fn combinations_that_a_cached_map_cannot_work_in_are_refused() {
     for (key, words) in [
         ("ftl.ctp.cache=1KiB", "room for a translation page"),
         ("ftl.placement=round-robin", "with `ftl.mapping` = \"ctp\""),
-        ("ftl.dftl.cache=1MiB", "ftl.dftl"),
         ("device.over_provisioning=0.01", "and the map"),
     ] {
         let output = run(&ctp(&[key]));

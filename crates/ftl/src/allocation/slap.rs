@@ -261,7 +261,7 @@ impl Climb {
         (self.written, self.copies, self.streamed, self.last) = (0, 0, 0, None);
     }
 
-    /// The threshold from now on, when that many pages have been copied and put in streams altogether.
+    /// The threshold from now on, given the pages copied and the pages put in streams altogether.
     fn step(&mut self, interval: u64, copies: u64, streamed: u64) -> usize {
         if self.written < interval {
             return self.threshold;

@@ -13,7 +13,7 @@ pub(super) struct Chains {
 flashloom_units::state! { Chains { nested heads, tails, next, previous; } }
 
 impl Chains {
-    /// That many empty chains for that many blocks.
+    /// Empty chains for the blocks of a drive.
     pub(super) fn new(chains: usize, blocks: usize) -> Self {
         Self {
             heads: vec![NO_INDEX; chains],

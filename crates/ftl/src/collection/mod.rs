@@ -10,21 +10,21 @@ mod chains;
 #[cfg(test)]
 mod model;
 
-/// A policy that chooses victims. It is told of every block that closes and of every page that dies in one.
+/// A victim selection policy. It learns of every block that closes and of every page that dies in one.
 pub trait Collection: Send {
-    /// The host wrote that many pages: the clock of policies that go by age.
+    /// Pages that the host writes: the clock of policies that go by age.
     fn written(&mut self, _pages: u32) {}
 
-    /// A block is full, with that many valid pages, and becomes a candidate.
+    /// A full block and its valid pages: it becomes a candidate.
     fn closed(&mut self, block: BlockId, valid: u32);
 
-    /// A page of a candidate died, which leaves it that many.
+    /// A candidate of which a page died, and the valid pages that it has left.
     fn invalidated(&mut self, block: BlockId, valid: u32);
 
-    /// Takes the block of a plane to collect, which is a candidate no more; none where no candidate has a dead page.
+    /// The victim of a plane, which is a candidate no more; none where no candidate has a dead page.
     fn victim(&mut self, plane: PlaneId) -> Option<BlockId>;
 
-    /// A candidate is taken for another reason than to gain its space, such as wear.
+    /// A candidate that is taken for another reason than to gain its space, such as wear levelling.
     fn withdraw(&mut self, block: BlockId);
 
     /// The values of the policy's `statistics`, in that order.

@@ -58,8 +58,8 @@ pub trait Mapping: Send {
     /// Free blocks of the whole drive.
     fn free_blocks(&self) -> u64;
 
-    /// Whether so many blocks have gone bad that a page could not be stored: the drive's life is over, and from that
-    /// page on all that is to be written is refused ([`Nand::refuse`]). What was stored can still be read.
+    /// Whether a page could not be stored because too many blocks have gone bad: the drive's life is over, and from
+    /// that page on all that is to be written is refused ([`Nand::refuse`]). What was stored can still be read.
     fn is_worn_out(&self) -> bool {
         false
     }
@@ -97,7 +97,7 @@ pub mod page_store;
 mod sast;
 pub mod translation;
 
-/// What is known of a stack before a mapping is built.
+/// The stack around a mapping before it is built.
 #[derive(Clone, Copy, Debug)]
 pub struct Site<'a> {
     /// The array, and how much of it the host sees.
@@ -106,7 +106,7 @@ pub struct Site<'a> {
     pub ftl: &'a FtlSetup,
 }
 
-/// What a mapping states before it is built.
+/// Properties of a mapping before it is built.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Profile {
     /// Pages of the streams that it, or its allocation, wants written together from the start; nothing where it looks
@@ -114,7 +114,7 @@ pub struct Profile {
     pub stream_pages: Option<u32>,
 }
 
-/// What a mapping is built from.
+/// The stack that a mapping is built for.
 #[derive(Clone, Copy)]
 pub struct Context<'a> {
     /// The array, and how much of it the host sees.

@@ -94,7 +94,7 @@ pub struct PageStore {
     mapped: u64,
     blocks: Blocks,
     valid: ValidPages,
-    frontiers: Vec<[Frontier; Lane::COUNT]>,
+    frontiers: Vec<[Frontier; Lane::ENTRIES]>,
     /// The superblock of each plane that was erased last: while its erase has not ended its programs wait, and all that
     /// is written to the plane behind them. None where superblocks are blocks.
     erased: Vec<BlockId>,
@@ -109,7 +109,7 @@ pub struct PageStore {
     collection: Box<dyn Collection>,
     /// The next plane to try when one has no room.
     after: Vec<PlaneId>,
-    /// Valid pages that each plane may hold; below zero where so many blocks failed that it may hold none.
+    /// Valid pages that each plane may hold; below zero where too many blocks failed for it to hold any.
     room: Vec<i64>,
     /// Free blocks before the host opens one.
     free_to_open: u32,
@@ -174,7 +174,7 @@ impl PageStore {
             room: (0..geometry.total_planes()).map(room).collect(),
             blocks,
             valid: ValidPages::new(&geometry),
-            frontiers: vec![[Frontier::none(&geometry); Lane::COUNT]; planes],
+            frontiers: vec![[Frontier::none(&geometry); Lane::ENTRIES]; planes],
             erased: vec![BlockId::NONE; planes],
             opened_for: vec![Lane::Host; geometry.total_blocks() as usize],
             jobs: vec![None; planes],
@@ -206,7 +206,7 @@ impl PageStore {
         })
     }
 
-    /// Where the allocation puts pages that are written together; [`Self::placed`] takes the list back.
+    /// Places of pages that are written together, by the allocation; [`Self::placed`] takes the list back.
     pub fn place(&mut self, writes: &[PageWrite]) -> Vec<Place> {
         let mut places = std::mem::take(&mut self.places);
         self.collection.written(writes.len() as u32);
@@ -219,7 +219,7 @@ impl PageStore {
         self.allocation.wanted_streams()
     }
 
-    /// The list can be used again.
+    /// Takes the list of [`Self::place`] back, to use it again.
     pub fn placed(&mut self, mut places: Vec<Place>) {
         places.clear();
         self.places = places;
@@ -381,7 +381,7 @@ impl PageStore {
     }
 
     /// A programmed page is the copy of its address from now on; the one before it is dead.
-    #[inline]
+    #[inline(always)] // Once for every page that is written.
     pub fn bind(&mut self, lpn: Lpn, block: BlockId, page: u32) {
         let old = self.map[lpn.at()];
         if old.is_some() {
@@ -457,7 +457,7 @@ impl PageStore {
         &self.map[range]
     }
 
-    /// A hint that a page is about to be looked up, to fetch its part of the map into the processor's cache.
+    /// A hint that a page is about to be looked up: its part of the map can be fetched into the processor's cache.
     pub fn prepare(&self, lpn: Lpn) {
         prefetch(&self.map, lpn.at());
     }

@@ -71,7 +71,7 @@ pub struct MapShape {
 }
 
 impl MapShape {
-    /// A map of so many entries, with so many on a translation page.
+    /// A map of `entries` entries, `entries_a_page` of them on each translation page.
     pub const fn new(entries: u32, entries_a_page: u32) -> Self {
         Self { entries, by_entries: Divisor::new(entries_a_page) }
     }
@@ -132,8 +132,7 @@ pub trait MapCache: State + Send + Sized + 'static {
     /// An empty cache with the parameters of its mapping.
     fn new(values: &[Value], shape: MapShape) -> Self;
 
-    /// A hint that the entry of a page is about to be looked up, to fetch what is known of it into the processor's
-    /// cache.
+    /// A hint that the entry of a page is about to be looked up: its tables can be fetched into the processor's cache.
     fn prepare(&self, _lpn: Lpn) {}
 
     /// Looks up the entry of a page and counts the reference: whether it is in the cache.

@@ -180,7 +180,7 @@ impl MapCache for MappingTable {
 }
 
 impl MappingTable {
-    /// A table of that many entries, of which `protected` is the share of the protected segment.
+    /// A table of `capacity` entries, of which `protected` is the share of the protected segment.
     fn with_capacity(capacity: u32, protected: f64, shape: MapShape) -> Self {
         let empty = Recency { newest: NO_INDEX, oldest: NO_INDEX, length: 0 };
         Self {

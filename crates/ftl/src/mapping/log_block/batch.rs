@@ -21,7 +21,8 @@ pub(super) struct Batch {
 flashloom_units::state! { Batch { scratch firsts; fixed last, next, sorted, ascending; } }
 
 impl Batch {
-    /// For that many logical blocks, whose pages keep the order in which they come or are put in that of their address.
+    /// A sorter for a drive of `logical_blocks`. The pages of a block keep the order in which they come, or with
+    /// `ascending` are put in that of their address.
     pub(super) fn new(logical_blocks: u32, ascending: bool) -> Self {
         let last = vec![NO_INDEX; logical_blocks as usize];
         Self { last, next: Vec::new(), firsts: Vec::new(), sorted: Vec::new(), ascending }

@@ -64,7 +64,7 @@ pub(super) struct Guarantees {
 
 /// A scheme of log blocks: the state of all groups.
 pub(super) trait Scheme: Send + Sized + flashloom_units::State {
-    /// The shape it wants, and what it guarantees with superblocks of that many pages.
+    /// The shape it wants, and what it guarantees on this drive.
     fn layout(values: &[Value], site: &Site<'_>) -> Layout;
 
     /// Refuses what of its own parameters cannot work on a device.

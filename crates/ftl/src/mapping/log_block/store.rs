@@ -20,7 +20,7 @@ use super::{Limits, Scheme};
 use crate::placement::Times;
 use crate::{FtlReport, FtlSetup, MergeReport, PageWrite, Preemption, Space};
 
-/// What the operations of a merge cost on an idle chip.
+/// Times of the operations of a merge on an idle chip.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Costs {
     /// A page read, with its transfer.
@@ -44,12 +44,12 @@ impl Costs {
         Self { read_ns, program_ns, copy_ns: read_ns + program_ns, erase_ns: timing.erase_ns, width }
     }
 
-    /// That many copies, which the chips share, and erases, which they do together.
+    /// Time of copies, which the chips share, and of erases, which they do together.
     pub(super) fn of(&self, copies: u32, erases: u32) -> Ns {
         u64::from(copies.div_ceil(self.width)) * self.copy_ns + u64::from(erases) * self.erase_ns
     }
 
-    /// The most that steps of a merge can cost, each a copy or one of so many erases, with copies and erases besides.
+    /// Longest time of merge steps, each a copy or one of at most `most_erases` erases, with copies and erases besides.
     pub(super) fn of_steps(&self, steps: u32, most_erases: u32, (copies, erases): (u32, u32)) -> Ns {
         let dearest = if self.erase_ns > self.copy_ns { steps.min(most_erases) } else { 0 };
         self.of(steps - dearest + copies, dearest + erases)
@@ -252,7 +252,7 @@ impl Store {
         }
     }
 
-    /// What the group has merged so far was done while the drive was idle.
+    /// Forgets what the group has merged since the last page of the host: the drive was idle.
     pub(super) fn nobody_waited(&mut self, group: u32) {
         self.since_host[group as usize] = (0, 0);
     }

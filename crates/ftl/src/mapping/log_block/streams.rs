@@ -4,7 +4,7 @@ use flashloom_units::Lpn;
 
 use crate::{PageWrite, StreamReport};
 
-/// The search for streams of at least so many pages. O(1) a page.
+/// The search for streams. O(1) a page.
 pub(super) struct Streams {
     pub(super) report: StreamReport,
 }
@@ -12,7 +12,7 @@ pub(super) struct Streams {
 flashloom_units::state! { Streams { value report; } }
 
 impl Streams {
-    /// For streams of that many pages, at least two.
+    /// A search for streams of at least `threshold` pages, which is at least two.
     pub(super) fn new(threshold: u32) -> Self {
         Self { report: StreamReport { threshold: u64::from(threshold), ..StreamReport::default() } }
     }

@@ -14,7 +14,7 @@ use crate::superblock::Superblocks;
 /// How far ahead of a collection's copies their entries of the map are fetched.
 const PREFETCH_PAGES: usize = 12;
 
-/// A collection that has begun.
+/// A collection under way.
 #[derive(Clone, Copy, Serialize, Deserialize)]
 pub(super) struct Job {
     pub(super) victim: BlockId,
@@ -35,7 +35,7 @@ pub(super) struct Job {
 }
 
 impl Job {
-    /// A job on a block that gains so many pages, and whose survivors go to a lane.
+    /// A job on a victim: the lane that its survivors go to, and the pages that it gains.
     pub(super) fn new(victim: BlockId, lane: Lane, origin: Origin, gain: u32) -> Self {
         Self { victim, next: 0, valid: 0, gain, pace: None, paid: 0, lane, origin, is_spread: false }
     }

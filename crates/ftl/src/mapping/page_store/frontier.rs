@@ -85,6 +85,7 @@ impl PageStore {
         self.geometry.pages - self.frontiers[plane.at()][lane.at()].next
     }
 
+    #[inline]
     pub(super) fn take(&mut self, plane: PlaneId, lane: Lane) -> (BlockId, u32) {
         let open = &mut self.frontiers[plane.at()][lane.at()];
         debug_assert!(open.next < self.geometry.pages, "a full block is replaced before a page of it is taken");

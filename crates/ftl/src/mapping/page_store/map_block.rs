@@ -134,7 +134,7 @@ impl PageStore {
         self.step_for_map(nand, plane, Some((copies * self.superblocks.width()).div_ceil(pages)), listener);
     }
 
-    /// Goes on with the map's job: with so many copies, or to its end.
+    /// Continues the map's job: by a number of copies, or to its end.
     pub(super) fn step_for_map(
         &mut self,
         nand: &mut Nand,

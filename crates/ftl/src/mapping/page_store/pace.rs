@@ -23,7 +23,7 @@ use super::PageStore;
 use super::collect::Job;
 use crate::lane::Lane;
 
-/// So many steps for so many pages.
+/// A pace: steps of the collection for a number of pages written.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub(super) struct Pace {
     pub(super) steps: u32,
@@ -44,16 +44,16 @@ pub(super) struct Openings {
     /// Blocks that were opened.
     blocks: u64,
     /// For each lane that is written to, its last opening and the one before; nothing for a first.
-    last: [(Option<u64>, u64); Lane::COUNT],
+    last: [(Option<u64>, u64); Lane::ENTRIES],
 }
 
 impl PageStore {
-    /// What a page pays for from now on.
+    /// The pace of a plane's collection from now on.
     pub(super) fn pace_of(&self, job: &Job, plane: PlaneId) -> Pace {
         if !self.paces_by_deadline {
             return Pace { steps: job.valid + 1, pages: job.gain };
         }
-        let mut deadlines = [u32::MAX; Lane::COUNT];
+        let mut deadlines = [u32::MAX; Lane::ENTRIES];
         for (deadline, lane) in deadlines.iter_mut().zip(self.lanes.written()) {
             *deadline = self.full_in(plane, lane);
         }
@@ -77,11 +77,11 @@ impl PageStore {
             || (free + 1 == self.free_to_open && is_alone && self.jobs[plane.at()].as_ref().is_some_and(needs_none))
     }
 
-    /// Pages that paid, those written to the lanes of a plane, but for a constant.
+    /// Pages written to the lanes of a plane that pay, but for a constant.
     fn written(&self, plane: PlaneId) -> u64 {
         let paying = self.lanes.written().filter(|&lane| !self.keeps_map_apart(lane));
         let left: u32 = paying.map(|lane| self.left(plane, lane)).sum();
-        (self.openings[plane.at()].blocks + Lane::COUNT as u64) * u64::from(self.geometry.pages) - u64::from(left)
+        (self.openings[plane.at()].blocks + Lane::ENTRIES as u64) * u64::from(self.geometry.pages) - u64::from(left)
     }
 
     /// After how many more pages that are written to a plane the open block of a lane will be full.
@@ -97,7 +97,7 @@ impl PageStore {
         (left * of).checked_div(taken).map_or(u32::MAX, |pages| pages.clamp(1, u64::from(u32::MAX)) as u32)
     }
 
-    /// Steps until so many more blocks of a plane are free, if the victims to come are like this one: their copies fill
+    /// Steps until `blocks` more of a plane are free, if the victims to come are like this one: their copies fill
     /// the open block for survivors, and open others.
     fn steps_to_gain(&self, job: &Job, plane: PlaneId, blocks: i64) -> u32 {
         let b = i64::from(self.geometry.pages);
