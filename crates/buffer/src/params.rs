@@ -2,8 +2,6 @@
 
 use flashloom_units::{GIB, Kind, MIB, Used, Value, params};
 
-use flashloom_ftl::placement;
-
 use crate::{order, rate};
 
 params! {
@@ -21,8 +19,5 @@ params! {
         rate: &'static str => "rate", Kind::Policy(&rate::SLOT), Value::Name("linear-threshold"),
             "More victims at a time use more chips and lower the hit ratio of small buffers.",
             Used::without("capacity", &["0B"]);
-        /// Which chip an evicted logical block goes to, where every chip has an FTL of its own.
-        placement: &'static str => "placement", Kind::Policy(&placement::SLOT), Value::Name("static"),
-            "Spreading evictions over the chips uses all of them; pages that a logical block has elsewhere are moved.";
     }
 }

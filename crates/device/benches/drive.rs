@@ -9,9 +9,9 @@
 
 use std::time::Instant;
 
-use flashloom_device::{Ageing, Drive, DriveSetup, Engine, Outcome, Overwrite, Simulation};
+use flashloom_device::{Ageing, DeviceParams, Drive, DriveSetup, Engine, Outcome, Overwrite, Simulation};
 use flashloom_host::{BlockLayer, HostParams, scheduler};
-use flashloom_nand::DeviceParams;
+use flashloom_nand::NandParams;
 use flashloom_units::{Ns, ParamSet, Prng, Problem, S};
 use flashloom_workload::{Op, Pace, Replayed, Request, Source};
 
@@ -73,7 +73,7 @@ fn timed(requests: u64, buffer_bytes: u64) {
     let pages = setup.device.geometry().total_pages() * 3 / 4;
     let mut engine = engine(&setup);
     engine.precondition(&Ageing { fill_pages: pages, fill_streams: true, overwrite: None }, &mut |_| {});
-    engine.start_timing(&setup.device);
+    engine.start_timing(&setup.device.nand);
     let mut simulation = Simulation::new(engine);
     let mut source = RandomWrites { prng: Prng::new(1), pages, left: requests };
     let started = Instant::now();
@@ -100,13 +100,16 @@ fn counting(windows: u32) {
 /// A 512 GiB drive of 16 KiB pages, aged to steady state.
 fn large() {
     let device = DeviceParams {
-        blocks: 2_048,
-        pages: 512,
-        page_bytes: 16 << 10,
-        channels: 8,
-        ways: 2,
-        dies: 1,
-        planes: 2,
+        nand: NandParams {
+            blocks: 2_048,
+            pages: 512,
+            page_bytes: 16 << 10,
+            channels: 8,
+            ways: 2,
+            dies: 1,
+            planes: 2,
+            ..NandParams::defaults()
+        },
         ..DeviceParams::defaults()
     };
     let setup = DriveSetup::with_defaults(device);

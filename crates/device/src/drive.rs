@@ -38,7 +38,7 @@ mod waiter;
 use flashloom_buffer::{BufferFigures, BufferReport};
 use flashloom_ftl::Mapping;
 use flashloom_host::{Dispatched, RequestId};
-use flashloom_nand::{DeviceParams, Nand};
+use flashloom_nand::{Nand, NandParams};
 use flashloom_units::{Lpn, Ns, Refusal};
 use flashloom_verify::Verifier;
 use flashloom_workload::Op;
@@ -51,6 +51,7 @@ use commands::Stage;
 use data_path::DataPath;
 use flash::Flash;
 use interface::HostInterface;
+pub use interface::InterfaceParams;
 use paging::Paging;
 pub use setup::DriveSetup;
 pub(crate) use waiter::Waiter;
@@ -172,7 +173,7 @@ impl Drive {
 /// Time: when the next thing happens in the drive, and making it happen.
 impl Drive {
     /// From now on commands and flash operations take time.
-    pub fn start_timing(&mut self, params: &DeviceParams) {
+    pub fn start_timing(&mut self, params: &NandParams) {
         self.flash.start_timing(params);
     }
 
@@ -232,7 +233,7 @@ impl Drive {
             None => DataPath::Direct,
         };
         let paging = Paging::new(flash.nand().geometry().sectors_per_page());
-        Ok(Self { interface: HostInterface::new(&setup.device, paging), path, flash, is_read_only: false })
+        Ok(Self { interface: HostInterface::new(&setup.device.interface, paging), path, flash, is_read_only: false })
     }
 
     /// Writes whole pages to the FTL together, past the buffer, when the drive is aged: before time begins.

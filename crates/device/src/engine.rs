@@ -16,7 +16,7 @@ mod looking;
 mod state;
 
 use flashloom_host::{BlockLayer, Completed, Decision, Dispatched};
-use flashloom_nand::DeviceParams;
+use flashloom_nand::NandParams;
 use flashloom_units::Ns;
 use flashloom_workload::{Op, Request};
 use serde::{Deserialize, Serialize};
@@ -35,15 +35,16 @@ use looking::Looking;
 /// Sixteen reads of a drive that was written once, as fast as it can:
 ///
 /// ```
-/// use flashloom_device::{Ageing, Drive, DriveSetup, Engine, Status, Submitted};
-/// use flashloom_nand::DeviceParams;
+/// use flashloom_device::{Ageing, DeviceParams, Drive, DriveSetup, Engine, Status, Submitted};
+/// use flashloom_nand::NandParams;
 /// use flashloom_units::ParamSet;
 /// use flashloom_workload::{Op, Request};
 ///
-/// let device = DeviceParams { blocks: 64, ..DeviceParams::defaults() };
-/// let mut engine = Engine::bare(Drive::new(&DriveSetup::with_defaults(device.clone()))?, 32, 0);
+/// let nand = NandParams { blocks: 64, ..NandParams::defaults() };
+/// let device = DeviceParams { nand: nand.clone(), ..DeviceParams::defaults() };
+/// let mut engine = Engine::bare(Drive::new(&DriveSetup::with_defaults(device))?, 32, 0);
 /// engine.precondition(&Ageing { fill_pages: 64, fill_streams: true, overwrite: None }, &mut |_| {});
-/// engine.start_timing(&device);
+/// engine.start_timing(&nand);
 ///
 /// for cookie in 0..16 {
 ///     let request = Request {
@@ -65,7 +66,7 @@ use looking::Looking;
 /// }
 /// assert_eq!(served.len(), 16);
 /// assert!(served.iter().all(|completion| completion.status == Status::Done));
-/// assert!(served[0].time_ns >= device.read_ns, "a read takes tR at least");
+/// assert!(served[0].time_ns >= nand.read_ns, "a read takes tR at least");
 /// # Ok::<(), Box<dyn std::error::Error>>(())
 /// ```
 pub struct Engine {
@@ -203,7 +204,7 @@ impl Engine {
     }
 
     /// From now on the drive takes time.
-    pub fn start_timing(&mut self, params: &DeviceParams) {
+    pub fn start_timing(&mut self, params: &NandParams) {
         self.drive.start_timing(params);
         self.timed = true;
     }

@@ -8,7 +8,7 @@ use std::collections::VecDeque;
 use flashloom_device::{Interest, Observer, Sample, Simulation};
 use flashloom_units::{MS, Ns};
 use flashloom_workload::{Op, Pace, Replayed, Request};
-use support::{List, Run, buffered, pages, plain_device, request, unbuffered};
+use support::{List, Run, buffered, pages, plain_device, plain_nand, request, unbuffered};
 
 /// A write with these flags.
 fn write(arrival_ns: Ns, lpn: u64, flags: u8) -> Request {
@@ -33,7 +33,7 @@ fn what_a_write_asks_besides_has_a_distribution_of_its_own() {
     let counts = [&host.read_latency, &host.write_latency, &host.flush_latency, &host.discard_latency];
     assert_eq!(counts.map(|latency| latency.count()), [1, 4, 1, 1]);
     assert_eq!((host.fua_latency.count(), host.preflush_latency.count(), host.latency().count()), (2, 2, 7));
-    let program_ns = plain_device().program_ns;
+    let program_ns = plain_nand().program_ns;
     assert!(host.write_latency.min() < program_ns, "a plain write ends in the buffer");
     assert!(host.fua_latency.min() > program_ns, "a durable one waits for its program");
     assert!(host.preflush_latency.min() < host.preflush_latency.max(), "the one that is durable too waits twice");
@@ -77,7 +77,7 @@ fn sampled(run: &Run, simulation: Simulation, interval_ns: Ns, requests: VecDequ
 #[test]
 fn a_sample_says_what_the_requests_of_its_interval_waited_for() {
     let device = plain_device();
-    let dies = u64::from(device.channels * device.ways);
+    let dies = u64::from(device.nand.channels * device.nand.ways);
     let run = Run::new(unbuffered(device.clone()));
     let requests = [write(15 * MS, 0, 0), write(15 * MS, dies, 0), write(25 * MS, 1, 0)];
     let samples = sampled(&run, Simulation::new(run.started()), 10 * MS, requests.into());
@@ -87,7 +87,7 @@ fn a_sample_says_what_the_requests_of_its_interval_waited_for() {
     let [slow, fast] = [&samples[1], &samples[2]].map(|sample| sample.latency.unwrap());
     assert!(slow.p50_ns < slow.max_ns && slow.p99_ns == slow.max_ns, "{slow:?}");
     assert!(slow.max_ns > fast.max_ns, "the longest of an interval is not that of the one before");
-    assert!(fast.max_ns > device.program_ns && fast.p50_ns == fast.max_ns, "{fast:?}");
+    assert!(fast.max_ns > device.nand.program_ns && fast.p50_ns == fast.max_ns, "{fast:?}");
 }
 
 /// In counting mode everything arrives and ends at one moment, and the pages tell the intervals apart. A request of

@@ -4,13 +4,16 @@
 mod support;
 
 use flashloom_buffer::rate;
-use flashloom_device::{Cause, DriveSetup, Engine, Interest, Misuse, Observer, Parts, Served, Simulation, Submitted};
+use flashloom_device::{
+    Cause, DeviceParams, DriveSetup, Engine, Interest, InterfaceParams, Misuse, Observer, Parts, Served, Simulation,
+    Submitted,
+};
 use flashloom_ftl::mapping;
 use flashloom_host::{BlockLayer, HostParams, scheduler};
-use flashloom_nand::DeviceParams;
+use flashloom_nand::NandParams;
 use flashloom_units::{MS, Ns, ParamSet, US, Value, transfer_ns};
 use flashloom_workload::{Op, Replayed, Request};
-use support::{List, Run, buffered, plain_device, request, unbuffered};
+use support::{List, Run, buffered, plain, plain_device, plain_nand, request, unbuffered};
 
 /// Pages 0 and [`SAME_DIE`] are on one die, page [`SAME_CHANNEL`] on another of its channel.
 const SAME_DIE: u64 = 8;
@@ -55,19 +58,23 @@ fn write(at: Ns, page: u64, flags: u8) -> Request {
 
 /// A page over the link and over a channel.
 fn link(device: &DeviceParams) -> Ns {
-    transfer_ns(4_096, device.link_rate)
+    transfer_ns(4_096, device.interface.link_rate)
 }
 
 fn channel(device: &DeviceParams) -> Ns {
-    device.timing().transfer_ns(8)
+    device.nand.timing().transfer_ns(8)
 }
 
 #[test]
 fn an_unloaded_read_is_in_the_controller_served_and_on_the_link() {
-    let device = DeviceParams { controller_ns: 5 * US, command_ns: 300, ..plain_device() };
+    let device = DeviceParams {
+        nand: NandParams { command_ns: 300, ..plain_nand() },
+        interface: InterfaceParams { controller_ns: 5 * US, ..InterfaceParams::defaults() },
+        ..plain_device()
+    };
     let expected = [
         (Cause::Controller, 5 * US),
-        (Cause::Served, 300 + device.read_ns + channel(&device)),
+        (Cause::Served, 300 + device.nand.read_ns + channel(&device)),
         (Cause::Link, link(&device)),
     ];
     let [served] = served(&Run::new(unbuffered(device)), [read(77)])[..] else { panic!("one request") };
@@ -81,9 +88,9 @@ fn an_unloaded_read_is_in_the_controller_served_and_on_the_link() {
 fn a_partial_write_waits_for_the_read_beneath_it() {
     let device = plain_device();
     let expected = parts(&[
-        (Cause::Link, transfer_ns(3 * 512, device.link_rate)),
-        (Cause::HostRead, device.read_ns + device.timing().transfer_ns(5)),
-        (Cause::Served, channel(&device) + device.program_ns),
+        (Cause::Link, transfer_ns(3 * 512, device.interface.link_rate)),
+        (Cause::HostRead, device.nand.read_ns + device.nand.timing().transfer_ns(5)),
+        (Cause::Served, channel(&device) + device.nand.program_ns),
     ]);
     let served = served(&Run::new(unbuffered(device)), [request(MS, Op::Write, 8 * 9, 3)]);
     assert_eq!(served[0].parts, expected);
@@ -92,8 +99,8 @@ fn a_partial_write_waits_for_the_read_beneath_it() {
 /// The data of the second page comes over the channel behind that of the first, and then over the link alone.
 #[test]
 fn the_path_of_a_request_is_that_of_the_page_that_ended_last() {
-    let device = DeviceParams { bus_rate: 20_000_000, ..plain_device() };
-    let one = [(Cause::Served, device.read_ns + channel(&device)), (Cause::Link, link(&device))];
+    let device = plain(NandParams { bus_rate: 20_000_000, ..plain_nand() });
+    let one = [(Cause::Served, device.nand.read_ns + channel(&device)), (Cause::Link, link(&device))];
     let late = [(Cause::Channel, channel(&device)), one[0], one[1]];
     let served = served(&Run::new(unbuffered(device)), [read(0), read(SAME_CHANNEL)]);
     assert_eq!([served[0].parts, served[1].parts], [parts(&one), parts(&late)]);
@@ -102,7 +109,7 @@ fn the_path_of_a_request_is_that_of_the_page_that_ended_last() {
 #[test]
 fn the_second_of_two_reads_on_a_die_waits_behind_the_first() {
     let device = plain_device();
-    let (flash, link) = (device.read_ns + channel(&device), (Cause::Link, link(&device)));
+    let (flash, link) = (device.nand.read_ns + channel(&device), (Cause::Link, link(&device)));
     let served = served(&Run::new(unbuffered(device)), [read(0), read(SAME_DIE)]);
     let (first, second) = (parts(&[(Cause::Served, flash), link]), [(Cause::HostRead, flash), (Cause::Served, flash)]);
     assert_eq!([served[0].parts, served[1].parts], [first, parts(&[second[0], second[1], link])]);
@@ -111,7 +118,7 @@ fn the_second_of_two_reads_on_a_die_waits_behind_the_first() {
 #[test]
 fn a_full_drive_holds_requests_for_a_tag() {
     let device = plain_device();
-    let own = [(Cause::Served, device.read_ns + channel(&device)), (Cause::Link, link(&device))];
+    let own = [(Cause::Served, device.nand.read_ns + channel(&device)), (Cause::Link, link(&device))];
     let run = Run { queue_depth: 1, ..Run::new(unbuffered(device)) };
     let served = served(&run, [read(0), read(1), read(2)]);
     for (nth, served) in served.iter().enumerate() {
@@ -144,7 +151,7 @@ fn a_request_that_finds_its_class_full_is_held_before_the_block_layer() {
     let noop = scheduler::builtin().choose("noop", &[]).unwrap().build(&layer).unwrap();
     let drive = flashloom_device::Drive::new(&run.setup).unwrap();
     let mut engine = Engine::new(BlockLayer::new(&host, noop), drive, MS);
-    engine.start_timing(&run.setup.device);
+    engine.start_timing(&run.setup.device.nand);
     let mut kept = Kept::default();
     let mut simulation = Simulation::new(engine);
     let mut source = List((0..6).map(|page| request(MS, Op::Write, 8 * page, 8)).collect());
@@ -179,7 +186,7 @@ fn one_slot(device: &DeviceParams) -> DriveSetup {
 #[test]
 fn a_write_that_finds_the_buffer_full_waits_for_a_slot() {
     let device = plain_device();
-    let (link, flash) = (link(&device), channel(&device) + device.program_ns);
+    let (link, flash) = (link(&device), channel(&device) + device.nand.program_ns);
     let served = served(&Run::new(one_slot(&device)), [write(MS, 0, 0), write(20 * MS, 9, 0)]);
     assert_eq!(served[0].parts, parts(&[(Cause::Link, link)]));
     assert_eq!(served[1].parts, parts(&[(Cause::Link, link), (Cause::Slot, flash)]));
@@ -188,7 +195,7 @@ fn a_write_that_finds_the_buffer_full_waits_for_a_slot() {
 #[test]
 fn a_flush_a_write_behind_one_and_a_durable_write() {
     let device = plain_device();
-    let (link, flash) = (link(&device), channel(&device) + device.program_ns);
+    let (link, flash) = (link(&device), channel(&device) + device.nand.program_ns);
     let setup = buffered(device, 8, "page-lru", "single");
     let requests = [
         write(MS, 0, 0),
@@ -212,10 +219,10 @@ fn a_read_whose_map_entry_is_on_flash_waits_for_the_map() {
     let run = Run::new(setup);
     let again = Request { arrival_ns: 20 * MS, ..read(5) };
     let served = served(&run, [read(5), again]);
-    let own = [(Cause::Served, device.read_ns + channel(&device)), (Cause::Link, link(&device))];
+    let own = [(Cause::Served, device.nand.read_ns + channel(&device)), (Cause::Link, link(&device))];
     assert_eq!(served[1].parts, parts(&own));
     // The entry that has to leave the cache is clean, and the translation page of the other is read whole.
-    let map = (Cause::Map, device.read_ns + channel(&device));
+    let map = (Cause::Map, device.nand.read_ns + channel(&device));
     assert_eq!(served[0].parts, parts(&[map, own[0], own[1]]));
 }
 
@@ -225,7 +232,7 @@ fn an_anatomy_needs_time_and_every_request() {
     let mut counting = Run { timed: false, ..Run::new(unbuffered(plain_device())) }.started();
     assert_eq!(counting.keep_anatomy(), Err(Misuse::Untimed));
     let mut begun = run.engine();
-    begun.start_timing(&run.setup.device);
+    begun.start_timing(&run.setup.device.nand);
     assert_eq!(begun.submit(0, &request(0, Op::Read, 0, 8), 1), Ok(Submitted::Accepted));
     let everything = Interest { events: true, served: true, ..Interest::default() };
     assert_eq!(begun.watch(everything), Err(Misuse::Begun));

@@ -4,20 +4,24 @@
 mod support;
 
 use flashloom_buffer::rate;
-use flashloom_device::DriveSetup;
-use flashloom_ftl::collection;
-use flashloom_nand::DeviceParams;
+use flashloom_device::{DeviceParams, DriveSetup, InterfaceParams};
+use flashloom_ftl::{CapacityParams, collection};
+use flashloom_nand::NandParams;
 use flashloom_units::{MS, ParamSet, Prng, S, US, Value, transfer_ns};
 use flashloom_verify::closed_forms::greedy_mean_field;
 use flashloom_workload::{Op, Pace};
-use support::{Run, plain_device, request, unbuffered};
+use support::{Run, plain, plain_device, plain_nand, request, unbuffered};
 
 /// An idle drive reads a page in controller + command + tR + page over the channel + page over the link.
 #[test]
 fn an_unloaded_read_takes_exactly_the_sum_of_its_parts() {
-    let device = DeviceParams { controller_ns: 5 * US, command_ns: 300, read_ns: 40 * US, ..plain_device() };
-    let channel = device.timing().transfer_ns(8);
-    let link = transfer_ns(4_096, device.link_rate);
+    let device = DeviceParams {
+        nand: NandParams { command_ns: 300, read_ns: 40 * US, ..plain_nand() },
+        interface: InterfaceParams { controller_ns: 5 * US, ..InterfaceParams::defaults() },
+        ..plain_device()
+    };
+    let channel = device.nand.timing().transfer_ns(8);
+    let link = transfer_ns(4_096, device.interface.link_rate);
     let outcome = Run::new(unbuffered(device)).run([request(MS, Op::Read, 8 * 77, 8)]);
     let latency = &outcome.host.read_latency;
     assert_eq!((latency.min(), latency.max()), (latency.max(), 5 * US + 300 + 40 * US + channel + link));
@@ -27,7 +31,8 @@ fn an_unloaded_read_takes_exactly_the_sum_of_its_parts() {
 #[test]
 fn an_unloaded_read_of_part_of_a_page_moves_only_that_part() {
     let device = plain_device();
-    let parts = device.read_ns + device.timing().transfer_ns(3) + transfer_ns(3 * 512, device.link_rate);
+    let parts =
+        device.nand.read_ns + device.nand.timing().transfer_ns(3) + transfer_ns(3 * 512, device.interface.link_rate);
     let outcome = Run::new(unbuffered(device)).run([request(MS, Op::Read, 8 * 77 + 2, 3)]);
     assert_eq!(outcome.host.read_latency.max(), parts);
 }
@@ -35,9 +40,13 @@ fn an_unloaded_read_of_part_of_a_page_moves_only_that_part() {
 /// Without a buffer a write takes controller + page over the link + command and page over the channel + tPROG.
 #[test]
 fn an_unloaded_write_takes_exactly_the_sum_of_its_parts() {
-    let device = DeviceParams { controller_ns: 5 * US, command_ns: 300, ..plain_device() };
-    let channel = device.timing().transfer_ns(8);
-    let parts = 5 * US + transfer_ns(4_096, device.link_rate) + 300 + channel + device.program_ns;
+    let device = DeviceParams {
+        nand: NandParams { command_ns: 300, ..plain_nand() },
+        interface: InterfaceParams { controller_ns: 5 * US, ..InterfaceParams::defaults() },
+        ..plain_device()
+    };
+    let channel = device.nand.timing().transfer_ns(8);
+    let parts = 5 * US + transfer_ns(4_096, device.interface.link_rate) + 300 + channel + device.nand.program_ns;
     let outcome = Run { fill: false, ..Run::new(unbuffered(device)) }.run([request(MS, Op::Write, 0, 8)]);
     assert_eq!(outcome.host.write_latency.max(), parts);
 }
@@ -46,9 +55,10 @@ fn an_unloaded_write_takes_exactly_the_sum_of_its_parts() {
 #[test]
 fn an_unloaded_partial_write_reads_the_rest_of_its_page_first() {
     let device = plain_device();
-    let timing = device.timing();
-    let read = device.read_ns + timing.transfer_ns(5);
-    let parts = transfer_ns(3 * 512, device.link_rate) + read + timing.transfer_ns(8) + device.program_ns;
+    let timing = device.nand.timing();
+    let read = device.nand.read_ns + timing.transfer_ns(5);
+    let parts =
+        transfer_ns(3 * 512, device.interface.link_rate) + read + timing.transfer_ns(8) + device.nand.program_ns;
     let outcome = Run::new(unbuffered(device)).run([request(MS, Op::Write, 8 * 9, 3)]);
     assert_eq!(outcome.host.write_latency.max(), parts);
     assert_eq!(outcome.ftl.read_modify_writes, 1);
@@ -58,13 +68,16 @@ fn an_unloaded_partial_write_reads_the_rest_of_its_page_first() {
 /// Cache program hides the transfers behind the programs, so the third term has no transfer in it.
 #[test]
 fn sequential_writes_run_at_the_rate_of_the_narrowest_part() {
-    let slow_link = DeviceParams { link_rate: 30_000_000, ..plain_device() };
-    let slow_bus = DeviceParams { bus_rate: 10_000_000, program_ns: 100 * US, ..plain_device() };
+    let slow_link = DeviceParams {
+        interface: InterfaceParams { link_rate: 30_000_000, ..InterfaceParams::defaults() },
+        ..plain_device()
+    };
+    let slow_bus = plain(NandParams { bus_rate: 10_000_000, program_ns: 100 * US, ..plain_nand() });
     for device in [plain_device(), slow_link, slow_bus] {
-        let device = DeviceParams { cache_program: true, ..device };
-        let programs = device.geometry().total_dies() as f64 * 4_096.0 / device.program_ns as f64 * 1e9;
-        let buses = f64::from(device.channels) * device.bus_rate as f64;
-        let expected = programs.min(buses).min(device.link_rate as f64);
+        let device = DeviceParams { nand: NandParams { cache_program: true, ..device.nand }, ..device };
+        let programs = device.geometry().total_dies() as f64 * 4_096.0 / device.nand.program_ns as f64 * 1e9;
+        let buses = f64::from(device.nand.channels) * device.nand.bus_rate as f64;
+        let expected = programs.min(buses).min(device.interface.link_rate as f64);
         let pages = 8_000;
         let requests = (0..pages).map(|page| request(0, Op::Write, page * 8, 8));
         let run = Run { pace: Pace::Closed(256), queue_depth: 256, fill: false, ..Run::new(unbuffered(device)) };
@@ -80,8 +93,8 @@ fn sequential_writes_run_at_the_rate_of_the_narrowest_part() {
 fn random_reads_run_at_the_rate_of_all_dies() {
     for channels in [1, 4, 16] {
         // One die a channel, so that no transfer waits for another.
-        let device = DeviceParams { channels, ways: 1, ..plain_device() };
-        let each_ns = device.read_ns + device.timing().transfer_ns(8);
+        let device = plain(NandParams { channels, ways: 1, ..plain_nand() });
+        let each_ns = device.nand.read_ns + device.nand.timing().transfer_ns(8);
         let pages = device.logical_pages();
         let mut order: Vec<u64> = (0..pages).cycle().take(4 * pages as usize).collect();
         let mut prng = Prng::new(1);
@@ -98,21 +111,24 @@ fn random_reads_run_at_the_rate_of_all_dies() {
 /// A drive of one large plane, so that collection sees all blocks, as the mean-field models have it.
 fn one_plane(over_provisioning: f64) -> DeviceParams {
     DeviceParams {
-        channels: 1,
-        ways: 1,
-        planes: 1,
-        blocks: 4_096,
-        pages: 32,
-        page_bytes: 4_096,
-        over_provisioning,
+        nand: NandParams {
+            channels: 1,
+            ways: 1,
+            planes: 1,
+            blocks: 4_096,
+            pages: 32,
+            page_bytes: 4_096,
+            ..NandParams::defaults()
+        },
+        capacity: CapacityParams { over_provisioning },
         ..DeviceParams::defaults()
     }
 }
 
 /// Blocks that hold data, less those that collection keeps free and the two open ones, over the logical pages.
 fn physical_over_logical(device: &DeviceParams, gc_threshold: u32) -> f64 {
-    let blocks = f64::from(device.blocks - gc_threshold - 2);
-    blocks * f64::from(device.pages) / device.logical_pages() as f64
+    let blocks = f64::from(device.nand.blocks - gc_threshold - 2);
+    blocks * f64::from(device.nand.pages) / device.logical_pages() as f64
 }
 
 /// Holds the write amplification of a collection policy under uniform random writes against a formula of the blocks'
@@ -122,7 +138,7 @@ fn assert_waf(gc: &str, set: &[(&str, Value)], expected: impl Fn(f64, u32) -> f6
         let device = one_plane(over_provisioning);
         let mut setup = DriveSetup { verify: false, ..unbuffered(device.clone()) };
         setup.ftl.collection = collection::builtin().choose(gc, set).unwrap();
-        let expected = expected(physical_over_logical(&device, setup.ftl.params.gc_threshold), device.pages);
+        let expected = expected(physical_over_logical(&device, setup.ftl.params.gc_threshold), device.nand.pages);
         let waf = Run::new(setup).steady_waf();
         println!("{gc} {set:?} at {over_provisioning}: {waf:.4}, by the formula {expected:.4}");
         assert!((waf / expected - 1.0).abs() < 0.02, "{gc} {set:?}: {waf:.4}, not {expected:.4}");
@@ -137,11 +153,14 @@ fn greedy_amplifies_uniform_writes_as_the_mean_field_limit_says() {
 /// Blocks that are bad from birth take from the spare blocks and change nothing else.
 #[test]
 fn bad_blocks_amplify_as_so_many_spare_blocks_less_do() {
-    let device = DeviceParams { bad_blocks: 0.05, ..one_plane(0.28) };
-    let good = DeviceParams { blocks: device.blocks - device.bad_blocks_a_plane(), ..device.clone() };
-    let (kept, pages) = (unbuffered(device.clone()).ftl.params.gc_threshold + 2, f64::from(device.pages));
-    let alpha = f64::from(good.blocks - kept) * pages / device.logical_pages() as f64;
-    let expected = greedy_mean_field(alpha, device.pages).expect("there is spare space");
+    let device = DeviceParams { nand: NandParams { bad_blocks: 0.05, ..one_plane(0.28).nand }, ..one_plane(0.28) };
+    let good = DeviceParams {
+        nand: NandParams { blocks: device.nand.blocks - device.nand.bad_blocks_a_plane(), ..device.clone().nand },
+        ..device.clone()
+    };
+    let (kept, pages) = (unbuffered(device.clone()).ftl.params.gc_threshold + 2, f64::from(device.nand.pages));
+    let alpha = f64::from(good.nand.blocks - kept) * pages / device.logical_pages() as f64;
+    let expected = greedy_mean_field(alpha, device.nand.pages).expect("there is spare space");
     let waf = Run::new(DriveSetup { verify: false, ..unbuffered(device) }).steady_waf();
     assert!((waf / expected - 1.0).abs() < 0.02, "{waf:.4}, not {expected:.4}");
 }
@@ -212,7 +231,8 @@ fn fifo_amplifies_uniform_writes_as_lamberts_w_says() {
 #[test]
 fn windowed_greedy_amplifies_as_fifo_and_as_greedy_at_its_limits() {
     let waf = |gc, set: &[(&str, Value)]| {
-        let mut setup = unbuffered(DeviceParams { blocks: 512, ..one_plane(0.15) });
+        let mut setup =
+            unbuffered(DeviceParams { nand: NandParams { blocks: 512, ..one_plane(0.15).nand }, ..one_plane(0.15) });
         setup.ftl.collection = collection::builtin().choose(gc, set).unwrap();
         Run::new(setup).steady_waf()
     };
@@ -227,7 +247,7 @@ fn windowed_greedy_amplifies_as_fifo_and_as_greedy_at_its_limits() {
 #[test]
 fn suspension_shortens_a_read_that_meets_an_erase() {
     let longest_read = |suspend| {
-        let device = DeviceParams { channels: 1, ways: 1, erase_ns: 10 * MS, suspend, ..plain_device() };
+        let device = plain(NandParams { channels: 1, ways: 1, erase_ns: 10 * MS, suspend, ..plain_nand() });
         let pages = device.logical_pages();
         let mut prng = Prng::new(2);
         let requests: Vec<_> = (0..4_000)
@@ -250,8 +270,12 @@ fn suspension_shortens_a_read_that_meets_an_erase() {
 /// does not wait for a write that the controller still looks at, even on a half-duplex link.
 #[test]
 fn a_command_in_the_controller_does_not_hold_the_link() {
-    let device = DeviceParams { controller_ns: MS, full_duplex: false, ..plain_device() };
-    let read = MS + device.read_ns + device.timing().transfer_ns(8) + transfer_ns(4_096, device.link_rate);
+    let device = DeviceParams {
+        interface: InterfaceParams { controller_ns: MS, full_duplex: false, ..InterfaceParams::defaults() },
+        ..plain_device()
+    };
+    let read =
+        MS + device.nand.read_ns + device.nand.timing().transfer_ns(8) + transfer_ns(4_096, device.interface.link_rate);
     let requests = [request(0, Op::Read, 0, 8), request(50 * US, Op::Write, 8 * 100, 8)];
     let outcome = Run::new(unbuffered(device)).run(requests);
     assert_eq!(outcome.host.read_latency.max(), read);

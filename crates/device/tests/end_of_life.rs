@@ -7,9 +7,9 @@
 
 mod support;
 
-use flashloom_device::{Completion, DriveSetup, Engine, Outcome, Reason, Status, Submitted};
-use flashloom_ftl::mapping;
-use flashloom_nand::DeviceParams;
+use flashloom_device::{Completion, DeviceParams, DriveSetup, Engine, Outcome, Reason, Status, Submitted};
+use flashloom_ftl::{CapacityParams, mapping};
+use flashloom_nand::NandParams;
 use flashloom_units::{Ns, ParamSet, Prng, US, Value};
 use flashloom_workload::{Op, Pace, Request};
 use support::{Run, buffered, request, unbuffered};
@@ -17,16 +17,19 @@ use support::{Run, buffered, request, unbuffered};
 /// Two dies of a plane, 64 blocks of 8 pages each; the host sees half of them.
 fn device(program_failures: f64, erase_failures: f64) -> DeviceParams {
     DeviceParams {
-        channels: 2,
-        ways: 1,
-        dies: 1,
-        planes: 1,
-        blocks: 64,
-        pages: 8,
-        page_bytes: 4_096,
-        over_provisioning: 1.0,
-        program_failures,
-        erase_failures,
+        nand: NandParams {
+            channels: 2,
+            ways: 1,
+            dies: 1,
+            planes: 1,
+            blocks: 64,
+            pages: 8,
+            page_bytes: 4_096,
+            program_failures,
+            erase_failures,
+            ..NandParams::defaults()
+        },
+        capacity: CapacityParams { over_provisioning: 1.0 },
         ..DeviceParams::defaults()
     }
 }

@@ -3,12 +3,12 @@
 
 mod support;
 
-use flashloom_device::{Ageing, Completion, Drive, Engine, Misuse, Status, Submitted};
-use flashloom_ftl::mapping;
-use flashloom_nand::{DeviceParams, Suspend};
-use flashloom_units::{MS, Ns, Prng, US, Value};
+use flashloom_device::{Ageing, Completion, DeviceParams, Drive, Engine, InterfaceParams, Misuse, Status, Submitted};
+use flashloom_ftl::{CapacityParams, mapping};
+use flashloom_nand::{NandParams, Suspend};
+use flashloom_units::{MS, Ns, ParamSet, Prng, US, Value};
 use flashloom_workload::{Op, Request};
-use support::{Run, buffered, plain_device, request, unbuffered};
+use support::{Run, buffered, plain_device, plain_nand, plain_with, request, unbuffered};
 
 fn engine() -> Engine {
     Run::new(unbuffered(plain_device())).started()
@@ -130,7 +130,7 @@ fn requests_of_a_moment_are_queued_together_before_the_scheduler_is_asked() {
 
 /// An idle drive that has something to collect, and when it begins.
 fn about_to_collect() -> (Engine, Ns) {
-    let mut setup = unbuffered(DeviceParams { over_provisioning: 0.3, ..plain_device() });
+    let mut setup = unbuffered(DeviceParams { capacity: CapacityParams { over_provisioning: 0.3 }, ..plain_device() });
     setup.ftl.params.background_threshold = 20;
     let mut engine = Run { idle_delay_ns: MS, ..Run::new(setup) }.started();
     let mut prng = Prng::new(1);
@@ -177,7 +177,7 @@ fn a_request_of_the_same_moment_goes_before_background_work() {
 #[test]
 fn what_ends_at_a_moment_has_ended_before_a_request_of_that_moment_arrives() {
     let mut engine = Engine::bare(Drive::new(&unbuffered(plain_device())).unwrap(), 1, 0);
-    engine.start_timing(&plain_device());
+    engine.start_timing(&plain_nand());
     assert_eq!(engine.submit(0, &request(0, Op::Read, 0, 8), 0), Ok(Submitted::Accepted));
     engine.advance_to(0).unwrap();
     let ends_ns = engine.next_event_ns().unwrap();
@@ -191,7 +191,7 @@ fn what_ends_at_a_moment_has_ended_before_a_request_of_that_moment_arrives() {
 fn a_drive_alone_gets_every_request_as_it_is_and_in_order() {
     let device = plain_device();
     let mut engine = Engine::bare(Drive::new(&buffered(device.clone(), 64, "page-lru", "single")).unwrap(), 8, 0);
-    engine.start_timing(&device);
+    engine.start_timing(&device.nand);
     for cookie in 0..8 {
         engine.submit(0, &request(0, Op::Write, u64::from(cookie) * 8, 8), cookie).unwrap();
     }
@@ -252,11 +252,9 @@ fn bursts(mut engine: Engine, seed: u64) -> Vec<Completion> {
 fn a_drive_alone_does_what_it_does_under_a_block_layer_that_does_nothing() {
     for seed in 0..20 {
         let device = DeviceParams {
-            controller_ns: [0, 3 * US][seed as usize % 2],
-            planes: [1, 2][seed as usize / 2 % 2],
-            channels: 1,
-            ways: 1,
-            over_provisioning: 0.4,
+            nand: NandParams { planes: [1, 2][seed as usize / 2 % 2], channels: 1, ways: 1, ..plain_nand() },
+            capacity: CapacityParams { over_provisioning: 0.4 },
+            interface: InterfaceParams { controller_ns: [0, 3 * US][seed as usize % 2], ..InterfaceParams::defaults() },
             ..plain_device()
         };
         let mut setup = buffered(device, [0, 16][seed as usize / 4 % 2], "page-lru", "single");
@@ -268,7 +266,7 @@ fn a_drive_alone_does_what_it_does_under_a_block_layer_that_does_nothing() {
         let mut bare = Engine::bare(Drive::new(&run.setup).unwrap(), 8, run.idle_delay_ns);
         let fill_pages = run.setup.device.logical_pages();
         bare.precondition(&Ageing { fill_pages, fill_streams: true, overwrite: None }, &mut |_| {});
-        bare.start_timing(&run.setup.device);
+        bare.start_timing(&run.setup.device.nand);
         assert_eq!(bursts(bare, seed), bursts(run.started(), seed), "seed {seed}");
     }
 }
@@ -277,12 +275,10 @@ fn a_drive_alone_does_what_it_does_under_a_block_layer_that_does_nothing() {
 fn it_does_not_matter_how_coarsely_time_is_advanced() {
     let mut collected = 0;
     for seed in 0..12 {
-        let device = DeviceParams {
-            over_provisioning: 0.4,
-            suspend: Suspend::ProgramErase,
-            cache_program: seed % 2 == 0,
-            ..plain_device()
-        };
+        let device = plain_with(
+            NandParams { suspend: Suspend::ProgramErase, cache_program: seed % 2 == 0, ..plain_nand() },
+            0.4,
+        );
         let mut setup = buffered(device, [0, 16][seed as usize % 2], "page-lru", "single");
         setup.ftl.params.background_threshold = 20;
         let run = Run { idle_delay_ns: 300 * US, scheduler: "anticipatory", ..Run::new(setup) };

@@ -4,9 +4,9 @@
 
 mod support;
 
-use flashloom_device::{Ageing, DriveSetup, EndOfLife, Outcome, Overwrite};
-use flashloom_ftl::{PageWrite, mapping};
-use flashloom_nand::{DeviceParams, HostPage, Nand, Origin, Refused};
+use flashloom_device::{Ageing, DeviceParams, DriveSetup, EndOfLife, Outcome, Overwrite};
+use flashloom_ftl::{CapacityParams, PageWrite, mapping};
+use flashloom_nand::{HostPage, Nand, NandParams, Origin, Refused};
 use flashloom_units::{Lpn, MS, ParamSet, Prng, US, Value};
 use flashloom_verify::Verifier;
 use flashloom_workload::{Op, Pace, Request};
@@ -15,14 +15,17 @@ use support::{Run, request, unbuffered};
 /// Two dies of two planes: 256 blocks of 16 pages, of which the host sees two thirds.
 fn device() -> DeviceParams {
     DeviceParams {
-        channels: 2,
-        ways: 1,
-        dies: 1,
-        planes: 2,
-        blocks: 64,
-        pages: 16,
-        page_bytes: 4_096,
-        over_provisioning: 0.5,
+        nand: NandParams {
+            channels: 2,
+            ways: 1,
+            dies: 1,
+            planes: 2,
+            blocks: 64,
+            pages: 16,
+            page_bytes: 4_096,
+            ..NandParams::defaults()
+        },
+        capacity: CapacityParams { over_provisioning: 0.5 },
         ..DeviceParams::defaults()
     }
 }
@@ -57,11 +60,14 @@ fn data_survives_failures_of_programs_and_erases() {
     for seed in 0..40 {
         let mut prng = Prng::new(seed);
         let mut setup = unbuffered(DeviceParams {
-            copyback: prng.chance(0.5),
-            cache_program: prng.chance(0.5),
-            program_failures: [0.0, 0.0005, 0.003][prng.below(3) as usize],
-            erase_failures: [0.01, 0.05][prng.below(2) as usize],
-            bad_blocks: [0.0, 0.05][prng.below(2) as usize],
+            nand: NandParams {
+                copyback: prng.chance(0.5),
+                cache_program: prng.chance(0.5),
+                program_failures: [0.0, 0.0005, 0.003][prng.below(3) as usize],
+                erase_failures: [0.01, 0.05][prng.below(2) as usize],
+                bad_blocks: [0.0, 0.05][prng.below(2) as usize],
+                ..device().nand
+            },
             ..device()
         });
         setup.ftl.prng = prng.branch("run");
@@ -84,8 +90,9 @@ fn data_survives_failures_of_programs_and_erases() {
 
 /// A drive of the same blocks in that many planes that is overwritten at random until its life is over.
 fn worn_out(planes: u32, program_failures: f64, erase_failures: f64) -> (DeviceParams, Outcome) {
-    let plane = DeviceParams { channels: 1, planes, blocks: 256 / planes, ..device() };
-    let device = DeviceParams { program_failures, erase_failures, ..plane };
+    let plane =
+        DeviceParams { nand: NandParams { channels: 1, planes, blocks: 256 / planes, ..device().nand }, ..device() };
+    let device = DeviceParams { nand: NandParams { program_failures, erase_failures, ..plane.nand }, ..plane };
     let mut prng = Prng::new(3);
     let pages = device.logical_pages();
     let writes = (0..400_000).map(|_| request(0, Op::Write, prng.below(pages) * 8, 8));
@@ -106,8 +113,8 @@ fn the_end_of_life_comes_when_the_spare_blocks_are_used_up_and_is_reported() {
         assert!(end.unserved_requests > 0 && end.unwritten_pages == 0 && end.time_ns > 0);
         // Each plane keeps three blocks free and two open: the others no longer hold the pages of the host. A plane
         // alone can get stuck a little earlier, when two blocks fail before the space of the first is won back.
-        let left = (256 - program - erase - u64::from(planes) * (3 + 2)) * u64::from(device.pages);
-        let (held, block) = (device.logical_pages(), u64::from(device.pages));
+        let left = (256 - program - erase - u64::from(planes) * (3 + 2)) * u64::from(device.nand.pages);
+        let (held, block) = (device.logical_pages(), u64::from(device.nand.pages));
         let early = if planes == 1 { 8 * block } else { 0 };
         assert!((held - block..=held + early).contains(&left), "{left} pages were left for {held}: {end:?}");
     }
@@ -122,7 +129,7 @@ fn the_same_seed_wears_the_same_drive_out_in_the_same_way() {
 
 #[test]
 fn a_page_whose_write_failed_is_not_acknowledged_before_it_is_stored() {
-    let certain = DeviceParams { program_failures: 1.0, ..device() };
+    let certain = DeviceParams { nand: NandParams { program_failures: 1.0, ..device().nand }, ..device() };
     let outcome = run(unbuffered(certain), vec![request(0, Op::Write, 0, 8)]);
     let (end, failed_programs, program, _) = told(&outcome);
     let end = end.expect("no program ever passes");
@@ -132,7 +139,7 @@ fn a_page_whose_write_failed_is_not_acknowledged_before_it_is_stored() {
 
 #[test]
 fn preconditioning_stops_at_the_end_of_life() {
-    let device = DeviceParams { program_failures: 0.01, ..device() };
+    let device = DeviceParams { nand: NandParams { program_failures: 0.01, ..device().nand }, ..device() };
     let mut engine = Run::new(unbuffered(device.clone())).engine();
     let overwrite = Overwrite { prng: Prng::new(1), window: 4.0, tolerance: 0.01, max_windows: 1_000, rest: false };
     let ageing = Ageing { fill_pages: device.logical_pages(), fill_streams: true, overwrite: Some(overwrite) };
@@ -144,7 +151,7 @@ fn preconditioning_stops_at_the_end_of_life() {
 
 #[test]
 fn blocks_that_are_bad_from_birth_are_never_erased() {
-    let device = DeviceParams { bad_blocks: 0.1, ..device() };
+    let device = DeviceParams { nand: NandParams { bad_blocks: 0.1, ..device().nand }, ..device() };
     let mut prng = Prng::new(4);
     let requests = requests(&mut prng, &device, 20_000);
     let outcome = run(unbuffered(device), requests);
@@ -157,11 +164,12 @@ fn blocks_that_are_bad_from_birth_are_never_erased() {
 
 #[test]
 fn at_the_end_of_life_everything_that_was_stored_can_be_read() {
-    let device = DeviceParams { program_failures: 0.01, erase_failures: 0.01, ..device() };
+    let device =
+        DeviceParams { nand: NandParams { program_failures: 0.01, erase_failures: 0.01, ..device().nand }, ..device() };
     let setup = unbuffered(device.clone());
-    let mut nand = Nand::new(&device).with_failures(&device, &Prng::new(6));
+    let mut nand = Nand::new(&device.nand).with_failures(&device.nand, &Prng::new(6));
     let mut verifier = Verifier::new(&mut nand, device.logical_pages());
-    let mut ftl = setup.ftl.build(&device, &nand).unwrap();
+    let mut ftl = setup.ftl.build(&device.space(), &nand).unwrap();
     let mut prng = Prng::new(7);
     let mask = nand.geometry().full_mask();
     let refused = loop {

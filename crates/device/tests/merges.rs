@@ -4,17 +4,17 @@
 
 mod support;
 
-use flashloom_device::Outcome;
+use flashloom_device::{DeviceParams, Outcome};
 use flashloom_ftl::{Preemption, mapping};
-use flashloom_nand::DeviceParams;
+use flashloom_nand::NandParams;
 use flashloom_units::{MS, Ns, S, Value};
 use flashloom_workload::{Op, Request};
-use support::{Run, plain_device, request, unbuffered};
+use support::{Run, plain, plain_nand, request, unbuffered};
 
 const PAGES: u64 = 16;
 
 fn one_chip() -> DeviceParams {
-    DeviceParams { channels: 1, ways: 1, blocks: 48, pages: PAGES as u32, ..plain_device() }
+    plain(NandParams { channels: 1, ways: 1, blocks: 48, pages: PAGES as u32, ..plain_nand() })
 }
 
 /// Page 1 of one logical block after the other, a second apart: associativity grows to K, and log blocks are merged.
@@ -50,7 +50,7 @@ fn unloaded() -> Ns {
 #[test]
 fn with_preemption_a_read_behind_a_merge_waits_for_one_flash_operation_at_most() {
     let device = one_chip();
-    let longest_operation = device.erase_ns.max(device.program_ns + device.timing().transfer_ns(8));
+    let longest_operation = device.nand.erase_ns.max(device.nand.program_ns + device.nand.timing().transfer_ns(8));
     for queue_depth in [1, 2] {
         let outcome = run(Preemption::Page, queue_depth, writes().chain(reads()));
         let merges = outcome.ftl.merges.unwrap();

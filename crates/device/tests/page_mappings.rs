@@ -5,13 +5,13 @@
 mod support;
 
 use flashloom_buffer::rate;
-use flashloom_device::{DriveSetup, Outcome};
+use flashloom_device::{DeviceParams, DriveSetup, Outcome};
 use flashloom_ftl::{GcBlocks, HotCold, Preemption, allocation, mapping};
-use flashloom_nand::{DeviceParams, Origin};
+use flashloom_nand::{NandParams, Origin};
 use flashloom_units::{MS, Ns, Prng, US, Value, transfer_ns};
 use flashloom_workload::{Op, Request};
 use proptest::prelude::*;
-use support::{Run, plain_device, request, unbuffered};
+use support::{Run, plain, plain_device, plain_nand, plain_with, request, unbuffered};
 
 fn allocated(mut setup: DriveSetup, name: &str, set: &[(&str, Value)]) -> DriveSetup {
     setup.ftl.allocation = allocation::builtin().choose(name, set).unwrap();
@@ -48,7 +48,7 @@ fn seen(outcome: &Outcome) -> impl PartialEq + std::fmt::Debug + use<> {
 
 /// A drive that evicts as many pages together as it has chips.
 fn evicting_together() -> DriveSetup {
-    let mut setup = unbuffered(DeviceParams { blocks: 16, pages: 16, over_provisioning: 0.5, ..plain_device() });
+    let mut setup = unbuffered(plain_with(NandParams { blocks: 16, pages: 16, ..plain_nand() }, 0.5));
     setup.buffer_bytes = 64 * 4_096;
     setup.rate = rate::builtin().choose("cave", &[]).unwrap();
     setup
@@ -74,7 +74,7 @@ proptest! {
     fn slap_without_a_stream_is_interleave(seed: u64) {
         // No write is as long as the threshold, and without a buffer only the pages of one write come together.
         let mut device = evicting_together().device;
-        device.over_provisioning = 1.0;
+        device.capacity.over_provisioning = 1.0;
         let requests = mixed(seed, &device, 2_500, 7);
         let run = |name, set: &[(&str, Value)]| {
             let setup = allocated(unbuffered(device.clone()), name, set);
@@ -96,7 +96,8 @@ fn static_striped_reads_neighbours_at_once_and_contiguous_one_page_of_each_range
         let setup = allocated(unbuffered(device.clone()), "static", &[("layout", Value::Name(layout))]);
         Run::new(setup).run((0..8).map(|at| request(0, Op::Read, at * step * 8, 8))).host.duration_ns
     };
-    let (one_tr, eight_tr) = (device.read_ns..2 * device.read_ns, 8 * device.read_ns..16 * device.read_ns);
+    let (one_tr, eight_tr) =
+        (device.nand.read_ns..2 * device.nand.read_ns, 8 * device.nand.read_ns..16 * device.nand.read_ns);
     assert!(one_tr.contains(&duration_ns("striped", 1)));
     assert!(eight_tr.contains(&duration_ns("striped", 8)));
     assert!(eight_tr.contains(&duration_ns("contiguous", 1)));
@@ -106,7 +107,7 @@ fn static_striped_reads_neighbours_at_once_and_contiguous_one_page_of_each_range
 /// Files of 16 pages, each rewritten as a whole: its pages die together, and SLAP keeps them together.
 #[test]
 fn slap_copies_less_where_runs_die_together() {
-    let device = DeviceParams { blocks: 32, pages: 32, ..plain_device() };
+    let device = plain(NandParams { blocks: 32, pages: 32, ..plain_nand() });
     let copies = |name, set: &[(&str, Value)]| {
         let mut prng = Prng::new(4);
         let files = device.logical_pages() / 16;
@@ -123,7 +124,7 @@ fn slap_copies_less_where_runs_die_together() {
 /// ratio is the share of the map that is cached.
 #[test]
 fn dftl_hits_as_often_as_its_cache_is_large_under_a_uniform_load() {
-    let device = DeviceParams { blocks: 32, pages: 32, over_provisioning: 0.5, ..plain_device() };
+    let device = plain_with(NandParams { blocks: 32, pages: 32, ..plain_nand() }, 0.5);
     let pages = device.logical_pages();
     for share in [16, 4, 2] {
         let entries = pages / share;
@@ -145,12 +146,12 @@ fn dftl_hits_as_often_as_its_cache_is_large_under_a_uniform_load() {
 /// An idle drive that misses reads the translation page, and then the page that it names.
 #[test]
 fn dftl_reads_and_writes_wait_for_the_translation_page_that_they_need() {
-    let device = DeviceParams { command_ns: 300, ..plain_device() };
-    let timing = device.timing();
+    let device = plain(NandParams { command_ns: 300, ..plain_nand() });
+    let timing = device.nand.timing();
     let page = 300 + timing.transfer_ns(8);
-    let (map_read, link) = (device.read_ns + page, transfer_ns(4_096, device.link_rate));
-    let parts_of_a_read = map_read + device.read_ns + page + link;
-    let parts_of_a_write = link + map_read + page + device.program_ns;
+    let (map_read, link) = (device.nand.read_ns + page, transfer_ns(4_096, device.interface.link_rate));
+    let parts_of_a_read = map_read + device.nand.read_ns + page + link;
+    let parts_of_a_write = link + map_read + page + device.nand.program_ns;
     // One entry: each of these accesses misses. The first one writes back what filling the drive has left; behind it
     // the entry that has to go is clean.
     let setup = dftl(unbuffered(device), 1);
@@ -165,7 +166,7 @@ fn dftl_reads_and_writes_wait_for_the_translation_page_that_they_need() {
 /// With the whole map in the cache nothing is ever fetched or written back: what is left is the page mapping.
 #[test]
 fn dftl_with_room_for_the_whole_map_copies_what_a_page_map_copies() {
-    let device = DeviceParams { blocks: 32, pages: 16, over_provisioning: 0.5, ..plain_device() };
+    let device = plain_with(NandParams { blocks: 32, pages: 16, ..plain_nand() }, 0.5);
     let requests = mixed(3, &device, 4_000, 4);
     let with_cache = Run::new(dftl(unbuffered(device.clone()), device.logical_pages())).run(requests.clone());
     let in_memory = Run::new(unbuffered(device)).run(requests);
@@ -178,7 +179,7 @@ fn dftl_with_room_for_the_whole_map_copies_what_a_page_map_copies() {
 /// The smallest cache there is: every translation but a repeated one costs a read, nearly every write a write-back.
 #[test]
 fn dftl_with_one_entry_of_cache_still_serves_everything() {
-    let device = DeviceParams { blocks: 24, pages: 16, over_provisioning: 0.6, ..plain_device() };
+    let device = plain_with(NandParams { blocks: 24, pages: 16, ..plain_nand() }, 0.6);
     let outcome = Run::new(dftl(unbuffered(device.clone()), 1)).run(mixed(8, &device, 3_000, 6));
     let cache = outcome.ftl.map_cache.unwrap();
     assert_eq!(outcome.counts.programs[Origin::Map as usize], cache.writes);
@@ -189,7 +190,7 @@ fn dftl_with_one_entry_of_cache_still_serves_everything() {
 /// A larger cache never fetches more under the same uniform load, and more entries of a page share a write-back.
 #[test]
 fn dftl_writes_the_map_less_often_the_larger_its_cache_is() {
-    let device = DeviceParams { blocks: 24, pages: 16, over_provisioning: 0.6, ..plain_device() };
+    let device = plain_with(NandParams { blocks: 24, pages: 16, ..plain_nand() }, 0.6);
     let requests = mixed(8, &device, 3_000, 6);
     let writes = [1, 64, 1_024].map(|entries| {
         let run = Run { timed: false, ..Run::new(dftl(unbuffered(device.clone()), entries)) };
@@ -202,8 +203,7 @@ fn dftl_writes_the_map_less_often_the_larger_its_cache_is() {
 /// of what is not hot, so that nothing else keeps hot and cold apart.
 #[test]
 fn separating_hot_pages_lowers_write_amplification_of_a_skewed_load() {
-    let device =
-        DeviceParams { channels: 2, ways: 1, blocks: 192, pages: 32, over_provisioning: 0.3, ..plain_device() };
+    let device = plain_with(NandParams { channels: 2, ways: 1, blocks: 192, pages: 32, ..plain_nand() }, 0.3);
     let copies = |hot_cold| {
         let mut prng = Prng::new(12);
         let pages = device.logical_pages();
@@ -224,11 +224,11 @@ fn separating_hot_pages_lowers_write_amplification_of_a_skewed_load() {
 /// collection, at most (b - 1) C_copy + C_erase; with it, for the step that runs.
 #[test]
 fn a_read_behind_a_collection_waits_as_long_as_preemption_says() {
-    let device = DeviceParams { channels: 1, ways: 1, over_provisioning: 0.25, ..plain_device() };
-    let timing = device.timing();
+    let device = plain_with(NandParams { channels: 1, ways: 1, ..plain_nand() }, 0.25);
+    let timing = device.nand.timing();
     let transfer = timing.transfer_ns(8);
-    let copy = device.read_ns + transfer + transfer + device.program_ns;
-    let read = device.read_ns + transfer + transfer_ns(4_096, device.link_rate);
+    let copy = device.nand.read_ns + transfer + transfer + device.nand.program_ns;
+    let read = device.nand.read_ns + transfer + transfer_ns(4_096, device.interface.link_rate);
     let longest_read = |preemption| -> Ns {
         let mut prng = Prng::new(2);
         let half = device.logical_pages() / 2;
@@ -247,9 +247,9 @@ fn a_read_behind_a_collection_waits_as_long_as_preemption_says() {
         outcome.host.read_latency.max()
     };
     let blocking = longest_read(Preemption::None);
-    let bound = u64::from(device.pages - 1) * copy + device.erase_ns;
+    let bound = u64::from(device.nand.pages - 1) * copy + device.nand.erase_ns;
     assert!(blocking > 8 * copy && blocking <= bound + read, "{blocking} ns, bound {bound}");
     let preempted = longest_read(Preemption::Page);
-    let step = copy.max(device.erase_ns);
+    let step = copy.max(device.nand.erase_ns);
     assert!(preempted <= step + read, "{preempted} ns, a step takes {step}");
 }

@@ -18,7 +18,7 @@ use support::random::{pick, random_requests, random_setup, seeds_asked_for};
 fn run(seed: u64, count: usize) {
     let mut prng = Prng::new(seed);
     let setup = random_setup(&mut prng);
-    if setup.ftl.profile(&setup.device).is_err() {
+    if setup.ftl.profile(&setup.device.space()).is_err() {
         return;
     }
     let requests = random_requests(&mut prng, setup.device.capacity_sectors(), count);

@@ -17,11 +17,12 @@ use std::collections::{BTreeSet, VecDeque};
 
 use flashloom_buffer::{order, rate};
 use flashloom_device::{
-    Ageing, Completion, DriveSetup, Engine, HostReport, Misuse, Outcome, Preconditioned, Simulation, Submitted,
+    Ageing, Completion, DeviceParams, DriveSetup, Engine, HostReport, Misuse, Outcome, Preconditioned, Simulation,
+    Submitted,
 };
 use flashloom_ftl::{MergeReport, allocation, collection, mapping, placement};
 use flashloom_host::{HostParams, SchedulerStats, scheduler};
-use flashloom_nand::DeviceParams;
+use flashloom_nand::NandParams;
 use flashloom_units::{Latency, Ns, ParamSet, Prng, Role, Slot, StateError};
 use flashloom_workload::{Op, Pace, Replayed};
 use support::plan::{HostPlan, Plan};
@@ -352,7 +353,8 @@ fn as_many_runs_as_are_asked_for() {
 /// one that goes on beyond it fails what it writes.
 #[test]
 fn a_worn_out_drive_ends_a_run_or_fails_its_writes_whether_it_was_aged_or_loaded() {
-    let device = DeviceParams { program_failures: 1.0, ..support::plain_device() };
+    let device =
+        DeviceParams { nand: NandParams { program_failures: 1.0, ..support::plain_nand() }, ..support::plain_device() };
     let run = Run::new(support::unbuffered(device));
     let ageing = Ageing { fill_pages: 1, fill_streams: true, overwrite: None };
     let mut old = run.engine();
@@ -366,7 +368,7 @@ fn a_worn_out_drive_ends_a_run_or_fails_its_writes_whether_it_was_aged_or_loaded
             let mut engine = run.engine();
             wear_out(&mut engine);
             assert!(engine.is_worn_out());
-            engine.start_timing(&run.setup.device);
+            engine.start_timing(&run.setup.device.nand);
             let mut simulation = Simulation::new(engine);
             if goes_on {
                 simulation = simulation.beyond_end_of_life();
@@ -473,13 +475,13 @@ fn assert_refused(text: &str, result: Result<(), StateError>) {
 fn a_state_of_another_configuration_is_refused_with_the_field_that_does_not_fit() {
     let bytes = plain(|_| {}).build().snapshot().unwrap();
     let restored = |change| plain(change).build().restore(&bytes);
-    assert_refused("`drive.nand.written`", restored(|plan| plan.drive.device.blocks += 1));
+    assert_refused("`drive.nand.written`", restored(|plan| plan.drive.device.nand.blocks += 1));
     assert_refused("`looking.verifier`", restored(|plan| plan.drive.verify = false));
     assert_refused("`drive.buffer.slots`", restored(|plan| plan.drive.buffer_bytes -= 1 << 20));
     assert_refused("`host.requests.slots`", restored(|plan| plan.host.params.nr_requests += 1));
     assert_refused("`host`, byte 1: expected a drive without", restored(|plan| plan.host.is_bare = true));
     let mut timed = plain(|_| {}).build();
-    timed.start_timing(&support::plain_device());
+    timed.start_timing(&support::plain_nand());
     assert_refused("`drive.nand.timed`", timed.restore(&bytes));
     assert_refused(
         "`drive.nand.timed`",

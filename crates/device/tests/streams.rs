@@ -6,12 +6,12 @@ mod support;
 use std::collections::VecDeque;
 
 use flashloom_buffer::{order, rate};
-use flashloom_device::{DriveSetup, Outcome};
+use flashloom_device::{DeviceParams, DriveSetup, Outcome};
 use flashloom_ftl::allocation;
-use flashloom_nand::DeviceParams;
+use flashloom_nand::NandParams;
 use flashloom_units::{MS, Prng, S, Value};
 use flashloom_workload::{Op, Pace, Request};
-use support::{Run, plain_device, request, unbuffered};
+use support::{Run, plain_device, plain_nand, plain_with, request, unbuffered};
 
 /// A drive with a buffer of 1,024 pages under SLAP, with those parameters besides.
 fn slap(device: DeviceParams, threshold: u32, set: &[(&str, Value)]) -> DriveSetup {
@@ -83,8 +83,8 @@ fn extents_interleaved(extent: u64, pages: u64, rewrites: usize, seed: u64) -> V
 #[test]
 fn extents_that_die_together_cost_no_copy_with_streams_of_their_length_and_many_without() {
     // Twice the space: by chance alone, no plane gets so many extents that live that it has no dead block to collect.
-    let device = DeviceParams { blocks: 48, pages: 64, over_provisioning: 1.0, ..plain_device() };
-    let (pages, extent) = (device.logical_pages() / 64 * 64, u64::from(device.pages));
+    let device = plain_with(NandParams { blocks: 48, pages: 64, ..plain_nand() }, 1.0);
+    let (pages, extent) = (device.logical_pages() / 64 * 64, u64::from(device.nand.pages));
     for seed in 1..=3 {
         let copies = |threshold| {
             let setup = evicting(slap(device.clone(), threshold, &[]), "page-lru", "single");
@@ -102,7 +102,7 @@ fn extents_that_die_together_cost_no_copy_with_streams_of_their_length_and_many_
 #[test]
 fn a_drive_is_filled_with_streams_whatever_the_threshold() {
     for pages in [64, 128] {
-        let device = DeviceParams { blocks: 48, pages, over_provisioning: 0.25, ..plain_device() };
+        let device = plain_with(NandParams { blocks: 48, pages, ..plain_nand() }, 0.25);
         let mut extents: Vec<u64> = (0..device.logical_pages() / u64::from(pages)).collect();
         let mut prng = Prng::new(5);
         (1..extents.len()).rev().for_each(|at| extents.swap(at, prng.below(at as u64 + 1) as usize));
@@ -117,7 +117,7 @@ fn a_drive_is_filled_with_streams_whatever_the_threshold() {
 /// With `fill_streams` off, what is written afterwards finds the same drive under every threshold.
 #[test]
 fn a_drive_that_is_filled_without_streams_is_the_same_for_every_threshold() {
-    let device = DeviceParams { blocks: 48, pages: 64, over_provisioning: 0.25, ..plain_device() };
+    let device = plain_with(NandParams { blocks: 48, pages: 64, ..plain_nand() }, 0.25);
     let rewritten = |threshold, fill_streams| {
         let mut prng = Prng::new(6);
         let pages = device.logical_pages();
@@ -146,7 +146,7 @@ fn a_stream_of_n_substreams_is_read_n_times_as_parallel() {
         outcome.host.read_latency.max()
     };
     for substreams in [1, 2, 4] {
-        let (serial, found) = (16 / substreams * device.read_ns, read_ns(substreams));
+        let (serial, found) = (16 / substreams * device.nand.read_ns, read_ns(substreams));
         assert!((serial..serial + MS).contains(&found), "{substreams} substreams: {found} ns, {serial} of them tR");
     }
 }

@@ -7,10 +7,10 @@ mod support;
 use flashloom_buffer::{order, rate};
 use flashloom_device::{DriveSetup, Outcome};
 use flashloom_ftl::{mapping, placement};
-use flashloom_nand::{DeviceParams, Origin};
+use flashloom_nand::{NandParams, Origin};
 use flashloom_units::{MS, Ns, S, US, Value};
 use flashloom_workload::{Op, Pace, Request};
-use support::{Run, buffered, pages, plain_device, request};
+use support::{Run, buffered, pages, plain, plain_device, plain_nand, request};
 
 /// Pages of a logical block, and chips.
 const BLOCK: u64 = 64;
@@ -131,7 +131,7 @@ fn clc_gives_up_the_largest_among_the_cold_and_keeps_a_large_block_that_is_hot()
 /// Single pages of twelve blocks in turn, three times as many as a chip has log blocks.
 #[test]
 fn ref_evicts_pages_of_one_block_after_the_other_so_that_log_blocks_are_filled_before_they_are_merged() {
-    let device = DeviceParams { channels: 1, ways: 1, ..plain_device() };
+    let device = plain(NandParams { channels: 1, ways: 1, ..plain_nand() });
     let run = |order: &'static str, set: &[_]| {
         let mut setup = with_order(over_bast(192, order, "single", "static"), set);
         setup.device = device.clone();
@@ -168,16 +168,16 @@ fn cave_programs_a_page_on_every_chip_at_once_in_the_time_of_one() {
             .duration_ns
     };
     // Two ways share a channel; the data of eight requests crosses the link meanwhile.
-    let channel = device.timing().transfer_ns(8);
-    let batch = device.program_ns + 2 * channel + 30 * US;
+    let channel = device.nand.timing().transfer_ns(8);
+    let batch = device.nand.program_ns + 2 * channel + 30 * US;
     assert!(duration("cave") < batches * batch, "{} ns, {batches} batches of {batch}", duration("cave"));
-    assert!(duration("single") > 7 * batches * device.program_ns, "one program after the other");
+    assert!(duration("single") > 7 * batches * device.nand.program_ns, "one program after the other");
 }
 
 /// What the paper's request waits for: its own page is programmed first, others of its batch go to the same chip.
 #[test]
 fn cave_has_a_request_wait_for_its_own_page_or_for_the_whole_batch() {
-    let device = DeviceParams { channels: 1, ways: 1, ..plain_device() };
+    let device = plain(NandParams { channels: 1, ways: 1, ..plain_nand() });
     let stall = |wait| {
         let mut setup = buffered(device.clone(), 4, "page-lru", "cave");
         setup.rate = rate::builtin().choose("cave", &[("victims", Value::Count(4)), ("wait", wait)]).unwrap();
@@ -185,7 +185,7 @@ fn cave_has_a_request_wait_for_its_own_page_or_for_the_whole_batch() {
         assert_eq!(outcome.buffer.unwrap().stalled_writes, 1);
         outcome.buffer.unwrap().stall_ns as Ns
     };
-    let (channel, program) = (device.timing().transfer_ns(8), device.program_ns);
+    let (channel, program) = (device.nand.timing().transfer_ns(8), device.nand.program_ns);
     assert_eq!(stall(Value::Name("own-page")), channel + program);
     assert_eq!(stall(Value::Name("batch")), 4 * (channel + program));
 }
@@ -195,7 +195,7 @@ fn cave_has_a_request_wait_for_its_own_page_or_for_the_whole_batch() {
 fn linear_threshold_lets_no_request_wait_while_the_flash_keeps_up() {
     let stalled = |rate| {
         let setup = buffered(plain_device(), 32, "page-lru", rate);
-        let requests = (0..2_000).map(|at| request(MS + at * plain_device().program_ns / 2, Op::Write, 8 * at, 8));
+        let requests = (0..2_000).map(|at| request(MS + at * plain_nand().program_ns / 2, Op::Write, 8 * at, 8));
         Run::new(setup).run(requests).buffer.unwrap().stalled_writes
     };
     assert_eq!(stalled("linear-threshold"), 0);
@@ -305,7 +305,7 @@ fn a_run_that_ends_with_a_drain_takes_as_long_as_writing_all_of_it() {
     let (left, drained) = (run(false), run(true));
     assert_eq!((programs(&left), left.drained_pages), (0, None));
     assert_eq!((programs(&drained), drained.drained_pages), (written, Some(written)));
-    let writing = written / CHIPS * device.program_ns;
+    let writing = written / CHIPS * device.nand.program_ns;
     let more = drained.host.duration_ns - left.host.duration_ns;
     assert!((writing..writing + MS / 2).contains(&more), "{more} ns for four pages on each chip, {writing} at least");
     assert_eq!(drained.host.total_completed(), written, "the drain is no request");

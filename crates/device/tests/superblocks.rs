@@ -3,9 +3,9 @@
 
 mod support;
 
-use flashloom_device::Outcome;
-use flashloom_ftl::{Superblock, allocation};
-use flashloom_nand::{DeviceParams, MultiPlane, Origin};
+use flashloom_device::{DeviceParams, Outcome};
+use flashloom_ftl::{CapacityParams, Superblock, allocation};
+use flashloom_nand::{MultiPlane, NandParams, Origin};
 use flashloom_units::{Ns, Prng, US, Value};
 use flashloom_workload::{Op, Pace};
 use support::{Run, buffered, request, unbuffered};
@@ -13,17 +13,20 @@ use support::{Run, buffered, request, unbuffered};
 /// Two channels of one die each, so that no transfer of a die waits for another one's.
 fn device(planes: u32) -> DeviceParams {
     DeviceParams {
-        channels: 2,
-        ways: 1,
-        dies: 1,
-        planes,
-        blocks: 64,
-        pages: 32,
-        page_bytes: 4_096,
-        over_provisioning: 0.5,
-        program_ns: 600 * US,
-        bits_per_cell: 1,
-        multi_plane: MultiPlane::Aligned,
+        nand: NandParams {
+            channels: 2,
+            ways: 1,
+            dies: 1,
+            planes,
+            blocks: 64,
+            pages: 32,
+            page_bytes: 4_096,
+            program_ns: 600 * US,
+            bits_per_cell: 1,
+            multi_plane: MultiPlane::Aligned,
+            ..support::plain_device().nand
+        },
+        capacity: CapacityParams { over_provisioning: 0.5 },
         ..support::plain_device()
     }
 }
@@ -49,8 +52,8 @@ fn sequential(planes: u32, superblock: Superblock, writes: u64) -> Outcome {
 
 /// Die time of programs, by hand: a command takes the transfers of its pages, one after the other, and tPROG once.
 fn program_time(device: &DeviceParams, pages: u64, commands: u64) -> u128 {
-    let transfer: Ns = device.timing().transfer_ns(8);
-    u128::from(pages * transfer + commands * device.program_ns)
+    let transfer: Ns = device.nand.timing().transfer_ns(8);
+    u128::from(pages * transfer + commands * device.nand.program_ns)
 }
 
 #[test]
@@ -73,7 +76,7 @@ fn sequential_superpages_take_one_program_for_all_planes_of_a_die() {
 
 /// Uniform overwrites of a full drive, so that all of it is collected many times.
 fn overwritten(superblock: Superblock) -> Outcome {
-    let device = DeviceParams { over_provisioning: 0.2, ..device(2) };
+    let device = DeviceParams { capacity: CapacityParams { over_provisioning: 0.2 }, ..device(2) };
     let mut setup = buffered(device, 64, "page-lru", "linear-threshold");
     setup.ftl.params.superblock = superblock;
     let pages = setup.device.logical_pages();

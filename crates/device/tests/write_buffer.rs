@@ -4,11 +4,11 @@
 mod support;
 
 use flashloom_buffer::order;
-use flashloom_device::Outcome;
-use flashloom_nand::{DeviceParams, Origin};
-use flashloom_units::{MS, S, US, Value, transfer_ns};
+use flashloom_device::{DeviceParams, InterfaceParams, Outcome};
+use flashloom_nand::Origin;
+use flashloom_units::{MS, ParamSet, S, US, Value, transfer_ns};
 use flashloom_workload::Op;
-use support::{Run, buffered, pages, plain_device, request};
+use support::{Run, buffered, pages, plain_device, plain_nand, request};
 
 fn reads_and_programs(outcome: &Outcome) -> (u64, u64) {
     (outcome.counts.reads[Origin::Host as usize], outcome.counts.programs[Origin::Host as usize])
@@ -19,8 +19,8 @@ fn reads_and_programs(outcome: &Outcome) -> (u64, u64) {
 #[test]
 fn a_write_that_finds_the_buffer_full_waits_for_one_program() {
     let device = plain_device();
-    let (link, channel) = (transfer_ns(4_096, device.link_rate), device.timing().transfer_ns(8));
-    let latency = 2 * link + channel + device.program_ns;
+    let (link, channel) = (transfer_ns(4_096, device.interface.link_rate), device.nand.timing().transfer_ns(8));
+    let latency = 2 * link + channel + device.nand.program_ns;
     let outcome = Run::new(buffered(device, 1, "page-lru", "single")).run(pages(Op::Write, MS, [0, 1]));
     let report = outcome.buffer.unwrap();
     assert_eq!(outcome.host.write_latency.max(), latency);
@@ -59,7 +59,7 @@ fn a_discard_makes_room_for_a_write_that_waits() {
         assert_eq!(outcome.buffer.unwrap().stalled_writes, 1);
         outcome.host.write_latency.max()
     };
-    assert!(latency_max(Op::Read) > device.program_ns);
+    assert!(latency_max(Op::Read) > device.nand.program_ns);
     assert_eq!(latency_max(Op::Discard), 100 * US, "the discard comes 100 us after the write");
 }
 
@@ -72,7 +72,7 @@ fn with_cflru_a_long_write_has_one_page_evicted_and_does_not_wait() {
     let report = outcome.buffer.unwrap();
     assert_eq!((report.evicted_pages, report.dropped_pages), (1, 16), "what was evicted is not free in time");
     assert_eq!((report.stalled_writes, report.stall_ns), (0, 0));
-    assert!(outcome.host.write_latency.max() < plain_device().program_ns);
+    assert!(outcome.host.write_latency.max() < plain_nand().program_ns);
 }
 
 /// With nothing more to do for the host, what is above the low mark leaves, and the rest stays.
@@ -103,8 +103,11 @@ fn padding_reads_what_the_buffer_lacks_and_writes_the_whole_block() {
 /// The second read of a page takes it from the buffer, in controller + page over the link, and reads no flash.
 #[test]
 fn with_cflru_a_page_that_was_read_is_read_from_the_buffer() {
-    let device = DeviceParams { controller_ns: 5 * US, ..plain_device() };
-    let hit = 5 * US + transfer_ns(4_096, device.link_rate);
+    let device = DeviceParams {
+        interface: InterfaceParams { controller_ns: 5 * US, ..InterfaceParams::defaults() },
+        ..plain_device()
+    };
+    let hit = 5 * US + transfer_ns(4_096, device.interface.link_rate);
     let requests = [pages(Op::Read, MS, [9]), pages(Op::Read, 2 * MS, [9])].concat();
     for (order, hits) in [("cflru", 1), ("page-lru", 0)] {
         let outcome = Run::new(buffered(device.clone(), 16, order, "single")).run(requests.clone());
@@ -132,7 +135,8 @@ fn with_cflru_a_page_that_was_read_is_written_whole() {
 #[test]
 fn with_cflru_a_read_that_finds_no_room_evicts_a_page_and_does_not_wait() {
     let device = plain_device();
-    let miss = device.read_ns + device.timing().transfer_ns(8) + transfer_ns(4_096, device.link_rate);
+    let miss =
+        device.nand.read_ns + device.nand.timing().transfer_ns(8) + transfer_ns(4_096, device.interface.link_rate);
     let requests = [
         pages(Op::Write, MS, [0, 1]),
         pages(Op::Read, 2 * MS, [9]),

@@ -126,7 +126,7 @@ impl<'a> Probe<'a> {
     /// Everything that keeps it from that, pointing at where it was written.
     pub fn new(experiment: &'a Experiment, params: &ProbeParams) -> Result<Self, Problems> {
         let config = &experiment.variants[0].config;
-        let request_bytes = params.request_bytes.unwrap_or(config.device.page_bytes);
+        let request_bytes = params.request_bytes.unwrap_or(config.device.nand.page_bytes);
         let mut problems = problems_of_the_run(experiment, config);
         if request_bytes == 0 || !request_bytes.is_multiple_of(SECTOR_BYTES) {
             let found = format!("requests of {}", format_size(request_bytes));

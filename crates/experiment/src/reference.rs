@@ -9,7 +9,7 @@ mod timeline;
 
 use std::collections::BTreeSet;
 
-use flashloom_nand::{PRESETS, Preset, preset};
+use flashloom_device::{PRESETS, Preset, preset};
 use flashloom_units::{Choice, Kind, Param, Problem, Used, Value};
 use flashloom_workload::{FORMATS, FormatSpec};
 
@@ -161,11 +161,11 @@ fn choice_pages(key: KeyId) -> Vec<Page> {
 
 fn section_page(catalog: &Catalog, table: &Table) -> Page {
     let section = &SECTIONS[table.section];
-    let keys = section.params.iter().map(|param| param_entry(catalog, section.name, param)).collect();
+    let keys = section.params().iter().map(|param| param_entry(catalog, section.name, param)).collect();
     let mut blocks = vec![Block::Text(section.help.to_owned()), Block::Entries("Keys".to_owned(), keys)];
     let surprise =
         |param: &Param| Some(described(param.name, consequences::of(&format!("{}.{}", section.name, param.name))?));
-    let surprises: Vec<Entry> = section.params.iter().filter_map(surprise).collect();
+    let surprises: Vec<Entry> = section.params().iter().filter_map(surprise).collect();
     if !surprises.is_empty() {
         blocks.push(Block::Entries("What surprises".to_owned(), surprises));
     }

@@ -312,7 +312,7 @@ result_types! {
         stall_ns: Option<u64>,
         /// How full the buffer was.
         occupancy: OccupancyResult,
-        /// What its policies count besides, by the key that chose them: order, rate, placement.
+        /// What its policies count besides, by the key that chose them: order, rate.
         #[serde(skip_serializing_if = "BTreeMap::is_empty", default)]
         statistics: BTreeMap<String, Statistics>,
     }

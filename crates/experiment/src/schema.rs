@@ -156,9 +156,12 @@ pub fn statistics(catalog: &Catalog) -> impl Iterator<Item = Found> {
 fn config(catalog: &Catalog) -> Json {
     let mut sections = Map::new();
     for (index, section) in SECTIONS.iter().enumerate() {
-        let mut properties = properties(catalog, section.params);
+        let mut properties = properties(catalog, section.params());
         for table in catalog.tables.iter().filter(|table| table.section == index) {
             let Some((policy, _)) = table.policy else { continue };
+            if policy.params.is_empty() && properties.contains_key(policy.name) {
+                continue;
+            }
             let inner = object(policy.summary, self::properties(catalog, policy.params));
             properties.insert(policy.name.to_owned(), inner);
         }

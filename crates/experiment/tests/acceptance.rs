@@ -91,7 +91,7 @@ fn every_log_block_mapping_with_and_without_preemption() {
 #[ignore = "needs a folder of recordings: make acceptance TRACES=DIR"]
 fn every_placement_with_every_mapping_of_one_ftl_a_chip() {
     let vary = "[vary]\n\"ftl.mapping\" = [\"bast\", \"fast\", \"sast\", \"kast\"]\n\
-                \"buffer.placement\" = [\"first-touch\", \"round-robin\", \"adaptive\"]\n";
+                \"ftl.placement\" = [\"first-touch\", \"round-robin\", \"adaptive\"]\n";
     for recording in [OLTP, WINDOWS] {
         accept(recording, &format!("{OF_FTLS}{vary}"));
     }

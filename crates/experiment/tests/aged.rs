@@ -118,7 +118,7 @@ fn a_policy_says_truly_whether_its_state_can_be_saved() {
             if !takes || needs(Capability::SingleChannelFtl) {
                 continue;
             }
-            let sets = [format!("ftl.mapping={}", mapping.name), format!("buffer.placement={}", placement.name)];
+            let sets = [format!("ftl.mapping={}", mapping.name), format!("ftl.placement={}", placement.name)];
             let experiment = steady(&Catalog::builtin(), &[&sets[0], &sets[1], "run.precondition=fill"], &[]);
             let mut prepared = Prepared::new(&experiment).expect("it is sound");
             prepared.age(false, &Quiet).unwrap_or_else(|failure| panic!("{sets:?}: {failure}"));

@@ -4,11 +4,11 @@
 
 pub use flashloom_buffer::{Order, Rate, SlotId};
 pub use flashloom_ftl::mapping::{Context, Profile, Site};
-pub use flashloom_ftl::{FtlFigures, FtlReport, FtlSetup, Mapping, PageWrite};
+pub use flashloom_ftl::{FtlFigures, FtlReport, FtlSetup, Mapping, PageWrite, Space};
 pub use flashloom_ftl::{allocation::Allocation, collection::Collection, placement::Placement};
 pub use flashloom_host::scheduler::Choice;
 pub use flashloom_host::{Direction, RequestId, Requests, Scheduler, Setup, Stage};
-pub use flashloom_nand::{Data, DeviceParams, Erase, Geometry, Nand, OpId, Origin, PageCopy, Program, Read, Urgency};
+pub use flashloom_nand::{Data, Erase, Geometry, Nand, NandParams, OpId, Origin, PageCopy, Program, Read, Urgency};
 pub use flashloom_units::{
     BlockId, Capability, Chosen, Figure, GIB, KIB, Kind, Lbn, Lpn, MIB, MS, Ns, Param, ParamSet, PlaneId, Policy,
     PolicySpec, Ppn, Prng, Refusal, S, Slot, Statistic, US, Unit, Value, choice, params,

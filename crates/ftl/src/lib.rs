@@ -7,6 +7,7 @@
 
 pub mod allocation;
 mod blocks;
+mod capacity;
 pub mod collection;
 mod lane;
 pub mod mapping;
@@ -16,12 +17,13 @@ mod report;
 mod superblock;
 
 pub use allocation::WantedStreams;
+pub use capacity::{CapacityParams, Space};
 pub use lane::{DeclaredLane, Demands, Lane};
 pub use mapping::{FtlFigures, Mapping};
 pub use params::{FtlParams, GcBlocks, GcPace, HotCold, Preemption, StripeOrder, Superblock, WearLevelling};
 pub use report::{FtlReport, MapCacheReport, MergeReport, RetiredBlocks, StreamReport};
 
-use flashloom_nand::{Data, DeviceParams, HostPage, Nand, OpId, Origin, Program, Read};
+use flashloom_nand::{Data, Geometry, HostPage, Nand, OpId, Origin, Program, Read};
 use flashloom_units::{BlockId, Capability, Chosen, Lpn, ParamSet, Ppn, Prng, Refusal, Role};
 
 use allocation::Allocation;
@@ -81,7 +83,7 @@ pub struct FtlSetup {
     pub allocation: Chosen<dyn Allocation>,
     /// Which block is collected, for mappings that ask.
     pub collection: Chosen<dyn Collection>,
-    /// Which chip a logical block goes to, for mappings that ask; from the `[buffer]` section.
+    /// Which chip a logical block goes to, for mappings that ask.
     pub placement: Chosen<dyn Placement>,
     /// The root of the run's random streams: a policy that draws branches off its own.
     pub prng: Prng,
@@ -95,7 +97,7 @@ impl FtlSetup {
             mapping: first(mapping::builtin().choose(params.mapping, &[])),
             allocation: first(allocation::builtin().choose(params.allocation, &[])),
             collection: first(collection::builtin().choose(params.gc, &[])),
-            placement: first(placement::builtin().choose("static", &[])),
+            placement: first(placement::builtin().choose(params.placement, &[])),
             prng: Prng::new(1),
             params,
         }
@@ -104,43 +106,43 @@ impl FtlSetup {
     /// What the mapping asks of the layers beside it.
     ///
     /// # Errors
-    /// Why the FTL does not go with the device.
-    pub fn profile(&self, device: &DeviceParams) -> Result<mapping::Profile, Refusal> {
-        if device.logical_pages() == 0 {
+    /// Why the FTL does not go with that space.
+    pub fn profile(&self, space: &Space) -> Result<mapping::Profile, Refusal> {
+        if space.logical_pages == 0 {
             let found = "a drive whose over-provisioning leaves nothing for the host";
             let refusal = Refusal::new(found, "a drive of at least one page");
             let refusal = refusal.at(["device.over_provisioning", "device.blocks", "device.preset"]);
             return Err(refusal.help("lower device.over_provisioning, or raise device.blocks"));
         }
-        let site = mapping::Site { device, ftl: self };
+        let site = mapping::Site { space, ftl: self };
         self.mapping.profile(&site).map_err(|refusal| refusal.or_at(mapping::SLOT.key))
     }
 
     /// Consecutive pages that a die is given to program at once, where the mapping has superblocks; else 1.
-    pub fn superpage(&self, device: &DeviceParams) -> u32 {
+    pub fn superpage(&self, geometry: &Geometry) -> u32 {
         let has_superblocks = self.mapping.offers(Capability::PageMapping);
-        if has_superblocks { superblock::superpage(&device.geometry(), self.params.superblock) } else { 1 }
+        if has_superblocks { superblock::superpage(geometry, self.params.superblock) } else { 1 }
     }
 
     /// What the allocation asks of the store beneath it.
-    pub(crate) fn allocation_profile(&self, device: &DeviceParams) -> Result<allocation::Profile, Refusal> {
-        let site = allocation::Setup::new(device, &self.params);
+    pub(crate) fn allocation_profile(&self, space: &Space) -> Result<allocation::Profile, Refusal> {
+        let site = allocation::Setup::new(space, &self.params);
         self.allocation.profile(&site).map_err(|refusal| refusal.or_at(allocation::SLOT.key))
     }
 
     /// Builds the allocation.
-    pub(crate) fn build_allocation(&self, device: &DeviceParams) -> Result<Box<dyn Allocation>, Refusal> {
-        let site = allocation::Setup::new(device, &self.params);
+    pub(crate) fn build_allocation(&self, space: &Space) -> Result<Box<dyn Allocation>, Refusal> {
+        let site = allocation::Setup::new(space, &self.params);
         self.allocation.build(&site).map_err(|refusal| refusal.or_at(allocation::SLOT.key))
     }
 
     /// Builds the chosen FTL for an erased array.
     ///
     /// # Errors
-    /// Why it does not go with the device.
-    pub fn build(&self, device: &DeviceParams, nand: &Nand) -> Result<Box<dyn Mapping>, Refusal> {
-        self.profile(device)?;
-        let context = mapping::Context { device, ftl: self, nand };
+    /// Why it does not go with that space.
+    pub fn build(&self, space: &Space, nand: &Nand) -> Result<Box<dyn Mapping>, Refusal> {
+        self.profile(space)?;
+        let context = mapping::Context { space, ftl: self, nand };
         self.mapping.build(&context).map_err(|refusal| refusal.or_at(mapping::SLOT.key))
     }
 }

@@ -1,9 +1,9 @@
 //! The `[ftl]` section.
 
-use flashloom_nand::DeviceParams;
+use flashloom_nand::NandParams;
 use flashloom_units::{Kind, MS, Ns, S, Used, Value, choice, params};
 
-use crate::{allocation, collection, mapping};
+use crate::{allocation, collection, mapping, placement};
 
 choice! {
     /// Where collected pages are written.
@@ -102,6 +102,9 @@ params! {
         /// Which block is collected.
         gc: &'static str => "gc", Kind::Policy(&collection::SLOT), Value::Name("greedy"),
             "Fewer copies now against fewer copies later.";
+        /// Which chip an evicted logical block goes to, where every chip has an FTL of its own.
+        placement: &'static str => "placement", Kind::Policy(&placement::SLOT), Value::Name("static"),
+            "Spreading evictions over the chips uses all of them; pages that a logical block has elsewhere are moved.";
         /// The order in which allocation goes over channels (C), ways (W), dies (D) and planes (P).
         stripe_order: StripeOrder => "stripe_order", Kind::Choice(StripeOrder::CHOICES), Value::Name("CWDP"),
             "Planes early make multi-plane commands likely, channels early spread transfers.";
@@ -160,13 +163,13 @@ params! {
 
 /// Free blocks of a plane before the host opens one: that one, one for the collector, and one for what has to leave a
 /// block that failed.
-pub(crate) fn free_to_open(device: &DeviceParams) -> u32 {
-    2 + u32::from(device.can_fail())
+pub(crate) fn free_to_open(nand: &NandParams) -> u32 {
+    2 + u32::from(nand.can_fail())
 }
 
 impl FtlParams {
-    /// Free blocks below which a plane of that drive is collected: `gc_threshold`, or as many as it takes to open one.
-    pub fn collects_below(&self, device: &DeviceParams) -> u32 {
-        self.gc_threshold.max(free_to_open(device))
+    /// Free blocks below which a plane of that array is collected: `gc_threshold`, or as many as it takes to open one.
+    pub fn collects_below(&self, nand: &NandParams) -> u32 {
+        self.gc_threshold.max(free_to_open(nand))
     }
 }

@@ -143,12 +143,12 @@ impl Superblocks {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use flashloom_nand::DeviceParams;
+    use flashloom_nand::NandParams;
     use flashloom_units::{ParamSet, Prng};
 
     fn nand(planes: u32, bad_blocks: f64) -> Nand {
-        let shape = DeviceParams { channels: 2, ways: 1, dies: 2, planes, ..DeviceParams::defaults() };
-        let device = DeviceParams { blocks: 10, pages: 6, page_bytes: 512, bad_blocks, ..shape };
+        let shape = NandParams { channels: 2, ways: 1, dies: 2, planes, ..NandParams::defaults() };
+        let device = NandParams { blocks: 10, pages: 6, page_bytes: 512, bad_blocks, ..shape };
         Nand::new(&device).with_failures(&device, &Prng::new(3))
     }
 

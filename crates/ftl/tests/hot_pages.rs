@@ -13,8 +13,7 @@
 
 mod support;
 
-use flashloom_ftl::{FtlSetup, GcBlocks, HotCold, collection};
-use flashloom_nand::DeviceParams;
+use flashloom_ftl::{CapacityParams, FtlSetup, GcBlocks, HotCold, Space, collection};
 use flashloom_units::Prng;
 use support::{Ftl, chip};
 
@@ -37,19 +36,19 @@ const fn known(share: f64) -> Told {
     Told { hot_cold: HotCold::Known, share, ..NONE }
 }
 
-fn device() -> DeviceParams {
-    DeviceParams { over_provisioning: 0.15, ..chip(8, 248, 64) }
+fn space() -> Space {
+    Space::new(chip(8, 248, 64).nand, &CapacityParams { over_provisioning: 0.15 })
 }
 
 /// Write amplification of a full drive on which that share of the writes goes to the first pages, a share of all.
 fn waf(told: Told, gc: &str, gc_blocks: GcBlocks, (traffic, share): (f64, f64)) -> f64 {
-    let device = device();
+    let space = space();
     let mut setup = FtlSetup::with_defaults();
     let params = &mut setup.params;
     (params.hot_cold, params.gc_blocks) = (told.hot_cold, gc_blocks);
     (params.hot_threshold, params.hot_decay, params.hot_share) = (told.threshold, told.decay, told.share);
     setup.collection = collection::builtin().choose(gc, &[]).expect("it is built in");
-    let mut ftl = Ftl::filled(&device, &setup, false);
+    let mut ftl = Ftl::filled(&space, &setup, false);
     let (mask, pages) = (ftl.nand.geometry().full_mask(), u64::from(ftl.logical_pages()));
     let hot = (pages as f64 * share).round() as u64;
     let mut prng = Prng::new(1).branch("hot pages");

@@ -7,15 +7,20 @@ use std::collections::BTreeSet;
 use flashloom_ftl::allocation::Place;
 use flashloom_ftl::mapping::Context;
 use flashloom_ftl::mapping::page_store::{self, CollectionListener, Own, PageStore};
-use flashloom_ftl::{DeclaredLane, FtlSetup, Lane, PageWrite, mapping};
-use flashloom_nand::{DeviceParams, HostPage, Nand, OpId};
+use flashloom_ftl::{CapacityParams, DeclaredLane, FtlSetup, Lane, PageWrite, Space, mapping};
+use flashloom_nand::{HostPage, Nand, NandParams, OpId};
 use flashloom_units::{BlockId, Lpn, ParamSet, PlaneId, Prng};
 use flashloom_verify::Verifier;
 
-/// A drive of two planes.
-fn device() -> DeviceParams {
-    let two = DeviceParams { channels: 2, ways: 1, dies: 1, planes: 1, ..DeviceParams::defaults() };
-    DeviceParams { blocks: 24, pages: 8, page_bytes: 512, over_provisioning: 0.5, ..two }
+/// Two planes of so many blocks.
+fn space(blocks: u32, over_provisioning: f64) -> Space {
+    let two = NandParams { channels: 2, ways: 1, dies: 1, planes: 1, ..NandParams::defaults() };
+    let nand = NandParams { blocks, pages: 8, page_bytes: 512, ..two };
+    Space::new(nand, &CapacityParams { over_provisioning })
+}
+
+fn small() -> Space {
+    space(24, 0.5)
 }
 
 /// The upper half of the pages is kept apart, and so is what survives of it.
@@ -47,20 +52,19 @@ impl CollectionListener for Announced {
 }
 
 fn is_upper(lpn: u32) -> bool {
-    u64::from(lpn) >= device().logical_pages() / 2
+    u64::from(lpn) >= small().logical_pages / 2
 }
 
 #[test]
 fn a_lane_of_its_own_keeps_pages_apart_and_every_collection_is_announced() {
-    let (device, ftl) = (device(), FtlSetup::with_defaults());
-    let mut nand = Nand::new(&device);
-    let mut verifier = Verifier::new(&mut nand, device.logical_pages());
-    let mut store =
-        PageStore::new(&Context { device: &device, ftl: &ftl, nand: &nand }, &OWN).expect("it can be built");
+    let (space, ftl) = (small(), FtlSetup::with_defaults());
+    let mut nand = Nand::new(&space.nand);
+    let mut verifier = Verifier::new(&mut nand, space.logical_pages);
+    let mut store = PageStore::new(&Context { space: &space, ftl: &ftl, nand: &nand }, &OWN).expect("it can be built");
     let (mut announced, mut prng) = (Announced::default(), Prng::new(3));
     let mask = nand.geometry().full_mask();
     for _ in 0..4_000 {
-        let lpn = prng.below(device.logical_pages()) as u32;
+        let lpn = prng.below(space.logical_pages) as u32;
         let page = HostPage { lpn: Lpn(lpn), mask, write: verifier.oracle.writes() };
         verifier.oracle.written_through(page);
         let lane = if is_upper(lpn) { Lane::Own } else { Lane::Host };
@@ -76,8 +80,7 @@ fn a_lane_of_its_own_keeps_pages_apart_and_every_collection_is_announced() {
 fn a_declared_lane_needs_a_block_more_in_every_plane() {
     let ftl = FtlSetup::with_defaults();
     let fits = |blocks: u32, own: &Own| {
-        let device = DeviceParams { blocks, over_provisioning: 0.25, ..device() };
-        page_store::profile(&mapping::Site { device: &device, ftl: &ftl }, own).is_ok()
+        page_store::profile(&mapping::Site { space: &space(blocks, 0.25), ftl: &ftl }, own).is_ok()
     };
     let least = |own: &Own| (4..64).find(|&blocks| fits(blocks, own)).expect("a large drive holds it");
     assert!(least(&OWN) > least(&Own::default()));

@@ -16,8 +16,8 @@
 
 mod support;
 
-use flashloom_ftl::{FtlSetup, MergeReport, Preemption, allocation, collection};
-use flashloom_nand::DeviceParams;
+use flashloom_ftl::{FtlSetup, MergeReport, Preemption, Space, allocation, collection};
+use flashloom_nand::NandParams;
 use flashloom_units::{Prng, Value};
 use support::{Ftl, chip, with_mapping};
 
@@ -44,9 +44,9 @@ fn write(ftl: &mut Ftl, lpns: impl IntoIterator<Item = u32>) {
 
 /// Four passes over a full drive in order must erase a block for each that was written, less those still in the log,
 /// and copy nothing.
-fn copies_nothing_on_whole_blocks_in_order(device: &DeviceParams, mapping: &str, set: &[(&str, Value)]) {
+fn copies_nothing_on_whole_blocks_in_order(space: &Space, mapping: &str, set: &[(&str, Value)]) {
     for preemption in PREEMPTIONS {
-        let mut ftl = Ftl::filled(device, &setup(mapping, preemption, set), true);
+        let mut ftl = Ftl::filled(space, &setup(mapping, preemption, set), true);
         let pages = ftl.logical_pages();
         (0..4).for_each(|_| write(&mut ftl, 0..pages));
         ftl.check();
@@ -109,8 +109,9 @@ fn kast_copies_nothing_on_whole_blocks_in_order_under_any_of_its_choices() {
 }
 
 /// Four chips of one plane.
-fn four_chips() -> DeviceParams {
-    DeviceParams { channels: 4, over_provisioning: 34.0 / 24.0 - 1.0, ..chip(24, 10, N) }
+fn four_chips() -> Space {
+    let Space { nand, logical_pages } = chip(24, 10, N);
+    Space { nand: NandParams { channels: 4, ..nand }, logical_pages: 4 * logical_pages }
 }
 
 #[test]
@@ -254,7 +255,7 @@ fn kast_merges_nothing_while_each_data_block_has_a_log_block() {
 /// The whole drive in order: whatever a policy looks at, the block that was written first is dead.
 #[test]
 fn page_maps_copy_nothing_when_the_drive_is_written_in_order() {
-    for device in [chip(24, 10, N), four_chips()] {
+    for space in [chip(24, 10, N), four_chips()] {
         for collection in collection::builtin().specs().map(|spec| spec.name) {
             for allocation in allocation::builtin().specs().map(|spec| spec.name) {
                 let mut setup = FtlSetup::with_defaults();
@@ -262,7 +263,7 @@ fn page_maps_copy_nothing_when_the_drive_is_written_in_order() {
                 // Enough draws to meet a dead block: a random policy promises nothing with fewer.
                 let draws = if collection == "d-choices" { counts([("d", 1_000)]) } else { Vec::new() };
                 setup.collection = collection::builtin().choose(collection, &draws).unwrap();
-                let mut ftl = Ftl::filled(&device, &setup, true);
+                let mut ftl = Ftl::filled(&space, &setup, true);
                 let pages = ftl.logical_pages();
                 (0..4).for_each(|_| write(&mut ftl, 0..pages));
                 ftl.check();

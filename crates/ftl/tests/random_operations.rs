@@ -15,10 +15,10 @@ mod support;
 use std::collections::BTreeSet;
 
 use flashloom_ftl::{
-    FtlSetup, GcBlocks, GcPace, HotCold, Mapping, Preemption, StripeOrder, Superblock, WearLevelling, allocation,
-    collection, mapping, placement,
+    CapacityParams, FtlSetup, GcBlocks, GcPace, HotCold, Mapping, Preemption, Space, StripeOrder, Superblock,
+    WearLevelling, allocation, collection, mapping, placement,
 };
-use flashloom_nand::{DeviceParams, Origin};
+use flashloom_nand::{NandParams, Origin};
 use flashloom_units::{Chosen, Kind, Param, ParamSet, Policy, Prng, Role, Slot, Value};
 use support::{Ftl, number, pick};
 
@@ -27,8 +27,8 @@ const OPERATIONS: u32 = 2_000;
 /// Cases a mapping where the environment does not say how many.
 const CASES: u64 = 400;
 
-fn random_device(prng: &mut Prng) -> DeviceParams {
-    DeviceParams {
+fn random_space(prng: &mut Prng) -> Space {
+    let nand = NandParams {
         channels: pick(prng, &[1, 1, 2, 3]),
         ways: pick(prng, &[1, 2]),
         dies: pick(prng, &[1, 2]),
@@ -36,9 +36,9 @@ fn random_device(prng: &mut Prng) -> DeviceParams {
         blocks: pick(prng, &[8, 9, 16, 24]),
         pages: pick(prng, &[3, 4, 8, 13]),
         page_bytes: pick(prng, &[512, 2_048]),
-        over_provisioning: pick(prng, &[0.5, 1.5, 3.0]),
-        ..DeviceParams::defaults()
-    }
+        ..NandParams::defaults()
+    };
+    Space::new(nand, &CapacityParams { over_provisioning: pick(prng, &[0.5, 1.5, 3.0]) })
 }
 
 /// Any policy of a slot.
@@ -81,10 +81,10 @@ fn random_setup(prng: &mut Prng, mapping: &Policy<dyn Mapping>) -> FtlSetup {
     setup
 }
 
-/// A drive and an FTL that go together.
-fn random_drive(prng: &mut Prng, mapping: &Policy<dyn Mapping>) -> (DeviceParams, FtlSetup) {
-    let mut drives = std::iter::repeat_with(|| (random_device(prng), random_setup(prng, mapping)));
-    drives.find(|(device, setup)| setup.profile(device).is_ok()).expect("some drive fits")
+/// An array and an FTL that go together.
+fn random_drive(prng: &mut Prng, mapping: &Policy<dyn Mapping>) -> (Space, FtlSetup) {
+    let mut drives = std::iter::repeat_with(|| (random_space(prng), random_setup(prng, mapping)));
+    drives.find(|(space, setup)| setup.profile(space).is_ok()).expect("some drive fits")
 }
 
 /// Distinct pages of `span` that are written together, each with some or all of its sectors.
@@ -142,9 +142,9 @@ fn run(mapping: &str) -> Seen {
     for seed in first..first + cases {
         println!("{}, seed {seed}", mapping.spec.name);
         let mut prng = Prng::new(seed).branch(mapping.spec.name);
-        let (device, setup) = random_drive(&mut prng, mapping);
+        let (space, setup) = random_drive(&mut prng, mapping);
         let filled = prng.chance(0.7);
-        let mut ftl = if filled { Ftl::filled(&device, &setup, true) } else { Ftl::new(&device, &setup, true) };
+        let mut ftl = if filled { Ftl::filled(&space, &setup, true) } else { Ftl::new(&space, &setup, true) };
         operate(&mut ftl, &mut prng);
         seen.collected += ftl.nand.counts().erases[Origin::Gc as usize];
         if let Some(merges) = ftl.report().merges {

@@ -5,7 +5,7 @@ use std::path::Path;
 
 use flashloom_host::scheduler::builtin;
 use flashloom_host::{HostParams, Setup};
-use flashloom_units::{Figure, Param, ParamSet};
+use flashloom_units::{Figure, Param};
 
 const SETUP: Setup = Setup { capacity_sectors: 1 << 27, requests: 287 };
 

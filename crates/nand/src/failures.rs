@@ -12,7 +12,7 @@
 
 use flashloom_units::{BlockId, PlaneId, Prng};
 
-use crate::DeviceParams;
+use crate::NandParams;
 
 /// Which blocks are bad, and which operations fail.
 #[derive(Debug)]
@@ -42,7 +42,7 @@ impl Threshold {
 
 impl Failures {
     /// Nothing for a drive whose parameters let nothing fail.
-    pub(crate) fn new(params: &DeviceParams, prng: &Prng) -> Option<Self> {
+    pub(crate) fn new(params: &NandParams, prng: &Prng) -> Option<Self> {
         let born_bad = params.bad_blocks_a_plane();
         let (program, erase) = (Threshold::new(params.program_failures), Threshold::new(params.erase_failures));
         if born_bad == 0 && program.0 == 0 && erase.0 == 0 {
@@ -91,20 +91,20 @@ mod tests {
     use super::*;
     use flashloom_units::ParamSet;
 
-    fn device() -> DeviceParams {
-        DeviceParams { blocks: 100, ..DeviceParams::defaults() }
+    fn device() -> NandParams {
+        NandParams { blocks: 100, ..NandParams::defaults() }
     }
 
     #[test]
     fn every_plane_has_its_share_of_blocks_that_are_bad_from_birth() {
-        let failures = Failures::new(&DeviceParams { bad_blocks: 0.029, ..device() }, &Prng::new(5)).unwrap();
+        let failures = Failures::new(&NandParams { bad_blocks: 0.029, ..device() }, &Prng::new(5)).unwrap();
         assert!(failures.bad.chunks(100).all(|plane| plane.iter().filter(|&&bad| bad).count() == 2));
         assert!(!failures.can_grow());
     }
 
     #[test]
     fn operations_fail_with_their_probability_within_five_sigma_and_the_seed_decides_which() {
-        let device = DeviceParams { program_failures: 0.01, erase_failures: 1.0, ..device() };
+        let device = NandParams { program_failures: 0.01, erase_failures: 1.0, ..device() };
         let draws = 200_000;
         let failed = |seed| {
             let mut failures = Failures::new(&device, &Prng::new(seed)).unwrap();
@@ -122,6 +122,6 @@ mod tests {
     #[test]
     fn a_drive_whose_parameters_let_nothing_fail_draws_nothing() {
         assert!(Failures::new(&device(), &Prng::new(1)).is_none());
-        assert!(Failures::new(&DeviceParams { bad_blocks: 0.009, ..device() }, &Prng::new(1)).is_none());
+        assert!(Failures::new(&NandParams { bad_blocks: 0.009, ..device() }, &Prng::new(1)).is_none());
     }
 }

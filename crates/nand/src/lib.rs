@@ -11,15 +11,13 @@ mod failures;
 mod geometry;
 mod operation;
 mod params;
-mod preset;
 mod timed;
 
 pub use command::{Data, Erase, HostPage, PageCopy, Program, Read};
 pub use event::{Command, Event, OperationKind};
 pub use geometry::{Geometry, Shape};
 pub use operation::{Counts, OpId, Origin, Status, Urgency};
-pub use params::{DeviceParams, DieOrder, MultiPlane, Suspend, Timing};
-pub use preset::{Figure, PRESETS, Preset, preset};
+pub use params::{DieOrder, MultiPlane, NandParams, Suspend, Timing};
 pub use timed::{Busiest, Together, Utilization};
 
 use flashloom_units::{BlockId, Lpn, NO_INDEX, Ns, Ppn, Prng};
@@ -73,7 +71,7 @@ impl Nand {
     pub const NO_TAG: u32 = NO_INDEX;
 
     /// An array of erased blocks in counting mode, none of which is bad or fails.
-    pub fn new(params: &DeviceParams) -> Self {
+    pub fn new(params: &NandParams) -> Self {
         let geometry = params.geometry();
         Self {
             geometry,
@@ -90,7 +88,7 @@ impl Nand {
 
     /// The same array with the blocks that the parameters make bad or let fail, drawn from branches of `prng`.
     #[must_use]
-    pub fn with_failures(mut self, params: &DeviceParams, prng: &Prng) -> Self {
+    pub fn with_failures(mut self, params: &NandParams, prng: &Prng) -> Self {
         self.failures = Failures::new(params, prng).map(Box::new);
         self
     }
@@ -106,7 +104,7 @@ impl Nand {
     }
 
     /// From now on operations take time; what was emitted before is done.
-    pub fn start_timing(&mut self, params: &DeviceParams) {
+    pub fn start_timing(&mut self, params: &NandParams) {
         assert!(self.timed.is_none(), "an array is put into timed mode once");
         self.timed = Some(Box::new(Timed::new(params, &self.written)));
     }

@@ -1,8 +1,8 @@
-//! The `[device]` section: what a drive is made of and how fast its parts are.
+//! The keys of the `[device]` section that the array follows: what it is made of and how fast its parts are.
 
 use flashloom_units::{GIB, KIB, Kind, MS, Ns, S, US, Used, Value, choice, params, transfer_ns};
 
-use crate::{Geometry, PRESETS, Shape};
+use crate::{Geometry, Shape};
 
 choice! {
     /// Whether the planes of a die can work together.
@@ -31,7 +31,8 @@ choice! {
 choice! {
     /// In which order a die takes what waits for it.
     pub enum DieOrder {
-        /// Host reads, then host programs and the collection that they need, then what is done ahead of need; in order of issue within each.
+        /// Host reads, then host programs and the collection that they need, then what is done ahead of need; in order
+        /// of issue within each.
         Priority = "priority",
         /// In order of issue.
         Fifo = "fifo",
@@ -47,30 +48,37 @@ const fn count(max: u64) -> Kind {
 }
 
 params! {
-    /// Parameters of the drive; a preset gives each of them a value, which a configuration may override.
-    pub struct DeviceParams {
-        /// A described drive that the other keys of this section start from.
-        preset: &'static str => "preset", Kind::Choice(PRESETS), Value::Name("mlc-16g"), "Any key of this section that is also written overrides the preset's value.";
+    /// Parameters of the array: its geometry, the times of its parts, what its dies can do, and how its blocks fail.
+    pub struct NandParams {
         /// Channels, each a bus of its own.
-        channels: u32 => "channels", count(256), Value::Count(8), "More channels move more pages at once.";
+        channels: u32 => "channels", count(256), Value::Count(8),
+            "More channels move more pages at once.";
         /// Chips on each channel.
-        ways: u32 => "ways", count(256), Value::Count(2), "More ways keep a channel busy while chips program.";
+        ways: u32 => "ways", count(256), Value::Count(2),
+            "More ways keep a channel busy while chips program.";
         /// Dies in each chip; a die runs one array operation at a time.
-        dies: u32 => "dies", count(16), Value::Count(1), "More dies a chip act like more ways.";
+        dies: u32 => "dies", count(16), Value::Count(1),
+            "More dies a chip act like more ways.";
         /// Planes in each die.
-        planes: u32 => "planes", count(16), Value::Count(2), "Planes add parallelism only with multi_plane.";
+        planes: u32 => "planes", count(16), Value::Count(2),
+            "Planes add parallelism only with multi_plane.";
         /// Erase blocks in each plane.
-        blocks: u32 => "blocks", count(1 << 24), Value::Count(256), "More blocks make a larger drive.";
+        blocks: u32 => "blocks", count(1 << 24), Value::Count(256),
+            "More blocks make a larger drive.";
         /// Pages in each block.
-        pages: u32 => "pages", count(1 << 14), Value::Count(256), "Larger blocks erase less often but copy more at a time.";
+        pages: u32 => "pages", count(1 << 14), Value::Count(256),
+            "Larger blocks erase less often but copy more at a time.";
         /// Data bytes in a page: 512 B to 16 KiB, a power of two.
-        page_bytes: u64 => "page_size", Kind::Size { min: 512, max: 16 * KIB }, Value::Size(8 * KIB), "Larger pages program more at once, and small writes read and rewrite more.";
-        /// Space beyond what the host sees, as a share of what the host sees; `ftl.effective_over_provisioning` of a result says what collection is left with.
-        over_provisioning: f64 => "over_provisioning", Kind::Ratio { min: 0.001, max: 1.0 }, Value::Ratio(0.07), "More spare space collects more cheaply and stores less.";
+        page_bytes: u64 => "page_size", Kind::Size { min: 512, max: 16 * KIB }, Value::Size(8 * KIB),
+            "Larger pages program more at once, and small writes read and rewrite more.";
         /// Bits in a cell: the pages of a block cycle through that many page types.
-        bits_per_cell: u32 => "bits_per_cell", count(4), Value::Count(2), "Only matters where the page types have different times.";
-        /// Program/erase cycles that a block is rated for, for the lifetime in the result; absent where no rating is known.
-        rated_cycles: Option<u32> => "rated_cycles", count(10_000_000), Value::Absent, "It changes nothing in a run: blocks go on beyond it, and fail as program_failures and erase_failures say.";
+        bits_per_cell: u32 => "bits_per_cell", count(4), Value::Count(2),
+            "Only matters where the page types have different times.";
+        /// Program/erase cycles that a block is rated for, for the lifetime in the result; absent where no rating is
+        /// known.
+        rated_cycles: Option<u32> => "rated_cycles", count(10_000_000), Value::Absent,
+            "It changes nothing in a run: blocks go on beyond it, and fail as program_failures and erase_failures \
+             say.";
         /// Time of the array to read a page (tR), of the first page type.
         read_ns: Ns => "read_time", time(S), Value::Time(75 * US), "";
         /// tR of the second page type; as the first where not given.
@@ -93,32 +101,35 @@ params! {
         command_ns: Ns => "command_time", time(MS), Value::Time(0), "";
         /// Data rate of a channel.
         bus_rate: u64 => "bus_rate", Kind::Rate { min: 1_000, max: 100 * GIB }, Value::Rate(333_000_000), "";
-        /// Data rate of the host link.
-        link_rate: u64 => "link_rate", Kind::Rate { min: 1_000, max: 1_000 * GIB }, Value::Rate(3_500_000_000), "";
-        /// Whether the host link carries both directions at once.
-        full_duplex: bool => "full_duplex", Kind::Flag, Value::Flag(true), "SATA takes turns, PCIe does not.";
-        /// Time of the controller for each request, before anything else happens to it.
-        controller_ns: Ns => "controller_time", time(S), Value::Time(0), "Adds to every latency; requests do not queue for it.";
         /// Whether the planes of a die can work together.
-        multi_plane: MultiPlane => "multi_plane", Kind::Choice(MultiPlane::CHOICES), Value::Name("aligned"), "Raises the throughput of a die by up to its planes.";
+        multi_plane: MultiPlane => "multi_plane", Kind::Choice(MultiPlane::CHOICES), Value::Name("aligned"),
+            "Raises the throughput of a die by up to its planes.";
         /// Whether a page that stays in its plane is copied within the die, without its data crossing the channel.
-        copyback: bool => "copyback", Kind::Flag, Value::Flag(false), "Saves the channel during collection; a real drive then copies bit errors along.";
+        copyback: bool => "copyback", Kind::Flag, Value::Flag(false),
+            "Saves the channel during collection; a real drive then copies bit errors along.";
         /// Whether the data of the next program crosses the channel while the die still programs.
-        cache_program: bool => "cache_program", Kind::Flag, Value::Flag(false), "Hides the transfer behind the program.";
+        cache_program: bool => "cache_program", Kind::Flag, Value::Flag(false),
+            "Hides the transfer behind the program.";
         /// Which operations a host read may interrupt on its die.
-        suspend: Suspend => "suspend", Kind::Choice(Suspend::CHOICES), Value::Name("none"), "Shortens the longest reads and lengthens programs and erases.";
+        suspend: Suspend => "suspend", Kind::Choice(Suspend::CHOICES), Value::Name("none"),
+            "Shortens the longest reads and lengthens programs and erases.";
         /// Time to suspend an operation, and again to resume it.
         suspend_ns: Ns => "suspend_time", time(100 * MS), Value::Time(20 * US), "", Used::without("suspend", &["none"]);
         /// How many operations of a higher class may go before one that waits for its die or is suspended on it.
-        max_overtakes: u32 => "max_overtakes", count(1_000), Value::Count(16), "More of them shorten host reads and lengthen the wait of everything else.";
+        max_overtakes: u32 => "max_overtakes", count(1_000), Value::Count(16),
+            "More of them shorten host reads and lengthen the wait of everything else.";
         /// In which order a die takes what waits for it.
-        die_order: DieOrder => "die_order", Kind::Choice(DieOrder::CHOICES), Value::Name("priority"), "Priority shortens host latency and delays collection.";
+        die_order: DieOrder => "die_order", Kind::Choice(DieOrder::CHOICES), Value::Name("priority"),
+            "Priority shortens host latency and delays collection.";
         /// Share of the blocks of every plane that is bad when the drive is new, rounded down to whole blocks.
-        bad_blocks: f64 => "bad_blocks", Kind::Ratio { min: 0.0, max: 0.5 }, Value::Ratio(0.0), "Bad blocks take from the over-provisioning; the host's capacity stays.";
+        bad_blocks: f64 => "bad_blocks", Kind::Ratio { min: 0.0, max: 0.5 }, Value::Ratio(0.0),
+            "Bad blocks take from the over-provisioning; the host's capacity stays.";
         /// Probability that a program fails; its block is used no more.
-        program_failures: f64 => "program_failures", Kind::Ratio { min: 0.0, max: 1.0 }, Value::Ratio(0.0), "Every failed block takes from the over-provisioning, until the drive's life is over.";
+        program_failures: f64 => "program_failures", Kind::Ratio { min: 0.0, max: 1.0 }, Value::Ratio(0.0),
+            "Every failed block takes from the over-provisioning, until the drive's life is over.";
         /// Probability that an erase fails; its block is used no more.
-        erase_failures: f64 => "erase_failures", Kind::Ratio { min: 0.0, max: 1.0 }, Value::Ratio(0.0), "Every failed block takes from the over-provisioning, until the drive's life is over.";
+        erase_failures: f64 => "erase_failures", Kind::Ratio { min: 0.0, max: 1.0 }, Value::Ratio(0.0),
+            "Every failed block takes from the over-provisioning, until the drive's life is over.";
     }
 }
 
@@ -139,8 +150,8 @@ pub struct Timing {
     pub page_types: u32,
 }
 
-impl DeviceParams {
-    /// The shape of the drive.
+impl NandParams {
+    /// The shape of the array.
     pub fn geometry(&self) -> Geometry {
         Geometry::new(Shape {
             channels: self.channels,
@@ -176,15 +187,5 @@ impl DeviceParams {
     /// Whether blocks can go bad in use.
     pub fn can_fail(&self) -> bool {
         self.program_failures > 0.0 || self.erase_failures > 0.0
-    }
-
-    /// Logical pages that the host sees: the raw pages less the over-provisioning, rounded down.
-    pub fn logical_pages(&self) -> u64 {
-        (self.geometry().total_pages() as f64 / (1.0 + self.over_provisioning)).floor() as u64
-    }
-
-    /// The host's capacity in 512-byte sectors.
-    pub fn capacity_sectors(&self) -> u64 {
-        self.logical_pages() * u64::from(self.geometry().sectors_per_page())
     }
 }

@@ -21,7 +21,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::event::{Command, Event, OperationKind};
 use crate::operation::Operation;
-use crate::{DeviceParams, DieOrder, Events, Geometry, MultiPlane, OpId, Origin, Suspend, Timing, Urgency};
+use crate::{DieOrder, Events, Geometry, MultiPlane, NandParams, OpId, Origin, Suspend, Timing, Urgency};
 
 const CLASSES: usize = 4;
 const BLOCKING: usize = 0;
@@ -220,7 +220,7 @@ flashloom_units::state! {
 
 /// Emission: what the FTL asks for, and when it may be queued.
 impl Timed {
-    pub(crate) fn new(params: &DeviceParams, written: &[u32]) -> Self {
+    pub(crate) fn new(params: &NandParams, written: &[u32]) -> Self {
         let geometry = params.geometry();
         let block = |&programmed: &u32| Block {
             programmed,

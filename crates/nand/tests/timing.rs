@@ -6,7 +6,7 @@
 use std::ops::{Deref, DerefMut};
 
 use flashloom_nand::{
-    Busiest, Data, DeviceParams, DieOrder, Erase, MultiPlane, Nand, OpId, Origin, PageCopy, Program, Read, Status,
+    Busiest, Data, DieOrder, Erase, MultiPlane, Nand, NandParams, OpId, Origin, PageCopy, Program, Read, Status,
     Suspend, Urgency,
 };
 use flashloom_units::{BlockId, MS, Ns, ParamSet, Ppn, Prng, US};
@@ -17,8 +17,8 @@ const PROGRAM: Ns = 600 * US;
 const ERASE: Ns = 3 * MS;
 const PAGE: Ns = 10 * US;
 
-fn device() -> DeviceParams {
-    DeviceParams {
+fn device() -> NandParams {
+    NandParams {
         channels: 1,
         ways: 2,
         dies: 1,
@@ -31,7 +31,7 @@ fn device() -> DeviceParams {
         erase_ns: ERASE,
         bus_rate: 409_600_000,
         multi_plane: MultiPlane::None,
-        ..DeviceParams::defaults()
+        ..NandParams::defaults()
     }
 }
 
@@ -42,7 +42,7 @@ struct Array {
 }
 
 impl Array {
-    fn new(params: &DeviceParams, prng: &Prng) -> Self {
+    fn new(params: &NandParams, prng: &Prng) -> Self {
         let mut nand = Nand::new(params).with_failures(params, prng);
         let verifier = Verifier::new(&mut nand, 0);
         Self { nand, verifier }
@@ -70,7 +70,7 @@ impl DerefMut for Array {
 
 /// An array whose block 0 (first plane of the first die) holds pages 0 to 3, and blocks 4 and 8 (second plane, second
 /// die) pages 0 and 1.
-fn array(params: &DeviceParams) -> Array {
+fn array(params: &NandParams) -> Array {
     let mut nand = Array::new(params, &Prng::new(0));
     for (block, pages) in [(0, 4), (4, 2), (8, 2)] {
         (0..pages).for_each(|page| program(&mut nand, block, page, Origin::Host, Nand::NO_TAG));
@@ -116,7 +116,7 @@ fn a_program_takes_the_channel_and_then_its_array_time() {
 
 #[test]
 fn a_command_takes_the_channel_before_the_array_works() {
-    let mut nand = array(&DeviceParams { command_ns: US, ..device() });
+    let mut nand = array(&NandParams { command_ns: US, ..device() });
     read(&mut nand, 0, 0, Origin::Host, 1);
     read(&mut nand, 8, 0, Origin::Host, 2);
     // The second command waits for the first, its data for the first's data.
@@ -169,7 +169,7 @@ fn a_read_that_needs_another_one_waits_for_the_life_of_its_block_too() {
 #[test]
 fn a_host_read_goes_before_a_program_and_that_before_spare_collection() {
     for (order, expected) in [(DieOrder::Priority, [4, 1, 3, 2]), (DieOrder::Fifo, [1, 2, 3, 4])] {
-        let mut nand = array(&DeviceParams { die_order: order, ..device() });
+        let mut nand = array(&NandParams { die_order: order, ..device() });
         program(&mut nand, 0, 4, Origin::Host, 1);
         nand.erase(Erase { urgency: Urgency::Spare, ..Erase::new(BlockId(2), Origin::Gc) });
         program(&mut nand, 2, 0, Origin::Host, 2);
@@ -191,7 +191,7 @@ fn what_a_write_needs_collected_has_the_priority_of_the_write() {
 
 #[test]
 fn nothing_is_overtaken_more_often_than_the_bound() {
-    let mut nand = array(&DeviceParams { max_overtakes: 2, ..device() });
+    let mut nand = array(&NandParams { max_overtakes: 2, ..device() });
     program(&mut nand, 0, 4, Origin::Host, 0);
     program(&mut nand, 4, 2, Origin::Host, 9);
     for tag in 1..5 {
@@ -246,12 +246,12 @@ fn a_block_can_be_rewritten_and_erased_again_before_its_first_erase_has_run() {
 
 #[test]
 fn copyback_moves_a_page_within_its_plane_without_the_channel() {
-    let mut nand = array(&DeviceParams { copyback: true, ..device() });
+    let mut nand = array(&NandParams { copyback: true, ..device() });
     nand.copy(PageCopy { urgency: Urgency::Spare, ..PageCopy::new(Ppn(0), BlockId(1), 0, Origin::Gc) });
     read(&mut nand, 1, 0, Origin::Host, 1);
     assert_eq!(run(&mut nand), [(1, READ + PROGRAM + READ + PAGE)]);
     assert_eq!((nand.counts().reads[1], nand.counts().programs[1]), (1, 1));
-    let mut nand = array(&DeviceParams { copyback: true, ..device() });
+    let mut nand = array(&NandParams { copyback: true, ..device() });
     nand.copy(PageCopy { urgency: Urgency::Spare, ..PageCopy::new(Ppn(0), BlockId(5), 0, Origin::Gc) });
     read(&mut nand, 5, 0, Origin::Host, 1);
     // Another plane: the page goes over the channel and back.
@@ -261,7 +261,7 @@ fn copyback_moves_a_page_within_its_plane_without_the_channel() {
 #[test]
 fn planes_work_together_on_one_kind_and_if_aligned_on_one_page_index() {
     let last = |multi_plane, page: u32| {
-        let mut nand = array(&DeviceParams { multi_plane, ..device() });
+        let mut nand = array(&NandParams { multi_plane, ..device() });
         read(&mut nand, 0, 0, Origin::Host, 1);
         read(&mut nand, 4, page, Origin::Host, 2);
         run(&mut nand).last().map(|(_, at)| *at)
@@ -274,7 +274,7 @@ fn planes_work_together_on_one_kind_and_if_aligned_on_one_page_index() {
 
 #[test]
 fn programs_of_other_page_indices_run_alone_where_planes_must_be_aligned() {
-    let mut nand = array(&DeviceParams { multi_plane: MultiPlane::Aligned, ..device() });
+    let mut nand = array(&NandParams { multi_plane: MultiPlane::Aligned, ..device() });
     program(&mut nand, 0, 4, Origin::Host, Nand::NO_TAG);
     (2..5).for_each(|page| program(&mut nand, 4, page, Origin::Host, Nand::NO_TAG));
     read(&mut nand, 0, 4, Origin::Host, 1);
@@ -286,13 +286,13 @@ fn programs_of_other_page_indices_run_alone_where_planes_must_be_aligned() {
 
 #[test]
 fn cache_program_transfers_the_next_page_while_the_die_programs() {
-    let mut nand = array(&DeviceParams { cache_program: true, ..device() });
+    let mut nand = array(&NandParams { cache_program: true, ..device() });
     (4..7).for_each(|page| program(&mut nand, 0, page, Origin::Host, page));
     assert_eq!(run(&mut nand), [(4, PAGE + PROGRAM), (5, PAGE + 2 * PROGRAM), (6, PAGE + 3 * PROGRAM)]);
 }
 
 /// Issues a read of the second plane at `at` while the first plane's block 1 is being erased from time 0.
-fn read_under_erase(params: &DeviceParams, at: &[Ns]) -> (Vec<Ns>, Ns) {
+fn read_under_erase(params: &NandParams, at: &[Ns]) -> (Vec<Ns>, Ns) {
     let mut nand = array(params);
     program(&mut nand, 1, 0, Origin::Gc, Nand::NO_TAG);
     let programmed = run_until_idle(&mut nand);
@@ -336,7 +336,7 @@ fn run_until_idle(nand: &mut Nand) -> Ns {
 fn a_read_suspends_an_erase_which_goes_on_with_what_it_had_left() {
     let after = PAGE + PROGRAM;
     assert_eq!(read_under_erase(&device(), &[MS]), (vec![ERASE - MS + READ + PAGE], ERASE + READ + PAGE + after));
-    let params = DeviceParams { suspend: Suspend::Erase, suspend_ns: 20 * US, ..device() };
+    let params = NandParams { suspend: Suspend::Erase, suspend_ns: 20 * US, ..device() };
     let served = 20 * US + READ + PAGE;
     assert_eq!(read_under_erase(&params, &[MS]), (vec![served], ERASE + served + 20 * US + after));
     // Too late to gain anything: what is left is not longer than the suspension.
@@ -346,7 +346,7 @@ fn a_read_suspends_an_erase_which_goes_on_with_what_it_had_left() {
 
 #[test]
 fn only_so_many_reads_overtake_a_suspended_operation() {
-    let params = DeviceParams { suspend: Suspend::Erase, suspend_ns: 20 * US, max_overtakes: 2, ..device() };
+    let params = NandParams { suspend: Suspend::Erase, suspend_ns: 20 * US, max_overtakes: 2, ..device() };
     let (ends, _) = read_under_erase(&params, &[MS, MS, MS]);
     let left = ERASE - MS;
     let two = 20 * US + 2 * (READ + PAGE);
@@ -355,7 +355,7 @@ fn only_so_many_reads_overtake_a_suspended_operation() {
 
 #[test]
 fn a_read_that_comes_too_early_to_suspend_suspends_as_soon_as_it_can() {
-    let params = DeviceParams { suspend: Suspend::ProgramErase, suspend_ns: 20 * US, ..device() };
+    let params = NandParams { suspend: Suspend::ProgramErase, suspend_ns: 20 * US, ..device() };
     for at in [0, 5 * US, 10 * US] {
         let mut nand = array(&params);
         program(&mut nand, 0, 4, Origin::Host, 1);
@@ -372,7 +372,7 @@ fn a_read_that_comes_too_early_to_suspend_suspends_as_soon_as_it_can() {
 
 #[test]
 fn a_read_under_a_resumed_erase_may_suspend_it_again() {
-    let params = DeviceParams { suspend: Suspend::Erase, suspend_ns: 20 * US, ..device() };
+    let params = NandParams { suspend: Suspend::Erase, suspend_ns: 20 * US, ..device() };
     let one = 20 * US + READ + PAGE;
     // The second read comes while the erase resumes; it waits for the resumption and suspends again.
     let (ends, last) = read_under_erase(&params, &[MS, MS + one + 5 * US]);
@@ -382,7 +382,7 @@ fn a_read_under_a_resumed_erase_may_suspend_it_again() {
 
 #[test]
 fn a_read_may_suspend_a_program_while_the_next_is_staged() {
-    let device = DeviceParams { suspend: Suspend::ProgramErase, suspend_ns: 20 * US, cache_program: true, ..device() };
+    let device = NandParams { suspend: Suspend::ProgramErase, suspend_ns: 20 * US, cache_program: true, ..device() };
     let mut nand = array(&device);
     program(&mut nand, 0, 4, Origin::Host, 1);
     program(&mut nand, 0, 5, Origin::Host, 2);
@@ -417,7 +417,7 @@ fn the_busiest_die_and_channel_stand_beside_the_sums() {
 
 #[test]
 fn the_accounts_of_a_suspended_collection_do_not_hold_the_reads() {
-    let params = DeviceParams { suspend: Suspend::Erase, suspend_ns: 20 * US, ..device() };
+    let params = NandParams { suspend: Suspend::Erase, suspend_ns: 20 * US, ..device() };
     let mut nand = array(&params);
     nand.erase(Erase::new(BlockId(0), Origin::Gc));
     assert_eq!(nand.next_event_ns(), Some(ERASE));
@@ -429,7 +429,7 @@ fn the_accounts_of_a_suspended_collection_do_not_hold_the_reads() {
 
 #[test]
 fn a_program_that_fails_takes_its_time_and_what_replaces_it_waits_for_it() {
-    let params = DeviceParams { program_failures: 0.5, ..device() };
+    let params = NandParams { program_failures: 0.5, ..device() };
     // The replacement goes to another die, where nothing but the failed program holds it back.
     let ended = (0..).find_map(|seed| {
         let mut nand = Array::new(&params, &Prng::new(seed));

@@ -209,17 +209,25 @@ pub fn one_of(names: impl Iterator<Item = &'static str>) -> String {
     format!("one of {}", names.collect::<Vec<_>>().join(", "))
 }
 
-/// A struct of parameters that is built from checked values.
+/// A struct of parameters that is built from checked values: one that [`params!`](crate::params) declares, or several of
+/// them side by side, each declared where its parameters are used.
 pub trait ParamSet: Sized {
-    /// The parameters, in the order of the fields.
-    const PARAMS: &'static [Param];
+    /// The parameters, in the order of the values.
+    fn params() -> &'static [Param];
 
     /// Builds the struct from one checked value for each parameter, in order.
     fn from_values(values: &[Value]) -> Self;
 
     /// The struct with every default.
     fn defaults() -> Self {
-        Self::from_values(&Self::PARAMS.iter().map(|param| param.default.clone()).collect::<Vec<_>>())
+        Self::from_values(&Self::params().iter().map(|param| param.default.clone()).collect::<Vec<_>>())
+    }
+
+    /// Takes the values of this set from the front of those of a struct that it is a part of, and builds it.
+    fn take_from(values: &mut &[Value]) -> Self {
+        let (own, others) = values.split_at(Self::params().len());
+        *values = others;
+        Self::from_values(own)
     }
 }
 
@@ -308,8 +316,9 @@ macro_rules! params {
             $($(#[doc = $help])+ pub $field: $type,)*
         }
 
-        impl $crate::ParamSet for $name {
-            const PARAMS: &'static [$crate::Param] = &[
+        impl $name {
+            /// The parameters, in the order of the fields.
+            pub const PARAMS: &'static [$crate::Param] = &[
                 $($crate::Param {
                     name: $key,
                     kind: $kind,
@@ -319,6 +328,12 @@ macro_rules! params {
                     used: $crate::params!(@used $($used)?),
                 },)*
             ];
+        }
+
+        impl $crate::ParamSet for $name {
+            fn params() -> &'static [$crate::Param] {
+                Self::PARAMS
+            }
 
             fn from_values(values: &[$crate::Value]) -> Self {
                 assert_eq!(values.len(), Self::PARAMS.len(), "one value for each parameter");

@@ -1,9 +1,7 @@
 //! The checks can fail: each illegal command and each wrong datum is found and named.
 #![allow(missing_docs)]
 
-use flashloom_nand::{
-    Data, DeviceParams, Erase, HostPage, Nand, OpId, Origin, PageCopy, Program, Read, Status, Urgency,
-};
+use flashloom_nand::{Data, Erase, HostPage, Nand, NandParams, OpId, Origin, PageCopy, Program, Read, Status, Urgency};
 use flashloom_units::{BlockId, Lpn, ParamSet, Ppn, Prng};
 use flashloom_verify::{Oracle, Verifier};
 
@@ -14,9 +12,9 @@ struct Array {
 }
 
 impl Array {
-    fn new(params: &DeviceParams, seed: u64) -> Self {
+    fn new(params: &NandParams, seed: u64) -> Self {
         let mut nand = Nand::new(params).with_failures(params, &Prng::new(seed));
-        let verifier = Verifier::new(&mut nand, params.logical_pages());
+        let verifier = Verifier::new(&mut nand, params.geometry().total_pages());
         Self { nand, verifier }
     }
 
@@ -58,7 +56,7 @@ impl Array {
 }
 
 fn array() -> Array {
-    Array::new(&DeviceParams { blocks: 4, pages: 8, ..DeviceParams::defaults() }, 0)
+    Array::new(&NandParams { blocks: 4, pages: 8, ..NandParams::defaults() }, 0)
 }
 
 fn violation(act: impl FnOnce(&mut Array)) -> String {
@@ -144,7 +142,7 @@ fn sectors_that_a_partial_write_did_not_touch_are_those_of_the_page_beneath() {
 
 #[test]
 fn a_failed_program_keeps_the_pages_below_it_and_its_block_takes_no_other() {
-    let small = DeviceParams { blocks: 4, pages: 8, program_failures: 0.5, ..DeviceParams::defaults() };
+    let small = NandParams { blocks: 4, pages: 8, program_failures: 0.5, ..NandParams::defaults() };
     let first_passes = |seed: &u64| {
         let mut array = Array::new(&small, *seed);
         array.write(0, 0, 0);
@@ -169,7 +167,7 @@ fn a_failed_program_keeps_the_pages_below_it_and_its_block_takes_no_other() {
 
 #[test]
 fn a_failed_erase_loses_the_block_and_the_next_one_is_rejected() {
-    let small = DeviceParams { blocks: 4, pages: 8, erase_failures: 1.0, ..DeviceParams::defaults() };
+    let small = NandParams { blocks: 4, pages: 8, erase_failures: 1.0, ..NandParams::defaults() };
     let mut array = Array::new(&small, 1);
     array.write(0, 0, 0);
     assert_eq!(
@@ -184,7 +182,7 @@ fn a_failed_erase_loses_the_block_and_the_next_one_is_rejected() {
 
 #[test]
 fn a_block_that_is_bad_from_birth_takes_nothing() {
-    let small = DeviceParams { blocks: 4, pages: 8, bad_blocks: 0.25, ..DeviceParams::defaults() };
+    let small = NandParams { blocks: 4, pages: 8, bad_blocks: 0.25, ..NandParams::defaults() };
     let mut array = Array::new(&small, 1);
     let bad = (0..4).find(|&block| array.nand.is_bad(BlockId(block))).unwrap();
     array.write(0, bad, 0);

@@ -23,9 +23,10 @@ static SPEC: PolicySpec = PolicySpec {
 /// The mapping as a policy. It needs a free block to move to.
 pub fn policy() -> Policy<dyn Mapping> {
     let policy = Policy::<dyn Mapping>::new(&SPEC, |_values, on| Ok(Box::new(BlockMap::new(on))));
-    policy.with_profile(|_values, Site { device, .. }| {
-        let blocks = device.geometry().total_blocks();
-        if device.logical_pages().div_ceil(u64::from(device.pages)) < blocks {
+    policy.with_profile(|_values, Site { space, .. }| {
+        let geometry = space.geometry();
+        let blocks = geometry.total_blocks();
+        if space.logical_pages.div_ceil(u64::from(geometry.pages)) < blocks {
             return Ok(Profile::default());
         }
         let found = format!("a drive whose {blocks} blocks all hold data of the host");
@@ -45,7 +46,7 @@ struct BlockMap {
 
 impl BlockMap {
     fn new(on: &Context<'_>) -> Self {
-        let (geometry, pages) = (*on.nand.geometry(), on.device.logical_pages() as usize);
+        let (geometry, pages) = (*on.nand.geometry(), on.space.logical_pages as usize);
         let (planes, blocks) = (geometry.total_planes(), geometry.total_blocks() as u32);
         // Neighbours lie on different planes.
         let mut free = (0..blocks).map(|at| BlockId(at % planes * geometry.blocks + at / planes));

@@ -212,10 +212,7 @@ fn a_drive_with_a_cached_map_can_be_saved_and_goes_on_as_it_was() {
 fn combinations_that_a_cached_map_cannot_work_in_are_refused() {
     for (key, words) in [
         ("ftl.ctp.cache=1KiB", "room for a translation page"),
-        (
-            "buffer.placement=round-robin",
-            "with `ftl.mapping` = \"ctp\"",
-        ),
+        ("ftl.placement=round-robin", "with `ftl.mapping` = \"ctp\""),
         ("device.over_provisioning=0.01", "and the map"),
     ] {
         let output = run(&ctp(&[key]));

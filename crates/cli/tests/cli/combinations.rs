@@ -31,14 +31,14 @@ fn blocks_that_fail_with_a_log_block_mapping() {
 
 #[test]
 fn a_placement_that_moves_logical_blocks_without_one_ftl_a_chip() {
-    refused_config("round_robin_with_page", "buffer.placement = \"round-robin\"\n");
-    refused_config("round_robin_with_dftl", "ftl.mapping = \"dftl\"\nbuffer.placement = \"round-robin\"\n");
-    with_mapping("round_robin_with_mcsplit", "mcsplit", "buffer.placement = \"round-robin\"");
+    refused_config("round_robin_with_page", "ftl.placement = \"round-robin\"\n");
+    refused_config("round_robin_with_dftl", "ftl.mapping = \"dftl\"\nftl.placement = \"round-robin\"\n");
+    with_mapping("round_robin_with_mcsplit", "mcsplit", "ftl.placement = \"round-robin\"");
 }
 
 #[test]
 fn a_placement_that_moves_logical_blocks_without_a_buffer() {
-    with_mapping("round_robin_without_buffer", "kast", "buffer.placement = \"round-robin\"\nbuffer.capacity = \"0B\"");
+    with_mapping("round_robin_without_buffer", "kast", "ftl.placement = \"round-robin\"\nbuffer.capacity = \"0B\"");
 }
 
 #[test]
@@ -79,6 +79,6 @@ fn streams_that_do_not_fit() {
 #[test]
 fn every_combination_that_cannot_work_is_told_in_one_pass() {
     let text = "ftl.mapping = \"kast\"\nftl.kast.k = 1000\nftl.allocation = \"slap\"\nftl.gc = \"fifo\"\n\
-                buffer.placement = \"round-robin\"\nbuffer.capacity = \"0B\"\n";
+                ftl.placement = \"round-robin\"\nbuffer.capacity = \"0B\"\n";
     refused_config("several_combinations", text);
 }

@@ -190,11 +190,11 @@ fn a_result_has_what_applies_to_its_mapping_and_nothing_else() {
         assert_eq!((missing, odd), (None, None), "{result:#}");
     };
     let of_pages = ["/ftl/allocation", "/ftl/gc", "/ftl/foreground_collections"];
-    let of_logs = ["/ftl/merges", "/ftl/associativity", "/ftl/blocking_ns/bound", "/ftl/wait_ns", "/buffer/placement"];
+    let of_logs = ["/ftl/merges", "/ftl/associativity", "/ftl/blocking_ns/bound", "/ftl/wait_ns", "/ftl/placement"];
     let of_some =
         ["/ftl/map_cache", "/ftl/streams", "/ftl/wear_moves", "/buffer/padding_pages", "/buffer/filled_pages"];
     has(&result(&[]), &of_pages, &[&of_logs[..], &of_some].concat());
-    let kast = ["ftl.mapping=kast", "ftl.kast.log_blocks=5", "buffer.rate=cave", "buffer.placement=round-robin"];
+    let kast = ["ftl.mapping=kast", "ftl.kast.log_blocks=5", "buffer.rate=cave", "ftl.placement=round-robin"];
     let kast = result(&kast);
     has(&kast, &of_logs, &[&of_pages[..], &of_some].concat());
     assert!(kast["ftl"]["blocking_ns"]["max"].as_u64() <= kast["ftl"]["blocking_ns"]["bound"].as_u64());

@@ -213,6 +213,12 @@ fn expectations_of_runs_that_there_are_not() {
 }
 
 #[test]
+fn a_key_that_moved_to_another_section() {
+    refused_config("placement_under_buffer", "[buffer]\nplacement = \"round-robin\"\n");
+    refused_config("adaptive_under_buffer", "ftl.mapping = \"bast\"\n[buffer.adaptive]\nwidest = 4\n");
+}
+
+#[test]
 fn over_provisioning_of_zero() {
     refused_config("over_provisioning_zero", "[device]\nover_provisioning = 0\n");
 }

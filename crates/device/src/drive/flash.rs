@@ -2,7 +2,7 @@
 
 use flashloom_buffer::SlotId;
 use flashloom_ftl::{Mapping, PageWrite};
-use flashloom_nand::{DeviceParams, HostPage, Nand, Refused};
+use flashloom_nand::{HostPage, Nand, NandParams, Refused};
 use flashloom_units::{Lpn, Ns};
 use flashloom_verify::Verifier;
 
@@ -136,7 +136,7 @@ impl Flash {
 /// Time in the array.
 impl Flash {
     /// From now on flash operations take time.
-    pub(super) fn start_timing(&mut self, params: &DeviceParams) {
+    pub(super) fn start_timing(&mut self, params: &NandParams) {
         self.nand.start_timing(params);
     }
 

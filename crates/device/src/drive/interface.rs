@@ -1,8 +1,7 @@
 //! The host interface of a drive: commands come in, their data crosses the link, and they go back when they have ended.
 
 use flashloom_host::{Dispatched, RequestId};
-use flashloom_nand::DeviceParams;
-use flashloom_units::{EventQueue, Lpn, Ns, SECTOR_BYTES};
+use flashloom_units::{EventQueue, GIB, Kind, Lpn, Ns, S, SECTOR_BYTES, Value, params};
 use flashloom_workload::Op;
 
 use super::commands::{CommandId, Commands, Stage};
@@ -11,6 +10,20 @@ use super::link::{Link, Way};
 use super::paging::Paging;
 use crate::event::DriveEvent;
 use crate::status::{Reason, Status};
+
+params! {
+    /// Parameters of the host interface, the link and the controller: keys of the `[device]` section.
+    pub struct InterfaceParams {
+        /// Data rate of the host link.
+        link_rate: u64 => "link_rate", Kind::Rate { min: 1_000, max: 1_000 * GIB }, Value::Rate(3_500_000_000), "";
+        /// Whether the host link carries both directions at once.
+        full_duplex: bool => "full_duplex", Kind::Flag, Value::Flag(true),
+            "SATA takes turns, PCIe does not.";
+        /// Time of the controller for each request, before anything else happens to it.
+        controller_ns: Ns => "controller_time", Kind::Time { min: 0, max: S }, Value::Time(0),
+            "Adds to every latency; requests do not queue for it.";
+    }
+}
 
 /// The command table, and the controller and the link that its commands pass.
 pub(super) struct HostInterface {
@@ -34,7 +47,7 @@ flashloom_units::state! {
 
 /// Commands on their way in.
 impl HostInterface {
-    pub(super) fn new(params: &DeviceParams, paging: Paging) -> Self {
+    pub(super) fn new(params: &InterfaceParams, paging: Paging) -> Self {
         Self {
             commands: Commands::new(paging),
             link: Link::new(params),

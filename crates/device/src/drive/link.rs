@@ -1,7 +1,8 @@
 //! The host link: SATA or PCIe as one resource, or one for each direction.
 
-use flashloom_nand::DeviceParams;
 use flashloom_units::{Ns, transfer_ns};
+
+use super::interface::InterfaceParams;
 
 /// Which way data goes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -20,7 +21,7 @@ pub(super) struct Link {
 flashloom_units::state! { Link { value free_at; fixed bytes_per_s, full_duplex; } }
 
 impl Link {
-    pub(super) fn new(params: &DeviceParams) -> Self {
+    pub(super) fn new(params: &InterfaceParams) -> Self {
         Self { bytes_per_s: params.link_rate, full_duplex: params.full_duplex, free_at: [0; 2] }
     }
 
@@ -40,7 +41,7 @@ mod tests {
     #[test]
     fn directions_share_a_half_duplex_link_and_not_a_full_duplex_one() {
         for (full_duplex, expected) in [(false, 3_000), (true, 2_000)] {
-            let params = DeviceParams { link_rate: 1_000_000_000, full_duplex, ..DeviceParams::defaults() };
+            let params = InterfaceParams { link_rate: 1_000_000_000, full_duplex, ..InterfaceParams::defaults() };
             let mut link = Link::new(&params);
             assert_eq!(link.transfer(0, 1_000, Way::ToDevice), 1_000);
             assert_eq!(link.transfer(0, 1_000, Way::ToDevice), 2_000);

@@ -3,11 +3,12 @@
 use flashloom_buffer::order::{self, Order};
 use flashloom_buffer::rate::{self, Rate};
 use flashloom_buffer::{BufferParams, WriteBuffer};
-use flashloom_ftl::{FtlSetup, placement};
-use flashloom_nand::{DeviceParams, Nand};
+use flashloom_ftl::FtlSetup;
+use flashloom_nand::Nand;
 use flashloom_units::{Chosen, ParamSet, Refusal};
 
 use super::flash::Flash;
+use crate::DeviceParams;
 
 /// Everything that a drive is built from, checked by the configuration.
 #[derive(Clone, Debug)]
@@ -35,10 +36,7 @@ impl DriveSetup {
             device,
             order: order::builtin().choose(buffer.order, &[]).expect(OF_TABLE),
             rate: rate::builtin().choose(buffer.rate, &[]).expect(OF_TABLE),
-            ftl: FtlSetup {
-                placement: placement::builtin().choose(buffer.placement, &[]).expect(OF_TABLE),
-                ..FtlSetup::with_defaults()
-            },
+            ftl: FtlSetup::with_defaults(),
             buffer_bytes: buffer.capacity_bytes,
             verify: false,
         }
@@ -46,27 +44,30 @@ impl DriveSetup {
 
     /// Pages that the write buffer holds.
     pub fn buffer_pages(&self) -> u32 {
-        (self.buffer_bytes / self.device.page_bytes) as u32
+        (self.buffer_bytes / self.device.nand.page_bytes) as u32
     }
 
     /// What the order of eviction is built for.
     pub fn order_setup(&self) -> order::Setup {
-        order::Setup { pages: self.buffer_pages(), pages_per_block: self.device.pages }
+        order::Setup { pages: self.buffer_pages(), pages_per_block: self.device.nand.pages }
     }
 
     /// What the rate of eviction is built for.
     pub fn rate_setup(&self) -> rate::Setup {
-        rate::Setup { dies: self.device.geometry().total_dies(), superpage: self.ftl.superpage(&self.device) }
+        let geometry = self.device.geometry();
+        rate::Setup { dies: geometry.total_dies(), superpage: self.ftl.superpage(&geometry) }
     }
 
     /// The FTL over a new array.
     pub(super) fn build_flash(&self) -> Result<Flash, Refusal> {
-        let mut nand = Nand::new(&self.device).with_failures(&self.device, &self.ftl.prng);
+        let params = &self.device.nand;
+        let mut nand = Nand::new(params).with_failures(params, &self.ftl.prng);
         if self.verify {
             nand.watch();
         }
-        let ftl = self.ftl.build(&self.device, &nand)?;
-        Ok(Flash::new(nand, ftl, self.device.logical_pages() as u32))
+        let space = self.device.space();
+        let ftl = self.ftl.build(&space, &nand)?;
+        Ok(Flash::new(nand, ftl, space.logical_pages as u32))
     }
 
     /// The write buffer; nothing for a drive without one.

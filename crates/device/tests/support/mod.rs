@@ -7,9 +7,10 @@ pub mod random;
 use std::collections::VecDeque;
 
 use flashloom_buffer::{order, rate};
-use flashloom_device::{Ageing, Drive, DriveSetup, Engine, Outcome, Overwrite, Simulation};
+use flashloom_device::{Ageing, DeviceParams, Drive, DriveSetup, Engine, Outcome, Overwrite, Simulation};
+use flashloom_ftl::CapacityParams;
 use flashloom_host::{BlockLayer, HostParams, scheduler};
-use flashloom_nand::DeviceParams;
+use flashloom_nand::NandParams;
 use flashloom_units::{Ns, ParamSet, Prng, Problem, S};
 use flashloom_workload::{Op, Pace, Replayed, Request, Source};
 
@@ -25,18 +26,23 @@ pub fn request(arrival_ns: Ns, op: Op, lba: u64, sectors: u32) -> Request {
     Request { arrival_ns, lba, sectors, task: 0, recorded_latency_ns: 0, op, flags: 0 }
 }
 
-/// A drive of one plane a die, without a buffer, whose parts are easy to reckon with.
+/// An array of one plane a die, whose parts are easy to reckon with.
+pub fn plain_nand() -> NandParams {
+    NandParams { channels: 4, ways: 2, planes: 1, blocks: 64, pages: 64, page_bytes: 4_096, ..NandParams::defaults() }
+}
+
+/// A drive of that array.
+pub fn plain(nand: NandParams) -> DeviceParams {
+    plain_with(nand, 0.2)
+}
+
+/// A drive of that array with that over-provisioning.
+pub fn plain_with(nand: NandParams, over_provisioning: f64) -> DeviceParams {
+    DeviceParams { nand, capacity: CapacityParams { over_provisioning }, ..DeviceParams::defaults() }
+}
+
 pub fn plain_device() -> DeviceParams {
-    DeviceParams {
-        channels: 4,
-        ways: 2,
-        planes: 1,
-        blocks: 64,
-        pages: 64,
-        page_bytes: 4_096,
-        over_provisioning: 0.2,
-        ..DeviceParams::defaults()
-    }
+    plain(plain_nand())
 }
 
 pub fn unbuffered(device: DeviceParams) -> DriveSetup {
@@ -112,7 +118,7 @@ impl Run {
         let fill_pages = if self.fill { self.setup.device.logical_pages() } else { 0 };
         engine.precondition(&Ageing { fill_pages, fill_streams: self.fill_streams, overwrite: None }, &mut |_| {});
         if self.timed {
-            engine.start_timing(&self.setup.device);
+            engine.start_timing(&self.setup.device.nand);
             engine.keep_anatomy().unwrap();
         }
         engine

@@ -58,9 +58,9 @@ impl Plan {
             spread_streams(&mut drive);
         } else if ["page", "dftl"].contains(&drive.ftl.mapping.name()) && prng.chance(0.3) {
             // Worn out before its first request, or soon after.
-            drive.device.program_failures = pick(prng, &[0.1, 0.8]);
+            drive.device.nand.program_failures = pick(prng, &[0.1, 0.8]);
         }
-        if drive.ftl.profile(&drive.device).is_err() {
+        if drive.ftl.profile(&drive.device.space()).is_err() {
             return None;
         }
         let host = HostPlan::new(prng, &drive)?;
@@ -84,7 +84,7 @@ impl Plan {
     /// The same flash and requests below another host and write buffer; none where they do not go together.
     pub fn with_another_host(&self, prng: &mut Prng) -> Option<Self> {
         let DriveSetup { buffer_bytes, order, rate, device, .. } = random_setup(prng);
-        let buffer_bytes = buffer_bytes / device.page_bytes * self.drive.device.page_bytes;
+        let buffer_bytes = buffer_bytes / device.nand.page_bytes * self.drive.device.nand.page_bytes;
         let drive = DriveSetup { buffer_bytes, order, rate, ..self.drive.clone() };
         let host = HostPlan::new(prng, &drive)?;
         Some(Self { drive, host, ..self.clone() })
@@ -124,7 +124,7 @@ impl Plan {
 
     pub fn start(&self, engine: &mut Engine) {
         if self.timed {
-            engine.start_timing(&self.drive.device);
+            engine.start_timing(&self.drive.device.nand);
             if self.drive.verify {
                 engine.keep_anatomy().unwrap();
             }
@@ -149,7 +149,7 @@ fn spread_streams(drive: &mut DriveSetup) {
     let set = [&set[..], &[("read_reorganization", Value::Flag(true))]].concat();
     drive.ftl.mapping = mapping::builtin().choose("page", &[]).unwrap();
     drive.ftl.allocation = allocation::builtin().choose("slap", &set).unwrap();
-    (drive.device.program_failures, drive.device.erase_failures) = (0.005, 0.05);
+    (drive.device.nand.program_failures, drive.device.nand.erase_failures) = (0.005, 0.05);
 }
 
 /// A value that lets the few requests of a run see all that a scheduler does: its times are short where they can be.

@@ -1,11 +1,12 @@
 //! Random drives and random requests, from a seed.
 
 use flashloom_buffer::{order, rate};
-use flashloom_device::DriveSetup;
+use flashloom_device::{DeviceParams, DriveSetup, InterfaceParams};
 use flashloom_ftl::{
-    GcBlocks, HotCold, Preemption, StripeOrder, Superblock, WearLevelling, allocation, collection, mapping, placement,
+    CapacityParams, GcBlocks, HotCold, Preemption, StripeOrder, Superblock, WearLevelling, allocation, collection,
+    mapping, placement,
 };
-use flashloom_nand::{DeviceParams, DieOrder, MultiPlane, Suspend};
+use flashloom_nand::{DieOrder, MultiPlane, NandParams, Suspend};
 use flashloom_units::{Chosen, Kind, MS, Ns, Param, ParamSet, Policy, Prng, Role, Slot, US, Value};
 use flashloom_workload::{Op, Request};
 
@@ -23,25 +24,31 @@ pub fn pick<T: Copy>(prng: &mut Prng, from: &[T]) -> T {
 
 pub fn random_device(prng: &mut Prng) -> DeviceParams {
     DeviceParams {
-        channels: pick(prng, &[1, 2, 3]),
-        ways: pick(prng, &[1, 2]),
-        dies: pick(prng, &[1, 2]),
-        planes: pick(prng, &[1, 2, 4]),
-        blocks: pick(prng, &[8, 9, 16, 24]),
-        pages: pick(prng, &[3, 4, 8, 13]),
-        page_bytes: pick(prng, &[512, 2_048, 4_096, 16_384]),
-        over_provisioning: pick(prng, &[1.5, 2.0, 4.0]),
-        bits_per_cell: pick(prng, &[1, 2, 3]),
-        program_ns_2: pick(prng, &[None, Some(2 * MS)]),
-        command_ns: pick(prng, &[0, 200]),
-        controller_ns: pick(prng, &[0, 3 * US]),
-        full_duplex: prng.chance(0.5),
-        multi_plane: pick(prng, &[MultiPlane::None, MultiPlane::Aligned, MultiPlane::Independent]),
-        copyback: prng.chance(0.5),
-        cache_program: prng.chance(0.5),
-        suspend: pick(prng, &[Suspend::None, Suspend::Erase, Suspend::ProgramErase]),
-        max_overtakes: pick(prng, &[1, 8]),
-        die_order: pick(prng, &[DieOrder::Priority, DieOrder::Fifo]),
+        nand: NandParams {
+            channels: pick(prng, &[1, 2, 3]),
+            ways: pick(prng, &[1, 2]),
+            dies: pick(prng, &[1, 2]),
+            planes: pick(prng, &[1, 2, 4]),
+            blocks: pick(prng, &[8, 9, 16, 24]),
+            pages: pick(prng, &[3, 4, 8, 13]),
+            page_bytes: pick(prng, &[512, 2_048, 4_096, 16_384]),
+            bits_per_cell: pick(prng, &[1, 2, 3]),
+            program_ns_2: pick(prng, &[None, Some(2 * MS)]),
+            command_ns: pick(prng, &[0, 200]),
+            multi_plane: pick(prng, &[MultiPlane::None, MultiPlane::Aligned, MultiPlane::Independent]),
+            copyback: prng.chance(0.5),
+            cache_program: prng.chance(0.5),
+            suspend: pick(prng, &[Suspend::None, Suspend::Erase, Suspend::ProgramErase]),
+            max_overtakes: pick(prng, &[1, 8]),
+            die_order: pick(prng, &[DieOrder::Priority, DieOrder::Fifo]),
+            ..NandParams::defaults()
+        },
+        capacity: CapacityParams { over_provisioning: pick(prng, &[1.5, 2.0, 4.0]) },
+        interface: InterfaceParams {
+            controller_ns: pick(prng, &[0, 3 * US]),
+            full_duplex: prng.chance(0.5),
+            ..InterfaceParams::defaults()
+        },
         ..DeviceParams::defaults()
     }
 }
@@ -70,7 +77,7 @@ pub fn with_random_values<P: Role + ?Sized>(prng: &mut Prng, policy: &Policy<P>)
 pub fn random_setup(prng: &mut Prng) -> DriveSetup {
     let mut setup = DriveSetup::with_defaults(random_device(prng));
     setup.verify = true;
-    setup.buffer_bytes = setup.device.page_bytes * pick(prng, &[0, 1, 3, 20, 200]);
+    setup.buffer_bytes = setup.device.nand.page_bytes * pick(prng, &[0, 1, 3, 20, 200]);
     setup.order = random_policy(prng, &order::builtin());
     setup.rate = random_policy(prng, &rate::builtin());
     setup.ftl.mapping = random_policy(prng, &mapping::builtin());
@@ -83,9 +90,9 @@ pub fn random_setup(prng: &mut Prng) -> DriveSetup {
     setup.ftl.params.hot_threshold = pick(prng, &[1, 2, 8]);
     setup.ftl.params.wear_threshold = pick(prng, &[1, 2, 5]);
     if ["page", "dftl"].contains(&setup.ftl.mapping.name()) && prng.chance(0.4) {
-        setup.device.bad_blocks = pick(prng, &[0.0, 0.13]);
-        setup.device.program_failures = pick(prng, &[0.0, 0.0003, 0.003, 0.03]);
-        setup.device.erase_failures = pick(prng, &[0.0, 0.01, 0.2]);
+        setup.device.nand.bad_blocks = pick(prng, &[0.0, 0.13]);
+        setup.device.nand.program_failures = pick(prng, &[0.0, 0.0003, 0.003, 0.03]);
+        setup.device.nand.erase_failures = pick(prng, &[0.0, 0.01, 0.2]);
         setup.ftl.prng = prng.branch("failures");
     }
     setup.ftl.params.gc_blocks = pick(prng, &[GcBlocks::Separate, GcBlocks::Shared]);

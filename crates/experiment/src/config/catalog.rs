@@ -10,9 +10,9 @@ use std::ops::Range;
 use std::sync::Arc;
 
 use flashloom_buffer::BufferParams;
+use flashloom_device::DeviceParams;
 use flashloom_ftl::FtlParams;
 use flashloom_host::HostParams;
-use flashloom_nand::DeviceParams;
 use flashloom_units::{Kind, Param, ParamSet, PolicySpec, Refusal, SlotSpec, nearest, one_of};
 use flashloom_workload::WorkloadParams;
 
@@ -27,14 +27,18 @@ pub struct Section {
     pub name: &'static str,
     /// What it describes.
     pub help: &'static str,
-    /// Its keys.
-    pub params: &'static [Param],
+    params: fn() -> &'static [Param],
 }
 
 impl Section {
+    /// Its keys.
+    pub fn params(&self) -> &'static [Param] {
+        (self.params)()
+    }
+
     /// The keys that choose a policy, with their slots.
     pub fn slots(&self) -> impl Iterator<Item = (usize, &'static SlotSpec)> {
-        self.params.iter().enumerate().filter_map(|(index, param)| match param.kind {
+        self.params().iter().enumerate().filter_map(|(index, param)| match param.kind {
             Kind::Policy(slot) => Some((index, slot)),
             _ => None,
         })
@@ -46,24 +50,24 @@ pub static SECTIONS: [Section; 6] = [
     Section {
         name: "workload",
         help: "Where the requests come from and when they arrive.",
-        params: WorkloadParams::PARAMS,
+        params: WorkloadParams::params,
     },
-    Section { name: "host", help: "The host's block layer and its I/O scheduler.", params: HostParams::PARAMS },
+    Section { name: "host", help: "The host's block layer and its I/O scheduler.", params: HostParams::params },
     Section {
         name: "device",
         help: "What the drive is made of and how fast its parts are.",
-        params: DeviceParams::PARAMS,
+        params: DeviceParams::params,
     },
-    Section { name: "buffer", help: "The controller's write buffer.", params: BufferParams::PARAMS },
+    Section { name: "buffer", help: "The controller's write buffer.", params: BufferParams::params },
     Section {
         name: "ftl",
         help: "The flash translation layer: mapping, allocation, collection, wear.",
-        params: FtlParams::PARAMS,
+        params: FtlParams::params,
     },
     Section {
         name: "run",
         help: "How the simulation is run, and what state the drive is in at its start.",
-        params: RunParams::PARAMS,
+        params: RunParams::params,
     },
 ];
 
@@ -91,7 +95,7 @@ impl Table {
 
     /// Its keys.
     pub fn params(&self) -> &'static [Param] {
-        self.policy.map_or(SECTIONS[self.section].params, |(policy, _)| policy.params)
+        self.policy.map_or_else(|| SECTIONS[self.section].params(), |(policy, _)| policy.params)
     }
 }
 
@@ -155,7 +159,7 @@ impl Registry {
     /// What a configuration can say with these policies.
     ///
     /// # Errors
-    /// A policy has the name of a key of the section that chooses it, or of another policy there.
+    /// A policy has the name of a key of the section that chooses it, or of another policy there and both have parameters.
     pub fn catalog(self) -> Result<Arc<Catalog>, Refusal> {
         let slots = self.slots().to_vec();
         let of_slot = |slot: &'static SlotSpec| {
@@ -171,10 +175,11 @@ impl Registry {
                     let path = format!("{}.{}", described.name, policy.name);
                     let refuse =
                         |found: String| Err(Refusal::new(found, "a name that nothing else of the section has"));
-                    if described.params.iter().any(|param| param.name == policy.name) {
+                    if described.params().iter().any(|param| param.name == policy.name) {
                         return refuse(format!("a policy named as the key `{path}`"));
                     }
-                    if tables[first..].iter().any(|table| table.path() == path) {
+                    let has_params = |table: &Table| table.path() == path && !table.params().is_empty();
+                    if !policy.params.is_empty() && tables[first..].iter().any(has_params) {
                         return refuse(format!("a second policy whose parameters are in [{path}]"));
                     }
                     tables.push(Table { section, policy: Some((policy, key)) });
@@ -236,8 +241,9 @@ impl Catalog {
     /// The key of that path, such as `host.scheduler`.
     pub fn find(&self, path: &str) -> Option<KeyId> {
         let (table, key) = path.rsplit_once('.')?;
-        let table = self.tables.iter().position(|candidate| candidate.path() == table)?;
-        let param = self.tables[table].params().iter().position(|param| param.name == key)?;
+        let named = self.tables.iter().enumerate().filter(|(_, candidate)| candidate.path() == table);
+        let param = |of: &Table| of.params().iter().position(|param| param.name == key);
+        let (table, param) = named.filter_map(|(table, of)| Some((table, param(of)?))).next()?;
         Some(self.key(table, param))
     }
 
@@ -276,7 +282,9 @@ impl Catalog {
             own.filter_map(|(index, other)| other.policy.map(|(policy, _)| (index, policy.name)))
                 .filter(|_| described.policy.is_none())
         };
-        if let Some((index, _)) = policies().find(|(_, policy)| *policy == name) {
+        let named = policies().filter(|(_, policy)| *policy == name).map(|(index, _)| index);
+        // Of two policies of one name, the table is that of the one that has parameters.
+        if let Some(index) = named.max_by_key(|&index| !self.tables[index].params().is_empty()) {
             return Ok(Member::Table(index));
         }
         let path = described.path();
@@ -290,10 +298,12 @@ impl Catalog {
         Err(Refusal { help: refusal.help.or_else(|| self.belongs_elsewhere(name)), ..refusal })
     }
 
-    /// Advice for a name that is a key of other tables.
+    /// Advice for a name that is a key of other tables, or the table of a policy of another section.
     fn belongs_elsewhere(&self, name: &str) -> Option<String> {
-        let named = self.keys().filter(|key| key.param().name == name);
-        let paths: Vec<_> = named.map(|key| format!("`{}`", key.path())).collect();
+        let keys = self.keys().filter(|key| key.param().name == name).map(|key| format!("`{}`", key.path()));
+        let is_named = |table: &&Table| table.policy.is_some_and(|(policy, _)| policy.name == name);
+        let tables = self.tables.iter().filter(is_named).filter(|table| !table.params().is_empty());
+        let paths: Vec<_> = keys.chain(tables.map(|table| format!("`[{}]`", table.path()))).collect();
         (!paths.is_empty()).then(|| format!("there is {}", paths.join(", ")))
     }
 
@@ -345,7 +355,7 @@ pub enum Member {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use flashloom_nand::{PRESETS, preset};
+    use flashloom_device::{PRESETS, preset};
     use std::collections::BTreeSet;
 
     #[test]
@@ -363,9 +373,17 @@ mod tests {
         for table in &Catalog::builtin().tables {
             let Some((policy, _)) = table.policy else { continue };
             let section = &SECTIONS[table.section];
-            assert!(section.params.iter().all(|param| param.name != policy.name), "{}", table.path());
+            assert!(section.params().iter().all(|param| param.name != policy.name), "{}", table.path());
             assert!(policy.params.iter().all(|param| !matches!(param.kind, Kind::Policy(_))), "{}", table.path());
         }
+    }
+
+    #[test]
+    fn policies_share_a_name_where_one_of_them_at_most_has_parameters() {
+        let catalog = Catalog::builtin();
+        let named = |slot: &str| catalog.find(&format!("ftl.{slot}")).map(|key| catalog.names(key.param()));
+        assert!(["allocation", "placement"].map(named).into_iter().flatten().all(|names| names.contains(&"static")));
+        assert_eq!(catalog.resolve("ftl.static.layout").map(KeyId::path), Ok("ftl.static.layout".to_owned()));
     }
 
     #[test]
@@ -400,7 +418,7 @@ mod tests {
         let catalog = Catalog::builtin();
         for section in &SECTIONS {
             for (index, slot) in section.slots() {
-                assert_eq!(slot.key, format!("{}.{}", section.name, section.params[index].name));
+                assert_eq!(slot.key, format!("{}.{}", section.name, section.params()[index].name));
                 assert!(catalog.policies(slot).count() > 0, "{}", slot.key);
             }
         }

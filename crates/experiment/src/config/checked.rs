@@ -3,7 +3,7 @@
 use std::path::PathBuf;
 use std::sync::Arc;
 
-use flashloom_nand::{Preset, preset};
+use flashloom_device::{Preset, preset};
 use flashloom_units::{ParamSet, PolicySpec, Value};
 
 use super::catalog::{Catalog, KeyId, Table};

@@ -7,10 +7,9 @@ pub(super) mod rules;
 use std::sync::Arc;
 
 use flashloom_buffer::BufferParams;
-use flashloom_device::DriveSetup;
+use flashloom_device::{DeviceParams, DriveSetup};
 use flashloom_ftl::{FtlParams, FtlSetup};
 use flashloom_host::{HostParams, Scheduler};
-use flashloom_nand::DeviceParams;
 use flashloom_units::{Capability, Chosen, ParamSet, PolicySpec, Prng, Role, Slot, Value};
 use flashloom_workload::workload::{Context, Workload};
 use flashloom_workload::{Replay, SyntheticParams, WorkloadParams};

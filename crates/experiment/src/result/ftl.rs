@@ -72,7 +72,7 @@ result_types! {
         /// Streams that the allocation found; absent for allocations that look for none.
         #[serde(skip_serializing_if = "Option::is_none")]
         streams: Option<StreamsResult>,
-        /// What its policies count besides, by the key that chose them: mapping, allocation, gc.
+        /// What its policies count besides, by the key that chose them: mapping, allocation, gc, placement.
         #[serde(skip_serializing_if = "BTreeMap::is_empty", default)]
         statistics: BTreeMap<String, Statistics>,
     }

@@ -33,7 +33,7 @@ const MAGIC: &str = "flashloom-state 2";
 
 /// Keys of the sections that count, and of the others those that do; of the former, those that matter only later.
 const SECTIONS: [&str; 2] = ["device.", "ftl."];
-const OTHERS: [&str; 8] = [
+const OTHERS: [&str; 7] = [
     "run.seed",
     "run.precondition",
     "run.fill",
@@ -41,7 +41,6 @@ const OTHERS: [&str; 8] = [
     "run.steady_window",
     "run.steady_tolerance",
     "run.steady_windows",
-    "buffer.placement",
 ];
 const LATER: [&str; 2] = ["ftl.idle_delay", "device.rated_cycles"];
 /// Keys of the device that only a drive in time follows; the preset says nothing that other keys do not.
@@ -74,7 +73,7 @@ const OF_MERGES: [&str; 12] = [
     "device.bus_rate",
 ];
 /// The policies that ageing asks, by the key that chooses each.
-const ASKED: [&str; 4] = ["ftl.mapping", "ftl.allocation", "ftl.gc", "buffer.placement"];
+const ASKED: [&str; 4] = ["ftl.mapping", "ftl.allocation", "ftl.gc", "ftl.placement"];
 
 /// The key that says whether the drive was left idle after ageing.
 const REST: &str = "run.rest";
@@ -93,8 +92,6 @@ struct Origin {
 
 impl Origin {
     fn of(config: &Config, verified: bool) -> Self {
-        let (placement, _) = config.policy("buffer.placement");
-        let of_placement = format!("buffer.{}.", placement.name);
         let is_built_in = has_built_in_policies(config);
         let merges = !config.mapping_offers(Capability::PageMapping);
         let is_left = |path: &str| {
@@ -103,7 +100,7 @@ impl Origin {
         };
         let counts = |path: &str| {
             let of_section = SECTIONS.iter().any(|section| path.starts_with(section)) && !is_left(path);
-            of_section || OTHERS.contains(&path) || path.starts_with(&of_placement)
+            of_section || OTHERS.contains(&path)
         };
         let counted = config.values().map(|(key, value)| (key.path(), value)).filter(|(path, _)| counts(path));
         let mut settings: Map<_, _> =

@@ -65,7 +65,7 @@ fn buffer(record: &Record, result: &RunResult) -> Bound<BufferBound> {
 
 fn ftl(config: &Config, record: &Record, result: &RunResult) -> FtlBound {
     let geometry = config.device.geometry();
-    let bad = config.device.bad_blocks_a_plane() * geometry.total_planes();
+    let bad = config.device.nand.bad_blocks_a_plane() * geometry.total_planes();
     let array = Array { blocks: geometry.total_blocks() as u32 - bad, block_pages: geometry.pages };
     let fewest = clairvoyant::least_erases(array, record.valid().len() as u64, record.page_writes());
     // As in the write amplification of a result, padding is the buffer's work.

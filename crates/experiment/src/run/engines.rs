@@ -109,7 +109,7 @@ fn started(
         None => bring(config, verify, aged.cache, &mut engine, progress)?,
     }
     if config.run.timing == Timing::Timed {
-        engine.start_timing(&config.device);
+        engine.start_timing(&config.device.nand);
         if verify || config.run.anatomy {
             engine.keep_anatomy().expect("an engine that takes time and was given no request");
         }

@@ -18,7 +18,7 @@
 //! Whether a figure is limited by something else than flash shows in how busy the dies are: below half, twice the work
 //! would fit. Of n samples beyond a percentile, chance alone moves the count by the square root of n: 10 by a third.
 
-use flashloom_nand::DeviceParams;
+use flashloom_device::InterfaceParams;
 use flashloom_units::{S, SECTOR_BYTES};
 use flashloom_workload::{Addresses, Pattern, TraceInfo};
 
@@ -200,7 +200,7 @@ impl Run<'_> {
 
     /// The share of what the link can carry that it carried.
     fn link_share(&self) -> Option<f64> {
-        let DeviceParams { link_rate, full_duplex, .. } = self.config.device;
+        let InterfaceParams { link_rate, full_duplex, .. } = self.config.device.interface;
         let host = self.host();
         let bytes =
             if full_duplex { host.read_bytes.max(host.write_bytes) } else { host.read_bytes + host.write_bytes };
@@ -213,7 +213,7 @@ impl Run<'_> {
         let text = format!(
             "The host link carried {} of its {}: it was the limit, and a faster drive behind it would look the same.",
             percent(share),
-            rate(self.config.device.link_rate as f64)
+            rate(self.config.device.interface.link_rate as f64)
         );
         hint("link", "device.link_rate", text)
     }

@@ -164,7 +164,7 @@ impl Measured<'_> {
 
     fn nand(&self) -> NandResult {
         let counts = &self.outcome.counts;
-        let device = &self.config.device;
+        let device = &self.config.device.nand;
         let utilization = self.outcome.utilization;
         let busy = |busy_ns: u128, parts: u32| share(busy_ns as f64, self.end_ns as f64 * f64::from(parts));
         let dies = device.channels * device.ways * device.dies;

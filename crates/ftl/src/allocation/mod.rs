@@ -2,12 +2,12 @@
 //!
 //! Adding an allocation is one file here and one line in the table below; or, from another crate, [`Slot::add`].
 
-use flashloom_nand::{DeviceParams, Geometry};
+use flashloom_nand::Geometry;
 use flashloom_units::{Figure, PlaneId, Policy, PolicySpec, Role, Slot, SlotSpec, Value};
 
 use crate::lane::{Demands, Lane};
 use crate::superblock::{superpage, units};
-use crate::{FtlParams, PageWrite, StreamReport, StripeOrder};
+use crate::{FtlParams, PageWrite, Space, StreamReport, StripeOrder};
 
 /// Where a page goes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -72,8 +72,8 @@ mod r#static;
 /// What an allocation is built for.
 #[derive(Clone, Copy, Debug)]
 pub struct Setup<'a> {
-    /// The drive.
-    pub device: &'a DeviceParams,
+    /// The array, and how much of it the host sees.
+    pub space: &'a Space,
     /// Planes and blocks as the allocation sees them: where blocks make superblocks (`ftl.superblock`), a die has one
     /// plane whose blocks are the superblocks.
     pub geometry: Geometry,
@@ -84,11 +84,11 @@ pub struct Setup<'a> {
 }
 
 impl<'a> Setup<'a> {
-    /// For a drive under the `[ftl]` section.
-    pub fn new(device: &'a DeviceParams, params: &FtlParams) -> Self {
-        let geometry = units(&device.geometry(), params.superblock);
-        let superpage = superpage(&device.geometry(), params.superblock);
-        Self { device, geometry, superpage, stripe_order: params.stripe_order }
+    /// For that space under the `[ftl]` section.
+    pub fn new(space: &'a Space, params: &FtlParams) -> Self {
+        let geometry = units(&space.geometry(), params.superblock);
+        let superpage = superpage(&space.geometry(), params.superblock);
+        Self { space, geometry, superpage, stripe_order: params.stripe_order }
     }
 }
 
@@ -122,7 +122,7 @@ pub fn builtin() -> Slot<dyn Allocation> {
         [
             policy(&interleave::SPEC, |values, on| Box::new(interleave::Interleave::new(values, on))),
             policy(&r#static::SPEC, |values, on| Box::new(r#static::Static::new(values, on)))
-                .with_profile(|values, on| r#static::profile(values, on.device)),
+                .with_profile(|values, on| r#static::profile(values, &on.space.nand)),
             policy(&slap::SPEC, |values, on| Box::new(slap::Slap::new(values, on))).with_profile(slap::profile),
         ],
     )

@@ -201,7 +201,7 @@ impl Allocation for Slap {
 /// Refuses streams that no block holds and substreams that cannot lie on different chips; states what the store must
 /// do.
 pub(super) fn profile(values: &[Value], on: &Setup<'_>) -> Result<Profile, Refusal> {
-    let (drive, pages) = (on.device, on.geometry.pages);
+    let (nand, pages) = (&on.space.nand, on.geometry.pages);
     let SlapParams { stream_threshold, substreams, adaptive, gc_isolation, read_reorganization, read_hot, .. } =
         SlapParams::from_values(values);
     let refuse = |keys: &[&str], found: String, expected: &str| {
@@ -218,7 +218,7 @@ pub(super) fn profile(values: &[Value], on: &Setup<'_>) -> Result<Profile, Refus
         let expected = "at most as many substreams as a stream has pages (ftl.slap.stream_threshold)";
         return refuse(&[substreams_key, threshold_key], found, expected);
     }
-    let chips = drive.channels * drive.ways;
+    let chips = nand.channels * nand.ways;
     if substreams > chips {
         let found = format!("streams in {substreams} substreams over {chips} chips (device.channels x device.ways)");
         let expected = "at most as many substreams as there are chips, because each goes to another one";
@@ -292,13 +292,14 @@ impl Climb {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::FtlParams;
-    use flashloom_nand::{DeviceParams, HostPage, Nand};
+    use crate::{CapacityParams, FtlParams, Space};
+    use flashloom_nand::{HostPage, Nand, NandParams};
     use flashloom_units::Lpn;
 
-    fn drive() -> DeviceParams {
-        let shape = DeviceParams { channels: 2, ways: 2, dies: 1, planes: 2, ..DeviceParams::defaults() };
-        DeviceParams { blocks: 8, pages: 16, page_bytes: 512, ..shape }
+    fn drive() -> Space {
+        let shape = NandParams { channels: 2, ways: 2, dies: 1, planes: 2, ..NandParams::defaults() };
+        let nand = NandParams { blocks: 8, pages: 16, page_bytes: 512, ..shape };
+        Space::new(nand, &CapacityParams::defaults())
     }
 
     fn values(threshold: u64, substreams: u64) -> Vec<Value> {

@@ -14,7 +14,7 @@
 //! striped. Any layout gives no plane more than its share of the pages. With superblocks a die takes the place of its
 //! planes: striped, as many consecutive pages go to it as a superpage has. O(1) a page.
 
-use flashloom_nand::{DeviceParams, Geometry};
+use flashloom_nand::{Geometry, NandParams};
 use flashloom_units::{Capability, Kind, Lpn, ParamSet, PlaneId, PolicySpec, Refusal, Used, Value, choice, params};
 
 use super::{Allocation, Place, Profile, Setup, stripe_of_superpages};
@@ -74,7 +74,7 @@ flashloom_units::state! { Static { fixed groups, width, range; } }
 impl Static {
     pub(super) fn new(values: &[Value], on: &Setup<'_>) -> Self {
         let params = StaticParams::from_values(values);
-        let Setup { device, geometry, superpage, stripe_order } = *on;
+        let Setup { space, geometry, superpage, stripe_order } = *on;
         let mut groups = stripe_of_superpages(&geometry, superpage, stripe_order);
         let chips = (geometry.channels * geometry.ways) as usize;
         let width = match params.layout {
@@ -86,7 +86,7 @@ impl Static {
         if let (Layout::Contiguous, Some(region_chips)) = (params.layout, params.region_chips) {
             gather_chips(&mut groups, &geometry, region_chips as usize);
         }
-        let range = width * (device.logical_pages() as usize).div_ceil(groups.len());
+        let range = width * (space.logical_pages as usize).div_ceil(groups.len());
         Self { groups, width, range }
     }
 
@@ -97,7 +97,7 @@ impl Static {
 }
 
 /// Refuses ranges that do not divide the chips of the drive, or that nothing follows.
-pub(super) fn profile(values: &[Value], drive: &DeviceParams) -> Result<Profile, Refusal> {
+pub(super) fn profile(values: &[Value], nand: &NandParams) -> Result<Profile, Refusal> {
     let StaticParams { layout, region_chips } = StaticParams::from_values(values);
     let Some(region_chips) = region_chips else { return Ok(Profile::default()) };
     let key = "ftl.static.region_chips";
@@ -106,7 +106,7 @@ pub(super) fn profile(values: &[Value], drive: &DeviceParams) -> Result<Profile,
         let refusal = Refusal::new(found, "`layout` = \"contiguous\" in [ftl.static]").at([key, "ftl.static.layout"]);
         return Err(refusal.help(format!("leave {key} out, or change ftl.static.layout")));
     }
-    let chips = drive.channels * drive.ways;
+    let chips = nand.channels * nand.ways;
     if chips.is_multiple_of(region_chips) {
         return Ok(Profile::default());
     }
@@ -144,34 +144,35 @@ impl Allocation for Static {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::{FtlParams, StripeOrder, Superblock};
+    use crate::{CapacityParams, FtlParams, Space, StripeOrder, Superblock};
     use proptest::prelude::*;
 
     /// Two channels of two chips of two planes, and what the host sees of them.
-    fn drive(blocks: u32, over_provisioning: f64) -> DeviceParams {
-        let shape = DeviceParams { channels: 2, ways: 2, dies: 1, planes: 2, ..DeviceParams::defaults() };
-        DeviceParams { blocks, pages: 4, page_bytes: 512, over_provisioning, ..shape }
+    fn drive(blocks: u32, over_provisioning: f64) -> Space {
+        let shape = NandParams { channels: 2, ways: 2, dies: 1, planes: 2, ..NandParams::defaults() };
+        let nand = NandParams { blocks, pages: 4, page_bytes: 512, ..shape };
+        Space::new(nand, &CapacityParams { over_provisioning })
     }
 
-    fn on(device: &DeviceParams, stripe_order: StripeOrder, superblock: Superblock) -> Setup<'_> {
-        Setup::new(device, &FtlParams { stripe_order, superblock, ..FtlParams::defaults() })
+    fn on(space: &Space, stripe_order: StripeOrder, superblock: Superblock) -> Setup<'_> {
+        Setup::new(space, &FtlParams { stripe_order, superblock, ..FtlParams::defaults() })
     }
 
-    fn state(layout: &'static str, drive: &DeviceParams, order: StripeOrder) -> Static {
-        Static::new(&[Value::Name(layout), Value::Absent], &on(drive, order, Superblock::None))
+    fn state(layout: &'static str, space: &Space, order: StripeOrder) -> Static {
+        Static::new(&[Value::Name(layout), Value::Absent], &on(space, order, Superblock::None))
     }
 
     fn ranges(region_chips: u64) -> [Value; 2] {
         [Value::Name("contiguous"), Value::Count(region_chips)]
     }
 
-    fn grouped(region_chips: u64, drive: &DeviceParams, order: StripeOrder) -> Static {
-        Static::new(&ranges(region_chips), &on(drive, order, Superblock::None))
+    fn grouped(region_chips: u64, space: &Space, order: StripeOrder) -> Static {
+        Static::new(&ranges(region_chips), &on(space, order, Superblock::None))
     }
 
     /// The plane of every page of the host.
-    fn planes(state: &Static, drive: &DeviceParams) -> Vec<u32> {
-        (0..drive.logical_pages() as u32).map(|lpn| state.plane(Lpn(lpn)).0).collect()
+    fn planes(state: &Static, space: &Space) -> Vec<u32> {
+        (0..space.logical_pages as u32).map(|lpn| state.plane(Lpn(lpn)).0).collect()
     }
 
     #[test]
@@ -231,7 +232,7 @@ mod tests {
     #[test]
     fn chips_of_a_range_divide_those_of_the_drive_and_need_the_contiguous_layout() {
         let drive = drive(1, 1.0);
-        let help = |values: &[Value]| profile(values, &drive).map_err(|refusal| refusal.help);
+        let help = |values: &[Value]| profile(values, &drive.nand).map_err(|refusal| refusal.help);
         let divisors = Err(Some("one of 1, 2, 4".to_owned()));
         assert_eq!((help(&ranges(3)), help(&ranges(8))), (divisors.clone(), divisors));
         let free = Ok(Profile::default());
@@ -251,7 +252,7 @@ mod tests {
                 let values = [Value::Name(layout), region_chips.clone()];
                 let state = Static::new(&values, &on(&drive, StripeOrder::Cwdp, Superblock::None));
                 planes(&state, &drive).iter().for_each(|&plane| held[plane as usize] += 1);
-                let share = drive.logical_pages().div_ceil(8);
+                let share = drive.logical_pages.div_ceil(8);
                 prop_assert!(held.iter().all(|&pages| pages <= share), "{layout} {region_chips:?}: {held:?}");
             }
         }

@@ -63,7 +63,7 @@ impl Bast {
     pub(super) fn with_width(site: &Site<'_>, width: u32, log_blocks: u32) -> Layout {
         let besides = match site.ftl.params.preemption {
             Preemption::None => (0, 0),
-            Preemption::Page => (site.device.pages * width, 2),
+            Preemption::Page => (site.space.nand.pages * width, 2),
         };
         Layout { width, log_blocks, guarantees: Guarantees { associativity: 1, pages_a_log_block: 1, besides } }
     }
@@ -113,11 +113,11 @@ impl Scheme for Bast {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::mapping::log_block::lab::{Cost, Lab, SEQUENCE, device, setup};
+    use crate::mapping::log_block::lab::{Cost, Lab, SEQUENCE, setup, space};
 
     fn lab(data_blocks: u32, log_blocks: u32) -> Lab<Bast> {
         let setup = setup("bast", &[("log_blocks", Value::Count(log_blocks.into()))]);
-        Lab::filled(&device(1, data_blocks, log_blocks), &setup)
+        Lab::filled(&space(1, data_blocks, log_blocks), &setup)
     }
 
     /// The paper calls these merges expensive; each log block holds page 0 of its data block in place, so they are

@@ -19,7 +19,7 @@ use crate::{FtlReport, PageWrite, WantedStreams};
 pub fn policy<C: MapCache>(spec: &'static PolicySpec) -> Policy<dyn Mapping> {
     let policy = Policy::<dyn Mapping>::new(spec, |values, on| Ok(Box::new(CachedMap::<C>::new(values, on)?)));
     policy.with_profile(|values, site| {
-        let shape = MapShape::of(site.device);
+        let shape = MapShape::of(site.space);
         C::suits(values, shape)?;
         page_store::profile(site, &shape.own())
     })
@@ -35,7 +35,7 @@ flashloom_units::state! { for<C: MapCache> CachedMap<C> { nested store, map; } }
 
 impl<C: MapCache> CachedMap<C> {
     pub(super) fn new(values: &[Value], on: &Context<'_>) -> Result<Self, Refusal> {
-        let store = PageStore::new(on, &MapShape::of(on.device).own())?;
+        let store = PageStore::new(on, &MapShape::of(on.space).own())?;
         Ok(Self { map: Translation::new(values, on, &store), store })
     }
 }

@@ -14,7 +14,7 @@
 
 mod cache;
 
-use flashloom_units::{Capability, KIB, Kind, ParamSet, Policy, PolicySpec, Value, params};
+use flashloom_units::{Capability, KIB, Kind, Policy, PolicySpec, Value, params};
 
 use super::{Mapping, cached};
 use cache::MappingTable;
@@ -61,29 +61,22 @@ mod tests {
     use crate::mapping::page_store::CollectionListener;
     use crate::mapping::translation::{MapCache, TranslationPage};
     use crate::mapping::{Context, builtin};
-    use crate::{FtlSetup, MapCacheReport, PageWrite};
-    use flashloom_nand::{DeviceParams, HostPage, Nand};
+    use crate::{CapacityParams, FtlSetup, MapCacheReport, PageWrite, Space};
+    use flashloom_nand::{HostPage, Nand, NandParams};
     use flashloom_units::{Lpn, ParamSet, PlaneId};
     use flashloom_verify::Verifier;
 
     /// A drive of pages of 512 bytes, so that a translation page has 128 entries; a cache of four.
     fn lab() -> (Nand, Verifier, CachedMap<MappingTable>) {
-        let small = DeviceParams {
-            channels: 2,
-            ways: 1,
-            planes: 1,
-            blocks: 32,
-            pages: 16,
-            page_bytes: 512,
-            ..DeviceParams::defaults()
-        };
-        let device = DeviceParams { dies: 1, over_provisioning: 0.5, ..small };
-        let mut nand = Nand::new(&device);
-        let verifier = Verifier::new(&mut nand, device.logical_pages());
+        let shape = NandParams { channels: 2, ways: 1, dies: 1, planes: 1, ..NandParams::defaults() };
+        let params = NandParams { blocks: 32, pages: 16, page_bytes: 512, ..shape };
+        let space = Space::new(params, &CapacityParams { over_provisioning: 0.5 });
+        let mut nand = Nand::new(&space.nand);
+        let verifier = Verifier::new(&mut nand, space.logical_pages);
         let set = [("cache", Value::Size(4 * CACHED_ENTRY_BYTES))];
         let mapping = builtin().choose("dftl", &set).expect("a parameter of dftl");
         let ftl = FtlSetup { mapping, ..FtlSetup::with_defaults() };
-        let state = CachedMap::new(ftl.mapping.values(), &Context { device: &device, ftl: &ftl, nand: &nand });
+        let state = CachedMap::new(ftl.mapping.values(), &Context { space: &space, ftl: &ftl, nand: &nand });
         (nand, verifier, state.expect("it can be built"))
     }
 

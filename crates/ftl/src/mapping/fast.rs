@@ -96,7 +96,7 @@ impl Fast {
 
 impl Scheme for Fast {
     fn layout(values: &[Value], site: &Site<'_>) -> Layout {
-        let pages = site.device.pages;
+        let pages = site.space.nand.pages;
         Layout {
             width: 1,
             log_blocks: FastParams::from_values(values).log_blocks,
@@ -143,11 +143,11 @@ impl Scheme for Fast {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::mapping::log_block::lab::{Cost, Lab, SEQUENCE, device, setup};
+    use crate::mapping::log_block::lab::{Cost, Lab, SEQUENCE, setup, space};
 
     fn lab(sequential: u64) -> Lab<Fast> {
         let values = [("log_blocks", Value::Count(4)), ("sequential_log_blocks", Value::Count(sequential))];
-        Lab::filled(&device(1, 6, 4), &setup("fast", &values))
+        Lab::filled(&space(1, 6, 4), &setup("fast", &values))
     }
 
     /// The first six writes are pages of offset 0, which FAST as published gives to its sequential log block. The text

@@ -405,7 +405,7 @@ impl Kast {
 impl Scheme for Kast {
     fn layout(values: &[Value], site: &Site<'_>) -> Layout {
         let params = KastParams::from_values(values);
-        let pages = site.device.pages;
+        let pages = site.space.nand.pages;
         let copied = if params.sequential_start == SequentialStart::Copy { pages } else { 0 };
         Layout {
             width: 1,
@@ -421,8 +421,8 @@ impl Scheme for Kast {
 
     fn check(values: &[Value], site: &Site<'_>) -> Result<(), Refusal> {
         let KastParams { k, stream_threshold, .. } = KastParams::from_values(values);
-        check_associativity("ftl.kast.k", k, site.device)?;
-        let pages = site.device.pages;
+        let pages = site.space.nand.pages;
+        check_associativity("ftl.kast.k", k, pages)?;
         if stream_threshold <= pages {
             return Ok(());
         }

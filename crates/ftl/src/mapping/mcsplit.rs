@@ -54,11 +54,11 @@ flashloom_units::state! { McSplit { nested striped; } }
 impl Scheme for McSplit {
     fn layout(values: &[Value], site: &Site<'_>) -> Layout {
         let McSplitParams { width, log_blocks } = McSplitParams::from_values(values);
-        Bast::with_width(site, width.unwrap_or(site.device.geometry().total_dies()), log_blocks)
+        Bast::with_width(site, width.unwrap_or(site.space.geometry().total_dies()), log_blocks)
     }
 
     fn check(values: &[Value], site: &Site<'_>) -> Result<(), Refusal> {
-        let dies = site.device.geometry().total_dies();
+        let dies = site.space.geometry().total_dies();
         let Some(width) = McSplitParams::from_values(values).width.filter(|&width| !dies.is_multiple_of(width)) else {
             return Ok(());
         };
@@ -84,12 +84,12 @@ impl Scheme for McSplit {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::mapping::log_block::lab::{Cost, Lab, device, setup};
+    use crate::mapping::log_block::lab::{Cost, Lab, setup, space};
 
     /// Four channels of blocks of four pages, and the two log blocks of a group that the least is.
     fn lab(width: u64) -> Lab<McSplit> {
         let values = [("width", Value::Count(width)), ("log_blocks", Value::Count(2))];
-        Lab::filled(&device(4, 4, 2), &setup("mcsplit", &values))
+        Lab::filled(&space(4, 4, 2), &setup("mcsplit", &values))
     }
 
     /// The figure has valid and invalid pages, not where the newer copies are: here in a log block in place, so that a

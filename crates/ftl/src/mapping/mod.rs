@@ -2,10 +2,10 @@
 //!
 //! Adding a mapping is one file here and one line in the table below; or, from another crate, [`Slot::add`].
 
-use flashloom_nand::{DeviceParams, Nand};
+use flashloom_nand::Nand;
 use flashloom_units::{Figure, Lpn, Policy, Role, Slot, SlotSpec};
 
-use crate::{FtlReport, FtlSetup, PageWrite, WantedStreams};
+use crate::{FtlReport, FtlSetup, PageWrite, Space, WantedStreams};
 
 /// The values of the statistics of a mapping and of the policies that it took.
 #[derive(Clone, Debug, Default)]
@@ -100,8 +100,8 @@ pub mod translation;
 /// The stack around a mapping before it is built.
 #[derive(Clone, Copy, Debug)]
 pub struct Site<'a> {
-    /// The drive.
-    pub device: &'a DeviceParams,
+    /// The array, and how much of it the host sees.
+    pub space: &'a Space,
     /// The `[ftl]` section, and the policies that a mapping may take: allocation, collection, placement.
     pub ftl: &'a FtlSetup,
 }
@@ -117,8 +117,8 @@ pub struct Profile {
 /// The stack that a mapping is built for.
 #[derive(Clone, Copy)]
 pub struct Context<'a> {
-    /// The drive.
-    pub device: &'a DeviceParams,
+    /// The array, and how much of it the host sees.
+    pub space: &'a Space,
     /// The `[ftl]` section, and the policies that a mapping may take: allocation, collection, placement.
     pub ftl: &'a FtlSetup,
     /// The array, erased, and which of its blocks are bad.

@@ -149,7 +149,7 @@ flashloom_units::state! {
 impl PageStore {
     /// A store for the host's pages and those of the mapping.
     pub fn new(on: &Context<'_>, own: &Own) -> Result<Self, Refusal> {
-        let Context { device, ftl, nand } = *on;
+        let Context { space, ftl, nand } = *on;
         let params = &ftl.params;
         let geometry = units(nand.geometry(), params.superblock);
         let superblocks = Superblocks::new(nand, params.superblock);
@@ -158,17 +158,17 @@ impl PageStore {
         let order = stripe(&geometry, params.stripe_order);
         let mut after = vec![PlaneId(0); planes];
         (0..planes).for_each(|index| after[order[index].at()] = order[(index + 1) % planes]);
-        let allocation::Profile { demands, .. } = ftl.allocation_profile(device)?;
+        let allocation::Profile { demands, .. } = ftl.allocation_profile(space)?;
         let lanes = own.lanes(params, demands);
         let blocks = Blocks::new(geometry, params.wear_levelling, |block| superblocks.is_bad(nand, block));
-        let free_to_open = params::free_to_open(device);
-        let gc_threshold = params.collects_below(device);
+        let free_to_open = params::free_to_open(&space.nand);
+        let gc_threshold = params.collects_below(&space.nand);
         let kept = i64::from(gc_threshold + Lane::BASE);
         let room = |plane| (i64::from(blocks.usable_in(PlaneId(plane))) - kept) * i64::from(geometry.pages);
         Ok(Self {
             geometry,
             superblocks,
-            map: vec![Ppn::NONE; (device.logical_pages() + own.pages) as usize],
+            map: vec![Ppn::NONE; (space.logical_pages + own.pages) as usize],
             reverse: vec![Lpn::NONE; geometry.total_pages() as usize],
             mapped: 0,
             room: (0..geometry.total_planes()).map(room).collect(),
@@ -192,11 +192,11 @@ impl PageStore {
                 Preemption::Page => Urgency::Needed,
             },
             background: 0,
-            heat: Heat::new(params, device.logical_pages()),
+            heat: Heat::new(params, space.logical_pages),
             spreading: demands.spread_reads.map(|reads| collect::Spreading::new(&geometry, reads)),
             levelling: (params.wear_levelling == WearLevelling::Static)
                 .then(|| wear::Levelling::new(planes, params.wear_threshold)),
-            allocation: ftl.build_allocation(device)?,
+            allocation: ftl.build_allocation(space)?,
             after,
             places: Vec::new(),
             can_fail: nand.can_fail(),

@@ -102,13 +102,13 @@ impl Scheme for Sast {
         // With preemption a set may have to merge its oldest log block while another merge is under way.
         let besides = match site.ftl.params.preemption {
             Preemption::None => (0, 0),
-            Preemption::Page => (site.device.pages * k, k + 1),
+            Preemption::Page => (site.space.nand.pages * k, k + 1),
         };
         Layout { width: 1, log_blocks, guarantees: Guarantees { associativity: k, pages_a_log_block: 1, besides } }
     }
 
     fn check(values: &[Value], site: &Site<'_>) -> Result<(), Refusal> {
-        check_associativity("ftl.sast.k", SastParams::from_values(values).set_data_blocks, site.device)
+        check_associativity("ftl.sast.k", SastParams::from_values(values).set_data_blocks, site.space.nand.pages)
     }
 
     fn new(values: &[Value], site: &Site<'_>, store: &Store) -> Self {
@@ -146,11 +146,11 @@ impl Scheme for Sast {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::mapping::log_block::lab::{Cost, Lab, SEQUENCE, device, setup};
+    use crate::mapping::log_block::lab::{Cost, Lab, SEQUENCE, setup, space};
 
     fn lab(log_blocks: u32, n: u64, k: u64) -> Lab<Sast> {
         let values = [("log_blocks", Value::Count(log_blocks.into())), ("n", Value::Count(n)), ("k", Value::Count(k))];
-        Lab::filled(&device(1, 6, log_blocks), &setup("sast", &values))
+        Lab::filled(&space(1, 6, log_blocks), &setup("sast", &values))
     }
 
     #[test]

@@ -37,16 +37,16 @@
 
 use std::collections::VecDeque;
 
-use flashloom_nand::{Data, DeviceParams, Nand, OpId, Origin, Program, Read, Status};
+use flashloom_nand::{Data, Nand, OpId, Origin, Program, Read, Status};
 use flashloom_units::{BlockId, Divisor, Lpn, PlaneId, Ppn, Refusal, State, Value};
 use serde::{Deserialize, Serialize};
 
 use super::Context;
 use super::page_store::{CollectionListener, Own, PageStore};
-use crate::MapCacheReport;
 use crate::allocation::{Place, stripe_of_superpages};
 use crate::lane::{DeclaredLane, Lane};
 use crate::superblock::superpage;
+use crate::{MapCacheReport, Space};
 
 /// Bytes of an entry in a translation page: a physical page number; its place says for which logical page.
 const STORED_ENTRY_BYTES: u64 = 4;
@@ -77,8 +77,8 @@ impl MapShape {
     }
 
     /// The map of a drive.
-    pub fn of(device: &DeviceParams) -> Self {
-        Self::new(device.logical_pages() as u32, (device.page_bytes / STORED_ENTRY_BYTES) as u32)
+    pub fn of(space: &Space) -> Self {
+        Self::new(space.logical_pages as u32, (space.nand.page_bytes / STORED_ENTRY_BYTES) as u32)
     }
 
     /// Entries: the pages of the host.
@@ -217,8 +217,8 @@ impl<C: MapCache> CollectionListener for Translation<C> {
 impl<C: MapCache> Translation<C> {
     /// The map of an empty drive on a store that has what the map keeps there ([`MapShape::own`]).
     pub fn new(values: &[Value], on: &Context<'_>, store: &PageStore) -> Self {
-        let Context { device, ftl, nand } = *on;
-        let (shape, geometry) = (MapShape::of(device), store.geometry());
+        let Context { space, ftl, nand } = *on;
+        let (shape, geometry) = (MapShape::of(space), store.geometry());
         let superpage = superpage(nand.geometry(), ftl.params.superblock);
         let (pages, planes) = (shape.translation_pages() as usize, geometry.total_planes() as usize);
         Self {

@@ -46,7 +46,7 @@ pub(super) static SPEC: PolicySpec = PolicySpec {
     details: "Logical block lbn begins on chip lbn mod chips. Regions that are read in long runs, or written in long \
               runs and merged cheaply, are spread over more chips; those that merge dearly over fewer.",
     source: "Park et al.: CAVE, SAC 2011, section 6 (future work); the rule is this project's",
-    example: "buffer.placement=adaptive buffer.adaptive.widest=4 buffer.order=block-lru ftl.mapping=bast \
+    example: "ftl.placement=adaptive ftl.adaptive.widest=4 buffer.order=block-lru ftl.mapping=bast \
               workload.synthetic.request_size=64KiB",
     instead: "Where writes are small and random a wider span gains nothing and merges cost more, so that no region \
               changes: `static` does the same. `first-touch` is enough to balance chips.",

@@ -20,7 +20,7 @@ pub(super) static SPEC: PolicySpec = PolicySpec {
     details: "Nothing is moved. Blocks that first leave the buffer together are on different chips, whatever their \
               addresses.",
     source: "Park et al.: CAVE, SAC 2011, section 4.2, the channel allocator as it can be read",
-    example: "buffer.placement=first-touch buffer.order=block-lru ftl.mapping=bast",
+    example: "ftl.placement=first-touch buffer.order=block-lru ftl.mapping=bast",
     instead: "Only the first write decides: where the pattern changes later, use `adaptive`. Where the address has to \
               say which chip it is on, use `static`.",
     needs: &[Capability::SingleChannelFtl, Capability::WriteBuffer],

@@ -153,7 +153,7 @@ impl Role for dyn Placement {
 /// The place of the placement.
 pub static SLOT: SlotSpec = SlotSpec {
     name: "placements",
-    key: "buffer.placement",
+    key: "ftl.placement",
     role: "chip placement",
     help: "which chip an evicted logical block goes to, where every chip has an FTL of its own",
 };

@@ -19,7 +19,7 @@ pub(super) static SPEC: PolicySpec = PolicySpec {
     details: "Pages that it has on another chip are moved, and counted as ftl.merges.migrated_pages. `first-touch` \
               moves none.",
     source: "Park et al.: CAVE, SAC 2011, section 4.2",
-    example: "buffer.placement=round-robin buffer.order=block-lru ftl.mapping=bast",
+    example: "ftl.placement=round-robin buffer.order=block-lru ftl.mapping=bast",
     instead: "Pages of a block that lie on another chip are copied at each eviction: `first-touch` spreads blocks \
               without moving any. Use it to see what moving costs.",
     needs: &[Capability::SingleChannelFtl, Capability::WriteBuffer],

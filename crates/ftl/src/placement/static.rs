@@ -15,7 +15,7 @@ pub(super) static SPEC: PolicySpec = PolicySpec {
     summary: "the address determines the chip",
     details: "Logical block lbn is on chip lbn mod chips.",
     source: "the alternative to CAVE's channel allocator",
-    example: "buffer.placement=static buffer.order=block-lru ftl.mapping=bast",
+    example: "ftl.placement=static buffer.order=block-lru ftl.mapping=bast",
     instead: "Where some addresses are written far more than others their chips are busy while the rest are idle: use \
               `first-touch` or `adaptive`. For a page-level mapping set `ftl.allocation` instead.",
     needs: &[],

@@ -3,8 +3,8 @@
 
 use std::collections::BTreeSet;
 
-use flashloom_ftl::{FtlReport, FtlSetup, Mapping, MergeReport, PageWrite, mapping};
-use flashloom_nand::{DeviceParams, HostPage, Nand, Origin};
+use flashloom_ftl::{FtlReport, FtlSetup, Mapping, MergeReport, PageWrite, Space, mapping};
+use flashloom_nand::{HostPage, Nand, NandParams, Origin};
 use flashloom_units::{Lpn, ParamSet, Prng, Value};
 use flashloom_verify::Verifier;
 
@@ -18,22 +18,11 @@ pub fn number(name: &str) -> Option<u64> {
     std::env::var(name).ok().map(|text| text.parse().expect("a whole number"))
 }
 
-/// A drive of one chip that has `logical_blocks` logical blocks of `pages` pages and `spare_blocks` blocks more.
-pub fn chip(logical_blocks: u32, spare_blocks: u32, pages: u32) -> DeviceParams {
-    let blocks = logical_blocks + spare_blocks;
-    // Half a page more than the logical ones, so that rounding down gives exactly those.
-    let over_provisioning = f64::from(blocks * pages) / (f64::from(logical_blocks * pages) + 0.5) - 1.0;
-    DeviceParams {
-        channels: 1,
-        ways: 1,
-        dies: 1,
-        planes: 1,
-        blocks,
-        pages,
-        page_bytes: 512,
-        over_provisioning,
-        ..DeviceParams::defaults()
-    }
+/// One chip that has `logical_blocks` logical blocks of `pages` pages and `spare_blocks` blocks more.
+pub fn chip(logical_blocks: u32, spare_blocks: u32, pages: u32) -> Space {
+    let plane = NandParams { channels: 1, ways: 1, dies: 1, planes: 1, ..NandParams::defaults() };
+    let nand = NandParams { blocks: logical_blocks + spare_blocks, pages, page_bytes: 512, ..plane };
+    Space { nand, logical_pages: u64::from(logical_blocks * pages) }
 }
 
 /// The default FTL but for its mapping, which has those parameters.
@@ -52,16 +41,16 @@ pub struct Ftl {
 }
 
 impl Ftl {
-    pub fn new(device: &DeviceParams, setup: &FtlSetup, verified: bool) -> Self {
-        let mut nand = Nand::new(device);
-        let verifier = verified.then(|| Verifier::new(&mut nand, device.logical_pages()));
-        let mapping = setup.build(device, &nand).expect("the FTL goes with the device");
-        Self { nand, mapping, model: BTreeSet::new(), logical_pages: device.logical_pages() as u32, verifier }
+    pub fn new(space: &Space, setup: &FtlSetup, verified: bool) -> Self {
+        let mut nand = Nand::new(&space.nand);
+        let verifier = verified.then(|| Verifier::new(&mut nand, space.logical_pages));
+        let mapping = setup.build(space, &nand).expect("the FTL goes with the array");
+        Self { nand, mapping, model: BTreeSet::new(), logical_pages: space.logical_pages as u32, verifier }
     }
 
     /// One on which every page was written in order, with counters at zero.
-    pub fn filled(device: &DeviceParams, setup: &FtlSetup, verified: bool) -> Self {
-        let mut ftl = Self::new(device, setup, verified);
+    pub fn filled(space: &Space, setup: &FtlSetup, verified: bool) -> Self {
+        let mut ftl = Self::new(space, setup, verified);
         let mask = ftl.nand.geometry().full_mask();
         (0..ftl.logical_pages).for_each(|lpn| ftl.write(&[(lpn, mask)]));
         ftl.mapping.reset_report();

@@ -25,9 +25,7 @@
 //! Without task ids all requests are task 0's, which therefore has another one queued whenever there is anything to
 //! hold back: what remains are the batches. Cost: O(log n) each.
 
-use flashloom_units::{
-    Capability, Figure, Kind, Lists, MS, Ns, ParamSet, PolicySpec, Refusal, S, Statistic, US, Value, params,
-};
+use flashloom_units::{Capability, Figure, Kind, Lists, MS, Ns, PolicySpec, Refusal, S, Statistic, US, Value, params};
 use flashloom_workload::Request;
 use serde::{Deserialize, Serialize};
 

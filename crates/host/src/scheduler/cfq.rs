@@ -31,8 +31,7 @@
 //! O(log n) each.
 
 use flashloom_units::{
-    Capability, Figure, Kind, Lists, MIB, MS, Ns, ParamSet, PolicySpec, Refusal, S, SECTOR_BYTES, Statistic, Value,
-    params,
+    Capability, Figure, Kind, Lists, MIB, MS, Ns, PolicySpec, Refusal, S, SECTOR_BYTES, Statistic, Value, params,
 };
 use flashloom_workload::Request;
 use serde::{Deserialize, Serialize};

@@ -18,7 +18,7 @@
 //! of writes, come between two batches of its direction, and each of those begins with the eldest.
 //! Cost: O(log n) each.
 
-use flashloom_units::{Capability, Kind, Lists, MS, Ns, ParamSet, PolicySpec, Refusal, S, Used, Value, params};
+use flashloom_units::{Capability, Kind, Lists, MS, Ns, PolicySpec, Refusal, S, Used, Value, params};
 use flashloom_workload::Request;
 
 use super::{Choice, Scheduler, Setup};

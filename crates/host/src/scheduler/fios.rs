@@ -25,8 +25,8 @@
 //! Cost: O(1) a request and O(log n) an anticipation; an epoch costs O(tasks that have used their timeslices up).
 
 use flashloom_units::{
-    Capability, Figure, Kind, Lists, MS, Ns, ParamSet, PolicySpec, Refusal, S, SECTOR_BYTES, Statistic, US, Used,
-    Value, choice, params,
+    Capability, Figure, Kind, Lists, MS, Ns, PolicySpec, Refusal, S, SECTOR_BYTES, Statistic, US, Used, Value, choice,
+    params,
 };
 use flashloom_workload::{Op, Request};
 use serde::{Deserialize, Serialize};

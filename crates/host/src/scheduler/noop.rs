@@ -28,7 +28,7 @@ pub static SPEC: PolicySpec = PolicySpec {
               writes. `fios` shares the drive fairly between tasks.",
     needs: &[],
     offers: &[Capability::SavedState],
-    params: <NoopParams as flashloom_units::ParamSet>::PARAMS,
+    params: NoopParams::PARAMS,
     statistics: &[],
 };
 

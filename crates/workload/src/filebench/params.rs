@@ -1,6 +1,6 @@
 //! The `[workload.filebench]` table of a configuration.
 
-use flashloom_units::{GIB, KIB, Kind, MIB, MS, Ns, ParamSet, PolicySpec, S, US, Used, Value, params};
+use flashloom_units::{GIB, KIB, Kind, MIB, MS, Ns, PolicySpec, S, US, Used, Value, params};
 
 use super::layout::Layout;
 use super::personality::{Figures, Personality};

@@ -1,6 +1,6 @@
 //! What a synthesised workload has to look like: published characterisations, and what a configuration changes of them.
 
-use flashloom_units::{GIB, KIB, Kind, MIB, ParamSet, PolicySpec, Value, choice, params};
+use flashloom_units::{GIB, KIB, Kind, MIB, PolicySpec, Value, choice, params};
 
 choice! {
     /// A characterisation from a paper.

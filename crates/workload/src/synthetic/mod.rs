@@ -10,7 +10,7 @@ mod extents;
 mod scatter;
 mod zipf;
 
-use flashloom_units::{GIB, KIB, MIB, ParamSet, Refusal, S, Used};
+use flashloom_units::{GIB, KIB, MIB, Refusal, S, Used};
 use flashloom_units::{Kind, Ns, PolicySpec, Prng, Problem, SECTOR_BYTES, Value, choice, format_size, params};
 
 use crate::{Op, Request, Source};
@@ -364,6 +364,7 @@ impl Source for Synthetic {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use flashloom_units::ParamSet;
 
     const CAPACITY: u64 = 1 << 20;
 

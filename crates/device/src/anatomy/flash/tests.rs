@@ -1,6 +1,6 @@
 //! Each wait by hand: tR 50 us, tPROG 600 us, tBERS 3 ms, a page over the channel in 10 us, no command time.
 
-use flashloom_nand::{Data, DeviceParams, Erase, MultiPlane, Nand, OpId, PageCopy, Program, Read, Suspend};
+use flashloom_nand::{Data, Erase, MultiPlane, Nand, NandParams, OpId, PageCopy, Program, Read, Suspend};
 use flashloom_units::{BlockId, MS, ParamSet, Ppn, US};
 
 use super::*;
@@ -15,8 +15,8 @@ const PLANE: u32 = 4;
 const DIE: u32 = 8;
 
 /// One channel of two dies, each of two planes of four blocks of eight pages of 4 KiB.
-fn device() -> DeviceParams {
-    DeviceParams {
+fn device() -> NandParams {
+    NandParams {
         channels: 1,
         ways: 2,
         dies: 1,
@@ -29,7 +29,7 @@ fn device() -> DeviceParams {
         erase_ns: ERASE,
         bus_rate: 409_600_000,
         multi_plane: MultiPlane::None,
-        ..DeviceParams::defaults()
+        ..NandParams::defaults()
     }
 }
 
@@ -42,7 +42,7 @@ struct Lab {
 }
 
 impl Lab {
-    fn new(device: &DeviceParams) -> Self {
+    fn new(device: &NandParams) -> Self {
         let mut nand = Nand::new(device);
         for block in [0, PLANE, DIE].map(BlockId) {
             for page in 0..4 {
@@ -136,7 +136,7 @@ fn a_read_waits_for_what_its_die_is_at_by_whose_work_it_is() {
 /// program that waited for all of it.
 #[test]
 fn a_read_that_suspends_waits_for_the_suspension_and_what_is_suspended_for_the_read() {
-    let mut lab = Lab::new(&DeviceParams { suspend: Suspend::Erase, suspend_ns: 20 * US, ..device() });
+    let mut lab = Lab::new(&NandParams { suspend: Suspend::Erase, suspend_ns: 20 * US, ..device() });
     lab.nand.erase(Erase::new(BlockId(0), Origin::Gc));
     lab.come_to(MS);
     lab.read(PLANE, 2);
@@ -153,7 +153,7 @@ fn a_read_that_suspends_waits_for_the_suspension_and_what_is_suspended_for_the_r
 
 #[test]
 fn the_transfer_of_a_staged_program_is_hidden_behind_the_program_before_it() {
-    let mut lab = Lab::new(&DeviceParams { cache_program: true, ..device() });
+    let mut lab = Lab::new(&NandParams { cache_program: true, ..device() });
     lab.program(0, 4, Origin::Gc, OpId::DONE, 1);
     lab.program(0, 5, Origin::Host, OpId::DONE, 2);
     assert_eq!(lab.parts_of(1), [(Cause::Served, PAGE + PROGRAM)]);
@@ -198,7 +198,7 @@ fn what_waits_for_its_block_waits_for_what_the_block_is_at() {
 
 #[test]
 fn planes_that_work_together_are_served_together_and_share_the_channel() {
-    let mut lab = Lab::new(&DeviceParams { multi_plane: MultiPlane::Independent, ..device() });
+    let mut lab = Lab::new(&NandParams { multi_plane: MultiPlane::Independent, ..device() });
     lab.read(0, 1);
     lab.read(PLANE, 2);
     lab.read(0, 3);

@@ -69,7 +69,7 @@ pub fn check(config: &Config, report: &mut Report) {
 }
 
 fn page_size_is_a_power_of_two(config: &Config) -> Option<Refusal> {
-    let bytes = config.device.page_bytes;
+    let bytes = config.device.nand.page_bytes;
     if bytes.is_power_of_two() {
         return None;
     }
@@ -78,7 +78,7 @@ fn page_size_is_a_power_of_two(config: &Config) -> Option<Refusal> {
 }
 
 fn pages_have_32_bit_numbers(config: &Config) -> Option<Refusal> {
-    let device = &config.device;
+    let device = &config.device.nand;
     let factors = [device.channels, device.ways, device.dies, device.planes, device.blocks, device.pages];
     let pages = factors.iter().map(|&factor| u128::from(factor)).product::<u128>();
     if pages < u128::from(u32::MAX) {
@@ -93,7 +93,7 @@ fn pages_have_32_bit_numbers(config: &Config) -> Option<Refusal> {
 }
 
 fn the_ftl_fits_the_device(config: &Config) -> Option<Refusal> {
-    let refusal = config.drive_setup(false).ftl.profile(&config.device).err()?;
+    let refusal = config.drive_setup(false).ftl.profile(&config.device.space()).err()?;
     Some(refusal.or_at("ftl.mapping"))
 }
 
@@ -156,7 +156,7 @@ fn offering(config: &Config, need: Capability) -> String {
 }
 
 fn buffer_is_whole_pages(config: &Config) -> Option<Refusal> {
-    let (capacity, page) = (config.buffer.capacity_bytes, config.device.page_bytes);
+    let (capacity, page) = (config.buffer.capacity_bytes, config.device.nand.page_bytes);
     if capacity.is_multiple_of(page) {
         return None;
     }
@@ -181,8 +181,8 @@ fn only_a_buffer_evicts(config: &Config) -> Vec<Refusal> {
 
 /// The pages of a stream leave the buffer together.
 fn the_buffer_holds_a_stream(config: &Config) -> Option<Refusal> {
-    let wanted = config.drive_setup(false).ftl.profile(&config.device).ok()?.stream_pages?;
-    let held = config.buffer.capacity_bytes / config.device.page_bytes;
+    let wanted = config.drive_setup(false).ftl.profile(&config.device.space()).ok()?.stream_pages?;
+    let held = config.buffer.capacity_bytes / config.device.nand.page_bytes;
     if held == 0 || u64::from(wanted) <= held {
         return None;
     }
@@ -203,8 +203,8 @@ fn unmet(need: Capability, config: &Config) -> Option<(&'static str, String)> {
             (config.buffer.capacity_bytes == 0).then(|| ("buffer.capacity", "\"0B\"".to_owned()))
         }
         Capability::FixedHomes => {
-            let (placement, _) = config.policy("buffer.placement");
-            (!placement.offers.contains(&need)).then(|| ("buffer.placement", format!("\"{}\"", placement.name)))
+            let (placement, _) = config.policy("ftl.placement");
+            (!placement.offers.contains(&need)).then(|| ("ftl.placement", format!("\"{}\"", placement.name)))
         }
         Capability::SingleChannelFtl | Capability::PageMapping | Capability::TranslationPages => {
             (!config.mapping_offers(need)).then(|| ("ftl.mapping", format!("\"{}\"", config.ftl.mapping)))
@@ -229,7 +229,7 @@ fn way_out(config: &Config, need: Capability, key: &str) -> String {
         Capability::TaskIds => "use a workload whose requests carry task ids".to_owned(),
         Capability::SavedState => "use policies whose state can be saved".to_owned(),
         Capability::WriteBuffer => "raise buffer.capacity".to_owned(),
-        Capability::FixedHomes => format!("set buffer.placement to {}", offering(config, need)),
+        Capability::FixedHomes => format!("set ftl.placement to {}", offering(config, need)),
         Capability::SingleChannelFtl | Capability::PageMapping | Capability::TranslationPages => {
             format!("set ftl.mapping to {}", offering(config, need))
         }
@@ -309,7 +309,7 @@ mod tests {
         let config = config("");
         let page_mappings = way_out(&config, Capability::PageMapping, "ftl.allocation");
         assert_eq!(page_mappings, "set ftl.mapping to page or dftl, or change ftl.allocation");
-        let single = way_out(&config, Capability::SingleChannelFtl, "buffer.placement");
+        let single = way_out(&config, Capability::SingleChannelFtl, "ftl.placement");
         assert!(single.starts_with("set ftl.mapping to bast, fast,"), "{single}");
     }
 }

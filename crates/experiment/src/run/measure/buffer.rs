@@ -11,14 +11,14 @@ impl Measured<'_> {
     pub(super) fn buffer(&self, timed: bool) -> Option<BufferResult> {
         let report = self.outcome.buffer?;
         let (policy, _) = self.config.policy("buffer.order");
-        let (figures, placement) = (&self.outcome.figures.buffer, &self.outcome.figures.ftl.placement);
-        let capacity_pages = self.config.buffer.capacity_bytes / self.config.device.page_bytes;
+        let figures = &self.outcome.figures.buffer;
+        let capacity_pages = self.config.buffer.capacity_bytes / self.config.device.nand.page_bytes;
         let places = self.config.mapping_offers(Capability::SingleChannelFtl);
         let over_time = |level: Level| level.mean_pages(self.end_ns).filter(|_| timed);
         Some(BufferResult {
             order: policy.name.to_owned(),
             rate: self.config.buffer.rate.to_owned(),
-            placement: places.then(|| self.config.buffer.placement.to_owned()),
+            placement: places.then(|| self.config.ftl.placement.to_owned()),
             page_writes: report.page_writes,
             page_reads: report.page_reads,
             read_hits: report.read_hits,
@@ -41,11 +41,7 @@ impl Measured<'_> {
                 dirty_pages_mean: over_time(report.dirty),
                 dirty_pages_max: report.dirty.max_pages,
             },
-            statistics: statistics_of(
-                self.config,
-                "buffer",
-                &[("order", &figures.order), ("rate", &figures.rate), ("placement", placement)],
-            ),
+            statistics: statistics_of(self.config, "buffer", &[("order", &figures.order), ("rate", &figures.rate)]),
         })
     }
 }

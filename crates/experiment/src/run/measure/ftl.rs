@@ -44,7 +44,12 @@ impl Measured<'_> {
             statistics: statistics_of(
                 self.config,
                 "ftl",
-                &[("mapping", &figures.mapping), ("allocation", &figures.allocation), ("gc", &figures.collection)],
+                &[
+                    ("mapping", &figures.mapping),
+                    ("allocation", &figures.allocation),
+                    ("gc", &figures.collection),
+                    ("placement", &figures.placement),
+                ],
             ),
         }
     }

@@ -1,7 +1,6 @@
 //! What a result says of the drive's lifetime.
 
-use flashloom_device::Outcome;
-use flashloom_nand::DeviceParams;
+use flashloom_device::{DeviceParams, Outcome};
 use flashloom_units::SECTOR_BYTES;
 
 use crate::result::LifetimeResult;
@@ -16,13 +15,13 @@ impl LifetimeResult {
     }
 
     fn worked_out(device: &DeviceParams, before: &[u32], after: &[u32], write_bytes: u64) -> Option<Self> {
-        let rated_cycles = f64::from(device.rated_cycles?);
+        let rated_cycles = f64::from(device.nand.rated_cycles?);
         let erases = || after.iter().zip(before).map(|(after, before)| after - before);
         let total: u64 = erases().map(u64::from).sum();
         if total == 0 || write_bytes == 0 {
             return None;
         }
-        let bad_blocks = device.bad_blocks_a_plane() * device.geometry().total_planes();
+        let bad_blocks = device.nand.bad_blocks_a_plane() * device.geometry().total_planes();
         let blocks = after.len() as f64 - f64::from(bad_blocks);
         let (erases_mean, erases_max) = (total as f64 / blocks, erases().max()?);
         let bytes = |erases: f64| write_bytes as f64 * rated_cycles / erases;
@@ -41,14 +40,17 @@ impl LifetimeResult {
 
 #[cfg(test)]
 mod tests {
+    use flashloom_ftl::CapacityParams;
+    use flashloom_nand::NandParams;
     use flashloom_units::ParamSet;
 
     use super::*;
 
     /// Four blocks of 4 pages of 8 KiB, of which the host sees 8 pages.
     fn device() -> DeviceParams {
-        let shape = DeviceParams { channels: 1, ways: 1, planes: 1, blocks: 4, pages: 4, ..DeviceParams::defaults() };
-        DeviceParams { over_provisioning: 1.0, rated_cycles: Some(1_000), ..shape }
+        let shape = NandParams { channels: 1, ways: 1, planes: 1, blocks: 4, pages: 4, ..NandParams::defaults() };
+        let nand = NandParams { rated_cycles: Some(1_000), ..shape };
+        DeviceParams { nand, capacity: CapacityParams { over_provisioning: 1.0 }, ..DeviceParams::defaults() }
     }
 
     #[test]
@@ -63,14 +65,14 @@ mod tests {
 
     #[test]
     fn blocks_that_were_bad_from_the_factory_take_no_part_in_the_mean() {
-        let device = DeviceParams { bad_blocks: 0.5, ..device() };
+        let device = DeviceParams { nand: NandParams { bad_blocks: 0.5, ..device().nand }, ..device() };
         let lifetime = LifetimeResult::worked_out(&device, &[0; 4], &[3, 0, 0, 1], 1_000).unwrap();
         assert_eq!((lifetime.erases_mean, lifetime.erases_max), (2.0, 3));
     }
 
     #[test]
     fn without_erases_writes_or_a_rating_there_is_no_lifetime() {
-        let unrated = DeviceParams { rated_cycles: None, ..device() };
+        let unrated = DeviceParams { nand: NandParams { rated_cycles: None, ..device().nand }, ..device() };
         assert_eq!(LifetimeResult::worked_out(&unrated, &[0], &[9], 1), None);
         assert_eq!(LifetimeResult::worked_out(&device(), &[9], &[9], 1), None);
         assert_eq!(LifetimeResult::worked_out(&device(), &[0], &[9], 0), None);

@@ -31,7 +31,8 @@ impl Measured<'_> {
         let (device, ftl) = (&config.device, &config.ftl);
         let geometry = device.geometry();
         let setup = config.drive_setup(false).ftl;
-        let site = allocation::Setup::new(device, ftl);
+        let space = device.space();
+        let site = allocation::Setup::new(&space, ftl);
         let demands = setup.allocation.profile(&site).map(|profile| profile.demands).unwrap_or_default();
         // A map that is all in memory takes no page.
         let has_map = self.outcome.ftl.map_cache.is_some_and(|map| map.writes > 0);
@@ -50,12 +51,12 @@ impl Measured<'_> {
             has_map,
         ];
         let open = lanes.into_iter().filter(|&lane| lane).count() as f64;
-        let kept_free = f64::from(ftl.collects_below(device)) - if is_paced { 1.0 } else { 0.5 };
+        let kept_free = f64::from(ftl.collects_below(&device.nand)) - if is_paced { 1.0 } else { 0.5 };
         let kept = f64::from(geometry.total_planes()) * (kept_free + open / 2.0);
         let bad = self.outcome.ftl.retired.map_or(0, |bad| bad.factory + bad.program + bad.erase);
         let usable = (geometry.total_blocks() as f64 - bad as f64 - kept) * f64::from(geometry.pages);
-        let logical = device.logical_pages();
-        let map = if has_map { (logical * MAP_ENTRY_BYTES).div_ceil(device.page_bytes) } else { 0 };
+        let logical = space.logical_pages;
+        let map = if has_map { (logical * MAP_ENTRY_BYTES).div_ceil(device.nand.page_bytes) } else { 0 };
         Some(usable / (logical + map) as f64 - 1.0)
     }
 }

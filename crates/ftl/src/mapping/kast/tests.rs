@@ -1,12 +1,12 @@
 //! KAST's rules and figures, each on full data blocks of four pages: page p of block B is 4 B + p.
 
-use flashloom_nand::{DeviceParams, preset};
-use flashloom_units::{MS, US};
+use flashloom_nand::NandParams;
+use flashloom_units::{GIB, MS, US};
 
 use super::LogState::{Free, Random};
 use super::*;
-use crate::Preemption;
-use crate::mapping::log_block::lab::{Cost, Lab, SEQUENCE, device, setup};
+use crate::mapping::log_block::lab::{Cost, Lab, SEQUENCE, setup, space};
+use crate::{CapacityParams, Preemption, Space};
 
 /// Eight data blocks, four log blocks, K = 2, one sequential log block, a gap of one page is small and two free pages
 /// are many, and no time is long; less what the test sets.
@@ -20,7 +20,7 @@ fn lab(set: &[(&str, Value)]) -> Lab<Kast> {
         ("long_time", Value::Count(1_000)),
     ];
     let setup = setup("kast", &[set, &usual].concat());
-    Lab::filled(&device(1, 8, KastParams::from_values(setup.mapping.values()).log_blocks), &setup)
+    Lab::filled(&space(1, 8, KastParams::from_values(setup.mapping.values()).log_blocks), &setup)
 }
 
 fn without_sequential() -> Lab<Kast> {
@@ -67,7 +67,7 @@ fn preempted(set: &[(&str, Value)]) -> Lab<Kast> {
     let usual = [("log_blocks", Value::Count(4)), ("k", Value::Count(2)), ("sequential_log_blocks", Value::Count(1))];
     let mut setup = setup("kast", &[set, &usual].concat());
     setup.params.preemption = Preemption::Page;
-    Lab::filled(&device(1, 8, 4), &setup)
+    Lab::filled(&space(1, 8, 4), &setup)
 }
 
 /// Three log blocks take pages; the fourth is opened, and a merge begun, when each of the three has K = 2 data blocks.
@@ -191,7 +191,7 @@ fn the_long_time_is_that_of_the_chip() {
     for (long_time, cost) in [(6, NOTHING), (7, full(2))] {
         let set = [("log_blocks", 4), ("k", 2), ("sequential_log_blocks", 1), ("long_time", long_time)];
         let setup = setup("kast", &set.map(|(name, value)| (name, Value::Count(value))));
-        let mut lab = Lab::<Kast>::filled(&device(2, 8, 4), &setup);
+        let mut lab = Lab::<Kast>::filled(&space(2, 8, 4), &setup);
         lab.write(ALL_AT_K.map(on_chip_0));
         lab.write([5, 6, 5, 6]);
         assert_eq!(lab.write([on_chip_0(29)]), cost);
@@ -541,19 +541,33 @@ fn a_sequence_whose_pages_were_trimmed_is_random() {
 
 // Section II: what merges cost.
 
-fn kast_slc() -> DeviceParams {
-    let figures = preset("kast-slc").expect("the paper's drive is described").figures;
-    let figure = |name: &str| figures.iter().find(|(key, ..)| *key == name).map(|(_, value, _)| value.clone());
-    let value = |param: &flashloom_units::Param| figure(param.name).unwrap_or_else(|| param.default.clone());
-    let values: Vec<_> = DeviceParams::PARAMS.iter().map(value).collect();
-    // Few blocks are enough, and quick to build.
-    DeviceParams { blocks: 64, over_provisioning: 1.0, ..DeviceParams::from_values(&values) }
+/// The array of the preset `kast-slc`, with few blocks, which are quick to build.
+fn kast_slc() -> NandParams {
+    NandParams {
+        channels: 1,
+        ways: 1,
+        dies: 1,
+        planes: 1,
+        blocks: 64,
+        pages: 64,
+        page_bytes: 2_048,
+        bits_per_cell: 1,
+        read_ns: 25 * US,
+        program_ns: 200 * US,
+        erase_ns: 2 * MS,
+        bus_rate: 100 * GIB,
+        ..NandParams::defaults()
+    }
+}
+
+/// Half of that array is the host's.
+fn half(nand: NandParams) -> Space {
+    Space::new(nand, &CapacityParams { over_provisioning: 1.0 })
 }
 
 #[test]
 fn a_switch_merge_on_the_papers_drive_takes_2_ms() {
-    let device = kast_slc();
-    let mut lab = Lab::<Kast>::filled(&device, &setup("kast", &[("log_blocks", Value::Count(2))]));
+    let mut lab = Lab::<Kast>::filled(&half(kast_slc()), &setup("kast", &[("log_blocks", Value::Count(2))]));
     // A sequence of B0, then random pages of one data block after the other until it has to go.
     lab.write(0..64);
     assert_eq!(lab.write([64 + 1, 2 * 64 + 1]), SWITCH);
@@ -565,8 +579,8 @@ fn a_switch_merge_on_the_papers_drive_takes_2_ms() {
 /// its formula does not give.
 #[test]
 fn the_worst_merge_of_fast_on_the_papers_mlc_takes_11_7_s() {
-    let device = DeviceParams { pages: 128, read_ns: 50 * US, program_ns: 650 * US, page_bytes: 2_048, ..kast_slc() };
-    let lab = Lab::<super::super::fast::Fast>::empty(&device, &setup("fast", &[]));
+    let nand = NandParams { pages: 128, read_ns: 50 * US, program_ns: 650 * US, ..kast_slc() };
+    let lab = Lab::<super::super::fast::Fast>::empty(&half(nand), &setup("fast", &[]));
     let by_hand = 128 * 128 * 700 * US + 129 * 2 * MS;
     assert_eq!(by_hand, 11_726_800 * US);
     let bound = lab.report().blocking_bound_ns;
@@ -629,7 +643,7 @@ fn whole_blocks_in_order_are_streams_and_copy_nothing_under_either_preemption() 
             ];
             let mut setup = setup("kast", &set);
             setup.params.preemption = preemption;
-            let mut lab = Lab::<Kast>::filled(&device(1, 8, 4), &setup);
+            let mut lab = Lab::<Kast>::filled(&space(1, 8, 4), &setup);
             let costs = (0..40).map(|block| lab.write_together(&[0, 1, 2, 3].map(|page| block % 8 * 4 + page)));
             assert!(costs.into_iter().all(|cost| cost == NOTHING || cost == SWITCH), "{preemption:?}, {threshold}");
         }
@@ -644,7 +658,7 @@ fn short_writes_at_offset_0_among_whole_blocks_cost_less_if_only_streams_open_se
     let cost = |threshold: u64| {
         let set = [("k", Value::Count(4)), ("stream_threshold", Value::Count(threshold))];
         let mut lab = Lab::<Kast>::filled(
-            &device(1, 24, 4),
+            &space(1, 24, 4),
             &setup("kast", &[&set[..], &[("log_blocks", Value::Count(4))]].concat()),
         );
         let mut total = NOTHING;
@@ -673,7 +687,7 @@ fn short_writes_at_offset_0_among_whole_blocks_cost_less_if_only_streams_open_se
 #[test]
 fn a_stream_longer_than_a_block_is_refused() {
     let set = [("stream_threshold", Value::Count(5)), ("k", Value::Count(4)), ("log_blocks", Value::Count(4))];
-    let refused = setup("kast", &set).profile(&device(1, 8, 4));
+    let refused = setup("kast", &set).profile(&space(1, 8, 4));
     let key = refused.map_err(|refusal| refusal.keys[0].clone());
     assert_eq!(key, Err("ftl.kast.stream_threshold".to_owned()));
 }

@@ -78,14 +78,14 @@ impl Chip<'_> {
 #[cfg(test)]
 mod tests {
     use crate::mapping::bast::Bast;
-    use crate::mapping::log_block::lab::{Lab, device, setup};
+    use crate::mapping::log_block::lab::{Lab, setup, space};
     use crate::{FtlSetup, MergeReport, placement};
 
     /// Four chips with room for two logical blocks each, on which nothing was written.
     fn round_robin() -> Lab<Bast> {
         let placement = placement::builtin().choose("round-robin", &[]).expect("a placement of the table");
         let setup = FtlSetup { placement, ..setup("bast", &[]) };
-        Lab::empty(&device(4, 2, 16), &setup)
+        Lab::empty(&space(4, 2, 16), &setup)
     }
 
     fn moves(lab: &Lab<Bast>) -> (u64, u64) {

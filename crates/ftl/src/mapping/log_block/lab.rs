@@ -2,13 +2,13 @@
 
 use std::ops::Range;
 
-use flashloom_nand::{DeviceParams, HostPage, Nand, Origin};
+use flashloom_nand::{HostPage, Nand, NandParams, Origin};
 use flashloom_units::{ParamSet, Value};
 use flashloom_verify::Verifier;
 
 use super::*;
-use crate::FtlSetup;
 use crate::mapping::builtin;
+use crate::{FtlSetup, Space};
 
 /// What writing some pages cost.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -29,22 +29,19 @@ const GATHERED_IN: u32 = 1;
 /// Chips of one plane whose blocks have four pages, as in the papers' figures.
 pub(crate) const PAGES: u32 = 4;
 
-/// A drive with the default times of a device, `chips` channels and room for `data_blocks` logical blocks on each.
-pub(crate) fn device(chips: u32, data_blocks: u32, log_blocks: u32) -> DeviceParams {
-    let blocks = data_blocks + log_blocks + GATHERED_IN;
-    // Half a page more than the logical ones, so that rounding down gives exactly those.
-    let logical_pages = f64::from(chips * data_blocks * PAGES) + 0.5;
-    DeviceParams {
+/// An array with the default times, `chips` channels and room for `data_blocks` logical blocks on each.
+pub(crate) fn space(chips: u32, data_blocks: u32, log_blocks: u32) -> Space {
+    let nand = NandParams {
         channels: chips,
         ways: 1,
         dies: 1,
         planes: 1,
-        blocks,
+        blocks: data_blocks + log_blocks + GATHERED_IN,
         pages: PAGES,
         page_bytes: 512,
-        over_provisioning: f64::from(chips * blocks * PAGES) / logical_pages - 1.0,
-        ..DeviceParams::defaults()
-    }
+        ..NandParams::defaults()
+    };
+    Space { nand, logical_pages: u64::from(chips * data_blocks * PAGES) }
 }
 
 /// A setup without preemption, as the papers have it.
@@ -65,18 +62,18 @@ pub(crate) struct Lab<S> {
 
 impl<S: Scheme> Lab<S> {
     /// A drive on which nothing was written.
-    pub(crate) fn empty(device: &DeviceParams, setup: &FtlSetup) -> Self {
-        setup.profile(device).expect("the FTL goes with the device");
-        let mut nand = Nand::new(device);
-        let verifier = Verifier::new(&mut nand, device.logical_pages());
-        let ftl = Ftl::new(setup.mapping.values(), &Context { device, ftl: setup, nand: &nand });
-        Self { ftl: ftl.expect("it can be built"), nand, verifier, logical_pages: device.logical_pages() as u32 }
+    pub(crate) fn empty(space: &Space, setup: &FtlSetup) -> Self {
+        setup.profile(space).expect("the FTL goes with the array");
+        let mut nand = Nand::new(&space.nand);
+        let verifier = Verifier::new(&mut nand, space.logical_pages);
+        let ftl = Ftl::new(setup.mapping.values(), &Context { space, ftl: setup, nand: &nand });
+        Self { ftl: ftl.expect("it can be built"), nand, verifier, logical_pages: space.logical_pages as u32 }
     }
 
     /// A drive whose data blocks are full.
-    pub(crate) fn filled(device: &DeviceParams, setup: &FtlSetup) -> Self {
-        let mut lab = Self::empty(device, setup);
-        let cost = lab.write(0..device.logical_pages() as u32);
+    pub(crate) fn filled(space: &Space, setup: &FtlSetup) -> Self {
+        let mut lab = Self::empty(space, setup);
+        let cost = lab.write(0..space.logical_pages as u32);
         assert_eq!(cost, Cost::default(), "pages in order are written to data blocks");
         lab
     }

@@ -39,7 +39,7 @@ pub(crate) use log_blocks::LogSlot;
 pub(crate) use merge::MergeKind;
 pub(crate) use store::{Chip, Store};
 
-use flashloom_nand::{DeviceParams, Nand, Origin, Read};
+use flashloom_nand::{Nand, Origin, Read};
 use flashloom_units::{Lbn, Lpn, Ns, Policy, PolicySpec, Refusal, SuperblockId, Value};
 
 use super::{Context, FtlFigures, Mapping, Profile, Site};
@@ -134,9 +134,9 @@ pub(super) fn policy<S: Scheme + 'static>(spec: &'static PolicySpec) -> Policy<d
 /// The scheme does not fit the device, or the device has too few spare blocks for the log blocks.
 fn profile<S: Scheme>(values: &[Value], site: &Site<'_>) -> Result<Profile, Refusal> {
     S::check(values, site)?;
-    let Site { device, ftl } = *site;
+    let Site { space, ftl } = *site;
     let Layout { width, log_blocks, .. } = S::layout(values, site);
-    let (geometry, key) = (device.geometry(), format!("ftl.{}.log_blocks", ftl.mapping.name()));
+    let (geometry, key) = (space.geometry(), format!("ftl.{}.log_blocks", ftl.mapping.name()));
     if ftl.params.preemption == Preemption::Page && log_blocks < LEAST_PREEMPTED {
         let found = format!("{log_blocks} log blocks (`{key}`) with `ftl.preemption` = \"page\", which keeps one");
         let refusal = Refusal::new(found, format!("at least {LEAST_PREEMPTED} log blocks"));
@@ -146,7 +146,7 @@ fn profile<S: Scheme>(values: &[Value], site: &Site<'_>) -> Result<Profile, Refu
     let groups = geometry.total_dies() / width;
     let pages = u64::from(geometry.pages) * u64::from(width);
     let blocks = u64::from(geometry.planes) * u64::from(geometry.blocks);
-    let share = device.logical_pages().div_ceil(pages).div_ceil(u64::from(groups));
+    let share = space.logical_pages.div_ceil(pages).div_ceil(u64::from(groups));
     let free = blocks.saturating_sub(share);
     let kept = u64::from(spare(ftl.placement.profile(&placement::Setup { chips: groups }).map_err(of_placement)?));
     let most = free.saturating_sub(kept);
@@ -172,8 +172,7 @@ fn profile<S: Scheme>(values: &[Value], site: &Site<'_>) -> Result<Profile, Refu
 }
 
 /// Refuses an associativity above the pages of a block, which no log block can reach.
-pub(super) fn check_associativity(key: &str, k: u32, device: &DeviceParams) -> Result<(), Refusal> {
-    let pages = device.pages;
+pub(super) fn check_associativity(key: &str, k: u32, pages: u32) -> Result<(), Refusal> {
     if k <= pages {
         return Ok(());
     }
@@ -211,14 +210,14 @@ flashloom_units::state! {
 
 impl<S: Scheme> Ftl<S> {
     pub(super) fn new(values: &[Value], on: &Context<'_>) -> Result<Self, Refusal> {
-        let Context { device, ftl: setup, .. } = *on;
-        let site = Site { device, ftl: setup };
+        let Context { space, ftl: setup, .. } = *on;
+        let site = Site { space, ftl: setup };
         let Layout { width, log_blocks, guarantees } = S::layout(values, &site);
         let Guarantees { associativity: k, pages_a_log_block, besides: (copies, erases) } = guarantees;
-        let pages = device.geometry().pages * width;
+        let pages = space.geometry().pages * width;
         let steps_a_page = ((k + 1) * (pages + 1) + 1).div_ceil(pages_a_log_block);
         let limits = Limits { associativity: k, steps_a_page };
-        let mut store = Store::new(setup, device, limits, width, log_blocks);
+        let mut store = Store::new(setup, space, limits, width, log_blocks);
         let blocking = store.costs.full_merge(pages, k);
         let (wait, reserved) = match setup.params.preemption {
             Preemption::None => (store.costs.of(pages * k + copies, k + 1 + erases), 0),
@@ -233,7 +232,7 @@ impl<S: Scheme> Ftl<S> {
         let (profile, placement) = (profile.map_err(of_placement)?, placement.map_err(of_placement)?);
         let room = store.blocks.total() / store.groups() - log_blocks - spare(profile);
         let widest = profile.widest;
-        let spans = (widest > 1).then(|| Spans::new(&mut store, widest, device.logical_pages()));
+        let spans = (widest > 1).then(|| Spans::new(&mut store, widest, space.logical_pages));
         let streams = S::stream_pages(values).filter(|&pages| pages > 1).map(Streams::new);
         let groups_pages = placement.moves() || streams.is_some();
         let batch = groups_pages.then(|| Batch::new(store.logical_blocks(), streams.is_some()));

@@ -192,17 +192,17 @@ impl Chip<'_> {
 
 #[cfg(test)]
 mod tests {
-    use super::super::lab::{device, setup};
+    use super::super::lab::{setup, space};
     use super::super::{Limits, Site};
     use super::*;
     use crate::mapping::bast::Bast;
 
     #[test]
     fn a_span_permutes_the_pages_of_a_region_and_deals_them_to_its_blocks_in_turn() {
-        let (setup, device) = (setup("bast", &[]), device(4, 4, 16));
-        let layout = Bast::with_width(&Site { device: &device, ftl: &setup }, 1, 16);
+        let (setup, space) = (setup("bast", &[]), space(4, 4, 16));
+        let layout = Bast::with_width(&Site { space: &space, ftl: &setup }, 1, 16);
         let limits = Limits { associativity: layout.guarantees.associativity, steps_a_page: 1 };
-        let spans = Spans::new(&mut Store::new(&setup, &device, limits, 1, 16), 4, 70);
+        let spans = Spans::new(&mut Store::new(&setup, &space, limits, 1, 16), 4, 70);
         for span in [1, 2, 4] {
             let mut placed: Vec<u32> = (16..32).map(|lpn| spans.permuted(Lpn(lpn), span).0).collect();
             let blocks: Vec<u32> = placed.iter().take(4).map(|lpn| lpn / 4 - 4).collect();

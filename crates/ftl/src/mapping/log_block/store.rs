@@ -10,7 +10,7 @@
 //!
 //! Pages that were never written are not copied by merges; where a later page needs its place, a filler is programmed.
 
-use flashloom_nand::{Data, DeviceParams, Nand, Origin, PageCopy, Program, Urgency};
+use flashloom_nand::{Data, Nand, NandParams, Origin, PageCopy, Program, Urgency};
 use flashloom_units::{Lbn, Lpn, Ns, Ppn, SuperblockId, prefetch};
 
 use super::log_blocks::{LogBlocks, LogSlot};
@@ -18,7 +18,7 @@ use super::merge::{Job, MergeKind};
 use super::superblocks::{Spn, Superblocks};
 use super::{Limits, Scheme};
 use crate::placement::Times;
-use crate::{FtlReport, FtlSetup, MergeReport, PageWrite, Preemption};
+use crate::{FtlReport, FtlSetup, MergeReport, PageWrite, Preemption, Space};
 
 /// Times of the operations of a merge on an idle chip.
 #[derive(Clone, Copy, Debug)]
@@ -35,10 +35,10 @@ pub(super) struct Costs {
 }
 
 impl Costs {
-    fn new(device: &DeviceParams, width: u32) -> Self {
-        let timing = device.timing();
+    fn new(nand: &NandParams, width: u32) -> Self {
+        let timing = nand.timing();
         let slowest = |times: &[Ns; 4]| times[..timing.page_types as usize].iter().copied().max().unwrap_or(0);
-        let transfer_ns = timing.command_ns + timing.transfer_ns(device.geometry().sectors_per_page());
+        let transfer_ns = timing.command_ns + timing.transfer_ns(nand.geometry().sectors_per_page());
         let read_ns = slowest(&timing.read_ns) + transfer_ns;
         let program_ns = slowest(&timing.program_ns) + transfer_ns;
         Self { read_ns, program_ns, copy_ns: read_ns + program_ns, erase_ns: timing.erase_ns, width }
@@ -100,9 +100,9 @@ flashloom_units::state! {
 }
 
 impl Store {
-    pub(super) fn new(setup: &FtlSetup, device: &DeviceParams, limits: Limits, width: u32, log_blocks: u32) -> Self {
-        let blocks = Superblocks::new(&device.geometry(), &setup.params, width);
-        let logical_pages = device.logical_pages() as usize;
+    pub(super) fn new(setup: &FtlSetup, space: &Space, limits: Limits, width: u32, log_blocks: u32) -> Self {
+        let blocks = Superblocks::new(&space.geometry(), &setup.params, width);
+        let logical_pages = space.logical_pages as usize;
         let logical_blocks = logical_pages.div_ceil(blocks.pages() as usize);
         Self {
             log: LogBlocks::new(log_blocks, blocks.groups(), blocks.pages(), blocks.total(), logical_blocks as u32),
@@ -114,7 +114,7 @@ impl Store {
             jobs: vec![None; blocks.groups() as usize],
             limits,
             preemption: setup.params.preemption,
-            costs: Costs::new(device, width),
+            costs: Costs::new(&space.nand, width),
             since_host: vec![(0, 0); blocks.groups() as usize],
             copies: Vec::new(),
             report: FtlReport::default(),

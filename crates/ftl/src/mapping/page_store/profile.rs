@@ -48,22 +48,22 @@ fn superblocks_are_not_too_large(geometry: &Geometry) -> Result<(), Refusal> {
 /// `gc_threshold` blocks free and one open for each of its lanes, and the rest must hold its share of what the host
 /// sees and of the mapping's own pages.
 pub fn profile(site: &Site<'_>, own: &Own) -> Result<Profile, Refusal> {
-    let Site { device, ftl } = *site;
+    let Site { space, ftl } = *site;
     let params = &ftl.params;
-    let geometry = units(&device.geometry(), params.superblock);
+    let geometry = units(&space.geometry(), params.superblock);
     superblocks_are_not_too_large(&geometry)?;
     let planes = u64::from(geometry.total_planes());
-    let allocation = ftl.allocation_profile(device)?;
+    let allocation = ftl.allocation_profile(space)?;
     let site = collection::Setup { geometry: &geometry, prng: &ftl.prng };
     ftl.collection.profile(&site).map_err(of_collection)?;
     let open = own.lanes(params, allocation.demands).open_blocks();
-    let least_free = params::free_to_open(device);
+    let least_free = params::free_to_open(&space.nand);
     let kept_free = params.gc_threshold.max(least_free);
     let lower = if kept_free > least_free { ", or lower ftl.gc_threshold" } else { "" };
-    let bad = device.bad_blocks_a_plane();
+    let bad = space.nand.bad_blocks_a_plane();
     let kept = u64::from(kept_free) + u64::from(open) + u64::from(bad);
     let usable = u64::from(geometry.blocks).saturating_sub(kept) * u64::from(geometry.pages);
-    let share = (device.logical_pages() + own.pages).div_ceil(planes);
+    let share = (space.logical_pages + own.pages).div_ceil(planes);
     if share < usable {
         return Ok(Profile { stream_pages: allocation.stream_pages });
     }

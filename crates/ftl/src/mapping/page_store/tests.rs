@@ -1,11 +1,11 @@
 //! The walk-through of the SLAP paper, and the rules of the store that only its inside shows.
 
-use flashloom_nand::{DeviceParams, HostPage};
+use flashloom_nand::{HostPage, NandParams};
 use flashloom_units::{ParamSet, Prng, Value};
 use flashloom_verify::Verifier;
 
 use super::*;
-use crate::{FtlSetup, GcBlocks, HotCold};
+use crate::{CapacityParams, FtlSetup, GcBlocks, HotCold, Space};
 
 /// Pages that collections moved, in order.
 #[derive(Default)]
@@ -24,18 +24,9 @@ fn setup(allocation: &str, set: &[(&str, Value)]) -> FtlSetup {
     FtlSetup { allocation, ..FtlSetup::with_defaults() }
 }
 
-fn chips(chips: u32, blocks: u32, pages: u32, over_provisioning: f64) -> DeviceParams {
-    DeviceParams {
-        channels: chips,
-        ways: 1,
-        dies: 1,
-        planes: 1,
-        blocks,
-        pages,
-        page_bytes: 512,
-        over_provisioning,
-        ..DeviceParams::defaults()
-    }
+fn chips(chips: u32, blocks: u32, pages: u32, over_provisioning: f64) -> Space {
+    let channel = NandParams { ways: 1, dies: 1, planes: 1, blocks, pages, page_bytes: 512, ..NandParams::defaults() };
+    Space::new(NandParams { channels: chips, ..channel }, &CapacityParams { over_provisioning })
 }
 
 struct Lab {
@@ -46,10 +37,10 @@ struct Lab {
 }
 
 impl Lab {
-    fn new(device: &DeviceParams, setup: &FtlSetup) -> Self {
-        let mut nand = Nand::new(device);
-        let verifier = Verifier::new(&mut nand, device.logical_pages());
-        let store = PageStore::new(&Context { device, ftl: setup, nand: &nand }, &Own::default());
+    fn new(space: &Space, setup: &FtlSetup) -> Self {
+        let mut nand = Nand::new(&space.nand);
+        let verifier = Verifier::new(&mut nand, space.logical_pages);
+        let store = PageStore::new(&Context { space, ftl: setup, nand: &nand }, &Own::default());
         Self { store: store.expect("it can be built"), nand, verifier, moved: Moved::default() }
     }
 
@@ -136,11 +127,11 @@ fn slap_figure_3_streams_leave_three_copies_and_three_erases() {
 
 /// A full load of rewrites on a few planes, to see where pages go.
 fn worked(setup: &FtlSetup, lpns: impl Fn(&mut Prng) -> Vec<u32>) -> Lab {
-    let device = chips(2, 24, 8, 1.0);
-    let mut lab = Lab::new(&device, setup);
+    let space = chips(2, 24, 8, 1.0);
+    let mut lab = Lab::new(&space, setup);
     let mut prng = Prng::new(9);
-    for first in (0..device.logical_pages() as u32).step_by(8) {
-        lab.write(&(first..(first + 8).min(device.logical_pages() as u32)).collect::<Vec<_>>());
+    for first in (0..space.logical_pages as u32).step_by(8) {
+        lab.write(&(first..(first + 8).min(space.logical_pages as u32)).collect::<Vec<_>>());
     }
     for _ in 0..2_000 {
         let lpns = lpns(&mut prng);

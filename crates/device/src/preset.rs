@@ -6,7 +6,16 @@
 //! A preset also says what the host in front of such a drive usually does: keys of the `[host]` section, which keep
 //! that section's default where a preset does not name them.
 
-use flashloom_units::{Choice, GIB, MS, US, Value};
+use flashloom_units::{Choice, GIB, Kind, MS, US, Value, params};
+
+params! {
+    /// The choice of a described drive: a key of the `[device]` section.
+    pub struct PresetParams {
+        /// A described drive that the other keys of this section start from.
+        name: &'static str => "preset", Kind::Choice(PRESETS), Value::Name("mlc-16g"),
+            "Any key of this section that is also written overrides the preset's value.";
+    }
+}
 
 /// One figure of a preset: the key of its section, its value, and where it comes from.
 pub type Figure = (&'static str, Value, &'static str);

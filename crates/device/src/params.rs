@@ -1,0 +1,65 @@
+//! The `[device]` section: the drive as a whole, put together of what its rooms declare.
+
+use std::sync::LazyLock;
+
+use flashloom_ftl::{CapacityParams, Space};
+use flashloom_nand::{Geometry, NandParams};
+use flashloom_units::{Param, ParamSet, Value};
+
+use crate::drive::InterfaceParams;
+use crate::preset::PresetParams;
+
+/// Parameters of the drive; a preset gives each of them a value, which a configuration may override.
+#[derive(Clone, Debug, PartialEq)]
+pub struct DeviceParams {
+    /// The described drive that the other parameters start from.
+    pub preset: PresetParams,
+    /// The array.
+    pub nand: NandParams,
+    /// How much of the array the host sees.
+    pub capacity: CapacityParams,
+    /// The host interface: the link and the controller.
+    pub interface: InterfaceParams,
+}
+
+impl ParamSet for DeviceParams {
+    fn params() -> &'static [Param] {
+        static ALL: LazyLock<Vec<Param>> = LazyLock::new(|| {
+            [PresetParams::PARAMS, NandParams::PARAMS, CapacityParams::PARAMS, InterfaceParams::PARAMS].concat()
+        });
+        &ALL
+    }
+
+    fn from_values(mut values: &[Value]) -> Self {
+        let device = Self {
+            preset: ParamSet::take_from(&mut values),
+            nand: ParamSet::take_from(&mut values),
+            capacity: ParamSet::take_from(&mut values),
+            interface: ParamSet::take_from(&mut values),
+        };
+        assert!(values.is_empty(), "one value for each parameter");
+        device
+    }
+}
+
+impl DeviceParams {
+    /// The shape of the array.
+    pub fn geometry(&self) -> Geometry {
+        self.nand.geometry()
+    }
+
+    /// Logical pages that the host sees.
+    pub fn logical_pages(&self) -> u64 {
+        self.capacity.logical_pages(&self.geometry())
+    }
+
+    /// The host's capacity in 512-byte sectors.
+    pub fn capacity_sectors(&self) -> u64 {
+        self.logical_pages() * u64::from(self.geometry().sectors_per_page())
+    }
+
+    /// What the FTL maps.
+    pub fn space(&self) -> Space {
+        Space::new(self.nand.clone(), &self.capacity)
+    }
+}

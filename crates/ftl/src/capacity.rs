@@ -1,0 +1,42 @@
+//! How much of the array the host sees.
+
+use flashloom_nand::{Geometry, NandParams};
+use flashloom_units::{Kind, Value, params};
+
+params! {
+    /// The capacity of the drive: a key of the `[device]` section.
+    pub struct CapacityParams {
+        /// Space beyond what the host sees, as a share of what the host sees; `ftl.effective_over_provisioning` of a
+        /// result says what collection is left with.
+        over_provisioning: f64 => "over_provisioning", Kind::Ratio { min: 0.001, max: 1.0 }, Value::Ratio(0.07),
+            "More spare space collects more cheaply and stores less.";
+    }
+}
+
+impl CapacityParams {
+    /// Logical pages that the host sees: the raw pages less the over-provisioning, rounded down.
+    pub fn logical_pages(&self, geometry: &Geometry) -> u64 {
+        (geometry.total_pages() as f64 / (1.0 + self.over_provisioning)).floor() as u64
+    }
+}
+
+/// What an FTL maps: the pages that the host sees, onto those of the array.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Space {
+    /// The array.
+    pub nand: NandParams,
+    /// Logical pages that the host sees.
+    pub logical_pages: u64,
+}
+
+impl Space {
+    /// That array with that share of it over-provisioned.
+    pub fn new(nand: NandParams, capacity: &CapacityParams) -> Self {
+        Self { logical_pages: capacity.logical_pages(&nand.geometry()), nand }
+    }
+
+    /// The shape of the array.
+    pub fn geometry(&self) -> Geometry {
+        self.nand.geometry()
+    }
+}
