@@ -12,8 +12,8 @@
 //! ```
 //!
 //! It sees that a name is there, not that what is said of it is true, nor that one function calls the other. Of two
-//! types with one name in one file it sees the members of both, and of functions likewise. What a macro makes it does
-//! not see, nor what is only there for tests. Keys and fields of results are checked by `documents.rs`.
+//! types with one name in one file it sees the members of both, and of functions likewise. Of what macros make it sees
+//! the identifiers of `ids!` alone, and nothing that is only there for tests. Keys and fields of results are checked by `documents.rs`.
 #![allow(missing_docs)]
 
 use std::collections::BTreeMap;
@@ -101,10 +101,16 @@ fn parse(path: String, text: &str) -> SourceFile {
     let mut file = SourceFile { path, ..SourceFile::default() };
     // The type whose block this is, and how far to the left it was opened.
     let mut block: Option<(String, usize, bool)> = None;
+    let mut declares_ids = false;
     let text = text.split("#[cfg(test)]\nmod tests {").next().unwrap_or_default();
     for line in text.lines().filter(|line| !line.trim_start().starts_with("//")) {
         let indent = line.len() - line.trim_start().len();
         let declared = declaration(line);
+        declares_ids = line.trim_end().ends_with("ids! {") || declares_ids && line.trim() != "}";
+        if let Some(name) = line.trim().strip_suffix(',').filter(|_| declares_ids) {
+            file.types.entry(name.to_owned()).or_default();
+            file.defined.push(name.to_owned());
+        }
         if block.as_ref().is_some_and(|(_, opened, _)| indent <= *opened && line.trim() == "}") {
             block = None;
             continue;
