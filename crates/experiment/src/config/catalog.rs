@@ -159,7 +159,8 @@ impl Registry {
     /// What a configuration can say with these policies.
     ///
     /// # Errors
-    /// A policy has the name of a key of the section that chooses it, or of another policy there and both have parameters.
+    /// A policy has the name of a key of the section that chooses it, or of another policy there, and both have
+    /// parameters.
     pub fn catalog(self) -> Result<Arc<Catalog>, Refusal> {
         let slots = self.slots().to_vec();
         let of_slot = |slot: &'static SlotSpec| {
