@@ -449,7 +449,7 @@ mod tests {
     params! {
         /// Parameters for the test.
         pub struct Params {
-            /// How many.
+            /// A number.
             count: u32 => "count", Kind::Count { min: 1, max: 9 }, Value::Count(2), "More is more.";
         }
     }
