@@ -7,8 +7,8 @@ use crate::Ns;
 
 /// Priority queue of future events. Those of one time leave it in the order in which they were scheduled.
 ///
-/// An event is a 28-bit code that means something to its owner. Time, order and code share one 128-bit word, so that the
-/// heap compares and moves single words. The order has 36 bits: enough for 68 thousand million events.
+/// An event is a 28-bit code whose meaning its owner defines. Time, number and code share one 128-bit word, so that the
+/// heap compares and moves single words. The number has 36 bits: enough for 68 thousand million events.
 #[derive(Clone, Debug, Default)]
 pub struct EventQueue {
     heap: BinaryHeap<Reverse<u128>>,
@@ -62,7 +62,8 @@ mod tests {
         #[test]
         fn events_come_by_time_and_then_as_they_were_scheduled(times in prop::collection::vec(0u64..20, 0..100)) {
             let mut queue = EventQueue::default();
-            let mut expected: Vec<_> = times.iter().enumerate().map(|(code, &at)| (at, code as u64 + 1, code as u32)).collect();
+            let events = times.iter().enumerate();
+            let mut expected: Vec<_> = events.map(|(code, &at)| (at, code as u64 + 1, code as u32)).collect();
             for (code, &at) in times.iter().enumerate() {
                 queue.schedule(at, code as u32);
             }
