@@ -269,7 +269,7 @@ pub struct Reference {
     pub published: f64,
     /// Formula that computes ours from results.
     pub ours: Formula,
-    }
+}
 
 /// Allowed distance of our effect from a published one, at most half of that.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]

@@ -5,12 +5,13 @@
 //!                   published; in each run of its own seed; the mean over the seeds with a 95 % interval
 //! reproduced        the interval lies on the published side of zero, and the mean within the band
 //! direction only    the interval lies on the published side of zero, the mean beyond the band
-//! too small to tell the interval holds zero and what was published, or no effect was published and ours holds zero
-//! not reproduced    anything else: the other side, no effect beside a published one, no figure
+//! too small to tell the interval contains zero and the published effect, which may itself be zero
+//! not reproduced    anything else: the other direction, no effect beside a published one, no figure
 //!
-//! of a bound        reproduced if the interval keeps it, a strict one strictly; too small to tell if the interval
-//!                   holds the bound and more than it; else not reproduced
-//! of no difference  reproduced if the whole interval lies within the band; too small to tell if it overlaps it
+//! for a bound       reproduced if the whole interval satisfies it; too small to tell if part of the interval lies
+//!                   beyond the bound on the claimed side; else not reproduced
+//! no difference     reproduced if the whole interval lies within the band; too small to tell if it overlaps it;
+//!                   else not reproduced
 //! ```
 //!
 //! A row is judged twice: as it is, and with the null in the place of the policy that it is about. An effect counts
