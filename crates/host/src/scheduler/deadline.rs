@@ -36,8 +36,9 @@ pub static SPEC: PolicySpec = PolicySpec {
     source: "Linux 2.6.32, block/deadline-iosched.c",
     example: "host.scheduler=deadline host.deadline.writes_starved=4 workload.queue_depth=64 \
               workload.synthetic.read_share=0.6",
-    instead: "The task with the most requests gets the most service: `fios` shares the drive by task. If the drive has a \
-              free tag for every request (`host.queue_depth`) there is nothing to sort, and `noop` gives the same order.",
+    instead: "The task with the most requests gets the most service: `fios` shares the drive by task. If the drive has \
+              a free tag for every request (`host.queue_depth`) there is nothing to sort, and `noop` gives the \
+              same order.",
     needs: &[],
     offers: &[Capability::SavedState],
     params: DeadlineParams::PARAMS,
