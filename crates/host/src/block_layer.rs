@@ -1,11 +1,11 @@
 //! The block layer: admits requests, merges them, asks the scheduler for the next one, and keeps the counters.
 //!
-//! Which requests merge: two that are adjacent, have the same operation (a discard counts as a write everywhere else)
+//! Requests that merge: two that are adjacent, have the same operation (a discard counts as a write everywhere else)
 //! and together are not larger than `max_request`. A write with FUA or PREFLUSH never merges, because its durability
 //! would spread to its neighbours, and a flush has no address. Synchronous and asynchronous writes merge, and the
 //! result keeps the flags and the task of the first, as in Linux; a scheduler that keeps them apart (cfq) refuses.
 //!
-//! How they merge, as in Linux (`elv_merge`, `attempt_back_merge`, `attempt_front_merge`): first a back merge with a
+//! Order of attempts, as in Linux (`elv_merge`, `attempt_back_merge`, `attempt_front_merge`): first a back merge with a
 //! request that ends where the new one begins (of several, the one that last got this end is tried first); then a front
 //! merge with one that begins where the new one ends. A request that has grown is joined with its neighbour in the
 //! scheduler's order if they are now adjacent. Linux tries one candidate for each of the two merges; here the next

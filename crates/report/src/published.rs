@@ -218,7 +218,7 @@ pub struct PublishedRow {
     pub published: Published,
     /// Formula that computes our figure from results.
     pub ours: Formula,
-    /// The same figure without the policy, if that was published too; the effect is then the change in percent.
+    /// The row's figure without the policy, if that was published too; the effect is then the change in percent.
     pub reference: Option<Reference>,
     /// Tolerance of our effect, if it differs from the group's.
     pub band: Option<Band>,
