@@ -1,4 +1,4 @@
-//! What a page costs in the write buffer, for each order of eviction.
+//! Cost of a page in the write buffer, for each replacement policy.
 //!
 //! A buffer of 16 MiB with pages of 4 KiB, always full: four writes for each read, a quarter of them going on where the
 //! one before ended, half of the rest within 32 MiB and half within 4 GiB; evicted pages are programmed at once. Prints
@@ -17,7 +17,7 @@ const PAGES: u32 = 4_096;
 const PAGES_PER_BLOCK: u32 = 256;
 const LPNS: u64 = 1 << 20;
 
-/// Pages to access: whether each is written, and which.
+/// Page accesses: true for a write, and the logical page.
 fn accesses(count: u64) -> Vec<(bool, Lpn)> {
     let mut prng = Prng::new(1);
     let mut lpn = 0;
@@ -29,7 +29,7 @@ fn accesses(count: u64) -> Vec<(bool, Lpn)> {
     (0..count).map(access).collect()
 }
 
-/// Accesses pages; a hash (FNV-1a) of what was evicted in which order.
+/// Applies the accesses; returns a hash (FNV-1a) of the evicted pages in order.
 fn churn(buffer: &mut WriteBuffer, accesses: &[(bool, Lpn)]) -> u64 {
     let mut hash = 0xcbf2_9ce4_8422_2325u64;
     let mut evicted = Vec::new();

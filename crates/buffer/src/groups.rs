@@ -1,4 +1,4 @@
-//! The buffered pages of each logical block, for orders whose victim is a block.
+//! The buffered pages of each logical block, for replacement policies whose victim is a block.
 
 use flashloom_units::{Divisor, Lbn, Lists, Lpn};
 use serde::{Deserialize, Serialize};
@@ -6,14 +6,15 @@ use serde::{Deserialize, Serialize};
 use crate::SlotId;
 use crate::index::Index;
 
-/// Pages of the buffer grouped by the logical block that they belong to. Nothing is allocated once it is built.
+/// Buffered pages grouped by logical block. A group exists while its block has a page in the buffer. Nothing is
+/// allocated after construction.
 pub(crate) struct Groups {
     pages_per_block: Divisor,
-    /// Which group a logical block has.
+    /// Group of each logical block that has pages in the buffer.
     index: Index,
     groups: Vec<Group>,
     free: Vec<u32>,
-    /// The slots of each group, the one that was inserted last first.
+    /// The slots of each group, the last inserted first.
     slots: Lists<SlotId>,
     /// The page of each slot.
     lpns: Vec<Lpn>,
@@ -35,7 +36,7 @@ struct Group {
 }
 
 impl Groups {
-    /// Groups for a buffer of that many pages, so as many groups at most.
+    /// Makes the groups of a buffer of `pages` pages; there are never more groups than pages.
     pub(crate) fn new(pages: u32, pages_per_block: u32) -> Self {
         Self {
             pages_per_block: Divisor::new(pages_per_block),
@@ -52,17 +53,17 @@ impl Groups {
         Lbn(self.pages_per_block.quotient(lpn.0))
     }
 
-    /// The place of a page in its logical block.
+    /// Offset of a page in its logical block, in pages.
     pub(crate) fn offset_of(&self, lpn: Lpn) -> u32 {
         self.pages_per_block.remainder(lpn.0)
     }
 
-    /// Pages of a logical block.
+    /// Number of pages of a logical block.
     pub(crate) fn pages_per_block(&self) -> u32 {
         self.pages_per_block.get()
     }
 
-    /// Adds a page; returns its group and how many pages that has now.
+    /// Adds a page; returns its group and the number of pages in it now.
     pub(crate) fn insert(&mut self, slot: SlotId, lpn: Lpn) -> (u32, u32) {
         let block = self.block_of(lpn);
         let group = self.index.get(block.0).unwrap_or_else(|| {
@@ -78,7 +79,7 @@ impl Groups {
         (group, *pages)
     }
 
-    /// Takes a page out; returns its group and how many pages that has left. A group without pages is gone.
+    /// Removes a page; returns its group and the number of pages left in it. A group without pages ceases to exist.
     pub(crate) fn remove(&mut self, slot: SlotId) -> (u32, u32) {
         let block = self.block_of(self.lpns[slot.at()]);
         let group = self.index.get(block.0).expect("a page has a group");
@@ -93,7 +94,7 @@ impl Groups {
         (group, pages)
     }
 
-    /// The group of a page and how many pages it has.
+    /// Returns the group of a page and the number of pages in it.
     pub(crate) fn of(&self, lpn: Lpn) -> (u32, u32) {
         let group = self.index.get(self.block_of(lpn).0).expect("a page has a group");
         (group, self.groups[group as usize].pages)
@@ -104,19 +105,19 @@ impl Groups {
         self.groups[group as usize].block
     }
 
-    /// How many pages a group has.
+    /// Number of pages in a group.
     pub(crate) fn pages(&self, group: u32) -> u32 {
         self.groups[group as usize].pages
     }
 
-    /// Takes a group out whole; appends its pages in order of address, as a log block takes them best.
+    /// Removes a group and appends its pages by ascending address, which suits log blocks best.
     pub(crate) fn take(&mut self, group: u32, pages: &mut Vec<SlotId>) {
         let from = pages.len();
         self.take_youngest_first(group, pages);
         pages[from..].sort_unstable_by_key(|slot| self.lpns[slot.at()]);
     }
 
-    /// Takes a group out whole; appends its pages, the one that was inserted last first.
+    /// Removes a group and appends its pages, the last inserted first.
     pub(crate) fn take_youngest_first(&mut self, group: u32, pages: &mut Vec<SlotId>) {
         pages.extend(std::iter::from_fn(|| self.slots.pop_front(group as usize)));
         self.index.remove(self.block(group).0);

@@ -1,11 +1,12 @@
-//! Where the page or block of a number is: a flat open-addressing table of fixed size.
+//! Index of the buffer: a flat hash table of fixed size from page or block numbers to slots or groups.
 //!
-//! A table over the buffer's slots stays in the processor's cache, where an array over all logical pages would miss it
-//! on every random access. Linear probing at half load, deletion by shifting back, so there are no tombstones.
+//! A table of the size of the buffer stays in the processor's cache, where an array over all logical pages would miss
+//! it on every random access. Open addressing with linear probing at half load; deletion shifts entries back, so there
+//! are no tombstones.
 
 use flashloom_units::NO_INDEX;
 
-/// A map of numbers of pages or blocks to what they are kept in: a slot of the buffer, a group of pages.
+/// Map from the number of a page to its slot, or from the number of a logical block to its group.
 pub(crate) struct Index {
     entries: Vec<(u32, u32)>,
     mask: usize,
@@ -16,7 +17,7 @@ flashloom_units::state! { Index { array entries; fixed mask; } }
 const EMPTY: (u32, u32) = (NO_INDEX, NO_INDEX);
 
 impl Index {
-    /// Room for that many entries.
+    /// Makes an empty map with room for `entries` entries.
     pub(crate) fn new(entries: u32) -> Self {
         let size = (2 * entries as usize).next_power_of_two().max(2);
         Self { entries: vec![EMPTY; size], mask: size - 1 }
@@ -42,7 +43,7 @@ impl Index {
         self.position(number).map(|at| self.entries[at].1)
     }
 
-    /// Points a number at a place, instead of the place it was at.
+    /// Maps a number to a place, and replaces an earlier place.
     pub(crate) fn set(&mut self, number: u32, place: u32) {
         let mut at = self.home(number);
         while self.entries[at] != EMPTY && self.entries[at].0 != number {

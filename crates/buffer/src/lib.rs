@@ -1,9 +1,9 @@
-//! The controller's write buffer: pages that the host has written and flash has not, and with some orders pages that
-//! the host has read.
+//! The controller's write buffer: dirty pages that are not programmed yet, and with some replacement policies clean
+//! pages that the host has read.
 //!
-//! Two independent choices, as CAVE (section 3.1) separates them, each a slot with one file a policy: the [`order`] in
-//! which pages are evicted, and the [`rate`], how many victims leave at a time. [`WriteBuffer`] holds the pages; the
-//! device moves them, because it knows the time.
+//! Two independent choices, as CAVE (section 3.1) separates them, each a slot with one file a policy: the replacement
+//! policy (module [`order`]) and the eviction batch size (module [`rate`]). [`WriteBuffer`] holds the pages; the device
+//! moves them, because it knows the time.
 
 mod groups;
 mod index;

@@ -1,14 +1,14 @@
-//! The victims on their way to flash, for rates that keep a number of them there.
+//! Evicted victims whose programs have not ended, for eviction rates that keep a number of victims in flight.
 
 use flashloom_units::NO_INDEX;
 
 use crate::SlotId;
 
-/// Which victim each page on its way to flash belongs to. A victim is there until its last page is programmed, whatever
-/// number of pages it has. O(1) a page; a victim has a page at least, so there are never more than slots.
+/// Victims in flight: each counts until its last page is programmed, however many pages it has. O(1) a page. A victim
+/// has at least one page, so there are never more victims than slots.
 pub(crate) struct OnTheirWay {
     victim_of: Vec<u32>,
-    /// Pages of each victim that are not in flash yet.
+    /// Pages of each victim that are not programmed yet.
     left: Vec<u32>,
     free: Vec<u32>,
 }
@@ -16,19 +16,19 @@ pub(crate) struct OnTheirWay {
 flashloom_units::state! { OnTheirWay { nested victim_of, left; value free; } }
 
 impl OnTheirWay {
-    /// For a buffer of that many pages.
+    /// Makes an empty set of victims for a buffer of `pages` pages.
     pub(crate) fn new(pages: u32) -> Self {
         Self { victim_of: vec![NO_INDEX; pages as usize], left: vec![0; pages as usize], free: (0..pages).collect() }
     }
 
-    /// A victim of those pages leaves, at least one.
+    /// Adds a victim, whose pages (at least one) have been sent to the FTL.
     pub(crate) fn depart(&mut self, pages: &[SlotId]) {
         let victim = self.free.pop().expect("there are as many numbers as slots");
         self.left[victim as usize] = pages.len() as u32;
         pages.iter().for_each(|slot| self.victim_of[slot.at()] = victim);
     }
 
-    /// A page is in flash.
+    /// Removes a page that has been programmed, and with its last page the victim.
     pub(crate) fn arrive(&mut self, page: SlotId) {
         let victim = std::mem::replace(&mut self.victim_of[page.at()], NO_INDEX);
         let left = &mut self.left[victim as usize];
@@ -38,7 +38,7 @@ impl OnTheirWay {
         }
     }
 
-    /// Victims of which a page is not in flash yet.
+    /// Number of victims in flight.
     pub(crate) fn victims(&self) -> u32 {
         (self.left.len() - self.free.len()) as u32
     }

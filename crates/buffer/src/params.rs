@@ -7,7 +7,7 @@ use crate::{order, rate};
 params! {
     /// Parameters of the write buffer.
     pub struct BufferParams {
-        /// Data that the buffer holds; "0B" is a drive without one, whose writes complete when they are programmed.
+        /// Capacity of the write buffer; "0B" is a drive without one, whose writes complete when they are programmed.
         capacity_bytes: u64 => "capacity", Kind::Size { min: 0, max: 64 * GIB }, Value::Size(16 * MIB),
             "A larger buffer absorbs more rewrites and longer bursts; without power-loss protection it is what a crash \
              loses.";
@@ -15,7 +15,7 @@ params! {
         order: &'static str => "order", Kind::Policy(&order::SLOT), Value::Name("page-lru"),
             "Pages keep what is hot, blocks keep what belongs together.",
             Used::without("capacity", &["0B"]);
-        /// The eviction batch size: how many victims are evicted at a time.
+        /// The eviction batch size: the number of victims that are evicted at a time, and when.
         rate: &'static str => "rate", Kind::Policy(&rate::SLOT), Value::Name("linear-threshold"),
             "More victims at a time use more chips and lower the hit ratio of small buffers.",
             Used::without("capacity", &["0B"]);

@@ -1,78 +1,78 @@
-//! What a buffer counts and measures.
+//! Counters and measurements of the write buffer.
 
 use flashloom_units::{Figure, Ns};
 use serde::{Deserialize, Serialize};
 
-/// How many pages of a kind the buffer held over time, in constant memory.
+/// Buffer occupancy over time by pages of one kind: its average and maximum, in constant memory.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Level {
-    /// Pages times the nanoseconds for which the buffer held them.
+    /// Sum over all pages of the time for which the buffer held them, in page-nanoseconds.
     pub page_ns: u128,
-    /// The most pages at any moment.
+    /// Maximum number of pages at any moment.
     pub max_pages: u32,
 }
 
 impl Level {
-    /// Pages held on average over a run of that length; nothing where no time passed.
+    /// Average number of pages over a run of `duration_ns`; none for a run of no time.
     pub fn mean_pages(&self, duration_ns: Ns) -> Option<f64> {
         (duration_ns > 0).then(|| self.page_ns as f64 / duration_ns as f64)
     }
 }
 
-/// The values of the statistics of a buffer's policies.
+/// Values of the statistics of the buffer's policies, in the order of their specifications.
 #[derive(Clone, Debug, Default)]
 pub struct BufferFigures {
-    /// Of its order of eviction.
+    /// Values of the replacement policy.
     pub order: Vec<Figure>,
-    /// Of its rate of eviction.
+    /// Values of the policy of the eviction batch size.
     pub rate: Vec<Figure>,
 }
 
-/// What a buffer counts.
+/// Counters of the write buffer.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct BufferReport {
     /// Pages written by the host.
     pub page_writes: u64,
     /// Pages read by the host.
     pub page_reads: u64,
-    /// Page writes that found the page in the buffer, not yet in flash nor on its way there: each saves a program.
+    /// Write hits: page writes that found the page dirty in the buffer and not being evicted. Each saves a program.
     pub write_hits: u64,
-    /// Page reads that found all their sectors in the buffer.
+    /// Read hits: page reads that found all their sectors in the buffer.
     pub read_hits: u64,
-    /// Victims chosen because room was needed: pages or blocks, as the order has it.
+    /// Victims chosen because room was needed, not by a flush: pages or blocks, depending on the replacement policy.
     pub evictions: u64,
-    /// Pages sent to flash, by evictions, flushes and FUA; without those that only pad a block.
+    /// Dirty pages sent to flash, by evictions, flushes and FUA; without those that only pad a block.
     pub evicted_pages: u64,
-    /// Of these, pages that left before their turn because they made a stream with a victim.
+    /// Of these, pages evicted before their turn because they form a stream of consecutive pages with a victim.
     pub gathered_pages: u64,
-    /// Pages read from flash and written again to make victim blocks whole.
+    /// Padding pages: read from flash and programmed again to complete victim blocks.
     pub padding_pages: u64,
-    /// Whether the order pads its victims, so that there may be such pages.
+    /// True if the replacement policy pads its victims, so that there may be such pages.
     pub pads: bool,
-    /// Whether the order keeps pages that the host reads.
+    /// True if the replacement policy caches pages that the host reads.
     pub keeps_reads: bool,
-    /// Pages kept because the host read them.
+    /// Pages cached because the host read them.
     pub filled_pages: u64,
-    /// Of these, pages given up for others at no cost, because flash held them too.
+    /// Of these, clean pages dropped for others, which needs no program.
     pub dropped_pages: u64,
-    /// Writes that waited for room: they found the buffer full, or an earlier write waiting.
+    /// Writes that waited for a free slot: they found the buffer full, or an earlier write waiting.
     pub stalled_writes: u64,
-    /// Time that they waited, summed over them.
+    /// Sum of the time that they waited, in nanoseconds.
     pub stall_ns: u128,
-    /// All pages that the buffer held, those on their way to or from flash among them.
+    /// Occupancy by all pages, including those that are being programmed or read from flash.
     pub held: Level,
-    /// Dirty pages among these: flash did not hold them, and they were not on their way there.
+    /// Occupancy by dirty pages alone, without those that are being evicted.
     pub dirty: Level,
 }
 
 impl BufferReport {
-    /// That many pages were held, and dirty, for that long.
+    /// Adds a time during which `held` pages were in the buffer, of which `dirty` were dirty.
     pub(crate) fn elapse(&mut self, held: u32, dirty: u32, duration_ns: Ns) {
         self.held.page_ns += u128::from(held) * u128::from(duration_ns);
         self.dirty.page_ns += u128::from(dirty) * u128::from(duration_ns);
     }
 
-    /// That many pages are held, and dirty, from now on.
+    /// Updates the maxima with the present number of pages.
     pub(crate) fn reach(&mut self, held: u32, dirty: u32) {
         self.held.max_pages = self.held.max_pages.max(held);
         self.dirty.max_pages = self.dirty.max_pages.max(dirty);

@@ -1,9 +1,9 @@
-//! Groups of pages by how many pages they have, for orders whose victim is the largest.
+//! Groups of pages sorted by size, for replacement policies whose victim is the largest.
 
 use flashloom_units::Lists;
 
-/// A list of groups for each number of pages, and a bit for each list that is not empty. O(1) an operation; the
-/// largest is found with a look at 64 numbers of pages at a time.
+/// A list of groups for each number of pages, and a bitmap of the lists that are not empty. O(1) an operation; the
+/// largest group is found by a scan of the bitmap, 64 sizes at a time.
 pub(crate) struct Sizes {
     groups: Lists<u32>,
     has_groups: Vec<u64>,
@@ -12,18 +12,18 @@ pub(crate) struct Sizes {
 flashloom_units::state! { Sizes { nested groups, has_groups; } }
 
 impl Sizes {
-    /// For that many groups of at most `largest` pages.
+    /// Makes empty lists for `groups` groups of at most `largest` pages.
     pub(crate) fn new(groups: u32, largest: u32) -> Self {
         Self { groups: Lists::new(groups, largest + 1), has_groups: vec![0; largest as usize / 64 + 1] }
     }
 
-    /// Adds a group of that many pages, as the youngest among equals.
+    /// Adds a group of `pages` pages, as the youngest of its size.
     pub(crate) fn push(&mut self, group: u32, pages: u32) {
         self.groups.push_back(pages as usize, group);
         self.has_groups[pages as usize / 64] |= 1 << (pages % 64);
     }
 
-    /// Takes a group out.
+    /// Removes a group.
     pub(crate) fn remove(&mut self, group: u32) {
         if let Some(pages) = self.groups.alone_in(group) {
             self.has_groups[pages / 64] &= !(1 << (pages % 64));
@@ -31,7 +31,7 @@ impl Sizes {
         self.groups.remove(group);
     }
 
-    /// Takes the group with the most pages out, the oldest among equals.
+    /// Removes the group with the most pages, the oldest of its size, and returns it.
     pub(crate) fn take_largest(&mut self) -> Option<u32> {
         let word = self.has_groups.iter().rposition(|&word| word != 0)?;
         let pages = 64 * word as u32 + self.has_groups[word].ilog2();

@@ -1,11 +1,11 @@
-//! The pages that were used longest ago: a window at the old end of a list of all pages.
+//! A window of the least recently used pages: the old end of an LRU list of all pages.
 
 use flashloom_units::Lists;
 use serde::{Deserialize, Serialize};
 
 use crate::SlotId;
 
-/// All pages of an order by age, and which of them are the oldest. O(1) an operation.
+/// All pages of a replacement policy in LRU order, and a mark on those in the window. O(1) an operation.
 ///
 /// A page that has come into the window leaves it only when it is removed, because younger pages are added at the other
 /// end. So the list itself is needed only for the pages outside.
@@ -22,23 +22,23 @@ flashloom_units::state! { Window { nested outside; array place; value within; fi
 enum Place {
     Outside,
     Within,
-    /// In the window without taking room there.
+    /// In the window, but not counted against its size.
     Between,
 }
 
 impl Window {
-    /// For a buffer of that many pages; the window is that share of them, rounded up.
+    /// Makes the window of a buffer of `pages` pages: `share` of them, rounded up.
     pub(crate) fn new(pages: u32, share: f64) -> Self {
         let size = (f64::from(pages) * share).ceil() as u32;
         Self { outside: Lists::new(pages, 1), place: vec![Place::Outside; pages as usize], within: 0, size }
     }
 
-    /// Adds a page as the youngest of all. [`Self::slide`] must follow.
+    /// Adds a page as the most recently used. [`Self::slide`] must follow.
     pub(crate) fn push(&mut self, slot: SlotId) {
         self.outside.push_back(0, slot);
     }
 
-    /// Takes a page out; answers whether it was in the window. [`Self::slide`] must follow.
+    /// Removes a page; returns true if it was in the window. [`Self::slide`] must follow.
     pub(crate) fn remove(&mut self, slot: SlotId) -> bool {
         let place = std::mem::replace(&mut self.place[slot.at()], Place::Outside);
         match place {
@@ -49,12 +49,14 @@ impl Window {
         place != Place::Outside
     }
 
-    /// Moves the oldest page outside into the window if that has room, and answers which; pages come in by age.
+    /// Moves the oldest page outside into the window if that is not full, and returns it. To be called until it returns
+    /// none.
     pub(crate) fn slide(&mut self) -> Option<SlotId> {
         self.slide_past(|_| false)
     }
 
-    /// As [`Self::slide`], in a window of which some pages take no room.
+    /// Does the same as [`Self::slide`], but does not count the pages for which `takes_no_room` is true against the
+    /// window's size.
     pub(crate) fn slide_past(&mut self, takes_no_room: impl Fn(SlotId) -> bool) -> Option<SlotId> {
         if self.within == self.size {
             return None;
@@ -67,7 +69,7 @@ impl Window {
         Some(oldest)
     }
 
-    /// Whether a page is in the window.
+    /// True if a page is in the window.
     pub(crate) fn contains(&self, slot: SlotId) -> bool {
         self.place[slot.at()] != Place::Outside
     }

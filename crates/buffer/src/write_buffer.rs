@@ -1,4 +1,4 @@
-//! The pages of the buffer and their states; nothing is allocated once it is built.
+//! The slots of the write buffer and the states of their pages. Nothing is allocated after construction.
 
 use flashloom_units::{Lpn, NO_INDEX, Ns};
 use serde::{Deserialize, Serialize};
@@ -8,35 +8,35 @@ use crate::on_their_way::OnTheirWay;
 use crate::{BufferFigures, BufferReport, Occupancy, Order, Rate};
 
 flashloom_units::ids! {
-    /// A place for one page in the buffer.
+    /// A slot of the buffer, with room for one page.
     SlotId,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 enum SlotState {
     Free,
-    /// Holds data that flash does not, and is in the order of eviction.
+    /// Holds data that flash does not, and is known to the replacement policy.
     Dirty,
-    /// Holds what flash holds too, because the host read it, and is in the order of eviction.
+    /// Holds data that the host read and flash holds too, and is known to the replacement policy.
     Clean,
-    /// Waits for what the host reads from flash; holds nothing yet.
+    /// Reserved for a page that is being read from flash; holds nothing yet.
     Filling,
-    /// On its way to flash; still readable, and replaced by another slot when the page is written again.
+    /// Being programmed; still readable, and replaced by another slot when the page is written again.
     Evicting,
 }
 
 const STATES: usize = 5;
 
-/// How many streams before a page its run is followed.
+/// Longest search for the lowest page of a run of dirty pages, in streams.
 const REACH: u32 = 8;
 
-/// What the victim that is being sent is to a dirty page.
+/// Part of a dirty page in the victim that is being sent.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 enum Departure {
     Stays,
-    /// Part of the victim, out of the order already.
+    /// Part of the victim; the replacement policy has removed it.
     Leaves,
-    /// Part of a stream of it.
+    /// Part of a stream around a page of the victim.
     InStream,
 }
 
@@ -49,46 +49,46 @@ struct Slot {
     next_free: u32,
 }
 
-/// A page that leaves the buffer and has to be written to flash.
+/// An evicted page, to be written to flash by the caller.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Evicted {
-    /// Its slot, which is free again after [`WriteBuffer::programmed`]; none for padding, a page that the buffer does
-    /// not hold: where flash does, it is to be read and written again, and [`WriteBuffer::padded`] to be called.
+    /// Its slot, which is free again after [`WriteBuffer::programmed`]. None for padding, a page that the buffer does
+    /// not hold: if it is in flash, the caller rewrites it from there and calls [`WriteBuffer::padded`].
     pub slot: Option<SlotId>,
-    /// Which page.
+    /// Logical page.
     pub lpn: Lpn,
-    /// Which of its sectors the buffer holds.
+    /// Mask of the sectors that the buffer holds.
     pub mask: u32,
 }
 
-/// Where a written page is now.
+/// Result of [`WriteBuffer::write`]: the slot that a page was written to.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Stored {
-    /// Its slot.
+    /// Slot of the page.
     pub slot: SlotId,
-    /// Whether the slot was free before: the page was not in the buffer, or on its way to flash.
+    /// True if the write took a new slot, because the buffer did not hold the page or was evicting it.
     pub is_new: bool,
-    /// Where the page was on its way to flash, the slot that its other sectors were taken over from.
+    /// Slot of the older copy that was being evicted, if there was one: the page's other sectors were copied from it.
     pub taken_over: Option<SlotId>,
 }
 
-/// A write buffer with its two policies. What changes it is told when, in order of time.
+/// A write buffer with its two policies. Methods that change it take the present time, which must not decrease.
 pub struct WriteBuffer {
     slots: Vec<Slot>,
     free: u32,
-    /// Slots in each state.
+    /// Number of slots in each state.
     counts: [u32; STATES],
     index: Index,
     order: Box<dyn Order>,
     rate: Box<dyn Rate>,
     victims: Vec<SlotId>,
-    /// Consecutive pages that leave together where the buffer holds them; 1 if victims leave alone.
+    /// Number of consecutive pages in a stream; 1 if victims leave without other pages.
     stream_pages: u32,
-    /// Pages of a logical block, where streams are the first pages of one.
+    /// Number of pages of a logical block, if only its first pages form a stream.
     stream_blocks: Option<u32>,
     on_their_way: OnTheirWay,
     report: BufferReport,
-    /// Until when the levels of the report are complete.
+    /// Time up to which the occupancies of the report have been added up.
     now: Ns,
 }
 
@@ -103,7 +103,7 @@ flashloom_units::state! {
 }
 
 impl WriteBuffer {
-    /// An empty buffer of that many pages, at least one.
+    /// Makes an empty buffer of `pages` pages, at least one.
     pub fn new(pages: u32, order: Box<dyn Order>, rate: Box<dyn Rate>) -> Self {
         assert!(pages > 0, "a drive without a buffer has none, not an empty one");
         let slot = |at: u32| Slot {
@@ -131,7 +131,7 @@ impl WriteBuffer {
         }
     }
 
-    /// Something changes now: the levels of the report are complete until then.
+    /// Adds up the occupancies of the report until now. Called before every change.
     fn come_to(&mut self, now: Ns) {
         if now != self.now {
             let (held, dirty) = (self.held(), self.dirty());
@@ -140,7 +140,7 @@ impl WriteBuffer {
         }
     }
 
-    /// The slot of a page; its older copies that are on their way to flash have no name any more.
+    /// The slot of a page's newest copy. Older copies that are being programmed cannot be found by page any more.
     fn slot_of(&self, lpn: Lpn) -> Option<SlotId> {
         self.index.get(lpn.0).map(SlotId)
     }
@@ -161,7 +161,7 @@ impl WriteBuffer {
         self.report.reach(held, dirty);
     }
 
-    /// Takes a free slot for a page, or that of a clean page that leaves for it.
+    /// Takes a free slot for a page, or that of a clean page that is dropped for it.
     fn take_slot(&mut self, lpn: Lpn, state: SlotState) -> Option<SlotId> {
         if self.free == NO_INDEX {
             let clean = self.order.clean_victim()?;
@@ -188,7 +188,7 @@ impl WriteBuffer {
 
 /// Requests of the host.
 impl WriteBuffer {
-    /// Writes sectors of a page; nothing if there is no slot for it.
+    /// Writes the sectors in the mask; returns none, and changes nothing, if the page needs a slot and there is none.
     pub fn write(&mut self, now: Ns, lpn: Lpn, mask: u32) -> Option<Stored> {
         self.come_to(now);
         let held = self.slot_of(lpn).map(|slot| (slot, self.state(slot)));
@@ -217,12 +217,13 @@ impl WriteBuffer {
         Some(stored)
     }
 
-    /// Whether a write of the page would need no other slot.
+    /// True if a write of the page would need no new slot.
     pub fn holds(&self, lpn: Lpn) -> bool {
         self.slot_of(lpn).is_some_and(|slot| matches!(self.state(slot), SlotState::Dirty | SlotState::Clean))
     }
 
-    /// Which of the wanted sectors the buffer holds, and where; counts a hit if it is all of them.
+    /// Returns the slot of a page and the mask of those of the wanted sectors that it holds. Counts a read hit if it
+    /// holds all of them.
     pub fn read(&mut self, lpn: Lpn, wanted: u32) -> Option<(SlotId, u32)> {
         self.report.page_reads += 1;
         let slot = self.slot_of(lpn)?;
@@ -235,20 +236,21 @@ impl WriteBuffer {
         Some((slot, held))
     }
 
-    /// Whether a page that is read from flash is to be kept: the order keeps such pages, and nothing of it is here.
+    /// True if a page that is read from flash is to be cached: the replacement policy caches reads, and the buffer
+    /// holds no part of the page.
     pub fn keeps(&self, lpn: Lpn) -> bool {
         self.order.keeps_reads() && self.slot_of(lpn).is_none()
     }
 
-    /// Takes a slot for a page that is on its way from flash; nothing if none is free or clean, since no read waits for
-    /// a program.
+    /// Reserves a slot for a page that is being read from flash. Returns none if no slot is free and no clean page can
+    /// be dropped, since a read never waits for a program.
     pub fn fill(&mut self, now: Ns, lpn: Lpn) -> Option<SlotId> {
         self.come_to(now);
         self.take_slot(lpn, SlotState::Filling)
     }
 
-    /// The sectors in the mask of the page of a slot are here. They are forgotten if the page was written or discarded
-    /// since they were asked for.
+    /// Stores the sectors in the mask, which were read from flash into a slot that [`Self::fill`] reserved. They are
+    /// discarded if the page has been written or discarded since.
     pub fn filled(&mut self, now: Ns, slot: SlotId, mask: u32) {
         self.come_to(now);
         let Slot { lpn, state, .. } = self.slots[slot.at()];
@@ -262,8 +264,7 @@ impl WriteBuffer {
         self.report.filled_pages += 1;
     }
 
-    /// Forgets a whole page that the host discards. What is on its way to or from flash goes on, and nobody will read
-    /// it.
+    /// Drops a whole page that the host discards. A program or read of it that is under way continues without effect.
     pub fn discard(&mut self, now: Ns, lpn: Lpn) {
         self.come_to(now);
         if let Some(slot) = self.slot_of(lpn) {
@@ -275,18 +276,18 @@ impl WriteBuffer {
         }
     }
 
-    /// A write waited that long for room.
+    /// Counts a write that waited `waited_ns` for a free slot.
     pub fn stalled(&mut self, waited_ns: Ns) {
         self.report.stalled_writes += 1;
         self.report.stall_ns += u128::from(waited_ns);
     }
 }
 
-/// Pages on their way to flash.
+/// Evictions.
 impl WriteBuffer {
-    /// Takes the victims that rate and order choose now, while `waiting` pages wait for a slot; appends their pages. A
-    /// victim may let clean pages be given up: while there [is room](Self::has_room) the pages that wait are to be
-    /// written, and this is to be called again for those that are left.
+    /// Evicts the victims that the two policies choose now, while `waiting` pages wait for a slot; appends their pages.
+    /// Afterwards clean pages may have become free to drop: the caller writes pages that wait while there
+    /// [is room](Self::has_room), and calls this again for the rest.
     pub fn evict(&mut self, now: Ns, waiting: u32, evicted: &mut Vec<Evicted>) {
         self.come_to(now);
         loop {
@@ -310,8 +311,8 @@ impl WriteBuffer {
         }
     }
 
-    /// Takes the page of a slot out of its turn, because the host wants it durable now; appends it unless it is on its
-    /// way already.
+    /// Evicts one page out of turn, because the host wants it durable now (FUA); appends it unless it is being evicted
+    /// already.
     pub fn evict_slot(&mut self, now: Ns, slot: SlotId, evicted: &mut Vec<Evicted>) {
         self.come_to(now);
         if self.state(slot) == SlotState::Dirty {
@@ -321,7 +322,7 @@ impl WriteBuffer {
         }
     }
 
-    /// Takes every dirty page, in the order of eviction.
+    /// Evicts all dirty pages, in the order of the replacement policy.
     pub fn evict_all(&mut self, now: Ns, evicted: &mut Vec<Evicted>) {
         self.come_to(now);
         while self.dirty() > 0 {
@@ -330,13 +331,14 @@ impl WriteBuffer {
         }
     }
 
-    /// From now on a page of a victim that is part of a stream of that many consecutive dirty pages leaves with the
-    /// rest of it. With 1, victims leave alone. A padded victim is a whole block, and gathers nothing.
+    /// From now on a page of a victim that is part of a stream, `pages` consecutive dirty pages, is evicted together
+    /// with the rest of the stream. With 1, victims are evicted alone. A padded victim is a whole block, and gathers
+    /// nothing.
     pub fn gather_streams(&mut self, pages: u32) {
         self.stream_pages = pages;
     }
 
-    /// From now on streams are the first pages of logical blocks of that many pages; others leave as victims do.
+    /// From now on only the first pages of a logical block of `block_pages` pages form a stream.
     pub fn gather_from_blocks(&mut self, block_pages: u32) {
         self.stream_blocks = Some(block_pages);
     }
@@ -358,7 +360,7 @@ impl WriteBuffer {
         self.victims = victims;
     }
 
-    /// Adds to a victim the pages that make streams with its pages, and takes them out of the order.
+    /// Adds to a victim the pages that form streams with its pages, and removes them from the replacement policy.
     fn gather(&mut self, victims: &mut Vec<SlotId>) {
         victims.iter().for_each(|slot| self.slots[slot.at()].departure = Departure::Leaves);
         for at in 0..victims.len() {
@@ -376,9 +378,10 @@ impl WriteBuffer {
         }
     }
 
-    /// The first page of the stream that a page leaves in: runs of consecutive dirty pages are cut from their lowest
-    /// page on. A run that begins more than [`REACH`] streams before the page is cut at the page instead, or at its end
-    /// if that is less than a stream behind it. So a victim costs O(stream) look-ups.
+    /// Returns the first page of the stream that a page is evicted in; none if it is in no stream. A run of consecutive
+    /// dirty pages is cut into streams from its lowest page on. If that is [`REACH`] streams or more before the page,
+    /// the stream begins at the page instead, or ends with the run if that is too short. So a victim costs O(stream)
+    /// look-ups.
     fn stream_around(&self, lpn: u32) -> Option<u32> {
         let is_free = |lpn: u32| {
             self.slot_of(Lpn(lpn)).is_some_and(|slot| {
@@ -405,7 +408,8 @@ impl WriteBuffer {
         if end - first == pages { Some(first) } else { (!is_lowest).then(|| end - pages) }
     }
 
-    /// Sends a block from its first page on, whole: the victims, which are in order of address, and padding between.
+    /// Sends a whole block from its first page on: the victim's pages, which are in order of address, and padding
+    /// between.
     fn send_padded(&mut self, start: u32, pages: u32, victims: &mut Vec<SlotId>, evicted: &mut Vec<Evicted>) {
         let mut victims = victims.drain(..).peekable();
         for lpn in (start..start + pages).map(Lpn) {
@@ -425,7 +429,7 @@ impl WriteBuffer {
         evicted.push(Evicted { slot: Some(slot), lpn, mask });
     }
 
-    /// The page of a slot is in flash: the slot is free.
+    /// Frees the slot of a page that has been programmed.
     pub fn programmed(&mut self, now: Ns, slot: SlotId) {
         self.come_to(now);
         let Slot { lpn, state, .. } = self.slots[slot.at()];
@@ -437,51 +441,51 @@ impl WriteBuffer {
         self.release(slot);
     }
 
-    /// A page was read from flash and written again with the victim that it pads.
+    /// Counts a page that was read from flash and written again to pad a victim.
     pub fn padded(&mut self) {
         self.report.padding_pages += 1;
     }
 }
 
-/// What the buffer holds, and its accounts.
+/// Occupancy, counters and the check of its invariants.
 impl WriteBuffer {
-    /// How many pages the buffer has room for.
+    /// Number of slots.
     pub fn pages(&self) -> u32 {
         self.slots.len() as u32
     }
 
-    /// Pages that the buffer holds or waits for.
+    /// Number of slots that are not free, including those whose pages are being programmed or read from flash.
     pub fn held(&self) -> u32 {
         self.pages() - self.count(SlotState::Free)
     }
 
-    /// Slots that a page can have at once: the free ones and those of clean pages.
+    /// Number of slots that new pages can take at once: the free ones and those of clean pages that can be dropped.
     fn room(&self) -> u32 {
         self.count(SlotState::Free) + self.order.clean_room()
     }
 
-    /// Whether a page that the buffer does not hold finds a slot.
+    /// True if a page that the buffer does not hold would find a slot.
     pub fn has_room(&self) -> bool {
         self.room() > 0
     }
 
-    /// Whether writes that wait have to go on waiting, even if there is room: their rate has them wait until all that
-    /// was evicted is in flash.
+    /// True if writes that wait must go on waiting even if there is room, because the rate has them wait until all
+    /// evicted pages are programmed.
     pub fn is_blocked(&self) -> bool {
         self.rate.waits_for_all() && self.evicting() > 0
     }
 
-    /// Pages that flash does not have yet and that are not on their way there.
+    /// Number of dirty pages, without those that are being evicted.
     pub fn dirty(&self) -> u32 {
         self.count(SlotState::Dirty)
     }
 
-    /// Pages on their way to flash.
+    /// Number of pages that are being evicted: sent to flash and not programmed yet.
     pub fn evicting(&self) -> u32 {
         self.count(SlotState::Evicting)
     }
 
-    /// The counters, and the levels until now.
+    /// The counters, with the occupancies added up until now.
     pub fn report_at(&self, now: Ns) -> BufferReport {
         let (pads, keeps_reads) = (self.order.padded_block().is_some(), self.order.keeps_reads());
         let mut report = BufferReport { pads, keeps_reads, ..self.report };
@@ -489,13 +493,16 @@ impl WriteBuffer {
         report
     }
 
-    /// The values of the statistics of its order and of its rate.
+    /// Values of the statistics of the buffer's two policies.
     pub fn figures(&self) -> BufferFigures {
         BufferFigures { order: self.order.figures(), rate: self.rate.figures() }
     }
 
-    /// Checks that every slot is in one state and the counts are those of the states, and that none is on its way to or
-    /// from flash but `refused` pages that flash could not store. Call when the drive is idle.
+    /// Checks the buffer's invariants in an idle drive: the counts are those of the slots' states, the free list holds
+    /// every free slot, and no page is being read or evicted but `refused` pages that flash could not store.
+    ///
+    /// # Errors
+    /// The first violation, in words.
     pub fn check(&self, refused: u32) -> Result<(), String> {
         let mut counts = [0; STATES];
         self.slots.iter().for_each(|slot| counts[slot.state as usize] += 1);

@@ -1,6 +1,6 @@
 //! No operation of a buffer allocates once it is warm: a counting allocator around random operations.
 //!
-//! The allocator counts for each thread apart, because the one that runs the tests allocates too.
+//! The allocator counts each thread separately, because the thread that runs the tests allocates too.
 #![allow(missing_docs)]
 // An allocator is unsafe by its signature; this one hands everything on to the system's.
 #![allow(unsafe_code)]
@@ -44,7 +44,7 @@ static ALLOCATOR: Counting = Counting;
 
 const STEPS: u64 = 20_000;
 
-/// Random operations, each of the buffer's kinds among them, with a flush every thousand.
+/// Random operations of every kind that the buffer has, with a flush every thousand.
 fn churn(buffer: &mut WriteBuffer, start: u64, prng: &mut Prng, evicted: &mut Vec<Evicted>, filling: &mut Vec<SlotId>) {
     for step in start..start + STEPS {
         let lpn = Lpn(prng.below(1_000) as u32);

@@ -1,4 +1,4 @@
-//! The buffer as the drive uses it: what leaves for flash, what is kept, and what is counted.
+//! The buffer as the drive uses it: evicted pages, cached pages, and counters.
 #![allow(missing_docs)]
 
 mod support;
@@ -15,7 +15,7 @@ fn write(buffer: &mut WriteBuffer, lpns: impl IntoIterator<Item = u32>) {
     lpns.into_iter().for_each(|lpn| assert!(buffer.write(0, Lpn(lpn), WHOLE).is_some(), "page {lpn} finds no room"));
 }
 
-/// Pages that leave, with a page of padding as `None` in place of its slot.
+/// Evicted pages and their slots; a page of padding has `None` in place of the slot.
 fn evict(buffer: &mut WriteBuffer, waiting: u32) -> Vec<Evicted> {
     let mut evicted = Vec::new();
     buffer.evict(0, waiting, &mut evicted);
@@ -55,7 +55,7 @@ fn with_pages_as_victims_cave_sends_a_page_for_each_chip() {
     assert_eq!(lpns(&evict(&mut buffer, 1)), [0, 1, 2, 3]);
 }
 
-/// An order of single pages that must not be asked when it has none.
+/// A replacement policy of single pages that panics when it is asked for a victim and has none.
 struct Strict(VecDeque<SlotId>);
 
 impl Order for Strict {
@@ -129,7 +129,7 @@ fn a_clean_page_in_the_window_gives_its_slot_to_a_write_at_no_cost() {
     assert_eq!((report.filled_pages, report.dropped_pages, report.evictions), (2, 1, 1));
 }
 
-/// CFLRU, section 3: a dirty page leaves only where no clean one is in the window. Each page that leaves lets another
+/// CFLRU, section 3: a dirty page is evicted only if no clean one is in the window. Each page that leaves lets another
 /// one into the window.
 #[test]
 fn one_dirty_page_leaves_for_a_long_write_if_clean_pages_come_into_the_window_behind_it() {
@@ -148,7 +148,7 @@ fn one_dirty_page_leaves_for_a_long_write_if_clean_pages_come_into_the_window_be
     }
 }
 
-/// Only one in four pages is dirty, less than the low mark; but no clean page can be given up.
+/// Only one in four pages is dirty, less than the low mark; but no clean page can be dropped.
 #[test]
 fn linear_threshold_makes_room_where_clean_pages_are_none() {
     let mut buffer = buffer("cflru", &[("window", Value::Ratio(0.25))], "linear-threshold", 64);
@@ -159,7 +159,7 @@ fn linear_threshold_makes_room_where_clean_pages_are_none() {
     write(&mut buffer, 16..32);
 }
 
-/// Four dies: at the high mark four blocks are to be on their way, whatever number of pages that is, and three at 0.8.
+/// Four dies: at the high mark four blocks are being programmed, however many pages they have, and three at 0.8.
 #[test]
 fn linear_threshold_keeps_as_many_victims_on_their_way_with_blocks_as_with_pages() {
     for (order, pages_a_victim) in [("page-lru", 1), ("block-lru", 4), ("fab", 4), ("clc", 4)] {
@@ -248,7 +248,7 @@ fn waits_for_room_are_counted_and_summed() {
     assert_eq!((report.stalled_writes, report.stall_ns), (2, 7));
 }
 
-/// Pages that leave for one page that waits, of a buffer that is full of those pages and gathers streams of four.
+/// Pages evicted for one page that waits, from a buffer that is full of the given pages and gathers streams of four.
 fn leave_in_streams(order: &str, held: &[u32]) -> Vec<u32> {
     let mut buffer = buffer(order, &[], "single", held.len() as u32);
     buffer.gather_streams(4);
@@ -278,7 +278,7 @@ fn a_victim_leaves_with_its_stream_and_a_run_is_cut_into_streams_from_its_lowest
     assert_eq!(leave_in_streams("page-lru", &[2, 1, 0]), [2], "there is nothing before page 0");
 }
 
-/// The lowest page is 47 pages before the victim, further than is looked: no more than a stream is needed.
+/// The lowest page of the run is 47 pages before the victim, beyond the search: the stream is one around the victim.
 #[test]
 fn a_run_that_begins_far_before_a_victim_is_cut_at_the_victim() {
     let downwards: Vec<u32> = (3..50).rev().collect();

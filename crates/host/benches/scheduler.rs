@@ -1,4 +1,4 @@
-//! What a request costs in the block layer: submit, dispatch and complete with a hundred requests waiting, for each
+//! Cost of a request in the block layer: submit, dispatch and complete with a hundred requests waiting, for each
 //! scheduler, and for pardispatcher with ten and ten thousand regions.
 
 use divan::counter::ItemsCount;
@@ -7,7 +7,7 @@ use flashloom_host::{BlockLayer, Decision, HostParams};
 use flashloom_units::{GIB, MIB, ParamSet, Prng, US, Value};
 use flashloom_workload::{Op, Request};
 
-/// Requests an iteration.
+/// Number of requests in an iteration.
 const REQUESTS: u32 = 10_000;
 const WAITING: u64 = 100;
 
@@ -30,7 +30,7 @@ fn block_layer(name: &str, capacity_bytes: u64, set: &[(&str, Value)]) -> BlockL
     BlockLayer::new(&host, chosen.build(&setup).expect("the parameters are in order"))
 }
 
-/// Random 4 KiB reads and writes of sixteen tasks; the sum of the sectors in the order of dispatch, weighted by place.
+/// Serves random 4 KiB reads and writes of sixteen tasks. Returns a checksum of the sectors in the order of dispatch.
 fn churn(layer: &mut BlockLayer, capacity_bytes: u64) -> u64 {
     let mut prng = Prng::new(1);
     let (mut now, mut cookie, mut done, mut order) = (0, 0, 0u64, 0u64);

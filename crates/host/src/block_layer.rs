@@ -1,26 +1,26 @@
-//! The block layer: takes requests in, merges them, asks the scheduler, counts.
+//! The block layer: admits requests, merges them, asks the scheduler for the next one, and keeps the counters.
 //!
-//! What merges: two requests that touch, ask the same (reads with reads, writes with writes, discards with discards)
+//! Requests that merge: two that are adjacent, have the same operation (a discard counts as a write everywhere else)
 //! and together are not larger than `max_request`. A write with FUA or PREFLUSH never merges, because its durability
 //! would spread to its neighbours, and a flush has no address. Synchronous and asynchronous writes merge, and the
-//! result keeps the flags and the task of the first, as in Linux; a scheduler that keeps them apart (cfq) refuses. A
-//! discard counts as a write everywhere else.
+//! result keeps the flags and the task of the first, as in Linux; a scheduler that keeps them apart (cfq) refuses.
 //!
-//! How, as in Linux (`elv_merge`, `attempt_back_merge`, `attempt_front_merge`): first at the back of the request that
-//! ends where the new one begins, the one that last got this end first; then at the front of one that begins where the
-//! new one ends. A request that has grown is joined with its neighbour in the scheduler's order if they now touch.
-//! Linux tries one request for each of the two, here the next is tried where that one does not fit.
+//! Order of attempts, as in Linux (`elv_merge`, `attempt_back_merge`, `attempt_front_merge`): first a back merge with a
+//! request that ends where the new one begins (of several, the one that last got this end is tried first); then a front
+//! merge with one that begins where the new one ends. A request that has grown is joined with its neighbour in the
+//! scheduler's order if they are now adjacent. Linux tries one candidate for each of the two merges; here the next
+//! candidate is tried if the first does not fit.
 //!
-//! What `nr_requests` counts, as in Linux 2.6.32 (`get_request`, `freed_request`): the requests of one class, from the
-//! moment that they are queued until the device has completed them, so what the device holds counts too. The classes
-//! are synchronous (reads, and writes that a task waits for) and asynchronous (all other writes), each with a limit of
-//! its own; before 2.6.30 they were reads and writes. A merge takes no request, and two requests that join free one.
-//! Left out, because the simulator knows no processes behind requests: a process that waited may take up to 32
-//! requests above the limit within 20 ms ("batching", up to one and a half times `nr_requests`), cfq lets the task that
-//! it idles for pass the limit, and the congestion thresholds that hold back the page cache's writeback.
+//! `nr_requests` counts the requests of one class from queueing to completion, those at the device included, as in
+//! Linux 2.6.32 (`get_request`, `freed_request`). The classes are synchronous (reads, and writes that a task waits for)
+//! and asynchronous (all other writes), each with a limit of its own; before 2.6.30 they were reads and writes. A merge
+//! takes no request, and two requests that join free one. Left out, because the simulator knows no processes behind
+//! requests: a process that waited may take up to 32 requests above the limit within 20 ms ("batching", up to one and a
+//! half times `nr_requests`), cfq lets the task that it idles for pass the limit, and the congestion thresholds that
+//! hold back the page cache's writeback.
 //!
-//! A flush has no address to sort by: it goes to the device before anything that the scheduler holds, and
-//! `nr_requests` does not count it.
+//! A flush has no address to sort by: it goes to the device before any request in the scheduler, and `nr_requests`
+//! does not count it.
 
 use std::collections::VecDeque;
 
@@ -34,25 +34,25 @@ use crate::requests::{Class, Completed, Direction, Requests, Stage};
 use crate::scheduler::{Choice, Scheduler, Setup};
 use crate::stats::SchedulerStats;
 
-/// What became of a submitted request.
+/// Result of submitting a request.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Admission {
-    /// It waits to be dispatched.
+    /// The request waits to be dispatched.
     Queued,
-    /// It is a part of a request that waits.
+    /// The request was merged into one that waits.
     Merged,
-    /// Its class has `nr_requests` already; it must be submitted again after a completion.
+    /// The request was not admitted, because its class holds `nr_requests` already. Submit it again after a completion.
     Full,
 }
 
-/// What the device is to do next.
+/// Result of asking for the next request.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Decision {
-    /// This request.
+    /// Send this request to the device.
     Dispatch(Dispatched),
-    /// Nothing until a request is submitted or completed.
+    /// Send nothing until a request is submitted or completed.
     Idle,
-    /// Nothing before that time, unless a request is submitted or completed.
+    /// Send nothing before that time, unless a request is submitted or completed.
     NotBefore(Ns),
 }
 
@@ -61,20 +61,20 @@ pub enum Decision {
 pub struct Dispatched {
     /// First sector; zero for a flush.
     pub lba: u64,
-    /// To be given back at its completion.
+    /// Identifier, to be passed back at its completion.
     pub id: RequestId,
     /// Length in sectors; zero for a flush.
     pub sectors: u32,
-    /// The task of the first request in it.
+    /// Task of the first original request in it.
     pub task: u32,
-    /// What it asks.
+    /// Operation.
     pub op: Op,
-    /// The flags of the first request in it, as [`Request`] defines them.
+    /// Flags of the first original request in it, as [`Request`] defines them.
     pub flags: u8,
 }
 
 impl Dispatched {
-    /// The same as a request of a recording: what the device is asked, issued at that time.
+    /// Converts it to a request of a recording that arrives at the device at `now`.
     pub fn issued(&self, now: Ns) -> Request {
         let Self { lba, sectors, task, op, flags, .. } = *self;
         Request { arrival_ns: now, lba, sectors, task, recorded_latency_ns: 0, op, flags }
@@ -86,11 +86,11 @@ pub struct BlockLayer {
     scheduler: Box<dyn Scheduler>,
     requests: Requests,
     ends: EndIndex,
-    /// Flushes that wait, with their numbers as members.
+    /// Flushes that wait, with their member numbers in the pool.
     flushes: VecDeque<(Request, u32)>,
-    /// Requests by class from queueing to completion, flushes not counted.
+    /// Number of requests of each class from queueing to completion, without flushes.
     held: [u32; 2],
-    /// Requests in the scheduler.
+    /// Number of requests in the scheduler.
     queued: u32,
     in_flight: u32,
     last_direction: Option<Direction>,
@@ -112,12 +112,12 @@ flashloom_units::state! {
 }
 
 impl BlockLayer {
-    /// What a scheduler for a device of that capacity must be built for.
+    /// Returns the facts that a scheduler for a device of that capacity is built with.
     pub fn setup(params: &HostParams, capacity_sectors: u64) -> Setup {
         Setup { capacity_sectors, requests: 2 * params.nr_requests + params.queue_depth }
     }
 
-    /// An empty block layer; `scheduler` was built for [`Self::setup`] of the same parameters.
+    /// Makes an empty block layer; `scheduler` must have been built with [`Self::setup`] of the same parameters.
     pub fn new(params: &HostParams, scheduler: Box<dyn Scheduler>) -> Self {
         let capacity = Self::setup(params, 0).requests;
         Self {
@@ -137,7 +137,7 @@ impl BlockLayer {
         }
     }
 
-    /// A request arrives, or is offered again; `cookie` comes back when it completes.
+    /// Submits a request that arrives, or one that was refused before. `cookie` is handed back when it completes.
     pub fn submit(&mut self, now: Ns, request: &Request, cookie: u32) -> Admission {
         if request.op == Op::Flush {
             let member = self.requests.admit(request, cookie);
@@ -169,12 +169,12 @@ impl BlockLayer {
         Admission::Queued
     }
 
-    /// Whether `nr_requests` lets this request be queued; one that merges needs no room.
+    /// True if `nr_requests` allows this request to be queued. A request that merges needs no room.
     pub fn has_room(&self, request: &Request) -> bool {
         request.op == Op::Flush || self.held[Class::of(request).at()] < self.nr_requests
     }
 
-    /// The next request for the device, nothing while it holds as many as it can.
+    /// Returns the next request for the device, or [`Decision::Idle`] while the device is at its queue depth.
     pub fn dispatch(&mut self, now: Ns) -> Decision {
         if self.in_flight == self.queue_depth {
             return Decision::Idle;
@@ -205,7 +205,7 @@ impl BlockLayer {
         })
     }
 
-    /// Counts a request out of the queue, and out of reach of merging.
+    /// Updates counters and indices for a request that leaves the queue, with which nothing can merge any more.
     fn leave_queue(&mut self, now: Ns, id: RequestId) -> RequestId {
         let request = self.requests[id];
         if self.merges(request.op, request.flags) {
@@ -222,7 +222,8 @@ impl BlockLayer {
         id
     }
 
-    /// The device has completed a request; each original request in it is handed to `each`, in address order.
+    /// Frees a request that the device has completed, and hands each original request in it to `each`, in address
+    /// order.
     pub fn complete(&mut self, now: Ns, id: RequestId, mut each: impl FnMut(&Completed)) {
         self.leave_device(now, id);
         let stats = &mut self.stats;
@@ -237,7 +238,7 @@ impl BlockLayer {
         });
     }
 
-    /// The device has given up a request: as [`Self::complete`], but its wait counts in no distribution.
+    /// Frees a request that the device has failed. Like [`Self::complete`], but its wait is not recorded.
     pub fn fail(&mut self, now: Ns, id: RequestId, mut each: impl FnMut(&Completed)) {
         self.leave_device(now, id);
         let stats = &mut self.stats;
@@ -255,7 +256,10 @@ impl BlockLayer {
         self.in_flight -= 1;
     }
 
-    /// Gives the scheduler new values for all of its parameters, as [`Scheduler::reconfigure`] says.
+    /// Gives the scheduler new values for all of its parameters.
+    ///
+    /// # Errors
+    /// The scheduler refuses the values, see [`Scheduler::reconfigure`].
     pub fn reconfigure(&mut self, values: &[Value]) -> Result<(), Refusal> {
         self.scheduler.reconfigure(&self.requests, values)
     }
@@ -264,7 +268,7 @@ impl BlockLayer {
         self.merging && op != Op::Flush && flags & (Request::FUA | Request::PREFLUSH) == 0
     }
 
-    /// Whether two requests may become one, as far as what they ask and how long they are is concerned.
+    /// True if operation, flags and length allow a request to grow by `sectors` of the operation `op`.
     fn fits(&self, op: Op, sectors: u32, id: RequestId) -> bool {
         let queued = &self.requests[id];
         let bytes = (u64::from(queued.sectors) + u64::from(sectors)) * SECTOR_BYTES;
@@ -302,7 +306,8 @@ impl BlockLayer {
         true
     }
 
-    /// Two neighbours in the scheduler's order, one of which has just grown towards the other.
+    /// Joins two neighbours in the scheduler's order, one of which has just grown towards the other, if they are
+    /// adjacent.
     fn join_if_touching(&mut self, kept: RequestId, gone: RequestId) {
         let (first, second) = (self.requests[kept], self.requests[gone]);
         if first.end() != second.lba || !self.merges(first.op, first.flags) || !self.fits(first.op, first.sectors, gone)
@@ -324,33 +329,33 @@ impl BlockLayer {
         &self.stats
     }
 
-    /// The scheduler's own figures, in the order of its specification's statistics.
+    /// Values of the scheduler's statistics, in the order of its specification.
     pub fn figures(&self) -> Vec<Figure> {
         self.scheduler.figures()
     }
 
-    /// The number of the request that was queued or merged last.
+    /// Member number of the original request that was queued or merged last.
     #[inline]
     pub fn newest_member(&self) -> u32 {
         self.requests.newest_member()
     }
 
-    /// Requests that the device holds at most.
+    /// Maximum number of requests that the device holds.
     pub fn queue_depth(&self) -> u32 {
         self.queue_depth
     }
 
-    /// How many requests wait, flushes included.
+    /// Number of requests that wait, including flushes.
     pub fn queued(&self) -> u64 {
         u64::from(self.queued) + self.flushes.len() as u64
     }
 
-    /// How many requests the device holds.
+    /// Number of requests that the device holds.
     pub fn in_flight(&self) -> u32 {
         self.in_flight
     }
 
-    /// Whether the count of each class is that of the pool.
+    /// True if the count of each class equals that of the pool.
     fn classes_add_up(&self) -> bool {
         let in_pool = |class| {
             let all = self.requests.at_stage(Stage::Queued).chain(self.requests.at_stage(Stage::InFlight));
@@ -359,7 +364,10 @@ impl BlockLayer {
         Class::BOTH.iter().all(|&class| self.held[class.at()] == in_pool(class))
     }
 
-    /// Checks that nothing was lost or counted twice; a violation names every counter.
+    /// Checks that no request was lost or counted twice.
+    ///
+    /// # Errors
+    /// The first rule that does not hold, with the values of all counters.
     pub fn check(&self) -> Result<(), String> {
         let SchedulerStats { inserted, merged, dispatched, completed, .. } = self.stats;
         let (queued, in_flight, flushes) = (self.queued(), u64::from(self.in_flight), self.flushes.len() as u64);

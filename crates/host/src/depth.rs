@@ -1,26 +1,27 @@
-//! Whether a device takes many requests at once, as cfq finds out from how deep its queue gets (`cfq_update_hw_tag`).
+//! Detection of command queueing: cfq decides from the depth of the device's queue whether the device works on many
+//! requests at once (`cfq_update_hw_tag`).
 
 use flashloom_units::choice;
 
-/// How many requests at once on a device counts as one that queues: `CFQ_HW_QUEUE_MIN`.
+/// Number of requests at the device at once that shows command queueing: `CFQ_HW_QUEUE_MIN`.
 const DEEP_QUEUE: u32 = 5;
-/// How many completions under load are looked at before the first verdict.
+/// Number of completions under load that are sampled before the first verdict.
 const SAMPLES: u32 = 50;
 
 choice! {
-    /// The rule. Both count the completions at which more than 5 requests wait or are at the device; the 51st of them
-    /// judges by whether 5 were ever at the device at once.
+    /// Kernel version whose detection rule is used. Both rules count the completions at which more than 5 requests wait
+    /// or are at the device; at the 51st the device is judged by whether 5 were ever at it at once.
     pub enum HwTag {
-        /// Taken for granted at first; judged again after every 51 such completions, by what these have seen.
+        /// Queueing is assumed at first, and judged again after every 51 such completions, by these alone.
         Linux2_6_32 = "2.6.32",
-        /// Unknown at first, which acts as if it did; from the 51st on every such completion judges, by the most since
-        /// the beginning, and once seen it is kept. While the active queue may be idled for and both it and the device
-        /// have fewer than 5 requests, none is counted.
+        /// Queueing is assumed at first. From the 51st on, every such completion judges by the maximum since the
+        /// beginning, and queueing once detected is kept. While the active queue may be idled for and both it and the
+        /// device have fewer than 5 requests, completions are not counted.
         Linux2_6_33 = "2.6.33",
     }
 }
 
-/// What was seen of a device.
+/// Detector of a device's command queueing.
 #[derive(Debug)]
 pub struct DepthDetector {
     rule: HwTag,
@@ -32,18 +33,19 @@ pub struct DepthDetector {
 flashloom_units::state! { DepthDetector { value queues, samples, peak; fixed rule; } }
 
 impl DepthDetector {
-    /// A device of which nothing is known yet.
+    /// Makes a detector that has seen nothing yet.
     pub fn new(rule: HwTag) -> Self {
         Self { rule, queues: true, samples: 0, peak: 0 }
     }
 
-    /// Whether the device counts as one that queues.
+    /// True if the device is taken to queue commands.
     pub fn queues(&self) -> bool {
         self.queues
     }
 
-    /// A request is completing, with so many waiting and so many at the device, itself included. `idling` is how many
-    /// the active queue has waiting and at the device, if it is one that may be idled for.
+    /// Samples the completion of a request, with `waiting` requests queued and `at_device` at the device, itself
+    /// included. `idling` is the number that the active queue has waiting and at the device, if that queue may be idled
+    /// for.
     pub fn completes(&mut self, waiting: u32, at_device: u32, idling: Option<u32>) {
         self.peak = self.peak.max(at_device);
         let keeps = self.rule == HwTag::Linux2_6_33;
@@ -68,7 +70,8 @@ impl DepthDetector {
 mod tests {
     use super::*;
 
-    /// A detector after each part: so many completions with that many waiting and at the device.
+    /// A detector's verdict after each part: a number of completions, with these many requests waiting and at the
+    /// device.
     fn after(rule: HwTag, parts: &[(u32, u32, u32)]) -> Vec<bool> {
         let mut detector = DepthDetector::new(rule);
         let mut seen = |&(times, waiting, at_device)| {

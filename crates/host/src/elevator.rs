@@ -1,25 +1,26 @@
 //! The one-way elevator with short back seeks that anticipatory and cfq share.
 //!
-//! Of two requests the one nearer ahead of the head goes first. One that lies behind counts as `back_penalty` times as
-//! far; one that lies more than `back_seek_max` behind waits until the head has come round, and of two such the lower
-//! goes first. As in Linux 2.6.32, `as_choose_req` and `cfq_choose_req`.
+//! Of two requests ahead of the head the nearer one goes first. The distance of one behind the head is multiplied by
+//! `back_penalty`; one that lies more than `back_seek_max` behind waits until the head has come round, and of two such
+//! the lower goes first. Source: Linux 2.6.32, `as_choose_req` and `cfq_choose_req`.
 
 use std::cmp::Reverse;
 
 use crate::id::RequestId;
 use crate::sorted::Forest;
 
-/// How far back the head goes, and at what price.
+/// Limit and penalty of back seeks.
 #[derive(Clone, Copy, Debug)]
 pub struct Elevator {
-    /// The farthest back seek, in sectors.
+    /// Longest back seek, in sectors.
     pub back_seek_max_sectors: u64,
-    /// How many times its distance a back seek costs.
+    /// Factor by which the distance of a back seek is multiplied.
     pub back_penalty: u64,
 }
 
 impl Elevator {
-    /// Smaller is better: around the far end or not, distance, and of two equally far the higher one.
+    /// Sorting key, smaller is better: reached only after a wrap-around or not, then distance; at equal distance, the
+    /// higher address.
     fn rank(&self, head: u64, lba: u64) -> (bool, u64, Reverse<u64>) {
         if lba >= head {
             (false, lba - head, Reverse(lba))
@@ -30,7 +31,7 @@ impl Elevator {
         }
     }
 
-    /// The better of two requests for a head at that sector; the first where they are alike.
+    /// Returns the better of two requests for a head at sector `head`; the first if they are equal.
     pub fn better(
         &self,
         forest: &Forest<RequestId>,
@@ -41,7 +42,8 @@ impl Elevator {
         first.into_iter().chain(second).min_by_key(|&id| self.rank(head, forest.key(id)))
     }
 
-    /// The request that follows one of a tree: its neighbour after (or the first, round the end) or before.
+    /// Returns the request to serve after another of the same tree: the better of the next one (after the last, the
+    /// first) and the previous one.
     pub fn following(&self, forest: &Forest<RequestId>, tree: usize, head: u64, id: RequestId) -> Option<RequestId> {
         let after = forest.next(tree, id).or_else(|| forest.first(tree).filter(|&first| first != id));
         self.better(forest, head, after, forest.prev(tree, id))

@@ -1,14 +1,14 @@
-//! Which queued requests end at a sector: the elevator hash that back merging looks up.
+//! Index of queued requests by their end sector, for back merges (Linux's elevator hash).
 //!
-//! Chained by identifier, with as many chains as the pool has requests (rounded up to a power of two), so that a
-//! look-up is O(1) and nothing is allocated. Within a chain the youngest entry comes first.
+//! A hash table with chains of request identifiers. There are as many chains as the pool has requests (rounded up to a
+//! power of two), so that a look-up is O(1) and nothing is allocated. Within a chain the youngest entry comes first.
 
 use flashloom_units::NO_INDEX;
 
 use crate::id::RequestId;
 use crate::requests::Requests;
 
-/// The index.
+/// Hash table from end sectors to queued requests.
 #[derive(Debug)]
 pub struct EndIndex {
     heads: Vec<u32>,
@@ -19,7 +19,7 @@ pub struct EndIndex {
 flashloom_units::state! { EndIndex { nested heads, next; fixed shift; } }
 
 impl EndIndex {
-    /// An empty index over the requests `0..capacity`.
+    /// Makes an empty index over the requests `0..capacity`.
     pub fn new(capacity: u32) -> Self {
         let chains = capacity.max(2).next_power_of_two();
         Self {
@@ -34,13 +34,13 @@ impl EndIndex {
         (end.wrapping_mul(0x9e37_79b9_7f4a_7c15) >> self.shift) as usize
     }
 
-    /// Enters a request under its end.
+    /// Adds a request under its end sector.
     pub fn insert(&mut self, requests: &Requests, id: RequestId) {
         let chain = self.chain(requests[id].end());
         self.next[id.at()] = std::mem::replace(&mut self.heads[chain], id.0);
     }
 
-    /// Takes a request out; its end must be the one that it was entered under.
+    /// Removes a request. Its end must not have changed since it was added.
     pub fn remove(&mut self, requests: &Requests, id: RequestId) {
         let chain = self.chain(requests[id].end());
         let after = self.next[id.at()];
@@ -55,7 +55,7 @@ impl EndIndex {
         self.next[at as usize] = after;
     }
 
-    /// The requests that end at a sector, the one entered last first.
+    /// The requests that end at a sector, the last added first.
     pub fn ending_at<'a>(&'a self, requests: &'a Requests, end: u64) -> impl Iterator<Item = RequestId> + 'a {
         let known = |at: u32| (at != NO_INDEX).then_some(RequestId(at));
         let first = known(self.heads[self.chain(end)]);

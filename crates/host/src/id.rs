@@ -1,8 +1,8 @@
 //! Typed identifiers of the block layer.
 
 flashloom_units::ids! {
-    /// A request of the block layer, from its queueing to its completion; reused afterwards.
+    /// A request of the block layer, from its queueing to its completion. The number is reused afterwards.
     RequestId,
-    /// A task that a scheduler remembers, dense over those that it remembers; reused when a task is forgotten.
+    /// A slot of the table of tasks that a scheduler remembers. The number is reused when the task is forgotten.
     TaskSlot,
 }

@@ -1,19 +1,19 @@
-//! A set of small integers that finds the next member: a bitmap with a bitmap of its words above it, and so on.
+//! A set of small integers with a fast search for the next member: a hierarchy of bitmaps.
 //!
-//! With 64 ways a level, 10,000 members take three levels: every operation touches one or two words of each, however
-//! many members there are between.
+//! Each bit of a level stands for a 64-bit word of the level below, so 10,000 members take three levels. Every
+//! operation touches one or two words of each level, however large the gaps between members are.
 
-/// The set.
+/// A set of integers below a fixed limit.
 #[derive(Debug)]
 pub struct IndexSet {
-    /// From the members up; a bit is set when the word below it is not zero. The last level is one word.
+    /// Bitmaps from the members up; a bit is set if the word below it is not zero. The last level is one word.
     levels: Vec<Vec<u64>>,
 }
 
 flashloom_units::state! { IndexSet { each levels; } }
 
 impl IndexSet {
-    /// An empty set of integers below `len`.
+    /// Makes an empty set of integers below `len`.
     pub fn new(len: u32) -> Self {
         let mut levels = Vec::new();
         let mut words = len as usize;
@@ -26,12 +26,12 @@ impl IndexSet {
         }
     }
 
-    /// Whether `index` is a member.
+    /// True if `index` is a member.
     pub fn contains(&self, index: u32) -> bool {
         self.levels[0][index as usize / 64] & 1 << (index % 64) != 0
     }
 
-    /// Makes `index` a member.
+    /// Adds `index`.
     pub fn insert(&mut self, index: u32) {
         let mut at = index as usize;
         for level in &mut self.levels {
@@ -40,7 +40,7 @@ impl IndexSet {
         }
     }
 
-    /// Takes `index` out.
+    /// Removes `index`.
     pub fn remove(&mut self, index: u32) {
         let mut at = index as usize;
         for level in &mut self.levels {
@@ -52,7 +52,7 @@ impl IndexSet {
         }
     }
 
-    /// The least member that is at least `from`.
+    /// The least member that is at least `from`; none if there is no such member.
     pub fn at_or_after(&self, from: u32) -> Option<u32> {
         let mut at = from as usize;
         for (height, level) in self.levels.iter().enumerate() {
@@ -66,7 +66,7 @@ impl IndexSet {
         None
     }
 
-    /// The least member under a bit that is set at some height.
+    /// The least member below a bit that is set at some level.
     fn least_below(&self, height: usize, bit: usize) -> usize {
         self.levels[..height].iter().rev().fold(bit, |at, level| at * 64 + level[at].trailing_zeros() as usize)
     }

@@ -1,16 +1,16 @@
-//! A block layer by hand, for tests that write down the exact order of dispatch.
+//! A block layer operated by hand, for tests of the exact order of dispatch.
 
 use flashloom_units::{Figure, Ns, ParamSet, Refusal};
 use flashloom_workload::{Op, Request};
 
 use crate::{Admission, BlockLayer, Completed, Decision, Dispatched, HostParams, RequestId, Scheduler, Setup};
 
-/// The capacity of the imagined device, in sectors.
+/// Capacity of the imagined device, in sectors.
 pub const CAPACITY: u64 = 1 << 30;
-/// The length of a request where a test does not care, in sectors.
+/// Default length of a request, in sectors.
 pub const LENGTH: u32 = 8;
 
-/// A block layer, the time, and what the device holds.
+/// A block layer, the present time, and the requests at the device.
 pub struct Lab {
     pub layer: BlockLayer,
     pub now: Ns,
@@ -18,7 +18,7 @@ pub struct Lab {
 }
 
 impl Lab {
-    /// An empty block layer with default limits.
+    /// Makes an empty block layer with default limits.
     pub fn new<P: ParamSet, S: Scheduler + 'static>(
         build: fn(P, &Setup) -> Result<S, Refusal>,
         change: impl FnOnce(&mut P),
@@ -30,7 +30,7 @@ impl Lab {
         Self { layer: BlockLayer::new(&host, Box::new(scheduler)), now: 0, held: Vec::new() }
     }
 
-    /// The figures of the scheduler, which are counts.
+    /// Values of the scheduler's statistics, all of which are counts.
     pub fn counts(&self) -> Vec<u64> {
         let count = |figure: &Figure| if let Figure::Count(count) = figure { *count } else { panic!("{figure:?}") };
         self.layer.figures().iter().map(count).collect()
@@ -79,7 +79,7 @@ impl Lab {
         }
     }
 
-    /// The device completes the request that begins at a sector; the cookies of its members.
+    /// Completes the request that begins at a sector, and returns the cookies of its members.
     pub fn finish(&mut self, lba: u64) -> Vec<u32> {
         let at = self.held.iter().position(|(held, _)| *held == lba).expect("the device holds the request");
         let (_, id) = self.held.remove(at);
@@ -89,7 +89,8 @@ impl Lab {
         cookies
     }
 
-    /// At most `most` requests, each completed at once; stops where the scheduler has nothing to send.
+    /// Dispatches at most `most` requests and completes each at once; stops when the scheduler has nothing to send.
+    /// Returns their first sectors.
     pub fn serve(&mut self, most: usize) -> Vec<u64> {
         let mut order = Vec::new();
         while order.len() < most {

@@ -1,8 +1,8 @@
 //! The host's block layer: merging, queue limits, accounting, and the I/O scheduler.
 //!
-//! [`BlockLayer`] takes the requests of a workload and gives the device the next one whenever it asks. It has no clock
-//! and no events of its own: whoever drives it passes the time in, asks again after each submission and completion,
-//! and at the time that [`Decision::NotBefore`] names. A policy for the order is one file under `scheduler`.
+//! [`BlockLayer`] takes the requests of a workload, and returns the next one for the device when asked. It has no clock
+//! and no events of its own: the caller passes the time in, and asks again after each submission and completion and at
+//! the time of [`Decision::NotBefore`]. Each I/O scheduler is one file under `scheduler`.
 
 mod block_layer;
 mod depth;

@@ -1,8 +1,8 @@
-//! The request pool: a slab of requests from queueing to completion, and the original requests that each holds.
+//! The request pool: all requests from queueing to completion, with the original requests merged into each.
 //!
-//! A request is what the device gets; its *members* are the requests of the workload that were merged into it, in a
-//! second slab, chained in address order. The slab of requests is as large as the queue limits allow and never grows;
-//! the slab of members grows to the greatest number ever queued and is then reused.
+//! A request of the pool is dispatched to the device as a whole; its *members* are the requests of the workload that
+//! were merged into it, in a second slab, chained in address order. The slab of requests is as large as the queue
+//! limits allow and never grows; the slab of members grows to the greatest number ever queued and is then reused.
 
 use std::ops::Index;
 
@@ -12,12 +12,12 @@ use serde::{Deserialize, Serialize};
 
 use crate::id::RequestId;
 
-/// Where a slot of the pool stands.
+/// Stage of a request of the pool.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub enum Stage {
-    /// Not in use.
+    /// The slot is not in use.
     Free,
-    /// In the scheduler's hands.
+    /// Waiting in the scheduler.
     Queued,
     /// At the device.
     InFlight,
@@ -28,19 +28,19 @@ pub enum Stage {
 pub struct Queued {
     /// First sector.
     pub lba: u64,
-    /// By when the scheduler wants it dispatched; `Ns::MAX` where it has no deadline.
+    /// Deadline of its dispatch, set by the scheduler; `Ns::MAX` for none.
     pub deadline_ns: Ns,
-    /// When it went to the device.
+    /// Time of its dispatch.
     pub dispatched_ns: Ns,
     /// Length in sectors.
     pub sectors: u32,
-    /// The task of the first request in it.
+    /// Task of the first original request in it.
     pub task: u32,
-    /// What it asks; all of its members ask the same.
+    /// Operation, the same for all of its members.
     pub op: Op,
-    /// The flags of the first request in it, as [`Request`] defines them.
+    /// Flags of the first original request in it, as [`Request`] defines them.
     pub flags: u8,
-    /// Where it stands.
+    /// Stage.
     pub stage: Stage,
     first_member: u32,
     last_member: u32,
@@ -53,26 +53,26 @@ impl Queued {
         self.lba + u64::from(self.sectors)
     }
 
-    /// The direction that it moves data in.
+    /// Direction of the data transfer.
     #[inline]
     pub fn direction(&self) -> Direction {
         Direction::of(self.op)
     }
 
-    /// The class that `nr_requests` counts it in: that of the first request in it.
+    /// Class that `nr_requests` counts it in: that of the first original request in it.
     #[inline]
     pub fn class(&self) -> Class {
         if self.is_sync() { Class::Sync } else { Class::Async }
     }
 
-    /// Whether a task waits for it: a read, or a write that was first queued as synchronous.
+    /// True if a task waits for it: a read, or a write that was first queued as synchronous.
     #[inline]
     pub fn is_sync(&self) -> bool {
         self.op == Op::Read || self.flags & Request::SYNC != 0
     }
 }
 
-/// The two directions of a request; a discard counts as a write.
+/// Direction of a request. A discard counts as a write.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 #[repr(u8)]
 pub enum Direction {
@@ -83,49 +83,49 @@ pub enum Direction {
 }
 
 impl Direction {
-    /// Both, reads first.
+    /// Both directions, reads first.
     pub const BOTH: [Self; 2] = [Self::Read, Self::Write];
 
-    /// The direction of an operation.
+    /// Returns the direction of an operation.
     #[inline]
     pub fn of(op: Op) -> Self {
         if op == Op::Read { Self::Read } else { Self::Write }
     }
 
-    /// The other one.
+    /// The other direction.
     #[inline]
     pub fn opposite(self) -> Self {
         if self == Self::Read { Self::Write } else { Self::Read }
     }
 
-    /// As an index into a pair.
+    /// Index into an array with an entry for each.
     #[inline]
     pub fn at(self) -> usize {
         self as usize
     }
 }
 
-/// The two classes of requests that the block layer limits apart.
+/// Class of a request. Each class has its own limit of `nr_requests`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[repr(u8)]
 pub enum Class {
-    /// A task waits for it: reads and synchronous writes.
+    /// Requests that a task waits for: reads and synchronous writes.
     Sync,
-    /// No task waits for it: all other writes, and discards.
+    /// Requests that no task waits for: all other writes, and discards.
     Async,
 }
 
 impl Class {
-    /// Both, the synchronous one first.
+    /// Both classes, the synchronous one first.
     pub const BOTH: [Self; 2] = [Self::Sync, Self::Async];
 
-    /// The class of a request of the workload.
+    /// Returns the class of a request of the workload.
     #[inline]
     pub fn of(request: &Request) -> Self {
         if request.is_sync() { Self::Sync } else { Self::Async }
     }
 
-    /// As an index into a pair.
+    /// Index into an array with an entry for each.
     #[inline]
     pub fn at(self) -> usize {
         self as usize
@@ -143,23 +143,23 @@ struct Member {
 /// An original request that the device has completed or failed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Completed {
-    /// When it arrived.
+    /// Time of its arrival.
     pub arrival_ns: Ns,
-    /// When the request that it is part of went to the device.
+    /// Time at which the request that it is part of was dispatched.
     pub dispatched_ns: Ns,
-    /// Its length in sectors.
+    /// Length in sectors.
     pub sectors: u32,
-    /// What was given along when it was submitted.
+    /// The cookie that it was submitted with.
     pub cookie: u32,
-    /// Its number among those that had not ended.
+    /// Its member number, which may be reused from now on.
     pub member: u32,
-    /// What it asked.
+    /// Operation.
     pub op: Op,
-    /// The flags of the request that it is part of. Those with FUA or PREFLUSH have no other part.
+    /// Flags of the request that it was part of. A request with FUA or PREFLUSH has one member only.
     pub flags: u8,
 }
 
-/// The pool.
+/// Pool of requests and their members.
 #[derive(Debug)]
 pub struct Requests {
     slots: Vec<Queued>,
@@ -181,7 +181,7 @@ impl Index<RequestId> for Requests {
 }
 
 impl Requests {
-    /// A pool of `capacity` requests.
+    /// Makes a pool of `capacity` requests.
     pub fn new(capacity: u32) -> Self {
         let unused = Queued {
             lba: 0,
@@ -204,12 +204,12 @@ impl Requests {
         }
     }
 
-    /// How many requests the pool holds at most.
+    /// Maximum number of requests in the pool.
     pub fn capacity(&self) -> u32 {
         self.slots.len() as u32
     }
 
-    /// Takes a request in, as a member of none; answers its number. There can be any number of them.
+    /// Adds an original request that is a member of no request yet, and returns its member number. There is no limit.
     pub fn admit(&mut self, request: &Request, cookie: u32) -> u32 {
         let member = Member { arrival_ns: request.arrival_ns, sectors: request.sectors, cookie, next: NO_INDEX };
         if self.free_member == NO_INDEX {
@@ -222,14 +222,14 @@ impl Requests {
         self.newest_member
     }
 
-    /// The request that was taken in last.
+    /// Member number of the original request that was added last.
     #[inline]
     pub fn newest_member(&self) -> u32 {
         self.newest_member
     }
 
-    /// Makes a request of a member that is part of none. The caller sees to it that there are no more than the
-    /// capacity.
+    /// Makes a request of one member that is part of no other. Panics if the pool is full; the block layer's limits
+    /// rule that out.
     pub fn queue(&mut self, request: &Request, member: u32) -> RequestId {
         let id = self.free.pop().expect("the pool is as large as the queue limits and the device's queue together");
         self.slots[id.at()] = Queued {
@@ -247,7 +247,7 @@ impl Requests {
         id
     }
 
-    /// Appends a request that begins where `id` ends.
+    /// Back merge: appends a request that begins where `id` ends.
     pub(crate) fn grow_back(&mut self, id: RequestId, request: &Request, cookie: u32) {
         let member = self.admit(request, cookie);
         let slot = &mut self.slots[id.at()];
@@ -257,7 +257,7 @@ impl Requests {
         slot.last_member = member;
     }
 
-    /// Puts a request that ends where `id` begins before it.
+    /// Front merge: prepends a request that ends where `id` begins.
     pub(crate) fn grow_front(&mut self, id: RequestId, request: &Request, cookie: u32) {
         let member = self.admit(request, cookie);
         let slot = &mut self.slots[id.at()];
@@ -268,7 +268,7 @@ impl Requests {
         slot.first_member = member;
     }
 
-    /// Appends all of `gone`, which begins where `kept` ends, and frees it; the earlier deadline holds for both.
+    /// Joins two requests: appends `gone`, which begins where `kept` ends, and frees it. The earlier deadline is kept.
     pub(crate) fn join(&mut self, kept: RequestId, gone: RequestId) {
         let later = self.slots[gone.at()];
         let slot = &mut self.slots[kept.at()];
@@ -284,7 +284,7 @@ impl Requests {
         self.slots[id.at()].deadline_ns = deadline_ns;
     }
 
-    /// Marks as sent to the device.
+    /// Marks a request as dispatched to the device.
     pub fn start(&mut self, id: RequestId, now: Ns) {
         let slot = &mut self.slots[id.at()];
         assert_eq!(slot.stage, Stage::Queued, "only a queued request is dispatched");
@@ -297,7 +297,7 @@ impl Requests {
         self.free.push(id);
     }
 
-    /// Frees a request that the device has completed, and hands out its members in address order.
+    /// Frees a request that the device has completed or failed, and hands its members to `each`, in address order.
     pub fn finish(&mut self, id: RequestId, mut each: impl FnMut(&Completed)) {
         let Queued { op, flags, dispatched_ns, stage, first_member, last_member, .. } = self.slots[id.at()];
         assert_eq!(stage, Stage::InFlight, "only a dispatched request completes");
@@ -312,19 +312,19 @@ impl Requests {
         self.release(id);
     }
 
-    /// How many requests stand at a stage; walks the whole pool, for checks.
+    /// Number of requests at a stage. Visits the whole pool: for checks.
     pub fn count(&self, stage: Stage) -> u64 {
         self.slots.iter().filter(|slot| slot.stage == stage).count() as u64
     }
 
-    /// How many members the requests of a stage have; walks the whole pool, for checks.
+    /// Number of members of the requests at a stage. Visits the whole pool: for checks.
     pub fn count_members(&self, stage: Stage) -> u64 {
         let next = |&at: &u32| Some(self.members[at as usize].next).filter(|&next| next != NO_INDEX);
         let members = |slot: &Queued| std::iter::successors(Some(slot.first_member), next).count() as u64;
         self.slots.iter().filter(|slot| slot.stage == stage).map(members).sum()
     }
 
-    /// The identifiers of all requests that stand at a stage; walks the whole pool, for checks.
+    /// Identifiers of all requests at a stage. Visits the whole pool: for checks.
     pub fn at_stage(&self, stage: Stage) -> impl Iterator<Item = RequestId> + '_ {
         (0..self.capacity()).map(RequestId).filter(move |&id| self[id].stage == stage)
     }

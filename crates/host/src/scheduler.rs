@@ -1,4 +1,4 @@
-//! The scheduler's place on the path, and the one table of the schedulers that are built in.
+//! The I/O scheduler: its interface to the block layer, and the table of built-in schedulers.
 //!
 //! Adding a scheduler: a file `scheduler/NAME.rs` with `SPEC`, `Params` and `State`, and its line in the table below;
 //! or, from another crate, [`Slot::add`].
@@ -9,91 +9,99 @@ use flashloom_workload::Request;
 use crate::id::RequestId;
 use crate::requests::Requests;
 
-/// What a scheduler answers when it is asked for the next request.
+/// Result of asking a scheduler for the next request.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Choice {
-    /// This request, which leaves the scheduler.
+    /// Dispatch this request, which has left the scheduler.
     Request(RequestId),
-    /// Nothing until a request is submitted or completed.
+    /// Dispatch nothing until a request is submitted or completed.
     Idle,
-    /// Nothing before that time, unless a request is submitted or completed.
+    /// Dispatch nothing before that time, unless a request is submitted or completed.
     NotBefore(Ns),
 }
 
-/// What a scheduler is built for.
+/// Facts of the block layer that a scheduler is built with.
 #[derive(Clone, Copy, Debug)]
 pub struct Setup {
-    /// The device's capacity; every request begins below it.
+    /// Capacity of the device, in sectors; every request begins below it.
     pub capacity_sectors: u64,
-    /// The size of the request pool: identifiers are below it.
+    /// Size of the request pool; all identifiers are below it.
     pub requests: u32,
 }
 
-/// The order in which queued requests go to the device. The block layer merges, counts and enforces the limits.
+/// An I/O scheduler: decides the order in which queued requests go to the device. The block layer merges, counts and
+/// enforces the limits.
 ///
-/// Flushes never come here. `now` never decreases. A scheduler that names no neighbours is still grown at the back by
-/// what continues a queued request; nothing else merges.
+/// Flushes bypass the scheduler. `now` never decreases. The default methods allow back merges of new requests; front
+/// merges and joins of queued requests need [`Self::front_merge_candidate`], [`Self::former`] and [`Self::latter`].
 pub trait Scheduler: Send {
-    /// Takes a request in and says by when it should be dispatched; `Ns::MAX` where there is no such time.
+    /// Adds a request, and returns the deadline of its dispatch, `Ns::MAX` for none.
     fn insert(&mut self, now: Ns, requests: &Requests, id: RequestId) -> Ns;
 
-    /// The first request, in the scheduler's sorting, that begins where `incoming` ends; none where the scheduler has
-    /// no sorting or does not want front merges.
+    /// Returns the first request, in the scheduler's order, that begins where `incoming` ends; none if the scheduler
+    /// does not sort or does not want front merges.
     fn front_merge_candidate(&self, _requests: &Requests, _incoming: &Request) -> Option<RequestId> {
         None
     }
 
-    /// Whether `incoming` may become a part of a queued request that it touches.
+    /// True if `incoming` may be merged into an adjacent queued request.
     fn allows_merge(&self, _requests: &Requests, _id: RequestId, _incoming: &Request) -> bool {
         true
     }
 
-    /// The neighbour before in the scheduler's order.
+    /// The previous request in the scheduler's order.
     fn former(&self, _requests: &Requests, _id: RequestId) -> Option<RequestId> {
         None
     }
 
-    /// The neighbour after in the scheduler's order.
+    /// The next request in the scheduler's order.
     fn latter(&self, _requests: &Requests, _id: RequestId) -> Option<RequestId> {
         None
     }
 
-    /// A front merge has moved the beginning of a queued request.
+    /// Updates the order after a front merge has moved the beginning of a queued request.
     fn moved(&mut self, _requests: &Requests, _id: RequestId) {}
 
-    /// `gone` is about to become a part of `kept`: it leaves the scheduler, and where its deadline is the earlier one,
-    /// `kept` takes its place among the waiting. Only neighbours are, so one that names none need not take part.
+    /// Removes `gone`, which is about to be joined to `kept`. If its deadline is the earlier one, `kept` takes its
+    /// place in the FIFO. The two are neighbours, so a scheduler without [`Self::former`] and [`Self::latter`] never
+    /// gets this call.
     fn absorb(&mut self, _requests: &Requests, _kept: RequestId, gone: RequestId) {
         unreachable!("request {gone:?} is absorbed by a neighbour that the scheduler did not name")
     }
 
-    /// The next request for the device.
+    /// Removes the next request for the device and returns it, or says how long to wait.
     fn dispatch(&mut self, now: Ns, requests: &Requests) -> Choice;
 
-    /// The device has completed a request that this scheduler dispatched.
+    /// Follows the completion or failure of a request that this scheduler dispatched.
     fn completed(&mut self, _now: Ns, _requests: &Requests, _id: RequestId) {}
 
-    /// New values for every parameter of the policy while requests wait, one for each in the order of its table, as a
-    /// write to a scheduler's attributes in sysfs. An error says why they cannot be, and then nothing has changed.
+    /// Replaces the values of all parameters while requests wait, as a write to a scheduler's attributes in sysfs does.
+    /// `values` has one value for each parameter, in the order of its specification.
+    ///
+    /// # Errors
+    /// The values cannot be set, or the scheduler's parameters are fixed for a run. Nothing has changed then.
     fn reconfigure(&mut self, _requests: &Requests, _values: &[Value]) -> Result<(), Refusal> {
         Err(Refusal::new("parameters that are fixed for a run", "a scheduler whose parameters can change"))
     }
 
-    /// The values of the policy's `statistics`, in that order.
+    /// Values of the policy's `statistics`, in the order of its specification.
     fn figures(&self) -> Vec<Figure> {
         Vec::new()
     }
 
     /// Checks the scheduler's own structures against the queued requests of the pool.
+    ///
+    /// # Errors
+    /// The first violation, in words.
     fn check(&self, requests: &Requests) -> Result<(), String>;
 
-    /// Its state, to be saved; none if it cannot be saved, and then a block layer that uses it cannot be saved either.
-    /// [`stateful!`](flashloom_units::stateful!) writes this and the next method.
+    /// The scheduler's state, for saving. With none, the default, a block layer that uses the scheduler cannot be
+    /// saved. [`stateful!`](flashloom_units::stateful!) writes this and the next method.
     fn state(&self) -> Option<&dyn flashloom_units::State> {
         None
     }
 
-    /// The same, to be loaded.
+    /// The scheduler's state, for loading.
     fn state_mut(&mut self) -> Option<&mut dyn flashloom_units::State> {
         None
     }
@@ -112,15 +120,15 @@ impl Role for dyn Scheduler {
     type Context<'a> = Setup;
 }
 
-/// The place of the scheduler.
+/// The slot of the I/O scheduler.
 pub static SLOT: SlotSpec = SlotSpec {
     name: "schedulers",
     key: "host.scheduler",
     role: "I/O scheduler",
-    help: "in which order the host's block layer sends requests to the device",
+    help: "the order in which the host's block layer sends requests to the device",
 };
 
-/// The schedulers that are built in, in the order in which they are listed.
+/// The built-in schedulers, in the order in which they are listed.
 pub fn builtin() -> Slot<dyn Scheduler> {
     Slot::new(
         &SLOT,

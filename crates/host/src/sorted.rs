@@ -1,17 +1,17 @@
 //! Many sorted trees over one set of identifiers: a forest of treaps (Aragon and Seidel 1989), without allocation.
 //!
-//! A node has a key, and among equal keys the one put in first comes first, as in the kernel's red-black trees that
-//! insert equals to the right. Priorities are a fixed hash of the order of insertion, so that the shape, and with it
-//! the time taken, is the same in every run. The links of all nodes and the roots of all trees are slots of one array:
-//! slots `2n` and `2n + 1` are the left and right links of node `n`, and the roots lie behind them, so that splitting
-//! and joining need neither recursion nor a case for the root. Every operation is O(log n) of the tree's size.
+//! Among equal keys the one inserted first comes first, as in the kernel's red-black trees that insert equals to the
+//! right. Priorities are a fixed hash of the order of insertion, so that the shape, and with it the time taken, is the
+//! same in every run. The links of all nodes and the roots of all trees are slots of one array: slots `2n` and `2n + 1`
+//! are the left and right links of node `n`, and the roots lie behind them, so that splitting and joining need neither
+//! recursion nor a special case for the root. Every operation is O(log n) in the size of the tree.
 
 use std::marker::PhantomData;
 
 use flashloom_units::{Id, NO_INDEX};
 use serde::{Deserialize, Serialize};
 
-/// The value, then the order of insertion, in one number.
+/// The value in the high half, the order of insertion in the low half.
 type Key = u128;
 
 #[derive(Clone, Copy, Debug, Serialize, Deserialize)]
@@ -44,7 +44,7 @@ const fn least(value: u64) -> Key {
 }
 
 impl<I: Id> Forest<I> {
-    /// `trees` empty trees over the identifiers `0..ids`.
+    /// Makes `trees` empty trees over the identifiers `0..ids`.
     pub fn new(ids: u32, trees: u32) -> Self {
         let empty = Node { key: 0, priority: 0 };
         Self {
@@ -63,25 +63,25 @@ impl<I: Id> Forest<I> {
         (node != NO_INDEX).then(|| I::new(node))
     }
 
-    /// The key under which an identifier was last put in.
+    /// The key under which an identifier was last inserted.
     #[inline]
     pub fn key(&self, id: I) -> u64 {
         (self.nodes[id.at()].key >> 64) as u64
     }
 
-    /// The slot below a node in which a key would be.
+    /// The link of a node towards a key.
     #[inline(always)]
     fn child_towards(&self, node: u32, key: Key) -> usize {
         left(node) + usize::from(self.nodes[node as usize].key < key)
     }
 
-    /// Whether a tree is empty.
+    /// True if a tree is empty.
     #[inline]
     pub fn is_empty(&self, tree: usize) -> bool {
         self.slots[self.root(tree)] == NO_INDEX
     }
 
-    /// Puts an identifier into a tree, after those of the same key.
+    /// Inserts an identifier into a tree, after those of the same key.
     pub fn insert(&mut self, tree: usize, id: I, value: u64) {
         self.inserted += 1;
         let key = least(value) | Key::from(self.inserted);
@@ -101,7 +101,7 @@ impl<I: Id> Forest<I> {
         }
     }
 
-    /// Hangs what is below `key` under one slot and the rest under the other.
+    /// Splits a subtree: nodes below `key` go under one slot, the others under the other.
     fn split(&mut self, mut node: u32, key: Key, mut below: usize, mut above: usize) {
         while node != NO_INDEX {
             if self.nodes[node as usize].key < key {
@@ -118,7 +118,7 @@ impl<I: Id> Forest<I> {
         self.slots[above] = NO_INDEX;
     }
 
-    /// Takes an identifier out of the tree that it is in.
+    /// Removes an identifier from its tree.
     pub fn remove(&mut self, tree: usize, id: I) {
         let key = self.nodes[id.at()].key;
         let mut slot = self.root(tree);
@@ -189,7 +189,7 @@ impl<I: Id> Forest<I> {
         Self::id(found)
     }
 
-    /// From the least key to the greatest.
+    /// All identifiers of a tree, in ascending order of their keys.
     pub fn iter(&self, tree: usize) -> impl Iterator<Item = I> + '_ {
         std::iter::successors(self.first(tree), move |&id| self.next(tree, id))
     }

@@ -1,25 +1,25 @@
-//! What the block layer counts.
+//! Counters of the block layer.
 
 use flashloom_units::{Latency, Ns};
 
 use crate::requests::Direction;
 
-/// Counters over one run. Flushes count as inserted, dispatched and completed, and nowhere else.
+/// Counters of the block layer over one run. Flushes count as inserted, dispatched and completed, and nowhere else.
 #[derive(Clone, Debug, Default)]
 pub struct SchedulerStats {
-    /// Requests taken in, merged ones included.
+    /// Requests admitted, including merged ones.
     pub inserted: u64,
-    /// Merges, each of which makes two requests one.
+    /// Merges, each of which makes one request of two.
     pub merged: u64,
     /// Requests sent to the device.
     pub dispatched: u64,
-    /// Requests taken in that the device has completed or failed, each member of a merged request counted.
+    /// Admitted requests that the device has completed or failed; each member of a merged request counts.
     pub completed: u64,
-    /// How often a dispatched request had the other direction than the one before it.
+    /// Direction switches: dispatches whose direction differs from that of the dispatch before.
     pub direction_switches: u64,
-    /// Requests that were dispatched after the deadline that the scheduler gave them.
+    /// Requests dispatched after the deadline that the scheduler gave them.
     pub expired: u64,
-    /// From arrival to dispatch, by direction, of every original request that has completed.
+    /// Wait from arrival to dispatch of every original request that has completed, by direction.
     pub wait: [Latency; 2],
 }
 
@@ -31,12 +31,12 @@ flashloom_units::state! {
 }
 
 impl SchedulerStats {
-    /// The longest time from arrival to dispatch, in nanoseconds.
+    /// Longest wait from arrival to dispatch, in nanoseconds.
     pub fn max_wait_ns(&self) -> Ns {
         self.wait[0].max().max(self.wait[1].max())
     }
 
-    /// The longest time from arrival to dispatch in one direction, in nanoseconds.
+    /// Longest wait from arrival to dispatch of one direction, in nanoseconds.
     pub fn max_wait_ns_of(&self, direction: Direction) -> Ns {
         self.wait[direction.at()].max()
     }

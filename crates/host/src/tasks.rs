@@ -1,17 +1,17 @@
-//! The tasks that a scheduler remembers, and the decaying averages that it keeps of them.
+//! Table of the tasks that a scheduler remembers, and the decaying averages that it keeps of them.
 //!
-//! A task with requests in the block layer is held; of those without, the ones seen last are remembered and the others
-//! forgotten, so memory does not grow with the number of tasks. Looking a task up is O(1).
+//! Tasks with requests in the block layer are held; of the others, the most recently seen are remembered and the rest
+//! forgotten, so memory does not grow with the number of tasks. A look-up is O(1).
 
 use flashloom_units::{Lists, NO_INDEX};
 use serde::{Deserialize, Serialize};
 
 use crate::id::TaskSlot;
 
-/// How many tasks without requests are remembered at least.
+/// Minimum number of tasks without requests that are remembered.
 const REMEMBERED: u32 = 1_024;
 
-/// The table of tasks.
+/// Table of tasks.
 #[derive(Debug)]
 pub struct Tasks {
     tasks: Vec<u32>,
@@ -19,7 +19,7 @@ pub struct Tasks {
     heads: Vec<u32>,
     next: Vec<u32>,
     shift: u32,
-    /// Those that nothing holds, the one seen longest ago first.
+    /// Tasks that nothing holds, the least recently seen first.
     idle: Lists<TaskSlot>,
     used: u32,
 }
@@ -29,7 +29,7 @@ flashloom_units::state! { Tasks { nested tasks, held, heads, next, idle; value u
 const IDLE: usize = 0;
 
 impl Tasks {
-    /// A table for tasks of at most `holders` holds at a time.
+    /// Makes a table in which at most `holders` holds exist at a time.
     pub fn new(holders: u32) -> Self {
         let slots = holders + REMEMBERED;
         let chains = slots.next_power_of_two();
@@ -44,7 +44,7 @@ impl Tasks {
         }
     }
 
-    /// How many slots there are.
+    /// Number of slots.
     pub fn slots(&self) -> u32 {
         self.tasks.len() as u32
     }
@@ -53,7 +53,7 @@ impl Tasks {
         (task.wrapping_mul(0x9e37_79b9) >> self.shift) as usize
     }
 
-    /// The slot of a task that is remembered.
+    /// The slot of a task; none if it is not remembered.
     pub fn find(&self, task: u32) -> Option<TaskSlot> {
         let known = |at: u32| (at != NO_INDEX).then_some(at);
         std::iter::successors(known(self.heads[self.chain(task)]), |&at| known(self.next[at as usize]))
@@ -61,8 +61,8 @@ impl Tasks {
             .map(TaskSlot)
     }
 
-    /// The slot of a task, and whether it is new to the table; a new one takes an unused slot or that of the task
-    /// without requests that was seen longest ago.
+    /// Returns the slot of a task, and true if the task is new to the table. A new task takes an unused slot, or that
+    /// of the least recently seen task without requests.
     pub fn enter(&mut self, task: u32) -> (TaskSlot, bool) {
         if let Some(slot) = self.find(task) {
             if self.idle.contains(slot) {
@@ -101,7 +101,7 @@ impl Tasks {
         self.next[at as usize] = after;
     }
 
-    /// Keeps a task from being forgotten until the same number of releases.
+    /// Keeps a task from being forgotten until [`Self::release`] was called as often.
     pub fn hold(&mut self, slot: TaskSlot) {
         if self.held[slot.at()] == 0 {
             self.idle.remove(slot);
@@ -118,7 +118,7 @@ impl Tasks {
     }
 }
 
-/// A mean over the recent past: each new value weighs one eighth, in 8-bit fixed point as in Linux.
+/// Exponentially decaying mean: each new value has a weight of one eighth, in 8-bit fixed point as in Linux.
 #[derive(Clone, Copy, Debug, Default, Serialize, Deserialize)]
 pub struct DecayingMean {
     samples: u64,
@@ -127,31 +127,31 @@ pub struct DecayingMean {
 }
 
 impl DecayingMean {
-    /// Takes a value in.
+    /// Adds a value.
     pub fn add(&mut self, value: u64) {
         self.samples = (7 * self.samples + 256) / 8;
         self.total = (7 * self.total + 256 * value) / 8;
         self.mean = (self.total + self.samples / 2) / self.samples;
     }
 
-    /// Takes a seek distance in sectors in, without letting a single far one outweigh many near ones.
+    /// Adds a seek distance in sectors, limited so that a single long seek does not outweigh many short ones.
     pub fn add_seek(&mut self, distance: u64) {
         // The second and third seek may be far off, later ones not so much.
         let allowance = if self.samples <= 60 { 2 * 1024 * 1024 } else { 2 * 1024 * 64 };
         self.add(distance.min(self.mean * 4 + allowance));
     }
 
-    /// The mean, zero before the first value.
+    /// The mean; zero before the first value.
     pub fn mean(&self) -> u64 {
         self.mean
     }
 
-    /// Whether there has been no value yet.
+    /// True if no value was added yet.
     pub fn is_empty(&self) -> bool {
         self.samples == 0
     }
 
-    /// Whether there were enough values to rely on the mean: at least three, as Linux's `sample_valid`.
+    /// True if the mean is over enough values to be relied on: at least three, as in Linux's `sample_valid`.
     pub fn is_settled(&self) -> bool {
         self.samples > 80
     }

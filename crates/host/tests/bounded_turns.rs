@@ -1,11 +1,11 @@
-//! pardispatcher under hostile arrivals: no request waits longer than the number of turns that its file's head proves.
+//! pardispatcher under hostile arrivals: no request waits longer than the number of turns that its source file proves.
 //!
-//! The test knows nothing of the scheduler but what it dispatches and how many turns it has begun. A turn is one of the
-//! region and direction that it serves. Of each request the test notes how many requests of these were waiting when it
-//! came, and how many at most were waiting at once until it was sent: no more can be left of the sweep that it met, and
-//! no more can be in its own. Their sum bounds how many are sent until it is, and in how many turns. Arrivals are
-//! streams that ascend or descend, floods of the lowest or highest sectors, and sectors drawn at random, each mixed
-//! with the others in a few regions, while deadlines pass now and then.
+//! The test uses only the dispatched requests and the number of turns begun. For each request it notes the number of
+//! requests of the same region and direction that were waiting when it arrived, an upper bound of what is left of the
+//! sweep under way, and the most that were waiting at once until it was sent, an upper bound of its own sweep. Their
+//! sum bounds the requests that are sent before it, and so the turns. Arrivals are streams that ascend or descend,
+//! floods of the lowest or highest sectors, and sectors drawn at random, each mixed with the others in a few regions,
+//! while deadlines pass now and then.
 
 use std::collections::BTreeMap;
 
@@ -15,14 +15,14 @@ use flashloom_units::{Figure, MIB, MS, Ns, ParamSet};
 use flashloom_workload::{Op, Request};
 use proptest::prelude::*;
 
-/// Sectors of a region, and how many regions there are.
+/// Size of a region in sectors, and the number of regions.
 const REGION: u64 = MIB / 512;
 const REGIONS: u64 = 3;
-/// Requests do not touch, so that none merges.
+/// Distance of requests, so that none are adjacent and merge.
 const STEP: u64 = 8;
 const LENGTH: u32 = 4;
 
-/// Where a request of a load begins in its region: in steps from the first, or from the last.
+/// Position of a load's requests in their region, in steps from the first or from the last.
 #[derive(Clone, Copy, Debug)]
 enum Arrivals {
     Ascending,
@@ -61,22 +61,22 @@ fn actions() -> impl Strategy<Value = Vec<Action>> {
     prop::collection::vec(action, 100..1_500)
 }
 
-/// A request that waits, and what has happened in its region and direction since it came.
+/// A waiting request, and the events in its region and direction since it arrived.
 #[derive(Default)]
 struct Waiting {
-    /// How many requests were waiting then, and the most that have been at once.
+    /// Number of requests that were waiting at its arrival, and the maximum since.
     older: u64,
     most: u64,
     sent: u64,
     turns: u64,
 }
 
-/// The block layer, and what is known of its queue from outside.
+/// The block layer, and its queue as seen from outside.
 struct Observer {
     layer: BlockLayer,
     now: Ns,
     submitted: u64,
-    /// By first sector and direction.
+    /// Waiting requests by first sector and direction.
     waiting: BTreeMap<(u64, bool), Waiting>,
     turns: u64,
 }
@@ -122,13 +122,13 @@ impl Observer {
         self.beside(lba, read).for_each(|waiting| waiting.most = waiting.most.max(older + 1));
     }
 
-    /// What waits in the region and direction of a request.
+    /// Requests that wait in the region and direction of a request.
     fn beside(&mut self, lba: u64, read: bool) -> impl Iterator<Item = &mut Waiting> {
         let same = move |(other, is_read): (u64, bool)| other / REGION == lba / REGION && is_read == read;
         self.waiting.iter_mut().filter(move |(key, _)| same(**key)).map(|(_, waiting)| waiting)
     }
 
-    /// Sends the next request, and returns what had happened until then.
+    /// Sends the next request, and returns its record.
     fn dispatch(&mut self) -> Option<(Waiting, bool)> {
         let Decision::Dispatch(sent) = self.layer.dispatch(self.now) else { return None };
         self.layer.complete(self.now, sent.id, |_| {});

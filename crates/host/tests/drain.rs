@@ -1,5 +1,5 @@
-//! All schedulers under random requests and a random device: nothing is lost, nothing is stuck, every counter adds up,
-//! and where a scheduler has deadlines no request waits past its own by more than the bound that its file states.
+//! All schedulers under random requests and a random device: no request is lost or stuck, all counters add up, and with
+//! schedulers that have deadlines no request exceeds its own by more than the bound that the source file states.
 
 use flashloom_host::scheduler::builtin;
 use flashloom_host::{Admission, BlockLayer, Decision, HostParams, RequestId, Scheduler};
@@ -40,8 +40,8 @@ fn trace() -> impl Strategy<Value = Vec<Request>> {
     })
 }
 
-/// Replays a trace on a device that takes `service_ns` a request and completes in any order; how often each request
-/// completed.
+/// Replays a trace on a device that takes `service_ns` a request and completes in any order. Returns the number of
+/// completions of each request.
 fn replay(layer: &mut BlockLayer, trace: &[Request], service_ns: Ns, mut pick: u64) -> Result<Vec<u32>, String> {
     let mut completions = vec![0; trace.len()];
     let mut held: Vec<(Ns, RequestId)> = Vec::new();
@@ -107,17 +107,18 @@ proptest! {
     }
 }
 
-/// A request that waits, in the wait property.
+/// A waiting request.
 struct Waiting {
     cookie: u32,
     is_read: bool,
     deadline_ns: Ns,
-    /// When it was first seen expired: how many dispatches there had been, and how many requests were due before it.
+    /// Number of dispatches when it was first seen expired, and the number of requests that were due before it then.
     expired: Option<(u64, u64)>,
 }
 
-/// Keeps the queue full and the device accepting, and holds every expired request against its bound; `due_before`
-/// says which waiting requests are due before another, `bound` within how many dispatches it goes.
+/// Keeps the queue full and the device accepting, and checks every expired request against its bound. `due_before` is
+/// true if the first request is due before the second; `bound` returns the number of dispatches within which a request
+/// must be sent.
 fn check_waits(
     layer: &mut BlockLayer,
     requests: &[Request],
@@ -189,8 +190,8 @@ proptest! {
         check_waits(&mut layer, &requests, expire_ns, MS, due_before, bound)?;
     }
 
-    /// Every waiting task gets a request in each epoch, and in an epoch the others get what their timeslices hold. What
-    /// stands before a request in its own line takes a turn each; a write stands in line once it has expired.
+    /// Every waiting task sends a request in each epoch, and the others use up their timeslices. Each request before
+    /// another in its own line takes a turn; an expired write is in the line of the reads.
     #[test]
     fn fios_starves_nobody(
         requests in reads_and_writes(),

@@ -1,5 +1,5 @@
-//! noop, deadline, fios and pardispatcher against a naive block layer: the same random submissions, dispatches and
-//! times, the same answers, the same order to the last member of every merged request.
+//! noop, deadline, fios and pardispatcher compared with a naive block layer: for the same random submissions,
+//! dispatches and times both give the same results, down to the order of the members of every merged request.
 //!
 //! Addresses are few and requests short, so that most of them touch, overlap or begin alike; a part of the runs has
 //! none of one kind of operation. proptest prints the failing input and its seed.
@@ -16,7 +16,7 @@ use proptest::prelude::*;
 const NR_REQUESTS: u32 = 12;
 const QUEUE_DEPTH: u32 = 4;
 const MAX_SECTORS: u64 = 40;
-/// Sectors of a region, and how many regions there are.
+/// Size of a region in sectors, and the number of regions.
 const REGION: u64 = MIB / 512;
 const REGIONS: u64 = 6;
 
@@ -72,7 +72,7 @@ fn scheduler(name: &str, set: &[(&str, Value)]) -> Box<dyn Scheduler> {
     chosen.build(&setup).expect("the parameters are in order")
 }
 
-/// Runs both and compares every answer.
+/// Runs both and compares all results.
 fn compare(scheduler: Box<dyn Scheduler>, rule: Rule, steps: &[Step]) -> Result<(), TestCaseError> {
     let mut layer = BlockLayer::new(&host_params(), scheduler);
     let mut model = Model::new(rule, NR_REQUESTS as usize, MAX_SECTORS);

@@ -1,5 +1,5 @@
-//! Every scheduler on the workload that suits it perfectly, with the cost that its source promises there, and beside
-//! it a scheduler that does not care, which must fail.
+//! Every scheduler on its ideal workload: it must reach the result that its source promises there, and another
+//! scheduler must not.
 //!
 //! Two imagined drives: a disk that serves one request at a time and takes long to move its head, and a flash drive
 //! that serves many at once and reads slowly while it writes. Tasks are closed loops with a think time.
@@ -42,7 +42,7 @@ impl Task {
     }
 }
 
-/// What a drive takes for a request, given where its head is and how many writes it holds already.
+/// Service time of a request, given the position of the drive's head and the number of writes at the drive.
 type Service = fn(&Dispatched, head: u64, writes_held: usize) -> Ns;
 
 /// 8 ms to move the head and 100 us to transfer.
@@ -60,7 +60,7 @@ fn layer(name: &str, queue_depth: u32, set: &[(&str, Value)]) -> BlockLayer {
     BlockLayer::new(&host, scheduler)
 }
 
-/// Runs tasks beside one another until a time; the order in which sectors went to the drive.
+/// Runs tasks concurrently until a given time; returns the first sectors in the order of dispatch.
 fn run(layer: &mut BlockLayer, service: Service, until_ns: Ns, tasks: &mut [Task]) -> Vec<u64> {
     let mut due: Vec<(Ns, usize)> = Vec::new();
     for (index, task) in tasks.iter().enumerate() {
@@ -118,7 +118,7 @@ fn submit_all(layer: &mut BlockLayer, op: Op, sectors: impl IntoIterator<Item = 
     }
 }
 
-/// What goes to a drive that completes at once, as first sectors and lengths.
+/// Requests dispatched to a drive that completes at once, as first sectors and lengths.
 fn serve(layer: &mut BlockLayer) -> Vec<(u64, u32)> {
     let mut order = Vec::new();
     while let Decision::Dispatch(dispatched) = layer.dispatch(0) {
@@ -153,7 +153,7 @@ fn deadline_serves_scattered_reads_in_one_sweep() {
     assert!(descents("noop") > 50);
 }
 
-/// Reads a second of a sequential reader that thinks 1 ms, alone and beside a flood of writes.
+/// Reads a second of a sequential reader with a think time of 1 ms, alone and beside a flood of writes.
 fn reader_on_disk(name: &str) -> (usize, usize) {
     let reader = || Task::reader(1, MS, 0, SECTORS.into());
     let reads = |tasks: &mut [Task]| {
@@ -201,7 +201,7 @@ fn reader_and_writer_on_flash(name: &str, set: &[(&str, Value)]) -> [Task; 2] {
     tasks
 }
 
-/// Requests a second that each would complete alone.
+/// Requests a second that each task would complete alone.
 const READS_ALONE: f64 = 1e9 / 110e3;
 const WRITES_ALONE: f64 = 30.0 * 1e9 / 1e6;
 

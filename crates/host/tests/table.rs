@@ -1,4 +1,4 @@
-//! The table of schedulers: what users read of them is complete and agrees with the code.
+//! The table of schedulers: names and help are complete and agree with the code.
 
 use std::collections::BTreeSet;
 use std::path::Path;

@@ -1,4 +1,4 @@
-//! Results and reports as CSV, to plot.
+//! Results and reports as CSV, for plotting.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -9,10 +9,11 @@ use serde_json::Value;
 use crate::published::Null;
 use crate::row::Report;
 
-/// Every figure of every run: a line a run, the varied keys first, a column for each field that any result has.
+/// Returns every figure of every run: a line a run, the varied keys first, a column for each field that any result has.
 ///
-/// Of several seeds, four lines a combination follow: the means, half the widths of their intervals, the differences to
-/// the first combination and half the widths of theirs; a first column says which.
+/// With several seeds, up to four lines for each combination of varied keys follow: the means, half the widths of
+/// their intervals, the differences to the first combination and half the widths of theirs. The first column, `row`,
+/// then names the kind of line.
 pub fn comparison(comparison: &Comparison) -> String {
     if comparison.repeated.is_empty() {
         return table(comparison.runs.iter().map(figures));
@@ -33,7 +34,7 @@ pub fn comparison(comparison: &Comparison) -> String {
     table(runs.chain(lines))
 }
 
-/// The lines of a combination over several seeds: their name, and what they have of each figure.
+/// One of the lines for a combination over several seeds: its name, and its value of each figure.
 type OverSeeds = (&'static str, fn(&RepeatedFigure) -> Option<f64>);
 const OVER_SEEDS: [OverSeeds; 4] = [
     ("mean", |figure| Some(figure.mean)),
@@ -54,8 +55,8 @@ fn figures(run: &ComparedRun) -> Vec<(String, String)> {
     fields
 }
 
-/// These figures of runs, each with the name of its experiment, its arm and its seed: a line a run. Arm 0 is the
-/// experiment as it is, and the others have a null in the place of the policy.
+/// Returns a line for each run with the given fields of its result. Each run comes with the name of its experiment, its
+/// arm and its seed; arm 0 is the experiment as it is, and arm `n` has null `n - 1` in the place of the policy.
 pub(crate) fn runs<'a>(
     runs: impl Iterator<Item = (&'a str, usize, u64, &'a Run)>,
     fields: &BTreeSet<&str>,
@@ -77,7 +78,7 @@ pub(crate) fn runs<'a>(
     }))
 }
 
-/// A line a row of the report.
+/// Returns a line for each row of the report.
 pub fn report(report: &Report) -> String {
     table(report.rows.iter().map(|row| {
         let value = serde_json::to_value(row).expect("reports have text keys and finite numbers");
@@ -89,7 +90,7 @@ pub fn report(report: &Report) -> String {
     }))
 }
 
-/// A line for each record, a column for each name in the order in which they first come up.
+/// Returns a line for each record, and a column for each name, in the order in which they first occur.
 fn table(records: impl Iterator<Item = Vec<(String, String)>>) -> String {
     let mut columns: Vec<String> = Vec::new();
     let mut lines: Vec<BTreeMap<String, String>> = Vec::new();
@@ -118,7 +119,7 @@ fn flatten(path: &str, value: &Value, fields: &mut Vec<(String, String)>) {
     }
 }
 
-/// A value without the quotes of JSON; nothing where there is none.
+/// A value without the quotes of JSON; empty for null.
 fn plain(value: &Value) -> String {
     match value {
         Value::Null => String::new(),
@@ -127,7 +128,7 @@ fn plain(value: &Value) -> String {
     }
 }
 
-/// A field of CSV, quoted where it must be (RFC 4180).
+/// A field of CSV, quoted where RFC 4180 requires it.
 fn quoted(field: &str) -> String {
     if field.contains(['"', ',', '\n', '\r']) {
         format!("\"{}\"", field.replace('"', "\"\""))

@@ -1,10 +1,10 @@
-//! Published figures beside ours: which were reproduced, which only in direction, and which were not and why.
+//! Reproduction of published figures: which were reproduced, which only in direction, and which were not and why.
 //!
-//! Every paper has a data file, [`published`], with its figures, the experiments that stand for them, the band in which
-//! ours count as the same, and the null: a policy that does nothing in the place of the paper's. [`plan`] runs the
-//! experiments with several seeds, as they are and with the null; [`reproduce`] works out ours by the formula of each
-//! row; [`verdict`] holds them against each other; [`markdown`] and [`csv`] write what comes out, and [`row::Report`]
-//! is its JSON. No figure is written anywhere but in the data files and in results.
+//! Every paper has a data file ([`published`]) with its figures, the experiments that repeat them, the tolerance band
+//! of each, and the null: a policy that does nothing, which takes the place of the paper's policy. [`plan`] runs the
+//! experiments with several seeds, as they are and with the null; [`reproduce`] computes our figures by the formula of
+//! each row; [`verdict`] compares them with the published ones; [`markdown`] and [`csv`] write the report, whose JSON
+//! is [`row::Report`]. No figure is written anywhere but in the data files and in results.
 
 pub mod csv;
 pub mod markdown;

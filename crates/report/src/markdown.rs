@@ -1,4 +1,4 @@
-//! A report as Markdown, for people.
+//! Reports as Markdown, for people.
 
 use std::fmt::Write as _;
 
@@ -6,7 +6,7 @@ use crate::published::{Band, Kind, Published};
 use crate::row::{FigureTable, Interval, Mark, Overview, Report, Row, Summary};
 use crate::verdict::Verdict;
 
-/// The report of a paper; `command` is the one that made it.
+/// Returns the report of a paper. `command` is the command line that made it, which the report quotes.
 pub fn report(report: &Report, command: &str) -> String {
     let mut text = format!("# {}\n\n{}\n\n", report.title, report.reference);
     let _ = writeln!(text, "Made by `{command}`; nothing in it was typed by hand.");
@@ -23,7 +23,7 @@ pub fn report(report: &Report, command: &str) -> String {
     text
 }
 
-/// The rows of a report alone, a table for each group.
+/// Returns the rows of a report alone, a table for each group.
 pub fn rows(report: &Report) -> String {
     let mut text = String::new();
     let mut rest = &report.rows[..];
@@ -36,10 +36,10 @@ pub fn rows(report: &Report) -> String {
     text
 }
 
-/// How the overview of a folder begins.
+/// First line of [`overview`], by which the program recognises such a file.
 pub const OVERVIEW: &str = "# Published figures beside ours\n";
 
-/// Reports side by side, with links to them.
+/// Returns the overview of a folder: the summaries of all reports, with links to them.
 pub fn overview(reports: &[Overview]) -> String {
     let mut text = format!("{OVERVIEW}\nMade by `flashloom reproduce`; each report names its command.\n\n");
     let verdicts = Verdict::ALL.map(Verdict::name).join(" | ");
@@ -55,7 +55,7 @@ pub fn overview(reports: &[Overview]) -> String {
     text
 }
 
-/// The cells of a summary, from its kind on.
+/// The cells of a summary, from its kind to the end of the line.
 fn counts(summary: &Summary) -> String {
     let verdicts = summary.verdicts.map(|count| count.to_string()).join(" | ");
     format!("| {} | {} | {verdicts} | {} |", summary.kind.name(), summary.rows, summary.null_reproduces)
@@ -99,7 +99,7 @@ fn group(report: &Report, rows: &[Row], text: &mut String) {
     reasons(rows, text);
 }
 
-/// What a claim is, unless a paper published it and nothing was made for it.
+/// The kind of a claim in parentheses; empty for the ordinary kind, [`Kind::Published`].
 fn marked(kind: Kind) -> String {
     if kind == Kind::Published { String::new() } else { format!(" ({})", kind.name()) }
 }
@@ -108,7 +108,7 @@ fn interval(of: &Interval, seeds: usize) -> String {
     if seeds == 1 { number(of.mean) } else { format!("{} ± {}", number(of.mean), number(of.high - of.mean)) }
 }
 
-/// The null's figure, marked where it shows the published effect.
+/// The null's figure, with a mark if it reproduces the published effect.
 fn null(row: &Row) -> String {
     let mark = if row.null_reproduces() { ", **reproduces it**" } else { "" };
     format!("{}{mark}", optional(row.null.as_ref().and_then(|null| null.ours)))
@@ -138,7 +138,7 @@ fn figures(table: &FigureTable, text: &mut String) {
     }
 }
 
-/// Each reason once, with the rows that it is given for.
+/// Appends each reason once, with the rows that it is given for.
 fn reasons(rows: &[Row], text: &mut String) {
     let mut given: Vec<(&str, Vec<&str>)> = Vec::new();
     for row in rows {
@@ -184,7 +184,7 @@ fn optional(value: Option<f64>) -> String {
     value.map_or("-".to_owned(), number)
 }
 
-/// Three significant digits; whole numbers whole.
+/// A number in three significant digits; a whole number in full.
 fn number(value: f64) -> String {
     let size = value.abs();
     if value.fract() == 0.0 && size < 1e15 {

@@ -1,4 +1,4 @@
-//! The runs of a report: every experiment with every seed, as it is and with each null in the place of its policy.
+//! Runs of a report: every experiment with every seed, as it is and with each null in the place of its policy.
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
@@ -12,73 +12,73 @@ use serde_json::{Value, json};
 use crate::published::{PAPERS, Paper, Study, Workload};
 use crate::results::{Outcomes, Results};
 
-/// The seeds of every experiment; those after the second are run where the first two differ.
+/// Seeds of every experiment. Those after the second are only run if the first two give different results.
 pub const SEEDS: [u64; 5] = [1, 2, 3, 4, 5];
 
-/// How a report is made.
+/// Options of a report.
 #[derive(Clone, Debug, Default)]
 pub struct Options {
-    /// Shorter workloads on smaller drives: a rehearsal of everything.
+    /// True for shorter workloads on smaller drives, whose verdicts mean nothing: a quick test of the whole path.
     pub quick: bool,
-    /// Where recordings are; generators take the place of those that are not there.
+    /// Folder of recordings. Generators take the place of recordings that are not in it, or of all if there is none.
     pub traces: Option<PathBuf>,
-    /// The groups of rows to make, by their ids; all of them and the tables if there are none.
+    /// Ids of the groups of rows to make; if empty, all groups and the tables are made.
     pub only: Vec<String>,
 }
 
-/// A paper with the runs of its experiments.
+/// A paper with the planned runs of its experiments.
 pub(crate) struct PlannedPaper {
     pub(crate) paper: Paper,
-    /// In the order of [`Paper::studies`].
+    /// The experiments, in the order of [`Paper::studies`].
     pub(crate) studies: Vec<PlannedStudy>,
 }
 
-/// The runs of one experiment: each of its variants, with each seed and in each arm.
+/// The planned runs of one experiment: each of its variants, with each seed and in each arm.
 pub(crate) struct PlannedStudy {
-    /// As formulas name it.
+    /// Name of the experiment in formulas.
     pub(crate) name: String,
     pub(crate) experiment: Experiment,
-    /// By arm and then by variant and seed, the run; arm 0 is the experiment as it is, the others have one of
-    /// [`Paper::nulls`] in the place of the policy. A run that a null does not change is that of arm 0.
+    /// Index of the run for each arm, variant and seed. Arm 0 is the experiment as it is; each other arm has one of
+    /// [`Paper::nulls`] in the place of the policy. A variant that a null does not change has the run of arm 0.
     pub(crate) arms: Vec<Vec<[usize; SEEDS.len()]>>,
-    /// By variant, the one whose issued requests it replays.
+    /// For a variant that replays the requests that another's scheduler issues, that other variant.
     issued_by: BTreeMap<usize, usize>,
 }
 
-/// The experiments of some papers, read and checked.
+/// The experiments of the requested papers, read and checked.
 pub struct Plan {
     pub(crate) quick: bool,
     pub(crate) papers: Vec<PlannedPaper>,
 }
 
-/// A plan whose recordings have been checked: nothing that the user wrote can stop it any more.
+/// A plan whose recordings have been checked too: no error in the user's input can stop it any more.
 pub struct Ready<'a> {
     plan: &'a Plan,
     prepared: Vec<Prepared<'a>>,
-    /// The distinct configurations, whichever experiments they are of.
+    /// The distinct configurations of all experiments. Equal ones are run once.
     jobs: Vec<Job>,
-    /// The job of every run of every study.
+    /// Index of the job of every run of every study.
     job_of: Vec<Vec<usize>>,
 }
 
-/// One distinct configuration, by the first run that has it.
+/// One distinct configuration: the study and variant of the first run that has it.
 struct Job {
     study: usize,
     variant: usize,
-    /// The variant whose scheduler issues the requests that it replays.
+    /// The variant whose scheduler issues the requests that the job replays, if it replays any.
     issued_by: Option<usize>,
-    /// The configuration of that one: jobs that have it in common replay one run.
+    /// The configuration of that variant. Jobs with the same one replay the same run.
     recording: Option<String>,
-    /// The jobs that differ from it in their seed alone, itself included.
+    /// Number of the family: the jobs that differ in nothing but their seeds.
     family: usize,
     seed: u64,
 }
 
 impl Plan {
-    /// Reads the experiments of these papers.
+    /// Reads and checks the experiments of the named papers.
     ///
     /// # Errors
-    /// A name of no paper, or everything that is wrong with configurations and folders.
+    /// An unknown name, or all errors in the configurations and folders.
     pub fn new<'a>(names: impl IntoIterator<Item = &'a str>, options: &Options) -> Result<Self, Problems> {
         let folder = options.traces.as_deref();
         if let Some(folder) = folder.filter(|folder| !folder.is_dir()) {
@@ -103,10 +103,10 @@ impl Plan {
         Ok(Self { quick: options.quick, papers })
     }
 
-    /// Checks every recording, and finds out which runs are the same.
+    /// Checks all recordings, and finds the distinct configurations.
     ///
     /// # Errors
-    /// Everything that is wrong with the recordings.
+    /// All errors in the recordings.
     pub fn prepare(&self) -> Result<Ready<'_>, Problems> {
         let studies = || self.papers.iter().flat_map(|paper| &paper.studies);
         let prepared = studies().map(|study| Prepared::new(&study.experiment)).collect::<Result<_, _>>()?;
@@ -180,7 +180,7 @@ impl PlannedStudy {
     }
 }
 
-/// One experiment with the first seed, as its paper's data file asks for it.
+/// Reads one experiment with the first seed, as its paper's data file describes it.
 fn load(
     paper: &Paper,
     study: &Study,
@@ -213,7 +213,7 @@ fn load(
     Experiment::from_source(&Catalog::builtin(), Source::text(&name, text), &sets, Some(&[seed]))
 }
 
-/// Whether a recording is there; one of several files is named by their common prefix.
+/// True if a recording exists. A recording of several files is named by their common prefix.
 fn is_there(path: &Path) -> bool {
     ["", ".0", ".0.zst"].iter().any(|ending| {
         let mut name = path.as_os_str().to_owned();
@@ -223,20 +223,21 @@ fn is_there(path: &Path) -> bool {
 }
 
 impl Ready<'_> {
-    /// Requests of all runs together; some are not run where a seed changes nothing.
+    /// Upper bound of the number of requests of all runs; runs that are skipped because the seed has no effect are
+    /// counted.
     pub fn total_requests(&self) -> u64 {
         self.jobs.iter().map(|job| self.prepared[job.study].expected_requests(job.variant)).sum()
     }
 
-    /// Distinct runs; some are not run where a seed changes nothing.
+    /// Number of distinct runs, including those that will be skipped because the seed has no effect.
     pub fn runs(&self) -> usize {
         self.jobs.len()
     }
 
-    /// Runs everything, in as many threads as the caller's pool has.
+    /// Runs everything, in as many threads as the caller's rayon pool has, and returns one reproduction a paper.
     ///
     /// # Errors
-    /// A check of a run that failed, or a formula that asks for what no run has.
+    /// A run fails one of its checks, or a formula names a run or field that does not exist.
     pub fn run(&self, progress: &dyn Progress) -> Result<Vec<crate::reproduce::Reproduction>, Failure> {
         let outcomes = self.outcomes(progress)?;
         let mut first = 0;
@@ -249,7 +250,7 @@ impl Ready<'_> {
         self.plan.papers.iter().map(reproduction).collect()
     }
 
-    /// The first two seeds of every run; the others of those that these two tell apart.
+    /// Runs the first two seeds of every configuration, and the other seeds of those whose first two results differ.
     fn outcomes(&self, progress: &dyn Progress) -> Result<Outcomes, Failure> {
         let families = self.jobs.iter().map(|job| job.family + 1).max().unwrap_or(0);
         let mut outcomes = Outcomes::new(self.jobs.len(), families);
@@ -273,7 +274,7 @@ impl Ready<'_> {
         Ok(outcomes)
     }
 
-    /// Jobs in lots: those that replay one run's requests together, every other one by itself.
+    /// Groups jobs into lots: jobs that replay the same run's requests form a lot, every other job one of its own.
     fn together(&self, jobs: &[usize]) -> Vec<Vec<usize>> {
         let mut lots: Vec<Vec<usize>> = Vec::new();
         let mut lot_of = BTreeMap::new();
@@ -288,7 +289,7 @@ impl Ready<'_> {
         lots
     }
 
-    /// The results of a lot of jobs, each with its job.
+    /// Runs a lot of jobs, and returns the result of each with its job.
     fn run_jobs(&self, jobs: &[usize], progress: &dyn Progress) -> Result<Vec<(usize, Value)>, Failure> {
         let &Job { study, issued_by, .. } = &self.jobs[jobs[0]];
         let issued = issued_by.map(|issuer| self.prepared[study].issued_by(issuer, progress)).transpose()?;
@@ -303,7 +304,7 @@ impl Ready<'_> {
         jobs.iter().map(run).collect()
     }
 
-    /// The variants of all studies, for tests.
+    /// The variants of all studies.
     #[cfg(test)]
     pub(crate) fn variants(&self) -> impl Iterator<Item = &flashloom_experiment::config::Variant> {
         self.plan.papers.iter().flat_map(|paper| &paper.studies).flat_map(|study| &study.experiment.variants)

@@ -1,8 +1,8 @@
-//! What the papers published: the data files, read and checked.
+//! Published figures of the papers: the data files, read and checked.
 //!
 //! A file names the experiments of its paper and lists rows in groups of one figure, table or statement. Everything
-//! that a reader would want to dispute is there: the figure and its page, the formula of ours, the band, and the reason
-//! where ours is known to differ.
+//! that a reader may want to dispute is there: the figure and its page, the formula of ours, the tolerance band, and
+//! the reason where ours is known to differ.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -20,7 +20,7 @@ struct Files {
 
 macro_rules! papers {
     ($($name:literal: [$($experiment:literal),* $(,)?],)+) => {
-        /// The reports, in the order in which they are made.
+        /// Short names of all reports, in the order in which they are made.
         pub const PAPERS: &[&str] = &[$($name),+];
 
         const FILES: &[Files] = &[$(Files {
@@ -44,30 +44,30 @@ papers! {
     ],
 }
 
-/// One paper: its figures and the experiments that stand for them.
+/// One paper: its figures and the experiments that repeat them.
 #[derive(Clone, Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Paper {
-    /// Its short name.
+    /// Short name, which the command line takes.
     pub paper: String,
-    /// Its title.
+    /// Title of the paper.
     pub title: String,
-    /// Authors, place and year; of a report beyond the papers, what it is about.
+    /// Authors, venue and year; for a report that is about no paper, its subject.
     pub reference: String,
-    /// What holds for all of its rows.
+    /// Remarks that apply to all rows, in Markdown.
     pub notes: String,
-    /// What stands in the place of its policy to see which rows can tell.
+    /// The null that takes the place of the paper's policy. It shows which rows depend on the policy at all.
     pub null: Null,
-    /// Workloads that experiments, groups and tables with `each_workload` are made for.
+    /// Workloads for which experiments, groups and tables with `each_workload` are repeated.
     #[serde(default, rename = "workload")]
     pub workloads: Vec<Workload>,
-    /// What is run.
+    /// The experiments to run.
     #[serde(rename = "experiment")]
     pub experiments: Vec<Study>,
     /// The rows.
     #[serde(rename = "group")]
     pub groups: Vec<Group>,
-    /// Figures that nobody published anything to hold against.
+    /// Tables of figures of ours that no published figures exist for.
     #[serde(default, rename = "table")]
     pub tables: Vec<Table>,
 }
@@ -76,37 +76,37 @@ pub struct Paper {
 #[derive(Clone, Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Workload {
-    /// The beginning of the names of its experiments.
+    /// Prefix of the names of its experiments.
     pub name: String,
-    /// The generator, as `--set` takes it.
+    /// Configuration of the generator, as `--set` takes it.
     pub set: Vec<String>,
-    /// What is set besides in a quick run.
+    /// Further settings of a quick run.
     pub quick: Vec<String>,
-    /// The recording that takes the place of the generator where there is one.
+    /// The recording that takes the place of the generator, if the folder of recordings has it.
     pub recording: Option<Recording>,
 }
 
-/// An experiment as a report runs it: a configuration, with what is set beside it.
+/// An experiment of a report: a configuration file with further settings.
 #[derive(Clone, Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Study {
-    /// As formulas name it.
+    /// Name of the experiment in formulas.
     pub name: String,
-    /// The configuration, in the paper's folder of experiments.
+    /// The configuration file, in the paper's folder of experiments.
     pub file: String,
-    /// What is set besides, as `--set` takes it.
+    /// Further settings, as `--set` takes them.
     #[serde(default)]
     pub set: Vec<String>,
-    /// What is set besides in a quick run.
+    /// Further settings of a quick run.
     #[serde(default)]
     pub quick: Vec<String>,
-    /// The recording that takes the place of the generator where there is one.
+    /// The recording that takes the place of the generator, if the folder of recordings has it.
     pub recording: Option<Recording>,
-    /// Whether it is run with each of the paper's workloads.
+    /// True if it is run with each of the paper's workloads.
     #[serde(default)]
     pub each_workload: bool,
-    /// What is set to make, of each of its runs, the run whose scheduler issues the requests that it replays. Without
-    /// it a run serves its workload itself.
+    /// Settings that turn each of its runs into another, whose scheduler issues the requests that the run then replays.
+    /// Without them a run serves its workload directly.
     pub issued_by: Option<Vec<String>>,
 }
 
@@ -116,10 +116,10 @@ pub struct Study {
 pub struct Recording {
     /// The file, in the folder of recordings.
     pub file: String,
-    /// What is set with it.
+    /// Settings of a run with the recording, as `--set` takes them.
     #[serde(default)]
     pub set: Vec<String>,
-    /// What is set besides in a quick run, in place of what is without the recording.
+    /// Further settings of a quick run with the recording, in place of those of the workload and the experiment.
     #[serde(default)]
     pub quick: Vec<String>,
 }
@@ -128,77 +128,79 @@ pub struct Recording {
 #[derive(Clone, Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Group {
-    /// The beginning of the ids of its rows.
+    /// Prefix of the ids of its rows.
     pub id: String,
-    /// What it is about.
+    /// Title in the report.
     pub title: String,
-    /// Whether there is one for each of the paper's workloads, over the experiments with that workload.
+    /// True to repeat it for each of the paper's workloads, over the experiments with that workload.
     #[serde(default)]
     pub each_workload: bool,
-    /// Figure, table or section, and page.
+    /// Figure, table or section of the paper, and page.
     pub source: String,
-    /// The experiment of formulas that name none.
+    /// Default experiment of formulas that name none.
     pub experiment: String,
     /// Unit of the figures.
     #[serde(default)]
     pub unit: String,
-    /// What its rows are, where they do not say it themselves.
+    /// Default kind of its rows.
     #[serde(default)]
     pub kind: Kind,
-    /// What stands in the place of the policy that its rows are about, where that is another one than the paper's.
+    /// The null of its rows, if it differs from the paper's.
     pub null: Option<Null>,
-    /// How far our effect may be from the published one.
+    /// Default tolerance of its rows: the allowed distance of our effect from the published one.
     pub band: Option<Band>,
-    /// The figure that stands for no effect.
+    /// Default figure of its rows that stands for no effect, from which effects are measured.
     pub neutral: Option<f64>,
     /// The rows.
     pub rows: Vec<PublishedRow>,
-    /// Why rows are not reproduced.
+    /// Known reasons why rows are not reproduced.
     #[serde(default)]
     pub why: Vec<Why>,
 }
 
-/// A policy that does nothing in the place of the one that a claim is about: where it shows the same effect, the claim
-/// tells nothing of the policy.
+/// A policy that does nothing, in the place of the one that a claim is about. If it shows the same effect, the claim
+/// says nothing about the policy.
 #[derive(Clone, Debug, PartialEq, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Null {
-    /// What it is, in a few words.
+    /// Description of the policy in a few words.
     pub policy: String,
-    /// The runs whose configuration it changes: those in which all of these keys have these values.
+    /// Condition on the runs that it changes: all of these keys have one of their values.
     #[serde(rename = "where")]
     pub runs: BTreeMap<String, Accepted>,
-    /// What it changes, as `--set` takes it. It goes before the keys that vary, which keep their values for formulas.
+    /// Settings that put it in place, as `--set` takes them. They are applied before the keys that vary, which keep
+    /// their values for formulas.
     pub set: Vec<String>,
 }
 
-/// The values of a key that choose a run, as an effective configuration writes them.
+/// Values of a key that a [`Null`]'s condition accepts, as an effective configuration writes them.
 #[derive(Clone, Debug, PartialEq, Deserialize)]
 #[serde(untagged)]
 pub enum Accepted {
-    /// This one.
+    /// One value.
     One(String),
-    /// Any of these.
+    /// Any of several values.
     Any(Vec<String>),
 }
 
-/// What a row is, which decides where it is counted.
+/// Kind of a row. Verdicts are counted for each kind separately.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Kind {
-    /// A published figure or claim, held against results that were not made for it.
+    /// A published figure or claim, compared with results of experiments that were not adjusted to it.
     #[default]
     Published,
     /// A published figure on a workload whose parameters were found by trying to reach it.
     Fitted,
     /// A published claim that our code cannot break, because it is asserted or follows from a definition.
     Construction,
-    /// A published claim about a method of several parts, of which the null takes away the policy alone: what the null
-    /// shows is what the other parts do, and decides nothing.
+    /// A published claim about a method of several parts, of which the null replaces the policy alone. The null shows
+    /// the effect of the other parts, so it does not decide the verdict.
     Method,
-    /// A published claim about what the policy is compared with, in whose runs there is nothing to replace by the null.
+    /// A published claim about the schemes that the policy is compared with: its runs have no policy for the null to
+    /// replace.
     Others,
-    /// A claim of ours; nobody published it.
+    /// A claim of our own, published by nobody.
     Own,
 }
 
@@ -206,21 +208,21 @@ pub enum Kind {
 #[derive(Clone, Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct PublishedRow {
-    /// Its id within the group.
+    /// Id of the row within the group.
     pub id: String,
-    /// What is claimed.
+    /// The claim in words.
     pub claim: String,
-    /// What it is, where that differs from the group.
+    /// Kind of the row, if it differs from the group's.
     pub kind: Option<Kind>,
-    /// The figure.
+    /// The published figure.
     pub published: Published,
-    /// How ours is worked out from results.
+    /// Formula that computes our figure from results.
     pub ours: Formula,
-    /// The figure without the policy, where that was measured too; the effect is the change in percent.
+    /// The row's figure without the policy, if that was published too; the effect is then the change in percent.
     pub reference: Option<Reference>,
-    /// How far our effect may be, where that differs from the group.
+    /// Tolerance of our effect, if it differs from the group's.
     pub band: Option<Band>,
-    /// The figure for no effect, where that differs from the group.
+    /// The figure that stands for no effect, if it differs from the group's.
     pub neutral: Option<f64>,
 }
 
@@ -230,7 +232,7 @@ pub struct PublishedRow {
 pub enum Published {
     /// One number.
     Value(f64),
-    /// From the first to the second.
+    /// A range, from the first number to the second.
     Range([f64; 2]),
     /// No more than a bound.
     AtMost {
@@ -242,115 +244,115 @@ pub enum Published {
         /// The bound.
         at_least: f64,
     },
-    /// Less than a bound, which the bound itself is not.
+    /// Strictly less than a bound.
     LessThan {
         /// The bound.
         less_than: f64,
     },
-    /// More than a bound, which the bound itself is not.
+    /// Strictly more than a bound.
     MoreThan {
         /// The bound.
         more_than: f64,
     },
-    /// No difference to a figure, give or take the band.
+    /// Equal to a figure, within the band.
     SameAs {
         /// The figure.
         same_as: f64,
     },
 }
 
-/// The same figure without the policy.
+/// A row's figure without the policy.
 #[derive(Clone, Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Reference {
-    /// As published.
+    /// The published figure.
     pub published: f64,
-    /// How ours is worked out.
+    /// Formula that computes ours from results.
     pub ours: Formula,
 }
 
-/// How far our effect may be from a published one: at most half of it.
+/// Allowed distance of our effect from a published one, at most half of that.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields, rename_all = "snake_case")]
 pub enum Band {
-    /// As a share of the published effect.
+    /// A share of the published effect.
     Share(f64),
-    /// In the unit of the figure.
+    /// A distance in the unit of the figure.
     Absolute(f64),
 }
 
-/// Why rows of a group are not reproduced.
+/// Reason why rows of a group are not reproduced.
 #[derive(Clone, Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Why {
-    /// The ids of the rows within the group; all of them where not given.
+    /// Ids of the rows within the group; all rows if not given.
     #[serde(default)]
     pub rows: Vec<String>,
-    /// What was found by looking into it.
+    /// The reason, as found by investigation.
     pub text: String,
 }
 
-/// A line for each of several experiments.
+/// A table of our figures, with a line for each of several experiments.
 #[derive(Clone, Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Table {
-    /// What it is about.
+    /// Title in the report.
     pub title: String,
-    /// Whether there is one for each of the paper's workloads, over the experiments with that workload.
+    /// True to repeat it for each of the paper's workloads, over the experiments with that workload.
     #[serde(default)]
     pub each_workload: bool,
-    /// The names of the columns, and how their figures are worked out for an experiment.
+    /// The columns of figures.
     #[serde(default)]
     pub columns: Vec<Column>,
-    /// In place of columns: one for each of the paper's workloads, with this figure of the experiments with that
+    /// In place of `columns`: a column for each of the paper's workloads, with this figure of the experiments with that
     /// workload.
     pub by_workload: Option<Column>,
-    /// In place of a line for each experiment: one for each of the paper's workloads, with the experiment chosen for
-    /// it.
+    /// In place of a line for each experiment: a line for each of the paper's workloads, with the experiment that is
+    /// chosen for it.
     pub choice: Option<Choice>,
-    /// The experiments.
+    /// Names of the experiments.
     pub experiments: Vec<String>,
 }
 
-/// How one of several experiments is chosen: of those that cannot be told from the best, or are almost as good, the one
-/// of fewest parts, and of those the one that costs least.
+/// Rule that chooses one of several experiments: of those that are almost as good as the best, or whose difference to
+/// it is not significant, the one of the fewest parts, and of these the one of the least cost.
 #[derive(Clone, Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Choice {
-    /// The figure of which the largest is the best.
+    /// Figure of merit; the largest is the best.
     pub most: Formula,
-    /// Which share of the best counts as almost as good.
+    /// Distance from the best that counts as almost as good, as a share of the best.
     pub within: f64,
-    /// How many parts each of the table's experiments has.
+    /// Number of parts of each of the table's experiments.
     pub parts: Vec<u32>,
-    /// What an experiment costs.
+    /// Cost of an experiment.
     pub cost: Formula,
 }
 
-/// A figure of several experiments.
+/// A column of a [`Table`].
 #[derive(Clone, Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Column {
-    /// Its name, with the unit.
+    /// Heading, with the unit.
     pub name: String,
-    /// How it is worked out.
+    /// Formula that computes the figure from results.
     pub ours: Formula,
-    /// Which figure is the best of the column, where the table is to mark it.
+    /// The figure to mark as the best of the column, if any is to be marked.
     pub best: Option<Best>,
 }
 
-/// Which of several figures is the best.
+/// Direction in which figures are better.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Best {
-    /// The largest.
+    /// The largest is the best.
     Most,
-    /// The smallest.
+    /// The smallest is the best.
     Least,
 }
 
 impl Null {
-    /// Whether it changes a run of this effective configuration.
+    /// True if the null changes a run of this effective configuration.
     pub fn changes(&self, config: &Value) -> bool {
         self.runs.iter().all(|(path, accepted)| {
             let found = path.split('.').try_fold(config, |value, part| value.get(part));
@@ -364,11 +366,11 @@ impl Null {
 }
 
 impl Kind {
-    /// All of them, in the order of reports.
+    /// All kinds, in the order of reports.
     pub const ALL: [Self; 6] =
         [Self::Published, Self::Fitted, Self::Construction, Self::Method, Self::Others, Self::Own];
 
-    /// As reports write it.
+    /// The kind as reports write it.
     pub fn name(self) -> &'static str {
         match self {
             Self::Published => "published",
@@ -380,15 +382,15 @@ impl Kind {
         }
     }
 
-    /// Whether a row says nothing of its policy if the null comes as far.
+    /// True if a row of this kind is reproduced only if its effect exceeds that of the null.
     pub fn has_to_beat_the_null(self) -> bool {
         !matches!(self, Self::Construction | Self::Method)
     }
 }
 
 impl Published {
-    /// The published effect, from the end of a range that is nearer to none; zero where a range holds both directions.
-    /// Nothing for a bound, which states a direction and no size, and for a claim of no difference.
+    /// The published effect. A range gives its end that is nearer to no effect, or zero if it contains no effect; a
+    /// bound, which has a direction but no size, and a claim of no difference give none.
     pub fn effect(&self, no_effect: &NoEffect) -> Option<f64> {
         match *self {
             Self::Value(value) => Some(no_effect.effect(value)),
@@ -401,17 +403,18 @@ impl Published {
     }
 }
 
-/// What an effect is measured from.
+/// Reference point of an effect.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum NoEffect {
-    /// A figure in the unit of the row: the effect is the difference.
+    /// A figure in the unit of the row: the effect is the difference to it.
     Figure(f64),
-    /// The same figure without the policy: the effect is the change, in percent. Counts depend on the length of a run.
+    /// The figure without the policy: the effect is the change in percent. For counts, which depend on the length of a
+    /// run.
     Without(f64),
 }
 
 impl NoEffect {
-    /// The effect of a figure.
+    /// Returns the effect of a figure.
     pub fn effect(&self, figure: f64) -> f64 {
         match self {
             Self::Figure(none) => figure - none,
@@ -421,7 +424,7 @@ impl NoEffect {
 }
 
 impl Band {
-    /// The band around an effect, in its unit.
+    /// Allowed distance from an effect, in its unit.
     pub fn around(&self, effect: f64) -> f64 {
         match self {
             Self::Share(share) => share * effect.abs(),
@@ -431,7 +434,7 @@ impl Band {
 }
 
 impl PublishedRow {
-    /// The experiments whose runs its formulas need, where figures that name none are of `default`.
+    /// Names of the experiments whose runs its formulas need; formulas that name none use `default`.
     pub fn experiments(&self, default: &str) -> BTreeSet<String> {
         let formulas = [Some(&self.ours), self.reference.as_ref().map(|reference| &reference.ours)];
         formulas.into_iter().flatten().flat_map(|formula| formula.experiments(default)).collect()
@@ -439,36 +442,36 @@ impl PublishedRow {
 }
 
 impl Group {
-    /// The experiments whose runs its rows need; of a group with each workload, without that.
+    /// Names of the experiments whose runs its rows need, without the prefixes of workloads.
     fn experiments(&self) -> BTreeSet<String> {
         self.rows.iter().flat_map(|row| row.experiments(&self.experiment)).collect()
     }
 
-    /// How far our effect may be from the published one of a row.
+    /// Allowed distance of our effect from the published one of a row.
     pub fn band(&self, row: &PublishedRow) -> Option<Band> {
         row.band.or(self.band)
     }
 
-    /// What the published effect of a row is measured from.
+    /// Reference point of the published effect of a row.
     pub fn no_effect(&self, row: &PublishedRow) -> Option<NoEffect> {
         let without = row.reference.as_ref().map(|reference| NoEffect::Without(reference.published));
         without.or_else(|| row.neutral.or(self.neutral).map(NoEffect::Figure))
     }
 
-    /// Why that row is not reproduced, if a reason is known: the last one that names it, else one for all rows.
+    /// Known reason why a row is not reproduced: the last one that names the row, else the first one for all rows.
     pub fn why(&self, row: &str) -> Option<&str> {
         let naming = self.why.iter().rev().find(|why| why.rows.iter().any(|id| id == row));
         naming.or_else(|| self.why.iter().find(|why| why.rows.is_empty())).map(|why| why.text.trim())
     }
 }
 
-/// The name of an experiment, a group or a table with a workload.
+/// Name of an experiment, a group or a table with a workload: the workload's name is its prefix.
 pub fn scoped(workload: Option<&Workload>, name: &str) -> String {
     workload.map_or(name.to_owned(), |workload| format!("{}-{name}", workload.name))
 }
 
 impl Paper {
-    /// The paper of that name.
+    /// The paper of that name; none if there is no such paper.
     ///
     /// # Panics
     /// If its data file is malformed, which the tests of this crate rule out.
@@ -481,7 +484,7 @@ impl Paper {
         toml::from_str(text)
     }
 
-    /// What stands in the place of policies: that of the paper first, then those of groups that have their own.
+    /// All nulls: that of the paper first, then those of groups that have their own.
     pub fn nulls(&self) -> Vec<&Null> {
         let mut nulls = vec![&self.null];
         for null in self.groups.iter().filter_map(|group| group.null.as_ref()) {
@@ -492,17 +495,17 @@ impl Paper {
         nulls
     }
 
-    /// The text of a configuration of this paper's folder of experiments.
+    /// Text of a configuration file of this paper's folder of experiments.
     pub fn configuration(&self, file: &str) -> Option<&'static str> {
         let files = FILES.iter().find(|files| files.name == self.paper)?;
         files.experiments.iter().find(|(name, _)| *name == file).map(|(_, text)| *text)
     }
 
-    /// Leaves of the rows only those of these groups, and of the experiments only those that they are about. Tables are
-    /// of all experiments, so there are none then.
+    /// Removes all groups but the named ones, all experiments that they do not need, and all tables, which need every
+    /// experiment.
     ///
     /// # Errors
-    /// The first name that no group has.
+    /// A name is not that of a group.
     pub fn only(&mut self, groups: &[String]) -> Result<(), Problem> {
         let ids = || self.groups.iter().map(|group| &*group.id);
         if let Some(unknown) = groups.iter().find(|wanted| ids().all(|id| id != *wanted)) {
@@ -531,14 +534,14 @@ impl Paper {
         Ok(())
     }
 
-    /// Every experiment with its name and its workload, if it is run with each.
+    /// All experiments, each with its name; those with `each_workload` once for each workload.
     pub fn studies(&self) -> impl Iterator<Item = (String, &Study, Option<&Workload>)> {
         self.experiments.iter().flat_map(|study| {
             self.each(study.each_workload).map(move |workload| (scoped(workload, &study.name), study, workload))
         })
     }
 
-    /// Each of the workloads, or once none.
+    /// All workloads if `each_workload`, else a single `None`.
     pub fn each(&self, each_workload: bool) -> impl Iterator<Item = Option<&Workload>> {
         let workloads = if each_workload { &self.workloads[..] } else { &[] };
         workloads.iter().map(Some).chain((!each_workload).then_some(None))

@@ -1,4 +1,4 @@
-//! From the results of a paper's experiments to its report.
+//! Reports made from the results of a paper's experiments.
 
 use std::collections::BTreeSet;
 
@@ -10,22 +10,22 @@ use crate::results::{Results, Scope};
 use crate::row::{FigureLine, FigureTable, Interval, Mark, NullFigure, Report, Row, SCHEMA, Summary};
 use crate::verdict::{Estimate, Measure, Verdict};
 
-/// What came out for one paper.
+/// The reproduction of one paper.
 pub struct Reproduction {
-    /// Its report.
+    /// The report of the paper.
     pub report: Report,
-    /// The figures of all its runs that its formulas ask for, as CSV.
+    /// The figures of all runs that its formulas use, as CSV.
     pub runs: String,
 }
 
-/// Why a row of a quick run is not reproduced; the reasons in the data files were found in full runs.
+/// Reason that a quick run gives for rows that are not reproduced; those in the data files apply to full runs only.
 const REHEARSAL: &str =
     "A quick run: its workload is too short, and its drive too small, for the verdict to mean anything.";
 
-/// The report of a paper.
+/// Makes the report of a paper.
 ///
 /// # Errors
-/// A formula that asks for what no run has.
+/// A formula names a run or field that does not exist.
 pub(crate) fn reproduction(quick: bool, paper: &Paper, results: &Results) -> Result<Reproduction, String> {
     let (mut rows, mut tables) = (Vec::new(), Vec::new());
     for group in &paper.groups {
@@ -54,7 +54,7 @@ pub(crate) fn reproduction(quick: bool, paper: &Paper, results: &Results) -> Res
     Ok(Reproduction { report, runs })
 }
 
-/// The fields that the formulas of a paper ask for.
+/// Fields of results that the formulas of a paper use.
 fn fields(paper: &Paper) -> BTreeSet<&str> {
     let rows = paper.groups.iter().flat_map(|group| &group.rows);
     let of_rows = rows.flat_map(|row| [Some(&row.ours), row.reference.as_ref().map(|reference| &reference.ours)]);
@@ -65,7 +65,7 @@ fn fields(paper: &Paper) -> BTreeSet<&str> {
     of_rows.flatten().chain(of_tables).flat_map(Formula::fields).collect()
 }
 
-/// The rows of a group, with one workload.
+/// Context of the rows of a group, with one workload.
 struct Rows<'a> {
     quick: bool,
     paper: &'a Paper,
@@ -73,10 +73,10 @@ struct Rows<'a> {
     scope: Scope<'a>,
 }
 
-/// A row's figure in one arm.
+/// A row's figure in one arm; none where results do not have it.
 struct Arm {
     ours: Option<f64>,
-    /// One a seed.
+    /// Effects, one a seed.
     effects: Option<Vec<f64>>,
 }
 
@@ -154,13 +154,13 @@ impl Rows<'_> {
     }
 }
 
-/// A column of a table: one figure a seed for each experiment that has any.
+/// A column of a table: one figure a seed for each experiment that has the figure.
 struct Figures {
     of: Vec<Option<Vec<f64>>>,
 }
 
 impl Figures {
-    /// The figures of all experiments, for so many seeds that any two can be paired.
+    /// Computes the figures of all experiments for the same number of seeds, so that any two can be paired.
     fn new(ours: &Formula, scope: &Scope<'_>, experiments: &[String]) -> Result<Self, String> {
         let needed = experiments.iter().flat_map(|experiment| ours.experiments(experiment)).collect();
         let seeds = scope.seeds(&needed, 0);
@@ -168,12 +168,12 @@ impl Figures {
         Ok(Self { of: of.collect::<Result<_, _>>()? })
     }
 
-    /// Their means, in the order of the experiments.
+    /// Means over the seeds, in the order of the experiments.
     fn means(&self) -> Vec<Option<f64>> {
         self.of.iter().map(|values| values.as_ref().map(|values| Estimate::of(values).mean)).collect()
     }
 
-    /// Marks the experiment with the best mean, and those that cannot be told from it.
+    /// Marks the experiment with the best mean, and those whose difference to it is not significant.
     fn marks(&self, best: Option<Best>) -> Vec<Option<Mark>> {
         let mean = |values: &Vec<f64>| Estimate::of(values).mean;
         let known = || self.of.iter().flatten();
@@ -225,10 +225,10 @@ fn figures(paper: &Paper, scope: &Scope<'_>, table: &Table) -> Result<FigureTabl
     })
 }
 
-/// What a table over all workloads was run with.
+/// Text in the place of the workload of a table over all workloads.
 const BY_WORKLOAD: &str = "The workloads of the tables below";
 
-/// A table with the experiment that is chosen for each workload.
+/// Makes a table with the experiment that is chosen for each workload.
 fn chosen(paper: &Paper, scope: &Scope<'_>, table: &Table, choice: &Choice) -> Result<FigureTable, String> {
     let line = |workload: &Workload| -> Result<FigureLine, String> {
         let scope = scope.with(workload);
@@ -255,7 +255,7 @@ fn chosen(paper: &Paper, scope: &Scope<'_>, table: &Table, choice: &Choice) -> R
 }
 
 impl Choice {
-    /// Which of the experiments is chosen; none if none has a figure.
+    /// Index of the chosen experiment; none if no experiment has the figure.
     fn of(&self, figures: &Figures, costs: &Figures) -> Option<usize> {
         let (means, costs, marks) = (figures.means(), costs.means(), figures.marks(Some(Best::Most)));
         let best = means.iter().flatten().copied().max_by(f64::total_cmp)?;
@@ -272,7 +272,7 @@ impl Choice {
     }
 }
 
-/// The report of a paper whose runs found out nothing, to try its formulas.
+/// Makes the report of a paper from results without any figures, to test its formulas.
 #[cfg(test)]
 fn tried(planned: &crate::plan::PlannedPaper) -> Result<Reproduction, String> {
     reproduction(false, &planned.paper, &Results::of_configurations(planned))

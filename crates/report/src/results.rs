@@ -1,4 +1,4 @@
-//! What came out of the runs of a report, as formulas see it: by experiment, arm and seed.
+//! Results of the runs of a report, as formulas look them up: by experiment, arm and seed.
 
 use std::collections::BTreeSet;
 use std::sync::Arc;
@@ -10,13 +10,13 @@ use serde_json::{Map, Value};
 use crate::plan::{PlannedPaper, SEEDS};
 use crate::published::{Workload, scoped};
 
-/// The results of distinct configurations. Families are those that differ in their seed alone.
+/// Results of distinct configurations. Configurations that differ in their seed alone form a family.
 pub(crate) struct Outcomes {
-    /// Each with its family.
+    /// Family and result of each job that was run.
     results: Vec<Option<(usize, Arc<Value>)>>,
-    /// By family, the first result that came in.
+    /// First result of each family.
     first: Vec<Option<Arc<Value>>>,
-    /// By family, whether another seed gave another result.
+    /// True for each family of which two seeds gave different results.
     draws: Vec<bool>,
 }
 
@@ -34,13 +34,13 @@ impl Outcomes {
         self.results[job] = Some((family, result));
     }
 
-    /// Whether the seed changes what runs of that family find out.
+    /// True if the seed changes the results of a family.
     pub(crate) fn draws(&self, family: usize) -> bool {
         self.draws[family]
     }
 }
 
-/// Whether two runs found out the same.
+/// True if two results are equal in all measured parts, those beside the configuration and the cost of the run.
 fn found_out_the_same(one: &Value, other: &Value) -> bool {
     let (Some(one), Some(other)) = (one.as_object(), other.as_object()) else { return one == other };
     let counts = |part: &&String| !NOT_FOUND_OUT.contains(&part.as_str());
@@ -48,23 +48,23 @@ fn found_out_the_same(one: &Value, other: &Value) -> bool {
     parts.into_iter().all(|part| one.get(part) == other.get(part))
 }
 
-/// The runs of an experiment, by arm, seed and variant.
+/// Runs of an experiment, by arm, seed and variant.
 struct Study {
     name: String,
     arms: Vec<[Vec<Run>; SEEDS.len()]>,
-    /// By arm, whether the seed changes any of its runs.
+    /// True for each arm in which the seed changes any run.
     draws: Vec<bool>,
-    /// By arm, whether any of its runs has another configuration than that of arm 0.
+    /// True for each arm in which any run has a configuration other than that of arm 0.
     replaced: Vec<bool>,
 }
 
-/// The runs of a paper's experiments.
+/// Runs of a paper's experiments.
 pub(crate) struct Results {
     studies: Vec<Study>,
 }
 
 impl Results {
-    /// `job_of` has the job of every run of every study of the paper.
+    /// Looks up the outcome of every run. `job_of` holds the job of every run of every study of the paper.
     pub(crate) fn new(planned: &PlannedPaper, outcomes: &Outcomes, job_of: &[Vec<usize>]) -> Self {
         let study = |(study, job_of): (&crate::plan::PlannedStudy, &Vec<usize>)| {
             let result = |runs: &[usize; SEEDS.len()], seed: usize| {
@@ -93,7 +93,7 @@ impl Results {
         Self { studies: planned.studies.iter().zip(job_of).map(study).collect() }
     }
 
-    /// Results that hold nothing but configurations, to try formulas on.
+    /// Results that hold nothing but configurations, to test formulas with.
     #[cfg(test)]
     pub(crate) fn of_configurations(planned: &PlannedPaper) -> Self {
         let runs: Vec<_> = planned.studies.iter().flat_map(|study| &study.experiment.variants).collect();
@@ -107,12 +107,13 @@ impl Results {
         Self::new(planned, &outcomes, &job_of)
     }
 
-    /// What formulas of a group see: its workload's experiments go by their names alone.
+    /// Returns the results as formulas of a group see them: experiments with its workload go by their names without the
+    /// prefix.
     pub(crate) fn scope<'a>(&'a self, workload: Option<&'a Workload>) -> Scope<'a> {
         Scope { results: self, workload }
     }
 
-    /// Every run that differs from others, with the name of its experiment, its arm and its seed.
+    /// All distinct runs, each with the name of its experiment, its arm and its seed.
     pub(crate) fn all(&self) -> impl Iterator<Item = (&str, usize, u64, &Run)> {
         self.studies.iter().flat_map(|study| {
             study.arms.iter().enumerate().flat_map(move |(arm, seeds)| {
@@ -129,14 +130,14 @@ impl Results {
     }
 }
 
-/// The results of a paper as a group or a table sees them.
+/// Results of a paper as a group or a table with one workload sees them.
 #[derive(Clone, Copy)]
 pub(crate) struct Scope<'a> {
     results: &'a Results,
     pub(crate) workload: Option<&'a Workload>,
 }
 
-/// One arm with one seed.
+/// Results of one arm with one seed.
 struct View<'a> {
     scope: Scope<'a>,
     arm: usize,
@@ -150,7 +151,7 @@ impl Runs for View<'_> {
 }
 
 impl<'a> Scope<'a> {
-    /// The same results with another workload.
+    /// Returns the results as seen with another workload.
     pub(crate) fn with(&self, workload: &'a Workload) -> Self {
         Self { workload: Some(workload), ..*self }
     }
@@ -162,22 +163,22 @@ impl Scope<'_> {
         named(&scoped(self.workload, name)).or_else(|| named(name))
     }
 
-    /// Whether an arm replaces anything in the runs of these experiments.
+    /// True if an arm changes the configuration of any run of these experiments.
     pub(crate) fn is_replaced(&self, experiments: &BTreeSet<String>, arm: usize) -> bool {
         let studies = experiments.iter().filter_map(|name| self.study(name));
         studies.into_iter().any(|study| study.replaced[arm])
     }
 
-    /// How many seeds the figures of these experiments are worked out for: one where none changes anything.
+    /// Number of seeds that the figures of these experiments are computed for: one if the seed changes no result.
     pub(crate) fn seeds(&self, experiments: &BTreeSet<String>, arm: usize) -> usize {
         let draws = |name: &String| self.study(name).is_some_and(|study| study.draws[0] || study.draws[arm]);
         if experiments.iter().any(draws) { SEEDS.len() } else { 1 }
     }
 
-    /// The value of a formula for each of the first seeds; nothing where a result has no such field.
+    /// Computes a formula for each of the first `seeds` seeds; none if a result lacks one of its fields.
     ///
     /// # Errors
-    /// A figure that no run has to offer, or several numbers where one is expected.
+    /// The formula names a run that does not exist, or yields several numbers where one is expected.
     pub(crate) fn values(
         &self,
         formula: &Formula,
@@ -190,7 +191,7 @@ impl Scope<'_> {
         formula.repeated(&views, default)
     }
 
-    /// What the runs of some experiments were given to do.
+    /// Description of the workloads of some experiments.
     pub(crate) fn workloads(&self, experiments: &BTreeSet<String>) -> String {
         let mut names: Vec<String> = Vec::new();
         for run in experiments.iter().filter_map(|name| self.study(name)).flat_map(|study| &study.arms[0][0]) {

@@ -1,111 +1,112 @@
-//! A report: rows of published figures with ours beside them.
+//! Data of a report: rows of published figures with ours beside them.
 
 use serde::{Deserialize, Serialize};
 
 use crate::published::{Band, Kind, Published};
 use crate::verdict::{Estimate, Verdict};
 
-/// The format of [`Report`]; the number changes when a program that reads it would have to.
+/// Name and version of the JSON format of [`Report`]. The version changes when programs that read it have to change.
 pub const SCHEMA: &str = "flashloom/reproduction/2";
 
-/// What became of a paper's figures.
+/// The report on a paper's figures.
 #[derive(Clone, Debug, Serialize)]
 pub struct Report {
-    /// The format of this object.
+    /// Format of this object, [`SCHEMA`].
     pub schema: &'static str,
-    /// The paper's short name.
+    /// Short name of the paper.
     pub paper: String,
-    /// Its title.
+    /// Title of the paper.
     pub title: String,
-    /// Authors, place and year.
+    /// Authors, venue and year.
     pub reference: String,
-    /// What stands in the place of the paper's policy to see which rows can tell.
+    /// Description of the null: the policy that takes the place of the paper's, to show which rows depend on it at all.
     pub null: String,
-    /// What holds for all rows.
+    /// Remarks that apply to all rows, in Markdown.
     #[serde(skip)]
     pub notes: String,
-    /// Whether workloads were shortened, which makes figures a rehearsal.
+    /// True for a quick run: workloads were shortened and drives made smaller, so the verdicts mean nothing.
     pub quick: bool,
-    /// How many rows have each verdict, by kind.
+    /// Number of rows with each verdict, by kind.
     pub summary: Vec<Summary>,
     /// The rows, in the order of the data file.
     pub rows: Vec<Row>,
-    /// Figures that nobody published anything to hold against.
+    /// Tables of figures of ours that no published figures exist for.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub tables: Vec<FigureTable>,
 }
 
-/// What became of the rows of one kind.
+/// Verdicts on the rows of one kind.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct Summary {
-    /// Which rows.
+    /// Kind of the rows.
     pub kind: Kind,
-    /// How many there are.
+    /// Number of rows of this kind.
     pub rows: usize,
-    /// How many have each verdict, in the order of [`Verdict::ALL`].
+    /// Number of rows with each verdict, in the order of [`Verdict::ALL`].
     pub verdicts: [usize; 4],
-    /// In how many the null shows the published effect, those left out that say that they cannot tell.
+    /// Number of rows in which the null shows the published effect, without those that are declared undecidable
+    /// ([`Row::null_reproduces`]).
     pub null_reproduces: usize,
 }
 
-/// What the overview of a folder has of a report.
+/// A report's part in the overview of a folder.
 #[derive(Clone, Debug, Deserialize)]
 pub struct Overview {
-    /// The short name of the paper.
+    /// Short name of the paper.
     pub paper: String,
-    /// Its title.
+    /// Title of the paper.
     pub title: String,
-    /// The rows by kind, and what became of them.
+    /// Verdicts on the rows of each kind.
     pub summary: Vec<Summary>,
 }
 
 impl Overview {
-    /// That of a report.
+    /// Returns the part of a report.
     pub fn of(report: &Report) -> Self {
         Self { paper: report.paper.clone(), title: report.title.clone(), summary: report.summary.clone() }
     }
 }
 
-/// Figures of several experiments.
+/// A table of figures of several experiments.
 #[derive(Clone, Debug, Serialize)]
 pub struct FigureTable {
-    /// What it is about.
+    /// Title of the table.
     pub title: String,
-    /// What the experiments were given to do.
+    /// Workload of the experiments in words.
     pub workload: String,
-    /// The names of the columns.
+    /// Headings of the columns.
     pub columns: Vec<String>,
-    /// The experiments with their figures; nothing where a result has none.
+    /// The experiments with their figures.
     pub lines: Vec<FigureLine>,
 }
 
 /// The figures of one experiment.
 #[derive(Clone, Debug, Serialize)]
 pub struct FigureLine {
-    /// The experiment.
+    /// Name of the experiment.
     pub experiment: String,
-    /// One for each column.
+    /// The figure of each column; none where the result does not have it.
     pub figures: Vec<Option<Interval>>,
-    /// Whether it is the best of each column; nothing where the column marks none, or it is not.
+    /// The mark of each column; none where the column has no marks or the figure is worse than the best.
     pub marks: Vec<Option<Mark>>,
 }
 
-/// How a figure stands to the best of its column.
+/// Relation of a figure to the best of its column.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Mark {
-    /// Its mean is the best.
+    /// The best mean.
     Best,
-    /// It cannot be told from the best: the 95 % interval of their paired difference holds zero.
+    /// Not significantly worse than the best: the 95 % interval of their paired differences contains zero.
     Tied,
 }
 
-/// A mean over seeds, with its 95 % interval.
+/// A mean over seeds with its 95 % confidence interval.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize)]
 pub struct Interval {
     /// The mean.
     pub mean: f64,
-    /// The lower end of the interval; the mean itself for a figure that no seed changes.
+    /// The lower end of the interval; equal to the mean for a figure that the seed does not change.
     pub low: f64,
     /// The upper end of the interval.
     pub high: f64,
@@ -117,71 +118,72 @@ impl From<Estimate> for Interval {
     }
 }
 
-/// One figure.
+/// A published figure with ours.
 #[derive(Clone, Debug, Serialize)]
 pub struct Row {
-    /// Its id within the paper.
+    /// Id of the row within the paper.
     pub id: String,
-    /// What is claimed.
+    /// The claim in words.
     pub claim: String,
-    /// What the row is.
+    /// Kind of the row.
     pub kind: Kind,
-    /// Figure, table or section, and page.
+    /// Figure, table or section of the paper, and page.
     pub source: String,
     /// The published figure.
     pub published: Published,
-    /// The published effect; nothing for a bound, which has no size.
+    /// The published effect; none for a bound, which has no size.
     pub published_effect: Option<f64>,
-    /// Ours, the mean over the seeds; nothing where the results have no such figure.
+    /// Our figure, the mean over the seeds; none if the results do not have it.
     pub ours: Option<f64>,
-    /// How many seeds ours is a mean of; one where no seed changes it.
+    /// Number of seeds that ours is a mean of; one if the seed does not change it.
     pub seeds: usize,
-    /// Our effect: the difference to the figure for no effect or to the bound, or the change in percent to the figure
-    /// without the policy and of the same seed.
+    /// Our effect: the difference to the figure for no effect or to the bound, or the change in percent relative to the
+    /// figure without the policy of the same seed.
     pub effect: Option<Interval>,
-    /// Ours as a multiple of the published figure, where that is one number other than zero.
+    /// Ours as a multiple of the published figure, if that is a single number other than zero.
     pub ratio: Option<f64>,
-    /// What follows, the null considered.
+    /// The verdict, after comparison with the null.
     pub verdict: Verdict,
-    /// The row with a policy that does nothing; nothing where no run of the row has the policy.
+    /// The row with the null in the place of the policy; none if no run of the row has the policy.
     pub null: Option<NullFigure>,
-    /// Why the figure is not reproduced, or only its direction; nothing where it is, or where nobody has found out.
+    /// Reason why the figure is not reproduced, or only its direction; none if it is reproduced or no reason is known.
     pub why: Option<String>,
-    /// What the figure of ours is a figure of.
+    /// Workload of our figure in words.
     pub workload: String,
     /// Unit of both figures.
     #[serde(skip_serializing_if = "String::is_empty")]
     pub unit: String,
-    /// How far our effect may be from the published one.
+    /// Allowed distance of our effect from the published one.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub band: Option<Band>,
-    /// How ours was worked out.
+    /// Formula of our figure.
     pub formula: String,
-    /// The title of the row's group.
+    /// Title of the row's group.
     #[serde(skip)]
     pub group: String,
 }
 
-/// What a row gives when the policy that it is about is replaced.
+/// A row's figure with the null in the place of the policy.
 #[derive(Clone, Debug, Serialize)]
 pub struct NullFigure {
-    /// By what.
+    /// Description of the null.
     pub policy: String,
-    /// The figure, the mean over the seeds; nothing where the results have no such figure.
+    /// The figure, the mean over the seeds; none if the results do not have it.
     pub ours: Option<f64>,
-    /// Its effect.
+    /// Effect of the figure.
     pub effect: Option<Interval>,
-    /// The verdict that it would have as a row of its own.
+    /// Verdict that it would have as a row of its own.
     pub verdict: Verdict,
 }
 
 impl Row {
-    /// Whether it is not reproduced and nobody has found out why.
+    /// True if the row is not reproduced and no reason is known.
     pub fn lacks_reason(&self) -> bool {
         self.verdict == Verdict::NotReproduced && self.why.is_none()
     }
 
-    /// Whether a policy that does nothing shows the published effect, in a row that does not say that it cannot tell.
+    /// True if the null shows the published effect, in a row that is not declared undecidable: neither too small to
+    /// tell nor true by construction.
     pub fn null_reproduces(&self) -> bool {
         let says_so = self.verdict == Verdict::TooSmall || self.kind == Kind::Construction;
         self.null.as_ref().is_some_and(|null| null.verdict == Verdict::Reproduced) && !says_so
@@ -189,7 +191,7 @@ impl Row {
 }
 
 impl Summary {
-    /// What became of these rows, by kind; kinds without rows are left out.
+    /// Counts the verdicts on rows by kind. Kinds without rows are left out.
     pub fn of(rows: &[Row]) -> Vec<Self> {
         let summary = |kind: Kind| {
             let rows: Vec<&Row> = rows.iter().filter(|row| row.kind == kind).collect();
@@ -202,7 +204,7 @@ impl Summary {
 }
 
 impl Report {
-    /// The report as JSON, with a newline at the end.
+    /// Returns the report as JSON, with a newline at the end.
     pub fn to_json(&self) -> String {
         let value = serde_json::to_value(self).expect("reports have text keys and finite numbers");
         format!("{value:#}\n")

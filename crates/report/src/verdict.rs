@@ -1,29 +1,31 @@
-//! Whether our figure reproduces a published one, and whether a policy that does nothing would have done so too.
+//! Verdicts: does our figure reproduce a published one, and would a policy that does nothing have done so too?
 //!
 //! ```text
 //! effect            figure - figure for no effect, or its change in percent where the figure without the policy was
 //!                   published; in each run of its own seed; the mean over the seeds with a 95 % interval
 //! reproduced        the interval lies on the published side of zero, and the mean within the band
 //! direction only    the interval lies on the published side of zero, the mean beyond the band
-//! too small to tell the interval holds zero and what was published, or no effect was published and ours holds zero
-//! not reproduced    anything else: the other side, no effect beside a published one, no figure
+//! too small to tell the interval contains zero and the published effect, which may itself be zero
+//! not reproduced    anything else: the other direction, no effect beside a published one, no figure
 //!
-//! of a bound        reproduced if the interval keeps it, a strict one strictly; too small to tell if the interval
-//!                   holds the bound and more than it; else not reproduced
-//! of no difference  reproduced if the whole interval lies within the band; too small to tell if it overlaps it
+//! for a bound       reproduced if the whole interval satisfies it; too small to tell if part of the interval lies
+//!                   beyond the bound on the claimed side; else not reproduced
+//! no difference     reproduced if the whole interval lies within the band; too small to tell if it overlaps it;
+//!                   else not reproduced
 //! ```
 //!
 //! A row is judged twice: as it is, and with the null in the place of the policy that it is about. An effect counts
-//! only if the null does not come as far: its verdict is worse, ours differs from it beyond the interval of their
-//! paired differences, and by half of the published effect at least. Else the row says nothing of the policy and is not
-//! reproduced, whatever its figure. A claim of no difference that the null keeps as well is too small to tell.
+//! only if it exceeds that of the null: the null's verdict is worse, the interval of the paired differences of ours to
+//! it lies on the published side of zero, and their mean is at least half of the published effect. Otherwise the row
+//! says nothing about the policy and is not reproduced, whatever its figure. A claim of no difference that also holds
+//! for the null is too small to tell.
 
 pub use flashloom_experiment::estimate::Estimate;
 use serde::Serialize;
 
 use crate::published::{Band, NoEffect, Published};
 
-/// What our figure says of a published one.
+/// Result of the comparison of our figure with a published one.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize)]
 pub enum Verdict {
     /// The published effect, within the stated band.
@@ -32,19 +34,20 @@ pub enum Verdict {
     /// An effect in the same direction, beyond the band.
     #[serde(rename = "direction only")]
     DirectionOnly,
-    /// No effect can be told from the published one, or none was published.
+    /// The interval of our effect contains both zero and the published effect, or leaves a bound or a claim of
+    /// no difference undecided.
     #[serde(rename = "too small to tell")]
     TooSmall,
-    /// Another effect, none, or one that a policy which does nothing has too.
+    /// Another effect, no effect, or one that the null shows too.
     #[serde(rename = "not reproduced")]
     NotReproduced,
 }
 
 impl Verdict {
-    /// All of them, the best first.
+    /// All verdicts, the best first.
     pub const ALL: [Self; 4] = [Self::Reproduced, Self::DirectionOnly, Self::TooSmall, Self::NotReproduced];
 
-    /// As reports write it.
+    /// The verdict as reports write it.
     pub fn name(self) -> &'static str {
         match self {
             Self::Reproduced => "reproduced",
@@ -55,28 +58,29 @@ impl Verdict {
     }
 }
 
-/// A published figure, and what counts as the same.
+/// A published figure with its tolerance and its reference point.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Measure {
     /// The published figure.
     pub published: Published,
-    /// How far our effect may be from the published one.
+    /// Allowed distance of our effect from the published one.
     pub band: Option<Band>,
-    /// What the published effect is measured from, if it is one.
+    /// Reference point of the published effect; none for a figure that is not an effect.
     pub no_effect: Option<NoEffect>,
 }
 
-/// What a claim bounds.
+/// A claimed bound of a figure.
 enum Bound {
-    /// A figure from below.
+    /// The figure is at least this, or more than this if strict.
     Lower { figure: f64, is_strict: bool },
-    /// A figure from above.
+    /// The figure is at most this, or less than this if strict.
     Upper { figure: f64, is_strict: bool },
 }
 
 impl Measure {
-    /// Our effects, from one figure a seed and, where the figure without the policy counts, one of those a seed. Of a
-    /// bound, the effect is the distance from it; of a figure without anything to measure from, the figure.
+    /// Returns our effects, one a seed, from our figures and, if effects are relative to it, the figures without the
+    /// policy. For a bound the effect is the distance from it; for a figure without a reference point, the figure
+    /// itself.
     pub fn effects(&self, ours: &[f64], without: Option<&[f64]>) -> Vec<f64> {
         let from = |seed: usize| match (self.published, self.no_effect, without) {
             (Published::SameAs { same_as }, ..) => NoEffect::Figure(same_as),
@@ -89,7 +93,8 @@ impl Measure {
         ours.iter().enumerate().map(|(seed, ours)| from(seed).effect(*ours)).collect()
     }
 
-    /// Holds our effects, one a seed, against the published one; none is not reproduced.
+    /// Compares our effects, one a seed, with the published one. `None`, for results without the figure, is not
+    /// reproduced.
     pub fn judge(&self, effects: Option<&[f64]>) -> Verdict {
         let Some(effect) = effects.map(Estimate::of) else { return Verdict::NotReproduced };
         match (self.published, self.bound()) {
@@ -99,7 +104,7 @@ impl Measure {
         }
     }
 
-    /// The verdict on a row, given its effects and those that the null has with the same seeds.
+    /// Returns the verdict on a row, given its effects and those of the null with the same seeds.
     pub fn judge_beside(&self, ours: Option<&[f64]>, null: Option<&[f64]>) -> Verdict {
         let (verdict, of_null) = (self.judge(ours), self.judge(null));
         let shows_an_effect = matches!(verdict, Verdict::Reproduced | Verdict::DirectionOnly);
@@ -112,8 +117,8 @@ impl Measure {
         }
     }
 
-    /// Whether the policy adds to what the null does: on the published side beyond the interval, and at least half of
-    /// the published effect where that has a size.
+    /// True if the policy's effect exceeds that of the null: the interval of their differences lies on the published
+    /// side of zero, and their mean is at least half of the published effect, if that has a size.
     fn adds(&self, ours: &[f64], null: &[f64]) -> bool {
         let differences: Vec<f64> = ours.iter().zip(null).map(|(ours, null)| ours - null).collect();
         let difference = Estimate::of(&differences);
@@ -127,7 +132,7 @@ impl Measure {
         least > 0.0 && (difference.mean * towards) >= published.abs() / 2.0
     }
 
-    /// The published effect; nothing where the claim states no size.
+    /// The published effect; none if the claim states no size.
     pub fn published_effect(&self) -> Option<f64> {
         self.published.effect(&self.no_effect.unwrap_or(NoEffect::Figure(0.0)))
     }
@@ -174,7 +179,7 @@ impl Measure {
         }
     }
 
-    /// Ours as a multiple of the published figure, where that is one number other than zero.
+    /// Our figure as a multiple of the published one, if that is a single number other than zero.
     pub fn ratio(&self, ours: f64) -> Option<f64> {
         match self.published {
             Published::Value(value) if value != 0.0 => Some(ours / value),
@@ -183,7 +188,7 @@ impl Measure {
     }
 }
 
-/// `over` is how far we are above the bound.
+/// Returns the verdict on a bound. `over` is the distance of our figure above the bound.
 fn judge_bound(over: Estimate, bound: &Bound) -> Verdict {
     let (nearest, farthest, is_strict) = match *bound {
         Bound::Lower { is_strict, .. } => (over.low(), over.high(), is_strict),
@@ -212,7 +217,7 @@ mod tests {
         }
     }
 
-    /// The verdict on figures of several seeds, beside a reference of zero.
+    /// The verdict on figures of several seeds, where zero is no effect.
     fn judged(measure: &Measure, ours: &[f64]) -> Verdict {
         measure.judge(Some(&measure.effects(ours, None)))
     }
@@ -324,7 +329,7 @@ mod tests {
         assert_eq!([beside(&[-0.1; 5], &[0.1; 5]), beside(&[-0.1; 5], &[-0.2; 5])], [Reproduced, NotReproduced]);
     }
 
-    /// A row with that published figure and a band of that share of it.
+    /// A measure of a published figure, with a band of the given share of it.
     fn banded(published: f64, share: f64) -> Measure {
         let no_effect = Some(NoEffect::Figure(0.0));
         Measure { published: Published::Value(published), band: Some(Band::Share(share)), no_effect }

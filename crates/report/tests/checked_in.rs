@@ -1,5 +1,5 @@
-//! The reports in docs/reproduction/results: of the figures in today's data files, from full runs, and no null in them
-//! is taken for its policy.
+//! Checks the reports in docs/reproduction/results: they hold the figures of the present data files, come from full
+//! runs, and count no null as its policy.
 
 use std::path::{Path, PathBuf};
 

@@ -18,7 +18,7 @@ impl Divisor {
         Self { by, reciprocal: (u64::MAX / by as u64).wrapping_add(1) }
     }
 
-    /// The number itself.
+    /// The divisor as a plain number.
     #[inline(always)]
     pub const fn get(self) -> u32 {
         self.by

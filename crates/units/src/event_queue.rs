@@ -1,33 +1,33 @@
-//! What is due when: a queue of events in one word each.
+//! Event queue of a discrete-event simulation: one 128-bit word an event, in a binary heap.
 
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
 
 use crate::Ns;
 
-/// Events by time, and among those of one time in the order in which they were scheduled.
+/// Priority queue of future events. Those of one time leave it in the order in which they were scheduled.
 ///
-/// An event is a 28-bit code that means something to its owner. Time, order and code share one 128-bit word, so that the
-/// heap compares and moves single words. The order has 36 bits: enough for 68 thousand million events.
+/// An event is a 28-bit code whose meaning its owner defines. Time, number and code share one 128-bit word, so that the
+/// heap compares and moves single words. The number has 36 bits: enough for 68 thousand million events.
 #[derive(Clone, Debug, Default)]
 pub struct EventQueue {
     heap: BinaryHeap<Reverse<u128>>,
     scheduled: u64,
 }
 
-// A heap is written as it lies in memory, and reading it leaves it so.
+// The heap is saved in the order of its array. Loading an array that is a heap already moves nothing.
 crate::state! { EventQueue { value heap, scheduled; } }
 
-/// Names an event among all that were ever scheduled; no event is number 0.
+/// Number of an event among all that were ever scheduled, from 1.
 pub type EventNumber = u64;
 
 const CODE_BITS: u32 = 28;
 
 impl EventQueue {
-    /// The greatest code.
+    /// Greatest code that an event can have.
     pub const MAX_CODE: u32 = (1 << CODE_BITS) - 1;
 
-    /// Schedules an event.
+    /// Schedules an event, and returns its number.
     #[inline]
     pub fn schedule(&mut self, at: Ns, code: u32) -> EventNumber {
         debug_assert!(code <= Self::MAX_CODE, "a code has {CODE_BITS} bits");
@@ -38,13 +38,13 @@ impl EventQueue {
         self.scheduled
     }
 
-    /// When the next event is due.
+    /// Time of the next event; none in an empty queue.
     #[inline]
     pub fn next_ns(&self) -> Option<Ns> {
         self.heap.peek().map(|event| (event.0 >> 64) as Ns)
     }
 
-    /// Takes the next event: when it is due, its number, and its code.
+    /// Removes the next event and returns its time, its number and its code.
     #[inline]
     pub fn pop(&mut self) -> Option<(Ns, EventNumber, u32)> {
         let Reverse(event) = self.heap.pop()?;
@@ -62,7 +62,8 @@ mod tests {
         #[test]
         fn events_come_by_time_and_then_as_they_were_scheduled(times in prop::collection::vec(0u64..20, 0..100)) {
             let mut queue = EventQueue::default();
-            let mut expected: Vec<_> = times.iter().enumerate().map(|(code, &at)| (at, code as u64 + 1, code as u32)).collect();
+            let events = times.iter().enumerate();
+            let mut expected: Vec<_> = events.map(|(code, &at)| (at, code as u64 + 1, code as u32)).collect();
             for (code, &at) in times.iter().enumerate() {
                 queue.schedule(at, code as u32);
             }

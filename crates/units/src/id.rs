@@ -5,13 +5,13 @@ pub const NO_INDEX: u32 = u32::MAX;
 
 /// An identifier that is an index into flat arrays.
 pub trait Id: Copy + PartialEq + std::fmt::Debug {
-    /// The identifier of that index.
+    /// Makes an identifier from an index.
     fn new(index: u32) -> Self;
 
-    /// Its index.
+    /// Returns the index.
     fn index(self) -> u32;
 
-    /// As an index into a flat array.
+    /// The index as a `usize`, to index a flat array with.
     #[inline(always)]
     fn at(self) -> usize {
         self.index() as usize
@@ -41,22 +41,22 @@ macro_rules! ids {
         pub struct $name(pub u32);
 
         impl $name {
-            /// No such thing: an unmapped page, no open block.
+            /// Stands for "none", such as the physical page of an unmapped logical page.
             pub const NONE: Self = Self($crate::NO_INDEX);
 
-            /// As an index into a flat array.
+            /// The index as a `usize`, to index a flat array with.
             #[inline(always)]
             pub const fn at(self) -> usize {
                 self.0 as usize
             }
 
-            /// Whether this is [`Self::NONE`].
+            /// True for [`Self::NONE`].
             #[inline(always)]
             pub const fn is_none(self) -> bool {
                 self.0 == $crate::NO_INDEX
             }
 
-            /// Whether this is not [`Self::NONE`].
+            /// True for every identifier but [`Self::NONE`].
             #[inline(always)]
             pub const fn is_some(self) -> bool {
                 self.0 != $crate::NO_INDEX

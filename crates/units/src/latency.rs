@@ -60,23 +60,23 @@ impl Latency {
         self.max = self.max.max(other.max);
     }
 
-    /// Forgets everything, and keeps the memory.
+    /// Removes all latencies; the memory is kept for reuse.
     pub fn clear(&mut self) {
         self.histogram.reset();
         (self.count, self.sum, self.sum_of_squares, self.min, self.max) = (0, 0, 0.0, Ns::MAX, 0);
     }
 
-    /// How many latencies were recorded.
+    /// Number of latencies recorded.
     pub fn count(&self) -> u64 {
         self.count
     }
 
-    /// The exact mean, zero of an empty distribution.
+    /// The exact mean in nanoseconds; zero for an empty distribution.
     pub fn mean(&self) -> f64 {
         if self.count == 0 { 0.0 } else { self.sum as f64 / self.count as f64 }
     }
 
-    /// The standard deviation of the population.
+    /// The standard deviation of the population in nanoseconds; zero for an empty distribution.
     pub fn stddev(&self) -> f64 {
         if self.count == 0 {
             return 0.0;
@@ -84,28 +84,29 @@ impl Latency {
         (self.sum_of_squares / self.count as f64 - self.mean() * self.mean()).max(0.0).sqrt()
     }
 
-    /// The exact minimum, zero of an empty distribution.
+    /// The exact minimum; zero for an empty distribution.
     pub fn min(&self) -> Ns {
         if self.count == 0 { 0 } else { self.min }
     }
 
-    /// The exact maximum, zero of an empty distribution.
+    /// The exact maximum; zero for an empty distribution.
     pub fn max(&self) -> Ns {
         self.max
     }
 
-    /// The sum of everything recorded.
+    /// Sum of all latencies, in nanoseconds.
     pub fn sum(&self) -> u128 {
         self.sum
     }
 
-    /// How many were from `low` to below `high`, to three significant digits of these.
+    /// Number of latencies in `low..high`. The two bounds are rounded to three significant digits.
     pub fn count_within(&self, low: Ns, high: Ns) -> u64 {
         let below = |bound: Ns| if bound == 0 { 0 } else { self.histogram.count_between(0, bound - 1) };
         below(high) - below(low)
     }
 
-    /// The value that `percent` of the latencies do not pass, to three significant digits and never above the maximum.
+    /// The percentile in nanoseconds (`percent` from 0 to 100), to three significant digits and never above the
+    /// maximum; zero for an empty distribution.
     pub fn percentile(&self, percent: f64) -> Ns {
         if self.count == 0 { 0 } else { self.histogram.value_at_percentile(percent).min(self.max) }
     }

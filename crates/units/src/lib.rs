@@ -1,4 +1,5 @@
-//! What every layer speaks: time, sizes, identifiers, seeds, statistics, parameters and pointed errors.
+//! Vocabulary of all layers: time, sizes, identifiers, seeds, statistics, parameters, policies and errors that point
+//! at a line and column.
 //!
 //! Nothing here knows about flash. The rule for units: time is integer nanoseconds, sizes are bytes, host addresses
 //! are 512-byte sectors, and a name that holds a unit ends in it (`read_expire_ns`, `capacity_bytes`).
@@ -51,8 +52,8 @@ pub const GIB: u64 = 1 << 30;
 /// Bytes in a host sector, the unit of every block-layer address.
 pub const SECTOR_BYTES: u64 = 512;
 
-/// Time that `bytes` take on a resource of `bytes_per_s`, rounded up to a nanosecond; zero for a rate of zero,
-/// which stands for a resource that is never the bottleneck.
+/// Time to transfer `bytes` at `bytes_per_s`, rounded up to a nanosecond. A rate of zero stands for unlimited and
+/// gives zero.
 pub fn transfer_ns(bytes: u64, bytes_per_s: u64) -> Ns {
     if bytes_per_s == 0 { 0 } else { (u128::from(bytes) * u128::from(S)).div_ceil(u128::from(bytes_per_s)) as Ns }
 }

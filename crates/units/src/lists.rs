@@ -18,7 +18,8 @@ struct Link {
 
 const UNLINKED: Link = Link { prev: NO_INDEX, next: NO_INDEX };
 
-/// A set of lists over members of one kind. The front is the old end, the back the young one.
+/// A set of lists over members of one kind, such as LRU lists of slots. Members enter at the back by default, so the
+/// front is the oldest.
 #[derive(Debug)]
 pub struct Lists<I> {
     links: Vec<Link>,
@@ -36,7 +37,7 @@ impl<I: Id> Lists<I> {
         Self { links, lists, of: PhantomData }
     }
 
-    /// Adds a member, numbered after all others, that is in no list.
+    /// Adds a member to the set, with the next free number and in no list.
     pub fn grow(&mut self) {
         self.links.push(UNLINKED);
     }
@@ -56,57 +57,57 @@ impl<I: Id> Lists<I> {
         self.links[self.node(id) as usize]
     }
 
-    /// The oldest member of a list.
+    /// The member at the front of a list: the oldest.
     #[inline]
     pub fn front(&self, list: usize) -> Option<I> {
         self.id(self.links[list].next)
     }
 
-    /// The youngest member of a list.
+    /// The member at the back of a list: the youngest.
     #[inline]
     pub fn back(&self, list: usize) -> Option<I> {
         self.id(self.links[list].prev)
     }
 
-    /// Whether a list is empty.
+    /// True if a list has no members.
     #[inline]
     pub fn is_empty(&self, list: usize) -> bool {
         self.links[list].next == list as u32
     }
 
-    /// Whether a member is in any list.
+    /// True if a member is in any list of the set.
     #[inline]
     pub fn contains(&self, id: I) -> bool {
         self.link(id).next != NO_INDEX
     }
 
-    /// The neighbour that came just before in the same list.
+    /// The neighbour towards the front of the same list.
     #[inline]
     pub fn prev(&self, id: I) -> Option<I> {
         self.id(self.link(id).prev)
     }
 
-    /// The neighbour that came just after in the same list.
+    /// The neighbour towards the back of the same list.
     #[inline]
     pub fn next(&self, id: I) -> Option<I> {
         self.id(self.link(id).next)
     }
 
-    /// The list of which this is the only member; none if it has a neighbour.
+    /// Index of the list of which this is the only member; none if it has neighbours.
     pub fn alone_in(&self, id: I) -> Option<usize> {
         let Link { prev, next } = self.link(id);
         // Both neighbours are one and the same only where that is the sentinel.
         (prev == next).then_some(prev as usize)
     }
 
-    /// Appends to a list.
+    /// Appends a member to a list.
     #[inline]
     pub fn push_back(&mut self, list: usize, id: I) {
         let last = self.links[list].prev;
         self.insert(id, last, list as u32);
     }
 
-    /// Puts a member before all others of a list.
+    /// Puts a member at the front of a list.
     #[inline]
     pub fn push_front(&mut self, list: usize, id: I) {
         let first = self.links[list].next;
@@ -122,7 +123,7 @@ impl<I: Id> Lists<I> {
         self.links[next as usize].prev = node;
     }
 
-    /// Takes a member out of its list.
+    /// Removes a member from its list.
     #[inline]
     pub fn remove(&mut self, id: I) {
         debug_assert!(self.contains(id), "only what is in a list can be taken out");
@@ -132,7 +133,7 @@ impl<I: Id> Lists<I> {
         self.links[next as usize].prev = prev;
     }
 
-    /// Takes the oldest member out of a list.
+    /// Removes the member at the front of a list and returns it.
     #[inline]
     pub fn pop_front(&mut self, list: usize) -> Option<I> {
         let first = self.front(list)?;
@@ -140,7 +141,7 @@ impl<I: Id> Lists<I> {
         Some(first)
     }
 
-    /// Moves `id` to the place of `old`, which leaves its list.
+    /// Removes `old` from its list and moves `id` to its position.
     pub fn take_place(&mut self, id: I, old: I) {
         debug_assert!(id != old, "a member cannot take its own place");
         self.remove(id);
@@ -149,7 +150,7 @@ impl<I: Id> Lists<I> {
         self.insert(id, prev, next);
     }
 
-    /// The members of a list from the oldest to the youngest.
+    /// The members of a list from front to back.
     pub fn iter(&self, list: usize) -> impl Iterator<Item = I> + '_ {
         std::iter::successors(self.front(list), |&id| self.next(id))
     }

@@ -9,7 +9,7 @@ use std::borrow::Cow;
 
 use crate::{Ns, SlotSpec, format_rate, format_ratio, format_size, format_time};
 
-/// What kind of value a parameter takes, with its inclusive range.
+/// Type of a parameter's value, with its inclusive range.
 #[derive(Clone, Copy, Debug)]
 pub enum Kind {
     /// A plain whole number.
@@ -51,7 +51,7 @@ pub enum Kind {
     Flag,
     /// One of a closed set of names.
     Choice(&'static [Choice]),
-    /// The name of a policy of a slot. Which names there are, the registry says that the configuration is read with.
+    /// The name of a policy of a slot. The valid names are those of the registry that the configuration is read with.
     Policy(&'static SlotSpec),
     /// Free text, such as a path.
     Text,
@@ -60,7 +60,7 @@ pub enum Kind {
 /// One value of a closed set.
 #[derive(Clone, Copy, Debug)]
 pub struct Choice {
-    /// As written in a configuration.
+    /// The value as written in a configuration.
     pub name: &'static str,
     /// One line of help.
     pub help: &'static str,
@@ -69,7 +69,7 @@ pub struct Choice {
 /// A checked value of a parameter.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Value {
-    /// Not given, and has no default.
+    /// No value: the key is not given and has no default.
     Absent,
     /// A plain whole number.
     Count(u64),
@@ -90,7 +90,7 @@ pub enum Value {
 }
 
 impl Value {
-    /// As written in a configuration, without quotes; `none` where there is no value.
+    /// The value as written in a configuration, without quotes; `none` for [`Self::Absent`].
     pub fn show(&self) -> String {
         match self {
             Value::Absent => "none".to_owned(),
@@ -106,25 +106,25 @@ impl Value {
     }
 }
 
-/// What another key must be for a parameter to have an effect.
+/// Comparison of another key with the values of a [`Used`] condition.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Must {
-    /// One of some values.
+    /// The key has one of the values.
     Be,
-    /// None of them.
+    /// The key has none of the values.
     NotBe,
-    /// A number that is not below the only one.
+    /// The key is a number of at least the one value.
     BeAtLeast,
 }
 
-/// Without what a parameter has no effect: another key that has one of some values, or none of them.
+/// Condition on another key without which a parameter has no effect.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Used {
     /// The other key: its name in the same table, or its whole path.
     pub key: &'static str,
-    /// Values as [`Value::show`] writes them, so that `none` is also a key that is not given.
+    /// Values as [`Value::show`] writes them, so that `none` stands for a key that is not given.
     pub values: &'static [&'static str],
-    /// What it must be of these.
+    /// Comparison of the key with the values.
     pub must: Must,
 }
 
@@ -145,25 +145,25 @@ impl Used {
     }
 }
 
-/// One parameter: everything that help, checks and documents need to know of it.
+/// Description of one parameter, from which help, checks and documents are made.
 #[derive(Clone, Debug)]
 pub struct Param {
     /// The key in a configuration.
     pub name: &'static str,
-    /// What values it takes.
+    /// Type and range of its values.
     pub kind: Kind,
-    /// Its value when the configuration does not name it.
+    /// Value of a configuration that does not set it.
     pub default: Value,
     /// One line of help.
     pub help: &'static str,
     /// One sentence: what a larger or smaller value costs and brings.
     pub tradeoff: &'static str,
-    /// Without what it has no effect, beside the policy whose parameter it is.
+    /// Condition on another key without which it has no effect; none if the choice of its policy is the only one.
     pub used: Option<Used>,
 }
 
 impl Param {
-    /// What a value must look like, for errors and help: `a time from 1ms to 1h`, `one of a, b, c`.
+    /// Type and range in words, for errors and help: `a time from 1ms to 1h`, `one of a, b, c`.
     pub fn expected(&self) -> String {
         let range = |what: &str, min: String, max: String| format!("{what} from {min} to {max}");
         match self.kind {
@@ -180,7 +180,7 @@ impl Param {
         }
     }
 
-    /// The names that the value may be, if it is one of a closed set.
+    /// The valid names of a parameter of a closed set; empty for all others.
     pub fn names(&self) -> Vec<&'static str> {
         match self.kind {
             Kind::Choice(choices) => choices.iter().map(|choice| choice.name).collect(),
@@ -188,7 +188,7 @@ impl Param {
         }
     }
 
-    /// Whether a value is of this kind and within its range.
+    /// True if a value has the parameter's type and is within its range.
     pub fn accepts(&self, value: &Value) -> bool {
         match (&self.kind, value) {
             (_, Value::Absent) => self.default == Value::Absent,
@@ -204,7 +204,7 @@ impl Param {
     }
 }
 
-/// A closed set in words.
+/// A closed set in words: `one of a, b, c`.
 pub fn one_of(names: impl Iterator<Item = &'static str>) -> String {
     format!("one of {}", names.collect::<Vec<_>>().join(", "))
 }
@@ -212,13 +212,13 @@ pub fn one_of(names: impl Iterator<Item = &'static str>) -> String {
 /// A struct of parameters that is built from checked values: one that [`params!`](crate::params) declares, or several of
 /// them side by side, each declared where its parameters are used.
 pub trait ParamSet: Sized {
-    /// The parameters, in the order of the values.
+    /// Description of each parameter, in the order of the values.
     fn params() -> &'static [Param];
 
     /// Builds the struct from one checked value for each parameter, in order.
     fn from_values(values: &[Value]) -> Self;
 
-    /// The struct with every default.
+    /// The struct with the default of every parameter.
     fn defaults() -> Self {
         Self::from_values(&Self::params().iter().map(|param| param.default.clone()).collect::<Vec<_>>())
     }
@@ -231,9 +231,9 @@ pub trait ParamSet: Sized {
     }
 }
 
-/// A Rust type that a parameter's value can be held in.
+/// A Rust type that a field of a struct of parameters can have.
 pub trait FieldType: Sized {
-    /// Takes the value over; panics on a value of another kind, which the parameter's declaration rules out.
+    /// Converts a checked value. Panics on a value of another kind, which the parameter's declaration rules out.
     fn from_value(value: &Value) -> Self;
 }
 
@@ -297,8 +297,8 @@ impl<T: FieldType> FieldType for Option<T> {
 /// Declares a struct of parameters and the table that describes them.
 ///
 /// A field reads `help comment, field: type => "key", kind, default, "trade-off";`, where the key is the field's name
-/// without its unit, because a configuration carries units in the values. Behind the trade-off stands what the
-/// parameter is used with, if that is not always: `"trade-off", Used::with("pattern", &["hot-cold"]);`.
+/// without its unit, because a configuration carries units in the values. A parameter that has an effect only with
+/// certain values of another key says so after the trade-off: `"trade-off", Used::with("pattern", &["hot-cold"]);`.
 #[macro_export]
 macro_rules! params {
     (@used) => { None };
@@ -345,7 +345,8 @@ macro_rules! params {
     };
 }
 
-/// Declares a closed set of named values as an enum that a parameter can be of, with its table `CHOICES`.
+/// Declares a closed set of named values as an enum for a field of [`params!`](crate::params), with its table
+/// `CHOICES`.
 #[macro_export]
 macro_rules! choice {
     (
@@ -357,16 +358,16 @@ macro_rules! choice {
         pub enum $name { $($(#[doc = $help])+ $variant,)+ }
 
         impl $name {
-            /// Every value, with its help.
+            /// All values, with their help.
             pub const CHOICES: &'static [$crate::Choice] =
                 &[$($crate::Choice { name: $text, help: concat!($($help),+).trim_ascii_start() },)+];
 
-            /// As written in a configuration.
+            /// The value as written in a configuration.
             pub const fn name(self) -> &'static str {
                 match self { $(Self::$variant => $text,)+ }
             }
 
-            /// The value of that name.
+            /// The value of that name; none if the set has no such name.
             pub fn named(name: &str) -> Option<Self> {
                 match name { $($text => Some(Self::$variant),)+ _ => None }
             }
@@ -381,8 +382,8 @@ macro_rules! choice {
     };
 }
 
-/// The valid name nearest to what was written, if it is near enough to be meant: a slip away, or else the shortest that
-/// one is the beginning of the other.
+/// The valid name that was probably meant: one that differs by a typing error, or else the shortest that begins with
+/// what was written or that what was written begins with.
 pub fn nearest<'a>(written: &str, valid: impl IntoIterator<Item = &'a str>) -> Option<&'a str> {
     let plain = |name: &str| name.trim().to_lowercase().replace(['_', ' '], "-");
     let written = plain(written);
@@ -423,12 +424,12 @@ mod tests {
     params! {
         /// Parameters for the test.
         pub struct Sample {
-            /// How long.
+            /// A duration.
             wait_ns: u64 => "wait", Kind::Time { min: MS, max: S }, Value::Time(5 * MS), "Longer waits wait longer.";
-            /// How many.
+            /// A number.
             count: Option<u32> => "count", Kind::Count { min: 1, max: 9 }, Value::Absent, "More is more.",
                 Used::with("colour", &["red"]);
-            /// Which.
+            /// One of the choices.
             colour: Colour => "colour", Kind::Choice(Colour::CHOICES), Value::Name("dark-blue"), "Red is faster.";
         }
     }

@@ -1,5 +1,5 @@
-//! Policies as values: what there is to know of one, how it is built, and the slots on the path of a request that hold
-//! them.
+//! Policies as values: their specifications, their constructors, and the slots on the path of a request that they are
+//! chosen for.
 //!
 //! A [`Slot`] is a table of [`Policy`] values of one [`Role`]: the built-in ones and whatever a program adds. A
 //! configuration, `list`, `explain`, the schemas and the checks read the slots that they are given, so a policy from
@@ -10,12 +10,12 @@ use std::sync::Arc;
 
 use crate::{Kind, Latency, Ns, Param, Refusal, Value, one_of};
 
-/// What a policy can need from the rest of a stack, or offer to it.
+/// A property that a policy can need from the rest of a stack, or offer to it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Capability {
-    /// Requests that carry task ids; workloads have them or not.
+    /// Requests that carry task ids. It depends on the workload.
     TaskIds,
-    /// A write buffer of at least one page; drives have one or not.
+    /// A write buffer of at least one page. It depends on the configured capacity.
     WriteBuffer,
     /// A mapping that works on one chip, so that a placement chooses the chip of a logical block.
     SingleChannelFtl,
@@ -30,7 +30,7 @@ pub enum Capability {
 }
 
 impl Capability {
-    /// In words that follow "needs ...".
+    /// The capability in words that follow "needs ...".
     pub const fn in_words(self) -> &'static str {
         match self {
             Self::TaskIds => "requests that carry task ids",
@@ -44,10 +44,10 @@ impl Capability {
     }
 }
 
-/// What a statistic is measured in.
+/// Unit of a statistic.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Unit {
-    /// How many of something.
+    /// A plain number.
     Count,
     /// Bytes.
     Bytes,
@@ -60,7 +60,7 @@ pub enum Unit {
 }
 
 impl Unit {
-    /// In words, for help.
+    /// The unit in words, for help.
     pub const fn in_words(self) -> &'static str {
         match self {
             Self::Count => "a count",
@@ -72,19 +72,19 @@ impl Unit {
     }
 }
 
-/// A figure that a policy reports.
+/// Description of a figure that a policy reports.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Statistic {
-    /// As in the result, with the unit last.
+    /// The name in the result's JSON, with the unit last.
     pub name: &'static str,
-    /// What it is measured in.
+    /// Unit of the figure.
     pub unit: Unit,
-    /// What it counts or measures.
+    /// One line of help.
     pub help: &'static str,
 }
 
 impl Statistic {
-    /// A statistic that counts.
+    /// A statistic that is a plain number.
     pub const fn count(name: &'static str, help: &'static str) -> Self {
         Self { name, unit: Unit::Count, help }
     }
@@ -93,7 +93,7 @@ impl Statistic {
 /// The value of a [`Statistic`].
 #[derive(Clone, Debug)]
 pub enum Figure {
-    /// How many of something.
+    /// A plain number.
     Count(u64),
     /// Bytes.
     Bytes(u64),
@@ -106,7 +106,7 @@ pub enum Figure {
 }
 
 impl Figure {
-    /// What it is measured in.
+    /// Unit of the figure.
     pub const fn unit(&self) -> Unit {
         match self {
             Self::Count(_) => Unit::Count,
@@ -118,37 +118,38 @@ impl Figure {
     }
 }
 
-/// Everything to know of a policy, beside its code.
+/// Description of a policy: its names, its help, its parameters and statistics, and its demands on the stack.
 ///
 /// Names and texts are static, because specifications are read everywhere and live as long as the program. One that is
 /// put together while the program runs is leaked once, by [`Self::leak`].
 #[derive(Clone, Debug)]
 pub struct PolicySpec {
-    /// As written in a configuration; also the name of its file.
+    /// The name as written in a configuration; also that of its file.
     pub name: &'static str,
-    /// One line.
+    /// One line of help.
     pub summary: &'static str,
-    /// How it decides, in a few lines; what is not in its source and why.
+    /// The algorithm in a few lines, and where it differs from its source and why.
     pub details: &'static str,
     /// The paper and section, or the source file, that it follows.
     pub source: &'static str,
-    /// Keys with values that make a working configuration beside the defaults, as `--set` takes them, with a blank
-    /// between two: `host.scheduler=noop host.queue_depth=1`. A policy from outside may leave it empty.
+    /// Keys and values that make a working configuration together with the defaults, as `--set` takes them and
+    /// separated by blanks: `host.scheduler=noop host.queue_depth=1`. A policy from outside may leave it empty.
     pub example: &'static str,
-    /// When it is the wrong choice, and what to use then. A policy from outside may leave it empty.
+    /// Circumstances in which another policy is the better choice, and its name. A policy from outside may leave it
+    /// empty.
     pub instead: &'static str,
-    /// What it cannot work without.
+    /// Capabilities that the rest of the stack must have; a configuration without them is refused.
     pub needs: &'static [Capability],
-    /// What other policies find in it.
+    /// Capabilities that other policies may need and this one has.
     pub offers: &'static [Capability],
-    /// Its own parameters.
+    /// Its parameters.
     pub params: &'static [Param],
-    /// The figures that it adds to a result.
+    /// Figures that it adds to a result.
     pub statistics: &'static [Statistic],
 }
 
 impl PolicySpec {
-    /// A specification with a name and nothing else, to be filled in by `..`.
+    /// An empty specification, to take the other fields from by `..PolicySpec::BLANK`.
     pub const BLANK: Self = Self {
         name: "",
         summary: "",
@@ -162,15 +163,15 @@ impl PolicySpec {
         statistics: &[],
     };
 
-    /// A specification that was put together while the program runs. Its memory is never given back.
+    /// Makes a specification that was put together at run time static. Its memory is never freed.
     pub fn leak(self) -> &'static Self {
         Box::leak(Box::new(self))
     }
 
-    /// One value for each parameter: those that are set by name, the defaults of all others.
+    /// Returns one value for each parameter, in order: those of `set`, by name, and the defaults of all others.
     ///
     /// # Errors
-    /// A name that is no parameter, or a value that its parameter does not take.
+    /// A name that is not a parameter, or a value that its parameter does not take.
     pub fn values(&self, set: &[(&str, Value)]) -> Result<Vec<Value>, Refusal> {
         for (name, value) in set {
             let Some(param) = self.params.iter().find(|param| param.name == *name) else {
@@ -187,7 +188,8 @@ impl PolicySpec {
         Ok(self.params.iter().map(|param| value(param.name).unwrap_or_else(|| param.default.clone())).collect())
     }
 
-    /// What keeps it from a slot, if anything does: a name or a parameter that a configuration could not hold.
+    /// The first fault that keeps the specification out of a slot: a name, parameter or statistic that a configuration
+    /// or a result could not hold. None if it is sound.
     fn fault(&self) -> Option<String> {
         let is_name = |name: &str| {
             let mut characters = name.chars();
@@ -215,26 +217,26 @@ impl PolicySpec {
     }
 }
 
-/// What a slot is, beside the policies in it.
+/// Description of a slot.
 #[derive(Debug, PartialEq, Eq)]
 pub struct SlotSpec {
-    /// The plural that `flashloom list` takes.
+    /// The name that `flashloom list` takes, a plural.
     pub name: &'static str,
-    /// The configuration key that chooses, such as `host.scheduler`.
+    /// The configuration key that chooses the policy, such as `host.scheduler`.
     pub key: &'static str,
-    /// What one policy of the slot is, in the word that people search for: `replacement policy`.
+    /// The field's word for a policy of the slot, which people search for: `replacement policy`.
     pub role: &'static str,
-    /// What the policies decide.
+    /// One line of help: the decision that the policies make.
     pub help: &'static str,
 }
 
-/// What the policies of a slot are: implemented by the trait object that they become, such as `dyn Scheduler`.
+/// The kind of policy that a slot takes, implemented for the trait object of its policies, such as `dyn Scheduler`.
 pub trait Role: 'static {
-    /// What is known of a stack before any of it is built: a policy is checked against it.
+    /// Facts of the configured stack that a policy is checked against before anything is built.
     type Site<'a>;
-    /// What a policy built with given values will ask of the layers beside it; the default asks for nothing.
+    /// Demands of a policy with given values on the layers beside it; the default demands nothing.
     type Profile: Default;
-    /// What a policy is built from.
+    /// Arguments of a policy's constructor, beside its parameters.
     type Context<'a>;
 }
 
@@ -244,15 +246,15 @@ type Profiled<P> =
 
 /// A policy as a value: its specification and its constructor.
 pub struct Policy<P: Role + ?Sized> {
-    /// Everything to know of it.
+    /// Its description.
     pub spec: &'static PolicySpec,
     build: Arc<Build<P>>,
     profile: Arc<Profiled<P>>,
 }
 
 impl<P: Role + ?Sized> Policy<P> {
-    /// A policy that `build` makes from one checked value for each of its parameters, or refuses to make. It goes with
-    /// every stack and asks nothing of it until [`Self::with_profile`] says otherwise.
+    /// Makes a policy with the constructor `build`, which is called with one checked value for each parameter and may
+    /// refuse them. The policy goes with every stack and demands nothing of it, unless [`Self::with_profile`] says so.
     pub fn new<F>(spec: &'static PolicySpec, build: F) -> Self
     where
         F: for<'a> Fn(&[Value], &P::Context<'a>) -> Result<Box<P>, Refusal> + Send + Sync + 'static,
@@ -260,8 +262,8 @@ impl<P: Role + ?Sized> Policy<P> {
         Self { spec, build: Arc::new(build), profile: Arc::new(|_, _| Ok(P::Profile::default())) }
     }
 
-    /// The same policy with what it asks of the layers beside it, or why it does not go with them. Called with every
-    /// configuration, before anything is built.
+    /// Adds the function that returns the policy's demands on the layers beside it, or an error if it does not go with
+    /// them. It is called for every configuration that chooses the policy, before anything is built.
     #[must_use]
     pub fn with_profile<F>(self, profile: F) -> Self
     where
@@ -270,15 +272,15 @@ impl<P: Role + ?Sized> Policy<P> {
         Self { profile: Arc::new(profile), ..self }
     }
 
-    /// The policy with values for some of its parameters, by name, and the defaults of the others.
+    /// Chooses the policy with the values of `set`, by name, and the defaults of its other parameters.
     ///
     /// # Errors
-    /// A name that is no parameter, or a value that its parameter does not take.
+    /// A name that is not a parameter, or a value that its parameter does not take.
     pub fn with(&self, set: &[(&str, Value)]) -> Result<Chosen<P>, Refusal> {
         Ok(Chosen { values: self.spec.values(set)?, policy: self.clone() })
     }
 
-    /// The policy with one checked value for each parameter, in the order of its specification.
+    /// Chooses the policy with one checked value for each parameter, in the order of its specification.
     pub fn with_values(&self, values: Vec<Value>) -> Chosen<P> {
         assert_eq!(values.len(), self.spec.params.len(), "one value for each parameter of {}", self.spec.name);
         Chosen { policy: self.clone(), values }
@@ -297,19 +299,19 @@ impl<P: Role + ?Sized> fmt::Debug for Policy<P> {
     }
 }
 
-/// A policy with a value for each of its parameters: what one stack is built from.
+/// A policy with a value for each of its parameters, ready to be built.
 pub struct Chosen<P: Role + ?Sized> {
     policy: Policy<P>,
     values: Vec<Value>,
 }
 
 impl<P: Role + ?Sized> Chosen<P> {
-    /// As written in a configuration.
+    /// The policy's name as written in a configuration.
     pub fn name(&self) -> &'static str {
         self.policy.spec.name
     }
 
-    /// Everything to know of the policy.
+    /// The policy's description.
     pub fn spec(&self) -> &'static PolicySpec {
         self.policy.spec
     }
@@ -319,23 +321,23 @@ impl<P: Role + ?Sized> Chosen<P> {
         &self.values
     }
 
-    /// Whether other policies find this in it.
+    /// True if the policy has the capability.
     pub fn offers(&self, capability: Capability) -> bool {
         self.policy.spec.offers.contains(&capability)
     }
 
-    /// What it asks of the layers beside it.
+    /// Returns the policy's demands on the layers beside it.
     ///
     /// # Errors
-    /// Why it does not go with them.
+    /// The policy does not go with them; the refusal says why.
     pub fn profile(&self, site: &P::Site<'_>) -> Result<P::Profile, Refusal> {
         (self.policy.profile)(&self.values, site)
     }
 
-    /// Builds it.
+    /// Builds the policy.
     ///
     /// # Errors
-    /// Why it cannot be built.
+    /// The policy cannot be built with these values; the refusal says why.
     pub fn build(&self, context: &P::Context<'_>) -> Result<Box<P>, Refusal> {
         (self.policy.build)(&self.values, context)
     }
@@ -355,13 +357,13 @@ impl<P: Role + ?Sized> fmt::Debug for Chosen<P> {
 
 /// A place on the path of a request where a policy is chosen, and the policies to choose from.
 pub struct Slot<P: Role + ?Sized> {
-    /// What the slot is.
+    /// Description of the slot.
     pub spec: &'static SlotSpec,
     policies: Vec<Policy<P>>,
 }
 
 impl<P: Role + ?Sized> Slot<P> {
-    /// A slot with these policies, in the order in which they are listed.
+    /// Makes a slot with these policies, in the order in which they are listed. Panics where [`Self::add`] fails.
     pub fn new(spec: &'static SlotSpec, policies: impl IntoIterator<Item = Policy<P>>) -> Self {
         let mut slot = Self { spec, policies: Vec::new() };
         for policy in policies {
@@ -370,11 +372,11 @@ impl<P: Role + ?Sized> Slot<P> {
         slot
     }
 
-    /// Adds a policy behind the others.
+    /// Adds a policy at the end of the list.
     ///
     /// # Errors
-    /// A name that the slot has already, or a specification that a configuration could not hold: names that are none,
-    /// a parameter twice, a default outside its range.
+    /// The slot has a policy of that name already, or the specification is unsound: a malformed name, a parameter or
+    /// statistic that is there twice, a default outside its range.
     pub fn add(&mut self, policy: Policy<P>) -> Result<(), Refusal> {
         let name = policy.spec.name;
         let refuse = |found: String| Refusal::new(found, format!("another policy of {}", self.spec.name));
@@ -393,12 +395,12 @@ impl<P: Role + ?Sized> Slot<P> {
         &self.policies
     }
 
-    /// Their specifications.
+    /// The specifications of all policies, in the same order.
     pub fn specs(&self) -> impl Iterator<Item = &'static PolicySpec> {
         self.policies.iter().map(|policy| policy.spec)
     }
 
-    /// The policy of that name.
+    /// The policy of that name; none if the slot has no such policy.
     pub fn find(&self, name: &str) -> Option<&Policy<P>> {
         self.policies.iter().find(|policy| policy.spec.name == name)
     }
@@ -447,7 +449,7 @@ mod tests {
     params! {
         /// Parameters for the test.
         pub struct Params {
-            /// How many.
+            /// A number.
             count: u32 => "count", Kind::Count { min: 1, max: 9 }, Value::Count(2), "More is more.";
         }
     }

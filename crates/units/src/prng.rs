@@ -1,4 +1,4 @@
-//! One seed a run, split into a tree of independent streams by name.
+//! Random numbers: one seed a run, split into a tree of independent streams by name.
 //!
 //! A part that draws random numbers asks for its own stream, `seed.branch("precondition")`; adding a part then never
 //! changes the draws of another. Xoshiro256++ (Blackman and Vigna 2019), from the published and stable crate.
@@ -16,12 +16,12 @@ pub struct Prng {
 }
 
 impl Prng {
-    /// The root of the tree for one run's seed.
+    /// Makes the root of the tree from a run's seed.
     pub fn new(seed: u64) -> Self {
         Self { seed, stream: Xoshiro256PlusPlus::seed_from_u64(seed) }
     }
 
-    /// An independent stream that depends on the seed and the name alone, not on what has been drawn (FNV-1a of the
+    /// Returns an independent stream that depends on the seed and the name alone, not on earlier draws (FNV-1a of the
     /// name, folded into the seed; `seed_from_u64` then mixes it).
     pub fn branch(&self, name: &str) -> Self {
         let hash = name
@@ -30,13 +30,13 @@ impl Prng {
         Self::new(self.seed.rotate_left(17) ^ hash)
     }
 
-    /// 64 random bits.
+    /// Draws 64 random bits.
     #[inline]
     pub fn bits(&mut self) -> u64 {
         self.stream.next_u64()
     }
 
-    /// A uniform integer in `0..bound`, without bias (Lemire 2019). `bound` must not be zero.
+    /// Draws a uniform integer in `0..bound`, without bias (Lemire 2019). `bound` must not be zero.
     #[inline]
     pub fn below(&mut self, bound: u64) -> u64 {
         debug_assert!(bound > 0, "an empty range has no element to draw");
@@ -50,13 +50,13 @@ impl Prng {
         (product >> 64) as u64
     }
 
-    /// A uniform number in `[0, 1)` with 53 random bits.
+    /// Draws a uniform number in `[0, 1)` with 53 random bits.
     #[inline]
     pub fn unit(&mut self) -> f64 {
         (self.bits() >> 11) as f64 * (1.0 / (1u64 << 53) as f64)
     }
 
-    /// True with probability `p`.
+    /// Draws true with probability `p`.
     #[inline]
     pub fn chance(&mut self, p: f64) -> bool {
         self.unit() < p

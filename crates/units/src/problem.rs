@@ -1,53 +1,53 @@
-//! Errors that point: file, line, column, what was found, what was expected, and what to do about it.
+//! Errors in input files: file, line, column, what was found, what was expected, and what to do about it.
 
 use std::fmt;
 
 use crate::Refusal;
 use annotate_snippets::{AnnotationKind, Group, Level, Renderer, Snippet};
 
-/// Where in a file a problem was found.
+/// Position of a problem in a file.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Place {
     /// The file as a whole: it is missing, empty, or a directory.
     File,
-    /// A stretch of a line of text.
+    /// Characters of a line of text.
     Text {
         /// Line, from 1.
         line: u64,
         /// Column in characters, from 1.
         column: u64,
-        /// How many characters are meant, at least 1.
+        /// Number of characters to underline, at least 1.
         width: u64,
-        /// The whole line, without its end.
+        /// The whole line, without its line ending.
         source: String,
     },
     /// A record of a binary file.
     Record {
-        /// Record, from 1.
+        /// Number of the record, from 1.
         record: u64,
         /// Byte offset in the (decompressed) file.
         offset: u64,
     },
 }
 
-/// One thing that is wrong with the user's input.
+/// One error in the user's input, with its position.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Problem {
     /// The file as the user named it, or the command-line option that holds the text.
     pub file: String,
-    /// Where in the file.
+    /// Position in the file.
     pub place: Place,
-    /// What is wrong.
+    /// The error itself: what was found, what was expected, and what to do.
     pub refusal: Refusal,
 }
 
 impl Problem {
-    /// A problem with a file as a whole.
+    /// Makes a problem with a file as a whole.
     pub fn file(file: impl Into<String>, found: impl Into<String>, expected: impl Into<String>) -> Self {
         Refusal::new(found, expected).in_file(file)
     }
 
-    /// A problem at `span` (byte offsets) of a text that is held whole, such as a configuration.
+    /// Makes a problem at `span` (byte offsets) of `text`, the whole contents of a file such as a configuration.
     pub fn in_text(file: &str, text: &str, span: std::ops::Range<usize>, refusal: Refusal) -> Self {
         let floor = |at: usize| (0..=at.min(text.len())).rev().find(|&at| text.is_char_boundary(at)).unwrap_or(0);
         let (start, end) = (floor(span.start), floor(span.end));
@@ -62,27 +62,28 @@ impl Problem {
         Self { file: file.to_owned(), place, refusal }
     }
 
-    /// The refusal alone, for a problem that is to be shown where the file is named.
+    /// Returns the refusal without its position, for a message that shows another position: the file's name goes in
+    /// front of what was found.
     pub fn into_refusal(mut self) -> Refusal {
         self.refusal.found = format!("{}: {}", self.file, self.refusal.found);
         self.refusal
     }
 
-    /// The same problem with advice.
+    /// Adds advice.
     #[must_use]
     pub fn with_help(mut self, help: impl Into<String>) -> Self {
         self.refusal = self.refusal.help(help);
         self
     }
 
-    /// The same problem, suggesting the valid name nearest to `written` if one is near.
+    /// Adds "did you mean" with the valid name nearest to `written`, if one is near.
     #[must_use]
     pub fn suggesting<'a>(mut self, written: &str, valid: impl IntoIterator<Item = &'a str>) -> Self {
         self.refusal = self.refusal.suggesting(written, valid);
         self
     }
 
-    /// The location as compilers write it: `file:line:column`, `file: record N, byte M`, or the file alone.
+    /// The position as compilers write it: `file:line:column`, `file: record N, byte M`, or the file alone.
     pub fn location(&self) -> String {
         match &self.place {
             Place::File => self.file.clone(),
@@ -123,7 +124,7 @@ impl fmt::Display for Problem {
 
 impl std::error::Error for Problem {}
 
-/// A refusal whose keys were written nowhere: they stand in the place of a file.
+/// A refusal of a configuration that is not in a file: its keys take the place of the file's name.
 impl From<Refusal> for Problem {
     fn from(refusal: Refusal) -> Self {
         let keys = refusal.keys.join(", ");
@@ -131,7 +132,7 @@ impl From<Refusal> for Problem {
     }
 }
 
-/// Everything that is wrong with one input, found in one pass.
+/// All errors in one input, found in one pass.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Problems(pub Vec<Problem>);
 

@@ -32,7 +32,7 @@ const RATE_UNITS: Units = &[
     ("GB/s", 1_000_000_000),
 ];
 
-/// Parses a duration such as `"75us"`, `"3.8ms"` or `"5 s"` to nanoseconds.
+/// Parses a duration such as `"75us"`, `"3.8ms"` or `"5 s"` to nanoseconds; an error says which units there are.
 pub fn parse_time(text: &str) -> Result<Ns, Refusal> {
     parse(text, TIME_UNITS, "a time with a unit, such as \"75us\" (ns, us, ms, s, min, h, d)")
 }
@@ -47,7 +47,7 @@ pub fn parse_rate(text: &str) -> Result<u64, Refusal> {
     parse(text, RATE_UNITS, "a rate with a unit, such as \"333MB/s\" (B/s, KiB/s, MiB/s, GiB/s, kB/s, MB/s, GB/s)")
 }
 
-/// Parses a share such as `"7%"` or `"0.07"`.
+/// Parses a share such as `"7%"` or `"0.07"` to a fraction.
 pub fn parse_ratio(text: &str) -> Result<f64, Refusal> {
     let trimmed = text.trim();
     let (digits, scale) = trimmed.strip_suffix('%').map_or((trimmed, 1.0), |digits| (digits.trim_end(), 100.0));
@@ -93,22 +93,22 @@ fn parse(text: &str, units: Units, expected: &'static str) -> Result<u64, Refusa
     value.and_then(|value| u64::try_from(value).ok()).ok_or_else(too_large)
 }
 
-/// The duration in the largest unit that divides it; parses back to the same value.
+/// Formats a duration in the largest unit up to seconds that divides it; parses back to the same value.
 pub fn format_time(value: Ns) -> String {
     format(value, &TIME_UNITS[..4])
 }
 
-/// The size in the largest binary unit that divides it; parses back to the same value.
+/// Formats a size in the largest binary unit that divides it; parses back to the same value.
 pub fn format_size(value: u64) -> String {
     format(value, &SIZE_UNITS[..5])
 }
 
-/// The rate in the largest decimal unit that divides it; parses back to the same value.
+/// Formats a rate in the largest decimal unit that divides it; parses back to the same value.
 pub fn format_rate(value: u64) -> String {
     format(value, &[RATE_UNITS[0], RATE_UNITS[4], RATE_UNITS[6], RATE_UNITS[7]])
 }
 
-/// The share as a percentage where that is short, else as a fraction; parses back to the same value.
+/// Formats a share as a percentage where that is short, else as a fraction; parses back to the same value.
 pub fn format_ratio(value: f64) -> String {
     let percent = format!("{}%", value * 100.0);
     if percent.len() <= 6 && parse_ratio(&percent) == Ok(value) { percent } else { value.to_string() }

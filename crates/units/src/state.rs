@@ -1,47 +1,61 @@
-//! Saving what a simulator knows at a moment, and loading it into one that was built anew from the same configuration.
+//! Saved states: the run-time state of a simulator as bytes, to be loaded into one built from the same configuration.
 //!
-//! A type that knows something implements [`State`], by a list of its fields in [`state!`](crate::state!). Nothing is
-//! kept twice: what follows from the configuration is not saved, and a state is loaded into a value that was built with
-//! that configuration. There are no names, no types and no version in the bytes; a file that holds them says what they
-//! are. Whole numbers of values and lists are as `postcard` writes them (a few bytes for a small number), flat arrays
-//! are their words in little-endian order.
+//! A type with run-time state implements [`State`], by a list of its fields in [`state!`](crate::state!). Whatever
+//! follows from the configuration is not saved, so a state is loaded into a value that was built with that
+//! configuration. The bytes hold no names, no types and no version; the file that they are part of says what they are.
+//! Values and lengths are encoded by `postcard` (a few bytes for a small number), flat arrays as their words in
+//! little-endian order.
 
 use std::fmt;
 
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 
-/// Something whose state can be saved to bytes and loaded from them.
+/// A value whose run-time state can be saved to bytes and loaded from them.
 ///
-/// After `load` the value goes on exactly as the saved one would have: the same decisions, the same figures, and saving
-/// it gives the same bytes. [`state!`](crate::state!) writes an implementation from a list of fields.
+/// After `load` the value continues exactly as the saved one would have: the same decisions, the same figures, and
+/// saving it gives the same bytes. [`state!`](crate::state!) writes an implementation from a list of fields.
 pub trait State {
-    /// Appends the state.
+    /// Appends the state to a writer.
     fn save(&self, to: &mut Writer);
 
-    /// Replaces the state by one that was saved from a value of the same configuration. After an error the value is to be
-    /// dropped: part of it may have been replaced.
+    /// Replaces the state by one that was saved from a value of the same configuration.
+    ///
+    /// # Errors
+    /// The bytes are not such a state. The value has to be dropped then: part of it may have been replaced.
     fn load(&mut self, from: &mut Reader) -> Result<(), StateError>;
 }
 
-/// The bytes of a state; an error if part of it is a policy that cannot be saved.
+/// Returns the bytes of a state.
+///
+/// # Errors
+/// Part of the state is a policy that cannot be saved.
 pub fn save_state(state: &dyn State) -> Result<Vec<u8>, StateError> {
     save_with(|to| state.save(to))
 }
 
-/// The bytes of what `save` writes: several parts that are no struct of their own.
+/// Returns the bytes that `save` writes: a state of several parts that no struct holds together.
+///
+/// # Errors
+/// Part of the state is a policy that cannot be saved.
 pub fn save_with(save: impl FnOnce(&mut Writer)) -> Result<Vec<u8>, StateError> {
     let mut to = Writer { bytes: Vec::new(), error: None };
     save(&mut to);
     to.error.map_or(Ok(to.bytes), Err)
 }
 
-/// Loads a state from all of `bytes`. After an error, the value is to be dropped.
+/// Loads a state from all of `bytes`.
+///
+/// # Errors
+/// The bytes are not such a state, or some are left over. The value has to be dropped then.
 pub fn load_state(state: &mut dyn State, bytes: &[u8]) -> Result<(), StateError> {
     load_with(bytes, |from| state.load(from))
 }
 
-/// Has `load` read all of `bytes`, which [`save_with`] wrote. After an error, what it loads is to be dropped.
+/// Calls `load` with a reader of `bytes`, which [`save_with`] returned.
+///
+/// # Errors
+/// `load` fails, or leaves some bytes over. The values that it loads have to be dropped then.
 pub fn load_with(bytes: &[u8], load: impl FnOnce(&mut Reader<'_>) -> Result<(), StateError>) -> Result<(), StateError> {
     let mut from = Reader { bytes, at: 0 };
     load(&mut from)?;
@@ -51,21 +65,21 @@ pub fn load_with(bytes: &[u8], load: impl FnOnce(&mut Reader<'_>) -> Result<(), 
     }
 }
 
-/// Why a state cannot be saved or loaded.
+/// Error of saving or loading a state.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct StateError {
-    /// The field, with the fields that hold it, such as `nand.timed.blocks`; empty for the whole state.
+    /// Path of the field, such as `nand.timed.blocks`; empty for the whole state.
     pub field: String,
-    /// Where in the bytes.
+    /// Offset in the bytes.
     pub at: usize,
-    /// What should be there.
+    /// Description of what should be there.
     pub expected: String,
-    /// What is.
+    /// Description of what is there.
     pub found: String,
 }
 
 impl StateError {
-    /// The same error, seen from the value that has the field.
+    /// Prefixes the path with the field that holds the value.
     #[must_use]
     pub fn within(mut self, field: &str) -> Self {
         self.field = if self.field.is_empty() { field.to_owned() } else { format!("{field}.{}", self.field) };
@@ -83,14 +97,14 @@ impl fmt::Display for StateError {
 
 impl std::error::Error for StateError {}
 
-/// Where a state is saved to.
+/// Buffer that a state is saved to.
 pub struct Writer {
     bytes: Vec<u8>,
     error: Option<StateError>,
 }
 
 impl Writer {
-    /// Appends a value.
+    /// Appends a value of any type that serde can serialise.
     pub fn value<T: Serialize + ?Sized>(&mut self, value: &T) {
         match postcard::to_extend(value, std::mem::take(&mut self.bytes)) {
             Ok(bytes) => self.bytes = bytes,
@@ -98,13 +112,13 @@ impl Writer {
         }
     }
 
-    /// Appends values whose number the configuration determines.
+    /// Appends an array whose length the configuration determines.
     pub fn array<T: Serialize>(&mut self, values: &[T]) {
         self.value(&values.len());
         values.iter().for_each(|value| self.value(value));
     }
 
-    /// Appends words whose number the configuration determines.
+    /// Appends an array of words whose length the configuration determines.
     pub fn words<T: Word>(&mut self, words: &[T]) {
         self.value(&words.len());
         let from = self.bytes.len();
@@ -112,7 +126,8 @@ impl Writer {
         self.bytes[from..].chunks_exact_mut(T::BYTES).zip(words).for_each(|(bytes, word)| word.put(bytes));
     }
 
-    /// Appends the state of a policy; one that has none makes the whole state impossible to save.
+    /// Appends the state of a policy, in the named field. With `None`, a policy that cannot be saved, saving the whole
+    /// state fails.
     pub fn policy(&mut self, field: &str, policy: Option<&dyn State>) {
         match policy {
             Some(policy) => policy.save(self),
@@ -128,14 +143,14 @@ impl Writer {
     }
 }
 
-/// Where a state is loaded from.
+/// Bytes that a state is loaded from, and the position in them.
 pub struct Reader<'a> {
     bytes: &'a [u8],
     at: usize,
 }
 
 impl Reader<'_> {
-    /// Takes a value.
+    /// Reads a value.
     pub fn value<T: DeserializeOwned>(&mut self) -> Result<T, StateError> {
         match postcard::take_from_bytes(&self.bytes[self.at..]) {
             Ok((value, rest)) => {
@@ -147,7 +162,7 @@ impl Reader<'_> {
         }
     }
 
-    /// Takes values, as many as the configuration determines.
+    /// Reads an array of the length that the configuration determines.
     pub fn array<T: DeserializeOwned>(&mut self, values: &mut [T]) -> Result<(), StateError> {
         self.length(values.len())?;
         values.iter_mut().try_for_each(|value| {
@@ -156,7 +171,7 @@ impl Reader<'_> {
         })
     }
 
-    /// Takes words, as many as the configuration determines.
+    /// Reads an array of words of the length that the configuration determines.
     pub fn words<T: Word>(&mut self, words: &mut [T]) -> Result<(), StateError> {
         self.length(words.len())?;
         let length = words.len() * T::BYTES;
@@ -172,7 +187,7 @@ impl Reader<'_> {
         Ok(())
     }
 
-    /// Takes the state of a policy.
+    /// Reads the state of a policy. `None`, a policy that cannot be loaded, is an error.
     pub fn policy(&mut self, policy: Option<&mut dyn State>) -> Result<(), StateError> {
         let none = || ("a policy whose state can be loaded".to_owned(), "a policy that offers none".to_owned());
         let Some(policy) = policy else {
@@ -182,7 +197,7 @@ impl Reader<'_> {
         policy.load(self)
     }
 
-    /// Takes a length, which must be that of what the configuration built.
+    /// Reads a length, which must be that of the array that was built from the configuration.
     pub fn length(&mut self, built: usize) -> Result<(), StateError> {
         let saved: usize = self.value()?;
         if saved != built {
@@ -191,7 +206,7 @@ impl Reader<'_> {
         Ok(())
     }
 
-    /// What is wrong with what was just taken.
+    /// Makes an error at the present position.
     pub fn error(&self, expected: String, found: String) -> StateError {
         StateError { field: String::new(), at: self.at, expected, found }
     }
@@ -202,15 +217,15 @@ impl Reader<'_> {
     }
 }
 
-/// A number of fixed size, of which flat arrays are made.
+/// A number of fixed size, which flat arrays are made of.
 pub trait Word: Copy {
-    /// Its size.
+    /// Size in bytes.
     const BYTES: usize;
 
-    /// Writes it to [`Self::BYTES`] bytes.
+    /// Writes the number to [`Self::BYTES`] bytes.
     fn put(self, to: &mut [u8]);
 
-    /// Reads it from as many; nothing if they are not of such a number.
+    /// Reads the number from [`Self::BYTES`] bytes; none if they do not encode one.
     fn get(from: &[u8]) -> Option<Self>;
 }
 
@@ -246,7 +261,7 @@ impl Word for bool {
     }
 }
 
-/// Makes words of structs that are a name for a number: `word!(TaskSlot);`.
+/// Implements [`Word`] for structs around one `u32`: `word!(TaskSlot);`.
 #[macro_export]
 macro_rules! word {
     ($($name:ident),+) => {$(
@@ -266,7 +281,7 @@ macro_rules! word {
     )+};
 }
 
-/// A flat array, whose length the configuration determines.
+/// A flat array whose length the configuration determines.
 impl<T: Word> State for Vec<T> {
     fn save(&self, to: &mut Writer) {
         to.words(self);
@@ -277,7 +292,7 @@ impl<T: Word> State for Vec<T> {
     }
 }
 
-/// A part that is there or not, as the configuration has it.
+/// A part that the configuration switches on or off.
 impl<T: State> State for Option<T> {
     fn save(&self, to: &mut Writer) {
         to.value(&self.is_some());
@@ -304,19 +319,20 @@ impl<T: State> State for Box<T> {
     }
 }
 
-/// Implements [`State`] for a struct from a list of all of its fields, each under what is done with it.
+/// Implements [`State`] for a struct from a list of all of its fields, each after the word for its treatment.
 ///
 /// ```text
-/// value    any type that serde knows; loaded as it was saved, whatever its length
-/// array    a Vec or an array of such values, whose length the configuration determines
-/// nested   a type that implements State itself; a Vec of words among them, whose length is determined likewise
-/// each     a Vec or an array of such types
-/// policy   a box of a policy, saved by what its method `state` returns
-/// scratch  empty between two calls of the struct, and so whenever it is saved
+/// value    any type that serde knows; a collection may have any length
+/// array    a Vec or an array of such values whose length the configuration determines
+/// nested   a type that implements State, such as a Vec of words whose length the configuration determines
+/// each     a Vec or an array of types that implement State
+/// policy   a box of a policy, saved by way of its method `state`
+/// scratch  a collection that is empty between two calls of the struct's methods: not saved
 /// fixed    given by the configuration, or overwritten before it is read: not saved
 /// ```
 ///
-/// A field that is in no list does not compile. The fields are loaded in the order in which they stand here.
+/// A struct with a field that is not listed does not compile. The fields are saved and loaded in the order of the
+/// list.
 ///
 /// ```
 /// use flashloom_units::{load_state, save_state, state};
@@ -390,7 +406,7 @@ macro_rules! state {
     };
 }
 
-/// In the implementation of a policy: its state is the [`State`] of the struct itself.
+/// Implements the methods `state` and `state_mut` of a policy whose struct implements [`State`].
 #[macro_export]
 macro_rules! stateful {
     () => {

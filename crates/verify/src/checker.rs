@@ -1,14 +1,14 @@
 //! The NAND checker: the rules of the chips.
 //!
-//! It follows the commands at the time when they start and end, and rejects the program of a page that is not erased or
+//! Commands are checked at the time when they start and end. Rejected are the program of a page that is not erased or
 //! not the next of its block, the read of a page that was never programmed, any command to a block that is being erased
-//! or an erase under a running command, and the program or erase of a block that is bad.
+//! or an erase under a running command, and the program or erase of a bad block.
 
 use flashloom_nand::{Command, Event, Geometry, OperationKind};
 use flashloom_units::{BlockId, Ppn};
 use serde::{Deserialize, Serialize};
 
-/// Commands of one kind that run on a block, and how far it is programmed.
+/// Per-block state: its write pointer, the commands that run on it, and whether it is bad.
 #[derive(Clone, Copy, Debug, Default, Serialize, Deserialize)]
 struct Block {
     /// Pages whose program has started since the last erase.
@@ -17,11 +17,11 @@ struct Block {
     ended: u32,
     reading: u32,
     erasing: bool,
-    /// From birth, or since a program or an erase failed.
+    /// Bad from the factory, or since a program or an erase failed.
     bad: bool,
 }
 
-/// Follows every command.
+/// The NAND checker: follows every command of an array, and keeps the first violation of a chip rule.
 #[derive(Debug)]
 pub struct Checker {
     geometry: Geometry,
@@ -32,13 +32,13 @@ pub struct Checker {
 flashloom_units::state! { Checker { value violation; array blocks; fixed geometry; } }
 
 impl Checker {
-    /// For an erased array; `bad` says of each block whether it is bad from birth.
+    /// Makes a checker for an erased array; `bad` marks the factory bad blocks, one entry a block.
     pub fn new(geometry: Geometry, bad: &[bool]) -> Self {
         let blocks = bad.iter().map(|&bad| Block { bad, ..Block::default() }).collect();
         Self { geometry, blocks, violation: None }
     }
 
-    /// The first violation, in words.
+    /// The first violation, in words; none so far if there was none.
     pub fn violation(&self) -> Option<&str> {
         self.violation.as_deref()
     }
@@ -49,7 +49,7 @@ impl Checker {
         }
     }
 
-    /// Something happened in the array.
+    /// Checks an event of the array.
     pub fn flash(&mut self, event: &Event) {
         match *event {
             Event::Started { command: Command { kind, ppn, from, block, .. }, .. } => {
@@ -121,7 +121,7 @@ impl Checker {
         }
     }
 
-    /// The source of a copy holds its data until the copy is whole.
+    /// Rejects a copy whose source was erased before the copy was complete.
     fn check_source(&mut self, from: Ppn) {
         let source = self.blocks[self.geometry.block_of(from).at()];
         if self.geometry.page_in_block(from) >= source.ended {

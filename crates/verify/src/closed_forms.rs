@@ -1,21 +1,21 @@
-//! What theory says that a simulation comes to.
+//! Closed forms from theory, for the tests to compare simulated figures with.
 
-/// Write amplification of greedy collection under uniform random writes of whole pages: the mean-field limit of Van
-/// Houdt, "A Mean Field Model for a Class of Garbage Collection Algorithms in Flash-based Solid State Drives"
-/// (SIGMETRICS 2013), d-choices with d to infinity, for many blocks of `b` pages, physical over logical pages being
-/// `alpha`.
+/// Write amplification of greedy garbage collection under uniform random writes of whole pages: the mean-field limit
+/// of Van Houdt, "A Mean Field Model for a Class of Garbage Collection Algorithms in Flash-based Solid State Drives"
+/// (SIGMETRICS 2013), d-choices with d to infinity, for N blocks of `b` pages, N large, where `alpha` is the ratio of
+/// physical to logical pages.
 ///
-/// A page dies at rate 1 / (rho N b) a write, so in equilibrium the blocks with i valid pages are rho b r / i of all,
-/// where rho = 1 / alpha is the utilisation and r is the rate at which blocks are filled. Greedy takes every block that
-/// falls to t valid pages at once (rate f) and the rest of its victims (rate r - f) from those with t + 1. Counting all
-/// blocks and all valid pages:
+/// A write invalidates a given valid page with probability 1 / (rho N b), so in equilibrium the blocks with i valid
+/// pages are rho b r / i of all, where rho = 1 / alpha is the utilisation and r is the rate at which blocks are filled.
+/// Greedy takes every block that falls to t valid pages at once (rate f) and the rest of its victims (rate r - f) from
+/// those with t + 1. Counting all blocks and all valid pages:
 ///
 /// ```text
 /// rho b ( r (1/(t+2) + ... + 1/b) + f / (t+1) ) = 1        r (b - t - 1) + f = 1        0 <= f <= r
 /// ```
 ///
-/// and write amplification is b r. None where there is no equilibrium: `alpha` is not above one, or so little above it
-/// that every victim would be all valid.
+/// and write amplification is b r. Returns `None` where there is no equilibrium: `alpha` is not above one, or so little
+/// above it that every page of every victim would be valid.
 pub fn greedy_mean_field(alpha: f64, b: u32) -> Option<f64> {
     let rho_b = f64::from(b) / alpha;
     (0..b.saturating_sub(1)).find_map(|t| {

@@ -1,4 +1,4 @@
-//! What pages hold, as version stamps of their sectors: one word a page where all sectors have the same stamp.
+//! Contents of pages, as version stamps of their sectors: one word a page where all sectors have the same stamp.
 
 /// The stamps of the sectors of one page.
 pub(crate) type Stamps = [u32; 32];
@@ -20,12 +20,12 @@ flashloom_units::state! { Contents { nested pages; value mixed, free; } }
 const MIXED: u32 = 1 << 31;
 
 impl Contents {
-    /// That many pages, never written.
+    /// Makes the contents of `pages` pages that were never written.
     pub(crate) fn new(pages: usize) -> Self {
         Self { pages: vec![0; pages], mixed: Vec::new(), free: Vec::new() }
     }
 
-    /// The stamps of all sectors of a page; those beyond the page's size repeat the stamp.
+    /// Returns the stamps of all sectors of a page. Entries beyond the page's size mean nothing.
     pub(crate) fn get(&self, page: usize) -> Stamps {
         match self.pages[page] {
             word if word & MIXED != 0 => self.mixed[(word & !MIXED) as usize],
@@ -33,7 +33,7 @@ impl Contents {
         }
     }
 
-    /// Gives the first `sectors` of a page these stamps.
+    /// Replaces the stamps of a page of `sectors` sectors.
     pub(crate) fn set(&mut self, page: usize, stamps: &Stamps, sectors: u32) {
         let uniform = stamps[1..sectors as usize].iter().all(|stamp| *stamp == stamps[0]);
         let old = self.pages[page];
@@ -54,14 +54,14 @@ impl Contents {
         }
     }
 
-    /// Gives the sectors in the mask one stamp, below 2^31.
+    /// Replaces the stamps of the sectors in the mask by one stamp, below 2^31.
     pub(crate) fn stamp(&mut self, page: usize, mask: u32, stamp: u32, sectors: u32) {
         let mut stamps = self.get(page);
         (0..32).filter(|sector| mask >> sector & 1 == 1).for_each(|sector| stamps[sector] = stamp);
         self.set(page, &stamps, sectors);
     }
 
-    /// Forgets a page: it reads as never written.
+    /// Resets a page to never written.
     pub(crate) fn clear(&mut self, page: usize) {
         self.set(page, &[0; 32], 32);
     }

@@ -1,7 +1,7 @@
-//! The independent checks of a verified run: is every command legal, and does every read return what was written?
+//! Independent checks of a verified run: is every command legal, and does every read return what was written?
 //!
-//! Two observers that know nothing of the FTL, of the buffer's policies or of the timing model: the [`Checker`] follows
-//! the commands as the chips see them, the [`Oracle`] the contents of every sector. A [`Verifier`] is both.
+//! Two observers share no code with the FTL, the buffer's policies or the timing model: the [`Checker`] follows the
+//! commands as the chips see them, the [`Oracle`] the contents of every sector. A [`Verifier`] holds both.
 
 mod checker;
 pub mod closed_forms;
@@ -18,14 +18,15 @@ pub use oracle::Oracle;
 #[derive(Debug)]
 pub struct Verifier {
     checker: Checker,
-    /// What the host and the buffer do is told to the oracle alone.
+    /// The integrity oracle. The caller reports to it directly what the host and the buffer do.
     pub oracle: Oracle,
 }
 
 flashloom_units::state! { Verifier { nested checker, oracle; } }
 
 impl Verifier {
-    /// Checks for a new array, which tells its events from now on, under a logical space that was never written.
+    /// Makes the checks of a new array below a logical space that was never written, and has the array record its
+    /// events.
     pub fn new(nand: &mut Nand, logical_pages: u64) -> Self {
         nand.watch();
         let geometry: Geometry = *nand.geometry();
@@ -34,22 +35,22 @@ impl Verifier {
         Self { checker: Checker::new(geometry, &bad), oracle: Oracle::new(geometry, logical_pages) }
     }
 
-    /// Something happened in the array.
+    /// Passes an event of the array to both checks.
     #[inline]
     pub fn flash(&mut self, event: &Event) {
         self.checker.flash(event);
         self.oracle.flash(event);
     }
 
-    /// Takes what the array has to say.
+    /// Takes the events that the array has recorded since the last call.
     pub fn follow(&mut self, nand: &mut Nand) {
         nand.events().for_each(|event| self.flash(&event));
     }
 
-    /// Checks that no violation was found so far.
+    /// Fails if a violation was found so far.
     ///
     /// # Errors
-    /// The first one, in words.
+    /// The first violation, in words.
     pub fn check(&self) -> Result<(), String> {
         match self.checker.violation().or(self.oracle.violation()) {
             Some(violation) => Err(format!("verification: {violation}")),

@@ -1,8 +1,8 @@
 //! The integrity oracle: every read returns what was written.
 //!
-//! It gives every host write of a page a new stamp, keeps for each logical sector the stamp that a read must return,
-//! carries stamps with the data through buffer and flash, and compares them when a read ends. A stamp belongs to one
-//! logical page and one write, so data of another page or an older version is found.
+//! Every host write of a page gets a new stamp. The oracle keeps for each logical sector the stamp that a read must
+//! return, moves stamps with the data through buffer and flash, and compares them when a read ends. A stamp belongs to
+//! one logical page and one write, so data of another page or an older version is found.
 //!
 //! ```text
 //! host write -> logical (what a read must return)
@@ -10,8 +10,8 @@
 //! host read  <- slots, or flash, compared with what logical held when the read was asked for
 //! ```
 //!
-//! What the FTL does with what it is given is held against that: every write is programmed once, as the page and the
-//! sectors that it was given as, and a read that it was asked for is emitted at once, for that page.
+//! The FTL's commands are checked against the calls to it: every page given to it is programmed once, with the same
+//! logical page and sectors, and every read asked of it is emitted at once, for that page.
 
 use std::collections::BTreeMap;
 
@@ -34,18 +34,18 @@ struct Given {
     stamps: Stamps,
 }
 
-/// Follows every sector's contents.
+/// The integrity oracle: follows the contents of every sector.
 #[derive(Debug)]
 pub struct Oracle {
     geometry: Geometry,
     logical: Contents,
-    /// By slot of the buffer, up to the greatest that was ever used.
+    /// Stamps by slot of the buffer, up to the greatest slot ever used.
     slots: Vec<Stamps>,
-    /// By the number of the write, until it is programmed.
+    /// Pages given to the FTL and not yet programmed, by the number of the write.
     sent: BTreeMap<u32, Given>,
     asked: Option<Given>,
     flash: Contents,
-    /// By the number of an operation that runs: what its program writes, or what its read must return.
+    /// Stamps that a running program writes, or that a running read must return, by the number of the operation.
     carried: Vec<Stamps>,
     last_stamp: u32,
     sectors_checked: u64,
@@ -61,7 +61,7 @@ flashloom_units::state! {
 }
 
 impl Oracle {
-    /// For an erased array under a logical space that was never written, and an empty buffer.
+    /// Makes an oracle for an erased array, a logical space that was never written, and an empty buffer.
     pub fn new(geometry: Geometry, logical_pages: u64) -> Self {
         Self {
             geometry,
@@ -77,17 +77,17 @@ impl Oracle {
         }
     }
 
-    /// Host sectors compared so far.
+    /// Number of sectors compared in reads so far.
     pub fn sectors_checked(&self) -> u64 {
         self.sectors_checked
     }
 
-    /// Writes of a page by the host so far.
+    /// Number of page writes by the host so far; a write of several pages counts once for each.
     pub fn writes(&self) -> u32 {
         self.last_stamp
     }
 
-    /// The first violation, in words.
+    /// The first violation, in words; none so far if there was none.
     pub fn violation(&self) -> Option<&str> {
         self.violation.as_deref()
     }
@@ -102,7 +102,7 @@ impl Oracle {
         at(&mut self.slots, slot.0)
     }
 
-    /// The sectors in the mask get a new stamp, which reads of them must return from now on.
+    /// Gives the sectors in the mask a new stamp, which reads of them must return from now on, and returns it.
     fn stamp(&mut self, lpn: Lpn, mask: u32) -> u32 {
         assert!(self.last_stamp < IN_DOUBT - 1, "a verified run is limited to 2^31 page writes");
         self.last_stamp += 1;
@@ -128,9 +128,9 @@ impl Oracle {
     }
 }
 
-/// The host and the buffer.
+/// Reports of the host's requests and of the buffer's decisions.
 impl Oracle {
-    /// The host writes sectors of a page, and they go to the FTL.
+    /// The host wrote sectors of a page, and they went to the FTL without a buffer.
     pub fn written_through(&mut self, page: HostPage) {
         let stamp = self.stamp(page.lpn, page.mask);
         self.send(page, [stamp; 32]);
@@ -140,8 +140,8 @@ impl Oracle {
         self.sent.insert(write, Given { lpn, mask, stamps });
     }
 
-    /// The host writes the sectors in the mask of a page, and they go to a slot of the buffer; the others of the page
-    /// are taken over from another slot, if there is one.
+    /// The host wrote the sectors in the mask, and they went to a slot of the buffer. The page's other sectors are
+    /// copied from the slot `taken_over`, if there is one.
     pub fn stored(&mut self, lpn: Lpn, mask: u32, slot: SlotId, taken_over: Option<SlotId>) {
         if let Some(old) = taken_over {
             *self.slot(slot) = *self.slot(old);
@@ -150,8 +150,8 @@ impl Oracle {
         overlay(self.slot(slot), mask, &[stamp; 32]);
     }
 
-    /// The FTL is asked for sectors of a page, or for all of it where it is kept in a slot: the slot will hold what the
-    /// read must return, and that is checked when it ends.
+    /// The FTL is asked for the sectors in the mask, or for the whole page if the buffer caches it in a slot. The data
+    /// is checked when the read ends; the slot is taken to hold what the read must return.
     pub fn read_flash(&mut self, lpn: Lpn, mask: u32, slot: Option<SlotId>) {
         self.check_answered();
         let stamps = self.logical.get(lpn.at());
@@ -162,46 +162,46 @@ impl Oracle {
         self.asked = Some(Given { lpn, mask, stamps });
     }
 
-    /// Nothing that the FTL was asked for is left.
+    /// Rejects a read that was asked of the FTL and that it never emitted.
     fn check_answered(&mut self) {
         if let Some(Given { lpn, .. }) = self.asked {
             self.reject(|| format!("logical page {} was asked for, and not read", lpn.0));
         }
     }
 
-    /// What a slot holds goes to the FTL, or padding, of which the FTL has every sector.
+    /// The buffer evicted a slot to the FTL; without a slot, padding whose sectors the FTL all takes from the old page.
     pub fn evicted(&mut self, page: HostPage, slot: Option<SlotId>) {
         let stamps = slot.map_or([0; 32], |slot| *self.slot(slot));
         self.send(page, stamps);
     }
 
-    /// The buffer returns the sectors in the mask.
+    /// The buffer served a read of the sectors in the mask from a slot.
     pub fn read_buffered(&mut self, lpn: Lpn, mask: u32, slot: SlotId) {
         let (found, expected) = (*self.slot(slot), self.logical.get(lpn.at()));
         self.compare(lpn, mask, &found, &expected, || format!("the write buffer, logical page {}", lpn.0));
     }
 
-    /// The sectors in the mask of a logical page that nothing is mapped to: they must never have been written.
+    /// The host read the sectors in the mask of an unmapped logical page: they must never have been written.
     pub fn read_unmapped(&mut self, lpn: Lpn, mask: u32) {
         let expected = self.logical.get(lpn.at());
         self.compare(lpn, mask, &[0; 32], &expected, || format!("logical page {}, which is not mapped", lpn.0));
     }
 
-    /// The host discards a whole page: reads return nothing until it is written again.
+    /// The host discarded a whole page: reads return nothing until it is written again.
     pub fn discarded(&mut self, lpn: Lpn) {
         self.logical.clear(lpn.at());
     }
 
-    /// A write of the sectors in the mask has failed: they hold what they held before, or what was to be written. What
-    /// the next read of a sector returns is what it holds from then on.
+    /// A write of the sectors in the mask has failed: they hold the old data or the new. Whatever the next read of a
+    /// sector returns, later reads must return too.
     pub fn write_failed(&mut self, lpn: Lpn, mask: u32) {
         self.logical.stamp(lpn.at(), mask, IN_DOUBT, self.geometry.sectors_per_page());
     }
 }
 
-/// Flash.
+/// Events of the flash array.
 impl Oracle {
-    /// Something happened in the array.
+    /// Follows an event of the array.
     pub fn flash(&mut self, event: &Event) {
         match event {
             Event::Issued(command, _) if command.lpn.is_some() => self.carry(command),
@@ -252,7 +252,7 @@ impl Oracle {
     }
 }
 
-/// An entry of a table that grows to the greatest number ever used.
+/// Entry of a table that grows to the greatest number ever used.
 fn at(table: &mut Vec<Stamps>, number: u32) -> &mut Stamps {
     table.resize(table.len().max(number as usize + 1), [0; 32]);
     &mut table[number as usize]

@@ -5,7 +5,7 @@ use flashloom_nand::{Data, Erase, HostPage, Nand, NandParams, OpId, Origin, Page
 use flashloom_units::{BlockId, Lpn, ParamSet, Ppn, Prng};
 use flashloom_verify::{Oracle, Verifier};
 
-/// An array of which every command and every sector is followed.
+/// An array with a verifier that follows every command and every sector.
 struct Array {
     nand: Nand,
     verifier: Verifier,
@@ -28,7 +28,7 @@ impl Array {
         self.program(page, base, block, index);
     }
 
-    /// The FTL writes what it was given to a page of a block.
+    /// Programs a page as the FTL would, with the data that it was given.
     fn program(&mut self, page: HostPage, base: Ppn, block: u32, index: u32) {
         let data = Data::Host { page, base };
         self.nand.program(Program::new(BlockId(block), index, data, Origin::Host));
@@ -43,7 +43,7 @@ impl Array {
         self.nand.read(Read { lpn: Lpn(lpn), ..Read::new(Ppn(ppn), 0xffff, Origin::Host) });
     }
 
-    /// The oracle, once it has seen what was emitted.
+    /// The oracle, after it has followed all commands emitted so far.
     fn oracle(&mut self) -> &mut Oracle {
         self.verifier.follow(&mut self.nand);
         &mut self.verifier.oracle
@@ -229,7 +229,7 @@ fn a_refused_page_that_nobody_takes_is_found() {
     assert!(found.contains("1 pages were refused, and nobody was told"), "{found}");
 }
 
-/// What the FTL was given or asked for, and what it made of it.
+/// Commands of the FTL that do not match the calls to it.
 #[test]
 fn what_the_ftl_was_not_asked_for_is_found() {
     let found = violation(|array| {
@@ -264,7 +264,7 @@ fn what_the_ftl_was_not_asked_for_is_found() {
     assert!(found.contains("program of physical page 1 for logical page 3"), "{found}");
 }
 
-/// Two writes of a page that are programmed in the wrong order: what is read in the end is the older.
+/// Two writes of a page are programmed in the wrong order, so that the last read returns the older one.
 #[test]
 fn writes_that_change_places_are_found() {
     let found = violation(|array| {

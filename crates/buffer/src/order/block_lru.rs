@@ -1,5 +1,5 @@
-//! Block-level LRU: the logical block that was written longest ago leaves first, with all its buffered pages (CAVE,
-//! section 4.2); with both options it is BPLRU (Kim and Ahn, FAST 2008, section 3).
+//! Block-level LRU: evict the logical block that was written longest ago, with all its buffered pages (CAVE, section
+//! 4.2); with both options it is BPLRU (Kim and Ahn, FAST 2008, section 3).
 //!
 //! ```text
 //! written:       move the page's block to the young end
@@ -8,16 +8,16 @@
 //! padding:       the pages of the block that the buffer lacks are read from flash and written in their places
 //! ```
 //!
-//! What belongs to one block leaves together, so a block-mapped FTL merges less, and a write to any page of a block
-//! keeps all of it. Padding makes every victim a whole block, which such an FTL takes by a switch merge. What was
-//! written in sequence will not be written again soon: compensation keeps it from driving out the rest.
+//! The pages of a block are evicted together, so a block-mapped FTL merges less; a write to any page of a block keeps
+//! all of them. Padding makes every victim a whole block, which such an FTL takes by a switch merge. Pages that were
+//! written in sequence will probably not be written again soon: compensation keeps them from evicting the rest.
 //!
-//! A page that flash does not hold cannot be read, and pads nothing. A flush pads its victims too; a page that leaves
-//! out of turn (FUA) is not padded. A block is an erase block of one chip, as CAVE's Figure 3 has it: where the mapping
-//! stripes its logical blocks over several chips (mcsplit), padding makes none of them whole, and no switch merges.
-//! What padding programs is write amplification: its pages are no writes of the host. Writing the last page of a run
-//! again does not break the run, for requests smaller than a page. O(1) an operation, and a victim costs the sorting of
-//! its pages, or with padding a look at each page of its block.
+//! A page that was never programmed cannot be read, and is not padded. A flush pads its victims too; a page that is
+//! evicted out of turn (FUA) is not padded. A block has the pages of an erase block of one chip, as in CAVE's Figure 3:
+//! if the mapping stripes its logical blocks over several chips (mcsplit), padding completes none of them and causes no
+//! switch merges. Padding pages count as write amplification, because the host did not write them. Writing the last
+//! page of a run again does not break the run, for requests smaller than a page. O(1) an operation; a victim costs the
+//! sorting of its pages, or with padding a visit to each page of its block.
 
 use flashloom_units::{Capability, Kind, Lists, Lpn, ParamSet, PolicySpec, Value, params};
 
@@ -28,29 +28,29 @@ use crate::groups::Groups;
 params! {
     /// Parameters of block-level LRU.
     pub struct BlockLruParams {
-        /// Whether a victim is filled up with pages read from flash, and written as a whole block.
+        /// True to complete a victim with pages read from flash, and write it as a whole block.
         padding: bool => "padding", Kind::Flag, Value::Flag(false),
             "Saves full merges of a block-mapped FTL, and costs a read and a write for each page that the buffer \
              lacks.";
-        /// Whether a block that was written in sequence is the next victim.
+        /// True to evict a block next if it was written in sequence.
         compensation: bool => "compensation", Kind::Flag, Value::Flag(false),
-            "Keeps long writes from driving out what is written again, and gives up hits on blocks that are written in \
-             sequence again and again.";
+            "Keeps long writes from evicting pages that are written again, and gives up hits on blocks that are \
+             written in sequence again and again.";
     }
 }
 
 pub(super) static SPEC: PolicySpec = PolicySpec {
     name: "block-lru",
-    summary: "the block that was written longest ago, with all its pages",
-    details: "A write makes the whole block of its page young again. Pages leave in order of address. With `padding` \
+    summary: "evicts the block that was written longest ago, with all its pages",
+    details: "A write makes the whole block of its page the youngest. Pages leave in order of address. With `padding` \
               and `compensation` it is BPLRU. A flush pads its victims too, FUA pages leave alone. Padding programs \
               pages that the host did not write, which raises write amplification (ftl.waf); it fills one erase block, \
               so under a mapping that stripes its logical blocks over chips (mcsplit) it causes no switch merges.",
     source: "Kim and Ahn: BPLRU, FAST 2008, section 3; CAVE, section 4.2",
     example: "buffer.order=block-lru buffer.block-lru.padding=true buffer.block-lru.compensation=true ftl.mapping=bast \
               workload.synthetic.request_size=64KiB",
-    instead: "Over a page-level mapping a block of addresses has no cost of its own: `page-lru` keeps more of what is \
-              written again. Over log blocks and without sequential writes, compare it with `fab`.",
+    instead: "With a page-level mapping evicting by blocks saves no merges: `page-lru` keeps more of the pages that \
+              are written again. With log blocks and without sequential writes, compare it with `fab`.",
     needs: &[],
     offers: &[Capability::SavedState],
     params: BlockLruParams::PARAMS,
@@ -61,7 +61,7 @@ pub(super) struct BlockLru {
     params: BlockLruParams,
     groups: Groups,
     blocks: Lists<u32>,
-    /// How many pages of each block, from its first on, the writes have reached in order.
+    /// Number of pages of each block that were written in sequence, from its first page on.
     runs: Vec<u32>,
 }
 
@@ -77,7 +77,7 @@ impl BlockLru {
         }
     }
 
-    /// A page of a block that is in no ring was written.
+    /// Updates the run of a block whose page was written, and puts the block back into the list.
     fn written(&mut self, block: u32, lpn: Lpn) {
         let offset = self.groups.offset_of(lpn);
         let run = &mut self.runs[block as usize];
@@ -138,13 +138,13 @@ mod tests {
 
     use crate::order::model::{Block, Naive, PAGES_PER_BLOCK, assert_same_victims, take, take_written};
 
-    /// The blocks, the next victim first.
+    /// The blocks, in order of eviction.
     struct Blocks {
         blocks: Vec<Block>,
         compensation: bool,
     }
 
-    /// Whether the last writes went through the whole block, whatever number of times each page was written in a row.
+    /// True if the last writes went through the whole block in sequence; a page may be repeated in a row.
     fn was_written_in_sequence(block: &Block) -> bool {
         let mut writes = block.writes.clone();
         writes.dedup();

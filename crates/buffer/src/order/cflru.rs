@@ -1,23 +1,24 @@
-//! CFLRU: pages that flash holds too leave first, within a window of the oldest pages (Park et al., CASES 2006).
+//! CFLRU, clean-first LRU: drop clean pages before evicting dirty ones, within a window of the oldest pages (Park et
+//! al., CASES 2006).
 //!
 //! ```text
 //! window:         the pages at the old end of an LRU list of pages, `window` of the buffer's room
 //! read, written:  move the page to the young end; a page read from flash enters there, clean
-//! room needed:    give up the oldest clean page in the window
+//! room needed:    drop the oldest clean page in the window
 //!                 if there is none, evict the oldest dirty page
 //! ```
 //!
-//! A clean page costs a read when it is missed, a dirty one a program when it leaves. The paper's cache belongs to the
-//! operating system; here it is the drive's, so that:
+//! Dropping a clean page costs a read when it is missed, evicting a dirty one costs a program. The paper's cache
+//! belongs to the operating system; here it is the drive's, so that:
 //!
-//! - a read that misses takes a whole page from flash, and is served when that is there, not when there is room for it:
-//!   if no clean page can be given up for it, a dirty one is sent to flash, and the page that was read is not kept;
-//! - of a page that the buffer holds in part, what a read takes from flash is not kept;
-//! - a dirty page that a rate evicts ahead of need is the oldest one, in the window or not.
+//! - a read miss reads a whole page from flash and completes with that read, whether or not the page can be cached: if
+//!   no clean page can be dropped for it, a dirty one is evicted, and the page that was read is not cached;
+//! - if the buffer holds part of a page, the sectors that a read takes from flash are not cached;
+//! - the dirty page that is evicted before the buffer is full is the oldest one, in the window or not.
 //!
-//! Each page that leaves lets a younger one into the window, so clean pages can be given up one after another until the
-//! window is full of dirty ones: all that are older than the dirty page which would fill it. These are room to a rate.
-//! The default of the window is a choice made here. O(1) an operation.
+//! Each page that leaves lets a younger one into the window, so clean pages can be dropped one after another until the
+//! window is full of dirty ones: all clean pages that are older than the dirty page which would fill it. The rate
+//! counts these as free room. The default of the window is a choice made here. O(1) an operation.
 
 use flashloom_units::{Capability, Kind, Lists, Lpn, ParamSet, PolicySpec, Value, params};
 
@@ -28,22 +29,22 @@ use crate::window::Window;
 params! {
     /// Parameters of CFLRU.
     pub struct CflruParams {
-        /// Share of the buffer in which clean pages leave first, from its oldest page on.
+        /// Size of the window of the oldest pages in which clean pages are dropped first, as a share of the buffer.
         window: f64 => "window", Kind::Ratio { min: 0.001, max: 1.0 }, Value::Ratio(0.25),
-            "A larger window saves programs, and gives up clean pages that may be read again.";
+            "A larger window saves programs, and drops clean pages that may be read again.";
     }
 }
 
 pub(super) static SPEC: PolicySpec = PolicySpec {
     name: "cflru",
-    summary: "clean pages first within a window of the oldest; keeps what the host reads",
-    details: "Reads and writes make a page young again. A read never waits for room. The default of the window is a \
-              choice made here.",
+    summary: "drops clean pages first, within a window of the oldest pages; caches pages that the host reads",
+    details: "Reads and writes move a page to the young end. A read never waits for a free slot. The default of the \
+              window is a choice made here.",
     source: "Park, Jung, Kang, Kim and Lee: CFLRU, CASES 2006, section 3",
     example: "buffer.order=cflru buffer.cflru.window=0.5 workload.synthetic.read_share=0.5 \
               workload.synthetic.pattern=zipf",
     instead: "Where the host seldom reads the same page again, clean pages take room from dirty ones: use `page-lru`. \
-              It evicts pages, not blocks: over log blocks use `clc` or `fab`.",
+              It evicts pages, not blocks: with log blocks use `clc` or `fab`.",
     needs: &[],
     offers: &[Capability::SavedState],
     params: CflruParams::PARAMS,
@@ -52,12 +53,12 @@ pub(super) static SPEC: PolicySpec = PolicySpec {
 
 pub(super) struct Cflru {
     window: Window,
-    /// What the window comes to hold as clean pages are given up: as many dirty pages as it has room for, and all clean
-    /// ones that are older than the last of these.
+    /// The window if all clean pages in it were dropped one after another: as many dirty pages as it has room for, and
+    /// all clean ones that are older than the last of these.
     reach: Window,
-    /// Clean pages in reach.
+    /// Number of clean pages in `reach`.
     clean_room: u32,
-    /// All pages by age, those that flash holds too apart from the others.
+    /// All pages in LRU order, dirty and clean ones in lists of their own.
     pages: Lists<SlotId>,
     is_clean: Vec<bool>,
 }
@@ -156,7 +157,7 @@ mod tests {
 
     use crate::order::model::{Naive, ROOM, assert_same_victims};
 
-    /// The pages, the one that was used longest ago first, and whether they are clean.
+    /// The pages in LRU order, the oldest first, each with true if it is clean.
     struct Pages {
         pages: Vec<(u32, bool)>,
         window: usize,

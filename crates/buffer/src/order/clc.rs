@@ -1,4 +1,5 @@
-//! CLC: the largest among the cold clusters leaves first (Kang et al., IEEE Transactions on Computers 58(6), 2009).
+//! CLC, cold and largest cluster: evict the largest of the cold clusters (Kang et al., IEEE Transactions on Computers
+//! 58(6), 2009).
 //!
 //! ```text
 //! cluster:  the buffered pages of one logical block (or of `cluster` consecutive pages)
@@ -10,10 +11,10 @@
 //!           the size-independent list; its pages in order of address
 //! ```
 //!
-//! What was written lately may be written again, however large it is, and stays; among the rest a large cluster merges
-//! cheaply. A share of 1 is LRU over clusters, a share of 0 picks the largest like `fab`; with any other the cluster
-//! that was written last is hot. The share is of the clusters that are in the buffer at the moment. O(1) an operation,
-//! and a victim costs the sorting of its pages.
+//! A cluster that was written recently may be written again, however large it is, and stays; among the rest a large
+//! cluster merges cheaply. A share of 1 is LRU over clusters, a share of 0 picks the largest like `fab`; with any other
+//! the cluster that was written last is hot. The share is of the clusters in the buffer at the moment. O(1) an
+//! operation; a victim costs the sorting of its pages.
 
 use flashloom_units::{Capability, Kind, Lists, Lpn, ParamSet, PolicySpec, Value, params};
 
@@ -25,27 +26,27 @@ use crate::sizes::Sizes;
 params! {
     /// Parameters of CLC.
     pub struct ClcParams {
-        /// Pages of a cluster; as many as an erase block has where not given.
+        /// Number of consecutive pages in a cluster; as many as an erase block has if not given.
         cluster_pages: Option<u32> => "cluster", Kind::Count { min: 1, max: 65_536 }, Value::Absent,
-            "Larger clusters gather more of what belongs together, and keep more cold pages beside a hot one.";
+            "Larger clusters evict more neighbouring pages together, and keep more cold pages beside a hot one.";
         /// Share of the clusters that count as hot.
         hot_share: f64 => "hot_share", Kind::Ratio { min: 0.0, max: 1.0 }, Value::Ratio(0.1),
-            "A larger share keeps what may be written again, a smaller one evicts what merges best.";
+            "A larger share keeps clusters that may be written again, a smaller one evicts those that merge best.";
     }
 }
 
 pub(super) static SPEC: PolicySpec = PolicySpec {
     name: "clc",
-    summary: "the largest among the cold clusters of pages",
-    details: "Clusters that were written lately are hot and stay in a list that does not look at their size; at any \
+    summary: "evicts the largest of the cold clusters of pages",
+    details: "Clusters that were written recently are hot and stay in a list that ignores their size; at any \
               share above 0 the one that was written last is among them. Among cold clusters with equally many pages \
               the one leaves that cooled, or lost a page, longest ago. The default of the share is a choice made here. \
               Pages leave in order of address.",
     source: "Kang, Park, Jung, Shim and Cha: Performance Trade-Offs in Using NVRAM Write Buffer for Flash Memory-Based \
              Storage Devices, IEEE Transactions on Computers 58(6), 2009",
     example: "buffer.order=clc buffer.clc.hot_share=0.2 ftl.mapping=bast workload.synthetic.pattern=zipf",
-    instead: "Where nothing is written more often than the rest, `fab` chooses the same and has no share to set. Over \
-              a page-level mapping use `page-lru`.",
+    instead: "Where no page is written more often than the rest, `fab` evicts about the same and has no share to set. \
+              With a page-level mapping use `page-lru`.",
     needs: &[],
     offers: &[Capability::SavedState],
     params: ClcParams::PARAMS,
@@ -54,11 +55,11 @@ pub(super) static SPEC: PolicySpec = PolicySpec {
 
 pub(super) struct Clc {
     clusters: Groups,
-    /// How many clusters there are, and how many of them are hot.
+    /// Number of clusters, and of hot ones among them.
     count: u32,
     hot_count: u32,
     hot_share: f64,
-    /// The size-independent list, and who is in it.
+    /// The size-independent list, and its members.
     hot: Lists<u32>,
     is_hot: Vec<bool>,
     /// The size-sorted lists.
@@ -82,7 +83,7 @@ impl Clc {
         }
     }
 
-    /// Takes a cluster out of the list that it is in.
+    /// Removes a cluster from its list.
     fn unlist(&mut self, cluster: u32) {
         if std::mem::take(&mut self.is_hot[cluster as usize]) {
             self.hot.remove(cluster);
@@ -99,7 +100,7 @@ impl Clc {
         self.cool();
     }
 
-    /// Moves clusters to the size-sorted lists until the hot ones are not above their share.
+    /// Moves the oldest hot clusters to the size-sorted lists until the hot ones do not exceed their share.
     fn cool(&mut self) {
         let most = (f64::from(self.count) * self.hot_share).ceil() as u32;
         while self.hot_count > most
@@ -165,7 +166,8 @@ mod tests {
     use crate::order::Order;
     use crate::order::model::{Block, Naive, assert_same_victims, take, take_written};
 
-    /// The hot clusters by their last write, the cold ones by when they cooled or lost a page, the oldest first.
+    /// The hot clusters in order of their last write, the cold ones of when they cooled or lost a page; the oldest
+    /// first.
     struct Clusters {
         hot: Vec<Block>,
         cold: Vec<Block>,

@@ -1,5 +1,5 @@
-//! FAB: the logical block with the most buffered pages leaves first, among equals the one that was written, or lost a
-//! page, longest ago (Jo et al., IEEE TCE 2006).
+//! FAB, flash-aware buffer: evict the logical block with the most buffered pages, among equals the one that was
+//! written, or lost a page, longest ago (Jo et al., IEEE Transactions on Consumer Electronics 52(2), 2006).
 //!
 //! ```text
 //! written:  move the page's block to the young end of the list for its number of pages
@@ -7,8 +7,8 @@
 //! victim:   the block at the old end of the list for the highest number, its pages in order of address
 //! ```
 //!
-//! A block that is nearly whole merges cheaply, and small pieces of metadata, which are rewritten soon, stay. O(1) an
-//! operation, and a victim costs the sorting of its pages.
+//! A block that is nearly complete merges cheaply, and small pieces of metadata, which are rewritten soon, stay. O(1)
+//! an operation; a victim costs the sorting of its pages.
 
 use flashloom_units::{Capability, Lpn, PolicySpec, Value};
 
@@ -19,13 +19,13 @@ use crate::sizes::Sizes;
 
 pub(super) static SPEC: PolicySpec = PolicySpec {
     name: "fab",
-    summary: "the block with the most buffered pages",
-    details: "Among blocks with equally many pages the one that was written, or lost a page to a discard or FUA, \
-              longest ago. Pages leave in order of address.",
+    summary: "evicts the block with the most buffered pages",
+    details: "Among blocks with equally many pages it evicts the one that was written, or lost a page to a discard or \
+              FUA, longest ago. Pages leave in order of address.",
     source: "Jo, Kang, Park, Kim and Lee: FAB, IEEE Transactions on Consumer Electronics 52(2), 2006",
     example: "buffer.order=fab ftl.mapping=bast workload.synthetic.request_size=64KiB",
-    instead: "A large block leaves even if it is written all the time: `clc` keeps the ones written lately. Over a \
-              page-level mapping use `page-lru`.",
+    instead: "A large block is evicted even if it is written all the time: `clc` keeps the recently written ones. With \
+              a page-level mapping use `page-lru`.",
     needs: &[],
     offers: &[Capability::SavedState],
     params: &[],
@@ -82,7 +82,7 @@ impl Order for Fab {
 mod tests {
     use crate::order::model::{Block, Naive, assert_same_victims, take, take_written};
 
-    /// The blocks, the one that was written, or lost a page, longest ago first.
+    /// The blocks, in order of when they were last written or lost a page; the oldest first.
     struct Blocks(Vec<Block>);
 
     impl Naive for Blocks {

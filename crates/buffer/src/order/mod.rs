@@ -6,62 +6,64 @@ use flashloom_units::{Figure, Lpn, Policy, PolicySpec, Role, Slot, SlotSpec, Val
 
 use crate::SlotId;
 
-/// A replacement policy. It is told of every page that enters, is written again, or leaves out of turn.
+/// A replacement policy. The buffer calls it for every page that enters, is written or read again, or leaves out of
+/// turn.
 pub trait Order: Send {
-    /// A page entered.
+    /// A dirty page entered the buffer.
     fn inserted(&mut self, slot: SlotId, lpn: Lpn);
 
-    /// A page that is in the buffer was written again.
+    /// A dirty page in the buffer was written again.
     fn touched(&mut self, slot: SlotId, lpn: Lpn);
 
-    /// A page that is in the buffer was read.
+    /// A page in the buffer was read.
     fn read(&mut self, _slot: SlotId, _lpn: Lpn) {}
 
-    /// A page leaves out of turn: it was discarded, or the host wants it durable.
+    /// A page leaves out of turn: it was discarded, is flushed by FUA, or leaves with another victim's stream. A clean
+    /// page that is written is also removed, and then inserted as a dirty one.
     fn removed(&mut self, slot: SlotId, lpn: Lpn);
 
-    /// Takes the next victim, a page or all pages of a block; appends its pages in the order in which they are to be
-    /// written, none if the order is empty.
+    /// Removes the next victim, a dirty page or all pages of a block, and appends its pages in the order in which they
+    /// are to be written; none if there is no dirty page.
     fn victim(&mut self, pages: &mut Vec<SlotId>);
 
-    /// Pages of a logical block, if each victim is to be made whole by those of its block that the buffer lacks.
+    /// Number of pages of a logical block, if each victim is to be padded to a whole block with the pages that the
+    /// buffer lacks; none if victims are not padded.
     fn padded_block(&self) -> Option<u32> {
         None
     }
 
-    /// Whether the buffer keeps pages that the host reads, too: clean ones, which flash holds as well. Only such an
-    /// order is told of them, by [`Self::filled`], and asked for them, by [`Self::clean_victim`]; a clean page that is
-    /// written is removed and inserted.
+    /// True if the buffer is to cache pages that the host reads, as clean pages. Only such a policy is called for
+    /// [`Self::filled`] and has clean victims.
     fn keeps_reads(&self) -> bool {
         false
     }
 
-    /// A clean page entered.
+    /// A clean page entered the buffer, because the host read it.
     fn filled(&mut self, _slot: SlotId, _lpn: Lpn) {}
 
-    /// Takes the clean page that leaves before any other, if there is one; giving it up costs nothing. Then
-    /// [`Self::victim`] takes what has to be written. One of the two has a victim if any page is in the order.
+    /// Removes the clean page to drop next and returns it, if one may be dropped before a dirty page is evicted. If the
+    /// buffer holds any page, this or [`Self::victim`] must return one.
     fn clean_victim(&mut self) -> Option<SlotId> {
         None
     }
 
-    /// How many clean pages [`Self::clean_victim`] would give up one after another.
+    /// Number of clean pages that [`Self::clean_victim`] would return one after another.
     fn clean_room(&self) -> u32 {
         0
     }
 
-    /// The values of the policy's `statistics`, in that order.
+    /// Values of the policy's `statistics`, in the order of its specification.
     fn figures(&self) -> Vec<Figure> {
         Vec::new()
     }
 
-    /// Its state, to be saved; none if it cannot be saved, and then a drive that uses it cannot be saved either.
+    /// The policy's state, for saving. With none, the default, a drive that uses the policy cannot be saved.
     /// [`stateful!`](flashloom_units::stateful!) writes this and the next method.
     fn state(&self) -> Option<&dyn flashloom_units::State> {
         None
     }
 
-    /// The same, to be loaded.
+    /// The policy's state, for loading.
     fn state_mut(&mut self) -> Option<&mut dyn flashloom_units::State> {
         None
     }
@@ -75,12 +77,12 @@ mod fab;
 mod page_lru;
 mod r#ref;
 
-/// What an order is built for.
+/// Facts of the buffer that a replacement policy is built with.
 #[derive(Clone, Copy, Debug)]
 pub struct Setup {
-    /// Pages that the buffer holds.
+    /// Capacity of the buffer, in pages.
     pub pages: u32,
-    /// Pages of a logical block, which are those of a flash block.
+    /// Number of pages of a logical block, the same as of an erase block.
     pub pages_per_block: u32,
 }
 
@@ -98,7 +100,7 @@ pub static SLOT: SlotSpec = SlotSpec {
     help: "which page or block the write buffer evicts next",
 };
 
-/// The eviction orders that are built in, in the order in which they are listed.
+/// The built-in policies, in the order in which they are listed.
 pub fn builtin() -> Slot<dyn Order> {
     Slot::new(
         &SLOT,

@@ -1,19 +1,19 @@
-//! The naive models that every order is held against: lists that are kept in order of age and searched from end to end.
+//! Naive models that every replacement policy is compared with: lists in order of age, searched from end to end.
 
 use flashloom_units::{Lpn, Prng, Value};
 
 use super::{Setup, builtin};
 use crate::SlotId;
 
-/// Pages in a logical block of the models.
+/// Number of pages of a logical block.
 pub(super) const PAGES_PER_BLOCK: u32 = 4;
-/// Pages of the buffer.
+/// Capacity of the buffer, in pages.
 pub(super) const ROOM: usize = 24;
-/// Logical pages.
+/// Number of logical pages.
 const LPNS: u32 = 48;
 const STEPS: u32 = 1_000_000;
 
-/// An order as its paper tells it, by logical pages.
+/// A replacement policy as its paper describes it, by logical pages instead of slots.
 pub(super) trait Naive {
     /// A page was written; `is_new` if the buffer did not hold it, or held it clean.
     fn written(&mut self, lpn: u32, is_new: bool);
@@ -30,7 +30,7 @@ pub(super) trait Naive {
         None
     }
 
-    /// How many clean pages would be given up one after another.
+    /// Number of clean pages that would be dropped one after another.
     fn clean_room(&self) -> u32 {
         0
     }
@@ -41,25 +41,25 @@ pub(super) trait Naive {
 pub(super) struct Block {
     pub(super) number: u32,
     pub(super) pages: Vec<u32>,
-    /// Every write since the block came into the buffer.
+    /// All writes since the block entered the buffer.
     pub(super) writes: Vec<u32>,
 }
 
 impl Block {
-    /// The pages in order of address.
+    /// The pages by ascending address.
     pub(super) fn victim(mut self) -> Vec<u32> {
         self.pages.sort();
         self.pages
     }
 }
 
-/// Takes the block of a page out of a list, if it is there.
+/// Removes the block of a page from a list, if it is there.
 pub(super) fn take(blocks: &mut Vec<Block>, lpn: u32) -> Option<Block> {
     let at = blocks.iter().position(|block| block.number == lpn / PAGES_PER_BLOCK)?;
     Some(blocks.remove(at))
 }
 
-/// The block of a page with that page written, out of a list or new.
+/// Removes the block of a page from a list, or makes a new one, and adds the write of the page.
 pub(super) fn take_written(blocks: &mut Vec<Block>, lpn: u32) -> Block {
     let new = Block { number: lpn / PAGES_PER_BLOCK, pages: Vec::new(), writes: Vec::new() };
     let mut block = take(blocks, lpn).unwrap_or(new);
@@ -70,14 +70,15 @@ pub(super) fn take_written(blocks: &mut Vec<Block>, lpn: u32) -> Block {
     block
 }
 
-/// A page in the buffer.
+/// A page that the tested policy holds.
 struct Held {
     lpn: u32,
     slot: SlotId,
     is_clean: bool,
 }
 
-/// Random operations on an order and on its naive model, which must give up the same pages in the same order.
+/// Applies random operations to a policy and to its naive model; asserts that they evict the same pages in the same
+/// order.
 pub(super) fn assert_same_victims(name: &str, set: &[(&str, Value)], mut naive: impl Naive) {
     let chosen = builtin().choose(name, set).expect("the order takes these parameters");
     let setup = Setup { pages: ROOM as u32, pages_per_block: PAGES_PER_BLOCK };

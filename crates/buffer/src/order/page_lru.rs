@@ -1,12 +1,12 @@
-//! Page-level LRU: the page that was written longest ago leaves first (CAVE, section 5.1).
+//! Page-level LRU: evict the page that was written longest ago (CAVE, section 5.1).
 //!
 //! ```text
 //! written:  move the page to the young end
 //! victim:   the page at the old end
 //! ```
 //!
-//! Reads do not make a page younger: the buffer exists to absorb rewrites, and what is only read is in flash soon.
-//! O(1) an operation, eight bytes a page.
+//! Reads do not move a page: the buffer exists to absorb rewrites, and a page that is only read may as well be read
+//! from flash. O(1) an operation, eight bytes a page.
 
 use flashloom_units::{Capability, Lists, Lpn, PolicySpec, Value};
 
@@ -15,12 +15,12 @@ use crate::SlotId;
 
 pub(super) static SPEC: PolicySpec = PolicySpec {
     name: "page-lru",
-    summary: "the page that was written longest ago",
-    details: "A write makes a page young again, a read does not.",
+    summary: "evicts the page that was written longest ago",
+    details: "A write moves a page to the young end, a read does not.",
     source: "CAVE, section 5.1 (page-level LRU)",
     example: "buffer.order=page-lru buffer.capacity=32MiB workload.synthetic.pattern=zipf",
-    instead: "Over log blocks single pages of many blocks cause full merges: `block-lru`, `fab` and `clc` write \
-              together what belongs together. To keep what the host reads, use `cflru`.",
+    instead: "With log blocks, single pages of many blocks cause full merges: `block-lru`, `fab` and `clc` evict the \
+              pages of a block together. To cache pages that the host reads, use `cflru`.",
     needs: &[],
     offers: &[Capability::SavedState],
     params: &[],
@@ -67,7 +67,7 @@ impl Order for PageLru {
 mod tests {
     use crate::order::model::{Naive, assert_same_victims};
 
-    /// The pages, the one that was written longest ago first.
+    /// The pages in order of their last write, the oldest first.
     struct Pages(Vec<u32>);
 
     impl Naive for Pages {

@@ -1,18 +1,18 @@
-//! REF, recently evicted first: pages leave whose logical block lost pages lately (Seo and Shin, IEEE Transactions on
-//! Consumer Electronics 54(3), 2008).
+//! REF, recently evicted first: evict pages of logical blocks that lost pages recently (Seo and Shin, IEEE
+//! Transactions on Consumer Electronics 54(3), 2008).
 //!
 //! ```text
 //! window:   the pages at the old end of an LRU list of pages, `window` of the buffer's room
 //! written:  move the page to the young end of the LRU list
 //! victim:   the oldest page in the window that belongs to a victim block
-//!           if there is none, the block with the most pages in the window first becomes a victim block, in place
-//!           of the one that has been longest if there are `victim_blocks` already
+//!           if there is none, first make the block with the most pages in the window a victim block; if there are
+//!           `victim_blocks` already, it replaces the one that has been a victim block longest
 //! ```
 //!
-//! So the log blocks of an FTL serve few logical blocks at a time, and the cost of their merges grows with that number;
-//! there should be fewer victim blocks than the FTL has log blocks. Among blocks with equally many pages in the window,
-//! the one whose number changed longest ago is chosen: this and the defaults are choices made here. Pages that leave
-//! out of turn (FUA) make no victim blocks. O(1) an operation.
+//! The cost of merging a log block grows with the number of logical blocks that have pages in it. REF keeps that number
+//! low; there should be fewer victim blocks than the FTL has log blocks. Among blocks with equally many pages in the
+//! window, the one whose number of pages changed longest ago is chosen: this and the defaults are choices made here.
+//! The block of a page that leaves out of turn (FUA) does not become a victim block. O(1) an operation.
 
 use std::collections::VecDeque;
 
@@ -28,10 +28,10 @@ use crate::window::Window;
 params! {
     /// Parameters of REF.
     pub struct RefParams {
-        /// Share of the buffer in which victims are looked for, from its oldest page on.
+        /// Size of the window of the oldest pages that victims are chosen from, as a share of the buffer.
         window: f64 => "window", Kind::Ratio { min: 0.001, max: 1.0 }, Value::Ratio(0.5),
             "A larger window finds more pages of a victim block, and evicts younger pages.";
-        /// Logical blocks that pages are evicted from at a time.
+        /// Number of logical blocks that pages are evicted from at a time.
         victim_blocks: u32 => "victim_blocks", Kind::Count { min: 1, max: 65_536 }, Value::Count(4),
             "More blocks evict older pages, and use more log blocks at a time.";
     }
@@ -39,13 +39,13 @@ params! {
 
 pub(super) static SPEC: PolicySpec = PolicySpec {
     name: "ref",
-    summary: "pages of the blocks that lost pages lately, within a window of the oldest",
+    summary: "evicts pages of blocks that lost pages recently, within a window of the oldest pages",
     details: "A new victim block is the one with the most pages in the window. Use fewer victim blocks than the FTL \
               has log blocks. The defaults are choices made here.",
     source: "Seo and Shin: Recently-Evicted-First Buffer Replacement Policy for Flash Storage Devices, IEEE \
              Transactions on Consumer Electronics 54(3), 2008",
     example: "buffer.order=ref buffer.ref.victim_blocks=8 ftl.mapping=fast workload.synthetic.pattern=zipf",
-    instead: "Over a page-level mapping there is no merge to make cheaper: use `page-lru`. To evict whole blocks at \
+    instead: "With a page-level mapping there is no merge to make cheaper: use `page-lru`. To evict whole blocks at \
               once, use `block-lru` or `fab`.",
     needs: &[],
     offers: &[Capability::SavedState],
@@ -56,17 +56,18 @@ pub(super) static SPEC: PolicySpec = PolicySpec {
 pub(super) struct Ref {
     window: Window,
     lpns: Vec<Lpn>,
-    /// Pages in the window whose block is no victim block, by block, and these blocks by how many they have.
+    /// Pages in the window whose block is not a victim block, by block, and these blocks by their number of pages.
     others: Groups,
     blocks: Sizes,
-    /// Pages in the window whose block is a victim block. They need no list a block: a block becomes one only when
-    /// there are none, so those that it brings and those that come into the window later are all in order of age.
+    /// Pages in the window whose block is a victim block, the oldest first. One list for all victim blocks is enough: a
+    /// block becomes a victim block only when the list is empty, so its pages and those that come into the window later
+    /// are appended in order of age.
     victims: Lists<SlotId>,
-    /// The victim blocks, the one that has been longest first.
+    /// The victim blocks, the longest standing first.
     victim_blocks: VecDeque<Lbn>,
     is_victim_block: Index,
     most_victim_blocks: u32,
-    /// Pages of a block that becomes a victim block.
+    /// Pages of the block that becomes a victim block.
     joining: Vec<SlotId>,
 }
 
@@ -100,7 +101,7 @@ impl Ref {
         self.is_victim_block.get(self.others.block_of(self.lpns[slot.at()]).0).is_some()
     }
 
-    /// Lists the pages that come into the window.
+    /// Puts the pages that come into the window into their lists.
     fn slide(&mut self) {
         while let Some(slot) = self.window.slide() {
             if self.is_victim(slot) {
@@ -115,7 +116,7 @@ impl Ref {
         }
     }
 
-    /// Takes a page out of every list that it is in.
+    /// Removes a page from the window and from its list.
     fn unlist(&mut self, slot: SlotId) {
         if !self.window.remove(slot) {
             return;
@@ -130,7 +131,8 @@ impl Ref {
         }
     }
 
-    /// Makes the block with the most pages in the window a victim block, when no page of the others is left there.
+    /// Makes the block with the most pages in the window a victim block. Called when the window has no page of a victim
+    /// block.
     fn choose_victim_block(&mut self) {
         let Some(group) = self.blocks.take_largest() else { return };
         if self.victim_blocks.len() == self.most_victim_blocks as usize {
@@ -184,15 +186,15 @@ mod tests {
 
     use crate::order::model::{Naive, PAGES_PER_BLOCK, ROOM, assert_same_victims};
 
-    /// All pages by age, the oldest first; those below `within` are in the window.
+    /// All pages in LRU order, the oldest first; the first `within` are in the window.
     struct Pages {
         pages: Vec<u32>,
         within: usize,
         size: usize,
-        /// The victim blocks, the one that has been longest first.
+        /// The victim blocks, the longest standing first.
         victim_blocks: Vec<u32>,
         most: usize,
-        /// Each block's pages in the window as they were counted last, and when they changed.
+        /// Number of each block's pages in the window as counted last, and the time of its last change.
         counted: Vec<(usize, u32)>,
         changes: u32,
     }
@@ -204,7 +206,8 @@ mod tests {
             Self { pages, within: 0, size, victim_blocks, most, counted, changes: 0 }
         }
 
-        /// Notes which block's number of pages in the window has changed; called after each single change.
+        /// Updates the time of the block whose number of pages in the window has changed; called after each single
+        /// change.
         fn count(&mut self) {
             self.changes += 1;
             for (block, (count, changed)) in self.counted.iter_mut().enumerate() {

@@ -5,23 +5,23 @@
 //! when a page waits and no slot is about to be free:  evict `victims` victims (default: the number of dies)
 //! ```
 //!
-//! A victim is a page or a block, as the order has it. So the buffer keeps every chip busy whatever the FTL does; what
-//! it evicts early it cannot absorb rewrites for, which costs hits where the buffer is small.
+//! A victim is a page or a block, depending on the replacement policy. Evicting one victim a chip keeps every chip
+//! busy. Pages that are evicted early absorb no more rewrites, which lowers the hit ratio of a small buffer.
 //!
 //! "A new request is blocked until victims are fully written to SSD", says the paper. With `wait = "own-page"` a slot
-//! is free as soon as its own page is programmed, and the request goes on when it has the slots that it needs; with
-//! `wait = "batch"` it goes on when all victims are in flash. O(1).
+//! is free as soon as its own page is programmed, and the request continues when it has the slots that it needs; with
+//! `wait = "batch"` it continues when all victims are programmed. O(1).
 
 use flashloom_units::{Capability, Kind, ParamSet, PolicySpec, Value, choice, params};
 
 use super::{Occupancy, Rate};
 
 choice! {
-    /// What a write that found the buffer full waits for.
+    /// Event that a write waits for if it finds the buffer full.
     pub enum Wait {
-        /// The slots that its own pages need.
+        /// Free slots for its own pages.
         OwnPage = "own-page",
-        /// All pages that are on their way to flash.
+        /// The programs of all evicted pages.
         Batch = "batch",
     }
 }
@@ -29,10 +29,10 @@ choice! {
 params! {
     /// Parameters of CAVE.
     pub struct CaveParams {
-        /// How many victims leave at a time; as many as the drive has dies where not given.
+        /// Number of victims that are evicted at a time; the number of the drive's dies if not given.
         victims: Option<u32> => "victims", Kind::Count { min: 1, max: 65_536 }, Value::Absent,
             "More victims use more chips at once and leave less in the buffer to be written again.";
-        /// What a write that found the buffer full waits for.
+        /// Event that a write waits for if it finds the buffer full.
         wait: Wait => "wait", Kind::Choice(Wait::CHOICES), Value::Name("own-page"),
             "Waiting for the whole batch, as the paper can be read, makes a write as slow as the slowest chip.";
     }
@@ -40,12 +40,12 @@ params! {
 
 pub(super) static SPEC: PolicySpec = PolicySpec {
     name: "cave",
-    summary: "as many victims as chips when the buffer is full",
-    details: "A victim is a page or a block, as the order has it.",
+    summary: "evicts as many victims as there are chips when the buffer is full",
+    details: "A victim is a page or a block, depending on the replacement policy.",
     source: "Park et al.: CAVE, SAC 2011, section 4.2",
     example: "buffer.rate=cave buffer.cave.victims=16 buffer.order=block-lru ftl.mapping=bast",
-    instead: "In a small buffer a batch takes pages that would have been written again: `single` keeps them. For short \
-              waits use `linear-threshold`, which evicts before the buffer is full.",
+    instead: "In a small buffer a batch evicts pages that would have been written again: `single` keeps them. For \
+              short waits use `linear-threshold`, which evicts before the buffer is full.",
     needs: &[],
     offers: &[Capability::SavedState],
     params: CaveParams::PARAMS,

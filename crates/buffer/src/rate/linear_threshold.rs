@@ -1,4 +1,5 @@
-//! Linear threshold: evict ahead of need, the faster the fuller the buffer (the future work of CAVE, section 4.2).
+//! Linear threshold: evict before the buffer is full, the more at a time the fuller it is (named as future work by
+//! CAVE, section 4.2).
 //!
 //! ```text
 //! occupied <= low:   nothing
@@ -7,11 +8,12 @@
 //! superpages of p pages:  p pages on their way make one of these
 //! ```
 //!
-//! `low` and `high` are shares of the buffer's room. A victim is a page or a block, as the order has it, and is on its
-//! way until its last page is programmed: a block occupies one chip, however many pages it has. What is above the low
-//! mark leaves even when no more is written, a victim for each that has come to flash. Dirty pages are counted, and of
-//! the clean ones those that an order would not give up before a dirty one; the others are room already. A request then
-//! seldom finds the buffer full, at the price of hits that a page evicted late would have had. O(1).
+//! `low` and `high` are shares of the buffer's capacity. A victim is a page or a block, depending on the replacement
+//! policy, and is on its way until its last page is programmed: a block occupies one chip, however many pages it has.
+//! Eviction goes on until the low mark even when no more is written: each victim that is programmed lets another leave.
+//! `occupied` counts the dirty pages, and the clean pages that cannot be dropped before a dirty one; other clean pages
+//! are free room. A request then seldom finds the buffer full, at the price of hits that a page evicted late would have
+//! had. O(1).
 
 use flashloom_units::{Capability, Kind, ParamSet, PolicySpec, Value, params};
 
@@ -23,7 +25,7 @@ params! {
         /// Share of the buffer above which eviction begins.
         low: f64 => "low", Kind::Ratio { min: 0.0, max: 1.0 }, Value::Ratio(0.5),
             "A lower mark keeps more room free and absorbs fewer rewrites.";
-        /// Share of the buffer at which a victim for each die is kept on its way.
+        /// Share of the buffer at which as many victims as dies are being programmed at a time.
         high: f64 => "high", Kind::Ratio { min: 0.0, max: 1.0 }, Value::Ratio(0.9),
             "A mark near `low` turns eviction on at once, one far above it by degrees.";
     }
@@ -31,10 +33,10 @@ params! {
 
 pub(super) static SPEC: PolicySpec = PolicySpec {
     name: "linear-threshold",
-    summary: "ahead of need, the faster the fuller the buffer",
-    details: "Between two marks the number of victims on their way to flash, pages or blocks as the order has it, \
-              grows from none to one for each die. A low mark that is not below the high one acts as a single \
-              threshold.",
+    summary: "evicts before the buffer is full, the more at a time the fuller it is",
+    details: "Between two marks the number of victims that are being programmed, pages or blocks depending on the \
+              replacement policy, grows from none to one for each die. A low mark that is not below the high one acts \
+              as a single threshold.",
     source: "Park et al.: CAVE, SAC 2011, section 4.2, future work",
     example: "buffer.rate=linear-threshold buffer.linear-threshold.low=0.25 buffer.linear-threshold.high=0.75",
     instead: "To repeat a paper that evicts only when the buffer is full, use `single` or `cave`. They also keep pages \
@@ -58,7 +60,7 @@ impl LinearThreshold {
         Self { params: LinearThresholdParams::from_values(values), dies: on.dies, superpage: on.superpage }
     }
 
-    /// How many dies should have a victim on its way.
+    /// Number of dies that should have a victim to program.
     fn wanted(&self, occupancy: &Occupancy) -> u32 {
         let filled = f64::from(occupancy.occupied) / f64::from(occupancy.pages);
         if filled <= self.params.low {

@@ -1,50 +1,50 @@
-//! The eviction batch size: how many victims leave the buffer at a time.
+//! The eviction batch size: the number of victims that the buffer evicts at a time.
 //!
 //! Adding a rate is one file here and one line in the table below; or, from another crate, [`Slot::add`].
 
 use flashloom_units::{Figure, Policy, PolicySpec, Role, Slot, SlotSpec, Value};
 
-/// What a rate decides by, in pages but for victims.
+/// Occupancy of the buffer, by which a rate decides; in pages, but for `leaving`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Occupancy {
-    /// Room of the buffer.
+    /// Capacity of the buffer.
     pub pages: u32,
-    /// Pages that are no room: those that flash does not have yet, and clean ones that cannot be given up before some
-    /// of these have left.
+    /// Dirty pages, which cannot be dropped without a program, and clean pages that cannot be dropped before some of
+    /// the dirty ones are evicted.
     pub occupied: u32,
-    /// Pages on their way to flash, whose slots will be free.
+    /// Pages sent to flash and not programmed yet; their slots will be free.
     pub evicting: u32,
-    /// Victims on their way to flash: pages or blocks, as the order has it, each until its last page is programmed. A
-    /// page that leaves out of turn is one of them.
+    /// Number of victims that are being programmed: pages or blocks, depending on the replacement policy, each until
+    /// its last page is programmed. A page that leaves out of turn (FUA) counts as one.
     pub leaving: u32,
-    /// Pages of requests that found the buffer full, and find no slot now.
+    /// Pages of requests that wait for a slot, beyond those that would find one now.
     pub waiting: u32,
 }
 
 /// A policy of the eviction batch size.
 pub trait Rate: Send {
-    /// How many victims to evict now. Asked after each write of the host, each page that has come to flash, and each
-    /// read that an order would have kept; and again after the victims have left the order, until it answers none.
+    /// Returns the number of victims to evict now. Called after each host write, each page that has been programmed,
+    /// and each read that could not be cached for want of a slot; and again after each eviction, until it returns zero.
     fn victims(&mut self, occupancy: &Occupancy) -> u32;
 
-    /// Whether a write that found the buffer full goes on only when all that was evicted is in flash, though slots are
-    /// free before.
+    /// True if a write that found the buffer full waits until all evicted pages are programmed, even if slots are free
+    /// before.
     fn waits_for_all(&self) -> bool {
         false
     }
 
-    /// The values of the policy's `statistics`, in that order.
+    /// Values of the policy's `statistics`, in the order of its specification.
     fn figures(&self) -> Vec<Figure> {
         Vec::new()
     }
 
-    /// Its state, to be saved; none if it cannot be saved, and then a drive that uses it cannot be saved either.
+    /// The policy's state, for saving. With none, the default, a drive that uses the policy cannot be saved.
     /// [`stateful!`](flashloom_units::stateful!) writes this and the next method.
     fn state(&self) -> Option<&dyn flashloom_units::State> {
         None
     }
 
-    /// The same, to be loaded.
+    /// The policy's state, for loading.
     fn state_mut(&mut self) -> Option<&mut dyn flashloom_units::State> {
         None
     }
@@ -54,12 +54,12 @@ mod cave;
 mod linear_threshold;
 mod single;
 
-/// What a rate is built for.
+/// Facts of the drive that a rate is built with.
 #[derive(Clone, Copy, Debug)]
 pub struct Setup {
-    /// Dies of the drive.
+    /// Number of dies of the drive.
     pub dies: u32,
-    /// Pages that a die programs at once where the FTL writes whole superpages; else 1.
+    /// Number of pages that a die programs at once, if the FTL writes whole superpages; else 1.
     pub superpage: u32,
 }
 
@@ -74,10 +74,10 @@ pub static SLOT: SlotSpec = SlotSpec {
     name: "rates",
     key: "buffer.rate",
     role: "eviction batch size",
-    help: "how many victims leave the write buffer at a time",
+    help: "the number of victims that the write buffer evicts at a time",
 };
 
-/// The eviction rates that are built in, in the order in which they are listed.
+/// The built-in policies, in the order in which they are listed.
 pub fn builtin() -> Slot<dyn Rate> {
     Slot::new(
         &SLOT,

@@ -1,4 +1,5 @@
-//! Single: one victim for each page that finds the buffer full (CAVE, section 3.1: what earlier buffers do).
+//! Single: evict one victim for each page that finds the buffer full (the behaviour of earlier buffers according to
+//! CAVE, section 3.1).
 //!
 //! ```text
 //! while more pages wait than slots are about to be free:  evict one victim
@@ -12,12 +13,12 @@ use super::{Occupancy, Rate};
 
 pub(super) static SPEC: PolicySpec = PolicySpec {
     name: "single",
-    summary: "one victim for each page that finds the buffer full",
-    details: "Nothing leaves the buffer before a page waits for its room.",
+    summary: "evicts one victim for each page that finds the buffer full",
+    details: "No page is evicted before another waits for its slot.",
     source: "CAVE, section 3.1",
     example: "buffer.rate=single buffer.capacity=8MiB",
-    instead: "The baseline of the papers on eviction. Drives write ahead of need, as `linear-threshold` does; `cave` \
-              uses all chips and still evicts only when the buffer is full.",
+    instead: "The baseline of the papers on eviction. Real drives evict before the buffer is full, as \
+              `linear-threshold` does; `cave` uses all chips and still evicts only when the buffer is full.",
     needs: &[],
     offers: &[Capability::SavedState],
     params: &[],

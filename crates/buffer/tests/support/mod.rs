@@ -1,13 +1,13 @@
-//! What the tests of the buffer share: building one by the names of its policies.
+//! Helpers of the buffer's tests: building a buffer by the names of its policies.
 #![allow(dead_code, missing_docs)]
 
 use flashloom_buffer::{Rate, WriteBuffer, order, rate};
 use flashloom_units::Value;
 
-/// Pages in a logical block.
+/// Number of pages of a logical block.
 pub const PAGES_PER_BLOCK: u32 = 4;
 
-/// A buffer of that many pages over four dies.
+/// A buffer of `pages` pages over four dies.
 pub fn buffer(order: &str, set: &[(&str, Value)], rate: &str, pages: u32) -> WriteBuffer {
     let order = order::builtin().choose(order, set).expect("the order takes these parameters");
     let order = order.build(&order::Setup { pages, pages_per_block: PAGES_PER_BLOCK });

@@ -1,4 +1,5 @@
-//! Batches of synchronous and asynchronous requests, and after a task's read a short wait for its next one nearby.
+//! anticipatory: batches of synchronous and asynchronous requests, and after a task's read a short wait for its next
+//! one nearby.
 //!
 //! ```text
 //! insert:   into the sorted tree and FIFO of its class (synchronous: reads and sync writes; or asynchronous);
@@ -13,17 +14,17 @@
 //! complete: a write batch that took longer than write_batch_expire makes the next one shorter, and the reverse
 //! merge:    anywhere
 //! ```
-//! Source: Linux 2.6.32, `block/as-iosched.c`, at 1000 ticks a second. What differs:
+//! Source: Linux 2.6.32, `block/as-iosched.c`, at 1000 ticks a second. Differences:
 //! - The simulator does not see a task exit. Linux stops waiting for new tasks when both `exit_prob` and
 //!   `exit_no_coop` are high; the second is learned from exits alone and counts as one here, so new tasks are no
 //!   longer waited for once more than half of them were waited for in vain.
 //! - A front merge looks in the tree of the incoming request's own class; Linux indexes its trees by class and looks
 //!   by direction.
-//! - Two requests that begin at the same sector both stay sorted; Linux sends the elder at once.
+//! - Two requests that begin at the same sector both stay sorted; Linux sends the older one at once.
 //! - A request that is joined to another does not count as its task's last completion.
 //!
-//! Without task ids all requests are task 0's, which therefore has another one queued whenever there is anything to
-//! hold back: what remains are the batches. Cost: O(log n) each.
+//! Without task ids all requests belong to task 0, which therefore has another one queued whenever any is held back:
+//! nothing is ever waited for, and only the batches remain. Cost: O(log n) each.
 
 use flashloom_units::{Capability, Figure, Kind, Lists, MS, Ns, PolicySpec, Refusal, S, Statistic, US, Value, params};
 use flashloom_workload::Request;
@@ -36,13 +37,13 @@ use crate::requests::{Requests, Stage};
 use crate::sorted::Forest;
 use crate::tasks::{DecayingMean, Tasks};
 
-/// What there is to know of it.
+/// Specification of the policy.
 pub static SPEC: PolicySpec = PolicySpec {
     name: "anticipatory",
-    summary: "Read and write batches, waiting briefly after a read for the task's next one nearby",
-    details: "Requests are sorted by address and sent in batches of bounded time. After a task's read the disk is kept \
-              idle for a moment if the task's history says that its next read will come soon and near. On a trace \
-              without task ids all requests count as one task's and nothing is ever waited for.",
+    summary: "Read and write batches, with a short wait after a read for the task's next one nearby",
+    details: "Requests are sorted by address and sent in batches of bounded time. After a task's read the device is \
+              kept idle for a moment if the task's history suggests that its next read will come soon and near. On a \
+              trace without task ids all requests belong to one task, and nothing is ever waited for.",
     source: "Linux 2.6.32, block/as-iosched.c; Iyer and Druschel, SOSP 2001",
     example: "host.scheduler=anticipatory host.anticipatory.antic_expire=1ms workload.queue_depth=64 \
               workload.synthetic.read_share=0.6 workload.synthetic.tasks=8 workload.synthetic.sync_share=1",
@@ -52,35 +53,36 @@ pub static SPEC: PolicySpec = PolicySpec {
     offers: &[Capability::SavedState],
     params: AnticipatoryParams::PARAMS,
     statistics: &[
-        Statistic::count("anticipations", "Times that the device was held back for a task's next request."),
-        Statistic::count("anticipations_in_vain", "Of these, times that antic_expire passed without it."),
+        Statistic::count("anticipations", "Times that requests were held back for a task's next request."),
+        Statistic::count("anticipations_in_vain", "Of these, times that antic_expire passed without that request."),
     ],
 };
 
 params! {
-    /// The tunables of the kernel's scheduler.
+    /// Parameters of anticipatory, the tunables of the kernel's scheduler.
     pub struct AnticipatoryParams {
-        /// How long after queueing a synchronous request should be dispatched.
+        /// Deadline of a synchronous request: the time after queueing by which it should be dispatched.
         read_expire_ns: Ns => "read_expire", Kind::Time { min: 0, max: 3_600 * S }, Value::Time(125 * MS),
             "Earlier deadlines bound read latency more tightly and seek more.";
-        /// How long after queueing an asynchronous request should be dispatched.
+        /// Deadline of an asynchronous request: the time after queueing by which it should be dispatched.
         write_expire_ns: Ns => "write_expire", Kind::Time { min: 0, max: 3_600 * S }, Value::Time(250 * MS),
             "Earlier deadlines bound write latency more tightly and seek more.";
-        /// How long a batch of synchronous requests goes on while others wait.
+        /// Length of a batch of synchronous requests while others wait.
         read_batch_expire_ns: Ns => "read_batch_expire", Kind::Time { min: 0, max: 3_600 * S }, Value::Time(500 * MS),
             "Longer batches favour reads and change direction less often.";
-        /// How long a batch of asynchronous requests should go on while others wait; its number adapts to this.
+        /// Target length of a batch of asynchronous requests while others wait; the number of its requests adapts to
+        /// this.
         write_batch_expire_ns: Ns => "write_batch_expire", Kind::Time { min: 0, max: 3_600 * S }, Value::Time(125 * MS),
             "Longer batches favour writes and change direction less often.";
-        /// How long to wait for a task's next request; zero never waits.
+        /// Longest wait for a task's next request; zero never waits.
         antic_expire_ns: Ns => "antic_expire", Kind::Time { min: 0, max: S }, Value::Time(6_667 * US),
             "Longer waits keep more sequential readers together and leave the device idle for longer.";
     }
 }
 
-/// A think time counts as no longer than this.
+/// Upper limit of a measured think time.
 const MAX_THINK_NS: Ns = 20 * MS - 1;
-/// Sectors from the head within which any request is near, before any waiting.
+/// Distance from the head in sectors within which any request counts as near, at the beginning of a wait.
 const NEAR_SECTORS: u64 = 8_192;
 const ELEVATOR: Elevator = Elevator { back_seek_max_sectors: 1_024 * 1_024, back_penalty: 2 };
 
@@ -90,29 +92,29 @@ const ASYNC: usize = 1;
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 enum Anticipation {
-    /// Not holding back.
+    /// No wait.
     Off,
-    /// Until the request that it is about completes.
+    /// Waiting for the completion of the awaited task's last request.
     ForCompletion,
-    /// Until the task's next request, or until its time is up.
+    /// Waiting for the task's next request, or until the wait has expired.
     ForNext,
-    /// It is over; the next request goes, whatever it is.
+    /// The wait is over: the next request is sent, whatever it is.
     Over,
 }
 
-/// What is known of a task.
+/// State and history of a task.
 #[derive(Clone, Copy, Debug, Default, Serialize, Deserialize)]
 struct Task {
     think: DecayingMean,
     seek: DecayingMean,
-    /// When its last synchronous request completed.
+    /// Time of completion of its last synchronous request.
     completed_ns: Option<Ns>,
-    /// Where its last synchronous request ended.
+    /// End sector of its last synchronous request.
     ended_at: Option<u64>,
     queued: u32,
 }
 
-/// Queues of both classes, the batch under way, and what is waited for.
+/// State of anticipatory: the queues of both classes, the current batch, and the awaited task.
 #[derive(Debug)]
 pub struct Anticipatory {
     params: AnticipatoryParams,
@@ -123,14 +125,14 @@ pub struct Anticipatory {
     task_of: Vec<TaskSlot>,
     /// The best next request of each class.
     next: [Option<RequestId>; 2],
-    /// Where the last request of each class ended.
+    /// End sector of the last request of each class.
     head: [u64; 2],
     fifo_checked_ns: [Ns; 2],
     batch: usize,
     batch_expires_ns: Ns,
-    /// The class has changed, and requests of the old one are still at the device.
+    /// True if the class has changed and requests of the old one are still at the device.
     changing: bool,
-    /// Waiting for the first completion of a synchronous batch, from which its time counts.
+    /// True until the first completion of a synchronous batch, from which its time counts.
     starting: bool,
     write_batch: u32,
     writes_left: u32,
@@ -141,7 +143,7 @@ pub struct Anticipatory {
     /// The task of the last dispatched request, if that was synchronous.
     awaited: Option<TaskSlot>,
     awaited_completed: bool,
-    /// Of 256 new tasks, how many were waited for in vain.
+    /// Share of new tasks that were waited for in vain, in 256ths.
     exit_probability: u64,
     new_think_total: u64,
     new_seek_total: u64,
@@ -160,7 +162,7 @@ flashloom_units::state! {
     }
 }
 
-/// What goes on in the batch.
+/// Next step of the current batch.
 enum Step {
     Send(RequestId),
     HoldBack,
@@ -168,7 +170,7 @@ enum Step {
 }
 
 impl Anticipatory {
-    /// Empty queues.
+    /// Makes empty queues.
     pub fn new(params: AnticipatoryParams, setup: &Setup) -> Result<Self, Refusal> {
         // Each request holds its task, and so does the anticipation.
         let tasks = Tasks::new(setup.requests + 1);
@@ -203,7 +205,7 @@ impl Anticipatory {
         })
     }
 
-    /// A synchronous request of a task, or one near it: updates think time and seek distance.
+    /// Updates a task's think time and seek distance with a synchronous request, its own or another's nearby.
     fn observe(&mut self, now: Ns, slot: TaskSlot, lba: u64, end: u64) {
         let task = &mut self.known[slot.at()];
         if let Some(ended_at) = task.ended_at {
@@ -231,7 +233,7 @@ impl Anticipatory {
         self.anticipating_since_ns + self.params.antic_expire_ns
     }
 
-    /// What the kernel's timer does, looked at whenever something happens.
+    /// Ends a wait that has expired. Called on every event, in place of the kernel's timer.
     fn give_up_in_time(&mut self, now: Ns) {
         if self.anticipation != Anticipation::ForNext || now < self.gives_up_at() {
             return;
@@ -243,8 +245,8 @@ impl Anticipatory {
         }
     }
 
-    /// Whether a request that is not the awaited task's is near enough to go all the same; the longer the wait has
-    /// lasted, the farther that is.
+    /// True if a request of another task than the awaited one is near enough to be sent. The accepted distance grows
+    /// with the time waited.
     fn is_close(&self, now: Ns, awaited: TaskSlot, lba: u64) -> bool {
         let waiting = self.anticipation != Anticipation::Off && self.awaited_completed;
         let waited_ms = if waiting { (now - self.anticipating_since_ns) / MS } else { 0 };
@@ -257,7 +259,7 @@ impl Anticipatory {
         (head <= lba + near / 2 && lba <= head + near) || usual > lba.abs_diff(head)
     }
 
-    /// Whether there is no reason to go on waiting for the awaited task, given the next candidate.
+    /// True if there is no reason to go on waiting for the awaited task, given the next candidate.
     fn ends_anticipation(&mut self, now: Ns, requests: &Requests, candidate: Option<RequestId>) -> bool {
         let Some(awaited) = self.awaited else { return true };
         if candidate.is_some_and(|id| self.task_of[id.at()] == awaited)
@@ -282,8 +284,8 @@ impl Anticipatory {
         }
     }
 
-    /// Whether the eldest of a class has expired; looked at no more often than once per expiry, or a backlog would
-    /// turn sorting into a FIFO.
+    /// The oldest request of a class, if it has expired. Checked no more often than once per expiry time, or a backlog
+    /// would turn the sorted order into a FIFO.
     fn eldest_expired(&mut self, now: Ns, requests: &Requests, class: usize) -> Option<RequestId> {
         let expire_ns = [self.params.read_expire_ns, self.params.write_expire_ns][class];
         if now - self.fifo_checked_ns[class] < expire_ns {
@@ -319,7 +321,7 @@ impl Anticipatory {
         Step::Send(self.eldest_expired(now, requests, self.batch).unwrap_or(next))
     }
 
-    /// Chooses the class of a new batch, which begins with its eldest request.
+    /// Begins a batch: chooses its class and returns the oldest request of that.
     fn begin_batch(&mut self, now: Ns, [reads, writes]: [bool; 2]) -> Option<RequestId> {
         let class = if reads && !(writes && self.batch == SYNC) { SYNC } else { ASYNC };
         if self.batch != class {
@@ -335,7 +337,7 @@ impl Anticipatory {
         self.fifo.front(class)
     }
 
-    /// Begins or goes on holding back.
+    /// Begins or continues a wait.
     fn hold_back(&mut self) -> Choice {
         if self.anticipation == Anticipation::Off {
             self.anticipations += 1;
@@ -360,7 +362,7 @@ impl Anticipatory {
         self.awaited_completed = false;
     }
 
-    /// Takes a request out of everything but the FIFO.
+    /// Removes a request from the tree and the counts, but not from the FIFO.
     fn leave_tree(&mut self, class: usize, id: RequestId) {
         if self.next[class] == Some(id) {
             self.next[class] = ELEVATOR.following(&self.sorted, class, self.head[class], id);
@@ -386,7 +388,7 @@ impl Anticipatory {
         Choice::Request(id)
     }
 
-    /// At the end of a write batch: shorter or longer next time, by how long this one took.
+    /// Adapts the number of requests of the next write batch to the time that the last one took.
     fn adapt_write_batch(&mut self, now: Ns) {
         let target = i128::from(self.params.write_batch_expire_ns);
         let took = (i128::from(now) - i128::from(self.batch_expires_ns) + target).max(0);

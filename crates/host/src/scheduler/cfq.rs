@@ -1,4 +1,4 @@
-//! Completely fair queueing: a queue for each task's synchronous requests, each with a slice of the device's time.
+//! cfq, completely fair queueing: a queue for each task's synchronous requests, each with a slice of the device's time.
 //!
 //! ```text
 //! insert:   into the sorted tree and FIFO of the task's queue, asynchronous ones into the one that all tasks share;
@@ -16,16 +16,16 @@
 //! merge:    within a queue
 //! ```
 //! Source: Linux 2.6.32, `block/cfq-iosched.c`, with one priority (best effort, 4) because traces carry none, hence
-//! without the real-time and idle classes. What differs:
+//! without the real-time and idle classes. Differences:
 //! - There is no plugging: a request that was idled for goes at once, not after the kernel's unplug delay.
 //! - Queues of different tasks that work in the same place are not run in turn or merged into one ("cooperators").
-//! - Two requests that begin at the same sector both stay sorted; Linux sends the elder at once.
+//! - Two requests that begin at the same sector both stay sorted; Linux sends the older one at once.
 //! - Tasks do not exit.
 //!
-//! As in Linux, a device that is not `rotational` and takes many requests at once is never idled for. How cfq finds out
-//! that it does is the parameter `hw_tag`: 2.6.32 measures again and again and can lose what it knew; 2.6.33, whose
-//! rule distributions took over with CFQ's groups, keeps it (docs/decisions/0030-hw-tag.md). Nothing else of 2.6.33 is
-//! here: no groups, no trees by kind of workload, no slices that shrink with the number of tasks.
+//! As in Linux, cfq never idles on a device that is not `rotational` and queues commands. The parameter `hw_tag`
+//! chooses the rule that detects command queueing: 2.6.32 measures again and again and can revoke its finding; 2.6.33,
+//! whose rule distributions adopted together with CFQ's groups, keeps it (docs/decisions/0030-hw-tag.md). Nothing else
+//! of 2.6.33 is here: no groups, no trees by kind of workload, no slices that shrink with the number of tasks.
 //!
 //! Without task ids there is one synchronous queue, task 0's. The memory of tasks without requests is bounded. Cost:
 //! O(log n) each.
@@ -44,13 +44,13 @@ use crate::requests::{Requests, Stage};
 use crate::sorted::Forest;
 use crate::tasks::{DecayingMean, Tasks};
 
-/// What there is to know of it.
+/// Specification of the policy.
 pub static SPEC: PolicySpec = PolicySpec {
     name: "cfq",
-    summary: "A queue for each task with slices of time, writes behind reads: fair between tasks",
+    summary: "A queue with slices of time for each task, writes after reads: fair between tasks",
     details: "Each task's synchronous requests have a queue of their own, sorted by address; queues take turns with \
               slices of time. Asynchronous writes share one queue, which waits for the others. On a trace without task \
-              ids all synchronous requests count as one task's.",
+              ids all synchronous requests belong to one task.",
     source: "Linux 2.6.32, block/cfq-iosched.c",
     example: "host.scheduler=cfq host.cfq.slice_sync=20ms workload.queue_depth=64 workload.synthetic.read_share=0.6 \
               workload.synthetic.tasks=8 workload.synthetic.sync_share=1",
@@ -62,58 +62,59 @@ pub static SPEC: PolicySpec = PolicySpec {
     statistics: &[
         Statistic::count("slices", "Slices of time that were begun."),
         Statistic::count("preemptions", "Slices that a request of another queue cut short."),
-        Statistic::count("idle_waits", "Times that the device was idled for the active queue's next request."),
+        Statistic::count("idle_waits", "Times that the device was kept idle for the active queue's next request."),
     ],
 };
 
 params! {
-    /// The tunables of the kernel's scheduler.
+    /// Parameters of cfq, the tunables of the kernel's scheduler.
     pub struct CfqParams {
-        /// How many requests of one queue the device holds while others wait.
+        /// Maximum number of requests of one queue at the device while others wait.
         quantum: u32 => "quantum", Kind::Count { min: 1, max: 65_536 }, Value::Count(4),
             "A larger number uses more of the device's parallelism and lets one task fill its queue.";
-        /// How long after queueing a synchronous request should be dispatched.
+        /// Deadline of a synchronous request: the time after queueing by which it should be dispatched.
         fifo_expire_sync_ns: Ns => "fifo_expire_sync", Kind::Time { min: MS, max: 3_600 * S }, Value::Time(125 * MS),
             "Earlier deadlines bound waiting within a queue more tightly and seek more.";
-        /// How long after queueing an asynchronous request should be dispatched.
+        /// Deadline of an asynchronous request: the time after queueing by which it should be dispatched.
         fifo_expire_async_ns: Ns => "fifo_expire_async", Kind::Time { min: MS, max: 3_600 * S }, Value::Time(250 * MS),
             "Earlier deadlines bound waiting within the queue more tightly and seek more.";
-        /// How far back the elevator seeks.
+        /// Longest back seek of the elevator.
         back_seek_max_bytes: u64 => "back_seek_max", Kind::Size { min: 0, max: 1 << 50 }, Value::Size(16 * MIB),
             "Farther back seeks serve near requests sooner and those ahead later.";
-        /// How many times its distance a back seek costs.
+        /// Factor by which the elevator multiplies the distance of a back seek.
         back_seek_penalty: u32 => "back_seek_penalty", Kind::Count { min: 1, max: 65_536 }, Value::Count(2),
             "A higher price keeps the elevator going one way.";
-        /// How long a synchronous queue's slice is.
+        /// Length of a synchronous queue's slice.
         slice_sync_ns: Ns => "slice_sync", Kind::Time { min: MS, max: 3_600 * S }, Value::Time(100 * MS),
             "Longer slices keep one task's locality and let the others wait longer.";
-        /// How long the asynchronous queue's slice is.
+        /// Length of the asynchronous queue's slice.
         slice_async_ns: Ns => "slice_async", Kind::Time { min: MS, max: 3_600 * S }, Value::Time(40 * MS),
             "Longer slices favour writes.";
-        /// How many asynchronous requests a slice has at most while others wait: eight times this.
+        /// An eighth of the maximum number of asynchronous requests in a slice while others wait.
         slice_async_rq: u32 => "slice_async_rq", Kind::Count { min: 1, max: 65_536 }, Value::Count(2),
             "A larger number favours writes.";
-        /// How long to wait for the active queue's next request; zero never waits.
+        /// Longest wait for the active queue's next request; zero never waits.
         slice_idle_ns: Ns => "slice_idle", Kind::Time { min: 0, max: S }, Value::Time(8 * MS),
             "Longer waits keep a task's sequential reads together and leave the device idle for longer.";
-        /// Whether asynchronous requests go deeper into the device only as time goes by without synchronous ones.
+        /// True to raise the number of asynchronous requests at the device only as time passes without synchronous
+        /// ones.
         low_latency: bool => "low_latency", Kind::Flag, Value::Flag(true),
             "Synchronous requests find a shorter queue at the device; asynchronous throughput suffers.";
-        /// Whether the device seeks mechanically; one that does not is not idled for once it takes many requests.
+        /// True if the device seeks mechanically. cfq does not idle on a device without seeks that queues commands.
         rotational: bool => "rotational", Kind::Flag, Value::Flag(false),
-            "Idling for a device without seeks wastes its time, but keeps the tasks' slices apart.";
-        /// How cfq finds out whether the device takes many requests at once.
+            "Idling on a device without seeks wastes its time, but keeps the tasks' slices apart.";
+        /// Rule that detects whether the device queues commands, named after the kernel version that has it.
         hw_tag: HwTag => "hw_tag", Kind::Choice(HwTag::CHOICES), Value::Name("2.6.33"),
-            "2.6.32 forgets after a while of shallow queues that a device queues, and then idles and holds it back; \
-             2.6.33 does not.";
+            "After a while of shallow queues 2.6.32 takes the device for one without command queueing, and idles on it \
+             and holds it back; 2.6.33 does not.";
     }
 }
 
-/// A longer mean seek than this makes a queue seeky, which is idled for briefly only; in sectors.
+/// Mean seek distance in sectors above which a queue is seeky. cfq idles only briefly for a seeky queue.
 const SEEKY_SECTORS: u64 = 8 * 1_024;
-/// How long a seeky queue is idled for at most.
+/// Longest idling for a seeky queue.
 const SEEKY_IDLE_NS: Ns = 2 * MS;
-/// Added to keys of the service tree, so that keys before time zero keep their order.
+/// Added to keys of the service tree, so that keys below zero keep their order as unsigned numbers.
 const KEY_BIAS: i64 = 1 << 62;
 
 /// A queue: a task's synchronous requests, or all asynchronous ones.
@@ -124,18 +125,18 @@ struct Queue {
     at_device: u32,
     next: Option<RequestId>,
     in_service_tree: bool,
-    /// Until the first completion of the slice its clock does not run.
+    /// True until the first completion of the slice, which starts its clock.
     slice_unstarted: bool,
     slice_end_ns: Ns,
-    /// What was left of the last slice, to its credit, or overrun.
+    /// Unused time of the last slice; negative if it was overrun.
     slice_left_ns: i64,
     slice_dispatched: u32,
     fifo_checked: bool,
-    /// The device was or is idled for it in this slice.
+    /// True if cfq has idled for the queue in this slice.
     waited_for: bool,
-    /// A request came while it was waited for: one may go even if the slice has ended.
+    /// True if a request came while cfq idled for the queue: one may be sent even if the slice has ended.
     must_dispatch: bool,
-    /// Whether idling for it pays.
+    /// True if idling for the queue pays.
     idle_window: bool,
     think: DecayingMean,
     completed_ns: Ns,
@@ -153,13 +154,13 @@ impl Queue {
     }
 }
 
-/// All queues, their service order, and the active one.
+/// State of cfq: all queues, their service order, and the active one.
 #[derive(Debug)]
 pub struct Cfq {
     params: CfqParams,
     elevator: Elevator,
     tasks: Tasks,
-    /// By task slot, and the shared asynchronous one behind them.
+    /// Queues by task slot; the shared asynchronous queue is the last.
     queues: Vec<Queue>,
     asynchronous: TaskSlot,
     queue_of: Vec<TaskSlot>,
@@ -169,9 +170,9 @@ pub struct Cfq {
     busy: u32,
     active: Option<TaskSlot>,
     idle_until_ns: Option<Ns>,
-    /// Where the last dispatched request ended.
+    /// End sector of the last dispatched request.
     head: u64,
-    /// Requests at the device, synchronous or not.
+    /// Number of synchronous requests at the device.
     sync_at_device: u32,
     async_at_device: u32,
     queued: u32,
@@ -195,7 +196,7 @@ flashloom_units::state! {
 const SERVICE: usize = 0;
 
 impl Cfq {
-    /// Empty queues.
+    /// Makes empty queues.
     pub fn new(params: CfqParams, setup: &Setup) -> Result<Self, Refusal> {
         // Each request holds its task, and so does the active slice.
         let tasks = Tasks::new(setup.requests + 1);
@@ -232,7 +233,7 @@ impl Cfq {
         if sync { self.params.slice_sync_ns } else { self.params.slice_async_ns }
     }
 
-    /// The queue for a request of that task, made anew for a task that is not remembered.
+    /// Returns the queue for a request of a task; resets the queue of a task that is `new`.
     fn queue_for(&mut self, now: Ns, task: TaskSlot, new: bool, sync: bool) -> TaskSlot {
         if new {
             self.queues[task.at()] = Queue { sync: true, idle_window: true, completed_ns: now, ..Queue::default() };
@@ -240,7 +241,7 @@ impl Cfq {
         if sync { task } else { self.asynchronous }
     }
 
-    /// The queue that a request would join, if its task is remembered.
+    /// The queue that a request would join; none if its task is not remembered.
     fn queue_known(&self, incoming: &Request) -> Option<TaskSlot> {
         if incoming.is_sync() { self.tasks.find(incoming.task) } else { Some(self.asynchronous) }
     }
@@ -257,7 +258,7 @@ impl Cfq {
         }
     }
 
-    /// Puts a queue with requests into the service tree, or at its new place there.
+    /// Inserts a queue with requests into the service tree, or moves it there.
     fn serve_by(&mut self, key_ns: i64, queue: TaskSlot) {
         if std::mem::replace(&mut self.queues[queue.at()].in_service_tree, true) {
             self.service.remove(SERVICE, queue);
@@ -294,7 +295,7 @@ impl Cfq {
         self.active = Some(queue);
     }
 
-    /// Ends the active slice; what is left of it, or overrun, is carried over if it ended before its work did.
+    /// Ends the active slice. With `carry_over` its unused or overrun time counts for the queue's next slice.
     fn end_slice(&mut self, now: Ns, carry_over: bool) {
         let Some(queue) = self.active.take() else { return };
         self.idle_until_ns = None;
@@ -309,7 +310,7 @@ impl Cfq {
         self.release(queue);
     }
 
-    /// What the kernel's idle timer does, looked at whenever something happens.
+    /// Ends idling that has expired. Called on every event, in place of the kernel's idle timer.
     fn stop_idling_in_time(&mut self, now: Ns) {
         let Some(queue) = self.active.filter(|_| self.idle_until_ns.is_some_and(|until| now >= until)) else { return };
         self.idle_until_ns = None;
@@ -319,13 +320,13 @@ impl Cfq {
         }
     }
 
-    /// Whether a request is as near to the head as the queue's own usually are.
+    /// True if a request is as near to the head as the queue's own requests usually are.
     fn is_close(&self, queue: TaskSlot, lba: u64) -> bool {
         let seek = &self.queues[queue.at()].seek;
         lba.abs_diff(self.head) <= if seek.is_settled() { seek.mean() } else { SEEKY_SECTORS }
     }
 
-    /// Think time, seek distance, and whether idling pays for the queue.
+    /// Updates the task's think time, the queue's seek distance, and whether idling pays for the queue.
     fn observe(&mut self, now: Ns, task: TaskSlot, queue: TaskSlot, lba: u64, end: u64) {
         let think_ns = (now - self.queues[task.at()].completed_ns).min(2 * self.params.slice_idle_ns);
         self.queues[task.at()].think.add(think_ns);
@@ -345,14 +346,14 @@ impl Cfq {
         }
     }
 
-    /// Whether a new request of another queue takes the device from the active one.
+    /// True if a new request of another queue preempts the active one.
     fn preempts(&self, now: Ns, sync: bool, lba: u64) -> bool {
         let Some(active) = self.active else { return false };
         let state = &self.queues[active.at()];
         state.slice_used(now) || (sync && !state.sync) || (state.waited_for && self.is_close(active, lba))
     }
 
-    /// The queue whose request may go next, or how long there is to wait for one.
+    /// Returns the queue whose request may be sent next, or how long to wait for one.
     fn select(&mut self, now: Ns) -> Result<TaskSlot, Choice> {
         if let Some(queue) = self.active {
             let state = &self.queues[queue.at()];
@@ -397,7 +398,7 @@ impl Cfq {
         state.at_device < most
     }
 
-    /// The head of the queue's FIFO if it has expired; looked at once a slice.
+    /// The head of the queue's FIFO, if it has expired. Checked once a slice.
     fn eldest_expired(&mut self, now: Ns, requests: &Requests, queue: TaskSlot) -> Option<RequestId> {
         if std::mem::replace(&mut self.queues[queue.at()].fifo_checked, true) {
             return None;
@@ -409,7 +410,7 @@ impl Cfq {
         self.elevator.following(&self.sorted, queue.at(), self.head, id)
     }
 
-    /// Takes a request out of everything but the FIFO.
+    /// Removes a request from the trees and the counts, but not from the FIFO.
     fn leave_tree(&mut self, queue: TaskSlot, id: RequestId) {
         self.sorted.remove(queue.at(), id);
         self.queued -= 1;
@@ -422,7 +423,7 @@ impl Cfq {
         }
     }
 
-    /// Idles for the active queue after its last completion, where that pays.
+    /// Begins to idle for the active queue after its last completion, if that pays.
     fn idle_for(&mut self, now: Ns, queue: TaskSlot) {
         let state = &self.queues[queue.at()];
         let seekless = !self.params.rotational && self.depth.queues();
@@ -439,7 +440,7 @@ impl Cfq {
         self.idle_waits += 1;
     }
 
-    /// Shows the detector a completion.
+    /// Reports a completion to the detector of command queueing.
     fn sample_depth(&mut self) {
         let active = self.active.map(|queue| &self.queues[queue.at()]).filter(|state| state.idle_window);
         let idling = active.map(|state| state.queued + state.at_device);

@@ -1,4 +1,4 @@
-//! Sorted batches of one direction, reads before writes, and a deadline for each request.
+//! deadline: sorted batches of one direction, reads before writes, and a deadline for each request.
 //!
 //! ```text
 //! insert:   into the sorted tree and at the end of the FIFO of its direction; deadline = now + read/write_expire
@@ -10,12 +10,12 @@
 //!                         of this direction; otherwise that one
 //! merge:    anywhere, at the front only with front_merges
 //! ```
-//! Source: Linux 2.6.32, `block/deadline-iosched.c`. What differs: of two requests that begin at the same sector both
-//! stay sorted, the one queued first in front, as in Linux since 3.0; 2.6.32 sends the elder at once.
+//! Source: Linux 2.6.32, `block/deadline-iosched.c`. Difference: two requests that begin at the same sector both stay
+//! sorted, the older first, as in Linux since 3.0; 2.6.32 dispatches the older one at once.
 //!
-//! Bound: once expired, a request with `e` elder ones of its direction before it is dispatched within
+//! Bound: once expired, a request with `e` older ones of its direction before it is dispatched within
 //! `(e + 1) * (writes_starved + 1) * fifo_batch` dispatches, because at most `writes_starved` batches of reads, or one
-//! of writes, come between two batches of its direction, and each of those begins with the eldest.
+//! of writes, come between two batches of its direction, and each of those begins with the oldest.
 //! Cost: O(log n) each.
 
 use flashloom_units::{Capability, Kind, Lists, MS, Ns, PolicySpec, Refusal, S, Used, Value, params};
@@ -26,18 +26,19 @@ use crate::id::RequestId;
 use crate::requests::{Direction, Requests, Stage};
 use crate::sorted::Forest;
 
-/// What there is to know of it.
+/// Specification of the policy.
 pub static SPEC: PolicySpec = PolicySpec {
     name: "deadline",
     summary: "Sorted batches of one direction, reads first, bounded waiting",
     details: "Requests are sorted by address in each direction and sent in batches. Reads go first, but writes are \
-              passed over a bounded number of times, and a batch begins with the eldest request once it has expired. \
+              passed over a bounded number of times, and a batch begins with the oldest request once it has expired. \
               Works without task ids.",
     source: "Linux 2.6.32, block/deadline-iosched.c",
     example: "host.scheduler=deadline host.deadline.writes_starved=4 workload.queue_depth=64 \
               workload.synthetic.read_share=0.6",
-    instead: "The task that asks most gets most: `fios` shares the drive by task. Where the drive has a free tag for \
-              every request (`host.queue_depth`) there is nothing to sort, and `noop` gives the same order.",
+    instead: "The task with the most requests gets the most service: `fios` shares the drive by task. If the drive has \
+              a free tag for every request (`host.queue_depth`) there is nothing to sort, and `noop` gives the \
+              same order.",
     needs: &[],
     offers: &[Capability::SavedState],
     params: DeadlineParams::PARAMS,
@@ -45,33 +46,33 @@ pub static SPEC: PolicySpec = PolicySpec {
 };
 
 params! {
-    /// The tunables of the kernel's scheduler.
+    /// Parameters of deadline, the tunables of the kernel's scheduler.
     pub struct DeadlineParams {
-        /// How long after queueing a read should be dispatched.
+        /// Deadline of a read: the time after queueing by which it should be dispatched.
         read_expire_ns: Ns => "read_expire", Kind::Time { min: 0, max: 3_600 * S }, Value::Time(500 * MS),
             "Earlier deadlines bound read latency more tightly and break up more batches.";
-        /// How long after queueing a write should be dispatched.
+        /// Deadline of a write: the time after queueing by which it should be dispatched.
         write_expire_ns: Ns => "write_expire", Kind::Time { min: 0, max: 3_600 * S }, Value::Time(5 * S),
             "Earlier deadlines bound write latency more tightly and break up more batches.";
-        /// How many requests a batch has at most.
+        /// Maximum number of requests in a batch.
         fifo_batch: u32 => "fifo_batch", Kind::Count { min: 1, max: 65_536 }, Value::Count(16),
-            "Longer batches gain throughput from address order; shorter ones bound the wait of everything else.";
-        /// How many batches of reads may go before a waiting write gets one.
+            "Longer batches gain throughput from address order; shorter ones bound the wait of all other requests.";
+        /// Maximum number of read batches that are sent while writes wait, before a write batch.
         writes_starved: u32 => "writes_starved", Kind::Count { min: 1, max: 65_536 }, Value::Count(2),
-            "A larger number favours reads further, and lets writes wait longer.";
-        /// Whether a request may be merged before one that begins where it ends.
+            "A larger number favours reads more, and makes writes wait longer.";
+        /// True to allow front merges: a new request joins one that begins where it ends.
         front_merges: bool => "front_merges", Kind::Flag, Value::Flag(true),
             "Workloads that never write backwards save the look-up without it.", Used::with("host.merging", &["true"]);
     }
 }
 
-/// Queues of both directions, and the batch under way.
+/// State of deadline: the queues of both directions, and the current batch.
 #[derive(Debug)]
 pub struct Deadline {
     params: DeadlineParams,
     fifo: Lists<RequestId>,
     sorted: Forest<RequestId>,
-    /// What follows the last dispatched request in its direction; none in the other.
+    /// The request after the last dispatched one in its direction; none in the other direction.
     next: [Option<RequestId>; 2],
     batched: u32,
     starved: u32,
@@ -80,7 +81,7 @@ pub struct Deadline {
 flashloom_units::state! { Deadline { nested fifo, sorted; value next, batched, starved; fixed params; } }
 
 impl Deadline {
-    /// Empty queues.
+    /// Makes empty queues.
     pub fn new(params: DeadlineParams, setup: &Setup) -> Result<Self, Refusal> {
         Ok(Self {
             params,

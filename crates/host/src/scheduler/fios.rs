@@ -1,7 +1,8 @@
 //! FIOS: equal timeslices of the drive for every task, reads before writes, many tasks at the drive at once.
 //!
 //! ```text
-//! epoch:    every task may use `timeslice` of the drive's time; what it does not use is lost, what it overdrew is owed
+//! epoch:    every task may use `timeslice` of the drive's time; time that it leaves unused is lost, time that it
+//!           overdrew is owed
 //! eligible: a task with some of its timeslice left; only eligible tasks issue requests
 //! dispatch: a read of an eligible task, if there is one; eligible tasks take turns, a request each
 //!           otherwise a write of an eligible task, but not while reads are at the drive or awaited
@@ -13,15 +14,15 @@
 //! expire:   a write older than write_expire goes in line behind the reads that its task has queued by then
 //! merge:    at the back, within a task; nothing is sorted, because flash does not seek
 //! ```
-//! Source: Park and Shen, "FIOS: A Fair, Efficient Flash I/O Scheduler", FAST 2012, from published descriptions:
-//! docs/decisions/0029-fios.md names them, and what they leave open. Open are the length of a timeslice (`timeslice`),
-//! the cost of a request (`cost`), whether writes wait for reads at the drive (`block_writes`), what becomes of an
-//! overdrawn timeslice (`carry_debt`), the bound of anticipation (`alpha`), the order among eligible tasks, and what
-//! keeps the reads of one task from passing over its own writes for ever (`write_expire`).
+//! Source: Park and Shen, "FIOS: A Fair, Efficient Flash I/O Scheduler", FAST 2012, from published descriptions, which
+//! docs/decisions/0029-fios.md names. They leave open the length of a timeslice (`timeslice`), the cost of a request
+//! (`cost`), whether writes wait for reads at the drive (`block_writes`), the treatment of an overdrawn timeslice
+//! (`carry_debt`), the bound of anticipation (`alpha`), the order among eligible tasks, and the way to keep the reads
+//! of a task from starving its own writes (`write_expire`).
 //!
 //! Bound: a task with requests issues at least one in every epoch in which it is not in debt, and an epoch lasts no
-//! longer than the timeslices of all tasks, divided by `1 - alpha`, and the requests that overdrew them.
-//! Without task ids there is one task: what remains are reads before writes, and the short wait after reads.
+//! longer than the timeslices of all tasks, divided by `1 - alpha`, plus the requests that overdrew them.
+//! Without task ids there is one task: only reads before writes and the short wait after reads remain.
 //! Cost: O(1) a request and O(log n) an anticipation; an epoch costs O(tasks that have used their timeslices up).
 
 use flashloom_units::{
@@ -37,102 +38,102 @@ use crate::requests::{Queued, Requests, Stage};
 use crate::sorted::Forest;
 use crate::tasks::{DecayingMean, Tasks};
 
-/// What there is to know of it.
+/// Specification of the policy.
 pub static SPEC: PolicySpec = PolicySpec {
     name: "fios",
     summary: "Equal timeslices of the drive for every task, reads first, many tasks at the drive at once",
-    details: "Every task may use an equal timeslice of the drive's time in an epoch, whenever it has requests and \
-              beside the others. Reads go before writes, writes wait until no read is at the drive, and a task that \
-              has just read is awaited briefly. On a trace without task ids all requests count as one task's: reads \
-              first remains.",
-    source: "Park and Shen, FAST 2012, as published descriptions have it: docs/decisions/0029-fios.md",
+    details: "In an epoch every task may use an equal timeslice of the drive's time, whenever it has requests and at \
+              the same time as others. Reads go before writes, writes wait until no read is at the drive, and a task \
+              that has just read is awaited briefly. On a trace without task ids all requests belong to one task, and \
+              only reads before writes remains.",
+    source: "Park and Shen, FAST 2012, from published descriptions: docs/decisions/0029-fios.md",
     example: "host.scheduler=fios host.fios.timeslice=5ms workload.queue_depth=64 workload.synthetic.read_share=0.6 \
               workload.synthetic.tasks=8 workload.synthetic.sync_share=1",
     instead: "Without task ids only reads before writes remains: `deadline` does that and bounds the wait of every \
-              request. Where throughput counts and fairness does not, use `noop`.",
+              request. If throughput matters more than fairness, use `noop`.",
     needs: &[],
     offers: &[Capability::SavedState],
     params: FiosParams::PARAMS,
     statistics: &[
         Statistic::count("epochs", "Epochs that were begun after the first."),
         Statistic::count("anticipations", "Times that a task's next request was awaited."),
-        Statistic::count("anticipations_in_vain", "Of these, times that it did not come in time."),
-        Statistic::count("expired_writes", "Writes that were put in line with the reads of their task."),
+        Statistic::count("anticipations_in_vain", "Of these, times that the request did not come in time."),
+        Statistic::count("expired_writes", "Expired writes, which were queued behind the reads of their task."),
     ],
 };
 
 choice! {
-    /// What a request takes from its task's timeslice.
+    /// Cost of a request, charged to its task's timeslice.
     pub enum Cost {
-        /// Its time at the drive, of which every moment is divided by the number of requests there: what all tasks are
-        /// charged is the time for which the drive was busy.
+     /// Its time at the drive, every moment divided by the number of requests there: together the tasks are charged the
+     /// time for which the drive was busy.
         Shared = "shared",
-        /// The time that it would take alone: a part for each request and a part for each 4 KiB.
+        /// A model of the time that it would take alone: a constant plus a part for each 4 KiB.
         Linear = "linear",
     }
 }
 
 params! {
-    /// What the published descriptions name, and what they leave open.
+    /// Parameters of FIOS: those of the published descriptions, and of the choices that these leave open.
     pub struct FiosParams {
-        /// How much of the drive's time a task may use in an epoch.
+        /// Time of the drive that a task may use in an epoch.
         timeslice_ns: Ns => "timeslice", Kind::Time { min: 10 * US, max: 3_600 * S }, Value::Time(10 * MS),
-            "Shorter timeslices let a task that has used its own up wait less, and change between reads and writes \
+            "Shorter timeslices make a task that has used its own up wait less, and change between reads and writes \
              more often.";
-        /// What a request takes from its task's timeslice.
+            /// Cost of a request, charged to its task's timeslice.
         cost: Cost => "cost", Kind::Choice(Cost::CHOICES), Value::Name("shared"),
-            "Shared time needs no calibration, but charges a request for what others do to it; linear cost is what was \
-             measured, whatever the drive does.";
-        /// The linear cost of any read.
+            "Shared time needs no calibration, but charges a request for delays that others cause; linear cost is as \
+             calibrated, whatever the drive does.";
+            /// Constant part of the linear cost of a read.
         read_cost_ns: Ns => "read_cost", Kind::Time { min: 1, max: S }, Value::Time(60 * US),
             "Measure it on the drive: the time of a small read alone.", Used::with("cost", &["linear"]);
-        /// The linear cost of each 4 KiB of a read, beside `read_cost`.
+        /// Linear cost of each 4 KiB of a read, in addition to `read_cost`.
         read_cost_4k_ns: Ns => "read_cost_4k", Kind::Time { min: 0, max: S }, Value::Time(15 * US),
             "Measure it on the drive: how much longer a longer read takes.", Used::with("cost", &["linear"]);
-        /// The linear cost of any write.
+        /// Constant part of the linear cost of a write.
         write_cost_ns: Ns => "write_cost", Kind::Time { min: 1, max: S }, Value::Time(300 * US),
             "Measure it on the drive: the time of a small write alone.", Used::with("cost", &["linear"]);
-        /// The linear cost of each 4 KiB of a write, beside `write_cost`.
+        /// Linear cost of each 4 KiB of a write, in addition to `write_cost`.
         write_cost_4k_ns: Ns => "write_cost_4k", Kind::Time { min: 0, max: S }, Value::Time(15 * US),
             "Measure it on the drive: how much longer a longer write takes.", Used::with("cost", &["linear"]);
-        /// Whether what a task used beyond its timeslice is taken from its next ones.
+        /// True to subtract time that a task used beyond its timeslice from its next ones.
         carry_debt: bool => "carry_debt", Kind::Flag, Value::Flag(true),
             "Without it a task gains by filling the drive's queue just before its timeslice ends.";
-        /// Whether writes wait until no read is at the drive and none is awaited.
+        /// True to hold writes back until no read is at the drive and none is awaited.
         block_writes: bool => "block_writes", Kind::Flag, Value::Flag(true),
-            "It keeps writes from slowing reads down; a drive that does not slow them down loses parallelism.";
-        /// The share of the time for which the drive may idle for a task; zero never waits.
+            "Keeps writes from slowing reads down; on a drive where they do not, parallelism is lost.";
+            /// Share of the time for which the drive may idle for a task; zero never waits.
         alpha: f64 => "alpha", Kind::Ratio { min: 0.0, max: 0.99 }, Value::Ratio(0.5),
             "A larger share protects tasks that think longer between requests and leaves the drive idle for longer.";
-        /// How old a write is when it is put in line with the reads of its task.
+        /// Deadline of a write: the age at which it is queued behind the reads of its task.
         write_expire_ns: Ns => "write_expire", Kind::Time { min: MS, max: 3_600 * S }, Value::Time(5 * S),
             "Earlier expiry bounds the wait of a task's writes behind its own reads more tightly.";
     }
 }
 
-/// The two lines of a task, as indices: reads with expired writes, and writes.
+/// The two FIFOs of a task ("lines"), as indices: reads with expired writes, and writes.
 const READS: usize = 0;
 const WRITES: usize = 1;
-/// The only list of the sets that have one.
+/// Index of the only list of a set with one list.
 const ALL: usize = 0;
 
-/// What is known of a task.
+/// State of a task.
 #[derive(Clone, Copy, Debug, Default, Serialize, Deserialize)]
 struct Task {
-    /// What is left of its timeslice in the epoch `epoch`; a task that is not out of time has a whole one in the next.
+    /// Rest of its timeslice in the epoch `epoch`. In a later epoch a task that is not out of time has a whole one.
     left_ns: i64,
     epoch: u64,
-    /// Its requests at the drive.
+    /// Number of its requests at the drive.
     at_device: u32,
-    /// Its synchronous requests, queued or at the drive.
+    /// Number of its synchronous requests, queued or at the drive.
     sync: u32,
-    /// Time at the drive of its synchronous requests.
+    /// Mean time of its synchronous requests at the drive.
     service: DecayingMean,
-    /// In which tree it is awaited.
+    /// Tree of `Fios::awaited` that it is in, if it is awaited.
     awaited_in: Option<usize>,
 }
 
-/// The lines of all tasks, who may issue, and who is awaited.
+/// State of FIOS: the lines of all tasks, and the tasks that are eligible or awaited.
 #[derive(Debug)]
 pub struct Fios {
     params: FiosParams,
@@ -140,27 +141,28 @@ pub struct Fios {
     tasks: Tasks,
     known: Vec<Task>,
     task_of: Vec<TaskSlot>,
-    /// What `shared` was when a request was issued.
+    /// Value of `shared` when each request was issued.
     issued_at: Vec<u64>,
-    /// Two lines a task, in order of arrival.
+    /// Lines of the tasks, two for each, in order of arrival.
     lines: Lists<RequestId>,
-    /// Writes that have not expired, the eldest first.
+    /// Writes that have not expired, the oldest first.
     writes_by_age: Lists<RequestId>,
-    /// By line: eligible tasks with requests in it, the next one first.
+    /// Eligible tasks with requests, by line, the next one to be served first.
     turns: [Lists<TaskSlot>; 2],
     /// Tasks that have used their timeslices up.
     out_of_time: Lists<TaskSlot>,
-    /// Tasks awaited, by the time until which: after a read in one tree, after a synchronous write in the other.
+    /// Awaited tasks, sorted by the end of the wait: those after a read in one tree, after a synchronous write in the
+    /// other.
     awaited: Forest<TaskSlot>,
     epoch: u64,
     queued: u32,
     at_device: u32,
     reads_at_device: u32,
-    /// What a request would have been charged that had been at the drive since the beginning, in 1/256 ns, and when
-    /// that was brought up to date.
+    /// Charge in 1/256 ns of an imagined request that has been at the drive since the beginning, and the time of its
+    /// last update. The charge of a real request is the difference over its stay.
     shared: u64,
     shared_until_ns: Ns,
-    /// Eligible tasks with requests at the drive.
+    /// Number of eligible tasks with requests at the drive.
     served: u32,
     epochs: u64,
     anticipations: u64,
@@ -184,7 +186,7 @@ fn line(task: TaskSlot, line: usize) -> usize {
 }
 
 impl Fios {
-    /// Empty lines.
+    /// Makes empty lines.
     pub fn new(params: FiosParams, setup: &Setup) -> Result<Self, Refusal> {
         let tasks = Tasks::new(setup.requests);
         let slots = tasks.slots();
@@ -222,12 +224,12 @@ impl Fios {
         !self.out_of_time.contains(task)
     }
 
-    /// The line that a queued request stands in.
+    /// The line that a queued request is in.
     fn line_of(&self, requests: &Requests, id: RequestId) -> usize {
         if requests[id].op == Op::Read || !self.writes_by_age.contains(id) { READS } else { WRITES }
     }
 
-    /// A slot for a task that is not remembered: it begins with a whole timeslice.
+    /// Resets the slot of a new task, which begins with a whole timeslice.
     fn introduce(&mut self, task: TaskSlot) {
         self.stop_awaiting(task);
         if !self.is_eligible(task) {
@@ -236,7 +238,7 @@ impl Fios {
         self.known[task.at()] = Task { left_ns: self.timeslice_ns(), epoch: self.epoch, ..Task::default() };
     }
 
-    /// Lets a task take part in the turns of a line, if it has requests there and time.
+    /// Adds a task to the turns of a line, if it has requests in it and is eligible.
     fn offer(&mut self, task: TaskSlot, of: usize) {
         let waits = !self.lines.is_empty(line(task, of));
         if waits && self.is_eligible(task) && !self.turns[of].contains(task) {
@@ -244,7 +246,7 @@ impl Fios {
         }
     }
 
-    /// Takes a request out of its line.
+    /// Removes a request from its line.
     fn leave_line(&mut self, requests: &Requests, id: RequestId) {
         let (task, of) = (self.task_of[id.at()], self.line_of(requests, id));
         self.lines.remove(id);
@@ -257,7 +259,7 @@ impl Fios {
         }
     }
 
-    /// Takes the cost of a request from its task's timeslice.
+    /// Subtracts the cost of a request from its task's timeslice.
     fn charge(&mut self, task: TaskSlot, cost_ns: Ns) {
         let (epoch, timeslice_ns) = (self.epoch, self.timeslice_ns());
         let eligible = self.is_eligible(task);
@@ -278,7 +280,7 @@ impl Fios {
         }
     }
 
-    /// Divides the time that has passed among the requests at the drive.
+    /// Divides the time since the last update among the requests at the drive.
     fn share_time(&mut self, now: Ns) {
         let passed_ns = now - std::mem::replace(&mut self.shared_until_ns, now);
         self.shared += (passed_ns * 256).checked_div(self.at_device.into()).unwrap_or(0);
@@ -293,7 +295,8 @@ impl Fios {
         each_ns + each_4k_ns * (u64::from(request.sectors) * SECTOR_BYTES).div_ceil(4_096)
     }
 
-    /// All that wait are out of time: as many epochs begin as the least indebted of them needs to have some again.
+    /// Begins as many epochs as the least indebted waiting task needs to have time again. Called when all tasks that
+    /// wait are out of time.
     fn begin_epochs(&mut self) {
         let timeslice_ns = self.timeslice_ns();
         let waits = |task: &TaskSlot| [READS, WRITES].iter().any(|&of| !self.lines.is_empty(line(*task, of)));
@@ -324,7 +327,8 @@ impl Fios {
         }
     }
 
-    /// Awaits the next request of a task that has none left, for as long as its usual time at the drive allows.
+    /// Begins to await the next request of a task that has none left, for a time in proportion to its mean time at the
+    /// drive.
     fn wait_for(&mut self, now: Ns, task: TaskSlot, tree: usize) {
         let state = &self.known[task.at()];
         let patience_ns = (state.service.mean() as f64 * self.idle_per_service) as Ns;
@@ -337,7 +341,8 @@ impl Fios {
         self.anticipations += 1;
     }
 
-    /// Until when a task is awaited, the one that is given up first; those given up by now are forgotten.
+    /// The earliest time at which the wait for a task of the tree ends; none if none is awaited. Waits that have ended
+    /// by now are removed.
     fn awaited_until(&mut self, now: Ns, tree: usize) -> Option<Ns> {
         while let Some(task) = self.awaited.first(tree) {
             let until = self.awaited.key(task);
@@ -350,7 +355,7 @@ impl Fios {
         None
     }
 
-    /// Puts writes that have expired in line with the reads of their tasks.
+    /// Moves expired writes behind the reads of their tasks.
     fn promote_expired(&mut self, now: Ns, requests: &Requests) {
         while let Some(id) = self.writes_by_age.front(ALL).filter(|&id| now > requests[id].deadline_ns) {
             let task = self.task_of[id.at()];
@@ -365,7 +370,7 @@ impl Fios {
         }
     }
 
-    /// The task whose request goes next, and from which of its lines; or what there is to wait for.
+    /// Returns the task whose request is sent next and its line, or how long to wait.
     fn select(&mut self, now: Ns) -> Result<(TaskSlot, usize), Choice> {
         loop {
             if let Some(task) = self.turns[READS].front(ALL) {
@@ -538,7 +543,7 @@ mod tests {
         Lab::new(Fios::new, change)
     }
 
-    /// Linear costs of 75 us for a read of 4 KiB and 540 us for one of 128 KiB, and nobody is awaited.
+    /// Linear costs of 75 us for a read of 4 KiB and 540 us for one of 128 KiB, and no anticipation.
     fn linear(timeslice_ns: Ns) -> Lab {
         lab(|params| (params.cost, params.timeslice_ns, params.alpha) = (Cost::Linear, timeslice_ns, 0.0))
     }

@@ -1,13 +1,13 @@
-//! No reordering: requests go out as they came in.
+//! noop: no reordering; requests are dispatched in the order of arrival.
 //!
 //! ```text
 //! insert:   append to the queue
 //! dispatch: take the first of the queue
-//! merge:    at the back of a request that ends where the new one begins; a request that grew so far that it touches
-//!           the one queued after it takes that one in
+//! merge:    at the back of a request that ends where the new one begins; a request that has grown is joined with
+//!           the one queued after it if they are now adjacent
 //! ```
 //! Source: Linux 2.6.32, `block/noop-iosched.c`. As there, nothing is sorted, so there are no front merges. (Linux
-//! tries the request that it merged last for a front merge too, whatever the scheduler; here no cache decides.)
+//! also tries a front merge with the request that it merged last, whatever the scheduler; that cache is left out.)
 //! Cost: O(1) each.
 
 use flashloom_units::{Capability, Lists, Ns, PolicySpec, Refusal, params};
@@ -16,7 +16,7 @@ use super::{Choice, Scheduler, Setup};
 use crate::id::RequestId;
 use crate::requests::{Requests, Stage};
 
-/// What there is to know of it.
+/// Specification of the policy.
 pub static SPEC: PolicySpec = PolicySpec {
     name: "noop",
     summary: "First in, first out, with merging",
@@ -24,8 +24,8 @@ pub static SPEC: PolicySpec = PolicySpec {
               into it. Works without task ids.",
     source: "Linux 2.6.32, block/noop-iosched.c",
     example: "host.scheduler=noop workload.queue_depth=64 workload.synthetic.read_share=0.6",
-    instead: "Reads wait behind every write that came before them: `deadline` sends reads first and bounds the wait of \
-              writes. `fios` shares the drive fairly between tasks.",
+    instead: "Reads wait behind all earlier writes: `deadline` sends reads first and bounds the wait of writes. `fios` \
+              shares the drive fairly between tasks.",
     needs: &[],
     offers: &[Capability::SavedState],
     params: NoopParams::PARAMS,
@@ -33,11 +33,11 @@ pub static SPEC: PolicySpec = PolicySpec {
 };
 
 params! {
-    /// It has no parameters.
+    /// Parameters of noop: none.
     pub struct NoopParams {}
 }
 
-/// The queue.
+/// State of noop: a FIFO.
 #[derive(Debug)]
 pub struct Noop {
     queue: Lists<RequestId>,
@@ -48,7 +48,7 @@ flashloom_units::state! { Noop { nested queue; } }
 const QUEUE: usize = 0;
 
 impl Noop {
-    /// An empty queue.
+    /// Makes an empty queue.
     pub fn new(_params: NoopParams, setup: &Setup) -> Result<Self, Refusal> {
         Ok(Self { queue: Lists::new(setup.requests, 1) })
     }

@@ -1,4 +1,4 @@
-//! ParDispatcher: one subqueue a region of the address space, served round-robin, one direction a turn.
+//! ParDispatcher: one subqueue for each region of the address space, served round-robin, one direction a turn.
 //!
 //! ```text
 //! region(r) = first sector of r / S                 S = region_size; ceil(C / S) regions on a device of C sectors
@@ -10,36 +10,37 @@
 //!             ordinary turn otherwise: the next region with requests, in address order and round the end; the
 //!               direction opposite to that region's last turn, or the other one if that has nothing pending
 //!           send the next request of the sweep in ascending order of the first sector (after the highest, the lowest)
-//!           when a sweep has been sent, what waits of its region and direction is the new one
+//!           when a sweep has been sent, the requests that wait in its region and direction are the new one
 //!           the turn ends when its direction is empty in that region, or after read_batch reads or write_batch writes
-//! merge:    within a region: what is merged begins in the same region as the request that it joins; where requests of
-//!           both sweeps begin at its end, with one of the sweep under way, or not at all
+//! merge:    within a region: both requests begin in the same region; a front merge for which requests of both sweeps
+//!           qualify is only tried with those of the sweep under way
 //! ```
 //! Source: Wang et al., "A Novel I/O Scheduler for SSD with Improved Performance and Lifetime" (ParDispatcher), section
 //! II. Left open there and decided here:
 //! - A region's first turn takes reads, because a task waits for them.
 //! - A turn ends with the dispatch that empties its direction, not when the next request is asked for.
-//! - Where an ordinary turn begins is the parameter `scan`. By itself neither choice bounds a wait: above a stream of
-//!   ascending requests, which gets longer as fast as it is served, the scan never arrives. So what comes while a sweep
-//!   is under way waits for the next one, as in FSCAN (Coffman, Klimko and Ryan, "Analysis of Scanning Policies for
-//!   Reducing Disk Seek Times", 1972): each subqueue has two trees a direction, the sweep under way and the next one.
-//! - The paper says that deadlines are checked, not what follows. An expired turn goes before the round, which then
-//!   continues where it was; of an expired read and write the earlier deadline counts, then the read. At most one
-//!   turn in two is an expired one, so that overload does not make a FIFO of it.
-//! - The paper has a read and a write FIFO in each subqueue. Here one FIFO a direction spans all regions: a region's
-//!   FIFO is what lies in it of that region, and the only question that is ever asked, which request is the oldest of
-//!   all, is answered by its head. So each request is in one FIFO and one tree, however many regions there are.
+//! - The start of an ordinary turn is the parameter `scan`. By itself neither choice bounds a wait: a stream of
+//!   ascending requests that grows as fast as it is served keeps the scan from ever reaching the requests above it. So
+//!   requests that arrive while a sweep is under way wait for the next one, as in FSCAN (Coffman, Klimko and Ryan,
+//!   "Analysis of Scanning Policies for Reducing Disk Seek Times", 1972): each subqueue has two trees a direction, the
+//!   sweep under way and the next one.
+//! - The paper says that deadlines are checked, but not what follows. An expired turn interrupts the round, which then
+//!   continues where it was; of an expired read and write the one with the earlier deadline counts, at a tie the read.
+//!   At most one turn in two is an expired one, so that overload does not turn the order into a FIFO.
+//! - The paper has a read and a write FIFO in each subqueue. Here one FIFO a direction spans all regions, because only
+//!   the oldest request of all is ever looked for, which is the head of a FIFO. So each request is in one FIFO and one
+//!   tree, however many regions there are.
 //!
 //! Bounds. Turns and dispatches are those of the request's own region and direction.
-//! - In turns: a request that comes while `c` requests are left of the sweep under way, and is one of the `m` of its
-//!   own sweep, is one of the next `c + m` that are sent, because nothing joins either sweep any more once it has
-//!   begun. While it waits no turn ends but after a batch of `B`, so it is sent by the end of the turn under way or in
-//!   one of the next `ceil((c + m) / B)`. What is in a sweep waits, so that neither `c` nor `m` is more than
-//!   `nr_requests` for reads, and twice that for writes, which synchronous and asynchronous requests have to
-//!   themselves: by default that makes 16 turns of reads and 64 of writes at most.
-//! - In dispatches of all regions: once expired, a request before which `e` deadlines are earlier is dispatched within
-//!   `2 * (e + 1) * B` dispatches, B being the longer of the two batches: each two turns serve at least the earliest
-//!   expired request.
+//! - In turns: a request that arrives while `c` requests are left of the sweep under way, and is one of the `m` of its
+//!   own sweep, is one of the next `c + m` that are sent, because no request joins a sweep once it has begun. While it
+//!   waits every turn ends after a full batch of `B`, so it is sent by the end of the turn under way or in one of the
+//!   next `ceil((c + m) / B)`. All requests of a sweep wait, so neither `c` nor `m` exceeds `nr_requests` for reads,
+//!   and twice that for writes, for which synchronous and asynchronous requests have a limit each: by default that
+//!   makes 16 turns of reads and 64 of writes at most.
+//! - In dispatches of all regions: once expired, a request with `e` earlier deadlines before it is dispatched within
+//!   `2 * (e + 1) * B` dispatches, B being the longer of the two batches: every two turns serve at least the expired
+//!   request with the earliest deadline.
 //!
 //! Cost: O(log n) in the queued requests; finding the next region takes one word of each level of a 64-way bitmap, so
 //! O(1) for any number of regions that a device has.
@@ -57,109 +58,111 @@ use crate::index_set::IndexSet;
 use crate::requests::{Direction, Requests, Stage};
 use crate::sorted::Forest;
 
-/// What there is to know of it.
+/// Specification of the policy.
 pub static SPEC: PolicySpec = PolicySpec {
     name: "pardispatcher",
-    summary: "Regions served round-robin, one direction a turn, sorted: made for the parallelism of an SSD",
+    summary: "Regions served round-robin, one direction a turn, sorted by address: made for the parallelism of an SSD",
     details: "The address space is divided into regions, each with queues of its own. Regions with requests take \
               turns; a turn sends a batch of one direction in address order, reads and writes alternating within a \
               region. A request whose deadline has passed brings its region's turn forward, every second turn at most. \
-              The paper leaves open where a turn begins; `scan` says it. What comes while a region is swept in \
-              address order waits for the next sweep, so that no stream keeps others waiting. Works without task ids.",
+              The paper leaves open where a turn begins; `scan` chooses it. Requests that arrive while a region is \
+              swept in address order wait for the next sweep, so that no stream starves others. Works without task \
+              ids.",
     source: "Wang, Huang, He, Zhou, Li, He: A Novel I/O Scheduler for SSD with Improved Performance and Lifetime, \
              section II",
     example: "host.scheduler=pardispatcher host.pardispatcher.region_size=1GiB workload.queue_depth=64 \
               workload.synthetic.read_share=0.6",
-    instead: "Knows no tasks: `fios` is fair between them. Regions gain most where each lies on chips of its own, \
-              which `flashloom probe` finds out; on other drives compare it with `deadline` first.",
+    instead: "It ignores tasks: `fios` is fair between them. Regions gain most if each lies on chips of its own, \
+              which `flashloom probe` measures; on other drives compare it with `deadline` first.",
     needs: &[],
     offers: &[Capability::SavedState],
     params: ParDispatcherParams::PARAMS,
     statistics: &[
-        Statistic::count("turns", "Turns begun, expired ones included."),
-        Statistic::count("expired_turns", "Turns that a request past its deadline brought forward."),
-        Statistic::count("region_switches", "Turns that began in another region than the one before."),
+        Statistic::count("turns", "Turns begun, including expired ones."),
+        Statistic::count("expired_turns", "Turns that were brought forward by a request past its deadline."),
+        Statistic::count("region_switches", "Turns that began in another region than the turn before."),
     ],
 };
 
 choice! {
-    /// Where an ordinary turn begins.
+    /// Start of an ordinary turn.
     pub enum Scan {
         /// At the lowest sector that is left of the sweep.
         Lowest = "lowest",
-        /// Where the last turn of the region and direction stopped; a sweep ends with what lies before it.
+        /// At the sector where the last turn of the region and direction stopped; the rest of the sweep, below it,
+        /// comes last.
         Continue = "continue",
     }
 }
 
 params! {
-    /// The paper's parameters, with the values that it found for a 60 GB MLC drive.
+    /// Parameters of ParDispatcher, with the paper's values for a 60 GB MLC drive.
     pub struct ParDispatcherParams {
-        /// How large a region is; the last one may be smaller.
+        /// Size of a region; the last one may be smaller.
         region_size_bytes: u64 => "region_size", Kind::Size { min: MIB, max: 1 << 50 }, Value::Size(4 * GIB),
             "Smaller regions spread consecutive batches wider over the device; larger ones give longer sorted runs.";
-        /// How many reads a turn sends at most.
+        /// Maximum number of reads in a turn.
         read_batch: u32 => "read_batch", Kind::Count { min: 1, max: 65_536 }, Value::Count(16),
             "Longer batches keep a region's order and direction longer; shorter ones come round to the others sooner.";
-        /// How many writes a turn sends at most.
+        /// Maximum number of writes in a turn.
         write_batch: u32 => "write_batch", Kind::Count { min: 1, max: 65_536 }, Value::Count(8),
             "Longer batches write longer sorted runs; shorter ones let reads of the region go sooner.";
-        /// How long after queueing a read should be dispatched.
+        /// Deadline of a read: the time after queueing by which it should be dispatched.
         read_expire_ns: Ns => "read_expire", Kind::Time { min: MS, max: 3_600 * S }, Value::Time(500 * MS),
             "Earlier deadlines bound read latency more tightly and break the round more often.";
-        /// How long after queueing a write should be dispatched.
+        /// Deadline of a write: the time after queueing by which it should be dispatched.
         write_expire_ns: Ns => "write_expire", Kind::Time { min: MS, max: 3_600 * S }, Value::Time(5 * S),
             "Earlier deadlines bound write latency more tightly and break the round more often.";
-        /// Where an ordinary turn begins.
+        /// Start of an ordinary turn in the address order of its sweep.
         scan: Scan => "scan", Kind::Choice(Scan::CHOICES), Value::Name("continue"),
-            "Continuing goes on with a stream where it was left; the lowest first begins each sweep in front of it.";
-        /// Whether a request may be merged before one that begins where it ends.
+            "`continue` resumes a sequential stream where it was left; `lowest` serves requests below it first.";
+        /// True to allow front merges: a new request joins one that begins where it ends.
         front_merges: bool => "front_merges", Kind::Flag, Value::Flag(true),
             "Workloads that never write backwards save the look-up without it.", Used::with("host.merging", &["true"]);
     }
 }
 
-/// The most regions that are worth their memory: finer division than this helps no device.
+/// Maximum number of regions: finer division helps no device and only takes memory.
 const MAX_REGIONS: u64 = 1 << 20;
 
-/// A turn under way.
+/// The turn under way.
 #[derive(Clone, Copy, Debug, Serialize, Deserialize)]
 struct Turn {
     region: u32,
     direction: Direction,
-    /// How many requests it may still send.
+    /// Number of requests that it may still send.
     left: u32,
-    /// The first sector that it looks at next.
+    /// Sector from which it looks for the next request.
     from: u64,
 }
 
-/// What a region remembers of its turns.
+/// State of a region.
 #[derive(Clone, Copy, Debug, Serialize, Deserialize)]
 struct Region {
     last_direction: Direction,
-    /// By direction, the first sector of the request sent last.
+    /// First sector of the last request sent, by direction.
     stopped_at: [u64; 2],
-    /// By direction, which of its two trees is the sweep under way.
+    /// Index of the tree that is the sweep under way, by direction.
     sweep: [usize; 2],
 }
 
-/// The subqueues, the round, and the turn under way.
+/// State of ParDispatcher: the subqueues, the round, and the turn under way.
 #[derive(Debug)]
 pub struct ParDispatcher {
     params: ParDispatcherParams,
     setup: Setup,
     region_sectors: u64,
     regions: Vec<Region>,
-    /// The regions with requests.
+    /// Regions with requests.
     pending: IndexSet,
-    /// By region, direction and sweep.
+    /// Sorted trees by region, direction and sweep.
     sorted: Forest<RequestId>,
-    /// By request, the tree that it is in.
+    /// The tree that each request is in.
     trees: Vec<u32>,
-    /// By direction, over all regions.
+    /// FIFOs by direction, over all regions.
     fifo: Lists<RequestId>,
     turn: Option<Turn>,
-    /// Where the round looks for its next region.
+    /// Region from which the round looks for its next one.
     round_at: u32,
     last_region: Option<u32>,
     last_was_expired: bool,
@@ -178,7 +181,10 @@ flashloom_units::state! {
 }
 
 impl ParDispatcher {
-    /// Empty subqueues for every region of the device; an error names a region size that makes no sense for it.
+    /// Makes empty subqueues for all regions of the device.
+    ///
+    /// # Errors
+    /// The region size is not a multiple of the sector size, or makes too many regions.
     pub fn new(params: ParDispatcherParams, setup: &Setup) -> Result<Self, Refusal> {
         let size = params.region_size_bytes;
         let refuse = |found: String, expected| {
@@ -225,12 +231,12 @@ impl ParDispatcher {
         self.trees[id.at()] as usize
     }
 
-    /// The sweep of a region and direction that is under way.
+    /// Tree of the sweep under way of a region and direction.
     fn sweep(&self, region: u32, direction: Direction) -> usize {
         tree(region, direction, self.regions[region as usize].sweep[direction.at()])
     }
 
-    /// What has come since that sweep began.
+    /// Tree of the requests that have arrived since that sweep began.
     fn next_sweep(&self, region: u32, direction: Direction) -> usize {
         tree(region, direction, 1 - self.regions[region as usize].sweep[direction.at()])
     }
@@ -239,7 +245,7 @@ impl ParDispatcher {
         (0..2).any(|sweep| !self.sorted.is_empty(tree(region, direction, sweep)))
     }
 
-    /// What waits is the new sweep, if nothing is left of the last one.
+    /// Begins a new sweep of the requests that wait, if nothing is left of the last one.
     fn renew_sweep(&mut self, region: u32, direction: Direction) {
         if self.sorted.is_empty(self.sweep(region, direction)) {
             self.regions[region as usize].sweep[direction.at()] ^= 1;
@@ -261,7 +267,7 @@ impl ParDispatcher {
         Some(Turn { region, direction, left, from })
     }
 
-    /// The request with the earliest deadline of all, if that has passed; the read where two are alike.
+    /// The request with the earliest deadline of all, if that has passed; at a tie the read.
     fn earliest_expired(&self, now: Ns, requests: &Requests) -> Option<RequestId> {
         Direction::BOTH
             .into_iter()
@@ -270,7 +276,7 @@ impl ParDispatcher {
             .filter(|&id| now > requests[id].deadline_ns)
     }
 
-    /// Region, direction and first sector of the next ordinary turn.
+    /// Region, direction and starting sector of the next ordinary turn.
     fn next_of_round(&mut self) -> Option<(u32, Direction, u64)> {
         let region = self.pending.at_or_after(self.round_at).or_else(|| self.pending.at_or_after(0))?;
         self.round_at = region + 1;
@@ -284,7 +290,7 @@ impl ParDispatcher {
         Some((region, direction, from))
     }
 
-    /// Puts a request into the next sweep of its region and direction and into the FIFO.
+    /// Adds a request to the next sweep of its region and direction and to the FIFO.
     fn join(&mut self, requests: &Requests, id: RequestId) {
         let (region, direction) = (self.region_of(requests[id].lba), requests[id].direction());
         let tree = self.next_sweep(region, direction);
@@ -302,7 +308,7 @@ impl ParDispatcher {
     }
 }
 
-/// Trees of a region.
+/// Number of trees of a region.
 const TREES: u32 = 4;
 
 fn tree(region: u32, direction: Direction, sweep: usize) -> usize {
@@ -366,8 +372,9 @@ impl Scheduler for ParDispatcher {
         Choice::Request(id)
     }
 
-    /// A new region size sorts what waits anew, by age where it begins at the same sector. The turn and the sweeps
-    /// under way end, the round goes on at the same address, and every region's next turn is a first one.
+    /// A new region size distributes the waiting requests anew, in order of age among those that begin at the same
+    /// sector. The turn and the sweeps under way end, the round continues at the same address, and every region's next
+    /// turn counts as its first.
     fn reconfigure(&mut self, requests: &Requests, values: &[Value]) -> Result<(), Refusal> {
         let params = ParDispatcherParams::from_values(values);
         if params.region_size_bytes == self.params.region_size_bytes {

@@ -1,15 +1,15 @@
-//! FIOS by its rules: who is eligible, awaited or served is found by looking at every request and every task.
+//! FIOS by its rules: eligible, awaited and served tasks are found by a search of all requests and tasks.
 
 use flashloom_units::Ns;
 use flashloom_workload::Op;
 
 use super::{Model, Waiting};
 
-/// The parameters of the scheduler.
+/// Parameters of the scheduler.
 #[derive(Clone, Debug)]
 pub struct Fios {
     pub timeslice_ns: i64,
-    /// Of a read and of a write: for each, and for each 4 KiB; none where the time at the drive is shared.
+    /// Linear costs of a read and of a write: the constant, and the part for each 4 KiB; none for shared cost.
     pub linear_ns: Option<[(u64, u64); 2]>,
     pub carry_debt: bool,
     pub block_writes: bool,
@@ -24,11 +24,11 @@ pub struct Task {
     left_ns: i64,
     samples: u64,
     total: u64,
-    /// After a read or not, and until when.
+    /// True if awaited after a read, and the end of the wait.
     awaited: Option<(bool, Ns)>,
 }
 
-/// What the scheduler remembers.
+/// State of the scheduler.
 #[derive(Clone, Debug, Default)]
 pub struct Memory {
     tasks: Vec<Task>,
@@ -43,7 +43,7 @@ impl Model {
         self.fios.tasks.iter_mut().find(|known| known.task == task).expect("the task was seen")
     }
 
-    /// The requests of a task in one of its lines, the first in front.
+    /// Requests of a task in one of its lines, in order.
     pub fn fios_line(&self, task: u32, line: usize) -> Vec<&Waiting> {
         let mut all: Vec<&Waiting> =
             self.waiting.iter().filter(|waiting| waiting.task == task && waiting.line == line).collect();
@@ -58,7 +58,7 @@ impl Model {
         }
     }
 
-    /// After any change: a task without requests in a line has no turn there.
+    /// Removes tasks without requests in a line from its turns. Called after every change.
     pub fn fios_tidy(&mut self) {
         for line in [0, 1] {
             let with: Vec<u32> =
@@ -67,7 +67,7 @@ impl Model {
         }
     }
 
-    /// A request has come that is the last of `waiting`.
+    /// Adds the last request of `waiting`.
     pub fn fios_insert(&mut self, rule: &Fios) {
         let Waiting { task, sync, line, .. } = *self.waiting.last().expect("it has just come");
         if !self.fios.tasks.iter().any(|known| known.task == task) {
@@ -113,7 +113,7 @@ impl Model {
         }
     }
 
-    /// The age of the request that goes next, or until when to wait.
+    /// Age of the request to send next, or the time until which to wait.
     pub fn fios_dispatch(&mut self, now: Ns, rule: &Fios) -> Result<u64, Option<Ns>> {
         if self.waiting.is_empty() {
             return Err(None);
@@ -155,7 +155,7 @@ impl Model {
         }
     }
 
-    /// The last request of `at_device` has just gone there.
+    /// Follows the dispatch of the last request of `at_device`.
     pub fn fios_started(&mut self, now: Ns, rule: &Fios) {
         let started = self.at_device.pop().expect("it has just gone");
         self.share_time(now);
@@ -169,7 +169,7 @@ impl Model {
         }
     }
 
-    /// The device is about to complete the request at that place.
+    /// Follows the completion of the request at an index of `at_device`, before it is removed.
     pub fn fios_completed(&mut self, now: Ns, at: usize, rule: &Fios) {
         self.share_time(now);
         let request = self.at_device[at].clone();

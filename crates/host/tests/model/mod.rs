@@ -15,22 +15,22 @@ pub struct Waiting {
     pub sectors: u64,
     pub op: Op,
     pub durable: bool,
-    /// Whether the first request in it is a read or a synchronous write.
+    /// True if the first original request in it is a read or a synchronous write.
     pub sync: bool,
     pub task: u32,
-    /// fios: the line that it stands in, since which event; its share of the drive's time; when it went there.
+    /// fios: its line, and the event since which it is in it; its share of the drive's time; its time of dispatch.
     pub line: usize,
     pub lined_up: u64,
     pub share: u64,
     pub issued_ns: Ns,
     pub deadline_ns: Ns,
-    /// Place among those with the same deadline: the order of queueing.
+    /// Order of queueing, which decides among requests with the same deadline.
     pub age: u64,
-    /// Whether it came before the sweep of its region and direction that is under way.
+    /// True if it arrived before the sweep under way of its region and direction began.
     pub in_sweep: bool,
-    /// When it got its beginning, for the order of those with the same.
+    /// Event at which it got its first sector, which decides among requests with the same.
     pub begun: u64,
-    /// When it got its end, for the choice among those with the same.
+    /// Event at which it got its end sector, which decides among requests with the same.
     pub ended: u64,
     /// The original requests in it, in address order.
     pub cookies: Vec<u32>,
@@ -46,7 +46,7 @@ impl Waiting {
     }
 }
 
-/// What the naive schedulers differ in.
+/// Rules of the naive schedulers.
 #[derive(Clone, Debug)]
 pub enum Rule {
     Noop,
@@ -60,7 +60,7 @@ pub enum Rule {
 pub struct Model {
     pub rule: Rule,
     pub waiting: Vec<Waiting>,
-    /// What the device holds.
+    /// Requests at the device.
     pub at_device: Vec<Waiting>,
     nr_requests: usize,
     max_sectors: u64,
@@ -127,7 +127,7 @@ impl Model {
         a.op == op && !a.durable && !durable && a.sectors + sectors <= self.max_sectors
     }
 
-    /// The requests that a scheduler sorts together with one, in its order.
+    /// Requests that a scheduler sorts together with a given one, in its order.
     fn neighbours(&self, of: &Waiting) -> Vec<&Waiting> {
         if let Rule::Fios(_) = self.rule {
             return self.fios_line(of.task, of.line);
@@ -147,7 +147,7 @@ impl Model {
         all
     }
 
-    /// "Queued", "Merged" or "Full".
+    /// Submits a request; returns "Queued", "Merged" or "Full".
     pub fn submit(&mut self, now: Ns, request: &Request, cookie: u32) -> &'static str {
         let durable = request.flags & (Request::FUA | Request::PREFLUSH) != 0;
         let sectors = u64::from(request.sectors);
@@ -224,7 +224,7 @@ impl Model {
         "Queued"
     }
 
-    /// Joins the request of that age with its neighbour after or before, if they touch now.
+    /// Joins the request of the given age with its next or previous neighbour, if they are now adjacent.
     fn join(&mut self, age: u64, with_latter: bool) {
         let grown = self.waiting.iter().find(|waiting| waiting.age == age).expect("it waits").clone();
         let neighbours = self.neighbours(&grown);
@@ -263,7 +263,7 @@ impl Model {
         self.waiting.iter().filter(|waiting| waiting.is_read() == is_read).min_by_key(|waiting| waiting.age)
     }
 
-    /// The next request, now at the device; where there is none, until when to wait for one, if there is such a time.
+    /// Dispatches the next request and returns it; if there is none, returns the time until which to wait, if any.
     pub fn dispatch(&mut self, now: Ns) -> Result<Waiting, Option<Ns>> {
         let age = match self.rule.clone() {
             Rule::Noop => self.waiting.iter().map(|waiting| waiting.age).min().ok_or(None),
@@ -283,7 +283,7 @@ impl Model {
         Ok(chosen)
     }
 
-    /// The device has completed the request with those members.
+    /// Completes the request with the given members.
     pub fn complete(&mut self, now: Ns, cookies: &[u32]) {
         let at = self.at_device.iter().position(|request| request.cookies == cookies).expect("the device holds it");
         if let Rule::Fios(rule) = self.rule.clone() {

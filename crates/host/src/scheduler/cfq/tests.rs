@@ -1,4 +1,4 @@
-//! cfq by hand: each case is one rule.
+//! Rules of cfq, one a test, with the exact order of dispatch.
 
 use flashloom_workload::Op;
 
@@ -12,7 +12,7 @@ fn lab(change: impl FnOnce(&mut CfqParams)) -> Lab {
     Lab::new(Cfq::new, change)
 }
 
-/// Requests one after the other, each of which takes the device the same time.
+/// Serves requests one after the other, each in the same time.
 fn serve_slowly(lab: &mut Lab, requests: usize, each_ns: Ns) -> Vec<u64> {
     (0..requests)
         .map(|_| {
@@ -125,7 +125,7 @@ fn serve_singly(lab: &mut Lab, reads: u64) {
     }
 }
 
-/// Whether cfq idles for task 1 while task 2 waits, once task 1 has no more.
+/// True if cfq idles for task 1 while task 2 waits, after task 1 has run out of requests.
 fn is_idled_for(lab: &mut Lab) -> bool {
     lab.reads_of(2, [1_000 * FAR]);
     let mut idled = false;
