@@ -98,7 +98,8 @@ params! {
             "Pages of a longer log stay valid for longer.", Used::with("pattern", &["log"]);
         /// Size of an append to the log, a multiple of 512 bytes.
         append_size: u64 => "append_size", Kind::Size { min: SECTOR_BYTES, max: GIB }, Value::Size(64 * KIB),
-            "Larger appends put fewer random requests between the same amount of log data.", Used::with("pattern", &["log"]);
+            "Larger appends put fewer random requests between the same amount of log data.",
+            Used::with("pattern", &["log"]);
         /// Share of the requests that are appends to the log.
         append_share: f64 => "append_share", Kind::Ratio { min: 0.0, max: 1.0 }, Value::Ratio(0.5),
             "The other requests go to random slots beside the log, whose pages stay valid for random times.",
