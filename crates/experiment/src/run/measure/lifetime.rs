@@ -1,4 +1,4 @@
-//! What a result says of the drive's lifetime.
+//! Part of the result about the drive's lifetime.
 
 use flashloom_device::Outcome;
 use flashloom_nand::DeviceParams;
@@ -6,11 +6,11 @@ use flashloom_units::SECTOR_BYTES;
 
 use crate::result::LifetimeResult;
 
-/// The term that drive writes a day are given for.
+/// Days over which drive writes per day are counted.
 const DAYS: f64 = 365.0 * 5.0;
 
 impl LifetimeResult {
-    /// Nothing where nothing was written or erased, or no rating is known.
+    /// Computes the lifetime; `None` if nothing was written or erased, or no rating is known.
     pub(super) fn of(device: &DeviceParams, outcome: &Outcome) -> Option<Self> {
         Self::worked_out(device, &outcome.erased_before, &outcome.erase_counts, outcome.host.write_bytes)
     }
@@ -45,7 +45,7 @@ mod tests {
 
     use super::*;
 
-    /// Four blocks of 4 pages of 8 KiB, of which the host sees 8 pages.
+    /// Four blocks of 4 pages of 8 KiB, with 8 logical pages.
     fn device() -> DeviceParams {
         let shape = DeviceParams { channels: 1, ways: 1, planes: 1, blocks: 4, pages: 4, ..DeviceParams::defaults() };
         DeviceParams { over_provisioning: 1.0, rated_cycles: Some(1_000), ..shape }
