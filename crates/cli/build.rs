@@ -1,4 +1,4 @@
-//! Finds the git revision that is built, for the provenance of results. The program itself never asks git.
+//! Records the git revision of the build, for the provenance of results. The program itself never runs git.
 
 use std::path::Path;
 use std::process::Command;
@@ -16,7 +16,7 @@ fn main() {
     }
 }
 
-/// Nothing where there is no git, or where the sources lie in a repository of something else.
+/// The current revision; `None` without git, or if the sources lie in the repository of something else.
 fn revision() -> Option<String> {
     let root = Path::new("../..").canonicalize().ok()?;
     if Path::new(&git(&["rev-parse", "--show-toplevel"])?).canonicalize().ok()? != root {

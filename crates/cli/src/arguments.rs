@@ -1,4 +1,4 @@
-//! What the command line takes.
+//! Command line arguments.
 
 use std::num::NonZeroUsize;
 
@@ -16,12 +16,12 @@ use crate::command::reproduce::ALL;
 #[derive(Debug, Parser)]
 #[command(name = "flashloom", version, about, propagate_version = true)]
 pub struct Arguments {
-    /// What to do.
+    /// Command to execute.
     #[command(subcommand)]
     pub command: Command,
 }
 
-/// What to do.
+/// Command of the program.
 #[derive(Debug, Subcommand)]
 pub enum Command {
     /// Run one experiment and show its result.
@@ -30,150 +30,151 @@ pub enum Command {
     Compare(CompareArguments),
     /// Measure which regions a drive has, and how many requests one of them serves at once.
     Probe(ProbeArguments),
-    /// Run the experiments of published papers, and hold what comes out against what was published.
+    /// Run the experiments of published papers, and compare the results with the published figures.
     Reproduce(ReproduceArguments),
-    /// Run one experiment and write its requests, as they arrive or as its scheduler issues them, as a recording.
+    /// Run one experiment and write its requests as a trace: as they arrive, or as its scheduler issues them.
     Generate(GenerateArguments),
-    /// Look at recordings of block requests, and convert them.
+    /// Inspect and convert traces (recordings of block requests).
     Trace {
-        /// What to do with it.
+        /// Operation on the trace.
         #[command(subcommand)]
         command: TraceCommand,
     },
-    /// List what there is to choose from.
+    /// List the choices: policies, devices, formats and more.
     List {
-        /// One list; all of them if it is left out.
+        /// Name of one list; all of them if it is left out.
         #[arg(value_parser = PossibleValuesParser::new(reference::list_names()))]
         list: Option<String>,
     },
     /// Explain a policy, a section, a key (host.queue_depth), a value (steady), a device, a format, a field (p99_9), a
     /// column or row (free_blocks, longest wait): any name that a configuration takes or an output prints.
     Explain {
-        /// Its name; one of several words needs no quotes.
+        /// Name to explain; one of several words needs no quotes.
         #[arg(required = true)]
         name: Vec<String>,
     },
 }
 
-/// What `run` takes.
+/// Arguments of `run`.
 #[derive(Debug, Args)]
 pub struct RunArguments {
-    /// The experiment, a TOML file.
+    /// Experiment, a TOML file.
     #[arg(value_name = "EXPERIMENT.toml")]
     pub experiment: String,
-    /// Give a key another value than the file does, such as host.scheduler=noop.
+    /// Set a key to another value than in the file, such as host.scheduler=noop.
     #[arg(long, value_name = "KEY=VALUE")]
     pub set: Vec<String>,
-    /// Write the result as JSON to a file, or to standard output (-) in place of the table.
+    /// Write the result as JSON to a file, or to standard output (-) instead of the table.
     #[arg(long, value_name = "FILE")]
     pub json: Option<String>,
-    /// Check every flash command, and every sector read against what was last written there.
+    /// Check every flash command against the rules of NAND, and every sector read against the data last written to it.
     #[arg(long)]
     pub verify: bool,
-    /// Write the course of the run over simulated time as CSV.
+    /// Write the run's state over simulated time as CSV.
     #[arg(long, value_name = "FILE")]
     pub timeline: Option<String>,
-    /// Write a row for every request that has ended: when it went where, and where its time went. The name of the file
-    /// ends in .csv, which can be replayed as a trace, or in .parquet.
+    /// Write a row for every completed request: the time at which it passed each stage, and its latency by cause. The
+    /// name of the file ends in .csv, which can be replayed as a trace, or in .parquet.
     #[arg(long, value_name = "FILE")]
     pub log: Option<String>,
-    /// Tell where the time of the N slowest requests (1 to 1000) went, after the result; on standard error with --json
-    /// -.
+    /// Tell the story of the N slowest requests (1 to 1000) after the result: where their latency came from. With
+    /// --json - it goes to standard error.
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u16).range(1..=1_000))]
     pub slowest: Option<u16>,
-    /// Write the drive as it is after ageing, before the workload, for later runs with run.state.
+    /// Save the drive's state after ageing, before the workload, for later runs with run.state.
     #[arg(long, value_name = "FILE")]
     pub save_state: Option<String>,
-    /// Age the drive anew, and leave the folder of aged drives alone (FLASHLOOM_CACHE, or the user's cache folder).
+    /// Age the drive anew, without the cache of aged drives (FLASHLOOM_CACHE, or the user's cache folder).
     #[arg(long)]
     pub no_cache: bool,
-    /// Leave out the hints on what makes the figures mean less than they seem, in the JSON too.
+    /// Leave out hints, in the JSON too: warnings that a figure means less than it seems.
     #[arg(long, visible_alias = "quiet")]
     pub no_hints: bool,
-    /// Write the results of a fio job file as fio does (--output-format=json).
+    /// Write the results of a fio job file as JSON in fio's format (--output-format=json).
     #[arg(long, value_name = "FILE")]
     pub fio_json: Option<String>,
 }
 
-/// What `generate` takes.
+/// Arguments of `generate`.
 #[derive(Debug, Args)]
 pub struct GenerateArguments {
-    /// The experiment, a TOML file.
+    /// Experiment, a TOML file.
     #[arg(value_name = "EXPERIMENT.toml")]
     pub experiment: String,
-    /// The file to write, compressed if it ends in .gz or .zst.
+    /// Trace file to write, compressed if it ends in .gz or .zst.
     #[arg(long, value_name = "FILE")]
     pub out: String,
-    /// The format to write; told from the name of the file if it is left out.
+    /// Format to write; told from the name of the file if it is left out.
     #[arg(long, value_parser = choice(OutFormat::CHOICES, OutFormat::named))]
     pub to: Option<OutFormat>,
-    /// Which requests: those that the workload queues, or what the scheduler made of them and issued to the drive.
+    /// Requests to write: those that the workload queues, or those that the scheduler issues to the drive, after
+    /// merging.
     #[arg(long, default_value = Event::Queue.name(), value_parser = choice(Event::CHOICES, Event::named))]
     pub event: Event,
-    /// Give a key another value than the file does, such as host.scheduler=noop.
+    /// Set a key to another value than in the file, such as host.scheduler=noop.
     #[arg(long, value_name = "KEY=VALUE")]
     pub set: Vec<String>,
-    /// Leave out what the format to write cannot hold, and count it.
+    /// Leave out and count requests and marks that the output format cannot hold.
     #[arg(long)]
     pub drop_unsupported: bool,
 }
 
-/// What `probe` takes.
+/// Arguments of `probe`.
 #[derive(Debug, Args)]
 pub struct ProbeArguments {
-    /// The experiment whose drive is probed, a TOML file; its workload and its scheduler take no part.
+    /// Experiment whose drive is probed, a TOML file; its workload and its scheduler are not used.
     #[arg(value_name = "EXPERIMENT.toml")]
     pub experiment: String,
-    /// Give a key another value than the file does, such as ftl.static.layout=contiguous.
+    /// Set a key to another value than in the file, such as ftl.static.layout=contiguous.
     #[arg(long, value_name = "KEY=VALUE")]
     pub set: Vec<String>,
-    /// Length of a request, such as 4KiB; a page of the drive if it is left out.
+    /// Size of a request, such as 4KiB; a page of the drive if it is left out.
     #[arg(long, value_name = "SIZE")]
     pub request_size: Option<String>,
-    /// The most requests outstanding; host.queue_depth if it is left out.
+    /// Maximum number of outstanding requests; host.queue_depth if it is left out.
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..))]
     pub outstanding: Option<u32>,
-    /// Requests to measure at each point on each drive.
+    /// Number of requests to measure at each point on each drive.
     #[arg(long, value_name = "N", default_value_t = ProbeParams::DEFAULT.requests)]
     #[arg(value_parser = clap::value_parser!(u32).range(100..=1_000_000))]
     pub requests: u32,
-    /// Drives to measure, each with a seed of its own from run.seed on.
+    /// Number of drives to measure, with consecutive seeds from run.seed on.
     #[arg(long, value_name = "N", default_value_t = ProbeParams::DEFAULT.seeds)]
     #[arg(value_parser = clap::value_parser!(u32).range(1..=1_000))]
     pub seeds: u32,
-    /// The share of a throughput that counts as reaching it.
+    /// Share of a throughput that counts as reaching it.
     #[arg(long, value_name = "SHARE", default_value_t = ProbeParams::DEFAULT.reach, value_parser = share)]
     pub reach: f64,
-    /// Write the result as JSON to a file, or to standard output (-) in place of the tables.
+    /// Write the result as JSON to a file, or to standard output (-) instead of the tables.
     #[arg(long, value_name = "FILE")]
     pub json: Option<String>,
 }
 
-/// What `compare` takes.
+/// Arguments of `compare`.
 #[derive(Debug, Args)]
 pub struct CompareArguments {
-    /// The experiment, a TOML file; its section `vary` counts for keys that no --vary names.
+    /// Experiment, a TOML file; its section `vary` applies to keys that no --vary names.
     #[arg(value_name = "EXPERIMENT.toml")]
     pub experiment: String,
     /// Run with each of these values of a key; several keys make every combination. Counts have ranges:
     /// host.queue_depth=1..8, or 1..31..10 for 1, 11, 21 and 31.
     #[arg(long, value_name = "KEY=A,B,C")]
     pub vary: Vec<String>,
-    /// Run each combination with N seeds (2 to 1000) from run.seed on, and show means, their 95 % intervals and the
-    /// paired differences to the first combination.
+    /// Run each combination with N seeds (2 to 1000) from run.seed on, and show means, their 95 % confidence intervals
+    /// and the paired differences to the first combination.
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(2..=1_000))]
     pub seeds: Option<u32>,
-    /// Give a key another value than the file does, in every run.
+    /// Set a key to another value than in the file, in every run.
     #[arg(long, value_name = "KEY=VALUE")]
     pub set: Vec<String>,
-    /// Leave out combinations whose values do not go together, and list them.
+    /// Leave out and list combinations whose values cannot work together.
     #[arg(long)]
     pub skip_unfit: bool,
-    /// Check every flash command, and every sector read against what was last written there.
+    /// Check every flash command against the rules of NAND, and every sector read against the data last written to it.
     #[arg(long)]
     pub verify: bool,
-    /// Show these figures in place of the usual ones: fields of results by their path or its last parts, such as
-    /// read.p99_9 or ftl.waf, names of columns, or `usual` for all of those.
+    /// Show these figures instead of the usual ones: fields of results by their path or its last parts, such as
+    /// read.p99_9 or ftl.waf, names of columns, or `usual` for all the usual ones.
     #[arg(long, value_name = "A,B,C", value_delimiter = ',')]
     pub columns: Vec<String>,
     /// Show how far each row is from the best that is possible with the same accesses: page writes that miss the write
@@ -181,113 +182,113 @@ pub struct CompareArguments {
     /// FTL; and of at most 8 requests, time and latency against every order of dispatch.
     #[arg(long)]
     pub bounds: bool,
-    /// Show what the policies that vary count themselves, too.
+    /// Show the statistics of the policies that vary, too.
     #[arg(long)]
     pub statistics: bool,
-    /// Leave out the hints on what makes the figures mean less than they seem, in the JSON too.
+    /// Leave out hints, in the JSON too: warnings that a figure means less than it seems.
     #[arg(long, visible_alias = "quiet")]
     pub no_hints: bool,
-    /// Run without what the file expects (its `expect` tables), which may name runs that options leave out.
+    /// Ignore the file's expectations (its `expect` tables), which may name runs that other options leave out.
     #[arg(long)]
     pub no_expect: bool,
-    /// Age every drive anew, and leave the folder of aged drives alone (FLASHLOOM_CACHE, or the user's cache folder).
+    /// Age every drive anew, without the cache of aged drives (FLASHLOOM_CACHE, or the user's cache folder).
     #[arg(long)]
     pub no_cache: bool,
-    /// How many runs go on at the same time; as many as there are processors if it is left out.
+    /// Number of runs in parallel; as many as there are processors if it is left out.
     #[arg(long, value_name = "N")]
     pub jobs: Option<NonZeroUsize>,
-    /// Write the result of each run to this folder as it comes, and take those that are there already in place of
-    /// running again: a comparison that was stopped goes on where it was.
+    /// Write the result of each run to this folder as it ends, and reuse results that are already there: a comparison
+    /// that was stopped continues.
     #[arg(long, value_name = "DIR")]
     pub out: Option<String>,
-    /// Write the results as JSON to a file, or to standard output (-) in place of the table.
+    /// Write the results as JSON to a file, or to standard output (-) instead of the table.
     #[arg(long, value_name = "FILE")]
     pub json: Option<String>,
-    /// Write every figure of every run as CSV, one line a run; of --seeds, the means and intervals below.
+    /// Write every figure of every run as CSV, one line per run; with --seeds, means and intervals follow.
     #[arg(long, value_name = "FILE")]
     pub csv: Option<String>,
 }
 
-/// What `reproduce` takes.
+/// Arguments of `reproduce`.
 #[derive(Debug, Args)]
 pub struct ReproduceArguments {
-    /// A paper; `together` combines their ideas, `all` makes every report.
+    /// Name of a paper; `together` combines the papers' ideas, `all` makes every report.
     #[arg(value_parser = PossibleValuesParser::new(PAPERS.iter().copied().chain([ALL])))]
     pub paper: String,
-    /// Make one figure or table of the paper alone, by the beginning of its rows' ids (figure-4), and print its rows;
+    /// Reproduce one figure or table of the paper alone, by the prefix of its rows' ids (figure-4), and print its rows;
     /// may be given several times.
     #[arg(long, value_name = "FIGURE", conflicts_with = "out")]
     pub only: Vec<String>,
     /// Shorten workloads and drives: a rehearsal of everything in a few minutes.
     #[arg(long)]
     pub quick: bool,
-    /// Where recordings are; generators take the place of those that are not there.
+    /// Folder of recordings; generators replace those that are missing.
     #[arg(long, value_name = "DIR")]
     pub traces: Option<String>,
     /// Write the reports as Markdown and JSON, and every figure as CSV, to this folder.
     #[arg(long, value_name = "DIR")]
     pub out: Option<String>,
-    /// How many runs go on at the same time; as many as there are processors if it is left out.
+    /// Number of runs in parallel; as many as there are processors if it is left out.
     #[arg(long, value_name = "N")]
     pub jobs: Option<NonZeroUsize>,
 }
 
-/// What to do with a recording.
+/// Operation on a trace.
 #[derive(Debug, Subcommand)]
 pub enum TraceCommand {
-    /// Read a recording to its end, check every line, and say what it holds.
+    /// Read a trace to its end, check every line, and summarise it.
     Info(InfoArguments),
-    /// Write a recording in another format; the names of the files tell formats and compression.
+    /// Write a trace in another format; the names of the files tell formats and compression.
     Convert(ConvertArguments),
 }
 
-/// What `trace info` takes.
+/// Arguments of `trace info`.
 #[derive(Debug, Args)]
 pub struct InfoArguments {
-    /// The recording; for blktrace any of the per-CPU files, or their common prefix.
+    /// Trace file; for blktrace any of the per-CPU files, or their common prefix.
     pub file: String,
-    /// Its format; told from the content if it is left out.
+    /// Format of the trace; detected from the content if it is left out.
     #[arg(long, value_parser = choice(Format::CHOICES, Format::named))]
     pub format: Option<Format>,
     #[command(flatten)]
     reading: Reading,
-    /// Print JSON.
+    /// Print the summary as JSON.
     #[arg(long)]
     pub json: bool,
 }
 
-/// What `trace convert` takes.
+/// Arguments of `trace convert`.
 #[derive(Debug, Args)]
 pub struct ConvertArguments {
-    /// The recording; for blktrace any of the per-CPU files, or their common prefix.
+    /// Trace file to read; for blktrace any of the per-CPU files, or their common prefix.
     #[arg(value_name = "IN")]
     pub input: String,
-    /// The file to write, compressed if it ends in .gz or .zst.
+    /// Trace file to write, compressed if it ends in .gz or .zst.
     #[arg(value_name = "OUT")]
     pub output: String,
-    /// The format of the recording; told from the content if it is left out.
+    /// Format of the input; detected from the content if it is left out.
     #[arg(long, value_parser = choice(Format::CHOICES, Format::named))]
     pub from: Option<Format>,
-    /// The format to write; told from the name of the file if it is left out.
+    /// Format to write; told from the name of the file if it is left out.
     #[arg(long, value_parser = choice(OutFormat::CHOICES, OutFormat::named))]
     pub to: Option<OutFormat>,
     #[command(flatten)]
     reading: Reading,
-    /// Leave out what the format to write cannot hold, and count it.
+    /// Leave out and count requests and marks that the output format cannot hold.
     #[arg(long)]
     pub drop_unsupported: bool,
 }
 
-/// How a recording is read.
+/// Options for reading a trace.
 #[derive(Debug, Args)]
 struct Reading {
-    /// Which event of a blktrace or blkparse recording is a request.
+    /// Event of a blktrace or blkparse recording that counts as a request.
     #[arg(long, default_value = Event::Queue.name(), value_parser = choice(Event::CHOICES, Event::named))]
     event: Event,
-    /// Order the requests by time.
+    /// Sort the requests by time.
     #[arg(long)]
     sort: bool,
-    /// Leave out lines that cannot be read, and report them.
+    /// Leave out and report lines that cannot be read.
     #[arg(long)]
     skip_bad_lines: bool,
 }
@@ -299,26 +300,26 @@ impl Reading {
 }
 
 impl InfoArguments {
-    /// How the recording is to be read.
+    /// Options for reading the trace.
     pub fn options(&self) -> TraceOptions {
         self.reading.options(self.format)
     }
 }
 
 impl ConvertArguments {
-    /// How the recording is to be read.
+    /// Options for reading the trace.
     pub fn options(&self) -> TraceOptions {
         self.reading.options(self.from)
     }
 }
 
-/// A share between a half and one: above half, so that two regions at once are more than one.
+/// Parses a share between a half and one: above half, so that two regions at once count as more than one.
 fn share(text: &str) -> Result<f64, String> {
     let share = parse_ratio(text).map_err(|refusal| refusal.to_string())?;
     if (0.5..1.0).contains(&share) { Ok(share) } else { Err("expected at least 0.5 and less than 1".to_owned()) }
 }
 
-/// A parser for one of a closed set of names, with their help.
+/// A parser for one of a closed set of names, with their help texts.
 fn choice<T: Clone + Send + Sync + 'static>(
     choices: &'static [Choice],
     named: fn(&str) -> Option<T>,

@@ -1,4 +1,4 @@
-//! Where the user's aged drives are: `$FLASHLOOM_CACHE`, or the platform's folder for what can be made again.
+//! Location of the user's aged drives: `$FLASHLOOM_CACHE`, or the platform's cache folder.
 
 use std::env;
 use std::io::{IsTerminal, stderr};
@@ -8,10 +8,10 @@ use flashloom::experiment::run::{Cache, DEFAULT_LIMIT_BYTES, Notice};
 
 use crate::output::say;
 
-/// Names the folder; empty, there is none.
+/// Environment variable with the folder; empty, it turns the cache off.
 const VARIABLE: &str = "FLASHLOOM_CACHE";
 
-/// The aged drives of the user; none where they are not wanted, or the platform names no folder.
+/// The user's cache of aged drives; `None` if it is turned off, or the platform names no cache folder.
 pub fn of_user(is_off: bool) -> Option<Cache> {
     let folder = if is_off { None } else { folder(|name| env::var_os(name).map(PathBuf::from)) };
     // A line of its own, in place of the progress bar, which is drawn again below it.
@@ -20,7 +20,7 @@ pub fn of_user(is_off: bool) -> Option<Cache> {
     folder.map(|folder| Cache::new(folder, DEFAULT_LIMIT_BYTES, tell))
 }
 
-/// The folder that the environment names.
+/// The folder that the environment variables name.
 fn folder(variable: impl Fn(&str) -> Option<PathBuf>) -> Option<PathBuf> {
     if let Some(folder) = variable(VARIABLE) {
         return (folder != Path::new("")).then_some(folder);

@@ -1,4 +1,4 @@
-//! The examples of the documents: each command is one that the program takes, each experiment one that it loads.
+//! Test of the documents' examples: every command can be parsed, every experiment loaded.
 //!
 //! Nothing is run. A command is parsed, and its experiment checked with what the command sets and varies. A file that
 //! is not part of the project stands for the experiment shown last on that page, or else for one without any key.
@@ -14,14 +14,14 @@ use flashloom::experiment::reference;
 
 use crate::arguments::{Arguments, Command};
 
-/// Names that stand for one of the reader's own.
+/// Names that stand for the reader's own.
 const PLACEHOLDERS: [&str; 4] = ["NAME", "KEY", "PRESET", "FORMAT"];
 
 fn project() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("../..")
 }
 
-/// Every document but for the reports and the pages of policies, which are generated.
+/// Every document except the reports and the pages of policies, which are generated.
 fn documents() -> Vec<PathBuf> {
     let mut documents = vec![project().join("README.md"), project().join("CONTRIBUTING.md")];
     for folder in ["docs", "docs/decisions", "docs/reproduction"] {
@@ -33,18 +33,18 @@ fn documents() -> Vec<PathBuf> {
     documents
 }
 
-/// One example of a document.
+/// An example in a document.
 #[derive(Debug, PartialEq)]
 enum Example {
     /// A block of TOML.
     Toml(String),
-    /// A command in a block.
+    /// A command in a code block.
     Command(String),
-    /// A command within a sentence, which may leave out what it needs.
+    /// A command within a sentence, which may leave out required arguments.
     Mention(String),
 }
 
-/// The examples of a text in their order, with their lines.
+/// The examples of a text in their order, with their line numbers.
 fn examples(text: &str) -> Vec<(usize, Example)> {
     let mut examples = Vec::new();
     let mut lines = text.lines().enumerate();
@@ -69,7 +69,7 @@ fn examples(text: &str) -> Vec<(usize, Example)> {
     examples
 }
 
-/// The command of a line of a shell, if it is one of this program without variables of the shell.
+/// The command of a shell line, if it is one of this program without shell variables.
 fn command(line: &str) -> Option<String> {
     let line = line.split(" #").next()?.trim();
     let arguments = ["flashloom ", "cargo run --release -- "].iter().find_map(|start| line.strip_prefix(start))?;
@@ -96,7 +96,7 @@ impl Page {
         loaded.map(drop).map_err(|problems| problems.to_string())
     }
 
-    /// What is wrong with an example, which is remembered if it is an experiment.
+    /// Checks an example, and remembers it if it is an experiment.
     fn check(&mut self, example: &Example) -> Result<(), String> {
         match example {
             Example::Toml(text) => self.check_toml(text),

@@ -1,9 +1,9 @@
-//! Tables of figures for people.
+//! Formatting of figures and tables for people.
 
 use comfy_table::{CellAlignment, Table, presets};
 pub use flashloom::experiment::figures::{count, factor, percent, rate, size, time};
 
-/// A table of figures: columns after the first `names` are aligned to the right.
+/// Formats a table: the first `names` columns are aligned to the left, the others to the right.
 pub fn table(header: &[&str], names: usize, rows: Vec<Vec<String>>) -> String {
     let mut table = Table::new();
     table.load_style(presets::NOTHING).set_header(header.iter().copied());
@@ -17,7 +17,7 @@ pub fn table(header: &[&str], names: usize, rows: Vec<Vec<String>>) -> String {
     table.lines().map(|line| line.trim_end().to_owned() + "\n").collect()
 }
 
-/// Some of the rows of a table, by their index, in order: `rows 1-3, 5`; `all rows` of a table of so many.
+/// Formats row numbers from indices in order: `rows 1-3, 5`, or `all rows` if all `all` of them are chosen.
 pub fn rows(chosen: &[usize], all: usize) -> String {
     if chosen.len() == all && all > 1 {
         return "all rows".to_owned();

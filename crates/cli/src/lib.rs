@@ -20,10 +20,10 @@ use flashloom::experiment::registry::{Registry, UNKNOWN_REVISION};
 use arguments::{Arguments, Command, TraceCommand};
 use output::{Stop, say};
 
-/// Runs the program with the policies of a registry: what it was called with says what to do.
+/// Runs the program with the policies of a registry, as its command line arguments say.
 ///
-/// A program with policies of its own adds them to [`Registry::builtin`] and has every command, list and page of help
-/// with them.
+/// A program with policies of its own adds them to [`Registry::builtin`]; every command, list and page of help then
+/// includes them.
 pub fn main(mut registry: Registry) -> ExitCode {
     if registry.revision == UNKNOWN_REVISION {
         registry.revision = env!("FLASHLOOM_REVISION");

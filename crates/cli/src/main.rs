@@ -1,4 +1,4 @@
-//! The program: the command line over the policies that are built in.
+//! The program: the command line with the built-in policies.
 
 use std::process::ExitCode;
 

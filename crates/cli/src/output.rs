@@ -1,4 +1,4 @@
-//! Where results go: standard output, and files that are either written whole or left as they were.
+//! Output: standard output, and files that are either written whole or left as they were.
 
 use std::fs::{self, File, OpenOptions};
 use std::io::{self, BufWriter, ErrorKind, Write};
@@ -8,14 +8,14 @@ use flashloom::experiment::run::Failure;
 use flashloom::units::{Problem, Problems};
 use tempfile::{NamedTempFile, TempPath};
 
-/// Why a command ends without success.
+/// Reason why a command ends without success.
 #[derive(Debug)]
 pub enum Stop {
     /// The input is bad, and nothing was run.
     BadInput(Problems),
     /// A check failed, or a result could not be written.
     Failed(String),
-    /// Whoever read standard output is gone.
+    /// The reader of standard output has closed it.
     Closed,
 }
 
@@ -50,7 +50,7 @@ pub fn print(text: &str) -> Result<(), Stop> {
     })
 }
 
-/// Refuses outputs that would take the place of an input, or of each other.
+/// Refuses outputs that would overwrite an input, or each other.
 pub fn keep_apart(inputs: &[PathBuf], outputs: &[Option<&str>]) -> Result<(), Problem> {
     // A device or a pipe takes whatever comes, and `-` is standard output.
     let is_file = |name: &&str| *name != "-" && fs::metadata(name).map_or(true, |metadata| metadata.is_file());
@@ -71,21 +71,21 @@ pub fn keep_apart(inputs: &[PathBuf], outputs: &[Option<&str>]) -> Result<(), Pr
     Ok(())
 }
 
-/// Writes a line to standard error, where anybody reads it.
+/// Writes a line to standard error; a failure to do so is ignored.
 pub fn say(line: impl std::fmt::Display) {
     let _ = writeln!(io::stderr().lock(), "{line}");
 }
 
-/// A file that results will go to, opened before anything runs.
+/// A result file, opened before anything runs.
 pub struct OutputFile {
     name: String,
     writer: BufWriter<File>,
-    /// The temporary neighbour that becomes the file at the end; nothing for a device such as /dev/null.
+    /// The temporary file beside it that replaces it at the end; `None` for a device such as /dev/null.
     temporary: Option<(TempPath, PathBuf)>,
 }
 
 impl OutputFile {
-    /// Refuses what cannot be written to, before anything runs.
+    /// Opens an output, before anything runs; a problem if it cannot be written.
     pub fn create(name: &str) -> Result<Self, Problem> {
         if name.is_empty() || name == "-" {
             let found = if name.is_empty() { "an empty name" } else { "standard output, which takes only `--json`" };
@@ -117,7 +117,7 @@ impl OutputFile {
         name.map(Self::create).transpose()
     }
 
-    /// Writes the content and puts the file in its place.
+    /// Writes the content and moves the file to its place.
     pub fn commit(mut self, content: impl AsRef<[u8]>) -> Result<(), Stop> {
         let name = std::mem::take(&mut self.name);
         let failed = |error: io::Error| Stop::Failed(format!("error: {name} cannot be written: {error}"));
@@ -139,15 +139,16 @@ impl Write for OutputFile {
     }
 }
 
-/// How the names of temporary files begin and end that [`write_whole`] makes.
+/// Prefix and suffix of the temporary files of [`write_whole`].
 const PARTIAL: (&str, &str) = (".flashloom-", ".partial");
-/// How those of an [`OutputFile`] begin. They are written once, so that nobody may remove them as left behind.
+/// Prefix of the temporary files of an [`OutputFile`]. They are written only once, so other processes must not remove
+/// them as leftovers.
 const OUTPUT_PREFIX: &str = ".flashloom-output-";
-/// How often a temporary file may be removed by others before that is an error.
+/// Number of times that other processes may remove a temporary file before that is an error.
 const RETRIES: u32 = 10;
 
-/// Writes a file whole, and to the disk: whatever ends the program or the machine leaves
-/// the file as it was, or complete.
+/// Writes a file atomically and durably: after a crash of the program or the machine it is either complete or as
+/// before.
 pub fn write_whole(path: &Path, content: &[u8]) -> io::Result<()> {
     let folder = path.parent().filter(|folder| !folder.as_os_str().is_empty()).unwrap_or(Path::new("."));
     let mut retries = RETRIES;
@@ -163,8 +164,8 @@ pub fn write_whole(path: &Path, content: &[u8]) -> io::Result<()> {
     }
 }
 
-/// Removes the temporary files of [`write_whole`], which a process that was killed leaves behind. One that is being
-/// written is written again. Whatever cannot be removed stays: nothing reads it.
+/// Removes leftover temporary files of [`write_whole`] of killed processes. A process that still writes one of them
+/// writes it again. Files that cannot be removed stay: nothing reads them.
 pub fn remove_partials(folder: &Path) {
     let is_partial = |path: &Path| {
         let name = path.file_name().and_then(|name| name.to_str()).unwrap_or_default();
@@ -175,7 +176,7 @@ pub fn remove_partials(folder: &Path) {
     paths.filter(|path| is_partial(path)).for_each(|path| drop(fs::remove_file(path)));
 }
 
-/// A temporary file whose name says that it is ours, with the permissions of an ordinary new one.
+/// Creates a temporary file with our prefix, with the permissions of an ordinary new file.
 fn neighbour(folder: &Path, prefix: &str) -> io::Result<NamedTempFile> {
     let mut named = tempfile::Builder::new();
     named.prefix(prefix).suffix(PARTIAL.1);

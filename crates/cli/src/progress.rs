@@ -1,4 +1,4 @@
-//! A progress bar on standard error, when that is a terminal.
+//! Progress bar on standard error, if that is a terminal.
 
 use std::io::{IsTerminal, stderr};
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -9,10 +9,10 @@ use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 
 use crate::figures::count;
 
-/// What a request takes beside a page that ages a drive, about: the time left is worked out from both.
+/// Approximate time of a request in units of an ageing page; the remaining time is estimated from both.
 const PAGES_A_REQUEST: u64 = 4;
 
-/// One bar over the requests of all runs, and the pages that age their drives.
+/// One bar over the requests of all runs and the pages that age their drives.
 pub struct Bar {
     work: ProgressBar,
     runs: u64,
@@ -22,12 +22,12 @@ pub struct Bar {
 }
 
 impl Bar {
-    /// A bar for that many requests in that many runs; invisible where nobody would see it.
+    /// A bar for `requests` requests in `runs` runs; invisible if standard error is no terminal.
     pub fn new(requests: u64, runs: u64) -> Self {
         Self::with_ageing(requests, 0, runs)
     }
 
-    /// A bar for that many requests in that many runs, on drives that take about that many pages to age.
+    /// A bar for `requests` requests in `runs` runs, on drives that take about `pages` pages to age.
     pub fn with_ageing(requests: u64, pages: u64, runs: u64) -> Self {
         let all = requests.saturating_mul(PAGES_A_REQUEST).saturating_add(pages);
         let work = ProgressBar::with_draw_target(Some(all), ProgressDrawTarget::hidden());
@@ -52,7 +52,7 @@ impl Bar {
         self.work.set_message(message);
     }
 
-    /// Takes the bar away, so that results stand alone.
+    /// Removes the bar, so that results stand alone.
     pub fn clear(&self) {
         self.work.finish_and_clear();
     }
@@ -71,7 +71,7 @@ impl Progress for Bar {
         self.tell();
     }
 
-    /// What was expected was part of the whole.
+    /// Replaces the expected ageing pages in the total by the actual ones.
     fn ageing_ended(&self, pages: u64, expected: u64) {
         if pages > expected {
             self.work.inc_length(pages - expected);

@@ -1,13 +1,13 @@
-//! A configuration: TOML files and command-line options in, checked and typed parameters out.
+//! Configurations: TOML files and command line options in, checked and typed parameters out.
 //!
-//! Five layers, each of which knows only those before it:
+//! Five layers, each of which uses only those before it:
 //!
 //! ```text
-//! catalog     what can be said: sections, policies of a registry, their keys
-//! raw         what was said: texts, assignments, axes, expectations, each with the place where it was written
+//! catalog     all that a configuration can contain: sections, policies of a registry, their keys
+//! raw         all that was written: texts, assignments, axes, expectations, each with its place
 //! checked     one value of every key, of its kind and in its range
 //! typed       one run: the parameters of every section, and the rules across keys
-//! experiment  what a file and its options describe: one run, or the runs of a comparison
+//! experiment  a file and its options: one run, or the runs of a comparison
 //! ```
 //!
 //! Every problem is found in one pass, and nothing after this module sees an unchecked value.
@@ -30,7 +30,7 @@ mod tests {
     use std::fs;
     use std::path::{Path, PathBuf};
 
-    /// In the order of the page above.
+    /// The layers in the order of the module's documentation.
     const LAYERS: [&str; 5] = ["catalog", "raw", "checked", "typed", "experiment"];
 
     fn sources(folder: &Path) -> Vec<PathBuf> {

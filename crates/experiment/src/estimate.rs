@@ -1,16 +1,16 @@
-//! A mean over seeds with its interval at 95 %, by Student's t distribution.
+//! Mean over seeds with its 95 % confidence interval, by Student's t distribution.
 
-/// A mean over seeds, and how far the true one may be from it at 95 %.
+/// Mean over seeds with its 95 % confidence interval.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Estimate {
     /// The mean.
     pub mean: f64,
-    /// Half the width of the interval; zero for a figure that no seed changes.
+    /// Half the width of the interval; 0 for a figure that no seed changes.
     pub half_width: f64,
 }
 
 impl Estimate {
-    /// The mean of one figure a seed, and its interval; a single figure has none.
+    /// Computes the mean and interval of figures, one per seed; a single figure has an interval of zero width.
     ///
     /// # Panics
     /// If there are no figures.
@@ -24,24 +24,24 @@ impl Estimate {
         Self { mean, half_width: t_95(figures.len() - 1) * (variance / count).sqrt() }
     }
 
-    /// The lower end of the interval.
+    /// Lower end of the interval.
     pub fn low(&self) -> f64 {
         self.mean - self.half_width
     }
 
-    /// The upper end of the interval.
+    /// Upper end of the interval.
     pub fn high(&self) -> f64 {
         self.mean + self.half_width
     }
 
-    /// Whether the interval holds a value.
+    /// True if the interval contains a value.
     pub fn holds(&self, value: f64) -> bool {
         self.low() <= value && value <= self.high()
     }
 }
 
-/// The quantile of Student's t distribution that leaves 2.5 % on either side, to the three decimals of printed tables,
-/// so that it is the same on every machine.
+/// Quantile of Student's t distribution with 2.5 % on either side, to the three decimals of printed tables, so that it
+/// is equal on every machine.
 pub fn t_95(degrees: usize) -> f64 {
     // The largest, of one degree of freedom, is 12.706.
     let (mut low, mut high) = (1.0, 16.0);
@@ -52,7 +52,7 @@ pub fn t_95(degrees: usize) -> f64 {
     (high * 1_000.0).round() / 1_000.0
 }
 
-/// The probability of a value between -t and t: the finite series for whole degrees of freedom (Abramowitz and Stegun,
+/// Probability of a value between -t and t: the finite series for whole degrees of freedom (Abramowitz and Stegun,
 /// Handbook of Mathematical Functions, 26.7.3 and 26.7.4).
 fn within(t: f64, degrees: usize) -> f64 {
     let freedom = degrees as f64;

@@ -1,12 +1,12 @@
-//! Figures for people: three significant digits, a unit of fitting size, thousands apart.
+//! Figures formatted for people: three significant digits, a unit of fitting size, thousands separated.
 
-/// The value in the largest unit that keeps it at least one.
+/// Formats a value in the largest unit that keeps it at least one.
 fn scaled(value: f64, units: &[(&str, f64)]) -> String {
     let (name, factor) = units.iter().rev().find(|(_, factor)| value >= *factor).unwrap_or(&units[0]);
     format!("{} {name}", significant(value / factor))
 }
 
-/// Three significant digits; more only before the decimal point.
+/// Formats three significant digits; more only before the decimal point.
 fn significant(value: f64) -> String {
     match value.abs() {
         0.0 => "0".to_owned(),
@@ -16,34 +16,34 @@ fn significant(value: f64) -> String {
     }
 }
 
-/// A duration in nanoseconds.
+/// Formats a duration in nanoseconds.
 pub fn time(ns: f64) -> String {
     scaled(ns, &[("ns", 1.0), ("us", 1e3), ("ms", 1e6), ("s", 1e9)])
 }
 
-/// A size in bytes.
+/// Formats a size in bytes.
 pub fn size(bytes: f64) -> String {
     scaled(bytes, &[("B", 1.0), ("kB", 1e3), ("MB", 1e6), ("GB", 1e9), ("TB", 1e12), ("PB", 1e15)])
 }
 
-/// Bytes a second.
+/// Formats a throughput in bytes per second.
 pub fn rate(bytes_per_s: f64) -> String {
     format!("{}/s", size(bytes_per_s))
 }
 
-/// A count with its thousands apart.
+/// Formats a count with its thousands separated.
 pub fn count(value: u64) -> String {
     let digits = value.to_string();
     let groups: Vec<_> = digits.as_bytes().rchunks(3).rev().map(String::from_utf8_lossy).collect();
     groups.join(",")
 }
 
-/// A factor or an average.
+/// Formats a factor or an average.
 pub fn factor(value: f64) -> String {
     if value >= 1000.0 { count(value.round() as u64) } else { significant(value) }
 }
 
-/// A share as a percentage.
+/// Formats a share as a percentage.
 pub fn percent(share: f64) -> String {
     format!("{} %", significant(share * 100.0))
 }

@@ -1,4 +1,4 @@
-//! Formulas over the results of experiments, as `[[expect]]` and the data files of papers write them.
+//! Formulas over the results of experiments, used by `[[expect]]` and by the data files of papers.
 //!
 //! ```text
 //! sum      product { ("+" | "-") product }
@@ -8,10 +8,10 @@
 //! ```
 //!
 //! FIELD is the path of a figure in a result, such as `ftl.block_erases`; KEY is a key that the experiment varies, or
-//! its last part. A figure stands for the runs that its keys choose, in their order, so a formula may work on several
-//! numbers at once: a single number goes with each of several, several go in pairs. `min`, `max`, `mean` and `sum` make
-//! one of them; `above` counts those that are above the first one. Names may hold minus signs, so a minus between two
-//! names stands between blanks.
+//! its last part. A figure stands for the runs that its keys select, in their order, so a formula may work on several
+//! numbers at once: a single number is combined with each of several, and several are combined in pairs. `min`, `max`,
+//! `mean` and `sum` reduce them to one; `above` counts those that are above the first one. Names may contain minus
+//! signs, so a minus between two names needs blanks around it.
 
 use std::collections::BTreeSet;
 use std::sync::Arc;
@@ -21,11 +21,11 @@ use serde_json::{Map, Value};
 
 use crate::result::ComparedRun;
 
-/// Bytes that a formula may have, and how deep its parts may lie in one another: its reader and its evaluation recurse.
+/// Maximum length of a formula in bytes, and maximum depth of its nesting: parser and evaluation recurse.
 const LONGEST: usize = 4_000;
 const DEEPEST: usize = 32;
 
-/// A formula that has been read.
+/// A parsed formula.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Formula {
     text: String,
@@ -41,12 +41,12 @@ enum Node {
     Call(Function, Vec<Node>),
 }
 
-/// A field of some runs of an experiment.
+/// A field of the selected runs of an experiment.
 #[derive(Clone, Debug, PartialEq)]
 struct Figure {
     experiment: Option<String>,
     field: String,
-    /// The keys with the values that they may have.
+    /// The keys that select runs, each with its admitted values.
     chosen: Vec<(String, Vec<String>)>,
 }
 
@@ -59,12 +59,12 @@ enum Function {
     Above,
 }
 
-/// What formulas see of a run.
+/// A run as formulas see it.
 #[derive(Clone, Debug)]
 pub struct Run {
     /// The varied keys with the values of this run.
     pub vary: Map<String, Value>,
-    /// Its result as JSON, which several views of the same run share.
+    /// Its result as JSON, shared by several views of the same run.
     pub result: Arc<Value>,
 }
 
@@ -75,17 +75,17 @@ impl From<&ComparedRun> for Run {
     }
 }
 
-/// The runs of an experiment, by its name.
+/// Access to the runs of experiments by name.
 pub trait Runs {
-    /// The runs, in the order of the comparison.
+    /// The runs of an experiment, in the order of the comparison.
     fn runs(&self, experiment: &str) -> Option<&[Run]>;
 }
 
 impl Formula {
-    /// Reads a formula.
+    /// Parses a formula.
     ///
     /// # Errors
-    /// What is wrong with it.
+    /// The text's fault, in words.
     pub fn parse(text: &str) -> Result<Self, String> {
         if text.len() > LONGEST {
             return Err(format!("it is longer than {LONGEST} bytes"));
@@ -98,22 +98,22 @@ impl Formula {
         }
     }
 
-    /// As it is written.
+    /// The formula as written.
     pub fn text(&self) -> &str {
         &self.text
     }
 
-    /// The experiments whose runs it needs, where figures that name none are of `default`.
+    /// Names of the experiments whose runs the formula needs; a figure without a name belongs to `default`.
     pub fn experiments(&self, default: &str) -> BTreeSet<String> {
         let mut figures = Vec::new();
         self.root.figures(&mut figures);
         figures.into_iter().map(|figure| figure.experiment.as_deref().unwrap_or(default).to_owned()).collect()
     }
 
-    /// Its value; nothing where a result has no such field or a division has no result.
+    /// Evaluates the formula; `None` if a result lacks a field or a division has no result.
     ///
     /// # Errors
-    /// A figure that no run has to offer, or several numbers where one is expected.
+    /// A figure that selects no run, or several numbers where one is expected.
     pub fn value(&self, runs: &dyn Runs, default: &str) -> Result<Option<f64>, String> {
         match self.root.values(runs, default)?[..] {
             [value] => Ok(value.is_finite().then_some(value)),
@@ -123,13 +123,13 @@ impl Formula {
         }
     }
 
-    /// Its value in each of several repetitions; nothing where it has none in one of them.
+    /// Evaluates the formula in each of several repetitions; `None` if one of them has no value.
     ///
-    /// The best of several runs, taken in each repetition by itself, is better than any of them by chance alone. So
-    /// where the whole formula is a `max` or a `min`, the run is chosen by the mean over the other repetitions.
+    /// The best of several runs, chosen in each repetition by itself, is better than any of them by chance alone.
+    /// Therefore, if the whole formula is a `max` or a `min`, the run is chosen by the mean over the other repetitions.
     ///
     /// # Errors
-    /// As those of [`Self::value`].
+    /// The errors of [`Self::value`].
     pub fn repeated(&self, repetitions: &[&dyn Runs], default: &str) -> Result<Option<Vec<f64>>, String> {
         let extreme = match &self.root {
             Node::Call(function @ (Function::Max | Function::Min), _) if repetitions.len() > 1 => *function,
@@ -158,7 +158,7 @@ impl Formula {
         Ok(Some((0..candidates.len()).map(chosen).collect()))
     }
 
-    /// The fields of results that it asks for.
+    /// Fields of results that the formula reads.
     pub fn fields(&self) -> BTreeSet<&str> {
         let mut figures = Vec::new();
         self.root.figures(&mut figures);
@@ -205,7 +205,7 @@ impl Node {
 }
 
 impl Node {
-    /// What an extreme is chosen from, the same extreme of parts taken apart.
+    /// The values that an extreme is chosen from; nested extremes of the same kind are flattened.
     fn candidates(&self, extreme: Function, runs: &dyn Runs, default: &str) -> Result<Vec<f64>, String> {
         match self {
             Self::Call(function, arguments) if *function == extreme => {
@@ -246,7 +246,7 @@ impl Function {
         }
     }
 
-    /// What it makes of numbers; no number where one of them is none.
+    /// Applies the function to numbers; not a number if one of them is none.
     fn of(self, values: &[f64]) -> f64 {
         if values.iter().any(|value| value.is_nan()) {
             return f64::NAN;
@@ -299,7 +299,7 @@ impl Figure {
 
 struct Parser<'a> {
     rest: &'a str,
-    /// How many parts the next one lies in.
+    /// Depth of nesting of the next part.
     depth: usize,
 }
 
@@ -321,7 +321,7 @@ impl<'a> Parser<'a> {
         if self.take(wanted) { Ok(()) } else { Err(format!("`{wanted}` is expected at {}", self.place())) }
     }
 
-    /// The text up to the first character that does not belong to it.
+    /// Reads the text up to the first character that does not belong to it.
     fn word(&mut self, belongs: fn(char) -> bool) -> Result<&'a str, String> {
         self.peek();
         let end = self.rest.find(|character| !belongs(character)).unwrap_or(self.rest.len());
@@ -330,7 +330,7 @@ impl<'a> Parser<'a> {
         if word.is_empty() { Err(format!("a name or a number is expected at {}", self.place())) } else { Ok(word) }
     }
 
-    /// Where it has come to, for a message.
+    /// Describes the current position for a message.
     fn place(&self) -> String {
         if self.rest.is_empty() { "the end".to_owned() } else { format!("`{}`", self.rest) }
     }
@@ -416,7 +416,7 @@ mod tests {
     use super::*;
     use serde_json::json;
 
-    /// Erases of two schedulers over two mappings.
+    /// Block erases of two schedulers over two mappings.
     struct Erases(Vec<Run>);
 
     impl Erases {

@@ -1,9 +1,9 @@
 //! Experiments: a checked configuration, one or many runs of it, and their results.
 //!
-//! [`config`] turns a file and options into one checked [`config::Config`] a run; [`run`] checks the recordings, runs
-//! everything in parallel and holds the accounts against each other; [`result`] is what comes out, as JSON. [`probe`]
-//! finds the regions of a drive, and how many requests one of them serves at once.
-//! [`mod@reference`] and [`schema`] describe all of it, from the same tables.
+//! [`config`] turns a file and options into one checked [`config::Config`] per run; [`run`] checks the recordings, runs
+//! everything in parallel and checks the accounts against each other; [`result`] defines the results as JSON. [`probe`]
+//! finds the regions of a drive, and the number of requests that one of them serves in parallel. [`mod@reference`] and
+//! [`schema`] describe all of it, from the same tables.
 
 pub mod config;
 pub mod estimate;

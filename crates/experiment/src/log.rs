@@ -1,5 +1,5 @@
-//! The log of a run: one row for each request, in the order in which they ended, with where its time went. As CSV it is
-//! a trace as well; as Parquet it is for tools that read columns.
+//! The log of a run: one row per request, in the order of completion, with its latency by cause. As CSV it is a trace
+//! as well; as Parquet it is for tools that read columns.
 
 mod column;
 mod csv;
@@ -14,7 +14,7 @@ use csv::CsvRows;
 use parquet::ParquetRows;
 
 choice! {
-    /// How a log is written.
+    /// File format of a log.
     pub enum LogFormat {
         /// Flashloom's own CSV with further columns; it can be replayed as a trace.
         Csv = "csv",
@@ -24,13 +24,14 @@ choice! {
 }
 
 impl LogFormat {
-    /// The format that the name of a file asks for by its ending.
+    /// The format implied by the extension of a file's name.
     pub fn of_path(path: &str) -> Option<Self> {
         path.rsplit_once('.').and_then(|(_, ending)| Self::named(ending))
     }
 }
 
-/// Writes a row for every request that has ended. A first error stops the log, not the run; [`Self::finish`] tells it.
+/// Observer that writes a row for every request that has ended. The first error stops the log, not the run;
+/// [`Self::finish`] returns it.
 pub struct Log<W: Write + Send> {
     rows: Result<Rows<W>, io::Error>,
 }
@@ -41,7 +42,7 @@ enum Rows<W: Write + Send> {
 }
 
 impl<W: Write + Send> Log<W> {
-    /// Begins a log.
+    /// Starts a log on an output.
     pub fn new(output: W, format: LogFormat) -> Self {
         let rows = match format {
             LogFormat::Csv => CsvRows::new(output).map(Rows::Csv),
@@ -50,10 +51,10 @@ impl<W: Write + Send> Log<W> {
         Self { rows }
     }
 
-    /// Writes what is left, and gives the output back.
+    /// Writes the remaining rows, and returns the output.
     ///
     /// # Errors
-    /// What went wrong with the output, now or before.
+    /// The first error of the output, now or before.
     pub fn finish(self) -> io::Result<W> {
         match self.rows? {
             Rows::Csv(rows) => Ok(rows.finish()),
@@ -90,7 +91,7 @@ mod tests {
 
     use super::*;
 
-    /// A request that arrives at `arrival_ns` and takes as long as `causes` say.
+    /// A request that arrives at `arrival_ns` and takes the sum of `causes`.
     fn served(arrival_ns: Ns, op: Op, flags: u8, status: Status, causes: &[(Cause, Ns)]) -> Served {
         let (lba, sectors) = if op == Op::Flush { (0, 0) } else { (8 * arrival_ns, 16) };
         let mut parts = Parts::default();
@@ -133,7 +134,7 @@ mod tests {
         SerializedFileReader::new(file).expect("it is a file of Parquet")
     }
 
-    /// The rows of a log in Parquet, as they would stand in CSV.
+    /// The rows of a Parquet log, as they would appear in CSV.
     fn read_back(parquet: &[u8]) -> String {
         let reader = reader(parquet);
         let mut text = LOG_COLUMNS.join(",") + "\n";
@@ -213,7 +214,7 @@ mod tests {
         }
     }
 
-    /// Takes nothing after a number of bytes.
+    /// A writer that accepts a number of bytes and then fails.
     struct Full(usize);
 
     impl Write for Full {

@@ -1,5 +1,5 @@
-//! The micro-tests of ParDispatcher, section II-A: which regions a drive has, and how many requests one of them serves
-//! at once.
+//! The micro-tests of ParDispatcher, section II-A: find the regions of a drive, and the number of requests that one of
+//! them serves in parallel.
 //!
 //! ```text
 //! a span:  the first S bytes of the drive    S = the capacity, a half of it, .. a 1024th of it
@@ -13,8 +13,8 @@
 //!            that reaches the best one of the region's span
 //! ```
 //! The paper says that region size and number of requests are varied and that "the optimal point on the performance
-//! curve tells the appropriate subregion size and the dispatching batch value", and not what that point is: the rule is
-//! decision 0040. [`judge`] sees figures alone, and [`sweep`] asks a [`Target`] that need not be a model.
+//! curve tells the appropriate subregion size and the dispatching batch value", but not what that point is: the rule is
+//! decision 0040. [`judge`] sees figures alone, and [`sweep`] drives a [`Target`] that need not be a model.
 
 mod drive;
 pub mod judge;
@@ -34,80 +34,81 @@ pub use result::{
 };
 use sweep::{Grid, Swept};
 
-/// How a drive is probed.
+/// Parameters of a probe.
 #[derive(Clone, Debug, PartialEq)]
 pub struct ProbeParams {
-    /// Length of a request; a page of the drive if it is not given.
+    /// Size of a request; a page of the drive if it is `None`.
     pub request_bytes: Option<u64>,
-    /// Requests that are measured at each point, on each drive.
+    /// Requests measured at each point on each drive.
     pub requests: u32,
-    /// Drives, each with its own seed: `run.seed` and those that follow it.
+    /// Number of drives, with consecutive seeds from `run.seed` on.
     pub seeds: u32,
-    /// The longest queue; `host.queue_depth` if it is not given.
+    /// Longest queue; `host.queue_depth` if it is `None`.
     pub outstanding: Option<u32>,
-    /// The share of a throughput that counts as reaching it.
+    /// Share of a throughput that counts as reaching it.
     pub reach: f64,
 }
 
 impl ProbeParams {
-    /// What is measured unless something else is asked for.
+    /// The default parameters.
     pub const DEFAULT: Self = Self { request_bytes: None, requests: 1_000, seeds: 5, outstanding: None, reach: 0.9 };
 }
 
-/// How long the requests of a load are.
+/// Size of a load's requests.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Size {
-    /// One sector: the chips alone limit how many are read.
+    /// One sector: reads are limited by the chips alone.
     Sector,
-    /// As long as was asked for: the unit in which places are given.
+    /// The size asked for: the unit in which places are given.
     Request,
 }
 
-/// Two stretches of a drive, in requests from its start; a load of one place has the second empty.
+/// Two ranges of a drive, in requests from its start; the second is empty for a load of one place.
 pub type Places = [Range<u64>; 2];
 
-/// One point of a curve: what is asked of a drive.
+/// A load on a drive: one point of a curve.
 #[derive(Clone, Debug)]
 pub struct Load {
     /// Reads or writes.
     pub op: Op,
-    /// How long they are.
+    /// Size of the requests.
     pub size: Size,
-    /// Where they begin: each in either place with equal chance, at any request of it alike.
+    /// Ranges in which they begin: each request draws one of the two with equal probability, and a position in it
+    /// uniformly.
     pub places: Places,
-    /// How many are outstanding at all times.
+    /// Requests outstanding at all times.
     pub outstanding: u32,
-    /// How many are measured.
+    /// Requests to measure.
     pub requests: u32,
 }
 
-/// What was measured of a load.
+/// Measurement of a load.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Measure {
     /// Requests that completed.
     pub requests: u64,
-    /// The time they took.
+    /// Simulated time that they took.
     pub elapsed_ns: u64,
 }
 
-/// A drive that can be probed: a model, or a real device.
+/// A drive to probe: a model, or a real device.
 pub trait Target {
-    /// Its capacity, in requests.
+    /// Capacity, in requests.
     fn capacity(&self) -> u64;
 
-    /// How many requests its write buffer holds.
+    /// Capacity of the write buffer, in requests.
     fn buffered(&self) -> u32;
 
-    /// Brings it back into the state that it had before it was first written to by a load.
+    /// Restores the state before the first load that writes.
     ///
     /// # Errors
-    /// Why it could not.
+    /// Reason why the state could not be restored.
     fn renew(&mut self) -> Result<(), Failure>;
 
-    /// Lets it serve a load.
+    /// Serves a load and measures it.
     ///
     /// # Errors
-    /// Why it could not.
+    /// Reason why the load could not be served.
     fn measure(&mut self, load: &Load) -> Result<Measure, Failure>;
 }
 
@@ -120,10 +121,10 @@ pub struct Probe<'a> {
 }
 
 impl<'a> Probe<'a> {
-    /// Checks that the drive of an experiment can be probed. Its workload and its scheduler take no part.
+    /// Checks that the drive of an experiment can be probed. Its workload and its scheduler are not used.
     ///
     /// # Errors
-    /// Everything that keeps it from that, pointing at where it was written.
+    /// Everything that prevents it, with its place in the configuration.
     pub fn new(experiment: &'a Experiment, params: &ProbeParams) -> Result<Self, Problems> {
         let config = &experiment.variants[0].config;
         let request_bytes = params.request_bytes.unwrap_or(config.device.nand.page_bytes);
@@ -153,12 +154,12 @@ impl<'a> Probe<'a> {
         Ok(Self { config, params: params.clone(), request_bytes, grid })
     }
 
-    /// Requests of all drives together, about.
+    /// Approximate number of requests of all drives together.
     pub fn total_requests(&self) -> u64 {
         self.grid.requests() * u64::from(self.params.seeds)
     }
 
-    /// Probes a drive for each seed, in as many threads as the caller's pool has, and judges what they have in common.
+    /// Probes one drive per seed, in as many threads as the caller's pool has, and judges their common result.
     ///
     /// # Errors
     /// A check that failed.
@@ -177,7 +178,7 @@ impl<'a> Probe<'a> {
     }
 }
 
-/// What a drive is probed for takes time, and lies on flash everywhere.
+/// Refuses a run that cannot be probed: in counting mode, on a saved drive, or on a drive that is not full.
 fn problems_of_the_run(experiment: &Experiment, config: &Config) -> Vec<Problem> {
     let mut problems = Vec::new();
     let mut refuse = |key: &str, found: String, expected: &str| {

@@ -1,4 +1,4 @@
-//! Help on everything that has a name: one set of pages, shown by `explain` and checked in as a document.
+//! Help on everything that has a name: one set of pages, shown by `explain` and checked in as documents.
 
 mod consequences;
 mod fields;
@@ -19,8 +19,8 @@ pub use policies::summary;
 use crate::config::{Catalog, EXPECT, EXPECT_KEYS, KeyId, Need, SECTIONS, Table, VARY, needs, path_of, toml_value};
 use crate::schema::{self, Field};
 
-/// Every page on that name: a section, a key, a value, a policy, a list, a preset, a format, a field of a result, or
-/// anything else that an output prints. A name that is not found as it is may differ in case, blanks and dashes.
+/// Every page about a name: a section, a key, a value, a policy, a list, a preset, a format, a field of a result, or
+/// any other name that an output prints. A name without an exact match may differ in case, blanks and dashes.
 pub fn explain(catalog: &Catalog, name: &str) -> Result<Vec<Page>, Problem> {
     let pages = pages(catalog);
     let plain = |name: &str| name.trim().to_lowercase().replace(['-', ' '], "_");
@@ -40,12 +40,12 @@ pub fn explain(catalog: &Catalog, name: &str) -> Result<Vec<Page>, Problem> {
     Err(problem.suggesting(name, names.iter().map(String::as_str)))
 }
 
-/// Everything that [`explain`] has a page for.
+/// Every name with a page.
 pub fn names(catalog: &Catalog) -> BTreeSet<String> {
     pages(catalog).into_iter().flat_map(|page| page.names).collect()
 }
 
-/// The documents that are checked in, each a path below `docs/` and a text: the reference, and a file for every policy.
+/// The generated documents: the reference and a file for every policy, each as a path below `docs/` and a text.
 pub fn documents(catalog: &Catalog) -> Vec<(String, String)> {
     let slots: Vec<String> = catalog.slots().iter().map(|(slot, _)| policies::link(slot)).collect();
     let introduction = format!(
@@ -69,18 +69,18 @@ pub fn documents(catalog: &Catalog) -> Vec<(String, String)> {
 const DEVICES: &str = "devices";
 const FORMATS_LIST: &str = "formats";
 
-/// A list that `flashloom list` shows: its name, what it is, and its members with a line on each.
+/// A list of `flashloom list`: its name, its description, and its members with a line on each.
 #[derive(Clone, Debug)]
 pub struct List {
-    /// As `flashloom list` takes it.
+    /// Name of the list.
     pub name: &'static str,
-    /// What its members are.
+    /// Description of the members.
     pub help: String,
-    /// Name and one sentence on each member.
+    /// Name of each member, and one sentence about it.
     pub members: Vec<(&'static str, String)>,
 }
 
-/// The names of all lists: those of the slots, which policies from outside do not change, and two more.
+/// The names of all lists: those of the slots, to which external policies add nothing, and two more.
 pub fn list_names() -> impl Iterator<Item = &'static str> {
     let slots = SECTIONS.iter().flat_map(|section| section.slots().map(|(_, slot)| slot.name));
     slots.chain([DEVICES, FORMATS_LIST])
@@ -130,14 +130,14 @@ fn pages(catalog: &Catalog) -> Vec<Page> {
     pages
 }
 
-/// What a cause of latency is, as the result describes it.
+/// Description of a cause of latency, as in the result's fields.
 fn cause_help(cause: &str) -> String {
     let path = format!("host.anatomy.read.whole.parts_ns.{cause}");
     let field = schema::fields().into_iter().find(|field| field.path == path);
     field.map(|field| field.help).unwrap_or_default()
 }
 
-/// The values of a key that are no policies, presets or formats: these have pages of their own.
+/// Pages of a key's values, except policies, presets and formats, which have pages of their own.
 fn choice_pages(key: KeyId) -> Vec<Page> {
     let path = key.path();
     let Kind::Choice(choices) = key.param().kind else { return Vec::new() };
@@ -167,7 +167,7 @@ fn section_page(catalog: &Catalog, table: &Table) -> Page {
         |param: &Param| Some(described(param.name, consequences::of(&format!("{}.{}", section.name, param.name))?));
     let surprises: Vec<Entry> = section.params().iter().filter_map(surprise).collect();
     if !surprises.is_empty() {
-        blocks.push(Block::Entries("What surprises".to_owned(), surprises));
+        blocks.push(Block::Entries("Surprising effects".to_owned(), surprises));
     }
     Page {
         names: vec![section.name.to_owned(), format!("[{}]", section.name)],
@@ -191,13 +191,14 @@ fn vary_page() -> Page {
 }
 
 fn expect_page() -> Page {
-    let text = "What is expected of a comparison. It is checked after the runs; if one does not hold, `flashloom \
-                compare` shows everything all the same and ends with exit status 1. `--no-expect` leaves them out.";
+    let text = "Expectations about the results of a comparison, checked after the runs; if one does not hold, \
+                `flashloom compare` shows everything all the same and ends with exit status 1. `--no-expect` leaves \
+                them out.";
     let formula = "A formula has numbers, `+ - * /`, brackets, `min`, `max`, `mean` and `sum`, `above` (how many \
                    numbers are above the first one), and fields of results, such as `ftl.waf` or \
                    `buffer.hit_ratio{rate=cave, capacity=128KiB|16MiB}`: braces choose runs by the keys that vary. A \
-                   field stands for all the runs that it chooses, in their order; what is worked out with several \
-                   numbers is worked out with each, or in pairs, and the formula must come to one. A minus after a \
+                   field stands for all the runs that it selects, in their order; operations on several numbers \
+                   apply to each of them, or in pairs, and the formula must come to one number. A minus after a \
                    name needs a blank before it.";
     let entry = |(key, help): (&str, &str)| described(key, help);
     Page {
@@ -232,7 +233,7 @@ fn preset_page(name: &str, help: &str) -> Page {
         blocks.push(Block::Entries("Figures, each with its source".to_owned(), entries));
         if !host.is_empty() {
             let entries = host.iter().map(entry).collect();
-            blocks.push(Block::Entries("What its host usually does, in `[host]`".to_owned(), entries));
+            blocks.push(Block::Entries("Usual settings of its host, in `[host]`".to_owned(), entries));
         }
     }
     Page {
@@ -282,7 +283,7 @@ fn key_page(catalog: &Catalog, key: KeyId) -> Page {
     };
     let of_presets: Vec<Entry> = PRESETS.iter().filter_map(of_preset).collect();
     if !of_presets.is_empty() {
-        blocks.push(Block::Entries("What a preset says in place of the default".to_owned(), of_presets));
+        blocks.push(Block::Entries("Values of presets in place of the default".to_owned(), of_presets));
     }
     blocks.extend(consequences::of(&path).map(|text| Block::Text(text.to_owned())));
     let needs = needs(catalog, key);
@@ -306,17 +307,17 @@ fn param_entry(catalog: &Catalog, table: &str, param: &Param) -> Entry {
     Entry { term, kind: catalog.expected(param), text: said.join(" "), link: String::new() }
 }
 
-/// As a configuration would hold it; the key alone where there is no value.
+/// A key with its value as in a configuration; the key alone if there is no value.
 fn assignment(key: &str, value: &Value) -> String {
     toml_value(value).map_or_else(|| key.to_owned(), |value| format!("{key} = {value}"))
 }
 
-/// The result as one page; each of its fields has another.
+/// The page of the whole result; each of its fields has another.
 fn result_page() -> Page {
     let entry = |field: Field| Entry { text: field.help, ..described(&format!("result.{}", field.path), "") };
     let fields: Vec<Entry> = schema::fields().into_iter().map(entry).collect();
-    let intro = "What `flashloom run --json FILE` writes; `schema/result.json` is its JSON schema. Units are in the \
-                 names, and a field that does not apply is absent.";
+    let intro = "The result that `flashloom run --json FILE` writes; `schema/result.json` is its JSON schema. Units \
+                 are in the names, and a field that does not apply is absent.";
     Page {
         names: vec!["result".to_owned()],
         title: "Result".to_owned(),
@@ -325,7 +326,7 @@ fn result_page() -> Page {
     }
 }
 
-/// With a capital at the start and a full stop at the end, whatever the table says it with.
+/// Capitalises a text and ends it with a full stop.
 fn sentence(text: &str) -> String {
     let mut characters = text.chars();
     let capital: String = characters.next().map(|first| first.to_uppercase().collect()).unwrap_or_default();

@@ -1,8 +1,8 @@
-//! The registry: every policy that an experiment can choose, slot by slot.
+//! The registry: every policy that an experiment can choose, by slot.
 //!
 //! [`Registry::builtin`] is the whole table. A program adds policies of its own to a slot and makes a
-//! [`Catalog`](crate::config::Catalog) of it; whatever is then given that catalog knows them: configurations, help,
-//! schemas, checks, results.
+//! [`Catalog`](crate::config::Catalog) of it; everything given that catalog knows them: configurations, help, schemas,
+//! checks, results.
 
 use flashloom_buffer::{Order, Rate, order, rate};
 use flashloom_ftl::allocation::{self, Allocation};
@@ -13,34 +13,34 @@ use flashloom_host::scheduler::{self, Scheduler};
 use flashloom_units::{Capability, PolicySpec, Slot, SlotSpec};
 use flashloom_workload::workload::{self, Workload};
 
-/// The revision of a program that does not say where it was built from.
+/// Revision of a program that does not state its own.
 pub const UNKNOWN_REVISION: &str = "unknown";
 
 /// The policies of every slot, along the path of a request.
 #[derive(Clone, Debug)]
 pub struct Registry {
-    /// Where requests come from.
+    /// Workloads: the origin of requests.
     pub workloads: Slot<dyn Workload>,
-    /// In which order the host sends them to the device.
+    /// I/O schedulers of the host.
     pub schedulers: Slot<dyn Scheduler>,
-    /// Which page or block the write buffer evicts next.
+    /// Replacement policies of the write buffer: the page or block to evict next.
     pub orders: Slot<dyn Order>,
-    /// How many victims leave the write buffer at a time.
+    /// Eviction batch sizes of the write buffer: the number of victims at a time.
     pub rates: Slot<dyn Rate>,
-    /// Which chip an evicted logical block goes to.
+    /// Placements: the chip to which an evicted logical block goes.
     pub placements: Slot<dyn Placement>,
-    /// How logical pages are mapped to physical ones.
+    /// Mappings of logical to physical pages.
     pub mappings: Slot<dyn Mapping>,
-    /// Which plane a page is written to.
+    /// Allocations: the plane to which a page is written.
     pub allocations: Slot<dyn Allocation>,
-    /// Which block is collected.
+    /// Garbage collection policies: the block to collect.
     pub collections: Slot<dyn Collection>,
-    /// The git revision of the program, for the provenance of results; a program sets its own.
+    /// Git revision of the program, for the provenance of results; a program sets its own.
     pub revision: &'static str,
 }
 
 impl Registry {
-    /// The policies that are built in.
+    /// The built-in policies.
     pub fn builtin() -> Self {
         Self {
             workloads: workload::builtin(),
@@ -69,7 +69,7 @@ impl Registry {
         ]
     }
 
-    /// The names of the policies that offer a capability.
+    /// Names of the policies that offer a capability.
     pub fn offering(&self, capability: Capability) -> Vec<&'static str> {
         let specs = self.slots().into_iter().flat_map(|(_, specs)| specs);
         specs.filter(|spec| spec.offers.contains(&capability)).map(|spec| spec.name).collect()

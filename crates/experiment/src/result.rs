@@ -1,8 +1,8 @@
-//! The result of a run and of a comparison, as JSON: the types here are the format, and the JSON schemas that are
-//! checked in are generated from them.
+//! The results of a run and of a comparison, as JSON: the types here are the format, and the checked-in JSON schemas
+//! are generated from them.
 //!
-//! Units are in the names. What does not apply is absent, never zero: there is no latency without time, and no write
-//! amplification without writes, no merge without log blocks.
+//! Units are in the names. A figure that does not apply is absent, never zero: there is no latency without time, no
+//! write amplification without writes, no merge without log blocks.
 
 use std::collections::BTreeMap;
 
@@ -10,12 +10,12 @@ use flashloom_units::{Figure, Latency};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-/// The format of [`RunResult`]; the number changes when a program that reads it would have to.
+/// Format identifier of [`RunResult`]; the number changes if programs that read it have to.
 pub const RESULT_SCHEMA: &str = "flashloom/result/1";
-/// The format of [`Comparison`].
+/// Format identifier of [`Comparison`].
 pub const COMPARE_SCHEMA: &str = "flashloom/compare/1";
 
-/// The parts of a result that say what was run and what that cost, and not what it found out.
+/// Parts of a result that describe the run and its cost, not its findings.
 pub const NOT_FOUND_OUT: [&str; 3] = ["config", "provenance", "run"];
 
 macro_rules! result_types {
@@ -50,10 +50,10 @@ pub(crate) use provenance::config_hash;
 pub use provenance::{EXPERIMENT, InputResult, ProvenanceResult};
 pub use repeated::{KEPT_SCHEMA, KeptRun, LeftOutResult, RepeatedFigure, RepeatedResult};
 
-/// The values of the statistics that a policy describes, by name.
+/// Values of a policy's statistics, by name.
 pub type Statistics = BTreeMap<String, FigureResult>;
 
-/// The value of a policy's statistic.
+/// Value of a policy's statistic.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(untagged)]
 pub enum FigureResult {
@@ -61,12 +61,12 @@ pub enum FigureResult {
     Whole(u64),
     /// A ratio.
     Ratio(f64),
-    /// A distribution of nanoseconds.
+    /// A distribution of durations in nanoseconds.
     Times(Box<Distribution>),
 }
 
 impl FigureResult {
-    /// Nothing for a ratio without a whole, or a distribution of nothing.
+    /// Converts a figure; `None` for a ratio without a denominator, or an empty distribution.
     pub(crate) fn of(figure: &Figure) -> Option<Self> {
         Some(match figure {
             Figure::Count(value) | Figure::Bytes(value) | Figure::Time(value) => Self::Whole(*value),
@@ -77,13 +77,13 @@ impl FigureResult {
 }
 
 result_types! {
-    /// Everything that one run found out.
+    /// Result of one run.
     RunResult {
-        /// The format of this object.
+        /// Format identifier of this object.
         schema: String,
-        /// The effective configuration, every default filled in; quantities carry their units.
+        /// Effective configuration, with every default filled in; quantities carry their units.
         config: serde_json::Value,
-        /// What the host asked for and how long it waited.
+        /// Requests of the host and their latencies.
         host: HostResult,
         /// The host's I/O scheduler.
         #[serde(skip_serializing_if = "Option::is_none")]
@@ -97,19 +97,19 @@ result_types! {
         nand: NandResult,
         /// Wear since the drive was new, preconditioning included.
         wear: WearResult,
-        /// What the workload counts besides; absent where it counts nothing.
+        /// Statistics of the workload; absent if it has none.
         #[serde(skip_serializing_if = "Option::is_none")]
         workload: Option<WorkloadResult>,
-        /// What the threads of a Filebench personality did; absent for other workloads.
+        /// Operations of a Filebench personality; absent for other workloads.
         #[serde(skip_serializing_if = "Option::is_none")]
         filebench: Option<FilebenchResult>,
-        /// How well a synthesised workload fits its characterisation; absent for other workloads.
+        /// Fit of a synthesised workload to its characterisation; absent for other workloads.
         #[serde(skip_serializing_if = "Option::is_none")]
         synthesized: Option<SynthesizedResult>,
-        /// What was written to the drive before the workload; absent for a new drive.
+        /// Writes to the drive before the workload; absent for a new drive.
         #[serde(skip_serializing_if = "Option::is_none")]
         precondition: Option<PreconditionResult>,
-        /// How the drive's life ended; absent if it did not. A run that stops then has the figures until then.
+        /// End of the drive's life; absent if it did not end. A run that stops then has the figures until then.
         #[serde(skip_serializing_if = "Option::is_none")]
         end_of_life: Option<EndOfLifeResult>,
         /// How far the run is from the best that is possible; absent unless `compare --bounds` asks for it.
@@ -117,24 +117,24 @@ result_types! {
         bounds: Option<BoundsResult>,
         /// Whether the data was checked.
         integrity: IntegrityResult,
-        /// What makes the figures mean less than they seem, at most three remarks; absent where nothing does.
+        /// Warnings that figures mean less than they seem, at most three; absent if there are none.
         #[serde(skip_serializing_if = "Vec::is_empty", default)]
         hints: Vec<HintResult>,
-        /// What the result came from; absent for a drive that was driven by hand.
+        /// Origin of the result: program, configuration and files; absent for a drive that was driven by hand.
         #[serde(skip_serializing_if = "Option::is_none")]
         provenance: Option<ProvenanceResult>,
-        /// What the simulation itself took; the only part that differs from one time to the next.
+        /// Cost of the simulation itself; the only part that differs between identical runs.
         #[serde(skip_serializing_if = "Option::is_none")]
         run: Option<RunCost>,
     }
 
-    /// What the host asked for.
+    /// Requests of the host.
     HostResult {
         /// Requests that arrived.
         requests: u64,
-        /// Requests that completed; those that did not have failed.
+        /// Requests that completed; the others failed.
         completed: u64,
-        /// Requests that failed, by reason; absent if none did. They count in no other figure but the duration.
+        /// Failed requests, by reason; absent if none failed. They count in no other figure but the duration.
         #[serde(skip_serializing_if = "Option::is_none")]
         failed: Option<FailedResult>,
         /// Reads among the requests.
@@ -143,19 +143,19 @@ result_types! {
         writes: u64,
         /// Discards among the requests.
         discards: u64,
-        /// Flushes among the requests; a write that a flush goes before is a write.
+        /// Flushes among the requests; a write preceded by a flush counts as a write.
         flushes: u64,
-        /// Of the writes, those that are durable when they complete (FUA).
+        /// Writes that are durable when they complete (FUA).
         fua_writes: u64,
-        /// Of the writes, those that a flush goes before (PREFLUSH). One with both flags counts in both.
+        /// Writes preceded by a flush (PREFLUSH). One with both flags counts in both.
         preflush_writes: u64,
-        /// Bytes that the reads asked for.
+        /// Bytes that reads asked for.
         read_bytes: u64,
-        /// Bytes that the writes carried.
+        /// Bytes that writes carried.
         write_bytes: u64,
-        /// Sectors that were read and are not stored: never written, or discarded. No flash is read for them.
+        /// Sectors read that hold no data: never written, or discarded. No flash is read for them.
         unmapped_read_sectors: u64,
-        /// Lines of the trace that could not be read and were skipped; absent unless that was asked for.
+        /// Lines of the trace that could not be read and were skipped; absent unless `workload.skip_bad_lines` is set.
         #[serde(skip_serializing_if = "Option::is_none")]
         skipped_lines: Option<u64>,
         /// Simulated time from the start of the workload to the last completion or failure.
@@ -167,169 +167,169 @@ result_types! {
         /// Bytes read and written per second of simulated time.
         #[serde(skip_serializing_if = "Option::is_none")]
         throughput_bytes_per_s: Option<f64>,
-        /// From arrival to completion.
+        /// Latency, from arrival to completion.
         #[serde(skip_serializing_if = "Option::is_none")]
         latency_ns: Option<LatencyResult>,
-        /// Where the time of reads and writes went; absent unless `run.anatomy` asks for it.
+        /// Latency of reads and writes by cause; absent unless `run.anatomy` asks for it.
         #[serde(skip_serializing_if = "Option::is_none")]
         anatomy: Option<AnatomyResult>,
     }
 
-    /// Requests that failed, by reason.
+    /// Failed requests, by reason.
     FailedResult {
-        /// The drive held them when its life ended; in a run that stops then, all that had arrived and not completed.
+        /// Requests in the drive when its life ended; in a run that stops then, all that had not completed.
         #[serde(skip_serializing_if = "Option::is_none")]
         end_of_life: Option<u64>,
-        /// They were to change a drive whose life had ended, or to make durable what it could not store.
+        /// Requests that would have changed a drive whose life had ended, or made durable what it could not store.
         #[serde(skip_serializing_if = "Option::is_none")]
         read_only: Option<u64>,
     }
 
-    /// Latency by what was asked; absent for what no request asked.
+    /// Latency by kind of request; absent for kinds that no request had.
     LatencyResult {
-        /// Of reads.
+        /// Latency of reads.
         #[serde(skip_serializing_if = "Option::is_none")]
         read: Option<Distribution>,
-        /// Of writes.
+        /// Latency of writes.
         #[serde(skip_serializing_if = "Option::is_none")]
         write: Option<Distribution>,
-        /// Of the writes, those that are durable when they complete (FUA).
+        /// Latency of writes that are durable when they complete (FUA).
         #[serde(skip_serializing_if = "Option::is_none")]
         fua_write: Option<Distribution>,
-        /// Of the writes, those that a flush goes before (PREFLUSH). One with both flags counts in both.
+        /// Latency of writes preceded by a flush (PREFLUSH). One with both flags counts in both.
         #[serde(skip_serializing_if = "Option::is_none")]
         preflush_write: Option<Distribution>,
-        /// Of flushes.
+        /// Latency of flushes.
         #[serde(skip_serializing_if = "Option::is_none")]
         flush: Option<Distribution>,
-        /// Of discards.
+        /// Latency of discards.
         #[serde(skip_serializing_if = "Option::is_none")]
         discard: Option<Distribution>,
-        /// Of all requests, discards and flushes included.
+        /// Latency of all requests, discards and flushes included.
         #[serde(skip_serializing_if = "Option::is_none")]
         all: Option<Distribution>,
-        /// The part from arrival to dispatch, which the host adds; flushes, which do not queue, are left out.
+        /// Part of the latency from arrival to dispatch, in the host; without flushes, which do not queue.
         #[serde(skip_serializing_if = "Option::is_none")]
         queue: Option<Distribution>,
-        /// The part of all requests from dispatch to completion, which the drive adds.
+        /// Part of the latency of all requests from dispatch to completion, in the drive.
         #[serde(skip_serializing_if = "Option::is_none")]
         device: Option<Distribution>,
     }
 
     /// A distribution in nanoseconds: exact moments and extremes, percentiles to three digits.
     Distribution {
-        /// How many there were.
+        /// Number of samples.
         count: u64,
         /// The mean.
         mean: f64,
         /// The standard deviation.
         stddev: f64,
-        /// The least.
+        /// The minimum.
         min: u64,
-        /// What half of them do not pass.
+        /// The median: the value that half of the samples do not exceed.
         p50: u64,
-        /// What 90 % do not pass.
+        /// The 90th percentile: the value that 90 % of the samples do not exceed.
         p90: u64,
-        /// What 95 % do not pass.
+        /// The 95th percentile.
         p95: u64,
-        /// What 99 % do not pass.
+        /// The 99th percentile.
         p99: u64,
-        /// What 99.9 % do not pass.
+        /// The 99.9th percentile.
         p99_9: u64,
-        /// What 99.99 % do not pass.
+        /// The 99.99th percentile.
         p99_99: u64,
-        /// The greatest.
+        /// The maximum.
         max: u64,
     }
 
     /// The host's I/O scheduler.
     SchedulerResult {
-        /// Which one.
+        /// Name of the scheduler.
         name: String,
-        /// Requests that it took in.
+        /// Requests inserted into the scheduler.
         inserted: u64,
-        /// Merges, each of which makes two requests one.
+        /// Merges, each of which joins two requests into one.
         merged: u64,
-        /// Requests that it sent to the device.
+        /// Requests dispatched to the device.
         dispatched: u64,
-        /// How often a dispatched request had the other direction than the one before it.
+        /// Dispatched requests whose direction (read or write) differs from that of the request before.
         direction_switches: u64,
         /// Requests that were dispatched after their deadline.
         expired: u64,
-        /// The longest time from arrival to dispatch.
+        /// Longest time from arrival to dispatch.
         max_wait_ns: u64,
-        /// What this scheduler counts besides.
+        /// Further statistics of this scheduler.
         #[serde(skip_serializing_if = "BTreeMap::is_empty", default)]
         statistics: Statistics,
     }
 
     /// The write buffer.
     BufferResult {
-        /// The order of eviction.
+        /// Replacement policy (the order of eviction).
         order: String,
-        /// The rate of eviction.
+        /// Eviction batch size policy (the rate of eviction).
         rate: String,
-        /// The placement of evicted logical blocks on chips; absent unless every chip has an FTL of its own.
+        /// Placement of evicted logical blocks on chips; absent unless every chip has an FTL of its own.
         #[serde(skip_serializing_if = "Option::is_none")]
         placement: Option<String>,
-        /// Pages that the host wrote.
+        /// Pages written by the host.
         page_writes: u64,
-        /// Pages that the host read.
+        /// Pages read by the host.
         page_reads: u64,
-        /// Pages that a read found in the buffer.
+        /// Read pages that were found in the buffer.
         read_hits: u64,
-        /// Pages that a write found in the buffer.
+        /// Written pages that were found in the buffer.
         write_hits: u64,
-        /// Write hits as a share of the pages that the host wrote.
+        /// Hit ratio of writes: write hits as a share of the pages written by the host.
         #[serde(skip_serializing_if = "Option::is_none")]
         hit_ratio: Option<f64>,
-        /// Victims evicted because room was needed.
+        /// Victims evicted to make room.
         evictions: u64,
-        /// Pages sent to flash by evictions, flushes and FUA, without those that only pad a block.
+        /// Pages sent to flash by evictions, flushes and FUA writes, without those that only pad a block.
         evicted_pages: u64,
-        /// Pages of these that left early, in a stream with a victim; absent for an allocation without streams.
+        /// Evicted pages that left early because they share a stream with a victim; absent without streams.
         #[serde(skip_serializing_if = "Option::is_none")]
         gathered_pages: Option<u64>,
         /// Evicted pages that were dirty when the last request completed; absent unless the run ends with a drain.
         #[serde(skip_serializing_if = "Option::is_none")]
         drained_pages: Option<u64>,
-        /// Pages read from flash and written again to make evicted blocks whole; absent for an order that does not pad.
+        /// Pages read from flash and written again to make evicted blocks whole; absent without padding.
         #[serde(skip_serializing_if = "Option::is_none")]
         padding_pages: Option<u64>,
         /// Pages moved because their logical block was placed on another chip; absent without a placement.
         #[serde(skip_serializing_if = "Option::is_none")]
         migrated_pages: Option<u64>,
-        /// Pages kept because the host read them; absent for an order that keeps none.
+        /// Pages cached because the host read them; absent for a replacement policy that caches no reads.
         #[serde(skip_serializing_if = "Option::is_none")]
         filled_pages: Option<u64>,
-        /// Of these, pages given up at no cost because flash held them too.
+        /// Cached read pages that were dropped at no cost because flash holds them too.
         #[serde(skip_serializing_if = "Option::is_none")]
         dropped_pages: Option<u64>,
-        /// Writes that waited for room: they found the buffer full, or an earlier write waiting.
+        /// Writes that waited for room: the buffer was full, or an earlier write was waiting.
         stalled_writes: u64,
-        /// Time that they waited, summed over them.
+        /// Time that writes waited for room, summed over them.
         #[serde(skip_serializing_if = "Option::is_none")]
         stall_ns: Option<u64>,
-        /// How full the buffer was.
+        /// Occupancy of the buffer.
         occupancy: OccupancyResult,
-        /// What its policies count besides, by the key that chose them: order, rate.
+        /// Further statistics of the buffer's policies, by the key that chose them: order, rate, placement.
         #[serde(skip_serializing_if = "BTreeMap::is_empty", default)]
         statistics: BTreeMap<String, Statistics>,
     }
 
-    /// How full the buffer was, over the whole run.
+    /// Occupancy of the buffer over the whole run.
     OccupancyResult {
-        /// Pages that it has room for.
+        /// Capacity in pages.
         capacity_pages: u64,
-        /// Pages that it held on average over time, those on their way to and from flash among them.
+        /// Time-averaged number of occupied slots, including pages in transit to or from flash.
         #[serde(skip_serializing_if = "Option::is_none")]
         held_pages_mean: Option<f64>,
-        /// The most pages that it held.
+        /// Maximum number of occupied slots.
         held_pages_max: u32,
-        /// Pages on average over time that flash did not hold, and that were not on their way there.
+        /// Time-averaged number of dirty pages: those not in flash and not in transit to it.
         #[serde(skip_serializing_if = "Option::is_none")]
         dirty_pages_mean: Option<f64>,
-        /// The most of these.
+        /// Maximum number of dirty pages.
         dirty_pages_max: u32,
     }
 
@@ -341,108 +341,108 @@ result_types! {
         programs: ByOrigin,
         /// Blocks erased.
         erases: ByOrigin,
-        /// Programs among these that failed; absent for a drive whose programs cannot fail.
+        /// Failed programs; absent for a drive whose programs cannot fail.
         #[serde(skip_serializing_if = "Option::is_none")]
         failed_programs: Option<ByOrigin>,
-        /// Erases among these that failed; absent for a drive whose erases cannot fail.
+        /// Failed erases; absent for a drive whose erases cannot fail.
         #[serde(skip_serializing_if = "Option::is_none")]
         failed_erases: Option<ByOrigin>,
-        /// Share of the time that the channels carried something, on average over them.
+        /// Share of the time that a channel was busy, averaged over all channels.
         #[serde(skip_serializing_if = "Option::is_none")]
         channel_utilization: Option<f64>,
-        /// Share of the time that the dies were occupied, on average over them.
+        /// Share of the time that a die was busy, averaged over all dies.
         #[serde(skip_serializing_if = "Option::is_none")]
         die_utilization: Option<f64>,
-        /// The channel that carried something for the longest time.
+        /// The channel that was busy for the longest time.
         #[serde(skip_serializing_if = "Option::is_none")]
         busiest_channel: Option<BusiestChannel>,
-        /// The die that was occupied for the longest time.
+        /// The die that was busy for the longest time.
         #[serde(skip_serializing_if = "Option::is_none")]
         busiest_die: Option<BusiestDie>,
-        /// Planes that took part in a program of a die, on average.
+        /// Planes that took part in a program of a die, on average (multi-plane operation).
         #[serde(skip_serializing_if = "Option::is_none")]
         planes_per_program: Option<f64>,
-        /// Planes that took part in an erase of a die, on average.
+        /// Planes that took part in an erase of a die, on average (multi-plane operation).
         #[serde(skip_serializing_if = "Option::is_none")]
         planes_per_erase: Option<f64>,
         /// Die time of programs for the host, over all dies.
         #[serde(skip_serializing_if = "Option::is_none")]
         write_time_ns: Option<u64>,
-        /// Die time of collection: its reads, programs and erases, over all dies.
+        /// Die time of garbage collection: its reads, programs and erases, over all dies.
         #[serde(skip_serializing_if = "Option::is_none")]
         collection_time_ns: Option<u64>,
     }
 
-    /// The busiest channel; of several the first.
+    /// The busiest channel; the first if several are equal.
     BusiestChannel {
-        /// Its number, from 0.
+        /// Number of the channel, from 0.
         channel: u32,
-        /// Share of the time that it carried something.
+        /// Share of the time that the channel was busy.
         utilization: f64,
     }
 
-    /// The busiest die; of several the first.
+    /// The busiest die; the first if several are equal.
     BusiestDie {
-        /// Its channel, from 0.
+        /// Channel of the die, from 0.
         channel: u32,
-        /// Its number in the drive, from 0, as `--slowest` has it.
+        /// Number of the die in the drive, from 0, as in `--slowest`.
         die: u32,
-        /// Share of the time that it was occupied.
+        /// Share of the time that the die was busy.
         utilization: f64,
     }
 
-    /// Flash operations by what they were for.
+    /// Flash operations by origin.
     ByOrigin {
-        /// All of them.
+        /// All operations.
         total: u64,
-        /// For requests, and for what the write buffer evicts.
+        /// Operations for requests, and for evictions of the write buffer.
         host: u64,
-        /// For garbage collection.
+        /// Operations of garbage collection.
         gc: u64,
-        /// For merges of log blocks.
+        /// Operations of merges of log blocks.
         merge: u64,
-        /// For the mapping itself.
+        /// Operations on translation pages, for the mapping itself.
         map: u64,
-        /// For wear levelling.
+        /// Operations of wear levelling.
         wear: u64,
     }
 
     /// Wear of the array.
     WearResult {
-        /// How often each block was erased.
+        /// Erases per block.
         erase_count: EraseCount,
-        /// How much the host can write; absent where the run erased or wrote nothing, or without `device.rated_cycles`.
+        /// Data that the host can write; absent if the run erased or wrote nothing, or without `device.rated_cycles`.
         #[serde(skip_serializing_if = "Option::is_none")]
         lifetime: Option<LifetimeResult>,
     }
 
-    /// Erases of each block.
+    /// Distribution of erases over the blocks.
     EraseCount {
-        /// Of the block erased least.
+        /// Erases of the least erased block.
         min: u32,
-        /// On average.
+        /// Erases per block on average.
         mean: f64,
-        /// Of the block erased most.
+        /// Erases of the most erased block.
         max: u32,
         /// The standard deviation.
         stddev: f64,
     }
 
-    /// The workload.
+    /// Statistics of the workload.
     WorkloadResult {
-        /// What it counts, by the key that chose it: kind.
+        /// Its statistics, by the key that chose it: kind.
         statistics: BTreeMap<String, Statistics>,
     }
 
-    /// What the threads of a Filebench personality did.
+    /// Operations of the threads of a Filebench personality.
     FilebenchResult {
-        /// Which personality.
+        /// Name of the personality.
         personality: String,
         /// Flow operations that ended, without those that only wait for other threads.
         operations: u64,
-        /// Simulated time for which the threads ran.
+        /// Simulated time that the threads ran.
         duration_ns: u64,
-        /// Flow operations per second of it.
+        /// Flow operations per second of simulated time.
         #[serde(skip_serializing_if = "Option::is_none")]
         operations_per_second: Option<f64>,
         /// Processors that the threads kept busy on average.
@@ -454,120 +454,120 @@ result_types! {
 
     /// One flow operation.
     FlowResult {
-        /// As in the published personality.
+        /// Name in the published personality.
         name: String,
-        /// How many ended.
+        /// Number of operations that ended.
         operations: u64,
-        /// How many ended per second.
+        /// Operations that ended per second of simulated time.
         #[serde(skip_serializing_if = "Option::is_none")]
         operations_per_second: Option<f64>,
-        /// From begin to end, every wait included.
+        /// Latency from start to end, every wait included.
         #[serde(skip_serializing_if = "Option::is_none")]
         latency_ns: Option<Distribution>,
     }
 
-    /// How well a synthesised workload fits its characterisation.
+    /// Fit of a synthesised workload to its characterisation.
     SynthesizedResult {
-        /// What it should look like.
+        /// The characterisation asked for.
         target: CharacterResult,
-        /// What the whole stream looks like.
+        /// The characterisation of the whole stream as generated.
         achieved: CharacterResult,
     }
 
-    /// The figures of a stream of requests.
+    /// Characterisation of a stream of requests.
     CharacterResult {
-        /// Share of the requests after the first that do not begin where the one before ended.
+        /// Share of the requests after the first that do not begin where the previous one ended.
         random_share: f64,
-        /// Mean bytes of a request.
+        /// Mean size of a request in bytes.
         mean_request_bytes: f64,
         /// Share of the requests that are reads.
         read_share: f64,
-        /// How many requests there are.
+        /// Number of requests.
         requests: u64,
         /// Bytes of the distinct 4 KiB pages that are touched.
         footprint_bytes: u64,
-        /// Bytes from the start of the device to the last sector that is touched.
+        /// Bytes from the start of the device to the end of the last sector that is touched.
         span_bytes: u64,
     }
 
-    /// What preconditioning did. It counts in no other figure but wear.
+    /// Preconditioning: writes before the workload. They count in no other figure but wear.
     PreconditionResult {
         /// Pages written.
         page_writes: u64,
-        /// Write amplification of the last window; absent where nothing was overwritten.
+        /// Write amplification of the last window; absent if nothing was overwritten.
         #[serde(skip_serializing_if = "Option::is_none")]
         waf: Option<f64>,
-        /// The hash of the aged drive, if it came from a file or was saved to one.
+        /// Hash of the aged drive, if it came from a file or was saved to one.
         #[serde(skip_serializing_if = "Option::is_none")]
         state_sha256: Option<String>,
     }
 
-    /// The moment when a page could not be stored, because too many blocks had failed.
+    /// End of the drive's life: the moment when a page could not be stored, because too many blocks had failed.
     EndOfLifeResult {
-        /// When, in simulated time.
+        /// Simulated time of the end.
         #[serde(skip_serializing_if = "Option::is_none")]
         time_ns: Option<u64>,
-        /// Pages that the drive had stored for the layer above since it was new, preconditioning included.
+        /// Pages that the drive had stored for the host since it was new, preconditioning included.
         host_page_writes: u64,
         /// Requests that failed.
         unserved_requests: u64,
-        /// Pages that the write buffer held or had evicted, and flash did not have at the end of the run.
+        /// Pages held or evicted by the write buffer that were not in flash at the end of the run.
         unwritten_pages: u32,
     }
 
-    /// Whether the data was checked.
+    /// Extent of the data checks.
     IntegrityResult {
-        /// Whether every flash command and every sector read was checked.
+        /// True if every flash command and every sector read was checked.
         verified: bool,
-        /// Sectors whose content was compared with what the host last wrote there.
+        /// Sectors whose content was compared with the data that the host last wrote to them.
         #[serde(skip_serializing_if = "Option::is_none")]
         sectors_checked: Option<u64>,
     }
 
-    /// What the simulation itself took.
+    /// Cost of the simulation itself.
     RunCost {
-        /// Seconds from the start of preconditioning to the result.
+        /// Wall time in seconds from the start of preconditioning to the result.
         wall_seconds: f64,
-        /// Completed requests per second of these.
+        /// Completed requests per second of wall time.
         requests_per_second: f64,
-        /// Most memory that the program held so far; absent where the system does not say.
+        /// Peak memory of the program so far; absent if the system does not tell it.
         #[serde(skip_serializing_if = "Option::is_none")]
         peak_rss_bytes: Option<u64>,
     }
 
-    /// Every run of a comparison.
+    /// Results of a comparison.
     Comparison {
-        /// The format of this object.
+        /// Format identifier of this object.
         schema: String,
         /// The runs, in the order of the cross product; the key that was given first varies slowest.
         runs: Vec<ComparedRun>,
-        /// What the seeds of each combination say together; absent unless several seeds were asked for.
+        /// Statistics over the seeds of each combination; absent unless several seeds were asked for.
         #[serde(skip_serializing_if = "Vec::is_empty", default)]
         repeated: Vec<RepeatedResult>,
-        /// Combinations that were left out because their values do not go together; absent if there are none.
+        /// Combinations left out because their values cannot work together; absent if there are none.
         #[serde(skip_serializing_if = "Vec::is_empty", default)]
         left_out: Vec<LeftOutResult>,
-        /// What the experiment expects of them; absent where it expects nothing.
+        /// Expectations of the experiment, checked; absent if it has none.
         #[serde(skip_serializing_if = "Vec::is_empty", default)]
         expectations: Vec<ExpectationResult>,
     }
 
-    /// What an experiment expects, and what came out.
+    /// An expectation and its outcome.
     ExpectationResult {
-        /// What is expected, in a sentence.
+        /// The claim, in a sentence.
         claim: String,
-        /// How the number is worked out from the results.
+        /// Formula of the number over the results.
         formula: String,
-        /// The least that it may be, if there is one.
+        /// Minimum of the number, if there is one.
         #[serde(skip_serializing_if = "Option::is_none")]
         at_least: Option<f64>,
-        /// The most that it may be, if there is one.
+        /// Maximum of the number, if there is one.
         #[serde(skip_serializing_if = "Option::is_none")]
         at_most: Option<f64>,
-        /// The number; absent where a figure does not apply to a run.
+        /// The number; absent if a run lacks a figure.
         #[serde(skip_serializing_if = "Option::is_none")]
         value: Option<f64>,
-        /// Whether it is within its bounds.
+        /// True if the number is within its bounds.
         holds: bool,
     }
 
@@ -575,13 +575,13 @@ result_types! {
     ComparedRun {
         /// The varied keys with the values of this run.
         vary: serde_json::Map<String, serde_json::Value>,
-        /// What the run found out.
+        /// Result of the run.
         result: RunResult,
     }
 }
 
 impl Distribution {
-    /// The figures of a distribution; nothing of an empty one.
+    /// Figures of a distribution; `None` of an empty one.
     pub fn of(latency: &Latency) -> Option<Self> {
         (latency.count() > 0).then(|| Self {
             count: latency.count(),
@@ -600,14 +600,14 @@ impl Distribution {
 }
 
 impl ByOrigin {
-    /// The counters of one kind of operation, in the order of the origins.
+    /// Builds the counters of one kind of operation, in the order of the origins.
     pub fn of([host, gc, merge, map, wear]: [u64; 5]) -> Self {
         Self { total: host + gc + merge + map + wear, host, gc, merge, map, wear }
     }
 }
 
 impl EraseCount {
-    /// The figures of the erase counts of all blocks.
+    /// Distribution of the erase counts of all blocks.
     pub fn of(counts: &[u32]) -> Self {
         let blocks = counts.len().max(1) as f64;
         let mean = counts.iter().map(|&count| f64::from(count)).sum::<f64>() / blocks;

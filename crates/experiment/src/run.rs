@@ -1,4 +1,4 @@
-//! Runs: what the workloads read is checked first, then every variant runs on a thread of its own, then its accounts
+//! Runs: inputs of the workloads are checked first, then every variant runs on a thread of its own, then its accounts
 //! are checked.
 
 mod aged;
@@ -39,14 +39,14 @@ pub(crate) use engines::{Aged, unscheduled};
 pub use hints::{Percentile, few_samples};
 pub use provenance::program_sha256;
 
-/// Why a run has no result.
+/// Reason why a run has no result.
 #[derive(Clone, Debug)]
 pub enum Failure {
     /// The accounts do not add up, a check of a verified run failed, or the drive never became steady.
     Check(String),
-    /// A recording that was in order when it was checked no longer is.
+    /// A recording that was valid when it was checked no longer is.
     Input(Problem),
-    /// A policy that went with the configuration could not be built all the same.
+    /// A policy that was accepted with the configuration could not be built.
     Refused(Refusal),
     /// The result of a run could not be kept.
     Unkept(String),
@@ -71,19 +71,19 @@ impl fmt::Display for Failure {
 
 impl std::error::Error for Failure {}
 
-/// What is told while runs go on, from several threads at once.
+/// Progress of runs, reported from several threads at once.
 pub trait Progress: Sync {
-    /// That many more requests were handed to the host.
+    /// Reports requests newly handed to the host.
     fn requests(&self, count: u64);
-    /// That many more pages were written to age a drive.
+    /// Reports pages newly written to age a drive.
     fn ageing(&self, pages: u64);
-    /// A drive is aged: how many pages that took, and how many were expected.
+    /// Reports the end of ageing a drive: the pages that it took, and those expected.
     fn ageing_ended(&self, pages: u64, expected: u64);
-    /// A run has ended.
+    /// Reports the end of a run.
     fn run_ended(&self);
 }
 
-/// Tells nobody.
+/// A [`Progress`] that ignores everything.
 pub struct Quiet;
 
 impl Progress for Quiet {
@@ -93,44 +93,44 @@ impl Progress for Quiet {
     fn run_ended(&self) {}
 }
 
-/// An experiment whose input has been checked to the end: nothing that the user wrote can stop it any more.
+/// An experiment whose inputs have been checked to the end: nothing that the user wrote can stop it any more.
 pub struct Prepared<'a> {
     experiment: &'a Experiment,
-    /// The workload of each variant, its input read.
+    /// The workload of each variant, with its input read.
     workloads: Vec<Box<dyn Workload>>,
     /// The aged drive of each variant that names one.
     drives: Vec<Option<Arc<AgedDrive>>>,
-    /// Where drives that are aged are kept for later runs.
+    /// Cache of aged drives for later runs.
     cache: Option<Cache>,
-    /// The files that each variant reads.
+    /// Input files of each variant.
     inputs: Vec<Vec<InputResult>>,
     /// Whether comparisons work out how far each run is from the best that is possible.
     has_bounds: bool,
 }
 
-/// What a run gives.
+/// Outcome of a run.
 pub struct Finished {
-    /// What it found out.
+    /// Its result.
     pub result: RunResult,
-    /// The same in fio's own output format, if its workload was a fio job file.
+    /// Its result in fio's own output format, if its workload is a fio job file.
     pub fio_json: Option<serde_json::Value>,
 }
 
 impl<'a> Prepared<'a> {
-    /// Checks what is expected against the runs that there will be, and reads the input of every workload to its end,
-    /// each recording once: it has to fit device, replay and policies.
+    /// Checks the expectations against the runs, and reads the input of every workload to its end, each recording once:
+    /// it has to fit device, replay and policies.
     ///
     /// # Errors
-    /// Everything that is wrong with them.
+    /// Every problem of the expectations and inputs.
     pub fn new(experiment: &'a Experiment) -> Result<Self, Problems> {
         Self::or_unfit(experiment).map_err(|(problems, _)| problems)
     }
 
-    /// As [`Self::new`]; beside what is wrong stands how many combinations [`Self::fitting`] would leave out: none
-    /// where something else is wrong, or nothing would remain.
+    /// [`Self::new`] that also returns the number of combinations that [`Self::fitting`] would leave out: 0 if
+    /// something else is wrong, or nothing would remain.
     ///
     /// # Errors
-    /// As of [`Self::new`].
+    /// The errors of [`Self::new`].
     pub fn or_unfit(experiment: &'a Experiment) -> Result<Self, (Problems, usize)> {
         let all_wrong = |problems| (problems, 0);
         check_expectations(experiment).map_err(all_wrong)?;
@@ -147,8 +147,8 @@ impl<'a> Prepared<'a> {
         Ok(Self { experiment, workloads, drives, inputs, cache: None, has_bounds: false })
     }
 
-    /// Takes the steady drives of all runs from a folder where it has them, and keeps the others there. No result is
-    /// another than without it, but for what the run cost.
+    /// Takes the steady drives of all runs from a cache if it has them, and stores the others there. Results are the
+    /// same as without, except for the cost of the run.
     #[must_use]
     pub fn with_cache(self, cache: Option<Cache>) -> Self {
         Self { cache, ..self }
@@ -170,12 +170,11 @@ impl<'a> Prepared<'a> {
         Aged { drive: self.drives[index].as_deref(), cache: self.cache.as_ref() }
     }
 
-    /// As [`Self::new`], but combinations that do not go together with what their workloads read (a policy that needs
-    /// task ids with a recording that has none) are left out, if others remain: they become part of
-    /// [`Experiment::unfit`].
+    /// [`Self::new`] that leaves out combinations which do not fit the inputs of their workloads (a policy that needs
+    /// task ids with a recording that has none), if others remain: they become part of [`Experiment::unfit`].
     ///
     /// # Errors
-    /// Everything else that is wrong.
+    /// Every other problem.
     pub fn fitting(experiment: &'a mut Experiment) -> Result<Self, Problems> {
         let read = workloads::read_each(experiment);
         let is_unfit = |read: &Result<_, Flaw>| read.as_ref().is_err_and(|flaw| flaw.is_unfit);
@@ -205,25 +204,25 @@ impl<'a> Prepared<'a> {
         Self::of_workloads(experiment, workloads::all(fit)?)
     }
 
-    /// What is prepared.
+    /// The prepared experiment.
     pub fn experiment(&self) -> &'a Experiment {
         self.experiment
     }
 
-    /// Requests of all runs together; where a workload counts them as it issues them, about as many.
+    /// Number of requests of all runs together; approximate for workloads that count them as they issue them.
     pub fn total_requests(&self) -> u64 {
         self.workloads.iter().map(|workload| workload.expected_requests()).sum()
     }
 
-    /// About how many pages it takes to age the drives of the variants that are to run, chosen by their index, a drive
-    /// that several of them share once.
+    /// Approximate number of pages needed to age the drives of the variants that `is_to_run` selects by index; a drive
+    /// shared by several counts once.
     pub fn expected_ageing(&self, verify: bool, is_to_run: &dyn Fn(usize) -> bool) -> u64 {
         let variants = self.experiment.variants.iter().enumerate().filter(|(index, _)| is_to_run(*index));
         aged::pages_to_age(self.experiment, verify, variants.map(|(_, variant)| variant))
     }
 
-    /// Requests of one variant, by its index among those of the experiment; where its workload counts them as it issues
-    /// them, about as many.
+    /// Number of requests of one variant, by its index in the experiment; approximate for a workload that counts them
+    /// as it issues them.
     pub fn expected_requests(&self, index: usize) -> u64 {
         self.workloads[index].expected_requests()
     }
@@ -234,10 +233,10 @@ impl<'a> Prepared<'a> {
         (&self.experiment.variants[index], input)
     }
 
-    /// Ages the drive of the first variant, to be kept in a file; the run uses it too.
+    /// Ages the drive of the first variant, to be saved in a file; the run uses it too.
     ///
     /// # Errors
-    /// A drive that is not aged, or policies of which nothing can be saved; a drive that never became steady.
+    /// A drive that is not aged, or a policy whose state cannot be saved; a drive that never became steady.
     pub fn age(&mut self, verify: bool, progress: &dyn Progress) -> Result<Arc<AgedDrive>, Failure> {
         let config = &self.experiment.variants[0].config;
         aged::check_saving(self.experiment, config).map_err(Failure::Input)?;
@@ -248,8 +247,8 @@ impl<'a> Prepared<'a> {
         Ok(drive)
     }
 
-    /// Host and drive of a variant as its run begins, to be driven by hand: the drive aged, and in time where
-    /// `run.timing` says so. The keys of `[workload]`, `run.drain` and `run.end_of_life` mean nothing to it.
+    /// The engine (host and drive) of a variant as its run begins, to be driven by hand: the drive aged, and timed if
+    /// `run.timing` says so. The keys of `[workload]`, `run.drain` and `run.end_of_life` have no effect on it.
     ///
     /// # Errors
     /// A policy that cannot be built, or a drive that never became steady.
@@ -258,31 +257,32 @@ impl<'a> Prepared<'a> {
         engine(config, verify, self.aged(index), &Quiet).map_err(|failure| self.pointed(config, failure))
     }
 
-    /// The drive of a variant alone, as [`Self::engine`] has it: no block layer, `host.queue_depth` commands at once.
+    /// The drive of a variant alone, in the state of [`Self::engine`]: no block layer, `host.queue_depth` commands at
+    /// once.
     ///
     /// # Errors
-    /// As of [`Self::engine`].
+    /// The errors of [`Self::engine`].
     pub fn bare_engine(&self, index: usize, verify: bool) -> Result<Engine, Failure> {
         let config = &self.experiment.variants[index].config;
         bare_engine(config, verify, self.aged(index), &Quiet).map_err(|failure| self.pointed(config, failure))
     }
 
-    /// The files that a variant reads, the experiment first.
+    /// Input files of a variant, the experiment first.
     pub fn inputs(&self, index: usize) -> &[InputResult] {
         &self.inputs[index]
     }
 
-    /// The hash of the saved drive that a variant begins with, if it names one.
+    /// Hash of the saved drive that a variant begins with, if it names one.
     pub fn state_sha256(&self, index: usize) -> Option<&str> {
         self.drives[index].as_deref().and_then(AgedDrive::hash)
     }
 
-    /// Whether the first variant runs a fio job file.
+    /// True if the first variant runs a fio job file.
     pub fn runs_fio(&self) -> bool {
         self.workloads[0].reports_fio()
     }
 
-    /// What was left out of the recordings because that was asked for: the file, and what was wrong.
+    /// Lines left out of the recordings, as asked for: the file, and their problems.
     pub fn skipped(&self) -> Vec<(&str, &SkippedLines)> {
         let mut skipped: Vec<(&str, &SkippedLines)> = Vec::new();
         for workload in &self.workloads {
@@ -294,7 +294,7 @@ impl<'a> Prepared<'a> {
         skipped
     }
 
-    /// Runs the first variant. Observers with an interest in samples get one after every interval of the timeline.
+    /// Runs the first variant. Observers that want samples get one after every interval of the timeline.
     ///
     /// # Errors
     /// A check that failed.
@@ -307,8 +307,8 @@ impl<'a> Prepared<'a> {
         self.run_watched(0, verify, Watched { progress, observers, queued: None })
     }
 
-    /// Runs the first variant, and shows each of its requests at an event: as the workload queues it, or, merged, as
-    /// the scheduler issues it.
+    /// Runs the first variant, and passes each of its requests to a callback at an event: as the workload queues it,
+    /// or, merged, as the scheduler issues it.
     ///
     /// # Errors
     /// A check that failed.
@@ -330,21 +330,21 @@ impl<'a> Prepared<'a> {
         finished.map_err(|failure| self.pointed(&variant.config, failure))
     }
 
-    /// A policy that cannot be built is a problem of the configuration that chose it.
+    /// Points a failure to build a policy at the key that chose it.
     fn pointed(&self, config: &Config, failure: Failure) -> Failure {
         let Failure::Refused(refusal) = failure else { return failure };
         Failure::Input(self.experiment.problem(config, refusal))
     }
 
-    /// Runs one variant, by its index among those of the experiment.
+    /// Runs one variant, by its index in the experiment.
     ///
     /// # Errors
-    /// A check that failed, with the values that vary in the variant.
+    /// A check that failed, with the varied values of the variant.
     pub fn run_variant(&self, index: usize, verify: bool, progress: &dyn Progress) -> Result<RunResult, Failure> {
         self.run_with(index, verify, progress, None)
     }
 
-    /// Runs one variant, on a drive that was aged before if one is given.
+    /// Runs one variant, on the given aged drive if there is one.
     fn run_with(
         &self,
         index: usize,
@@ -362,7 +362,7 @@ impl<'a> Prepared<'a> {
         result.map_err(|failure| self.told_apart(variant, failure))
     }
 
-    /// A failure of one of several runs says which.
+    /// Adds the variant's varied values to a failure, if there are several runs.
     fn told_apart(&self, variant: &Variant, failure: Failure) -> Failure {
         match self.pointed(&variant.config, failure) {
             Failure::Check(message) if !variant.vary.is_empty() => {
@@ -372,7 +372,7 @@ impl<'a> Prepared<'a> {
         }
     }
 
-    /// Runs one variant, and keeps the requests that its scheduler issues to the drive.
+    /// Runs one variant, and returns the requests that its scheduler issues to the drive.
     ///
     /// # Errors
     /// A check that failed.
@@ -383,8 +383,8 @@ impl<'a> Prepared<'a> {
         Ok(issued)
     }
 
-    /// Replays requests that another run issued on the drive of a variant, in their order and with no scheduler
-    /// between, as many at once as `workload.queue_depth` says.
+    /// Replays requests that another run issued on the drive of a variant, in their order and without a scheduler, with
+    /// `workload.queue_depth` of them outstanding.
     ///
     /// # Errors
     /// A check that failed.
@@ -398,25 +398,25 @@ impl<'a> Prepared<'a> {
     }
 }
 
-/// Holds what is expected against the runs that there will be.
+/// Checks the expectations against the runs that there will be.
 fn check_expectations(experiment: &Experiment) -> Result<(), Problems> {
     let problems: Vec<Problem> = experiment.problems_of_expectations().collect();
     if problems.is_empty() { Ok(()) } else { Err(Problems(problems)) }
 }
 
-/// What a run begins with, beside its configuration.
+/// Inputs of a run, beside its configuration.
 #[derive(Clone, Copy)]
 struct Input<'a> {
     workload: &'a (dyn Workload + 'a),
-    /// Whether the requests are those that another run issued: they go to the drive past the scheduler.
+    /// True if the requests are those that another run issued: they go to the drive past the scheduler.
     is_issued: bool,
-    /// Where its aged drive comes from.
+    /// Origin of its aged drive.
     aged: Aged<'a>,
-    /// The files that are read.
+    /// Input files.
     files: &'a [InputResult],
 }
 
-/// One run: age the drive, replay the workload, check the accounts.
+/// Executes one run: age the drive, replay the workload, check the accounts.
 fn run_one(config: &Config, input: Input<'_>, verify: bool, watched: Watched<'_, '_>) -> Result<Finished, Failure> {
     let stopwatch = Stopwatch::start();
     if let Some(refusal) = input.aged.drive.and_then(|drive| drive.unlike(verify)) {
@@ -452,7 +452,7 @@ fn bounded(config: &Config, input: Input<'_>, verify: bool, progress: &dyn Progr
     Ok(result)
 }
 
-/// The requests of a run, from the first.
+/// Starts the workload of a run.
 fn started(workload: &dyn Workload) -> Result<Box<dyn Running + '_>, Failure> {
     workload.start().map_err(|Problems(problems)| match problems.into_iter().next() {
         Some(problem) => Failure::Input(problem),
@@ -460,7 +460,7 @@ fn started(workload: &dyn Workload) -> Result<Box<dyn Running + '_>, Failure> {
     })
 }
 
-/// What a run goes through.
+/// Builds the simulation of a run: engine and drive in the state before the workload.
 fn simulation(config: &Config, input: Input<'_>, verify: bool, progress: &dyn Progress) -> Result<Simulation, Failure> {
     if input.is_issued {
         return Ok(simulation_of(config, unscheduled(config, verify, input.aged, progress)?, false));

@@ -1,4 +1,4 @@
-//! The JSON schemas of what goes in and what comes out, generated from the code and checked in under `schema/`.
+//! JSON schemas of inputs and outputs, generated from the code and checked in under `schema/`.
 
 use flashloom_units::{Kind, Param, PolicySpec, SlotSpec, Statistic, Unit, Value};
 use flashloom_workload::TraceInfo;
@@ -9,10 +9,10 @@ use crate::config::{Catalog, EXPECT, EXPECT_KEYS, SECTIONS, VARY, json_value};
 use crate::probe::ProbeResult;
 use crate::result::{Comparison, KeptRun, RunResult};
 
-/// The dialect that all of them are written in.
+/// The JSON Schema dialect of all of them.
 const DIALECT: &str = "https://json-schema.org/draft/2020-12/schema";
 
-/// Every schema: the name of its file, and its text.
+/// Every schema: its file name, and its text.
 pub fn schemas(catalog: &Catalog) -> Vec<(&'static str, String)> {
     let text = |schema: Json| serde_json::to_string_pretty(&schema).unwrap_or_default() + "\n";
     vec![
@@ -26,11 +26,11 @@ pub fn schemas(catalog: &Catalog) -> Vec<(&'static str, String)> {
 
 /// A field of a result.
 pub struct Field {
-    /// The names on the way to it, joined by points.
+    /// Names on the path to it, joined by points.
     pub path: String,
-    /// What it is.
+    /// Description.
     pub help: String,
-    /// Whether it is a number.
+    /// Kind of its value.
     kind: FieldKind,
 }
 
@@ -40,7 +40,7 @@ enum FieldKind {
     Other,
 }
 
-/// Every field of a result; one that is an object is followed by its own fields.
+/// Every field of a result; an object is followed by its own fields.
 pub fn fields() -> Vec<Field> {
     let schema = schema_for!(RunResult).to_value();
     let mut fields = Vec::new();
@@ -49,13 +49,13 @@ pub fn fields() -> Vec<Field> {
 }
 
 impl Field {
-    /// A field of which only name and meaning count.
+    /// A field that only needs path and description.
     pub(crate) fn other(path: String, help: String) -> Self {
         Self { path, help, kind: FieldKind::Other }
     }
 }
 
-/// Every field of everything that is written as JSON, those of lists included, each path with the name of the whole.
+/// Every field of all JSON outputs, including those in lists; each path begins with the name of the output.
 pub fn all_fields() -> Vec<Field> {
     let mut fields = Vec::new();
     let roots = [
@@ -73,7 +73,7 @@ pub fn all_fields() -> Vec<Field> {
     fields
 }
 
-/// As [`collect_fields`], and into lists; a result within a comparison is not told again.
+/// [`collect_fields`] that also enters lists; a result within a comparison is not repeated.
 fn collect_all(schema: &Json, object: &Json, path: &str, fields: &mut Vec<Field>) {
     let Some(properties) = object["properties"].as_object() else { return };
     for (name, property) in properties {
@@ -113,7 +113,7 @@ fn kind_of(property: &Json) -> FieldKind {
     if is("integer") || is("number") { FieldKind::Number } else { FieldKind::Other }
 }
 
-/// The paths of every number that a result may hold, what policies count themselves included.
+/// Paths of every number that a result may hold, including statistics of policies.
 pub fn numbers(catalog: &Catalog) -> Vec<String> {
     let fields = fields();
     let within = |object: &str| {
@@ -130,7 +130,7 @@ pub fn numbers(catalog: &Catalog) -> Vec<String> {
     plain.chain(statistics).collect()
 }
 
-/// A statistic: where a result has it, the slot and the policy whose it is, and what it is.
+/// A statistic: its path in a result, its slot and policy, and its description.
 type Found = (String, &'static SlotSpec, &'static PolicySpec, &'static Statistic);
 
 /// Every statistic of every policy.
@@ -152,7 +152,7 @@ pub fn statistics(catalog: &Catalog) -> impl Iterator<Item = Found> {
     catalog.slots().iter().flat_map(of_slot)
 }
 
-/// The schema of a configuration file, for editors that complete and check TOML.
+/// Schema of a configuration file, for editors that complete and check TOML.
 fn config(catalog: &Catalog) -> Json {
     let mut sections = Map::new();
     for (index, section) in SECTIONS.iter().enumerate() {
@@ -205,7 +205,7 @@ fn object(description: &str, properties: Map<String, Json>) -> Json {
     })
 }
 
-/// The range of a quantity with a unit cannot be said in a schema; the description says it.
+/// Schema of a key. A schema cannot express the range of a quantity with a unit; the description states it.
 fn property(catalog: &Catalog, param: &Param) -> Json {
     let mut schema = match param.kind {
         Kind::Count { min, max } => json!({ "type": "integer", "minimum": min, "maximum": max }),

@@ -1,4 +1,4 @@
-//! The slowest requests of a run, and where the time of each went.
+//! The slowest requests of a run, with their latency by cause.
 
 mod story;
 
@@ -9,37 +9,37 @@ use flashloom_device::{Interest, Observer, Served};
 use flashloom_nand::Geometry;
 use flashloom_units::Ns;
 
-/// Keeps the slowest requests that have ended, failed ones among them; of equally slow ones those that ended first. It
-/// takes the same memory however long the run is.
+/// Observer that keeps the slowest ended requests, failed ones among them; of equally slow ones those that ended first.
+/// Memory does not grow with the run.
 #[derive(Clone, Debug)]
 pub struct Slowest {
     count: usize,
     geometry: Option<Geometry>,
-    /// The requests that are kept, in any order.
+    /// The kept requests, in any order.
     kept: Vec<Served>,
-    /// One for each of them; the fastest is on top, to be replaced first.
+    /// One rank per kept request; the fastest is on top, to be replaced first.
     ranks: BinaryHeap<Reverse<Rank>>,
-    /// How many requests have ended.
+    /// Number of requests that have ended.
     ended: u64,
 }
 
-/// Latency, how many requests had ended before, and where the request is kept: the greatest is the slowest.
+/// Latency, number of requests that ended before, and index in `kept`: the greatest is the slowest.
 type Rank = (Ns, Reverse<u64>, usize);
 
 impl Slowest {
-    /// Keeps that many.
+    /// Keeps the `count` slowest requests.
     pub fn new(count: usize) -> Self {
         Self { count, geometry: None, kept: Vec::new(), ranks: BinaryHeap::new(), ended: 0 }
     }
 
-    /// The story also names die, block and page of an operation in a drive of that geometry.
+    /// Lets the story name die, block and page of operations in a drive of this geometry.
     #[must_use]
     pub fn on(mut self, geometry: Geometry) -> Self {
         self.geometry = Some(geometry);
         self
     }
 
-    /// What they were and where their time went, for a person, the slowest first.
+    /// The story of the kept requests for people, the slowest first.
     pub fn story(&self) -> String {
         let ranks = self.ranks.clone().into_sorted_vec();
         let slowest: Vec<&Served> = ranks.iter().map(|Reverse((_, _, index))| &self.kept[*index]).collect();

@@ -1,5 +1,5 @@
-//! The course of a run, as CSV: one line for each interval of simulated time, or in counting mode of pages written, so
-//! that a collection or a burst shows.
+//! The timeline of a run as CSV: one line per interval of simulated time, or in counting mode of pages written, so that
+//! a collection or a burst shows.
 
 mod column;
 
@@ -9,7 +9,7 @@ use flashloom_device::{Interest, Observer, Sample};
 
 pub use column::{COLUMNS, Column};
 
-/// Writes the differences between the cumulative samples of a run.
+/// Observer that writes the differences between the cumulative samples of a run.
 pub struct Timeline<W> {
     output: W,
     last: Sample,
@@ -17,13 +17,13 @@ pub struct Timeline<W> {
 }
 
 impl<W: Write> Timeline<W> {
-    /// Begins with the names of the columns.
+    /// Starts a timeline with the names of the columns.
     pub fn new(mut output: W) -> Self {
         let error = writeln!(output, "{}", COLUMNS.map(|column| column.name).join(",")).err();
         Self { output, last: Sample::default(), error }
     }
 
-    /// The output, or what went wrong with it.
+    /// Returns the output.
     ///
     /// # Errors
     /// The first error of the output.
@@ -37,7 +37,7 @@ impl<W: Write> Observer for Timeline<W> {
         Interest { samples: true, ..Interest::default() }
     }
 
-    /// Adds one line; the last one of a run may end a shorter interval.
+    /// Writes one line; the last one of a run may end a shorter interval.
     fn sample(&mut self, sample: &Sample) {
         if self.error.is_some() || is_nothing(&self.last, sample) {
             return;
@@ -48,7 +48,7 @@ impl<W: Write> Observer for Timeline<W> {
     }
 }
 
-/// Whether the end of a run comes at the moment of the sample before, and nothing has happened since.
+/// True if the run ended at the time of the previous sample, and nothing has happened since.
 fn is_nothing(last: &Sample, sample: &Sample) -> bool {
     let is_longer = sample.is_timed && sample.time_ns > last.time_ns;
     let counts = |sample: &Sample| (sample.completed, sample.programs, sample.erases);
@@ -62,7 +62,7 @@ mod tests {
 
     use super::*;
 
-    /// The lines of some samples, each as its columns.
+    /// Lines of some samples, each as its columns.
     fn lines(samples: &[Sample]) -> Vec<Vec<(&'static str, String)>> {
         let mut timeline = Timeline::new(Vec::new());
         samples.iter().for_each(|sample| timeline.sample(sample));
@@ -74,7 +74,7 @@ mod tests {
         lines.map(of).collect()
     }
 
-    /// The columns of a line that are neither empty nor zero, as text.
+    /// Columns of a line that are neither empty nor zero, as text.
     fn shown(line: &[(&'static str, String)]) -> String {
         let some = line.iter().filter(|(_, value)| !["", "0", "0.0"].contains(&value.as_str()));
         some.map(|(name, value)| format!("{name}={value}")).collect::<Vec<_>>().join(" ")

@@ -1,8 +1,8 @@
-//! Acceptance: every FTL and every write buffer on real recordings, timed, every check on, held against the bounds of
-//! the possible, and twice, with the same result to the byte.
+//! Acceptance: every FTL and every write buffer on real recordings, timed, with every check on, and twice, with
+//! identical results.
 //!
-//! The recordings are their publishers' and not part of the project, so that these tests run only where they are asked
-//! for: `make acceptance TRACES=DIR`. It takes the better part of an hour.
+//! The recordings belong to their publishers and are not part of the project, so these tests run only on request: `make
+//! acceptance TRACES=DIR`. They take the better part of an hour.
 
 use std::path::PathBuf;
 
@@ -10,8 +10,8 @@ use flashloom_experiment::config::{Catalog, Experiment, Source};
 use flashloom_experiment::result::{Comparison, RunResult};
 use flashloom_experiment::run::{Prepared, Quiet};
 
-/// A recording and a drive. The drives are described ones with fewer blocks, so that there is something to collect and
-/// to merge; addresses beyond their end wrap.
+/// A recording and a drive. The drives are presets with fewer blocks, so that garbage collection and merges happen;
+/// addresses beyond their end wrap.
 type Recording = (&'static str, &'static str);
 
 const YCSB: Recording = ("ycsb-a-rocksdb-nvme.flashloom.csv.zst", NVME);
@@ -20,14 +20,15 @@ const OLTP: Recording = ("oltp-financial1-10k.ssdsim.trace.zst", SATA);
 const WINDOWS: Recording = ("windows-pc-mayun2.diskmon.txt.zst", NVME);
 const IOZONE: Recording = ("iozone-100k.disksim.trace.zst", SATA);
 
-/// 64 GiB and 2 GiB.
+/// Drives of 64 GiB and of 2 GiB.
 const NVME: &str = "device.preset = \"nvme-mlc-512g\"\ndevice.blocks = 256\n";
 const SATA: &str = "device.preset = \"disksim-ssd\"\ndevice.blocks = 64\n";
 
-/// What was written together comes together, so that an allocation finds streams and log blocks find sequences.
+/// Pages that were written together are evicted together, so that an allocation detects streams and log blocks
+/// sequences.
 const OF_FTLS: &str = "run.precondition = \"fill\"\nbuffer.order = \"block-lru\"\nbuffer.rate = \"cave\"\n";
 
-/// Runs an experiment twice on a recording and holds each run's figures against what must be.
+/// Runs an experiment twice on a recording and checks each run's figures.
 fn accept((file, drive): Recording, text: &str) {
     let folder = PathBuf::from(std::env::var("FLASHLOOM_TRACES").expect("FLASHLOOM_TRACES names the folder"));
     let workload = format!("workload.kind = \"trace\"\nworkload.path = \"{file}\"\nworkload.addresses = \"wrap\"\n");
@@ -46,7 +47,7 @@ fn accept((file, drive): Recording, text: &str) {
     }
 }
 
-/// The same without what it cost.
+/// A comparison without the cost of its runs.
 fn timeless(mut comparison: Comparison) -> Comparison {
     comparison.runs.iter_mut().for_each(|run| run.result.run = None);
     comparison

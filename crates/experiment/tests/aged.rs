@@ -1,4 +1,4 @@
-//! Drives that are aged once and used often give what a fresh ageing gives, to the byte, and cost one ageing.
+//! Drives that are aged once and used often give the same results as a fresh ageing, to the byte, and cost one ageing.
 #![allow(missing_docs)]
 
 mod support;
@@ -41,7 +41,7 @@ fn a_drive_that_never_becomes_steady_is_said_of_the_first_run_that_needs_it() {
     assert_eq!(together, alone);
 }
 
-/// The built-in greedy policy, which counts what it is told that was written.
+/// The built-in greedy policy, with a counter of the pages written.
 struct Counting {
     greedy: Box<dyn Collection>,
     written: Arc<AtomicU64>,
@@ -153,7 +153,7 @@ fn a_drive_from_a_file_gives_what_a_fresh_one_gives() {
     assert_eq!(unnamed(loaded), unnamed(fresh));
 }
 
-/// What is said of a run with a file of that content.
+/// Message of a run refused for a state file of that content.
 fn refused(content: &[u8], sets: &[&str]) -> String {
     let folder = tempfile::tempdir().expect("there is room");
     let path = folder.path().join("drive.state");

@@ -1,4 +1,4 @@
-//! Aged drives that are kept in a folder: a run with one gives what a run without gives, to the byte; and nothing that
+//! The cache of aged drives: a run with one gives the same result as a run without, to the byte; and nothing that
 //! happens to the folder changes a result.
 #![allow(missing_docs)]
 
@@ -12,14 +12,14 @@ use flashloom_experiment::config::{Catalog, Experiment};
 use flashloom_experiment::run::{Cache, Prepared, Quiet};
 use support::{lasting, steady};
 
-/// More than the file of one such drive, and less than those of two.
+/// More than the file of one such drive, and less than two of them.
 const ONE_FILE: u64 = 2_500_000;
 
 fn experiment(sets: &[&str], varies: &[&str]) -> Experiment {
     steady(&Catalog::builtin(), sets, varies)
 }
 
-/// What was said, a word a notice.
+/// The notices so far, one word each.
 type Said = Arc<Mutex<Vec<String>>>;
 
 fn cache(folder: &Path, limit_bytes: u64) -> (Cache, Said) {
@@ -35,7 +35,7 @@ fn cache(folder: &Path, limit_bytes: u64) -> (Cache, Said) {
     (Cache::new(folder.to_owned(), limit_bytes, tell), said)
 }
 
-/// A result without what it cost, as JSON, and what was said on the way.
+/// A result without its cost, as JSON, and the notices of the run.
 fn run(folder: &Path, limit_bytes: u64, sets: &[&str], verify: bool) -> (String, Vec<String>) {
     let (cache, said) = cache(folder, limit_bytes);
     let experiment = experiment(sets, &[]);

@@ -1,7 +1,7 @@
-//! What is generated from the code and checked in is current: the JSON schemas and the reference. So are the names of
-//! the causes of latency in their page.
+//! Generated files that are checked in are current: the JSON schemas and the reference. So are the names of the causes
+//! of latency in their page.
 //!
-//! `INSTA_UPDATE=always cargo test` writes them anew, as it does the snapshots of the other tests.
+//! `INSTA_UPDATE=always cargo test` rewrites them, like the snapshots of the other tests.
 
 use std::fs;
 use std::path::PathBuf;

@@ -1,4 +1,4 @@
-//! What is told while a comparison runs: the requests, and the pages that age its drives.
+//! Progress of a comparison: the requests, and the pages that age its drives.
 
 use std::sync::atomic::{AtomicU64, Ordering};
 
@@ -15,7 +15,7 @@ host.queue_depth = ["1..3"]
 run.seed = [1, 2]
 "#;
 
-/// Adds up what is told.
+/// Sums of the reported progress.
 #[derive(Default)]
 struct Told {
     requests: AtomicU64,

@@ -1,5 +1,5 @@
-//! Properties of configurations: whatever is written, they are answered; what they mean does not depend on where it is
-//! written; what is written out reads back to the same.
+//! Properties of configurations: any text is accepted or refused without a panic; its meaning does not depend on where
+//! it is written; written out, it reads back to the same.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -18,8 +18,8 @@ fn effective(text: &str, sets: &[String]) -> String {
     experiment.variants[0].config.to_toml()
 }
 
-/// A value within the range of a parameter, drawn from what is ordinary: the whole range would make drives that no
-/// rule accepts.
+/// A value within the range of a parameter, drawn from ordinary ones: the whole range would make drives that no rule
+/// accepts.
 fn value_of(param: &'static Param) -> BoxedStrategy<Value> {
     let names = |names: Vec<&'static str>| proptest::sample::select(names).prop_map(Value::Name).boxed();
     match param.kind {
@@ -55,7 +55,7 @@ fn as_sets(assignments: &[(KeyId, Value)]) -> Vec<String> {
     assignments.iter().filter_map(set).collect()
 }
 
-/// A text that is nearly a configuration: names and values of the tables, and what surrounds them, in any order.
+/// A text that is nearly a configuration: names and values of the tables, and punctuation, in any order.
 fn nearly() -> impl Strategy<Value = String> {
     let words: Vec<String> = Catalog::builtin()
         .keys()
@@ -93,7 +93,7 @@ fn nearly() -> impl Strategy<Value = String> {
     proptest::collection::vec(proptest::sample::select(words), 0..24).prop_map(|words| words.concat())
 }
 
-/// Reads a text, and an option both as what is set and as what varies; the message is written out too.
+/// Reads a text, and an option both as `--set` and as `--vary`; problems are formatted too.
 fn answer(text: &str, option: String) {
     let options = [option];
     if let Err(problems) = load(text, &options, Some(&options)) {
@@ -201,7 +201,7 @@ fn relative_paths_start_from_the_folder_of_the_file_or_from_the_working_director
     assert_eq!(located(&set, "u.csv"), PathBuf::from("u.csv"));
 }
 
-/// Every file of a folder and the folders in it, that ends in `.toml` and describes an experiment.
+/// Every `.toml` file in a folder, however deep, that describes an experiment.
 fn experiments(folder: &Path, found: &mut Vec<String>) {
     for entry in fs::read_dir(folder).expect("the folder can be listed") {
         let path = entry.expect("listed").path();
@@ -214,7 +214,7 @@ fn experiments(folder: &Path, found: &mut Vec<String>) {
     }
 }
 
-/// Their report runs them with another mapping too, whose keys stand ready.
+/// Experiments whose report also runs them with another mapping, whose keys they therefore contain.
 const WITH_SPARE_KEYS: [&str; 2] = ["figure-6-kast.toml", "figure-6-sast.toml"];
 
 #[test]

@@ -1,5 +1,5 @@
-//! Write amplification against the mean-field limit of greedy collection, at the over-provisioning that a result states
-//! as effective: for planes of 64, 256 and 1,024 blocks, and with more blocks set aside.
+//! Write amplification against the mean-field limit of greedy collection, at the effective over-provisioning that a
+//! result states: for planes of 64, 256 and 1,024 blocks, and with more blocks set aside.
 #![allow(missing_docs)]
 
 use std::path::PathBuf;
@@ -10,8 +10,8 @@ use flashloom_verify::closed_forms::greedy_mean_field;
 
 const PAGES: u32 = 128;
 
-/// Write amplification and effective over-provisioning under uniform random writes of whole pages, four times the
-/// drive.
+/// Write amplification and effective over-provisioning under uniform random page writes of four times the drive's
+/// capacity.
 fn steady(blocks: u32, sets: &[&str]) -> (f64, f64) {
     let text = format!(
         "[workload.synthetic]\nrequests = {}\nrequest_size = \"4KiB\"\n\

@@ -1,4 +1,4 @@
-//! Engines that are driven by hand do what runs do.
+//! Engines that are driven by hand give the same results as runs.
 #![allow(missing_docs)]
 
 use std::collections::VecDeque;
@@ -10,7 +10,7 @@ use flashloom_workload::{Event, Op, Request};
 
 const OUTSTANDING: u64 = 16;
 
-/// Requests of every kind, on a drive that collects, under a scheduler that merges.
+/// Requests of every kind, on a drive that collects garbage, under a scheduler that merges.
 const CLOSED: &str = "
 [workload]
 kind = \"synthetic\"
@@ -41,7 +41,7 @@ fn experiment(sets: &[&str]) -> Experiment {
     Experiment::from_source(&Catalog::builtin(), Source::text("closed.toml", CLOSED), &sets, None).expect("it is sound")
 }
 
-/// Always as many requests outstanding as may be, until all have come back and the drive is idle.
+/// Keeps the maximum number of requests outstanding, until all have completed and the drive is idle.
 fn drive(engine: &mut Engine, mut requests: VecDeque<Request>) -> Vec<Completion> {
     let mut completions = Vec::new();
     let mut cookie = 0;
@@ -64,7 +64,7 @@ fn drive(engine: &mut Engine, mut requests: VecDeque<Request>) -> Vec<Completion
     }
 }
 
-/// A run by its workload and the same requests by hand: both results as JSON, without what they cost and came from.
+/// A run by its workload and the same requests by hand: both results as JSON, without cost and origin.
 fn both_ways(sets: &[&str], verify: bool) -> [String; 2] {
     let experiment = experiment(sets);
     let prepared = Prepared::new(&experiment).expect("sound");
@@ -129,7 +129,7 @@ fn a_drive_alone_takes_as_many_commands_as_it_holds() {
     engine.check().expect("everything adds up");
 }
 
-/// Requests go to the drive whenever it takes one.
+/// Submits requests whenever the drive accepts one.
 fn drive_bare(engine: &mut Engine, mut requests: VecDeque<Request>) -> Vec<Completion> {
     let mut completions = Vec::new();
     let mut cookie = 100;

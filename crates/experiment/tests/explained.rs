@@ -1,5 +1,5 @@
-//! `explain` knows every name that a configuration takes or an output writes: a name that is added somewhere and
-//! described nowhere fails here.
+//! `explain` knows every name that a configuration takes or an output writes: a new name without a description fails
+//! here.
 
 use flashloom_device::Cause;
 use flashloom_experiment::config::{Catalog, SECTIONS};
@@ -8,7 +8,7 @@ use flashloom_units::Kind;
 use flashloom_workload::{Event, LOG_COLUMNS, OutFormat};
 use serde_json::Value;
 
-/// Every name of a property in a schema, however deep.
+/// Every property name in a schema, however deep.
 fn properties(schema: &Value, names: &mut Vec<String>) {
     match schema {
         Value::Object(object) => {
@@ -22,7 +22,7 @@ fn properties(schema: &Value, names: &mut Vec<String>) {
     }
 }
 
-/// Every name, with what it is.
+/// Every name, with its kind.
 fn names(catalog: &Catalog) -> Vec<(&'static str, String)> {
     let mut names: Vec<(&'static str, String)> = Vec::new();
     for (_, text) in schema::schemas(catalog) {

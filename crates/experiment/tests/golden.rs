@@ -1,8 +1,8 @@
-//! Golden counts: two recordings of ours, cut to 15,000 requests, through the whole stack with every check on: with
-//! every scheduler, and with every mapping.
+//! Golden counts: two recordings of the project, cut to 15,000 requests, through the whole stack with every check on:
+//! with every scheduler, and with every mapping.
 //!
-//! Every figure is exact. A change that moves one of them either has a reason, which its commit says, or is a mistake.
-//! `INSTA_UPDATE=always cargo test -p flashloom-experiment --test golden` writes them anew.
+//! Every figure is exact. A change that moves one of them either has a reason, stated in its commit, or is a mistake.
+//! `INSTA_UPDATE=always cargo test -p flashloom-experiment --test golden` rewrites them.
 
 use std::fmt::Write;
 use std::fs;
@@ -25,17 +25,17 @@ fn configuration(recording: &str, more: &str) -> String {
     )
 }
 
-/// Aged, with and without a buffer; only one that is there has a rate.
+/// Aged drives, with and without a buffer; only a drive with a buffer has an eviction rate.
 const SCHEDULERS: [(&str, &str); 2] = [("", "\"0B\""), ("buffer.rate = \"single\"\n", "\"4MiB\"")];
 
-/// Filled, with few log blocks a chip and a small cache, so that everything there is to a mapping is used.
+/// Filled drives, with few log blocks per chip and a small cache, so that every part of a mapping is used.
 const MAPPINGS: &str = "run.precondition = \"fill\"\nbuffer.capacity = \"1MiB\"\nbuffer.rate = \"single\"\n\
     ftl.dftl.cache = \"16KiB\"\n\
     ftl.bast.log_blocks = 8\nftl.fast.log_blocks = 8\nftl.sast.log_blocks = 8\nftl.kast.log_blocks = 8\n\
     ftl.mcsplit.log_blocks = 8\n[vary]\n\
     \"ftl.mapping\" = [\"page\", \"dftl\", \"bast\", \"fast\", \"sast\", \"kast\", \"mcsplit\"]\n";
 
-/// The figures of every variant of an experiment on a recording, a line each.
+/// The figures of every variant of an experiment on a recording, one line each.
 fn counts(recording: &str, experiment: &str, paths: &[&str]) -> String {
     let source = Source { name: recording.to_owned(), text: configuration(recording, experiment), folder: folder() };
     let experiment = Experiment::from_source(&Catalog::builtin(), source, &[], Some(&[]))
@@ -56,7 +56,7 @@ fn counts(recording: &str, experiment: &str, paths: &[&str]) -> String {
     lines
 }
 
-/// The figures of both recordings are those in the file.
+/// Asserts that the figures of both recordings are those in the file.
 fn golden(file: &str, experiments: &[String], paths: &[&str]) {
     let all = |recording| experiments.iter().map(move |experiment| counts(recording, experiment, paths));
     let counts: String = ["varmail", "fileserver"].into_iter().flat_map(all).collect();

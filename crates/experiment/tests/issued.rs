@@ -4,7 +4,7 @@ use flashloom_experiment::config::{Catalog, Experiment, Source};
 use flashloom_experiment::run::{Prepared, Quiet};
 use flashloom_workload::Op;
 
-/// Two schedulers in time (0 and 1), and the drive that replays what they issue, which has neither time nor buffer (2).
+/// Two timed schedulers (0 and 1), and the drive that replays the requests that they issue, without time or buffer (2).
 const STUDY: &str = "
 [workload]
 kind = \"synthetic\"

@@ -1,5 +1,5 @@
-//! How long a write waits at most while the drive collects: with deadlines for at most eight erases of a block,
-//! whichever mapping and however large the map; with shares, that is without looking ahead, for longer.
+//! Maximum wait of a write while the drive collects garbage: with deadlines at most eight block erases, for any mapping
+//! and any size of the map; with shares, that is without looking ahead, longer.
 #![allow(missing_docs)]
 
 use flashloom_experiment::config::{Catalog, Experiment, Source};
@@ -8,7 +8,7 @@ use flashloom_units::{MS, Ns};
 
 const ERASE: Ns = 8 * MS;
 
-/// A TLC drive in its steady state, on which the host keeps four writes of a page outstanding.
+/// A TLC drive in its steady state, on which the host keeps four page writes outstanding.
 const EXPERIMENT: &str = r#"
 [workload]
 queue_depth = 4
@@ -53,7 +53,7 @@ fn longest_write(pace: &str, seed: u64, sets: &[&str]) -> Ns {
     writes.expect("writes completed").max
 }
 
-/// The drive with a mapping and each of two seeds.
+/// Checks the bound on the drive with a mapping and each of two seeds.
 fn hold(sets: &[&str]) {
     for seed in [1, 2] {
         let [deadline, share] = ["deadline", "share"].map(|pace| longest_write(pace, seed, sets));

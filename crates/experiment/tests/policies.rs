@@ -1,5 +1,5 @@
-//! The pages of the built-in policies help to choose: each has an example that runs, all of whose keys count, and says
-//! when another policy is the better choice.
+//! The pages of the built-in policies help to choose: each has an example that runs, all of whose keys have an effect,
+//! and says when another policy is the better choice.
 #![allow(missing_docs)]
 
 use std::path::Path;
@@ -9,7 +9,7 @@ use flashloom_experiment::config::{Catalog, Experiment, Source, example};
 use flashloom_experiment::run::{Prepared, Quiet};
 use flashloom_units::{PolicySpec, SlotSpec};
 
-/// What makes an example short: a new drive, and few requests for those that are not few already.
+/// Keys that make an example short: a new drive, and few requests for the workloads with many.
 const NEW: &str = "run.precondition=none";
 const FEW: [(&str, &str); 4] = [
     ("trace", "workload.requests=2000"),
@@ -18,7 +18,7 @@ const FEW: [(&str, &str); 4] = [
     ("synthesized", "workload.synthesized.requests=70000"),
 ];
 
-/// What is wrong with the page of a policy.
+/// Checks the page of a policy.
 fn fault(catalog: &Arc<Catalog>, slot: &SlotSpec, policy: &PolicySpec) -> Result<(), String> {
     if policy.example.is_empty() || policy.instead.is_empty() {
         return Err("its page lacks an example, or when not to use it".to_owned());

@@ -1,11 +1,11 @@
-//! The probe on drives whose answer is known by construction.
+//! The probe on drives whose regions are known by construction.
 
 use flashloom_experiment::config::{Catalog, Experiment, Source};
 use flashloom_experiment::probe::{Probe, ProbeParams, ProbeResult, SpanEffect};
 use flashloom_experiment::run::Quiet;
 
-/// Sixteen chips of one plane behind a link that none of this fills; the host sees 48 MiB of each,
-/// and the rest is more than a probe writes, so that nothing is collected.
+/// Sixteen chips of one plane behind a link that none of this fills; the host sees 48 MiB of each, and the rest is more
+/// than a probe writes, so that no garbage is collected.
 const DRIVE: &str = "
 [host]
 queue_depth = 64

@@ -1,5 +1,5 @@
-//! A drive that was aged until steady has free blocks as after its last overwrite: fewer than idle time gives it.
-//! Whether that is made up for before the workload, or on its account.
+//! A drive aged until steady has as many free blocks as after its last overwrite: fewer than with idle time. These
+//! tests show who makes up for that: the rest before the workload, or the workload.
 
 use flashloom_experiment::config::{Catalog, Experiment, Source};
 use flashloom_experiment::result::RunResult;
@@ -8,7 +8,7 @@ use flashloom_experiment::run::{Prepared, Quiet};
 const PLANES: u64 = 4;
 const PAGES: u64 = 64;
 
-/// Writes that leave the drive idle most of the time: a tenth of what it could take.
+/// Writes that leave the drive idle most of the time: a tenth of its throughput.
 const LIGHT: &str = "
 [workload.synthetic]
 requests = 6000

@@ -1,7 +1,7 @@
 //! The walk of one request (`docs/walk.md`): every file, type, method and function that it names exists in the sources.
 //!
-//! The sources are read as text, as rustfmt writes them: a block ends with the brace that stands as far to the left as
-//! the line that opened it. What a name has to be:
+//! The sources are read as text, as rustfmt writes them: a block ends with the brace at the indentation of the line
+//! that opened it. A name has to be:
 //!
 //! ```text
 //! `timed/dies.rs`    the end of the path of a source file; `format/*.rs` a folder with at least one
@@ -20,16 +20,16 @@ use std::collections::BTreeMap;
 use std::fs;
 use std::path::{Path, PathBuf};
 
-/// A source file: what it defines, by name.
+/// A source file with the names that it defines.
 #[derive(Default)]
 struct SourceFile {
-    /// From the root of the project.
+    /// Path from the root of the project.
     path: String,
     /// Functions outside of tests, of types and free ones.
     functions: Vec<String>,
     /// Types, each with its functions, constants and variants in this file.
     types: BTreeMap<String, Vec<String>>,
-    /// Types that are defined here, rather than only given an `impl`.
+    /// Types defined here, rather than only given an `impl`.
     defined: Vec<String>,
 }
 
@@ -64,12 +64,12 @@ fn is_word(c: char) -> bool {
     c.is_alphanumeric() || c == '_'
 }
 
-/// The name at the beginning of a text.
+/// The name at the start of a text.
 fn leading_name(text: &str) -> &str {
     text.split(|c| !is_word(c)).next().unwrap_or_default()
 }
 
-/// A line without its indentation and what may stand before the word that says what it declares.
+/// A line without indentation and the words before the one that says what it declares.
 fn declaration(line: &str) -> &str {
     let mut rest = line.trim_start();
     if let Some(after) = rest.strip_prefix("pub") {
@@ -142,7 +142,7 @@ fn parse(path: String, text: &str) -> SourceFile {
     file
 }
 
-/// What a text has in single backticks, outside of blocks of code, by paragraph, item of a list or row of a table.
+/// Texts in single backticks, outside of code blocks, by paragraph, list item or table row.
 fn paragraphs(text: &str) -> Vec<Vec<String>> {
     let mut paragraphs = vec![String::new()];
     let mut is_code = false;
@@ -166,12 +166,12 @@ fn paragraphs(text: &str) -> Vec<Vec<String>> {
     paragraphs.iter().map(quoted).collect()
 }
 
-/// Whether a line begins an item of a numbered list.
+/// True if a line begins an item of a numbered list.
 fn leading_item(line: &str) -> bool {
     line.split_once(". ").is_some_and(|(number, _)| number.chars().all(|c| c.is_ascii_digit()))
 }
 
-/// The files that a name is the end of the path of; `*.rs` stands for all of a folder.
+/// Source files whose path ends with a name; `*.rs` stands for all files of a folder.
 fn files_of<'a>(sources: &'a [SourceFile], name: &str) -> Vec<&'a SourceFile> {
     let is_named = |file: &&SourceFile| match name.strip_suffix("/*.rs") {
         Some(folder) => file.path.rsplit_once('/').is_some_and(|(parent, _)| ends_with_path(parent, folder)),
@@ -184,7 +184,7 @@ fn ends_with_path(path: &str, end: &str) -> bool {
     path.strip_suffix(end).is_some_and(|before| before.is_empty() || before.ends_with('/'))
 }
 
-/// Whether a name is there, beside others of its paragraph.
+/// True if a name exists, given the other names of its paragraph.
 fn exists(sources: &[SourceFile], beside: &[String], name: &str) -> bool {
     if name.ends_with(".rs") {
         return !files_of(sources, name).is_empty();
@@ -214,7 +214,7 @@ fn exists(sources: &[SourceFile], beside: &[String], name: &str) -> bool {
     }
 }
 
-/// What a text names that is not there, and how many names it has.
+/// Names in a text that do not exist, and the number of its names.
 fn unknown(sources: &[SourceFile], text: &str) -> (Vec<String>, usize) {
     let paragraphs = paragraphs(text);
     let names = paragraphs.iter().map(Vec::len).sum();

@@ -1,4 +1,4 @@
-//! Workloads from outside: they are configured, checked, run, compared and explained as the built-in ones are.
+//! Workloads from outside the project: they are configured, checked, run, compared and explained like built-in ones.
 #![allow(missing_docs)]
 
 use std::path::PathBuf;
@@ -20,7 +20,7 @@ use flashloom_workload::{Arrivals, Op, Request, TraceInfo, TraceOptions, rebase}
 params! {
     /// The parameters of a stride.
     pub struct Params {
-        /// How many writes there are.
+        /// Number of writes.
         requests: u64 => "requests", Kind::Count { min: 1, max: 1 << 20 }, Value::Count(500),
             "More writes take longer.";
         /// Sectors from the start of a write to that of the next.
@@ -39,7 +39,7 @@ static STRIDE: PolicySpec = PolicySpec {
     ..PolicySpec::BLANK
 };
 
-/// 4 KiB written at every stride, round the drive.
+/// Writes 4 KiB at every stride, round the drive.
 struct Stride {
     params: Params,
     context: Context,
@@ -121,12 +121,12 @@ impl<I: Iterator<Item = Request>> flashloom_workload::Source for List<I> {
     }
 }
 
-/// What the runs of a test were given to read.
+/// Summaries that the runs of a test were given.
 type Seen = Arc<Mutex<Vec<Arc<TraceInfo>>>>;
 
 static PICKY: PolicySpec = PolicySpec { name: "picky", ..PolicySpec::BLANK };
 
-/// A recording that must hold writes alone, and more than one.
+/// A workload that refuses recordings with other requests than writes, or with one request.
 struct Picky {
     context: Context,
     path: String,
@@ -174,7 +174,7 @@ impl Workload for Picky {
     }
 }
 
-/// `noop`, which says that it cannot do without task ids.
+/// `noop`, declared to need task ids.
 static NEEDY: PolicySpec = PolicySpec { name: "needy", needs: &[Capability::TaskIds], ..PolicySpec::BLANK };
 
 fn catalog(seen: &Seen) -> Arc<Catalog> {

@@ -1,4 +1,4 @@
-//! Write amplification as a result has it, on a filled drive with blocks of 64 pages.
+//! Write amplification in a result, on a filled drive with blocks of 64 pages.
 #![allow(missing_docs)]
 
 use std::path::PathBuf;
@@ -7,7 +7,7 @@ use flashloom_experiment::config::{Catalog, Experiment, Source};
 use flashloom_experiment::run::{Prepared, Quiet};
 use serde_json::Value;
 
-/// The result of random writes of a page through a buffer of blocks, with padding or without.
+/// Result of random page writes through a buffer of blocks, with or without padding.
 fn result(padding: bool) -> Value {
     let text = format!(
         "[workload.synthetic]\nrequests = 2_000\nread_share = 0.0\nrequest_size = \"4KiB\"\n\

@@ -25,23 +25,24 @@
 //! }
 //! ```
 //!
-//! A policy of your own is a type that implements the trait of its slot and a specification; added to a
-//! [`Registry`](experiment::registry::Registry) it is configured, explained, checked and reported like a built-in one:
-//! the crate `examples/policies` of the repository adds a scheduler, a collection policy and a mapping, and
-//! `docs/tutorial.md` walks through it.
+//! To add a policy of your own, write a type that implements the trait of its slot, and a specification, and add both
+//! to a [`Registry`](experiment::registry::Registry). It is then configured, explained, checked and reported like a
+//! built-in one: the crate `examples/policies` of the repository adds a scheduler, a collection policy and two
+//! mappings, and `docs/tutorial.md` walks through it.
 //!
-//! The rooms, along the path of a request:
+//! The modules, along the path of a request:
 //!
-//! - [`workload`]: where requests come from: recordings, generators, fio jobs, Filebench personalities.
+//! - [`workload`]: the origin of requests: recordings, generators, fio jobs, Filebench personalities.
 //! - [`host`]: the block layer and its I/O schedulers.
 //! - [`buffer`]: the controller's write buffer: replacement policy and eviction batch size.
-//! - [`ftl`]: mapping, allocation, collection, placement.
-//! - [`nand`]: the array: geometry, timing, failures, and what happens in it.
-//! - [`verify`]: checks that follow every flash command and every sector, and know nothing of the code they check.
-//! - [`device`]: the drive, and the whole stack in time: [`Engine`](device::Engine) is stepped from outside.
+//! - [`ftl`]: mapping, allocation, garbage collection, placement.
+//! - [`nand`]: the flash array: geometry, timing, failures, and the operations in it.
+//! - [`verify`]: checkers that follow every flash command and every sector, independent of the code they check.
+//! - [`device`]: the drive, and the whole stack over time: [`Engine`](device::Engine) is stepped from outside.
 //! - [`experiment`]: configurations, the registry of policies, runs, results.
-//! - [`report`]: published figures and what becomes of them.
-//! - [`units`]: what all of them speak: time, sizes, identifiers, parameters, policies, pointed errors.
+//! - [`report`]: published figures and the verdicts of their reproduction.
+//! - [`units`]: the shared vocabulary: time, sizes, identifiers, parameters, policies, errors that point at their
+//!   place.
 
 pub mod prelude;
 

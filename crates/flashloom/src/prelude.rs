@@ -1,6 +1,7 @@
-//! Everything that the file of a policy of one's own needs: `use flashloom::prelude::*;`.
+//! Everything that the source file of a policy needs: `use flashloom::prelude::*;`.
 //!
-//! Traits of the slots, what they are built from, flash operations, identifiers, parameters and specifications.
+//! The traits of the slots, the contexts they are built from, flash operations, identifiers, parameters and
+//! specifications.
 
 pub use flashloom_buffer::{Order, Rate, SlotId};
 pub use flashloom_ftl::mapping::{Context, Profile, Site};

@@ -1,6 +1,6 @@
-//! Lines a second that the readers of text take in, and requests a second of the generators.
+//! Throughput of the text readers (lines per second) and of the generators (requests per second).
 //!
-//! `cargo bench -p flashloom-workload`; items are lines or requests. `cargo test` runs each once.
+//! `cargo bench -p flashloom-workload`; items are lines or requests. `cargo test` runs each benchmark once.
 
 use std::fmt::Write;
 use std::sync::Arc;
@@ -20,7 +20,7 @@ fn main() {
     divan::main();
 }
 
-/// A recording of random requests of 4 KiB, a line each.
+/// A recording of random 4 KiB requests, one per line.
 fn text(format: &str) -> Arc<[u8]> {
     let mut prng = Prng::new(1);
     let mut text = String::from(if format == "flashloom" { "timestamp_ns,op,lba,sectors,flush,fua\n" } else { "" });

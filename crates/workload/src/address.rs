@@ -1,14 +1,14 @@
-//! Addresses of a workload on a device of another size.
+//! Address mapping: rebasing and fitting a workload's addresses onto a device of another size.
 
 use flashloom_units::{Problem, SECTOR_BYTES, choice, format_size};
 
 use crate::{Op, Request, Source};
 
-/// Sectors in 4 KiB, the step of [`Addresses::Scale`].
+/// Sectors in 4 KiB, the granularity of [`Addresses::Scale`].
 const STEP: u64 = 8;
 
 choice! {
-    /// What to do with addresses beyond the end of the device.
+    /// Treatment of requests that reach beyond the end of the device.
     pub enum Addresses {
         /// Refuse the workload, naming the request.
         Error = "error",
@@ -19,14 +19,14 @@ choice! {
     }
 }
 
-/// The requests of a recording with addresses that count from one of its sectors.
+/// A source whose addresses count from a given sector of the recording.
 pub struct Rebased<S> {
     source: S,
     first_sector: u64,
 }
 
-/// Takes `first_sector` for sector 0, as where a partition of the recorded disk began. A request that begins before it
-/// is an error. Flushes have no address.
+/// Makes `first_sector` of the recording sector 0, as if a partition that began there were a drive of its own. A
+/// request that begins before it is an error. Flushes have no address.
 pub fn rebase<S: Source>(source: S, first_sector: u64) -> Rebased<S> {
     Rebased { source, first_sector }
 }
@@ -51,7 +51,7 @@ impl<S: Source> Source for Rebased<S> {
     }
 }
 
-/// A source whose requests all lie within a device.
+/// A source whose requests all lie within the device.
 pub struct Fitted<S> {
     source: S,
     capacity: u64,
@@ -64,8 +64,8 @@ pub struct Fitted<S> {
 /// `wrap` takes the first sector modulo the capacity; a request that would then cross the end is moved back so that it
 /// ends with the device. `scale` multiplies by `capacity / span`, where `span` is the sector after the last one that
 /// the workload touches; it works in steps of 4 KiB and keeps the offset within the step, so an aligned request stays
-/// aligned; requests keep their length, so where the device is smaller, neighbours overlap. Flushes have no address. A
-/// request that is larger than the device is an error whatever was asked for.
+/// aligned; requests keep their length, so on a smaller device neighbours overlap. Flushes have no address. A request
+/// larger than the device is an error in every mode.
 pub fn fit<S: Source>(source: S, capacity: u64, addresses: Addresses, span: u64) -> Fitted<S> {
     Fitted { source, capacity, span: span.max(1), addresses }
 }

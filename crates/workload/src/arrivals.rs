@@ -1,58 +1,58 @@
-//! When the requests of a workload arrive: at their recorded times, as fast as they complete, or task by task.
+//! Arrival of a workload's requests: at their recorded times, as fast as they complete, or task by task.
 
 use std::collections::{BTreeMap, VecDeque};
 
 use crate::{Request, Source};
 use flashloom_units::{NO_INDEX, Ns, Problem};
 
-/// Requests that arrive as time passes and others complete: what the event loop of a run asks.
+/// A stream of requests whose arrivals depend on time and on completions; the run's event loop drives it.
 pub trait Arrivals {
-    /// When the next request arrives, if that is known now; a time that has passed means now. Nothing at the end, and
-    /// while everything waits for completions.
+    /// Returns the time of the next arrival, if it is known now; a time in the past means now. `None` at the end of the
+    /// workload, and while every further request waits for a completion.
     ///
     /// # Errors
-    /// What is wrong with the workload's input.
+    /// A problem in the workload's input.
     fn next_ns(&mut self, now: Ns) -> Result<Option<Ns>, Problem>;
 
-    /// Takes the request that [`Self::next_ns`] says arrives now, with a cookie that comes back when it has completed.
+    /// Takes the request that is due according to [`Self::next_ns`], with a cookie to pass to [`Self::completed`].
     fn take(&mut self, now: Ns) -> (Request, u32);
 
-    /// A request has completed, which may let others arrive.
+    /// Tells the workload that a request has completed, which may let others arrive.
     fn completed(&mut self, now: Ns, cookie: u32);
 
-    /// Whether nothing will arrive any more, whatever completes.
+    /// True if no request will arrive any more, whatever completes.
     fn is_over(&self) -> bool;
 }
 
-/// The replay of a workload, with its parameter.
+/// Replay mode of a workload, with its parameter.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum Pace {
-    /// At the recorded times divided by this factor, whatever has completed (open loop).
+    /// Requests arrive at their recorded times divided by this factor, whatever has completed (open loop).
     Timestamps(f64),
-    /// That many requests are always outstanding (closed loop); recorded times do not matter.
+    /// This many requests are always outstanding (closed loop); recorded times are ignored.
     Closed(u32),
-    /// Each task waits for its request, then thinks as long as in the recording divided by this factor, then issues the
+    /// Each task waits for its request to complete, thinks for the recorded time divided by this factor, and issues the
     /// next.
     Dependent(f64),
 }
 
-/// How many requests a dependent replay reads ahead, so that a task that waits does not hold up the others.
+/// Requests that a dependent replay reads ahead, so that a task that waits does not hold up the others.
 const READ_AHEAD: usize = 65_536;
 
-/// The replay of a source at a pace.
+/// A source replayed in one of the modes of [`Pace`].
 pub struct Replayed<S> {
     source: S,
     pace: Pace,
     /// The next request of an open loop.
     next: Option<Request>,
-    /// How many requests a closed loop may issue now.
+    /// Requests that a closed loop may issue now.
     credit: u32,
     tasks: Tasks,
     exhausted: bool,
 }
 
 impl<S: Source> Replayed<S> {
-    /// Nothing is read before it is asked for.
+    /// A replay that has read nothing of its source yet.
     pub fn new(source: S, pace: Pace) -> Self {
         let credit = if let Pace::Closed(depth) = pace { depth } else { 0 };
         Self { source, pace, next: None, credit, tasks: Tasks::default(), exhausted: false }
@@ -124,7 +124,7 @@ impl<S: Source> Arrivals for Replayed<S> {
     }
 }
 
-/// A recorded time or duration at another speed; at the recorded speed it is kept to the nanosecond.
+/// Scales a recorded time or duration by the speed factor; at 1.0 it is kept to the nanosecond.
 fn at_speed(recorded_ns: Ns, speed: f64) -> Ns {
     if speed == 1.0 { recorded_ns } else { (recorded_ns as f64 / speed).round() as Ns }
 }
@@ -134,10 +134,10 @@ fn at_speed(recorded_ns: Ns, speed: f64) -> Ns {
 struct Task {
     /// Requests read ahead, with the think time before each.
     queue: VecDeque<(Request, Ns)>,
-    /// Arrival and service time of the task's latest request in the recording.
+    /// Arrival and service time of the task's previous request in the recording.
     recorded: Option<(Ns, Ns)>,
     outstanding: bool,
-    /// When its latest request completed.
+    /// Completion time of its previous request.
     free_ns: Ns,
 }
 
@@ -146,15 +146,15 @@ struct Task {
 struct Tasks {
     index: BTreeMap<u32, u32>,
     tasks: Vec<Task>,
-    /// The next request of each task that waits for nothing but its time, by time and order of reading.
+    /// The next request of each task whose previous one has completed, by arrival time, then by order of reading.
     due: BTreeMap<(Ns, u64), u32>,
     order: u64,
     waiting: usize,
 }
 
 impl Tasks {
-    /// The think time is the recorded gap since the task's request before, less the time that it took to serve where
-    /// the recording says; a task's first request arrives when it was recorded.
+    /// Queues a request behind its task's others. Its think time is the recorded gap since the task's previous request,
+    /// less the recorded latency of that one, if known; a task's first request arrives at its recorded time.
     fn push(&mut self, request: Request, speed: f64) {
         let fresh = self.tasks.len() as u32;
         let id = *self.index.entry(request.task).or_insert(fresh);

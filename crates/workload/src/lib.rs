@@ -1,11 +1,11 @@
-//! Workloads: where requests come from.
+//! Workloads: the origin of requests.
 //!
-//! [`workload::Workload`] is the slot: each kind of workload is checked, read and started through it.
+//! [`workload::Workload`] is the trait of a workload: each kind is checked, read and started through it.
 //!
-//! A run asks for [`Arrivals`], which depend on what has completed; [`Replayed`] makes them of a [`Source`] at a
-//! [`Pace`]. A [`Source`] gives requests in order of arrival. [`open_trace`] reads one from a recording in any of the
-//! formats of [`FORMATS`], as a stream, so that memory does not grow with its length; [`Synthetic`] makes requests from
-//! a seed. [`Synthesized`] fits a published characterisation, [`Filebench`] runs threads over a modelled file system.
+//! A run drives [`Arrivals`], which depend on completions; [`Replayed`] makes them of a [`Source`] at a [`Pace`]. A
+//! [`Source`] returns requests in order of arrival. [`open_trace`] reads one from a recording in any of the formats of
+//! [`FORMATS`], as a stream, so that memory does not grow with its length; [`Synthetic`] makes requests from a seed.
+//! [`Synthesized`] fits a published characterisation, [`Filebench`] runs threads over a modelled file system.
 //! [`FioJobs`] are the jobs of an [`FioJobFile`], which wait for their own requests. [`fit`] maps their addresses onto
 //! a device, [`Limited`] ends them early. [`scan_trace`] checks and summarises a recording, [`convert_trace`] writes it
 //! in another format, and [`TraceWriter`] any requests in one.

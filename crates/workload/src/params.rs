@@ -5,77 +5,77 @@ use flashloom_units::{Kind, SlotSpec, Used, Value, choice, params};
 use crate::{Addresses, Event, Format, TraceOptions};
 
 choice! {
-    /// When a request is handed to the host's block layer.
+    /// Time at which a request is handed to the host's block layer.
     pub enum Replay {
-        /// At its recorded time, whether the device keeps up or not (open loop).
+        /// At its recorded time, even if the device falls behind (open loop).
         Timestamps = "timestamps",
         /// As soon as fewer than `queue_depth` are outstanding, whatever its time.
         Closed = "closed",
-        /// After the last one of its task completed and the recorded think time passed.
+        /// After the previous one of its task completed and the recorded think time passed.
         Dependent = "dependent",
     }
 }
 
-/// The place of the workload.
+/// The slot of the workload.
 pub static WORKLOADS: SlotSpec =
     SlotSpec { name: "workloads", key: "workload.kind", role: "workload", help: "where the requests come from" };
 
 params! {
     /// The parameters of any workload, `[workload]`.
     pub struct WorkloadParams {
-        /// Where the requests come from.
+        /// Kind of workload: a recording or one of the generators.
         kind: &'static str => "kind", Kind::Policy(&WORKLOADS), Value::Name("synthetic"),
-            "A recording is what happened once; a generator can be varied.";
-        /// The recording to read: a file, or for blktrace the prefix of its per-CPU files; or the fio job file.
+            "A recording is what happened once; the parameters of a generator can be varied.";
+        /// File to read: a recording (for blktrace the prefix of its per-CPU files) or a fio job file.
         path: Option<String> => "path", Kind::Text, Value::Absent,
             "Compressed recordings are read as they are, at the price of unpacking them each time.",
             Used::without("kind", &["synthetic", "filebench", "synthesized"]);
-        /// Format of the recording; told from its content if it is not given.
+        /// Format of the recording; detected from its content if it is not given.
         format: Option<Format> => "format", Kind::Choice(Format::CHOICES), Value::Absent,
             "Naming it refuses a file of another format.",
             Used::without("kind", &["synthetic", "fio", "filebench", "synthesized"]);
-        /// Which event of a blktrace or blkparse recording is a request.
+        /// Event of a blktrace or blkparse recording that counts as a request.
         event: Event => "event", Kind::Choice(Event::CHOICES), Value::Name("queue"),
             "Queued requests are what a scheduler gets; issued ones are what one made of them.",
             Used::without("kind", &["synthetic", "fio", "filebench", "synthesized"]);
-        /// Order the requests of the recording by time.
+        /// Sort the requests of the recording by time.
         sort: bool => "sort", Kind::Flag, Value::Flag(false),
             "Repairs a recording that is not in order, at 48 bytes of memory a request.",
             Used::without("kind", &["synthetic", "fio", "filebench", "synthesized"]);
-        /// Leave bad lines of the recording out and report them.
+        /// Leave out bad lines of the recording and report them.
         skip_bad_lines: bool => "skip_bad_lines", Kind::Flag, Value::Flag(false),
             "Lets a damaged recording run, without the requests that could not be read.",
             Used::without("kind", &["synthetic", "fio", "filebench", "synthesized"]);
-        /// When requests are handed over; by default at their times if they have any, else closed.
+        /// Replay mode; by default timestamps if the requests have times, else closed.
         replay: Option<Replay> => "replay", Kind::Choice(Replay::CHOICES), Value::Absent,
             "Timestamps keep recorded bursts, closed measures throughput, dependent lets a faster device gain time.";
-        /// Requests outstanding at once in a closed replay.
+        /// Number of requests outstanding at once in a closed replay.
         queue_depth: u32 => "queue_depth", Kind::Count { min: 1, max: 1 << 16 }, Value::Count(16),
             "Deeper queues keep more chips busy and make each request wait longer.", Used::with("replay", &["closed"]);
         /// Factor by which recorded times run faster.
         speed: f64 => "speed", Kind::Ratio { min: 1e-6, max: 1e9 }, Value::Ratio(1.0),
             "A recording of a slow device becomes a load for a fast one; think times shrink with it.",
             Used::without("replay", &["closed"]);
-        /// The sector of the recording that is the device's first. A partition that began at sector 63 is replayed as
-        /// on a drive of its own with 63.
+        /// Sector of the recording that becomes sector 0 of the device. A partition that began at sector 63 is replayed
+        /// as on a drive of its own with 63.
         first_sector: u64 => "first_sector", Kind::Count { min: 0, max: 1 << 55 }, Value::Count(0),
-            "Aligns what a recorded partition shifted against pages and blocks; requests before it are refused.";
-        /// What to do with addresses beyond the end of the device.
+            "Undoes a partition's shift against pages and blocks; requests before this sector are refused.";
+        /// Treatment of addresses beyond the end of the device.
         addresses: Addresses => "addresses", Kind::Choice(Addresses::CHOICES), Value::Name("error"),
-            "Wrapping overlays parts of the recording, scaling pulls neighbours apart or together.";
-        /// Read at most this many requests.
+            "Wrapping overlays parts of the recording; scaling moves neighbouring addresses apart or together.";
+        /// Maximum number of requests to read.
         requests: Option<u64> => "requests", Kind::Count { min: 1, max: u64::MAX }, Value::Absent,
             "The start of a long recording runs sooner, but may not be like the rest.";
     }
 }
 
 impl WorkloadParams {
-    /// How the recording is to be read.
+    /// Options for reading the recording.
     pub fn trace_options(&self) -> TraceOptions {
         TraceOptions { format: self.format, event: self.event, sort: self.sort, skip_bad_lines: self.skip_bad_lines }
     }
 
-    /// How the requests are replayed, where `has_times` says whether the workload's requests have times of arrival.
+    /// Replay mode in effect. `has_times`: the workload's requests have arrival times.
     pub fn replay_or_default(&self, has_times: bool) -> Replay {
         self.replay.unwrap_or(if has_times { Replay::Timestamps } else { Replay::Closed })
     }

@@ -3,7 +3,7 @@
 use flashloom_units::Ns;
 use serde::{Deserialize, Serialize};
 
-/// What a request asks of the device.
+/// Operation that a request asks of the device.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[repr(u8)]
 pub enum Op {
@@ -11,42 +11,42 @@ pub enum Op {
     Read,
     /// Transfers data to the device.
     Write,
-    /// Tells the device that the data is no longer needed (TRIM).
+    /// Tells the device that the data is no longer needed (TRIM, UNMAP).
     Discard,
-    /// Asks that what was completed before be durable; carries no data and has neither address nor length.
+    /// Makes completed writes durable (flush); carries no data and has neither address nor length.
     Flush,
 }
 
 /// A request as it arrives at the host's block layer. 32 bytes, because millions of them pass through.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Request {
-    /// When it arrives, in nanoseconds from the start of the workload.
+    /// Arrival time, in nanoseconds from the start of the workload.
     pub arrival_ns: Ns,
     /// First 512-byte sector; zero for a flush.
     pub lba: u64,
     /// Length in sectors, at least one; zero for a flush.
     pub sectors: u32,
-    /// The task (process) that issued it; zero for all where a workload does not know.
+    /// Id of the issuing task (process); zero for all requests of a workload without task ids.
     pub task: u32,
-    /// How long the recorded device took to serve it, in nanoseconds up to 4.2 s; zero where a trace does not say.
+    /// Latency on the recorded device, in nanoseconds up to 4.2 s; zero if the trace does not record it.
     pub recorded_latency_ns: u32,
-    /// What it asks.
+    /// Operation.
     pub op: Op,
     /// [`Request::SYNC`], [`Request::FUA`] and [`Request::PREFLUSH`], or-ed together.
     pub flags: u8,
 }
 
 impl Request {
-    /// The latest time that a request can arrive at: 146 years after the first of its workload.
+    /// Latest possible arrival time: 146 years after the first request of the workload.
     pub const LAST_ARRIVAL_NS: Ns = 1 << 62;
-    /// A task waits for it: every read, and a write marked so.
+    /// A task waits for the request: set on every read, and on synchronous writes.
     pub const SYNC: u8 = 1;
     /// A write that must be durable when it completes (force unit access).
     pub const FUA: u8 = 2;
-    /// A write that a flush goes before.
+    /// A write that the device precedes with a flush.
     pub const PREFLUSH: u8 = 4;
 
-    /// Whether a flag is set.
+    /// True if a flag is set.
     #[inline]
     pub fn has(&self, flag: u8) -> bool {
         self.flags & flag != 0
@@ -58,7 +58,7 @@ impl Request {
         self.lba + u64::from(self.sectors)
     }
 
-    /// Whether a task waits for it.
+    /// True if a task waits for it.
     #[inline]
     pub fn is_sync(&self) -> bool {
         self.op == Op::Read || self.has(Self::SYNC)

@@ -4,12 +4,12 @@ use flashloom_units::Problem;
 
 use crate::Request;
 
-/// Gives requests in order of arrival, the first at time zero.
+/// A stream of requests in order of arrival, the first at time zero.
 pub trait Source {
-    /// The next request, nothing at the end, or what is wrong with the input there. After an error the stream is over.
+    /// Returns the next request, `None` at the end, or the problem in the input. After an error the stream is over.
     fn next_request(&mut self) -> Result<Option<Request>, Problem>;
 
-    /// A problem with the address of the request that came last. A source that reads a file points at the place.
+    /// Builds a problem with the address of the last request. A source that reads a file points at the place in it.
     fn address_problem(&self, found: String, expected: String) -> Problem {
         Problem::file("workload", found, expected)
     }
@@ -42,14 +42,14 @@ impl Source for &[Request] {
     }
 }
 
-/// The first requests of another source.
+/// A source cut off after a number of requests.
 pub struct Limited<S> {
     source: S,
     left: u64,
 }
 
 impl<S: Source> Limited<S> {
-    /// At most `requests` of `source`; all of them if there is no limit.
+    /// At most `requests` of `source`; all of them if it is `None`.
     pub fn new(source: S, requests: Option<u64>) -> Self {
         Self { source, left: requests.unwrap_or(u64::MAX) }
     }

@@ -1,17 +1,17 @@
-//! The workload's place on the path of a request: what a workload is, and the one table of those that are built in.
+//! The workload slot: the trait of a workload, and the one table of those that are built in.
 //!
-//! A workload is checked in three steps, each before the next:
+//! A workload is checked in three steps, in this order:
 //!
 //! ```text
-//! profile   the configuration alone, and the drive: keys that it cannot follow, sizes that do not fit
+//! profile   the configuration alone, and the drive: keys without effect, sizes that do not fit
 //! read      its input, to the end: recordings, job files
 //! start     the arrivals of one run: nothing that the user wrote stops it any more
 //! ```
 //!
-//! What a workload has to say of a run is a [`Report`], and the figures that its specification describes.
+//! At its end a run's workload returns a [`Report`], and the figures that its specification describes.
 //!
-//! Adding one: a file `workload/NAME.rs` with its type, and its line in the table below; or, from another crate,
-//! [`Slot::add`]. A generator is a [`Source`] that [`Context::replayed`] makes arrivals of.
+//! To add one, write a file `workload/NAME.rs` with its type, and its line in the table below; or, from another crate,
+//! call [`Slot::add`]. A generator is a [`Source`] that [`Context::replayed`] turns into arrivals.
 
 mod filebench;
 mod fio;
@@ -28,56 +28,56 @@ use crate::{
     WORKLOADS, WorkloadParams, fit,
 };
 
-/// A workload of one run: where its requests come from. [`Self::read`] is called once, before all that is below it.
+/// The workload of one run. [`Self::read`] is called once, before the methods below it.
 pub trait Workload: Send + Sync {
-    /// The recording that is scanned before [`Self::read`]: its path, and how it is read. One that several runs read in
+    /// The recording to scan before [`Self::read`]: its path and reading options. A recording that several runs read in
     /// the same way is scanned once.
     fn recording(&self) -> Option<(&str, TraceOptions)> {
         None
     }
 
-    /// Reads the input to its end and holds it against the drive. `scanned` is what [`Self::recording`] holds.
+    /// Reads the input to its end and checks it against the drive. `scanned` is the summary of [`Self::recording`].
     ///
     /// # Errors
-    /// Everything that is wrong inside the input, or the keys of the configuration that it does not go with.
+    /// Everything that is wrong inside the input, or the configuration's keys that do not fit the input.
     fn read(&mut self, _scanned: Option<&Arc<TraceInfo>>) -> Result<(), Unfit> {
         Ok(())
     }
 
-    /// What the recording holds, if one was read.
+    /// Summary of the recording, if one was read.
     fn scanned(&self) -> Option<&TraceInfo> {
         None
     }
 
-    /// How many requests a run will issue; where [`Running::issued`] counts them, about as many.
+    /// Number of requests that a run will issue; an approximation, or 0, if [`Running::issued`] counts them.
     fn expected_requests(&self) -> u64;
 
-    /// Whether the requests carry task ids.
+    /// True if the requests carry task ids.
     fn has_task_ids(&self) -> bool;
 
-    /// Whether its runs end with [`Report::Fio`].
+    /// True if its runs end with [`Report::Fio`].
     fn reports_fio(&self) -> bool {
         false
     }
 
-    /// The requests of one run, from the first; every run of the same workload gets the same.
+    /// Starts one run; every run of the same workload gets the same requests.
     ///
     /// # Errors
-    /// What is wrong with the input after all: it has changed since it was read.
+    /// A problem with input that has changed since it was read.
     fn start(&self) -> Result<Box<dyn Running + '_>, Problems>;
 }
 
-/// The requests of one run as they arrive, and what they come to.
+/// The requests of one run as they arrive, and their report.
 pub trait Running: Arrivals {
-    /// How many requests were issued, where [`Workload::expected_requests`] could not know.
+    /// Number of requests issued, if [`Workload::expected_requests`] could not know it.
     fn issued(&self) -> Option<u64> {
         None
     }
 
-    /// What the workload has to say of the run at its end.
+    /// Report of the workload at the end of the run.
     ///
     /// # Errors
-    /// What is wrong with a stream that is made again to be measured.
+    /// A problem with a stream that is generated again to be measured.
     fn report(&self) -> Result<Report, Problem> {
         Ok(Report::Plain)
     }
@@ -90,35 +90,35 @@ pub trait Running: Arrivals {
 
 impl<S: Source> Running for Replayed<S> {}
 
-/// What a workload reports beside the figures of host and drive.
+/// Report of a workload, beside the figures of host and drive.
 #[derive(Clone, Debug)]
 pub enum Report {
-    /// Nothing.
+    /// No report.
     Plain,
-    /// What the threads of a personality did.
+    /// Figures of a Filebench personality's threads.
     Filebench(FilebenchReport),
-    /// What fio would report.
+    /// Figures that fio would report.
     Fio {
-        /// The options of the job file's `[global]` sections, as they were written.
+        /// Options of the job file's `[global]` sections, as written.
         global_options: Vec<(String, String)>,
-        /// Of each job, or of each group of jobs that report together.
+        /// One report per job, or per group of jobs that report together.
         jobs: Vec<FioReport>,
     },
-    /// How well a stream fits its characterisation.
+    /// Fit of a stream to its characterisation.
     Character {
-        /// What was asked for.
+        /// Characterisation asked for.
         target: Character,
-        /// What the stream has.
+        /// Characterisation of the stream as generated.
         achieved: Character,
     },
 }
 
-/// Why a workload cannot run with its input.
+/// Reason why a workload cannot run with its input.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Unfit {
-    /// What is wrong inside the input: file, line and column.
+    /// Problems inside the input: file, line and column.
     Input(Problems),
-    /// The keys of the configuration that the input does not go with.
+    /// Keys of the configuration that do not fit the input.
     Refused(Refusal),
 }
 
@@ -140,25 +140,25 @@ impl From<Refusal> for Unfit {
     }
 }
 
-/// What a workload is built from.
+/// Inputs of a workload's construction.
 #[derive(Clone, Debug)]
 pub struct Context {
     /// The `[workload]` section.
     pub params: WorkloadParams,
-    /// Where `workload.path` lies, if the section names one.
+    /// Path of `workload.path`, if the section names one.
     pub path: Option<String>,
     /// The capacity of the drive, in sectors.
     pub capacity_sectors: u64,
-    /// Whether time passes in the run; where it does not, nothing ends by time.
+    /// True if time passes in the run; if not, nothing ends by time.
     pub is_timed: bool,
     /// The workload's own branch of the run's random numbers.
     pub prng: Prng,
 }
 
 impl Context {
-    /// The replay of a source as the section says: at most `workload.requests`, addresses within the drive, at the pace
-    /// of `workload.replay`. `span` is the sector after the last one of the source; `has_times` says whether its
-    /// requests have times of arrival.
+    /// Replays a source by the `[workload]` section: at most `workload.requests` requests, addresses within the drive,
+    /// at the pace of `workload.replay`. `span` is the sector after the last one of the source; `has_times`: its
+    /// requests have arrival times.
     pub fn replayed<'a>(&self, source: impl Source + 'a, span: u64, has_times: bool) -> Replayed<Box<dyn Source + 'a>> {
         let params = &self.params;
         let pace = match params.replay_or_default(has_times) {
@@ -170,38 +170,39 @@ impl Context {
         Replayed::new(Box::new(fit(limited, self.capacity_sectors, params.addresses, span)), pace)
     }
 
-    /// Of so many requests, those that `workload.requests` lets pass.
+    /// Number of requests that `workload.requests` lets pass, out of `requests`.
     pub fn limited(&self, requests: u64) -> u64 {
         requests.min(self.params.requests.unwrap_or(u64::MAX))
     }
 }
 
-/// What is known of a configuration when a workload is held against it.
+/// The configuration that a workload is checked against.
 #[derive(Clone, Copy)]
 pub struct Site<'a> {
     /// The `[workload]` section.
     pub params: &'a WorkloadParams,
-    /// Whether `workload.kind` was written, rather than left at its default.
+    /// True if `workload.kind` was written, rather than left at its default.
     pub is_chosen: bool,
-    /// Whether a key, such as `workload.replay`, was given another value than its default.
+    /// Returns true if a key, such as `workload.replay`, was set to a value other than its default.
     pub is_asked: &'a dyn Fn(&str) -> bool,
-    /// What the workload will be built from; absent where the section is checked alone: the drive may be wrong itself.
+    /// Inputs of the workload's construction; absent if the section is checked alone, because the drive may be wrong
+    /// itself.
     pub context: Option<&'a Context>,
 }
 
 impl Site<'_> {
-    /// The first of these keys of `[workload]` that was asked for.
+    /// The first of these keys of `[workload]` that was set to a value other than its default.
     fn asked<'k>(&self, names: &[&'k str]) -> Option<&'k str> {
         names.iter().copied().find(|name| (self.is_asked)(&format!("workload.{name}")))
     }
 }
 
-/// What a workload states before it is built.
+/// Statement of a workload about a configuration, before it is built.
 #[derive(Clone, Debug, Default)]
 pub struct Profile {
-    /// Everything in the configuration that it cannot follow: the user gets all of it in one pass.
+    /// Keys of the configuration that have no effect or do not fit, all of them in one pass.
     pub misfits: Vec<Refusal>,
-    /// Whether its addresses count from `workload.first_sector`; another workload is refused with that key.
+    /// True if its addresses count from `workload.first_sector`; other workloads are refused with that key.
     pub has_first_sector: bool,
 }
 
@@ -211,7 +212,7 @@ impl Role for dyn Workload {
     type Context<'a> = Context;
 }
 
-/// Everything in a configuration that its workload cannot follow.
+/// Every key of a configuration that its workload cannot follow.
 pub fn misfits(workload: &Chosen<dyn Workload>, site: &Site<'_>) -> Vec<Refusal> {
     let profile = match workload.profile(site) {
         Ok(profile) => profile,
@@ -225,18 +226,18 @@ pub fn misfits(workload: &Chosen<dyn Workload>, site: &Site<'_>) -> Vec<Refusal>
     profile.misfits.into_iter().chain(moved).collect()
 }
 
-/// The kinds of workload that are built in.
+/// The built-in kinds of workload.
 pub fn builtin() -> Slot<dyn Workload> {
     let kinds = [trace::policy(), synthetic::policy(), fio::policy(), filebench::policy(), synthesized::policy()];
     Slot::new(&WORKLOADS, kinds)
 }
 
-/// A workload of a file without its path.
+/// Refuses a workload that needs a file, without its path.
 fn pathless(name: &str, file: &str) -> Refusal {
     Refusal::new(format!("`kind` = \"{name}\" without a path"), format!("`path` in [workload], naming the {file}"))
 }
 
-/// What a generator found wrong with its parameters may also be the fault of the device's size.
+/// Points a refusal of a generator's parameters at the device's size too, which may be the fault.
 fn unfit(mut refusal: Refusal) -> Refusal {
     refusal.keys.extend(["device.blocks", "device.preset"].map(str::to_owned));
     refusal

@@ -1,4 +1,5 @@
-//! Whatever bytes a recording holds, in whatever format it is said to be, every reader answers and none panics.
+//! Robustness: whatever bytes a recording holds, in whatever format it is declared, every reader returns and none
+//! panics.
 
 use std::sync::Arc;
 
@@ -6,13 +7,13 @@ use flashloom_units::Place;
 use flashloom_workload::{Event, FORMATS, Op, Request, Source, TraceOptions, read_trace};
 use proptest::prelude::*;
 
-/// What every request must keep to, whatever it was made from.
+/// Asserts the invariants of every request, whatever its source.
 fn check(request: &Request) {
     assert_eq!(request.sectors == 0, request.op == Op::Flush, "{request:?}");
     assert!(request.end() <= u64::MAX / 512, "{request:?}");
 }
 
-/// Reads to the end or to the first problem, and shows the problem.
+/// Reads to the end or to the first problem, and formats the problem.
 fn exhaust(bytes: &[u8], options: &TraceOptions) {
     let bytes: Arc<[u8]> = bytes.into();
     let problems = match read_trace("t", bytes, options) {
@@ -43,7 +44,7 @@ fn in_every_format(bytes: &[u8], sort: bool, skip_bad_lines: bool) {
     }
 }
 
-/// Lines made of what the formats are made of, so that parsers get further than their first field.
+/// Lines assembled from pieces of the formats, so that parsers get further than their first field.
 fn nearly_lines() -> impl Strategy<Value = Vec<u8>> {
     let word = prop_oneof![
         any::<u64>().prop_map(|number| number.to_string()),
@@ -89,7 +90,7 @@ fn nearly_lines() -> impl Strategy<Value = Vec<u8>> {
     lines.prop_map(|lines| lines.join("\n").into_bytes())
 }
 
-/// An example of a format, its bytes changed in places.
+/// An example of a format, with bytes changed in places.
 fn changed_examples() -> impl Strategy<Value = Vec<u8>> {
     let edits = prop::collection::vec((any::<prop::sample::Index>(), any::<u8>()), 0..6);
     (0..FORMATS.len(), 1usize..6, edits).prop_map(|(format, times, edits)| {
@@ -104,7 +105,7 @@ fn changed_examples() -> impl Strategy<Value = Vec<u8>> {
     })
 }
 
-/// Records of the binary formats with random contents behind a right beginning.
+/// Records of the binary formats with random contents after a valid beginning.
 fn nearly_records() -> impl Strategy<Value = Vec<u8>> {
     let record = (any::<bool>(), any::<[u8; 48]>(), 0u8..4, 0u16..20).prop_map(|(big, mut bytes, kind, extra)| {
         match kind {

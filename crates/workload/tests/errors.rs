@@ -1,4 +1,4 @@
-//! What is said of a bad recording: the place, what was read, what was expected, and what to do.
+//! Errors of a bad recording: the place, what was found, what was expected, and the help.
 
 use std::sync::Arc;
 
@@ -21,7 +21,7 @@ fn problem(bytes: impl AsRef<[u8]>) -> Problem {
     read(bytes, &TraceOptions::default()).expect_err("the recording is bad")
 }
 
-/// Location, what was found, what was expected.
+/// Location, what was found, and what was expected.
 fn said(bytes: impl AsRef<[u8]>) -> (String, String, String) {
     let problem = problem(bytes);
     (problem.location(), problem.refusal.found, problem.refusal.expected)

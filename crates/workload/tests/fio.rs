@@ -1,4 +1,4 @@
-//! fio job files against a device that takes a fixed time for each request: who issues what, and when.
+//! fio job files against a device that takes a fixed time per request: issuer and time of each request.
 
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
@@ -18,7 +18,7 @@ fn start(job: &str) -> FioJobs {
     started.unwrap_or_else(|problems| panic!("{problems}"))
 }
 
-/// Runs the jobs, or their first `limit` requests; every request takes as long.
+/// Runs the jobs, or their first `limit` requests; every request takes the same time.
 fn run(jobs: &mut FioJobs, limit: usize) -> Vec<Request> {
     let (mut now, mut requests) = (0, Vec::new());
     let mut completions = BinaryHeap::new();
@@ -154,7 +154,7 @@ fn an_iolog_is_replayed_at_its_times_or_as_fast_as_it_goes() {
     assert_eq!(replay("read_iolog=v2.log"), [(0, Op::Read, 8), (40, Op::Discard, 16)]);
 }
 
-/// Every problem shows its place, and none is empty.
+/// Asserts that every problem shows its place, and none is empty.
 fn shown(problems: &Problems) {
     assert!(!problems.0.is_empty());
     for problem in &problems.0 {
@@ -179,7 +179,7 @@ fn exhaust(bytes: &[u8], capacity: u64) {
     }
 }
 
-/// A line of a job file that means something, with a value that may not.
+/// A job file line with a known option and a value that may be wrong.
 fn line() -> impl Strategy<Value = String> {
     let directions = "(read|write|trim|rw|randread|randwrite|randtrim|randrw|trimwrite|randtrimwrite)(:[1-9]k?)?";
     let sizes = "[0-9]{1,3}[kmgi%]?";

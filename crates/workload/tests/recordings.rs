@@ -1,5 +1,5 @@
-//! Real recordings: a small one in `data`, and those that lie beside the project on some machines, whose counts must be
-//! those that their README gives.
+//! Real recordings: a small one in `data`, and larger ones that lie beside the project on some machines, whose counts
+//! must be those of their README.
 //!
 //! `data/varmail.blktrace.*` is the start, 600 records of each CPU, of a recording of Filebench's varmail on ext4,
 //! made for this project.
@@ -19,7 +19,7 @@ fn a_small_blktrace_holds_what_an_independent_count_found() {
     assert_eq!(issue.duration_ns, 181_823_890);
 }
 
-/// The folder of recordings, if this machine has it.
+/// The folder of recordings, if this machine has one.
 fn recordings() -> Option<PathBuf> {
     let folder = PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("../../../shared/traces");
     if !folder.is_dir() {

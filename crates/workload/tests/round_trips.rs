@@ -1,4 +1,4 @@
-//! Converting there and back loses nothing that both formats hold.
+//! Converting to a format and back loses nothing that both formats hold.
 
 use std::path::Path;
 
@@ -39,7 +39,7 @@ fn requests(path: &str) -> Vec<Request> {
     std::iter::from_fn(|| trace.next_request().unwrap_or_else(|problem| panic!("{problem}"))).collect()
 }
 
-/// Lines of the own format with every column, in time order.
+/// Lines of Flashloom's own format with every column, in time order.
 fn lines() -> impl Strategy<Value = String> {
     let line = (0u64..1 << 40, 0usize..4, 0u64..1 << 50, 1u32.., 0u8..8, any::<u32>(), 0u32..4, any::<u32>());
     prop::collection::vec(line, 1..50).prop_map(|rows| {

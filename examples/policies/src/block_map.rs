@@ -1,12 +1,12 @@
-//! A block map: a logical block is one physical block, and what is written again moves with all of it.
+//! A block map: each logical block is stored in one physical block, and overwriting a page moves the whole block.
 //!
 //! ```text
 //! write page p of block b:  b has not been written up to p:  fill what lies between, program p
-//!                           else:  program all that b holds anew, p among it, to a free block of the
-//!                                  plane, and erase the old one
+//!                           else:  program all pages of b, with the new p, to a free block, and
+//!                                  erase the old one
 //! ```
 //!
-//! The map of the oldest flash cards: 4 bytes a block, and up to a block of copies for a page.
+//! The mapping of the oldest flash cards: 4 bytes of map per block, and up to a block of copies per page written.
 
 use std::collections::VecDeque;
 
@@ -15,12 +15,12 @@ use flashloom::prelude::*;
 static SPEC: PolicySpec = PolicySpec {
     name: "block-map",
     summary: "one physical block for each logical block",
-    details: "A page that is written again is programmed to another block with all of its own.",
+    details: "Overwriting a page moves all pages of its block to a free block.",
     source: "the block mapping that log blocks improve on",
     ..PolicySpec::BLANK
 };
 
-/// The mapping as a policy. It needs a free block to move to.
+/// The mapping as a policy. It needs a spare block to move to.
 pub fn policy() -> Policy<dyn Mapping> {
     let policy = Policy::<dyn Mapping>::new(&SPEC, |_values, on| Ok(Box::new(BlockMap::new(on))));
     policy.with_profile(|_values, Site { space, .. }| {
@@ -36,9 +36,9 @@ pub fn policy() -> Policy<dyn Mapping> {
 
 struct BlockMap {
     geometry: Geometry,
-    /// The physical block of each logical one, and how many of its pages are programmed.
+    /// Physical block of each logical block, and the number of its programmed pages.
     blocks: Vec<(BlockId, u32)>,
-    /// Whether each page of the host holds anything.
+    /// True for each logical page that holds data.
     holds: Vec<bool>,
     free: VecDeque<BlockId>,
     report: FtlReport,

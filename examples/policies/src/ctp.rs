@@ -1,4 +1,4 @@
-//! CTP: a page-level map on flash, of which whole translation pages are cached.
+//! CTP: a page-level map stored on flash, with a cache of whole translation pages.
 //!
 //! ```text
 //! lookup:      in a cached translation page: a hit, and that page is the most recent one
@@ -8,14 +8,12 @@
 //!              become the most recent ones: they stay until the pages have moved
 //! ```
 //!
-//! The coarse half of CDFTL, without its table of single entries (Wang, Qin, Chen, Shao and Yang,
-//! "An Adaptive Demand-Based Caching Mechanism for NAND Flash Memory Storage Systems", ACM TODAES
-//! 22(1), 2016: translation-page-based caching). A miss brings in the entries of all neighbours:
-//! good where addresses are near each other, bad where they are scattered. The rule for
-//! collections is ours; on a small drive in its steady state it changes the programs of the map by
-//! less than one per cent.
+//! The coarse half of CDFTL, without its table of single entries (Wang, Qin, Chen, Shao and Yang, "An Adaptive
+//! Demand-Based Caching Mechanism for NAND Flash Memory Storage Systems", ACM TODAES 22(1), 2016: cached translation
+//! pages). A miss loads the entries of all neighbours: good for sequential addresses, bad for scattered ones. The rule
+//! for collections is ours; `collecting = false` turns it off.
 //!
-//! O(1) a translation and a valid page of a victim. Memory: 9 bytes a translation page.
+//! O(1) per translation, and O(1) per valid page of a victim. Memory: 10 bytes per translation page.
 
 use flashloom::ftl::mapping::cached;
 use flashloom::ftl::mapping::translation::{MapCache, MapShape, TranslationPage, WriteBack};
@@ -25,7 +23,7 @@ use flashloom::units::state;
 params! {
     /// The parameters of this mapping.
     pub struct Params {
-        /// Memory for cached translation pages, 4 bytes an entry.
+        /// Memory for cached translation pages, 4 bytes per entry.
         cache_bytes: u64 => "cache", Kind::Size { min: 512, max: 1 << 36 }, Value::Size(512 * KIB),
             "A larger cache reads and writes the map on flash less often.";
     }
@@ -52,12 +50,12 @@ pub fn policy() -> Policy<dyn Mapping> {
 
 const NONE: u32 = u32::MAX;
 
-/// Cached translation pages in a ring around an entry of its own, the most recent one after it.
+/// Cached translation pages in a doubly linked ring around a sentinel; the most recently used page is before it.
 struct Ctp {
     shape: MapShape,
     capacity: u32,
     cached: u32,
-    /// For each translation page its neighbours in the ring; none where it is not cached.
+    /// Neighbours of each translation page in the ring; [`NONE`] if it is not cached.
     newer: Vec<u32>,
     older: Vec<u32>,
     is_dirty: Vec<bool>,
@@ -72,7 +70,7 @@ state! {
 }
 
 impl Ctp {
-    /// The place in the ring before the most recent page and after the least recent one.
+    /// Index of the sentinel, between the most and the least recently used page.
     fn end(&self) -> u32 {
         self.shape.translation_pages()
     }
@@ -93,7 +91,7 @@ impl Ctp {
         (self.older[end as usize], self.newer[older as usize]) = (page, page);
     }
 
-    /// Makes a page the most recent one, if it is cached.
+    /// Marks a page as most recently used, if it is cached. Returns true if it is.
     fn refresh(&mut self, page: u32) -> bool {
         let is_cached = self.holds(page);
         if is_cached {

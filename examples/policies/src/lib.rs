@@ -10,7 +10,7 @@ pub mod shortest;
 use flashloom::experiment::registry::Registry;
 use flashloom::units::Refusal;
 
-/// The built-in policies and ours.
+/// The built-in policies and those of this crate.
 pub fn registry() -> Result<Registry, Refusal> {
     let mut registry = Registry::builtin();
     registry.schedulers.add(shortest::policy())?;

@@ -1,4 +1,4 @@
-//! Flashloom's command line, with our policies in it.
+//! Flashloom's command line, with these policies added.
 
 use std::process::ExitCode;
 

@@ -1,9 +1,9 @@
 //! Rested: greedy among the blocks that have been full for a while.
 //!
 //! ```text
-//! rested = the candidates of the plane but the `rest` that were filled last
+//! rested = the candidates of the plane except the `rest` that were filled last
 //! victim = the one of them with the fewest valid pages, the one filled first among equals;
-//!          the one of all candidates if none of them has a dead page
+//!          the one of all candidates if none of them has an invalid page
 //! ```
 
 use flashloom::prelude::*;
@@ -11,16 +11,16 @@ use flashloom::prelude::*;
 params! {
     /// The parameters of this collection policy.
     pub struct Params {
-        /// How many of the blocks of a plane that were filled last rest.
+        /// Number of most recently filled blocks per plane that rest.
         rest: u64 => "rest", Kind::Count { min: 0, max: 1 << 20 }, Value::Count(2),
-            "A longer rest lets more pages of young blocks die, and leaves fewer to choose from.";
+            "A longer rest lets more pages of young blocks become invalid, and leaves fewer blocks to choose from.";
     }
 }
 
 static SPEC: PolicySpec = PolicySpec {
     name: "rested",
     summary: "the block with the fewest valid pages of those that have rested",
-    details: "The `rest` blocks of a plane that were filled last are taken only where no other gains.",
+    details: "The `rest` blocks of a plane that were filled last are collected only if no other has an invalid page.",
     source: "the example of the tutorial",
     params: Params::PARAMS,
     ..PolicySpec::BLANK
@@ -44,9 +44,9 @@ pub fn policy() -> Policy<dyn Collection> {
 struct Rested {
     geometry: Geometry,
     rest: usize,
-    /// The candidates of each plane, in the order in which they were filled.
+    /// Candidates of each plane, in the order in which they were filled.
     filled: Vec<Vec<BlockId>>,
-    /// The valid pages of each block.
+    /// Number of valid pages of each block.
     valid: Vec<u32>,
 }
 

@@ -1,4 +1,4 @@
-//! Shortest first: the shortest waiting request goes next, unless one has waited for too long.
+//! Shortest first: the shortest waiting request is dispatched next, unless one has waited for too long.
 //!
 //! ```text
 //! dispatch:  the oldest request, if it has waited for max_wait; else the shortest, the oldest of equals
@@ -9,7 +9,7 @@ use flashloom::prelude::*;
 params! {
     /// The parameters of this scheduler.
     pub struct Params {
-        /// How long a request waits at most while shorter ones go first.
+        /// Maximum time that a request waits while shorter ones go first.
         max_wait_ns: Ns => "max_wait", Kind::Time { min: 0, max: 60 * S }, Value::Time(50 * MS),
             "A longer wait serves more short requests early and lets long ones starve for longer.";
     }
@@ -42,7 +42,7 @@ pub fn policy() -> Policy<dyn Scheduler> {
 
 struct Shortest {
     params: Params,
-    /// In order of arrival.
+    /// Waiting requests in order of arrival.
     waiting: Vec<RequestId>,
     overdue: u64,
 }

@@ -1,4 +1,4 @@
-//! The tutorial, run: what it shows is what these policies do, and nothing of Flashloom was changed for them.
+//! The tutorial, executed: its output is what these policies produce, without any change to Flashloom.
 
 use std::path::Path;
 use std::process::{Command, Output};
@@ -22,7 +22,7 @@ fn stdout(arguments: &[&str]) -> String {
     String::from_utf8(output.stdout).expect("tables are text")
 }
 
-/// The text of a fenced block of the tutorial, after the comment that names it.
+/// The text of a fenced block of the tutorial, found by the comment before it that names it.
 fn shown(name: &str) -> String {
     let text = std::fs::read_to_string(repository().join("docs/tutorial.md")).expect("it is there");
     let (_, rest) = text

@@ -96,7 +96,8 @@ pub fn compare(catalog: &Arc<Catalog>, arguments: &CompareArguments) -> Result<(
     judged(experiment, &comparison)
 }
 
-/// The experiment. Where it is refused because some of its combinations do not go together, the way out is said too.
+/// Loads the experiment. If it is refused because some of its combinations cannot work, `--skip-unfit` is suggested
+/// too.
 fn load(catalog: &Arc<Catalog>, arguments: &CompareArguments) -> Result<Experiment, Stop> {
     let seeds = arguments.seeds.and_then(NonZeroU32::new);
     let sweep = Sweep { sets: &arguments.set, varies: &arguments.vary, skip_unfit: arguments.skip_unfit, seeds };
@@ -112,7 +113,7 @@ fn load(catalog: &Arc<Catalog>, arguments: &CompareArguments) -> Result<Experime
     Err(refused.into())
 }
 
-/// Says the way out, where some combinations are unfit and others remain.
+/// Suggests `--skip-unfit` if some combinations cannot work and others can.
 fn suggest_skipping(unfit: usize, all: usize) {
     if unfit > 0 {
         let (plural, them) = if unfit == 1 { ("does", "it") } else { ("do", "them") };
@@ -123,7 +124,7 @@ fn suggest_skipping(unfit: usize, all: usize) {
     }
 }
 
-/// Whether a comparison found what it should have.
+/// Fails if a drive's life ended unexpectedly or an expectation does not hold.
 fn judged(experiment: &Experiment, comparison: &Comparison) -> Result<(), Stop> {
     let ended = comparison.runs.iter().filter(|run| run.result.end_of_life.is_some()).count();
     if ended > 0 && !experiment.expects_end_of_life {

@@ -12,8 +12,8 @@ use crate::arguments::GenerateArguments;
 use crate::output::{Stop, keep_apart, print};
 use crate::progress::Bar;
 
-/// Runs an experiment, and writes its requests as they arrive or as its scheduler issues them. The drive has its part
-/// in both: in a closed loop a request arrives when others have completed.
+/// Runs an experiment, and writes its requests as they arrive or as its scheduler issues them. The drive influences
+/// both: in a closed loop a request arrives when another completes.
 pub fn generate(catalog: &Arc<Catalog>, arguments: &GenerateArguments) -> Result<(), Stop> {
     let experiment = Experiment::load_run(catalog, &arguments.experiment, &arguments.set)?;
     keep_apart(&experiment.inputs(), &[Some(&arguments.out)])?;

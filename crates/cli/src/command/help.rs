@@ -5,7 +5,7 @@ use flashloom::experiment::reference::{self, List, Page};
 
 use crate::output::{Stop, print};
 
-/// Shows one list, or all of them.
+/// Prints one list, or all of them.
 pub fn list(catalog: &Catalog, name: Option<&str>) -> Result<(), Stop> {
     let lists = reference::lists(catalog).into_iter().filter(|list| name.is_none_or(|name| name == list.name));
     print(&lists.map(|list| shown(&list)).collect::<Vec<_>>().join("\n"))
@@ -17,7 +17,7 @@ fn shown(list: &List) -> String {
     format!("{} - {}\n{}", list.name, list.help, list.members.iter().map(member).collect::<String>())
 }
 
-/// Shows every page on a name.
+/// Prints every page about a name.
 pub fn explain(catalog: &Catalog, name: &str) -> Result<(), Stop> {
     let pages = reference::explain(catalog, name)?;
     print(&pages.iter().map(Page::to_text).collect::<Vec<_>>().join("\n"))

@@ -12,7 +12,7 @@ use crate::figures::{count, factor, percent, table};
 use crate::output::{OutputFile, Stop, keep_apart, print};
 use crate::progress::Bar;
 
-/// Measures a drive by span and by requests outstanding, and says which regions it has.
+/// Measures a drive by span and by outstanding requests, and reports the regions found.
 pub fn probe(catalog: &Arc<Catalog>, arguments: &ProbeArguments) -> Result<(), Stop> {
     let experiment = Experiment::load_run(catalog, &arguments.experiment, &arguments.set)?;
     // Workload and scheduler take no part, and the probe sets time and seed itself.
@@ -43,7 +43,7 @@ fn params(arguments: &ProbeArguments) -> Result<ProbeParams, Problem> {
     })
 }
 
-/// The search for regions, a table of each direction, and what follows from them.
+/// The search for regions, one table per direction, and the conclusion.
 fn summary(result: &ProbeResult) -> String {
     let request = size(result.request_bytes);
     let tables = [
@@ -55,7 +55,7 @@ fn summary(result: &ProbeResult) -> String {
     format!("{tables}{}\n{}", effect(result), verdict(result))
 }
 
-/// Requests a second: a row for each span, a column for each number of requests outstanding.
+/// Requests per second: one row per span, one column per number of outstanding requests.
 fn curves(title: &str, points: &[PointResult]) -> String {
     let columns = points.iter().take_while(|point| point.span_bytes == points[0].span_bytes).count();
     let outstanding: Vec<String> = points[..columns].iter().map(|point| point.outstanding.to_string()).collect();
@@ -67,14 +67,14 @@ fn curves(title: &str, points: &[PointResult]) -> String {
     table(&header, 1, points.chunks(columns).map(row).collect())
 }
 
-/// A size in binary units, to three digits.
+/// Formats a size in binary units, to three digits.
 fn size(bytes: u64) -> String {
     let units = [(30, "GiB"), (20, "MiB"), (10, "KiB")];
     let (power, unit) = units.into_iter().find(|(power, _)| bytes >> power > 0).unwrap_or((0, "B"));
     format!("{} {unit}", factor(bytes as f64 / (1_u64 << power) as f64))
 }
 
-/// What span does, with the figures that say so.
+/// The effect of the span, with the figures that show it.
 fn effect(result: &ProbeResult) -> String {
     let points = &result.search.points;
     let iops = |iops: f64| format!("{}/s", count(iops.round() as u64));
@@ -107,7 +107,7 @@ fn effect(result: &ProbeResult) -> String {
     }
 }
 
-/// The parameters that follow, as a configuration takes them, or that there are none.
+/// The resulting parameters in the form of a configuration, or the statement that there are none.
 fn verdict(result: &ProbeResult) -> String {
     let Some(region) = &result.region else {
         return "no region size and no batches follow: no part of this drive is slower than the whole\n".to_owned();

@@ -18,10 +18,10 @@ use crate::figures::table;
 use crate::output::{OutputFile, Stop, print, say};
 use crate::progress::Bar;
 
-/// Every report.
+/// Name that stands for every report.
 pub const ALL: &str = "all";
 
-/// Runs the experiments of papers and holds what comes out against what was published.
+/// Runs the experiments of papers and compares the results with the published figures.
 pub fn reproduce(arguments: &ReproduceArguments) -> Result<(), Stop> {
     if arguments.paper == ALL && !arguments.only.is_empty() {
         let expected = format!("one of {} with --only, because each has its own figures", PAPERS.join(", "));
@@ -52,21 +52,21 @@ pub fn reproduce(arguments: &ReproduceArguments) -> Result<(), Stop> {
     print(&summary(&reproductions))
 }
 
-/// The command as a person would repeat it.
+/// The command line that repeats this run.
 fn command(arguments: &ReproduceArguments) -> String {
     let quick = if arguments.quick { " --quick" } else { "" };
     let traces = if arguments.traces.is_some() { " --traces TRACES" } else { "" };
     format!("flashloom reproduce {}{quick}{traces} --out OUT", arguments.paper)
 }
 
-/// The overview of a folder.
+/// File name of a folder's overview.
 const README: &str = "README.md";
 
-/// The folder that reports go to.
+/// The folder of the reports.
 struct Folder<'a>(&'a Path);
 
 impl<'a> Folder<'a> {
-    /// Makes it, before anything runs.
+    /// Creates the folder, before anything runs.
     fn create(name: &'a str) -> Result<Self, Problem> {
         if name.is_empty() {
             return Err(Problem::file("--out", "an empty name", "a folder that can be written to"));
@@ -85,7 +85,7 @@ impl<'a> Folder<'a> {
         Ok(Self(folder))
     }
 
-    /// What the overview has of a paper whose report lies in the folder.
+    /// The overview of a paper whose report lies in the folder.
     fn overview(&self, paper: &str) -> Option<Overview> {
         let text = fs::read_to_string(self.0.join(format!("{paper}.json"))).ok()?;
         serde_json::from_str(&text).ok()
@@ -110,7 +110,7 @@ impl<'a> Folder<'a> {
     }
 }
 
-/// What became of the rows of each report, those that tell nothing of a paper apart.
+/// Counts the verdicts of each report's rows; rows without a published figure are counted apart.
 fn summary(reproductions: &[Reproduction]) -> String {
     let verdicts = Verdict::ALL.map(Verdict::name);
     let header: Vec<&str> = ["report", "what", "rows"].into_iter().chain(verdicts).chain(["by the null too"]).collect();

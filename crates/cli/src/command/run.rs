@@ -19,7 +19,7 @@ use watchers::Watchers;
 
 pub use summary::hint_text;
 
-/// Runs one experiment and shows its result.
+/// Runs one experiment and prints its result.
 pub fn run(catalog: &Arc<Catalog>, arguments: &RunArguments) -> Result<(), Stop> {
     let experiment = Experiment::load_run(catalog, &arguments.experiment, &arguments.set)?;
     keep_apart(

@@ -10,14 +10,14 @@ use crate::arguments::{ConvertArguments, InfoArguments};
 use crate::figures::{count, percent, size, table, time};
 use crate::output::{Stop, keep_apart, print, say};
 
-/// Says what a recording holds.
+/// Prints the summary of a recording.
 pub fn info(arguments: &InfoArguments) -> Result<(), Stop> {
     let info = scan_trace(&arguments.file, &arguments.options(), Footprint::Count)?;
     report_skipped(&arguments.file, &info.skipped);
     print(&if arguments.json { json_text(&info) } else { summary(&info) })
 }
 
-/// Writes a recording in another format.
+/// Converts a recording to another format.
 pub fn convert(arguments: &ConvertArguments) -> Result<(), Stop> {
     keep_apart(&[PathBuf::from(&arguments.input)], &[Some(&arguments.output)])?;
     let to = format_of(arguments.to, &arguments.output)?;
@@ -26,7 +26,7 @@ pub fn convert(arguments: &ConvertArguments) -> Result<(), Stop> {
     print(&report_text(&report))
 }
 
-/// The format to write, as it was asked for or as the name of the file tells.
+/// The format to write: the one asked for, or the one that the file's name implies.
 pub fn format_of(asked: Option<OutFormat>, output: &str) -> Result<OutFormat, Problem> {
     asked.or_else(|| OutFormat::of_path(output)).ok_or_else(|| {
         let names = OutFormat::CHOICES.iter().map(|choice| choice.name).collect::<Vec<_>>().join(", ");
@@ -36,7 +36,7 @@ pub fn format_of(asked: Option<OutFormat>, output: &str) -> Result<OutFormat, Pr
     })
 }
 
-/// What became of the requests that were written.
+/// Formats the report of a conversion.
 pub fn report_text(report: &ConvertReport) -> String {
     let mut text = format!("{} requests from {} to {}\n", count(report.requests), report.from, report.to);
     let losses = [
@@ -52,7 +52,7 @@ pub fn report_text(report: &ConvertReport) -> String {
     text
 }
 
-/// Says on standard error what was left out of a recording because that was asked for.
+/// Reports on standard error the lines that were left out of a recording.
 pub fn report_skipped(path: &str, skipped: &SkippedLines) {
     if skipped.count == 0 {
         return;

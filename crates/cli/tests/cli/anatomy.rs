@@ -1,10 +1,10 @@
-//! Where the time of requests went, as the program shows it.
+//! Latency by cause, as the program shows it.
 
 use serde_json::Value;
 
 use crate::commands::{json, small, timeless, validate};
 
-/// The result of the small experiment, with an anatomy or without.
+/// Result of the small experiment, with or without an anatomy.
 fn result(anatomy: bool) -> Value {
     let answer = small().succeed(&["run", "small.toml", "--json", "-", "--set", &format!("run.anatomy={anatomy}")]);
     let result = json(&answer.stdout);

@@ -1,9 +1,8 @@
-//! The catalogue of combinations that cannot work: each is refused before anything runs, naming both sides and the way
-//! out.
+//! Catalogue of combinations that cannot work: each is refused before anything runs, naming both sides and the way out.
 
 use crate::errors::refused_config;
 
-/// A mapping of one FTL a chip with log blocks that fit the default drive.
+/// Asserts that a log-block mapping, which has one FTL per chip, is refused with these further keys.
 fn with_mapping(name: &str, mapping: &str, more: &str) {
     refused_config(name, &format!("{more}\nftl.mapping = \"{mapping}\"\nftl.{mapping}.log_blocks = 8\n"));
 }

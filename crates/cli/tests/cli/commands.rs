@@ -1,9 +1,9 @@
-//! The commands on good input: what they print, write and promise.
+//! Commands on good input: their output and their files.
 
 use crate::lab::Lab;
 use serde_json::Value;
 
-/// A small drive under a short workload of everything: reads, writes, discards, flushes.
+/// A small drive under a short workload of every operation: reads, writes, discards, flushes.
 const SMALL: &str = "
 [workload.synthetic]
 requests = 4000
@@ -34,19 +34,19 @@ timeline_interval = \"10ms\"
 /// A short recording.
 pub const TRACE: &str = "timestamp_ns,op,lba,sectors,task\n0,W,0,8,1\n1000,R,8,8,2\n2000,W,16,8,1\n2000,F,0,0,1\n";
 
-/// A lab with that experiment in `small.toml`.
+/// A lab with the small experiment in `small.toml`.
 pub fn small() -> Lab {
     let lab = Lab::new();
     lab.write("small.toml", SMALL);
     lab
 }
 
-/// What a text holds that is JSON.
+/// Parses a text as JSON.
 pub fn json(text: &str) -> Value {
     serde_json::from_str(text).unwrap_or_else(|error| panic!("{error}\n{text}"))
 }
 
-/// The checked-in schema of that name accepts the value.
+/// Asserts that the checked-in schema of that name accepts the value.
 pub fn validate(name: &str, value: &Value) {
     let file = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("../../schema").join(name);
     let schema = json(&std::fs::read_to_string(file).expect("the schema is checked in"));
@@ -56,7 +56,7 @@ pub fn validate(name: &str, value: &Value) {
     assert!(errors.is_empty(), "{errors:#?}");
 }
 
-/// A result without what it cost.
+/// A result without the run's own cost (wall time and the like).
 pub fn timeless(mut result: Value) -> Value {
     result.as_object_mut().expect("a result is an object").remove("run");
     result
@@ -395,7 +395,7 @@ fn durable_writes_and_those_after_a_flush_are_counted() {
     assert!(shown.contains("durable (FUA)") && shown.contains("after a flush (PREFLUSH)"), "{shown}");
 }
 
-/// A line of the timeline for each millisecond of half a year would never end.
+/// A timeline with a line per millisecond of half a year would never end.
 #[test]
 fn long_silences_cost_nothing_where_nobody_reads_the_timeline() {
     let lab = small();
@@ -526,7 +526,7 @@ fn a_probe_prints_its_curves_and_what_follows_and_is_the_same_twice() {
     assert_eq!(result["seeds"], serde_json::json!([7, 8]));
 }
 
-/// A drive of as many pages as are worth keeping once it is aged.
+/// A drive with enough pages to be cached once it is aged.
 const AGED: &str = "
 [workload.synthetic]
 requests = 2000

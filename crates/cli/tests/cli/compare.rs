@@ -1,4 +1,4 @@
-//! Comparisons: ranges, columns, seeds, combinations that do not go together, and results that outlive the program.
+//! Comparisons: ranges, columns, seeds, combinations that cannot work, and kept results.
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -9,12 +9,12 @@ use serde_json::Value;
 use crate::commands::{json, small, timeless, validate};
 use crate::lab::Lab;
 
-/// `compare small.toml` with these arguments.
+/// Arguments of `compare small.toml` with these in addition.
 fn compare<'a>(arguments: &[&'a str]) -> Vec<&'a str> {
     [&["compare", "small.toml"][..], arguments].concat()
 }
 
-/// A comparison without what its runs cost.
+/// A comparison without the cost of its runs.
 fn without_cost(text: &str) -> Value {
     let mut comparison = json(text);
     for run in comparison["runs"].as_array_mut().expect("a comparison has runs") {
@@ -23,7 +23,7 @@ fn without_cost(text: &str) -> Value {
     comparison
 }
 
-/// What each file of the folder `kept` holds, by its name.
+/// Contents of the files in the folder `kept`, by name.
 fn kept(lab: &Lab) -> BTreeMap<String, String> {
     let Ok(entries) = fs::read_dir(lab.path("kept")) else { return BTreeMap::new() };
     let file = |entry: std::io::Result<fs::DirEntry>| {

@@ -1,5 +1,5 @@
-//! The catalogue of bad input: each is refused with exit status 2 before anything runs, and the message shows file,
-//! line and column, what was found and what was expected.
+//! Catalogue of bad input: each is refused with exit status 2 before anything runs, and the message shows file, line
+//! and column, what was found and what was expected.
 
 use crate::lab::Lab;
 
@@ -13,7 +13,8 @@ fn experiment_on(trace: &str, more: &str) -> Lab {
     lab
 }
 
-/// The program refuses it as bad input, prints nothing, leaves no file behind, and says what the snapshot says.
+/// Asserts that the program refuses it as bad input, prints nothing, leaves no file behind, and that the message
+/// matches the snapshot.
 fn refused(name: &str, lab: &Lab, arguments: &[&str]) {
     let before = lab.files();
     let answer = lab.run(arguments);
@@ -23,14 +24,14 @@ fn refused(name: &str, lab: &Lab, arguments: &[&str]) {
     insta::assert_snapshot!(name, answer.stderr);
 }
 
-/// A configuration that is refused.
+/// Asserts that a configuration is refused.
 pub fn refused_config(name: &str, text: &str) {
     let lab = Lab::new();
     lab.write("experiment.toml", text);
     refused(name, &lab, &["run", "experiment.toml", "--json", "result.json"]);
 }
 
-/// A trace that is refused by `run`, by `trace info` and by `trace convert`, for the same reason.
+/// Asserts that `run`, `trace info` and `trace convert` refuse a trace for the same reason.
 fn refused_trace(name: &str, trace: &str) {
     let lab = experiment_on(trace, "");
     refused(name, &lab, &["run", "experiment.toml", "--json", "result.json"]);

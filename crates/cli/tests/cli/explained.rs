@@ -1,10 +1,10 @@
-//! Every row and column that a command prints for people is explained: a table that gets another one fails here until
-//! the reference describes it.
+//! Every row and column that a command prints for people is explained: a new one fails here until the reference
+//! describes it.
 
 use crate::commands::{TRACE, small};
 use crate::lab::Lab;
 
-/// The cells of a line of a table: two blanks part them.
+/// Cells of a line of a table, separated by two blanks.
 fn cells(line: &str) -> Vec<String> {
     line.split("  ").map(str::trim).filter(|cell| !cell.is_empty()).map(str::to_owned).collect()
 }
@@ -13,7 +13,7 @@ fn is_figure(cell: &str) -> bool {
     cell.starts_with(|first: char| first.is_ascii_digit() || first == '-')
 }
 
-/// The names in tables: the first line of each block if it has no figures, and the first cell of every line.
+/// Names in tables: the first line of each block if it has no figures, and the first cell of every line.
 fn names(text: &str) -> Vec<String> {
     let mut names = Vec::new();
     for block in text.split("\n\n").filter(|block| !block.trim_start().starts_with("hint:")) {

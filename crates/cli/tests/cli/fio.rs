@@ -1,8 +1,8 @@
 //! fio job files: the same jobs under fio 3.33 and under Flashloom issue the same requests, and the results are fio's.
 //!
-//! fio writes an iolog of what it does on a sparse file; Flashloom writes one with `generate`. Where fio has no choice
-//! the two are equal line by line, else their distributions are within one per cent. `make tools` installs fio; where
-//! it is missing, these tests say so and pass, unless CI is set.
+//! fio writes an iolog of its requests to a sparse file; Flashloom writes one with `generate`. For jobs without random
+//! choices the two are equal line by line, else their distributions are within one per cent. `make tools` installs fio;
+//! without it, these tests say so and pass, unless CI is set.
 
 use std::collections::BTreeMap;
 use std::fs::File;
@@ -12,7 +12,7 @@ use std::process::Command;
 use crate::lab::Lab;
 use serde_json::Value;
 
-/// A drive that is large enough for the jobs, quick to set up, and takes no time.
+/// A drive that is large enough for the jobs, quick to set up, and takes no simulated time.
 const EXPERIMENT: &str = "
 [workload]
 kind = \"fio\"
@@ -29,7 +29,7 @@ over_provisioning = \"25%\"
 timing = \"counting\"
 ";
 
-/// Whether fio can be started; the reason for skipping is printed.
+/// True if fio can be started; otherwise the reason for skipping is printed.
 fn has_fio() -> bool {
     let found = Command::new("fio").arg("--version").output().is_ok_and(|output| output.status.success());
     assert!(found || std::env::var_os("CI").is_none(), "fio is missing: `make tools` installs it");
@@ -39,7 +39,7 @@ fn has_fio() -> bool {
     found
 }
 
-/// Direction, offset and length, as an iolog says.
+/// Direction, offset and length of an iolog entry.
 type Io = (String, u64, u64);
 
 fn requests(iolog: &str) -> Vec<Io> {
@@ -55,7 +55,7 @@ fn requests(iolog: &str) -> Vec<Io> {
     iolog.lines().filter_map(parse).collect()
 }
 
-/// What fio and Flashloom issue for a job of these options, on one file of 96 MiB.
+/// Requests that fio and Flashloom issue for a job of these options, on one file of 96 MiB.
 fn both(options: &str) -> (Vec<Io>, Vec<Io>) {
     let lab = Lab::new();
     let job = format!("[global]\nfilename=data\n{options}\n[job]\n");
@@ -97,7 +97,7 @@ fn deterministic_jobs_issue_the_same_requests_in_the_same_order() {
     }
 }
 
-/// What characterises a list of requests.
+/// Statistics of a list of requests.
 #[derive(Debug)]
 struct Character {
     requests: f64,
@@ -172,7 +172,7 @@ fn random_jobs_have_the_same_distributions() {
     }
 }
 
-/// The paths of all keys, without those of names that a user gives.
+/// The paths of all keys, without the keys that are names given by a user.
 fn keys(value: &Value, path: &str, into: &mut Vec<String>) {
     match value {
         Value::Object(members) => {
@@ -266,7 +266,7 @@ fn a_generated_trace_holds_the_requests_of_the_run() {
     assert!(!lab.files().contains(&"trace.ssdsim".to_owned()), "nothing is written of what cannot be held");
 }
 
-/// The job file is refused with exit status 2, and the message is that of the snapshot.
+/// Asserts that the job file is refused with exit status 2, and that the message matches the snapshot.
 fn refused(name: &str, job: &str) {
     let lab = Lab::new();
     lab.write("job.fio", job).write("experiment.toml", EXPERIMENT);

@@ -1,9 +1,9 @@
-//! Hints after a run: each on a configuration that it is about, and not on one that it is not about.
+//! Hints after a run: each on a configuration that triggers it, and on one that does not.
 
 use crate::commands::{json, small, timeless};
 use crate::lab::Lab;
 
-/// What the hints of a run are about.
+/// Subjects of the hints of a run.
 fn about(lab: &Lab, sets: &[&str]) -> Vec<String> {
     let mut arguments = vec!["run", "small.toml", "--json", "-"];
     sets.iter().for_each(|set| arguments.extend(["--set", set]));
@@ -12,7 +12,7 @@ fn about(lab: &Lab, sets: &[&str]) -> Vec<String> {
     hints.iter().map(|hint| hint["about"].as_str().expect("a hint is about something").to_owned()).collect()
 }
 
-/// The hint is given with the first keys, and no longer with the others on top.
+/// Asserts that the hint is given with the first keys, and not with the others added.
 fn given_and_not(hint: &str, given: &[&str], not: &[&str]) {
     let lab = small();
     let with = about(&lab, given);
@@ -98,7 +98,7 @@ fn a_queue_that_was_too_short() {
     );
 }
 
-/// All addresses are those of one plane of four.
+/// All requests go to one plane of four.
 #[test]
 fn one_die_that_all_wait_for() {
     let given = [

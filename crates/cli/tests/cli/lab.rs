@@ -1,4 +1,4 @@
-//! A folder of its own in which the real program runs, so that messages name files as a user would.
+//! A temporary folder in which the real program runs, so that messages name files as a user would.
 
 use std::fs;
 use std::path::PathBuf;
@@ -6,18 +6,18 @@ use std::process::{Command, Stdio};
 
 use tempfile::TempDir;
 
-/// What the program answered.
+/// Outcome of running the program.
 #[derive(Debug)]
 pub struct Answer {
-    /// Its exit status.
+    /// Exit status.
     pub code: Option<i32>,
-    /// What it printed.
+    /// Standard output.
     pub stdout: String,
-    /// What it said beside.
+    /// Standard error.
     pub stderr: String,
 }
 
-/// The folder.
+/// A temporary folder.
 pub struct Lab(TempDir);
 
 impl Lab {
@@ -26,12 +26,12 @@ impl Lab {
         Self(tempfile::tempdir().expect("a temporary folder can be made"))
     }
 
-    /// Where a file of that name is.
+    /// Path of a file in the folder.
     pub fn path(&self, name: &str) -> PathBuf {
         self.0.path().join(name)
     }
 
-    /// Writes a file, and makes its folder.
+    /// Writes a file, creating its folder.
     pub fn write(&self, name: &str, content: impl AsRef<[u8]>) -> &Self {
         let path = self.path(name);
         fs::create_dir_all(path.parent().expect("a file is in a folder")).expect("a folder of the test can be made");
@@ -39,12 +39,12 @@ impl Lab {
         self
     }
 
-    /// What a file holds.
+    /// Reads a file.
     pub fn read(&self, name: &str) -> String {
         fs::read_to_string(self.path(name)).unwrap_or_else(|error| panic!("{name}: {error}"))
     }
 
-    /// The names of all files, in order.
+    /// Names of all files, in order.
     pub fn files(&self) -> Vec<String> {
         let entries = fs::read_dir(self.0.path()).expect("the folder can be listed");
         let mut names: Vec<_> =
@@ -53,7 +53,7 @@ impl Lab {
         names
     }
 
-    /// The program with these arguments, in this folder.
+    /// The program with these arguments, to be run in this folder.
     pub fn command(&self, arguments: &[&str]) -> Command {
         let mut command = Command::new(env!("CARGO_BIN_EXE_flashloom"));
         // A test that wants a folder of aged drives names its own.
@@ -71,7 +71,7 @@ impl Lab {
         }
     }
 
-    /// Runs the program, which must succeed.
+    /// Runs the program, and asserts that it succeeds.
     pub fn succeed(&self, arguments: &[&str]) -> Answer {
         let answer = self.run(arguments);
         assert_eq!(answer.code, Some(0), "{arguments:?}\n{}", answer.stderr);

@@ -1,10 +1,10 @@
-//! The log of a run: what is in it, and that it can be replayed.
+//! The log of a run: its content, and its replay.
 
 use serde_json::Value;
 
 use crate::commands::{json, small};
 
-/// The rows of a log or a trace, each cut into its cells.
+/// The rows of a log or a trace, each split into its cells.
 fn rows(text: &str) -> Vec<Vec<&str>> {
     text.lines().skip(1).map(|line| line.split(',').collect()).collect()
 }
@@ -13,7 +13,7 @@ fn number(cell: &str) -> u64 {
     cell.parse().unwrap_or_else(|_| panic!("`{cell}` is no number"))
 }
 
-/// The columns that a log and a trace share, in order of time, and those of the same time in an order of their own.
+/// The columns that a log and a trace share, sorted by time and, at the same time, by the rest of the row.
 fn requests(text: &str) -> Vec<String> {
     let mut rows: Vec<_> = rows(text).into_iter().map(|row| (number(row[0]), row[1..8].join(","))).collect();
     rows.sort();

@@ -1,7 +1,7 @@
 //! The program as a user meets it: on the command line, with files, and with mistakes in them.
 //!
-//! What it prints is held against snapshots. `INSTA_UPDATE=always cargo test` writes all of them anew; look at the
-//! difference before committing it.
+//! Output is compared with snapshots. `INSTA_UPDATE=always cargo test` rewrites all of them; look at the difference
+//! before committing it.
 
 mod anatomy;
 mod bounds;

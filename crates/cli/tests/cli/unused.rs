@@ -1,4 +1,4 @@
-//! Keys that were given and have no effect: each is said, and nothing is refused for it.
+//! Keys that were given and have no effect: each is reported, and nothing is refused for it.
 
 use crate::commands::{json, small, timeless};
 use crate::lab::Lab;

@@ -1,4 +1,5 @@
-//! What a configuration can say: its sections, and in them the tables of the policies that a registry holds.
+//! Catalog of everything that a configuration can contain: its sections, and in them the tables of a registry's
+//! policies.
 //!
 //! `[host]` is a section; `[host.deadline]` is the table of a policy that a key of the section may choose. The sections
 //! are fixed, the policies are the registry's.
@@ -23,20 +24,20 @@ pub use run_params::{EndOfLife, Precondition, Rest, RunParams, Timing};
 /// A section: one layer of the stack, or the run itself.
 #[derive(Debug)]
 pub struct Section {
-    /// As written between brackets.
+    /// Name, as written between brackets.
     pub name: &'static str,
-    /// What it describes.
+    /// Description.
     pub help: &'static str,
     params: fn() -> &'static [Param],
 }
 
 impl Section {
-    /// Its keys.
+    /// Keys of the section.
     pub fn params(&self) -> &'static [Param] {
         (self.params)()
     }
 
-    /// The keys that choose a policy, with their slots.
+    /// Keys that choose a policy: index of the key, and its slot.
     pub fn slots(&self) -> impl Iterator<Item = (usize, &'static SlotSpec)> {
         self.params().iter().enumerate().filter_map(|(index, param)| match param.kind {
             Kind::Policy(slot) => Some((index, slot)),
@@ -49,24 +50,24 @@ impl Section {
 pub static SECTIONS: [Section; 6] = [
     Section {
         name: "workload",
-        help: "Where the requests come from and when they arrive.",
+        help: "The origin of the requests, and the times at which they arrive.",
         params: WorkloadParams::params,
     },
     Section { name: "host", help: "The host's block layer and its I/O scheduler.", params: HostParams::params },
     Section {
         name: "device",
-        help: "What the drive is made of and how fast its parts are.",
+        help: "The drive: its geometry, spare space, timing, link and failures.",
         params: DeviceParams::params,
     },
     Section { name: "buffer", help: "The controller's write buffer.", params: BufferParams::params },
     Section {
         name: "ftl",
-        help: "The flash translation layer: mapping, allocation, collection, wear.",
+        help: "The flash translation layer: mapping, allocation, garbage collection, wear.",
         params: FtlParams::params,
     },
     Section {
         name: "run",
-        help: "How the simulation is run, and what state the drive is in at its start.",
+        help: "The simulation itself, and the state of the drive at its start.",
         params: RunParams::params,
     },
 ];
@@ -74,7 +75,7 @@ pub static SECTIONS: [Section; 6] = [
 /// The section that lists the values of a comparison; its keys are those of all the others.
 pub const VARY: &str = "vary";
 
-/// The list of what an experiment expects of its results.
+/// Name of the list of an experiment's expectations about its results.
 pub const EXPECT: &str = "expect";
 
 /// One table: a section, or a policy's own parameters.
@@ -82,18 +83,19 @@ pub const EXPECT: &str = "expect";
 pub struct Table {
     /// Index of its section in [`SECTIONS`].
     pub section: usize,
-    /// The policy whose table it is, and the index of the section's key that may choose it.
+    /// Policy whose table it is, and the index of the section's key that can choose it; `None` for the table of a
+    /// section.
     pub policy: Option<(&'static PolicySpec, usize)>,
 }
 
 impl Table {
-    /// As written between brackets.
+    /// Path, as written between brackets.
     pub fn path(&self) -> String {
         let section = SECTIONS[self.section].name;
         self.policy.map_or_else(|| section.to_owned(), |(policy, _)| format!("{section}.{}", policy.name))
     }
 
-    /// Its keys.
+    /// Keys of the section.
     pub fn params(&self) -> &'static [Param] {
         self.policy.map_or_else(|| SECTIONS[self.section].params(), |(policy, _)| policy.params)
     }
@@ -130,12 +132,12 @@ impl PartialOrd for KeyId {
 }
 
 impl KeyId {
-    /// What is described of it.
+    /// Specification of the key.
     pub fn param(self) -> &'static Param {
         &self.of.params()[self.param]
     }
 
-    /// As `--set` takes it.
+    /// Path, as in `--set`.
     pub fn path(self) -> String {
         format!("{}.{}", self.of.path(), self.param().name)
     }
@@ -146,7 +148,7 @@ impl KeyId {
     }
 }
 
-/// Everything that a configuration can say with the policies of a registry.
+/// Everything that a configuration can contain with the policies of a registry.
 #[derive(Debug)]
 pub struct Catalog {
     registry: Registry,
@@ -156,11 +158,10 @@ pub struct Catalog {
 }
 
 impl Registry {
-    /// What a configuration can say with these policies.
+    /// Builds the catalog of these policies.
     ///
     /// # Errors
-    /// A policy has the name of a key of the section that chooses it, or of another policy there, and both have
-    /// parameters.
+    /// A policy with the name of a key of its section, or of another policy there.
     pub fn catalog(self) -> Result<Arc<Catalog>, Refusal> {
         let slots = self.slots().to_vec();
         let of_slot = |slot: &'static SlotSpec| {
@@ -192,12 +193,12 @@ impl Registry {
 }
 
 impl Catalog {
-    /// The catalog of the policies that are built in.
+    /// The catalog of the built-in policies.
     pub fn builtin() -> Arc<Self> {
         Registry::builtin().catalog().unwrap_or_else(|refusal| panic!("the built-in tables are in order: {refusal}"))
     }
 
-    /// The policies that it is made of.
+    /// The registry that it was built from.
     pub fn registry(&self) -> &Registry {
         &self.registry
     }
@@ -207,7 +208,7 @@ impl Catalog {
         &self.slots
     }
 
-    /// The names that a key's value may be, if it is a name.
+    /// The names that are valid values of a key; empty if its values are not names.
     pub fn names(&self, param: &Param) -> Vec<&'static str> {
         match param.kind {
             Kind::Policy(slot) => self.policies(slot).map(|policy| policy.name).collect(),
@@ -220,7 +221,7 @@ impl Catalog {
         self.slots.iter().filter(move |(known, _)| known.key == slot.key).flat_map(|(_, specs)| specs.iter().copied())
     }
 
-    /// What a value must look like, for errors and help.
+    /// Describes a valid value, for errors and help.
     pub fn expected(&self, param: &Param) -> String {
         match param.kind {
             Kind::Policy(_) => one_of(self.names(param).into_iter()),
@@ -228,7 +229,7 @@ impl Catalog {
         }
     }
 
-    /// The key of that index in a table of that index.
+    /// The key with an index in the table with an index.
     pub fn key(&self, table: usize, param: usize) -> KeyId {
         KeyId { table, param, of: self.tables[table] }
     }
@@ -239,7 +240,7 @@ impl Catalog {
         self.key(own.expect("every section has a table of its own"), param)
     }
 
-    /// The key of that path, such as `host.scheduler`.
+    /// Finds a key by its path, such as `host.scheduler`.
     pub fn find(&self, path: &str) -> Option<KeyId> {
         let (table, key) = path.rsplit_once('.')?;
         let named = self.tables.iter().enumerate().filter(|(_, candidate)| candidate.path() == table);
@@ -248,7 +249,7 @@ impl Catalog {
         Some(self.key(table, param))
     }
 
-    /// Every key there is, in the order of the tables.
+    /// Every key, in the order of the tables.
     pub fn keys(&self) -> impl Iterator<Item = KeyId> {
         let of_table = |(table, described): (usize, &Table)| {
             let of = *described;
@@ -257,7 +258,7 @@ impl Catalog {
         self.tables.iter().enumerate().flat_map(of_table)
     }
 
-    /// The table of a section, by name.
+    /// Finds the table of a section by name.
     pub fn section_table(&self, name: &str) -> Result<usize, Refusal> {
         if let Some(table) = self.tables.iter().position(|table| table.policy.is_none() && table.path() == name) {
             return Ok(table);
@@ -272,7 +273,7 @@ impl Catalog {
         Err(Refusal { help: refusal.help.or_else(key), ..refusal })
     }
 
-    /// Looks a name up in a table.
+    /// Finds a name in a table.
     pub fn member(&self, table: usize, name: &str) -> Result<Member, Refusal> {
         let described = self.tables[table];
         if let Some(param) = described.params().iter().position(|param| param.name == name) {
@@ -308,7 +309,7 @@ impl Catalog {
         (!paths.is_empty()).then(|| format!("there is {}", paths.join(", ")))
     }
 
-    /// Resolves a path such as `host.deadline.read_expire`; a refusal comes with the part of the text that it is about.
+    /// Resolves a path such as `host.deadline.read_expire`; a refusal comes with the byte range of the faulty part.
     pub fn resolve(&self, path: &str) -> Result<KeyId, (Range<usize>, Refusal)> {
         let mut parts = Vec::new();
         let mut start = 0;
@@ -344,7 +345,7 @@ impl Catalog {
     }
 }
 
-/// What a name means within a table.
+/// Meaning of a name within a table.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Member {
     /// A key.

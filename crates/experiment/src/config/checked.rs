@@ -1,4 +1,4 @@
-//! The checked value of every key, with where it was written.
+//! The checked value of every key, with the place where it was written.
 
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -9,7 +9,7 @@ use flashloom_units::{ParamSet, PolicySpec, Value};
 use super::catalog::{Catalog, KeyId, Table};
 use super::raw::{Assignment, Origin, Sources};
 
-/// One value of every key of every table.
+/// Checked values of every key of every table.
 #[derive(Clone, Debug)]
 pub struct Settings {
     catalog: Arc<Catalog>,
@@ -19,7 +19,8 @@ pub struct Settings {
 }
 
 impl Settings {
-    /// Defaults, then the figures of the preset, then what was assigned, the last one of a key winning.
+    /// Builds the values: defaults, then the figures of the preset, then the assignments, the last one of a key
+    /// winning.
     pub fn new(catalog: &Arc<Catalog>, assignments: &[Assignment], headers: &[Option<Origin>]) -> Self {
         let defaults =
             |table: &Table| -> Vec<Value> { table.params().iter().map(|param| param.default.clone()).collect() };
@@ -34,7 +35,7 @@ impl Settings {
         settings
     }
 
-    /// Gives keys other values; the last one of a key wins. The preset stays as it is.
+    /// Overwrites the values of keys; the last assignment of a key wins. The preset stays as it is.
     pub fn assign(&mut self, assignments: &[Assignment]) {
         for Assignment { key, value, origin } in assignments {
             self.values[key.table][key.param] = value.clone();
@@ -42,13 +43,13 @@ impl Settings {
         }
     }
 
-    /// Gives a key that is known to exist a value of its kind.
+    /// Sets a key that is known to exist to a value of its kind.
     pub fn set(&mut self, path: &str, value: Value) {
         let key = self.catalog.find(path).unwrap_or_else(|| panic!("`{path}` is a key of the tables"));
         self.values[key.table][key.param] = value;
     }
 
-    /// A figure of the preset counts where nothing was written.
+    /// Applies the figures of the preset to keys that were not written.
     fn apply_preset(&mut self) {
         let Value::Name(name) = *self.value("device.preset") else { unreachable!("the preset is a name") };
         for (section, (key, value, _)) in preset(name).into_iter().flat_map(Preset::all) {
@@ -66,23 +67,23 @@ impl Settings {
         &self.values[key.table][key.param]
     }
 
-    /// Whether a key was given a value, rather than left at its default.
+    /// True if a key was given a value, rather than left at its default.
     pub fn is_written(&self, path: &str) -> bool {
         self.catalog.find(path).is_some_and(|key| self.origins[key.table][key.param].is_some())
     }
 
-    /// Where a key was given its value; nothing where it was left at its default.
+    /// Place where a key was given its value; `None` if it was left at its default.
     pub fn origin(&self, key: KeyId) -> Option<&Origin> {
         self.origins[key.table][key.param].as_ref()
     }
 
-    /// Whether a key was given another value than its default. A default that is written out asks for nothing, so that
-    /// an effective configuration reads back.
+    /// True if a key was set to another value than its default. Writing out a default changes nothing, so that an
+    /// effective configuration reads back.
     pub fn asks(&self, path: &str) -> bool {
         self.catalog.find(path).is_some_and(|key| *self.value(path) != key.param().default)
     }
 
-    /// Where the name of a table was first written, if it was.
+    /// Place where the name of a table was first written, if it was.
     pub fn header(&self, table: usize) -> Option<&Origin> {
         self.headers[table].as_ref()
     }
@@ -92,7 +93,7 @@ impl Settings {
         &self.values[key.table][key.param]
     }
 
-    /// What the configuration could say.
+    /// The catalog of the configuration.
     pub fn catalog(&self) -> &Arc<Catalog> {
         &self.catalog
     }
@@ -117,8 +118,8 @@ impl Settings {
         })
     }
 
-    /// Where to point for a problem with these keys: at the first that an option gave, because the file was likely in
-    /// order before, else at the first that was written, else at its section's name, else at the beginning of the file.
+    /// Place for a problem with these keys: the first that an option gave, because the file was probably valid before;
+    /// else the first that was written, else the name of its section, else the beginning of the file.
     pub fn pointer(&self, paths: &[impl AsRef<str>]) -> Origin {
         let keys = || paths.iter().filter_map(|path| self.catalog.find(path.as_ref()));
         let origins = || keys().filter_map(|key| self.origins[key.table][key.param].as_ref());
@@ -128,7 +129,7 @@ impl Settings {
         written.or_else(header).unwrap_or(Origin { source: 0, span: 0..0 })
     }
 
-    /// A path that was written in a configuration, from the folder that it is relative to.
+    /// Resolves a path that was written in a configuration, relative to its source's folder.
     pub fn located(&self, key: &str, path: &str, sources: &Sources) -> PathBuf {
         let id = self.catalog.find(key).unwrap_or_else(|| panic!("`{key}` is a key of the tables"));
         match &self.origins[id.table][id.param] {

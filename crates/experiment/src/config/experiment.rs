@@ -1,7 +1,7 @@
-//! What a file and its options describe: one run, or the runs of a comparison.
+//! A file and its options: one run, or the runs of a comparison.
 //!
 //! An [`Experiment`] is loaded from a file, the `--set` options that override it and the `--vary` options that multiply
-//! it: every problem in one pass, or one [`Config`] a run.
+//! it: either every problem in one pass, or one [`Config`] per run.
 
 mod sweep;
 mod unused;
@@ -25,20 +25,20 @@ pub use unused::{Need, Reason, Unused, needs, path_of};
 /// One run of an experiment.
 #[derive(Clone, Debug)]
 pub struct Variant {
-    /// The varied keys with this run's values, in the order in which they were given.
+    /// Varied keys with this run's values, in the order in which they were given.
     pub vary: Vec<(KeyId, Value)>,
-    /// Everything that the run needs.
+    /// Configuration of the run.
     pub config: Config,
 }
 
 impl Variant {
-    /// The varied keys with their values, as `--set` takes them.
+    /// Varied keys with their values, in the form of `--set`.
     pub fn label(&self) -> String {
         let pairs: Vec<_> = self.vary.iter().map(|(key, value)| format!("{}={}", key.path(), value.show())).collect();
         pairs.join(", ")
     }
 
-    /// The same run with another seed, on which nothing that is checked depends.
+    /// The run with another seed, on which no check depends.
     pub fn with_seed(&self, seed: u64) -> Self {
         let mut config = self.config.clone();
         config.settings.set("run.seed", Value::Count(seed));
@@ -46,48 +46,49 @@ impl Variant {
         Self { vary: self.vary.clone(), config }
     }
 
-    /// The varied keys with their values, for a result.
+    /// Varied keys with their values, for a result.
     pub fn vary_to_json(&self) -> serde_json::Map<String, serde_json::Value> {
         self.vary.iter().filter_map(|(key, value)| Some((key.path(), json_value(value)?))).collect()
     }
 }
 
-/// What a file and its options describe: one configuration, or the cross product of the varied keys.
+/// A file with its options: one configuration, or the cross product of the varied keys.
 #[derive(Clone, Debug)]
 pub struct Experiment {
-    /// The file as it was named.
+    /// Name of the file as given.
     pub name: String,
     /// The keys that vary; empty for a single run.
     pub axes: Vec<KeyId>,
-    /// The runs, in the order of the cross product; the key given first varies slowest.
+    /// Runs, in the order of the cross product; the key given first varies slowest.
     pub variants: Vec<Variant>,
-    /// The combinations that were left out because their values do not go together.
+    /// Combinations that were left out because their values cannot work together.
     pub unfit: Vec<Unfit>,
-    /// Seeds of each combination, whose runs stand together; nothing where each is run once.
+    /// Number of seeds per combination, whose runs are consecutive; `None` if each is run once.
     pub seeds: Option<NonZeroU32>,
-    /// The keys of the file's `[vary]` section that a single run leaves to comparisons.
+    /// Keys of the file's `[vary]` section, which a single run ignores.
     pub left_out: Vec<KeyId>,
-    /// What the file expects of a comparison; a single run leaves that out too.
+    /// Expectations of the file about a comparison; a single run ignores them too.
     pub expectations: Vec<Expectation>,
-    /// Whether a formula of the file reads how a drive's life ended or which requests failed: then that is no failure
-    /// of a run, but what the experiment is about.
+    /// True if a formula of the file reads the drive's end of life or failed requests: then these are the subject of
+    /// the experiment, and not failures of a run.
     pub expects_end_of_life: bool,
     sources: Sources,
 }
 
 impl Experiment {
-    /// The single run that a file describes: its `[vary]` section is checked, and left to comparisons.
+    /// Loads the single run of a file; its `[vary]` section is checked, but ignored.
     pub fn load_run(catalog: &Arc<Catalog>, path: &str, sets: &[String]) -> Result<Self, Problems> {
         Self::from_source(catalog, Source::read(path)?, sets, None)
     }
 
-    /// The cross product of the `--vary` options and, for keys that no option names, of the file's `[vary]` section.
+    /// Loads the cross product of the `--vary` options and, for keys that no option names, of the file's `[vary]`
+    /// section.
     pub fn load_comparison(catalog: &Arc<Catalog>, path: &str, sweep: &Sweep<'_>) -> Result<Self, Problems> {
         Self::read(catalog, Source::read(path)?, sweep.sets, Some(sweep))
     }
 
-    /// As [`Self::load_run`] does and, with a list of `--vary` options, [`Self::load_comparison`], from a text that is
-    /// already in memory.
+    /// Loads an experiment from a text in memory: like [`Self::load_run`] or, with a list of `--vary` options, like
+    /// [`Self::load_comparison`].
     pub fn from_source(
         catalog: &Arc<Catalog>,
         source: Source,
@@ -98,7 +99,7 @@ impl Experiment {
         Self::read(catalog, source, sets, sweep.as_ref())
     }
 
-    /// As [`Self::load_comparison`] does, from a text that is already in memory.
+    /// Loads a comparison from a text in memory, like [`Self::load_comparison`].
     pub fn comparison_from_source(catalog: &Arc<Catalog>, source: Source, sweep: &Sweep<'_>) -> Result<Self, Problems> {
         Self::read(catalog, source, sweep.sets, Some(sweep))
     }
@@ -153,11 +154,11 @@ impl Experiment {
         })
     }
 
-    /// A run of this experiment with other values for some keys, also of keys that vary: its varied keys keep the
-    /// values that tell it from the others, whatever the configuration then says.
+    /// A run of this experiment with other values for some keys, including keys that vary. Its varied keys keep the
+    /// values that identify it among the runs, whatever the new configuration has.
     ///
     /// # Errors
-    /// Everything that is wrong with the options or with the configuration that they make.
+    /// Every problem of the options, or of the resulting configuration.
     pub fn replaced(&self, variant: &Variant, sets: &[String]) -> Result<Variant, Problems> {
         let catalog = variant.config.catalog();
         let mut report = Report::default();
@@ -176,12 +177,12 @@ impl Experiment {
         Ok(Variant { vary: variant.vary.clone(), config })
     }
 
-    /// A refusal as a problem that points at where its keys were written in a run's configuration.
+    /// Turns a refusal into a problem that points at its keys in a run's configuration.
     pub fn problem(&self, config: &Config, refusal: Refusal) -> Problem {
         self.sources.problem(&config.settings.pointer(&refusal.keys), refusal)
     }
 
-    /// What is wrong with the expectations for these runs: options may have left out some that a formula names.
+    /// Problems of the expectations with these runs: options may have left out some that a formula names.
     pub(crate) fn problems_of_expectations(&self) -> impl Iterator<Item = Problem> {
         let variants = self.of_first_seed();
         let refusal =
@@ -189,12 +190,12 @@ impl Experiment {
         self.expectations.iter().filter_map(refusal)
     }
 
-    /// How many runs with seeds of their own stand together for each combination.
+    /// Number of consecutive runs with different seeds for each combination.
     pub fn repetitions(&self) -> usize {
         self.seeds.map_or(1, |seeds| seeds.get() as usize)
     }
 
-    /// The combinations as one repetition has them: without the seed, unless it is one of the varied keys.
+    /// The combinations of one repetition: without the seed, unless it is one of the varied keys.
     fn of_first_seed(&self) -> Vec<Variant> {
         let without_seed = |variant: &Variant| {
             let keys = variant.vary.len() - usize::from(self.seeds.is_some());
@@ -203,8 +204,7 @@ impl Experiment {
         self.variants.iter().step_by(self.repetitions()).map(without_seed).collect()
     }
 
-    /// The files that the runs read, as far as the configuration names them: itself, recordings, job files, saved
-    /// drives.
+    /// Input files of the runs, as far as the configuration names them: itself, recordings, job files, saved drives.
     pub fn inputs(&self) -> Vec<PathBuf> {
         let paths = |variant: &Variant| {
             let Config { workload, run, .. } = &variant.config;
@@ -214,28 +214,28 @@ impl Experiment {
         std::iter::once(PathBuf::from(&self.name)).chain(self.variants.iter().flat_map(paths)).collect()
     }
 
-    /// The hash of the experiment's own file, as it was read.
+    /// Hash of the experiment's own file, as it was read.
     pub(crate) fn fingerprint(&self) -> Fingerprint {
         let source = self.sources.get(0);
         Fingerprint::of(&source.name, source.text.as_bytes())
     }
 
-    /// The workload of a run, before its input is read.
+    /// Builds the workload of a run, before its input is read.
     ///
     /// # Errors
-    /// Why it cannot be built.
+    /// Reason why it cannot be built.
     pub fn workload(&self, config: &Config) -> Result<Box<dyn Workload>, Refusal> {
         config.chosen_workload().build(&config.workload_context(&self.sources))
     }
 
-    /// A path that was written as the value of `key`, from the folder of the file or the working directory of the
-    /// option that it was written in.
+    /// Resolves a path that is the value of `key`: relative to the folder of the file, or to the working directory if
+    /// an option gave it.
     pub fn located(&self, config: &Config, key: &str, path: &str) -> PathBuf {
         config.settings.located(key, path, &self.sources)
     }
 }
 
-/// What is wrong with the formula of an expectation for these runs, before there are results.
+/// Refusal of an expectation whose formula does not fit these runs, before there are results.
 fn misfit(expected: &Expectation, variants: &[Variant]) -> Option<Refusal> {
     const LEAVE_OUT: &str = "`--no-expect` leaves the expectations of the file out";
     let needs_anatomy = expected.formula.fields().iter().any(|field| field.starts_with("host.anatomy."));

@@ -1,4 +1,4 @@
-//! The texts of files and options, and what was read from them, each with the place where it was written.
+//! Raw input: the texts of files and options, and the values read from them, each with the place where it was written.
 
 mod document;
 mod expectation;

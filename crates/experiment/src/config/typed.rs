@@ -1,4 +1,4 @@
-//! One run's configuration: the parameters of every section with their types, and what the run is built from.
+//! Configuration of one run: the typed parameters of every section, and the inputs of the run's construction.
 
 mod effective;
 mod example;
@@ -21,14 +21,14 @@ use super::raw::Sources;
 pub use effective::{json_value, toml_value};
 pub use example::example;
 
-/// One run's configuration: typed, checked key by key and across keys.
+/// Configuration of one run: typed, checked key by key and across keys.
 #[derive(Clone, Debug)]
 pub struct Config {
     /// The `[workload]` section.
     pub workload: WorkloadParams,
     /// The `[host]` section.
     pub host: HostParams,
-    /// The `[device]` section, the preset's figures filled in.
+    /// The `[device]` section, with the preset's figures filled in.
     pub device: DeviceParams,
     /// The `[buffer]` section.
     pub buffer: BufferParams,
@@ -59,13 +59,13 @@ impl Config {
         (policy, self.settings.values(table))
     }
 
-    /// The parameters of a synthetic workload, if that is what runs.
+    /// Parameters of the synthetic workload, if it is chosen.
     pub(crate) fn synthetic(&self) -> Option<SyntheticParams> {
         let (kind, values) = self.policy("workload.kind");
         (kind.name == "synthetic").then(|| SyntheticParams::from_values(values))
     }
 
-    /// Whether the next request of the workload waits for one to complete.
+    /// True if the next request of the workload waits for one to complete (closed loop).
     pub(crate) fn is_closed(&self) -> bool {
         match (self.workload.replay, self.synthetic()) {
             (Some(replay), _) => replay == Replay::Closed,
@@ -74,7 +74,7 @@ impl Config {
         }
     }
 
-    /// Whether requests come at times of their own, recorded or drawn.
+    /// True if requests have arrival times of their own, recorded or drawn (open loop).
     pub(super) fn is_open(&self) -> bool {
         match (self.workload.replay, self.synthetic()) {
             (Some(replay), _) => replay != Replay::Closed,
@@ -83,7 +83,7 @@ impl Config {
         }
     }
 
-    /// Whether a drive that is aged until steady is left idle then.
+    /// True if a drive that is aged to its steady state then has idle time.
     pub(crate) fn rests(&self) -> bool {
         let is_steady = self.run.precondition == Precondition::Steady;
         let rests = match self.run.rest {
@@ -99,23 +99,23 @@ impl Config {
         self.settings.chosen().map(|(key, policy, _)| (key, policy))
     }
 
-    /// What the configuration could say.
+    /// The catalog of the configuration.
     pub fn catalog(&self) -> &Arc<Catalog> {
         self.settings.catalog()
     }
 
-    /// The policy of a slot of the registry that the configuration chose.
+    /// The chosen policy of a slot of the registry.
     fn chosen<P: Role + ?Sized>(&self, slot: &Slot<P>) -> Chosen<P> {
         let (spec, values) = self.policy(slot.spec.key);
         slot.find(spec.name).expect("the catalog was made of this slot").with_values(values.to_vec())
     }
 
-    /// Where the requests come from.
+    /// The chosen workload.
     pub fn chosen_workload(&self) -> Chosen<dyn Workload> {
         self.chosen(&self.catalog().registry().workloads)
     }
 
-    /// What the workload is built from; `sources` are what the configuration was read from.
+    /// Inputs of the workload's construction; `sources` are the texts of the configuration.
     pub(super) fn workload_context(&self, sources: &Sources) -> Context {
         let located = |path: &String| self.settings.located("workload.path", path, sources);
         Context {
@@ -127,12 +127,12 @@ impl Config {
         }
     }
 
-    /// The host's scheduler.
+    /// The chosen I/O scheduler of the host.
     pub fn scheduler(&self) -> Chosen<dyn Scheduler> {
         self.chosen(&self.catalog().registry().schedulers)
     }
 
-    /// Everything that the drive is built from.
+    /// Inputs of the drive's construction.
     pub fn drive_setup(&self, verify: bool) -> DriveSetup {
         let registry = self.catalog().registry();
         DriveSetup {
@@ -152,13 +152,12 @@ impl Config {
         }
     }
 
-    /// Whether the chosen mapping offers a capability.
+    /// True if the chosen mapping offers a capability.
     pub fn mapping_offers(&self, capability: Capability) -> bool {
         self.policy("ftl.mapping").0.offers.contains(&capability)
     }
 
-    /// The values of every key that counts, defaults filled in: those of the sections and of the policies that are
-    /// chosen.
+    /// Values of every effective key, with defaults filled in: those of the sections and of the chosen policies.
     pub fn values(&self) -> impl Iterator<Item = (KeyId, &Value)> {
         effective::flat(&self.settings)
     }

@@ -1,12 +1,12 @@
-//! The columns of a log, for every way to write it. All that a request says is a number; some numbers stand for a word.
+//! The columns of a log, for every file format. A request is a row of numbers; some numbers are indices of words.
 
 use flashloom_device::{Cause, Reason, Served, Status};
 use flashloom_workload::{LOG_COLUMNS, Request};
 
-/// One request: a number a column, in the order of [`LOG_COLUMNS`].
+/// One request: a number per column, in the order of [`LOG_COLUMNS`].
 pub type Row = [u64; LOG_COLUMNS.len()];
 
-/// What the numbers of a column are.
+/// Content of a column.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Content {
     /// Numbers of 64 bits: times, the address.
@@ -15,20 +15,20 @@ pub enum Content {
     Small,
     /// 0 or 1.
     Flag,
-    /// Places in a list of words.
+    /// Indices into a list of words.
     Word(&'static [&'static str]),
 }
 
-/// In the order of [`flashloom_workload::Op`], as in a trace.
+/// Names in the order of [`flashloom_workload::Op`], as in a trace.
 const OPS: [&str; 4] = ["R", "W", "D", "F"];
 
-/// Done, then by [`Reason`], as in `host.failed` of a result.
+/// Done, then the failures by [`Reason`], as in `host.failed` of a result.
 const STATUSES: [&str; 1 + Reason::COUNT] = ["done", "end_of_life", "read_only"];
 
-/// The columns before those of the causes.
+/// Number of columns before those of the causes.
 const LEADING: usize = LOG_COLUMNS.len() - Cause::COUNT;
 
-/// What the column of that name holds.
+/// Content of the column of that name.
 pub fn content(name: &str) -> Content {
     match name {
         "op" => Content::Word(&OPS),
@@ -39,7 +39,7 @@ pub fn content(name: &str) -> Content {
     }
 }
 
-/// What is logged of a request.
+/// The row of a request.
 pub fn row(served: &Served) -> Row {
     let request = &served.request;
     let leading: [u64; LEADING] = [

@@ -6,10 +6,10 @@ use flashloom_workload::LOG_COLUMNS;
 
 use super::column::{Content, Row, content};
 
-/// Writes a line for each row, behind a header.
+/// Writes a header, and a line per row.
 pub struct CsvRows<W> {
     output: W,
-    /// By column.
+    /// Content of each column.
     contents: Vec<Content>,
     line: Vec<u8>,
 }

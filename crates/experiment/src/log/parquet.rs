@@ -1,5 +1,5 @@
 //! A log as Parquet. Rows are collected by column, and written as a row group when there are enough of them, so that
-//! memory does not grow with the run but for the footer of the file, which lists the row groups.
+//! memory does not grow with the run except for the footer of the file, which lists the row groups.
 
 use std::io::{self, Write};
 use std::sync::Arc;
@@ -17,10 +17,10 @@ use super::column::{Content, Row, content};
 /// Rows of a row group: they take 15 MiB of memory while they are collected.
 const GROUP_ROWS: usize = 65_536;
 
-/// Writes row groups.
+/// Writer of row groups.
 pub struct ParquetRows<W: Write + Send> {
     writer: SerializedFileWriter<W>,
-    /// What was collected since the last row group, by column.
+    /// Values collected since the last row group, by column.
     columns: [Vec<u64>; LOG_COLUMNS.len()],
 }
 
@@ -59,7 +59,7 @@ impl<W: Write + Send> ParquetRows<W> {
     }
 }
 
-/// Every column has a value in every row. Parquet keeps unsigned numbers in the bits of signed ones.
+/// The schema: every column has a value in every row. Parquet stores unsigned numbers in the bits of signed ones.
 fn schema() -> Result<TypePtr> {
     let field = |name| {
         let (physical, logical) = match content(name) {

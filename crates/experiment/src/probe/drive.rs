@@ -1,4 +1,4 @@
-//! A modelled drive that is probed: no scheduler, no merging, nothing but requests and the drive.
+//! A modelled drive to probe: without scheduler or merging.
 
 use flashloom_device::Simulation;
 use flashloom_units::{Ns, Prng, Problem, SECTOR_BYTES};
@@ -8,7 +8,7 @@ use super::{Load, Measure, Size, Target};
 use crate::config::{Config, Timing};
 use crate::run::{Aged, Failure, Progress, Quiet, unscheduled};
 
-/// A drive of an experiment, aged as that says.
+/// The drive of an experiment, aged as configured.
 pub struct ModelledDrive<'a> {
     config: Config,
     simulation: Simulation,
@@ -18,7 +18,7 @@ pub struct ModelledDrive<'a> {
 }
 
 impl<'a> ModelledDrive<'a> {
-    /// The drive of a configuration in its state before the workload, by the draws of a seed.
+    /// The drive of a configuration in its state before the workload, with the random draws of a seed.
     pub fn new(config: &Config, seed: u64, request_bytes: u64, progress: &'a dyn Progress) -> Result<Self, Failure> {
         let mut config = config.clone();
         (config.run.seed, config.run.timing) = (seed, Timing::Timed);
@@ -56,8 +56,8 @@ impl Target for ModelledDrive<'_> {
     }
 }
 
-/// A load as requests that arrive: always as many outstanding as it says. What is measured begins when the queue has
-/// been filled once, and ends with the last arrival, so that the queue is full throughout.
+/// A load as arrivals that keep its number of requests outstanding. The measurement begins when the queue has been
+/// filled once, and ends with the last arrival, so that the queue is full throughout.
 struct Loaded<'a> {
     load: &'a Load,
     request_sectors: u32,

@@ -1,22 +1,23 @@
-//! What follows from the curves of a probe. Only figures come in: where they were measured does not matter.
+//! Conclusions from the curves of a probe. They depend on figures alone, not on where these were measured.
 //!
 //! One number decides everything: `reach`, the share of a throughput that counts as reaching it. Chance moves a mean of
-//! some thousand requests by about one percent, a tenth of the distance that `reach` leaves.
+//! some thousand requests by about one per cent, a tenth of the distance that `reach` leaves.
 
-/// What the size of the span that requests fall into does to throughput, with the longest queue.
+/// Effect of the span's size on throughput, with the longest queue.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Effect {
-    /// All spans reach the whole drive.
+    /// Every span reaches the throughput of the whole drive.
     None,
     /// Small spans are slower: their requests share parts of the drive. The index is that of the smallest span that
     /// does not reach the next one.
     Parallel(usize),
-    /// Small spans are faster, and none is slower: something on the drive holds what they need, of their data or of the
-    /// map. The index is that of the largest span that reaches the fastest one.
+    /// Small spans are faster, and none is slower: a cache on the drive holds their data or their map entries. The
+    /// index is that of the largest span that reaches the fastest one.
     Cached(usize),
 }
 
-/// What span does, from the throughput of each span; each is half of the next, and the last one is the whole drive.
+/// Judges the effect of the span from the throughput of each; each span is half of the next, and the last one is the
+/// whole drive.
 pub fn effect(by_span: &[f64], reach: f64) -> Effect {
     let whole = *by_span.last().expect("there is at least the whole drive");
     let fastest = by_span.iter().copied().fold(0.0, f64::max);
@@ -29,9 +30,9 @@ pub fn effect(by_span: &[f64], reach: f64) -> Effect {
     }
 }
 
-/// The shortest queue that reaches the best throughput, from the throughput with each number of requests outstanding. A
-/// straight line is drawn between the queues that were measured, and the queue rounded up, so that a small difference
-/// of throughput makes a small difference of the batch.
+/// Returns the shortest queue that reaches the best throughput, from the throughput with each number of outstanding
+/// requests. Throughput is interpolated linearly between the measured queues, and the queue rounded up, so that a small
+/// difference of throughput makes a small difference of the batch.
 pub fn batch(outstanding: &[u32], by_queue: &[f64], reach: f64) -> u32 {
     let limit = reach * by_queue.iter().copied().fold(0.0, f64::max);
     let first = by_queue.iter().position(|&iops| iops >= limit).expect("the best one reaches itself");
@@ -41,13 +42,13 @@ pub fn batch(outstanding: &[u32], by_queue: &[f64], reach: f64) -> u32 {
     (low + (high - low) * share).ceil() as u32
 }
 
-/// The throughput of requests of which half stay in a region, where half of the others are in the region and half in
-/// another: what is served in a second by turns of `same` (all in one region) and `apart` (in two).
+/// Throughput of a mix: half of the requests stay in a region, and half of the others are in that region and half in
+/// another. `same` is the throughput with all requests in one region, `apart` with requests in two.
 pub fn between(same: f64, apart: f64) -> f64 {
     2.0 * same * apart / (same + apart)
 }
 
-/// A region that was found to within `error`, as a whole fraction of the capacity if one is that near.
+/// A region known to within `error`, rounded to a whole fraction of the capacity if one is that close.
 pub fn rounded(region: u64, capacity: u64, error: u64) -> u64 {
     let parts = (capacity as f64 / region as f64).round().max(1.0) as u64;
     let fraction = capacity.div_ceil(parts);
@@ -62,7 +63,7 @@ mod tests {
 
     const REACH: f64 = 0.9;
 
-    /// The curve of a drive whose regions hold `region` spans of the smallest size, with noise of that share.
+    /// The curve of a drive whose regions have the size of `region` smallest spans, with a noise of the share `noise`.
     fn regions(region: u32, noise: f64, seed: u64) -> Vec<f64> {
         let mut prng = Prng::new(seed);
         let iops = |power: u32| 1_000.0 * (f64::from(1 << power) / f64::from(region)).max(1.0);

@@ -7,31 +7,31 @@ use super::Probe;
 use super::judge::{self, Effect};
 use super::sweep::Swept;
 
-/// The format of [`ProbeResult`]; the number changes when a program that reads it would have to.
+/// Format identifier of [`ProbeResult`]; the number changes if programs that read it have to.
 pub const PROBE_SCHEMA: &str = "flashloom/probe/1";
 
-/// What probing a drive found out.
+/// Result of probing a drive.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct ProbeResult {
-    /// The format of this object.
+    /// Format identifier of this object.
     pub schema: String,
-    /// The effective configuration, every default filled in; workload and scheduler took no part.
+    /// Effective configuration, with every default filled in; workload and scheduler were not used.
     pub config: serde_json::Value,
-    /// Requests measured at each point on each drive.
+    /// Number of requests measured at each point on each drive.
     pub requests: u32,
-    /// The seed of each drive.
+    /// Seed of each drive.
     pub seeds: Vec<u64>,
-    /// The share of a throughput that counts as reaching it.
+    /// Share of a throughput that counts as reaching it.
     pub reach: f64,
     /// The search for regions: reads of one sector, by span.
     pub search: SearchResult,
-    /// Length of the requests of `read` and `write`.
+    /// Size of the requests of `read` and `write`.
     pub request_bytes: u64,
     /// Reads by span and queue.
     pub read: DirectionResult,
     /// Writes by span and queue, each span on a drive of its own.
     pub write: DirectionResult,
-    /// The region size and the batches that follow; absent where none do.
+    /// Resulting region size and batches; absent if there are no regions.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub region: Option<RegionResult>,
 }
@@ -41,40 +41,40 @@ pub struct ProbeResult {
 pub struct SearchResult {
     /// Throughput by span, the smallest first.
     pub points: Vec<PointResult>,
-    /// What span does to it.
+    /// Effect of the span on throughput.
     pub effect: SpanEffect,
 }
 
-/// Reads, or writes.
+/// Curves of reads, or of writes.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct DirectionResult {
-    /// Throughput by span and by requests outstanding, the smallest span first.
+    /// Throughput by span and by outstanding requests, the smallest span first.
     pub points: Vec<PointResult>,
 }
 
 /// Throughput at one point.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct PointResult {
-    /// Requests fall into this many bytes from the start of the drive.
+    /// Size of the span: requests fall into this many bytes from the start of the drive.
     pub span_bytes: u64,
     /// Requests outstanding at all times.
     pub outstanding: u32,
-    /// Requests a second.
+    /// Requests per second.
     pub iops: IopsResult,
 }
 
-/// Requests a second, over all drives.
+/// Requests per second, over all drives.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct IopsResult {
     /// The mean.
     pub mean: f64,
-    /// The lowest of any drive.
+    /// The lowest of all drives.
     pub min: f64,
-    /// The highest of any drive.
+    /// The highest of all drives.
     pub max: f64,
 }
 
-/// What the size of the span does to throughput.
+/// Effect of the span's size on throughput.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case", tag = "kind")]
 pub enum SpanEffect {
@@ -95,13 +95,13 @@ pub enum SpanEffect {
 /// Region size and batches, as `[host.pardispatcher]` takes them.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct RegionResult {
-    /// How large a region is.
+    /// Size of a region.
     pub region_size_bytes: u64,
-    /// Whether regions may be smaller still, because this is the smallest span that was measured.
+    /// True if regions may be smaller still, because this is the smallest span that was measured.
     pub at_most: bool,
-    /// The shortest queue of reads that reaches the best one in the region's span.
+    /// Shortest queue of reads that reaches the best throughput in the region's span.
     pub read_batch: u32,
-    /// The shortest queue of writes that reaches the best one in the region's span.
+    /// Shortest queue of writes that reaches the best throughput in the region's span.
     pub write_batch: u32,
 }
 
@@ -119,7 +119,7 @@ fn means(points: &[PointResult]) -> Vec<f64> {
     points.iter().map(|point| point.iops.mean).collect()
 }
 
-/// Means over all drives, and what follows from them.
+/// The result: means over all drives, and the conclusions from them.
 pub(super) fn describe(probe: &Probe<'_>, seeds: &[u64], drives: &[Swept]) -> ProbeResult {
     let (grid, reach) = (&probe.grid, probe.params.reach);
     let bytes = |span: usize| grid.spans[span] * probe.request_bytes;
@@ -165,7 +165,7 @@ pub(super) fn describe(probe: &Probe<'_>, seeds: &[u64], drives: &[Swept]) -> Pr
     }
 }
 
-/// The median of the drives: one whose boundary chance moved, or hid, does not count for more than one.
+/// Median boundary over the drives, so that one drive whose boundary chance moved or hid counts as one.
 fn median_boundary(drives: &[Swept]) -> Option<u64> {
     let mut boundaries: Vec<u64> = drives.iter().filter_map(|swept| swept.boundary).collect();
     boundaries.sort_unstable();

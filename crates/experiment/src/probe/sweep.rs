@@ -1,9 +1,9 @@
-//! What is measured of one drive, and in which order.
+//! Measurements of one drive, and their order.
 //!
-//! A drive changes while it is written to: its buffer fills, its spare blocks are used up, and collection begins. So
-//! reads go first, writes to each span begin on a drive that is as it was before, the buffer is filled before anything
-//! counts, and queues are visited forth and back several times, which lets what changes meanwhile weigh equally on all
-//! of them.
+//! A drive changes while it is written to: its buffer fills, its spare blocks are used up, and garbage collection
+//! begins. Therefore reads go first, writes to each span begin on a drive in its initial state, the buffer is filled
+//! before anything counts, and queues are visited forth and back several times, so that changes meanwhile weigh equally
+//! on all of them.
 
 use std::ops::Range;
 
@@ -12,29 +12,29 @@ use flashloom_workload::Op;
 use super::judge::{self, Effect};
 use super::{Failure, Load, Measure, Places, Size, Target};
 
-/// How often each queue is visited at a span: an even number, forth and back.
+/// Visits of each queue at a span: an even number, forth and back.
 const VISITS: u32 = 8;
-/// The smallest span is this part of the drive.
+/// The smallest span is this fraction of the drive.
 const SMALLEST_PART: u64 = 1_024;
-/// The boundary of a region is found to this part of the smallest span.
+/// A region's boundary is found to this fraction of the smallest span.
 const BOUNDARY_PART: u64 = 16;
 
-/// The points of the curves.
+/// Points of the curves.
 #[derive(Clone, Debug)]
 pub struct Grid {
     /// Spans from the start of the drive, in requests, the smallest first; the last one is the whole drive.
     pub spans: Vec<u64>,
-    /// Numbers of requests outstanding, in ascending order.
+    /// Numbers of outstanding requests, in ascending order.
     pub outstanding: Vec<u32>,
-    /// Requests that are measured at a point.
+    /// Requests measured at a point.
     requests: u32,
 }
 
 impl Grid {
-    /// Requests that a span has at least.
+    /// Minimum size of a span, in requests.
     pub const LEAST_SPAN: u64 = 64;
 
-    /// Spans of a drive of that many requests, each twice the one before, and queues up to `most`, each a half or a
+    /// Spans of a drive of `capacity` requests, each twice the one before, and queues up to `most`, each a half or a
     /// third longer than the one before.
     pub fn new(capacity: u64, most: u32, requests: u32) -> Self {
         let parts = (0..=SMALLEST_PART.ilog2()).rev();
@@ -46,7 +46,7 @@ impl Grid {
         Self { spans, outstanding, requests }
     }
 
-    /// Requests that a sweep measures, about.
+    /// Approximate number of requests that a sweep measures.
     pub fn requests(&self) -> u64 {
         let points = self.spans.len() * (1 + 2 * self.outstanding.len());
         points as u64 * u64::from(self.requests)
@@ -61,23 +61,23 @@ impl Grid {
     }
 }
 
-/// What one drive gave, each in requests a second.
+/// Measurements of one drive, in requests per second.
 #[derive(Clone, Debug)]
 pub struct Swept {
     /// Reads of one sector with the longest queue, by span.
     pub search: Vec<f64>,
-    /// Where the first region ends, in requests, if span has the effect of regions.
+    /// End of the first region, in requests, if the span has the effect of regions.
     pub boundary: Option<u64>,
-    /// Reads by span and then by requests outstanding.
+    /// Reads by span and then by outstanding requests.
     pub reads: Vec<Vec<f64>>,
-    /// Writes likewise.
+    /// Writes by span and then by outstanding requests.
     pub writes: Vec<Vec<f64>>,
 }
 
-/// Measures everything that there is to know of a drive.
+/// Measures everything about a drive.
 ///
 /// # Errors
-/// Why the drive could not serve a load.
+/// Reason why the drive could not serve a load.
 pub fn sweep(target: &mut dyn Target, grid: &Grid, reach: f64) -> Result<Swept, Failure> {
     let search =
         grid.spans.iter().map(|&span| sectors(target, grid, [0..span, 0..0])).collect::<Result<Vec<_>, _>>()?;
@@ -90,7 +90,7 @@ pub fn sweep(target: &mut dyn Target, grid: &Grid, reach: f64) -> Result<Swept, 
     Ok(Swept { search, boundary, reads, writes })
 }
 
-/// Reads of one sector a second, with the longest queue.
+/// Reads of one sector per second, with the longest queue.
 fn sectors(target: &mut dyn Target, grid: &Grid, places: Places) -> Result<f64, Failure> {
     let outstanding = grid.longest();
     let requests = grid.requests.max(8 * outstanding);
@@ -98,7 +98,7 @@ fn sectors(target: &mut dyn Target, grid: &Grid, places: Places) -> Result<f64, 
     target.measure(&load).map(|measure| measure.iops())
 }
 
-/// Requests a second within a span, for each queue.
+/// Requests per second within a span, for each queue.
 fn by_queue(target: &mut dyn Target, grid: &Grid, op: Op, span: u64) -> Result<Vec<f64>, Failure> {
     let load =
         |outstanding: u32, requests| Load { op, size: Size::Request, places: [0..span, 0..0], outstanding, requests };
@@ -128,10 +128,10 @@ impl Measure {
     }
 }
 
-/// Where the first region ends, which the spans of the grid have found to lie above `span` less what `reach` lets pass,
-/// and below the next one. Requests go to a stretch at the start of the drive and to another one at X; while that is in
-/// the first region, too, they are as slow as in one place, and beyond it as fast as at both ends of the drive. With
-/// half of the second stretch in the region, throughput is between the two ([`judge::between`]).
+/// End of the first region, which the spans of the grid have shown to lie above `span` (less what `reach` tolerates)
+/// and below the next one. Requests alternate between a range at the start of the drive and another one at X; while X
+/// is in the first region too they are as slow as in one place, and beyond it as fast as at both ends of the drive.
+/// With half of the second range in the region, throughput is between the two ([`judge::between`]).
 fn boundary(target: &mut dyn Target, grid: &Grid, span: usize, reach: f64) -> Result<Option<u64>, Failure> {
     let stretch = grid.spans[0];
     if span == 0 {
@@ -168,7 +168,7 @@ mod tests {
         assert_eq!(Grid::new(1_000, 1, 100).outstanding, [1]);
     }
 
-    /// A drive of regions without chance: a request takes a unit of time in its region, and regions work at once.
+    /// A drive of regions without chance: a request takes a unit of time in its region, and regions work in parallel.
     struct Ideal {
         capacity: u64,
         region: u64,

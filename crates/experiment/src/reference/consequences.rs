@@ -1,16 +1,16 @@
-//! What a choice does to the figures where that surprises, shown with the help of its key.
+//! Surprising effects of a choice on the figures, shown with the help of its key.
 
-/// By key, or by key and value: what follows from it, and what to do.
+/// Effect and advice, by key or by key and value.
 pub(super) const CONSEQUENCES: &[(&str, &str)] = &[
     (
         "buffer.rate",
-        "The rate decides what a write waits for. With `single` nothing leaves the buffer before a page waits for its \
-         room: once as much as `buffer.capacity` has been written, every write of something new waits for a program of \
-         flash, even on a drive whose dies are idle most of the time, and writes one at a time use one die at a time. \
-         A drive writes ahead of need, as `linear-threshold` does: writes then wait only where they come faster than \
-         flash takes them. The papers on eviction compare rates, so their experiments set `single`, which they start \
-         from. Where the row `held` of a run says that most writes waited while `busy` says that dies were idle, the \
-         rate was the limit.",
+        "The eviction batch size decides what a write waits for. With `single` no page is evicted before another waits \
+         for its room: once as much as `buffer.capacity` has been written, every write of a new page waits for a flash \
+         program, even on a drive whose dies are idle most of the time, and writes one at a time use one die at a \
+         time. Real drives evict ahead of need, as `linear-threshold` does: writes then wait only if they arrive \
+         faster than flash can program them. The papers on eviction compare rates, so their experiments set `single`, \
+         which they start from. Where the row `held` of a run says that most writes waited while `busy` says that dies \
+         were idle, the rate was the limit.",
     ),
     (
         "buffer.rate=single",
@@ -32,36 +32,36 @@ pub(super) const CONSEQUENCES: &[(&str, &str)] = &[
     (
         "run.precondition=fill",
         "The drive is full but its spare blocks are free: look at `blocks erased` in the summary before trusting a \
-         tail.",
+         tail latency.",
     ),
     (
         "run.precondition=steady",
-        "Ageing costs time before the workload. `--save-state FILE` keeps the aged drive, and `run.state` gives it to \
+        "Ageing takes time before the workload. `--save-state FILE` saves the aged drive, and `run.state` loads it in \
          later runs.",
     ),
     (
         "host.queue_depth",
-        "What the drive does not hold waits in the host, where reads queue behind writes: on a busy drive the tail of \
-         the reads can be far longer at 31 (SATA) than at the 1,024 that NVMe hosts use, because writes that wait for \
-         the buffer hold the tags. `in the host` in the latency table says how much of the latency that is.",
+        "Commands beyond the queue depth wait in the host, where reads queue behind writes: on a busy drive the tail \
+         of the reads can be far longer at 31 (SATA) than at the 1,024 that NVMe hosts use, because writes that wait \
+         for the buffer hold the tags. `in the host` in the latency table says how much of the latency that is.",
     ),
     (
         "ftl.gc_threshold",
-        "Blocks that are kept free cannot hold data: each lowers the spare space of its plane, and so raises write \
+        "Blocks that are kept free hold no data: each lowers the spare space of its plane, and so raises write \
          amplification, the more the fewer blocks a plane has.",
     ),
     (
         "ftl.hot_cold",
-        "Hot pages are told from others only where they are written several times as often, and after each has been \
-         written some times: a run that writes less than the drive holds finds next to none. `greedy` collects hot and \
-         cold blocks alike when they have as many valid pages, so that what is gained stays small; `cost-benefit` \
-         gains more. On planes of few blocks the blocks that hot pages keep open cost more than that.",
+        "Hot pages are recognised only if they are written several times as often as others, and after several writes \
+         of each: a run that writes less than the drive holds finds next to none. `greedy` makes no difference between \
+         hot and cold blocks with equally many valid pages, so that the gain stays small; `cost-benefit` gains more. \
+         On planes of few blocks the blocks that hot pages keep open cost more than is gained.",
     ),
     (
         "device.over_provisioning",
-        "A share of the capacity that the host sees: 0.07 or \"7%\" is 7 %. Blocks that collection keeps free and \
-         blocks that are open hold none of the host's data, so that a plane of few blocks has less spare space to \
-         collect from than the number says.",
+        "A share of the capacity that the host sees: 0.07 or \"7%\" is 7 %. Blocks that garbage collection keeps free \
+         and blocks that are open reduce the spare space, so that a plane of few blocks has less of it than the \
+         number says.",
     ),
     (
         "device.blocks",
@@ -70,8 +70,7 @@ pub(super) const CONSEQUENCES: &[(&str, &str)] = &[
     ),
     (
         "run.timing",
-        "`counting` has no latency, no throughput and no scheduler: its write amplification and erases are what it is \
-         for.",
+        "`counting` has no latency, no throughput and no scheduler: use it for write amplification and erases.",
     ),
     (
         "workload.queue_depth",
@@ -80,12 +79,12 @@ pub(super) const CONSEQUENCES: &[(&str, &str)] = &[
     ),
     (
         "workload.addresses",
-        "`wrap` lays parts of a recording over one another, which makes more overwrites than were recorded; `scale` \
-         changes which requests are neighbours.",
+        "`wrap` overlays parts of a recording, which makes more overwrites than were recorded; `scale` changes which \
+         requests are neighbours.",
     ),
 ];
 
-/// What there is to say of a key, or of a key with its value.
+/// The text about a key, or about a key with its value.
 pub(super) fn of(name: &str) -> Option<&'static str> {
     CONSEQUENCES.iter().find(|(known, _)| *known == name).map(|(_, text)| *text)
 }

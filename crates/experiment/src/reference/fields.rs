@@ -1,4 +1,4 @@
-//! Pages for the fields of results: one by its path, and one by its short name (`waf`, `p99_9`), wherever it stands.
+//! Pages for the fields of results: one by path, and one by short name (`waf`, `p99_9`) for all its occurrences.
 
 use flashloom_units::Unit;
 
@@ -6,10 +6,10 @@ use super::{Block, Page, Place, described, sentence};
 use crate::config::{Catalog, SECTIONS};
 use crate::schema::{self, Field};
 
-/// Paths that are listed by name where fields of the same meaning stand in many places.
+/// Maximum number of paths listed by name for a meaning that occurs in many places.
 const LISTED: usize = 6;
 
-/// A page for every field of everything that is written as JSON, then one for every short name.
+/// A page for every field of all JSON outputs, then one for every short name.
 pub(super) fn pages(catalog: &Catalog) -> Vec<Page> {
     let mut fields = schema::all_fields();
     fields.extend(statistics(catalog));
@@ -22,7 +22,7 @@ pub(super) fn pages(catalog: &Catalog) -> Vec<Page> {
     by_path.chain(short_pages(&fields)).collect()
 }
 
-/// What policies count themselves.
+/// Fields of the policies' own statistics.
 fn statistics(catalog: &Catalog) -> impl Iterator<Item = Field> {
     schema::statistics(catalog).map(|(path, slot, policy, statistic)| {
         let distribution = if statistic.unit == Unit::Times { ", a distribution" } else { "" };
@@ -33,14 +33,14 @@ fn statistics(catalog: &Catalog) -> impl Iterator<Item = Field> {
     })
 }
 
-/// The path, whole and without what it begins with, down to two names: `result.ftl.waf`, `ftl.waf`.
+/// Names of a path: whole, and without leading parts down to two names: `result.ftl.waf`, `ftl.waf`.
 fn names(path: &str) -> Vec<String> {
     let starts = std::iter::once(0).chain(path.match_indices('.').map(|(at, _)| at + 1));
     let ends = starts.map(|start| &path[start..]).filter(|end| end.contains('.'));
     ends.map(str::to_owned).collect()
 }
 
-/// Fields by their last name, in the order in which each first stands. Sections have pages of their own.
+/// Fields grouped by their last name, in order of first appearance. Sections have pages of their own.
 fn short_pages(fields: &[Field]) -> Vec<Page> {
     let last = |field: &Field| field.path.rsplit_once('.').map_or(field.path.clone(), |(_, name)| name.to_owned());
     let mut shorts: Vec<(String, Vec<&Field>)> = Vec::new();
@@ -76,7 +76,7 @@ fn short_page(short: String, found: &[&Field]) -> Page {
     }
 }
 
-/// Where else a field of the same meaning stands.
+/// Describes the other places of fields with the same meaning.
 fn elsewhere(paths: &[&str]) -> String {
     if paths.is_empty() {
         return String::new();

@@ -1,19 +1,19 @@
-//! The names that outputs print and that no other table describes: files, columns, rows of tables.
+//! Names in outputs that no other table describes: files, columns, rows of tables.
 
 use flashloom_workload::{LOG_COLUMNS, OutFormat};
 
 use super::{Block, Entry, Page, Place, described, sentence};
 use crate::log::LogFormat;
 
-/// An output, with a name for each of its parts.
+/// An output, with the names of its parts.
 struct Output {
-    /// What it is found by; the first is its heading.
+    /// Names of its page; the first is the heading.
     names: &'static [&'static str],
-    /// What it is, and the option that asks for it.
+    /// Description, and the option that asks for it.
     help: &'static str,
-    /// What its parts are.
+    /// Heading of its parts.
     kind: &'static str,
-    /// The parts: how each is printed, and what it says.
+    /// The parts: name as printed, and description.
     parts: &'static [(&'static str, &'static str)],
 }
 
@@ -36,83 +36,86 @@ const OUTPUTS: &[Output] = &[
     },
     Output { names: &["trace info"], help: TRACE_INFO, kind: "Rows of `trace info`", parts: TRACE_INFO_ROWS },
     Output { names: &["verdict"], help: VERDICTS, kind: "Verdicts", parts: VERDICT_NAMES },
-    Output { names: &["hints", "hint"], help: HINTS, kind: "What a hint is about", parts: HINT_NAMES },
+    Output { names: &["hints", "hint"], help: HINTS, kind: "Subjects of hints", parts: HINT_NAMES },
     Output { names: &["files", "outputs"], help: FILES, kind: "Files", parts: FILE_NAMES },
 ];
 
-const HINTS: &str = "Up to three remarks after a run on what makes its figures mean less than they seem, each with the \
-                     key to turn: `result.hints`. A comparison has them on standard error, with the rows that they \
+const HINTS: &str = "Up to three warnings after a run that its figures mean less than they seem, each with the key to \
+                     change: `result.hints`. A comparison prints them on standard error, with the rows that they \
                      hold for. `--no-hints` leaves them out.";
 const HINT_NAMES: &[(&str, &str)] = &[
     ("never-collected", "No block was erased: these are the figures of a drive that never collects."),
-    ("wrapped", "Addresses came again that did not come again in the recording, or in one pass of the workload."),
-    ("buffered", "Nothing of what was written reached flash."),
+    ("wrapped", "Addresses were accessed again that the recording, or one pass of the workload, accesses once."),
+    ("buffered", "No write reached flash: all data stayed in the write buffer."),
     ("die", "One die was the limit while the others were idle."),
     ("channel", "One channel was the limit while the others were idle."),
     ("buffer", "Writes waited for room in the write buffer while dies were idle."),
     ("link", "The link to the host was the limit."),
-    ("queue-depth", "Commands waited in the host while the drive was full and not busy."),
+    ("queue-depth", "Commands waited in the host while the drive held `host.queue_depth` of them and was not busy."),
     ("outstanding", "The workload asked for less than the drive can do."),
-    ("lifetime", "The lifetime is worked out from very few erases."),
+    ("lifetime", "The lifetime is computed from very few erases."),
     ("few-samples", "Fewer than 10 samples lie beyond a percentile that is shown."),
 ];
 
 const LOG: &str = "A row for every request that ended, in the order in which they ended: \
     `flashloom run EXPERIMENT.toml --log FILE.csv` or `FILE.parquet`. The CSV can be replayed as a trace.";
-/// The columns before those of the causes, whose help is that of the result.
+/// The columns before those of the causes; a cause's help is that of the result's field.
 const LOG_LEADING: &[(&str, &str)] = &[
-    ("timestamp_ns", "When the request arrived, in nanoseconds of simulated time."),
+    ("timestamp_ns", "Arrival of the request, in nanoseconds of simulated time."),
     ("op", "R for a read, W for a write, D for a discard, F for a flush."),
     ("lba", "The first sector of 512 bytes."),
-    ("sectors", "How many sectors of 512 bytes; 0 for a flush."),
+    ("sectors", "Length in sectors of 512 bytes; 0 for a flush."),
     ("task", "The task that issued the request; 0 where tasks are not known."),
     ("sync", "1 for a write that a task waits for, else 0."),
     ("flush", "1 for a write with a flush before it (preflush), else 0."),
     ("fua", "1 for a write that has to be in flash when it completes (forced unit access), else 0."),
-    ("latency_ns", "From arrival to the end of the request; the columns of the causes add up to it."),
-    ("admitted_ns", "When the block layer took the request in, after `host.nr_requests` let it."),
-    ("dispatched_ns", "When the scheduler sent the request to the drive."),
-    ("completed_ns", "When the request ended, done or failed."),
+    ("latency_ns", "Latency from arrival to the end of the request; the columns of the causes add up to it."),
+    ("admitted_ns", "Time at which the block layer took the request in, after `host.nr_requests` let it."),
+    ("dispatched_ns", "Time at which the scheduler dispatched the request to the drive."),
+    ("completed_ns", "Time at which the request completed or failed."),
     ("status", "done, or why the request failed: end_of_life or read_only, as in `result.host.failed`."),
 ];
 
-const SUMMARY: &str = "What `flashloom run` prints; every figure is a field of the result too (`--json`).";
+const SUMMARY: &str = "The tables that `flashloom run` prints; every figure is a field of the result too (`--json`).";
 const SUMMARY_ROWS: &[(&str, &str)] = &[
     ("requests", "Requests that completed, by kind: `result.host`."),
     ("failed", "Requests that failed, by reason: `result.host.failed`."),
     ("data", "Bytes that reads asked for and writes carried: `result.host.read_bytes`, `result.host.write_bytes`."),
     (
         "throughput",
-        "Completed requests and bytes a second of simulated time, and the time from the start of the workload to the \
+        "Completed requests and bytes per second of simulated time, and the time from the start of the workload to the \
          last completion. In a closed workload the queue depth and the drive set it, in a replay at recorded times the \
          recording does.",
     ),
     (
         "filebench",
-        "Flow operations a second of the personality, and how many processors its threads kept busy: \
+        "Flow operations per second of the personality, and the number of processors that its threads kept busy: \
         `result.filebench`.",
     ),
     (
         "scheduler",
-        "What the host's I/O scheduler did: merges, requests sent to the drive, changes between reads and writes, \
-        requests sent after their deadline, the longest time from arrival to dispatch: `result.scheduler`.",
+        "Work of the host's I/O scheduler: merges, requests dispatched, changes of direction between reads and writes, \
+        requests dispatched after their deadline, the longest time from arrival to dispatch: `result.scheduler`.",
     ),
     (
         "buffer",
-        "Order and rate of eviction of the write buffer, the share of the pages written that were in it already, and \
-        the pages that left it for flash: `result.buffer`.",
+        "Replacement policy and eviction batch size of the write buffer, its hit ratio of writes, and the pages that \
+        it sent to flash: `result.buffer`.",
     ),
     (
         "held",
-        "How full the write buffer was over time, and how many writes waited for room in it. Where most writes wait, \
-        writing takes as long as a program of flash, buffer or not: see `flashloom explain buffer.rate`.",
+        "Occupancy of the write buffer over time, and the number of writes that waited for room in it. If most writes \
+        wait, a write takes as long as a flash program, buffer or not: see `flashloom explain buffer.rate`.",
     ),
     (
         "ftl",
         "Mapping, allocation and garbage collection, the pages that were copied, and the write amplification: \
         `result.ftl.waf`.",
     ),
-    ("merges", "Merges of log blocks by kind, and with how many data blocks each was associated: `result.ftl.merges`."),
+    (
+        "merges",
+        "Merges of log blocks by kind, and the number of data blocks each was associated with: `result.ftl.merges`.",
+    ),
     (
         "longest merge",
         "The longest time for which a merge occupied a chip, and what its algorithm guarantees: \
@@ -125,36 +128,36 @@ const SUMMARY_ROWS: &[(&str, &str)] = &[
     ),
     (
         "map cache",
-        "How many translations were found in the cached part of the map, and how many translation pages were read \
-        and written: `result.ftl.map_cache`.",
+        "Hits and misses of the cached part of the map, and the translation pages read and written: \
+        `result.ftl.map_cache`.",
     ),
     ("streams", "Streams of consecutive pages that the allocation found: `result.ftl.streams`."),
-    ("hot", "Pages that were written as hot ones: `result.ftl.hot_page_writes`."),
+    ("hot", "Pages written as hot pages: `result.ftl.hot_page_writes`."),
     (
         "of the writes",
-        "Writes that are durable when they complete (FUA), and writes that a flush goes before (PREFLUSH): \
+        "Writes that are durable when they complete (FUA), and writes preceded by a flush (PREFLUSH): \
         `result.host.fua_writes`, `result.host.preflush_writes`.",
     ),
     (
         "not stored",
-        "Bytes that reads asked for where nothing was ever written, or was discarded: they are answered without flash, \
-        and so in no time that means anything: `result.host.unmapped_read_sectors`.",
+        "Bytes read where nothing was ever written, or was discarded: they need no flash, so that their latency means \
+        nothing: `result.host.unmapped_read_sectors`.",
     ),
     (
         "spare",
-        "Over-provisioning that collection works with: the space beside the data of the host, without blocks that are \
+        "Over-provisioning that garbage collection can use: the space beside the host's data, without blocks that are \
         bad, kept free or open: `result.ftl.effective_over_provisioning`.",
     ),
     (
         "busy",
-        "Share of the time that channels carried something and that dies worked, averaged over all of them, and of the \
-        one that did most. Dies near 100 % are the limit of the throughput; far below, something else is. One that is \
-        far above the mean gets more than its share of the data.",
+        "Share of the time that channels and dies were busy, averaged over all of them, and for the busiest one. Dies \
+        near 100 % limit the throughput; if they are far below, something else does. A die or channel far above the \
+        mean gets more than its share of the data.",
     ),
     (
         "lifetime",
-        "Bytes that the host can write until the mean block and until the worst block have been erased as often as \
-         they are rated for, at the rate of this run, and that as drive writes a day for five years: \
+        "Bytes that the host can write until the mean block and until the worst block reach their rated program/erase \
+         cycles, with the erases per byte of this run, and the corresponding drive writes per day for five years: \
          `result.wear.lifetime`. It needs `device.rated_cycles`.",
     ),
     (
@@ -162,26 +165,26 @@ const SUMMARY_ROWS: &[(&str, &str)] = &[
         "Least and most erases of any block since the drive was new, preconditioning included: \
         `result.wear.erase_count`.",
     ),
-    ("bad blocks", "Blocks that hold nothing any more, by what made them bad: `result.ftl.retired_blocks`."),
-    ("end of life", "When a page could not be stored any more, and what was lost: `result.end_of_life`."),
-    ("verified", "Whether every flash command and every sector read was checked (`--verify`): `result.integrity`."),
+    ("bad blocks", "Blocks that have failed and hold no data any more, by cause: `result.ftl.retired_blocks`."),
+    ("end of life", "Time at which a page could no longer be stored, and the losses: `result.end_of_life`."),
+    ("verified", "Extent of the checks of flash commands and of sectors read (`--verify`): `result.integrity`."),
     (
         "simulated in",
-        "What the simulation itself cost on this machine: `result.run`, the only figures that differ from one \
-        time to the next.",
+        "Cost of the simulation itself on this machine: `result.run`, the only figures that differ between identical \
+        runs.",
     ),
 ];
 
 const LATENCY: &str = "Latency from arrival to completion, in `flashloom run`: `result.host.latency_ns`.";
 const LATENCY_NAMES: &[(&str, &str)] = &[
-    ("latency", "From arrival to completion of a request, every wait included."),
+    ("latency", "Time from arrival to completion of a request, every wait included."),
     ("reads", "Latency of the reads."),
     (
         "writes",
         "Latency of the writes: with a write buffer until it has taken the data, without one until the program ended.",
     ),
-    ("durable (FUA)", "Of the writes, those that are in flash when they complete."),
-    ("after a flush (PREFLUSH)", "Of the writes, those that a flush goes before, which they wait for."),
+    ("durable (FUA)", "Writes that are in flash when they complete."),
+    ("after a flush (PREFLUSH)", "Writes preceded by a flush, which they wait for."),
     ("all", "Latency of all requests, discards and flushes included."),
     (
         "in the host",
@@ -189,65 +192,67 @@ const LATENCY_NAMES: &[(&str, &str)] = &[
         left out.",
     ),
     ("in the drive", "The part from dispatch to completion, which the drive adds."),
-    ("count", "How many requests the row is about."),
+    ("count", "Number of requests in the row."),
     ("mean", "The mean latency."),
-    ("p50", "The median: what half of the requests do not pass."),
-    ("p95", "What 95 % of the requests do not pass."),
-    ("p99", "What 99 % of the requests do not pass."),
-    ("p99.9", "What 99.9 % of the requests do not pass. It rests on one request in a thousand: 20 of 20,000."),
+    ("p50", "The median: the latency that half of the requests do not exceed."),
+    ("p95", "The latency that 95 % of the requests do not exceed."),
+    ("p99", "The latency that 99 % of the requests do not exceed."),
+    (
+        "p99.9",
+        "The latency that 99.9 % of the requests do not exceed. It rests on one request in a thousand: 20 of 20,000.",
+    ),
     ("max", "The longest latency of any request; it grows with the length of a run."),
 ];
 
-const FLASH: &str = "Flash operations by what they were for, in `flashloom run`: `result.nand`.";
+const FLASH: &str = "Flash operations by origin, in `flashloom run`: `result.nand`.";
 const FLASH_NAMES: &[(&str, &str)] = &[
     ("flash", "Operations of the flash array during the workload; preconditioning does not count."),
     ("pages read", "Pages read from flash."),
     ("pages programmed", "Pages programmed."),
     ("blocks erased", "Blocks erased."),
-    ("total", "All operations, whatever they were for."),
-    ("host", "Operations for requests, and for what the write buffer evicts."),
+    ("total", "All operations, whatever their origin."),
+    ("host", "Operations for requests, and for evictions of the write buffer."),
     ("collection", "Operations for garbage collection: `gc` in a result."),
     ("merge", "Operations for merges of log blocks."),
     ("map", "Operations for the mapping itself: translation pages."),
     ("wear", "Operations for static wear levelling."),
 ];
 
-const ANATOMY: &str = "Where the time of reads and writes went, in `flashloom run` with `run.anatomy = true`; the \
-                       causes are fields of `result.host.anatomy`, and `docs/anatomy.md` explains them.";
+const ANATOMY: &str = "Latency of reads and writes by cause, in `flashloom run` with `run.anatomy = true`; the causes \
+                       are fields of `result.host.anatomy`, and `docs/anatomy.md` explains them.";
 const ANATOMY_NAMES: &[(&str, &str)] = &[
     ("from p99", "The slowest requests: at least one in a hundred."),
     ("from p99.9", "The slowest requests: at least one in a thousand."),
-    ("mean latency", "Mean latency of the requests of the column; the shares below are shares of it."),
+    ("mean latency", "Mean latency of the requests in the column; the shares below are shares of it."),
 ];
 
-const FIT: &str =
-    "How well a synthesised workload fits its characterisation, in `flashloom run`: `result.synthesized`.";
+const FIT: &str = "Fit of a synthesised workload to its characterisation, in `flashloom run`: `result.synthesized`.";
 const FIT_NAMES: &[(&str, &str)] = &[
-    ("fit", "The figures of the whole stream of requests, as they should be and as they are."),
-    ("target", "What the stream should look like."),
-    ("achieved", "What the whole stream looks like."),
-    ("random share", "Share of the requests after the first that do not begin where the one before ended."),
-    ("mean request", "Mean bytes of a request."),
+    ("fit", "Figures of the whole stream of requests, as asked for and as generated."),
+    ("target", "The characterisation asked for."),
+    ("achieved", "The characterisation of the whole stream as generated."),
+    ("random share", "Share of the requests after the first that do not begin where the previous one ended."),
+    ("mean request", "Mean size of a request in bytes."),
     ("read share", "Share of the requests that are reads."),
     ("footprint", "Bytes of the distinct 4 KiB pages that are touched."),
-    ("span", "Bytes from the start of the device to the last sector that is touched."),
+    ("span", "Bytes from the start of the device to the end of the last sector that is touched."),
     ("operations", "Flow operations of a Filebench personality that ended."),
-    ("a second", "Flow operations that ended in a second of simulated time."),
+    ("a second", "Flow operations that ended per second of simulated time."),
 ];
 
-const COMPARISON: &str = "What `flashloom compare` prints: a row a run, the keys that vary first. A star marks the \
-                          best of a column where the runs differ.";
+const COMPARISON: &str = "The table that `flashloom compare` prints: one row per run, the keys that vary first. A star \
+                          marks the best value of a column if the runs differ.";
 const COMPARISON_COLUMNS: &[(&str, &str)] = &[
-    ("operations/s", "Flow operations of a Filebench personality a second; higher is better."),
-    ("requests/s", "Completed requests a second of simulated time; higher is better."),
+    ("operations/s", "Flow operations of a Filebench personality per second; higher is better."),
+    ("requests/s", "Completed requests per second of simulated time; higher is better."),
     ("read p50", "Median latency of reads; lower is better."),
-    ("read p99", "What 99 % of the reads do not pass; lower is better."),
+    ("read p99", "99th percentile of the latency of reads; lower is better."),
     ("write p50", "Median latency of writes; lower is better."),
-    ("write p99", "What 99 % of the writes do not pass; lower is better."),
+    ("write p99", "99th percentile of the latency of writes; lower is better."),
     ("max wait", "The longest time from arrival to dispatch; lower is better."),
-    ("merged", "Merges in the block layer, each of which makes two requests one; neither more nor fewer is better."),
-    ("buffer hits", "Share of the pages written that were in the write buffer already; higher is better."),
-    ("map hits", "Share of the translations found in the cached part of the map; higher is better."),
+    ("merged", "Merges in the block layer, each of two requests into one; neither more nor fewer is better."),
+    ("buffer hits", "Hit ratio: share of the pages written that were in the write buffer already; higher is better."),
+    ("map hits", "Hit ratio of the cached part of the map; higher is better."),
     ("merges", "Merges of log blocks, of all kinds; lower is better."),
     ("largest k", "The most data blocks that a merged log block was associated with; lower is better."),
     ("longest merge", "The longest time for which a merge occupied a chip; lower is better."),
@@ -279,29 +284,32 @@ const COMPARISON_COLUMNS: &[(&str, &str)] = &[
         "With `--bounds`, of at most 8 requests: mean latency, divided by the least of every order of dispatch; \
         lower is better.",
     ),
-    ("expected", "What the experiment claims, with the number found and its bounds: `[[expect]]`."),
+    ("expected", "Claim of the experiment, with the number found and its bounds: `[[expect]]`."),
 ];
 
-const TRACE_INFO: &str = "What a recording holds: `flashloom trace info FILE`.";
+const TRACE_INFO: &str = "Summary of a recording: `flashloom trace info FILE`.";
 const TRACE_INFO_ROWS: &[(&str, &str)] = &[
     ("format", "The format of the recording; `flashloom list formats` has all of them."),
-    ("event", "Which event of a blktrace or blkparse recording was taken as a request."),
+    ("event", "Event of a blktrace or blkparse recording that was taken as a request."),
     ("discards", "Requests that discard sectors (TRIM)."),
     ("flushes", "Flushes without data; a write with a flush before it counts as a write."),
-    ("durable writes (FUA)", "Of the writes, those that are to be durable when they complete."),
-    ("writes after a flush (PREFLUSH)", "Of the writes, those that a flush goes before."),
+    ("durable writes (FUA)", "Writes that have to be durable when they complete."),
+    ("writes after a flush (PREFLUSH)", "Writes preceded by a flush."),
     ("read", "Bytes that the reads transfer."),
     ("written", "Bytes that the writes transfer."),
     ("footprint (4 KiB pages touched)", "Bytes of the distinct 4 KiB pages that reads and writes touch."),
-    ("span (least device)", "Bytes from address zero to the end of the last sector: the least capacity that holds it."),
-    ("duration", "From the first arrival to the last."),
-    ("sequential", "Share of the reads and writes that begin where the one before ended."),
-    ("task ids", "Whether the requests say which task issued them, which some schedulers need."),
-    ("latencies", "Whether the recording says how long its device took."),
+    (
+        "span (least device)",
+        "Bytes from address zero to the end of the last sector: the smallest capacity that holds it.",
+    ),
+    ("duration", "Time from the first arrival to the last."),
+    ("sequential", "Share of the reads and writes that begin where the previous one ended."),
+    ("task ids", "Presence of task ids in the requests, which some schedulers need."),
+    ("latencies", "Presence of the latencies on the recorded device."),
 ];
 
 const VERDICTS: &str =
-    "What a report of `flashloom reproduce` says of a published figure; `docs/reproduction/README.md` has the rules.";
+    "Verdict of a report of `flashloom reproduce` on a published figure; `docs/reproduction/README.md` has the rules.";
 const VERDICT_NAMES: &[(&str, &str)] = &[
     ("reproduced", "The published effect, within the stated band."),
     ("direction only", "An effect in the same direction, beyond the band."),
@@ -309,7 +317,7 @@ const VERDICT_NAMES: &[(&str, &str)] = &[
     ("not reproduced", "Another effect, none, or one that a policy which does nothing has too."),
 ];
 
-const FILES: &str = "What the commands write. A file is written whole at the end, or left as it was.";
+const FILES: &str = "Files that the commands write. A file is written whole at the end, or left as it was.";
 const FILE_NAMES: &[(&str, &str)] = &[
     (
         "--json",
@@ -318,16 +326,16 @@ const FILE_NAMES: &[(&str, &str)] = &[
     ),
     (
         "--csv",
-        "Every figure of every run of a comparison, a line a run; the columns are the varied keys and the fields of \
-        the result, such as `ftl.waf`.",
+        "Every figure of every run of a comparison, one line per run; the columns are the varied keys and the fields \
+        of the result, such as `ftl.waf`.",
     ),
-    ("--save-state", "The drive as it is after ageing, before the workload; `run.state` names it in later runs."),
-    ("--slowest", "Where the time of the slowest requests went, each with what it waited for, after the result."),
+    ("--save-state", "State of the drive after ageing, before the workload; `run.state` names it in later runs."),
+    ("--slowest", "Story of the slowest requests, each with its latency by cause, after the result."),
     ("--fio-json", "The results of a fio job file in fio's own format (`--output-format=json`)."),
     ("--out", "A folder for the reports of `reproduce`: Markdown, JSON, and every figure as CSV."),
 ];
 
-/// A page for each output, and one for each of its parts; `cause` is the help of a cause of latency, by its name.
+/// A page for each output, and one for each of its parts; `cause` returns the help of a cause of latency by name.
 pub(super) fn pages(cause: impl Fn(&str) -> String) -> Vec<Page> {
     let of_output = |output: &Output| {
         let parts = output.parts.iter().map(|(name, help)| ((*name).to_owned(), (*help).to_owned())).collect();

@@ -1,31 +1,31 @@
-//! One page of help, and its two renderings: plain text for a terminal, Markdown for the checked-in document.
+//! A page of help, and its two renderings: plain text for a terminal, Markdown for the checked-in documents.
 
 use std::fmt::Write;
 
-/// Columns of plain text.
+/// Width of plain text, in columns.
 const WIDTH: usize = 100;
 
 /// A page of help.
 #[derive(Clone, Debug)]
 pub struct Page {
-    /// What it is found by.
+    /// Names of the page.
     pub names: Vec<String>,
     /// Its heading.
     pub title: String,
-    /// Where it stands in the documents.
+    /// Place in the documents.
     pub place: Place,
     /// Its content.
     pub blocks: Vec<Block>,
 }
 
-/// Where a page stands in the documents that are checked in.
+/// Place of a page in the checked-in documents.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Place {
-    /// Nowhere by itself: its content is on another page already.
+    /// No page of its own: its content is on another page already.
     Elsewhere,
-    /// In `docs/reference.md`, under a heading of that level.
+    /// In `docs/reference.md`, under a heading of this level.
     Section(usize),
-    /// In a file of its own below `docs/`.
+    /// In this file below `docs/`.
     File(String),
 }
 
@@ -40,21 +40,21 @@ pub enum Block {
     Configuration(String),
 }
 
-/// A term and what there is to say of it.
+/// A term and its description.
 #[derive(Clone, Debug)]
 pub struct Entry {
-    /// The term, as it would be typed.
+    /// The term, as a user types it.
     pub term: String,
-    /// What kind of thing it is; may be empty.
+    /// Kind of the term; may be empty.
     pub kind: String,
-    /// What it means.
+    /// Description.
     pub text: String,
-    /// The file with more on it, from the file of its page; may be empty.
+    /// File with more about it, relative to the page's file; may be empty.
     pub link: String,
 }
 
 impl Page {
-    /// For a terminal.
+    /// Renders plain text for a terminal.
     pub fn to_text(&self) -> String {
         let mut text = format!("{}\n", self.title);
         for block in &self.blocks {
@@ -77,7 +77,7 @@ impl Page {
         text
     }
 
-    /// For the documents; nothing for a page that is not in them by itself.
+    /// Renders Markdown; `None` for a page without a place of its own in the documents.
     pub fn to_markdown(&self) -> Option<String> {
         let level = match self.place {
             Place::Elsewhere => return None,
@@ -108,12 +108,12 @@ impl Page {
     }
 }
 
-/// Characters that Markdown would take for markup outside of code.
+/// Escapes characters that Markdown would take for markup outside of code.
 fn escaped(text: &str) -> String {
     text.replace('<', "\\<").replace('*', "\\*")
 }
 
-/// Lines of at most [`WIDTH`] columns, all indented; nothing for an empty text.
+/// Wraps a text into indented lines of at most [`WIDTH`] columns; empty for an empty text.
 fn wrapped(text: &str, indent: usize) -> String {
     let (mut lines, mut line) = (String::new(), String::new());
     for word in text.split_whitespace() {

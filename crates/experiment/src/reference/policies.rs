@@ -1,19 +1,18 @@
-//! A page for every policy: what it does and when not to use it, its source, a configuration that works, its
-//! parameters.
+//! A page for every policy: description, when to use another, source, a working configuration, parameters.
 
 use flashloom_units::{PolicySpec, SlotSpec};
 
 use super::{Block, Entry, List, Page, Place, consequences, described, param_entry, sentence};
 use crate::config::{Catalog, SECTIONS, Table, example};
 
-/// The list of a slot, whose help begins with the word that people search for.
+/// The list of a slot, whose help begins with the term that people search for.
 pub(super) fn list(catalog: &Catalog, slot: &SlotSpec) -> List {
     let members = catalog.policies(slot).map(|policy| (policy.name, sentence(policy.summary))).collect();
     let help = format!("{}: {} (`{}`).", capital(slot.role), slot.help, slot.key);
     List { name: slot.name, help, members }
 }
 
-/// The page of a policy, which that key of its section chooses.
+/// The page of a policy that a key of its section can choose.
 pub(super) fn page(catalog: &Catalog, table: &Table, policy: &PolicySpec, key: usize) -> Page {
     let section = &SECTIONS[table.section];
     let path = table.path();
@@ -58,7 +57,7 @@ pub(super) fn page(catalog: &Catalog, table: &Table, policy: &PolicySpec, key: u
     }
 }
 
-/// The lines of `docs/SUMMARY.md` for the pages of this module.
+/// The lines of `docs/SUMMARY.md` for the pages of policies.
 pub fn summary(catalog: &Catalog) -> String {
     let mut lines = String::new();
     for (slot, policies) in catalog.slots() {
@@ -70,12 +69,12 @@ pub fn summary(catalog: &Catalog) -> String {
     lines
 }
 
-/// A link to the list of a slot, from a file in `docs/`.
+/// Link to the list of a slot, from a file in `docs/`.
 pub(super) fn link(slot: &SlotSpec) -> String {
     format!("[{}]({})", capital(slot.role), index(slot.name))
 }
 
-/// The file of the list of that name, below `docs/`.
+/// File of the list of a slot, below `docs/`.
 pub(super) fn index(slot: &str) -> String {
     format!("reference/{slot}/README.md")
 }

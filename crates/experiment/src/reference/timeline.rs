@@ -1,12 +1,12 @@
-//! Help on the timeline of a run: its file as one page, each of its columns as another.
+//! Help on the timeline of a run: one page for the file, one for each of its columns.
 
 use super::{Block, Page, Place, described};
 use crate::timeline::{COLUMNS, Column};
 
 pub(super) fn pages() -> Vec<Page> {
-    let text = "What `flashloom run --timeline FILE.csv` writes: a line for each `run.timeline_interval` of simulated \
-                time, in counting mode for each `run.timeline_pages` pages programmed for the host, and one at the \
-                end. A field that does not apply is empty.";
+    let text = "The file that `flashloom run --timeline FILE.csv` writes: a line for each `run.timeline_interval` of \
+                simulated time, in counting mode for each `run.timeline_pages` pages programmed for the host, and one \
+                at the end. A field that does not apply is empty.";
     let entries = COLUMNS.iter().map(|column| described(column.name, column.help)).collect();
     let blocks = vec![Block::Text(text.to_owned()), Block::Entries("Columns".to_owned(), entries)];
     let whole = Page {

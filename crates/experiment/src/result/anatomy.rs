@@ -1,20 +1,20 @@
-//! What a result says of where the time of the requests went.
+//! Latency by cause, as a part of the result.
 //!
-//! A cause that took nothing is a zero: a formula can ask for it in any run that has an anatomy.
+//! A cause that took no time is zero, not absent: a formula can read it in any run that has an anatomy.
 
 use flashloom_device::Cause;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-/// Nanoseconds summed over requests: exact up to 2^64, which is 584 years of waiting by all of them together, and the
-/// nearest floating-point number beyond.
+/// Nanoseconds summed over requests: exact up to 2^64, which is 584 years summed over all of them, and the nearest
+/// floating-point number beyond.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(untagged)]
 #[schemars(with = "u64", inline)]
 pub enum TotalNs {
-    /// To the nanosecond.
+    /// Exact to the nanosecond.
     Exact(u64),
-    /// To 15 digits.
+    /// Rounded to 15 digits.
     Rounded(f64),
 }
 
@@ -34,36 +34,36 @@ impl From<TotalNs> for f64 {
 }
 
 result_types! {
-    /// Where the time of the requests went. Only requests that completed count, as in the latencies.
+    /// Latency of requests by cause. Only completed requests count, as in `latency_ns`.
     AnatomyResult {
-        /// The time of reads; absent where none completed.
+        /// Latency of reads by cause; absent if none completed.
         #[serde(skip_serializing_if = "Option::is_none")]
         read: Option<TailResult>,
-        /// The time of writes; absent where none completed.
+        /// Latency of writes by cause; absent if none completed.
         #[serde(skip_serializing_if = "Option::is_none")]
         write: Option<TailResult>,
     }
 
     /// The requests of one kind: all of them, and the slowest.
     TailResult {
-        /// All of them.
+        /// All requests.
         whole: SliceResult,
-        /// The slowest: at least one in 100.
+        /// The slowest requests: at least one in 100.
         p99: SliceResult,
-        /// The slowest: at least one in 1,000.
+        /// The slowest requests: at least one in 1,000.
         p99_9: SliceResult,
     }
 
-    /// Some requests of one kind, and where their time went.
+    /// Some requests of one kind, and their latency by cause.
     SliceResult {
-        /// How many requests.
+        /// Number of requests.
         requests: u64,
-        /// The latency from which on they are counted, to one part in 128; absent for all requests.
+        /// Latency above which requests are counted, to one part in 128; absent for all requests.
         #[serde(skip_serializing_if = "Option::is_none")]
         from_ns: Option<u64>,
-        /// Their latencies, summed.
+        /// Sum of their latencies.
         latency_ns: TotalNs,
-        /// The same by cause; the parts add up to it.
+        /// Latency by cause; the parts add up to `latency_ns`.
         parts_ns: PartsResult,
     }
 }
@@ -76,12 +76,12 @@ macro_rules! parts {
         }
 
         impl PartsResult {
-            /// From the time of each cause, in the order of [`Cause::ALL`].
+            /// Builds the parts from the time of each cause, in the order of [`Cause::ALL`].
             pub(crate) fn of([$($cause),+]: [TotalNs; Cause::COUNT]) -> Self {
                 Self { $($cause),+ }
             }
 
-            /// Each cause with its time, in that order.
+            /// Iterates over each cause with its time, in the order of [`Cause::ALL`].
             pub fn iter(&self) -> impl Iterator<Item = (Cause, TotalNs)> {
                 Cause::ALL.into_iter().zip([$(self.$cause),+])
             }

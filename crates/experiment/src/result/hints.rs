@@ -1,16 +1,16 @@
-//! Remarks on a result, for whoever reads its figures.
+//! Hints in a result: warnings that its figures mean less than they seem.
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 result_types! {
-    /// What makes figures of a result mean less than they seem.
+    /// A warning that figures of a result mean less than they seem.
     HintResult {
-        /// What it is about, such as `never-collected` or `die`; `flashloom explain hints` lists them.
+        /// Identifier of the hint, such as `never-collected` or `die`; `flashloom explain hints` lists them.
         about: String,
-        /// The remark, one sentence.
+        /// Text of the hint, one sentence.
         text: String,
-        /// The key of the configuration to turn.
+        /// Configuration key to change.
         key: String,
     }
 }

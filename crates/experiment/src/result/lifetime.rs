@@ -1,11 +1,11 @@
-//! What a result says of the drive's lifetime.
+//! The part of a result about the drive's lifetime.
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 result_types! {
-    /// How much the host could write, if it wrote as in this run from the drive's first day on, until blocks reach the
-    /// cycles that they are rated for (`device.rated_cycles`):
+    /// Data that the host could write, at the rate of erases of this run from the drive's first day on, until blocks
+    /// reach their rated program/erase cycles (`device.rated_cycles`):
     ///
     /// ```text
     /// mean_bytes  = host bytes written * rated cycles / erases a block, on average over the blocks that are not bad
@@ -14,20 +14,20 @@ result_types! {
     /// drive writes a day = bytes / (capacity * 365 * 5)
     /// ```
     ///
-    /// What counts is what was written and erased in the run itself, not what aged the drive before. A run that erases
-    /// each block a few times says little of the worst one, which chance picks then.
+    /// Only writes and erases of the run itself count, not those that aged the drive before. A run that erases each
+    /// block a few times says little about the worst block, which chance then picks.
     LifetimeResult {
-        /// Erases in the run, on average over the blocks.
+        /// Erases per block in the run, on average.
         erases_mean: f64,
-        /// Erases in the run of the block that was erased most in it.
+        /// Erases of the most erased block in the run.
         erases_max: u32,
         /// Bytes that the host could write until the mean block reaches its rating (TBW with perfect wear levelling).
         mean_bytes: f64,
         /// Bytes that the host could write until the worst block reaches its rating.
         worst_bytes: f64,
-        /// How often the host could write the whole drive each day for five years until `mean_bytes`.
+        /// Drive writes per day for five years that come to `mean_bytes`.
         mean_drive_writes_per_day: f64,
-        /// How often the host could write the whole drive each day for five years until `worst_bytes`.
+        /// Drive writes per day for five years that come to `worst_bytes`.
         worst_drive_writes_per_day: f64,
     }
 }

@@ -1,48 +1,48 @@
-//! What a result came from: the program, the files and the configuration.
+//! Origin of a result: the program, the files and the configuration.
 
 use flashloom_workload::Fingerprint;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use sha2::{Digest, Sha256};
 
-/// The role of the file of the experiment among the inputs.
+/// Role of the experiment's file among the inputs.
 pub const EXPERIMENT: &str = "experiment";
 
 result_types! {
-    /// What a result came from; the hash of a drive that was aged before is `precondition.state_sha256`.
+    /// Origin of a result; the hash of a drive that was aged before is `precondition.state_sha256`.
     ProvenanceResult {
-        /// The version of the program.
+        /// Version of the program.
         version: String,
-        /// The git revision of its sources, with -dirty if they differed from that; unknown outside of a repository.
+        /// Git revision of its sources, with -dirty if they differed from it; unknown outside of a repository.
         revision: String,
         /// SHA-256 of the effective configuration: `config`, its keys sorted, as JSON without blanks.
         config_sha256: String,
-        /// The files that were read, the experiment first.
+        /// Files that were read, the experiment first.
         inputs: Vec<InputResult>,
     }
 
     /// A file that was read.
     InputResult {
-        /// Which file: experiment, or workload for a recording or a job file.
+        /// Role of the file: experiment, or workload for a recording or a job file.
         role: String,
-        /// Its name, without the folder.
+        /// Name of the file, without its folder.
         name: String,
-        /// Its length.
+        /// Length in bytes.
         bytes: u64,
-        /// Its SHA-256, as `sha256sum` prints it.
+        /// SHA-256 of the content, as `sha256sum` prints it.
         sha256: String,
     }
 }
 
 impl InputResult {
-    /// A file in its role.
+    /// Makes an input of a file and its role.
     pub(crate) fn of(role: &str, file: &Fingerprint) -> Self {
         let Fingerprint { name, bytes, sha256 } = file.clone();
         Self { role: role.to_owned(), name, bytes, sha256 }
     }
 }
 
-/// The hash of an effective configuration, on which the order of its keys has no influence.
+/// Hash of an effective configuration, independent of the order of its keys.
 pub(crate) fn config_hash(config: &serde_json::Value) -> String {
     let mut sorted = config.clone();
     sorted.sort_all_objects();

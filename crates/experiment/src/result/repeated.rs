@@ -1,5 +1,4 @@
-//! What several seeds of a combination say together, which combinations were left out, and the file of a run that is
-//! kept.
+//! Statistics over the seeds of a combination, combinations left out, and the file of a kept run.
 
 use std::collections::BTreeMap;
 
@@ -8,53 +7,54 @@ use serde::{Deserialize, Serialize};
 
 use super::RunResult;
 
-/// The format of [`KeptRun`].
+/// Format identifier of [`KeptRun`].
 pub const KEPT_SCHEMA: &str = "flashloom/kept/1";
 
 result_types! {
-    /// One combination, run with several seeds.
+    /// Statistics of one combination over several seeds.
     RepeatedResult {
         /// The varied keys with the values of this combination, without the seed.
         vary: serde_json::Map<String, serde_json::Value>,
-        /// The seeds of its runs, in their order.
+        /// Seeds of its runs, in their order.
         seeds: Vec<u64>,
-        /// Every number that each of its runs has, by the path of its field, such as `host.iops`.
+        /// Every number that all of its runs have, by the path of its field, such as `host.iops`.
         figures: BTreeMap<String, RepeatedFigure>,
     }
 
-    /// A figure over several seeds, with intervals at 95 % (Student's t): the mean plus and minus half their width.
+    /// A figure over several seeds, with 95 % confidence intervals (Student's t): the mean plus and minus half their
+    /// width.
     RepeatedFigure {
         /// The mean over the seeds.
         mean: f64,
-        /// Half the width of its interval; zero for a figure that no seed changes.
+        /// Half the width of the mean's interval; zero for a figure that no seed changes.
         half_width: f64,
-        /// The mean difference to the first combination's run of the same seed; absent where that has no such figure.
+        /// Mean difference to the first combination's run of the same seed; absent if that has no such figure.
         #[serde(skip_serializing_if = "Option::is_none")]
         difference: Option<f64>,
-        /// Half the width of the interval of that difference.
+        /// Half the width of the difference's interval.
         #[serde(skip_serializing_if = "Option::is_none")]
         difference_half_width: Option<f64>,
     }
 
     /// A combination that was left out.
     LeftOutResult {
-        /// The varied keys with its values.
+        /// The varied keys with the values of this combination.
         vary: serde_json::Map<String, serde_json::Value>,
-        /// Why its values do not go together: the problems as they are shown where they refuse a comparison.
+        /// The problems why its values cannot work together, as shown when they refuse a comparison.
         problems: Vec<String>,
     }
 
     /// One run of a comparison in a file of its own (`flashloom compare --out`).
     KeptRun {
-        /// The format of this object.
+        /// Format identifier of this object.
         schema: String,
-        /// The version of the program that ran it.
+        /// Version of the program that ran it.
         version: String,
-        /// SHA-256 of that program's file: a comparison goes on only with results of the same build.
+        /// SHA-256 of that program's file: a comparison continues only with results of the same build.
         program_sha256: String,
         /// The varied keys with the values of this run.
         vary: serde_json::Map<String, serde_json::Value>,
-        /// What the run found out.
+        /// Result of the run.
         result: RunResult,
     }
 }

@@ -1,5 +1,5 @@
-//! Drives that are aged once and used by several runs: in memory by those of a comparison, in a file by any, and in the
-//! user's [`Cache`](super::Cache) by all that come later.
+//! Aged drives that several runs use: in memory by the runs of a comparison, in a file by any run, and in the user's
+//! [`Cache`](super::Cache) by all later ones.
 //!
 //! ```text
 //! line 1   flashloom-state 1
@@ -8,11 +8,10 @@
 //! then     the state, compressed by zstd
 //! ```
 //!
-//! What ageing makes of a drive depends on the device, the FTL and its policies, the seed, and how it is aged, and on
-//! nothing else: not on the host, the write buffer or the workload. A run that differs in any of these keys has another
-//! drive. Drives are aged in counting mode, so that of the device's times only those count that a policy weighs: what a
-//! copy and an erase take, with a log-block mapping. Whether the run is verified counts too, because checks follow a
-//! drive from its first page on.
+//! The state of an aged drive depends only on the device, the FTL and its policies, the seed, and how it is aged: not
+//! on the host, the write buffer or the workload. A run that differs in any of these keys has another drive. Drives are
+//! aged in counting mode, so only those of the device's times count that a policy weighs: the duration of a copy and an
+//! erase, with a log-block mapping. Verification counts too, because checks follow a drive from its first page on.
 
 use std::fs;
 use std::sync::{Arc, Mutex, PoisonError};
@@ -28,10 +27,11 @@ use super::{Cache, Failure, Progress};
 use crate::config::{Config, Experiment, Precondition, Variant, json_value};
 use crate::registry::Registry;
 
-/// The first line of a file.
+/// First line of a file.
 const MAGIC: &str = "flashloom-state 2";
 
-/// Keys of the sections that count, and of the others those that do; of the former, those that matter only later.
+/// Sections whose keys all count, except those listed below as mattering only later; of other sections only single keys
+/// count.
 const SECTIONS: [&str; 2] = ["device.", "ftl."];
 const OTHERS: [&str; 7] = [
     "run.seed",
@@ -43,7 +43,7 @@ const OTHERS: [&str; 7] = [
     "run.steady_windows",
 ];
 const LATER: [&str; 2] = ["ftl.idle_delay", "device.rated_cycles"];
-/// Keys of the device that only a drive in time follows; the preset says nothing that other keys do not.
+/// Device keys that only a timed drive uses; the preset counts through the keys that it sets.
 const OF_TIME: [&str; 11] = [
     "device.preset",
     "device.link_rate",
@@ -57,7 +57,7 @@ const OF_TIME: [&str; 11] = [
     "device.max_overtakes",
     "device.die_order",
 ];
-/// Those that log-block mappings and their placements weigh a merge by.
+/// Device keys by which log-block mappings and their placements weigh the cost of a merge.
 const OF_MERGES: [&str; 12] = [
     "device.bits_per_cell",
     "device.read_time",
@@ -72,21 +72,21 @@ const OF_MERGES: [&str; 12] = [
     "device.command_time",
     "device.bus_rate",
 ];
-/// The policies that ageing asks, by the key that chooses each.
+/// Keys of the policies that take part in ageing.
 const ASKED: [&str; 4] = ["ftl.mapping", "ftl.allocation", "ftl.gc", "ftl.placement"];
 
-/// The key that says whether the drive was left idle after ageing.
+/// Key that says whether the drive was left idle after ageing.
 const REST: &str = "run.rest";
 
-/// Where one of the two has a key that the other does not.
+/// Message if one of the two configurations has a key that the other does not.
 const OTHER_KEYS: &str = "the drive was aged under other policies, or by a program with other keys: save it again";
 
-/// What a drive was aged with.
+/// Conditions under which a drive was aged.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 struct Origin {
     /// Every key that counts, with its value.
     settings: Map<String, Json>,
-    /// Whether every command and sector was followed.
+    /// True if every command and sector was checked.
     verified: bool,
 }
 
@@ -111,7 +111,7 @@ impl Origin {
     }
 }
 
-/// Whether all policies that ageing asks are built in: of others nobody knows what they make of the device's times.
+/// True if all policies that take part in ageing are built in: others may depend on the device's times in unknown ways.
 fn has_built_in_policies(config: &Config) -> bool {
     let registry = Registry::builtin();
     let slots = registry.slots();
@@ -127,11 +127,11 @@ pub struct AgedDrive {
     origin: Origin,
     aged: Preconditioned,
     state: Vec<u8>,
-    /// The third line of its file, for a drive that is kept in one.
+    /// Hash on the third line of its file, for a drive that is kept in one.
     hash: Option<String>,
 }
 
-/// What the second line of a file says.
+/// Content of the second line of a file.
 #[derive(Serialize, Deserialize)]
 struct Header {
     #[serde(flatten)]
@@ -140,7 +140,7 @@ struct Header {
 }
 
 impl AgedDrive {
-    /// The aged drive of a configuration, all of whose policies can be saved; from the cache, if it is there.
+    /// Ages the drive of a configuration all of whose policies can be saved, or takes it from the cache.
     ///
     /// # Errors
     /// A policy that cannot be built, or a drive that never became steady.
@@ -161,7 +161,7 @@ impl AgedDrive {
         Ok(drive)
     }
 
-    /// Ages the drive of an engine, and saves it.
+    /// Ages the drive of an engine, and saves its state.
     fn age_engine(
         config: &Config,
         verify: bool,
@@ -173,22 +173,22 @@ impl AgedDrive {
         Ok(Self { origin: Origin::of(config, verify), aged, state, hash: None })
     }
 
-    /// What the drive of a configuration is aged with, as the second line of a file begins.
+    /// Conditions under which a configuration's drive is aged, as the start of the second line of a file.
     pub(super) fn origin_text(config: &Config, verify: bool) -> String {
         serde_json::to_string(&Origin::of(config, verify)).expect("settings are JSON")
     }
 
-    /// Whether it was aged as a configuration says.
+    /// True if the drive was aged as a configuration says.
     pub(super) fn is_of(&self, config: &Config, verify: bool) -> bool {
         self.origin == Origin::of(config, verify)
     }
 
-    /// The same drive without the hash of its file, as one that the run ages itself has none.
+    /// Removes the hash of its file, as if the run had aged the drive itself.
     pub(super) fn unnamed(self) -> Self {
         Self { hash: None, ..self }
     }
 
-    /// Gives an engine of the same drive the state.
+    /// Loads the state into an engine of the same drive.
     pub(super) fn load_into(&self, engine: &mut Engine) -> Result<(), Failure> {
         let refuse = |error: StateError| {
             let refusal = Refusal::new(error.to_string(), "a drive that the configuration builds");
@@ -197,15 +197,15 @@ impl AgedDrive {
         engine.load_aged(&self.state, self.aged).map_err(refuse)
     }
 
-    /// The hash of a drive that is kept in a file.
+    /// Hash of a drive that is kept in a file.
     pub(super) fn hash(&self) -> Option<&str> {
         self.hash.as_deref()
     }
 
-    /// Everything that a file holds.
+    /// Encodes the drive as a file.
     ///
     /// # Errors
-    /// Memory that there is not.
+    /// A failed compression, for want of memory.
     pub fn to_file(&self) -> Result<Vec<u8>, String> {
         let header = self.header();
         let hash = hash_of(header.as_bytes(), &self.state);
@@ -214,7 +214,7 @@ impl AgedDrive {
         Ok(file)
     }
 
-    /// The second line of a file.
+    /// Second line of a file.
     fn header(&self) -> String {
         let header = Header { origin: self.origin.clone(), aged: self.aged };
         serde_json::to_string(&header).expect("settings are JSON")
@@ -248,7 +248,7 @@ impl AgedDrive {
         Ok(Self { origin, aged, state, hash: Some(sha256) })
     }
 
-    /// What of a configuration is not what the drive was aged with.
+    /// Refusal that names a key of the configuration that differs from the one the drive was aged with.
     fn misfit(&self, config: &Config, path: &str) -> Option<Refusal> {
         let wanted = Origin::of(config, self.origin.verified);
         let shown = |value: Option<&Json>| value.map_or("nothing".to_owned(), Json::to_string);
@@ -262,7 +262,7 @@ impl AgedDrive {
         Some(refusal.help(help))
     }
 
-    /// What is wrong with a run of it, if it is verified and the drive was not, or the reverse.
+    /// Refusal if the run is verified and the drive was not, or the reverse.
     pub(super) fn unlike(&self, verify: bool) -> Option<Refusal> {
         let said = |verified| if verified { "with --verify" } else { "without --verify" };
         let (found, expected) = (format!("a drive that was aged {}", said(!verify)), format!("one {}", said(verify)));
@@ -271,8 +271,8 @@ impl AgedDrive {
     }
 }
 
-/// Brings a new engine into the state after ageing: with the drive in the cache, or else by ageing its own, which then
-/// goes into the cache.
+/// Brings a new engine into the state after ageing: from the cache, or by ageing its drive, which is then stored in the
+/// cache.
 ///
 /// # Errors
 /// A drive that never became steady.
@@ -300,10 +300,10 @@ pub(super) fn hash_of(header: &[u8], state: &[u8]) -> String {
     format!("{:x}", Sha256::new().chain_update(header).chain_update(state).finalize())
 }
 
-/// Refuses to save a drive that is not aged, or a policy of which nothing can be saved, before anything runs.
+/// Refuses to save a drive that is not aged, or a policy whose state cannot be saved, before anything runs.
 ///
 /// # Errors
-/// What is in the way, at the key that says so.
+/// The obstacle, with the key that causes it.
 pub(super) fn check_saving(experiment: &Experiment, config: &Config) -> Result<(), Problem> {
     if config.run.state.is_some() {
         let refusal =
@@ -320,7 +320,7 @@ pub(super) fn check_saving(experiment: &Experiment, config: &Config) -> Result<(
     Err(experiment.problem(config, Refusal::new(found, Capability::SavedState.in_words()).at([key])))
 }
 
-/// The key of a policy of the drive whose state cannot be saved, if there is one.
+/// Key of a policy of the drive whose state cannot be saved, if there is one.
 pub(super) fn unsaved_policy(config: &Config) -> Option<&'static str> {
     ASKED.into_iter().find(|key| !config.policy(key).0.offers.contains(&Capability::SavedState))
 }
@@ -328,7 +328,7 @@ pub(super) fn unsaved_policy(config: &Config) -> Option<&'static str> {
 /// Reads the drives that variants name (`run.state`), each file once.
 ///
 /// # Errors
-/// Files that hold no drive, or another one than the configuration describes.
+/// Files that hold no drive, or not the one that the configuration describes.
 pub(super) fn read_all(experiment: &Experiment) -> Result<Vec<Option<Arc<AgedDrive>>>, Vec<Problem>> {
     let mut files: Vec<(String, Result<Arc<AgedDrive>, Problem>)> = Vec::new();
     let (mut drives, mut problems) = (Vec::new(), Vec::new());
@@ -359,21 +359,21 @@ pub(super) fn read_all(experiment: &Experiment) -> Result<Vec<Option<Arc<AgedDri
     if problems.is_empty() { Ok(drives) } else { Err(problems) }
 }
 
-/// The drives that the runs of a comparison share: each is aged by the first that needs it, and dropped with the last.
+/// Drives shared by the runs of a comparison: each is aged by the first run that needs it, and dropped after the last.
 pub(super) struct Shares {
-    /// Of each variant; nothing for one that ages its own.
+    /// One per variant; `None` for a variant that ages its own.
     of_variants: Vec<Option<Arc<Mutex<Share>>>>,
 }
 
-/// A drive that several runs share.
+/// A drive shared by several runs.
 struct Share {
-    /// Runs that still need it.
+    /// Number of runs that still need it.
     left: usize,
     drive: Option<Result<Arc<AgedDrive>, Failure>>,
 }
 
 impl Shares {
-    /// Finds out which runs have the same drive.
+    /// Groups the runs by their aged drives.
     pub(super) fn new(experiment: &Experiment, verify: bool) -> Self {
         let mut shares: Vec<(Origin, Arc<Mutex<Share>>)> = Vec::new();
         let mut share_of = |config: &Config| {
@@ -392,17 +392,17 @@ impl Shares {
         Self { of_variants: experiment.variants.iter().map(|variant| share_of(&variant.config)).collect() }
     }
 
-    /// Says that a variant does not run, in place of asking for its drive.
+    /// Releases the share of a variant that does not run, instead of taking its drive.
     pub(super) fn forgo(&self, index: usize) {
         if let Some(share) = &self.of_variants[index] {
             share.lock().unwrap_or_else(PoisonError::into_inner).left -= 1;
         }
     }
 
-    /// The drive of a variant; nothing where it ages its own, because no other run needs it. To be asked once for each.
+    /// The drive of a variant; `None` if it ages its own, because no other run needs it. To be called once per variant.
     ///
     /// # Errors
-    /// As of ageing it.
+    /// The errors of ageing it.
     pub(super) fn drive(
         &self,
         index: usize,
@@ -427,10 +427,10 @@ impl Shares {
     }
 }
 
-/// The aged drive of a configuration, to be written to a file.
+/// The aged drive of a configuration, to be saved to a file.
 ///
 /// # Errors
-/// As of ageing it.
+/// The errors of ageing it.
 pub(super) fn to_be_saved(
     config: &Config,
     verify: bool,
@@ -442,7 +442,7 @@ pub(super) fn to_be_saved(
     Ok(drive)
 }
 
-/// About how many pages it takes to age the drives of these variants, a drive that several of them share once.
+/// Approximate number of pages needed to age the drives of these variants; a drive shared by several counts once.
 pub(super) fn pages_to_age<'a>(
     experiment: &Experiment,
     verify: bool,
@@ -469,7 +469,7 @@ mod tests {
     use crate::config::{Catalog, Source};
     use crate::run::Quiet;
 
-    /// Every key that is said to change nothing, with other values than the defaults.
+    /// Every key that is meant to have no effect on ageing, with another value than its default.
     const OTHER_TIMES: &str = "device.link_rate=1MB/s device.full_duplex=false device.controller_time=9us \
         device.multi_plane=none device.copyback=true device.cache_program=true device.suspend=program-erase \
         device.suspend_time=7us device.max_overtakes=2 device.die_order=fifo";

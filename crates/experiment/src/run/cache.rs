@@ -1,14 +1,14 @@
-//! Aged drives that are kept in a folder, so that a drive is aged once and not by every run.
+//! Cache of aged drives in a folder, so that a drive is aged once and not by every run.
 //!
 //! ```text
 //! FOLDER/<key>.state      a drive, in the format of `run --save-state`
 //! key                     SHA-256 of the program and of everything that ageing depends on
 //! ```
 //!
-//! A drive goes in when it was aged into its steady state; one that is only filled is filled again as fast as a file is
-//! read, and a small one is aged as fast. The program counts with every byte of its executable, because what ageing
-//! does is what its code does: another version never sees the drives of this one. Files are written under another name
-//! and renamed, so that there is never a part of one. Whatever goes wrong with the folder costs time, never a run.
+//! A drive is stored when it was aged to its steady state; one that is only filled is filled again as fast as a file is
+//! read, and a small one is aged as fast. The key covers every byte of the program's executable, because ageing depends
+//! on its code: another version never sees the drives of this one. Files are written under another name and renamed, so
+//! that there is never a partial one. A failure of the folder costs time, never a run.
 
 use std::fmt;
 use std::fs::{self, File};
@@ -21,27 +21,27 @@ use super::aged::{AgedDrive, hash_of, unsaved_policy};
 use super::provenance::program_sha256;
 use crate::config::{Config, Precondition};
 
-/// Bytes that the files of a folder may have together, unless the caller says otherwise: about 35 drives of 512 GiB.
+/// Default limit of the total size of a folder's files, in bytes: about 35 drives of 512 GiB.
 pub const DEFAULT_LIMIT_BYTES: u64 = 8 << 30;
 
-/// Physical pages from which on ageing takes longer than reading a file.
+/// Number of physical pages above which ageing takes longer than reading a file.
 const LEAST_PAGES: u64 = 1 << 18;
 
-/// What is said of a drive, to whoever waits for it.
+/// Message about a drive, for a user who waits for it.
 #[derive(Debug)]
 pub enum Notice<'a> {
-    /// It is being aged now, because the folder has none like it.
+    /// The drive is being aged, because the cache has none like it.
     Ageing {
-        /// Its physical pages.
+        /// Number of its physical pages.
         pages: u64,
-        /// Whether it will be kept, as far as is known before.
+        /// True if it will be stored in the cache, as far as is known beforehand.
         is_kept: bool,
     },
-    /// It was taken from this file.
+    /// The drive was taken from this file.
     Taken(&'a Path),
-    /// This file is of no use, and will be replaced: why.
+    /// This file is unusable and will be replaced; with the reason.
     Unusable(&'a Path, String),
-    /// It is not kept in this file or folder: why. Said once.
+    /// The drive is not stored in this file or folder; with the reason. Reported once.
     NotKept(&'a Path, String),
 }
 
@@ -64,20 +64,20 @@ pub struct Cache {
     folder: PathBuf,
     limit_bytes: u64,
     tell: Box<dyn Fn(&Notice<'_>) + Send + Sync>,
-    /// The hash of the running program; nothing where it cannot be read, and then nothing is kept.
+    /// Hash of the running program; `None` if it cannot be read, and then nothing is stored.
     program: OnceLock<Option<String>>,
-    /// Whether it was said that drives are not kept.
+    /// True once it has been reported that drives are not stored.
     has_told: AtomicBool,
 }
 
 impl Cache {
-    /// The drives in a folder, which is made when the first is kept; with the oldest of them removed where they take
-    /// more bytes than the limit. Several threads may call `tell` at a time.
+    /// A cache in a folder, which is created when the first drive is stored. The least recently used drives are removed
+    /// if the files exceed the limit. Several threads may call `tell` at a time.
     pub fn new(folder: PathBuf, limit_bytes: u64, tell: impl Fn(&Notice<'_>) + Send + Sync + 'static) -> Self {
         Self { folder, limit_bytes, tell: Box::new(tell), program: OnceLock::new(), has_told: AtomicBool::new(false) }
     }
 
-    /// Where the drive of a configuration is kept; nothing for one that is aged as fast, or cannot be saved.
+    /// File of a configuration's drive; `None` for a drive that is aged as fast, or cannot be saved.
     pub(super) fn place(&self, config: &Config, verify: bool) -> Option<PathBuf> {
         let is_worth_it = config.run.precondition == Precondition::Steady
             && config.device.geometry().total_pages() >= LEAST_PAGES
@@ -90,7 +90,7 @@ impl Cache {
         Some(self.folder.join(format!("{key}.state")))
     }
 
-    /// The drive that a file holds, if there is one of that configuration.
+    /// Loads the drive from a file, if it holds the drive of that configuration.
     pub(super) fn take(&self, path: &Path, config: &Config, verify: bool) -> Option<AgedDrive> {
         if !path.exists() {
             return None;
@@ -112,7 +112,7 @@ impl Cache {
         }
     }
 
-    /// Says that a drive is being aged, and before, that it will not be kept, where that is plain already.
+    /// Reports that a drive is being aged and, if it is already known, that it will not be stored.
     pub(super) fn tell_of_ageing(&self, config: &Config) {
         let usable = self.check_folder();
         let is_kept = usable.is_ok();
@@ -122,7 +122,7 @@ impl Cache {
         (self.tell)(&Notice::Ageing { pages: config.device.geometry().total_pages(), is_kept });
     }
 
-    /// Whether a file can be written to the folder.
+    /// Checks that a file can be written to the folder.
     fn check_folder(&self) -> io::Result<()> {
         fs::create_dir_all(&self.folder)?;
         let partial = self.folder.join(format!("{}-{}.partial", std::process::id(), next_number()));
@@ -130,14 +130,14 @@ impl Cache {
         fs::remove_file(partial)
     }
 
-    /// Says that a drive is not kept, the first time: the same holds for the next, and no run is worse for it.
+    /// Reports once that a drive is not stored: the same holds for later drives, and no run is affected.
     fn tell_of_loss(&self, path: &Path, why: String) {
         if !self.has_told.swap(true, Ordering::Relaxed) {
             (self.tell)(&Notice::NotKept(path, why));
         }
     }
 
-    /// Keeps a drive, and removes the oldest others where there are too many.
+    /// Stores a drive, and removes the least recently used others if there are too many.
     pub(super) fn keep(&self, path: &Path, drive: &AgedDrive) {
         if let Err(why) = self.write(path, drive) {
             self.tell_of_loss(path, why);
@@ -162,7 +162,7 @@ impl Cache {
         self.evict(path).map_err(|error| error.to_string())
     }
 
-    /// Removes the files that were used longest ago until the others fit, the one that was just written among them.
+    /// Removes the least recently used files until the others fit, the newly written one among them.
     fn evict(&self, kept: &Path) -> io::Result<()> {
         let mut files = Vec::new();
         for entry in fs::read_dir(&self.folder)? {
@@ -187,14 +187,14 @@ impl Cache {
     }
 }
 
-/// A file that was used counts as new. Where that cannot be noted it is removed earlier, and no harm is done.
+/// Marks a file as just used. If that fails it is removed earlier, which does no harm.
 #[allow(clippy::disallowed_methods, reason = "only the order in which files are removed depends on it, no result")]
 fn touch(path: &Path) {
     let now = std::time::SystemTime::now();
     let _ = File::options().append(true).open(path).and_then(|file| file.set_modified(now));
 }
 
-/// A number that no other thread of the process has.
+/// A number that no other thread of the process gets.
 fn next_number() -> u64 {
     static NEXT: AtomicU64 = AtomicU64::new(0);
     NEXT.fetch_add(1, Ordering::Relaxed)

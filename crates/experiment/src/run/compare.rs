@@ -1,5 +1,5 @@
-//! Runs every variant of an experiment, those of which a result is kept already excepted, and puts the results side by
-//! side: what seeds say together, what is expected.
+//! Runs every variant of an experiment except those with a kept result, and joins the results: statistics over seeds,
+//! expectations.
 
 use std::collections::BTreeMap;
 
@@ -17,20 +17,19 @@ use crate::result::{
     RepeatedResult, RunResult,
 };
 
-/// Keeps the results of runs as they come, and has those that were kept before. It is asked from several threads at
-/// once.
+/// Store of the results of runs: it keeps new ones, and returns those kept before. Called from several threads at once.
 pub trait Keeper: Sync {
-    /// The result of a variant, by its index among those of the experiment, if it was kept before.
+    /// Returns the kept result of a variant, by its index in the experiment.
     fn kept(&self, index: usize) -> Option<RunResult>;
 
     /// Keeps the result of a variant that has run.
     ///
     /// # Errors
-    /// Why it could not be kept.
+    /// Reason why it could not be kept.
     fn keep(&self, index: usize, run: &ComparedRun) -> Result<(), String>;
 }
 
-/// Keeps nothing: every variant runs.
+/// A [`Keeper`] that keeps nothing: every variant runs.
 pub struct KeepNothing;
 
 impl Keeper for KeepNothing {
@@ -43,7 +42,7 @@ impl Keeper for KeepNothing {
     }
 }
 
-/// The runs of one repetition.
+/// Runs of one repetition.
 struct Repetition(Vec<Run>);
 
 impl Runs for Repetition {
@@ -54,19 +53,20 @@ impl Runs for Repetition {
 
 impl Prepared<'_> {
     /// Runs every variant, in as many threads as the caller's pool has. The results are in the order of the variants,
-    /// whatever the threads did.
+    /// whatever the order of execution.
     ///
     /// # Errors
-    /// The failure of the first variant that failed, with the values that vary in it.
+    /// Failure of the first variant that failed, with its varied values.
     pub fn compare(&self, verify: bool, progress: &dyn Progress) -> Result<Comparison, Failure> {
         self.compare_keeping(verify, progress, &KeepNothing)
     }
 
-    /// As [`Self::compare`], but a variant whose result was kept before does not run, and the results of the others are
-    /// kept as they come.
+    /// [`Self::compare`] with a keeper: a variant with a kept result does not run, and the results of the others are
+    /// kept as they end.
     ///
     /// # Errors
-    /// As of [`Self::compare`], and where a result cannot be kept. Those of the other variants are kept all the same.
+    /// The errors of [`Self::compare`], and a result that cannot be kept. Those of the other variants are kept all the
+    /// same.
     pub fn compare_keeping(
         &self,
         verify: bool,
@@ -99,7 +99,7 @@ impl Prepared<'_> {
         Ok(Comparison { schema: COMPARE_SCHEMA.to_owned(), runs, repeated, left_out, expectations })
     }
 
-    /// Of several seeds, the number is the mean of those of each.
+    /// Evaluates the expectations; with several seeds, a number is the mean of those of each.
     fn hold_expectations(&self, runs: &[ComparedRun]) -> Vec<ExpectationResult> {
         let expectations = &self.experiment.expectations;
         if expectations.is_empty() {
@@ -135,13 +135,13 @@ fn left_out(unfit: &Unfit) -> LeftOutResult {
     LeftOutResult { vary: unfit.variant.vary_to_json(), problems }
 }
 
-/// The varied keys but the seed, which comes last.
+/// The varied keys without the seed, which comes last.
 fn without_seed(vary: &Map<String, Value>) -> Map<String, Value> {
     let keys = vary.len().saturating_sub(1);
     vary.iter().take(keys).map(|(key, value)| (key.clone(), value.clone())).collect()
 }
 
-/// What runs of the same combination with other seeds, which stand together, say of each figure.
+/// Statistics of each figure over runs of the same combination with different seeds, which are consecutive.
 fn repeated(runs: &[ComparedRun], seeds: usize) -> Vec<RepeatedResult> {
     let mut first: Option<Vec<BTreeMap<String, f64>>> = None;
     let of_combination = |runs: &[ComparedRun]| {
@@ -175,7 +175,7 @@ fn repeated(runs: &[ComparedRun], seeds: usize) -> Vec<RepeatedResult> {
     runs.chunks(seeds).map(of_combination).collect()
 }
 
-/// Every number that a run found out, by the path of its field.
+/// Every number in a run's result, by the path of its field.
 fn numbers(result: &RunResult) -> BTreeMap<String, f64> {
     fn collect(path: &str, value: &Value, numbers: &mut BTreeMap<String, f64>) {
         match value {

@@ -1,5 +1,5 @@
-//! The engine of a configuration: host and drive as they are before the workload, for runs and for whoever drives one
-//! by hand.
+//! Engines of a configuration: host and drive in the state before the workload, for runs and for programs that drive
+//! one by hand.
 
 use flashloom_device::{Ageing, Drive, Engine, Overwrite, Preconditioned};
 use flashloom_host::{BlockLayer, HostParams, Scheduler, scheduler};
@@ -12,17 +12,17 @@ use super::{Cache, Failure, Progress};
 use crate::config::{Config, Precondition, Timing};
 use crate::result::RunResult;
 
-/// Where the aged drive of a run comes from; it is aged by the run itself where neither has it.
+/// Sources of a run's aged drive; the run ages it itself if neither has it.
 #[derive(Clone, Copy, Default)]
 pub(crate) struct Aged<'a> {
     /// The drive, if it was aged before.
     pub(super) drive: Option<&'a AgedDrive>,
-    /// Where one like it may be, or is kept.
+    /// The cache that may hold one like it, and stores new ones.
     pub(super) cache: Option<&'a Cache>,
 }
 
-/// Host and drive of a configuration as its runs begin: the drive aged, and in time where `run.timing` says so. The
-/// workload is the caller's; the keys of `[workload]`, `run.drain` and `run.end_of_life` mean nothing to it.
+/// The engine (host and drive) of a configuration as its runs begin: the drive aged, and timed if `run.timing` says so.
+/// The workload is the caller's; the keys of `[workload]`, `run.drain` and `run.end_of_life` have no effect on it.
 ///
 /// # Errors
 /// A policy that cannot be built, or a drive that never became steady.
@@ -51,10 +51,10 @@ pub(super) fn unmerged(
     started(config, with_scheduler(config, &host, scheduler, verify)?, verify, aged, progress)
 }
 
-/// The drive of a configuration alone, as [`engine`] has it: no block layer, `host.queue_depth` commands at once.
+/// The drive of a configuration alone, in the state of [`engine`]: no block layer, `host.queue_depth` commands at once.
 ///
 /// # Errors
-/// As of [`engine`].
+/// The errors of [`engine`].
 pub(super) fn bare_engine(
     config: &Config,
     verify: bool,
@@ -65,11 +65,11 @@ pub(super) fn bare_engine(
     started(config, Engine::bare(drive, config.host.queue_depth, config.ftl.idle_delay_ns), verify, aged, progress)
 }
 
-/// The same under a block layer that only queues: requests reach the drive as they are and in their order, and those
-/// that it cannot hold wait.
+/// The engine under a block layer that only queues: requests reach the drive unmerged and in their order, and wait
+/// while it is full.
 ///
 /// # Errors
-/// As of [`engine`].
+/// The errors of [`engine`].
 pub(crate) fn unscheduled(
     config: &Config,
     verify: bool,
@@ -95,8 +95,8 @@ fn with_scheduler(
     Ok(Engine::new(BlockLayer::new(host, scheduler), drive, config.ftl.idle_delay_ns))
 }
 
-/// Brings an engine into the state that it has before the workload: by ageing it, or with a drive that was aged before.
-/// A verified run has its latencies checked too, part by part.
+/// Brings an engine into the state before the workload: by ageing it, or by loading an aged drive. A verified run
+/// checks latencies by cause too.
 fn started(
     config: &Config,
     mut engine: Engine,
@@ -117,7 +117,7 @@ fn started(
     Ok(engine)
 }
 
-/// Ages a drive as a configuration says; nothing where it is to be new.
+/// Ages a drive as a configuration says; `None` if it is to be new.
 ///
 /// # Errors
 /// A drive that never became steady.
@@ -148,8 +148,8 @@ pub(super) fn precondition(
     Ok(aged)
 }
 
-/// About how many pages ageing writes; nothing where the drive is to be new. A steady state takes every page of the
-/// drive once, and then two windows more at least.
+/// Approximate number of pages that ageing writes; 0 if the drive is to be new. A steady state takes every page of the
+/// drive once, and then at least two more windows.
 pub(super) fn expected_pages(config: &Config) -> u64 {
     let Some(Ageing { fill_pages, overwrite, .. }) = ageing(config) else { return 0 };
     let Some(Overwrite { window, .. }) = overwrite.filter(|_| fill_pages > 0) else { return fill_pages };
@@ -176,9 +176,9 @@ fn ageing(config: &Config) -> Option<Ageing> {
     }
 }
 
-/// The result of an engine of that configuration that was driven by hand and is idle: that of a run of the same
-/// requests, without what only a workload knows of itself (`filebench`, `synthesized`, `host.skipped_lines`) and
-/// without its cost (`run`) and the files that it came from (`provenance`).
+/// Result of an engine of that configuration that was driven by hand and is idle: equal to that of a run of the same
+/// requests, except for the parts that only a workload knows (`filebench`, `synthesized`, `host.skipped_lines`), the
+/// cost (`run`) and the origin (`provenance`).
 ///
 /// # Errors
 /// A check that failed.

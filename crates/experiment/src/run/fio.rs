@@ -1,17 +1,17 @@
-//! The results of fio jobs in fio's own output format.
+//! Results of fio jobs in fio's own output format.
 
 use flashloom_units::{Latency, MS, Ns, S};
 use flashloom_workload::{FioDirection, FioReport, FioSamples};
 use serde_json::{Map, Value, json};
 
-/// What fio 3.33 calls itself.
+/// Version string of fio 3.33.
 const VERSION: &str = "fio-3.33";
 /// The percentiles that fio reports by default.
 const PERCENTILES: [f64; 17] =
     [1.0, 5.0, 10.0, 20.0, 30.0, 40.0, 50.0, 60.0, 70.0, 80.0, 90.0, 95.0, 99.0, 99.5, 99.9, 99.95, 99.99];
 
-/// The results of the jobs as `fio --output-format=json` writes them. Time begins at zero: the output is the same every
-/// time, so there is no date in it.
+/// The results of the jobs as `fio --output-format=json` writes them. Time begins at zero and there is no date, so that
+/// the output of identical runs is identical.
 pub fn json(global_options: &[(String, String)], jobs: &[FioReport]) -> Value {
     json!({
         "fio version": VERSION,
@@ -148,7 +148,7 @@ fn one_at_a_time(report: &FioReport) -> Value {
     percentages(BATCHES, [0, issued, 0, 0, 0, 0, 0])
 }
 
-/// The latencies of all directions of a job together.
+/// Latencies of all directions of a job together.
 struct Latencies(Latency);
 
 impl Latencies {
@@ -158,13 +158,14 @@ impl Latencies {
         Self(all)
     }
 
-    /// Per cent of the requests that took from `low_ns` to below `high_ns`.
+    /// Percentage of the requests that took from `low_ns` to below `high_ns`.
     fn share(&self, low_ns: Ns, high_ns: Ns) -> f64 {
         let all = self.0.count();
         if all == 0 { 0.0 } else { self.0.count_within(low_ns, high_ns) as f64 * 100.0 / all as f64 }
     }
 
-    /// Per cent of the requests in the classes that end at these multiples of a unit, the first beginning at `low_ns`.
+    /// Percentages of the requests in the classes that end at these multiples of a unit, the first beginning at
+    /// `low_ns`.
     fn shares(&self, unit_ns: Ns, ends: &[u64], mut low_ns: Ns) -> Value {
         let mut classes = Map::new();
         for end in ends {

@@ -1,5 +1,5 @@
-//! Hints: what makes the figures of a run mean less than they seem, the most misleading first, each with the key to
-//! turn.
+//! Hints: warnings that the figures of a run mean less than they seem, the most misleading first, each with the key to
+//! change.
 //!
 //! ```text
 //! never-collected   flash was programmed for the host, and no block was erased
@@ -15,8 +15,9 @@
 //! few-samples       fewer than 10 samples lie beyond a percentile that is shown: after a run, p99.9
 //! ```
 //!
-//! Whether a figure is limited by something else than flash shows in how busy the dies are: below half, twice the work
-//! would fit. Of n samples beyond a percentile, chance alone moves the count by the square root of n: 10 by a third.
+//! The utilisation of the dies shows whether a figure is limited by something else than flash: below half, twice the
+//! work would fit. Of n samples beyond a percentile, chance alone moves the count by the square root of n: 10 by a
+//! third.
 
 use flashloom_device::InterfaceParams;
 use flashloom_units::{S, SECTOR_BYTES};
@@ -26,20 +27,20 @@ use crate::config::Config;
 use crate::figures::{count, factor, percent, rate, size};
 use crate::result::{Distribution, HintResult, HostResult, LatencyResult, RunResult};
 
-/// More would not be read.
+/// Maximum number of hints: more would not be read.
 const MOST: usize = 3;
-/// A part of the drive that is busy for less than this share of the time was not the limit.
+/// Utilisation below which a part of the drive was not the limit.
 const IDLE: f64 = 0.5;
-/// A part that is busy for this share of the time was the limit.
+/// Utilisation from which on a part was the limit.
 const LIMIT: f64 = 0.9;
-/// A share of the writes, or of the latency, that is worth a remark.
+/// Share of the writes, or of the latency, that is worth a hint.
 const NOTABLE: f64 = 0.1;
-/// Samples beyond a percentile, below which it says little.
+/// Minimum number of samples beyond a percentile for it to be meaningful.
 const SAMPLES: u64 = 10;
-/// One request in so many lies beyond the last percentile that is shown.
+/// One request in this many lies beyond the last percentile shown.
 const P99_9: u64 = 1_000;
 
-/// The hints on a run; `scanned` is what its recording holds, if it replays one.
+/// The hints for a run; `scanned` is the summary of its recording, if it replays one.
 pub fn of(config: &Config, scanned: Option<&TraceInfo>, result: &RunResult) -> Vec<HintResult> {
     let run = Run { config, scanned, result };
     let limits = [run.buffered(), run.link(), run.one_part(), run.buffer(), run.queue_depth()];
@@ -57,7 +58,7 @@ fn hint(about: &str, key: &str, text: String) -> Option<HintResult> {
     Some(HintResult { about: about.to_owned(), text, key: key.to_owned() })
 }
 
-/// A run with everything that is known of it.
+/// A run and everything known about it.
 struct Run<'a> {
     config: &'a Config,
     scanned: Option<&'a TraceInfo>,
@@ -134,19 +135,19 @@ impl Run<'_> {
         if passes > 1.0 { hint("wrapped", key, text) } else { None }
     }
 
-    /// Nothing where no time passed.
+    /// Mean utilisation of the dies; `None` if no time passed.
     fn dies_busy(&self) -> Option<f64> {
         self.result.nand.die_utilization
     }
 
-    /// How busy the busiest die or channel was.
+    /// Utilisation of the busiest die or channel.
     fn busiest(&self) -> f64 {
         let nand = &self.result.nand;
         let die = nand.busiest_die.as_ref().map_or(0.0, |die| die.utilization);
         nand.busiest_channel.as_ref().map_or(die, |channel| die.max(channel.utilization))
     }
 
-    /// One die or channel that was the limit while the others were idle.
+    /// Hint if one die or channel was the limit while the others were idle.
     fn one_part(&self) -> Option<HintResult> {
         let nand = &self.result.nand;
         let (die, channel) = (nand.busiest_die.as_ref()?, nand.busiest_channel.as_ref()?);
@@ -169,7 +170,7 @@ impl Run<'_> {
         None
     }
 
-    /// Writes that flash has not seen.
+    /// Hint if no write has reached flash.
     fn buffered(&self) -> Option<HintResult> {
         if self.host().writes == 0 || self.result.nand.programs.host > 0 || self.result.buffer.is_none() {
             return None;
@@ -198,7 +199,7 @@ impl Run<'_> {
         hint("buffer", "buffer.capacity", format!("{found}: bursts were larger than the buffer."))
     }
 
-    /// The share of what the link can carry that it carried.
+    /// Utilisation of the link.
     fn link_share(&self) -> Option<f64> {
         let InterfaceParams { link_rate, full_duplex, .. } = self.config.device.interface;
         let host = self.host();
@@ -284,14 +285,14 @@ impl Run<'_> {
     }
 }
 
-/// A percentile that somebody is shown.
+/// A percentile shown to the user.
 #[derive(Clone, Copy, Debug)]
 pub struct Percentile<'a> {
-    /// What it is called there.
+    /// Name as shown.
     pub name: &'a str,
-    /// How many samples it is of.
+    /// Number of samples of the distribution.
     pub samples: u64,
-    /// One sample in so many lies beyond it: 100 for p99.
+    /// One sample in this many lies beyond the percentile: 100 for p99.
     pub one_in: u64,
 }
 
@@ -301,7 +302,7 @@ impl Percentile<'_> {
     }
 }
 
-/// The hint that some of these percentiles of a run rest on a handful of samples, if any does.
+/// Hint if one of these percentiles rests on too few samples.
 pub fn few_samples(config: &Config, shown: &[Percentile<'_>]) -> Option<HintResult> {
     let few: Vec<String> = shown
         .iter()
@@ -316,7 +317,7 @@ pub fn few_samples(config: &Config, shown: &[Percentile<'_>]) -> Option<HintResu
     if few.is_empty() { None } else { hint("few-samples", length_key(config), text) }
 }
 
-/// The key that makes the workload longer.
+/// Key that makes the workload longer.
 fn length_key(config: &Config) -> &'static str {
     match config.workload.kind {
         _ if config.workload.requests.is_some() => "workload.requests",
@@ -327,7 +328,7 @@ fn length_key(config: &Config) -> &'static str {
     }
 }
 
-/// The whole of a distribution, in nanoseconds.
+/// Sum of a distribution, in nanoseconds.
 fn total_ns(of: &Distribution) -> f64 {
     of.mean * of.count as f64
 }

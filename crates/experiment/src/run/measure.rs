@@ -1,4 +1,4 @@
-//! From raw counters to a result: ratios where they are defined, nothing where they are not.
+//! From raw counters to a result: ratios where they are defined, absent otherwise.
 
 mod anatomy;
 mod buffer;
@@ -22,17 +22,17 @@ use crate::result::{
     RESULT_SCHEMA, RunCost, RunResult, SchedulerResult, Statistics, WearResult,
 };
 
-/// The wall clock, for the `run` section of a result alone.
+/// Wall clock, used only for the `run` section of a result.
 pub struct Stopwatch(Instant);
 
 impl Stopwatch {
-    /// Begins to count.
+    /// Starts the stopwatch.
     #[allow(clippy::disallowed_methods, reason = "what a run cost is measured here and nowhere else")]
     pub fn start() -> Self {
         Self(Instant::now())
     }
 
-    /// What a run cost that began with the stopwatch and completed so many requests.
+    /// Cost of a run that began with the stopwatch and completed `completed` requests.
     pub fn cost(&self, completed: u64) -> RunCost {
         let wall_seconds = self.0.elapsed().as_secs_f64();
         let requests_per_second = completed as f64 / wall_seconds;
@@ -40,33 +40,33 @@ impl Stopwatch {
     }
 }
 
-/// Everything that a result is made of.
+/// Inputs of a result.
 pub struct Measured<'a> {
     /// The run's configuration.
     pub config: &'a Config,
     /// Its raw counters.
     pub outcome: &'a Outcome,
-    /// What was read, if it was a recording.
+    /// Summary of its recording, if it replays one.
     pub info: Option<&'a TraceInfo>,
-    /// The drive, if it was aged before.
+    /// Its aged drive, if it was aged before.
     pub aged: Option<&'a AgedDrive>,
-    /// When the drive had nothing left to do.
+    /// Time at which the drive became idle for good.
     pub end_ns: Ns,
 }
 
-/// A share, where there is a whole.
+/// A share; `None` if the whole is zero.
 fn share(part: f64, whole: f64) -> Option<f64> {
     (whole > 0.0).then(|| part / whole)
 }
 
-/// The values of a policy's statistics, by name.
+/// Values of a policy's statistics, by name.
 fn statistics(policy: &PolicySpec, figures: &[Figure]) -> Statistics {
     let named = policy.statistics.iter().zip(figures);
     named.filter_map(|(statistic, figure)| Some((statistic.name.to_owned(), FigureResult::of(figure)?))).collect()
 }
 
-/// The values of the statistics of several policies of a section, by the key that chose them; those without are left
-/// out.
+/// Values of the statistics of several policies of a section, by the key that chose them; policies without statistics
+/// are left out.
 pub fn statistics_of(config: &Config, section: &str, policies: &[(&str, &[Figure])]) -> BTreeMap<String, Statistics> {
     let of = |&(key, figures): &(&str, &[Figure])| {
         let (policy, _) = config.policy(&format!("{section}.{key}"));
@@ -76,7 +76,7 @@ pub fn statistics_of(config: &Config, section: &str, policies: &[(&str, &[Figure
 }
 
 impl Measured<'_> {
-    /// The result of the run, without what it cost.
+    /// The result of the run, without its cost.
     pub fn result(&self) -> RunResult {
         let timed = self.config.run.timing == Timing::Timed;
         let erase_count = EraseCount::of(&self.outcome.erase_counts);
@@ -194,7 +194,7 @@ impl Measured<'_> {
 }
 
 impl FailedResult {
-    /// Nothing where no request failed.
+    /// Failures by reason; `None` if no request failed.
     fn of(failed: [u64; Reason::COUNT]) -> Option<Self> {
         let of = |reason: Reason| Some(failed[reason.at()]).filter(|&failed| failed > 0);
         let result = Self { end_of_life: of(Reason::EndOfLife), read_only: of(Reason::ReadOnly) };
@@ -213,7 +213,7 @@ impl EndOfLifeResult {
     }
 }
 
-/// The most memory that this process ever held, where the system says so.
+/// Peak memory of this process, if the system tells it.
 fn peak_rss_bytes() -> Option<u64> {
     let status = std::fs::read_to_string("/proc/self/status").ok()?;
     let line = status.lines().find_map(|line| line.strip_prefix("VmHWM:"))?;

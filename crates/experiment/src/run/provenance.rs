@@ -1,4 +1,4 @@
-//! Which files a run reads and which program runs it, by their hashes.
+//! Hashes of the files that a run reads and of the program that runs it.
 
 use std::fs::File;
 use std::io;
@@ -11,10 +11,10 @@ use sha2::{Digest, Sha256};
 use crate::config::{Config, Experiment, Variant};
 use crate::result::{EXPERIMENT, InputResult, ProvenanceResult, RunResult, config_hash};
 
-/// The files of each run. Recordings have been hashed while they were checked; other files are small.
+/// Input files of each run. Recordings were hashed while they were checked; other files are small.
 ///
 /// # Errors
-/// A file that was there a moment ago and cannot be read any more.
+/// A file that existed a moment ago and can no longer be read.
 pub fn inputs(experiment: &Experiment, workloads: &[Box<dyn Workload>]) -> Result<Vec<Vec<InputResult>>, Problems> {
     let of_run = |(variant, workload): (&Variant, &dyn Workload)| {
         let mut files = vec![InputResult::of(EXPERIMENT, &experiment.fingerprint())];
@@ -30,7 +30,7 @@ pub fn inputs(experiment: &Experiment, workloads: &[Box<dyn Workload>]) -> Resul
     Ok(found?)
 }
 
-/// What a workload reads that is no recording.
+/// The file of a workload that is not a recording.
 fn job_file(experiment: &Experiment, config: &Config) -> Result<Option<Fingerprint>, Problem> {
     // Other kinds take no notice of the key.
     let Some(path) = config.workload.path.as_ref().filter(|_| config.workload.kind == "fio") else { return Ok(None) };
@@ -41,7 +41,7 @@ fn job_file(experiment: &Experiment, config: &Config) -> Result<Option<Fingerpri
     Ok(Some(Fingerprint::of(&name, &content)))
 }
 
-/// What a result came from.
+/// Origin of a result.
 pub fn provenance(config: &Config, inputs: &[InputResult], result: &RunResult) -> ProvenanceResult {
     ProvenanceResult {
         version: env!("CARGO_PKG_VERSION").to_owned(),
@@ -51,10 +51,10 @@ pub fn provenance(config: &Config, inputs: &[InputResult], result: &RunResult) -
     }
 }
 
-/// SHA-256 of the file of the running program, which tells one build from another.
+/// SHA-256 of the running program's file, which distinguishes builds.
 ///
 /// # Errors
-/// A file that cannot be read, or that is gone.
+/// A file that cannot be read, or has been deleted.
 pub fn program_sha256() -> io::Result<String> {
     let mut hash = Sha256::new();
     io::copy(&mut File::open(std::env::current_exe()?)?, &mut hash)?;

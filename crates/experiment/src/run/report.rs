@@ -1,4 +1,4 @@
-//! What a workload reports of its run, in the result.
+//! Adds a workload's report to the result of its run.
 
 use flashloom_units::{Figure, Ns, S};
 use flashloom_workload::workload::Report;
@@ -11,7 +11,7 @@ use crate::result::{
     CharacterResult, Distribution, FilebenchResult, FlowResult, RunResult, SynthesizedResult, WorkloadResult,
 };
 
-/// The result of a run with what its workload reports.
+/// The result of a run with its workload's report.
 pub fn finished(mut result: RunResult, config: &Config, report: &Report, figures: &[Figure]) -> Finished {
     let statistics = statistics_of(config, "workload", &[("kind", figures)]);
     result.workload = (!statistics.is_empty()).then_some(WorkloadResult { statistics });

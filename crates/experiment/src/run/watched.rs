@@ -1,5 +1,4 @@
-//! A run that others look at: observers of what happens in the stack, and those who count or show requests as they
-//! arrive.
+//! Execution of a run with observers: of events in the stack, of progress, and of requests as they arrive.
 
 use flashloom_device::{Event, Interest, Observer, Simulation};
 use flashloom_units::{Ns, Problem};
@@ -7,26 +6,26 @@ use flashloom_workload::{Arrivals, Request};
 
 use super::{Failure, Progress};
 
-/// Those who look.
+/// Observers of a run.
 pub struct Watched<'a, 'b> {
-    /// Is told how many requests have arrived, a few thousand at a time.
+    /// Receives the number of requests that have arrived, a few thousand at a time.
     pub progress: &'a dyn Progress,
-    /// Are told what happens in the stack.
+    /// Receive the events of the stack.
     pub observers: &'a mut [&'b mut dyn Observer],
-    /// Gets every request as it arrives, before it may have to wait in front of the block layer.
+    /// Called with every request as it arrives, before it may have to wait in front of the block layer.
     pub queued: Option<&'a mut dyn FnMut(&Request)>,
 }
 
 impl<'a> Watched<'a, '_> {
-    /// A run of which only the progress is told.
+    /// A run that only reports progress.
     pub fn by_nobody(progress: &'a dyn Progress) -> Self {
         Self { progress, observers: &mut [], queued: None }
     }
 
-    /// Runs a workload to its end, and says when that was.
+    /// Runs a workload to its end, and returns the time of the end.
     ///
     /// # Errors
-    /// What is wrong with the workload's input.
+    /// A problem in the workload's input.
     pub fn run(self, simulation: &mut Simulation, arrivals: &mut dyn Arrivals, interval_ns: Ns) -> Result<Ns, Failure> {
         let mut shown = Shown { arrivals, progress: self.progress, queued: self.queued, untold: 0 };
         let end_ns = simulation.run(&mut shown, interval_ns, self.observers).map_err(Failure::Input)?;
@@ -35,7 +34,7 @@ impl<'a> Watched<'a, '_> {
     }
 }
 
-/// Shows every request that the scheduler issues to the drive, merged as it is then.
+/// Observer that passes every request that the scheduler issues to the drive, in its merged form, to a callback.
 pub struct Issues<F>(pub F);
 
 impl<F: FnMut(&Request)> Observer for Issues<F> {
@@ -50,12 +49,12 @@ impl<F: FnMut(&Request)> Observer for Issues<F> {
     }
 }
 
-/// Arrivals that are counted, and shown, as they are taken.
+/// Arrivals that are counted, and passed on, as they are taken.
 struct Shown<'a, 'b> {
     arrivals: &'a mut dyn Arrivals,
     progress: &'a dyn Progress,
     queued: Option<&'b mut dyn FnMut(&Request)>,
-    /// Requests that the progress has not been told of.
+    /// Requests not yet reported as progress.
     untold: u64,
 }
 

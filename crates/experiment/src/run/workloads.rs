@@ -1,4 +1,4 @@
-//! Workloads before their runs: what they read is read to its end, so that no run stops in the middle of a bad file.
+//! Workloads before their runs: their input is read to its end, so that no run stops in the middle of a bad file.
 
 use std::sync::Arc;
 
@@ -11,11 +11,11 @@ use crate::config::{Config, Experiment, Variant};
 
 type Scan = Result<Arc<TraceInfo>, Problem>;
 
-/// Why a run has no workload.
+/// Reason why a run has no workload.
 pub struct Flaw {
-    /// What is wrong.
+    /// The problems.
     pub problems: Vec<Problem>,
-    /// Whether the values of the configuration do not go together, rather than a file being bad.
+    /// True if values of the configuration do not fit together; false if a file is bad.
     pub is_unfit: bool,
 }
 
@@ -25,7 +25,7 @@ impl Flaw {
     }
 }
 
-/// The workload of every run, read: every recording once, in parallel.
+/// The workload of every run with its input read: every recording once, in parallel.
 pub fn read_each(experiment: &Experiment) -> Vec<Result<Box<dyn Workload>, Flaw>> {
     let build = |variant: &Variant| {
         let workload = experiment.workload(&variant.config);
@@ -54,7 +54,8 @@ pub fn read_each(experiment: &Experiment) -> Vec<Result<Box<dyn Workload>, Flaw>
     experiment.variants.iter().zip(built).map(read).collect()
 }
 
-/// The runs whose values do not go together, by index; none where something else is wrong with any run, or all are so.
+/// Indices of the runs whose values do not fit together; empty if something else is wrong with any run, or all are
+/// unfit.
 pub fn unfit(read: &[Result<Box<dyn Workload>, Flaw>]) -> Vec<usize> {
     let is_fine = |read: &Result<_, Flaw>| read.as_ref().map_or_else(|flaw| flaw.is_unfit, |_| true);
     if !read.iter().all(is_fine) || read.iter().all(Result::is_err) {
@@ -63,10 +64,10 @@ pub fn unfit(read: &[Result<Box<dyn Workload>, Flaw>]) -> Vec<usize> {
     read.iter().enumerate().filter(|(_, read)| read.is_err()).map(|(index, _)| index).collect()
 }
 
-/// All of the workloads.
+/// All workloads, if none has a flaw.
 ///
 /// # Errors
-/// Everything that is wrong with what they read, or that it does not go with.
+/// Every problem of their inputs, or between inputs and configuration.
 pub fn all(read: Vec<Result<Box<dyn Workload>, Flaw>>) -> Result<Vec<Box<dyn Workload>>, Problems> {
     let (mut problems, mut workloads) = (Vec::new(), Vec::with_capacity(read.len()));
     for read in read {
@@ -78,7 +79,7 @@ pub fn all(read: Vec<Result<Box<dyn Workload>, Flaw>>) -> Result<Vec<Box<dyn Wor
     if problems.is_empty() { Ok(workloads) } else { Err(Problems(problems)) }
 }
 
-/// Each problem once.
+/// Adds each problem that is not there yet.
 fn add(problems: &mut Vec<Problem>, found: impl IntoIterator<Item = Problem>) {
     for problem in found {
         if !problems.contains(&problem) {
@@ -87,7 +88,7 @@ fn add(problems: &mut Vec<Problem>, found: impl IntoIterator<Item = Problem>) {
     }
 }
 
-/// What each recording holds, by its path and how it is read.
+/// Summary of each recording, by its path and reading options.
 fn scan_all<'a>(workloads: impl Iterator<Item = &'a Box<dyn Workload>>) -> Vec<((String, TraceOptions), Scan)> {
     let mut distinct: Vec<(String, TraceOptions)> = Vec::new();
     for (path, options) in workloads.filter_map(|workload| workload.recording()) {
@@ -112,7 +113,7 @@ fn refused(experiment: &Experiment, config: &Config, refusal: Refusal) -> Proble
     experiment.problem(config, refusal.or_at("workload.kind"))
 }
 
-/// What is wrong with a file as a whole is shown where the configuration names the file.
+/// Points a problem of a file as a whole at the place where the configuration names it.
 fn at_the_path(experiment: &Experiment, config: &Config, problem: Problem) -> Problem {
     if problem.place != Place::File {
         return problem;
@@ -120,7 +121,7 @@ fn at_the_path(experiment: &Experiment, config: &Config, problem: Problem) -> Pr
     experiment.problem(config, problem.into_refusal().at(["workload.path"]))
 }
 
-/// The first policy that needs task ids, where the requests carry none.
+/// Refusal that names the first policy that needs task ids, if the requests carry none.
 fn missing_task_ids(config: &Config, workload: &dyn Workload) -> Option<Refusal> {
     if workload.has_task_ids() {
         return None;
@@ -132,11 +133,11 @@ fn missing_task_ids(config: &Config, workload: &dyn Workload) -> Option<Refusal>
     Some(Refusal::new(format!("`{key}` = \"{}\"", policy.name), expected).at([key]))
 }
 
-/// Requests that another run issued, in the place of a run's own workload.
+/// Requests that another run issued, as a workload.
 pub struct Issued<'a> {
-    /// In their order.
+    /// The requests, in their order.
     pub requests: &'a [Request],
-    /// How many are outstanding at once.
+    /// Number of requests outstanding at once.
     pub queue_depth: u32,
 }
 

@@ -1,4 +1,5 @@
-//! The story of a slow request: what it was, where its time went along the I/O path, and what it waited for last.
+//! The story of a slow request: its kind, its latency by cause along the I/O path, and the operation that it waited for
+//! last.
 
 use std::cmp::Reverse;
 use std::fmt::Write as _;
@@ -10,10 +11,10 @@ use flashloom_workload::{Op, Request};
 
 use crate::figures::{count, percent, time};
 
-/// A smaller share is shown as less than that.
+/// Smallest share shown as a number; a smaller one is shown as less than it.
 const SMALLEST_SHARE: f64 = 0.000_1;
 
-/// The story of the slowest of the requests that have ended, the slowest first.
+/// The story of the slowest requests, the slowest first.
 pub fn of(slowest: &[&Served], ended: u64, geometry: Option<&Geometry>) -> String {
     let mut text = heading(slowest, ended);
     for (served, number) in slowest.iter().zip(1..) {
@@ -27,7 +28,7 @@ pub fn of(slowest: &[&Served], ended: u64, geometry: Option<&Geometry>) -> Strin
     text
 }
 
-/// How long they took together, and which cause took most of that.
+/// Their total latency, and the cause that took most of it.
 fn heading(slowest: &[&Served], ended: u64) -> String {
     let mut parts = Parts::default();
     slowest.iter().for_each(|served| parts.add(&served.parts));
@@ -47,7 +48,7 @@ fn heading(slowest: &[&Served], ended: u64) -> String {
     }
 }
 
-/// What it was, when it arrived, and how it ended.
+/// Operation, arrival and outcome of a request.
 fn request(served: &Served) -> String {
     let Served { request, command: (first, sectors), .. } = served;
     let merged = if (request.lba, request.sectors) == (*first, *sectors) {
@@ -113,7 +114,7 @@ fn operation(served: &Served, last: &LastOperation, geometry: Option<&Geometry>)
     )
 }
 
-/// Where a request was, and why it was there.
+/// Place of a request during a cause, and the reason.
 const fn in_words(cause: Cause) -> (&'static str, &'static str) {
     match cause {
         Cause::NrRequests => {
@@ -150,12 +151,12 @@ const fn in_words(cause: Cause) -> (&'static str, &'static str) {
     }
 }
 
-/// A duration.
+/// Formats a duration.
 fn ns(ns: Ns) -> String {
     time(ns as f64)
 }
 
-/// A share of what took some time.
+/// Formats a share.
 fn share(part: Ns, whole: Ns) -> String {
     let share = part as f64 / whole as f64;
     if share < SMALLEST_SHARE { format!("< {}", percent(SMALLEST_SHARE)) } else { percent(share) }

@@ -5,10 +5,10 @@ use flashloom_workload::{Op, Request};
 
 use super::*;
 
-/// When the requests of the tests arrive.
+/// Arrival time of the requests in the tests.
 const ARRIVAL: Ns = S + 204_518_220;
 
-/// A request of 8 sectors that waited as given, and was a command of its own.
+/// A request of 8 sectors with the given waits, which was a command of its own.
 fn served(op: Op, lba: u64, waited: &[(Cause, Ns)]) -> Served {
     let mut parts = Parts::default();
     waited.iter().for_each(|(cause, ns)| parts[*cause] = *ns);
@@ -26,7 +26,7 @@ fn served(op: Op, lba: u64, waited: &[(Cause, Ns)]) -> Served {
     }
 }
 
-/// An operation that ended when the request did, was asked for `issued` before that and began `started` before.
+/// An operation that ended with the request, was issued `issued` before that and started `started` before that.
 fn last(of: &Served, is_program: bool, ppn: u32, [issued, started]: [Ns; 2]) -> Option<LastOperation> {
     Some(LastOperation {
         lpn: Lpn(of.request.lba as u32 / 8),
@@ -120,7 +120,7 @@ fn of_equally_slow_requests_those_that_ended_first_are_kept_and_told_first() {
     assert_eq!(sectors(&slowest), [6, 1, 2]);
 }
 
-/// Where the requests began, in the order of the story.
+/// First sectors of the requests, in the order of the story.
 fn sectors(slowest: &Slowest) -> Vec<u64> {
     let story = slowest.story();
     let first = |line: &str| line.split_once(" sectors at sector ")?.1.split(' ').next()?.parse().ok();

@@ -1,4 +1,4 @@
-//! The columns of a timeline: what each says, and how it is worked out from two samples.
+//! The columns of a timeline: description, and computation from two samples.
 
 use flashloom_device::{Sample, SampledLatency};
 use flashloom_nand::Origin;
@@ -7,17 +7,17 @@ use flashloom_units::{Ns, S};
 /// A column of a timeline.
 #[derive(Clone, Copy, Debug)]
 pub struct Column {
-    /// As in the first line of the file.
+    /// Name in the header of the file.
     pub name: &'static str,
-    /// What it says.
+    /// Description.
     pub help: &'static str,
-    /// Its text in the line between two samples; nothing, an empty field, where it does not apply.
+    /// Text of the column in the line between two samples; `None`, an empty field, if it does not apply.
     pub(super) value: fn(&Sample, &Sample) -> Option<String>,
 }
 
 macro_rules! columns {
     ($($name:literal, $help:literal, $value:expr;)+) => {
-        /// The columns, in their order: where the interval ends, what happened in it, then the state at its end.
+        /// The columns in order: the end of the interval, the events in it, then the state at its end.
         pub const COLUMNS: [Column; [$($name),+].len()] =
             [$(Column { name: $name, help: $help, value: $value },)+];
     };
@@ -39,30 +39,33 @@ columns! {
     "latency_ns_mean", "Mean latency, from arrival to completion, of all requests that completed in the interval; \
                         empty where none did.",
         latency_mean;
-    "latency_ns_p50", "Latency that half of them do not pass.", |_, now| latency(now, |latency| latency.p50_ns);
-    "latency_ns_p99", "Latency that 99 % of them do not pass.", |_, now| latency(now, |latency| latency.p99_ns);
-    "latency_ns_max", "The longest latency of any of them.", |_, now| latency(now, |latency| latency.max_ns);
-    "wait_ns_max", "The longest time from arrival to dispatch of any of them: their wait in the host.",
+    "latency_ns_p50", "Median latency of the requests that completed in the interval.",
+        |_, now| latency(now, |latency| latency.p50_ns);
+    "latency_ns_p99", "99th percentile of the latency of the requests that completed in the interval.",
+        |_, now| latency(now, |latency| latency.p99_ns);
+    "latency_ns_max", "Longest latency of the requests that completed in the interval.",
+        |_, now| latency(now, |latency| latency.max_ns);
+    "wait_ns_max", "Longest wait in the host (arrival to dispatch) of the requests that completed in the interval.",
         |_, now| latency(now, |latency| latency.wait_max_ns);
-    "waf", "Write amplification of the interval: pages programmed by pages that the FTL stored for the host; empty \
-            where it stored none.",
+    "waf", "Write amplification of the interval: pages programmed per page that the FTL stored for the host; empty \
+            if it stored none.",
         write_amplification;
     "programs", "Pages programmed in the interval.",
         |last, now| Some(Origin::ALL.iter().map(|&origin| programs(last, now, origin)).sum::<u64>().to_string());
-    "programs_host", "Of these, for requests and for what the write buffer evicts.",
+    "programs_host", "Pages programmed for requests and for evictions of the write buffer.",
         |last, now| Some(programs(last, now, Origin::Host).to_string());
-    "programs_gc", "Of these, for garbage collection.",
+    "programs_gc", "Pages programmed for garbage collection.",
         |last, now| Some(programs(last, now, Origin::Gc).to_string());
-    "programs_merge", "Of these, for merges of log blocks.",
+    "programs_merge", "Pages programmed for merges of log blocks.",
         |last, now| Some(programs(last, now, Origin::Merge).to_string());
-    "programs_map", "Of these, for the mapping itself.",
+    "programs_map", "Pages programmed for the mapping itself.",
         |last, now| Some(programs(last, now, Origin::Map).to_string());
-    "programs_wear", "Of these, for wear levelling.",
+    "programs_wear", "Pages programmed for wear levelling.",
         |last, now| Some(programs(last, now, Origin::Wear).to_string());
     "erases", "Blocks erased in the interval.", |last, now| Some((now.erases - last.erases).to_string());
-    "outstanding", "Requests that had arrived and not ended, at the end of the interval.",
+    "outstanding", "Outstanding requests (arrived and not ended) at the end of the interval.",
         |_, now| Some(now.outstanding.to_string());
-    "dirty_pages", "Pages in the write buffer that flash did not have, at the end of the interval.",
+    "dirty_pages", "Dirty pages in the write buffer, which are not in flash, at the end of the interval.",
         |_, now| Some(now.dirty_pages.to_string());
     "free_blocks", "Free blocks of the drive at the end of the interval.", |_, now| Some(now.free_blocks.to_string());
 }

@@ -1,4 +1,4 @@
-//! What tests of aged drives share: a drive of as many pages as are worth keeping, and results without what they cost.
+//! Shared by tests of aged drives: a drive with enough pages to be cached, and results without their cost.
 
 use std::sync::Arc;
 
@@ -24,7 +24,7 @@ steady_tolerance = 0.2
 steady_window = 0.31
 "#;
 
-/// A workload on a steady drive, with keys set, and others varied if any are.
+/// A workload on a steady drive, with keys set, and others varied if there are any.
 pub fn steady(catalog: &Arc<Catalog>, sets: &[&str], varies: &[&str]) -> Experiment {
     let owned = |texts: &[&str]| texts.iter().map(|&text| text.to_owned()).collect::<Vec<_>>();
     let varies = (!varies.is_empty()).then(|| owned(varies));
@@ -32,7 +32,7 @@ pub fn steady(catalog: &Arc<Catalog>, sets: &[&str], varies: &[&str]) -> Experim
         .unwrap_or_else(|problems| panic!("{problems}"))
 }
 
-/// A result without what it cost, as JSON.
+/// A result without its cost, as JSON.
 pub fn lasting(mut result: RunResult) -> String {
     result.run = None;
     serde_json::to_string(&result).expect("a result is JSON")

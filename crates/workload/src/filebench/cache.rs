@@ -1,12 +1,13 @@
-//! The page cache: which blocks are in memory, which of them are dirty and whose they are.
+//! The page cache: the blocks in memory, their state (clean, dirty, held by the journal) and their owners.
 //!
-//! Clean pages are in one list by last use, the oldest of which makes room. Dirty pages are in a list of their owner,
-//! an inode. Pages that a transaction of the journal holds are in no list: they can neither be dropped nor written
-//! back. Memory follows the blocks that were ever touched (4 bytes each) and the capacity, not the requests.
+//! Clean pages are in one list in order of last use; the least recently used one is dropped first. Dirty pages are in a
+//! list of their owner, an inode. Pages held by a journal transaction are in no list: they can neither be dropped nor
+//! written back. Memory grows with the blocks that were ever touched (4 bytes each) and with the capacity, not with the
+//! requests.
 
 use flashloom_units::{Lists, NO_INDEX};
 
-/// The owner of the file system's own blocks.
+/// Owner number of the file system's metadata blocks.
 pub const METADATA: u32 = 0;
 
 const CHUNK: usize = 1_024;
@@ -14,7 +15,7 @@ const CHUNK: usize = 1_024;
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Residence {
     Clean,
-    /// `fresh`: its block was given to the file since the file was written back last.
+    /// `fresh`: the block was allocated to the file after the file's last write-back.
     Dirty {
         fresh: bool,
     },
@@ -26,14 +27,14 @@ struct Frame {
     block: u32,
     owner: u32,
     state: Residence,
-    /// The latest transaction that held it.
+    /// The latest journal transaction that held it.
     transaction: u32,
 }
 
-/// The list of clean pages; the dirty ones of an owner are in the list after it that has the owner's number.
+/// Index of the list of clean pages; owner N's dirty pages are in list N + 1.
 const CLEAN: usize = 0;
 
-/// The list of an owner's dirty pages.
+/// Index of the list of an owner's dirty pages.
 fn dirty(owner: u32) -> usize {
     CLEAN + 1 + owner as usize
 }
@@ -49,7 +50,7 @@ pub struct Cache {
 }
 
 impl Cache {
-    /// Of `capacity` pages, over a disk of `blocks`, for owners numbered below `owners`.
+    /// An empty cache of `capacity` pages over a disk of `blocks`, for owners numbered below `owners`.
     pub fn new(capacity: u32, blocks: u32, owners: usize) -> Self {
         Self {
             frames: Vec::new(),
@@ -61,23 +62,23 @@ impl Cache {
         }
     }
 
-    /// Pages that are dirty, those that a transaction holds left out.
+    /// Number of dirty pages, without those held by a transaction.
     pub fn dirty_pages(&self) -> u32 {
         self.dirty_pages
     }
 
-    /// Whether an owner has dirty pages.
+    /// True if an owner has dirty pages.
     pub fn is_dirty(&self, owner: u32) -> bool {
         !self.lists.is_empty(dirty(owner))
     }
 
-    /// Whether a block is in memory.
+    /// True if a block is in memory.
     #[cfg(test)]
     pub fn contains(&self, block: u32) -> bool {
         self.find(block) != NO_INDEX
     }
 
-    /// Whether a block is in memory; then it has just been used.
+    /// Returns true if a block is in memory, and marks it most recently used.
     pub fn touch(&mut self, block: u32) -> bool {
         let frame = self.find(block);
         if frame == NO_INDEX {
@@ -90,7 +91,7 @@ impl Cache {
         true
     }
 
-    /// Takes a block in that is being read, if it is not there.
+    /// Inserts a block that is being read as a clean page, if it is absent.
     pub fn insert(&mut self, block: u32, owner: u32) {
         if !self.touch(block) {
             let frame = self.frame(block, owner);
@@ -98,7 +99,7 @@ impl Cache {
         }
     }
 
-    /// A page of a file was written. `fresh` says that its block is new to the file.
+    /// Marks a page dirty after a write to its file. `fresh`: the block was newly allocated to the file.
     pub fn write(&mut self, block: u32, owner: u32, fresh: bool) {
         let frame = self.frame(block, owner);
         let fresh = fresh || self.frames[frame as usize].state == (Residence::Dirty { fresh: true });
@@ -106,7 +107,7 @@ impl Cache {
         self.link(frame, Residence::Dirty { fresh });
     }
 
-    /// A transaction holds the block from now on. Gives the transaction that held it last, [`NO_INDEX`] if none did.
+    /// Lets a transaction hold the block. Returns the transaction that held it last, or [`NO_INDEX`].
     pub fn hold(&mut self, block: u32, transaction: u32) -> u32 {
         let frame = self.frame(block, METADATA);
         self.unlink(frame);
@@ -114,7 +115,8 @@ impl Cache {
         std::mem::replace(&mut self.frames[frame as usize].transaction, transaction)
     }
 
-    /// A transaction is in the log: unless a later one holds the block, it is dirty. Gives whether it is.
+    /// Releases a block whose transaction has been committed: it becomes dirty unless a later transaction holds it.
+    /// Returns true if it became dirty.
     pub fn let_go(&mut self, block: u32, transaction: u32) -> bool {
         let frame = self.find(block);
         let is_latest = self.frames[frame as usize].transaction == transaction;
@@ -124,7 +126,7 @@ impl Cache {
         is_latest
     }
 
-    /// Takes every dirty page of an owner, by block, with whether it was fresh. They are clean from now on.
+    /// Collects all dirty pages of an owner, in order of block, each with its `fresh` mark, and marks them clean.
     pub fn clean(&mut self, owner: u32, out: &mut Vec<(u32, bool)>) {
         out.clear();
         while let Some(frame) = self.lists.front(dirty(owner)) {
@@ -136,7 +138,7 @@ impl Cache {
         out.sort_unstable();
     }
 
-    /// Forgets a block of a file that was deleted, dirty or not.
+    /// Drops a block of a deleted file, dirty or not.
     pub fn forget(&mut self, block: u32) {
         let frame = self.find(block);
         if frame != NO_INDEX {
@@ -156,7 +158,7 @@ impl Cache {
         chunk[block as usize % CHUNK] = frame;
     }
 
-    /// The block's frame, which it gets if it has none; then it is in no list.
+    /// Returns the block's frame, or assigns one; a newly assigned frame is in no list.
     fn frame(&mut self, block: u32, owner: u32) -> u32 {
         let found = self.find(block);
         if found != NO_INDEX {
@@ -183,7 +185,7 @@ impl Cache {
         frame
     }
 
-    /// Takes a frame out of the list of its state.
+    /// Removes a frame from the list of its state.
     fn unlink(&mut self, frame: u32) {
         let state = std::mem::replace(&mut self.frames[frame as usize].state, Residence::Held);
         if state != Residence::Held {
@@ -192,7 +194,7 @@ impl Cache {
         }
     }
 
-    /// Puts a frame that is in no list at the end of the clean list, or of its owner's dirty one.
+    /// Appends a frame that is in no list to the clean list or to its owner's dirty list.
     fn link(&mut self, frame: u32, state: Residence) {
         debug_assert!(state != Residence::Held, "what is held is in no list");
         let Frame { owner, .. } = self.frames[frame as usize];

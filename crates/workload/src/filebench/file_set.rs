@@ -1,6 +1,6 @@
-//! Which files of the set exist, and which of them nobody holds open. A file that is open is held by one thread alone,
-//! and files are picked in rotation, both as in Filebench: every file of the set is used before one is used again.
-//! Where Filebench turns a thread's own wheel, one wheel in random order serves all threads here.
+//! The file set: files that exist and are not open, and files that do not exist. An open file is held by one thread
+//! alone, and files are picked in rotation, both as in Filebench: every file of the set is used before one is used
+//! again. Filebench has a rotation per thread; here one rotation in random order serves all threads.
 
 use std::collections::VecDeque;
 
@@ -8,14 +8,14 @@ use flashloom_units::Prng;
 
 use super::Personality;
 
-/// The files that may be picked, the next one first.
+/// Queues of the files that may be picked, the next one first.
 pub struct FileSet {
     idle: VecDeque<u32>,
     missing: VecDeque<u32>,
 }
 
 impl FileSet {
-    /// `files` files, of which the first share exists.
+    /// A set of `files` files, of which the share `preallocated` exists at the start.
     pub fn new(files: u32, preallocated: f64, prng: &mut Prng) -> Self {
         let existing = (f64::from(files) * preallocated).round() as u32;
         let mut idle: Vec<u32> = (0..existing).collect();
@@ -25,15 +25,15 @@ impl FileSet {
         Self { idle: idle.into(), missing: (existing..files).collect() }
     }
 
-    /// How many files there must be so that a thread always finds the one that it looks for: each may hold one, and
-    /// each may be one deletion or creation ahead.
+    /// Smallest number of files with which a thread always finds one to open, create or delete: each thread may hold
+    /// one open, and may be one deletion or creation ahead.
     pub fn least_files(personality: Personality, threads: u32, preallocated: f64) -> u32 {
         let spare = 2.0 * (f64::from(threads) + 1.0);
         let share = if preallocated < 1.0 { preallocated.min(1.0 - preallocated) } else { 1.0 };
         if personality == Personality::Oltp { 1 } else { (spare / share).ceil() as u32 }
     }
 
-    /// Takes a file that exists and nobody holds.
+    /// Takes an existing file that no thread has open.
     pub fn take_idle(&mut self) -> u32 {
         self.idle.pop_front().expect("the set was made large enough for its threads")
     }
@@ -43,12 +43,12 @@ impl FileSet {
         self.missing.pop_front().expect("the set was made large enough for its threads")
     }
 
-    /// A file that exists is closed.
+    /// Returns a file to the set when it is closed.
     pub fn put_idle(&mut self, file: u32) {
         self.idle.push_back(file);
     }
 
-    /// A file was deleted.
+    /// Returns a file to the set when it has been deleted.
     pub fn put_missing(&mut self, file: u32) {
         self.missing.push_back(file);
     }

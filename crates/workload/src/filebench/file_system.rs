@@ -1,7 +1,8 @@
-//! The file layer: what a call on a file means for inodes, directories, bitmaps, the page cache and the device.
+//! The file layer: turns each call on a file into changes of inodes, directories, bitmaps and the page cache, and into
+//! requests to the device.
 //!
-//! Every call changes the state at once and appends the requests that its thread has to wait for, in order; a thread
-//! issues them one after another. Time passes outside.
+//! Every call changes the state at once and appends the requests that its thread has to wait for; the thread issues
+//! them one after another. The caller models the passing of time.
 
 use std::collections::VecDeque;
 
@@ -15,32 +16,32 @@ use super::personality::Figures;
 use super::{BLOCK_BYTES, Io};
 use crate::Request;
 
-/// Blocks of the longest request: the pages of one bio.
+/// Blocks of the longest request: the pages of one Linux bio.
 const LONGEST_BLOCKS: u32 = 256;
-/// Bytes of an entry of a directory: a name of about thirty letters, with what a hashed directory leaves free.
+/// Bytes of a directory entry: a name of about thirty characters plus the slack of a hashed directory.
 const ENTRY_BYTES: u32 = 64;
 
-/// A file, whether it exists or not.
+/// A file of the set, existing or not.
 #[derive(Default)]
 struct File {
-    /// The size that it has when it is written whole.
+    /// Size of the file once it is written whole.
     planned_bytes: u64,
     bytes: u64,
     blocks: u32,
     extents: Vec<Extent>,
-    /// Written since it was read last, so that a read changes the time of access (relatime).
+    /// Written since it was last read, so that the next read updates the access time (relatime).
     unread: bool,
-    /// The latest transaction that holds its inode.
+    /// The latest journal transaction that holds its inode.
     transaction: u32,
-    /// When it became dirty.
+    /// Time at which it became dirty.
     dirtied_ns: Ns,
 }
 
-/// Why a call failed: no block is free.
+/// Error of a call that found no free block.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Full;
 
-/// The file system. File numbers below `files` are the file set, the one after them is the log.
+/// The file system. File numbers below `files` are the file set, the one after them is the log file.
 pub struct FileSystem {
     disk: Disk,
     cache: Cache,
@@ -55,7 +56,7 @@ pub struct FileSystem {
 }
 
 impl FileSystem {
-    /// Makes the directories and the files that exist at the start, without any request: this was done before.
+    /// Creates the directories and the initially existing files, without requests: this happened before the run.
     pub fn new(disk: Disk, cache_pages: u32, read_ahead: u32, figures: &Figures, prng: &Prng) -> Result<Self, Full> {
         let directories = figures.files.div_ceil(figures.directory_width);
         let journal = Journal::new(disk.journal());
@@ -100,36 +101,36 @@ impl FileSystem {
         Ok(fs)
     }
 
-    /// Bytes of a file.
+    /// Current size of a file, in bytes.
     pub fn bytes(&self, file: u32) -> u64 {
         self.files[file as usize].bytes
     }
 
-    /// The size that a file gets when it is written whole.
+    /// Size of a file once it is written whole, in bytes.
     pub fn planned_bytes(&self, file: u32) -> u64 {
         self.files[file as usize].planned_bytes
     }
 
-    /// Pages that wait for write-back.
+    /// Number of pages waiting for write-back.
     pub fn dirty_pages(&self) -> u32 {
         self.cache.dirty_pages()
     }
 
-    /// Finds a file by its name: its directory's block, then its inode.
+    /// Looks a file up by name: reads its directory's block, then its inode.
     pub fn look_up(&mut self, file: u32, out: &mut VecDeque<Io>) {
         let directory = self.directory_block(file);
         self.read_metadata(directory, out);
         self.read_metadata(self.disk.inode_block(self.inode(file)), out);
     }
 
-    /// Makes a file of no length.
+    /// Creates an empty file.
     pub fn create(&mut self, file: u32, out: &mut VecDeque<Io>) {
         self.look_up(file, out);
         self.change_name(file);
         self.files[file as usize].unread = true;
     }
 
-    /// Removes a file, its dirty pages unwritten.
+    /// Deletes a file; its dirty pages are dropped unwritten.
     pub fn delete(&mut self, file: u32, out: &mut VecDeque<Io>) {
         self.look_up(file, out);
         self.change_name(file);
@@ -144,7 +145,7 @@ impl FileSystem {
         (emptied.extents, emptied.bytes, emptied.blocks) = (extents, 0, 0);
     }
 
-    /// Reads a stretch of a file. A read from the file's start is sequential and reads ahead.
+    /// Reads a byte range of a file. A read from the start of the file counts as sequential and reads ahead.
     pub fn read(&mut self, file: u32, offset: u64, bytes: u64, call_bytes: u64, out: &mut VecDeque<Io>) {
         let state = &mut self.files[file as usize];
         let end = (offset + bytes).min(state.bytes).div_ceil(BLOCK_BYTES) as u32;
@@ -168,7 +169,7 @@ impl FileSystem {
         }
     }
 
-    /// Writes a stretch of a file into the page cache. A page that is written in part is read first.
+    /// Writes a byte range of a file into the page cache. A page that is written in part is read first.
     pub fn write(&mut self, file: u32, offset: u64, bytes: u64, now: Ns, out: &mut VecDeque<Io>) -> Result<(), Full> {
         let end = offset + bytes;
         let (old_bytes, old_blocks) = (self.bytes(file), self.files[file as usize].blocks);
@@ -193,23 +194,23 @@ impl FileSystem {
         Ok(())
     }
 
-    /// Every dirty page of a file, as requests that a thread waits for.
+    /// Writes back every dirty page of a file, as requests that the thread waits for.
     pub fn write_durably(&mut self, file: u32, out: &mut VecDeque<Io>) {
         self.write_back(file + 1, Request::SYNC, out);
     }
 
-    /// The transaction that a file is durable with.
+    /// The journal transaction whose commit makes a file durable.
     pub fn transaction_of(&self, file: u32) -> u32 {
         self.files[file as usize].transaction
     }
 
-    /// New blocks of a file have been written: where they are joins the journal.
+    /// Adds the bitmap and extent metadata of a file's newly written blocks to the journal.
     pub fn written(&mut self, file: u32, block: u32) {
         self.hold_bitmaps(block);
         self.hold_inode(file);
     }
 
-    /// The transaction is in the log: its blocks are dirty pages now.
+    /// Marks the blocks of a committed transaction dirty.
     pub fn committed(&mut self, transaction: u32, now: Ns) {
         let blocks = self.journal.take_committed();
         let was_dirty = self.cache.is_dirty(METADATA);
@@ -222,7 +223,7 @@ impl FileSystem {
         self.journal.give_back(blocks);
     }
 
-    /// Writes back the inode that has been dirty longest, if since before `before`; gives it.
+    /// Writes back the inode that has been dirty longest, if it became dirty before `before`, and returns it.
     pub fn write_back_oldest(&mut self, before: Ns, out: &mut VecDeque<Io>) -> Option<u32> {
         while let Some(&(since, owner)) = self.dirtied.front() {
             let is_current = owner == METADATA || self.files[owner as usize - 1].dirtied_ns == since;
@@ -238,7 +239,7 @@ impl FileSystem {
         None
     }
 
-    /// Writes back every logged block.
+    /// Checkpoint: writes back every logged block.
     pub fn write_back_metadata(&mut self, out: &mut VecDeque<Io>) {
         self.write_back(METADATA, Request::SYNC, out);
     }
@@ -273,18 +274,18 @@ impl FileSystem {
         (file / self.directory_width).min(self.directories.len() as u32 - 1)
     }
 
-    /// The number of a file's inode. Where they are spread, a directory's own comes before those of its files; else all
-    /// directories come after all files.
+    /// Inode number of a file. In the spread layout a directory's inode comes before those of its files; in the packed
+    /// layout all directories come after all files.
     fn inode(&self, file: u32) -> u32 {
         if self.disk.is_spread() { file + 1 + self.directory(file) } else { file }
     }
 
-    /// The number of a directory's inode, in a set of that many files.
+    /// Inode number of a directory, in a set of `files` files.
     fn directory_inode(&self, directory: u32, files: u32) -> u32 {
         if self.disk.is_spread() { directory * (self.directory_width + 1) } else { files + 1 + directory }
     }
 
-    /// The block of its directory that names a file, spread as by a hash.
+    /// The directory block that holds a file's entry, chosen as if by a hash.
     fn directory_block(&self, file: u32) -> u32 {
         let extent = self.directories[self.directory(file) as usize];
         extent.start + (file.wrapping_mul(0x9e37_79b1) >> 8) % extent.blocks
@@ -324,7 +325,7 @@ impl FileSystem {
         }
     }
 
-    /// Reads the pages of a stretch that are not in memory, a request for each run of blocks.
+    /// Reads the pages of a range that are not in memory, one request per run of consecutive blocks.
     fn read_pages(&mut self, file: u32, from: u32, to: u32, out: &mut VecDeque<Io>) {
         let mut run: Option<Io> = None;
         for page in from..to {
@@ -358,7 +359,8 @@ impl FileSystem {
         self.hold_inode(file);
     }
 
-    /// A name comes or goes: directory and inode, the directory's own inode, inode bitmap, group descriptor.
+    /// Adds the metadata of a name's creation or deletion to the journal: directory block, inode, the directory's own
+    /// inode, inode bitmap, group descriptor.
     fn change_name(&mut self, file: u32) {
         let directory_inode = self.directory_inode(self.directory(file), self.files.len() as u32 - 1);
         let bitmap = self.disk.inode_bitmap(self.inode(file));
@@ -376,7 +378,7 @@ impl FileSystem {
     }
 }
 
-/// The first window of a sequential read, from the pages of a call (`get_init_ra_size`).
+/// First read-ahead window of a sequential read, from the pages of a call (`get_init_ra_size`).
 fn first_window(call: u32, most: u32) -> u32 {
     let pages = call.max(1).next_power_of_two();
     let window = if pages <= most / 32 {
@@ -389,7 +391,7 @@ fn first_window(call: u32, most: u32) -> u32 {
     window.max(1)
 }
 
-/// The window after one (`get_next_ra_size`).
+/// Read-ahead window that follows `window` (`get_next_ra_size`).
 fn next_window(window: u32, most: u32) -> u32 {
     if window < most / 16 {
         4 * window

@@ -1,5 +1,5 @@
-//! Sizes of files: a gamma distribution, by the method of Marsaglia and Tsang, "A Simple Method for Generating Gamma
-//! Variables", ACM TOMS 26(3), 2000.
+//! File sizes drawn from a gamma distribution, by the method of Marsaglia and Tsang, "A Simple Method for Generating
+//! Gamma Variables", ACM TOMS 26(3), 2000.
 //!
 //! Logarithms and cosines come from `libm`, which gives the same bits on every machine.
 
@@ -13,7 +13,7 @@ pub struct Gamma {
 }
 
 impl Gamma {
-    /// The distribution of that shape and mean; a shape of zero stands for "always the mean", as in Filebench.
+    /// The distribution of that shape and mean. Shape 0 always draws the mean, as in Filebench.
     pub fn new(shape: f64, mean: f64) -> Self {
         Self { shape, mean }
     }
@@ -38,7 +38,7 @@ impl Gamma {
     }
 }
 
-/// A standard normal number (Box and Muller).
+/// Draws a standard normal number (Box and Muller).
 fn normal(prng: &mut Prng) -> f64 {
     let radius = libm::sqrt(-2.0 * libm::log(1.0 - prng.unit()));
     radius * libm::cos(std::f64::consts::TAU * prng.unit())

@@ -1,10 +1,11 @@
-//! The journal, after jbd2: one transaction that takes changes in, at most one that is being committed, and a log.
+//! The journal, after jbd2: one running transaction that takes in changes, at most one that is being committed, and a
+//! log.
 //!
 //! ```text
 //! commit:      a descriptor block for every 254 blocks, the blocks, wait; the commit block behind a flush, with FUA
 //! checkpoint:  when the log has no room: write every logged block to its place, wait; flush; the journal's superblock
 //! ```
-//! A block that changes again before its transaction is committed costs nothing; a commit serves everyone who waits for
+//! A block that changes again before its transaction commits costs nothing; one commit serves all threads that wait for
 //! it. The caller writes the blocks of a checkpoint, because they are dirty pages like any other.
 
 use crate::{Op, Request};
@@ -12,22 +13,22 @@ use crate::{Op, Request};
 use super::Io;
 use super::layout::Extent;
 
-/// Blocks that a descriptor block names.
+/// Blocks listed by one descriptor block.
 const DESCRIBED: u32 = 254;
-/// Requests that the journal has outstanding at once: `nr_requests` of a queue.
+/// Requests that the journal keeps outstanding at most: the default `nr_requests` of a Linux queue.
 pub const DEPTH: u32 = 128;
 
-/// What the journal is doing.
+/// State of the journal.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Phase {
     Idle,
     /// Logged blocks are being written to their places.
     Checkpoint,
-    /// The flush behind them.
+    /// The flush after a checkpoint's writes.
     CheckpointFlush,
-    /// The superblock that says where the log begins now.
+    /// Writing the journal's superblock, which records the new start of the log.
     Superblock,
-    /// The next of so many blocks of the transaction.
+    /// Writing a transaction to the log, block by block.
     Log {
         next: u32,
     },
@@ -37,7 +38,7 @@ enum Phase {
 /// The journal of a file system.
 pub struct Journal {
     log: Extent,
-    /// Where the next block goes, and how many are free, the superblock left out.
+    /// Log block to be written next, and number of free log blocks, without the superblock.
     head: u32,
     free: u32,
     phase: Phase,
@@ -49,17 +50,17 @@ pub struct Journal {
     in_flight: u32,
 }
 
-/// What the caller has to do after [`Journal::completed`].
+/// Action that the caller has to take after [`Journal::completed`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Event {
-    /// Nothing.
+    /// No action.
     None,
-    /// A transaction is committed: let its blocks go and wake who waits for it.
+    /// A transaction has been committed: release its blocks and wake the threads that wait for it.
     Committed(u32),
 }
 
 impl Journal {
-    /// An empty log.
+    /// A journal with an empty log.
     pub fn new(log: Extent) -> Self {
         Self {
             log,
@@ -74,18 +75,19 @@ impl Journal {
         }
     }
 
-    /// The transaction that takes changes in.
+    /// The running transaction: the one that takes in changes.
     pub fn running(&self) -> u32 {
         self.running
     }
 
-    /// Whether a transaction is in the log.
+    /// True if a transaction has been committed.
     pub fn is_committed(&self, transaction: u32) -> bool {
         let is_committing = matches!(self.phase, Phase::Log { .. } | Phase::CommitBlock);
         transaction < self.running - u32::from(is_committing)
     }
 
-    /// A block is new in the running transaction. One that fills a quarter of the log is committed at once.
+    /// Adds a new block to the running transaction. A transaction that fills a quarter of the log is
+    /// committed at once.
     pub fn join(&mut self, block: u32) {
         self.blocks.push(block);
         if self.is_full() {
@@ -93,30 +95,30 @@ impl Journal {
         }
     }
 
-    /// Whether nobody may change anything more before the next commit begins.
+    /// True if no further change may join before the next commit begins.
     pub fn is_full(&self) -> bool {
         self.blocks.len() as u32 >= self.log.blocks / 4
     }
 
-    /// Asks for the commit of a transaction, if anything is in it.
+    /// Requests the commit of a transaction, if it holds any block.
     pub fn want(&mut self, transaction: u32) {
         if transaction == self.running && !self.blocks.is_empty() {
             self.wanted = Some(transaction);
         }
     }
 
-    /// Blocks of the committed transaction, for the caller to let go.
+    /// Takes the blocks of the committed transaction, for the caller to release.
     pub fn take_committed(&mut self) -> Vec<u32> {
         std::mem::take(&mut self.committing)
     }
 
-    /// Gives an empty list back, so that its memory is used again.
+    /// Takes the list of [`Self::take_committed`] back, so that its memory is reused.
     pub fn give_back(&mut self, mut blocks: Vec<u32>) {
         blocks.clear();
         self.committing = blocks;
     }
 
-    /// Whether the caller has to write every logged block that is dirty now.
+    /// Returns true if a checkpoint begins: the caller then writes every logged block that is dirty now.
     pub fn begin_checkpoint(&mut self) -> bool {
         if self.phase != Phase::Idle || self.wanted.is_none() || self.need() <= self.free {
             return false;
@@ -130,7 +132,7 @@ impl Journal {
         self.in_flight
     }
 
-    /// One request of a checkpoint was handed out.
+    /// Counts a checkpoint request that was issued.
     pub fn checkpoint_write(&mut self) {
         self.in_flight += 1;
     }
@@ -139,7 +141,8 @@ impl Journal {
         log_blocks(self.blocks.len() as u32)
     }
 
-    /// The journal's next request, if it has one now. `checkpointed` says that a checkpoint has no more to hand out.
+    /// Returns the journal's next request, if one may be issued now. `checkpointed`: the checkpoint has no more
+    /// requests to issue.
     pub fn next(&mut self, checkpointed: bool) -> Option<Io> {
         match self.phase {
             Phase::Idle if self.wanted.is_some() && self.need() <= self.free => {
@@ -171,7 +174,7 @@ impl Journal {
         Some(self.append(Request::SYNC | Request::PREFLUSH | Request::FUA))
     }
 
-    /// One of the journal's requests, or of its checkpoint's, has completed.
+    /// Counts the completion of a request of the journal or its checkpoint.
     pub fn completed(&mut self, out: &mut Vec<Io>) -> Event {
         self.in_flight -= 1;
         match self.phase {
@@ -193,7 +196,7 @@ impl Journal {
         Event::None
     }
 
-    /// The next block of the log; it begins again after the superblock.
+    /// Writes the next block of the log, which wraps around to the block after the superblock.
     fn append(&mut self, flags: u8) -> Io {
         let block = self.log.start + 1 + self.head;
         self.head = (self.head + 1) % (self.log.blocks - 1);
@@ -203,7 +206,7 @@ impl Journal {
     }
 }
 
-/// Blocks of the log that a transaction of so many blocks takes: descriptors, blocks, the commit block.
+/// Log blocks needed by a transaction of `blocks` blocks: descriptors, blocks, the commit block.
 fn log_blocks(blocks: u32) -> u32 {
     blocks + blocks.div_ceil(DESCRIBED) + 1
 }

@@ -1,19 +1,19 @@
-//! Where things lie on the disk, and which blocks are free: block groups as ext4 lays them out.
+//! Disk layout and free blocks: block groups as ext4 lays them out.
 //!
 //! A group is 128 MiB of 4 KiB blocks. Sixteen groups share a flexible group, whose first group begins with the block
 //! bitmaps, the inode bitmaps and the inode tables of all sixteen. The journal lies in the middle of the disk.
 //!
-//! Packed, blocks are given out from a cursor that moves on through the disk and comes back to what is freed; files
-//! below 64 KiB share chunks of 2 MiB, the locality groups of ext4's mballoc. Spread, inodes are divided evenly among
-//! the groups in the order of their numbers, as ext4 spreads the top-level directories of a disk (the Orlov allocator),
-//! and a file's blocks begin in the group of its inode, each group with a cursor of its own.
+//! In the packed layout, blocks are allocated from a cursor that moves on through the disk and returns to freed blocks;
+//! files below 64 KiB share chunks of 2 MiB, the locality groups of ext4's mballoc. In the spread layout, inodes are
+//! divided evenly among the groups in order of number, as ext4 spreads the top-level directories of a disk (the Orlov
+//! allocator), and a file's blocks begin in the group of its inode, each group with a cursor of its own.
 
 use flashloom_units::choice;
 
 use crate::filebench::BLOCK_BYTES;
 
 choice! {
-    /// Where the files of a set lie.
+    /// Placement of the files of a set on the file system.
     pub enum Layout {
         /// One after another from the start of the file system.
         Packed = "packed",
@@ -31,48 +31,48 @@ const GROUP_INODES: u32 = 8_192;
 /// Inodes of a block, 256 bytes each.
 const BLOCK_INODES: u32 = 16;
 const TABLE_BLOCKS: u32 = GROUP_INODES / BLOCK_INODES;
-/// Superblock and group descriptors, with the blocks that are kept for more of them.
+/// Blocks of the superblock and the group descriptors, with those reserved for growth.
 const HEAD_BLOCKS: u32 = 1_024;
-/// A request for fewer blocks is served from the chunk that small files share.
+/// Allocations below this many blocks come from the chunk that small files share.
 const SMALL_BLOCKS: u32 = 16;
 const CHUNK_BLOCKS: u32 = 512;
-/// How far a search goes on for a run that is long enough before it takes shorter ones.
+/// Blocks that a search examines for a run of the wanted length before it accepts shorter ones.
 const PATIENCE_BLOCKS: u32 = 4 * GROUP_BLOCKS;
 
-/// Consecutive blocks.
+/// A run of consecutive blocks.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Extent {
-    /// The first.
+    /// First block.
     pub start: u32,
-    /// How many.
+    /// Number of blocks.
     pub blocks: u32,
 }
 
 impl Extent {
-    /// The block after the last.
+    /// The block after the last one.
     pub fn end(self) -> u32 {
         self.start + self.blocks
     }
 }
 
-/// The disk of a file system: fixed places, and a bitmap of what is in use.
+/// The disk of a file system: fixed locations of metadata, and a bitmap of used blocks.
 pub struct Disk {
     blocks: u32,
     used: Vec<u64>,
     free: u32,
     journal: Extent,
-    /// Inodes that are divided among the groups; nothing where files are packed.
+    /// Number of inodes divided among the groups; `None` in the packed layout.
     spread: Option<u32>,
-    /// Where the search for free blocks begins: one for the disk, or one a group where files are spread.
+    /// Start of the search for free blocks: one for the disk, or one per group in the spread layout.
     cursors: Vec<u32>,
     chunk: Extent,
 }
 
 impl Disk {
-    /// The least disk: a group and its journal.
+    /// Smallest disk, in blocks: one group, which holds its journal.
     pub const MIN_BLOCKS: u32 = GROUP_BLOCKS;
 
-    /// An empty file system on that many blocks, for that many inodes.
+    /// An empty file system of `blocks` blocks, for `inodes` inodes.
     pub fn new(blocks: u32, layout: Layout, inodes: u32) -> Self {
         let journal_blocks = journal_blocks(blocks);
         // The journal follows the tables of the flexible group in the middle, which has room for the largest.
@@ -104,18 +104,18 @@ impl Disk {
         disk
     }
 
-    /// Where the tables of a group's flexible group begin.
+    /// First block of the metadata tables of a group's flexible group.
     fn tables(&self, group: u32) -> u32 {
         let first = group / FLEX_GROUPS * FLEX_GROUPS * GROUP_BLOCKS;
         if first == 0 { HEAD_BLOCKS } else { first }
     }
 
-    /// All blocks.
+    /// Number of all blocks.
     pub fn blocks(&self) -> u32 {
         self.blocks
     }
 
-    /// Blocks that nothing uses.
+    /// Number of free blocks.
     #[cfg(test)]
     pub fn free_blocks(&self) -> u32 {
         self.free
@@ -126,18 +126,18 @@ impl Disk {
         self.journal
     }
 
-    /// How many inodes there are.
+    /// Number of inodes.
     pub fn inodes(&self) -> u32 {
         self.blocks / GROUP_BLOCKS * GROUP_INODES
     }
 
-    /// Whether inodes are divided among the groups.
+    /// True if inodes are divided among the groups.
     pub fn is_spread(&self) -> bool {
         self.spread.is_some()
     }
 
-    /// The block that holds an inode. Packed, inodes fill one flexible group after another, the first one last, because
-    /// the directories of the root are spread over the disk.
+    /// The block that holds an inode. In the packed layout inodes fill one flexible group after another, the first
+    /// group last, because the directories of the root are spread over the disk.
     pub fn inode_block(&self, inode: u32) -> u32 {
         let group = self.inode_group(inode);
         let table = self.tables(group) + 2 * FLEX_GROUPS + group % FLEX_GROUPS * TABLE_BLOCKS;
@@ -160,30 +160,30 @@ impl Disk {
         (first + inode / GROUP_INODES) % groups
     }
 
-    /// The lowest inode of a group, where that many are spread.
+    /// Lowest inode number of a group in the spread layout of `inodes` inodes.
     fn first_inode(&self, group: u32, inodes: u32) -> u32 {
         let groups = u64::from(self.blocks / GROUP_BLOCKS);
         (u64::from(group) * u64::from(inodes)).div_ceil(groups) as u32
     }
 
-    /// The cursor that the blocks of an inode are searched from.
+    /// Index of the cursor from which an inode's blocks are searched.
     fn home(&self, inode: u32) -> usize {
         self.spread.map_or(0, |_| self.inode_group(inode) as usize)
     }
 
-    /// The block of the bitmap that a block is marked in.
+    /// The block bitmap that marks a block.
     pub fn block_bitmap(&self, block: u32) -> u32 {
         let group = block / GROUP_BLOCKS;
         self.tables(group) + group % FLEX_GROUPS
     }
 
-    /// The block of the group descriptors that describes a block's group, 64 bytes each.
+    /// The group descriptor block that describes a block's group; a descriptor has 64 bytes.
     pub fn descriptor(&self, block: u32) -> u32 {
         1 + block / GROUP_BLOCKS / (BLOCK_BYTES as u32 / 64)
     }
 
-    /// Gives out blocks to an inode, `near` first if that is free, in as few extents as it finds. False, with nothing
-    /// given out, if there are not enough.
+    /// Allocates blocks to an inode, starting at `near` if that is free, in as few extents as it finds. Returns false,
+    /// with nothing allocated, if there are too few free blocks.
     pub fn allocate(&mut self, inode: u32, mut blocks: u32, near: Option<u32>, out: &mut Vec<Extent>) -> bool {
         if blocks > self.free {
             return false;
@@ -218,7 +218,7 @@ impl Disk {
         true
     }
 
-    /// Takes blocks back. They are found again before the free space beyond them.
+    /// Frees blocks. They are found again before the free space beyond them.
     pub fn release(&mut self, extent: Extent) {
         for block in extent.start..extent.end() {
             debug_assert!(self.is_used(block), "block {block} is released once");
@@ -243,7 +243,7 @@ impl Disk {
         self.free -= extent.blocks;
     }
 
-    /// Takes the free run at `start`, at most `most` blocks of it, and appends it to what was taken before it.
+    /// Allocates the free run at `start`, at most `most` blocks of it, and joins it to the extents allocated before it.
     fn take(&mut self, start: u32, most: u32, out: &mut Vec<Extent>) -> u32 {
         let blocks = self.run(start, most);
         self.occupy(Extent { start, blocks });
@@ -254,7 +254,7 @@ impl Disk {
         blocks
     }
 
-    /// Free blocks from `start` on, at most `most`.
+    /// Length of the free run at `start`, at most `most`.
     fn run(&self, start: u32, most: u32) -> u32 {
         let end = self.blocks.min(start.saturating_add(most));
         (start..end).find(|&block| self.is_used(block)).unwrap_or(end).saturating_sub(start)
@@ -273,7 +273,8 @@ impl Disk {
         None
     }
 
-    /// The next free run of that many blocks after a cursor, or the next one at all if none is near. There is one.
+    /// Start of the next free run of `wanted` blocks after a cursor, or of the next run of any length if none is near.
+    /// The caller knows that a free block exists.
     fn search(&self, cursor: u32, wanted: u32) -> u32 {
         let (mut from, mut passed) = (cursor, 0);
         while passed < PATIENCE_BLOCKS {
@@ -290,7 +291,7 @@ impl Disk {
     }
 }
 
-/// The size that mke2fs gives a journal.
+/// Journal size that mke2fs chooses, in blocks.
 fn journal_blocks(blocks: u32) -> u32 {
     match blocks {
         0..=0x3_ffff => 4_096,

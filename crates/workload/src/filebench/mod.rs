@@ -1,8 +1,8 @@
 //! The Filebench personalities: threads of flow operations over a modelled file system, in a closed loop.
 //!
 //! A thread runs the operations of its personality in turn. Each takes some processor time, changes the state of the
-//! file system, issues the requests that this costs one after another, and may then wait for a commit of the journal
-//! or for dirty pages to be written back. The flusher and the journal work beside the threads, with at most
+//! file system, issues the resulting requests one after another, and may then wait for a commit of the journal or for
+//! dirty pages to be written back. The flusher and the journal run beside the threads, with at most
 //! [`BACKGROUND_DEPTH`] requests each outstanding; a thread has at most one.
 
 mod cache;
@@ -33,10 +33,10 @@ use personality::{Figures, TRANSACTIONS_A_LOG_WRITE, TRANSACTIONS_A_ROUND};
 pub use report::{FilebenchReport, FlowReport};
 use thread::{Group, Thread};
 
-/// Bytes of a block of the file system, and of a page of memory.
+/// Bytes of a file system block and of a page of memory.
 const BLOCK_BYTES: u64 = 4_096;
 const BLOCK_SECTORS: u64 = BLOCK_BYTES / SECTOR_BYTES;
-/// Requests that the flusher, and that the journal, have outstanding at once.
+/// Requests that the flusher and the journal each keep outstanding at most.
 pub const BACKGROUND_DEPTH: u32 = DEPTH;
 
 /// A request of the file layer.
@@ -46,7 +46,7 @@ struct Io {
     block: u32,
     blocks: u32,
     flags: u8,
-    /// Writes blocks that are new to their file.
+    /// True for a write to blocks newly allocated to their file.
     allocated: bool,
 }
 
@@ -60,7 +60,7 @@ impl Io {
     }
 }
 
-/// Who issued a request.
+/// Issuer of a request.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Issuer {
     Thread(u32),
@@ -68,16 +68,16 @@ enum Issuer {
     Journal,
 }
 
-/// What is to be known of a request when it completes.
+/// Data kept for an outstanding request until it completes.
 #[derive(Clone, Copy, Debug)]
 struct Outstanding {
     issuer: Issuer,
-    /// The file whose new blocks it writes, or [`NO_INDEX`].
+    /// The file whose newly allocated blocks it writes, or [`NO_INDEX`].
     file: u32,
     block: u32,
 }
 
-/// What happens at a time.
+/// Timed event: a thread continues, the flusher looks for expired pages, the journal commits.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 enum Alarm {
     Thread(u32),
@@ -103,7 +103,7 @@ pub struct Filebench {
     journal_requests: Vec<Io>,
     /// Threads that wait until there are fewer dirty pages and the journal has room.
     throttled: Vec<u32>,
-    /// When each processor has done what it was given; nothing where every thread has one of its own.
+    /// Time at which each processor becomes idle; `None` if every thread has a processor of its own.
     processors: Option<BinaryHeap<Reverse<Ns>>>,
     draws: Prng,
     report: FilebenchReport,
@@ -113,14 +113,14 @@ pub struct Filebench {
     failed: Option<Problem>,
 }
 
-/// Write-back in the background.
+/// Background write-back.
 #[derive(Default)]
 struct Flusher {
     requests: VecDeque<Io>,
-    /// Whose pages the requests write.
+    /// Owner of the pages that the requests write.
     owner: u32,
     in_flight: u32,
-    /// What became dirty by then is written back whatever the amount.
+    /// Pages that became dirty at this time or before are written back, however few they are.
     expired_ns: Option<Ns>,
     background_pages: u32,
     most_pages: u32,
@@ -131,7 +131,7 @@ fn refuse(key: &str, found: String, expected: String) -> Refusal {
 }
 
 impl Filebench {
-    /// A personality on a device of `capacity` sectors, which issues at most `requests`. A problem names the key that
+    /// A personality on a device of `capacity` sectors that issues at most `requests`. A refusal names the key that
     /// does not fit.
     pub fn new(params: &FilebenchParams, capacity: u64, requests: Option<u64>, prng: &Prng) -> Result<Self, Refusal> {
         let figures = params.figures();
@@ -193,12 +193,12 @@ impl Filebench {
         Ok(filebench)
     }
 
-    /// What the threads did so far.
+    /// Operations and latencies of the threads so far.
     pub fn report(&self) -> &FilebenchReport {
         &self.report
     }
 
-    /// How many requests it has issued.
+    /// Number of requests issued so far.
     pub fn issued(&self) -> u64 {
         self.issued
     }
@@ -208,7 +208,8 @@ impl Filebench {
         self.alarms_set += 1;
     }
 
-    /// A thread computes, when a processor has time for it, in the order in which threads ask; it goes on after that.
+    /// Gives a thread processor time, first come first served if processors are shared; the thread continues
+    /// afterwards.
     fn compute(&mut self, now: Ns, thread: u32, cpu_ns: Ns) {
         let free_ns =
             self.processors.as_mut().and_then(BinaryHeap::pop).map_or(now, |Reverse(free_ns)| free_ns.max(now));
@@ -242,7 +243,7 @@ impl Filebench {
         self.out.clear();
     }
 
-    /// Whether the workload is over at that time; then it ends.
+    /// True if the workload is over at `now`; the first such call ends it.
     fn is_time_up(&mut self, now: Ns) -> bool {
         let is_up = now >= self.params.runtime_ns
             || self.params.operations.is_some_and(|most| self.report.operations >= most)
@@ -283,7 +284,8 @@ impl Filebench {
         self.out.push_back((request, cookie));
     }
 
-    /// Flusher and journal issue what they may; threads whose reason to wait has passed go on.
+    /// Issues the requests of the flusher and the journal that are possible now, and resumes throttled threads whose
+    /// reason to wait has passed.
     fn work_in_background(&mut self, now: Ns) {
         loop {
             self.flush(now);

@@ -8,85 +8,85 @@ use super::personality::{Figures, Personality};
 params! {
     /// The parameters of a Filebench personality, `[workload.filebench]`.
     pub struct FilebenchParams {
-        /// Which published personality runs.
+        /// Published Filebench personality to run.
         personality: Personality => "personality", Kind::Choice(Personality::CHOICES), Value::Name("fileserver"),
             "Fileserver writes much, webserver reads, varmail waits for the journal, oltp for single pages.";
-        /// Files of the file set; as published if it is not given.
+        /// Number of files in the file set; as published if it is not given.
         files: Option<u32> => "files", Kind::Count { min: 1, max: 1 << 24 }, Value::Absent,
             "More files than the page cache holds make reads reach the device.";
         /// Mean size of a file; as published if it is not given.
         file_bytes: Option<u64> => "file_size", Kind::Size { min: 4 * KIB, max: 64 * GIB }, Value::Absent,
             "Larger files make longer requests.";
-        /// Shape of the gamma distribution of the sizes, 0 for all the same; as published if it is not given.
+        /// Shape of the gamma distribution of the file sizes, 0 for all the same; as published if it is not given.
         shape: Option<f64> => "file_size_gamma", Kind::Ratio { min: 0.0, max: 100.0 }, Value::Absent,
             "A smaller shape makes more small files and a few very large ones.";
-        /// Files of a directory; as published if it is not given.
+        /// Files per directory; as published if it is not given.
         directory_width: Option<u32> => "directory_width", Kind::Count { min: 1, max: 1 << 24 }, Value::Absent,
             "Wide directories have many blocks, narrow ones an inode for every few files.";
-        /// Threads, of oltp the readers; as published if it is not given.
+        /// Number of threads, for oltp of the readers; as published if it is not given.
         threads: Option<u32> => "threads", Kind::Count { min: 1, max: 65_536 }, Value::Absent,
             "More threads keep more requests outstanding.";
-        /// Database writers of oltp.
+        /// Number of database writers of oltp.
         writers: u32 => "writers", Kind::Count { min: 1, max: 1_024 }, Value::Count(10),
             "Each writes a hundred pages a round, as many at once as there are data files.",
             Used::with("personality", &["oltp"]);
-        /// Bytes of a read or write call; as published if it is not given.
+        /// Size of a read or write call; as published if it is not given.
         io_bytes: Option<u64> => "io_size", Kind::Size { min: 512, max: GIB }, Value::Absent,
             "Calls below 4 KiB read a page before they write a part of it.";
-        /// Greatest length of an append.
+        /// Maximum length of an append.
         append_bytes: u64 => "append_size", Kind::Size { min: 1, max: GIB }, Value::Size(16 * KIB),
-            "The mean is half of it.";
-        /// Size of the log of webserver (at the start) and oltp; as published if it is not given.
+            "The mean is half of this size.";
+        /// Size of the log of webserver (at the start) and of oltp; as published if it is not given.
         log_bytes: Option<u64> => "log_size", Kind::Size { min: 4 * KIB, max: 64 * GIB }, Value::Absent,
-            "Only the database writes within it; the web server appends to it.",
+            "The database writes at random places of its log; the web server appends to its own.",
             Used::with("personality", &["webserver", "oltp"]);
-        /// How long the workload runs.
+        /// Simulated duration of the workload.
         runtime_ns: Ns => "runtime", Kind::Time { min: MS, max: 1_000_000 * S }, Value::Time(60 * S),
             "The file system is cold at first, and write-back begins after half a minute.";
-        /// End after this many flow operations, if that is sooner.
+        /// Number of flow operations after which the run ends, if that is before `runtime`.
         operations: Option<u64> => "operations", Kind::Count { min: 1, max: u64::MAX }, Value::Absent,
             "Gives runs of equal work instead of equal time.";
-        /// Processor time of a flow operation.
+        /// Processor time per flow operation.
         cpu_ns: Ns => "cpu_time", Kind::Time { min: US, max: S }, Value::Time(10 * US),
             "A slower processor leaves the device idle between operations.";
-        /// Processor time of a transaction of oltp.
+        /// Processor time per transaction of oltp.
         transaction_ns: Ns => "transaction_time", Kind::Time { min: US, max: S }, Value::Time(200 * US),
             "Filebench spins 200,000 rounds; a nanosecond each is assumed.",
             Used::with("personality", &["oltp"]);
-        /// Processors that the threads share; as many as there are threads if it is not given.
+        /// Number of processors that the threads share; one per thread if it is not given.
         processors: Option<u32> => "processors", Kind::Count { min: 1, max: 65_536 }, Value::Absent,
-            "Few bound the operations a second, whatever the device does; none lets the device alone decide.";
-        /// Where the files of the set lie.
+            "Few processors bound the operations per second, whatever the device does; unbounded, the device decides.";
+        /// Placement of the files of the set.
         layout: Layout => "layout", Kind::Choice(Layout::CHOICES), Value::Name("packed"),
             "Packed, a small set lies in one part of the drive; spread, it reaches all of it.";
         /// Size of the file system, from the start of the device; the whole device if it is not given.
         size_bytes: Option<u64> => "file_system_size", Kind::Size { min: 128 * MIB, max: 1 << 44 }, Value::Absent,
             "A smaller file system writes the same blocks again sooner.";
-        /// Memory for the page cache.
+        /// Size of the page cache.
         cache_bytes: u64 => "cache_size", Kind::Size { min: 16 * MIB, max: 1 << 40 }, Value::Size(GIB),
-            "What it holds is not read again.";
+            "Cached pages are not read from the device again.";
         /// Share of the cache that may be dirty before write-back begins.
         background_share: f64 => "dirty_background_ratio", Kind::Ratio { min: 0.001, max: 0.9 }, Value::Ratio(0.1),
-            "Writing later lets more of it be overwritten or deleted first.";
+            "With later write-back more dirty data is overwritten or deleted before it reaches the device.";
         /// Share of the cache that may be dirty before writers wait.
         dirty_share: f64 => "dirty_ratio", Kind::Ratio { min: 0.001, max: 0.9 }, Value::Ratio(0.2),
-            "The closer to the background share, the sooner writers feel the device.";
-        /// How long data may be dirty.
+            "The closer to the background share, the sooner writers wait for the device.";
+        /// Maximum age of dirty data before write-back.
         expire_ns: Ns => "dirty_expire", Kind::Time { min: MS, max: 86_400 * S }, Value::Time(30 * S),
-            "Shorter loses less in a crash and writes more.";
-        /// How often the flusher looks for dirty data that has expired.
+            "A shorter age loses less in a crash and writes more.";
+        /// Interval at which the flusher looks for dirty data that has expired.
         flush_ns: Ns => "dirty_writeback", Kind::Time { min: MS, max: 86_400 * S }, Value::Time(5 * S),
             "Longer intervals make larger bursts.";
-        /// How often the journal commits when nobody asks for it.
+        /// Interval at which the journal commits when nobody asks for it.
         commit_ns: Ns => "commit_interval", Kind::Time { min: MS, max: 86_400 * S }, Value::Time(5 * S),
-            "Longer transactions hold each changed block only once.";
-        /// Greatest read-ahead window.
+            "A longer interval logs blocks that change several times only once.";
+        /// Maximum read-ahead window.
         read_ahead_bytes: u64 => "read_ahead", Kind::Size { min: 4 * KIB, max: 64 * MIB }, Value::Size(128 * KIB),
             "Larger windows make longer requests of whole-file reads.";
     }
 }
 
-/// The line of the table of workloads.
+/// Entry of the table of workloads.
 pub(crate) static SPEC: PolicySpec = PolicySpec {
     name: "filebench",
     summary: "the Filebench personalities fileserver, webserver, varmail and oltp over a modelled file system",
@@ -105,7 +105,7 @@ pub(crate) static SPEC: PolicySpec = PolicySpec {
 };
 
 impl FilebenchParams {
-    /// The personality's figures with what the configuration changes.
+    /// The published figures of the personality, with the configuration's changes.
     pub fn figures(&self) -> Figures {
         let published = self.personality.figures();
         Figures {

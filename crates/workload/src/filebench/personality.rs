@@ -1,9 +1,9 @@
-//! The four personalities: what each thread does in turn, and the parameters that Filebench 1.5 publishes with them.
+//! The four personalities: each thread's sequence of operations, and the parameters that Filebench 1.5 publishes.
 
 use flashloom_units::{KIB, MIB, choice};
 
 choice! {
-    /// Which of Filebench's published workloads runs.
+    /// A published Filebench workload.
     pub enum Personality {
         /// Create and write a file, append to another, read a third, delete a fourth, look at a fifth.
         Fileserver = "fileserver",
@@ -16,7 +16,7 @@ choice! {
     }
 }
 
-/// What one flow operation does.
+/// Action of one flow operation.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Action {
     /// Creates the next file that does not exist and holds it open.
@@ -29,34 +29,34 @@ pub enum Action {
     Delete,
     /// Looks at the inode of the next file that nobody holds.
     Stat,
-    /// Writes the open file as long as it was made to be.
+    /// Writes the open file to its planned size.
     WriteWhole,
     /// Reads the open file to its end.
     ReadWhole,
     /// Appends a random length, at most the append size, to the open file.
     Append,
-    /// Likewise to the log that all threads share.
+    /// Appends a random length, at most the append size, to the log that all threads share.
     AppendLog,
-    /// Makes the open file durable.
+    /// Makes the open file durable (fsync).
     Fsync,
-    /// Reads at a random place of any data file.
+    /// Reads at a random offset of a random data file.
     ReadRandom,
-    /// Writes durably at a random place of one data file.
+    /// Writes durably at a random offset of the thread's data file.
     WriteRandom,
-    /// Writes 256 KiB durably at a random place of the log.
+    /// Writes 256 KiB durably at a random offset of the log.
     WriteLog,
     /// Computes, then counts one transaction for every writer of the database.
     Post,
-    /// Waits for the writes of the thread's group, then for as many transactions as its writer waits for.
+    /// Waits for the other threads of its group, then until enough transactions have been counted for the group.
     Await,
 }
 
-/// One step of a thread: Filebench's name for it, and what it does.
+/// One step of a thread: Filebench's name of the flow operation, and its action.
 #[derive(Clone, Copy, Debug)]
 pub struct Flow {
-    /// As in the published personality.
+    /// Name in the published personality.
     pub name: &'static str,
-    /// What it does.
+    /// Action of the operation.
     pub action: Action,
 }
 
@@ -69,7 +69,7 @@ use Action::{
     WriteRandom, WriteWhole,
 };
 
-/// A fileserver's thread.
+/// Operations of a fileserver thread.
 pub const FILESERVER: &[Flow] = &[
     flow("createfile1", Create),
     flow("wrtfile1", WriteWhole),
@@ -84,7 +84,7 @@ pub const FILESERVER: &[Flow] = &[
     flow("statfile1", Stat),
 ];
 
-/// A web server's thread.
+/// Operations of a webserver thread.
 pub const WEBSERVER: &[Flow] = &[
     flow("openfile1", Open),
     flow("readfile1", ReadWhole),
@@ -119,7 +119,7 @@ pub const WEBSERVER: &[Flow] = &[
     flow("appendlog", AppendLog),
 ];
 
-/// A mail server's thread.
+/// Operations of a mail server thread.
 pub const VARMAIL: &[Flow] = &[
     flow("deletefile1", Delete),
     flow("createfile2", Create),
@@ -136,11 +136,11 @@ pub const VARMAIL: &[Flow] = &[
     flow("closefile4", Close),
 ];
 
-/// A reader of the database.
+/// Operations of a reader of the database.
 pub const SHADOW: &[Flow] = &[flow("shadowread", ReadRandom), flow("shadow-post", Post)];
-/// One of the asynchronous writers of a database writer.
+/// Operations of one of a database writer's asynchronous writes.
 pub const DATABASE_WRITER: &[Flow] = &[flow("dbwrite-a", WriteRandom), flow("dbwr-aiowait", Await)];
-/// The writer of the database's log.
+/// Operations of the writer of the database's log.
 pub const LOG_WRITER: &[Flow] = &[flow("lg-write", WriteLog), flow("lg-aiowait", Await)];
 
 /// Asynchronous writes of a database writer between two waits.
@@ -152,29 +152,29 @@ pub const TRANSACTIONS_A_LOG_WRITE: u64 = 3_200;
 /// Bytes of a write to the log.
 pub const LOG_WRITE_BYTES: u64 = 256 * KIB;
 
-/// The figures of a published personality.
+/// Parameters of a published personality.
 #[derive(Clone, Copy, Debug)]
 pub struct Figures {
     /// Files of the file set.
     pub files: u32,
-    /// Their mean size.
+    /// Mean file size.
     pub file_bytes: u64,
-    /// The shape of the distribution of their sizes; zero for all the same.
+    /// Shape of the gamma distribution of file sizes; 0 for all the same.
     pub shape: f64,
-    /// Files of a directory.
+    /// Files per directory.
     pub directory_width: u32,
     /// Share of the files that exist at the start.
     pub preallocated: f64,
-    /// Threads; of the database, its readers.
+    /// Number of threads; for the database, of its readers.
     pub threads: u32,
     /// Bytes of a read or write call.
     pub io_bytes: u64,
-    /// The size of the log, where there is one.
+    /// Size of the log, if the personality has one.
     pub log_bytes: Option<u64>,
 }
 
 impl Personality {
-    /// The defaults that are published with it. A gamma shape of 1.5 is Filebench's own default.
+    /// The published defaults. A gamma shape of 1.5 is Filebench's own default.
     pub const fn figures(self) -> Figures {
         let ordinary = Figures {
             files: 1_000,
@@ -203,7 +203,7 @@ impl Personality {
         }
     }
 
-    /// What its first kind of thread does.
+    /// Operations of the personality's first kind of thread.
     pub const fn program(self) -> &'static [Flow] {
         match self {
             Self::Fileserver => FILESERVER,

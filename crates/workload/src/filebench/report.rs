@@ -1,31 +1,32 @@
-//! What a run of a personality reports, as Filebench does: operations a second, and the latency of each flow operation.
+//! Report of a personality's run, as Filebench prints it: operations per second, and the latency of each flow
+//! operation.
 
 use flashloom_units::{Latency, Ns};
 
 use super::personality::{Flow, Personality};
 use super::thread::Thread;
 
-/// One flow operation.
+/// Latencies of one flow operation.
 #[derive(Clone, Debug)]
 pub struct FlowReport {
-    /// As in the published personality.
+    /// Name in the published personality.
     pub name: &'static str,
-    /// From its start to its end, waiting included; the count is that of operations that ended.
+    /// Time from start to end, waiting included; its count is the number of operations that ended.
     pub latency: Latency,
 }
 
-/// What the threads did.
+/// Operations, time and latencies of a personality's run.
 #[derive(Clone, Debug)]
 pub struct FilebenchReport {
     /// The personality.
     pub personality: Personality,
-    /// Flow operations that ended; waits between threads are none.
+    /// Flow operations that ended; waits for other threads do not count.
     pub operations: u64,
-    /// How long the threads ran.
+    /// Simulated time that the threads ran.
     pub duration_ns: Ns,
-    /// Processor time that the threads took, all of them together; what they had begun by the end counts in full.
+    /// Processor time of all threads together; what had begun by the end counts in full.
     pub cpu_ns: Ns,
-    /// Every flow operation, in the order of the personality.
+    /// One entry per flow operation, in the order of the personality.
     pub flows: Vec<FlowReport>,
 }
 

@@ -9,7 +9,7 @@ fn params(personality: Personality) -> FilebenchParams {
     FilebenchParams { personality, runtime_ns: 400 * MS, cache_bytes: 64 * MIB, ..FilebenchParams::defaults() }
 }
 
-/// Runs to the end on a device that takes `service_ns` a request; gives the requests and the most that were out.
+/// Runs to the end on a device that takes `service_ns` per request; returns the requests and the maximum outstanding.
 fn run(filebench: &mut Filebench, service_ns: Ns) -> (Vec<Request>, usize) {
     let (mut now, mut busy_until) = (0, 0);
     let mut out: VecDeque<(Ns, u32)> = VecDeque::new();

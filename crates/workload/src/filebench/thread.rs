@@ -1,4 +1,4 @@
-//! One thread: where it is in its program, what it waits for, and what each flow operation does.
+//! The threads of a personality: position in the program, reason to wait, and the effect of each flow operation.
 
 use std::collections::VecDeque;
 
@@ -10,18 +10,18 @@ use super::personality::{
 use super::{Filebench, FilebenchParams, Io, Issuer, TRANSACTIONS_A_LOG_WRITE, TRANSACTIONS_A_ROUND, refuse};
 use crate::{Op, Request};
 
-/// What a thread does when its requests have completed.
+/// Continuation of a thread once its requests have completed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Then {
-    /// Begins the operation that it has come to.
+    /// Begin the next operation.
     Begin,
-    /// The operation is over, unless writers have to wait.
+    /// End the operation, unless writers are throttled.
     End,
-    /// Its file has to be durable.
+    /// Make the file durable.
     Durable { file: u32 },
-    /// Waits for the commit of that transaction.
+    /// Wait for the commit of this transaction.
     Commit { transaction: u32 },
-    /// Waits for the rest of its group.
+    /// Wait for the rest of the group.
     Group,
 }
 
@@ -29,10 +29,10 @@ enum Then {
 pub struct Thread {
     pub program: &'static [Flow],
     at: usize,
-    /// How often an operation is still repeated before the next.
+    /// Remaining repetitions of the current operation.
     repeats: u32,
     repeat: u32,
-    /// The file that it holds open, or the one data file that it writes.
+    /// The file that the thread has open, or the one data file that it writes.
     file: u32,
     group: u32,
     began_ns: Ns,
@@ -49,7 +49,7 @@ pub struct Group {
 }
 
 impl Flow {
-    /// Whether it counts as an operation; waiting for other threads does not.
+    /// True if it counts as an operation; waiting for other threads does not.
     pub fn is_operation(&self) -> bool {
         !matches!(self.action, Action::Post | Action::Await)
     }
@@ -61,14 +61,14 @@ impl Thread {
         Self { program, at: 0, repeats: repeat, repeat, file, group, began_ns: 0, requests, then: Then::Begin }
     }
 
-    /// Whether it goes on when a transaction has been committed.
+    /// True if the commit of transactions up to `committed` lets the thread continue.
     pub fn waits_for_commit(&self, committed: u32) -> bool {
         self.requests.is_empty() && matches!(self.then, Then::Commit { transaction } if transaction <= committed)
     }
 }
 
-/// The threads of a personality. A database writer is as many threads as there are data files, because the C library
-/// serves asynchronous writes to one descriptor one after another, and those to several at once.
+/// Creates the threads of a personality. A database writer is one thread per data file, because the C library serves
+/// asynchronous writes to one descriptor one after another, and those to several at once.
 pub fn crew(params: &FilebenchParams, figures: &Figures) -> (Vec<Thread>, Vec<Group>) {
     let program = params.personality.program();
     let mut threads: Vec<Thread> = (0..figures.threads).map(|_| Thread::new(program, 1, NO_INDEX, NO_INDEX)).collect();
@@ -91,7 +91,7 @@ pub fn crew(params: &FilebenchParams, figures: &Figures) -> (Vec<Thread>, Vec<Gr
 }
 
 impl Filebench {
-    /// Lets a thread go on until it waits for something.
+    /// Runs a thread until it waits for something.
     pub(super) fn advance(&mut self, id: u32, now: Ns) {
         while !self.ended {
             let thread = &mut self.threads[id as usize];
@@ -122,7 +122,7 @@ impl Filebench {
         }
     }
 
-    /// What was changed is durable with the commit of its transaction, or with a flush if that is past.
+    /// Waits for the commit of the transaction with the file's changes, or issues a flush if it is already committed.
     fn make_durable(&mut self, id: u32, file: u32) {
         let transaction = self.fs.transaction_of(file);
         let is_committed = self.fs.journal.is_committed(transaction);
@@ -151,7 +151,8 @@ impl Filebench {
         self.compute(now, id, cpu_ns);
     }
 
-    /// The last one of a group that has its transactions lets all of them go on.
+    /// Adds a thread to the waiting ones of its group; when all are there and enough transactions have been counted,
+    /// all continue.
     fn gather(&mut self, id: u32, now: Ns) {
         let group = &mut self.groups[self.threads[id as usize].group as usize];
         if !group.arrived.contains(&id) {
@@ -165,7 +166,7 @@ impl Filebench {
         }
     }
 
-    /// A transaction of the database counts for every writer.
+    /// Counts a database transaction for every group of writers.
     fn post(&mut self, now: Ns) {
         for group in 0..self.groups.len() {
             self.groups[group].transactions += 1;
@@ -243,7 +244,7 @@ impl Filebench {
         Ok(())
     }
 
-    /// A random place of a file, on the boundaries of its calls.
+    /// Draws an offset in a file, a multiple of the call's size. Returns offset and bytes.
     fn place(&mut self, file: u32, most: u64) -> (u64, u64) {
         let size = self.fs.bytes(file);
         let bytes = most.min(size);

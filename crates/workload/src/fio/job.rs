@@ -1,4 +1,4 @@
-//! What the options of a section mean: a checked job.
+//! A checked job: the meaning of the options of a section.
 
 use flashloom_units::{Ns, Problem, S, US};
 
@@ -7,10 +7,10 @@ use super::law::{Distribution, Zone};
 use super::value::{Expected, flag, integer, integer_within, percent, real, sectors, split, time, triple};
 use super::{DIRECTIONS, READ, TRIM, WRITE};
 
-/// Which directions a job has.
+/// Directions of a job's requests.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Mix {
-    /// One of them alone.
+    /// One direction alone.
     Only(usize),
     /// Reads and writes.
     ReadWrite,
@@ -18,17 +18,17 @@ pub(super) enum Mix {
     TrimWrite,
 }
 
-/// How large requests are.
+/// Request sizes of a job, in bytes.
 #[derive(Clone, Debug, PartialEq)]
 pub(super) enum Sizes {
-    /// Any multiple of the least up to the greatest.
+    /// Any multiple of the minimum up to the maximum.
     Range { min: u64, max: u64 },
-    /// Each with its per cent.
+    /// Sizes, each with its share in per cent.
     Split(Vec<(u64, f64)>),
 }
 
 impl Sizes {
-    /// The least size.
+    /// The smallest size.
     pub fn min(&self) -> u64 {
         match self {
             Sizes::Range { min, .. } => *min,
@@ -36,7 +36,7 @@ impl Sizes {
         }
     }
 
-    /// The greatest size.
+    /// The largest size.
     pub fn max(&self) -> u64 {
         match self {
             Sizes::Range { max, .. } => *max,
@@ -45,16 +45,16 @@ impl Sizes {
     }
 }
 
-/// A limit of pace.
+/// Rate limit.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Rate {
-    /// Bytes a second.
+    /// Bytes per second.
     Bytes(u64),
-    /// Requests a second.
+    /// Requests per second.
     Requests(u64),
 }
 
-/// Bytes, or a share of the file or device.
+/// An amount in bytes, or as a share of the file or device.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Amount {
     Bytes(u64),
@@ -62,7 +62,7 @@ pub(super) enum Amount {
 }
 
 impl Amount {
-    /// Bytes, of a whole of that many.
+    /// The amount in bytes, where `whole` is the size of the file or device.
     pub fn of(self, whole: u64) -> u64 {
         match self {
             Amount::Bytes(bytes) => bytes,
@@ -71,25 +71,25 @@ impl Amount {
     }
 }
 
-/// A log that is replayed.
+/// An iolog to replay.
 #[derive(Clone, Debug)]
 pub(super) struct Iolog {
     pub path: String,
-    /// Per cent of the recorded rate; nothing to replay as fast as it goes.
+    /// Per cent of the recorded speed; `None` to replay as fast as possible.
     pub time_scale: Option<u64>,
 }
 
-/// A job, as its section and the `[global]` sections above it say.
+/// A job, with the options of its section and of the `[global]` sections above it.
 #[derive(Clone, Debug)]
 pub(super) struct Job {
     pub name: String,
     pub mix: Mix,
     pub random: bool,
-    /// Requests for each new random position.
+    /// Requests issued at consecutive positions before a new random position is drawn.
     pub run_length: u64,
-    /// Added to every position after the first of a sequential job.
+    /// Bytes added to every position after the first of a sequential job.
     pub skip: i64,
-    /// The requests of a run stay at one position.
+    /// All requests of a run go to one position.
     pub identical: bool,
     pub sizes: [Sizes; DIRECTIONS],
     pub align: [u64; DIRECTIONS],
@@ -99,7 +99,7 @@ pub(super) struct Job {
     pub offset: Amount,
     pub offset_increment: Amount,
     pub offset_align: Option<u64>,
-    /// The file that several jobs may share; nothing if every clone has its own.
+    /// The file that several jobs may share; `None` if every clone has its own.
     pub file: Option<String>,
     pub depth: u32,
     pub clones: u32,
@@ -123,7 +123,7 @@ pub(super) struct Job {
     pub stonewall: bool,
     pub new_group: bool,
     pub reports_as_group: bool,
-    /// The options of the section itself, as they were written.
+    /// The options of the section itself, as written.
     pub written: Vec<(String, String)>,
 }
 
@@ -175,7 +175,7 @@ impl Job {
         }
     }
 
-    /// Reads a section; whatever is wrong is added to `problems`.
+    /// Reads a section; every problem is added to `problems`.
     pub fn read(text: &Text, section: &Section, problems: &mut Vec<Problem>) -> Self {
         let mut job = Self::new(&section.name);
         let mut reader = Reader::default();
@@ -301,7 +301,7 @@ impl Job {
         Ok(())
     }
 
-    /// What depends on several options.
+    /// Sets the fields that depend on several options.
     fn complete(&mut self, reader: Reader) {
         self.depth = if reader.is_async { reader.depth } else { 1 };
         self.file = reader.filename.map(|name| match &reader.directory {
@@ -317,7 +317,7 @@ impl Job {
         self.iolog = reader.iolog.map(|path| Iolog { path, time_scale });
     }
 
-    /// What makes no sense together.
+    /// Refuses combinations of options that make no sense.
     fn check(&self, text: &Text, section: &Section, problems: &mut Vec<Problem>) {
         if self.time_based && self.runtime_ns.is_none() {
             let span = section.entry("time_based").map_or(section.span.clone(), |entry| entry.span.clone());
@@ -342,7 +342,7 @@ impl Job {
         }
     }
 
-    /// The direction whose bytes count towards the size of the job.
+    /// True if the bytes of a direction count towards the size of the job.
     pub fn counts(&self, direction: usize) -> bool {
         match self.mix {
             Mix::Only(only) => direction == only,
@@ -351,18 +351,18 @@ impl Job {
         }
     }
 
-    /// Whether a job has requests of a direction.
+    /// True if the job has requests of a direction.
     pub fn has(&self, direction: usize) -> bool {
         self.counts(direction) || (self.mix == Mix::TrimWrite && direction == TRIM)
     }
 }
 
-/// Whether a file name stands for the device itself.
+/// True if a file name stands for the device itself.
 pub(super) fn is_device(name: &str) -> bool {
     name.starts_with("/dev/")
 }
 
-/// Options that count only together.
+/// Options that take effect only in combination with others.
 struct Reader {
     is_async: bool,
     depth: u32,

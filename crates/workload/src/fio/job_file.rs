@@ -1,4 +1,4 @@
-//! The syntax of a job file: sections of options, one a line.
+//! The syntax of a job file: sections of options, one per line.
 //!
 //! `[name]` begins a job, `[global]` sets options for the jobs below it. A line is `option=value`, or `option` alone
 //! for a flag. `;` and `#` begin a comment. Every problem is found in one pass.
@@ -9,34 +9,34 @@ use flashloom_units::{Problem, Problems, Refusal};
 
 use super::options::{OptionSpec, Use, find, nearest_name};
 
-/// An option as it was written.
+/// An option as written.
 #[derive(Clone, Debug)]
 pub(super) struct Entry {
     pub spec: &'static OptionSpec,
-    /// Without blanks around it; "1" for an option alone.
+    /// The value, trimmed; "1" for an option without a value.
     pub value: String,
-    /// Where the value stands, or the option if it stands alone.
+    /// Byte range of the value, or of the option if it stands alone.
     pub span: Range<usize>,
 }
 
-/// A job, the options of the `[global]` sections above it first.
+/// A section that begins a job; the options of the `[global]` sections above it come first.
 #[derive(Clone, Debug)]
 pub(super) struct Section {
     pub name: String,
     pub span: Range<usize>,
     pub entries: Vec<Entry>,
-    /// How many of the entries come from `[global]`.
+    /// Number of entries that come from `[global]`.
     pub inherited: usize,
 }
 
 impl Section {
-    /// The entry that counts for an option: the last one.
+    /// The effective entry of an option: the last one.
     pub fn entry(&self, name: &str) -> Option<&Entry> {
         self.entries.iter().rev().find(|entry| entry.spec.name == name)
     }
 }
 
-/// A text that problems point into.
+/// The text of a job file, for problems to point into.
 #[derive(Clone, Debug)]
 pub(super) struct Text {
     pub name: String,
@@ -49,7 +49,7 @@ impl Text {
     }
 }
 
-/// Reads the sections of a job file; whatever is wrong is added to `problems`.
+/// Reads the sections of a job file; every problem is added to `problems`.
 pub(super) fn sections(text: &Text, problems: &mut Vec<Problem>) -> Vec<Section> {
     let (mut globals, mut jobs) = (Vec::<Entry>::new(), Vec::<Section>::new());
     let mut place = Place::Nowhere;
@@ -96,7 +96,7 @@ enum Place {
     Job(String),
 }
 
-/// The part of a line before a comment, without blanks around it, and where it starts.
+/// The trimmed part of a line before a comment, and its start.
 fn content_of(start: usize, line: &str) -> (usize, &str) {
     let line = line.find([';', '#']).map_or(line, |comment| &line[..comment]);
     let content = line.trim_start();
@@ -149,7 +149,7 @@ fn entry(text: &Text, at: usize, content: &str) -> Result<Entry, Problem> {
     }
 }
 
-/// The text of a job file.
+/// Decodes the text of a job file.
 pub(super) fn text_of(name: &str, bytes: &[u8]) -> Result<Text, Problems> {
     match std::str::from_utf8(bytes) {
         Ok(text) => Ok(Text { name: name.to_owned(), text: text.to_owned() }),

@@ -1,9 +1,9 @@
-//! When the requests of the clones arrive: depth, pace, think time, start delays, groups and the end by time.
+//! Arrival of the clones' requests: depth, rate, think time, start delays, groups and the end by time.
 //!
 //! A clone is idle until its group starts; then it has one request ready whenever fewer than `iodepth` are outstanding,
-//! no flush of its own is, and it is not thinking. The ready requests of all clones lie in a heap by the time at which
-//! they are due, first come first served. `stonewall` begins a group, which starts when the last clone of the one
-//! before it has nothing left to do or to wait for.
+//! no flush of its own is, and it is not thinking. The ready requests of all clones lie in a heap by due time, first
+//! come first served. `stonewall` begins a group, which starts when the last clone of the previous one has nothing left
+//! to issue or to wait for.
 
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
@@ -17,7 +17,7 @@ use super::requests::{Requests, Step};
 use super::{READ, TRIM, WRITE, iolog_options};
 use crate::{Arrivals, Op, Request, Source, Trace, open_trace};
 
-/// Where the requests of a clone come from.
+/// Origin of a clone's requests.
 enum Origin {
     Made(Box<Requests>),
     Replayed(Trace),
@@ -31,44 +31,44 @@ struct Clone {
     group: u32,
     delay_ns: Ns,
     start_ns: Ns,
-    /// What it issues when it is due.
+    /// The request that it issues when due.
     ready: Option<Step>,
     outstanding: u32,
     is_flushing: bool,
-    /// Waits for its outstanding requests, and then for the think time.
+    /// The clone waits for its outstanding requests, and then for the think time.
     is_thinking: bool,
     think_until_ns: Ns,
     since_thought: u64,
-    /// Issues nothing more, except the flush at the end.
+    /// The clone issues nothing more, except the flush at the end.
     is_over: bool,
     flush_left: bool,
     is_done: bool,
 }
 
-/// A request on its way.
+/// An outstanding request.
 #[derive(Clone, Copy)]
 struct OnItsWay {
     clone: u32,
     issued_ns: Ns,
     bytes: u64,
-    /// The direction; nothing for a flush.
+    /// The direction; `None` for a flush.
     direction: Option<u8>,
 }
 
-/// The requests of a job file.
+/// The requests of a job file, as arrivals.
 pub struct FioJobs {
     jobs: Vec<Job>,
     clones: Vec<Clone>,
     reports: Vec<FioReport>,
-    /// When which clone has its next request, in the order in which they became ready.
+    /// Due time and clone of each ready request, in the order in which they became ready.
     due: BinaryHeap<Reverse<(Ns, u64, u32)>>,
     order: u64,
     on_their_way: Vec<OnItsWay>,
     free: Vec<u32>,
-    /// Clones that may have something to issue since the last look.
+    /// Clones that may have become able to issue something.
     touched: Vec<u32>,
     group: u32,
-    /// Clones of the group that have something left to do.
+    /// Clones of the current group that have something left to do.
     busy_in_group: u32,
     /// Clones of all groups that may still issue something.
     issuing: u32,
@@ -148,7 +148,7 @@ impl FioJobs {
         Ok(())
     }
 
-    /// What the jobs did, one report each, or one for clones that report as a group.
+    /// One report per job, or one for jobs that report as a group.
     pub fn reports(&self) -> &[FioReport] {
         &self.reports
     }
@@ -158,7 +158,7 @@ impl FioJobs {
         self.issued
     }
 
-    /// Starts the clones of the group.
+    /// Starts the clones of the current group.
     fn start_group(&mut self, now: Ns) {
         for (index, clone) in self.clones.iter_mut().enumerate().filter(|(_, clone)| clone.group == self.group) {
             clone.start_ns = now.saturating_add(clone.delay_ns);
@@ -169,7 +169,7 @@ impl FioJobs {
         }
     }
 
-    /// Makes requests ready for the clones whose state has changed, and starts the next group after the last of one.
+    /// Prepares requests for the clones whose state has changed, and starts the next group when one is done.
     fn prepare_touched(&mut self, now: Ns) -> Result<(), Problem> {
         loop {
             for at in 0..self.touched.len() {
@@ -184,7 +184,7 @@ impl FioJobs {
         }
     }
 
-    /// Makes the next request of a clone ready, if it may have one.
+    /// Prepares the next request of a clone, if it may have one.
     fn prepare(&mut self, index: u32, now: Ns) -> Result<(), Problem> {
         let clone = &mut self.clones[index as usize];
         let job = &self.jobs[clone.job as usize];
@@ -221,7 +221,7 @@ impl FioJobs {
         Ok(())
     }
 
-    /// Takes note of a request that arrives, and gives it a cookie.
+    /// Records a request that arrives, and returns its cookie.
     fn launch(&mut self, on_its_way: OnItsWay) -> u32 {
         self.issued += 1;
         match self.free.pop() {
@@ -238,7 +238,7 @@ impl FioJobs {
 }
 
 impl Clone {
-    /// What comes next and when it is due, not before `earliest`; nothing at the end.
+    /// Returns the next step and its due time, not before `earliest`; `None` at the end.
     fn next(&mut self, job: &Job, earliest: Ns) -> Result<Option<(Ns, Step)>, Problem> {
         let start_ns = self.start_ns;
         match &mut self.origin {
@@ -273,7 +273,8 @@ impl Clone {
     }
 }
 
-/// How long after the start of a job a rate lets it issue the request after `count` of `bytes` together.
+/// Earliest time, from the start of a job, at which a rate allows the next request after `count` requests of `bytes`
+/// bytes together.
 fn paced_ns(rate: Option<Rate>, count: u64, bytes: u64) -> Ns {
     let (done, per_second) = match rate {
         None => return 0,
@@ -283,7 +284,7 @@ fn paced_ns(rate: Option<Rate>, count: u64, bytes: u64) -> Ns {
     (u128::from(done) * u128::from(S)).div_ceil(u128::from(per_second)) as Ns
 }
 
-/// The direction that was drawn if it is due by now, else the other one of a mix if that is due earlier.
+/// Returns the drawn direction, or the other one of a mix if that is due earlier by its rate.
 fn paced_direction(job: &Job, requests: &Requests, drawn: usize, start_ns: Ns, now: Ns) -> usize {
     let due = |direction: usize| {
         let paced = paced_ns(job.rate[direction], requests.issued[direction], requests.issued_bytes[direction]);

@@ -1,4 +1,4 @@
-//! Where the random requests of a job go: fio's distributions over the blocks of a file.
+//! Random positions of a job: fio's distributions over the blocks of a file.
 //!
 //! Zipf ranks follow the closed form of Gray et al., "Quickly generating billion-record synthetic databases", SIGMOD
 //! 1994, which fio uses too; so the popularity of blocks is fio's, approximations included. Ranks are spread over the
@@ -6,12 +6,13 @@
 
 use flashloom_units::Prng;
 
-/// A distribution as it was written.
+/// A distribution as written.
 #[derive(Clone, Debug, PartialEq)]
 pub(super) enum Distribution {
-    /// Every block alike.
+    /// Every block with the same probability.
     Uniform,
-    /// Rank r with probability proportional to r^-theta, moved by a share of the file or at random.
+    /// Rank r with probability proportional to r^-theta; ranks are moved by `center`, a share of the file, or at
+    /// random.
     Zipf { theta: f64, center: Option<f64> },
     /// Rank n u^(log h / log(1 - h)) of a uniform u.
     Pareto { power: f64, center: Option<f64> },
@@ -21,7 +22,7 @@ pub(super) enum Distribution {
     Zoned(Vec<(Zone, f64)>),
 }
 
-/// How large a zone is.
+/// Size of a zone.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(super) enum Zone {
     /// Per cent of the file.
@@ -30,12 +31,12 @@ pub(super) enum Zone {
     Bytes(u64),
 }
 
-/// A distribution over a number of blocks.
+/// A distribution over the blocks of a file.
 #[derive(Clone, Debug)]
 pub(super) struct Law {
     blocks: u64,
     shape: Shape,
-    /// Added to every hashed rank.
+    /// Blocks added to every hashed rank.
     shift: u64,
 }
 
@@ -54,17 +55,17 @@ enum Shape {
     Normal {
         deviation: u64,
     },
-    /// First block, blocks and cumulative per cent of each zone.
+    /// First block, number of blocks and cumulative per cent of each zone.
     Zoned(Vec<(u64, u64, f64)>),
 }
 
 /// Multiplier of the 64-bit multiplicative hash: 2^64 divided by the square of the golden ratio.
 const GOLDEN: u64 = 0x61c8_8646_80b5_83eb;
-/// As many uniforms add up to a normal deviate.
+/// Number of uniform draws summed to a normal deviate.
 const NORMAL_TERMS: u64 = 12;
 
 impl Law {
-    /// The distribution over `blocks` (at least one) blocks of `block_bytes`.
+    /// The distribution over `blocks` (at least one) blocks of `block_bytes` bytes.
     pub fn new(distribution: &Distribution, blocks: u64, block_bytes: u64, prng: &mut Prng) -> Self {
         let n = blocks as f64;
         let (shape, center) = match distribution {
@@ -135,7 +136,7 @@ fn draw_zone(zones: &[(u64, u64, f64)], prng: &mut Prng) -> u64 {
     first + prng.below(blocks)
 }
 
-/// Zones in blocks; each has at least one, and none reaches beyond the file.
+/// Zones in blocks; each has at least one block, and none reaches beyond the file.
 fn zones_of(zones: &[(Zone, f64)], blocks: u64, block_bytes: u64) -> Vec<(u64, u64, f64)> {
     let (mut first, mut cumulative, mut percent_before) = (0u64, 0.0, 0);
     let mut placed = Vec::with_capacity(zones.len());

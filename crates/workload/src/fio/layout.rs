@@ -1,24 +1,24 @@
-//! Where the files of a job file lie on the device.
+//! Placement of the files of a job file on the device.
 //!
 //! A file whose name begins with `/dev/` is the device: its offsets are the device's. Every other file gets an extent
-//! of its own, one after another in the order of the jobs, each from the next multiple of [`ALIGNMENT`] on; it is as
-//! large as the farthest that any of its jobs reaches. Jobs that name the same file share its extent; a job without
-//! `filename` has one file for each of its clones. The offsets of a replayed iolog are the device's.
+//! of its own, in the order of the jobs, each from the next multiple of [`ALIGNMENT`] on; its size is the farthest
+//! offset that any of its jobs reaches. Jobs that name the same file share its extent; a job without `filename` has one
+//! file per clone. The offsets of a replayed iolog are the device's.
 
 use flashloom_units::{Problem, format_size};
 
 use super::job::{Amount, Job, is_device};
 use super::job_file::{Section, Text};
 
-/// Extents begin at multiples of this.
+/// Alignment of extents, in bytes.
 const ALIGNMENT: u64 = 1 << 20;
 
-/// The stretch of the device that one clone of a job works on, in bytes.
+/// The part of the device that one clone of a job accesses, in bytes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Region {
-    /// Its beginning on the device.
+    /// First byte on the device.
     pub start: u64,
-    /// Its length; at least the largest request of the job.
+    /// Length; at least the largest request of the job.
     pub length: u64,
 }
 
@@ -29,7 +29,7 @@ struct File<'a> {
     length: u64,
 }
 
-/// The regions of every clone of every job, in order.
+/// The regions of all clones of all jobs, in order.
 pub(super) fn regions(
     text: &Text,
     sections: &[Section],
@@ -67,7 +67,7 @@ fn size_in_bytes(job: &Job) -> u64 {
     if let Some(Amount::Bytes(bytes)) = job.size { bytes } else { 0 }
 }
 
-/// The region of a clone in its file; nothing if it lies beyond what can be addressed.
+/// The region of a clone in its file; `None` if it lies beyond what can be addressed.
 fn within_file(job: &Job, clone: u64, whole: u64, on_device: bool) -> Option<Region> {
     let least = (0..super::DIRECTIONS).filter(|&at| job.has(at)).map(|at| job.sizes[at].min()).min().unwrap_or(512);
     let mut offset = job.offset.of(whole);
@@ -87,7 +87,7 @@ fn within_file(job: &Job, clone: u64, whole: u64, on_device: bool) -> Option<Reg
     Some(Region { start, length: if on_device { end.min(whole) - start } else { length } })
 }
 
-/// Moves the regions of files to where their extents lie, and refuses what does not fit.
+/// Moves the regions of files to their extents, and refuses those that do not fit on the device.
 fn place(
     text: &Text,
     sections: &[Section],

@@ -1,12 +1,12 @@
-//! fio jobs: the requests that a fio job file asks for, against the simulated device.
+//! fio jobs: the requests of a fio job file, against the simulated device.
 //!
 //! [`FioJobFile`] is a checked job file, [`FioJobs`] its requests as they arrive, in a closed loop: each clone of a job
 //! keeps up to `iodepth` of them outstanding. Source: the manual of fio 3.33, and the source of that version where the
-//! manual leaves the order of things open.
+//! manual leaves the order of requests open.
 //!
-//! The way of a job file: [`job_file`] takes the text apart, with [`options`] as the table of everything that fio
-//! knows; [`job`] says what the options mean; [`layout`] places files on the device; [`requests`] makes the requests of
-//! one clone, and [`jobs`] decides when they arrive.
+//! [`job_file`] parses the text, with [`options`] as the table of all fio options; [`job`] gives the options their
+//! meaning; [`layout`] places files on the device; [`requests`] makes the requests of one clone, and [`jobs`] decides
+//! when they arrive.
 
 mod job;
 mod job_file;
@@ -28,13 +28,13 @@ use job_file::{Section, Text};
 pub use jobs::FioJobs;
 pub use report::{FioDirection, FioReport, FioSamples};
 
-/// Reads, writes and discards, as fio numbers them.
+/// Number of directions: reads, writes and discards, as fio numbers them.
 const DIRECTIONS: usize = 3;
 const READ: usize = 0;
 const WRITE: usize = 1;
 const TRIM: usize = 2;
 
-/// The line of the table of workloads.
+/// Entry of the table of workloads.
 pub(crate) static SPEC: PolicySpec = PolicySpec {
     name: "fio",
     summary: "the jobs of a fio job file, as fio 3.33 would issue them",
@@ -51,7 +51,7 @@ pub(crate) static SPEC: PolicySpec = PolicySpec {
     statistics: &[],
 };
 
-/// A job file that was read and checked.
+/// A job file that has been read and checked.
 #[derive(Clone, Debug)]
 pub struct FioJobFile {
     text: Text,
@@ -60,10 +60,10 @@ pub struct FioJobFile {
 }
 
 impl FioJobFile {
-    /// Reads a job file; paths in it start from its own folder.
+    /// Reads a job file; relative paths in it start from its own folder.
     ///
     /// # Errors
-    /// Everything that is wrong with it.
+    /// Every problem of the file.
     pub fn read(path: &str) -> Result<Self, Problems> {
         const EXPECTED: &str = "a fio job file";
         if std::path::Path::new(path).is_dir() {
@@ -81,10 +81,10 @@ impl FioJobFile {
         Ok(file)
     }
 
-    /// Reads a job file that is in memory; `name` stands for it in errors.
+    /// Reads a job file from memory; `name` stands for it in errors.
     ///
     /// # Errors
-    /// Everything that is wrong with it.
+    /// Every problem of the file.
     pub fn parse(name: &str, bytes: &[u8]) -> Result<Self, Problems> {
         let text = job_file::text_of(name, bytes)?;
         let mut problems = Vec::new();
@@ -99,8 +99,8 @@ impl FioJobFile {
         if distinct.is_empty() { Ok(Self { text, sections, jobs }) } else { Err(Problems(distinct)) }
     }
 
-    /// Holds the jobs against a device, and reads the iologs that they replay to their ends. Where `is_timed` says that
-    /// time stands still, a job whose end is a matter of time is refused.
+    /// Checks the jobs against a device, and reads the iologs that they replay to their ends. If `is_timed` is false,
+    /// simulated time does not pass, and a job that ends by time is refused.
     ///
     /// # Errors
     /// Everything that does not fit.
@@ -133,23 +133,23 @@ impl FioJobFile {
         Ok(())
     }
 
-    /// The requests of the jobs on a device that [`Self::check`] found large enough.
+    /// Starts the jobs on a device that [`Self::check`] found large enough.
     ///
     /// # Errors
-    /// What is wrong with the device or with an iolog after all.
+    /// A problem with the device or an iolog that [`Self::check`] did not meet, such as a file that has changed since.
     pub fn start(&self, capacity_bytes: u64, seed: &Prng) -> Result<FioJobs, Problems> {
         let placed = layout::regions(&self.text, &self.sections, &self.jobs, capacity_bytes);
         FioJobs::new(self.jobs.clone(), placed.map_err(Problems)?, seed).map_err(Problems::from)
     }
 
-    /// The options of the `[global]` sections that count for the first job, as they were written.
+    /// The `[global]` options that apply to the first job, as written.
     pub fn global_options(&self) -> Vec<(String, String)> {
         let Some(first) = self.sections.first() else { return Vec::new() };
         let globals = first.entries[..first.inherited].iter();
         globals.map(|entry| (entry.spec.name.to_owned(), entry.value.clone())).collect()
     }
 
-    /// About how many requests there will be, to show progress; jobs by time count as one pass.
+    /// Approximate number of requests, to show progress; a job that ends by time counts as one pass.
     pub fn expected_requests(&self) -> u64 {
         let of = |job: &Job| {
             let mean = job.sizes[READ].min().midpoint(job.sizes[READ].max());

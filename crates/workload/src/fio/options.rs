@@ -1,28 +1,28 @@
-//! Every option of fio 3.33, and what a simulation does with it.
+//! Every option of fio 3.33, and its treatment in a simulation.
 
 use flashloom_units::nearest;
 
-/// What becomes of an option.
+/// Treatment of an option.
 #[derive(Clone, Copy, Debug)]
 pub(super) enum Use {
-    /// It shapes the requests.
+    /// Supported: it shapes the requests.
     Supported,
-    /// It cannot matter to a simulation.
+    /// Ignored: it cannot matter to a simulation.
     Irrelevant,
-    /// Only these values leave the requests as they are; the reason why there are no others.
+    /// Only these values leave the requests as they are; with the reason why others are refused.
     Only(&'static [&'static str], &'static str),
-    /// It would change the requests; the reason why it is not supported.
+    /// Refused, because it would change the requests; with the reason why it is not supported.
     Refused(&'static str),
 }
 
 /// One option.
 #[derive(Debug)]
 pub(super) struct OptionSpec {
-    /// As `fio --cmdhelp` lists it.
+    /// Name, as `fio --cmdhelp` lists it.
     pub name: &'static str,
-    /// Other names of the same.
+    /// Alternative names.
     pub aliases: &'static [&'static str],
-    /// What becomes of it.
+    /// Treatment of the option.
     pub usage: Use,
 }
 
@@ -51,7 +51,7 @@ const fn refused(name: &'static str, why: &'static str) -> OptionSpec {
     OptionSpec { name, aliases: &[], usage: Use::Refused(why) }
 }
 
-/// The options that shape the requests, then those that cannot matter, then those that would change the requests.
+/// Options that shape the requests, then those that cannot matter, then those that would change the requests.
 pub(super) static OPTIONS: &[OptionSpec] = &[
     supported("rw", &["readwrite"]),
     supported("rwmixread", &[]),
@@ -282,13 +282,13 @@ pub(super) static OPTIONS: &[OptionSpec] = &[
     refused("steadystate_ramp_time", STEADY),
 ];
 
-/// The option of that name.
+/// Finds the option of that name.
 pub(super) fn find(name: &str) -> Option<&'static OptionSpec> {
     let is = |option: &&OptionSpec| option.name == name || option.aliases.contains(&name);
     OPTIONS.iter().find(is)
 }
 
-/// The name nearest to what was written.
+/// The option name nearest to what was written.
 pub(super) fn nearest_name(written: &str) -> Option<&'static str> {
     nearest(written, OPTIONS.iter().flat_map(|option| option.aliases.iter().copied().chain([option.name])))
 }

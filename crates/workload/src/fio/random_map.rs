@@ -1,18 +1,18 @@
-//! Which blocks of a file a random job has done: each is done once before any is done again.
+//! The random map of a job: blocks of a file already accessed, so that each is accessed once before any is again.
 //!
 //! A tree of 64-bit words over the blocks: a bit of a level is set when the word below it is full, so the next free
 //! block is found in as many steps as there are levels.
 
-/// The blocks that were done.
+/// Set of blocks already accessed.
 #[derive(Clone, Debug)]
 pub(super) struct RandomMap {
     blocks: u64,
-    /// The blocks themselves first; the last level is one word.
+    /// One bit per block in the first level; the last level is one word.
     levels: Vec<Vec<u64>>,
 }
 
 impl RandomMap {
-    /// A map of that many blocks, at least one, of which none is done.
+    /// An empty map of `blocks` blocks, at least one.
     pub fn new(blocks: u64) -> Self {
         let mut map = Self { blocks, levels: Vec::new() };
         let mut bits = blocks;
@@ -25,7 +25,7 @@ impl RandomMap {
         map
     }
 
-    /// None is done any more. Bits beyond the end count as full.
+    /// Empties the map. Bits beyond the end count as set.
     pub fn clear(&mut self) {
         let mut bits = self.blocks;
         for level in &mut self.levels {
@@ -37,12 +37,12 @@ impl RandomMap {
         }
     }
 
-    /// Whether a block is done.
+    /// True if a block is in the map.
     pub fn is_done(&self, block: u64) -> bool {
         self.levels[0][(block / 64) as usize] >> (block % 64) & 1 == 1
     }
 
-    /// Marks a block done.
+    /// Adds a block.
     pub fn mark(&mut self, block: u64) {
         let mut bit = block;
         for level in &mut self.levels {
@@ -55,7 +55,7 @@ impl RandomMap {
         }
     }
 
-    /// The first block from `block` on that is not done, from the start again at the end; nothing if all are.
+    /// The first block from `block` on that is not in the map, wrapping around at the end; `None` if all are.
     pub fn next_free(&self, block: u64) -> Option<u64> {
         self.free_from(block).or_else(|| self.free_from(0))
     }

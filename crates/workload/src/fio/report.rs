@@ -1,49 +1,50 @@
-//! What fio reports of a job: requests, bytes and latencies by direction, and samples of the throughput.
+//! fio's report of a job: requests, bytes and latencies by direction, and samples of the throughput.
 
 use flashloom_units::{Latency, Ns, S};
 
 use super::DIRECTIONS;
 
-/// Throughput is sampled over windows of this length, as fio does by default.
+/// Length of a throughput sample's window, fio's default.
 const WINDOW_NS: Ns = S / 2;
 
-/// What a job did, or the clones of one that reports as a group.
+/// Report of a job, or of several that report as a group.
 #[derive(Clone, Debug)]
 pub struct FioReport {
-    /// The name of the job.
+    /// Name of the job.
     pub name: String,
-    /// The options of its section, as they were written.
+    /// Options of its section, as written.
     pub options: Vec<(String, String)>,
-    /// Jobs of one number run together.
+    /// Group number; jobs of the same group run together.
     pub group: u32,
-    /// Requests that it keeps outstanding at most.
+    /// Maximum number of requests outstanding.
     pub depth: u32,
-    /// From the start of its first clone to its last completion.
+    /// Time from the start of its first clone to its last completion.
     pub elapsed_ns: Ns,
-    /// Reads, writes and trims.
+    /// Figures of reads, writes and trims.
     pub directions: [FioDirection; DIRECTIONS],
     /// Latencies of flushes.
     pub flushes: Samples,
-    /// Requests that were issued while 1, 2, 4, 8, 16, 32, or 64 and more (each up to below the next) were outstanding.
+    /// Requests by the number outstanding when they were issued: 1, 2, 4, 8, 16, 32, or 64 and more (each up to below
+    /// the next).
     pub depths: [u64; 7],
     start_ns: Ns,
 }
 
-/// What a job did in one direction.
+/// Figures of one direction of a job.
 #[derive(Clone, Debug, Default)]
 pub struct FioDirection {
-    /// Bytes that completed.
+    /// Bytes of completed requests.
     pub bytes: u64,
-    /// From issue to completion.
+    /// Latency from issue to completion.
     pub latency: Samples,
-    /// Bytes a second of each window, in KiB.
+    /// Throughput of each window, in KiB per second.
     pub bandwidth: FioSamples,
-    /// Requests a second of each window.
+    /// Requests per second of each window.
     pub iops: FioSamples,
     window: Window,
 }
 
-/// Latencies, whose memory is taken at the first.
+/// Latencies; memory is allocated at the first one.
 #[derive(Clone, Debug, Default)]
 pub struct Samples(Option<Box<Latency>>);
 
@@ -52,18 +53,18 @@ impl Samples {
         self.0.get_or_insert_with(|| Box::new(Latency::new())).record(value);
     }
 
-    /// The distribution; nothing of nothing.
+    /// The distribution; `None` if there are no samples.
     pub fn get(&self) -> Option<&Latency> {
         self.0.as_deref()
     }
 
-    /// How many there were.
+    /// Number of samples.
     pub fn count(&self) -> u64 {
         self.get().map_or(0, Latency::count)
     }
 }
 
-/// What has completed in the window that goes on.
+/// Completions in the current window.
 #[derive(Clone, Copy, Debug, Default)]
 struct Window {
     begin_ns: Ns,
@@ -71,14 +72,14 @@ struct Window {
     requests: u64,
 }
 
-/// Moments of samples.
+/// Count, extremes and moments of samples.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct FioSamples {
-    /// How many there are.
+    /// Number of samples.
     pub count: u64,
-    /// The least.
+    /// Smallest sample.
     pub min: f64,
-    /// The greatest.
+    /// Largest sample.
     pub max: f64,
     sum: f64,
     sum_of_squares: f64,
@@ -93,12 +94,12 @@ impl FioSamples {
         self.sum_of_squares += value * value;
     }
 
-    /// The mean; zero of nothing.
+    /// Mean; 0 without samples.
     pub fn mean(&self) -> f64 {
         if self.count == 0 { 0.0 } else { self.sum / self.count as f64 }
     }
 
-    /// The standard deviation of the samples; zero of fewer than two.
+    /// Standard deviation; 0 for fewer than two samples.
     pub fn stddev(&self) -> f64 {
         if self.count < 2 {
             return 0.0;
@@ -139,7 +140,7 @@ impl FioReport {
         }
     }
 
-    /// A clone starts.
+    /// Records the start of a clone.
     pub(super) fn started(&mut self, now: Ns) {
         if self.start_ns == Ns::MAX {
             self.start_ns = now;
@@ -149,18 +150,18 @@ impl FioReport {
         }
     }
 
-    /// A request was issued, which makes that many outstanding.
+    /// Records an issued request, after which `outstanding` are outstanding.
     pub(super) fn issued(&mut self, outstanding: u32) {
         self.depths[(outstanding.max(1).ilog2() as usize).min(6)] += 1;
     }
 
-    /// A request completed.
+    /// Records a completed request.
     pub(super) fn completed(&mut self, now: Ns, direction: usize, bytes: u64, latency_ns: Ns) {
         self.directions[direction].completed(now, bytes, latency_ns);
         self.elapsed_ns = now - self.start_ns;
     }
 
-    /// A flush completed.
+    /// Records a completed flush.
     pub(super) fn flushed(&mut self, now: Ns, latency_ns: Ns) {
         self.flushes.record(latency_ns);
         self.elapsed_ns = now - self.start_ns;

@@ -1,9 +1,9 @@
 //! The requests of one clone of a job, one after another: direction, position and size as fio chooses them.
 //!
-//! A step: a flush where `fsync` is due, unless nothing is left to do; else draw the direction; then the position,
-//! which follows the last of that direction or is drawn; then a size that fits. A random position of a uniform job is a
-//! block that was not done yet, or the next one that was not. A pass ends when as many bytes were issued as the job
-//! has; then the next loop begins.
+//! One step: a flush if `fsync` is due, unless nothing is left to do; otherwise draw the direction; then the position,
+//! which follows the last one of that direction or is drawn; then a size that fits. A random position of a uniform job
+//! is a block not accessed in this pass, or the next such block. A pass ends when the job's number of bytes has been
+//! issued; then the next loop begins.
 
 use flashloom_units::Prng;
 
@@ -13,12 +13,12 @@ use super::layout::Region;
 use super::random_map::RandomMap;
 use super::{DIRECTIONS, READ, TRIM, WRITE};
 
-/// What a job does next.
+/// Next action of a job.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Step {
     /// A request: direction, byte of the device, bytes.
     Io { direction: usize, at: u64, bytes: u64 },
-    /// Everything written is made durable.
+    /// A flush.
     Flush,
 }
 
@@ -42,22 +42,22 @@ impl Streams {
     }
 }
 
-/// The state of a clone.
+/// State of a clone's request generator.
 pub(super) struct Requests {
     region: Region,
     seed: Prng,
     streams: Streams,
     laws: [Option<Law>; DIRECTIONS],
     map: Option<RandomMap>,
-    /// Bytes of a block of the map.
+    /// Bytes per block of the random map.
     block_bytes: u64,
-    /// Where the last request of a direction began and ended, from the beginning of the region.
+    /// Start and end of the last request of each direction, in bytes from the start of the region.
     last_start: [u64; DIRECTIONS],
     last_end: [u64; DIRECTIONS],
     /// Bytes of the last discard, which the write after it repeats.
     trimmed: u64,
     run_left: u64,
-    /// Bytes that a pass issues, and has issued.
+    /// Bytes to issue per pass, and bytes issued in this pass.
     pass_bytes: u64,
     issued_in_pass: u64,
     passes_left: u64,
@@ -69,7 +69,7 @@ pub(super) struct Requests {
 }
 
 impl Requests {
-    /// The requests of a clone in its region, from its own seed.
+    /// The generator of a clone in its region, with its own seed.
     pub fn new(job: &Job, region: Region, seed: Prng) -> Self {
         let used = || (0..DIRECTIONS).filter(|&at| job.has(at));
         let block_bytes = used().map(|at| job.sizes[at].min()).min().expect("a job has a direction");
@@ -103,7 +103,7 @@ impl Requests {
         }
     }
 
-    /// What comes next; nothing at the end. `paced` may give another direction than the one that was drawn.
+    /// Returns the next step, or `None` at the end. `paced` may replace the drawn direction by another.
     pub fn next(&mut self, job: &Job, paced: impl FnOnce(&Self, usize) -> usize) -> Option<Step> {
         if self.issued.iter().sum::<u64>() >= job.number_ios {
             return None;
@@ -149,7 +149,7 @@ impl Requests {
         }
     }
 
-    /// Position in the region and size; nothing where the region is done.
+    /// Position in the region and size of the next request; `None` if the region is done.
     fn place(&mut self, job: &Job, direction: usize) -> Option<(u64, u64)> {
         if job.mix == Mix::TrimWrite && direction == WRITE {
             return Some((self.last_start[TRIM], std::mem::take(&mut self.trimmed)));
@@ -166,7 +166,7 @@ impl Requests {
         Some((at, bytes))
     }
 
-    /// Where the next request begins, and whether that was drawn.
+    /// Position of the next request, and true if it was drawn at random.
     fn position(&mut self, job: &Job, direction: usize) -> Option<(u64, bool)> {
         let fresh = self.run_left == 0;
         self.run_left = if fresh { job.run_length } else { self.run_left } - 1;
@@ -194,7 +194,7 @@ impl Requests {
         map.next_free(block).map(|free| (free * self.block_bytes, true))
     }
 
-    /// The end of the last request of the direction, and the skip.
+    /// End of the last request of the direction, plus the skip.
     fn following(&self, job: &Job, direction: usize) -> Option<u64> {
         let end = self.last_end[direction];
         let skipped = if end > 0 && !job.random { end.checked_add_signed(job.skip).unwrap_or(0) } else { end };
@@ -202,7 +202,8 @@ impl Requests {
         (self.region.length - wrapped.min(self.region.length) >= job.sizes[direction].min()).then_some(wrapped)
     }
 
-    /// Marks the blocks of a request done, and cuts it short of one that was done before.
+    /// Adds the blocks of a request to the random map, and cuts it short before one already accessed. Returns its
+    /// bytes.
     fn mark(&mut self, at: u64, bytes: u64) -> u64 {
         let Some(map) = &mut self.map else { return bytes };
         let (first, wanted) = (at / self.block_bytes, bytes.div_ceil(self.block_bytes));
@@ -215,7 +216,7 @@ impl Requests {
         bytes.min((block - first) * self.block_bytes).max(self.block_bytes)
     }
 
-    /// From the beginning of the region again, if the job goes on; nothing if it is done.
+    /// Restarts at the beginning of the region, if the job goes on; `None` if it is done.
     fn wrap(&mut self, job: &Job) -> Option<()> {
         let largest = (0..DIRECTIONS).filter(|&at| job.has(at)).map(|at| job.sizes[at].max()).max().unwrap_or(0);
         let rest = self.pass_bytes.saturating_sub(self.issued_in_pass);
@@ -235,7 +236,7 @@ impl Requests {
         }
     }
 
-    /// Begins the next loop, if there is one; a job by time has as many as it takes.
+    /// Begins the next loop, if there is one; a job that ends by time has as many as it takes.
     fn next_pass(&mut self, job: &Job) -> bool {
         self.passes_left -= u64::from(!job.time_based);
         if self.passes_left == 0 {
@@ -250,7 +251,7 @@ impl Requests {
     }
 }
 
-/// A size of at most `room`, which is at least the smallest.
+/// Draws a size of at most `room`, which is at least the smallest.
 fn draw_size(sizes: &Sizes, room: u64, prng: &mut Prng) -> u64 {
     match sizes {
         Sizes::Range { min, max } if min == max => *min,

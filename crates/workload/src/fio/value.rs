@@ -4,7 +4,7 @@ use flashloom_units::{Ns, S, US};
 
 use super::DIRECTIONS;
 
-/// What a value should have been, in words that complete "expected ...".
+/// Description of the expected value, in words that complete "expected ...".
 pub(super) type Expected = String;
 
 const INTEGER: &str = "a whole number, such as 4096, 4k or 0x1000 (k, m, g, t, p)";
@@ -19,7 +19,7 @@ fn digits(text: &str) -> Option<(u64, &str)> {
     Some((lower[..end].parse().ok()?, &lower[end..]))
 }
 
-/// A whole number with a prefix of unit: as fio has it by default, `k` is 1024 and `ki` is 1000.
+/// Parses a whole number with a unit suffix: as by default in fio, `k` is 1024 and `ki` is 1000.
 pub(super) fn integer(text: &str) -> Result<u64, Expected> {
     let parse = || {
         let (value, suffix) = digits(text)?;
@@ -35,20 +35,20 @@ pub(super) fn integer(text: &str) -> Result<u64, Expected> {
     parse().ok_or_else(|| INTEGER.to_owned())
 }
 
-/// A whole number within a range.
+/// Parses a whole number within a range.
 pub(super) fn integer_within(text: &str, min: u64, max: u64) -> Result<u64, Expected> {
     let value = integer(text)?;
     if (min..=max).contains(&value) { Ok(value) } else { Err(format!("a whole number from {min} to {max}")) }
 }
 
-/// Bytes that are whole sectors.
+/// Parses a number of bytes that must be whole sectors.
 pub(super) fn sectors(text: &str) -> Result<u64, Expected> {
     let value = integer(text)?;
     let fits = value > 0 && value <= 1 << 30 && value.is_multiple_of(512);
     if fits { Ok(value) } else { Err("a multiple of the 512 bytes of a sector, up to 1g".to_owned()) }
 }
 
-/// A duration; `unit_ns` is that of a bare number.
+/// Parses a duration; `unit_ns` is the unit of a number without suffix.
 pub(super) fn time(text: &str, unit_ns: Ns) -> Result<Ns, Expected> {
     let parse = || {
         let (value, suffix) = digits(text)?;
@@ -67,20 +67,20 @@ pub(super) fn time(text: &str, unit_ns: Ns) -> Result<Ns, Expected> {
     parse().ok_or_else(|| "a time, such as 10, 10s or 500ms (d, h, m, s, ms, us)".to_owned())
 }
 
-/// A number of per cent.
+/// Parses a percentage.
 pub(super) fn percent(text: &str) -> Result<u32, Expected> {
     let number = text.trim().trim_end_matches('%');
     let value = number.parse::<u32>().ok().filter(|value| *value <= 100);
     value.ok_or_else(|| "a whole number of per cent, from 0 to 100".to_owned())
 }
 
-/// A finite number.
+/// Parses a finite number within a range.
 pub(super) fn real(text: &str, min: f64, max: f64) -> Result<f64, Expected> {
     let value = text.trim().parse::<f64>().ok().filter(|value| (min..=max).contains(value));
     value.ok_or_else(|| format!("a number from {min} to {max}"))
 }
 
-/// A flag.
+/// Parses a flag.
 pub(super) fn flag(text: &str) -> Result<bool, Expected> {
     match text {
         "1" | "true" => Ok(true),
@@ -89,8 +89,8 @@ pub(super) fn flag(text: &str) -> Result<bool, Expected> {
     }
 }
 
-/// `all`, `read,write` or `read,write,trim`; the last one given also counts for those after it, an empty one leaves the
-/// default.
+/// Parses `all`, `read,write` or `read,write,trim`; the last one given also applies to those after it, an empty one
+/// leaves the default.
 pub(super) fn triple<T: Clone>(
     text: &str,
     into: &mut [T; DIRECTIONS],
@@ -108,7 +108,7 @@ pub(super) fn triple<T: Clone>(
     Ok(())
 }
 
-/// `value/percent:value/percent:...`; what has no percentage shares what is left to a hundred. Parts of nothing are
+/// Parses `value/percent:value/percent:...`; values without a percentage share the remainder to 100. Parts of 0 % are
 /// left out.
 pub(super) fn split<T>(
     text: &str,

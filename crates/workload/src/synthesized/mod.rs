@@ -1,10 +1,10 @@
-//! Requests that fit a published characterisation.
+//! Generator of requests that fit a published characterisation.
 //!
-//! The footprint lies in zones spread over the span, by seed. Each zone has a front: what lies before it has been
-//! touched. A request either goes on where the one before ended, or jumps: to the front of a zone while less has been
-//! touched than the footprint needs at this point of the stream, else to any place before a front. Which requests are
-//! reads and which jump is drawn without replacement (selection sampling: Knuth, The Art of Computer Programming 2,
-//! 3.4.2), so that the shares are exact at the end.
+//! The footprint lies in zones spread over the span, by seed. Each zone has a front: everything before it has been
+//! touched. A request either continues where the previous one ended, or jumps: to the front of a zone while less has
+//! been touched than the footprint needs at this point of the stream, else to a random place before a front. Reads and
+//! jumps are drawn without replacement (selection sampling: Knuth, The Art of Computer Programming 2, 3.4.2), so that
+//! their shares are exact at the end.
 
 mod target;
 
@@ -15,19 +15,19 @@ use crate::{Op, Request, Source};
 pub(crate) use target::SPEC;
 pub use target::{Character, Characterisation, SynthesizedParams};
 
-/// Sectors of a page, in which footprints are counted.
+/// Sectors of a page, the unit of footprints.
 const PAGE_SECTORS: u64 = 8;
 const PAGE_BYTES: u64 = PAGE_SECTORS * SECTOR_BYTES;
-/// Zones are no more than this.
+/// Maximum number of zones.
 const MOST_ZONES: u64 = 64;
 /// Gaps between zones are whole multiples of at most this: the stripe of 64 chips with blocks of 256 pages of 16 KiB.
 const LARGEST_STEP_PAGES: u64 = 256 * MIB / PAGE_BYTES;
-/// The least number of steps that all gaps together have, so that zones lie apart in a narrow span too.
+/// Minimum number of steps that all gaps together have, so that zones lie apart in a narrow span too.
 const LEAST_STEPS: u64 = 8;
-/// A jump that found no place this often takes the next zone that has one.
+/// Attempts of a jump to find a random place, before it takes the next zone that has one.
 const TRIES: u32 = 16;
 
-/// Yes for a given number of the draws to come, in random order.
+/// Selection sampling: of `left` draws to come, exactly `wanted` return true, in random order.
 struct Selection {
     left: u64,
     wanted: u64,
@@ -42,7 +42,7 @@ impl Selection {
         prng.below(self.left) < self.wanted
     }
 
-    /// What the draw came to in the end.
+    /// Records the outcome of a draw.
     fn settle(&mut self, yes: bool) {
         self.left -= 1;
         // Where more were forced than are wanted, none are left; the shortfall of the others is made up for later.
@@ -50,7 +50,7 @@ impl Selection {
     }
 }
 
-/// A stretch of the span, in sectors, touched up to its front.
+/// A part of the span, in sectors, touched up to its front.
 struct Zone {
     start: u64,
     front: u64,
@@ -58,25 +58,25 @@ struct Zone {
 }
 
 impl Zone {
-    /// Where a request of that many sectors goes on with the zone; the last stretch is touched by one that ends with
+    /// Sector at which a request of `sectors` sectors continues the zone; at the zone's end, the request that ends with
     /// it.
     fn front_for(&self, sectors: u64) -> u64 {
         self.front.min(self.end - sectors)
     }
 }
 
-/// A source that makes requests to fit a characterisation.
+/// A source of requests that fit a characterisation.
 pub struct Synthesized {
     target: Character,
     zones: Vec<Zone>,
-    /// Zone and sector at which the last request ended.
+    /// Zone and sector at which the previous request ended.
     last: Option<(usize, u64)>,
     reads: Selection,
     jumps: Selection,
     made: u64,
     touched_sectors: u64,
     sized: u64,
-    /// The second size of a pair.
+    /// Second size of a pair.
     second: Option<u64>,
     prng: Prng,
 }
@@ -85,7 +85,7 @@ fn refuse(key: &str, found: String, expected: String) -> Refusal {
     Refusal::new(found, expected).at([format!("workload.synthesized.{key}")])
 }
 
-/// Too few requests to touch the footprint are the fault of any of three keys; whichever was written is pointed at.
+/// Refuses a footprint that the requests are too few to touch, naming the three keys that can be at fault.
 fn check_reach(target: &Character) -> Result<(), Refusal> {
     let reached = (target.requests as f64 * target.mean_bytes) as u64 / PAGE_BYTES * PAGE_BYTES;
     if target.footprint_bytes <= reached {
@@ -101,7 +101,7 @@ fn check_reach(target: &Character) -> Result<(), Refusal> {
 }
 
 impl Synthesized {
-    /// A stream for a device of `capacity` sectors. A problem names the key that does not fit.
+    /// A stream for a device of `capacity` sectors. A refusal names the key that does not fit.
     pub fn new(params: &SynthesizedParams, capacity: u64, prng: &Prng) -> Result<Self, Refusal> {
         let target = params.target();
         let capacity_bytes = capacity.saturating_mul(SECTOR_BYTES);
@@ -138,7 +138,7 @@ impl Synthesized {
         })
     }
 
-    /// What a stream has, found by making all of it.
+    /// Measures the characterisation of a stream by generating all of it.
     pub fn measure(params: &SynthesizedParams, capacity: u64, prng: &Prng) -> Result<Character, Problem> {
         let mut source = Self::new(params, capacity, prng)?;
         let mut pages = TouchedPages::default();
@@ -163,7 +163,8 @@ impl Synthesized {
         })
     }
 
-    /// Sectors of the next request. The sum of every pair is twice the mean, to a sector over all pairs.
+    /// Draws the sectors of the next request. The sizes of each pair add up to twice the mean, to a sector over all
+    /// pairs.
     fn sectors(&mut self) -> u64 {
         if let Some(second) = self.second.take() {
             return second;
@@ -177,13 +178,13 @@ impl Synthesized {
         first
     }
 
-    /// Whether more has to be touched by now: after the last request, all of the footprint.
+    /// True if less has been touched than the footprint needs by now; it grows in proportion to the requests made.
     fn is_behind(&self) -> bool {
         let due = self.target.footprint_bytes as f64 * (self.made + 1) as f64 / self.target.requests as f64;
         (self.touched_sectors * SECTOR_BYTES) < due as u64
     }
 
-    /// Zone and sector of a request that does not begin where the last one ended.
+    /// Chooses zone and sector of a request that does not begin where the previous one ended.
     fn jump(&mut self, sectors: u64) -> (usize, u64) {
         let behind = self.is_behind();
         let count = self.zones.len() as u64;
@@ -222,8 +223,8 @@ impl Synthesized {
 /// Zones from the start to the end of the span: as many as there are jumps to reach them. Each has room for several of
 /// the largest requests, and for several runs between two jumps, so that few runs are cut short by the end of a zone.
 ///
-/// An address decides which chip of a drive a page is on, by its remainder for some power of two. Two rules keep zones
-/// from sharing remainders, which would send all requests to a few chips:
+/// A drive chooses the chip of a page by the remainder of its address for some power of two. Two rules keep zones from
+/// sharing remainders, which would send all requests to a few chips:
 ///
 /// - Gaps are whole multiples of a step, a power of two above the stripe of nearly every drive: by their remainders the
 ///   zones lie end to end, and every chip has an equal part of the footprint.
@@ -250,7 +251,7 @@ fn zones(target: &Character, jumps: u64, prng: &mut Prng) -> Vec<Zone> {
     (0..count).map(zone).collect()
 }
 
-/// One for zero, so that it can divide.
+/// The largest power of two up to `number`; 1 for zero, so that it can divide.
 fn prev_power_of_two(number: u64) -> u64 {
     1 << number.max(1).ilog2()
 }
@@ -319,8 +320,8 @@ mod tests {
         }
     }
 
-    /// Writes to each chip, over those to a chip on average: the least and the most of any, on drives of 2 KiB pages
-    /// whose logical blocks follow each other over the chips.
+    /// Writes to the least and to the most loaded chip, relative to the average, on drives of 2 KiB pages whose logical
+    /// blocks follow each other over the chips.
     fn shares_of_chips(params: &SynthesizedParams, seed: u64, chips: u64, block_pages: u64) -> (f64, f64) {
         let mut source = Synthesized::new(params, 1 << 27, &Prng::new(seed)).expect("the targets go together");
         let block_sectors = block_pages * 2 * KIB / SECTOR_BYTES;
@@ -334,7 +335,7 @@ mod tests {
         (of_mean(written.iter().min()), of_mean(written.iter().max()))
     }
 
-    /// Chips, and pages of a block.
+    /// Chips, and pages per block.
     const DRIVES: [(u64, u64); 5] = [(8, 64), (8, 256), (16, 128), (32, 64), (64, 64)];
 
     fn fall_on_all_chips_alike(params: &SynthesizedParams, seed: u64, within: f64) {
@@ -347,7 +348,8 @@ mod tests {
         }
     }
 
-    /// 40 MiB in 64 zones that began every 8 MiB fell on 5 of 32 chips, with a span of 512 MiB; with 500 on all.
+    /// 40 MiB in 64 zones that began every 8 MiB fell on 5 of 32 chips with a span of 512 MiB, and on all chips with
+    /// 500 MiB.
     #[test]
     fn writes_fall_on_all_chips_alike_whatever_the_span() {
         for choice in Characterisation::CHOICES {

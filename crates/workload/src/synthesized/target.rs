@@ -1,4 +1,4 @@
-//! What a synthesised workload has to look like: published characterisations, and what a configuration changes of them.
+//! Target of a synthesised workload: published characterisations, and the configuration's changes to them.
 
 use flashloom_units::{GIB, KIB, Kind, MIB, PolicySpec, Value, choice, params};
 
@@ -25,36 +25,36 @@ choice! {
 params! {
     /// The parameters of a synthesised workload, `[workload.synthesized]`.
     pub struct SynthesizedParams {
-        /// The characterisation that gives what the other keys do not.
+        /// Published characterisation that sets the keys which are not given.
         preset: Characterisation => "preset", Kind::Choice(Characterisation::CHOICES), Value::Name("oltp"),
             "CAVE publishes figures, KAST and SLAP little more than words; what is assumed is in `details`.";
-        /// Share of the requests that do not begin where the one before ended.
+        /// Share of the requests that do not begin where the previous one ended.
         random_share: Option<f64> => "random_share", Kind::Ratio { min: 0.0, max: 1.0 }, Value::Absent,
-            "Random writes are what log blocks and collection suffer from.";
-        /// Mean bytes of a request.
+            "Random writes raise the cost of merging log blocks and of garbage collection.";
+        /// Mean size of a request.
         mean_bytes: Option<u64> => "mean_request_size", Kind::Size { min: KIB, max: 64 * MIB }, Value::Absent,
             "Sizes are uniform between a sector and twice the mean.";
         /// Share of the requests that are reads.
         read_share: Option<f64> => "read_share", Kind::Ratio { min: 0.0, max: 1.0 }, Value::Absent,
             "More reads mean less wear.";
-        /// How many requests there are.
+        /// Number of requests.
         requests: Option<u64> => "requests", Kind::Count { min: 100, max: 1 << 40 }, Value::Absent,
-            "Fewer than published run sooner; the footprint has to shrink with them.";
-        /// Bytes of the distinct 4 KiB pages that are touched.
+            "Fewer requests than published run sooner; the footprint has to shrink with them.";
+        /// Size of the footprint: the distinct 4 KiB pages that are touched.
         footprint_bytes: Option<u64> => "footprint", Kind::Size { min: 64 * KIB, max: 1 << 44 }, Value::Absent,
             "A smaller footprint is overwritten more often.";
-        /// Bytes from the start of the device to the last sector that is touched.
+        /// Distance from the start of the device to the end of the last sector that is touched.
         span_bytes: Option<u64> => "span", Kind::Size { min: 64 * KIB, max: 1 << 44 }, Value::Absent,
             "The footprint lies in zones that are spread over the span.";
     }
 }
 
-/// The line of the table of workloads.
+/// Entry of the table of workloads.
 pub(crate) static SPEC: PolicySpec = PolicySpec {
     name: "synthesized",
     summary: "requests that fit a published characterisation: random share, mean size, footprint, span",
     details: "Reads and jumps are drawn without replacement, so that their shares are met exactly; sizes come in pairs \
-              whose sum is twice the mean; jumps go on with untouched addresses as fast as the footprint has to grow, \
+              whose sum is twice the mean; jumps go to untouched addresses as fast as the footprint has to grow, \
               and else to addresses that were touched. CAVE gives storage, random share, mean size and number of \
               writes: storage is taken as the span, a quarter of it as the footprint, and there are no reads. KAST and \
               SLAP give no figures: shares, sizes and footprints of their presets are assumed from their words.",
@@ -68,20 +68,20 @@ pub(crate) static SPEC: PolicySpec = PolicySpec {
     statistics: &[],
 };
 
-/// The figures of a stream: what it should have, or what it has.
+/// Characterisation of a stream, as asked for or as measured.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Character {
-    /// Share of the requests after the first that do not begin where the one before ended.
+    /// Share of the requests after the first that do not begin where the previous one ended.
     pub random_share: f64,
     /// Mean bytes of a request.
     pub mean_bytes: f64,
     /// Share of the requests that are reads.
     pub read_share: f64,
-    /// How many requests there are.
+    /// Number of requests.
     pub requests: u64,
     /// Bytes of the distinct 4 KiB pages that are touched.
     pub footprint_bytes: u64,
-    /// Bytes from the start of the device to the last sector that is touched.
+    /// Bytes from the start of the device to the end of the last sector that is touched.
     pub span_bytes: u64,
 }
 
@@ -108,7 +108,7 @@ impl Characterisation {
 }
 
 impl SynthesizedParams {
-    /// What the stream has to look like.
+    /// Characterisation that the stream has to meet.
     pub fn target(&self) -> Character {
         let preset = self.preset.character();
         Character {

@@ -2,26 +2,26 @@
 
 use flashloom_units::{Prng, SECTOR_BYTES, format_size, parse_size};
 
-/// One length of extents.
+/// A length of extents.
 struct Length {
     sectors: u64,
-    /// Share of the requests that are no longer than this one, of all requests.
+    /// Cumulative share of the requests up to and including this length.
     upto: f64,
 }
 
-/// The lengths of extents, and how often each is drawn.
+/// The lengths of extents, and the probability of each.
 pub(super) struct Extents {
     lengths: Vec<Length>,
 }
 
-/// Extents are at most this long, as requests are.
+/// Maximum length of an extent, in bytes: that of a request.
 const LONGEST: u64 = 1 << 30;
 
 impl Extents {
-    /// Reads `LENGTH:WEIGHT, LENGTH:WEIGHT, ...`; weights are of the data, whatever their sum.
+    /// Parses `LENGTH:WEIGHT, LENGTH:WEIGHT, ...`; a weight is a share of the data, relative to the sum of all weights.
     ///
     /// # Errors
-    /// The part that is none of this, as found and as expected.
+    /// The part that cannot be parsed, as found and as expected.
     pub(super) fn parse(text: &str) -> Result<Self, (String, String)> {
         let mut lengths = Vec::new();
         let mut requests = 0.0;
@@ -50,7 +50,7 @@ impl Extents {
         self.lengths.iter().map(|length| length.sectors).max().expect("a text has at least one part")
     }
 
-    /// The first sector and the sectors of an extent within a footprint: any of its length with the same probability.
+    /// Draws an extent: its length by weight, its place in the footprint uniformly. Returns first sector and sectors.
     pub(super) fn draw(&self, footprint: u64, prng: &mut Prng) -> (u64, u64) {
         let at = prng.unit();
         let drawn = self.lengths.iter().find(|length| at < length.upto).or(self.lengths.last());

@@ -1,8 +1,9 @@
-//! Requests from a seed: sequential, random, Zipf, hot and cold, extents of several lengths, or a log beside rewrites.
+//! Generator of requests from a seed: sequential, random, Zipf, hot and cold, extents of several lengths, or a log
+//! beside random overwrites.
 //!
-//! The footprint is cut into slots, one each `alignment` bytes, at which a request of `request_size` fits; the pattern
-//! draws a slot. With `extents` a request is an extent of one of the lengths, at a multiple of it. With `log` the first
-//! `log_size` of the footprint is written round and round in requests of `append_size`, and the rest has the slots.
+//! The footprint is cut into slots, one every `alignment` bytes, at which a request of `request_size` fits; the pattern
+//! draws a slot. With `extents` a request is an extent of one of the lengths, aligned to it. With `log` the first
+//! `log_size` of the footprint is a circular log written in requests of `append_size`, and the rest has the slots.
 //! Operation, address, time and task have streams of random numbers of their own, so that changing one of these does
 //! not change the others.
 
@@ -19,29 +20,30 @@ use scatter::Scatter;
 use zipf::Zipf;
 
 choice! {
-    /// Where the next request goes.
+    /// Address pattern of the requests.
     pub enum Pattern {
-        /// One slot after another, from the start again at the end.
+        /// One slot after another, wrapping around at the end.
         Sequential = "sequential",
         /// Any slot with the same probability.
         Random = "random",
         /// The slot of rank r with probability proportional to 1 / r^theta.
         Zipf = "zipf",
-        /// A small share of the slots gets a large share of the requests.
+        /// A small share of the slots receives a large share of the requests.
         HotCold = "hot-cold",
-        /// Aligned extents of the lengths in `extents`, each as a whole and with the same probability.
+        /// Aligned extents of the lengths in `extents`, each accessed as a whole, all of a length with the same
+        /// probability.
         Extents = "extents",
-        /// Appends to a circular log at the start of the footprint, beside accesses to random slots of the rest.
+        /// Appends to a circular log at the start of the footprint, and accesses to random slots of the rest.
         Log = "log",
     }
 }
 
 choice! {
-    /// How the times between arrivals are distributed.
+    /// Distribution of the times between arrivals.
     pub enum Arrival {
-        /// Every time between arrivals is the mean.
+        /// Every inter-arrival time is the mean.
         Constant = "constant",
-        /// Exponentially: arrivals form a Poisson process.
+        /// Exponential inter-arrival times: arrivals form a Poisson process.
         Exponential = "exponential",
     }
 }
@@ -49,30 +51,30 @@ choice! {
 params! {
     /// The parameters of a synthetic workload, `[workload.synthetic]`.
     pub struct SyntheticParams {
-        /// How many requests are made, flushes included.
+        /// Number of requests, flushes included.
         requests: u64 => "requests", Kind::Count { min: 1, max: 1 << 48 }, Value::Count(1_000_000),
             "More requests take longer and give steadier figures.";
-        /// Where the requests go.
+        /// Address pattern of the requests.
         pattern: Pattern => "pattern", Kind::Choice(Pattern::CHOICES), Value::Name("random"),
             "Random overwrites are the hardest for garbage collection, sequential ones the easiest.";
         /// Share of reads among the requests that are neither discards nor flushes.
         read_share: f64 => "read_share", Kind::Ratio { min: 0.0, max: 1.0 }, Value::Ratio(0.0),
-            "More reads mean less wear and less collection for them to wait for.";
+            "More reads mean less wear and less garbage collection to wait for.";
         /// Share of discards among the requests.
         discard_share: f64 => "discard_share", Kind::Ratio { min: 0.0, max: 1.0 }, Value::Ratio(0.0),
             "Discards free pages before they are overwritten, which lowers write amplification.";
-        /// Bytes of a request, a multiple of 512.
+        /// Size of a request, a multiple of 512 bytes.
         request_size: u64 => "request_size", Kind::Size { min: SECTOR_BYTES, max: GIB }, Value::Size(4 * KIB),
-            "Larger requests use more chips at once; smaller than a flash page, they cause read-modify-write.",
+            "Larger requests use more chips at once; those below the size of a flash page cause read-modify-write.",
             Used::without("pattern", &["extents"]);
-        /// Every request begins at a multiple of this, a multiple of 512; the request size if it is not given.
+        /// Alignment of requests, a multiple of 512 bytes; the request size if it is not given.
         alignment: Option<u64> => "alignment", Kind::Size { min: SECTOR_BYTES, max: GIB }, Value::Absent,
             "Below the size of a flash page, requests touch one page more than they need.";
-        /// Share of the device that is touched, from its start.
+        /// Share of the device that is accessed, from its start.
         footprint: f64 => "footprint", Kind::Ratio { min: 0.0, max: 1.0 }, Value::Ratio(1.0),
             "A smaller footprint leaves more of the device as spare space for garbage collection.",
             Used::with("footprint_size", &["none"]);
-        /// Bytes that are touched, instead of a share of the device.
+        /// Size of the footprint in bytes, instead of a share of the device.
         footprint_size: Option<u64> => "footprint_size", Kind::Size { min: SECTOR_BYTES, max: u64::MAX }, Value::Absent,
             "Keeps the same addresses on devices of any capacity.";
         /// Exponent of the Zipf pattern.
@@ -83,49 +85,50 @@ params! {
         hot_share: f64 => "hot_share", Kind::Ratio { min: 0.0, max: 1.0 }, Value::Ratio(0.2),
             "A smaller hot part is overwritten more often, so that its blocks are soon empty.",
             Used::with("pattern", &["hot-cold"]);
-        /// Share of the requests that go to the hot slots.
+        /// Share of the requests that go to the hot slots in the hot-cold pattern.
         hot_traffic: f64 => "hot_traffic", Kind::Ratio { min: 0.0, max: 1.0 }, Value::Ratio(0.8),
             "The further it is from the share of the slots, the more a policy gains by telling hot from cold.",
             Used::with("pattern", &["hot-cold"]);
-        /// Lengths of the extents with the weight of each in the data: `4KiB:75, 32KiB:25`; the requests of that
-        /// pattern.
+        /// Lengths of the extents, each with its weight by data: `4KiB:75, 32KiB:25`. Every request is one extent.
         extents: Option<String> => "extents", Kind::Text, Value::Absent,
-            "Longer extents die together in larger parts, which an allocation by streams can use.",
+            "Pages of a longer extent become invalid together, which an allocation by streams can use.",
             Used::with("pattern", &["extents"]);
-        /// Bytes of the log, a multiple of `append_size`.
+        /// Size of the log, a multiple of `append_size`.
         log_size: u64 => "log_size", Kind::Size { min: SECTOR_BYTES, max: 1 << 50 }, Value::Size(64 * MIB),
-            "A longer log lives longer before it is overwritten.", Used::with("pattern", &["log"]);
-        /// Bytes of an append to the log, a multiple of 512.
+            "Pages of a longer log stay valid for longer.", Used::with("pattern", &["log"]);
+        /// Size of an append to the log, a multiple of 512 bytes.
         append_size: u64 => "append_size", Kind::Size { min: SECTOR_BYTES, max: GIB }, Value::Size(64 * KIB),
-            "Larger appends leave fewer requests between them.", Used::with("pattern", &["log"]);
+            "Larger appends put fewer random requests between the same amount of log data.",
+            Used::with("pattern", &["log"]);
         /// Share of the requests that are appends to the log.
         append_share: f64 => "append_share", Kind::Ratio { min: 0.0, max: 1.0 }, Value::Ratio(0.5),
-            "What is not appended goes to random slots beside the log, whose pages live for a random time.",
+            "The other requests go to random slots beside the log, whose pages stay valid for random times.",
             Used::with("pattern", &["log"]);
-        /// Scatter ranks and hot slots over the footprint, instead of keeping them together at its start.
+        /// Scatter Zipf ranks or hot slots over the footprint, instead of keeping them together at its start.
         scatter: bool => "scatter", Kind::Flag, Value::Flag(true),
-            "Together, hot pages share blocks by their address alone.", Used::with("pattern", &["zipf", "hot-cold"]);
-        /// Mean time between arrivals; without it, all requests are there at once, for a closed replay.
+            "Unscattered, hot pages share flash blocks because their addresses are close.",
+            Used::with("pattern", &["zipf", "hot-cold"]);
+        /// Mean inter-arrival time; without it, requests have no times and are replayed closed.
         interarrival_ns: Option<Ns> => "interarrival", Kind::Time { min: 1, max: 3_600 * S }, Value::Absent,
             "A shorter time is a higher load; beyond what the device can do, queues grow without bound.",
             Used::without("workload.replay", &["closed"]);
-        /// How the times between arrivals are distributed.
+        /// Distribution of the inter-arrival times.
         arrival: Arrival => "arrival", Kind::Choice(Arrival::CHOICES), Value::Name("exponential"),
             "Exponential arrivals make queues at any load, constant ones only near saturation.",
             Used::without("interarrival", &["none"]);
-        /// How many tasks the requests are spread over, at random; with 0, they carry no task ids.
+        /// Number of tasks that the requests are spread over, at random; with 0 they carry no task ids.
         tasks: u32 => "tasks", Kind::Count { min: 0, max: 1 << 20 }, Value::Count(0),
             "More tasks give a scheduler that serves tasks in turn more to switch between.";
-        /// Share of the writes that a task waits for.
+        /// Share of the writes that are synchronous: a task waits for them.
         sync_share: f64 => "sync_share", Kind::Ratio { min: 0.0, max: 1.0 }, Value::Ratio(0.0),
-            "Schedulers serve writes that someone waits for before the others.";
-        /// A flush follows after this many writes; 0 means never.
+            "Schedulers serve synchronous writes before the others.";
+        /// Number of writes after which a flush follows; 0 means never.
         flush_every: u64 => "flush_every", Kind::Count { min: 0, max: u64::MAX }, Value::Count(0),
             "Frequent flushes keep a write buffer from gathering pages.";
     }
 }
 
-/// The line of the table of workloads.
+/// Entry of the table of workloads.
 pub(crate) static SPEC: PolicySpec = PolicySpec {
     name: "synthetic",
     summary: "requests made from a seed: sequential, random, Zipf, hot and cold, extents, or a log beside rewrites",
@@ -143,7 +146,7 @@ pub(crate) static SPEC: PolicySpec = PolicySpec {
     statistics: &[],
 };
 
-/// Draws slots.
+/// The slots of the footprint, and how one is drawn.
 enum Slots {
     Sequential { next: u64 },
     Random,
@@ -153,7 +156,7 @@ enum Slots {
     Log(Log),
 }
 
-/// A circular log, and where it is at.
+/// A circular log, and its next append.
 struct Log {
     sectors: u64,
     append: u64,
@@ -173,7 +176,7 @@ impl Log {
         Ok(Self { sectors, append, share: params.append_share, next: 0 })
     }
 
-    /// The first sector and the sectors of the next append.
+    /// Returns the first sector and the sectors of the next append.
     fn append(&mut self) -> (u64, u64) {
         let lba = self.next;
         self.next = if lba + self.append == self.sectors { 0 } else { lba + self.append };
@@ -181,7 +184,7 @@ impl Log {
     }
 }
 
-/// A source that makes requests.
+/// A source of generated requests.
 pub struct Synthetic {
     params: SyntheticParams,
     slots: Slots,
@@ -198,14 +201,14 @@ pub struct Synthetic {
     tasks: Prng,
 }
 
-/// How extents are written.
+/// Expected form of the key `extents`.
 const EXTENTS: &str = "lengths with their weights, such as 64KiB:84, 256KiB:16";
 
 fn refuse(key: &str, found: String, expected: &str) -> Refusal {
     Refusal::new(found, expected).at([format!("workload.synthetic.{key}")])
 }
 
-/// Sectors of a size that must be whole sectors.
+/// Sectors of a size that must be a multiple of 512 bytes.
 fn whole_sectors(key: &str, bytes: u64) -> Result<u64, Refusal> {
     if !bytes.is_multiple_of(SECTOR_BYTES) {
         return Err(refuse(key, format!("{} is not a multiple of 512 bytes", format_size(bytes)), "whole sectors"));
@@ -214,7 +217,7 @@ fn whole_sectors(key: &str, bytes: u64) -> Result<u64, Refusal> {
 }
 
 impl Synthetic {
-    /// A generator for a device of `capacity` sectors. A problem names the key that does not fit.
+    /// A generator for a device of `capacity` sectors. A refusal names the key that does not fit.
     pub fn new(params: &SyntheticParams, capacity: u64, prng: &Prng) -> Result<Self, Refusal> {
         let sectors = whole_sectors("request_size", params.request_size)?;
         let alignment_sectors = whole_sectors("alignment", params.alignment.unwrap_or(params.request_size))?;
@@ -277,12 +280,12 @@ impl Synthetic {
         })
     }
 
-    /// Whether the requests carry task ids.
+    /// True if the requests carry task ids.
     pub fn has_task_ids(&self) -> bool {
         self.params.tasks > 0
     }
 
-    /// The first sector and the sectors of the next request; only writes are appended to a log.
+    /// Draws the first sector and the sectors of the next request; only writes append to a log.
     fn place(&mut self, op: Op) -> (u64, u32) {
         let prng = &mut self.addresses;
         let mut start = 0;
@@ -317,7 +320,7 @@ impl Synthetic {
         (start + slot * self.alignment_sectors, self.sectors)
     }
 
-    /// Operation and flags of the next request.
+    /// Draws the operation and flags of the next request.
     fn operation(&mut self) -> (Op, u8) {
         if self.params.flush_every > 0 && self.writes_since_flush == self.params.flush_every {
             self.writes_since_flush = 0;

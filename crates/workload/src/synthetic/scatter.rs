@@ -1,8 +1,8 @@
 //! A bijection of `0..size` that looks random, so that hot pages are not neighbours.
 //!
-//! A Feistel network of four rounds permutes the smallest power of four that is not below `size`; what falls outside is
-//! permuted again until it falls inside ("cycle walking": Black and Rogaway, "Ciphers with arbitrary finite domains",
-//! CT-RSA 2002). On average at most four walks; no memory.
+//! A Feistel network of four rounds permutes the smallest power of four that is not below `size`; a result outside the
+//! range is permuted again until it falls inside ("cycle walking": Black and Rogaway, "Ciphers with arbitrary finite
+//! domains", CT-RSA 2002). On average at most four rounds of walking; no memory.
 
 use flashloom_units::Prng;
 
@@ -17,7 +17,7 @@ pub(crate) struct Scatter {
 }
 
 impl Scatter {
-    /// A permutation of `0..size` (at least one, at most 2^62) that the generator chooses.
+    /// A permutation of `0..size` (at least one, at most 2^62), keyed by the random numbers of `prng`.
     pub fn new(size: u64, prng: &mut Prng) -> Self {
         let bits = u64::BITS - (size - 1).leading_zeros();
         Self { size, half_bits: bits.div_ceil(2), keys: std::array::from_fn(|_| prng.bits()) }
@@ -35,7 +35,7 @@ impl Scatter {
         left << self.half_bits | right
     }
 
-    /// Where `value` goes.
+    /// Returns the image of `value`.
     pub fn of(&self, value: u64) -> u64 {
         debug_assert!(value < self.size, "only what lies inside comes back inside");
         let mut value = self.permute(value);

@@ -1,4 +1,4 @@
-//! Zipf-distributed ranks, exact in law for any number of them, at constant cost a draw.
+//! Zipf-distributed ranks, exact in law for any number of them, at constant cost per draw.
 //!
 //! Rejection-inversion (Hörmann and Derflinger, "Rejection-inversion to generate variates from monotone discrete
 //! distributions", ACM TOMACS 6(3), 1996): with h(x) = x^-theta and H its integral, draw u uniformly between H of both
@@ -13,7 +13,7 @@ use flashloom_units::Prng;
 pub(crate) struct Zipf {
     ranks: f64,
     theta: f64,
-    /// H at the lower end, so placed that the first rank has exactly its share.
+    /// H at the lower end, placed so that the first rank has exactly its share.
     low: f64,
     /// H at the upper end.
     high: f64,
@@ -22,8 +22,7 @@ pub(crate) struct Zipf {
 }
 
 impl Zipf {
-    /// A distribution over `ranks` (at least one, at most 2^52) with exponent `theta` of at least zero, where zero
-    /// makes it uniform.
+    /// A distribution over `ranks` ranks (1 to 2^52) with exponent `theta` of at least zero; zero makes it uniform.
     pub fn new(ranks: u64, theta: f64) -> Self {
         debug_assert!(ranks >= 1 && theta >= 0.0, "an empty set or a negative exponent has no law");
         let mut zipf = Self { ranks: ranks as f64, theta, low: 0.0, high: 0.0, squeeze: 0.0 };
@@ -68,8 +67,8 @@ impl Zipf {
 mod tests {
     use super::*;
 
-    /// Pearson's statistic of `draws` against the exact law; its mean is the degrees of freedom, its variance twice
-    /// that.
+    /// Pearson's chi-squared statistic of `draws` against the exact law; its mean is the degrees of freedom, its
+    /// variance twice that.
     fn chi_squared(ranks: u64, theta: f64, draws: u32, seed: u64) -> f64 {
         let (zipf, mut prng) = (Zipf::new(ranks, theta), Prng::new(seed));
         let mut counts = vec![0u32; ranks as usize];

@@ -1,8 +1,8 @@
-//! Writing a recording in another format.
+//! Conversion of a recording to another format.
 //!
 //! The input is read twice: first to its end, so that nothing is written of a recording that is bad or that the output
-//! format cannot hold; then to write it. The output grows beside its place under another name and is moved there when
-//! it is complete.
+//! format cannot hold; then to write it. The output is written to a temporary file beside its place and moved there
+//! when it is complete.
 
 use std::fs::{self, File, OpenOptions};
 use std::io::{self, BufWriter, Write};
@@ -18,7 +18,7 @@ use super::{Footprint, TraceOptions, open_trace, scan_trace};
 use crate::{Op, Request};
 
 choice! {
-    /// How a recording can be written.
+    /// Format of a written recording.
     pub enum OutFormat {
         /// Flashloom's own CSV; holds everything.
         Flashloom = "flashloom",
@@ -30,8 +30,8 @@ choice! {
 }
 
 impl OutFormat {
-    /// The format that the name of a file asks for, whatever its compression: `.csv` is Flashloom's own, `.iolog` and
-    /// `.fio` are fio's, `.ssdsim`, `.mqsim` and `.trace` are SSDsim's.
+    /// The format implied by the extension of a file name, whatever its compression: `.csv` is Flashloom's own,
+    /// `.iolog` and `.fio` are fio's, `.ssdsim`, `.mqsim` and `.trace` are SSDsim's.
     pub fn of_path(path: &str) -> Option<Self> {
         let path = path.strip_suffix(".gz").or_else(|| path.strip_suffix(".zst")).unwrap_or(path);
         match path.rsplit_once('.')?.1 {
@@ -47,24 +47,25 @@ impl OutFormat {
     }
 }
 
-/// What became of a recording that was converted.
+/// Summary of a conversion.
 #[derive(Clone, Debug, Serialize, JsonSchema)]
 pub struct ConvertReport {
-    /// Requests written.
+    /// Number of requests written.
     pub requests: u64,
-    /// The format that was read.
+    /// Format that was read.
     pub from: &'static str,
-    /// The format that was written.
+    /// Format that was written.
     pub to: &'static str,
-    /// Discards and flushes that were left out, because the output cannot hold them.
+    /// Number of discards and flushes left out because the output format cannot hold them.
     pub dropped_requests: u64,
-    /// Requests written without their task, sync, flush or FUA mark, because the output cannot hold it.
+    /// Number of requests written without their task, sync, flush or FUA mark, because the output format cannot hold
+    /// it.
     pub stripped_requests: u64,
-    /// Requests whose time was cut to the microseconds of the output.
+    /// Number of requests whose time was truncated to the microseconds of the output.
     pub rounded_times: u64,
-    /// Requests whose recorded latency was written as 4.294967295 s, which stands for all that is longer.
+    /// Number of requests whose recorded latency was capped at 4.294967295 s.
     pub capped_latencies: u64,
-    /// Bad lines of the input that were left out, as was asked for.
+    /// Number of bad input lines that were left out, as asked for.
     pub skipped_lines: u64,
 }
 
@@ -76,9 +77,9 @@ pub(crate) fn push_number(out: &mut Vec<u8>, number: u64) {
 
 /// Writes the recording at `input` to `output`, compressed if that ends in `.gz` or `.zst`.
 ///
-/// What the output format cannot hold is an error, unless `drop_unsupported` says to leave it out; the report counts
-/// it. Times are kept where the recording counts from its own start, else they count from the first request. A recorded
-/// latency is not part of the workload: Flashloom's own format holds it, the others are written without it.
+/// Content that the output format cannot hold is an error, or is left out and counted in the report with
+/// `drop_unsupported`. Times are kept if the recording's clock starts with it, else they count from the first request.
+/// A recorded latency is not part of the workload: Flashloom's own format keeps it, the others are written without it.
 pub fn convert_trace(
     input: &str,
     options: &TraceOptions,
@@ -107,7 +108,7 @@ fn cannot_hold(file: &str, found: String, to: OutFormat) -> Problem {
     Problem::file(file, found, expected).with_help("`--drop-unsupported` leaves out what it cannot hold and counts it")
 }
 
-/// What requests have that a format cannot hold, in words.
+/// Describes what the requests have that a format cannot hold.
 fn unsupported(to: OutFormat, discards: u64, flushes: u64, columns: Columns) -> Option<String> {
     if to == OutFormat::Flashloom {
         return None;
@@ -124,12 +125,12 @@ fn unsupported(to: OutFormat, discards: u64, flushes: u64, columns: Columns) -> 
     (!parts.is_empty()).then(|| format!("holds {}", parts.join(", ")))
 }
 
-/// A trace that is written request by request.
+/// Writes a trace request by request.
 pub struct TraceWriter {
     to: OutFormat,
     sink: Sink,
     writer: RecordWriter,
-    /// What was written or left out so far.
+    /// Optional columns that the requests so far have used.
     seen: Columns,
     discards: u64,
     flushes: u64,
@@ -141,11 +142,11 @@ pub struct TraceWriter {
 }
 
 impl TraceWriter {
-    /// Writes to `output`, compressed if that ends in `.gz` or `.zst`; nothing is there before [`Self::finish`].
-    /// Recorded latencies are left out, because they do not belong to requests that a simulated drive has served.
+    /// Writes to `output`, compressed if that ends in `.gz` or `.zst`; the file appears only with [`Self::finish`].
+    /// Recorded latencies are left out, because they do not belong to requests served by a simulated drive.
     ///
     /// # Errors
-    /// Why the file cannot be written.
+    /// A problem if the file cannot be written.
     pub fn create(output: &str, to: OutFormat) -> Result<Self, Problem> {
         let columns = Columns { task: true, sync: true, flush: true, fua: true, device: false, latency: false };
         Self::with_columns(output, to, columns)
@@ -170,10 +171,10 @@ impl TraceWriter {
         })
     }
 
-    /// Writes a request, or leaves out what the format cannot hold of it.
+    /// Writes a request, without anything that the format cannot hold.
     ///
     /// # Errors
-    /// Why the file cannot be written.
+    /// A problem if the file cannot be written.
     pub fn write(&mut self, request: &Request) -> Result<(), Problem> {
         self.write_record(&Record { request: *request, device: 0, origin: 0 })
     }
@@ -196,10 +197,10 @@ impl TraceWriter {
         self.sink.drain(Sink::BUFFER_BYTES)
     }
 
-    /// Refuses what was written if the format could not hold all of it.
+    /// Checks that the format could hold everything that was written.
     ///
     /// # Errors
-    /// What it could not hold.
+    /// A problem that names what it could not hold.
     pub fn check(&self) -> Result<(), Problem> {
         match unsupported(self.to, self.discards, self.flushes, self.seen) {
             Some(found) => Err(cannot_hold("the workload", found, self.to)),
@@ -207,10 +208,10 @@ impl TraceWriter {
         }
     }
 
-    /// Puts the file in its place; `from` says where the requests came from.
+    /// Moves the file to its place; `from` names the origin of the requests in the report.
     ///
     /// # Errors
-    /// Why the file cannot be written.
+    /// A problem if the file cannot be written.
     pub fn finish(mut self, from: &'static str) -> Result<ConvertReport, Problem> {
         self.writer.finish(&mut self.sink.buffer);
         self.sink.drain(0)?;
@@ -276,13 +277,14 @@ enum Compressed {
     Zstd(zstd::Encoder<'static, BufWriter<File>>),
 }
 
-/// The output on its way.
+/// The output file while it is being written.
 struct Sink {
     path: String,
-    /// The temporary neighbour, and the file that it becomes; nothing for a device or a pipe, which stays what it is.
+    /// The temporary file beside the output, and the output's path; `None` for a device or a pipe, which is written
+    /// directly.
     temporary: Option<(tempfile::TempPath, PathBuf)>,
     file: Compressed,
-    /// What was not yet handed to the file.
+    /// Bytes not yet written to the file.
     buffer: Vec<u8>,
 }
 
@@ -322,7 +324,7 @@ impl Sink {
         Ok(Self { path: path.to_owned(), temporary, file, buffer: Vec::with_capacity(2 * Self::BUFFER_BYTES) })
     }
 
-    /// Hands the buffer to the file once it holds more than `bytes`.
+    /// Writes the buffer to the file once it holds more than `bytes`.
     fn drain(&mut self, bytes: usize) -> Result<(), Problem> {
         if self.buffer.len() <= bytes {
             return Ok(());

@@ -1,17 +1,17 @@
-//! Fields of a line of text: numbers and words, straight from the bytes, with the place of whatever is wrong.
+//! Fields of a line of text: numbers and words, parsed straight from the bytes, with the place of any fault.
 //!
-//! [`Fields`] walks over a line whose fields are parted by commas (`SEPARATOR` is `b','`; blanks around a field do not
-//! count) or by runs of blanks (`SEPARATOR` is `b' '`). Numbers of up to 19 digits that end at a separator take the
-//! fast path; everything else goes through the cold one, which also says what is wrong.
+//! [`Fields`] walks over a line whose fields are separated by commas (`SEPARATOR` is `b','`; blanks around a field do
+//! not count) or by runs of blanks (`SEPARATOR` is `b' '`). Numbers of up to 19 digits that end at a separator take the
+//! fast path; everything else goes through the cold one, which also describes the fault.
 
 use std::ops::Range;
 
 use flashloom_units::{Ns, SECTOR_BYTES};
 
-/// The sector after the last whose byte address fits in 64 bits.
+/// The last sector whose byte address, end included, fits in 64 bits.
 pub(crate) const MAX_SECTOR: u64 = u64::MAX / SECTOR_BYTES;
 
-/// What is wrong with a field.
+/// Fault of a field.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Fault {
     NotANumber,
@@ -25,18 +25,18 @@ pub(crate) enum Fault {
     NotAWrite,
 }
 
-/// A field that is wrong: its place in the line, why, and what belongs there.
+/// A faulty field: its place in the line, the fault, and the expected content.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct FieldError {
     pub span: Range<usize>,
     pub fault: Fault,
     pub expected: &'static str,
-    /// The valid name that is near to what was read, if one is.
+    /// A valid name close to the one found, if there is one.
     pub nearest: Option<&'static str>,
 }
 
 impl FieldError {
-    /// What was read, in words.
+    /// Describes what was read.
     pub fn found(&self, line: &[u8]) -> String {
         let text = String::from_utf8_lossy(&line[self.span.clone()]);
         match self.fault {
@@ -55,19 +55,19 @@ impl FieldError {
     }
 }
 
-/// A walk over the fields of a line.
+/// A cursor over the fields of a line.
 pub(crate) struct Fields<'a, const SEPARATOR: u8> {
     line: &'a [u8],
-    /// Where the next field begins; beyond the end of the line when there is none.
+    /// Start of the next field; beyond the end of the line if there is none.
     at: usize,
-    /// The field that was read last.
+    /// Start of the field that was read last.
     start: usize,
     end: usize,
 }
 
-/// Fields parted by commas.
+/// Fields separated by commas.
 pub(crate) type CommaFields<'a> = Fields<'a, b','>;
-/// Fields parted by blanks.
+/// Fields separated by blanks.
 pub(crate) type BlankFields<'a> = Fields<'a, b' '>;
 
 const fn is_blank(byte: u8) -> bool {
@@ -84,7 +84,7 @@ impl<'a, const SEPARATOR: u8> Fields<'a, SEPARATOR> {
         if SEPARATOR == b' ' { is_blank(byte) } else { byte == SEPARATOR }
     }
 
-    /// The start of the next field.
+    /// Returns the start of the next field.
     #[inline(always)]
     fn begin(&mut self, what: &'static str) -> Result<usize, FieldError> {
         while self.at < self.line.len() && is_blank(self.line[self.at]) {
@@ -102,7 +102,7 @@ impl<'a, const SEPARATOR: u8> Fields<'a, SEPARATOR> {
         (self.start, self.end, self.at) = (start, end, next);
     }
 
-    /// The next field as it is.
+    /// Reads the next field as bytes.
     #[inline]
     pub fn word(&mut self, what: &'static str) -> Result<&'a [u8], FieldError> {
         let start = self.begin(what)?;
@@ -117,7 +117,7 @@ impl<'a, const SEPARATOR: u8> Fields<'a, SEPARATOR> {
         Ok(&self.line[start..end])
     }
 
-    /// The next field as a whole number.
+    /// Reads the next field as a whole number.
     #[inline]
     pub fn number(&mut self, what: &'static str) -> Result<u64, FieldError> {
         let start = self.begin(what)?;
@@ -138,26 +138,26 @@ impl<'a, const SEPARATOR: u8> Fields<'a, SEPARATOR> {
         self.word(what).and_then(|word| self.checked(whole(word), what))
     }
 
-    /// The field that was read last, now as a whole number.
+    /// Parses the field that was read last once more, as a whole number.
     pub fn reread(&self, what: &'static str) -> Result<u64, FieldError> {
         self.checked(whole(&self.line[self.span()]), what)
     }
 
-    /// The next field as a whole number of at most 32 bits.
+    /// Reads the next field as a whole number of at most 32 bits.
     #[inline]
     pub fn small(&mut self, what: &'static str) -> Result<u32, FieldError> {
         let value = self.number(what)?;
         u32::try_from(value).map_err(|_| self.error(Fault::TooLarge, what))
     }
 
-    /// The next field, a number with an optional fraction, in units of `10^-digits`; what is finer is cut off.
+    /// Reads the next field, a number with an optional fraction, in units of `10^-digits`; finer digits are cut off.
     #[inline]
     pub fn decimal(&mut self, digits: usize, what: &'static str) -> Result<u64, FieldError> {
         let word = self.word(what)?;
         self.checked(decimal(word, digits), what)
     }
 
-    /// The next field as a whole hexadecimal number.
+    /// Reads the next field as a whole hexadecimal number.
     pub fn hexadecimal(&mut self, what: &'static str) -> Result<u64, FieldError> {
         let word = self.word(what)?;
         let digit = |byte: u8| (byte as char).to_digit(16).map(u64::from).ok_or(Fault::NotANumber);
@@ -170,7 +170,7 @@ impl<'a, const SEPARATOR: u8> Fields<'a, SEPARATOR> {
         self.checked(value, what)
     }
 
-    /// Refuses anything after the fields that were read.
+    /// Refuses further fields.
     #[inline]
     pub fn finish(&mut self) -> Result<(), FieldError> {
         let Ok(start) = self.begin("") else { return Ok(()) };
@@ -178,7 +178,7 @@ impl<'a, const SEPARATOR: u8> Fields<'a, SEPARATOR> {
         Err(self.error(Fault::Trailing, "the end of the line"))
     }
 
-    /// Takes up to `count` whole numbers that may or may not follow.
+    /// Reads up to `count` optional whole numbers.
     pub fn optional_numbers(&mut self, count: usize, what: &'static str) -> Result<(), FieldError> {
         for _ in 0..count {
             match self.number(what) {
@@ -196,7 +196,7 @@ impl<'a, const SEPARATOR: u8> Fields<'a, SEPARATOR> {
         FieldError { span: self.start..self.end, fault, expected, nearest: None }
     }
 
-    /// The place of the field that was read last.
+    /// Byte range of the field that was read last.
     pub fn span(&self) -> Range<usize> {
         self.start..self.end
     }
@@ -205,13 +205,13 @@ impl<'a, const SEPARATOR: u8> Fields<'a, SEPARATOR> {
         value.map_err(|fault| self.error(fault, what))
     }
 
-    /// The time just read, in nanoseconds.
+    /// Converts the time just read to nanoseconds.
     #[inline]
     pub fn scaled(&self, value: u64, unit_ns: Ns) -> Result<Ns, FieldError> {
         value.checked_mul(unit_ns).ok_or_else(|| self.error(Fault::TooLarge, "a time of at most 584 years"))
     }
 
-    /// The length just read, in sectors, of a request that begins at sector `lba`.
+    /// Checks and converts the length just read, in sectors, of a request that begins at sector `lba`.
     #[inline]
     pub fn sectors(&self, lba: u64, sectors: u64) -> Result<u32, FieldError> {
         if sectors == 0 {
@@ -223,8 +223,7 @@ impl<'a, const SEPARATOR: u8> Fields<'a, SEPARATOR> {
         }
     }
 
-    /// First sector and sectors of the bytes `offset..offset + length`, where the length was just read. Every sector
-    /// that the bytes touch counts.
+    /// First sector and number of sectors that the bytes `offset..offset + length` touch; the length was just read.
     #[inline]
     pub fn extent(&self, offset: u64, length: u64) -> Result<(u64, u32), FieldError> {
         if length == 0 {
@@ -270,7 +269,7 @@ fn decimal(word: &[u8], digits: usize) -> Result<u64, Fault> {
     integer.and_then(|integer| integer.checked_add(fraction)).ok_or(Fault::TooLarge)
 }
 
-/// The place of the field of that index, from 0; the end of the line if there are fewer.
+/// Byte range of the field with an index, from 0; the end of the line if there are fewer.
 pub(crate) fn locate<const SEPARATOR: u8>(line: &[u8], index: usize) -> Range<usize> {
     let mut fields = Fields::<SEPARATOR>::new(line);
     match (0..=index).try_for_each(|_| fields.word("").map(|_| ())) {

@@ -1,4 +1,4 @@
-//! The hash of a file that is taken while the file is read for another reason, so that it is not read once more.
+//! Hashes of files, computed while a file is read anyway, so that it is not read twice.
 
 use std::collections::BTreeMap;
 use std::io::{self, Read};
@@ -7,19 +7,19 @@ use std::sync::{Arc, Mutex, PoisonError};
 
 use sha2::{Digest, Sha256};
 
-/// What tells a file from others, whatever it is called and wherever it lies.
+/// Identity of a file's content, independent of its path.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Fingerprint {
     /// The name of the file, without its folder.
     pub name: String,
-    /// Its length.
+    /// Length in bytes.
     pub bytes: u64,
     /// Its SHA-256, in hexadecimal.
     pub sha256: String,
 }
 
 impl Fingerprint {
-    /// Of content that is in memory; `path` names it.
+    /// The fingerprint of content in memory; `path` names it.
     pub fn of(path: &str, content: &[u8]) -> Self {
         Self::finished(path, content.len() as u64, Sha256::new().chain_update(content))
     }
@@ -30,17 +30,17 @@ impl Fingerprint {
     }
 }
 
-/// The fingerprints of files that were read to their ends, by path.
+/// Fingerprints of files that were read to their ends, by path.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Fingerprints(Arc<Mutex<BTreeMap<String, Fingerprint>>>);
 
 impl Fingerprints {
-    /// The same bytes, and their hash here once all of them were read.
+    /// Passes the bytes of `file` through, and stores their hash once all have been read.
     pub fn take<R: Read>(&self, path: &str, file: R) -> impl Read + use<R> {
         Hashed { file, hash: Sha256::new(), bytes: 0, path: path.to_owned(), taken: self.clone() }
     }
 
-    /// Those that were taken, in the order of the paths.
+    /// The fingerprints taken, in order of path.
     pub fn into_list(self) -> Vec<Fingerprint> {
         self.0.lock().unwrap_or_else(PoisonError::into_inner).values().cloned().collect()
     }

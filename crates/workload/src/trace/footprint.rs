@@ -1,5 +1,5 @@
-//! Which 4 KiB pages were touched: a bitmap for each 16 MiB of address space that was, so memory follows the addresses
-//! and not the requests.
+//! The 4 KiB pages that were touched: one bitmap for each touched 16 MiB of address space, so memory grows with the
+//! addresses, not with the requests.
 
 use std::collections::BTreeMap;
 
@@ -10,7 +10,7 @@ const PAGE_BYTES: u64 = 4096;
 const CHUNK_PAGES: u64 = 4096;
 const WORDS: usize = (CHUNK_PAGES / 64) as usize;
 
-/// The pages touched so far.
+/// Set of pages touched so far.
 #[derive(Default)]
 pub(crate) struct TouchedPages {
     chunks: BTreeMap<u64, Box<[u64; WORDS]>>,
@@ -18,7 +18,7 @@ pub(crate) struct TouchedPages {
 }
 
 impl TouchedPages {
-    /// Adds every page that the request lies in.
+    /// Adds every page that a request touches.
     pub fn touch(&mut self, request: &Request) {
         let (mut page, end) = (request.lba / PAGE_SECTORS, request.end().div_ceil(PAGE_SECTORS));
         while page < end {
@@ -36,7 +36,7 @@ impl TouchedPages {
         }
     }
 
-    /// Bytes of all of them.
+    /// Size of all touched pages, in bytes.
     pub fn bytes(&self) -> u64 {
         self.pages * PAGE_BYTES
     }

@@ -1,4 +1,4 @@
-//! One pass over a whole recording: every line is checked, and what it holds is summed up.
+//! Summary of a whole recording, made in one pass that checks every line.
 
 use flashloom_units::{Ns, Problem, SECTOR_BYTES};
 use schemars::JsonSchema;
@@ -11,69 +11,70 @@ use super::record::{Columns, Record};
 use super::{SkippedLines, Trace, TraceOptions};
 use crate::{Op, Request};
 
-/// Whether to find out the footprint, which takes time, and memory by the address space that is touched.
+/// Choice whether to compute the footprint, which takes time, and memory that grows with the address space touched.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Footprint {
-    /// Count the pages.
+    /// Compute the footprint.
     Count,
-    /// Leave it out.
+    /// Leave the footprint out.
     Skip,
 }
 
-/// What a recording holds. Devices of a recording of several are laid over one another.
+/// Summary of a recording. The devices of a recording of several are laid over one another.
 #[derive(Clone, Debug, Serialize, JsonSchema)]
 pub struct TraceInfo {
-    /// All requests.
+    /// Number of requests.
     pub requests: u64,
-    /// Of them, reads.
+    /// Number of reads.
     pub reads: u64,
-    /// Of them, writes.
+    /// Number of writes.
     pub writes: u64,
-    /// Of them, discards.
+    /// Number of discards.
     pub discards: u64,
-    /// Of them, flushes: without data. A write that a flush goes before counts as a write.
+    /// Number of flushes without data. A write preceded by a flush counts as a write.
     pub flushes: u64,
-    /// Of the writes, those that are durable when they complete (FUA).
+    /// Number of writes that are durable when they complete (FUA).
     pub fua_writes: u64,
-    /// Of the writes, those that a flush goes before (PREFLUSH). One with both marks counts in both.
+    /// Number of writes preceded by a flush (PREFLUSH). One with both marks counts in both.
     pub preflush_writes: u64,
-    /// Bytes that the reads transfer.
+    /// Bytes transferred by reads.
     pub read_bytes: u64,
-    /// Bytes that the writes transfer.
+    /// Bytes transferred by writes.
     pub write_bytes: u64,
     /// Bytes of the distinct 4 KiB pages that reads and writes touch.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub footprint_bytes: Option<u64>,
-    /// Bytes from address zero to the end of the last sector that any request names: the least capacity that holds it.
+    /// Bytes from address zero to the end of the last sector that any request names: the smallest capacity that holds
+    /// it.
     pub span_bytes: u64,
-    /// From the first arrival to the last.
+    /// Time from the first arrival to the last.
     pub duration_ns: Ns,
-    /// Of the reads and writes after the first, the share that begin where the read or write before them ended.
+    /// Share of the reads and writes after the first that begin where the read or write before them ended.
     pub sequential_share: f64,
-    /// The format that was read.
+    /// Format of the recording.
     pub format: &'static str,
-    /// The event that was taken as a request, for a format that has several.
+    /// Event taken as a request, for a format that has several.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub event: Option<&'static str>,
-    /// The lowest sector that any request names; the greatest number if none does.
+    /// Lowest sector that any request names; the maximum number if none does.
     #[serde(skip)]
     pub first_sector: u64,
-    /// Whether the requests carry task ids.
+    /// True if the requests carry task ids.
     pub has_task_ids: bool,
-    /// Whether they say how long the recorded device took.
+    /// True if the requests carry recorded latencies.
     pub has_latencies: bool,
-    /// Bad lines that were left out, as was asked for.
+    /// Number of bad lines left out, as asked for.
     pub skipped_lines: u64,
-    /// What is wrong with the first few of those lines.
+    /// Problems of the first few of those lines.
     #[serde(skip)]
     pub skipped: SkippedLines,
-    /// What the requests carry beside time, operation and address.
+    /// Optional columns of the requests, beside time, operation and address.
     #[serde(skip)]
     pub(crate) columns: Columns,
-    /// The files that it was read from.
+    /// Fingerprints of the recording's files.
     #[serde(skip)]
     pub files: Vec<Fingerprint>,
-    /// When the first request was recorded, on the recording's clock.
+    /// Time of the first request on the recording's clock.
     #[serde(skip)]
     pub(crate) start_ns: Ns,
 }
@@ -96,7 +97,7 @@ struct Sums {
     first_sector: Option<u64>,
     end_sector: u64,
     duration_ns: Ns,
-    /// Where the last read or write ended.
+    /// Sector at which the last read or write ended.
     last_end: Option<u64>,
     sequential: u64,
     columns: Columns,
@@ -126,7 +127,7 @@ impl Sums {
     }
 }
 
-/// Reads a recording to its end, refusing it if any line is bad, and says what it holds.
+/// Reads a recording to its end and summarises it. A bad line is an error unless bad lines are skipped.
 pub fn scan_trace(path: &str, options: &TraceOptions, footprint: Footprint) -> Result<TraceInfo, Problem> {
     let prints = Fingerprints::default();
     let mut trace = Trace::open(&Input::file(path).hashed(&prints), options)?;

@@ -1,5 +1,5 @@
-//! The bytes of a recording, from a file or from memory: decompressed by what they are, not by how the file is
-//! called, and handed out through one buffer that is reused.
+//! The bytes of a recording, from a file or from memory: decompressed as their content shows, not the file name, and
+//! handed out through one reused buffer.
 
 use std::fs::File;
 use std::io::{self, Cursor, Read};
@@ -12,17 +12,17 @@ use super::fingerprint::Fingerprints;
 const BUFFER_BYTES: usize = 256 << 10;
 const GZIP_MAGIC: [u8; 2] = [0x1f, 0x8b];
 const ZSTD_MAGIC: [u8; 4] = [0x28, 0xb5, 0x2f, 0xfd];
-/// What some programs begin a text in UTF-8 with; it is no part of the text.
+/// UTF-8 byte order mark, which some programs put before a text; it is skipped.
 const BYTE_ORDER_MARK: &[u8] = b"\xef\xbb\xbf";
 
-/// Something that can be opened, and opened again to find the place of a problem.
+/// An input that can be opened, and opened again to find the place of a problem.
 #[derive(Clone, Debug)]
 pub(crate) struct Input {
-    /// As the user named it.
+    /// Name given by the user.
     pub name: String,
-    /// What is read instead of the file of that name.
+    /// Content in memory, read instead of a file.
     memory: Option<Arc<[u8]>>,
-    /// Where the hash of the file goes once it was read to its end, if anybody wants it.
+    /// Collector of the file's hash once it has been read to its end, if wanted.
     prints: Option<Fingerprints>,
 }
 
@@ -35,22 +35,22 @@ impl Input {
         Self { name: name.into(), memory: Some(bytes), prints: None }
     }
 
-    /// The same, hashed while it is read.
+    /// Hashes the file while it is read.
     pub fn hashed(self, prints: &Fingerprints) -> Self {
         Self { prints: Some(prints.clone()), ..self }
     }
 
-    /// Another file that belongs to this recording.
+    /// Another file of the same recording.
     pub fn sibling(&self, path: String) -> Self {
         Self { name: path, memory: None, prints: self.prints.clone() }
     }
 
-    /// Whether there is a file system around it to look for its neighbours in.
+    /// True for a file, which may have neighbours in its folder; false for content in memory.
     pub fn is_file(&self) -> bool {
         self.memory.is_none()
     }
 
-    /// Opens it at the start, behind a byte order mark.
+    /// Opens it at the start, after a byte order mark.
     pub fn open(&self) -> Result<Chunks, Problem> {
         let refuse = |found: String| Problem::file(&self.name, found, "a trace file that can be read");
         let raw: Box<dyn Read + Send> = match &self.memory {
@@ -106,18 +106,19 @@ pub(crate) struct Chunks {
     buffer: Box<[u8]>,
     start: usize,
     end: usize,
-    /// Bytes handed out so far, after decompression.
+    /// Bytes handed out so far, counted after decompression.
     offset: u64,
     ended: bool,
 }
 
 impl Chunks {
-    /// Where the next byte lies in the decompressed file.
+    /// Offset of the next byte in the decompressed content.
     pub fn offset(&self) -> u64 {
         self.offset
     }
 
-    /// Moves what is left to the front and reads more behind it; false at the end of the file or with a full buffer.
+    /// Moves the rest of the buffer to the front and reads more behind it; false at the end of the file or with a full
+    /// buffer.
     #[cold]
     fn fill(&mut self) -> Result<bool, Problem> {
         self.buffer.copy_within(self.start..self.end, 0);
@@ -139,8 +140,8 @@ impl Chunks {
         Ok(false)
     }
 
-    /// The next line without its end, or nothing at the end of the file. A line that is longer than the buffer comes
-    /// in pieces, each of them far too long for any format.
+    /// The next line without its end, or `None` at the end of the file. A line longer than the buffer is returned in
+    /// pieces, each of them far too long for any format.
     #[inline]
     pub fn line(&mut self) -> Result<Option<&[u8]>, Problem> {
         let mut searched = 0;
@@ -165,14 +166,14 @@ impl Chunks {
         line.strip_suffix(b"\r").unwrap_or(line)
     }
 
-    /// Up to `length` bytes that come next, without taking them; fewer only where the file ends.
+    /// Returns up to `length` of the next bytes without consuming them; fewer only at the end of the file.
     pub fn peek(&mut self, length: usize) -> Result<&[u8], Problem> {
         debug_assert!(length <= BUFFER_BYTES, "a record fits in the buffer");
         while self.end - self.start < length && self.fill()? {}
         Ok(&self.buffer[self.start..self.end.min(self.start + length)])
     }
 
-    /// Takes bytes that were peeked at.
+    /// Consumes bytes that were peeked at.
     pub fn advance(&mut self, length: usize) {
         self.start += length;
         self.offset += length as u64;

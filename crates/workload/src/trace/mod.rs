@@ -1,4 +1,5 @@
-//! Recordings: opening one in any format, reading it as a stream, summarising it, writing it in another format.
+//! Recordings (traces): opening one in any format, reading it as a stream, summarising it, writing it in another
+//! format.
 
 pub(crate) mod convert;
 pub(crate) mod field;
@@ -28,25 +29,25 @@ use input::Input;
 use record::{Columns, Part, Record, RecordSource};
 
 choice! {
-    /// Which event of a recording of the kernel's block layer is a request.
+    /// Event of the kernel's block layer that counts as a request.
     pub enum Event {
-        /// What the host asked for, before merging; where a recording has no such events, what was issued.
+        /// Requests of the host, before merging; if a recording has no such events, the issued ones.
         Queue = "queue",
-        /// What the recorded scheduler sent to the device.
+        /// Requests that the recorded scheduler sent to the device.
         Issue = "issue",
     }
 }
 
-/// How to read a recording.
+/// Options for reading a recording.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct TraceOptions {
-    /// Its format; told from the content if it is not named.
+    /// Format; detected from the content if it is `None`.
     pub format: Option<Format>,
-    /// Which event is a request, in the formats that have several.
+    /// Event that counts as a request, in the formats that have several.
     pub event: Event,
-    /// Order the requests by time. All of them are then held in memory, 48 bytes each.
+    /// Sort the requests by time. All of them are then held in memory, 48 bytes each.
     pub sort: bool,
-    /// Leave bad lines out and count them, instead of refusing the recording.
+    /// Leave out and count bad lines, instead of refusing the recording.
     pub skip_bad_lines: bool,
 }
 
@@ -56,21 +57,21 @@ impl Default for TraceOptions {
     }
 }
 
-/// A recording that is being read. The first request arrives at time zero; devices of a recording of several are laid
-/// over one another, because one device is simulated.
+/// A recording that is being read. The first request arrives at time zero; the devices of a recording of several are
+/// laid over one another, because one device is simulated.
 pub struct Trace {
     spec: &'static FormatSpec,
     event: Option<Event>,
     reader: Box<dyn RecordSource>,
-    /// What follows, if the requests were ordered.
+    /// The remaining requests, if they were sorted.
     sorted: Option<std::vec::IntoIter<Record>>,
-    /// The first request until it is taken.
+    /// The first request, until it is taken.
     first: Option<Record>,
-    /// When the first request was recorded, on the recording's clock.
+    /// Time of the first request on the recording's clock.
     start_ns: Ns,
-    /// When the request that was taken last arrived, on the recording's clock.
+    /// Arrival of the last taken request on the recording's clock.
     last_ns: Ns,
-    /// Where that request came from.
+    /// Origin of that request.
     origin: u64,
 }
 
@@ -79,7 +80,7 @@ pub fn open_trace(path: &str, options: &TraceOptions) -> Result<Trace, Problem> 
     Trace::open(&Input::file(path), options)
 }
 
-/// Reads a recording that is in memory; `name` stands for the file in errors.
+/// Reads a recording from memory; `name` stands for the file in errors.
 pub fn read_trace(name: &str, bytes: Arc<[u8]>, options: &TraceOptions) -> Result<Trace, Problem> {
     Trace::open(&Input::memory(name, bytes), options)
 }
@@ -144,32 +145,32 @@ impl Trace {
         Ok(Self { spec, event, reader, sorted, first: Some(first), start_ns, last_ns: start_ns, origin })
     }
 
-    /// The format that is read.
+    /// Format of the recording.
     pub fn format(&self) -> Format {
         self.spec.format
     }
 
-    /// The event that is read, for a format that has several.
+    /// Event that counts as a request, for a format that has several.
     pub fn event(&self) -> Option<Event> {
         self.event
     }
 
-    /// What was left out so far because it is bad.
+    /// Bad lines left out so far.
     pub fn skipped(&self) -> &SkippedLines {
         self.reader.skipped()
     }
 
-    /// Whether the requests carry task ids.
+    /// True if the requests carry task ids.
     pub fn has_task_ids(&self) -> bool {
         self.columns().task
     }
 
-    /// What the recording says of a request beside time, operation and address.
+    /// Optional columns of the requests, beside time, operation and address.
     pub(crate) fn columns(&self) -> Columns {
         self.reader.columns()
     }
 
-    /// The next request, its time counted from the first.
+    /// Reads the next request, its time counted from the first.
     pub(crate) fn next_record(&mut self) -> Result<Option<Record>, Problem> {
         let next = match (self.first.take(), &mut self.sorted) {
             (Some(first), _) => Some(first),

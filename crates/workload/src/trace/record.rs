@@ -1,17 +1,17 @@
-//! What a reader of any format gives: a request with its recorded time, and where it came from.
+//! Output of every format's reader: a request with its recorded time and its origin.
 
 use flashloom_units::{Ns, Problem};
 
 use crate::{Op, Request};
 
-/// A request as it was recorded. 48 bytes; a sorted trace holds one of them for each request in memory.
+/// A request as recorded. 48 bytes; a sorted trace holds one for each request in memory.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Record {
-    /// Its `arrival_ns` is on the recording's own clock.
+    /// The request; its `arrival_ns` is on the recording's own clock.
     pub request: Request,
-    /// Which device of the recording; the simulated device does not see it, a conversion keeps it.
+    /// Device number in the recording; the simulated device does not see it, a conversion keeps it.
     pub device: u32,
-    /// Where it came from, in terms that only its reader understands: a line, or a stream and a record.
+    /// Place of the request in the recording, encoded by its reader: a line, or a stream and a record.
     pub origin: u64,
 }
 
@@ -25,40 +25,40 @@ impl Record {
         Self { request, device: 0, origin: 0 }
     }
 
-    /// The same of another device.
+    /// Sets the device.
     #[inline]
     pub fn on_device(mut self, device: u32) -> Self {
         self.device = device;
         self
     }
 
-    /// The same with the latency that the recorded device had, up to what 32 bits hold.
+    /// Sets the recorded latency, capped at 32 bits of nanoseconds.
     #[inline]
     pub fn with_latency(mut self, latency_ns: Ns) -> Self {
         self.request.recorded_latency_ns = u32::try_from(latency_ns).unwrap_or(u32::MAX);
         self
     }
 
-    /// Whether the latency may have been longer than what 32 bits hold.
+    /// True if the latency may have been capped.
     #[inline]
     pub fn has_capped_latency(&self) -> bool {
         self.request.recorded_latency_ns == u32::MAX
     }
 }
 
-/// The part of a record that a problem found later points at.
+/// Part of a record that a later problem points at.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Part {
     Time,
     Address,
 }
 
-/// Lines or records that were left out because they are bad, as asked for by `skip_bad_lines`.
+/// Lines or records left out because they are bad, as asked for by `skip_bad_lines`.
 #[derive(Clone, Debug, Default)]
 pub struct SkippedLines {
-    /// How many.
+    /// Number of lines or records.
     pub count: u64,
-    /// What is wrong with the first few of them.
+    /// Problems of the first few.
     pub first: Vec<Problem>,
 }
 
@@ -75,20 +75,20 @@ impl SkippedLines {
 
 /// A reader of one format.
 pub(crate) trait RecordSource: Send {
-    /// The next request of the recording, in the recording's order.
+    /// Returns the next request of the recording, in the recording's order.
     fn next_record(&mut self) -> Result<Option<Record>, Problem>;
 
-    /// What was left out so far.
+    /// Bad lines left out so far.
     fn skipped(&self) -> &SkippedLines;
 
-    /// What the recording says of a request beside time, operation and address.
+    /// Optional columns of the requests, beside time, operation and address.
     fn columns(&self) -> Columns;
 
-    /// A problem with a part of the record that came from `origin`. Reads the recording again to find the place.
+    /// Builds a problem with a part of the record at `origin`. Reads the recording again to find the place.
     fn problem_at(&self, origin: u64, part: Part, found: String, expected: String) -> Problem;
 }
 
-/// What may be said of a request beside time, operation and address; the optional columns of Flashloom's own CSV.
+/// Optional columns of a request, beside time, operation and address: those of Flashloom's own CSV.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Columns {
     pub task: bool,
@@ -100,7 +100,7 @@ pub(crate) struct Columns {
 }
 
 impl Columns {
-    /// Takes note of what a record says.
+    /// Marks the columns that a record uses.
     pub fn see(&mut self, record: &Record) {
         let request = &record.request;
         self.task |= request.task != 0;
@@ -112,7 +112,7 @@ impl Columns {
     }
 }
 
-/// Numbers things in order of appearance: devices of a recording that are known by name or by a sparse number.
+/// Numbers keys in order of appearance: devices of a recording that are known by name or by a sparse number.
 #[derive(Debug)]
 pub(crate) struct Numbering<K>(Vec<K>);
 
@@ -123,7 +123,7 @@ impl<K> Default for Numbering<K> {
 }
 
 impl<K> Numbering<K> {
-    /// The number of `key`; `make` builds what is kept of one that is new. Recordings have few of them.
+    /// The number of `key`, which is added with `make` if it is new. The search is linear: recordings have few devices.
     pub fn number<Q: ?Sized + PartialEq>(&mut self, key: &Q, make: impl FnOnce() -> K) -> u32
     where
         K: std::borrow::Borrow<Q>,

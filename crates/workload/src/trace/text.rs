@@ -1,4 +1,4 @@
-//! Recordings in lines of text: one reader for all formats, which differ in their [`LineParser`] alone.
+//! Recordings in lines of text: one reader for all formats, which differ only in their [`LineParser`].
 
 use std::ops::Range;
 
@@ -9,25 +9,25 @@ use super::format::Format;
 use super::input::{Chunks, Input};
 use super::record::{Columns, Part, Record, RecordSource, SkippedLines};
 
-/// No line of any format is longer, in bytes; what is shown of one that is.
+/// Maximum length of a line in any format, in bytes; and the part shown of a longer one.
 const MAX_LINE_BYTES: usize = 8 << 10;
 const SHOWN_BYTES: usize = 80;
 
-/// Turns one line of a format into a request.
+/// A parser that turns one line of a format into a request.
 pub(crate) trait LineParser: Send {
-    /// The request of a line, or nothing for a line that belongs to the format but holds none: a header, an event of
-    /// another kind. The line is not empty and has no end of line.
+    /// Returns the request of a line, or `None` for a line that belongs to the format but holds none: a header, an
+    /// event of another kind. The line is not empty and has no end of line.
     fn parse(&mut self, line: &[u8]) -> Result<Option<Record>, FieldError>;
 
-    /// Where in a line that was parsed the time or the address stands.
+    /// Byte range of the time or the address in a line that was parsed.
     fn locate(&self, part: Part, line: &[u8]) -> Range<usize>;
 
-    /// Whether a line that was parsed speaks for this format, when the format is told from the content.
+    /// True if a parsed line is evidence for this format when the format is detected from the content.
     fn is_evidence(&self, _line: &[u8]) -> bool {
         true
     }
 
-    /// What the lines say of a request beside time, operation and address; known once the first was parsed.
+    /// Optional columns of the lines, beside time, operation and address; known once the first line was parsed.
     fn columns(&self) -> Columns {
         Columns::default()
     }
@@ -41,7 +41,7 @@ pub(crate) struct TextReader {
     line: u64,
     skip_bad_lines: bool,
     skipped: SkippedLines,
-    /// Another format that the content looks like; said with an error before the first request.
+    /// Another format that the content looks like; named in an error before the first request.
     looks_like: Option<Format>,
 }
 
@@ -57,7 +57,7 @@ impl TextReader {
         Self { input: input.clone(), chunks, parser, line: 0, skip_bad_lines, skipped, looks_like }
     }
 
-    /// Keeps a problem if bad lines are to be skipped, else gives it back.
+    /// Keeps a problem if bad lines are skipped, else returns it as an error.
     #[cold]
     fn refuse(&mut self, mut problem: Problem) -> Result<(), Problem> {
         if let Some(format) = self.looks_like {
@@ -127,7 +127,7 @@ fn place(number: u64, line: &[u8], span: Range<usize>) -> Place {
     }
 }
 
-/// What a reader says of a field that is wrong.
+/// Builds the problem of a faulty field.
 pub(crate) fn line_problem(file: &str, number: u64, line: &[u8], error: &FieldError) -> Problem {
     let place = place(number, line, error.span.clone());
     let help = error.nearest.map(|name| format!("did you mean `{name}`?"));

@@ -18,7 +18,7 @@ pub(super) fn policy() -> Policy<dyn Workload> {
     })
 }
 
-/// What a thread does next depends on what it waited for, and on nothing else.
+/// Refuses the keys of open-loop replay: a thread's next step depends only on what it waited for.
 fn of_others(site: &Site<'_>) -> Option<Refusal> {
     let name = site.asked(&["path", "replay", "queue_depth", "speed", "addresses"])?;
     let found = format!("`{name}` with `kind` = \"{}\"", SPEC.name);
@@ -32,7 +32,7 @@ struct Personality {
 }
 
 impl Workload for Personality {
-    /// How many requests a personality issues is known at its end.
+    /// Zero: the number is known only at the end, and [`Running::issued`] counts it.
     fn expected_requests(&self) -> u64 {
         0
     }

@@ -23,7 +23,7 @@ fn no_path() -> Refusal {
     pathless(SPEC.name, "job file")
 }
 
-/// A job file decides by itself when its requests arrive, how many there are, and where they go.
+/// Refuses keys of replay, length and addresses: the job file itself decides them.
 fn of_others(site: &Site<'_>) -> Option<Refusal> {
     const OF_OTHERS: &[&str] =
         &["format", "event", "sort", "skip_bad_lines", "replay", "queue_depth", "speed", "addresses", "requests"];
@@ -35,7 +35,7 @@ fn of_others(site: &Site<'_>) -> Option<Refusal> {
 struct JobFile {
     path: String,
     context: Context,
-    /// Once it was read.
+    /// The job file; present once it was read.
     file: Option<FioJobFile>,
 }
 

@@ -18,7 +18,7 @@ pub(super) fn policy() -> Policy<dyn Workload> {
     })
 }
 
-/// Whoever names a file and leaves the kind at its default wants the file.
+/// Refuses the default kind beside a path: a user who names a file wants the file.
 fn of_a_recording(site: &Site<'_>) -> Option<Refusal> {
     let is_left = site.params.path.is_some() && !site.is_chosen;
     let found = format!("a path, but `kind` is left at \"{}\"", SPEC.name);
@@ -26,7 +26,7 @@ fn of_a_recording(site: &Site<'_>) -> Option<Refusal> {
     is_left.then(|| Refusal::new(found, expected).at(["workload.path"]))
 }
 
-/// What the replay needs of the requests, where they do not have it.
+/// Refuses a replay that needs times or tasks which the requests do not have.
 fn missing(params: &SyntheticParams, site: &Site<'_>) -> Option<Refusal> {
     let (found, expected) = match site.params.replay? {
         Replay::Dependent if params.tasks == 0 => {

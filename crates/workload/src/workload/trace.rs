@@ -37,19 +37,19 @@ pub(super) fn policy() -> Policy<dyn Workload> {
 struct Recorded {
     path: String,
     context: Context,
-    /// Once it was read.
+    /// Summary of the recording; present once it was read.
     info: Option<Arc<TraceInfo>>,
 }
 
 impl Recorded {
-    /// The sector after the last one that the replay names.
+    /// The sector after the last one that the replay touches.
     fn span(&self) -> u64 {
         let first_sector = self.context.params.first_sector;
         self.info.as_ref().map_or(0, |info| info.end_sector().saturating_sub(first_sector))
     }
 
-    /// Reads again only a recording that reaches beyond the drive or begins before it, to point at the request that
-    /// does.
+    /// Finds the request that reaches beyond the drive or begins before `first_sector`. The recording is read again
+    /// only if there is one.
     fn check_addresses(&self, info: &TraceInfo) -> Result<(), Problem> {
         let Context { params, capacity_sectors, .. } = &self.context;
         let reaches_beyond = params.addresses == Addresses::Error && self.span() > *capacity_sectors;

@@ -1,4 +1,4 @@
-//! The columns of a comparison: the usual ones, and those that `--columns` names.
+//! Columns of a comparison: the usual ones, and those that `--columns` names.
 
 use flashloom::experiment::config::Catalog;
 use flashloom::experiment::result::Comparison;
@@ -8,29 +8,29 @@ use serde_json::Value;
 
 use crate::figures::{count, factor, percent, rate, size, time};
 
-/// Which values of a column are good.
+/// Direction in which the values of a column are better.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Best {
-    /// The highest.
+    /// Higher is better.
     Highest,
-    /// The lowest.
+    /// Lower is better.
     Lowest,
     /// Neither is better in itself.
     Neither,
 }
 
-/// A figure of every run.
+/// A column of the table: one figure per run.
 #[derive(Clone, Debug)]
 pub struct Column {
-    /// As the table is headed.
+    /// Heading in the table.
     pub name: String,
-    /// Which of its values are good.
+    /// Direction in which its values are better.
     pub best: Best,
-    /// How one is shown.
+    /// Formats a value.
     pub show: fn(f64) -> String,
-    /// The fields of a result whose sum it is.
+    /// Fields of a result that are added up to the figure.
     paths: Vec<String>,
-    /// Whether it was asked for, so that it is shown even where no run has it.
+    /// True for a column named by `--columns`, which is shown even if no run has the figure.
     pub is_asked: bool,
 }
 
@@ -41,7 +41,7 @@ impl Column {
         Self { name: name.to_owned(), best, show, paths, is_asked: false }
     }
 
-    /// The fields of a result whose sum it is.
+    /// Fields of a result that are added up to the figure.
     pub fn paths(&self) -> &[String] {
         &self.paths
     }
@@ -54,7 +54,7 @@ impl Column {
     }
 }
 
-/// A usual column. If it is about one section, it is shown where a key of that one varies.
+/// A usual column. One that belongs to a section is shown only if a key of that section varies.
 struct Usual {
     name: &'static str,
     section: Option<&'static str>,
@@ -210,12 +210,12 @@ fn resolve(catalog: &Catalog, paths: &[String], written: &str) -> Result<Column,
     }
 }
 
-/// A name however its parts are joined: `read p99.9`, `read-p99_9` and `read.p99_9` are the same.
+/// A name in a canonical spelling: `read p99.9`, `read-p99_9` and `read.p99_9` are equal.
 fn plain(name: &str) -> String {
     name.trim().to_lowercase().replace([' ', '.', '-', '/'], "_")
 }
 
-/// A column of any field that is a number.
+/// A column of any numeric field.
 fn of_field(catalog: &Catalog, written: &str, path: &str) -> Column {
     let parts: Vec<&str> = path.split('.').collect();
     let last = parts[parts.len() - 1];
@@ -244,14 +244,14 @@ fn of_field(catalog: &Catalog, written: &str, path: &str) -> Column {
     Column { name: written.to_owned(), best, show, paths: vec![path.to_owned()], is_asked: true }
 }
 
-/// Whether a path is of a statistic that is a distribution of times.
+/// True if a path belongs to a statistic that is a distribution of times.
 fn is_of_distribution(catalog: &Catalog, path: &str) -> bool {
     let times = |statistic: &Statistic| matches!(statistic.unit, Unit::Times);
     schema::statistics(catalog)
         .any(|(whole, _, _, statistic)| times(statistic) && path.starts_with(&format!("{whole}.")))
 }
 
-/// How a statistic is shown; distributions have figures of their own.
+/// Formatter of a statistic; `None` for a distribution, which has figures of its own.
 fn show(unit: Unit) -> Option<fn(f64) -> String> {
     Some(match unit {
         Unit::Count => whole,
@@ -262,7 +262,7 @@ fn show(unit: Unit) -> Option<fn(f64) -> String> {
     })
 }
 
-/// A column for every statistic of the policies that vary; distributions are left to the results.
+/// One column per statistic of the policies that vary; distributions are left out.
 pub fn statistics(catalog: &Catalog, comparison: &Comparison, keys: &[&str]) -> Vec<Column> {
     let varies = |slot: &SlotSpec| keys.contains(&slot.key);
     let is_chosen = |policy: &PolicySpec| {

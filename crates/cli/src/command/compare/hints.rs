@@ -1,4 +1,4 @@
-//! Hints below a comparison: those of its runs, each once with the rows that it holds for.
+//! Hints below a comparison: those of its runs, each once, with the rows that it holds for.
 
 use flashloom::experiment::config::{Config, Experiment};
 use flashloom::experiment::formula::Run;
@@ -10,29 +10,29 @@ use super::columns::Column;
 use crate::command::run::hint_text;
 use crate::figures::rows;
 
-/// More would not be read.
+/// Maximum number of hints: more would not be read.
 const MOST: usize = 3;
-/// This one is about percentiles, and which of them are shown is for the columns to say.
+/// Hint about percentiles with too few samples; here it depends on the percentiles among the columns.
 const FEW_SAMPLES: &str = "few-samples";
-/// What a hint must find among the columns to be worth a line; all others are about every figure.
+/// Hints that are shown only if a column is about their subject; all others concern every figure.
 const ABOUT: &[(&[&str], &[&str])] = &[
     (&["lifetime"], &["wear."]),
     (&["link", "queue-depth", "outstanding", "die", "channel", "buffer"], &["host.", "filebench."]),
 ];
-/// The percentiles of a distribution, and one sample in how many lies beyond.
+/// Percentiles of a distribution, each with N where one sample in N lies beyond it.
 const PERCENTILES: &[(&str, u64)] = &[("p50", 2), ("p95", 20), ("p99", 100), ("p99_9", 1_000), ("p99_99", 10_000)];
 
-/// A hint with the rows that it holds for.
+/// A hint and the rows that it holds for.
 struct Held {
-    /// As the first of them has it.
+    /// The hint of the first of these rows.
     hint: HintResult,
     rows: Vec<usize>,
-    /// Whether others have other figures in it.
+    /// True if other rows have other figures in it.
     differs: bool,
 }
 
-/// A paragraph a hint, the most misleading first; empty where there is none. A hint whose key varies is left out: its
-/// reader turns that key already.
+/// One paragraph per hint, the most misleading first; empty without hints. A hint whose key varies is left out: the
+/// reader already varies it.
 pub fn of(experiment: &Experiment, comparison: &Comparison, columns: &[Column]) -> String {
     let seeds = experiment.repetitions();
     let axes: Vec<String> = experiment.axes.iter().map(|axis| axis.path()).collect();
@@ -59,7 +59,7 @@ pub fn of(experiment: &Experiment, comparison: &Comparison, columns: &[Column]) 
     limits.into_iter().chain(samples).take(MOST).map(text).collect()
 }
 
-/// Adds a row to the hint of that kind.
+/// Adds a row to the hint of the same kind, or a new hint.
 fn hold(held: &mut Vec<Held>, hint: HintResult, row: usize) {
     match held.iter_mut().find(|known| known.hint.about == hint.about && known.hint.key == hint.key) {
         Some(known) => {
@@ -72,7 +72,7 @@ fn hold(held: &mut Vec<Held>, hint: HintResult, row: usize) {
     }
 }
 
-/// The hint on the percentiles among the columns.
+/// The hint about too few samples for the percentiles among the columns.
 fn of_columns(config: &Config, result: &Value, columns: &[Column]) -> Option<HintResult> {
     let percentile = |column: &'_ Column| {
         let [path] = column.paths() else { return None };

@@ -1,9 +1,9 @@
-//! The results of runs in a folder, a file each, written as they come and taken in place of running again.
+//! Results of runs kept in a folder, one file per run: written as each run ends, and reused instead of running again.
 //!
-//! The name of a file is what varies in the run, and a hash of everything that its result depends on: its effective
-//! configuration, what varies, whether it is verified and has bounds, and what is in the files that it reads. So a run
-//! of anything else has another file. What the name does not say is which program ran it: a folder holds results of one
-//! build, because figures of two in one table would be compared as if they were of one.
+//! A file's name consists of the run's varied values and a hash of everything that its result depends on: its effective
+//! configuration, the varied values, whether it is verified and has bounds, and the content of the files that it reads. Any other run
+//! has another file. The name does not tell the build of the program: a folder holds results of one build, because
+//! results of two builds in one table would be compared as if they were of one.
 
 use std::fs;
 use std::io;
@@ -20,26 +20,26 @@ use sha2::{Digest, Sha256};
 use crate::command::json_text;
 use crate::output::{remove_partials, write_whole};
 
-/// The most bytes of a name that say what varies.
+/// Maximum length of the varied values in a file name, in bytes.
 const LABEL: usize = 100;
 
 /// A folder of results.
 pub struct Kept {
     folder: PathBuf,
     program_sha256: String,
-    /// Of each variant.
+    /// One file per variant.
     files: Vec<KeptFile>,
 }
 
 struct KeptFile {
     name: String,
-    /// What was there before, until it is taken.
+    /// The result that was there before, until it is taken.
     result: Mutex<Option<RunResult>>,
     was_there: bool,
 }
 
 impl Kept {
-    /// Finds the results that are there already, and makes the folder where there is none.
+    /// Opens a folder, creating it if it does not exist, and reads the results that it holds.
     ///
     /// # Errors
     /// A folder that cannot be written to, results of another build of the program, files that hold something else.
@@ -86,12 +86,12 @@ impl Kept {
         if problems.is_empty() { Ok(kept) } else { Err(Problems(problems)) }
     }
 
-    /// Whether the result of a variant was there.
+    /// True if the result of a variant was there already.
     pub fn has(&self, index: usize) -> bool {
         self.files[index].was_there
     }
 
-    /// How many results were there.
+    /// Number of results that were there already.
     pub fn count(&self) -> usize {
         self.files.iter().filter(|file| file.was_there).count()
     }
@@ -117,7 +117,7 @@ impl Keeper for Kept {
     }
 }
 
-/// What a file holds; nothing if there is none.
+/// Reads a result file; `None` if there is none.
 fn read(path: &Path) -> Result<Option<KeptRun>, Problem> {
     let refuse = |found: String| {
         let problem = Problem::file(path.display().to_string(), found, "the result of a run that `--out` wrote");
@@ -135,8 +135,8 @@ fn read(path: &Path) -> Result<Option<KeptRun>, Problem> {
     Ok(Some(kept))
 }
 
-/// What varies, so that people find a run, and the hash of all that its result depends on. The file of the experiment
-/// is not part of that: it may say more, or in other words, than this run needs.
+/// File name of a variant: its varied values, for people to find it, and the hash of all that its result depends on.
+/// The text of the experiment's file is not part of the hash: it may say more, or in other words, than this run needs.
 fn name_of(prepared: &Prepared<'_>, index: usize, verify: bool) -> String {
     let variant = &prepared.experiment().variants[index];
     let inputs = prepared.inputs(index).iter().filter(|input| input.role != EXPERIMENT);

@@ -1,4 +1,4 @@
-//! The tables of a comparison: a row a combination, the best of each column marked.
+//! Tables of a comparison: one row per combination, the best value of each column marked.
 
 use flashloom::experiment::config::Bounds;
 use flashloom::experiment::estimate::Estimate;
@@ -9,14 +9,14 @@ use serde_json::Value;
 use super::columns::{Best, Column};
 use crate::figures::{count, table};
 
-/// A column with its values: of each combination, one a seed; nothing where a run has no such figure.
+/// A column with its values: one per seed for each combination, `None` for a run without the figure.
 struct Figures<'a> {
     column: &'a Column,
     values: Vec<Option<Vec<f64>>>,
 }
 
 impl<'a> Figures<'a> {
-    /// The values of runs, of which so many stand together.
+    /// Collects the values of all runs; `seeds` consecutive runs belong to one combination.
     fn of(column: &'a Column, runs: &[Run], seeds: usize) -> Self {
         let of_combination =
             |runs: &[Run]| runs.iter().map(|run| column.value(&run.result)).collect::<Option<Vec<f64>>>();
@@ -27,7 +27,7 @@ impl<'a> Figures<'a> {
         self.column.is_asked || self.values.iter().any(Option::is_some)
     }
 
-    /// As the table shows them: of several seeds, the mean and how far it may be off.
+    /// Table cells: with several seeds, the mean and its confidence interval.
     fn shown(&self) -> Vec<String> {
         let show = |values: &Vec<f64>| {
             let Estimate { mean, half_width } = Estimate::of(values);
@@ -40,8 +40,8 @@ impl<'a> Figures<'a> {
         self.values.iter().map(|values| values.as_ref().map_or("-".to_owned(), show)).collect()
     }
 
-    /// The row that is better than every other: as it is shown or, of several seeds, beyond the interval of its paired
-    /// difference. There is none where two are equal.
+    /// Index of the row that is better than every other: as displayed or, with several seeds, by more than the interval
+    /// of its paired difference. `None` if two are equal.
     fn best(&self, shown: &[String]) -> Option<usize> {
         let given = || self.values.iter().enumerate().filter_map(|(row, values)| Some((row, values.as_ref()?)));
         let order = |(_, one): &(usize, &Vec<f64>), (_, other): &(usize, &Vec<f64>)| {
@@ -60,7 +60,7 @@ impl<'a> Figures<'a> {
         (others.peek().is_some() && others.all(is_beaten)).then_some(best)
     }
 
-    /// The difference of each row to the first, as a share of the first's mean where it has one.
+    /// Difference of each row to the first, as a share of the first's mean unless that is zero.
     fn differences(&self) -> Vec<String> {
         let first = self.values.first().and_then(Option::as_ref);
         let difference = |values: &Option<Vec<f64>>| {
@@ -80,13 +80,13 @@ impl<'a> Figures<'a> {
     }
 }
 
-/// The paired difference: that of the runs with the same seed.
+/// Paired difference of two combinations: over runs with the same seed.
 fn paired(values: &[f64], others: &[f64]) -> Estimate {
     Estimate::of(&values.iter().zip(others).map(|(value, other)| value - other).collect::<Vec<_>>())
 }
 
-/// One row a combination, the varied keys first; then what seeds tell of their differences, what was left out, and what
-/// is expected.
+/// The comparison's table, one row per combination with the varied keys first; then the differences over seeds, the
+/// combinations left out, and the expectations.
 pub fn side_by_side(comparison: &Comparison, columns: &[Column]) -> String {
     let seeds = comparison.repeated.first().map_or(1, |repeated| repeated.seeds.len());
     let runs: Vec<Run> = comparison.runs.iter().map(Run::from).collect();
@@ -150,8 +150,8 @@ fn last_part(key: &str) -> &str {
     key.rsplit_once('.').map_or(key, |(_, name)| name)
 }
 
-/// One line a combination that was left out, with all its values and what is wrong with them first; those with the same
-/// reason stand below it.
+/// The combinations left out, grouped by reason: one line per combination with all its values, the offending ones
+/// first.
 fn left_out(comparison: &Comparison) -> String {
     if comparison.left_out.is_empty() {
         return String::new();
@@ -174,7 +174,7 @@ fn left_out(comparison: &Comparison) -> String {
     format!("\n{} left out, because their values do not go together:\n{lines}", comparison.left_out.len())
 }
 
-/// One row an expectation: whether it holds, the number, its bounds.
+/// One row per expectation: whether it holds, the number, its bounds.
 fn expectations(comparison: &Comparison) -> String {
     let row = |expected: &ExpectationResult| {
         let bounds = Bounds { at_least: expected.at_least, at_most: expected.at_most };
@@ -186,13 +186,13 @@ fn expectations(comparison: &Comparison) -> String {
     format!("\n{}", table(&["expected", "", "found", "bounds"], 2, rows))
 }
 
-/// Four digits that count.
+/// Formats a number to four significant digits.
 fn significant(value: f64) -> String {
     let before = if value == 0.0 { 1 } else { value.abs().log10().floor() as i32 + 1 };
     format!("{value:.*}", (4 - before).clamp(0, 9) as usize)
 }
 
-/// A value without the quotes of JSON.
+/// Formats a JSON value without quotes.
 fn plain(value: &Value) -> String {
     value.as_str().map_or_else(|| value.to_string(), str::to_owned)
 }
@@ -201,7 +201,7 @@ fn plain(value: &Value) -> String {
 mod tests {
     use super::*;
 
-    /// The row that is marked among these values, one a seed.
+    /// Index of the marked row among these values, one per seed.
     fn best(best: Best, values: &[Option<&[f64]>]) -> Option<usize> {
         let show = |value: f64| value.to_string();
         let column = Column::of_sum("figure", best, show, &["a"]);

@@ -1,4 +1,4 @@
-//! A result as tables for a person.
+//! A run's result as tables for people.
 
 mod anatomy;
 mod hints;
@@ -16,7 +16,7 @@ use crate::figures::{count, factor, percent, rate, size, table, time};
 
 pub use hints::paragraph as hint_text;
 
-/// The result as tables for a person.
+/// Formats a result as tables.
 pub fn of(result: &RunResult) -> String {
     let mut text = String::new();
     let facts: Vec<Vec<String>> = facts(result).into_iter().map(|(name, value)| vec![name.to_owned(), value]).collect();
@@ -64,7 +64,7 @@ pub fn of(result: &RunResult) -> String {
     text
 }
 
-/// What only a Filebench personality or a synthesised workload has, as tables; empty for others.
+/// Tables of a Filebench personality or a synthesised workload; empty for other workloads.
 fn generated(result: &RunResult) -> String {
     let mut text = String::new();
     if let Some(filebench) = &result.filebench {
@@ -94,7 +94,7 @@ fn generated(result: &RunResult) -> String {
     text
 }
 
-/// A line of the first table: what it is about, and what there is to say.
+/// A line of the first table: its label and its text.
 type Fact = (&'static str, String);
 
 fn facts(result: &RunResult) -> Vec<Fact> {
@@ -271,7 +271,7 @@ fn drive_facts(result: &RunResult) -> Vec<Fact> {
     facts
 }
 
-/// What the host can write until blocks reach the cycles that they are rated for.
+/// Host writes possible until blocks reach their rated program/erase cycles.
 fn lifetime_text(lifetime: &LifetimeResult) -> String {
     format!(
         "{} written until the mean block is worn ({} drive writes a day for five years), {} until the worst ({})",

@@ -1,4 +1,4 @@
-//! Who looks at a run, as options of `flashloom run` ask for.
+//! Observers of a run, as options of `flashloom run` ask for.
 
 use std::io;
 
@@ -12,7 +12,7 @@ use flashloom::units::{Problem, Problems, Refusal};
 use crate::arguments::RunArguments;
 use crate::output::{OutputFile, Stop};
 
-/// The observers, each there if it was asked for.
+/// The observers; those not asked for are `None`.
 pub struct Watchers {
     timeline: Option<Timeline<OutputFile>>,
     log: Option<Log<OutputFile>>,
@@ -20,10 +20,10 @@ pub struct Watchers {
 }
 
 impl Watchers {
-    /// Opens the files that the observers write, once all that was asked for can be had.
+    /// Opens the files that the observers write, once every requested observer is known to work.
     ///
     /// # Errors
-    /// What cannot be had: a file, or the latency of requests where no time passes.
+    /// A file that cannot be written, or a request for latencies where no time passes.
     pub fn new(experiment: &Experiment, arguments: &RunArguments) -> Result<Self, Problems> {
         let (log_format, mut problems) = match &arguments.log {
             Some(path) => match LogFormat::of_path(path) {
@@ -48,7 +48,7 @@ impl Watchers {
         })
     }
 
-    /// Those that there are.
+    /// The observers that were asked for.
     pub fn observers(&mut self) -> Vec<&mut dyn Observer> {
         let Self { timeline, log, slowest } = self;
         let timeline = timeline.iter_mut().map(|timeline| timeline as &mut dyn Observer);
@@ -56,15 +56,15 @@ impl Watchers {
         timeline.chain(log).chain(slowest.iter_mut().map(|slowest| slowest as &mut dyn Observer)).collect()
     }
 
-    /// What there is to tell of the slowest requests.
+    /// The story of the slowest requests.
     pub fn story(&self) -> Option<String> {
         self.slowest.as_ref().map(Slowest::story)
     }
 
-    /// Puts the files in their places: every one that could be written, whatever became of the others.
+    /// Moves the files to their places: every one that could be written, even if another failed.
     ///
     /// # Errors
-    /// The first that could not be written.
+    /// The first file that could not be written.
     pub fn commit(self) -> Result<(), Stop> {
         let timeline = self.timeline.map_or(Ok(()), |timeline| commit("the timeline", timeline.finish()));
         let log = self.log.map_or(Ok(()), |log| commit("the log", log.finish()));
@@ -81,7 +81,7 @@ fn unknown_ending(path: &str) -> Problem {
     problem.with_help("a log in .csv can be replayed as a trace; .parquet is smaller, for tools that read columns")
 }
 
-/// Nothing takes time in counting mode, so that no request has a latency.
+/// Refuses options that need latencies in counting mode, where nothing takes time.
 fn problems_without_time<'a>(
     experiment: &Experiment,
     options: impl Iterator<Item = &'a str>,

@@ -1,5 +1,5 @@
-//! The runs of a comparison: the cross product of its axes, without the combinations that do not go together where that
-//! is asked for, each with as many seeds as are asked for.
+//! The runs of a comparison: the cross product of its axes, optionally without the combinations that cannot work, each
+//! with the number of seeds asked for.
 
 use std::num::NonZeroU32;
 use std::sync::Arc;
@@ -12,35 +12,35 @@ use crate::config::checked::Settings;
 use crate::config::raw::{Assignment, Axis, Document, Origin, Report, Source};
 use crate::config::typed::{Config, rules};
 
-/// The most runs that a comparison may have.
+/// Maximum number of runs of a comparison.
 const MOST_RUNS: u64 = 100_000;
 
-/// The key that `--seeds` varies.
+/// Key that `--seeds` varies.
 pub const SEED: &str = "run.seed";
 
-/// What the options of a comparison make of a file.
+/// Options of a comparison, applied to a file.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Sweep<'a> {
-    /// `KEY=VALUE`, in every run.
+    /// Options `KEY=VALUE`, in every run.
     pub sets: &'a [String],
-    /// `KEY=A,B,C`, each value in runs of its own; a key that is named here has no other values of the file.
+    /// Options `KEY=A,B,C`, each value in runs of its own; they replace the file's values of a key.
     pub varies: &'a [String],
-    /// Whether combinations that cannot work are left out, rather than everything refused.
+    /// True to leave out combinations that cannot work, false to refuse everything.
     pub skip_unfit: bool,
-    /// Seeds of each combination, from `run.seed` on; without them each is run once, with that one.
+    /// Number of seeds per combination, from `run.seed` on; `None` to run each once, with that seed.
     pub seeds: Option<NonZeroU32>,
 }
 
-/// A combination that was left out because its values do not go together.
+/// A combination that was left out because its values cannot work together.
 #[derive(Clone, Debug)]
 pub struct Unfit {
-    /// It, with the values that vary.
+    /// The combination, with the values that vary.
     pub variant: Variant,
-    /// Why it cannot work.
+    /// Reasons why it cannot work.
     pub problems: Vec<Problem>,
 }
 
-/// Whether the axes make no more runs than can be, before any of them is built; else that is reported.
+/// Returns true if the axes make no more runs than the maximum, before any of them is built; otherwise reports it.
 pub(super) fn check_size(report: &mut Report, axes: &[Axis], seeds: Option<NonZeroU32>) -> bool {
     let runs = axes.iter().fold(seeds.map_or(1, |seeds| u64::from(seeds.get())), |runs, axis| {
         runs.saturating_mul(axis.values.len() as u64)
@@ -53,7 +53,7 @@ pub(super) fn check_size(report: &mut Report, axes: &[Axis], seeds: Option<NonZe
     runs <= MOST_RUNS
 }
 
-/// One configuration for each combination of values; the first axis varies slowest.
+/// Builds one configuration for each combination of values; the first axis varies slowest.
 pub(super) fn cross_product(catalog: &Arc<Catalog>, document: &Document, axes: &[Axis]) -> Vec<Variant> {
     let mut combinations: Vec<Vec<Assignment>> = vec![Vec::new()];
     for axis in axes {
@@ -77,8 +77,8 @@ pub(super) fn cross_product(catalog: &Arc<Catalog>, document: &Document, axes: &
     combinations.into_iter().map(variant).collect()
 }
 
-/// Holds every combination against the rules across keys. Those that break one are reported; or left out, where that is
-/// asked for and others remain.
+/// Checks every combination against the rules across keys. Combinations that break one are reported or, if asked for
+/// and others remain, left out.
 pub(super) fn fitting(variants: Vec<Variant>, skip_unfit: bool, report: &mut Report) -> (Vec<Variant>, Vec<Unfit>) {
     if !skip_unfit || !report.is_clean() {
         variants.iter().for_each(|variant| rules::check(&variant.config, report));
@@ -99,7 +99,7 @@ pub(super) fn fitting(variants: Vec<Variant>, skip_unfit: bool, report: &mut Rep
     (fit, unfit)
 }
 
-/// Each combination with that many seeds, from its own `run.seed` on: the seed varies fastest.
+/// Multiplies each combination by that many seeds, from its own `run.seed` on: the seed varies fastest.
 pub(super) fn with_seeds(
     catalog: &Catalog,
     variants: Vec<Variant>,
@@ -133,7 +133,7 @@ pub(super) fn with_seeds(
     variants.iter().flat_map(|variant| (0..seeds.get()).map(move |offset| seeded(variant, offset))).collect()
 }
 
-/// The axes of the file without those that an option sets or varies, then those of the options.
+/// The axes of the file without keys that an option sets or varies, then those of the options.
 pub(super) fn choose_axes(
     report: &mut Report,
     of_file: Vec<Axis>,

@@ -1,8 +1,9 @@
-//! Keys that were given and have no effect: what each key is used with, and which of those that are written lack it.
+//! Keys that were given and have no effect: the conditions of each key, and the written keys whose conditions are not
+//! met.
 //!
-//! A parameter of a policy is used where that policy is chosen, and any parameter may name another key that it is used
-//! with ([`Used`]). That key in turn may need a third, so that the outermost that is not as it
-//! must be is the one to tell: of `workload.synthetic.hot_share` first `workload.kind`, then the pattern.
+//! A parameter of a policy is used if that policy is chosen, and any parameter may name another key that it depends on
+//! ([`Used`]). That key in turn may depend on a third, so that the outermost unmet condition is reported: for
+//! `workload.synthetic.hot_share` first `workload.kind`, then the pattern.
 
 use std::collections::BTreeMap;
 use std::fmt;
@@ -15,25 +16,25 @@ use crate::config::raw::Origin;
 use crate::config::typed::Config;
 use crate::config::typed::rules::is_of_page_mappings;
 
-/// Paths of keys that are listed in one note.
+/// Maximum number of keys listed in one note.
 const MOST_KEYS: usize = 4;
 
-/// What a key must find in another one to have an effect.
+/// Condition on another key under which a key has an effect.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Need {
-    /// The path of the other key.
+    /// Path of the other key.
     pub key: String,
-    /// Its values in question, as they are shown.
+    /// Values that the condition names, as displayed.
     pub values: Vec<&'static str>,
-    /// What it must be of these.
+    /// Relation between the other key and these values.
     pub must: Must,
-    /// Whether the only value, `none`, is a key that is not given.
+    /// True if the only value, `none`, stands for a key that is not given.
     pub is_of_absence: bool,
 }
 
 impl Need {
-    /// What a parameter of some table is used with; `key` is the path of the other key. Where less is left than is
-    /// excluded, what is left is named.
+    /// Condition of a parameter; `key` is the path of the other key. If a condition excludes more values than remain,
+    /// it names the remaining ones.
     pub fn of(catalog: &Catalog, key: String, used: Used) -> Self {
         let other = catalog.find(&key).map(KeyId::param);
         let names = other.map(|other| catalog.names(other)).unwrap_or_default();
@@ -46,7 +47,7 @@ impl Need {
         Self { key, values: used.values.to_vec(), must: used.must, is_of_absence }
     }
 
-    /// The same, with a key as it is called in its own table.
+    /// The condition with the other key by its name in its own table.
     pub fn called(self, key: &str) -> Self {
         Self { key: key.to_owned(), ..self }
     }
@@ -60,12 +61,12 @@ impl Need {
         }
     }
 
-    /// Whether it says when the key has no effect, not when it has one.
+    /// True if the condition names values without effect, rather than with effect.
     pub fn excludes(&self) -> bool {
         self.must == Must::NotBe && !self.is_of_absence
     }
 
-    /// The values as a configuration holds them: `"a" or "b"`.
+    /// The values as a configuration writes them: `"a" or "b"`.
     fn values(&self) -> String {
         let quoted: Vec<String> = self.values.iter().map(|value| quoted(value)).collect();
         quoted.join(" or ") + if self.must == Must::BeAtLeast { " or more" } else { "" }
@@ -73,7 +74,7 @@ impl Need {
 }
 
 impl fmt::Display for Need {
-    /// What the other key must be, as a clause: "with `ftl.mapping` = "dftl"".
+    /// Formats the condition as a clause: "with `ftl.mapping` = "dftl"".
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let key = &self.key;
         match (self.is_of_absence, self.must) {
@@ -90,7 +91,7 @@ fn quoted(value: &str) -> String {
     if is_bare { value.to_owned() } else { format!("\"{value}\"") }
 }
 
-/// That the policy of a table is chosen; nothing for the table of a section.
+/// Condition that the policy of a table is chosen; empty for the table of a section.
 fn needs_of_policy(catalog: &Catalog, table: usize) -> Vec<Need> {
     let table = catalog.tables[table];
     let need = |(policy, param): (&'static PolicySpec, usize)| Need {
@@ -102,12 +103,12 @@ fn needs_of_policy(catalog: &Catalog, table: usize) -> Vec<Need> {
     table.policy.map(need).into_iter().collect()
 }
 
-/// The path of the key that a parameter of a table is used with.
+/// Path of the key that a parameter of a table depends on.
 pub fn path_of(table: &str, used: Used) -> String {
     if used.key.contains('.') { used.key.to_owned() } else { format!("{table}.{}", used.key) }
 }
 
-/// Everything that a key needs to have an effect, the outermost first; nothing where it always has one.
+/// All conditions of a key, the outermost first; empty if it always has an effect.
 pub fn needs(catalog: &Catalog, key: KeyId) -> Vec<Need> {
     let table = catalog.tables[key.table];
     let of_policy = needs_of_policy(catalog, key.table);
@@ -128,19 +129,19 @@ pub fn needs(catalog: &Catalog, key: KeyId) -> Vec<Need> {
     all
 }
 
-/// Why keys have no effect in some rows.
+/// Reason why keys have no effect in some rows.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Reason {
-    /// The rows of the comparison for which this holds, by their index; nothing where it is all of them.
+    /// Rows of the comparison for which it holds, by index; empty if it is all of them.
     pub rows: Vec<usize>,
-    /// What the keys need.
+    /// The unmet condition.
     pub need: Need,
-    /// What the key that they are used with is there.
+    /// Values of the other key in these rows.
     pub found: Vec<String>,
 }
 
 impl Reason {
-    /// What was found, as a clause: "`ftl.mapping` is "page"".
+    /// The values found, as a clause: "`ftl.mapping` is "page"".
     fn clause(&self) -> String {
         let Self { need, found, .. } = self;
         let found = match need.is_of_absence {
@@ -152,21 +153,21 @@ impl Reason {
     }
 }
 
-/// Keys that were given and have no effect, for the same reasons.
+/// Keys that were given and have no effect, all for the same reasons.
 #[derive(Clone, Debug)]
 pub struct Unused {
-    /// Where the first of them was written: file, line and column.
+    /// Place where the first of them was written: file, line and column.
     pub location: String,
-    /// Their paths.
+    /// Paths of the keys.
     pub keys: Vec<String>,
-    /// Rows of the comparison for which one of the reasons holds, by their index; nothing where these are all of them.
+    /// Rows of the comparison for which one of the reasons holds, by index; empty if these are all of them.
     pub rows: Vec<usize>,
-    /// Why, in the order of the rows; one at least.
+    /// Reasons, in the order of the rows; at least one.
     pub reasons: Vec<Reason>,
 }
 
 impl Unused {
-    /// As a sentence; `named` says which rows of a table it is about, where these are not all.
+    /// Formats a sentence; `named` describes the rows of a table, if it is not about all of them.
     pub fn sentence(&self, named: impl Fn(&[usize]) -> String) -> String {
         let more = self.keys.len().saturating_sub(MOST_KEYS);
         let shown = self.keys.iter().take(MOST_KEYS).map(String::as_str);
@@ -191,7 +192,7 @@ impl Unused {
     }
 }
 
-/// A need behind what was found instead, which names the key already.
+/// Formats a condition after a clause that names the key already.
 fn only(need: &Need) -> String {
     match (need.is_of_absence, need.must) {
         (true, Must::NotBe) => "where that is given".to_owned(),
@@ -202,10 +203,10 @@ fn only(need: &Need) -> String {
     }
 }
 
-/// A need with the key that it is about.
+/// A condition with the key that it is about.
 type Keyed = (Need, KeyId);
 
-/// The value of a key as [`Need`] compares it; nothing where it is for a policy to say.
+/// Value of a key as [`Need`] compares it; `None` if a policy decides it.
 fn shown(config: &Config, (need, key): &Keyed) -> Option<String> {
     let value = config.settings.value_of(*key);
     if need.key == "workload.replay" && *value == Value::Absent {
@@ -218,15 +219,15 @@ fn shown(config: &Config, (need, key): &Keyed) -> Option<String> {
     Some(value.show())
 }
 
-/// Where a need is not met.
+/// Rows in which a condition is not met.
 #[derive(Default)]
 struct Unmet {
     rows: Vec<usize>,
-    /// What was found there, each once.
+    /// Distinct values found there.
     found: Vec<String>,
 }
 
-/// Which of these needs, in their order, is the first that a row does not meet, of each row that does not meet all.
+/// Groups the rows by the first condition, in order, that they do not meet; rows that meet all are left out.
 fn unmet(rows: &[&Config], needs: &[Keyed]) -> BTreeMap<Need, Unmet> {
     let mut unmet: BTreeMap<Need, Unmet> = BTreeMap::new();
     for (row, config) in rows.iter().enumerate() {
@@ -244,18 +245,18 @@ fn unmet(rows: &[&Config], needs: &[Keyed]) -> BTreeMap<Need, Unmet> {
     unmet
 }
 
-/// Something that was written, and what it needs to have an effect.
+/// A written key or table, with its conditions.
 struct Written {
     path: String,
     origin: Origin,
     needs: Vec<Keyed>,
-    /// Whether it varies, so that it is to have an effect in each row.
+    /// True if it varies, so that it must have an effect in each row.
     varies: bool,
 }
 
 impl Experiment {
-    /// The keys that were given, in the file or by an option, and have no effect in any run; and of the keys that vary
-    /// those that have none in some rows of a comparison, which then are equal but for them.
+    /// Keys that were given, in the file or by an option, and have no effect in any run; and varied keys without effect
+    /// in some rows of a comparison, which then differ in nothing else.
     pub fn unused(&self) -> Vec<Unused> {
         let variants = self.variants.iter().step_by(self.repetitions());
         let rows: Vec<&Config> = variants.map(|variant| &variant.config).collect();
@@ -289,8 +290,8 @@ impl Experiment {
         unused.into_iter().map(|(_, unused)| unused).collect()
     }
 
-    /// What was written that is not used always: keys, and tables of policies with nothing in them. What a single run
-    /// leaves to comparisons may meet a need there.
+    /// Written keys with conditions, and empty tables of policies. A condition may be met by keys that a single run
+    /// leaves to comparisons.
     fn written(&self, config: &Config) -> Vec<Written> {
         let (catalog, settings) = (config.catalog(), &config.settings);
         let keyed = |needs: Vec<Need>| -> Vec<Keyed> {
@@ -322,7 +323,7 @@ mod tests {
     use super::*;
     use crate::config::Source;
 
-    /// What is said of a text, run alone.
+    /// Notes about a text, run alone.
     fn said(text: &str) -> Vec<String> {
         let experiment = Experiment::from_source(&Catalog::builtin(), Source::text("a.toml", text), &[], None);
         let experiment = experiment.unwrap_or_else(|problems| panic!("{problems}"));

@@ -1,4 +1,4 @@
-//! Reads a configuration file against the tables: every problem in one pass.
+//! Reads a configuration file against the catalog: every problem in one pass.
 
 use std::ops::Range;
 
@@ -12,42 +12,42 @@ use super::source::{Origin, Report};
 use super::value::check;
 use crate::config::catalog::{Catalog, EXPECT, KeyId, Member, SECTIONS, VARY};
 
-/// A key was given a value.
+/// A value assigned to a key.
 #[derive(Clone, Debug)]
 pub struct Assignment {
-    /// Which key.
+    /// The key.
     pub key: KeyId,
     /// Its checked value.
     pub value: Value,
-    /// Where the value was written.
+    /// Place where the value was written.
     pub origin: Origin,
 }
 
-/// A key takes each of several values, one run after the other.
+/// A key that takes several values, one per run.
 #[derive(Clone, Debug)]
 pub struct Axis {
-    /// Which key.
+    /// The key.
     pub key: KeyId,
-    /// Where the key was written.
+    /// Place where the key was written.
     pub origin: Origin,
-    /// Its checked values, with where each was written.
+    /// Checked values, each with its place.
     pub values: Vec<(Value, Origin)>,
 }
 
-/// What a file says.
+/// Content of a configuration file.
 #[derive(Debug, Default)]
 pub struct Document {
-    /// The values of keys, in the order of the file.
+    /// Values of keys, in the order of the file.
     pub assignments: Vec<Assignment>,
-    /// The keys that a comparison varies, in the order of the file.
+    /// Keys that a comparison varies, in the order of the file.
     pub axes: Vec<Axis>,
-    /// What a comparison expects, in the order of the file.
+    /// Expectations about a comparison, in the order of the file.
     pub expectations: Vec<Expectation>,
-    /// Where the name of each table was first written, by index of the table.
+    /// Place where the name of each table was first written, by index of the table.
     pub headers: Vec<Option<Origin>>,
 }
 
-/// Reads the text of a source; whatever is wrong goes to the report, and the rest is read all the same.
+/// Reads the text of a source; problems go to the report, and the rest is read all the same.
 pub fn read(catalog: &Catalog, report: &mut Report, source: usize) -> Document {
     let text = report.sources.get(source).text.clone();
     let (root, errors) = DeTable::parse_recoverable(&text);
@@ -66,7 +66,7 @@ pub fn read(catalog: &Catalog, report: &mut Report, source: usize) -> Document {
     reader.document
 }
 
-/// The lines that mean nothing because one of them is not TOML: that line or, if it is a header, its whole table.
+/// Lines that are lost because one of them is not TOML: that line or, if it is a header, its whole table.
 fn lines_lost(text: &str, line: usize) -> Range<usize> {
     let is_header = |line: &str| line.trim_start().starts_with('[');
     let mut below = text.lines().skip(line);
@@ -77,7 +77,7 @@ fn lines_lost(text: &str, line: usize) -> Range<usize> {
     line..line + 1 + content
 }
 
-/// What is wrong with the TOML itself; a word where a value belongs most likely lacks its quotes.
+/// Refusal of invalid TOML; a word in the place of a value most likely lacks its quotes.
 fn syntax_refusal(text: &str, span: &Range<usize>, message: &str) -> Refusal {
     let word = text.get(span.clone()).unwrap_or_default();
     let is_value = text.get(..span.start).is_some_and(|before| before.trim_end_matches([' ', '\t']).ends_with('='));
@@ -98,7 +98,7 @@ struct Reader<'a> {
     report: &'a mut Report,
     source: usize,
     line_of: &'a dyn Fn(usize) -> usize,
-    /// Lines that are not TOML: what was made of them is a guess, and not worth a second problem.
+    /// Lines that are not TOML: their meaning would be a guess, and not worth a second problem.
     bad_lines: Vec<Range<usize>>,
     document: Document,
 }
@@ -115,7 +115,7 @@ impl Reader<'_> {
         }
     }
 
-    /// Whether it lies on a line that means nothing.
+    /// True if a place is on a lost line.
     fn is_lost(&self, origin: &Origin) -> bool {
         let line = (self.line_of)(origin.span.start);
         self.bad_lines.iter().any(|lost| lost.contains(&line))

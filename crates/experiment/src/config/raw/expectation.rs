@@ -1,6 +1,6 @@
-//! What an experiment expects of its results: `[[expect]]`, a claim with a formula and its bounds.
+//! Expectations of an experiment about its results: `[[expect]]`, a claim with a formula and its bounds.
 //!
-//! A formula is checked as it is read: its grammar, and the fields that it asks for.
+//! A formula is checked when it is read: its grammar, and the fields that it reads.
 
 use std::fmt;
 use std::ops::Range;
@@ -16,25 +16,25 @@ use crate::config::catalog::{Catalog, EXPECT};
 use crate::formula::{Formula, Run, Runs};
 use crate::schema::numbers;
 
-/// What one of them may hold, with what each means.
+/// Keys of an expectation, each with its description.
 pub const KEYS: [(&str, &str); 4] = [
-    ("claim", "what is expected, in a sentence"),
-    ("formula", "a number that is worked out from the results"),
-    ("at_least", "the least that it may be"),
-    ("at_most", "the most that it may be"),
+    ("claim", "the expectation, in a sentence"),
+    ("formula", "a number computed from the results"),
+    ("at_least", "the minimum of the number"),
+    ("at_most", "the maximum of the number"),
 ];
 
-/// What a number may be.
+/// Bounds of a number.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Bounds {
-    /// The least.
+    /// Minimum.
     pub at_least: Option<f64>,
-    /// The most.
+    /// Maximum.
     pub at_most: Option<f64>,
 }
 
 impl Bounds {
-    /// Whether a number is within them; what is no number never is.
+    /// True if a number is within the bounds; false without a number.
     pub fn hold(self, value: Option<f64>) -> bool {
         value.is_some_and(|value| {
             self.at_least.is_none_or(|bound| value >= bound) && self.at_most.is_none_or(|bound| value <= bound)
@@ -56,17 +56,17 @@ impl fmt::Display for Bounds {
 /// One expectation.
 #[derive(Clone, Debug)]
 pub struct Expectation {
-    /// What is expected, in a sentence.
+    /// The claim, in a sentence.
     pub claim: String,
-    /// The number that it is about.
+    /// Formula of the number that the claim is about.
     pub formula: Formula,
-    /// What that number may be.
+    /// Bounds of that number.
     pub bounds: Bounds,
-    /// Where the formula was written.
+    /// Place where the formula was written.
     pub(in crate::config) origin: Origin,
 }
 
-/// The results of one experiment, the only one that an expectation can be about.
+/// Runs of this experiment, the only ones that an expectation can be about.
 pub struct OfThisExperiment<'a>(pub &'a [Run]);
 
 impl Runs for OfThisExperiment<'_> {
@@ -76,16 +76,16 @@ impl Runs for OfThisExperiment<'_> {
 }
 
 impl Expectation {
-    /// The number; nothing where a result has no such field.
+    /// Evaluates the formula; `None` if a result lacks a field.
     ///
     /// # Errors
-    /// A run that there is not, or several numbers where one is expected.
+    /// A run that does not exist, or several numbers where one is expected.
     pub fn value(&self, runs: &[Run]) -> Result<Option<f64>, String> {
         self.formula.value(&OfThisExperiment(runs), "")
     }
 }
 
-/// Reads one table of the list, and reports what is wrong with it.
+/// Reads one table of the list, and reports its problems.
 pub(super) fn read(
     catalog: &Catalog,
     source: usize,
@@ -129,7 +129,7 @@ pub(super) fn read(
     }
 }
 
-/// A formula of figures that results have, of this experiment alone.
+/// Parses a formula and checks that its fields exist and that it names no other experiment.
 fn checked(catalog: &Catalog, written: &str) -> Result<Formula, Refusal> {
     let formula =
         Formula::parse(written).map_err(|error| Refusal::new(error, "a formula: `flashloom explain expect`"))?;

@@ -10,7 +10,7 @@ use super::source::{Origin, Report, Source};
 use super::value::check_option;
 use crate::config::catalog::{Catalog, KeyId};
 
-/// Reads one `--set`.
+/// Reads a `--set` option.
 pub fn read_set(catalog: &Catalog, report: &mut Report, text: &str) -> Option<Assignment> {
     let source = report.sources.add(Source::text("--set", text));
     let (key, value_span) = read_key(catalog, report, source, text)?;
@@ -24,7 +24,7 @@ pub fn read_set(catalog: &Catalog, report: &mut Report, text: &str) -> Option<As
     }
 }
 
-/// Reads one `--vary`.
+/// Reads a `--vary` option.
 pub fn read_vary(catalog: &Catalog, report: &mut Report, text: &str) -> Option<Axis> {
     let source = report.sources.add(Source::text("--vary", text));
     let (key, value_span) = read_key(catalog, report, source, text)?;
@@ -44,7 +44,7 @@ pub fn read_vary(catalog: &Catalog, report: &mut Report, text: &str) -> Option<A
     Some(axis)
 }
 
-/// The key, and where its value stands.
+/// Reads the key, and returns it with the span of its value.
 fn read_key(catalog: &Catalog, report: &mut Report, source: usize, text: &str) -> Option<(KeyId, Range<usize>)> {
     let Some(equals) = text.find('=') else {
         let refusal =
@@ -61,7 +61,7 @@ fn read_key(catalog: &Catalog, report: &mut Report, source: usize, text: &str) -
     }
 }
 
-/// The stretches between commas; a comma within quotes does not count.
+/// Splits a span at commas, except commas within quotes.
 fn split_at_commas(text: &str, span: Range<usize>) -> Vec<Range<usize>> {
     let (mut spans, mut start, mut quote) = (Vec::new(), span.start, None);
     for (offset, character) in text[span.clone()].char_indices() {
@@ -79,7 +79,7 @@ fn split_at_commas(text: &str, span: Range<usize>) -> Vec<Range<usize>> {
     spans
 }
 
-/// The span without the blanks around it.
+/// Shrinks a span by the blanks around its text.
 fn trimmed(text: &str, span: Range<usize>) -> Range<usize> {
     let part = &text[span.clone()];
     let start = span.start + part.len() - part.trim_start().len();

@@ -1,17 +1,17 @@
 //! Ranges in lists of values: `1..10` stands for 1, 2 and so on to 10, `1..9..2` for every second of them. Both ends
-//! belong to it, as in a shell's braces.
+//! are included, as in a shell's braces.
 
 use flashloom_units::{Kind, Param, Refusal, Value};
 
 use crate::config::catalog::Catalog;
 
-/// The most values that a range may stand for.
+/// Maximum number of values in a range.
 const MOST: u64 = 10_000;
 
-/// How a range is written.
+/// Syntax of a range.
 const EXPECTED: &str = "FROM..TO or FROM..TO..STEP in whole numbers, both ends included, such as `1..10` or `1..9..2`";
 
-/// The values of a range; nothing if the text is none, because only counts have ranges.
+/// Expands a range into its values; `None` if the text is not a range, because only counts have ranges.
 pub fn expand(catalog: &Catalog, param: &Param, text: &str) -> Option<Result<Vec<Value>, Refusal>> {
     let is_count = matches!(param.kind, Kind::Count { .. });
     (is_count && text.contains("..")).then(|| values(catalog, param, text))

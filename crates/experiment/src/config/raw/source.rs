@@ -1,4 +1,4 @@
-//! The texts that a configuration is made of, and the problems found in them.
+//! The texts of a configuration, and the problems found in them.
 
 use std::collections::BTreeSet;
 use std::io::ErrorKind;
@@ -12,11 +12,11 @@ use crate::config::catalog::SECTIONS;
 /// A configuration file, or the text of one command-line option.
 #[derive(Clone, Debug)]
 pub struct Source {
-    /// As shown in front of line and column.
+    /// Name shown in front of line and column.
     pub name: String,
     /// The text.
     pub text: String,
-    /// The folder that relative paths in the text start from.
+    /// Folder that relative paths in the text start from.
     pub folder: PathBuf,
 }
 
@@ -42,62 +42,61 @@ impl Source {
         }
     }
 
-    /// A text that is in memory already, such as that of an option; relative paths in it start from the working
-    /// directory.
+    /// A text in memory, such as that of an option; relative paths in it start from the working directory.
     pub fn text(name: &str, text: &str) -> Self {
         Self { name: name.to_owned(), text: text.to_owned(), folder: PathBuf::new() }
     }
 }
 
-/// Where something was written: a stretch of a source.
+/// Place where something was written: a byte range of a source.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Origin {
     /// Index of the source.
     pub source: usize,
-    /// Byte offsets in its text.
+    /// Byte range in its text.
     pub span: Range<usize>,
 }
 
-/// Everything that was read, in order; an [`Origin`] is an index into it.
+/// All texts read so far, in order; an [`Origin`] contains an index into it.
 #[derive(Clone, Debug, Default)]
 pub struct Sources(Vec<Source>);
 
 impl Sources {
-    /// Adds a text, and gives it its index.
+    /// Adds a text, and returns its index.
     pub fn add(&mut self, source: Source) -> usize {
         self.0.push(source);
         self.0.len() - 1
     }
 
-    /// The text of that index.
+    /// Returns the text with an index.
     pub fn get(&self, index: usize) -> &Source {
         &self.0[index]
     }
 
-    /// A refusal as a problem at its origin, which takes the place of its keys.
+    /// Turns a refusal into a problem at a place, which replaces its keys.
     pub fn problem(&self, origin: &Origin, refusal: Refusal) -> Problem {
         let source = &self.0[origin.source];
         Problem::in_text(&source.name, &source.text, origin.span.clone(), Refusal { keys: Vec::new(), ..refusal })
     }
 }
 
-/// Collects every problem, and which sections can no longer be relied on.
+/// Collects every problem, and the sections that can no longer be relied on.
 #[derive(Debug, Default)]
 pub struct Report {
-    /// What the problems point into.
+    /// Texts that the problems point into.
     pub sources: Sources,
-    /// Each with its source and its position there.
+    /// Problems, each with its source and its position there.
     problems: Vec<(usize, usize, Problem)>,
     tainted: BTreeSet<usize>,
 }
 
 impl Report {
-    /// A report that begins with nothing found in texts that were read before.
+    /// An empty report on texts that were read before.
     pub fn on(sources: Sources) -> Self {
         Self { sources, ..Self::default() }
     }
 
-    /// Turns a refusal into a problem at its origin. `section` can no longer be relied on; without one, none can.
+    /// Adds a refusal as a problem at its place. The given section can no longer be relied on; without one, none can.
     pub fn distrust(&mut self, origin: &Origin, refusal: Refusal, section: Option<usize>) {
         match section {
             Some(section) => drop(self.tainted.insert(section)),
@@ -106,7 +105,7 @@ impl Report {
         self.refuse(origin, refusal);
     }
 
-    /// Turns a refusal into a problem at its origin, once; the sections are well formed all the same.
+    /// Adds a refusal as a problem at its place, once; sections remain reliable.
     pub fn refuse(&mut self, origin: &Origin, refusal: Refusal) {
         let problem = self.sources.problem(origin, refusal);
         if self.problems.iter().all(|(_, _, other)| *other != problem) {
@@ -114,18 +113,19 @@ impl Report {
         }
     }
 
-    /// Whether nothing is wrong with any of these sections.
+    /// True if all of these sections can be relied on.
     pub fn trusts(&self, sections: &[&str]) -> bool {
         !self.tainted.iter().any(|&index| sections.contains(&SECTIONS[index].name))
     }
 
-    /// Everything that was found, file and options in the order in which they were given, each from top to bottom.
+    /// All problems: those of the file and of the options in the order in which they were given, each from top to
+    /// bottom.
     pub fn into_problems(mut self) -> Vec<Problem> {
         self.problems.sort_by_key(|(source, position, _)| (*source, *position));
         self.problems.into_iter().map(|(_, _, problem)| problem).collect()
     }
 
-    /// Whether nothing was found.
+    /// True if no problem was found.
     pub fn is_clean(&self) -> bool {
         self.problems.is_empty()
     }

@@ -1,4 +1,4 @@
-//! One value: from what was written to what is meant, or why not.
+//! Conversion of one written value to its parameter's type, or the refusal of it.
 
 use std::borrow::Cow;
 
@@ -32,7 +32,7 @@ pub fn check(catalog: &Catalog, param: &Param, written: &DeValue<'_>) -> Result<
     Err(Refusal { help, ..Refusal::new(format!("`{}` is out of range", shown(written)), catalog.expected(param)) })
 }
 
-/// How to write a ratio that is too large, if it was meant in per cent; or the greatest one as it was written.
+/// Help for a ratio that is too large: the value in per cent, if that may have been meant; else the maximum.
 fn in_per_cent(param: &Param, written: &DeValue<'_>, value: &Value) -> Option<String> {
     let Value::Ratio(number) = *value else { return None };
     if shown(written).trim_end().ends_with('%') {
@@ -43,7 +43,7 @@ fn in_per_cent(param: &Param, written: &DeValue<'_>, value: &Value) -> Option<St
     is_meant.then(|| format!("{number} % is written {} or \"{number} %\"", number / 100.0))
 }
 
-/// Checks a value of a command-line option: as in a file, but a text needs no quotes.
+/// Checks a value of a command line option: as in a file, but a text needs no quotes.
 pub fn check_option(catalog: &Catalog, param: &Param, written: &str) -> Result<Value, Refusal> {
     let is_literal = matches!(param.kind, Kind::Count { .. } | Kind::Ratio { .. } | Kind::Flag);
     if (is_literal || written.starts_with(['"', '\'']))
@@ -103,7 +103,7 @@ fn name(catalog: &Catalog, param: &Param, written: &DeValue<'_>) -> Result<&'sta
     })
 }
 
-/// A value of another type than the parameter's.
+/// Refuses a value of another type than the parameter's.
 fn mismatch(catalog: &Catalog, param: &Param, written: &DeValue<'_>) -> Refusal {
     let found = match written {
         DeValue::String(text) => format!("the text \"{text}\""),
@@ -118,14 +118,14 @@ fn mismatch(catalog: &Catalog, param: &Param, written: &DeValue<'_>) -> Refusal 
     Refusal { help, ..Refusal::new(format!("{found} as `{}`", param.name), catalog.expected(param)) }
 }
 
-/// Whether a text would be right if it were not a text.
+/// True if a quoted value would be valid without its quotes.
 fn check_literal(catalog: &Catalog, param: &Param, text: &str) -> bool {
     DeValue::parse(text).is_ok_and(|value| {
         !matches!(value.get_ref(), DeValue::String(_)) && check(catalog, param, value.get_ref()).is_ok()
     })
 }
 
-/// What was written, for a message.
+/// Formats a written value for a message.
 pub fn shown(written: &DeValue<'_>) -> String {
     match written {
         DeValue::String(text) => text.clone().into_owned(),

@@ -6,7 +6,7 @@ use serde_json::{Map, Value as Json};
 use crate::config::catalog::{KeyId, SECTIONS};
 use crate::config::checked::Settings;
 
-/// The tables that count, in order: every section, and the chosen policies that have parameters.
+/// Tables in effect, in order: every section, and the chosen policies that have parameters.
 fn tables(settings: &Settings) -> Vec<usize> {
     let chosen: Vec<usize> = settings.chosen().map(|(_, _, table)| table).collect();
     let counts = |&index: &usize| {
@@ -16,7 +16,7 @@ fn tables(settings: &Settings) -> Vec<usize> {
     (0..settings.catalog().tables.len()).filter(counts).collect()
 }
 
-/// The values of every key that counts, by path.
+/// Values of every effective key, by path.
 pub fn flat(settings: &Settings) -> impl Iterator<Item = (KeyId, &Value)> {
     let of_table =
         move |index| (0..).map(move |param| settings.catalog().key(index, param)).zip(settings.values(index));
@@ -47,7 +47,7 @@ pub fn to_json(settings: &Settings) -> Json {
     Json::Object(root)
 }
 
-/// The configuration as a file that reads back to the same values.
+/// The configuration as a file that reads back to equal values.
 pub fn to_toml(settings: &Settings) -> String {
     let mut text = String::new();
     for index in tables(settings) {
@@ -63,7 +63,7 @@ pub fn to_toml(settings: &Settings) -> String {
     text
 }
 
-/// A value as JSON; quantities keep their units.
+/// Formats a value as JSON; quantities keep their units.
 pub fn json_value(value: &Value) -> Option<Json> {
     Some(match value {
         Value::Absent => return None,
@@ -74,7 +74,7 @@ pub fn json_value(value: &Value) -> Option<Json> {
     })
 }
 
-/// A value as it is written in a configuration file.
+/// Formats a value as in a configuration file.
 pub fn toml_value(value: &Value) -> Option<String> {
     Some(match value {
         Value::Absent => return None,
@@ -85,7 +85,7 @@ pub fn toml_value(value: &Value) -> Option<String> {
     })
 }
 
-/// A basic string: JSON escapes everything that TOML wants escaped, but for the delete character.
+/// Formats a TOML basic string: JSON escapes everything that TOML requires, except the delete character.
 fn quoted(text: &str) -> String {
     Json::from(text).to_string().replace('\u{7f}', "\\u007f")
 }

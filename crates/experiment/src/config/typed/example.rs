@@ -10,7 +10,7 @@ use crate::config::raw::check_option;
 /// of a request.
 ///
 /// # Errors
-/// The word that is no key with a value that it takes.
+/// The word that is not a key with a valid value.
 pub fn example(catalog: &Catalog, words: &str) -> Result<String, Refusal> {
     let read = |word: &str| -> Result<(KeyId, String), Refusal> {
         let expected = || Refusal::new(format!("`{word}`"), "a key and its value, such as `host.scheduler=noop`");

@@ -9,13 +9,13 @@ use super::Config;
 use crate::config::catalog::{KeyId, Timing};
 use crate::config::raw::{Report, Sources};
 
-/// One rule: the sections that it reads, and the check.
+/// A rule: the sections that it reads, and the check.
 struct Rule {
     sections: &'static [&'static str],
     broken: Check,
 }
 
-/// What breaks a rule: one thing at most, or each of several; `Located` is also given what paths are relative to.
+/// The check of a rule: at most one refusal, or several; `Located` also gets the sources that paths are relative to.
 enum Check {
     One(fn(&Config) -> Option<Refusal>),
     Each(fn(&Config) -> Vec<Refusal>),
@@ -32,13 +32,13 @@ impl Check {
     }
 }
 
-/// The shape of the drive: no other rule that reads it is applied while one of these is broken.
+/// Rules about the shape of the drive: while one of them is broken, no other rule that reads it is applied.
 const SHAPE: &[Rule] = &[
     Rule { sections: &["device"], broken: Check::One(page_size_is_a_power_of_two) },
     Rule { sections: &["device"], broken: Check::One(pages_have_32_bit_numbers) },
 ];
 
-/// Everything else.
+/// All other rules.
 const RULES: &[Rule] = &[
     Rule { sections: &["ftl", "device"], broken: Check::Each(log_blocks_have_no_collection) },
     Rule { sections: &["device", "ftl"], broken: Check::One(the_ftl_fits_the_device) },
@@ -53,7 +53,7 @@ const RULES: &[Rule] = &[
     Rule { sections: &["run"], broken: Check::One(an_anatomy_needs_time) },
 ];
 
-/// Holds one configuration against every rule whose sections are without problems of their own.
+/// Checks a configuration against every rule whose sections have no problems of their own.
 pub fn check(config: &Config, report: &mut Report) {
     let mut shapely = true;
     for (rules, is_shape) in [(SHAPE, true), (RULES, false)] {
@@ -97,7 +97,7 @@ fn the_ftl_fits_the_device(config: &Config) -> Option<Refusal> {
     Some(refusal.or_at("ftl.mapping"))
 }
 
-/// Keys that only a page-level mapping follows, and why the others do not.
+/// Keys that only page-level mappings follow, each with the reason.
 const OF_PAGE_MAPPINGS: &[(&str, &str)] = &[
     ("ftl.allocation", "gives every page its block by its own rules"),
     ("ftl.gc", MERGES),
@@ -118,7 +118,7 @@ const OF_PAGE_MAPPINGS: &[(&str, &str)] = &[
 const MERGES: &str = "wins space back by its own rules";
 const NO_SPARES: &str = "cannot replace a bad block";
 
-/// Whether a key is one that only a page-level mapping follows, whatever its value.
+/// True if only page-level mappings follow a key, whatever its value.
 pub fn is_of_page_mappings(key: &str) -> bool {
     // Log-block mappings open the least worn blocks, too.
     key != "ftl.wear_levelling" && OF_PAGE_MAPPINGS.iter().any(|(known, _)| *known == key)
@@ -147,7 +147,7 @@ fn log_blocks_have_no_collection(config: &Config) -> Vec<Refusal> {
     OF_PAGE_MAPPINGS.iter().filter(|(key, _)| is_asked(key)).map(broken).collect()
 }
 
-/// The policies that offer what another one needs, in words.
+/// Names the policies that offer a capability that another needs.
 fn offering(config: &Config, need: Capability) -> String {
     match config.catalog().registry().offering(need).as_slice() {
         [all @ .., last] if !all.is_empty() => format!("{} or {last}", all.join(", ")),
@@ -165,7 +165,8 @@ fn buffer_is_whole_pages(config: &Config) -> Option<Refusal> {
     Some(Refusal::new(found, "a multiple of the page size").at(["buffer.capacity", "device.page_size"]))
 }
 
-/// Order and rate need a buffer, all of them: so this is not said policy by policy.
+/// Refuses settings of replacement policy and eviction batch size without a buffer: once for all policies, not for
+/// each.
 fn only_a_buffer_evicts(config: &Config) -> Vec<Refusal> {
     if config.buffer.capacity_bytes > 0 {
         return Vec::new();
@@ -179,7 +180,7 @@ fn only_a_buffer_evicts(config: &Config) -> Vec<Refusal> {
     ["buffer.order", "buffer.rate"].iter().filter(|key| config.settings.asks(key)).map(broken).collect()
 }
 
-/// The pages of a stream leave the buffer together.
+/// Refuses a buffer that is too small for a stream: the pages of a stream leave the buffer together.
 fn the_buffer_holds_a_stream(config: &Config) -> Option<Refusal> {
     let wanted = config.drive_setup(false).ftl.profile(&config.device.space()).ok()?.stream_pages?;
     let held = config.buffer.capacity_bytes / config.device.nand.page_bytes;
@@ -193,8 +194,8 @@ fn the_buffer_holds_a_stream(config: &Config) -> Option<Refusal> {
     Some(Refusal::new(found, expected).at(keys).help(help))
 }
 
-/// The key that leaves a need unmet, with its value. Task ids are known only once a recording has been read: they are
-/// checked then.
+/// Returns the key that leaves a need unmet, with its value. Task ids are known only once a recording has been read,
+/// and are checked then.
 fn unmet(need: Capability, config: &Config) -> Option<(&'static str, String)> {
     match need {
         // The other is asked of what saves or loads a drive, not of another policy.
@@ -223,7 +224,7 @@ fn policies_have_what_they_need(config: &Config) -> Vec<Refusal> {
     config.policies().filter_map(broken).collect()
 }
 
-/// What to change where a policy, the value of `key`, lacks what it needs.
+/// Describes the change that helps if a policy, the value of `key`, lacks a capability that it needs.
 fn way_out(config: &Config, need: Capability, key: &str) -> String {
     let instead = match need {
         Capability::TaskIds => "use a workload whose requests carry task ids".to_owned(),
@@ -241,7 +242,8 @@ fn the_workload_follows_its_section(config: &Config) -> Vec<Refusal> {
     misfits(config, None)
 }
 
-/// Also finds again what the section alone is refused for; a report shows each problem once.
+/// Refuses keys that the chosen workload cannot follow. The check of the section alone finds some of them too; a report
+/// shows each problem once.
 fn the_workload_fits_the_device(config: &Config, sources: &Sources) -> Vec<Refusal> {
     misfits(config, Some(&config.workload_context(sources)))
 }
@@ -257,7 +259,7 @@ fn misfits(config: &Config, context: Option<&Context>) -> Vec<Refusal> {
     refusals.map(|refusal| refusal.or_at("workload.kind")).collect()
 }
 
-/// The policies of the buffer, those of a drive that has one.
+/// Checks the policies of the buffer against the device, if the drive has a buffer.
 fn the_buffer_fits_the_device(config: &Config) -> Vec<Refusal> {
     if config.buffer.capacity_bytes == 0 {
         return Vec::new();

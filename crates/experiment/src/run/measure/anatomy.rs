@@ -1,4 +1,4 @@
-//! What a result says of where the time went: the sums of the anatomy.
+//! Part of the result about latency by cause: the sums of the anatomy.
 
 use flashloom_device::{AnatomyReport, Sums, Tail};
 use flashloom_units::Ns;
@@ -12,7 +12,7 @@ impl AnatomyResult {
 }
 
 impl TailResult {
-    /// Nothing of no requests.
+    /// Converts the sums; `None` without requests.
     fn of(tail: &Tail) -> Option<Self> {
         (tail.whole.requests > 0).then(|| Self {
             whole: SliceResult::of(&tail.whole, None),
@@ -36,7 +36,7 @@ mod tests {
 
     use super::*;
 
-    /// Requests whose causes took 1 ns, 2 ns, 3 ns and so on in all.
+    /// Requests whose causes took 1 ns, 2 ns, 3 ns and so on in total.
     fn staircase(requests: u64) -> Sums {
         let mut parts = Parts::default();
         Cause::ALL.into_iter().zip(1..).for_each(|(cause, ns)| parts[cause] = ns);

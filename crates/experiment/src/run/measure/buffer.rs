@@ -1,4 +1,4 @@
-//! What a result says of the write buffer.
+//! Part of the result about the write buffer.
 
 use flashloom_buffer::Level;
 use flashloom_units::Capability;
@@ -7,7 +7,7 @@ use super::{Measured, share, statistics_of};
 use crate::result::{BufferResult, OccupancyResult};
 
 impl Measured<'_> {
-    /// Nothing for a drive without a buffer.
+    /// The figures of the buffer; `None` for a drive without one.
     pub(super) fn buffer(&self, timed: bool) -> Option<BufferResult> {
         let report = self.outcome.buffer?;
         let (policy, _) = self.config.policy("buffer.order");

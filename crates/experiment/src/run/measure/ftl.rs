@@ -1,4 +1,4 @@
-//! What a result says of the flash translation layer: what the mapping's report has.
+//! Part of the result about the flash translation layer, from the mapping's report.
 
 use flashloom_ftl::{MapCacheReport, MergeReport, RetiredBlocks, StreamReport};
 use flashloom_units::Capability;

@@ -1,15 +1,15 @@
-//! What a result says of the drive's lifetime.
+//! Part of the result about the drive's lifetime.
 
 use flashloom_device::{DeviceParams, Outcome};
 use flashloom_units::SECTOR_BYTES;
 
 use crate::result::LifetimeResult;
 
-/// The term that drive writes a day are given for.
+/// Days over which drive writes per day are counted.
 const DAYS: f64 = 365.0 * 5.0;
 
 impl LifetimeResult {
-    /// Nothing where nothing was written or erased, or no rating is known.
+    /// Computes the lifetime; `None` if nothing was written or erased, or no rating is known.
     pub(super) fn of(device: &DeviceParams, outcome: &Outcome) -> Option<Self> {
         Self::worked_out(device, &outcome.erased_before, &outcome.erase_counts, outcome.host.write_bytes)
     }
@@ -46,7 +46,7 @@ mod tests {
 
     use super::*;
 
-    /// Four blocks of 4 pages of 8 KiB, of which the host sees 8 pages.
+    /// Four blocks of 4 pages of 8 KiB, with 8 logical pages.
     fn device() -> DeviceParams {
         let shape = NandParams { channels: 1, ways: 1, planes: 1, blocks: 4, pages: 4, ..NandParams::defaults() };
         let nand = NandParams { rated_cycles: Some(1_000), ..shape };

@@ -1,28 +1,28 @@
-//! Effective over-provisioning: what is left of the spare space once every plane has set blocks aside.
+//! Effective over-provisioning: the spare space that remains once every plane has set blocks aside.
 //!
 //! ```text
 //! effective = pages a block x planes x (blocks - bad - kept free - open / 2) / (logical pages + pages of the map) - 1
 //! ```
 //!
-//! `kept free` is what a plane holds free on average under a steady load: a collection that goes on at the pace of the
-//! writes begins when one block less than `gc_threshold` is free (three at least where blocks can fail), and is over
-//! when the last of them has been filled; one that is done at once, because survivors share the host's blocks or
-//! nothing may go between its copies, leaves half a block more. An open block is half full on average: of each, half a
-//! block holds nothing. This is the alpha - 1 at which the mean-field limit of greedy collection holds for planes of
-//! few blocks too (`crates/experiment/tests/effective_over_provisioning.rs`). A lane that has a block open and is not
-//! written to any more (streams after a fill by streams) is taken for one that is.
+//! `kept free` is the number of blocks that a plane holds free on average under a steady load: a garbage collection
+//! paced by the writes begins when one block less than `gc_threshold` is free (at least three if blocks can fail), and
+//! ends when the last free block has been filled; a collection done at once, because survivors share the host's blocks
+//! or nothing may go between its copies, leaves half a block more. An open block is half full on average: half of each
+//! holds nothing. This is the alpha - 1 at which the mean-field limit of greedy collection holds for planes of few
+//! blocks too (`crates/experiment/tests/effective_over_provisioning.rs`). A lane with an open block that is no longer
+//! written to (streams after a fill by streams) is counted as if it were.
 
 use flashloom_ftl::{GcBlocks, Preemption, WearLevelling, allocation};
 use flashloom_units::Capability;
 
 use super::Measured;
 
-/// Bytes of a physical page number in a map that lies on flash.
+/// Bytes of a physical page number in a map stored on flash.
 const MAP_ENTRY_BYTES: u64 = 4;
 
 impl Measured<'_> {
-    /// The effective over-provisioning of a page mapping's drive as it is at the end of the run; nothing for mappings
-    /// whose spare blocks are log blocks.
+    /// Effective over-provisioning of a page mapping's drive at the end of the run; `None` for mappings whose spare
+    /// blocks are log blocks.
     pub(super) fn effective_over_provisioning(&self) -> Option<f64> {
         let config = self.config;
         if !config.mapping_offers(Capability::PageMapping) {

@@ -1,14 +1,16 @@
-//! What blkparse prints: by default `dev cpu sequence time pid action rwbs sector + sectors [command]`, and the shorter
-//! `time action rwbs sector sectors command` of `-f "%T.%t %a %d %S %n %C\n"`.
+//! Text output of blkparse: by default `dev cpu sequence time pid action rwbs sector + sectors [command]`, and the
+//! shorter `time action rwbs sector sectors command` of `-f "%T.%t %a %d %S %n %C\n"`.
 //!
 //! Time is in seconds from the start of the recording, addresses in sectors of 512 bytes. Of the actions, Q (queued by
-//! the host) or D (dispatched to the device) is read, as asked for; all others are ignored, and so are commands that
-//! are not of the file system (a packet in parentheses instead of an address) and the summary at the end. In `rwbs`, an
-//! F before the operation is a flush that goes before it and an F after it is FUA, S is synchronous, B (barrier) was
-//! both in old kernels; A, M and E have no meaning here. Without data, an F is a flush. The process is the task.
+//! the host) or D (dispatched to the device) is read, as chosen by the event; all others are ignored, and so are
+//! commands that are not of the file system (a packet in parentheses instead of an address) and the summary at the end.
+//! In `rwbs`, an F before the operation is a flush that goes before it and an F after it is FUA, S is synchronous, B
+//! (barrier) was both in old kernels; A, M and E have no meaning here. Without data, an F is a flush. The process is
+//! the task.
 //!
-//! A time before the start of the recording is printed as what remains of it after wrapping at 64 bits of nanoseconds
-//! and then at 32 bits of seconds: about 1,266,874,889 s, which no recording lasts. It is read as what it means.
+//! A time before the start of the recording is printed as its remainder after wrapping at 64 bits of nanoseconds and
+//! then at 32 bits of seconds: about 1,266,874,889 s, which no recording lasts. It is read as the negative time that it
+//! stands for.
 //!
 //! Source: blkparse(1), and `blkparse_fmt.c` of blktrace.
 
@@ -30,7 +32,7 @@ pub(crate) const SPEC: FormatSpec = FormatSpec {
     reader: Reader::Text(|event| Box::new(Blkparse::new(event))),
 };
 
-/// A time of minus one nanosecond is printed as one less than this.
+/// Wrap-around of printed times: minus one nanosecond is printed as one less than this.
 const WRAPPED_NS: Ns = ((1 << 64) % ((1u128 << 32) * S as u128)) as Ns;
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -42,9 +44,9 @@ enum Layout {
 struct Blkparse {
     action: &'static [u8],
     devices: Numbering<Box<[u8]>>,
-    /// That of the line parsed last.
+    /// Layout of the last parsed line.
     layout: Layout,
-    /// Some event was read, so a summary may follow.
+    /// True once an event has been read, after which a summary may follow.
     began: bool,
     in_summary: bool,
 }
@@ -63,7 +65,7 @@ impl Blkparse {
         if memchr::memchr(b',', first).is_some() { Layout::Default } else { Layout::Short }
     }
 
-    /// The time on a clock that begins [`WRAPPED_NS`] before the recording, so that it is never negative.
+    /// Parses the time, on a clock that begins [`WRAPPED_NS`] before the recording, so that it is never negative.
     fn time(fields: &mut BlankFields) -> Result<Ns, FieldError> {
         let time_ns = fields.decimal(9, "the time in seconds")?;
         if time_ns > WRAPPED_NS / 2 {
@@ -72,7 +74,7 @@ impl Blkparse {
         Ok(time_ns + WRAPPED_NS)
     }
 
-    /// Whether the action is the one that is read; letters that are not an action are an error.
+    /// True if the action is the chosen event; letters that are not an action are an error.
     fn is_wanted(&self, fields: &mut BlankFields) -> Result<bool, FieldError> {
         let action = fields.word("the action, such as Q or D")?;
         if action.len() > 2 || !action.iter().all(u8::is_ascii_alphabetic) {
@@ -152,7 +154,7 @@ impl LineParser for Blkparse {
 
 /// The field `rwbs`.
 struct What {
-    /// Nothing for a request without data and direction.
+    /// `None` for a request without data and direction.
     op: Option<Op>,
     flush_before: bool,
     fua: bool,
@@ -183,7 +185,7 @@ impl What {
         Ok(Self { op, flush_before: flush_before || barrier, fua, sync })
     }
 
-    /// The request; nothing for one that neither transfers nor flushes.
+    /// The request; `None` for one that neither transfers data nor flushes.
     fn record(self, time_ns: Ns, lba: u64, sectors: u64, at: &BlankFields) -> Result<Option<Record>, FieldError> {
         let mut record = match self.op {
             _ if sectors == 0 && self.flush_before => Record::new(time_ns, Op::Flush, 0, 0),

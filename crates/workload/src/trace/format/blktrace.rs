@@ -4,12 +4,12 @@
 //! sector u64, bytes u32, action u32, process u32, device u32, cpu u32, error u16, length of what follows u16; then as
 //! many bytes, which are not used. The byte order is that of the recording machine and told from the magic number.
 //!
-//! The low byte of the action says what happened: 1 queued by the host, 7 issued to the device; all other events are
-//! ignored. Its high half has a bit for each property: read, write, flush, sync, ..., discard, FUA. Notes of the kernel
-//! (process names, messages) and passthrough commands are no requests. Without data, flush makes a flush; what has
-//! neither (a zone command) is ignored. A flush with data goes before its write. The process is the task. Flushes and
-//! FUA writes of a file system are one request when queued; the kernel issues several for them to a device that has
-//! no FUA. Source: `blktrace_api.h` of Linux.
+//! The low byte of the action is the event: 1 queued by the host, 7 issued to the device; all others are ignored. Its
+//! high half has a bit for each property: read, write, flush, sync, ..., discard, FUA. Notes of the kernel (process
+//! names, messages) and passthrough commands are not requests. An action without data is a flush if the flush bit is
+//! set, and is ignored otherwise (a zone command). A flush with data goes before its write. The process is the task.
+//! Flushes and FUA writes of a file system are one request when queued; the kernel issues several for them to a device
+//! without FUA. Source: `blktrace_api.h` of Linux.
 
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
@@ -51,7 +51,7 @@ mod category {
     pub const FUA: u32 = 1 << 15;
 }
 
-/// Whether a file begins like a recording of either byte order.
+/// True if a file begins like a recording, in either byte order.
 pub(crate) fn has_signature(sample: &[u8]) -> bool {
     matches!(sample, [_, 0x74, 0x61, 0x65, ..] | [0x65, 0x61, 0x74, _, ..])
 }
@@ -96,7 +96,7 @@ fn siblings(folder: &str, prefix: &str) -> Result<Vec<String>, Problem> {
     Ok(files.into_iter().map(|(_, name)| format!("{folder}{name}")).collect())
 }
 
-/// What a record says, in the machine's byte order.
+/// Fields of a record, in the machine's byte order.
 struct Entry {
     time_ns: Ns,
     sector: u64,
@@ -107,7 +107,7 @@ struct Entry {
 }
 
 impl Entry {
-    /// The request that it is about, if it is one and of the event that is read. An error says what is impossible.
+    /// The request of a record of the chosen event. The error text says what is impossible in it.
     fn record(&self, event: u32, devices: &mut Numbering<u32>) -> Result<Option<Record>, String> {
         let category = self.action >> 16;
         let is = |bit: u32| category & bit != 0;
@@ -142,7 +142,7 @@ struct Stream {
     chunks: Chunks,
     /// Records read so far.
     records: u64,
-    /// Known from the first record on.
+    /// Byte order, known from the first record on.
     big_endian: Option<bool>,
 }
 
@@ -156,7 +156,7 @@ impl Stream {
         Problem { place, ..Problem::file(&self.input.name, found, expected) }
     }
 
-    /// The next record, whatever it is about. Nothing at the end; an error where the file breaks off or is no blktrace.
+    /// Reads the next record of any kind. `None` at the end; an error if the file breaks off or is not a blktrace.
     fn next_entry(&mut self) -> Result<Option<Entry>, Problem> {
         let offset = self.chunks.offset();
         let header = self.chunks.peek(HEADER_BYTES)?;
@@ -210,7 +210,7 @@ pub(crate) struct BlktraceReader {
     streams: Vec<Stream>,
     /// Time and stream of the next request of each stream that has one.
     next: BinaryHeap<Reverse<(Ns, u32)>>,
-    /// That request.
+    /// Those requests, by stream.
     heads: Vec<Option<Record>>,
     event: u32,
     devices: Numbering<u32>,
@@ -218,7 +218,7 @@ pub(crate) struct BlktraceReader {
     skipped: SkippedLines,
 }
 
-/// An origin is a stream and a record of it.
+/// Low bits of an origin that hold the record's number; the stream's number is above them.
 const RECORD_BITS: u32 = 40;
 
 impl BlktraceReader {
@@ -235,7 +235,7 @@ impl BlktraceReader {
         Ok(reader)
     }
 
-    /// Reads a stream on to its next request.
+    /// Reads a stream up to its next request.
     fn advance(&mut self, index: usize) -> Result<(), Problem> {
         let stream = &mut self.streams[index];
         loop {
@@ -302,7 +302,7 @@ impl RecordSource for BlktraceReader {
 mod tests {
     use super::*;
 
-    /// A record as a machine of that byte order writes it.
+    /// Encodes a record in the given byte order.
     fn record(big_endian: bool, time_ns: u64, sector: u64, bytes: u32, action: u32, extra: &[u8]) -> Vec<u8> {
         let mut out = Vec::new();
         let mut put = |bytes: &[u8]| {

@@ -1,5 +1,5 @@
-//! Sysinternals DiskMon's saved logs: number, time, duration, disk, `Read` or `Write`, first sector, sectors; tabs
-//! between, lines end in CR LF.
+//! Sysinternals DiskMon's saved logs: number, time, duration, disk, `Read` or `Write`, first sector, sectors; separated
+//! by tabs, lines end in CR LF.
 //!
 //! Time and duration are in seconds, the time from the start of the recording. Sectors are of 512 bytes. The running
 //! number is not used. Source: the help of DiskMon 2.01 (Sysinternals) and the columns of its window.

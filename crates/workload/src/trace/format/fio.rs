@@ -33,7 +33,7 @@ enum Version {
 
 struct Fio {
     version: Option<Version>,
-    /// The time that the waits of version 2 have come to.
+    /// Sum of the waits of version 2 so far.
     clock_ns: Ns,
     files: Numbering<Box<[u8]>>,
 }

@@ -1,4 +1,4 @@
-//! Flashloom's own CSV: a header `timestamp_ns,op,lba,sectors`, then one request a line.
+//! Flashloom's own CSV: a header `timestamp_ns,op,lba,sectors`, then one request per line.
 //!
 //! Time is in nanoseconds, the address in sectors of 512 bytes; the operation is `R`, `W`, `D` (discard) or `F` (flush,
 //! with address and length 0). The header may name further columns, in any order: `task` (a number), `sync`, `flush`
@@ -6,10 +6,10 @@
 //! and `latency_ns` (how long the device took to serve it; 0 where that is not known). Written are the columns that the
 //! input declares or needs, in the order of this paragraph.
 //!
-//! A latency that is longer than 32 bits hold (4.294967295 s) is read as that, and a conversion counts it.
+//! A latency longer than 32 bits hold (4.294967295 s) is read as that maximum, and a conversion counts it.
 //!
 //! The log of a run (`run --log`) is such a file with more columns, [`LOG_COLUMNS`]; those that a trace does not have
-//! are read over.
+//! are ignored.
 
 use std::ops::Range;
 
@@ -36,8 +36,8 @@ const REQUIRED: [&str; 4] = ["timestamp_ns", "op", "lba", "sectors"];
 const EXPECTED_COLUMN: &str =
     "one of the columns task, sync, flush, fua, device, latency_ns, or a further one of a log, each once";
 
-/// The columns of the log of a run, in order: a trace with `latency_ns`, then when the request went where, how it
-/// ended, and a column a cause of latency, which add up to `latency_ns`.
+/// The columns of the log of a run, in order: a trace with `latency_ns`, then the times at which the request passed
+/// each stage, its status, and one column per cause of latency, which add up to `latency_ns`.
 pub const LOG_COLUMNS: [&str; 30] = [
     "timestamp_ns",
     "op",
@@ -91,7 +91,7 @@ impl Column {
         (Self::Latency, "latency_ns"),
     ];
 
-    /// Whether it is among `columns`.
+    /// True if it is among `columns`.
     fn is_in(self, columns: &Columns) -> bool {
         match self {
             Self::Task => columns.task,
@@ -103,7 +103,7 @@ impl Column {
         }
     }
 
-    /// Its value in a record.
+    /// Value of the column in a record.
     fn value(self, record: &Record) -> u64 {
         let request = &record.request;
         match self {
@@ -117,17 +117,17 @@ impl Column {
     }
 }
 
-/// What the header names behind the columns that every file has.
+/// A column that the header names beyond those that every file has.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Named {
-    /// Part of the request.
+    /// A part of the request.
     Column(Column),
-    /// What only a log has, by its place in [`LOG_COLUMNS`]: it is read over.
+    /// A column of a log alone, by its index in [`LOG_COLUMNS`]: ignored.
     OfLog(usize),
 }
 
 impl Named {
-    /// The names of all of them.
+    /// Names of all further columns.
     fn names() -> impl Iterator<Item = &'static str> {
         let is_of_trace = |name: &&str| REQUIRED.contains(name) || Column::ALL.iter().any(|(_, known)| known == name);
         let of_log = LOG_COLUMNS.into_iter().filter(move |name| !is_of_trace(name));
@@ -149,8 +149,8 @@ struct Flashloom {
     header: Option<Vec<Named>>,
 }
 
-/// Whether the content begins with the header of this format, whatever its further columns: a mistake among those is
-/// then said as such.
+/// True if the content begins with the header of this format, whatever its further columns: a mistake among those is
+/// then reported as such.
 pub(super) fn has_header(sample: &[u8]) -> bool {
     sample.strip_prefix(HEADER.as_bytes()).is_some_and(|rest| matches!(rest.first(), None | Some(b',' | b'\r' | b'\n')))
 }

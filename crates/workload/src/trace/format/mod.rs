@@ -1,7 +1,7 @@
-//! All formats of recordings, in one table.
+//! All trace formats, in one table.
 //!
-//! A format of text is a [`LineParser`]; the two binary ones have readers of their own. To add a format, add its file,
-//! its name to [`Format`] and its line to [`FORMATS`], in the same order.
+//! A text format is a [`LineParser`]; the two binary ones have readers of their own. To add a format, add its file, its
+//! name to [`Format`] and its line to [`FORMATS`], in the same order.
 
 pub(crate) mod alibaba;
 pub(crate) mod blkparse;
@@ -24,7 +24,7 @@ use super::input::Chunks;
 use super::text::LineParser;
 
 choice! {
-    /// How a recording is written.
+    /// Format of a recording.
     pub enum Format {
         /// Flashloom's own CSV: timestamp_ns,op,lba,sectors and optional columns.
         Flashloom = "flashloom",
@@ -34,7 +34,7 @@ choice! {
         Spc = "spc",
         /// Linux blktrace, binary; name one of the per-CPU files or their prefix.
         Blktrace = "blktrace",
-        /// What Linux blkparse prints of a blktrace.
+        /// Text that Linux blkparse prints of a blktrace.
         Blkparse = "blkparse",
         /// fio iolog, version 2 or 3.
         Fio = "fio",
@@ -56,25 +56,25 @@ choice! {
 }
 
 impl Format {
-    /// Its line of the table.
+    /// Entry of the format in the table.
     pub fn spec(self) -> &'static FormatSpec {
         &FORMATS[self as usize]
     }
 }
 
-/// What a format's clock counts from.
+/// Origin of a format's clock.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Clock {
-    /// The start of the recording: a conversion keeps the times.
+    /// The clock starts with the recording: a conversion keeps the times.
     Recording,
-    /// The boot of a machine or an epoch: a conversion counts from the first request.
+    /// The clock counts from the boot of a machine or an epoch: a conversion counts from the first request.
     World,
 }
 
-/// Makes a parser that reads the requests of an event, where the format has several.
+/// Makes a parser that reads the requests of an event, for formats that have several.
 pub(crate) type MakeParser = fn(Event) -> Box<dyn LineParser>;
 
-/// How a format is read.
+/// Reader of a format.
 #[derive(Clone, Copy)]
 pub(crate) enum Reader {
     Text(MakeParser),
@@ -82,20 +82,20 @@ pub(crate) enum Reader {
     Vscsi,
 }
 
-/// Everything to know of a format, beside its code.
+/// Description of a format.
 pub struct FormatSpec {
-    /// Which format.
+    /// The format.
     pub format: Format,
     /// A line as it stands in such a file; for a binary format, its layout.
     pub example: &'static str,
-    /// Who defines it.
+    /// Publisher of the format.
     pub source: &'static str,
     pub(crate) clock: Clock,
     pub(crate) reader: Reader,
 }
 
 impl FormatSpec {
-    /// As written in a configuration.
+    /// Name in a configuration.
     pub fn name(&self) -> &'static str {
         self.format.name()
     }
@@ -106,7 +106,7 @@ impl FormatSpec {
     }
 }
 
-/// Every format, in the order in which they are listed; of two that a file fits equally well, the first is taken.
+/// Every format, in the order in which they are listed; if a file fits two equally well, the first is taken.
 pub static FORMATS: &[FormatSpec] = &[
     flashloom::SPEC,
     msr::SPEC,
@@ -123,12 +123,12 @@ pub static FORMATS: &[FormatSpec] = &[
     tencent::SPEC,
 ];
 
-/// Bytes and lines from the start of a file that the detection looks at.
+/// Bytes and lines at the start of a file that the detection reads.
 pub(crate) const SAMPLE_BYTES: usize = 64 << 10;
 const SAMPLE_LINES: usize = 64;
 
-/// The format that the content looks like: by a binary signature or our own header, else the one that reads most of the
-/// first lines.
+/// Detects the format of the content: by a binary signature or Flashloom's own header, else the format that parses most
+/// of the first lines.
 pub(crate) fn detect(chunks: &mut Chunks) -> Result<Option<Format>, Problem> {
     let sample = chunks.peek(SAMPLE_BYTES)?;
     if blktrace::has_signature(sample) {
@@ -154,8 +154,8 @@ pub(crate) fn detect(chunks: &mut Chunks) -> Result<Option<Format>, Problem> {
     Ok(scores.reduce(|best, other| if other.0 > best.0 { other } else { best }).filter(|best| best.0 > 0).map(|b| b.1))
 }
 
-/// What is said of a file that looks like no format: its first line, and the formats that there are. A header that is
-/// nearly our own is most likely meant to be, and a file of Parquet is most likely a log.
+/// Builds the problem of a file of unknown format: its first line, and the known formats. A header that nearly matches
+/// Flashloom's own is reported as a mistake in it, and a Parquet file as a likely log of a run.
 pub(crate) fn unknown(file: &str, chunks: &mut Chunks) -> Result<Problem, Problem> {
     const SHOWN: usize = 80;
     const PARQUET_MAGIC: &[u8] = b"PAR1";

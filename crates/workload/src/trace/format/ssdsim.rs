@@ -1,7 +1,7 @@
 //! SSDsim's and MQSim's ASCII traces: arrival time in nanoseconds, device, first sector, sectors, and 1 for a read or 0
 //! for a write.
 //!
-//! It holds neither discards nor flushes, neither flags nor tasks. Source: the README of MQSim, "Trace-based
+//! The format holds neither discards nor flushes, neither flags nor tasks. Source: the README of MQSim, "Trace-based
 //! workloads", which took the format over from SSDsim (Hu et al., ICS '11).
 
 use std::ops::Range;

@@ -1,8 +1,8 @@
 //! SYSTOR '17 virtual desktop traces: `Timestamp,Response,IOType,LUN,Offset,Size`, with that line as a header.
 //!
 //! The time is Unix time in seconds, its nanoseconds without meaning; the response time is in seconds, offset and size
-//! are in bytes. The type is `R`, `W`, or blank where the capture saw no response; such a request cannot be replayed
-//! and is an error, to be skipped if so asked. A blank response time is taken as unknown. Source: README of the traces
+//! are in bytes. The type is `R`, `W`, or blank if the capture saw no response; such a request cannot be replayed and
+//! is an error, unless bad lines are skipped. A blank response time is taken as unknown. Source: README of the traces
 //! (SNIA IOTTA 4928); Lee et al., "Understanding storage traffic characteristics", SYSTOR '17.
 
 use std::ops::Range;

@@ -26,7 +26,7 @@ pub(crate) const SPEC: FormatSpec = FormatSpec {
     reader: Reader::Vscsi,
 };
 
-/// Where the fields lie in a record.
+/// Offsets of the fields in a record.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Layout {
     bytes: usize,
@@ -44,7 +44,7 @@ const VERSION_1: Layout =
 const VERSION_2: Layout =
     Layout { bytes: 40, command: 0, version: 2, length: 8, block: 16, time: 24, response: Some(32), high_byte: 2 };
 
-/// The layout that the first two records have, if it is one of these.
+/// The version whose layout the first two records have, if they fit one.
 pub(crate) fn version(sample: &[u8]) -> Option<Layout> {
     [VERSION_2, VERSION_1].into_iter().find(|layout| {
         let records = sample.chunks_exact(layout.bytes).take(2);
@@ -63,7 +63,7 @@ pub(crate) struct VscsiReader {
 }
 
 impl VscsiReader {
-    /// A problem if the first records are of neither version.
+    /// A reader from the first record on; a problem if the first records are of neither version.
     pub fn new(input: &Input, mut chunks: Chunks, skip_bad_lines: bool) -> Result<Self, Problem> {
         let layout = version(chunks.peek(2 * VERSION_2.bytes)?).ok_or_else(|| Problem {
             place: Place::Record { record: 1, offset: 0 },

@@ -1,14 +1,14 @@
-//! Where the time of reads and writes went, as a table: a line for each cause, a column for each slice of the requests.
+//! Table of latency by cause: a line for each cause, a column for each slice of the requests.
 
 use flashloom::device::Cause;
 use flashloom::experiment::result::{AnatomyResult, SliceResult, TailResult};
 
 use crate::figures::{count, percent, table, time};
 
-/// A smaller share would be shown as nothing.
+/// Smallest share shown: a smaller one would be rounded to nothing.
 const SMALLEST_SHARE: f64 = 0.000_05;
 
-/// The table; nothing where no read and no write completed. Causes that took no share worth showing are left out.
+/// Formats the table; `None` if no read and no write completed. Causes without a visible share are left out.
 pub fn of(anatomy: &AnatomyResult) -> Option<String> {
     let (mut header, mut slices) = (vec!["time went to"], Vec::new());
     for (name, tail) in [("reads", &anatomy.read), ("writes", &anatomy.write)] {
@@ -32,7 +32,7 @@ pub fn of(anatomy: &AnatomyResult) -> Option<String> {
     Some(table(&header, 1, rows))
 }
 
-/// The share of a cause in the time of some requests; zero where they took no time.
+/// Share of a cause in the latency of some requests; 0 if they took no time.
 fn share(slice: &SliceResult, cause: Cause) -> f64 {
     let whole = f64::from(slice.latency_ns);
     let part = slice.parts_ns.iter().find(|(one, _)| *one == cause).map_or(0.0, |(_, ns)| f64::from(ns));
@@ -44,7 +44,7 @@ mod tests {
     use super::*;
     use flashloom::experiment::result::{PartsResult, TotalNs};
 
-    /// Requests with the given parts.
+    /// Makes a slice of requests with the given times by cause.
     fn slice(requests: u64, from_ns: Option<u64>, parts: &[(Cause, u64)]) -> SliceResult {
         let named = |cause: Cause| parts.iter().find(|(one, _)| *one == cause).map_or(0, |(_, ns)| *ns);
         let parts_ns = serde_json::Map::from_iter(

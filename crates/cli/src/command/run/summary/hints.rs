@@ -1,13 +1,13 @@
-//! Hints below the tables: what makes the figures mean less than they seem.
+//! Hints below the tables: warnings that figures mean less than they seem.
 
 use flashloom::experiment::result::HintResult;
 
-/// A paragraph for each hint; empty where there is none.
+/// One paragraph per hint; empty without hints.
 pub fn of(hints: &[HintResult]) -> String {
     hints.iter().map(|hint| paragraph("", hint)).collect()
 }
 
-/// A hint with the key to turn; `of` says what it is about, in brackets, where that is not all that is shown.
+/// Formats a hint with the key to change. `of` names the rows that it is about, in brackets, if not all are.
 pub fn paragraph(of: &str, HintResult { text, key, .. }: &HintResult) -> String {
     format!("\nhint{of}: {text}\n      The key is `{key}`; see `flashloom explain {key}`.\n")
 }
