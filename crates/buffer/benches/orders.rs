@@ -11,7 +11,8 @@
 use std::time::Instant;
 
 use flashloom_buffer::{WriteBuffer, order, rate};
-use flashloom_units::{Lpn, Prng, Value};
+use flashloom_nand::Lpn;
+use flashloom_units::{Prng, Value};
 
 const PAGES: u32 = 4_096;
 const PAGES_PER_BLOCK: u32 = 256;

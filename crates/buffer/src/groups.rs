@@ -1,6 +1,7 @@
 //! The buffered pages of each logical block, for replacement policies whose victim is a block.
 
-use flashloom_units::{Divisor, Lbn, Lists, Lpn};
+use flashloom_nand::{Lbn, Lpn};
+use flashloom_units::{Divisor, Lists};
 use serde::{Deserialize, Serialize};
 
 use crate::SlotId;

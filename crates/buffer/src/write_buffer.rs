@@ -1,6 +1,7 @@
 //! The slots of the write buffer and the states of their pages. Nothing is allocated after construction.
 
-use flashloom_units::{Lpn, NO_INDEX, Ns};
+use flashloom_nand::Lpn;
+use flashloom_units::{NO_INDEX, Ns};
 use serde::{Deserialize, Serialize};
 
 use crate::index::Index;

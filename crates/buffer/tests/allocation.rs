@@ -11,7 +11,8 @@ use std::alloc::{GlobalAlloc, Layout, System};
 use std::cell::Cell;
 
 use flashloom_buffer::{Evicted, SlotId, WriteBuffer, order, rate};
-use flashloom_units::{Lpn, Prng, Value};
+use flashloom_nand::Lpn;
+use flashloom_units::{Prng, Value};
 
 struct Counting;
 

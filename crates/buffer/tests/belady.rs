@@ -10,7 +10,8 @@ use std::collections::BTreeMap;
 
 use flashloom_buffer::order::belady::{self, Access};
 use flashloom_buffer::{BufferReport, Evicted, Order, SlotId, WriteBuffer, order, rate};
-use flashloom_units::{Lpn, Prng};
+use flashloom_nand::Lpn;
+use flashloom_units::Prng;
 use support::{buffer, rate};
 
 const WHOLE: u32 = 0xff;

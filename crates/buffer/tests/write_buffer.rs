@@ -6,7 +6,8 @@ mod support;
 use std::collections::VecDeque;
 
 use flashloom_buffer::{Evicted, Order, SlotId, WriteBuffer, order};
-use flashloom_units::{Lpn, Value};
+use flashloom_nand::Lpn;
+use flashloom_units::Value;
 use support::{buffer, rate};
 
 const WHOLE: u32 = 0xff;

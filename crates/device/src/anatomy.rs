@@ -12,8 +12,8 @@ mod sums;
 
 use flashloom_buffer::SlotId;
 use flashloom_host::RequestId;
-use flashloom_nand::{Command, Geometry, OperationKind, Origin};
-use flashloom_units::{Lpn, Ns, Ppn};
+use flashloom_nand::{Command, Geometry, Lpn, OperationKind, Origin, Ppn};
+use flashloom_units::Ns;
 use flashloom_workload::{Op, Request};
 use serde::{Deserialize, Serialize};
 

@@ -38,8 +38,8 @@ mod waiter;
 use flashloom_buffer::{BufferFigures, BufferReport};
 use flashloom_ftl::Mapping;
 use flashloom_host::{Dispatched, RequestId};
-use flashloom_nand::{Nand, NandParams};
-use flashloom_units::{Lpn, Ns, Refusal};
+use flashloom_nand::{Lpn, Nand, NandParams};
+use flashloom_units::{Ns, Refusal};
 use flashloom_verify::Verifier;
 use flashloom_workload::Op;
 

@@ -2,8 +2,8 @@
 
 use flashloom_buffer::SlotId;
 use flashloom_host::{Dispatched, RequestId};
-use flashloom_nand::HostPage;
-use flashloom_units::{Lpn, Ns};
+use flashloom_nand::{HostPage, Lpn};
+use flashloom_units::Ns;
 use flashloom_workload::Request;
 
 use crate::anatomy::Served;

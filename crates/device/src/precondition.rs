@@ -5,7 +5,8 @@
 //! once every page of the drive has been programmed.
 
 use flashloom_ftl::Mapping;
-use flashloom_units::{Lpn, Prng};
+use flashloom_nand::Lpn;
+use flashloom_units::Prng;
 use serde::{Deserialize, Serialize};
 
 use crate::Drive;

@@ -6,8 +6,8 @@ mod support;
 
 use flashloom_device::{Ageing, DeviceParams, DriveSetup, EndOfLife, Outcome, Overwrite};
 use flashloom_ftl::{CapacityParams, PageWrite, mapping};
-use flashloom_nand::{HostPage, Nand, NandParams, Origin, Refused};
-use flashloom_units::{Lpn, MS, ParamSet, Prng, US, Value};
+use flashloom_nand::{HostPage, Lpn, Nand, NandParams, Origin, Refused};
+use flashloom_units::{MS, ParamSet, Prng, US, Value};
 use flashloom_verify::Verifier;
 use flashloom_workload::{Op, Pace, Request};
 use support::{Run, request, unbuffered};

@@ -12,7 +12,8 @@ use flashloom_experiment::registry::Registry;
 use flashloom_experiment::result::RunResult;
 use flashloom_experiment::run::{Prepared, Quiet};
 use flashloom_ftl::collection::Collection;
-use flashloom_units::{BlockId, Capability, PlaneId, Policy, PolicySpec, State};
+use flashloom_nand::{BlockId, PlaneId};
+use flashloom_units::{Capability, Policy, PolicySpec, State};
 use support::{lasting, steady};
 
 #[test]

@@ -9,9 +9,12 @@ pub use flashloom_ftl::{FtlFigures, FtlReport, FtlSetup, Mapping, PageWrite, Spa
 pub use flashloom_ftl::{allocation::Allocation, collection::Collection, placement::Placement};
 pub use flashloom_host::scheduler::Choice;
 pub use flashloom_host::{Direction, RequestId, Requests, Scheduler, Setup, Stage};
-pub use flashloom_nand::{Data, Erase, Geometry, Nand, NandParams, OpId, Origin, PageCopy, Program, Read, Urgency};
+pub use flashloom_nand::{
+    BlockId, Data, Erase, Geometry, Lbn, Lpn, Nand, NandParams, OpId, Origin, PageCopy, PlaneId, Ppn, Program, Read,
+    Urgency,
+};
 pub use flashloom_units::{
-    BlockId, Capability, Chosen, Figure, GIB, KIB, Kind, Lbn, Lpn, MIB, MS, Ns, Param, ParamSet, PlaneId, Policy,
-    PolicySpec, Ppn, Prng, Refusal, S, Slot, Statistic, US, Unit, Value, choice, params,
+    Capability, Chosen, Figure, GIB, KIB, Kind, MIB, MS, Ns, Param, ParamSet, Policy, PolicySpec, Prng, Refusal, S,
+    Slot, Statistic, US, Unit, Value, choice, params,
 };
 pub use flashloom_workload::{Op, Request};

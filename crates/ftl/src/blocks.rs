@@ -8,8 +8,7 @@
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
 
-use flashloom_nand::Geometry;
-use flashloom_units::{BlockId, PlaneId};
+use flashloom_nand::{BlockId, Geometry, PlaneId};
 use serde::{Deserialize, Serialize};
 
 use crate::{RetiredBlocks, WearLevelling};

@@ -23,8 +23,8 @@ pub use mapping::{FtlFigures, Mapping};
 pub use params::{FtlParams, GcBlocks, GcPace, HotCold, Preemption, StripeOrder, Superblock, WearLevelling};
 pub use report::{FtlReport, MapCacheReport, MergeReport, RetiredBlocks, StreamReport};
 
-use flashloom_nand::{Data, Geometry, HostPage, Nand, OpId, Origin, Program, Read};
-use flashloom_units::{BlockId, Capability, Chosen, Lpn, ParamSet, Ppn, Prng, Refusal, Role};
+use flashloom_nand::{BlockId, Data, Geometry, HostPage, Lpn, Nand, OpId, Origin, Ppn, Program, Read};
+use flashloom_units::{Capability, Chosen, ParamSet, Prng, Refusal, Role};
 
 use allocation::Allocation;
 use collection::Collection;

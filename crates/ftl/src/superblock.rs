@@ -18,8 +18,8 @@
 //!
 //! O(1) a page. Memory: four bytes a block, none without superblocks.
 
-use flashloom_nand::{Erase, Geometry, Nand, Origin, Shape, Status, Urgency};
-use flashloom_units::{BlockId, Divisor, PlaneId, Ppn};
+use flashloom_nand::{BlockId, Erase, Geometry, Nand, Origin, PlaneId, Ppn, Shape, Status, Urgency};
+use flashloom_units::Divisor;
 
 use crate::Superblock;
 

@@ -8,8 +8,8 @@ use flashloom_ftl::allocation::Place;
 use flashloom_ftl::mapping::Context;
 use flashloom_ftl::mapping::page_store::{self, CollectionListener, Own, PageStore};
 use flashloom_ftl::{CapacityParams, DeclaredLane, FtlSetup, Lane, PageWrite, Space, mapping};
-use flashloom_nand::{HostPage, Nand, NandParams, OpId};
-use flashloom_units::{BlockId, Lpn, ParamSet, PlaneId, Prng};
+use flashloom_nand::{BlockId, HostPage, Lpn, Nand, NandParams, OpId, PlaneId};
+use flashloom_units::{ParamSet, Prng};
 use flashloom_verify::Verifier;
 
 /// Two planes of so many blocks.

@@ -1,14 +1,12 @@
 //! Flash commands as the FTL emits them.
 
-use flashloom_units::{BlockId, Lpn, Ppn};
-
-use crate::{Nand, OpId, Origin, Urgency};
+use crate::{BlockId, Lpn, Nand, OpId, Origin, Ppn, Urgency};
 
 /// A read of sectors of a page.
 ///
 /// ```
 /// use flashloom_nand::{Origin, Read};
-/// use flashloom_units::{Lpn, Ppn};
+/// use crate::{Lpn, Ppn};
 ///
 /// let beneath = Read::new(Ppn(7), 0b1100, Origin::Host);
 /// let for_host = Read { lpn: Lpn(3), tag: 1, ..beneath };

@@ -1,9 +1,8 @@
 //! What happens in the array, for those who look: the checks of a verified run, the anatomy of latency, pictures.
 
-use flashloom_units::{BlockId, DieId, Lpn, Ns, Ppn};
+use crate::{BlockId, DieId, Lpn, Origin, Ppn, Urgency};
+use flashloom_units::Ns;
 use serde::{Deserialize, Serialize};
-
-use crate::{Origin, Urgency};
 
 /// What an operation does.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]

@@ -10,9 +10,8 @@
 //! time none the less. Draws come from the run's seed, streams "bad-blocks" and "failures", and none is made where the
 //! probability is zero. Memory: a byte a block.
 
-use flashloom_units::{BlockId, PlaneId, Prng};
-
-use crate::NandParams;
+use crate::{BlockId, NandParams, PlaneId};
+use flashloom_units::Prng;
 
 /// Which blocks are bad, and which operations fail.
 #[derive(Debug)]

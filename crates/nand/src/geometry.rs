@@ -3,7 +3,8 @@
 //! Numbering is dense and nested: channel, way (chip), die, plane, block, page, each within the one before. A physical
 //! page number is `block * pages_per_block + page`, a block `plane * blocks_per_plane + block in plane`, and so on up.
 
-use flashloom_units::{BlockId, DieId, Divisor, PlaneId, Ppn};
+use crate::{BlockId, DieId, PlaneId, Ppn};
+use flashloom_units::Divisor;
 
 /// The number of each level that the drive has. Built with [`Self::new`], which prepares the divisions.
 ///

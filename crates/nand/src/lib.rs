@@ -9,6 +9,7 @@ mod command;
 mod event;
 mod failures;
 mod geometry;
+mod id;
 mod operation;
 mod params;
 mod timed;
@@ -16,11 +17,12 @@ mod timed;
 pub use command::{Data, Erase, HostPage, PageCopy, Program, Read};
 pub use event::{Command, Event, OperationKind};
 pub use geometry::{Geometry, Shape};
+pub use id::{BlockId, DieId, Lbn, Lpn, PlaneId, Ppn};
 pub use operation::{Counts, OpId, Origin, Status, Urgency};
 pub use params::{DieOrder, MultiPlane, NandParams, Suspend, Timing};
 pub use timed::{Busiest, Together, Utilization};
 
-use flashloom_units::{BlockId, Lpn, NO_INDEX, Ns, Ppn, Prng};
+use flashloom_units::{NO_INDEX, Ns, Prng};
 use serde::{Deserialize, Serialize};
 
 use failures::Failures;

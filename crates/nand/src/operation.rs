@@ -1,6 +1,7 @@
 //! Flash operations in flight, their identity and result, and the counters of them.
 
-use flashloom_units::{BlockId, DieId, Lpn, NO_INDEX, PlaneId, Ppn};
+use crate::{BlockId, DieId, Lpn, PlaneId, Ppn};
+use flashloom_units::NO_INDEX;
 use serde::{Deserialize, Serialize};
 
 use crate::event::{Command, OperationKind};

@@ -16,12 +16,12 @@
 mod dies;
 mod ends;
 
-use flashloom_units::{BlockId, EventNumber, EventQueue, NO_INDEX, Ns, Ppn};
+use crate::{BlockId, DieOrder, Events, Geometry, MultiPlane, NandParams, OpId, Origin, Ppn, Suspend, Timing, Urgency};
+use flashloom_units::{EventNumber, EventQueue, NO_INDEX, Ns};
 use serde::{Deserialize, Serialize};
 
 use crate::event::{Command, Event, OperationKind};
 use crate::operation::Operation;
-use crate::{DieOrder, Events, Geometry, MultiPlane, NandParams, OpId, Origin, Suspend, Timing, Urgency};
 
 const CLASSES: usize = 4;
 const BLOCKING: usize = 0;
@@ -233,7 +233,7 @@ impl Timed {
             queued: programmed,
         };
         let die = |die| Die {
-            channel: geometry.channel_of(flashloom_units::DieId(die)),
+            channel: geometry.channel_of(crate::DieId(die)),
             array_event: 0,
             active: None,
             transfers: 0,

@@ -6,10 +6,10 @@
 use std::ops::{Deref, DerefMut};
 
 use flashloom_nand::{
-    Busiest, Data, DieOrder, Erase, MultiPlane, Nand, NandParams, OpId, Origin, PageCopy, Program, Read, Status,
-    Suspend, Urgency,
+    BlockId, Busiest, Data, DieOrder, Erase, MultiPlane, Nand, NandParams, OpId, Origin, PageCopy, Ppn, Program, Read,
+    Status, Suspend, Urgency,
 };
-use flashloom_units::{BlockId, MS, Ns, ParamSet, Ppn, Prng, US};
+use flashloom_units::{MS, Ns, ParamSet, Prng, US};
 use flashloom_verify::Verifier;
 
 const READ: Ns = 50 * US;

@@ -78,20 +78,3 @@ macro_rules! ids {
         $crate::word!($name);
     )+};
 }
-
-crate::ids! {
-    /// A logical page number: the host's address space in flash pages.
-    Lpn,
-    /// A logical block number: consecutive logical pages, as many as a block (or a superblock) has.
-    Lbn,
-    /// Blocks of several chips, one of each, that are written and erased together; of one chip it is a block.
-    SuperblockId,
-    /// A physical page number, dense over the whole array: `block * pages_per_block + page`.
-    Ppn,
-    /// An erase block, dense over the whole array: `plane * blocks_per_plane + block`.
-    BlockId,
-    /// A plane, dense over the whole array: `die * planes_per_die + plane`.
-    PlaneId,
-    /// A die, dense over the whole array: `(channel * ways + way) * dies_per_way + die`.
-    DieId,
-}

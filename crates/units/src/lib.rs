@@ -20,7 +20,7 @@ mod state;
 
 pub use divisor::Divisor;
 pub use event_queue::{EventNumber, EventQueue};
-pub use id::{BlockId, DieId, Id, Lbn, Lpn, NO_INDEX, PlaneId, Ppn, SuperblockId};
+pub use id::{Id, NO_INDEX};
 pub use latency::Latency;
 pub use lists::Lists;
 pub use param::{Choice, FieldType, Kind, Must, Param, ParamSet, Used, Value, nearest, one_of};

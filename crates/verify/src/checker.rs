@@ -4,8 +4,7 @@
 //! not the next of its block, the read of a page that was never programmed, any command to a block that is being erased
 //! or an erase under a running command, and the program or erase of a bad block.
 
-use flashloom_nand::{Command, Event, Geometry, OperationKind};
-use flashloom_units::{BlockId, Ppn};
+use flashloom_nand::{BlockId, Command, Event, Geometry, OperationKind, Ppn};
 use serde::{Deserialize, Serialize};
 
 /// Per-block state: its write pointer, the commands that run on it, and whether it is bad.

@@ -8,8 +8,7 @@ pub mod closed_forms;
 mod contents;
 mod oracle;
 
-use flashloom_nand::{Event, Geometry, Nand};
-use flashloom_units::BlockId;
+use flashloom_nand::{BlockId, Event, Geometry, Nand};
 
 pub use checker::Checker;
 pub use oracle::Oracle;

@@ -16,8 +16,7 @@
 use std::collections::BTreeMap;
 
 use flashloom_buffer::SlotId;
-use flashloom_nand::{Command, Event, Geometry, HostPage, OperationKind};
-use flashloom_units::{Lpn, Ppn};
+use flashloom_nand::{Command, Event, Geometry, HostPage, Lpn, OperationKind, Ppn};
 
 use serde::{Deserialize, Serialize};
 

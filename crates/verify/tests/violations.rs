@@ -1,8 +1,10 @@
 //! The checks can fail: each illegal command and each wrong datum is found and named.
 #![allow(missing_docs)]
 
-use flashloom_nand::{Data, Erase, HostPage, Nand, NandParams, OpId, Origin, PageCopy, Program, Read, Status, Urgency};
-use flashloom_units::{BlockId, Lpn, ParamSet, Ppn, Prng};
+use flashloom_nand::{
+    BlockId, Data, Erase, HostPage, Lpn, Nand, NandParams, OpId, Origin, PageCopy, Ppn, Program, Read, Status, Urgency,
+};
+use flashloom_units::{ParamSet, Prng};
 use flashloom_verify::{Oracle, Verifier};
 
 /// An array with a verifier that follows every command and every sector.

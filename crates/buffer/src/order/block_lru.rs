@@ -19,7 +19,8 @@
 //! page of a run again does not break the run, for requests smaller than a page. O(1) an operation; a victim costs the
 //! sorting of its pages, or with padding a visit to each page of its block.
 
-use flashloom_units::{Capability, Kind, Lists, Lpn, ParamSet, PolicySpec, Value, params};
+use flashloom_nand::Lpn;
+use flashloom_units::{Capability, Kind, Lists, ParamSet, PolicySpec, Value, params};
 
 use super::Order;
 use crate::SlotId;

@@ -20,7 +20,8 @@
 //! window is full of dirty ones: all clean pages that are older than the dirty page which would fill it. The rate
 //! counts these as free room. The default of the window is a choice made here. O(1) an operation.
 
-use flashloom_units::{Capability, Kind, Lists, Lpn, ParamSet, PolicySpec, Value, params};
+use flashloom_nand::Lpn;
+use flashloom_units::{Capability, Kind, Lists, ParamSet, PolicySpec, Value, params};
 
 use super::Order;
 use crate::SlotId;

@@ -16,7 +16,8 @@
 //! the cluster that was written last is hot. The share is of the clusters in the buffer at the moment. O(1) an
 //! operation; a victim costs the sorting of its pages.
 
-use flashloom_units::{Capability, Kind, Lists, Lpn, ParamSet, PolicySpec, Value, params};
+use flashloom_nand::Lpn;
+use flashloom_units::{Capability, Kind, Lists, ParamSet, PolicySpec, Value, params};
 
 use super::Order;
 use crate::SlotId;
@@ -160,7 +161,8 @@ impl Order for Clc {
 
 #[cfg(test)]
 mod tests {
-    use flashloom_units::{Lpn, Value};
+    use flashloom_nand::Lpn;
+    use flashloom_units::Value;
 
     use crate::SlotId;
     use crate::order::Order;

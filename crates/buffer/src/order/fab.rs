@@ -10,7 +10,8 @@
 //! A block that is nearly complete merges cheaply, and small pieces of metadata, which are rewritten soon, stay. O(1)
 //! an operation; a victim costs the sorting of its pages.
 
-use flashloom_units::{Capability, Lpn, PolicySpec, Value};
+use flashloom_nand::Lpn;
+use flashloom_units::{Capability, PolicySpec, Value};
 
 use super::Order;
 use crate::SlotId;

@@ -2,7 +2,8 @@
 //!
 //! Adding an order is one file here and one line in the table below; or, from another crate, [`Slot::add`].
 
-use flashloom_units::{Figure, Lpn, Policy, PolicySpec, Role, Slot, SlotSpec, Value};
+use flashloom_nand::Lpn;
+use flashloom_units::{Figure, Policy, PolicySpec, Role, Slot, SlotSpec, Value};
 
 use crate::SlotId;
 

@@ -1,6 +1,7 @@
 //! Naive models that every replacement policy is compared with: lists in order of age, searched from end to end.
 
-use flashloom_units::{Lpn, Prng, Value};
+use flashloom_nand::Lpn;
+use flashloom_units::{Prng, Value};
 
 use super::{Setup, builtin};
 use crate::SlotId;

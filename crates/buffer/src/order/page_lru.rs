@@ -8,7 +8,8 @@
 //! Reads do not move a page: the buffer exists to absorb rewrites, and a page that is only read may as well be read
 //! from flash. O(1) an operation, eight bytes a page.
 
-use flashloom_units::{Capability, Lists, Lpn, PolicySpec, Value};
+use flashloom_nand::Lpn;
+use flashloom_units::{Capability, Lists, PolicySpec, Value};
 
 use super::Order;
 use crate::SlotId;

@@ -16,7 +16,8 @@
 
 use std::collections::VecDeque;
 
-use flashloom_units::{Capability, Kind, Lbn, Lists, Lpn, ParamSet, PolicySpec, Value, params};
+use flashloom_nand::{Lbn, Lpn};
+use flashloom_units::{Capability, Kind, Lists, ParamSet, PolicySpec, Value, params};
 
 use super::Order;
 use crate::SlotId;

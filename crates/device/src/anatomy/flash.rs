@@ -6,8 +6,8 @@
 //! erase), it is on the same die, and the wait goes to what that die is at; while the die is idle, because what is
 //! waited for hangs on another die, it goes to the job that this is part of. Then come channel and array.
 
-use flashloom_nand::{Command, Event, Geometry, OperationKind, Origin};
-use flashloom_units::{DieId, NO_INDEX, Ns};
+use flashloom_nand::{Command, DieId, Event, Geometry, OperationKind, Origin};
+use flashloom_units::{NO_INDEX, Ns};
 use serde::{Deserialize, Serialize};
 
 use super::cause::{Cause, Parts};

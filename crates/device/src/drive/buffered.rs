@@ -15,7 +15,8 @@ mod end_of_life;
 mod stalls;
 
 use flashloom_buffer::{BufferFigures, BufferReport, Evicted, SlotId, Stored, WriteBuffer};
-use flashloom_units::{Lpn, Ns};
+use flashloom_nand::Lpn;
+use flashloom_units::Ns;
 use flashloom_workload::Op;
 
 use super::commands::{Command, CommandId, Commands, Stage};

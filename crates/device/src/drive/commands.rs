@@ -3,7 +3,8 @@
 use std::ops::{Index, IndexMut, Range};
 
 use flashloom_host::{Dispatched, RequestId};
-use flashloom_units::{Lpn, Ns};
+use flashloom_nand::Lpn;
+use flashloom_units::Ns;
 use flashloom_workload::{Op, Request};
 use serde::{Deserialize, Serialize};
 

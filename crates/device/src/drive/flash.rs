@@ -2,8 +2,8 @@
 
 use flashloom_buffer::SlotId;
 use flashloom_ftl::{Mapping, PageWrite};
-use flashloom_nand::{HostPage, Nand, NandParams, Refused};
-use flashloom_units::{Lpn, Ns};
+use flashloom_nand::{HostPage, Lpn, Nand, NandParams, Refused};
+use flashloom_units::Ns;
 use flashloom_verify::Verifier;
 
 use super::commands::CommandId;

@@ -1,7 +1,8 @@
 //! The host interface of a drive: commands come in, their data crosses the link, and they go back when they have ended.
 
 use flashloom_host::{Dispatched, RequestId};
-use flashloom_units::{EventQueue, GIB, Kind, Lpn, Ns, S, SECTOR_BYTES, Value, params};
+use flashloom_nand::Lpn;
+use flashloom_units::{EventQueue, GIB, Kind, Ns, S, SECTOR_BYTES, Value, params};
 use flashloom_workload::Op;
 
 use super::commands::{CommandId, Commands, Stage};

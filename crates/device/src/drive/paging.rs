@@ -1,6 +1,6 @@
 //! Where the pages of a command are: the host counts in sectors, flash in pages.
 
-use flashloom_units::Lpn;
+use flashloom_nand::Lpn;
 
 use super::commands::Command;
 

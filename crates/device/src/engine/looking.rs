@@ -1,6 +1,7 @@
 //! Those who look at an engine: the checks of a verified run, the anatomy of latency, and whoever asks for events.
 
-use flashloom_units::{Lpn, Ns};
+use flashloom_nand::Lpn;
+use flashloom_units::Ns;
 use flashloom_verify::Verifier;
 
 use super::Engine;

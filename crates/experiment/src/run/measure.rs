@@ -10,8 +10,8 @@ use std::collections::BTreeMap;
 use std::time::Instant;
 
 use flashloom_device::{EndOfLife, Outcome, Reason};
-use flashloom_nand::Utilization;
-use flashloom_units::{DieId, Figure, Ns, PolicySpec, S};
+use flashloom_nand::{DieId, Utilization};
+use flashloom_units::{Figure, Ns, PolicySpec, S};
 use flashloom_workload::{Op, TraceInfo};
 
 use super::aged::AgedDrive;

@@ -1,6 +1,6 @@
 use flashloom_device::{Cause, LastOperation, Parts, Reason, Status};
-use flashloom_nand::{Origin, Shape};
-use flashloom_units::{Lpn, MS, Ppn, S, US};
+use flashloom_nand::{Lpn, Origin, Ppn, Shape};
+use flashloom_units::{MS, S, US};
 use flashloom_workload::{Op, Request};
 
 use super::*;

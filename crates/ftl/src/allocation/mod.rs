@@ -2,8 +2,8 @@
 //!
 //! Adding an allocation is one file here and one line in the table below; or, from another crate, [`Slot::add`].
 
-use flashloom_nand::Geometry;
-use flashloom_units::{Figure, PlaneId, Policy, PolicySpec, Role, Slot, SlotSpec, Value};
+use flashloom_nand::{Geometry, PlaneId};
+use flashloom_units::{Figure, Policy, PolicySpec, Role, Slot, SlotSpec, Value};
 
 use crate::lane::{Demands, Lane};
 use crate::superblock::{superpage, units};

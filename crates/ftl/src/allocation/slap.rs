@@ -37,7 +37,8 @@
 //! O(log n) a page for n pages written together. Memory: 8 bytes a page of the largest group, and with
 //! `read_reorganization` 4 bytes a block.
 
-use flashloom_units::{Capability, Kind, ParamSet, PlaneId, PolicySpec, Refusal, Used, Value, choice, params};
+use flashloom_nand::PlaneId;
+use flashloom_units::{Capability, Kind, ParamSet, PolicySpec, Refusal, Used, Value, choice, params};
 
 use super::{Allocation, Place, Profile, Rotation, Setup, WantedStreams, stripe, stripe_of_superpages};
 use crate::lane::{Demands, Lane};
@@ -293,8 +294,7 @@ impl Climb {
 mod tests {
     use super::*;
     use crate::{CapacityParams, FtlParams, Space};
-    use flashloom_nand::{HostPage, Nand, NandParams};
-    use flashloom_units::Lpn;
+    use flashloom_nand::{HostPage, Lpn, Nand, NandParams};
 
     fn drive() -> Space {
         let shape = NandParams { channels: 2, ways: 2, dies: 1, planes: 2, ..NandParams::defaults() };

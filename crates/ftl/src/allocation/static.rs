@@ -14,8 +14,8 @@
 //! striped. Any layout gives no plane more than its share of the pages. With superblocks a die takes the place of its
 //! planes: striped, as many consecutive pages go to it as a superpage has. O(1) a page.
 
-use flashloom_nand::{Geometry, NandParams};
-use flashloom_units::{Capability, Kind, Lpn, ParamSet, PlaneId, PolicySpec, Refusal, Used, Value, choice, params};
+use flashloom_nand::{Geometry, Lpn, NandParams, PlaneId};
+use flashloom_units::{Capability, Kind, ParamSet, PolicySpec, Refusal, Used, Value, choice, params};
 
 use super::{Allocation, Place, Profile, Setup, stripe_of_superpages};
 use crate::PageWrite;

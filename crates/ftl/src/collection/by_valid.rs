@@ -1,7 +1,7 @@
 //! Blocks of each plane by their number of valid pages, those that have had it longest first.
 
-use flashloom_nand::Geometry;
-use flashloom_units::{BlockId, Lists, PlaneId};
+use flashloom_nand::{BlockId, Geometry, PlaneId};
+use flashloom_units::Lists;
 
 /// One list for each plane and number of valid pages.
 ///

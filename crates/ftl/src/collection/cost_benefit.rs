@@ -15,8 +15,8 @@
 //! each number of valid pages a victim, however many blocks there are. Exact in integers; ties go to the block with
 //! fewer valid pages.
 
-use flashloom_nand::Geometry;
-use flashloom_units::{BlockId, Capability, PlaneId, PolicySpec, Prng, Value};
+use flashloom_nand::{BlockId, Geometry, PlaneId};
+use flashloom_units::{Capability, PolicySpec, Prng, Value};
 
 use super::Collection;
 use super::by_valid::ByValid;

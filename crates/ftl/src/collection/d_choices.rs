@@ -12,8 +12,8 @@
 //! dead page; a victim takes d draws, times candidates over candidates with a dead page at worst. Draws come from the
 //! run's seed, stream "d-choices".
 
-use flashloom_nand::Geometry;
-use flashloom_units::{BlockId, Capability, Kind, NO_INDEX, ParamSet, PlaneId, PolicySpec, Prng, Value, params};
+use flashloom_nand::{BlockId, Geometry, PlaneId};
+use flashloom_units::{Capability, Kind, NO_INDEX, ParamSet, PolicySpec, Prng, Value, params};
 
 use super::Collection;
 

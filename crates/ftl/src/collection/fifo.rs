@@ -9,8 +9,8 @@
 //! cleaning), which makes it the yardstick of the tests. O(1) a dead page; a victim costs a step for each block passed
 //! over, and each of them was written whole since.
 
-use flashloom_nand::Geometry;
-use flashloom_units::{BlockId, Capability, Lists, PlaneId, PolicySpec, Prng, Value};
+use flashloom_nand::{BlockId, Geometry, PlaneId};
+use flashloom_units::{Capability, Lists, PolicySpec, Prng, Value};
 
 use super::Collection;
 

@@ -8,8 +8,8 @@
 //! Optimal for uniform random writes (Hu et al., SYSTOR 2009). O(1) a dead page, and a victim costs at most one step
 //! for each number of valid pages.
 
-use flashloom_nand::Geometry;
-use flashloom_units::{BlockId, Capability, PlaneId, PolicySpec, Prng, Value};
+use flashloom_nand::{BlockId, Geometry, PlaneId};
+use flashloom_units::{Capability, PolicySpec, Prng, Value};
 
 use super::Collection;
 use super::by_valid::ByValid;

@@ -2,8 +2,8 @@
 //!
 //! Adding a collection policy is one file here and one line in the table below; or, from another crate, [`Slot::add`].
 
-use flashloom_nand::Geometry;
-use flashloom_units::{BlockId, Figure, PlaneId, Policy, PolicySpec, Prng, Role, Slot, SlotSpec, Value};
+use flashloom_nand::{BlockId, Geometry, PlaneId};
+use flashloom_units::{Figure, Policy, PolicySpec, Prng, Role, Slot, SlotSpec, Value};
 
 mod by_valid;
 pub mod clairvoyant;

@@ -1,7 +1,7 @@
 //! The naive models that the tests hold the policies against.
 
-use flashloom_nand::{Geometry, Shape};
-use flashloom_units::{BlockId, PlaneId, Prng};
+use flashloom_nand::{BlockId, Geometry, PlaneId, Shape};
+use flashloom_units::Prng;
 
 use super::Collection;
 

@@ -10,8 +10,8 @@
 //! blocks is `greedy`, victim for victim. O(1) a dead page; a victim costs at most one step for each number of valid
 //! pages, and one for each block that is passed over.
 
-use flashloom_nand::Geometry;
-use flashloom_units::{BlockId, Capability, Kind, Lists, ParamSet, PlaneId, PolicySpec, Prng, Value, params};
+use flashloom_nand::{BlockId, Geometry, PlaneId};
+use flashloom_units::{Capability, Kind, Lists, ParamSet, PolicySpec, Prng, Value, params};
 
 use super::Collection;
 use super::by_valid::ByValid;

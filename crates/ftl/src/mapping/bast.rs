@@ -12,7 +12,8 @@
 //! blocks merge at every write, which KAST calls thrashing. Which log block is replaced the paper leaves open: LRU
 //! here. A page costs O(log blocks of a chip).
 
-use flashloom_units::{Capability, Kind, Lbn, ParamSet, PolicySpec, Value, params};
+use flashloom_nand::Lbn;
+use flashloom_units::{Capability, Kind, ParamSet, PolicySpec, Value, params};
 use serde::{Deserialize, Serialize};
 
 use super::Site;

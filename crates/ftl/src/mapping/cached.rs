@@ -7,8 +7,8 @@
 //!
 //! What is cached, and what leaves, is the mapping's own: a [`MapCache`].
 
-use flashloom_nand::Nand;
-use flashloom_units::{Lpn, Policy, PolicySpec, Refusal, Value};
+use flashloom_nand::{Lpn, Nand};
+use flashloom_units::{Policy, PolicySpec, Refusal, Value};
 
 use super::page_store::{self, PageStore};
 use super::translation::{MapCache, MapShape, Translation};

@@ -62,8 +62,8 @@ mod tests {
     use crate::mapping::translation::{MapCache, TranslationPage};
     use crate::mapping::{Context, builtin};
     use crate::{CapacityParams, FtlSetup, MapCacheReport, PageWrite, Space};
-    use flashloom_nand::{HostPage, Nand, NandParams};
-    use flashloom_units::{Lpn, ParamSet, PlaneId};
+    use flashloom_nand::{HostPage, Lpn, Nand, NandParams, PlaneId};
+    use flashloom_units::ParamSet;
     use flashloom_verify::Verifier;
 
     /// A drive of pages of 512 bytes, so that a translation page has 128 entries; a cache of four.

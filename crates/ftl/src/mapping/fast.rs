@@ -16,7 +16,8 @@
 
 use std::collections::VecDeque;
 
-use flashloom_units::{Capability, Kind, Lbn, ParamSet, PolicySpec, Value, params};
+use flashloom_nand::Lbn;
+use flashloom_units::{Capability, Kind, ParamSet, PolicySpec, Value, params};
 use serde::{Deserialize, Serialize};
 
 use super::Site;

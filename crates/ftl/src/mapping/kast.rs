@@ -47,7 +47,8 @@
 //!
 //! k(L) <= K is asserted at every write. A page costs O(log blocks of a chip).
 
-use flashloom_units::{Capability, Kind, Lbn, ParamSet, PolicySpec, Refusal, Value, choice, params};
+use flashloom_nand::Lbn;
+use flashloom_units::{Capability, Kind, ParamSet, PolicySpec, Refusal, Value, choice, params};
 use serde::{Deserialize, Serialize};
 
 use super::Site;

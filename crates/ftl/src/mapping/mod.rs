@@ -2,8 +2,8 @@
 //!
 //! Adding a mapping is one file here and one line in the table below; or, from another crate, [`Slot::add`].
 
-use flashloom_nand::Nand;
-use flashloom_units::{Figure, Lpn, Policy, Role, Slot, SlotSpec};
+use flashloom_nand::{Lpn, Nand};
+use flashloom_units::{Figure, Policy, Role, Slot, SlotSpec};
 
 use crate::{FtlReport, FtlSetup, PageWrite, Space, WantedStreams};
 

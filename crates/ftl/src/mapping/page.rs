@@ -8,8 +8,8 @@
 //!
 //! The map costs no flash operation; where pages go and how space is won back is the page store's. Memory: the store's.
 
-use flashloom_nand::{Nand, OpId};
-use flashloom_units::{Capability, Lpn, PolicySpec, Refusal};
+use flashloom_nand::{Lpn, Nand, OpId};
+use flashloom_units::{Capability, PolicySpec, Refusal};
 
 use super::page_store::{Own, PageStore};
 use super::{Context, FtlFigures, Mapping};

@@ -44,8 +44,8 @@ mod tests;
 mod valid_pages;
 mod wear;
 
-use flashloom_nand::{Data, Geometry, Nand, OpId, Origin, Program, Read, Status, Urgency};
-use flashloom_units::{BlockId, Lpn, PlaneId, Ppn, Refusal, prefetch};
+use flashloom_nand::{BlockId, Data, Geometry, Lpn, Nand, OpId, Origin, PlaneId, Ppn, Program, Read, Status, Urgency};
+use flashloom_units::{Refusal, prefetch};
 
 pub use profile::{Own, profile};
 
@@ -61,9 +61,8 @@ use crate::allocation::{self, Allocation, Place, WantedStreams, stripe};
 use crate::blocks::{BlockState, Blocks};
 use crate::collection::{self, Collection};
 use crate::lane::{Lane, Lanes};
-use crate::params;
 use crate::superblock::{Superblocks, units};
-use crate::{FtlReport, GcPace, PageWrite, Preemption, WearLevelling};
+use crate::{FtlReport, GcPace, PageWrite, Preemption, WearLevelling, params};
 
 /// A map that is not all in memory, and has to know which pages collections move.
 pub trait CollectionListener {

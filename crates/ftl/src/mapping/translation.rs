@@ -37,8 +37,8 @@
 
 use std::collections::VecDeque;
 
-use flashloom_nand::{Data, Nand, OpId, Origin, Program, Read, Status};
-use flashloom_units::{BlockId, Divisor, Lpn, PlaneId, Ppn, Refusal, State, Value};
+use flashloom_nand::{BlockId, Data, Lpn, Nand, OpId, Origin, PlaneId, Ppn, Program, Read, Status};
+use flashloom_units::{Divisor, Refusal, State, Value};
 use serde::{Deserialize, Serialize};
 
 use super::Context;

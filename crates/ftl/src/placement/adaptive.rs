@@ -24,7 +24,8 @@
 //! region keeps it. Without time (`run.timing = "counting"`, and while a drive is preconditioned) nothing can be saved,
 //! and spans stay. O(1) a run.
 
-use flashloom_units::{Capability, Kind, Lbn, Ns, ParamSet, PolicySpec, Value, params};
+use flashloom_nand::Lbn;
+use flashloom_units::{Capability, Kind, Ns, ParamSet, PolicySpec, Value, params};
 
 use super::{Ledger, Placement, Profile, Region, Run, Times};
 

@@ -10,7 +10,8 @@
 //! evicted twice. This is the reading under which the assumption holds: nothing is ever moved. A drive that was filled
 //! in order has its logical blocks where [`super::static`] puts them. O(1).
 
-use flashloom_units::{Capability, Lbn, PolicySpec, Value};
+use flashloom_nand::Lbn;
+use flashloom_units::{Capability, PolicySpec, Value};
 
 use super::Placement;
 

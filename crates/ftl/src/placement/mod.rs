@@ -5,7 +5,8 @@
 //! takes its time. Adding a placement is one file here and one line in the table below; or, from another crate,
 //! [`Slot::add`].
 
-use flashloom_units::{Figure, Lbn, Ns, Policy, PolicySpec, Role, Slot, SlotSpec, Value};
+use flashloom_nand::Lbn;
+use flashloom_units::{Figure, Ns, Policy, PolicySpec, Role, Slot, SlotSpec, Value};
 use serde::{Deserialize, Serialize};
 
 /// A policy of placement.

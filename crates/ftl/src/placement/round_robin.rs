@@ -9,7 +9,8 @@
 //! assumes that moves are rare, because the buffer absorbs frequent updates; they are not, and are reported as migrated
 //! pages. [`super::first_touch`] is the reading under which they are. O(1), and the moves.
 
-use flashloom_units::{Capability, Lbn, PolicySpec, Value};
+use flashloom_nand::Lbn;
+use flashloom_units::{Capability, PolicySpec, Value};
 
 use super::Placement;
 

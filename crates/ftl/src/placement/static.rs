@@ -6,7 +6,8 @@
 //!
 //! Nothing is ever moved; logical blocks that are evicted together may meet on a chip. O(1).
 
-use flashloom_units::{Capability, Lbn, PolicySpec, Value};
+use flashloom_nand::Lbn;
+use flashloom_units::{Capability, PolicySpec, Value};
 
 use super::Placement;
 

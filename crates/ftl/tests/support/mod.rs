@@ -4,8 +4,8 @@
 use std::collections::BTreeSet;
 
 use flashloom_ftl::{FtlReport, FtlSetup, Mapping, MergeReport, PageWrite, Space, mapping};
-use flashloom_nand::{HostPage, Nand, NandParams, Origin};
-use flashloom_units::{Lpn, ParamSet, Prng, Value};
+use flashloom_nand::{HostPage, Lpn, Nand, NandParams, Origin};
+use flashloom_units::{ParamSet, Prng, Value};
 use flashloom_verify::Verifier;
 
 /// One of some things.

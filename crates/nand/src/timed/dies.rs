@@ -2,12 +2,12 @@
 
 use std::ops::Range;
 
-use flashloom_units::{DieId, NO_INDEX, Ns};
+use crate::{DieId, DieOrder, Events, MultiPlane, Suspend};
+use flashloom_units::{NO_INDEX, Ns};
 
 use super::{BLOCKING, CLASSES, Group, HOST_READS, Suspended, Timed, class_of, event};
 use crate::event::{Event, OperationKind};
 use crate::operation::Operation;
-use crate::{DieOrder, Events, MultiPlane, Suspend};
 
 impl Timed {
     /// Gives a die work if it can take any.

@@ -1,11 +1,11 @@
 //! Events: what ends, and what that sets free.
 
-use flashloom_units::{BlockId, NO_INDEX};
+use crate::{BlockId, Events, Origin};
+use flashloom_units::NO_INDEX;
 
 use super::{Timed, event};
 use crate::event::{Event, OperationKind};
 use crate::operation::Operation;
-use crate::{Events, Origin};
 
 impl Timed {
     /// Processes the next event; the tags of what ended are added to `completed`.

@@ -1,7 +1,7 @@
 //! Each wait by hand: tR 50 us, tPROG 600 us, tBERS 3 ms, a page over the channel in 10 us, no command time.
 
-use flashloom_nand::{Data, Erase, MultiPlane, Nand, NandParams, OpId, PageCopy, Program, Read, Suspend};
-use flashloom_units::{BlockId, MS, ParamSet, Ppn, US};
+use flashloom_nand::{BlockId, Data, Erase, MultiPlane, Nand, NandParams, OpId, PageCopy, Ppn, Program, Read, Suspend};
+use flashloom_units::{MS, ParamSet, US};
 
 use super::*;
 

@@ -4,7 +4,8 @@ use std::collections::VecDeque;
 use std::ops::Range;
 
 use flashloom_buffer::WriteBuffer;
-use flashloom_units::{Lpn, Ns};
+use flashloom_nand::Lpn;
+use flashloom_units::Ns;
 use serde::{Deserialize, Serialize};
 
 use crate::drive::commands::CommandId;

@@ -4,7 +4,8 @@ use flashloom_buffer::order::belady::Access;
 use flashloom_device::{CommandId, DriveEvent, Engine, Event, Interest, Observer};
 use flashloom_ftl::collection::clairvoyant::Change;
 use flashloom_host::Dispatched;
-use flashloom_units::{Lpn, Ns};
+use flashloom_nand::Lpn;
+use flashloom_units::Ns;
 use flashloom_workload::{Op, Request};
 
 /// The most accesses, or changes, that are recorded of a run: 8 bytes each, and 8 more while a bound is worked out.

@@ -6,7 +6,8 @@
 //! page as well, so that they are written back together. Flat arrays, O(1) an operation, nothing allocated after the
 //! start.
 
-use flashloom_units::{Lists, Lpn, NO_INDEX, ParamSet, Value, prefetch};
+use flashloom_nand::Lpn;
+use flashloom_units::{Lists, NO_INDEX, ParamSet, Value, prefetch};
 use serde::{Deserialize, Serialize};
 
 use super::{CACHED_ENTRY_BYTES, DftlParams};

@@ -1,6 +1,7 @@
 //! Pages that are written together, brought together by logical block.
 
-use flashloom_units::{Lbn, NO_INDEX};
+use flashloom_nand::Lbn;
+use flashloom_units::NO_INDEX;
 
 use crate::PageWrite;
 
@@ -62,8 +63,7 @@ impl Batch {
 
 #[cfg(test)]
 mod tests {
-    use flashloom_nand::{HostPage, Nand};
-    use flashloom_units::Lpn;
+    use flashloom_nand::{HostPage, Lpn, Nand};
 
     use super::*;
 

@@ -1,9 +1,11 @@
 //! Which group of chips each logical block is on, and how one moves to another.
 
-use flashloom_units::{Lbn, NO_INDEX, SuperblockId};
+use crate::PageWrite;
+use flashloom_nand::Lbn;
+use flashloom_units::NO_INDEX;
 
 use super::store::Chip;
-use crate::PageWrite;
+use super::superblocks::SuperblockId;
 use crate::placement::Placement;
 
 /// The groups that logical blocks are on.

@@ -6,7 +6,10 @@
 //!
 //! Memory: 8 bytes a page of the log, 2 bytes a logical block. A change costs O(k).
 
-use flashloom_units::{Lbn, NO_INDEX, SuperblockId};
+use flashloom_nand::Lbn;
+use flashloom_units::NO_INDEX;
+
+use super::superblocks::SuperblockId;
 use serde::{Deserialize, Serialize};
 
 /// A log block's place in the table; what it stands for changes with every merge.

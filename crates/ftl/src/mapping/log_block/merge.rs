@@ -10,13 +10,13 @@
 //! A step is one page programmed or one block erased. The host may write between steps: what it writes goes to another
 //! log block and is newer, wherever the merge has got to.
 
-use flashloom_nand::Origin;
-use flashloom_units::{BlockId, Lbn, SuperblockId};
+use crate::{PageWrite, Preemption};
+use flashloom_nand::{BlockId, Lbn, Origin};
 use serde::{Deserialize, Serialize};
 
 use super::log_blocks::LogSlot;
 use super::store::{Chip, Store};
-use crate::{PageWrite, Preemption};
+use super::superblocks::SuperblockId;
 
 /// The three merges of log-block mappings (KAST, section II).
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]

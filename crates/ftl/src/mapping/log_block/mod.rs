@@ -39,13 +39,13 @@ pub(crate) use log_blocks::LogSlot;
 pub(crate) use merge::MergeKind;
 pub(crate) use store::{Chip, Store};
 
-use flashloom_nand::{Nand, Origin, Read};
-use flashloom_units::{Lbn, Lpn, Ns, Policy, PolicySpec, Refusal, SuperblockId, Value};
+use crate::{FtlReport, MergeReport, PageWrite, Preemption, placement};
+use flashloom_nand::{Lbn, Lpn, Nand, Origin, Read};
+use flashloom_units::{Ns, Policy, PolicySpec, Refusal, Value};
+use superblocks::SuperblockId;
 
 use super::{Context, FtlFigures, Mapping, Profile, Site};
 use crate::allocation::WantedStreams;
-use crate::placement;
-use crate::{FtlReport, MergeReport, PageWrite, Preemption};
 use batch::Batch;
 use homes::Homes;
 use spans::Spans;

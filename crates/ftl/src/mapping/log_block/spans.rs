@@ -4,14 +4,13 @@
 //! time: page p of c blocks of N pages becomes page p / c of block p mod c. Everything below works with permuted
 //! addresses, so only a change of span has to move anything: the whole region, in order, into new data blocks.
 
-use flashloom_nand::Nand;
-use flashloom_units::{Lbn, Lpn, SuperblockId};
+use crate::PageWrite;
+use flashloom_nand::{Lbn, Lpn, Nand};
 use serde::{Deserialize, Serialize};
 
 use super::Store;
 use super::store::Chip;
-use super::superblocks::Spn;
-use crate::PageWrite;
+use super::superblocks::{Spn, SuperblockId};
 use crate::placement::{Placement, Region, Run, Times};
 
 /// The spans of all regions.

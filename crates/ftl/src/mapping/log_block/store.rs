@@ -10,15 +10,15 @@
 //!
 //! Pages that were never written are not copied by merges; where a later page needs its place, a filler is programmed.
 
-use flashloom_nand::{Data, Nand, NandParams, Origin, PageCopy, Program, Urgency};
-use flashloom_units::{Lbn, Lpn, Ns, Ppn, SuperblockId, prefetch};
+use crate::{FtlReport, FtlSetup, MergeReport, PageWrite, Preemption, Space};
+use flashloom_nand::{Data, Lbn, Lpn, Nand, NandParams, Origin, PageCopy, Ppn, Program, Urgency};
+use flashloom_units::{Ns, prefetch};
 
 use super::log_blocks::{LogBlocks, LogSlot};
 use super::merge::{Job, MergeKind};
-use super::superblocks::{Spn, Superblocks};
+use super::superblocks::{Spn, SuperblockId, Superblocks};
 use super::{Limits, Scheme};
 use crate::placement::Times;
-use crate::{FtlReport, FtlSetup, MergeReport, PageWrite, Preemption, Space};
 
 /// Times of the operations of a merge on an idle chip.
 #[derive(Clone, Copy, Debug)]

@@ -1,6 +1,6 @@
 //! Streams: runs of consecutive pages from the first page of a logical block on, among pages that are written together.
 
-use flashloom_units::Lpn;
+use flashloom_nand::Lpn;
 
 use crate::{PageWrite, StreamReport};
 

@@ -4,30 +4,18 @@
 //! whose page i is page i / width of its block on chip i mod width: written in order, so is every block of it. With a
 //! width of one a superblock is a block and a group is a chip, which is how the single-channel mappings use it.
 
-use flashloom_nand::{Erase, Geometry, Nand, Origin, Shape, Urgency};
-use flashloom_units::{BlockId, DieId, Divisor, PlaneId, Ppn, SuperblockId};
+use flashloom_nand::{BlockId, DieId, Erase, Geometry, Nand, Origin, PlaneId, Ppn, Shape, Urgency};
+use flashloom_units::Divisor;
 
 use crate::FtlParams;
 use crate::allocation::stripe;
 use crate::blocks::Blocks;
 
-/// A page of a superblock: `superblock * pages + index`, dense over the drive.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct Spn(pub(crate) u32);
-
-flashloom_units::word!(Spn);
-
-impl Spn {
-    pub(crate) const NONE: Self = Self(u32::MAX);
-
-    #[inline(always)]
-    pub(crate) const fn at(self) -> usize {
-        self.0 as usize
-    }
-
-    pub(crate) const fn is_some(self) -> bool {
-        self.0 != u32::MAX
-    }
+flashloom_units::ids! {
+    /// Blocks of several chips, one of each, that are written and erased together; of one chip it is a block.
+    SuperblockId,
+    /// A page of a superblock: `superblock * pages + index`, dense over the drive.
+    Spn,
 }
 
 /// Where superblocks are, how far each is programmed, and the pool of them.

@@ -1,7 +1,7 @@
 //! Collections as jobs, and where the pages that survive one go.
 
-use flashloom_nand::{Geometry, Nand, OpId, Origin, Read, Urgency};
-use flashloom_units::{BlockId, PlaneId, prefetch};
+use flashloom_nand::{BlockId, Geometry, Nand, OpId, Origin, PlaneId, Read, Urgency};
+use flashloom_units::prefetch;
 use serde::{Deserialize, Serialize};
 
 use super::pace::Pace;

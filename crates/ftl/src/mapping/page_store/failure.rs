@@ -14,8 +14,7 @@
 //! where they are, and can be read. With several planes that hardly happens before there is no room; a plane alone can
 //! end some blocks earlier, because winning back a block takes the longer the fuller the plane is.
 
-use flashloom_nand::{Data, Nand, OpId, Origin, PageCopy, Program, Status, Urgency};
-use flashloom_units::{BlockId, PlaneId, Ppn};
+use flashloom_nand::{BlockId, Data, Nand, OpId, Origin, PageCopy, PlaneId, Ppn, Program, Status, Urgency};
 
 use super::collect::Job;
 use super::frontier::Frontier;

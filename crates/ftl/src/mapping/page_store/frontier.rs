@@ -1,7 +1,6 @@
 //! The open blocks of each plane: which have a page left, and how the next one is opened.
 
-use flashloom_nand::Geometry;
-use flashloom_units::{BlockId, PlaneId};
+use flashloom_nand::{BlockId, Geometry, PlaneId};
 use serde::{Deserialize, Serialize};
 
 use super::PageStore;

@@ -27,8 +27,7 @@
 //!
 //! O(1) a page, the decay included; memory: one to two bytes for every page of the host.
 
-use flashloom_nand::Origin;
-use flashloom_units::Lpn;
+use flashloom_nand::{Lpn, Origin};
 
 use super::PageStore;
 use super::collect::Job;

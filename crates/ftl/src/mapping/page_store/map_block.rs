@@ -26,8 +26,7 @@
 //! its own victim. Then there has to be a free block while it is replaced; a plane may have none for a time, because
 //! the last is open for survivors or lent to the host, and therefore it is replaced from when it is nearly full.
 
-use flashloom_nand::{Nand, Origin};
-use flashloom_units::{BlockId, PlaneId};
+use flashloom_nand::{BlockId, Nand, Origin, PlaneId};
 
 use super::collect::Job;
 use super::{CollectionListener, PageStore};

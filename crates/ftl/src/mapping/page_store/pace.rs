@@ -16,7 +16,7 @@
 //! Blocks for pages of a map are no such blocks: one is given back for each that is taken (`map_block`). Its pages come
 //! in bursts, and neither pay nor count.
 
-use flashloom_units::PlaneId;
+use flashloom_nand::PlaneId;
 use serde::{Deserialize, Serialize};
 
 use super::PageStore;

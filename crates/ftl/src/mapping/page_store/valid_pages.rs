@@ -1,7 +1,6 @@
 //! Which pages are valid.
 
-use flashloom_nand::Geometry;
-use flashloom_units::{BlockId, PlaneId, Ppn};
+use flashloom_nand::{BlockId, Geometry, PlaneId, Ppn};
 
 /// A bit for every page, and how many are set in each plane.
 pub(super) struct ValidPages {

@@ -13,8 +13,7 @@
 //! asks for another one; nor does the collection of a translation block, so that write-backs of a map on flash come to
 //! an end.
 
-use flashloom_nand::{Nand, Origin};
-use flashloom_units::{BlockId, PlaneId};
+use flashloom_nand::{BlockId, Nand, Origin, PlaneId};
 
 use super::collect::Job;
 use super::{CollectionListener, PageStore};

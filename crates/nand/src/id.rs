@@ -1,0 +1,16 @@
+//! Numbers of pages, blocks, planes and dies.
+
+flashloom_units::ids! {
+    /// A logical page number: the host's address space in flash pages.
+    Lpn,
+    /// A logical block number: consecutive logical pages, as many as a block (or a superblock) has.
+    Lbn,
+    /// A physical page number, dense over the whole array: `block * pages_per_block + page`.
+    Ppn,
+    /// An erase block, dense over the whole array: `plane * blocks_per_plane + block`.
+    BlockId,
+    /// A plane, dense over the whole array: `die * planes_per_die + plane`.
+    PlaneId,
+    /// A die, dense over the whole array: `(channel * ways + way) * dies_per_way + die`.
+    DieId,
+}
