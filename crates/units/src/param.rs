@@ -439,7 +439,7 @@ mod tests {
         let sample = Sample::defaults();
         assert_eq!(sample, Sample { wait_ns: 5 * MS, count: None, colour: Colour::DarkBlue });
         assert_eq!(sample.colour.name(), "dark-blue");
-        assert_eq!(Sample::PARAMS[0].help, "How long.");
+        assert_eq!(Sample::PARAMS[0].help, "A duration.");
         assert_eq!(Sample::PARAMS[0].expected(), "a time from 1ms to 1s");
         assert_eq!(Sample::PARAMS[2].expected(), "one of red, dark-blue");
         assert_eq!(Sample::PARAMS[0].used, None);
