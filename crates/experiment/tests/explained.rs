@@ -67,7 +67,7 @@ fn a_name_may_be_written_as_tables_show_it() {
     for (written, part) in [
         ("WAF", "Write amplification"),
         ("p99.9", "99.9 %"),
-        ("p99_9", "99.9 %"),
+        ("p99.9", "99.9 %"),
         ("Longest Wait", "bound"),
         ("MULTI-HASH", "hot"),
         ("steady", "until write amplification is stable"),
@@ -82,7 +82,7 @@ fn a_name_may_be_written_as_tables_show_it() {
 #[test]
 fn a_key_says_what_follows_from_it_where_that_surprises() {
     for (name, part) in [
-        ("rate", "every write of something new waits for a program"),
+        ("rate", "every write of a new page waits for a flash program"),
         ("single", "as long as a program of flash"),
         ("precondition", "before the drive ever collects"),
         ("over_provisioning", "is 7 %"),

@@ -13,7 +13,8 @@
 //!
 //! It sees that a name is there, not that what is said of it is true, nor that one function calls the other. Of two
 //! types with one name in one file it sees the members of both, and of functions likewise. Of what macros make it sees
-//! the identifiers of `ids!` alone, and nothing that is only there for tests. Keys and fields of results are checked by `documents.rs`.
+//! the identifiers of `ids!` alone, and nothing that is only there for tests. Keys and fields of results are checked by
+//! `documents.rs`.
 #![allow(missing_docs)]
 
 use std::collections::BTreeMap;

@@ -209,8 +209,8 @@ pub fn one_of(names: impl Iterator<Item = &'static str>) -> String {
     format!("one of {}", names.collect::<Vec<_>>().join(", "))
 }
 
-/// A struct of parameters that is built from checked values: one that [`params!`](crate::params) declares, or several of
-/// them side by side, each declared where its parameters are used.
+/// A struct of parameters that is built from checked values: one that [`params!`](crate::params) declares, or several
+/// of them side by side, each declared where its parameters are used.
 pub trait ParamSet: Sized {
     /// Description of each parameter, in the order of the values.
     fn params() -> &'static [Param];

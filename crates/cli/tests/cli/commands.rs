@@ -190,7 +190,7 @@ fn a_result_has_what_applies_to_its_mapping_and_nothing_else() {
         assert_eq!((missing, odd), (None, None), "{result:#}");
     };
     let of_pages = ["/ftl/allocation", "/ftl/gc", "/ftl/foreground_collections"];
-    let of_logs = ["/ftl/merges", "/ftl/associativity", "/ftl/blocking_ns/bound", "/ftl/wait_ns", "/ftl/placement"];
+    let of_logs = ["/ftl/merges", "/ftl/associativity", "/ftl/blocking_ns/bound", "/ftl/wait_ns", "/buffer/placement"];
     let of_some =
         ["/ftl/map_cache", "/ftl/streams", "/ftl/wear_moves", "/buffer/padding_pages", "/buffer/filled_pages"];
     has(&result(&[]), &of_pages, &[&of_logs[..], &of_some].concat());

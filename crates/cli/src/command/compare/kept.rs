@@ -1,9 +1,9 @@
 //! Results of runs kept in a folder, one file per run: written as each run ends, and reused instead of running again.
 //!
 //! A file's name consists of the run's varied values and a hash of everything that its result depends on: its effective
-//! configuration, the varied values, whether it is verified and has bounds, and the content of the files that it reads. Any other run
-//! has another file. The name does not tell the build of the program: a folder holds results of one build, because
-//! results of two builds in one table would be compared as if they were of one.
+//! configuration, the varied values, whether it is verified and has bounds, and the content of the files that it reads.
+//! Any other run has another file. The name does not tell the build of the program: a folder holds results of one
+//! build, because results of two builds in one table would be compared as if they were of one.
 
 use std::fs;
 use std::io;

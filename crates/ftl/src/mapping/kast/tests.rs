@@ -575,8 +575,8 @@ fn a_switch_merge_on_the_papers_drive_takes_2_ms() {
     assert_eq!((report.switch, report.blocking_ns.max()), (1, 2 * MS));
 }
 
-/// N² C_copy + (N + 1) C_erase with 128 pages a block and 50, 650 and 2,000 us. The paper says "about 6 seconds", which
-/// its formula does not give.
+/// N² C_copy + (N + 1) C_erase with 128 pages a block and 50, 650 and 2,000 us. The paper says "about 6 seconds",
+/// which its formula does not give.
 #[test]
 fn the_worst_merge_of_fast_on_the_papers_mlc_takes_11_7_s() {
     let nand = NandParams { pages: 128, read_ns: 50 * US, program_ns: 650 * US, ..kast_slc() };
