@@ -6,7 +6,7 @@ use crate::{Place, Problem, nearest};
 
 /// An error in something that the user wrote: a value, a key, a combination of policies.
 ///
-/// A refusal names the configuration keys that it is about; a [`Problem`](crate::Problem) adds the position in a file.
+/// A refusal names the configuration keys that it is about; a [`Problem`] adds the position in a file.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Refusal {
     /// Configuration keys to point at, the most telling first. Empty where the caller knows the key, such as the one
