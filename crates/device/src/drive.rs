@@ -61,7 +61,7 @@ pub struct Drive {
     interface: HostInterface,
     path: DataPath,
     flash: Flash,
-    /// Whether it is worn out and was told so.
+    /// Whether its life was ended, after it was worn out: [`Self::end_life`].
     is_read_only: bool,
 }
 
@@ -115,8 +115,8 @@ impl Drive {
         }
     }
 
-    /// Each page of a read is in the buffer, or is read from flash until [`Self::notify_waiters`]. Then it crosses the
-    /// link; with the last of them the read is complete.
+    /// Each page of a read is in the buffer, or is read from flash and goes on in [`Self::notify_waiters`]. Then it
+    /// crosses the link; with the last of them the read is complete.
     fn read(&mut self, now: Ns, id: CommandId) {
         let Self { interface, path, flash, .. } = self;
         match path {
@@ -140,8 +140,8 @@ impl Drive {
         }
     }
 
-    /// All that was written before goes to flash, and then the command goes on; there is nothing to wait for where the
-    /// buffer holds nothing.
+    /// All that was written before goes to flash, and then the command goes on; it goes on at once where there is no
+    /// buffer, or flash has all that it held.
     fn flush(&mut self, now: Ns, id: CommandId) {
         let Self { interface, path, flash, .. } = self;
         match path {
@@ -251,7 +251,7 @@ impl Drive {
         self.flash.reset_counts();
     }
 
-    /// From now on [`Self::take_told`] has something to say.
+    /// Records events for [`Self::take_told`] from now on.
     pub(crate) fn watch(&mut self) {
         self.flash.watch();
     }
@@ -304,13 +304,13 @@ impl Drive {
         self.interface.commands.held() == 0 && self.flash.nand().in_flight() == 0
     }
 
-    /// Whether anybody looks.
+    /// Whether events are recorded.
     #[inline]
     pub(crate) fn is_watched(&self) -> bool {
         self.flash.is_watched()
     }
 
-    /// Adds what happened since this was called last, in order.
+    /// Appends the events since the last call to `to`, in order.
     pub(crate) fn take_told(&mut self, to: &mut Vec<Event>) {
         self.flash.take_told(to);
     }

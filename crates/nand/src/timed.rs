@@ -10,8 +10,9 @@
 //! - A channel carries one transfer at a time, in the order in which they become ready.
 //! - A host read may suspend an erase or a program that runs on its die, if the drive can.
 //!
-//! Dependencies are per block: programs in page order, reads after the program of their page, an erase after all that
-//! was emitted before it for the block (the programs that copy out of it included), programs after a pending erase.
+//! Dependencies within a block: programs in page order, reads after the program of their page, an erase after all that
+//! was emitted before it for the block (the programs that copy out of it included), everything else that is emitted
+//! after an erase behind it. Across blocks: an operation also waits for the one that it was emitted `after`.
 
 mod dies;
 mod ends;
@@ -91,7 +92,7 @@ struct Used {
     erases: Together,
 }
 
-/// What an event means: the upper two bits of its code; the others are the index of a die or an operation.
+/// What an event means: the upper two bits of its 28-bit code; the others are the index of a die or an operation.
 mod event {
     /// The array operation of a die ends.
     pub(super) const ARRAY: u32 = 0 << INDEX_BITS;

@@ -3,8 +3,9 @@
 //! ```text
 //! a stay:     a page that is written stays in the buffer until it is written again, or is discarded, and is not
 //!             programmed in between; no stay outlasts a flush, and a durable write (FUA) begins none
-//! at a write: a stay that ends here is saved; then, while the other stays and the page written need more than the
-//!             capacity, give up the stay that ends last
+//! at a write: a stay that ends here is saved, as at a discard; then, while the other stays and the page written need
+//!             more than the capacity, give up the stay that ends last
+//! at the end: all stays that are left are saved
 //! pages sent to flash = page writes - stays saved
 //! ```
 //!
@@ -14,8 +15,8 @@
 //! clean page takes one, victims leave as blocks or before a write needs their room. So the figures are bounds for
 //! every order and every rate, and exact for one that evicts single pages on demand, in counting mode.
 //!
-//! It needs the future, so it is a function of a recorded sequence, and no policy in the table: a slot of a drive
-//! cannot know what the host will ask. O(log capacity) an access, after a sort of the sequence.
+//! It needs the future, so it is a function of a recorded sequence, and no policy in the table: a policy in
+//! a drive cannot know what the host will ask. O(log capacity) an access, after a sort of the sequence.
 
 use std::collections::BTreeSet;
 

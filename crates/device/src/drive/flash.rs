@@ -161,7 +161,7 @@ impl Flash {
 
 /// What a drive tells those who look, in the order in which it happens.
 impl Flash {
-    /// From now on [`Self::take_told`] has something to say.
+    /// Records events for [`Self::take_told`] from now on.
     pub(super) fn watch(&mut self) {
         self.nand.watch();
     }
@@ -171,7 +171,7 @@ impl Flash {
         Verifier::new(&mut self.nand, u64::from(self.logical_pages))
     }
 
-    /// Whether anybody looks.
+    /// Whether events are recorded.
     #[inline]
     pub(super) fn is_watched(&self) -> bool {
         self.nand.is_watched()
@@ -192,7 +192,7 @@ impl Flash {
         self.told.push(Event::Drive(event));
     }
 
-    /// Adds what happened since this was called last, in order.
+    /// Appends the events since the last call to `to`, in order.
     pub(super) fn take_told(&mut self, to: &mut Vec<Event>) {
         to.append(&mut self.told);
         to.extend(self.nand.events().map(Event::Flash));

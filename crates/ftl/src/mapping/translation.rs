@@ -2,15 +2,17 @@
 //!
 //! ```text
 //! translate lpn:  entry in the cache: a hit
-//!                 else a miss: if the cache is full, its victim leaves; what of it is dirty is written back; then the
-//!                 translation page of lpn is read, from where the global translation directory says
-//! write-back:     read the translation page, change it, program it elsewhere; its dirty entries are clean (batched)
+//!                 else a miss: if the cache is full, its victim leaves, and if it is dirty its translation page is
+//!                 written back; then the translation page of lpn is read, from where the global translation
+//!                 directory says
+//! write-back:     read the translation page, unless it was never written or all of its entries are in memory; change
+//!                 it, program it elsewhere; its dirty entries are clean (batched)
 //! collection:     of a data page:  entry in the cache: changed there, dirty (lazy copying)
 //!                                  else its translation page is noted, once; when the victim is erased, every page
 //!                                  noted is due, so that pages that moved together share a write (batch update)
 //!                 of a translation page: only the directory changes
-//! due:            a write-back for each page that is written, read or trimmed, more where more is due than a block of
-//!                 every plane has pages, and never all of a collection's at once
+//! due:            a write-back for each page that is written, read or trimmed and for each idle step, more where more
+//!                 is due than a block of every plane has pages: so those of a large collection are spread
 //! ```
 //!
 //! The algorithm of DFTL (Gupta, Kim and Urgaonkar, ASPLOS 2009), whatever the cache: which entries are in memory and
@@ -18,19 +20,18 @@
 //!
 //! A request, and what a partial write reads beneath, starts after the read of its translation page. The array does
 //! these reads with the priority of host reads. The victim's write-back is emitted before that read, which does not
-//! wait for it. A page that was never written is known without looking.
+//! wait for it unless both are of one translation page. A page that was never written is known without looking.
 //!
 //! Translation pages are pages of the store's own, numbered above the host's, in a lane of their own on every plane in
 //! turn, so that a victim holds data or translations and never both. The collection policy chooses among both kinds;
-//! with `ftl.gc_pace = "deadline"` among data only, and blocks of translation pages look after themselves. A page of
-//! `p` bytes holds `p / 4` entries.
+//! with `ftl.gc_pace = "deadline"` among data only, and blocks of translation pages look after themselves
+//! (`page_store/map_block.rs`). A page of `p` bytes holds `p / 4` entries.
 //!
 //! Why space suffices. Translation pages count among the pages that must fit beside the spare blocks (`profile`). A
 //! collection copies pages within its plane and erases before any write-back that it causes, so it never needs more
 //! than the store keeps for it. Write-backs that are due can cause collections, which cause write-backs; but none of
 //! this kills a data page, every collection of a data block uses up dead ones, and that of a translation block causes
-//! nothing: so it ends. A cache of one entry is enough: the entry of a request is read when its victim is already
-//! written.
+//! nothing: so it ends. A cache of one entry is enough: room for an entry is made before it is read.
 //!
 //! O(1) a translation and a page moved, besides the cache. Memory: 8 bytes a translation page, the directory being part
 //! of the store's map; 4 bytes a page of the host in a verified run, for what translation pages hold.
