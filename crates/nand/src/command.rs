@@ -5,8 +5,7 @@ use crate::{BlockId, Lpn, Nand, OpId, Origin, Ppn, Urgency};
 /// A read of sectors of a page.
 ///
 /// ```
-/// use flashloom_nand::{Origin, Read};
-/// use crate::{Lpn, Ppn};
+/// use flashloom_nand::{Lpn, Origin, Ppn, Read};
 ///
 /// let beneath = Read::new(Ppn(7), 0b1100, Origin::Host);
 /// let for_host = Read { lpn: Lpn(3), tag: 1, ..beneath };
