@@ -112,10 +112,10 @@ result_types! {
         /// End of the drive's life; absent if it did not end. A run that stops then has the figures until then.
         #[serde(skip_serializing_if = "Option::is_none")]
         end_of_life: Option<EndOfLifeResult>,
-        /// How far the run is from the best that is possible; absent unless `compare --bounds` asks for it.
+        /// Distance of the run from the best possible one; absent unless `compare --bounds` asks for it.
         #[serde(skip_serializing_if = "Option::is_none")]
         bounds: Option<BoundsResult>,
-        /// Whether the data was checked.
+        /// Extent of the data checks.
         integrity: IntegrityResult,
         /// Warnings that figures mean less than they seem, at most three; absent if there are none.
         #[serde(skip_serializing_if = "Vec::is_empty", default)]
@@ -230,13 +230,13 @@ result_types! {
         p50: u64,
         /// The 90th percentile: the value that 90 % of the samples do not exceed.
         p90: u64,
-        /// The 95th percentile.
+        /// The 95th percentile: the value that 95 % of the samples do not exceed.
         p95: u64,
-        /// The 99th percentile.
+        /// The 99th percentile: the value that 99 % of the samples do not exceed.
         p99: u64,
-        /// The 99.9th percentile.
+        /// The 99.9th percentile: the value that 99.9 % of the samples do not exceed.
         p99_9: u64,
-        /// The 99.99th percentile.
+        /// The 99.99th percentile: the value that 99.99 % of the samples do not exceed.
         p99_99: u64,
         /// The maximum.
         max: u64,

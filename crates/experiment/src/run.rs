@@ -104,7 +104,7 @@ pub struct Prepared<'a> {
     cache: Option<Cache>,
     /// Input files of each variant.
     inputs: Vec<Vec<InputResult>>,
-    /// Whether comparisons work out how far each run is from the best that is possible.
+    /// True if comparisons compute the distance of each run from the best possible one.
     has_bounds: bool,
 }
 
@@ -160,7 +160,7 @@ impl<'a> Prepared<'a> {
         Self { has_bounds, ..self }
     }
 
-    /// Whether comparisons work out bounds.
+    /// True if comparisons compute bounds.
     pub fn has_bounds(&self) -> bool {
         self.has_bounds
     }
@@ -468,7 +468,7 @@ fn simulation(config: &Config, input: Input<'_>, verify: bool, progress: &dyn Pr
     Ok(simulation_of(config, engine(config, verify, input.aged, progress)?, config.run.drain))
 }
 
-/// The same of an engine that is ready.
+/// Builds the simulation of a run on a given engine.
 fn simulation_of(config: &Config, engine: Engine, drains: bool) -> Simulation {
     let mut simulation = Simulation::new(engine);
     if drains {

@@ -11,10 +11,10 @@
 //! `name`             a function of a file that the same paragraph or item names
 //! ```
 //!
-//! It sees that a name is there, not that what is said of it is true, nor that one function calls the other. Of two
-//! types with one name in one file it sees the members of both, and of functions likewise. Of what macros make it sees
-//! the identifiers of `ids!` alone, and nothing that is only there for tests. Keys and fields of results are checked by
-//! `documents.rs`.
+//! The test sees that a name exists, not that the statement about it is true, nor that one function calls the other. Of
+//! two types with one name in one file it sees the members of both, and likewise of functions. Of the output of macros
+//! it sees the identifiers of `ids!` alone, and nothing that is only there for tests. Keys and fields of results are
+//! checked by `documents.rs`.
 #![allow(missing_docs)]
 
 use std::collections::BTreeMap;

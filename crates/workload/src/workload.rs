@@ -101,7 +101,7 @@ pub enum Report {
     Fio {
         /// Options of the job file's `[global]` sections, as written.
         global_options: Vec<(String, String)>,
-        /// One report per job, or per group of jobs that report together.
+        /// One report per clone of a job, or per group of clones that report together.
         jobs: Vec<FioReport>,
     },
     /// Fit of a stream to its characterisation.

@@ -116,7 +116,7 @@ result_types! {
         /// The mean; absent if nothing was merged.
         #[serde(skip_serializing_if = "Option::is_none")]
         mean: Option<f64>,
-        /// The 99th percentile.
+        /// The 99th percentile: the value that 99 % of the merges do not exceed.
         #[serde(skip_serializing_if = "Option::is_none")]
         p99: Option<u64>,
         /// The longest.

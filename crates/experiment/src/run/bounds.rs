@@ -1,5 +1,5 @@
-//! How far a run is from the best that is possible. What buffer and FTL were asked is recorded while the run goes on,
-//! and the bounds are functions of that; for the scheduler, the run is repeated in every order.
+//! Bounds: the distance of a run from the best possible one. The accesses to buffer and FTL are recorded during the
+//! run, and their bounds computed from the record; for the scheduler, the run is repeated in every order.
 
 mod orders;
 mod record;
@@ -15,10 +15,10 @@ use crate::result::{BoundsResult, BufferBound, FtlBound, RunResult};
 
 pub(super) use record::Record;
 
-/// A bound, or why there is none.
+/// A bound, or the reason why there is none.
 type Bound<T> = Result<T, String>;
 
-/// The bounds of a run, of which a record was kept.
+/// Computes the bounds of a recorded run.
 ///
 /// # Errors
 /// A figure of the run beats its bound: one of the two is wrong.
@@ -78,7 +78,7 @@ fn ftl(config: &Config, record: &Record, result: &RunResult) -> FtlBound {
     }
 }
 
-/// Holds the figures of a run against its bounds.
+/// Checks that no figure of a run beats its bound.
 fn hold(bounds: &BoundsResult, result: &RunResult) -> Result<(), String> {
     if let (Some(bound), Some(buffer)) = (&bounds.buffer, &result.buffer) {
         let (hits, evicted) = (buffer.write_hits, buffer.evicted_pages);

@@ -36,10 +36,10 @@ pub(super) fn engine(
     started(config, with_scheduler(config, &config.host, scheduler, verify)?, verify, aged, progress)
 }
 
-/// The same under another scheduler, which sees every request as it is: none is merged.
+/// The engine of a configuration under another scheduler, without merging: the scheduler sees every request as it is.
 ///
 /// # Errors
-/// As of [`engine`].
+/// The errors of [`engine`].
 pub(super) fn unmerged(
     config: &Config,
     scheduler: Box<dyn Scheduler>,

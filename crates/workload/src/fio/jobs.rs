@@ -148,7 +148,7 @@ impl FioJobs {
         Ok(())
     }
 
-    /// One report per job, or one for jobs that report as a group.
+    /// One report per clone, or one for all clones that report as a group.
     pub fn reports(&self) -> &[FioReport] {
         &self.reports
     }

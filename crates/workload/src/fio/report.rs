@@ -7,7 +7,7 @@ use super::DIRECTIONS;
 /// Length of a throughput sample's window, fio's default.
 const WINDOW_NS: Ns = S / 2;
 
-/// Report of a job, or of several that report as a group.
+/// Report of a clone of a job, or of all clones that report as a group.
 #[derive(Clone, Debug)]
 pub struct FioReport {
     /// Name of the job.

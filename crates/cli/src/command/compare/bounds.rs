@@ -1,11 +1,11 @@
-//! What `--bounds` could not work out, below a comparison.
+//! Notes below a comparison on bounds that `--bounds` could not compute.
 
 use flashloom::experiment::config::Experiment;
 use flashloom::experiment::result::Comparison;
 
 use crate::figures::rows;
 
-/// The bounds that are missing: a line a part of the stack and reason, with the rows that it holds for.
+/// The missing bounds: one line per part of the stack and reason, with the rows that it holds for.
 pub fn left_out(experiment: &Experiment, comparison: &Comparison) -> String {
     let seeds = experiment.repetitions();
     let mut reasons: Vec<(&str, &str, Vec<usize>)> = Vec::new();
@@ -27,7 +27,7 @@ pub fn left_out(experiment: &Experiment, comparison: &Comparison) -> String {
     reasons.iter().map(line).collect()
 }
 
-/// A part of the stack, in words.
+/// Name of a part of the stack, for people.
 fn name(part: &str) -> &str {
     match part {
         "buffer" => "write buffer",

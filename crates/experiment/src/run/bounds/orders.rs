@@ -11,13 +11,13 @@ use super::{Bound, Record};
 use crate::config::{Config, Precondition, Timing};
 use crate::result::{RunResult, SchedulerBound};
 
-/// The most requests whose orders are all tried: 8! = 40,320 runs where all are queued at once.
+/// Maximum number of requests whose orders are all tried: 8! = 40,320 runs if all are queued at once.
 const MOST_REQUESTS: u64 = 8;
 
-/// The best of every order; the run itself is one of them.
+/// Finds the best of every order of dispatch; the run itself is one of them.
 ///
 /// # Errors
-/// As of running it.
+/// The errors of running it.
 pub(super) fn scheduler(
     config: &Config,
     input: Input<'_>,
@@ -62,7 +62,7 @@ pub(super) fn scheduler(
     Ok(bound.ok_or_else(|| "no order was tried".to_owned()))
 }
 
-/// Why a run has no bound of its scheduler.
+/// Reason why a run has no bound of its scheduler.
 fn unsuited(config: &Config, input: Input<'_>, record: &Record, result: &RunResult) -> Option<String> {
     let requests = result.host.requests.max(input.workload.expected_requests());
     let is_aged_anew = config.run.precondition != Precondition::None && input.aged.drive.is_none();
@@ -85,8 +85,8 @@ fn unsuited(config: &Config, input: Input<'_>, record: &Record, result: &RunResu
     }
 }
 
-/// What a run of the workload on an engine measures. Its accounts, which take longer to add up than a few requests, are
-/// not checked: those of the run whose bound this is were.
+/// Runs the workload on an engine. The accounts are not checked, because that takes longer than a few requests; those
+/// of the run that is bounded were.
 fn outcome(config: &Config, input: Input<'_>, engine: Engine) -> Result<Outcome, Failure> {
     let mut simulation = simulation_of(config, engine, config.run.drain);
     let mut running = started(input.workload)?;
@@ -94,7 +94,7 @@ fn outcome(config: &Config, input: Input<'_>, engine: Engine) -> Result<Outcome,
     Ok(simulation.outcome())
 }
 
-/// The duration and the mean latency of a run.
+/// Duration and mean latency of a run.
 fn figures(result: &RunResult) -> Option<(u64, f64)> {
     let all = result.host.latency_ns.as_ref()?.all.as_ref()?;
     Some((result.host.duration_ns?, all.mean))

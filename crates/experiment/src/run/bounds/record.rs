@@ -1,4 +1,4 @@
-//! What a run asked of its write buffer and its FTL, in order.
+//! Record of a run's accesses to its write buffer and its FTL, in order.
 
 use flashloom_buffer::order::belady::Access;
 use flashloom_device::{CommandId, DriveEvent, Engine, Event, Interest, Observer};
@@ -8,10 +8,10 @@ use flashloom_nand::Lpn;
 use flashloom_units::Ns;
 use flashloom_workload::{Op, Request};
 
-/// The most accesses, or changes, that are recorded of a run: 8 bytes each, and 8 more while a bound is worked out.
+/// Maximum number of accesses, or changes, recorded of a run: 8 bytes each, and 8 more while a bound is computed.
 const MOST: usize = 1 << 25;
 
-/// An observer that records.
+/// Observer that records the accesses to write buffer and FTL.
 #[derive(Default)]
 pub struct Record {
     /// Logical pages of the drive.
@@ -21,7 +21,7 @@ pub struct Record {
     /// Pages that flash holds as the run begins.
     valid: Vec<u32>,
     padding: u64,
-    /// The command that was dispatched last, and which of the drive's commands begin with a flush.
+    /// The last dispatched command, and a mark for each of the drive's commands that begins with a flush.
     dispatched: Option<Dispatched>,
     flushes: Vec<bool>,
     queue: Queue,
@@ -34,7 +34,7 @@ struct Queue {
     waiting: u64,
     in_drive: u64,
     now: Ns,
-    /// Whether time went on while a request waited and the drive had room.
+    /// True once time has passed while a request waited and the drive had room.
     was_held_back: bool,
 }
 
@@ -46,15 +46,15 @@ impl Queue {
 }
 
 impl Record {
-    /// An empty record of a drive of so many pages, which holds so many commands at once.
+    /// An empty record of a drive of `pages` logical pages that holds `queue_depth` commands at once.
     pub fn new(pages: u32, queue_depth: u32) -> Self {
         Self { pages, queue: Queue { depth: u64::from(queue_depth), ..Queue::default() }, ..Self::default() }
     }
 
-    /// The record of a run that has ended, where it is whole. A drain at the end flushes the write buffer.
+    /// The record of a run that has ended, if it is complete. A drain at the end flushes the write buffer.
     ///
     /// # Errors
-    /// Why it is not whole.
+    /// Reason why it is incomplete.
     pub fn complete(mut self, drains: bool) -> Result<Self, String> {
         if self.accesses.len().max(self.changes.len()) > MOST {
             return Err(format!("the run has more page accesses than the {MOST} that are recorded"));
@@ -63,33 +63,33 @@ impl Record {
         Ok(self)
     }
 
-    /// What the write buffer was asked.
+    /// Accesses to the write buffer.
     pub fn accesses(&self) -> &[Access] {
         &self.accesses
     }
 
-    /// What the FTL was asked.
+    /// Changes of pages in the FTL: writes and discards.
     pub fn changes(&self) -> &[Change] {
         &self.changes
     }
 
-    /// The pages that flash held when the run began.
+    /// Pages that flash held when the run began.
     pub fn valid(&self) -> &[u32] {
         &self.valid
     }
 
-    /// Pages that the FTL was to write.
+    /// Number of pages written to the FTL.
     pub fn page_writes(&self) -> u64 {
         self.changes.iter().filter(|change| matches!(change, Change::Write { .. })).count() as u64
     }
 
-    /// Pages among these that only made an evicted block whole.
+    /// Number of written pages that only pad an evicted block.
     pub fn padding(&self) -> u64 {
         self.padding
     }
 
-    /// Whether the scheduler ever let time go on while a request waited and the drive had room. Says nothing of a run
-    /// whose requests were merged.
+    /// True if the scheduler ever let time pass while a request waited and the drive had room. Meaningless for a run
+    /// with merged requests.
     pub fn was_held_back(&self) -> bool {
         self.queue.was_held_back
     }
