@@ -104,3 +104,39 @@ fn hold(bounds: &BoundsResult, result: &RunResult) -> Result<(), String> {
     }
     Ok(())
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::config::{Catalog, Experiment, Source};
+    use crate::run::{Prepared, Quiet};
+
+    const EXPERIMENT: &str = r#"
+workload = { kind = "synthetic", replay = "closed", queue_depth = 4, synthetic.requests = 4, synthetic.read_share = 0.0 }
+device = { channels = 1, ways = 1, planes = 1, blocks = 16, pages = 8, over_provisioning = 0.5 }
+buffer.capacity = "16KiB"
+"#;
+
+    #[test]
+    fn a_run_that_beats_any_of_its_bounds_fails() {
+        let source = Source::text("bounds.toml", EXPERIMENT);
+        let varies = ["run.seed=1".to_owned()];
+        let experiment = Experiment::from_source(&Catalog::builtin(), source, &[], Some(&varies)).expect("it is sound");
+        let prepared = Prepared::new(&experiment).expect("it reads no files").with_bounds(true);
+        let run = prepared.compare(false, &Quiet).expect("it runs").runs.remove(0).result;
+        let bounds = run.bounds.clone().expect("they were asked for");
+        assert_eq!(hold(&bounds, &run), Ok(()));
+        let beaten: [fn(&mut BoundsResult, &mut RunResult); 5] = [
+            |_, run| run.buffer.as_mut().expect("it has a buffer").write_hits = u64::MAX,
+            |_, run| run.buffer.as_mut().expect("it has a buffer").evicted_pages = 0,
+            |bounds, _| bounds.ftl.as_mut().expect("it has an FTL").fewest_block_erases = u64::MAX,
+            |bounds, _| bounds.scheduler.as_mut().expect("it is short").duration_over_shortest = 0.999,
+            |bounds, _| bounds.scheduler.as_mut().expect("it is short").mean_latency_over_least = 0.999,
+        ];
+        for (case, beat) in beaten.iter().enumerate() {
+            let (mut bounds, mut run) = (bounds.clone(), run.clone());
+            beat(&mut bounds, &mut run);
+            assert!(hold(&bounds, &run).is_err(), "case {case}: {bounds:?}");
+        }
+    }
+}
