@@ -112,7 +112,7 @@ mod tests {
     use crate::run::{Prepared, Quiet};
 
     const EXPERIMENT: &str = r#"
-workload = { kind = "synthetic", replay = "closed", queue_depth = 4, synthetic.requests = 4, synthetic.read_share = 0.0 }
+workload = { kind = "synthetic", replay = "closed", queue_depth = 4, synthetic = { requests = 4, read_share = 0.0 } }
 device = { channels = 1, ways = 1, planes = 1, blocks = 16, pages = 8, over_provisioning = 0.5 }
 buffer.capacity = "16KiB"
 "#;
