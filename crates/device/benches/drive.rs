@@ -2,8 +2,10 @@
 //!
 //! 16 GiB, 75 % of it written, then uniform random 8 KiB writes at queue depth 16. Prints requests a second, peak
 //! memory and a hash of the result, which must not change with the machine.
-//! `cargo bench -p flashloom-device --bench drive`, with names behind `--` to choose (timed, buffer, counting, large);
-//! with `FLASHLOOM_BENCH=smoke` a hundredth of the work, which the tests run so that it cannot rot.
+//! `cargo bench -p flashloom-device --bench drive`, with names behind `--` to choose (direct, buffer, counting, large) and
+//! `requests=N` for the length of the timed ones; with `FLASHLOOM_BENCH=smoke` a hundredth of the work, which the tests
+//! run so that it cannot rot. The drive is in its steady state after 2 million requests: the cost of one is the
+//! difference of two runs that are longer than that.
 // The only place outside the experiment crate that reads the wall clock: it measures the simulator, not the drive.
 #![allow(clippy::disallowed_methods, missing_docs)]
 
@@ -133,10 +135,19 @@ fn main() {
         std::process::exit(2);
     }
     let smoke = std::env::var("FLASHLOOM_BENCH").is_ok_and(|value| value == "smoke");
-    let chosen: Vec<String> = std::env::args().skip(1).filter(|arg| !arg.starts_with("--")).collect();
-    let wanted = |name: &str| chosen.is_empty() || chosen.iter().any(|arg| name.contains(arg.as_str()));
-    let requests = if smoke { 100_000 } else { 10_000_000 };
-    if wanted("timed") {
+    let (mut names, mut requests) = (Vec::new(), if smoke { 100_000 } else { 10_000_000 });
+    for arg in std::env::args().skip(1).filter(|arg| !arg.starts_with("--")) {
+        match arg.strip_prefix("requests=").map(str::parse) {
+            None => names.push(arg),
+            Some(Ok(number)) => requests = number,
+            Some(Err(error)) => {
+                eprintln!("{arg}: {error}");
+                std::process::exit(2);
+            }
+        }
+    }
+    let wanted = |name: &str| names.is_empty() || names.iter().any(|chosen| name.contains(chosen.as_str()));
+    if wanted("timed direct") {
         timed(requests, 0);
     }
     if wanted("timed buffer") {
