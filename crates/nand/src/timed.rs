@@ -266,7 +266,7 @@ impl Timed {
             order: params.die_order,
             now: 0,
             sequence: 0,
-            events: EventQueue::default(),
+            events: EventQueue::new(timing.erase_ns + timing.transfer_ns(64)),
             operations: Vec::new(),
             free: NO_INDEX,
             in_flight: 0,

@@ -2,7 +2,7 @@
 
 use flashloom_host::{Dispatched, RequestId};
 use flashloom_nand::Lpn;
-use flashloom_units::{EventQueue, GIB, Kind, Ns, S, SECTOR_BYTES, Value, params};
+use flashloom_units::{EventQueue, GIB, Kind, MS, Ns, S, SECTOR_BYTES, Value, params};
 use flashloom_workload::Op;
 
 use super::commands::{CommandId, Commands, Stage};
@@ -53,7 +53,7 @@ impl HostInterface {
             commands: Commands::new(paging),
             link: Link::new(params),
             controller_ns: params.controller_ns,
-            events: EventQueue::default(),
+            events: EventQueue::new(4 * MS),
             completed: Vec::new(),
             unmapped_read_sectors: 0,
         }

@@ -1,5 +1,5 @@
 //! SAST: set-associative sector translation, N log blocks for a set of K data blocks (Park et al., Rapid System
-//! Prototyping 2008; KAST, section II).
+//! Prototyping 2007; KAST, section II).
 //!
 //! ```text
 //! set                K logical blocks that follow each other on a chip
@@ -39,7 +39,7 @@ pub(super) static SPEC: PolicySpec = PolicySpec {
     name: "sast",
     summary: "N log blocks for each set of K data blocks",
     details: "One FTL a chip. The set written least recently gives a log block when none is free.",
-    source: "Park et al., Rapid System Prototyping 2008; KAST, section II",
+    source: "Park et al., Rapid System Prototyping 2007; KAST, section II",
     example: "ftl.mapping=sast ftl.sast.n=8 ftl.sast.k=4 buffer.order=block-lru",
     instead: "Sets are fixed by address: where writes go to many sets, log blocks are merged before they are full. \
               `kast` has the same bound K and no sets.",
