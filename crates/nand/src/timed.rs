@@ -17,7 +17,7 @@
 mod dies;
 mod ends;
 
-use crate::{BlockId, DieOrder, Events, Geometry, MultiPlane, NandParams, OpId, Origin, Ppn, Suspend, Timing, Urgency};
+use crate::{BlockId, DieOrder, Events, Geometry, MultiPlane, NandParams, OpId, Origin, PlaneId, Ppn, Suspend, Timing, Urgency};
 use flashloom_units::{EventNumber, EventQueue, NO_INDEX, Ns};
 use serde::{Deserialize, Serialize};
 
@@ -156,6 +156,15 @@ struct Suspended {
     at: Ns,
 }
 
+/// What waits in a plane, and where the plane is.
+#[derive(Clone, Copy, Debug, Serialize, Deserialize)]
+struct Plane {
+    queues: [List; CLASSES],
+    die: u32,
+    /// Its bit in the masks of its die.
+    bit: u32,
+}
+
 #[derive(Clone, Copy, Debug, Serialize, Deserialize)]
 struct Die {
     channel: u32,
@@ -172,8 +181,12 @@ struct Die {
     restless: bool,
     /// A bit for each plane with something queued, by class.
     queued: [u32; CLASSES],
+    /// A bit for each class with something queued in any plane.
+    classes: u32,
     /// How often a class was passed over for a higher one since its last turn.
     overtaken: [u16; CLASSES],
+    /// A bit for each class that was passed over as often as it may be.
+    starved: u32,
     busy_since: Ns,
     /// How long it was occupied until then.
     busy_ns: Ns,
@@ -191,6 +204,8 @@ pub(crate) struct Timed {
     cache_program: bool,
     suspend: Suspend,
     suspend_ns: Ns,
+    /// Whether a die that is busy may have something to begin.
+    begins_while_busy: bool,
     max_overtakes: u16,
     order: DieOrder,
     now: Ns,
@@ -200,7 +215,7 @@ pub(crate) struct Timed {
     free: u32,
     in_flight: u64,
     blocks: Vec<Block>,
-    queues: Vec<[List; CLASSES]>,
+    planes: Vec<Plane>,
     dies: Vec<Die>,
     /// Dies to look at before time goes on, in the order in which something happened to them.
     restless: Vec<u32>,
@@ -212,10 +227,10 @@ pub(crate) struct Timed {
 flashloom_units::state! {
     Timed {
         value now, sequence, operations, free, in_flight, restless, used;
-        array blocks, queues, dies;
+        array blocks, planes, dies;
         nested events, channel_free, channel_busy;
         fixed geometry, timing, page_times, page_transfer_ns, multi_plane, copyback, cache_program, suspend, suspend_ns,
-            max_overtakes, order;
+            begins_while_busy, max_overtakes, order;
     }
 }
 
@@ -233,6 +248,11 @@ impl Timed {
             queued_class: 0,
             queued: programmed,
         };
+        let plane = |plane| Plane {
+            queues: [List::EMPTY; CLASSES],
+            die: geometry.die_of(plane).0,
+            bit: 1 << geometry.plane_in_die(plane),
+        };
         let die = |die| Die {
             channel: geometry.channel_of(crate::DieId(die)),
             array_event: 0,
@@ -243,7 +263,9 @@ impl Timed {
             settles_at: 0,
             restless: false,
             queued: [0; CLASSES],
+            classes: 0,
             overtaken: [0; CLASSES],
+            starved: 0,
             busy_since: 0,
             busy_ns: 0,
         };
@@ -262,6 +284,7 @@ impl Timed {
             cache_program: params.cache_program,
             suspend: params.suspend,
             suspend_ns: params.suspend_ns,
+            begins_while_busy: params.cache_program || params.suspend != Suspend::None,
             max_overtakes: params.max_overtakes as u16,
             order: params.die_order,
             now: 0,
@@ -271,7 +294,7 @@ impl Timed {
             free: NO_INDEX,
             in_flight: 0,
             blocks: written.iter().map(block).collect(),
-            queues: vec![[List::EMPTY; CLASSES]; geometry.total_planes() as usize],
+            planes: (0..geometry.total_planes()).map(PlaneId).map(plane).collect(),
             dies: (0..geometry.total_dies()).map(die).collect(),
             restless: Vec::new(),
             channel_free: vec![0; geometry.channels as usize],
@@ -282,18 +305,28 @@ impl Timed {
 
     /// When the next event is due. Dies begin what they can only here, when everything that is emitted at a moment has
     /// been: so operations that are emitted together can run together on the planes of an idle die.
+    #[inline]
     pub(crate) fn next_event_ns(&mut self, events: &mut Events) -> Option<Ns> {
-        for at in 0..self.restless.len() {
-            let die = self.restless[at];
-            self.dies[die as usize].restless = false;
-            self.serve(die, events);
+        if !self.restless.is_empty() {
+            self.serve_restless(events);
         }
-        self.restless.clear();
         self.events.next_ns()
     }
 
+    #[inline(never)]
+    fn serve_restless(&mut self, events: &mut Events) {
+        for at in 0..self.restless.len() {
+            let die = self.restless[at];
+            self.serve(die, events);
+        }
+        self.restless.clear();
+    }
+
+    /// A die may have something to begin.
+    #[inline(always)]
     fn rouse(&mut self, die: u32) {
-        if !std::mem::replace(&mut self.dies[die as usize].restless, true) {
+        let state = &mut self.dies[die as usize];
+        if !std::mem::replace(&mut state.restless, true) {
             self.restless.push(die);
         }
     }
@@ -331,23 +364,32 @@ impl Timed {
             && geometry.page_in_block(from) < self.blocks[source.at()].programmed
     }
 
-    fn admit(&mut self, mut operation: Operation) -> u32 {
-        operation.page = self.geometry.page_in_block(operation.ppn);
-        operation.plane = self.geometry.plane_of(operation.block);
-        operation.sequence = self.sequence;
+    /// Puts an operation into the table; where its page is follows from the block.
+    #[inline(always)]
+    fn admit(&mut self, operation: Operation) -> u32 {
+        let page = operation.ppn.0 - operation.block.0 * self.geometry.pages;
+        let (plane, sequence) = (self.geometry.plane_of(operation.block), self.sequence);
+        let operation = Operation { page, plane, sequence, ..operation };
         self.sequence += 1;
         self.in_flight += 1;
-        if self.free == NO_INDEX {
-            assert!(self.operations.len() < event::INDEX as usize, "events name at most {} operations", event::INDEX);
-            self.operations.push(operation);
-            return self.operations.len() as u32 - 1;
-        }
         let id = self.free;
-        self.free = self.operations[id as usize].next;
-        self.operations[id as usize] = operation;
-        id
+        if let Some(free) = self.operations.get_mut(id as usize) {
+            self.free = free.next;
+            *free = operation;
+            return id;
+        }
+        self.admit_more(operation)
     }
 
+    /// The same where more operations are in flight than ever before.
+    #[cold]
+    fn admit_more(&mut self, operation: Operation) -> u32 {
+        assert!(self.operations.len() < event::INDEX as usize, "events name at most {} operations", event::INDEX);
+        self.operations.push(operation);
+        self.operations.len() as u32 - 1
+    }
+
+    #[inline(always)] // Has one caller, as the next.
     pub(crate) fn issue_read(&mut self, operation: Operation, after: OpId, events: &mut Events) -> OpId {
         let id = self.admit(operation);
         self.note_issue(id, after, events);
@@ -356,17 +398,20 @@ impl Timed {
         OpId(id)
     }
 
+    #[inline(always)]
     pub(crate) fn issue_program(&mut self, operation: Operation, after: OpId, events: &mut Events) -> OpId {
+        let from = operation.from;
         let id = self.admit(operation);
         self.note_issue(id, after, events);
         self.wait_for(after, id);
         self.enter(id, events);
-        if operation.from.is_some() {
-            self.hold(operation.from, events);
+        if from.is_some() {
+            self.hold(from, events);
         }
         OpId(id)
     }
 
+    #[inline(always)]
     fn note_issue(&self, id: u32, after: OpId, events: &mut Events) {
         if let Some(events) = events {
             events.push(Event::Issued(self.command(id), (after != OpId::DONE).then_some(after.0)));
@@ -378,12 +423,13 @@ impl Timed {
         operation.command(id, self.geometry.die_of(operation.plane))
     }
 
+    #[inline(always)]
     fn wait_for(&mut self, after: OpId, id: u32) {
         if after != OpId::DONE {
             let first = &mut self.operations[after.0 as usize].waiters;
             let sibling = std::mem::replace(first, id);
-            self.operations[id as usize].sibling = sibling;
-            self.operations[id as usize].waiting = true;
+            let operation = &mut self.operations[id as usize];
+            (operation.sibling, operation.waiting) = (sibling, true);
         }
     }
 
@@ -451,24 +497,25 @@ impl Timed {
 
     /// An operation joins the life of its block that it was emitted for: the present one, or after a pending erase the
     /// next, which begins when that erase has ended.
+    #[inline]
     fn enter(&mut self, id: u32, events: &mut Events) {
-        let Operation { block, kind, waiting, .. } = self.operations[id as usize];
-        if self.blocks[block.at()].erase != NO_INDEX {
-            let mut later = self.blocks[block.at()].later;
-            self.append(&mut later, id);
-            self.blocks[block.at()].later = later;
-            return;
-        }
+        let operation = &mut self.operations[id as usize];
+        let (block, kind, waiting) = (operation.block, operation.kind, operation.waiting);
         let state = &mut self.blocks[block.at()];
+        if state.erase != NO_INDEX {
+            return append(&mut self.operations, &mut state.later, id);
+        }
         state.pending += u32::from(kind != OperationKind::Erase);
         match kind {
-            OperationKind::Read if waiting => self.operations[id as usize].entered = true,
+            OperationKind::Read if waiting => operation.entered = true,
             OperationKind::Read => self.queue_read(id, events),
             OperationKind::Program | OperationKind::Copyback => {
-                let mut programs = state.programs;
-                self.append(&mut programs, id);
-                self.blocks[block.at()].programs = programs;
-                self.queue_programs(block, events);
+                let is_first = state.programs.head == NO_INDEX;
+                append(&mut self.operations, &mut state.programs, id);
+                // One behind others is queued when they are.
+                if is_first && !waiting {
+                    self.queue_programs(block, events);
+                }
             }
             OperationKind::Hold => self.retire(id),
             OperationKind::Erase => {
@@ -481,70 +528,74 @@ impl Timed {
     }
 
     /// A read that waits for no other operation goes to its queue, after the program of its page.
+    #[inline]
     fn queue_read(&mut self, id: u32, events: &mut Events) {
-        let Operation { block, page, .. } = self.operations[id as usize];
-        let state = &mut self.blocks[block.at()];
-        if page < state.programmed {
+        let operation = &mut self.operations[id as usize];
+        let state = &mut self.blocks[operation.block.at()];
+        if operation.page < state.programmed {
             self.enqueue(id, events);
         } else {
-            self.operations[id as usize].next = state.reads;
-            state.reads = id;
+            operation.next = std::mem::replace(&mut state.reads, id);
         }
     }
 
     /// An operation is over: its place is free.
+    #[inline(always)]
     fn retire(&mut self, id: u32) {
-        self.operations[id as usize].next = self.free;
-        self.free = id;
+        self.operations[id as usize].next = std::mem::replace(&mut self.free, id);
         self.in_flight -= 1;
     }
 
     /// Queues the programs of a block that nothing holds back any more, in page order.
     fn queue_programs(&mut self, block: BlockId, events: &mut Events) {
         loop {
-            let state = &self.blocks[block.at()];
+            let state = &mut self.blocks[block.at()];
             let id = state.programs.head;
-            if id == NO_INDEX || self.operations[id as usize].waiting {
+            let Some(operation) = self.operations.get(id as usize).filter(|operation| !operation.waiting) else {
                 return;
-            }
-            let class = class_of(&self.operations[id as usize]) as u8;
+            };
+            let class = class_of(operation) as u8;
             if class != state.queued_class && state.programmed != state.queued {
                 return;
             }
-            let next = self.operations[id as usize].next;
-            let state = &mut self.blocks[block.at()];
-            state.programs.head = next;
+            state.programs.head = operation.next;
             state.queued_class = class;
             state.queued += 1;
             self.enqueue(id, events);
         }
     }
 
-    fn append(&mut self, list: &mut List, id: u32) {
-        self.operations[id as usize].next = NO_INDEX;
-        if list.head == NO_INDEX {
-            list.head = id;
-        } else {
-            self.operations[list.tail as usize].next = id;
-        }
-        list.tail = id;
-    }
-
+    #[inline(always)]
     fn enqueue(&mut self, id: u32, events: &mut Events) {
         if let Some(events) = events {
             events.push(Event::Queued { number: id });
         }
         let operation = &self.operations[id as usize];
-        let (plane, class) = (operation.plane, class_of(operation));
-        let mut queue = self.queues[plane.at()][class];
-        self.append(&mut queue, id);
-        self.queues[plane.at()][class] = queue;
-        let die = self.geometry.die_of(plane);
-        self.dies[die.at()].queued[class] |= 1 << self.geometry.plane_in_die(plane);
-        self.rouse(die.0);
+        let class = class_of(operation);
+        let plane = &mut self.planes[operation.plane.at()];
+        append(&mut self.operations, &mut plane.queues[class], id);
+        let (die, state) = (plane.die, &mut self.dies[plane.die as usize]);
+        state.queued[class] |= plane.bit;
+        state.classes |= 1 << class;
+        if self.begins_while_busy || state.active.is_none() {
+            self.rouse(die);
+        }
     }
 }
 
+/// Adds an operation at the end of a list.
+#[inline(always)]
+fn append(operations: &mut [Operation], list: &mut List, id: u32) {
+    operations[id as usize].next = NO_INDEX;
+    if list.head == NO_INDEX {
+        list.head = id;
+    } else {
+        operations[list.tail as usize].next = id;
+    }
+    list.tail = id;
+}
+
+#[inline(always)]
 fn class_of(operation: &Operation) -> usize {
     match (operation.urgency, operation.origin, operation.kind) {
         (Urgency::Blocking, ..) => BLOCKING,

@@ -26,8 +26,9 @@ pub struct EventQueue {
     today: u64,
     /// A day has two to the power of this nanoseconds.
     day_bits: u32,
-    /// A bit for each day that has events.
+    /// A bit for each day that has events, and for each word of these bits that is not zero.
     busy: [u64; WORDS],
+    busy_words: u32,
     /// First event of each day.
     days: Box<[u32; DAYS]>,
     /// Events of all days; `next` is the next of the day, or of those that are free.
@@ -64,6 +65,7 @@ impl EventQueue {
             today: 0,
             day_bits: day_ns.next_power_of_two().trailing_zeros(),
             busy: [0; WORDS],
+            busy_words: 0,
             days: Box::new([NO_INDEX; DAYS]),
             events: Vec::new(),
             free: NO_INDEX,
@@ -88,6 +90,7 @@ impl EventQueue {
         }
         let day = day as usize % DAYS;
         self.busy[day / 64] |= 1 << (day % 64);
+        self.busy_words |= 1 << (day / 64);
         let event = self.new_entry(at, number_and_code);
         let head = self.days[day];
         if head == NO_INDEX || self.events[head as usize].at > at {
@@ -147,7 +150,9 @@ impl EventQueue {
         self.free = event;
         self.days[day] = next;
         if next == NO_INDEX {
-            self.busy[day / 64] &= !(1 << (day % 64));
+            let word = &mut self.busy[day / 64];
+            *word &= !(1 << (day % 64));
+            self.busy_words &= !(u32::from(*word == 0) << (day / 64));
             self.next_ns = self.first_from(day);
         } else {
             self.next_ns = self.events[next as usize].at;
@@ -170,17 +175,19 @@ impl EventQueue {
     /// Time of the first event in the calendar, whose first day is the given one.
     #[inline]
     fn first_from(&self, today: usize) -> Ns {
-        let from = today / 64;
-        let mut word = self.busy[from] & (u64::MAX << (today % 64));
-        for ahead in 0..=WORDS {
-            let index = (from + ahead) % WORDS;
-            if word != 0 {
-                let head = self.days[index * 64 + word.trailing_zeros() as usize];
-                return self.events[head as usize].at;
+        let mut index = today / 64;
+        let mut word = self.busy[index] & (u64::MAX << (today % 64));
+        if word == 0 {
+            // The words that follow, and the days of this one that lie behind today: they are the last of the calendar.
+            let following = (self.busy_words | self.busy_words << WORDS) >> index >> 1;
+            if following == 0 {
+                return Ns::MAX;
             }
-            word = self.busy[(index + 1) % WORDS];
+            index = (index + 1 + following.trailing_zeros() as usize) % WORDS;
+            word = self.busy[index];
         }
-        Ns::MAX
+        let head = self.days[index * 64 + word.trailing_zeros() as usize];
+        self.events[head as usize].at
     }
 
     /// All events in order, as words of time, number and code.

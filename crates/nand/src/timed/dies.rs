@@ -10,22 +10,24 @@ use crate::event::{Event, OperationKind};
 use crate::operation::Operation;
 
 impl Timed {
-    /// Gives a die work if it can take any.
+    /// Gives a die that was roused work if it can take any.
+    #[inline]
     pub(super) fn serve(&mut self, die: u32, events: &mut Events) {
-        let state = &self.dies[die as usize];
+        let state = &mut self.dies[die as usize];
+        state.restless = false;
         if self.now < state.settles_at {
             return;
         }
-        match state.active {
-            None => match self.pick(die) {
+        if state.active.is_none() {
+            match self.pick(die) {
                 Some(head) => self.start(die, head, events),
                 None => self.go_on(die, events),
-            },
-            Some(group) if self.may_suspend(die, &group) => self.suspend(die, group, events),
-            Some(_) => {}
+            }
+        } else if self.suspend != Suspend::None {
+            self.suspend_active(die, events);
         }
-        if let Some(group) = self.dies[die as usize].active {
-            self.stage(die, &group, events);
+        if self.cache_program {
+            self.stage(die, events);
         }
     }
 
@@ -49,7 +51,9 @@ impl Timed {
             && self.operations[active.head as usize].overtaken < self.max_overtakes
     }
 
-    fn suspend(&mut self, die: u32, group: Group, events: &mut Events) {
+    /// Suspends what a die is at, if there are host reads that may go before it.
+    fn suspend_active(&mut self, die: u32, events: &mut Events) {
+        let Some(group) = self.dies[die as usize].active.filter(|group| self.may_suspend(die, group)) else { return };
         let state = &mut self.dies[die as usize];
         state.active = None;
         state.array_event = 0;
@@ -83,29 +87,30 @@ impl Timed {
     }
 
     /// A group is the die's active one from now on.
+    #[inline]
     fn occupy_die(&mut self, die: u32, group: Group) {
         self.dies[die as usize].active = Some(group);
         self.dies[die as usize].array_event = self.events.schedule(group.ends, event::ARRAY | die);
         // Before the array begins nothing can be staged or suspended; then there may be something that waits for it.
-        let watched = self.cache_program && group.kind == OperationKind::Program || self.can_suspend(group.kind);
-        if watched && group.array_from > self.now {
+        let can_stage = self.cache_program && group.kind == OperationKind::Program;
+        if self.begins_while_busy && group.array_from > self.now && (can_stage || self.can_suspend(group.kind)) {
             self.events.schedule(group.array_from, event::WAKE | die);
         }
     }
 
     /// With cache program, sends the data of the next program while the die still programs.
-    fn stage(&mut self, die: u32, active: &Group, events: &mut Events) {
+    fn stage(&mut self, die: u32, events: &mut Events) {
         let state = &self.dies[die as usize];
-        let fits = self.cache_program
-            && active.kind == OperationKind::Program
+        let Some(active) = state.active else { return };
+        let fits = active.kind == OperationKind::Program
             && self.now >= active.array_from
             && state.staged.is_none()
             && state.suspended.is_none();
         if !fits || state.queued[HOST_READS] != 0 {
             return;
         }
-        let Some((class, plane)) = self.first(die, 0..CLASSES) else { return };
-        let head = self.queues[self.plane(die, plane)][class].head;
+        let Some((class, plane)) = self.first(die) else { return };
+        let head = self.planes[self.plane(die, plane)].queues[class].head;
         if self.operations[head as usize].kind != OperationKind::Program {
             return;
         }
@@ -124,18 +129,31 @@ impl Timed {
         (die * self.geometry.planes + plane) as usize
     }
 
-    /// The class and plane of the operation that is next among some classes.
-    fn first(&self, die: u32, mut classes: Range<usize>) -> Option<(usize, u32)> {
+    /// The class and plane of the operation that is next.
+    #[inline]
+    fn first(&self, die: u32) -> Option<(usize, u32)> {
         let state = &self.dies[die as usize];
-        if self.order == DieOrder::Priority {
-            let starving = |&class: &usize| state.queued[BLOCKING] == 0 && state.overtaken[class] >= self.max_overtakes;
-            let starved = classes.clone().rfind(starving);
-            let class = starved.or_else(|| classes.find(|&class| state.queued[class] != 0))?;
-            if state.queued[class].is_power_of_two() {
-                return Some((class, state.queued[class].trailing_zeros()));
-            }
-            classes = class..class + 1;
+        if state.classes == 0 {
+            return None;
         }
+        if self.order == DieOrder::Fifo {
+            return self.oldest(die, 0..CLASSES);
+        }
+        let is_blocked = state.classes & (1 << BLOCKING) != 0;
+        let class = if state.starved == 0 || is_blocked { state.classes.trailing_zeros() } else { state.starved.ilog2() };
+        self.first_of(die, class as usize)
+    }
+
+    /// The plane of the operation that is next in a class.
+    #[inline]
+    fn first_of(&self, die: u32, class: usize) -> Option<(usize, u32)> {
+        let planes = self.dies[die as usize].queued[class];
+        if planes.is_power_of_two() { Some((class, planes.trailing_zeros())) } else { self.oldest(die, class..class + 1) }
+    }
+
+    /// The class and plane of the oldest operation of some classes.
+    fn oldest(&self, die: u32, classes: Range<usize>) -> Option<(usize, u32)> {
+        let state = &self.dies[die as usize];
         let mut best: Option<(usize, u32)> = None;
         let mut oldest = u64::MAX;
         for class in classes {
@@ -143,7 +161,7 @@ impl Timed {
             while planes != 0 {
                 let plane = planes.trailing_zeros();
                 planes &= planes - 1;
-                let head = self.queues[self.plane(die, plane)][class].head;
+                let head = self.planes[self.plane(die, plane)].queues[class].head;
                 let sequence = self.operations[head as usize].sequence;
                 if sequence < oldest && self.is_whole(head, class) {
                     oldest = sequence;
@@ -164,7 +182,7 @@ impl Timed {
         let mut member = operation.sibling;
         while member != head {
             let Operation { plane, sibling, .. } = self.operations[member as usize];
-            if self.queues[plane.at()][class].head != member {
+            if self.planes[plane.at()].queues[class].head != member {
                 return false;
             }
             member = sibling;
@@ -173,40 +191,61 @@ impl Timed {
     }
 
     /// Takes what runs next. Before an operation that is suspended or staged only host reads go, and not without end.
+    #[inline]
     fn pick(&mut self, die: u32) -> Option<u32> {
         let state = &self.dies[die as usize];
-        let Some(held) = state.suspended.map(|suspended| suspended.group).or(state.staged) else {
-            let (class, plane) = self.first(die, 0..CLASSES)?;
-            return Some(self.take_group(die, class, plane));
+        let (class, plane) = match state.suspended.as_ref().map(|suspended| &suspended.group).or(state.staged.as_ref()) {
+            None => self.first(die)?,
+            Some(&Group { head: held, .. }) => {
+                if self.operations[held as usize].overtaken == self.max_overtakes {
+                    return None;
+                }
+                let read = self.first_of(die, HOST_READS)?;
+                self.operations[held as usize].overtaken += 1;
+                read
+            }
         };
-        if self.operations[held.head as usize].overtaken == self.max_overtakes {
-            return None;
-        }
-        let (class, plane) = self.first(die, HOST_READS..HOST_READS + 1)?;
-        self.operations[held.head as usize].overtaken += 1;
         Some(self.take_group(die, class, plane))
     }
 
     /// Takes the head of a plane's queue, and with multi-plane commands the heads of the other planes that match it.
+    #[inline]
     fn take_group(&mut self, die: u32, class: usize, plane: u32) -> u32 {
-        let state = &mut self.dies[die as usize];
-        state.overtaken[class] = 0;
-        if class != BLOCKING {
-            for lower in (class + 1..CLASSES).filter(|&lower| state.queued[lower] != 0) {
-                state.overtaken[lower] = state.overtaken[lower].saturating_add(1);
-            }
-        }
         let head = self.pop(die, class, plane);
-        let mut others = self.dies[die as usize].queued[class] & !(1 << plane);
-        if self.multi_plane == MultiPlane::None || others == 0 {
-            return head;
+        let state = &mut self.dies[die as usize];
+        let others = state.queued[class];
+        state.overtaken[class] = 0;
+        state.starved &= !(1 << class);
+        let lower = state.classes & (u32::MAX << class << 1);
+        if class != BLOCKING && lower != 0 {
+            self.overtake(die, lower);
         }
+        if self.multi_plane != MultiPlane::None && others & !(1 << plane) != 0 {
+            self.take_others(die, class, head, others & !(1 << plane));
+        }
+        head
+    }
+
+    /// Classes are passed over for a higher one.
+    fn overtake(&mut self, die: u32, mut classes: u32) {
+        let state = &mut self.dies[die as usize];
+        while classes != 0 {
+            let class = classes.trailing_zeros();
+            classes &= classes - 1;
+            let overtaken = &mut state.overtaken[class as usize];
+            *overtaken = overtaken.saturating_add(1);
+            state.starved |= u32::from(*overtaken >= self.max_overtakes) << class;
+        }
+    }
+
+    /// Takes the heads of other planes that can run with an operation.
+    fn take_others(&mut self, die: u32, class: usize, head: u32, mut others: u32) {
         let (kind, page) = self.kind_and_page(head);
         let mut tail = head;
         while others != 0 {
             let other = others.trailing_zeros();
             others &= others - 1;
-            let (other_kind, other_page) = self.kind_and_page(self.queues[self.plane(die, other)][class].head);
+            let (other_kind, other_page) = self.kind_and_page(self.planes[self.plane(die, other)].queues[class].head);
             let aligned =
                 kind == OperationKind::Erase || page == other_page || self.multi_plane == MultiPlane::Independent;
             if kind == other_kind && aligned {
@@ -215,7 +254,6 @@ impl Timed {
                 tail = id;
             }
         }
-        head
     }
 
     fn kind_and_page(&self, id: u32) -> (OperationKind, u32) {
@@ -223,18 +261,22 @@ impl Timed {
         (operation.kind, operation.page)
     }
 
+    #[inline]
     fn pop(&mut self, die: u32, class: usize, plane: u32) -> u32 {
         let index = self.plane(die, plane);
-        let queue = &mut self.queues[index][class];
+        let queue = &mut self.planes[index].queues[class];
         let id = queue.head;
         queue.head = std::mem::replace(&mut self.operations[id as usize].next, NO_INDEX);
         if queue.head == NO_INDEX {
-            self.dies[die as usize].queued[class] &= !(1 << plane);
+            let state = &mut self.dies[die as usize];
+            state.queued[class] &= !(1 << plane);
+            state.classes &= !(u32::from(state.queued[class] == 0) << class);
         }
         id
     }
 
     /// Starts a group on an idle die.
+    #[inline]
     fn start(&mut self, die: u32, head: u32, events: &mut Events) {
         let kind = self.operations[head as usize].kind;
         let array_from = match kind {
@@ -242,34 +284,41 @@ impl Timed {
             _ => self.occupy(die, self.now, self.timing.command_ns),
         };
         let ends = array_from + self.array_time(head);
-        if self.dies[die as usize].suspended.is_none() {
-            self.dies[die as usize].busy_since = self.now;
+        let state = &mut self.dies[die as usize];
+        if state.suspended.is_none() {
+            state.busy_since = self.now;
         }
         let group = Group { head, kind, array_from, ends, since: self.now };
         self.occupy_die(die, group);
         self.note_start(&group, false, events);
     }
 
-    /// The longest array time of a group.
+    /// The longest array time of a group, whose operations are of one kind.
+    #[inline]
     fn array_time(&self, head: u32) -> Ns {
-        let mut longest = 0;
-        let mut id = head;
-        while id != NO_INDEX {
-            let operation = &self.operations[id as usize];
-            let (read_ns, program_ns) = self.page_times[operation.page as usize];
-            longest = longest.max(match operation.kind {
-                OperationKind::Read => read_ns,
-                OperationKind::Program => program_ns,
-                OperationKind::Copyback => read_ns + program_ns,
-                OperationKind::Erase => self.timing.erase_ns,
-                OperationKind::Hold => unreachable!("a hold is never queued"),
-            });
-            id = operation.next;
+        let mut operation = &self.operations[head as usize];
+        let mut longest = self.array_time_of(operation);
+        while operation.next != NO_INDEX {
+            operation = &self.operations[operation.next as usize];
+            longest = longest.max(self.array_time_of(operation));
         }
         longest
     }
 
+    #[inline(always)]
+    fn array_time_of(&self, operation: &Operation) -> Ns {
+        let (read_ns, program_ns) = self.page_times[operation.page as usize];
+        match operation.kind {
+            OperationKind::Read => read_ns,
+            OperationKind::Program => program_ns,
+            OperationKind::Copyback => read_ns + program_ns,
+            OperationKind::Erase => self.timing.erase_ns,
+            OperationKind::Hold => unreachable!("a hold is never queued"),
+        }
+    }
+
     /// Commands and data of a group of programs over the channel; returns when the last is in.
+    #[inline]
     fn transfer_in(&mut self, die: u32, head: u32, from: Ns) -> Ns {
         let (mut id, mut loaded) = (head, from);
         while id != NO_INDEX {
@@ -280,6 +329,7 @@ impl Timed {
     }
 
     /// Takes the next free stretch of the die's channel; returns when it ends.
+    #[inline(always)]
     pub(super) fn occupy(&mut self, die: u32, from: Ns, duration: Ns) -> Ns {
         if duration == 0 {
             return from;
@@ -291,8 +341,15 @@ impl Timed {
         *free
     }
 
+    #[inline(always)]
     fn note_start(&self, group: &Group, is_staged: bool, events: &mut Events) {
-        let Some(events) = events else { return };
+        if let Some(events) = events {
+            self.tell_start(group, is_staged, events);
+        }
+    }
+
+    #[cold]
+    fn tell_start(&self, group: &Group, is_staged: bool, events: &mut Vec<Event>) {
         let is_program = group.kind == OperationKind::Program;
         let transfer_ns = if is_program { self.page_transfer_ns } else { self.timing.command_ns };
         for id in self.members(group) {

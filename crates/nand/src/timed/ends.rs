@@ -64,6 +64,7 @@ impl Timed {
     }
 
     /// The die is free of its active group: closes its accounts.
+    #[inline(always)]
     fn release(&mut self, die: u32) {
         let state = &mut self.dies[die as usize];
         let group = state.active.take().expect("an idle die has nothing to release");
@@ -78,25 +79,33 @@ impl Timed {
         }
     }
 
+    #[inline(always)]
     fn complete(&mut self, id: u32, events: &mut Events, completed: &mut Vec<u32>) {
-        let operation = self.operations[id as usize];
         if let Some(events) = events {
-            events.push(Event::Ended { command: self.command(id), failed: operation.failed });
+            let failed = self.operations[id as usize].failed;
+            events.push(Event::Ended { command: self.command(id), failed });
         }
+        let Operation { kind, tag, block, page, from, waiters, .. } = self.operations[id as usize];
         self.retire(id);
-        if operation.tag != NO_INDEX {
-            completed.push(operation.tag);
+        if tag != NO_INDEX {
+            completed.push(tag);
         }
-        match operation.kind {
+        match kind {
             OperationKind::Read => {}
-            OperationKind::Erase => return self.erased(operation.block, events),
-            _ => self.programmed(operation.block, operation.page, events),
+            OperationKind::Erase => return self.erased(block, events),
+            _ => self.programmed(block, page, events),
         }
-        self.let_go(operation.block, events);
-        if operation.from.is_some() {
-            self.let_go(self.geometry.block_of(operation.from), events);
+        self.let_go(block, events);
+        if from.is_some() {
+            self.let_go(self.geometry.block_of(from), events);
         }
-        let mut waiter = operation.waiters;
+        if waiters != NO_INDEX {
+            self.free_waiters(waiters, events);
+        }
+    }
+
+    /// What waited for an operation that has ended goes on.
+    fn free_waiters(&mut self, mut waiter: u32, events: &mut Events) {
         while waiter != NO_INDEX {
             let operation = &mut self.operations[waiter as usize];
             operation.waiting = false;
@@ -112,26 +121,35 @@ impl Timed {
     }
 
     /// A page was programmed: reads that waited for it may go, and programs of another class.
+    #[inline(always)]
     fn programmed(&mut self, block: BlockId, page: u32, events: &mut Events) {
         let state = &mut self.blocks[block.at()];
         state.programmed = page + 1;
-        let mut read = std::mem::replace(&mut state.reads, NO_INDEX);
-        while read != NO_INDEX {
-            let next = self.operations[read as usize].next;
-            if self.operations[read as usize].page <= page {
-                self.enqueue(read, events);
-            } else {
-                let state = &mut self.blocks[block.at()];
-                self.operations[read as usize].next = state.reads;
-                state.reads = read;
-            }
-            read = next;
+        let has_programs = state.programs.head != NO_INDEX;
+        if state.reads != NO_INDEX {
+            self.queue_reads(block, page, events);
         }
-        if self.blocks[block.at()].programs.head != NO_INDEX {
+        if has_programs {
             self.queue_programs(block, events);
         }
     }
 
+    /// Queues the reads of a block that waited for programs up to that of a page.
+    fn queue_reads(&mut self, block: BlockId, page: u32, events: &mut Events) {
+        let mut read = std::mem::replace(&mut self.blocks[block.at()].reads, NO_INDEX);
+        while read != NO_INDEX {
+            let operation = &mut self.operations[read as usize];
+            let next = operation.next;
+            if operation.page <= page {
+                self.enqueue(read, events);
+            } else {
+                operation.next = std::mem::replace(&mut self.blocks[block.at()].reads, read);
+            }
+            read = next;
+        }
+    }
+
+    #[inline(always)]
     fn let_go(&mut self, block: BlockId, events: &mut Events) {
         let state = &mut self.blocks[block.at()];
         state.pending -= 1;
