@@ -187,11 +187,13 @@ impl Drive {
         }
     }
 
-    /// Processes the next event, which must be due at `now`. The array goes first, so that what it frees at a moment
-    /// serves what arrives at that moment.
-    pub fn step(&mut self, now: Ns) {
+    /// Processes the next event, which must be due at `now`, and those that follow in the array until `until_ns`, as
+    /// long as nobody but the array knows of them. Returns the time of the last one. The array goes first, so that what
+    /// it frees at a moment serves what arrives at that moment.
+    pub fn step(&mut self, mut now: Ns, until_ns: Ns) -> Ns {
         if self.flash.next_event_ns() == Some(now) {
-            self.flash.step(now);
+            let until_ns = self.interface.next_event_ns().map_or(until_ns, |own_ns| own_ns.min(until_ns));
+            now = self.flash.step(now, until_ns);
             self.notify_waiters(now);
         } else if let Some(id) = self.interface.take_due(now) {
             match self.interface.commands[id].stage {
@@ -203,6 +205,7 @@ impl Drive {
             }
             self.notify_waiters(now);
         }
+        now
     }
 
     /// One step of background work; false if nothing is left to do after it.

@@ -356,8 +356,7 @@ impl Engine {
     #[inline(never)] // One copy, so that all that an event sets off in the drive can be inlined into it.
     pub(crate) fn step(&mut self, mut at: Ns, until_ns: Ns) -> bool {
         loop {
-            self.now = at;
-            self.drive.step(at);
+            self.now = self.drive.step(at, until_ns);
             self.follow_life();
             if self.drive.has_completed() {
                 return true;

@@ -325,12 +325,12 @@ impl Nand {
         }
     }
 
-    /// Processes the next event, which must be due at `now`.
-    pub fn step(&mut self, now: Ns) {
-        if let Some(timed) = &mut self.timed {
-            timed.set_now(now);
-            timed.step(&mut self.events, &mut self.completed);
-        }
+    /// Processes the next event, which must be due at `now`, and those that follow until `until_ns`, as long as none of
+    /// them ends what somebody waits for, operations are in flight, and events are not recorded. Returns the time of
+    /// the last one.
+    #[inline]
+    pub fn step(&mut self, now: Ns, until_ns: Ns) -> Ns {
+        self.timed.as_mut().map_or(now, |timed| timed.step(until_ns, &mut self.events, &mut self.completed))
     }
 
     /// Takes one of the tags whose operations have ended, oldest last.

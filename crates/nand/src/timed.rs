@@ -17,7 +17,9 @@
 mod dies;
 mod ends;
 
-use crate::{BlockId, DieOrder, Events, Geometry, MultiPlane, NandParams, OpId, Origin, PlaneId, Ppn, Suspend, Timing, Urgency};
+use crate::{
+    BlockId, DieOrder, Events, Geometry, MultiPlane, NandParams, OpId, Origin, PlaneId, Ppn, Suspend, Timing, Urgency,
+};
 use flashloom_units::{EventNumber, EventQueue, NO_INDEX, Ns};
 use serde::{Deserialize, Serialize};
 
@@ -199,6 +201,8 @@ pub(crate) struct Timed {
     page_times: Vec<(Ns, Ns)>,
     /// Command and data of a whole page on the channel.
     page_transfer_ns: Ns,
+    /// Data of a whole page on the channel.
+    page_data_ns: Ns,
     multi_plane: MultiPlane,
     copyback: bool,
     cache_program: bool,
@@ -229,7 +233,7 @@ flashloom_units::state! {
         value now, sequence, operations, free, in_flight, restless, used;
         array blocks, planes, dies;
         nested events, channel_free, channel_busy;
-        fixed geometry, timing, page_times, page_transfer_ns, multi_plane, copyback, cache_program, suspend, suspend_ns,
+        fixed geometry, timing, page_times, page_transfer_ns, page_data_ns, multi_plane, copyback, cache_program, suspend, suspend_ns,
             begins_while_busy, max_overtakes, order;
     }
 }
@@ -277,6 +281,7 @@ impl Timed {
         Self {
             geometry,
             page_times: page_times.collect(),
+            page_data_ns: timing.transfer_ns(geometry.sectors_per_page()),
             page_transfer_ns: timing.command_ns + timing.transfer_ns(geometry.sectors_per_page()),
             timing,
             multi_plane: params.multi_plane,
@@ -434,13 +439,14 @@ impl Timed {
     }
 
     /// The data of a page is on its way to another block: the next erase of the page's own block has to wait.
+    #[inline(always)]
     fn hold(&mut self, from: Ppn, events: &mut Events) {
         let source = self.geometry.block_of(from);
         if self.blocks[source.at()].erase == NO_INDEX {
             self.blocks[source.at()].pending += 1;
         } else {
             let hold = self.admit(Operation::new(OperationKind::Hold, from, source, Origin::Host, NO_INDEX));
-            self.enter(hold, events);
+            self.enter_rarely(hold, events);
         }
     }
 
@@ -465,7 +471,7 @@ impl Timed {
         let mut id = last.0;
         loop {
             id = self.operations[id as usize].sibling;
-            self.enter(id, events);
+            self.enter_rarely(id, events);
             if id == last.0 {
                 return;
             }
@@ -473,6 +479,7 @@ impl Timed {
     }
 
     /// Everything before an erase has ended: it is queued, or all of its ring once that holds for each of them.
+    #[cold] // Once for hundreds of pages.
     fn queue_erase(&mut self, id: u32, events: &mut Events) {
         let mut member = id;
         loop {
@@ -497,7 +504,7 @@ impl Timed {
 
     /// An operation joins the life of its block that it was emitted for: the present one, or after a pending erase the
     /// next, which begins when that erase has ended.
-    #[inline]
+    #[inline(always)] // In the two places where operations are issued all the time.
     fn enter(&mut self, id: u32, events: &mut Events) {
         let operation = &mut self.operations[id as usize];
         let (block, kind, waiting) = (operation.block, operation.kind, operation.waiting);
@@ -527,8 +534,14 @@ impl Timed {
         }
     }
 
+    /// As [`Self::enter`], once for all rare kinds and occasions.
+    #[cold]
+    pub(super) fn enter_rarely(&mut self, id: u32, events: &mut Events) {
+        self.enter(id, events);
+    }
+
     /// A read that waits for no other operation goes to its queue, after the program of its page.
-    #[inline]
+    #[inline(always)]
     fn queue_read(&mut self, id: u32, events: &mut Events) {
         let operation = &mut self.operations[id as usize];
         let state = &mut self.blocks[operation.block.at()];
@@ -547,6 +560,7 @@ impl Timed {
     }
 
     /// Queues the programs of a block that nothing holds back any more, in page order.
+    #[inline(always)]
     fn queue_programs(&mut self, block: BlockId, events: &mut Events) {
         loop {
             let state = &mut self.blocks[block.at()];

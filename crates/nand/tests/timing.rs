@@ -91,7 +91,7 @@ fn read(nand: &mut Nand, block: u32, page: u32, origin: Origin, tag: u32) -> OpI
 fn run(nand: &mut Array) -> Vec<(u32, Ns)> {
     let mut ended = Vec::new();
     while let Some(now) = nand.next_event_ns() {
-        nand.step(now);
+        nand.step(now, now);
         while let Some(tag) = nand.take_completed() {
             ended.push((tag, now));
         }
@@ -314,7 +314,7 @@ fn read_under_erase(params: &NandParams, at: &[Ns]) -> (Vec<Ns>, Ns) {
         if next == Ns::MAX {
             break;
         }
-        nand.step(next);
+        nand.step(next, next);
         while let Some(tag) = nand.take_completed() {
             if tag == 99 { last = next - programmed } else { ends.push(next - reads[tag as usize]) }
         }
@@ -326,7 +326,7 @@ fn read_under_erase(params: &NandParams, at: &[Ns]) -> (Vec<Ns>, Ns) {
 fn run_until_idle(nand: &mut Nand) -> Ns {
     let mut last = 0;
     while let Some(now) = nand.next_event_ns() {
-        nand.step(now);
+        nand.step(now, now);
         last = now;
     }
     last
@@ -361,7 +361,7 @@ fn a_read_that_comes_too_early_to_suspend_suspends_as_soon_as_it_can() {
         program(&mut nand, 0, 4, Origin::Host, 1);
         assert_eq!(nand.next_event_ns(), Some(PAGE), "the array begins when the data is in");
         if at == PAGE {
-            nand.step(at);
+            nand.step(at, at);
         }
         nand.set_now(at);
         read(&mut nand, 4, 0, Origin::Host, 2);
@@ -388,7 +388,7 @@ fn a_read_may_suspend_a_program_while_the_next_is_staged() {
     program(&mut nand, 0, 5, Origin::Host, 2);
     while nand.next_event_ns().is_some_and(|at| at <= 100 * US) {
         let at = nand.next_event_ns().unwrap();
-        nand.step(at);
+        nand.step(at, at);
     }
     nand.set_now(100 * US);
     read(&mut nand, 4, 0, Origin::Host, 3);

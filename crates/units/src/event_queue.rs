@@ -75,7 +75,7 @@ impl EventQueue {
     }
 
     /// Schedules an event, and returns its number.
-    #[inline]
+    #[inline(always)] // Once or twice for every operation of an array.
     pub fn schedule(&mut self, at: Ns, code: u32) -> EventNumber {
         debug_assert!(code <= Self::MAX_CODE, "a code has {CODE_BITS} bits");
         debug_assert!(at < Ns::MAX && at >> self.day_bits >= self.today, "nothing is scheduled in the past");
@@ -85,7 +85,7 @@ impl EventQueue {
         self.next_ns = self.next_ns.min(at);
         let day = at >> self.day_bits;
         if day - self.today >= DAYS as u64 {
-            self.later.push(Reverse(u128::from(at) << 64 | u128::from(number_and_code)));
+            self.schedule_later(at, number_and_code);
             return self.scheduled;
         }
         let day = day as usize % DAYS;
@@ -102,7 +102,12 @@ impl EventQueue {
         self.scheduled
     }
 
-    #[inline]
+    #[cold]
+    fn schedule_later(&mut self, at: Ns, number_and_code: u64) {
+        self.later.push(Reverse(u128::from(at) << 64 | u128::from(number_and_code)));
+    }
+
+    #[inline(always)]
     fn new_entry(&mut self, at: Ns, number_and_code: u64) -> u32 {
         let entry = Entry { at, number_and_code, next: NO_INDEX };
         let id = self.free;
@@ -111,6 +116,12 @@ impl EventQueue {
             *free = entry;
             return id;
         }
+        self.add_entry(entry)
+    }
+
+    /// The same where more events are scheduled than ever before.
+    #[cold]
+    fn add_entry(&mut self, entry: Entry) -> u32 {
         self.events.push(entry);
         self.events.len() as u32 - 1
     }
@@ -136,7 +147,7 @@ impl EventQueue {
     }
 
     /// Removes the next event and returns its time, its number and its code.
-    #[inline]
+    #[inline(always)]
     pub fn pop(&mut self) -> Option<(Ns, EventNumber, u32)> {
         let at = self.next_ns()?;
         let day = (at >> self.day_bits) as usize % DAYS;
@@ -145,9 +156,9 @@ impl EventQueue {
             return self.pop_later();
         }
         let event = self.days[day];
-        let Entry { number_and_code, next, .. } = self.events[event as usize];
-        self.events[event as usize].next = self.free;
-        self.free = event;
+        let entry = &mut self.events[event as usize];
+        let Entry { number_and_code, next, .. } = *entry;
+        entry.next = std::mem::replace(&mut self.free, event);
         self.days[day] = next;
         if next == NO_INDEX {
             let word = &mut self.busy[day / 64];
@@ -173,7 +184,7 @@ impl EventQueue {
     }
 
     /// Time of the first event in the calendar, whose first day is the given one.
-    #[inline]
+    #[inline(always)]
     fn first_from(&self, today: usize) -> Ns {
         let mut index = today / 64;
         let mut word = self.busy[index] & (u64::MAX << (today % 64));

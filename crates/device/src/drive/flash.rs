@@ -152,10 +152,11 @@ impl Flash {
         self.nand.next_event_ns()
     }
 
-    /// Processes the next event of the array, which must be due at `now`.
+    /// Processes the next event of the array, which must be due at `now`, and those that follow until `until_ns` as
+    /// [`Nand::step`]. Returns the time of the last one.
     #[inline]
-    pub(super) fn step(&mut self, now: Ns) {
-        self.nand.step(now);
+    pub(super) fn step(&mut self, now: Ns, until_ns: Ns) -> Ns {
+        self.nand.step(now, until_ns)
     }
 }
 

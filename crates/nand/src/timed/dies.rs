@@ -11,7 +11,7 @@ use crate::operation::Operation;
 
 impl Timed {
     /// Gives a die that was roused work if it can take any.
-    #[inline]
+    #[inline(always)]
     pub(super) fn serve(&mut self, die: u32, events: &mut Events) {
         let state = &mut self.dies[die as usize];
         state.restless = false;
@@ -19,9 +19,10 @@ impl Timed {
             return;
         }
         if state.active.is_none() {
-            match self.pick(die) {
-                Some(head) => self.start(die, head, events),
-                None => self.go_on(die, events),
+            if let Some(head) = self.pick(die) {
+                self.start(die, head, events);
+            } else if self.begins_while_busy {
+                self.go_on(die, events);
             }
         } else if self.suspend != Suspend::None {
             self.suspend_active(die, events);
@@ -87,7 +88,7 @@ impl Timed {
     }
 
     /// A group is the die's active one from now on.
-    #[inline]
+    #[inline(always)]
     fn occupy_die(&mut self, die: u32, group: Group) {
         self.dies[die as usize].active = Some(group);
         self.dies[die as usize].array_event = self.events.schedule(group.ends, event::ARRAY | die);
@@ -130,7 +131,7 @@ impl Timed {
     }
 
     /// The class and plane of the operation that is next.
-    #[inline]
+    #[inline(always)]
     fn first(&self, die: u32) -> Option<(usize, u32)> {
         let state = &self.dies[die as usize];
         if state.classes == 0 {
@@ -140,15 +141,20 @@ impl Timed {
             return self.oldest(die, 0..CLASSES);
         }
         let is_blocked = state.classes & (1 << BLOCKING) != 0;
-        let class = if state.starved == 0 || is_blocked { state.classes.trailing_zeros() } else { state.starved.ilog2() };
+        let class =
+            if state.starved == 0 || is_blocked { state.classes.trailing_zeros() } else { state.starved.ilog2() };
         self.first_of(die, class as usize)
     }
 
     /// The plane of the operation that is next in a class.
-    #[inline]
+    #[inline(always)]
     fn first_of(&self, die: u32, class: usize) -> Option<(usize, u32)> {
         let planes = self.dies[die as usize].queued[class];
-        if planes.is_power_of_two() { Some((class, planes.trailing_zeros())) } else { self.oldest(die, class..class + 1) }
+        if planes.is_power_of_two() {
+            Some((class, planes.trailing_zeros()))
+        } else {
+            self.oldest(die, class..class + 1)
+        }
     }
 
     /// The class and plane of the oldest operation of some classes.
@@ -191,10 +197,11 @@ impl Timed {
     }
 
     /// Takes what runs next. Before an operation that is suspended or staged only host reads go, and not without end.
-    #[inline]
+    #[inline(always)]
     fn pick(&mut self, die: u32) -> Option<u32> {
         let state = &self.dies[die as usize];
-        let (class, plane) = match state.suspended.as_ref().map(|suspended| &suspended.group).or(state.staged.as_ref()) {
+        let (class, plane) = match state.suspended.as_ref().map(|suspended| &suspended.group).or(state.staged.as_ref())
+        {
             None => self.first(die)?,
             Some(&Group { head: held, .. }) => {
                 if self.operations[held as usize].overtaken == self.max_overtakes {
@@ -209,7 +216,7 @@ impl Timed {
     }
 
     /// Takes the head of a plane's queue, and with multi-plane commands the heads of the other planes that match it.
-    #[inline]
+    #[inline(always)]
     fn take_group(&mut self, die: u32, class: usize, plane: u32) -> u32 {
         let head = self.pop(die, class, plane);
         let state = &mut self.dies[die as usize];
@@ -261,7 +268,7 @@ impl Timed {
         (operation.kind, operation.page)
     }
 
-    #[inline]
+    #[inline(always)]
     fn pop(&mut self, die: u32, class: usize, plane: u32) -> u32 {
         let index = self.plane(die, plane);
         let queue = &mut self.planes[index].queues[class];
@@ -276,7 +283,7 @@ impl Timed {
     }
 
     /// Starts a group on an idle die.
-    #[inline]
+    #[inline(always)]
     fn start(&mut self, die: u32, head: u32, events: &mut Events) {
         let kind = self.operations[head as usize].kind;
         let array_from = match kind {
@@ -294,7 +301,7 @@ impl Timed {
     }
 
     /// The longest array time of a group, whose operations are of one kind.
-    #[inline]
+    #[inline(always)]
     fn array_time(&self, head: u32) -> Ns {
         let mut operation = &self.operations[head as usize];
         let mut longest = self.array_time_of(operation);
@@ -318,7 +325,7 @@ impl Timed {
     }
 
     /// Commands and data of a group of programs over the channel; returns when the last is in.
-    #[inline]
+    #[inline(always)]
     fn transfer_in(&mut self, die: u32, head: u32, from: Ns) -> Ns {
         let (mut id, mut loaded) = (head, from);
         while id != NO_INDEX {

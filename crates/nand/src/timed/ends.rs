@@ -1,44 +1,59 @@
 //! Events: what ends, and what that sets free.
 
 use crate::{BlockId, Events, Origin};
-use flashloom_units::NO_INDEX;
+use flashloom_units::{NO_INDEX, Ns};
 
 use super::{Timed, event};
 use crate::event::{Event, OperationKind};
 use crate::operation::Operation;
 
 impl Timed {
-    /// Processes the next event; the tags of what ended are added to `completed`.
-    pub(crate) fn step(&mut self, events: &mut Events, completed: &mut Vec<u32>) {
-        let Some((at, number, code)) = self.events.pop() else { return };
-        debug_assert_eq!(at, self.now, "events are processed when they are due");
-        let index = code & event::INDEX;
-        match code & !event::INDEX {
-            event::ARRAY if self.dies[index as usize].array_event == number => {
-                self.array_ended(index, events, completed);
+    /// Processes the next event, and those that follow until `until_ns` as long as they concern nobody else: no tag has
+    /// come back, operations are in flight, and nobody looks. Returns the time of the last of them. The tags of what
+    /// ended are added to `completed`.
+    pub(crate) fn step(&mut self, until_ns: Ns, events: &mut Events, completed: &mut Vec<u32>) -> Ns {
+        while let Some((at, number, code)) = self.events.pop() {
+            self.now = at;
+            let index = code & event::INDEX;
+            match code & !event::INDEX {
+                event::ARRAY if self.dies[index as usize].array_event == number => {
+                    self.array_ended(index, events, completed);
+                }
+                event::ARRAY => {}
+                event::WAKE => self.rouse(index),
+                _ => self.transferred(index, events, completed),
             }
-            event::ARRAY => {}
-            event::WAKE => self.rouse(index),
-            _ => self.transferred(index, events, completed),
+            if !completed.is_empty() || self.in_flight == 0 || events.is_some() {
+                break;
+            }
+            if self.next_event_ns(events).is_none_or(|next_ns| next_ns > until_ns) {
+                break;
+            }
         }
+        self.now
     }
 
+    #[inline(always)]
     fn transferred(&mut self, id: u32, events: &mut Events, completed: &mut Vec<u32>) {
-        let die = self.geometry.die_of(self.operations[id as usize].plane).0;
-        self.dies[die as usize].transfers -= 1;
-        if self.dies[die as usize].transfers == 0 {
+        let die = self.planes[self.operations[id as usize].plane.at()].die;
+        let state = &mut self.dies[die as usize];
+        state.transfers -= 1;
+        if state.transfers == 0 {
             self.release(die);
         }
         self.complete(id, events, completed);
         self.rouse(die);
     }
 
+    #[inline(always)]
     fn array_ended(&mut self, die: u32, events: &mut Events, completed: &mut Vec<u32>) {
         let group = self.dies[die as usize].active.expect("the array of an idle die does not end");
         let mut id = group.head;
         if group.kind == OperationKind::Read {
             while id != NO_INDEX {
-                let transfer_ns = self.timing.transfer_ns(self.operations[id as usize].mask.count_ones());
+                let mask = self.operations[id as usize].mask;
+                let is_whole = mask == self.geometry.full_mask();
+                let transfer_ns = if is_whole { self.page_data_ns } else { self.timing.transfer_ns(mask.count_ones()) };
                 let end = self.occupy(die, self.now, transfer_ns);
                 self.dies[die as usize].transfers += 1;
                 self.events.schedule(end, event::TRANSFERRED | id);
@@ -105,6 +120,7 @@ impl Timed {
     }
 
     /// What waited for an operation that has ended goes on.
+    #[inline(always)]
     fn free_waiters(&mut self, mut waiter: u32, events: &mut Events) {
         while waiter != NO_INDEX {
             let operation = &mut self.operations[waiter as usize];
@@ -130,8 +146,14 @@ impl Timed {
             self.queue_reads(block, page, events);
         }
         if has_programs {
-            self.queue_programs(block, events);
+            self.queue_held_programs(block, events);
         }
+    }
+
+    /// As [`Self::queue_programs`], where programs of another class were before them.
+    #[cold]
+    fn queue_held_programs(&mut self, block: BlockId, events: &mut Events) {
+        self.queue_programs(block, events);
     }
 
     /// Queues the reads of a block that waited for programs up to that of a page.
@@ -153,8 +175,8 @@ impl Timed {
     fn let_go(&mut self, block: BlockId, events: &mut Events) {
         let state = &mut self.blocks[block.at()];
         state.pending -= 1;
-        if state.pending == 0 && state.erase != NO_INDEX {
-            let erase = state.erase;
+        let erase = state.erase;
+        if state.pending == 0 && erase != NO_INDEX {
             self.queue_erase(erase, events);
         }
     }
@@ -169,7 +191,7 @@ impl Timed {
         while self.blocks[block.at()].erase == NO_INDEX && self.blocks[block.at()].later.head != NO_INDEX {
             let id = self.blocks[block.at()].later.head;
             self.blocks[block.at()].later.head = self.operations[id as usize].next;
-            self.enter(id, events);
+            self.enter_rarely(id, events);
         }
     }
 }

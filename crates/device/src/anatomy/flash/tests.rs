@@ -79,7 +79,7 @@ impl Lab {
             self.see();
             let Some(at) = due.filter(|&at| at <= to) else { break };
             self.now = at;
-            self.nand.step(at);
+            self.nand.step(at, at);
             self.see();
         }
         if to != Ns::MAX {
