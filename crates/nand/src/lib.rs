@@ -191,11 +191,12 @@ impl Nand {
     fn emit_read(&mut self, read: Read) -> OpId {
         let Read { ppn, mask, origin, urgency, lpn, after, tag } = read;
         let block = self.geometry.block_of(ppn);
-        let read = Operation { lpn, mask, urgency, ..Operation::new(OperationKind::Read, ppn, block, origin, tag) };
+        // Put together once for each use, so that it is written only where it is to be.
+        let read = || Operation { lpn, mask, urgency, ..Operation::new(OperationKind::Read, ppn, block, origin, tag) };
         if let Some(timed) = &mut self.timed {
-            return timed.issue_read(read, after, &mut self.events);
+            return timed.issue_read(read(), after, &mut self.events);
         }
-        self.do_at_once(&read);
+        self.do_at_once(&read());
         self.notify(tag);
         OpId::DONE
     }
@@ -219,12 +220,16 @@ impl Nand {
         let nothing = (HostPage::NONE, Ppn::NONE, Self::NO_TAG);
         let (page_of_host, from) = data.parts();
         let (HostPage { lpn, mask, write }, from, tag) = if failed { nothing } else { (page_of_host, from, tag) };
-        let blank = Operation::new(OperationKind::Program, self.geometry.page(block, page), block, origin, tag);
-        let program = Operation { lpn, write, mask, from, urgency, failed, ..blank };
+        let ppn = self.geometry.page(block, page);
+        // As above.
+        let program = || {
+            let blank = Operation::new(OperationKind::Program, ppn, block, origin, tag);
+            Operation { lpn, write, mask, from, urgency, failed, ..blank }
+        };
         if let Some(timed) = &mut self.timed {
-            return Status::new(failed, timed.issue_program(program, after, &mut self.events));
+            return Status::new(failed, timed.issue_program(program(), after, &mut self.events));
         }
-        self.do_at_once(&program);
+        self.do_at_once(&program());
         self.notify(tag);
         Status::new(failed, OpId::DONE)
     }

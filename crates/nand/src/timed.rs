@@ -142,6 +142,8 @@ struct Block {
 struct Group {
     head: u32,
     kind: OperationKind,
+    /// That of its head, which may have ended before the others.
+    origin: Origin,
     /// When the array begins (after the transfer of a program's data), and when it ends.
     array_from: Ns,
     ends: Ns,
@@ -167,9 +169,30 @@ struct Plane {
     bit: u32,
 }
 
+/// When a channel is free, and how long it has carried something.
+#[derive(Clone, Copy, Debug, Default, Serialize, Deserialize)]
+struct Channel {
+    free_ns: Ns,
+    busy_ns: Ns,
+}
+
+impl Channel {
+    /// Takes the next free stretch; returns when it ends.
+    #[inline(always)]
+    fn occupy(&mut self, from: Ns, duration: Ns) -> Ns {
+        if duration == 0 {
+            return from;
+        }
+        self.free_ns = from.max(self.free_ns) + duration;
+        self.busy_ns += duration;
+        self.free_ns
+    }
+}
+
 #[derive(Clone, Copy, Debug, Serialize, Deserialize)]
 struct Die {
     channel: u32,
+    first_plane: u32,
     /// The event that ends its array operation; one that a suspension overtook is not this one any more.
     array_event: EventNumber,
     active: Option<Group>,
@@ -223,16 +246,15 @@ pub(crate) struct Timed {
     dies: Vec<Die>,
     /// Dies to look at before time goes on, in the order in which something happened to them.
     restless: Vec<u32>,
-    channel_free: Vec<Ns>,
-    channel_busy: Vec<Ns>,
+    channels: Vec<Channel>,
     used: Used,
 }
 
 flashloom_units::state! {
     Timed {
         value now, sequence, operations, free, in_flight, restless, used;
-        array blocks, planes, dies;
-        nested events, channel_free, channel_busy;
+        array blocks, planes, dies, channels;
+        nested events;
         fixed geometry, timing, page_times, page_transfer_ns, page_data_ns, multi_plane, copyback, cache_program, suspend, suspend_ns,
             begins_while_busy, max_overtakes, order;
     }
@@ -259,6 +281,7 @@ impl Timed {
         };
         let die = |die| Die {
             channel: geometry.channel_of(crate::DieId(die)),
+            first_plane: die * geometry.planes,
             array_event: 0,
             active: None,
             transfers: 0,
@@ -302,8 +325,7 @@ impl Timed {
             planes: (0..geometry.total_planes()).map(PlaneId).map(plane).collect(),
             dies: (0..geometry.total_dies()).map(die).collect(),
             restless: Vec::new(),
-            channel_free: vec![0; geometry.channels as usize],
-            channel_busy: vec![0; geometry.channels as usize],
+            channels: vec![Channel::default(); geometry.channels as usize],
             used: Used::default(),
         }
     }
@@ -320,11 +342,12 @@ impl Timed {
 
     #[inline(never)]
     fn serve_restless(&mut self, events: &mut Events) {
-        for at in 0..self.restless.len() {
-            let die = self.restless[at];
+        // Nothing that a die begins rouses another.
+        let mut restless = std::mem::take(&mut self.restless);
+        for die in restless.drain(..) {
             self.serve(die, events);
         }
-        self.restless.clear();
+        self.restless = restless;
     }
 
     /// A die may have something to begin.
@@ -346,7 +369,7 @@ impl Timed {
     }
 
     pub(crate) fn utilization(&self) -> Utilization {
-        let channels = || self.channel_busy.iter().copied();
+        let channels = || self.channels.iter().map(|channel| channel.busy_ns);
         let dies = || self.dies.iter().map(|die| die.busy_ns);
         let Used { write_ns, collection_ns, programs, erases } = self.used;
         Utilization {
@@ -372,26 +395,26 @@ impl Timed {
     /// Puts an operation into the table; where its page is follows from the block.
     #[inline(always)]
     fn admit(&mut self, operation: Operation) -> u32 {
+        if self.free == NO_INDEX {
+            self.grow();
+        }
+        let id = self.free;
+        let place = &mut self.operations[id as usize];
+        self.free = place.next;
         let page = operation.ppn.0 - operation.block.0 * self.geometry.pages;
-        let (plane, sequence) = (self.geometry.plane_of(operation.block), self.sequence);
-        let operation = Operation { page, plane, sequence, ..operation };
+        *place =
+            Operation { page, plane: self.geometry.plane_of(operation.block), sequence: self.sequence, ..operation };
         self.sequence += 1;
         self.in_flight += 1;
-        let id = self.free;
-        if let Some(free) = self.operations.get_mut(id as usize) {
-            self.free = free.next;
-            *free = operation;
-            return id;
-        }
-        self.admit_more(operation)
+        id
     }
 
-    /// The same where more operations are in flight than ever before.
+    /// Makes room where more operations are in flight than ever before.
     #[cold]
-    fn admit_more(&mut self, operation: Operation) -> u32 {
+    fn grow(&mut self) {
         assert!(self.operations.len() < event::INDEX as usize, "events name at most {} operations", event::INDEX);
-        self.operations.push(operation);
-        self.operations.len() as u32 - 1
+        self.free = self.operations.len() as u32;
+        self.operations.push(Operation::new(OperationKind::Hold, Ppn::NONE, BlockId::NONE, Origin::Host, NO_INDEX));
     }
 
     #[inline(always)] // Has one caller, as the next.

@@ -109,21 +109,21 @@ impl EventQueue {
 
     #[inline(always)]
     fn new_entry(&mut self, at: Ns, number_and_code: u64) -> u32 {
-        let entry = Entry { at, number_and_code, next: NO_INDEX };
-        let id = self.free;
-        if let Some(free) = self.events.get_mut(id as usize) {
-            self.free = free.next;
-            *free = entry;
-            return id;
+        if self.free == NO_INDEX {
+            self.add_entry();
         }
-        self.add_entry(entry)
+        let id = self.free;
+        let entry = &mut self.events[id as usize];
+        self.free = entry.next;
+        *entry = Entry { at, number_and_code, next: NO_INDEX };
+        id
     }
 
-    /// The same where more events are scheduled than ever before.
+    /// Makes room where more events are scheduled than ever before.
     #[cold]
-    fn add_entry(&mut self, entry: Entry) -> u32 {
-        self.events.push(entry);
-        self.events.len() as u32 - 1
+    fn add_entry(&mut self) {
+        self.free = self.events.len() as u32;
+        self.events.push(Entry { at: 0, number_and_code: 0, next: NO_INDEX });
     }
 
     /// Inserts an event in the list of its day behind all that are not later than it; `first` is not.

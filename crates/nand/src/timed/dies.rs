@@ -15,21 +15,51 @@ impl Timed {
     pub(super) fn serve(&mut self, die: u32, events: &mut Events) {
         let state = &mut self.dies[die as usize];
         state.restless = false;
+        if self.begins_while_busy {
+            self.serve_busy(die, events);
+        } else if state.active.is_none() && state.classes != 0 {
+            self.begin_next(die, events);
+        }
+    }
+
+    /// The same for a die that may suspend what it is at, or take data meanwhile.
+    #[inline(never)]
+    fn serve_busy(&mut self, die: u32, events: &mut Events) {
+        let state = &self.dies[die as usize];
         if self.now < state.settles_at {
             return;
         }
-        if state.active.is_none() {
-            if let Some(head) = self.pick(die) {
-                self.start(die, head, events);
-            } else if self.begins_while_busy {
-                self.go_on(die, events);
-            }
-        } else if self.suspend != Suspend::None {
+        if state.active.is_some() {
             self.suspend_active(die, events);
+        } else if let Some(suspended) = &state.suspended {
+            self.begin_read_before(die, suspended.group.head, events);
+        } else if let Some(staged) = &state.staged {
+            self.begin_read_before(die, staged.head, events);
+        } else if state.classes != 0 {
+            self.begin_next(die, events);
         }
         if self.cache_program {
             self.stage(die, events);
         }
+    }
+
+    /// A die that is free begins what is next, if that may go.
+    #[inline(always)]
+    fn begin_next(&mut self, die: u32, events: &mut Events) {
+        if let Some((class, plane)) = self.first(die) {
+            self.begin(die, class, plane, events);
+        }
+    }
+
+    /// Before an operation that is suspended or staged only host reads go, and not without end; then it goes on.
+    fn begin_read_before(&mut self, die: u32, held: u32, events: &mut Events) {
+        if self.operations[held as usize].overtaken < self.max_overtakes
+            && let Some((class, plane)) = self.first_of(die, HOST_READS)
+        {
+            self.operations[held as usize].overtaken += 1;
+            return self.begin(die, class, plane, events);
+        }
+        self.go_on(die, events);
     }
 
     fn can_suspend(&self, kind: OperationKind) -> bool {
@@ -110,14 +140,15 @@ impl Timed {
         if !fits || state.queued[HOST_READS] != 0 {
             return;
         }
-        let Some((class, plane)) = self.first(die) else { return };
+        let Some((class, plane)) = (state.classes != 0).then(|| self.first(die)).flatten() else { return };
         let head = self.planes[self.plane(die, plane)].queues[class].head;
         if self.operations[head as usize].kind != OperationKind::Program {
             return;
         }
         let head = self.take_group(die, class, plane);
         let loaded = self.transfer_in(die, head, self.now);
-        let group = Group { head, kind: OperationKind::Program, array_from: loaded, ends: 0, since: self.now };
+        let Operation { kind, origin, .. } = self.operations[head as usize];
+        let group = Group { head, kind, origin, array_from: loaded, ends: 0, since: self.now };
         self.dies[die as usize].staged = Some(group);
         // Once it is loaded a host read may suspend the program before it.
         if self.can_suspend(OperationKind::Program) {
@@ -127,16 +158,13 @@ impl Timed {
     }
 
     fn plane(&self, die: u32, plane: u32) -> usize {
-        (die * self.geometry.planes + plane) as usize
+        (self.dies[die as usize].first_plane + plane) as usize
     }
 
-    /// The class and plane of the operation that is next.
+    /// The class and plane of the operation that is next on a die that has any queued.
     #[inline(always)]
     fn first(&self, die: u32) -> Option<(usize, u32)> {
         let state = &self.dies[die as usize];
-        if state.classes == 0 {
-            return None;
-        }
         if self.order == DieOrder::Fifo {
             return self.oldest(die, 0..CLASSES);
         }
@@ -196,23 +224,34 @@ impl Timed {
         true
     }
 
-    /// Takes what runs next. Before an operation that is suspended or staged only host reads go, and not without end.
+    /// Begins the head of a plane's queue on its die, and with multi-plane commands the heads of the other planes that
+    /// match it.
     #[inline(always)]
-    fn pick(&mut self, die: u32) -> Option<u32> {
-        let state = &self.dies[die as usize];
-        let (class, plane) = match state.suspended.as_ref().map(|suspended| &suspended.group).or(state.staged.as_ref())
-        {
-            None => self.first(die)?,
-            Some(&Group { head: held, .. }) => {
-                if self.operations[held as usize].overtaken == self.max_overtakes {
-                    return None;
-                }
-                let read = self.first_of(die, HOST_READS)?;
-                self.operations[held as usize].overtaken += 1;
-                read
-            }
+    fn begin(&mut self, die: u32, class: usize, plane: u32, events: &mut Events) {
+        let head = self.take_group(die, class, plane);
+        let operation = &self.operations[head as usize];
+        let Operation { kind, origin, next, .. } = *operation;
+        let (read_ns, program_ns) = self.page_times[operation.page as usize];
+        let state = &mut self.dies[die as usize];
+        let channel = &mut self.channels[state.channel as usize];
+        let (mut array_from, mut array_ns) = match kind {
+            OperationKind::Program => (channel.occupy(self.now, self.page_transfer_ns), program_ns),
+            OperationKind::Read => (channel.occupy(self.now, self.timing.command_ns), read_ns),
+            _ => (channel.occupy(self.now, self.timing.command_ns), self.array_time(head)),
         };
-        Some(self.take_group(die, class, plane))
+        if next != NO_INDEX {
+            if kind == OperationKind::Program {
+                array_from = self.transfer_in(die, next, self.now);
+            }
+            array_ns = self.array_time(head);
+        }
+        let state = &mut self.dies[die as usize];
+        if state.suspended.is_none() {
+            state.busy_since = self.now;
+        }
+        let group = Group { head, kind, origin, array_from, ends: array_from + array_ns, since: self.now };
+        self.occupy_die(die, group);
+        self.note_start(&group, false, events);
     }
 
     /// Takes the head of a plane's queue, and with multi-plane commands the heads of the other planes that match it.
@@ -220,15 +259,15 @@ impl Timed {
     fn take_group(&mut self, die: u32, class: usize, plane: u32) -> u32 {
         let head = self.pop(die, class, plane);
         let state = &mut self.dies[die as usize];
-        let others = state.queued[class];
+        let others = state.queued[class] & !(1 << plane);
         state.overtaken[class] = 0;
         state.starved &= !(1 << class);
         let lower = state.classes & (u32::MAX << class << 1);
         if class != BLOCKING && lower != 0 {
             self.overtake(die, lower);
         }
-        if self.multi_plane != MultiPlane::None && others & !(1 << plane) != 0 {
-            self.take_others(die, class, head, others & !(1 << plane));
+        if self.multi_plane != MultiPlane::None && others != 0 {
+            self.take_others(die, class, head, others);
         }
         head
     }
@@ -270,38 +309,18 @@ impl Timed {
 
     #[inline(always)]
     fn pop(&mut self, die: u32, class: usize, plane: u32) -> u32 {
-        let index = self.plane(die, plane);
-        let queue = &mut self.planes[index].queues[class];
+        let state = &mut self.dies[die as usize];
+        let queue = &mut self.planes[(state.first_plane + plane) as usize].queues[class];
         let id = queue.head;
         queue.head = std::mem::replace(&mut self.operations[id as usize].next, NO_INDEX);
         if queue.head == NO_INDEX {
-            let state = &mut self.dies[die as usize];
             state.queued[class] &= !(1 << plane);
             state.classes &= !(u32::from(state.queued[class] == 0) << class);
         }
         id
     }
 
-    /// Starts a group on an idle die.
-    #[inline(always)]
-    fn start(&mut self, die: u32, head: u32, events: &mut Events) {
-        let kind = self.operations[head as usize].kind;
-        let array_from = match kind {
-            OperationKind::Program => self.transfer_in(die, head, self.now),
-            _ => self.occupy(die, self.now, self.timing.command_ns),
-        };
-        let ends = array_from + self.array_time(head);
-        let state = &mut self.dies[die as usize];
-        if state.suspended.is_none() {
-            state.busy_since = self.now;
-        }
-        let group = Group { head, kind, array_from, ends, since: self.now };
-        self.occupy_die(die, group);
-        self.note_start(&group, false, events);
-    }
-
     /// The longest array time of a group, whose operations are of one kind.
-    #[inline(always)]
     fn array_time(&self, head: u32) -> Ns {
         let mut operation = &self.operations[head as usize];
         let mut longest = self.array_time_of(operation);
@@ -312,7 +331,6 @@ impl Timed {
         longest
     }
 
-    #[inline(always)]
     fn array_time_of(&self, operation: &Operation) -> Ns {
         let (read_ns, program_ns) = self.page_times[operation.page as usize];
         match operation.kind {
@@ -325,27 +343,14 @@ impl Timed {
     }
 
     /// Commands and data of a group of programs over the channel; returns when the last is in.
-    #[inline(always)]
     fn transfer_in(&mut self, die: u32, head: u32, from: Ns) -> Ns {
+        let channel = &mut self.channels[self.dies[die as usize].channel as usize];
         let (mut id, mut loaded) = (head, from);
         while id != NO_INDEX {
-            loaded = self.occupy(die, from, self.page_transfer_ns);
+            loaded = channel.occupy(from, self.page_transfer_ns);
             id = self.operations[id as usize].next;
         }
         loaded
-    }
-
-    /// Takes the next free stretch of the die's channel; returns when it ends.
-    #[inline(always)]
-    pub(super) fn occupy(&mut self, die: u32, from: Ns, duration: Ns) -> Ns {
-        if duration == 0 {
-            return from;
-        }
-        let channel = self.dies[die as usize].channel as usize;
-        let free = &mut self.channel_free[channel];
-        *free = from.max(*free) + duration;
-        self.channel_busy[channel] += duration;
-        *free
     }
 
     #[inline(always)]

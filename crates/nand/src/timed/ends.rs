@@ -1,9 +1,9 @@
 //! Events: what ends, and what that sets free.
 
 use crate::{BlockId, Events, Origin};
-use flashloom_units::{NO_INDEX, Ns};
+use flashloom_units::{EventNumber, NO_INDEX, Ns};
 
-use super::{Timed, event};
+use super::{Die, Group, Timed, event};
 use crate::event::{Event, OperationKind};
 use crate::operation::Operation;
 
@@ -16,10 +16,7 @@ impl Timed {
             self.now = at;
             let index = code & event::INDEX;
             match code & !event::INDEX {
-                event::ARRAY if self.dies[index as usize].array_event == number => {
-                    self.array_ended(index, events, completed);
-                }
-                event::ARRAY => {}
+                event::ARRAY => self.array_ended(index, number, events, completed),
                 event::WAKE => self.rouse(index),
                 _ => self.transferred(index, events, completed),
             }
@@ -33,41 +30,37 @@ impl Timed {
         self.now
     }
 
+    /// The data of a read has crossed the channel.
     #[inline(always)]
     fn transferred(&mut self, id: u32, events: &mut Events, completed: &mut Vec<u32>) {
         let die = self.planes[self.operations[id as usize].plane.at()].die;
         let state = &mut self.dies[die as usize];
         state.transfers -= 1;
-        if state.transfers == 0 {
-            self.release(die);
+        if state.transfers == 0
+            && let Some(group) = state.release(self.now)
+        {
+            self.account(&group);
         }
         self.complete(id, events, completed);
         self.rouse(die);
     }
 
+    /// The array operation of a die has ended, unless the event was overtaken by a suspension.
     #[inline(always)]
-    fn array_ended(&mut self, die: u32, events: &mut Events, completed: &mut Vec<u32>) {
-        let group = self.dies[die as usize].active.expect("the array of an idle die does not end");
-        let mut id = group.head;
-        if group.kind == OperationKind::Read {
-            while id != NO_INDEX {
-                let mask = self.operations[id as usize].mask;
-                let is_whole = mask == self.geometry.full_mask();
-                let transfer_ns = if is_whole { self.page_data_ns } else { self.timing.transfer_ns(mask.count_ones()) };
-                let end = self.occupy(die, self.now, transfer_ns);
-                self.dies[die as usize].transfers += 1;
-                self.events.schedule(end, event::TRANSFERRED | id);
-                if let Some(events) = events {
-                    events.push(Event::Transferring { number: id, ends: end, transfer_ns });
-                }
-                id = std::mem::replace(&mut self.operations[id as usize].next, NO_INDEX);
-            }
+    fn array_ended(&mut self, die: u32, number: EventNumber, events: &mut Events, completed: &mut Vec<u32>) {
+        let state = &mut self.dies[die as usize];
+        if state.array_event != number {
             return;
         }
-        self.release(die);
+        if state.active.is_some_and(|group| group.kind == OperationKind::Read) {
+            return self.send_data(die, events);
+        }
+        let group = state.release(self.now).expect("the array of an idle die does not end");
+        self.account(&group);
+        let mut id = group.head;
         let mut planes = 0;
         while id != NO_INDEX {
-            let next = std::mem::replace(&mut self.operations[id as usize].next, NO_INDEX);
+            let next = self.operations[id as usize].next;
             self.complete(id, events, completed);
             planes += 1;
             id = next;
@@ -78,16 +71,32 @@ impl Timed {
         self.rouse(die);
     }
 
-    /// The die is free of its active group: closes its accounts.
+    /// Reads have their data in the registers of their planes: it crosses the channel.
     #[inline(always)]
-    fn release(&mut self, die: u32) {
+    fn send_data(&mut self, die: u32, events: &mut Events) {
         let state = &mut self.dies[die as usize];
-        let group = state.active.take().expect("an idle die has nothing to release");
-        if state.suspended.is_none() {
-            state.busy_ns += self.now - state.busy_since;
+        let channel = &mut self.channels[state.channel as usize];
+        let mut id = state.active.map_or(NO_INDEX, |group| group.head);
+        while id != NO_INDEX {
+            let operation = &mut self.operations[id as usize];
+            let is_whole = operation.mask == self.geometry.full_mask();
+            let transfer_ns =
+                if is_whole { self.page_data_ns } else { self.timing.transfer_ns(operation.mask.count_ones()) };
+            let end = channel.occupy(self.now, transfer_ns);
+            state.transfers += 1;
+            self.events.schedule(end, event::TRANSFERRED | id);
+            if let Some(events) = events {
+                events.push(Event::Transferring { number: id, ends: end, transfer_ns });
+            }
+            id = std::mem::replace(&mut operation.next, NO_INDEX);
         }
+    }
+
+    /// What the die time of a group was for.
+    #[inline(always)]
+    fn account(&mut self, group: &Group) {
         let occupied = u128::from(self.now - group.since);
-        match (self.operations[group.head as usize].origin, group.kind) {
+        match (group.origin, group.kind) {
             (Origin::Host, OperationKind::Program) => self.used.write_ns += occupied,
             (Origin::Host | Origin::Map, _) => {}
             (Origin::Gc | Origin::Merge | Origin::Wear, _) => self.used.collection_ns += occupied,
@@ -100,17 +109,28 @@ impl Timed {
             let failed = self.operations[id as usize].failed;
             events.push(Event::Ended { command: self.command(id), failed });
         }
-        let Operation { kind, tag, block, page, from, waiters, .. } = self.operations[id as usize];
-        self.retire(id);
+        let operation = &mut self.operations[id as usize];
+        let Operation { kind, tag, block, page, from, waiters, .. } = *operation;
+        operation.next = std::mem::replace(&mut self.free, id);
+        self.in_flight -= 1;
         if tag != NO_INDEX {
             completed.push(tag);
         }
-        match kind {
-            OperationKind::Read => {}
-            OperationKind::Erase => return self.erased(block, events),
-            _ => self.programmed(block, page, events),
+        if kind == OperationKind::Erase {
+            return self.erased(block, events);
         }
-        self.let_go(block, events);
+        let state = &mut self.blocks[block.at()];
+        state.pending -= 1;
+        let frees_erase = state.pending == 0 && state.erase != NO_INDEX;
+        if kind != OperationKind::Read {
+            state.programmed = page + 1;
+            if state.reads != NO_INDEX || state.programs.head != NO_INDEX {
+                self.queue_held(block, page, events);
+            }
+        }
+        if frees_erase {
+            self.queue_erase(self.blocks[block.at()].erase, events);
+        }
         if from.is_some() {
             self.let_go(self.geometry.block_of(from), events);
         }
@@ -137,27 +157,7 @@ impl Timed {
     }
 
     /// A page was programmed: reads that waited for it may go, and programs of another class.
-    #[inline(always)]
-    fn programmed(&mut self, block: BlockId, page: u32, events: &mut Events) {
-        let state = &mut self.blocks[block.at()];
-        state.programmed = page + 1;
-        let has_programs = state.programs.head != NO_INDEX;
-        if state.reads != NO_INDEX {
-            self.queue_reads(block, page, events);
-        }
-        if has_programs {
-            self.queue_held_programs(block, events);
-        }
-    }
-
-    /// As [`Self::queue_programs`], where programs of another class were before them.
-    #[cold]
-    fn queue_held_programs(&mut self, block: BlockId, events: &mut Events) {
-        self.queue_programs(block, events);
-    }
-
-    /// Queues the reads of a block that waited for programs up to that of a page.
-    fn queue_reads(&mut self, block: BlockId, page: u32, events: &mut Events) {
+    fn queue_held(&mut self, block: BlockId, page: u32, events: &mut Events) {
         let mut read = std::mem::replace(&mut self.blocks[block.at()].reads, NO_INDEX);
         while read != NO_INDEX {
             let operation = &mut self.operations[read as usize];
@@ -169,8 +169,10 @@ impl Timed {
             }
             read = next;
         }
+        self.queue_programs(block, events);
     }
 
+    /// What an operation held back the erase of a block for is over.
     #[inline(always)]
     fn let_go(&mut self, block: BlockId, events: &mut Events) {
         let state = &mut self.blocks[block.at()];
@@ -193,5 +195,16 @@ impl Timed {
             self.blocks[block.at()].later.head = self.operations[id as usize].next;
             self.enter_rarely(id, events);
         }
+    }
+}
+
+impl Die {
+    /// Ends what the die is at, if anything, and closes its accounts.
+    #[inline(always)]
+    fn release(&mut self, now: Ns) -> Option<Group> {
+        if self.suspended.is_none() {
+            self.busy_ns += now - self.busy_since;
+        }
+        self.active.take()
     }
 }
