@@ -343,11 +343,12 @@ impl Timed {
     #[inline(never)]
     fn serve_restless(&mut self, events: &mut Events) {
         // Nothing that a die begins rouses another.
-        let mut restless = std::mem::take(&mut self.restless);
-        for die in restless.drain(..) {
+        let mut at = 0;
+        while let Some(&die) = self.restless.get(at) {
             self.serve(die, events);
+            at += 1;
         }
-        self.restless = restless;
+        self.restless.clear();
     }
 
     /// A die may have something to begin.

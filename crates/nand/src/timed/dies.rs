@@ -5,7 +5,7 @@ use std::ops::Range;
 use crate::{DieId, DieOrder, Events, MultiPlane, Suspend};
 use flashloom_units::{NO_INDEX, Ns};
 
-use super::{BLOCKING, CLASSES, Group, HOST_READS, Suspended, Timed, class_of, event};
+use super::{BLOCKING, CLASSES, Die, Group, HOST_READS, Plane, Suspended, Timed, class_of, event};
 use crate::event::{Event, OperationKind};
 use crate::operation::Operation;
 
@@ -120,8 +120,9 @@ impl Timed {
     /// A group is the die's active one from now on.
     #[inline(always)]
     fn occupy_die(&mut self, die: u32, group: Group) {
-        self.dies[die as usize].active = Some(group);
-        self.dies[die as usize].array_event = self.events.schedule(group.ends, event::ARRAY | die);
+        let state = &mut self.dies[die as usize];
+        state.active = Some(group);
+        state.array_event = self.events.schedule(group.ends, event::ARRAY | die);
         // Before the array begins nothing can be staged or suspended; then there may be something that waits for it.
         let can_stage = self.cache_program && group.kind == OperationKind::Program;
         if self.begins_while_busy && group.array_from > self.now && (can_stage || self.can_suspend(group.kind)) {
@@ -137,10 +138,10 @@ impl Timed {
             && self.now >= active.array_from
             && state.staged.is_none()
             && state.suspended.is_none();
-        if !fits || state.queued[HOST_READS] != 0 {
+        if !fits || state.classes == 0 || state.queued[HOST_READS] != 0 {
             return;
         }
-        let Some((class, plane)) = (state.classes != 0).then(|| self.first(die)).flatten() else { return };
+        let Some((class, plane)) = self.first(die) else { return };
         let head = self.planes[self.plane(die, plane)].queues[class].head;
         if self.operations[head as usize].kind != OperationKind::Program {
             return;
@@ -164,14 +165,10 @@ impl Timed {
     /// The class and plane of the operation that is next on a die that has any queued.
     #[inline(always)]
     fn first(&self, die: u32) -> Option<(usize, u32)> {
-        let state = &self.dies[die as usize];
-        if self.order == DieOrder::Fifo {
-            return self.oldest(die, 0..CLASSES);
+        match self.order {
+            DieOrder::Fifo => self.oldest(die, 0..CLASSES),
+            DieOrder::Priority => self.first_of(die, self.dies[die as usize].next_class()),
         }
-        let is_blocked = state.classes & (1 << BLOCKING) != 0;
-        let class =
-            if state.starved == 0 || is_blocked { state.classes.trailing_zeros() } else { state.starved.ilog2() };
-        self.first_of(die, class as usize)
     }
 
     /// The plane of the operation that is next in a class.
@@ -229,27 +226,20 @@ impl Timed {
     #[inline(always)]
     fn begin(&mut self, die: u32, class: usize, plane: u32, events: &mut Events) {
         let head = self.take_group(die, class, plane);
-        let operation = &self.operations[head as usize];
-        let Operation { kind, origin, next, .. } = *operation;
-        let (read_ns, program_ns) = self.page_times[operation.page as usize];
-        let state = &mut self.dies[die as usize];
-        let channel = &mut self.channels[state.channel as usize];
-        let (mut array_from, mut array_ns) = match kind {
-            OperationKind::Program => (channel.occupy(self.now, self.page_transfer_ns), program_ns),
-            OperationKind::Read => (channel.occupy(self.now, self.timing.command_ns), read_ns),
-            _ => (channel.occupy(self.now, self.timing.command_ns), self.array_time(head)),
+        let Operation { kind, origin, next, page, .. } = self.operations[head as usize];
+        let (array_from, array_ns) = if next == NO_INDEX {
+            let transfer_ns =
+                if kind == OperationKind::Program { self.page_transfer_ns } else { self.timing.command_ns };
+            let channel = &mut self.channels[self.dies[die as usize].channel as usize];
+            (channel.occupy(self.now, transfer_ns), self.array_time_of(kind, page))
+        } else {
+            (self.transfer_in(die, head, self.now), self.array_time(head))
         };
-        if next != NO_INDEX {
-            if kind == OperationKind::Program {
-                array_from = self.transfer_in(die, next, self.now);
-            }
-            array_ns = self.array_time(head);
-        }
+        let group = Group { head, kind, origin, array_from, ends: array_from + array_ns, since: self.now };
         let state = &mut self.dies[die as usize];
         if state.suspended.is_none() {
             state.busy_since = self.now;
         }
-        let group = Group { head, kind, origin, array_from, ends: array_from + array_ns, since: self.now };
         self.occupy_die(die, group);
         self.note_start(&group, false, events);
     }
@@ -257,31 +247,19 @@ impl Timed {
     /// Takes the head of a plane's queue, and with multi-plane commands the heads of the other planes that match it.
     #[inline(always)]
     fn take_group(&mut self, die: u32, class: usize, plane: u32) -> u32 {
-        let head = self.pop(die, class, plane);
         let state = &mut self.dies[die as usize];
-        let others = state.queued[class] & !(1 << plane);
+        let head = state.pop(&mut self.planes, &mut self.operations, class, plane);
         state.overtaken[class] = 0;
         state.starved &= !(1 << class);
         let lower = state.classes & (u32::MAX << class << 1);
         if class != BLOCKING && lower != 0 {
-            self.overtake(die, lower);
+            state.overtake(lower, self.max_overtakes);
         }
-        if self.multi_plane != MultiPlane::None && others != 0 {
+        let others = state.queued[class] & !(1 << plane);
+        if others != 0 && self.multi_plane != MultiPlane::None {
             self.take_others(die, class, head, others);
         }
         head
-    }
-
-    /// Classes are passed over for a higher one.
-    fn overtake(&mut self, die: u32, mut classes: u32) {
-        let state = &mut self.dies[die as usize];
-        while classes != 0 {
-            let class = classes.trailing_zeros();
-            classes &= classes - 1;
-            let overtaken = &mut state.overtaken[class as usize];
-            *overtaken = overtaken.saturating_add(1);
-            state.starved |= u32::from(*overtaken >= self.max_overtakes) << class;
-        }
     }
 
     /// Takes the heads of other planes that can run with an operation.
@@ -295,7 +273,8 @@ impl Timed {
             let aligned =
                 kind == OperationKind::Erase || page == other_page || self.multi_plane == MultiPlane::Independent;
             if kind == other_kind && aligned {
-                let id = self.pop(die, class, other);
+                let state = &mut self.dies[die as usize];
+                let id = state.pop(&mut self.planes, &mut self.operations, class, other);
                 self.operations[tail as usize].next = id;
                 tail = id;
             }
@@ -307,33 +286,21 @@ impl Timed {
         (operation.kind, operation.page)
     }
 
-    #[inline(always)]
-    fn pop(&mut self, die: u32, class: usize, plane: u32) -> u32 {
-        let state = &mut self.dies[die as usize];
-        let queue = &mut self.planes[(state.first_plane + plane) as usize].queues[class];
-        let id = queue.head;
-        queue.head = std::mem::replace(&mut self.operations[id as usize].next, NO_INDEX);
-        if queue.head == NO_INDEX {
-            state.queued[class] &= !(1 << plane);
-            state.classes &= !(u32::from(state.queued[class] == 0) << class);
-        }
-        id
-    }
-
-    /// The longest array time of a group, whose operations are of one kind.
+    /// The longest array time of a group.
     fn array_time(&self, head: u32) -> Ns {
-        let mut operation = &self.operations[head as usize];
-        let mut longest = self.array_time_of(operation);
-        while operation.next != NO_INDEX {
-            operation = &self.operations[operation.next as usize];
-            longest = longest.max(self.array_time_of(operation));
+        let (mut id, mut longest) = (head, 0);
+        while id != NO_INDEX {
+            let Operation { kind, page, next, .. } = self.operations[id as usize];
+            longest = longest.max(self.array_time_of(kind, page));
+            id = next;
         }
         longest
     }
 
-    fn array_time_of(&self, operation: &Operation) -> Ns {
-        let (read_ns, program_ns) = self.page_times[operation.page as usize];
-        match operation.kind {
+    #[inline(always)]
+    fn array_time_of(&self, kind: OperationKind, page: u32) -> Ns {
+        let (read_ns, program_ns) = self.page_times[page as usize];
+        match kind {
             OperationKind::Read => read_ns,
             OperationKind::Program => program_ns,
             OperationKind::Copyback => read_ns + program_ns,
@@ -342,9 +309,12 @@ impl Timed {
         }
     }
 
-    /// Commands and data of a group of programs over the channel; returns when the last is in.
+    /// Commands of a group over the channel, and the data of each of its programs; returns when the last is in.
     fn transfer_in(&mut self, die: u32, head: u32, from: Ns) -> Ns {
         let channel = &mut self.channels[self.dies[die as usize].channel as usize];
+        if self.operations[head as usize].kind != OperationKind::Program {
+            return channel.occupy(from, self.timing.command_ns);
+        }
         let (mut id, mut loaded) = (head, from);
         while id != NO_INDEX {
             loaded = channel.occupy(from, self.page_transfer_ns);
@@ -380,5 +350,39 @@ impl Timed {
     fn members(&self, group: &Group) -> impl Iterator<Item = u32> + '_ {
         let next = |&id: &u32| Some(self.operations[id as usize].next).filter(|&next| next != NO_INDEX);
         std::iter::successors(Some(group.head), next)
+    }
+}
+
+impl Die {
+    /// The class that is next, of those with something queued: the highest, but for one that was overtaken too often.
+    #[inline(always)]
+    fn next_class(&self) -> usize {
+        let is_blocked = self.classes & (1 << BLOCKING) != 0;
+        let class = if self.starved == 0 || is_blocked { self.classes.trailing_zeros() } else { self.starved.ilog2() };
+        class as usize
+    }
+
+    /// Takes the head of the queue of a plane and class.
+    #[inline(always)]
+    fn pop(&mut self, planes: &mut [Plane], operations: &mut [Operation], class: usize, plane: u32) -> u32 {
+        let queue = &mut planes[(self.first_plane + plane) as usize].queues[class];
+        let id = queue.head;
+        queue.head = std::mem::replace(&mut operations[id as usize].next, NO_INDEX);
+        if queue.head == NO_INDEX {
+            self.queued[class] &= !(1 << plane);
+            self.classes &= !(u32::from(self.queued[class] == 0) << class);
+        }
+        id
+    }
+
+    /// Classes are passed over for a higher one.
+    fn overtake(&mut self, mut classes: u32, most: u16) {
+        while classes != 0 {
+            let class = classes.trailing_zeros();
+            classes &= classes - 1;
+            let overtaken = &mut self.overtaken[class as usize];
+            *overtaken = overtaken.saturating_add(1);
+            self.starved |= u32::from(*overtaken >= most) << class;
+        }
     }
 }
