@@ -53,7 +53,9 @@ impl Stalls {
     /// A write waits for a slot for each of its pages that the buffer does not hold, and no write before it waits for.
     pub(super) fn push(&mut self, now: Ns, id: CommandId, pages: Range<u32>, buffer: &WriteBuffer) {
         let others = || self.queue.iter().map(|other| &other.pages);
-        let is_alone = others().all(|other| other.end <= pages.start || pages.end <= other.start);
+        // Nearly always all of them have to be looked at, which takes least if none ends the search.
+        let touches = |other: &Range<u32>| (other.start < pages.end) & (pages.start < other.end);
+        let is_alone = !others().fold(false, |any, other| any | touches(other));
         let is_awaited = |lpn| !is_alone && others().any(|other| other.contains(&lpn));
         let lacks = |&lpn: &u32| !buffer.holds(Lpn(lpn)) && !is_awaited(lpn);
         let lacking = pages.clone().filter(lacks).count() as u32;
@@ -61,13 +63,15 @@ impl Stalls {
         self.lacking += u64::from(lacking);
     }
 
-    /// The first write, and when it stalled.
-    pub(super) fn first(&self) -> Option<(CommandId, Ns)> {
-        self.queue.front().map(|stalled| (stalled.id, stalled.since))
+    /// The first write, when it stalled, and its first page that has no slot.
+    #[inline]
+    pub(super) fn first(&self) -> Option<(CommandId, Ns, Lpn)> {
+        self.queue.front().map(|stalled| (stalled.id, stalled.since, Lpn(stalled.pages.start)))
     }
 
     /// The next page of the first write has a slot, perhaps one that was free before. Writes that do not stall are
     /// stored only while none does.
+    #[inline]
     pub(super) fn page_stored(&mut self, is_new: bool) {
         let Some(first) = self.queue.front_mut() else { return };
         first.pages.start += 1;
