@@ -332,6 +332,7 @@ impl WriteBuffer {
     /// Evicts the victims that the two policies choose now, while `waiting` pages wait for a slot; appends their pages.
     /// Afterwards clean pages may have become free to drop: the caller writes pages that wait while there
     /// [is room](Self::has_room), and calls this again for the rest.
+    #[inline]
     pub fn evict(&mut self, now: Ns, waiting: u32, evicted: &mut Vec<Evicted>) {
         self.come_to(now);
         loop {
@@ -387,8 +388,13 @@ impl WriteBuffer {
         self.stream_blocks = Some(block_pages);
     }
 
-    #[inline]
     fn send_victims(&mut self, evicted: &mut Vec<Evicted>) {
+        if let ([slot], 1, None) = (&self.victims[..], self.stream_pages, self.traits.padded_block) {
+            let slot = *slot;
+            self.victims.clear();
+            self.on_their_way.depart(&[slot]);
+            return self.send(slot, evicted);
+        }
         let mut victims = std::mem::take(&mut self.victims);
         if let Some(first) = victims.first() {
             let lpn = self.slots[first.at()].lpn.0;

@@ -165,6 +165,7 @@ fn stored(now: Ns, id: CommandId, interface: &mut HostInterface, flash: &mut Fla
 impl Buffered {
     /// Evicts what the rate policy wants evicted. A victim may let clean pages be given up: for these, writes that wait
     /// are stored at once.
+    #[inline]
     fn evict_and_store(&mut self, now: Ns, interface: &mut HostInterface, flash: &mut Flash) {
         self.make_room(now, 0, flash);
         while !self.stalls.is_empty() && self.buffer.has_room() && !self.buffer.is_blocked() {

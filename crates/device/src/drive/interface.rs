@@ -78,7 +78,7 @@ impl HostInterface {
     }
 
     /// Sends the data of a write over the link to the drive.
-    #[inline]
+    #[inline(always)] // With `Drive::commanded`.
     pub(super) fn fetch_data(&mut self, now: Ns, id: CommandId) {
         let command = &mut self.commands[id];
         command.stage = Stage::Arriving;
