@@ -148,8 +148,9 @@ impl BlockLayer {
         }
         debug_assert!(request.sectors > 0, "only a flush has no length");
         let merges = self.merges(request.op, request.flags);
-        let others = self.queued > 0;
-        if merges && others && (self.merge_back(request, cookie) || self.merge_front(request, cookie)) {
+        // With none queued there is nothing to merge with.
+        let may_merge = merges && self.queued > 0;
+        if may_merge && (self.merge_back(request, cookie) || self.merge_front(request, cookie)) {
             self.stats.inserted += 1;
             self.stats.merged += 1;
             return Admission::Merged;
