@@ -22,6 +22,7 @@ impl OnTheirWay {
     }
 
     /// Adds a victim, whose pages (at least one) have been sent to the FTL.
+    #[inline]
     pub(crate) fn depart(&mut self, pages: &[SlotId]) {
         let victim = self.free.pop().expect("there are as many numbers as slots");
         self.left[victim as usize] = pages.len() as u32;
@@ -29,6 +30,7 @@ impl OnTheirWay {
     }
 
     /// Removes a page that has been programmed, and with its last page the victim.
+    #[inline]
     pub(crate) fn arrive(&mut self, page: SlotId) {
         let victim = std::mem::replace(&mut self.victim_of[page.at()], NO_INDEX);
         let left = &mut self.left[victim as usize];
@@ -39,6 +41,7 @@ impl OnTheirWay {
     }
 
     /// Number of victims in flight.
+    #[inline]
     pub(crate) fn victims(&self) -> u32 {
         (self.left.len() - self.free.len()) as u32
     }

@@ -67,12 +67,14 @@ pub struct BufferReport {
 
 impl BufferReport {
     /// Adds a time during which `held` pages were in the buffer, of which `dirty` were dirty.
+    #[inline]
     pub(crate) fn elapse(&mut self, held: u32, dirty: u32, duration_ns: Ns) {
         self.held.page_ns += u128::from(held) * u128::from(duration_ns);
         self.dirty.page_ns += u128::from(dirty) * u128::from(duration_ns);
     }
 
     /// Updates the maxima with the present number of pages.
+    #[inline]
     pub(crate) fn reach(&mut self, held: u32, dirty: u32) {
         self.held.max_pages = self.held.max_pages.max(held);
         self.dirty.max_pages = self.dirty.max_pages.max(dirty);

@@ -82,6 +82,8 @@ pub struct WriteBuffer {
     index: Index,
     order: Box<dyn Order>,
     rate: Box<dyn Rate>,
+    /// What the policies say of themselves, which does not change.
+    traits: Traits,
     victims: Vec<SlotId>,
     /// Number of consecutive pages in a stream; 1 if victims leave without other pages.
     stream_pages: u32,
@@ -100,7 +102,19 @@ flashloom_units::state! {
         nested index, on_their_way;
         policy order, rate;
         scratch victims;
+        fixed traits;
     }
+}
+
+/// What the two policies of a buffer say of themselves.
+#[derive(Clone, Copy, Debug)]
+struct Traits {
+    /// [`Order::keeps_reads`]: without it no page is ever clean.
+    keeps_reads: bool,
+    /// [`Order::padded_block`].
+    padded_block: Option<u32>,
+    /// [`Rate::waits_for_all`].
+    waits_for_all: bool,
 }
 
 impl WriteBuffer {
@@ -121,6 +135,11 @@ impl WriteBuffer {
             free: 0,
             counts,
             index: Index::new(pages),
+            traits: Traits {
+                keeps_reads: order.keeps_reads(),
+                padded_block: order.padded_block(),
+                waits_for_all: rate.waits_for_all(),
+            },
             order,
             rate,
             victims: Vec::with_capacity(pages as usize),
@@ -133,6 +152,7 @@ impl WriteBuffer {
     }
 
     /// Adds up the occupancies of the report until now. Called before every change.
+    #[inline]
     fn come_to(&mut self, now: Ns) {
         if now != self.now {
             let (held, dirty) = (self.held(), self.dirty());
@@ -142,43 +162,62 @@ impl WriteBuffer {
     }
 
     /// The slot of a page's newest copy. Older copies that are being programmed cannot be found by page any more.
+    #[inline]
     fn slot_of(&self, lpn: Lpn) -> Option<SlotId> {
         self.index.get(lpn.0).map(SlotId)
     }
 
+    #[inline]
     fn state(&self, slot: SlotId) -> SlotState {
         self.slots[slot.at()].state
     }
 
+    #[inline]
     fn count(&self, state: SlotState) -> u32 {
         self.counts[state as usize]
     }
 
+    #[inline]
     fn set_state(&mut self, slot: SlotId, state: SlotState) {
         let old = std::mem::replace(&mut self.slots[slot.at()].state, state);
         self.counts[old as usize] -= 1;
         self.counts[state as usize] += 1;
-        let (held, dirty) = (self.held(), self.dirty());
-        self.report.reach(held, dirty);
+        // More pages are held than before only where one enters, and more are dirty only where one becomes so.
+        if matches!(state, SlotState::Dirty | SlotState::Filling) {
+            let (held, dirty) = (self.held(), self.dirty());
+            self.report.reach(held, dirty);
+        }
     }
 
     /// Takes a free slot for a page, or that of a clean page that is dropped for it.
+    #[inline]
     fn take_slot(&mut self, lpn: Lpn, state: SlotState) -> Option<SlotId> {
         if self.free == NO_INDEX {
-            let clean = self.order.clean_victim()?;
-            debug_assert_eq!(self.state(clean), SlotState::Clean, "only clean pages are given up at no cost");
-            self.index.remove(self.slots[clean.at()].lpn.0);
-            self.release(clean);
-            self.report.dropped_pages += 1;
+            self.drop_clean()?;
         }
         let slot = SlotId(self.free);
-        self.free = std::mem::replace(&mut self.slots[slot.at()].next_free, NO_INDEX);
-        self.slots[slot.at()].lpn = lpn;
+        let entry = &mut self.slots[slot.at()];
+        self.free = std::mem::replace(&mut entry.next_free, NO_INDEX);
+        entry.lpn = lpn;
         self.set_state(slot, state);
         self.index.set(lpn.0, slot.0);
         Some(slot)
     }
 
+    /// Drops a clean page, if there is one that may be.
+    fn drop_clean(&mut self) -> Option<()> {
+        if !self.traits.keeps_reads {
+            return None;
+        }
+        let clean = self.order.clean_victim()?;
+        debug_assert_eq!(self.state(clean), SlotState::Clean, "only clean pages are given up at no cost");
+        self.index.remove(self.slots[clean.at()].lpn.0);
+        self.release(clean);
+        self.report.dropped_pages += 1;
+        Some(())
+    }
+
+    #[inline]
     fn release(&mut self, slot: SlotId) {
         self.set_state(slot, SlotState::Free);
         let entry = &mut self.slots[slot.at()];
@@ -190,6 +229,7 @@ impl WriteBuffer {
 /// Requests of the host.
 impl WriteBuffer {
     /// Writes the sectors in the mask; returns none, and changes nothing, if the page needs a slot and there is none.
+    #[inline]
     pub fn write(&mut self, now: Ns, lpn: Lpn, mask: u32) -> Option<Stored> {
         self.come_to(now);
         let held = self.slot_of(lpn).map(|slot| (slot, self.state(slot)));
@@ -208,7 +248,9 @@ impl WriteBuffer {
             _ => {
                 let slot = self.take_slot(lpn, SlotState::Dirty)?;
                 let taken_over = held.filter(|&(_, state)| state == SlotState::Evicting).map(|(old, _)| old);
-                self.slots[slot.at()].mask = taken_over.map_or(0, |old| self.slots[old.at()].mask);
+                if let Some(old) = taken_over {
+                    self.slots[slot.at()].mask = self.slots[old.at()].mask;
+                }
                 self.order.inserted(slot, lpn);
                 Stored { slot, is_new: true, taken_over }
             }
@@ -219,6 +261,7 @@ impl WriteBuffer {
     }
 
     /// True if a write of the page would need no new slot.
+    #[inline]
     pub fn holds(&self, lpn: Lpn) -> bool {
         self.slot_of(lpn).is_some_and(|slot| matches!(self.state(slot), SlotState::Dirty | SlotState::Clean))
     }
@@ -240,7 +283,7 @@ impl WriteBuffer {
     /// True if a page that is read from flash is to be cached: the replacement policy caches reads, and the buffer
     /// holds no part of the page.
     pub fn keeps(&self, lpn: Lpn) -> bool {
-        self.order.keeps_reads() && self.slot_of(lpn).is_none()
+        self.traits.keeps_reads && self.slot_of(lpn).is_none()
     }
 
     /// Reserves a slot for a page that is being read from flash. Returns none if no slot is free and no clean page can
@@ -289,12 +332,13 @@ impl WriteBuffer {
     /// Evicts the victims that the two policies choose now, while `waiting` pages wait for a slot; appends their pages.
     /// Afterwards clean pages may have become free to drop: the caller writes pages that wait while there
     /// [is room](Self::has_room), and calls this again for the rest.
+    #[inline]
     pub fn evict(&mut self, now: Ns, waiting: u32, evicted: &mut Vec<Evicted>) {
         self.come_to(now);
         loop {
             let occupancy = Occupancy {
                 pages: self.pages(),
-                occupied: self.dirty() + self.count(SlotState::Clean) - self.order.clean_room(),
+                occupied: self.dirty() + self.count(SlotState::Clean) - self.clean_room(),
                 evicting: self.evicting(),
                 leaving: self.on_their_way.victims(),
                 waiting: waiting.saturating_sub(self.room()),
@@ -345,18 +389,25 @@ impl WriteBuffer {
     }
 
     fn send_victims(&mut self, evicted: &mut Vec<Evicted>) {
+        if let ([slot], 1, None) = (&self.victims[..], self.stream_pages, self.traits.padded_block) {
+            let slot = *slot;
+            self.victims.clear();
+            self.on_their_way.depart(&[slot]);
+            return self.send(slot, evicted);
+        }
         let mut victims = std::mem::take(&mut self.victims);
         if let Some(first) = victims.first() {
             let lpn = self.slots[first.at()].lpn.0;
-            let padded_block = self.order.padded_block();
+            let padded_block = self.traits.padded_block;
             if self.stream_pages > 1 && padded_block.is_none() {
                 self.gather(&mut victims);
             }
             self.on_their_way.depart(&victims);
             match padded_block {
-                Some(pages) => self.send_padded(lpn - lpn % pages, pages, &mut victims, evicted),
-                None => victims.drain(..).for_each(|slot| self.send(slot, evicted)),
+                Some(pages) => self.send_padded(lpn - lpn % pages, pages, &victims, evicted),
+                None => victims.iter().for_each(|&slot| self.send(slot, evicted)),
             }
+            victims.clear();
         }
         self.victims = victims;
     }
@@ -411,33 +462,34 @@ impl WriteBuffer {
 
     /// Sends a whole block from its first page on: the victim's pages, which are in order of address, and padding
     /// between.
-    fn send_padded(&mut self, start: u32, pages: u32, victims: &mut Vec<SlotId>, evicted: &mut Vec<Evicted>) {
-        let mut victims = victims.drain(..).peekable();
+    fn send_padded(&mut self, start: u32, pages: u32, victims: &[SlotId], evicted: &mut Vec<Evicted>) {
+        let mut victims = victims.iter().peekable();
         for lpn in (start..start + pages).map(Lpn) {
             match victims.next_if(|slot| self.slots[slot.at()].lpn == lpn) {
-                Some(slot) => self.send(slot, evicted),
+                Some(&slot) => self.send(slot, evicted),
                 None => evicted.push(Evicted { slot: None, lpn, mask: 0 }),
             }
         }
     }
 
+    #[inline]
     fn send(&mut self, slot: SlotId, evicted: &mut Vec<Evicted>) {
-        let Slot { lpn, mask, state, .. } = self.slots[slot.at()];
-        assert_eq!(state, SlotState::Dirty, "only dirty pages are victims");
+        let entry = &mut self.slots[slot.at()];
+        assert_eq!(entry.state, SlotState::Dirty, "only dirty pages are victims");
+        entry.departure = Departure::Stays;
+        let Slot { lpn, mask, .. } = *entry;
         self.set_state(slot, SlotState::Evicting);
-        self.slots[slot.at()].departure = Departure::Stays;
         self.report.evicted_pages += 1;
         evicted.push(Evicted { slot: Some(slot), lpn, mask });
     }
 
     /// Frees the slot of a page that has been programmed.
+    #[inline]
     pub fn programmed(&mut self, now: Ns, slot: SlotId) {
         self.come_to(now);
         let Slot { lpn, state, .. } = self.slots[slot.at()];
         assert_eq!(state, SlotState::Evicting, "only pages on their way arrive");
-        if self.slot_of(lpn) == Some(slot) {
-            self.index.remove(lpn.0);
-        }
+        self.index.remove_from(lpn.0, slot.0);
         self.on_their_way.arrive(slot);
         self.release(slot);
     }
@@ -451,45 +503,58 @@ impl WriteBuffer {
 /// Occupancy, counters and the check of its invariants.
 impl WriteBuffer {
     /// Number of slots.
+    #[inline]
     pub fn pages(&self) -> u32 {
         self.slots.len() as u32
     }
 
     /// Number of slots that are not free, including those whose pages are being programmed or read from flash.
+    #[inline]
     pub fn held(&self) -> u32 {
         self.pages() - self.count(SlotState::Free)
     }
 
     /// Number of slots that new pages can take at once: the free ones and those of clean pages that can be dropped.
+    #[inline]
     fn room(&self) -> u32 {
-        self.count(SlotState::Free) + self.order.clean_room()
+        self.count(SlotState::Free) + self.clean_room()
+    }
+
+    /// Number of clean pages that can be dropped.
+    #[inline]
+    fn clean_room(&self) -> u32 {
+        if self.traits.keeps_reads { self.order.clean_room() } else { 0 }
     }
 
     /// True if a page that the buffer does not hold would find a slot.
+    #[inline]
     pub fn has_room(&self) -> bool {
         self.room() > 0
     }
 
     /// True if writes that wait must go on waiting even if there is room, because the rate has them wait until all
     /// evicted pages are programmed.
+    #[inline]
     pub fn is_blocked(&self) -> bool {
-        self.rate.waits_for_all() && self.evicting() > 0
+        self.traits.waits_for_all && self.evicting() > 0
     }
 
     /// Number of dirty pages, without those that are being evicted.
+    #[inline]
     pub fn dirty(&self) -> u32 {
         self.count(SlotState::Dirty)
     }
 
     /// Number of pages that are being evicted: sent to flash and not programmed yet.
+    #[inline]
     pub fn evicting(&self) -> u32 {
         self.count(SlotState::Evicting)
     }
 
     /// The counters, with the occupancies added up until now.
     pub fn report_at(&self, now: Ns) -> BufferReport {
-        let (pads, keeps_reads) = (self.order.padded_block().is_some(), self.order.keeps_reads());
-        let mut report = BufferReport { pads, keeps_reads, ..self.report };
+        let Traits { keeps_reads, padded_block, .. } = self.traits;
+        let mut report = BufferReport { pads: padded_block.is_some(), keeps_reads, ..self.report };
         report.elapse(self.held(), self.dirty(), now - self.now);
         report
     }

@@ -33,6 +33,7 @@ mod link;
 mod paging;
 mod setup;
 mod state;
+mod timers;
 mod waiter;
 
 use flashloom_buffer::{BufferFigures, BufferReport};
@@ -68,23 +69,27 @@ pub struct Drive {
 /// The way of a command, from top to bottom.
 impl Drive {
     /// The host sends a command, which the controller takes its time for.
+    #[inline]
     pub fn accept(&mut self, now: Ns, request: &Dispatched) {
         let id = self.interface.accept(request, &mut self.flash);
-        if !self.flash.is_timed() || !self.interface.enter_controller(now, id) {
-            self.commanded(now, id);
+        if (!self.flash.is_timed() || !self.interface.enter_controller(now, id)) && self.commanded(now, id) {
+            self.arrived(now, id);
             self.notify_waiters(now);
         }
     }
 
-    /// The controller is done with a command: the data of a write crosses the link, everything else begins.
-    fn commanded(&mut self, now: Ns, id: CommandId) {
+    /// The controller is done with a command: true if it begins at once, false while the data of a write crosses the
+    /// link.
+    #[inline(always)] // From both places: it is short, and a call of its own costs as much.
+    fn commanded(&mut self, now: Ns, id: CommandId) -> bool {
         self.flash.tell(|| DriveEvent::Commanded { command: id });
         if self.interface.commands[id].op != Op::Write || !self.flash.is_timed() {
-            return self.arrived(now, id);
+            return true;
         }
         // The map is looked up when the data is in the drive; until then the entry of its first page can be fetched.
         self.flash.ftl().prepare(self.interface.commands.first_page(id));
         self.interface.fetch_data(now, id);
+        false
     }
 
     /// A command, with the data of a write, is in the drive.
@@ -107,6 +112,7 @@ impl Drive {
 
     /// Each page of a write takes a slot of the buffer; with the last of them the write is complete. Without a buffer
     /// each is programmed at once, and the write is complete when all are: [`Self::notify_waiters`].
+    #[inline]
     fn write(&mut self, now: Ns, id: CommandId) {
         let Self { interface, path, flash, .. } = self;
         match path {
@@ -126,17 +132,22 @@ impl Drive {
     }
 
     /// Flash operations have ended: a page of a command is done, or a slot of the buffer is free or filled.
+    #[inline]
     fn notify_waiters(&mut self, now: Ns) {
+        while let Some(waiter) = self.flash.take_completed() {
+            self.notify(now, waiter);
+        }
+    }
+
+    fn notify(&mut self, now: Ns, waiter: Waiter) {
         let Self { interface, path, flash, .. } = self;
-        while let Some(waiter) = flash.take_completed() {
-            match (waiter, &mut *path) {
-                (Waiter::Command(id), _) => interface.page_done(now, id, flash),
-                (Waiter::Programmed(slot), DataPath::Buffered(buffered)) => {
-                    buffered.programmed(now, slot, interface, flash);
-                }
-                (Waiter::Filled(slot), DataPath::Buffered(buffered)) => buffered.filled(now, slot, interface, flash),
-                (waiter, _) => unreachable!("{waiter:?} does not wait on this path"),
+        match (waiter, path) {
+            (Waiter::Command(id), _) => interface.page_done(now, id, flash),
+            (Waiter::Programmed(slot), DataPath::Buffered(buffered)) => {
+                buffered.programmed(now, slot, interface, flash);
             }
+            (Waiter::Filled(slot), DataPath::Buffered(buffered)) => buffered.filled(now, slot, interface, flash),
+            (waiter, _) => unreachable!("{waiter:?} does not wait on this path"),
         }
     }
 
@@ -160,11 +171,13 @@ impl Drive {
     }
 
     /// Whether there are commands that have ended.
+    #[inline]
     pub fn has_completed(&self) -> bool {
         self.interface.has_completed()
     }
 
     /// Takes a command that has ended, and how.
+    #[inline]
     pub fn take_completed(&mut self) -> Option<(RequestId, Status)> {
         self.interface.take_completed()
     }
@@ -190,21 +203,26 @@ impl Drive {
     /// Processes the next event, which must be due at `now`, and those that follow in the array until `until_ns`, as
     /// long as nobody but the array knows of them. Returns the time of the last one. The array goes first, so that what
     /// it frees at a moment serves what arrives at that moment.
+    #[inline]
     pub fn step(&mut self, mut now: Ns, until_ns: Ns) -> Ns {
-        if self.flash.next_event_ns() == Some(now) {
-            let until_ns = self.interface.next_event_ns().map_or(until_ns, |own_ns| own_ns.min(until_ns));
-            now = self.flash.step(now, until_ns);
-            self.notify_waiters(now);
+        let own_ns = self.interface.next_event_ns().unwrap_or(Ns::MAX);
+        // The array has been asked when its next event is due: only where the interface has one now is it asked again.
+        if own_ns != now || self.flash.next_event_ns() == Some(now) {
+            now = self.flash.step(now, own_ns.min(until_ns));
         } else if let Some(id) = self.interface.take_due(now) {
             match self.interface.commands[id].stage {
-                Stage::Commanded => self.commanded(now, id),
+                Stage::Commanded => {
+                    if self.commanded(now, id) {
+                        self.arrived(now, id);
+                    }
+                }
                 Stage::Arriving => self.arrived(now, id),
                 Stage::Flushing | Stage::Transferring | Stage::Completing => {
                     self.interface.complete(id, &mut self.flash);
                 }
             }
-            self.notify_waiters(now);
         }
+        self.notify_waiters(now);
         now
     }
 
@@ -303,6 +321,7 @@ impl Drive {
     }
 
     /// Whether the drive holds no command and no flash operation.
+    #[inline]
     pub fn is_idle(&self) -> bool {
         self.interface.commands.held() == 0 && self.flash.nand().in_flight() == 0
     }

@@ -390,7 +390,7 @@ impl Engine {
     }
 
     /// A request arrives at the host, or is offered again; false if there is no room for it.
-    #[inline]
+    #[inline(never)] // As `step`.
     pub(crate) fn offer(&mut self, request: &Request, cookie: u32) -> bool {
         match self.host.submit(self.now, request, cookie) {
             Entry::Queued => {
@@ -421,6 +421,7 @@ impl Engine {
 
     /// Hands completions to the host and requests to the drive until neither has anything for the other; returns as
     /// [`Self::note_idleness`].
+    #[inline]
     pub(crate) fn settle(&mut self, client: &mut impl Client) -> bool {
         loop {
             self.complete(client);
@@ -446,6 +447,7 @@ impl Engine {
         self.note_idleness()
     }
 
+    #[inline]
     fn complete(&mut self, client: &mut impl Client) {
         while let Some((id, status)) = self.drive.take_completed() {
             self.tell(|_| Event::Returned { id, status });

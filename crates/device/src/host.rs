@@ -93,6 +93,7 @@ impl Host {
     }
 
     /// The drive has done a command: `each` gets every original request in it.
+    #[inline]
     pub(crate) fn complete(&mut self, now: Ns, id: RequestId, each: impl FnMut(&Completed)) {
         match self {
             Self::Layer(layer) => layer.complete(now, id, each),

@@ -17,7 +17,6 @@ const BACKLOG: usize = 65_536;
 /// One run of a workload through host and drive.
 pub struct Simulation {
     engine: Engine,
-    backlog: Backlog,
     drain: Drain,
     /// Pages programmed for the host between two samples, where they are not taken by time.
     sample_pages: Option<u64>,
@@ -54,6 +53,12 @@ impl Backlog {
         }
     }
 
+    #[inline]
+    fn is_empty(&self) -> bool {
+        self.0.iter().all(VecDeque::is_empty)
+    }
+
+    #[inline(never)] // Most moments have no backlog.
     fn resubmit(&mut self, engine: &mut Engine) {
         for waiting in &mut self.0 {
             while let Some((request, cookie)) = waiting.front() {
@@ -66,26 +71,67 @@ impl Backlog {
     }
 }
 
-/// The workload, as the engine sees it in the middle of a moment.
+/// The workload and those who look at the run, as the engine sees them in the middle of a moment.
 struct Driver<'a, 'b> {
     arrivals: &'a mut dyn Arrivals,
-    backlog: &'a mut Backlog,
-    samples: Option<PageSamples<'a, 'b>>,
-}
-
-/// Those who get a sample whenever so many more pages were programmed for the host.
-struct PageSamples<'a, 'b> {
-    every: u64,
-    next: &'a mut u64,
+    /// What the workload said at `asked_ns` of its next arrival: [`Ns::MAX`] for none, nothing before that time.
+    arrival_ns: Ns,
+    /// [`Ns::MAX`] where it has to be asked, because a request has come or completed since.
+    asked_ns: Ns,
+    backlog: Backlog,
     observers: &'a mut [&'b mut dyn Observer],
+    samples: Option<PageSamples>,
 }
 
-impl PageSamples<'_, '_> {
-    fn follow(&mut self, engine: &mut Engine) {
+/// A sample is taken whenever so many more pages were programmed for the host.
+struct PageSamples {
+    every: u64,
+    next: u64,
+}
+
+impl Driver<'_, '_> {
+    /// When the next request arrives; [`Ns::MAX`] at the end, and while the backlog is full: then the workload itself
+    /// has to wait.
+    #[inline]
+    fn next_arrival_ns(&mut self, now: Ns) -> Result<Ns, Problem> {
+        if self.backlog.is_full() {
+            return Ok(Ns::MAX);
+        }
+        if self.asked_ns != now {
+            self.arrival_ns = self.arrivals.next_ns(now)?.map_or(Ns::MAX, |at| at.max(now));
+            self.asked_ns = now;
+        }
+        Ok(self.arrival_ns)
+    }
+
+    fn admit_arrivals(&mut self, now: Ns, engine: &mut Engine) -> Result<(), Problem> {
+        engine.come_to(now);
+        while self.next_arrival_ns(now)? == now {
+            self.asked_ns = Ns::MAX;
+            let (request, cookie) = self.arrivals.take(now);
+            engine.report().generated += 1;
+            self.backlog.admit(engine, &request, cookie);
+        }
+        Ok(())
+    }
+
+    #[inline(never)] // Few runs have samples, and most of those by time.
+    fn sample_by_pages(&mut self, engine: &mut Engine) {
+        let Some(PageSamples { every, next }) = &mut self.samples else { return };
         let pages = engine.host_programs();
-        if pages >= *self.next {
-            *self.next = (pages / self.every + 1) * self.every;
+        if pages >= *next {
+            *next = (pages / *every + 1) * *every;
             show_sample(engine, engine.now_ns(), self.observers);
+        }
+    }
+
+    /// Shows the observers what has happened since they were shown something last.
+    fn show(&mut self, engine: &mut Engine) {
+        for (at, event) in engine.events() {
+            self.observers.iter_mut().filter(|each| each.interest().events).for_each(|each| each.event(at, &event));
+        }
+        for served in engine.served() {
+            self.observers.iter_mut().filter(|each| each.interest().served).for_each(|each| each.served(&served));
         }
     }
 }
@@ -96,14 +142,19 @@ fn show_sample(engine: &mut Engine, time_ns: Ns, observers: &mut [&mut dyn Obser
 }
 
 impl Client for Driver<'_, '_> {
+    #[inline]
     fn completed(&mut self, now: Ns, cookie: u32, _status: Status) {
+        self.asked_ns = Ns::MAX;
         self.arrivals.completed(now, cookie);
     }
 
+    #[inline]
     fn resubmit(&mut self, engine: &mut Engine) {
-        self.backlog.resubmit(engine);
-        if let Some(samples) = &mut self.samples {
-            samples.follow(engine);
+        if !self.backlog.is_empty() {
+            self.backlog.resubmit(engine);
+        }
+        if self.samples.is_some() {
+            self.sample_by_pages(engine);
         }
     }
 }
@@ -112,7 +163,7 @@ impl Simulation {
     /// A run of an engine that nothing was submitted to. It ends when the drive's life does, if that comes first.
     pub fn new(mut engine: Engine) -> Self {
         engine.stop_at_end_of_life(true);
-        Self { engine, backlog: Backlog::default(), drain: Drain::No, sample_pages: None, cut: None }
+        Self { engine, drain: Drain::No, sample_pages: None, cut: None }
     }
 
     /// The workload goes on when the drive's life has ended, against a drive that can only be read.
@@ -151,12 +202,15 @@ impl Simulation {
         let interest = self.interest_of(observers);
         let by_pages = self.sample_pages.filter(|_| interest.samples);
         let interval_ns = if interest.samples && by_pages.is_none() { interval_ns } else { Ns::MAX };
-        let (mut sample_ns, mut sample_page) = (interval_ns, by_pages.unwrap_or_default());
+        let mut sample_ns = interval_ns;
         if interest.samples {
             self.engine.keep_samples();
         }
         observers.iter_mut().for_each(|each| each.begin(&self.engine));
-        let mut arrival_ns = self.next_arrival_ns(arrivals)?;
+        let samples = by_pages.map(|every| PageSamples { every, next: every });
+        let backlog = Backlog::default();
+        let mut driver = Driver { arrivals, arrival_ns: 0, asked_ns: Ns::MAX, backlog, observers, samples };
+        let mut arrival_ns = driver.next_arrival_ns(self.engine.now_ns())?;
         while !self.engine.has_stopped() {
             let (drive_ns, others_ns) = self.engine.due();
             let next_ns = drive_ns.min(arrival_ns).min(others_ns);
@@ -164,37 +218,35 @@ impl Simulation {
                 break;
             }
             while sample_ns <= next_ns {
-                show_sample(&mut self.engine, sample_ns, observers);
+                show_sample(&mut self.engine, sample_ns, driver.observers);
                 sample_ns = sample_ns.saturating_add(interval_ns);
             }
             let host_acts = if drive_ns == next_ns {
                 self.engine.step(next_ns, arrival_ns.min(others_ns).min(sample_ns - 1))
             } else if arrival_ns == next_ns {
-                self.admit_arrivals(next_ns, arrivals)?;
+                driver.admit_arrivals(next_ns, &mut self.engine)?;
                 true
             } else {
                 self.engine.wake(next_ns)
             };
             let is_at_rest = if host_acts {
-                let next = &mut sample_page;
-                let samples = by_pages.map(|every| PageSamples { every, next, observers: &mut *observers });
-                let is_at_rest = self.engine.settle(&mut Driver { arrivals, backlog: &mut self.backlog, samples });
-                arrival_ns = self.next_arrival_ns(arrivals)?;
+                let is_at_rest = self.engine.settle(&mut driver);
+                arrival_ns = driver.next_arrival_ns(self.engine.now_ns())?;
                 is_at_rest
             } else {
                 self.engine.note_idleness()
             };
             if interest.events || interest.served {
-                self.show(observers);
+                driver.show(&mut self.engine);
             }
-            if is_at_rest && arrivals.is_over() && self.has_ended() {
+            if is_at_rest && driver.arrivals.is_over() && self.has_ended() {
                 break;
             }
         }
         let end_ns = self.engine.now_ns();
         self.engine.look();
-        self.show(observers);
-        show_sample(&mut self.engine, end_ns, observers);
+        driver.show(&mut self.engine);
+        show_sample(&mut self.engine, end_ns, driver.observers);
         if self.engine.has_stopped() {
             self.cut();
         }
@@ -213,16 +265,6 @@ impl Simulation {
         }
     }
 
-    /// Shows the observers what has happened since they were shown something last.
-    fn show(&mut self, observers: &mut [&mut dyn Observer]) {
-        for (at, event) in self.engine.events() {
-            observers.iter_mut().filter(|each| each.interest().events).for_each(|each| each.event(at, &event));
-        }
-        for served in self.engine.served() {
-            observers.iter_mut().filter(|each| each.interest().served).for_each(|each| each.served(&served));
-        }
-    }
-
     /// Whether all requests have ended and nothing has to be written any more. If something has, it is now, and its
     /// time is part of the run's.
     fn has_ended(&mut self) -> bool {
@@ -237,25 +279,6 @@ impl Simulation {
             self.engine.report().duration_ns = self.engine.now_ns();
         }
         is_over
-    }
-
-    /// [`Ns::MAX`] at the end, and while the backlog is full: then the workload itself has to wait.
-    fn next_arrival_ns(&self, arrivals: &mut dyn Arrivals) -> Result<Ns, Problem> {
-        if self.backlog.is_full() {
-            return Ok(Ns::MAX);
-        }
-        let now = self.engine.now_ns();
-        Ok(arrivals.next_ns(now)?.map_or(Ns::MAX, |at| at.max(now)))
-    }
-
-    fn admit_arrivals(&mut self, now: Ns, arrivals: &mut dyn Arrivals) -> Result<(), Problem> {
-        self.engine.come_to(now);
-        while self.next_arrival_ns(arrivals)? == now {
-            let (request, cookie) = arrivals.take(now);
-            self.engine.report().generated += 1;
-            self.backlog.admit(&mut self.engine, &request, cookie);
-        }
-        Ok(())
     }
 
     /// The drive's life has ended, and the run with it: what was measured is what was until now, and all that had

@@ -138,6 +138,7 @@ impl BlockLayer {
     }
 
     /// Submits a request that arrives, or one that was refused before. `cookie` is handed back when it completes.
+    #[inline]
     pub fn submit(&mut self, now: Ns, request: &Request, cookie: u32) -> Admission {
         if request.op == Op::Flush {
             let member = self.requests.admit(request, cookie);
@@ -146,9 +147,10 @@ impl BlockLayer {
             return Admission::Queued;
         }
         debug_assert!(request.sectors > 0, "only a flush has no length");
-        if self.merges(request.op, request.flags)
-            && (self.merge_back(request, cookie) || self.merge_front(request, cookie))
-        {
+        let merges = self.merges(request.op, request.flags);
+        // With none queued there is nothing to merge with.
+        let may_merge = merges && self.queued > 0;
+        if may_merge && (self.merge_back(request, cookie) || self.merge_front(request, cookie)) {
             self.stats.inserted += 1;
             self.stats.merged += 1;
             return Admission::Merged;
@@ -160,7 +162,7 @@ impl BlockLayer {
         let id = self.requests.queue(request, member);
         let deadline_ns = self.scheduler.insert(now, &self.requests, id);
         self.requests.set_deadline(id, deadline_ns);
-        if self.merges(request.op, request.flags) {
+        if merges {
             self.ends.insert(&self.requests, id);
         }
         self.held[Class::of(request).at()] += 1;
@@ -170,17 +172,19 @@ impl BlockLayer {
     }
 
     /// True if `nr_requests` allows this request to be queued. A request that merges needs no room.
+    #[inline]
     pub fn has_room(&self, request: &Request) -> bool {
         request.op == Op::Flush || self.held[Class::of(request).at()] < self.nr_requests
     }
 
     /// Returns the next request for the device, or [`Decision::Idle`] while the device is at its queue depth.
+    #[inline]
     pub fn dispatch(&mut self, now: Ns) -> Decision {
         if self.in_flight == self.queue_depth {
             return Decision::Idle;
         }
-        let id = if let Some((flush, member)) = self.flushes.pop_front() {
-            self.requests.queue(&flush, member)
+        let id = if !self.flushes.is_empty() {
+            self.take_flush()
         } else {
             match self.scheduler.dispatch(now, &self.requests) {
                 Choice::Request(id) => self.leave_queue(now, id),
@@ -205,7 +209,14 @@ impl BlockLayer {
         })
     }
 
+    #[cold]
+    fn take_flush(&mut self) -> RequestId {
+        let (flush, member) = self.flushes.pop_front().expect("taken when there is one");
+        self.requests.queue(&flush, member)
+    }
+
     /// Updates counters and indices for a request that leaves the queue, with which nothing can merge any more.
+    #[inline]
     fn leave_queue(&mut self, now: Ns, id: RequestId) -> RequestId {
         let request = self.requests[id];
         if self.merges(request.op, request.flags) {
@@ -224,6 +235,7 @@ impl BlockLayer {
 
     /// Frees a request that the device has completed, and hands each original request in it to `each`, in address
     /// order.
+    #[inline]
     pub fn complete(&mut self, now: Ns, id: RequestId, mut each: impl FnMut(&Completed)) {
         self.leave_device(now, id);
         let stats = &mut self.stats;
@@ -248,6 +260,7 @@ impl BlockLayer {
         });
     }
 
+    #[inline]
     fn leave_device(&mut self, now: Ns, id: RequestId) {
         if self.requests[id].op != Op::Flush {
             self.scheduler.completed(now, &self.requests, id);
@@ -264,6 +277,7 @@ impl BlockLayer {
         self.scheduler.reconfigure(&self.requests, values)
     }
 
+    #[inline]
     fn merges(&self, op: Op, flags: u8) -> bool {
         self.merging && op != Op::Flush && flags & (Request::FUA | Request::PREFLUSH) == 0
     }

@@ -30,17 +30,20 @@ impl EndIndex {
     }
 
     /// Multiplicative hashing: the high bits of the product with the golden ratio.
+    #[inline]
     fn chain(&self, end: u64) -> usize {
         (end.wrapping_mul(0x9e37_79b9_7f4a_7c15) >> self.shift) as usize
     }
 
     /// Adds a request under its end sector.
+    #[inline]
     pub fn insert(&mut self, requests: &Requests, id: RequestId) {
         let chain = self.chain(requests[id].end());
         self.next[id.at()] = std::mem::replace(&mut self.heads[chain], id.0);
     }
 
     /// Removes a request. Its end must not have changed since it was added.
+    #[inline]
     pub fn remove(&mut self, requests: &Requests, id: RequestId) {
         let chain = self.chain(requests[id].end());
         let after = self.next[id.at()];

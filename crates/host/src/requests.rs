@@ -210,6 +210,7 @@ impl Requests {
     }
 
     /// Adds an original request that is a member of no request yet, and returns its member number. There is no limit.
+    #[inline]
     pub fn admit(&mut self, request: &Request, cookie: u32) -> u32 {
         let member = Member { arrival_ns: request.arrival_ns, sectors: request.sectors, cookie, next: NO_INDEX };
         if self.free_member == NO_INDEX {
@@ -230,6 +231,7 @@ impl Requests {
 
     /// Makes a request of one member that is part of no other. Panics if the pool is full; the block layer's limits
     /// rule that out.
+    #[inline]
     pub fn queue(&mut self, request: &Request, member: u32) -> RequestId {
         let id = self.free.pop().expect("the pool is as large as the queue limits and the device's queue together");
         self.slots[id.at()] = Queued {
@@ -280,11 +282,13 @@ impl Requests {
         self.release(gone);
     }
 
+    #[inline]
     pub(crate) fn set_deadline(&mut self, id: RequestId, deadline_ns: Ns) {
         self.slots[id.at()].deadline_ns = deadline_ns;
     }
 
     /// Marks a request as dispatched to the device.
+    #[inline]
     pub fn start(&mut self, id: RequestId, now: Ns) {
         let slot = &mut self.slots[id.at()];
         assert_eq!(slot.stage, Stage::Queued, "only a queued request is dispatched");
@@ -298,6 +302,7 @@ impl Requests {
     }
 
     /// Frees a request that the device has completed or failed, and hands its members to `each`, in address order.
+    #[inline]
     pub fn finish(&mut self, id: RequestId, mut each: impl FnMut(&Completed)) {
         let Queued { op, flags, dispatched_ns, stage, first_member, last_member, .. } = self.slots[id.at()];
         assert_eq!(stage, Stage::InFlight, "only a dispatched request completes");

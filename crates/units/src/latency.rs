@@ -1,11 +1,32 @@
 //! Latency statistics in constant memory: exact count, mean, deviation and maximum, percentiles to three digits.
-
-use hdrhistogram::Histogram;
+//!
+//! The buckets are those of HdrHistogram with three significant digits: one a nanosecond below 2,048 ns, and 1,024 for
+//! each power of two above, so that no bucket is wider than a thousandth of its values. The tests compare with the
+//! `hdrhistogram` crate; recording is written out here because every request does it three times.
 
 use crate::{Ns, Reader, State, StateError, Writer};
 
-/// Longer latencies (146 years) share the last bucket.
-const LARGEST_BUCKET: Ns = 1 << 62;
+/// Bits of a value that choose its bucket: 2,048 is the first power of two that three digits fit in.
+const PRECISION_BITS: u32 = 11;
+/// Buckets of each power of two.
+const HALF: usize = 1 << (PRECISION_BITS - 1);
+/// Longer latencies (292 years) share the last bucket.
+const LARGEST: Ns = (1 << 63) - 1;
+
+/// The bucket of a value; beyond the last for one above [`LARGEST`].
+#[inline]
+const fn bucket_of(value: Ns) -> usize {
+    let below = (1 << PRECISION_BITS) - 1;
+    let shift = (Ns::BITS - PRECISION_BITS) - (value | below).leading_zeros();
+    shift as usize * HALF + (value >> shift) as usize
+}
+
+/// The lowest and the highest value of a bucket.
+fn values_of(bucket: usize) -> (Ns, Ns) {
+    let shift = (bucket / HALF).saturating_sub(1);
+    let lowest = ((bucket - shift * HALF) as Ns) << shift;
+    (lowest, lowest + ((1 << shift) - 1))
+}
 
 /// A distribution of latencies in nanoseconds.
 ///
@@ -13,7 +34,8 @@ const LARGEST_BUCKET: Ns = 1 << 62;
 /// maximum, mean and deviation are kept exactly beside it.
 #[derive(Clone, Debug)]
 pub struct Latency {
-    histogram: Histogram<u64>,
+    /// Latencies by bucket, up to the power of two of the longest so far.
+    buckets: Vec<u64>,
     count: u64,
     sum: u128,
     sum_of_squares: f64,
@@ -28,17 +50,19 @@ impl Default for Latency {
 }
 
 impl Latency {
-    /// An empty distribution. It takes about 0.4 MB, whatever is recorded.
+    /// An empty distribution. It takes 8 KiB for each power of two up to the longest latency (170 KiB for a second, at
+    /// most 0.4 MB), and nothing before the first is recorded.
     pub fn new() -> Self {
-        let histogram = Histogram::new_with_bounds(1, LARGEST_BUCKET, 3)
-            .expect("one to LARGEST_BUCKET at three significant digits is within what the crate accepts");
-        Self { histogram, count: 0, sum: 0, sum_of_squares: 0.0, min: Ns::MAX, max: 0 }
+        Self { buckets: Vec::new(), count: 0, sum: 0, sum_of_squares: 0.0, min: Ns::MAX, max: 0 }
     }
 
     /// Adds one latency.
     #[inline]
     pub fn record(&mut self, value: Ns) {
-        self.histogram.saturating_record(value);
+        match self.buckets.get_mut(bucket_of(value)) {
+            Some(latencies) => *latencies += 1,
+            None => *self.new_bucket(value) += 1,
+        }
         self.count += 1;
         self.sum += u128::from(value);
         self.sum_of_squares += value as f64 * value as f64;
@@ -46,13 +70,19 @@ impl Latency {
         self.max = self.max.max(value);
     }
 
+    /// The bucket of a value beyond the longest so far.
+    #[cold]
+    fn new_bucket(&mut self, value: Ns) -> &mut u64 {
+        let bucket = bucket_of(value.min(LARGEST));
+        let buckets = (bucket / HALF + 1) * HALF;
+        self.buckets.resize(buckets.max(self.buckets.len()), 0);
+        &mut self.buckets[bucket]
+    }
+
     /// Adds all of another distribution.
     pub fn merge(&mut self, other: &Self) {
-        // Most runs have kinds of requests that none asked for, and a histogram has 60,000 buckets.
-        if other.count == 0 {
-            return;
-        }
-        self.histogram.add(&other.histogram).expect("both histograms have the same bounds");
+        self.buckets.resize(self.buckets.len().max(other.buckets.len()), 0);
+        self.buckets.iter_mut().zip(&other.buckets).for_each(|(latencies, others)| *latencies += others);
         self.count += other.count;
         self.sum += other.sum;
         self.sum_of_squares += other.sum_of_squares;
@@ -62,7 +92,7 @@ impl Latency {
 
     /// Removes all latencies; the memory is kept for reuse.
     pub fn clear(&mut self) {
-        self.histogram.reset();
+        self.buckets.fill(0);
         (self.count, self.sum, self.sum_of_squares, self.min, self.max) = (0, 0, 0.0, Ns::MAX, 0);
     }
 
@@ -101,38 +131,51 @@ impl Latency {
 
     /// Number of latencies in `low..high`. The two bounds are rounded to three significant digits.
     pub fn count_within(&self, low: Ns, high: Ns) -> u64 {
-        let below = |bound: Ns| if bound == 0 { 0 } else { self.histogram.count_between(0, bound - 1) };
+        let below = |bound: Ns| {
+            let end = if bound == 0 { 0 } else { bucket_of((bound - 1).min(LARGEST)) + 1 };
+            self.buckets.iter().take(end).sum::<u64>()
+        };
         below(high) - below(low)
     }
 
     /// The percentile in nanoseconds (`percent` from 0 to 100), to three significant digits and never above the
     /// maximum; zero for an empty distribution.
     pub fn percentile(&self, percent: f64) -> Ns {
-        if self.count == 0 { 0 } else { self.histogram.value_at_percentile(percent).min(self.max) }
+        let share = (percent / 100.0).min(1.0);
+        // The first latency at least.
+        let wanted = ((share * self.count as f64).ceil() as u64).max(1);
+        let mut up_to = 0;
+        let bucket = self.buckets.iter().position(|latencies| {
+            up_to += latencies;
+            up_to >= wanted
+        });
+        let (lowest, highest) = bucket.map_or((0, 0), values_of);
+        if share == 0.0 { lowest } else { highest }.min(self.max)
     }
 }
 
 impl State for Latency {
     fn save(&self, to: &mut Writer) {
-        let Self { histogram, count, sum, sum_of_squares, min, max } = self;
+        let Self { buckets, count, sum, sum_of_squares, min, max } = self;
         to.value(&(count, sum, sum_of_squares, min, max));
         // Few of the buckets hold anything.
-        let lowest = |value| histogram.lowest_equivalent(value);
-        let buckets =
-            histogram.iter_recorded().map(|bucket| (lowest(bucket.value_iterated_to()), bucket.count_at_value()));
-        to.value(&buckets.collect::<Vec<(u64, u64)>>());
+        let recorded = buckets.iter().enumerate().filter(|&(_, &latencies)| latencies > 0);
+        let recorded = recorded.map(|(bucket, &latencies)| (values_of(bucket).0, latencies));
+        to.value(&recorded.collect::<Vec<(u64, u64)>>());
     }
 
     fn load(&mut self, from: &mut Reader) -> Result<(), StateError> {
         (self.count, self.sum, self.sum_of_squares, self.min, self.max) = from.value()?;
-        let buckets: Vec<(u64, u64)> = from.value()?;
-        self.histogram.reset();
-        for &(value, count) in &buckets {
-            if self.histogram.record_n(value, count).is_err() {
-                return Err(from.error(format!("latencies up to {LARGEST_BUCKET}"), value.to_string()));
+        let recorded: Vec<(u64, u64)> = from.value()?;
+        self.buckets.clear();
+        for &(value, latencies) in &recorded {
+            if value > LARGEST {
+                return Err(from.error(format!("latencies up to {LARGEST}"), value.to_string()));
             }
+            let bucket = self.new_bucket(value);
+            *bucket = bucket.saturating_add(latencies);
         }
-        let recorded = buckets.iter().fold(0u64, |sum, (_, count)| sum.saturating_add(*count));
+        let recorded = recorded.iter().fold(0u64, |sum, (_, latencies)| sum.saturating_add(*latencies));
         if recorded != self.count {
             return Err(from.error(format!("{} latencies in all buckets", self.count), recorded.to_string()));
         }
@@ -143,6 +186,51 @@ impl State for Latency {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use hdrhistogram::Histogram;
+    use proptest::prelude::*;
+
+    /// Values of every length that has buckets of its own, those beside a power of two among them.
+    fn latency() -> impl Strategy<Value = Ns> {
+        let of_length = (0..63u32, any::<u64>()).prop_map(|(bits, value)| value & ((1 << bits) - 1));
+        let beside_power = (0..63u32, 0..3u64).prop_map(|(bits, beside)| ((1 << bits) + beside).saturating_sub(1));
+        prop_oneof![of_length, beside_power, Just(LARGEST)]
+    }
+
+    proptest! {
+        #[test]
+        fn it_agrees_with_hdrhistogram(
+            values in prop::collection::vec(latency(), 1..60),
+            others in prop::collection::vec(latency(), 0..20),
+            bounds in prop::collection::vec(latency(), 2),
+        ) {
+            let mut model = Histogram::<u64>::new_with_bounds(1, 1 << 62, 3).unwrap();
+            values.iter().chain(&others).for_each(|&value| model.saturating_record(value));
+            let [mut latency, mut other] = [Latency::new(), Latency::new()];
+            values.iter().for_each(|&value| latency.record(value));
+            others.iter().for_each(|&value| other.record(value));
+            latency.merge(&other);
+            for percent in [0.0, 0.1, 1.0, 10.0, 25.0, 50.0, 75.0, 90.0, 99.0, 99.9, 99.99, 100.0, 101.0] {
+                let expected = model.value_at_percentile(percent).min(latency.max());
+                prop_assert_eq!(latency.percentile(percent), expected, "p{}", percent);
+            }
+            let below = |bound: Ns| if bound == 0 { 0 } else { model.count_between(0, bound - 1) };
+            let (low, high) = (bounds[0].min(bounds[1]), bounds[0].max(bounds[1]));
+            prop_assert_eq!(latency.count_within(low, high), below(high) - below(low));
+            let buckets = model.iter_recorded().map(|bucket| model.lowest_equivalent(bucket.value_iterated_to()));
+            let recorded = latency.buckets.iter().enumerate().filter(|&(_, &latencies)| latencies > 0);
+            prop_assert_eq!(recorded.map(|(at, _)| values_of(at).0).collect::<Vec<_>>(), buckets.collect::<Vec<_>>());
+        }
+    }
+
+    #[test]
+    fn nothing_is_taken_before_it_is_needed_and_never_more_than_0_4_mb() {
+        let mut latency = Latency::new();
+        assert_eq!(latency.buckets.capacity(), 0);
+        latency.record(1 << 29);
+        assert_eq!(latency.buckets.len() * 8, 168 << 10);
+        (0..3).for_each(|_| latency.record(u64::MAX));
+        assert_eq!((latency.buckets.len(), latency.percentile(99.0)), (54 * HALF, LARGEST));
+    }
 
     #[test]
     fn moments_are_exact_and_percentiles_are_within_a_thousandth() {

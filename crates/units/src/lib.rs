@@ -54,8 +54,13 @@ pub const SECTOR_BYTES: u64 = 512;
 
 /// Time to transfer `bytes` at `bytes_per_s`, rounded up to a nanosecond. A rate of zero stands for unlimited and
 /// gives zero.
+#[inline]
 pub fn transfer_ns(bytes: u64, bytes_per_s: u64) -> Ns {
-    if bytes_per_s == 0 { 0 } else { (u128::from(bytes) * u128::from(S)).div_ceil(u128::from(bytes_per_s)) as Ns }
+    match bytes.checked_mul(S) {
+        _ if bytes_per_s == 0 => 0,
+        Some(scaled) => scaled.div_ceil(bytes_per_s),
+        None => (u128::from(bytes) * u128::from(S)).div_ceil(u128::from(bytes_per_s)) as Ns,
+    }
 }
 
 #[cfg(test)]
@@ -66,5 +71,6 @@ mod tests {
     fn a_transfer_rounds_up_and_an_unlimited_resource_takes_no_time() {
         assert_eq!(transfer_ns(8192, 333_000_000), 24_601);
         assert_eq!(transfer_ns(8192, 0), 0);
+        assert_eq!(transfer_ns(1 << 40, 1 << 30), 1_024 * S);
     }
 }

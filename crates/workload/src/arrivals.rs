@@ -58,6 +58,7 @@ impl<S: Source> Replayed<S> {
         Self { source, pace, next: None, credit, tasks: Tasks::default(), exhausted: false }
     }
 
+    #[inline]
     fn read(&mut self) -> Result<Option<Request>, Problem> {
         if self.exhausted {
             return Ok(None);

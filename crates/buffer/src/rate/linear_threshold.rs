@@ -15,7 +15,7 @@
 //! are free room. A request then seldom finds the buffer full, at the price of hits that a page evicted late would have
 //! had. O(1).
 
-use flashloom_units::{Capability, Kind, ParamSet, PolicySpec, Value, params};
+use flashloom_units::{Capability, Divisor, Kind, ParamSet, PolicySpec, Value, params};
 
 use super::{Occupancy, Rate, Setup};
 
@@ -50,14 +50,18 @@ pub(super) static SPEC: PolicySpec = PolicySpec {
 pub(super) struct LinearThreshold {
     params: LinearThresholdParams,
     dies: u32,
-    superpage: u32,
+    superpage: Divisor,
 }
 
 flashloom_units::state! { LinearThreshold { fixed params, dies, superpage; } }
 
 impl LinearThreshold {
     pub(super) fn new(values: &[Value], on: &Setup) -> Self {
-        Self { params: LinearThresholdParams::from_values(values), dies: on.dies, superpage: on.superpage }
+        Self {
+            params: LinearThresholdParams::from_values(values),
+            dies: on.dies,
+            superpage: Divisor::new(on.superpage),
+        }
     }
 
     /// Number of dies that should have a victim to program.
@@ -78,8 +82,9 @@ impl Rate for LinearThreshold {
     fn victims(&mut self, occupancy: &Occupancy) -> u32 {
         let Occupancy { leaving, evicting, waiting, .. } = *occupancy;
         // One at a time, because what has left may have filled half a superpage.
-        let busy = leaving.min(evicting / self.superpage);
-        u32::from(busy < self.wanted(occupancy) || evicting < waiting)
+        let busy = leaving.min(self.superpage.quotient(evicting));
+        // No more are ever wanted than dies.
+        u32::from(evicting < waiting || (busy < self.dies && busy < self.wanted(occupancy)))
     }
 }
 
@@ -87,15 +92,20 @@ impl Rate for LinearThreshold {
 mod tests {
     use super::*;
 
+    /// With 8 dies.
+    fn threshold(low: f64, high: f64, superpage: u32) -> LinearThreshold {
+        LinearThreshold { params: LinearThresholdParams { low, high }, dies: 8, superpage: Divisor::new(superpage) }
+    }
+
     #[test]
     fn victims_on_their_way_grow_with_what_the_buffer_holds() {
         let occupancy = |occupied, leaving| Occupancy { pages: 100, occupied, evicting: leaving, leaving, waiting: 0 };
-        let mut rate = LinearThreshold { params: LinearThresholdParams { low: 0.5, high: 0.9 }, dies: 8, superpage: 1 };
+        let mut rate = threshold(0.5, 0.9, 1);
         assert_eq!(rate.victims(&occupancy(50, 0)), 0);
         assert_eq!([50, 51, 60, 70, 90, 100].map(|pages| rate.wanted(&occupancy(pages, 0))), [0, 1, 2, 4, 8, 8]);
         assert_eq!(rate.victims(&occupancy(70, 3)), 1);
         assert_eq!(rate.victims(&occupancy(70, 4)), 0);
-        let step = LinearThreshold { params: LinearThresholdParams { low: 0.9, high: 0.5 }, dies: 8, superpage: 1 };
+        let step = threshold(0.9, 0.5, 1);
         assert_eq!([90, 91].map(|pages| step.wanted(&occupancy(pages, 0))), [0, 8]);
     }
 
@@ -103,14 +113,14 @@ mod tests {
     fn a_block_on_its_way_keeps_one_die_busy_however_many_pages_it_has() {
         let occupancy =
             |leaving| Occupancy { pages: 1_000, occupied: 900, evicting: 64 * leaving, leaving, waiting: 0 };
-        let mut rate = LinearThreshold { params: LinearThresholdParams { low: 0.5, high: 0.9 }, dies: 8, superpage: 2 };
+        let mut rate = threshold(0.5, 0.9, 2);
         assert_eq!([1, 7, 8].map(|leaving| rate.victims(&occupancy(leaving))), [1, 1, 0]);
     }
 
     #[test]
     fn a_die_that_programs_superpages_has_one_on_its_way_and_not_a_page() {
         let occupancy = |leaving| Occupancy { pages: 100, occupied: 60, evicting: leaving, leaving, waiting: 0 };
-        let mut rate = LinearThreshold { params: LinearThresholdParams { low: 0.5, high: 0.9 }, dies: 8, superpage: 4 };
+        let mut rate = threshold(0.5, 0.9, 4);
         assert_eq!(rate.wanted(&occupancy(0)), 2);
         assert_eq!([0, 1, 4, 7, 8].map(|pages| rate.victims(&occupancy(pages))), [1, 1, 1, 1, 0]);
     }
@@ -118,7 +128,7 @@ mod tests {
     #[test]
     fn pages_that_wait_have_as_many_pages_on_their_way() {
         let occupancy = |evicting| Occupancy { pages: 100, occupied: 20, evicting, leaving: 1, waiting: 5 };
-        let mut rate = LinearThreshold { params: LinearThresholdParams { low: 0.5, high: 0.9 }, dies: 8, superpage: 1 };
+        let mut rate = threshold(0.5, 0.9, 1);
         assert_eq!([4, 5].map(|evicting| rate.victims(&occupancy(evicting))), [1, 0]);
     }
 }

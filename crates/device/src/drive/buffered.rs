@@ -84,6 +84,7 @@ impl Buffered {
     }
 
     /// The command that waits for the operation on a slot, which waits no more.
+    #[inline]
     fn take_waiter(&mut self, slot: SlotId) -> Option<CommandId> {
         let waiter = std::mem::replace(&mut self.slot_waiter[slot.0 as usize], CommandId::NONE);
         (waiter != CommandId::NONE).then_some(waiter)
@@ -129,8 +130,9 @@ impl Buffered {
 
     /// Stores writes that wait, in order of arrival, as far as there is room.
     fn store_stalled(&mut self, now: Ns, interface: &mut HostInterface, flash: &mut Flash) {
-        while let Some((id, since)) = self.stalls.first() {
-            if self.buffer.is_blocked() || !self.store(now, id, &mut interface.commands, flash) {
+        while let Some((id, since, page)) = self.stalls.first() {
+            let waits_on = self.buffer.is_blocked() || !(self.buffer.has_room() || self.buffer.holds(page));
+            if waits_on || !self.store(now, id, &mut interface.commands, flash) {
                 break;
             }
             self.stalls.pop();
@@ -144,6 +146,7 @@ impl Buffered {
     }
 
     /// A slot may be free: stores what the buffer has room for, and lets the rate policy decide anew.
+    #[inline]
     fn use_room(&mut self, now: Ns, interface: &mut HostInterface, flash: &mut Flash) {
         self.store_stalled(now, interface, flash);
         self.evict_and_store(now, interface, flash);
@@ -151,6 +154,7 @@ impl Buffered {
 }
 
 /// All pages of a write are in the buffer: it is complete, unless they are to be durable.
+#[inline]
 fn stored(now: Ns, id: CommandId, interface: &mut HostInterface, flash: &mut Flash) {
     if interface.commands[id].pending == 0 {
         interface.finish(now, id, flash);
@@ -161,6 +165,7 @@ fn stored(now: Ns, id: CommandId, interface: &mut HostInterface, flash: &mut Fla
 impl Buffered {
     /// Evicts what the rate policy wants evicted. A victim may let clean pages be given up: for these, writes that wait
     /// are stored at once.
+    #[inline]
     fn evict_and_store(&mut self, now: Ns, interface: &mut HostInterface, flash: &mut Flash) {
         self.make_room(now, 0, flash);
         while !self.stalls.is_empty() && self.buffer.has_room() && !self.buffer.is_blocked() {
@@ -179,11 +184,15 @@ impl Buffered {
         self.send_evicted(now, flash);
     }
 
-    /// Writes what was evicted together to flash together.
+    /// Writes what was evicted together, if anything, to flash together.
+    #[inline]
     fn send_evicted(&mut self, now: Ns, flash: &mut Flash) {
-        if self.evicted.is_empty() {
-            return;
+        if !self.evicted.is_empty() {
+            self.write_evicted(now, flash);
         }
+    }
+
+    fn write_evicted(&mut self, now: Ns, flash: &mut Flash) {
         for &Evicted { slot, lpn, mask } in &self.evicted {
             let waiter = if let Some(slot) = slot {
                 self.durability.eviction_began(slot);
@@ -220,6 +229,7 @@ impl Buffered {
     }
 
     /// An evicted page is in flash: its slot is free, and so is whoever waits for the page to be durable.
+    #[inline]
     pub(super) fn programmed(&mut self, now: Ns, slot: SlotId, interface: &mut HostInterface, flash: &mut Flash) {
         self.buffer.programmed(now, slot);
         self.durability.eviction_ended(slot);

@@ -82,6 +82,7 @@ impl Commands {
     }
 
     /// Gives a command a number.
+    #[inline]
     pub(super) fn insert(&mut self, request: &Dispatched) -> CommandId {
         let command = Command {
             id: request.id,
@@ -108,6 +109,7 @@ impl Commands {
     }
 
     /// Frees the number of a command.
+    #[inline]
     pub(super) fn remove(&mut self, id: CommandId) {
         self[id].next_free = self.free;
         self.free = id;
@@ -115,27 +117,34 @@ impl Commands {
     }
 
     /// Commands that the drive holds.
+    #[inline]
     pub(super) fn held(&self) -> u32 {
         self.held
     }
 
     /// The first page that a command touches.
+    #[inline]
     pub(super) fn first_page(&self, id: CommandId) -> Lpn {
-        self.paging.first(&self[id])
+        self.paging.page_of(self[id].lba)
     }
 
     /// How many pages a command touches, whole or in part.
+    #[inline]
     pub(super) fn page_count(&self, id: CommandId) -> u32 {
-        self.paging.count(&self[id])
+        let Command { lba, sectors, .. } = self[id];
+        self.paging.count(lba, sectors)
     }
 
     /// The pages that a command touches and which sectors of each, but for so many of the first.
+    #[inline]
     pub(super) fn pages_from(&self, id: CommandId, first: u32) -> impl Iterator<Item = (Lpn, u32)> + use<> {
-        let (command, paging) = (self[id], self.paging);
-        (first..paging.count(&command)).map(move |index| paging.nth(&command, index))
+        let Command { lba, sectors, .. } = self[id];
+        let paging = self.paging;
+        (first..paging.count(lba, sectors)).map(move |index| paging.nth(lba, sectors, index))
     }
 
     /// The pages that a command touches and which sectors of each, now that it waits for every one of them.
+    #[inline]
     pub(super) fn await_pages(&mut self, id: CommandId) -> impl Iterator<Item = (Lpn, u32)> + use<> {
         self[id].pending = self.page_count(id);
         self.pages_from(id, 0)
@@ -149,10 +158,12 @@ impl Commands {
 
     /// The pages that a command covers from their first sector to their last.
     pub(super) fn whole_pages(&self, id: CommandId) -> impl Iterator<Item = Lpn> + use<> {
-        self.paging.whole(&self[id])
+        let Command { lba, sectors, .. } = self[id];
+        self.paging.whole(lba, sectors)
     }
 
     /// One of the pages that a command waits for is done; whether it was the last.
+    #[inline]
     pub(super) fn page_ended(&mut self, id: CommandId) -> bool {
         let command = &mut self[id];
         command.pending -= 1;

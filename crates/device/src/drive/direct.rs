@@ -10,6 +10,7 @@ use super::waiter::Waiter;
 use crate::event::DriveEvent;
 
 /// Writes the pages of a command together; it is complete when all are programmed.
+#[inline(always)] // The command that arrives is the only place where it is often called.
 pub(super) fn write(now: Ns, id: CommandId, interface: &mut HostInterface, flash: &mut Flash) {
     for (lpn, mask) in interface.commands.await_pages(id) {
         flash.add_write(lpn, mask, Waiter::Command(id), |page| DriveEvent::WrittenThrough { command: Some(id), page });

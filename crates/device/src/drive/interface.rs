@@ -2,13 +2,14 @@
 
 use flashloom_host::{Dispatched, RequestId};
 use flashloom_nand::Lpn;
-use flashloom_units::{EventQueue, GIB, Kind, MS, Ns, S, SECTOR_BYTES, Value, params};
+use flashloom_units::{GIB, Kind, Ns, S, SECTOR_BYTES, Value, params};
 use flashloom_workload::Op;
 
 use super::commands::{CommandId, Commands, Stage};
 use super::flash::Flash;
 use super::link::{Link, Way};
 use super::paging::Paging;
+use super::timers::Timers;
 use crate::event::DriveEvent;
 use crate::status::{Reason, Status};
 
@@ -31,8 +32,8 @@ pub(super) struct HostInterface {
     pub(super) commands: Commands,
     link: Link,
     controller_ns: Ns,
-    /// When the controller is done with commands, and when transfers end; the codes are commands.
-    events: EventQueue,
+    /// When the controller is done with commands, and when transfers end.
+    timers: Timers,
     /// Commands that have ended, until the host takes them.
     completed: Vec<(RequestId, Status)>,
     unmapped_read_sectors: u64,
@@ -40,7 +41,7 @@ pub(super) struct HostInterface {
 
 flashloom_units::state! {
     HostInterface {
-        nested commands, link, events;
+        nested commands, link, timers;
         value completed, unmapped_read_sectors;
         fixed controller_ns;
     }
@@ -53,13 +54,14 @@ impl HostInterface {
             commands: Commands::new(paging),
             link: Link::new(params),
             controller_ns: params.controller_ns,
-            events: EventQueue::new(4 * MS),
+            timers: Timers::default(),
             completed: Vec::new(),
             unmapped_read_sectors: 0,
         }
     }
 
     /// Takes a command of the host.
+    #[inline]
     pub(super) fn accept(&mut self, request: &Dispatched, flash: &mut Flash) -> CommandId {
         let id = self.commands.insert(request);
         flash.tell(|| DriveEvent::Accepted { command: id, id: request.id });
@@ -67,32 +69,35 @@ impl HostInterface {
     }
 
     /// Has the controller take its time for a command; false if it takes none.
+    #[inline]
     pub(super) fn enter_controller(&mut self, now: Ns, id: CommandId) -> bool {
         if self.controller_ns > 0 {
-            self.events.schedule(now + self.controller_ns, id.0);
+            self.timers.set(now + self.controller_ns, id);
         }
         self.controller_ns > 0
     }
 
     /// Sends the data of a write over the link to the drive.
+    #[inline(always)] // With `Drive::commanded`.
     pub(super) fn fetch_data(&mut self, now: Ns, id: CommandId) {
         let command = &mut self.commands[id];
         command.stage = Stage::Arriving;
         let arrives = self.link.transfer(now, u64::from(command.sectors) * SECTOR_BYTES, Way::ToDevice);
-        self.events.schedule(arrives, id.0);
+        self.timers.set(arrives, id);
     }
 
     /// When the next command is due: the controller is done with it, or a transfer of it ends.
     #[inline]
     pub(super) fn next_event_ns(&self) -> Option<Ns> {
-        self.events.next_ns()
+        self.timers.next_ns()
     }
 
     /// Takes the next command that is due, which must be now.
+    #[inline]
     pub(super) fn take_due(&mut self, now: Ns) -> Option<CommandId> {
-        let (at, _, id) = self.events.pop()?;
-        debug_assert_eq!(at, now, "events are processed when they are due");
-        Some(CommandId(id))
+        let (at, id) = self.timers.take()?;
+        debug_assert_eq!(at, now, "commands go on when they are due");
+        Some(id)
     }
 }
 
@@ -123,11 +128,12 @@ impl HostInterface {
     }
 
     /// Everything is done but the last transfer, if that has not ended.
+    #[inline]
     pub(super) fn finish(&mut self, now: Ns, id: CommandId, flash: &mut Flash) {
         let command = &mut self.commands[id];
         command.stage = Stage::Completing;
         if command.delivered_ns > now {
-            self.events.schedule(command.delivered_ns, id.0);
+            self.timers.set(command.delivered_ns, id);
         } else {
             self.complete(id, flash);
         }
@@ -149,6 +155,7 @@ impl HostInterface {
     }
 
     /// The drive is done with a command.
+    #[inline]
     pub(super) fn complete(&mut self, id: CommandId, flash: &mut Flash) {
         flash.tell(|| DriveEvent::Completed { command: id });
         let command = &self.commands[id];

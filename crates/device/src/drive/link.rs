@@ -26,6 +26,7 @@ impl Link {
     }
 
     /// Transfers `bytes`, not before `from`; returns when the last of them has crossed.
+    #[inline]
     pub(super) fn transfer(&mut self, from: Ns, bytes: u64, way: Way) -> Ns {
         let lane = if self.full_duplex { way as usize } else { 0 };
         self.free_at[lane] = from.max(self.free_at[lane]) + transfer_ns(bytes, self.bytes_per_s);

@@ -144,31 +144,33 @@ impl Engine {
 }
 
 impl HostReport {
+    #[inline]
     pub(super) fn add(&mut self, now: Ns, request: &Completed) {
         let latency_ns = now - request.arrival_ns;
         let bytes = u64::from(request.sectors) * SECTOR_BYTES;
         self.completed[request.op as usize] += 1;
-        match request.op {
+        let latency = match request.op {
             Op::Read => {
                 self.read_bytes += bytes;
-                self.read_latency.record(latency_ns);
+                &mut self.read_latency
             }
             Op::Write => {
                 self.write_bytes += bytes;
-                self.write_latency.record(latency_ns);
                 if request.flags & (Request::FUA | Request::PREFLUSH) != 0 {
                     self.add_durable(request.flags, latency_ns);
                 }
+                &mut self.write_latency
             }
-            Op::Discard => self.discard_latency.record(latency_ns),
-            Op::Flush => self.flush_latency.record(latency_ns),
-        }
+            Op::Discard => &mut self.discard_latency,
+            Op::Flush => &mut self.flush_latency,
+        };
+        latency.record(latency_ns);
         self.device_latency.record(now - request.dispatched_ns);
         self.duration_ns = now;
     }
 
     /// A write with flags that few have.
-    #[inline(never)]
+    #[cold]
     fn add_durable(&mut self, flags: u8, latency_ns: Ns) {
         if flags & Request::FUA != 0 {
             self.fua_latency.record(latency_ns);

@@ -75,9 +75,7 @@ impl Scheduler for Noop {
     }
 
     fn dispatch(&mut self, _now: Ns, _requests: &Requests) -> Choice {
-        let Some(id) = self.queue.front(QUEUE) else { return Choice::Idle };
-        self.queue.remove(id);
-        Choice::Request(id)
+        self.queue.pop_front(QUEUE).map_or(Choice::Idle, Choice::Request)
     }
 
     fn check(&self, requests: &Requests) -> Result<(), String> {

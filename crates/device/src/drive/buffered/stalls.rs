@@ -5,10 +5,13 @@ use std::ops::Range;
 
 use flashloom_buffer::WriteBuffer;
 use flashloom_nand::Lpn;
-use flashloom_units::Ns;
+use flashloom_units::{Ns, Reader, State, StateError, Writer};
 use serde::{Deserialize, Serialize};
 
 use crate::drive::commands::CommandId;
+
+/// Counters of [`Awaited`].
+const CELLS: usize = 256;
 
 /// The writes that wait for slots.
 #[derive(Default)]
@@ -16,6 +19,37 @@ pub(super) struct Stalls {
     queue: VecDeque<Stalled>,
     /// Pages that they lack slots for, all together.
     lacking: u64,
+    awaited: Awaited,
+}
+
+/// How many of the pages that wait for slots have each remainder by [`CELLS`]: a page whose remainder nothing has is not
+/// waited for, and need not be looked for in every write.
+struct Awaited([u32; CELLS]);
+
+impl Default for Awaited {
+    fn default() -> Self {
+        Self([0; CELLS])
+    }
+}
+
+impl Awaited {
+    #[inline]
+    fn cell(&mut self, page: u32) -> &mut u32 {
+        &mut self.0[page as usize % CELLS]
+    }
+
+    fn add(&mut self, pages: Range<u32>) {
+        pages.for_each(|page| *self.cell(page) += 1);
+    }
+
+    fn remove(&mut self, pages: Range<u32>) {
+        pages.for_each(|page| *self.cell(page) -= 1);
+    }
+
+    /// Whether any of the pages may wait for a slot.
+    fn may_hold(&self, mut pages: Range<u32>) -> bool {
+        pages.any(|page| self.0[page as usize % CELLS] > 0)
+    }
 }
 
 /// A write that waits for slots.
@@ -29,7 +63,19 @@ struct Stalled {
     lacking: u32,
 }
 
-flashloom_units::state! { Stalls { value queue, lacking; } }
+// What is awaited follows from the queue.
+impl State for Stalls {
+    fn save(&self, to: &mut Writer) {
+        to.value(&(&self.queue, self.lacking));
+    }
+
+    fn load(&mut self, from: &mut Reader) -> Result<(), StateError> {
+        (self.queue, self.lacking) = from.value()?;
+        self.awaited = Awaited::default();
+        self.queue.iter().for_each(|stalled| self.awaited.add(stalled.pages.clone()));
+        Ok(())
+    }
+}
 
 impl Stalls {
     pub(super) fn is_empty(&self) -> bool {
@@ -53,23 +99,28 @@ impl Stalls {
     /// A write waits for a slot for each of its pages that the buffer does not hold, and no write before it waits for.
     pub(super) fn push(&mut self, now: Ns, id: CommandId, pages: Range<u32>, buffer: &WriteBuffer) {
         let others = || self.queue.iter().map(|other| &other.pages);
-        let is_alone = others().all(|other| other.end <= pages.start || pages.end <= other.start);
+        let is_apart = |other: &Range<u32>| other.end <= pages.start || pages.end <= other.start;
+        let is_alone = !self.awaited.may_hold(pages.clone()) || others().all(is_apart);
         let is_awaited = |lpn| !is_alone && others().any(|other| other.contains(&lpn));
         let lacks = |&lpn: &u32| !buffer.holds(Lpn(lpn)) && !is_awaited(lpn);
         let lacking = pages.clone().filter(lacks).count() as u32;
+        self.awaited.add(pages.clone());
         self.queue.push_back(Stalled { id, since: now, pages, lacking });
         self.lacking += u64::from(lacking);
     }
 
-    /// The first write, and when it stalled.
-    pub(super) fn first(&self) -> Option<(CommandId, Ns)> {
-        self.queue.front().map(|stalled| (stalled.id, stalled.since))
+    /// The first write, when it stalled, and its first page that has no slot.
+    #[inline]
+    pub(super) fn first(&self) -> Option<(CommandId, Ns, Lpn)> {
+        self.queue.front().map(|stalled| (stalled.id, stalled.since, Lpn(stalled.pages.start)))
     }
 
     /// The next page of the first write has a slot, perhaps one that was free before. Writes that do not stall are
     /// stored only while none does.
+    #[inline]
     pub(super) fn page_stored(&mut self, is_new: bool) {
         let Some(first) = self.queue.front_mut() else { return };
+        *self.awaited.cell(first.pages.start) -= 1;
         first.pages.start += 1;
         if is_new && first.lacking > 0 {
             first.lacking -= 1;
@@ -79,7 +130,8 @@ impl Stalls {
 
     /// Takes the first write.
     pub(super) fn pop(&mut self) -> Option<CommandId> {
-        let Stalled { id, lacking, .. } = self.queue.pop_front()?;
+        let Stalled { id, pages, lacking, .. } = self.queue.pop_front()?;
+        self.awaited.remove(pages);
         self.lacking -= u64::from(lacking);
         Some(id)
     }

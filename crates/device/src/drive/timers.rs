@@ -1,0 +1,65 @@
+//! When the controller and the link are done with commands.
+//!
+//! The controller takes the same time for each command, and a link carries one transfer after the other: nearly every
+//! time lies behind those that are set already. A queue that is kept in order costs less for that than a general
+//! [`EventQueue`](flashloom_units::EventQueue).
+
+use std::collections::VecDeque;
+
+use flashloom_units::Ns;
+
+use super::commands::CommandId;
+
+/// Commands by the time that something ends for them; those of one time in the order in which they were set.
+#[derive(Default)]
+pub(super) struct Timers {
+    queue: VecDeque<(Ns, CommandId)>,
+}
+
+flashloom_units::state! { Timers { value queue; } }
+
+impl Timers {
+    #[inline]
+    pub(super) fn set(&mut self, at: Ns, id: CommandId) {
+        match self.queue.back() {
+            Some(&(last, _)) if last > at => self.set_between(at, id),
+            _ => self.queue.push_back((at, id)),
+        }
+    }
+
+    /// Where a short transfer ends before the time of the controller for commands that it has, or before that of
+    /// another direction.
+    #[cold]
+    fn set_between(&mut self, at: Ns, id: CommandId) {
+        let place = self.queue.partition_point(|&(other, _)| other <= at);
+        self.queue.insert(place, (at, id));
+    }
+
+    /// The first time that is set; none if there is none.
+    #[inline]
+    pub(super) fn next_ns(&self) -> Option<Ns> {
+        self.queue.front().map(|&(at, _)| at)
+    }
+
+    /// Takes the command with the first time.
+    #[inline]
+    pub(super) fn take(&mut self) -> Option<(Ns, CommandId)> {
+        self.queue.pop_front()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn commands_come_by_time_and_then_as_they_were_set() {
+        let mut timers = Timers::default();
+        for (id, at) in [40, 70, 40, 10, 70, 55].into_iter().enumerate() {
+            timers.set(at, CommandId(id as u32));
+        }
+        assert_eq!(timers.next_ns(), Some(10));
+        let taken: Vec<u32> = std::iter::from_fn(|| timers.take()).map(|(_, id)| id.0).collect();
+        assert_eq!((taken, timers.next_ns()), (vec![3, 0, 2, 5, 1, 4], None));
+    }
+}
