@@ -192,6 +192,13 @@ impl Blocks {
         self.valid[block.at()]
     }
 
+    /// Valid pages of a block have moved to another.
+    #[inline]
+    pub(crate) fn moved(&mut self, from: BlockId, to: BlockId, pages: u32) {
+        self.valid[from.at()] -= pages;
+        self.valid[to.at()] += pages;
+    }
+
     /// Valid pages of the whole drive, counted from the blocks.
     pub(crate) fn total_valid(&self) -> u64 {
         self.valid.iter().map(|&valid| u64::from(valid)).sum()

@@ -45,14 +45,13 @@ impl<C: MapCache> Mapping for CachedMap<C> {
 
     fn write(&mut self, nand: &mut Nand, writes: &[PageWrite]) {
         let Self { store, map } = self;
-        let places = store.place(writes);
-        for (write, place) in writes.iter().zip(&places) {
+        store.place(writes);
+        for (index, write) in writes.iter().enumerate() {
             let translated = map.translate(store, nand, write.lpn);
-            store.write(nand, write, *place, translated, map);
+            store.write(nand, write, store.placed(index), translated, map);
             map.cache.mark_dirty(write.lpn);
             map.write_back_due(store, nand);
         }
-        store.placed(places);
     }
 
     fn wanted_streams(&self) -> Option<WantedStreams> {

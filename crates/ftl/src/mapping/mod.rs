@@ -20,10 +20,31 @@ pub struct FtlFigures {
     pub placement: Vec<Figure>,
 }
 
+/// How many pages ahead of its write a page is looked up.
+const PREPARED: usize = 16;
+
 /// A flash translation layer, driven by the layer above and emitting operations to the array.
 pub trait Mapping: Send {
     /// Writes pages that the layer above writes together, or refuses them.
     fn write(&mut self, nand: &mut Nand, writes: &[PageWrite]);
+
+    /// Writes pages one after the other, each as if it came alone, until the drive is worn out. Returns how many were
+    /// written or refused.
+    ///
+    /// What is written is known some pages ahead, so that the misses of the processor's cache overlap.
+    fn write_apart(&mut self, nand: &mut Nand, writes: &[PageWrite]) -> usize {
+        writes.iter().take(PREPARED).for_each(|write| self.prepare(write.lpn));
+        for (index, write) in writes.iter().enumerate() {
+            if let Some(ahead) = writes.get(index + PREPARED) {
+                self.prepare(ahead.lpn);
+            }
+            self.write(nand, std::slice::from_ref(write));
+            if self.is_worn_out() {
+                return index + 1;
+            }
+        }
+        writes.len()
+    }
 
     /// The streams that the layer above is to write together, where it can; nothing where the mapping, or its
     /// allocation, looks for none.

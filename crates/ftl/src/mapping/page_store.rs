@@ -62,7 +62,7 @@ use crate::blocks::{BlockState, Blocks};
 use crate::collection::{self, Collection};
 use crate::lane::{Lane, Lanes};
 use crate::superblock::{Superblocks, units};
-use crate::{FtlReport, GcPace, PageWrite, Preemption, WearLevelling, params};
+use crate::{FtlReport, GcPace, HotCold, PageWrite, Preemption, WearLevelling, params};
 
 /// A map that is not all in memory, and has to know which pages collections move.
 pub trait CollectionListener {
@@ -116,6 +116,9 @@ pub struct PageStore {
     background_threshold: u32,
     /// Whether a collection can be left half done while the host writes.
     is_paced: bool,
+    /// Whether all survivors of a block go to one lane, by copies of one page that do not fail: then those that have
+    /// been paid for can be copied in a row.
+    copies_in_a_row: bool,
     /// Whether what has to be done is spread over the pages until it has to be done.
     paces_by_deadline: bool,
     foreground: Urgency,
@@ -139,9 +142,8 @@ flashloom_units::state! {
         array frontiers, erased, opened_for, jobs, map_jobs, openings;
         value mapped, background, evacuations, is_worn_out;
         policy allocation, collection;
-        scratch places;
-        fixed geometry, lanes, after, free_to_open, gc_threshold, background_threshold, is_paced,
-            paces_by_deadline, foreground, can_fail;
+        fixed places, geometry, lanes, after, free_to_open, gc_threshold, background_threshold, is_paced,
+            copies_in_a_row, paces_by_deadline, foreground, can_fail;
     }
 }
 
@@ -165,6 +167,7 @@ impl PageStore {
         let kept = i64::from(gc_threshold + Lane::BASE);
         let room = |plane| (i64::from(blocks.usable_in(PlaneId(plane))) - kept) * i64::from(geometry.pages);
         Ok(Self {
+            copies_in_a_row: params.hot_cold == HotCold::None && superblocks.width() == 1 && !nand.can_fail(),
             geometry,
             superblocks,
             map: vec![Ppn::NONE; (space.logical_pages + own.pages) as usize],
@@ -205,23 +208,23 @@ impl PageStore {
         })
     }
 
-    /// Places of pages that are written together, by the allocation; [`Self::placed`] takes the list back.
-    pub fn place(&mut self, writes: &[PageWrite]) -> Vec<Place> {
-        let mut places = std::mem::take(&mut self.places);
+    /// Has the allocation place pages that are written together; [`Self::placed`] returns the places.
+    #[inline]
+    pub fn place(&mut self, writes: &[PageWrite]) {
         self.collection.written(writes.len() as u32);
-        self.allocation.place(writes, self.report.page_copies, &mut places);
-        places
+        self.places.clear();
+        self.allocation.place(writes, self.report.page_copies, &mut self.places);
+    }
+
+    /// The place of one of the pages that were placed last, by its index among them.
+    #[inline]
+    pub fn placed(&self, index: usize) -> Place {
+        self.places[index]
     }
 
     /// The streams that the allocation wants written together.
     pub fn wanted_streams(&self) -> Option<WantedStreams> {
         self.allocation.wanted_streams()
-    }
-
-    /// Takes the list of [`Self::place`] back, to use it again.
-    pub fn placed(&mut self, mut places: Vec<Place>) {
-        places.clear();
-        self.places = places;
     }
 
     /// Writes a page of the host; reads of what is beneath it, and its program, start after `after`. Refused where the
@@ -391,7 +394,7 @@ impl PageStore {
         self.point(lpn, block, page);
     }
 
-    #[inline]
+    #[inline(always)] // Once for every page that is written.
     fn point(&mut self, lpn: Lpn, block: BlockId, page: u32) {
         let ppn = self.geometry.page(block, page);
         self.map[lpn.at()] = ppn;
@@ -408,6 +411,7 @@ impl PageStore {
     }
 
     /// A page is dead: its block may become a better victim.
+    #[inline]
     fn kill(&mut self, ppn: Ppn) {
         let block = self.geometry.block_of(ppn);
         let left = self.invalidate(block, ppn);

@@ -1,6 +1,6 @@
 //! Collections as jobs, and where the pages that survive one go.
 
-use flashloom_nand::{BlockId, Geometry, Nand, OpId, Origin, PlaneId, Read, Urgency};
+use flashloom_nand::{BlockId, Geometry, Nand, OpId, Origin, PageCopy, PlaneId, Ppn, Read, Urgency};
 use flashloom_units::prefetch;
 use serde::{Deserialize, Serialize};
 
@@ -60,13 +60,15 @@ impl PageStore {
             let is_single = self.superblocks.width() == 1;
             let pages = if is_single { 1 } else { self.next_pages(job, plane).max(1) };
             let cost = pace.pages.saturating_mul(pages);
-            if let Some(job) = &mut self.jobs[plane.at()] {
-                if job.paid < cost && !is_whole {
-                    return;
-                }
-                job.paid = job.paid.saturating_sub(cost);
+            if job.paid < cost && !is_whole {
+                return;
             }
-            self.step(nand, plane, self.foreground, listener);
+            let most = if is_whole { u32::MAX } else { job.paid.checked_div(cost).unwrap_or(u32::MAX) };
+            let steps = self.step(nand, plane, most, self.foreground, listener).max(1);
+            // The job may be another by now, or paid for anew: then it has paid for nothing yet.
+            if let Some(job) = &mut self.jobs[plane.at()] {
+                job.paid = job.paid.saturating_sub(steps.saturating_mul(cost));
+            }
         }
     }
 
@@ -90,7 +92,7 @@ impl PageStore {
             return self.step_for_map(nand, plane, None, listener);
         }
         self.report.foreground_collections += u64::from(is_new);
-        while self.step(nand, plane, self.foreground, listener) {}
+        while self.step(nand, plane, u32::MAX, self.foreground, listener) > 0 {}
     }
 
     /// Makes sure that a collection has begun in a plane; false if no block has a dead page.
@@ -135,16 +137,25 @@ impl PageStore {
         self.jobs[plane.at()] = Some(Job { valid, lane, is_spread, ..job });
     }
 
-    /// Copies a page of the plane's collection, or as many as fill a superpage; or its erase, which ends it. False once
-    /// it has ended, or cannot go on because the drive is worn out.
+    /// Takes the next steps of the plane's collection, `most` at most: copies of a page, or of as many as fill a
+    /// superpage; or its erase, which ends it. Returns how many it took; none once it has ended, or cannot go on because
+    /// the drive is worn out.
     pub(super) fn step(
         &mut self,
         nand: &mut Nand,
         plane: PlaneId,
+        most: u32,
         urgency: Urgency,
         listener: &mut impl CollectionListener,
-    ) -> bool {
-        let Some(job) = &self.jobs[plane.at()] else { return false };
+    ) -> u32 {
+        let Some(job) = &self.jobs[plane.at()] else { return 0 };
+        if self.copies_in_a_row && !job.is_spread {
+            let pages = most.min(self.blocks.valid_of(job.victim)).min(self.left(plane, job.lane));
+            if pages > 0 {
+                self.copy_in_a_row(nand, plane, pages, urgency, listener);
+                return pages;
+            }
+        }
         match self.next_pages(job, plane) {
             0 => {
                 let Job { victim, origin, lane, .. } = *job;
@@ -152,11 +163,51 @@ impl PageStore {
                 if lane != Lane::Map {
                     listener.ended(plane);
                 }
-                false
+                0
             }
-            1 => self.move_next(nand, plane, None, urgency, listener),
-            pages => self.move_superpage(nand, plane, pages as usize, urgency, listener),
+            1 => u32::from(self.move_next(nand, plane, None, urgency, listener)),
+            pages => u32::from(self.move_superpage(nand, plane, pages as usize, urgency, listener)),
         }
+    }
+
+    /// Copies the next pages of a job, for all of which there is room in the open block of its lane. Most copies are
+    /// such: what is counted is counted once for all of them.
+    #[inline]
+    fn copy_in_a_row(
+        &mut self,
+        nand: &mut Nand,
+        plane: PlaneId,
+        pages: u32,
+        urgency: Urgency,
+        listener: &mut impl CollectionListener,
+    ) {
+        let Some(job) = &mut self.jobs[plane.at()] else { return };
+        let Job { victim, origin, lane, .. } = *job;
+        let open = &mut self.frontiers[plane.at()][lane.at()];
+        let (block, first) = (open.block, open.next);
+        open.next += pages;
+        let emits = !nand.count_copies(block, first, pages, origin);
+        let to = self.geometry.page(block, first);
+        let mut from = self.geometry.page(victim, job.next);
+        for page in 0..pages {
+            from = self.valid.take_next(from);
+            if emits {
+                nand.copy(PageCopy { urgency, ..PageCopy::new(from, block, first + page, origin) });
+            }
+            if let Some(ahead) = self.reverse.get(from.at() + PREFETCH_PAGES) {
+                prefetch(&self.map, ahead.at());
+            }
+            let lpn = self.reverse[from.at()];
+            let copy = Ppn(to.0 + page);
+            self.map[lpn.at()] = copy;
+            self.reverse[copy.at()] = lpn;
+            listener.moved(plane, lpn);
+            from.0 += 1;
+        }
+        job.next = from.0 - self.geometry.page(victim, 0).0;
+        self.valid.insert_run(to, pages);
+        self.blocks.moved(victim, block, pages);
+        self.report.page_copies += u64::from(pages);
     }
 
     /// Moves the next pages of a job. All are read before any is programmed, so that the programs run together.
@@ -263,7 +314,8 @@ impl PageStore {
                 self.report.background_collections += u64::from(!begun);
                 let is_whole =
                     self.shares_blocks() || self.jobs[plane.at()].is_some_and(|job| self.keeps_map_apart(job.lane));
-                while self.step(nand, plane, Urgency::Spare, listener) && is_whole {}
+                let most = if is_whole { u32::MAX } else { 1 };
+                while self.step(nand, plane, most, Urgency::Spare, listener) > 0 && is_whole {}
                 return true;
             }
             self.background = (self.background + 1) % planes;

@@ -54,11 +54,11 @@ impl Lab {
                 PageWrite::new(page, Nand::NO_TAG)
             })
             .collect();
-        let places = self.store.place(&writes);
-        for (write, place) in writes.iter().zip(&places) {
-            self.store.write(&mut self.nand, write, *place, OpId::DONE, &mut self.moved);
+        self.store.place(&writes);
+        for (index, write) in writes.iter().enumerate() {
+            let place = self.store.placed(index);
+            self.store.write(&mut self.nand, write, place, OpId::DONE, &mut self.moved);
         }
-        self.store.placed(places);
         self.check();
     }
 
@@ -84,7 +84,7 @@ impl Lab {
         self.close_full();
         for plane in (0..self.nand.geometry().total_planes()).map(PlaneId) {
             while self.store.begin(&mut self.nand, plane, &mut self.moved) {
-                while self.store.step(&mut self.nand, plane, Urgency::Needed, &mut self.moved) {}
+                while self.store.step(&mut self.nand, plane, 1, Urgency::Needed, &mut self.moved) > 0 {}
             }
         }
         self.check();
@@ -236,7 +236,7 @@ fn slap_spreads_survivors_of_streams_that_are_read_a_lot_over_the_chips() {
         [0, 2].into_iter().for_each(|lpn| lab.store.trim(Lpn(lpn)));
         let plane = PlaneId(0);
         assert!(lab.store.begin(&mut lab.nand, plane, &mut lab.moved));
-        while lab.store.step(&mut lab.nand, plane, Urgency::Needed, &mut lab.moved) {}
+        while lab.store.step(&mut lab.nand, plane, 1, Urgency::Needed, &mut lab.moved) > 0 {}
         lab.check();
         assert_eq!(lab.moved.0, [1, 3]);
         let geometry = *lab.nand.geometry();
