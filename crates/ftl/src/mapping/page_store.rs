@@ -301,12 +301,12 @@ impl PageStore {
     ) -> Option<(BlockId, u32)> {
         // Nearly always the open block of the plane has a page left.
         let Place { plane, lane } = place;
-        if self.evacuations.is_empty() && self.has_room(plane, lane) && !self.is_full(plane, lane) {
-            if self.is_to_pay(plane, lane) {
+        if self.evacuations.is_empty() && self.has_room(plane, lane) {
+            if !self.is_full(plane, lane) && self.is_to_pay(plane, lane) {
                 self.pay(nand, plane, listener);
             }
-            if !self.is_full(plane, lane) {
-                return Some(self.take(plane, lane));
+            if let Some(page) = self.take_left(plane, lane) {
+                return Some(page);
             }
         }
         self.reserve_anew(nand, place, listener)

@@ -43,7 +43,32 @@ impl Job {
 
 impl PageStore {
     /// A superpage that is written pays for its share of the plane's collection.
+    #[inline]
     pub(super) fn pay(&mut self, nand: &mut Nand, plane: PlaneId, listener: &mut impl CollectionListener) {
+        // Nearly always a collection is under way and its pace known, and what is paid for are a few copies in a row.
+        if self.is_paced
+            && let Some(job) = &mut self.jobs[plane.at()]
+            && let Some(pace) = job.pace
+            && job.lane != Lane::Map
+        {
+            job.paid += pace.steps * self.superblocks.width();
+            if job.paid < pace.pages {
+                return;
+            }
+            let steps = job.paid / pace.pages.max(1);
+            let copied = self.copy_in_a_row(nand, plane, steps, self.foreground, listener);
+            self.charge(plane, copied * pace.pages);
+            if copied < steps {
+                self.work_off(nand, plane, pace, listener);
+            }
+            return;
+        }
+        self.begin_to_pay(nand, plane, listener);
+    }
+
+    /// The same where a collection has to be begun, its pace reckoned, or all of it done at once.
+    #[cold]
+    fn begin_to_pay(&mut self, nand: &mut Nand, plane: PlaneId, listener: &mut impl CollectionListener) {
         if self.jobs[plane.at()].is_none() {
             self.report.foreground_collections += u64::from(self.begin(nand, plane, listener));
         }
@@ -53,6 +78,11 @@ impl PageStore {
             job.pace = Some(pace);
             job.paid += pace.steps * self.superblocks.width();
         }
+        self.work_off(nand, plane, pace, listener);
+    }
+
+    /// Takes the steps of a plane's collection that are paid for.
+    fn work_off(&mut self, nand: &mut Nand, plane: PlaneId, pace: Pace, listener: &mut impl CollectionListener) {
         while let Some(job) = &self.jobs[plane.at()]
             && !self.is_worn_out
         {
@@ -65,10 +95,16 @@ impl PageStore {
             }
             let most = if is_whole { u32::MAX } else { job.paid.checked_div(cost).unwrap_or(u32::MAX) };
             let steps = self.step(nand, plane, most, self.foreground, listener).max(1);
-            // The job may be another by now, or paid for anew: then it has paid for nothing yet.
-            if let Some(job) = &mut self.jobs[plane.at()] {
-                job.paid = job.paid.saturating_sub(steps.saturating_mul(cost));
-            }
+            self.charge(plane, steps.saturating_mul(cost));
+        }
+    }
+
+    /// Takes what a plane's collection has used from what was paid for it. The job may be another by now, or its pace
+    /// be reckoned anew: then nothing is paid yet.
+    #[inline]
+    fn charge(&mut self, plane: PlaneId, cost: u32) {
+        if let Some(job) = &mut self.jobs[plane.at()] {
+            job.paid = job.paid.saturating_sub(cost);
         }
     }
 
@@ -148,14 +184,11 @@ impl PageStore {
         urgency: Urgency,
         listener: &mut impl CollectionListener,
     ) -> u32 {
-        let Some(job) = &self.jobs[plane.at()] else { return 0 };
-        if self.copies_in_a_row && !job.is_spread {
-            let pages = most.min(self.blocks.valid_of(job.victim)).min(self.left(plane, job.lane));
-            if pages > 0 {
-                self.copy_in_a_row(nand, plane, pages, urgency, listener);
-                return pages;
-            }
+        let copied = self.copy_in_a_row(nand, plane, most, urgency, listener);
+        if copied > 0 {
+            return copied;
         }
+        let Some(job) = &self.jobs[plane.at()] else { return 0 };
         match self.next_pages(job, plane) {
             0 => {
                 let Job { victim, origin, lane, .. } = *job;
@@ -170,44 +203,51 @@ impl PageStore {
         }
     }
 
-    /// Copies the next pages of a job, for all of which there is room in the open block of its lane. Most copies are
-    /// such: what is counted is counted once for all of them.
-    #[inline]
+    /// Copies the next pages of a job, `most` at most, as far as there is room in the open block of its lane. Returns how
+    /// many; none where they do not all go there, or where something else is to be done. Nearly all copies are done
+    /// here: what is to be counted is counted once for all of them.
+    #[inline(always)]
     fn copy_in_a_row(
         &mut self,
         nand: &mut Nand,
         plane: PlaneId,
-        pages: u32,
+        most: u32,
         urgency: Urgency,
         listener: &mut impl CollectionListener,
-    ) {
-        let Some(job) = &mut self.jobs[plane.at()] else { return };
+    ) -> u32 {
+        let Some(job) = &mut self.jobs[plane.at()] else { return 0 };
         let Job { victim, origin, lane, .. } = *job;
         let open = &mut self.frontiers[plane.at()][lane.at()];
         let (block, first) = (open.block, open.next);
+        let pages = most.min(self.blocks.valid_of(victim)).min(self.geometry.pages - first);
+        if pages == 0 || job.is_spread || !self.copies_in_a_row {
+            return 0;
+        }
         open.next += pages;
         let emits = !nand.count_copies(block, first, pages, origin);
-        let to = self.geometry.page(block, first);
-        let mut from = self.geometry.page(victim, job.next);
-        for page in 0..pages {
+        let of_victim = self.geometry.page(victim, 0).0;
+        let mut from = Ppn(of_victim + job.next);
+        let mut to = self.geometry.page(block, first);
+        for page in first..first + pages {
             from = self.valid.take_next(from);
+            self.valid.put(to);
             if emits {
-                nand.copy(PageCopy { urgency, ..PageCopy::new(from, block, first + page, origin) });
+                nand.copy(PageCopy { urgency, ..PageCopy::new(from, block, page, origin) });
             }
             if let Some(ahead) = self.reverse.get(from.at() + PREFETCH_PAGES) {
                 prefetch(&self.map, ahead.at());
             }
             let lpn = self.reverse[from.at()];
-            let copy = Ppn(to.0 + page);
-            self.map[lpn.at()] = copy;
-            self.reverse[copy.at()] = lpn;
+            self.map[lpn.at()] = to;
+            self.reverse[to.at()] = lpn;
             listener.moved(plane, lpn);
             from.0 += 1;
+            to.0 += 1;
         }
-        job.next = from.0 - self.geometry.page(victim, 0).0;
-        self.valid.insert_run(to, pages);
+        job.next = from.0 - of_victim;
         self.blocks.moved(victim, block, pages);
         self.report.page_copies += u64::from(pages);
+        pages
     }
 
     /// Moves the next pages of a job. All are read before any is programmed, so that the programs run together.

@@ -18,7 +18,7 @@ impl ValidPages {
 
     #[inline]
     pub(super) fn insert(&mut self, plane: PlaneId, ppn: Ppn) {
-        self.bits[ppn.at() / 64] |= 1 << (ppn.0 % 64);
+        self.put(ppn);
         self.in_plane[plane.at()] += 1;
     }
 
@@ -29,8 +29,8 @@ impl ValidPages {
         self.in_plane[plane.at()] -= 1;
     }
 
-    /// Removes the first valid page at or after one, as which there is one, from those of its block. Another page of the
-    /// plane takes its place by [`Self::insert_run`].
+    /// Removes the first valid page at or after one; there is one in its block. Another page of the plane takes its
+    /// place by [`Self::put`].
     #[inline(always)]
     pub(super) fn take_next(&mut self, from: Ppn) -> Ppn {
         let mut at = from.at() / 64;
@@ -39,20 +39,14 @@ impl ValidPages {
             at += 1;
             word = self.bits[at];
         }
-        let bit = word.trailing_zeros();
-        self.bits[at] ^= 1 << bit;
-        Ppn(at as u32 * 64 + bit)
+        self.bits[at] ^= word & word.wrapping_neg();
+        Ppn(at as u32 * 64 + word.trailing_zeros())
     }
 
-    /// Pages one after the other are valid, in the place of as many that [`Self::take_next`] removed.
-    #[inline]
-    pub(super) fn insert_run(&mut self, first: Ppn, pages: u32) {
-        let (mut at, end) = (first.0, first.0 + pages);
-        while at < end {
-            let bits = (end - at).min(64 - at % 64);
-            self.bits[at as usize / 64] |= (u64::MAX >> (64 - bits)) << (at % 64);
-            at += bits;
-        }
+    /// A page is valid in the place of another one of its plane.
+    #[inline(always)]
+    pub(super) fn put(&mut self, ppn: Ppn) {
+        self.bits[ppn.at() / 64] |= 1 << (ppn.0 % 64);
     }
 
     pub(super) fn contains(&self, ppn: Ppn) -> bool {
