@@ -64,6 +64,10 @@ use crate::lane::{Lane, Lanes};
 use crate::superblock::{Superblocks, units};
 use crate::{FtlReport, GcPace, HotCold, PageWrite, Preemption, WearLevelling, params};
 
+/// How far ahead of the pages that are programmed their entries of the reverse map are fetched: a cache line. Each plane
+/// fills two blocks at a time, which are too many streams for the processor to tell.
+const REVERSE_AHEAD: usize = 16;
+
 /// A map that is not all in memory, and has to know which pages collections move.
 pub trait CollectionListener {
     /// A job is about to move the valid pages of a block ([`PageStore::valid_pages`]). What has to be in memory by then
@@ -121,6 +125,8 @@ pub struct PageStore {
     copies_in_a_row: bool,
     /// Whether what has to be done is spread over the pages until it has to be done.
     paces_by_deadline: bool,
+    /// Whether there are blocks of a map, which the collection policy does not know of.
+    has_map_apart: bool,
     foreground: Urgency,
     /// The plane whose turn it is in the background.
     background: u32,
@@ -143,7 +149,7 @@ flashloom_units::state! {
         value mapped, background, evacuations, is_worn_out;
         policy allocation, collection;
         fixed places, geometry, lanes, after, free_to_open, gc_threshold, background_threshold, is_paced,
-            copies_in_a_row, paces_by_deadline, foreground, can_fail;
+            copies_in_a_row, paces_by_deadline, has_map_apart, foreground, can_fail;
     }
 }
 
@@ -187,6 +193,7 @@ impl PageStore {
             gc_threshold,
             background_threshold: params.background_threshold,
             is_paced: lanes.survivors(Lane::Host) != Lane::Host && params.preemption == Preemption::Page,
+            has_map_apart: params.gc_pace == GcPace::Deadline && lanes.has(Lane::Map),
             lanes,
             paces_by_deadline: params.gc_pace == GcPace::Deadline,
             foreground: match params.preemption {
@@ -398,6 +405,7 @@ impl PageStore {
     fn point(&mut self, lpn: Lpn, block: BlockId, page: u32) {
         let ppn = self.geometry.page(block, page);
         self.map[lpn.at()] = ppn;
+        prefetch(&self.reverse, ppn.at() + REVERSE_AHEAD);
         self.reverse[ppn.at()] = lpn;
         self.valid.insert(self.geometry.plane_of(block), ppn);
         self.blocks.gained(block);
@@ -411,11 +419,12 @@ impl PageStore {
     }
 
     /// A page is dead: its block may become a better victim.
-    #[inline]
+    #[inline(always)] // As above.
     fn kill(&mut self, ppn: Ppn) {
         let block = self.geometry.block_of(ppn);
         let left = self.invalidate(block, ppn);
-        if self.blocks.state(block) == BlockState::Closed && !self.keeps_map_apart(self.opened_for[block.at()]) {
+        let is_of_map = self.has_map_apart && self.opened_for[block.at()] == Lane::Map;
+        if self.blocks.state(block) == BlockState::Closed && !is_of_map {
             self.collection.invalidated(block, left);
         }
     }

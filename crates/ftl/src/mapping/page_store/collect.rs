@@ -5,7 +5,7 @@ use flashloom_units::prefetch;
 use serde::{Deserialize, Serialize};
 
 use super::pace::Pace;
-use super::{CollectionListener, PageStore};
+use super::{CollectionListener, PageStore, REVERSE_AHEAD};
 use crate::allocation::Place;
 use crate::blocks::BlockState;
 use crate::lane::Lane;
@@ -41,6 +41,20 @@ impl Job {
     }
 }
 
+/// Pages of a victim that are copied one after the other to the same block.
+#[derive(Clone, Copy)]
+struct Row {
+    victim: BlockId,
+    /// The page of the victim from which on they are valid ones.
+    next: u32,
+    /// Where they go: a block and its next page.
+    block: BlockId,
+    first: u32,
+    pages: u32,
+    origin: Origin,
+    urgency: Urgency,
+}
+
 impl PageStore {
     /// A superpage that is written pays for its share of the plane's collection.
     #[inline]
@@ -56,8 +70,7 @@ impl PageStore {
                 return;
             }
             let steps = job.paid / pace.pages.max(1);
-            let copied = self.copy_in_a_row(nand, plane, steps, self.foreground, listener);
-            self.charge(plane, copied * pace.pages);
+            let copied = self.copy_in_a_row(nand, plane, steps, pace.pages, self.foreground, listener);
             if copied < steps {
                 self.work_off(nand, plane, pace, listener);
             }
@@ -95,16 +108,10 @@ impl PageStore {
             }
             let most = if is_whole { u32::MAX } else { job.paid.checked_div(cost).unwrap_or(u32::MAX) };
             let steps = self.step(nand, plane, most, self.foreground, listener).max(1);
-            self.charge(plane, steps.saturating_mul(cost));
-        }
-    }
-
-    /// Takes what a plane's collection has used from what was paid for it. The job may be another by now, or its pace
-    /// be reckoned anew: then nothing is paid yet.
-    #[inline]
-    fn charge(&mut self, plane: PlaneId, cost: u32) {
-        if let Some(job) = &mut self.jobs[plane.at()] {
-            job.paid = job.paid.saturating_sub(cost);
+            // The job may be another by now, or its pace be reckoned anew: then nothing is paid yet.
+            if let Some(job) = &mut self.jobs[plane.at()] {
+                job.paid = job.paid.saturating_sub(steps.saturating_mul(cost));
+            }
         }
     }
 
@@ -184,7 +191,7 @@ impl PageStore {
         urgency: Urgency,
         listener: &mut impl CollectionListener,
     ) -> u32 {
-        let copied = self.copy_in_a_row(nand, plane, most, urgency, listener);
+        let copied = self.copy_in_a_row(nand, plane, most, 0, urgency, listener);
         if copied > 0 {
             return copied;
         }
@@ -205,13 +212,14 @@ impl PageStore {
 
     /// Copies the next pages of a job, `most` at most, as far as there is room in the open block of its lane. Returns how
     /// many; none where they do not all go there, or where something else is to be done. Nearly all copies are done
-    /// here: what is to be counted is counted once for all of them.
+    /// here: what is to be counted is counted once for all of them. Each costs `price` of what was paid.
     #[inline(always)]
     fn copy_in_a_row(
         &mut self,
         nand: &mut Nand,
         plane: PlaneId,
         most: u32,
+        price: u32,
         urgency: Urgency,
         listener: &mut impl CollectionListener,
     ) -> u32 {
@@ -224,16 +232,41 @@ impl PageStore {
             return 0;
         }
         open.next += pages;
-        let emits = !nand.count_copies(block, first, pages, origin);
+        let row = Row { victim, next: job.next, block, first, pages, origin, urgency };
+        let next = if nand.count_copies(block, first, pages, origin) {
+            self.copy_row::<false>(nand, plane, row, listener)
+        } else {
+            self.copy_row::<true>(nand, plane, row, listener)
+        };
+        if let Some(job) = &mut self.jobs[plane.at()] {
+            job.next = next;
+            job.paid -= pages * price;
+        }
+        pages
+    }
+
+    /// Copies the pages of a row, and emits the copies where they are not only counted. Returns the index in the victim
+    /// of the page behind the last.
+    #[inline(always)]
+    fn copy_row<const EMITS: bool>(
+        &mut self,
+        nand: &mut Nand,
+        plane: PlaneId,
+        row: Row,
+        listener: &mut impl CollectionListener,
+    ) -> u32 {
+        let Row { victim, next, block, first, pages, origin, urgency } = row;
         let of_victim = self.geometry.page(victim, 0).0;
-        let mut from = Ppn(of_victim + job.next);
+        let mut from = Ppn(of_victim + next);
         let mut to = self.geometry.page(block, first);
         for page in first..first + pages {
             from = self.valid.take_next(from);
             self.valid.put(to);
-            if emits {
+            if EMITS {
                 nand.copy(PageCopy { urgency, ..PageCopy::new(from, block, page, origin) });
             }
+            prefetch(&self.reverse, from.at() + 3 * PREFETCH_PAGES);
+            prefetch(&self.reverse, to.at() + REVERSE_AHEAD);
             if let Some(ahead) = self.reverse.get(from.at() + PREFETCH_PAGES) {
                 prefetch(&self.map, ahead.at());
             }
@@ -244,10 +277,9 @@ impl PageStore {
             from.0 += 1;
             to.0 += 1;
         }
-        job.next = from.0 - of_victim;
         self.blocks.moved(victim, block, pages);
         self.report.page_copies += u64::from(pages);
-        pages
+        from.0 - of_victim
     }
 
     /// Moves the next pages of a job. All are read before any is programmed, so that the programs run together.

@@ -55,7 +55,7 @@ impl PageStore {
 
     /// Whether blocks of the map are none of the collection policy's business.
     pub(super) fn keeps_map_apart(&self, lane: Lane) -> bool {
-        lane == Lane::Map && self.paces_by_deadline
+        self.has_map_apart && lane == Lane::Map
     }
 
     /// Makes sure that there is a page for the map where its block is full, if blocks of the map can see to that.
