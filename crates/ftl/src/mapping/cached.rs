@@ -63,6 +63,10 @@ impl<C: MapCache> Mapping for CachedMap<C> {
         self.map.cache.prepare(lpn);
     }
 
+    fn prepare_old(&self, lpn: Lpn) {
+        self.store.prepare_old(lpn);
+    }
+
     fn read(&mut self, nand: &mut Nand, lpn: Lpn, mask: u32, tag: u32) -> bool {
         let Self { store, map } = self;
         if store.ppn(lpn).is_none() {

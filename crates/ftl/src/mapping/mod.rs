@@ -20,8 +20,9 @@ pub struct FtlFigures {
     pub placement: Vec<Figure>,
 }
 
-/// How many pages ahead of its write a page is looked up.
+/// How many pages ahead of its write a page is looked up, and what is known of its old copy.
 const PREPARED: usize = 16;
+const OLD_PREPARED: usize = 4;
 
 /// A flash translation layer, driven by the layer above and emitting operations to the array.
 pub trait Mapping: Send {
@@ -37,6 +38,9 @@ pub trait Mapping: Send {
         for (index, write) in writes.iter().enumerate() {
             if let Some(ahead) = writes.get(index + PREPARED) {
                 self.prepare(ahead.lpn);
+            }
+            if let Some(ahead) = writes.get(index + OLD_PREPARED) {
+                self.prepare_old(ahead.lpn);
             }
             self.write(nand, std::slice::from_ref(write));
             if self.is_worn_out() {
@@ -54,6 +58,10 @@ pub trait Mapping: Send {
 
     /// The page will be written or read soon: its part of the map can be fetched into the cache. Changes nothing.
     fn prepare(&self, _lpn: Lpn) {}
+
+    /// The page will be written next but for a few, and has been prepared: what is known of its old copy can be fetched
+    /// too. Changes nothing.
+    fn prepare_old(&self, _lpn: Lpn) {}
 
     /// Reads sectors of a page for the host; false if nothing is mapped there, and then nothing was emitted.
     fn read(&mut self, nand: &mut Nand, lpn: Lpn, mask: u32, tag: u32) -> bool;

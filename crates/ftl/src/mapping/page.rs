@@ -60,6 +60,10 @@ impl Mapping for PageMap {
         self.store.prepare(lpn);
     }
 
+    fn prepare_old(&self, lpn: Lpn) {
+        self.store.prepare_old(lpn);
+    }
+
     fn read(&mut self, nand: &mut Nand, lpn: Lpn, mask: u32, tag: u32) -> bool {
         self.store.read(nand, lpn, mask, OpId::DONE, tag)
     }

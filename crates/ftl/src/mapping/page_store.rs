@@ -474,6 +474,16 @@ impl PageStore {
         prefetch(&self.map, lpn.at());
     }
 
+    /// A hint that a page is about to be written whose part of the map is in the cache: what is known of its old copy can
+    /// be fetched too.
+    pub fn prepare_old(&self, lpn: Lpn) {
+        let old = self.map[lpn.at()];
+        if old.is_some() {
+            self.valid.prepare(old);
+            self.blocks.prepare(self.geometry.block_of(old));
+        }
+    }
+
     /// The counters, from the last reset.
     pub fn report(&self) -> FtlReport {
         let mut report = self.report.clone();

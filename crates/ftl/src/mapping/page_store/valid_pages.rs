@@ -1,6 +1,7 @@
 //! Which pages are valid.
 
 use flashloom_nand::{BlockId, Geometry, PlaneId, Ppn};
+use flashloom_units::prefetch;
 
 /// A bit for every page, and how many are set in each plane.
 pub(super) struct ValidPages {
@@ -47,6 +48,12 @@ impl ValidPages {
     #[inline(always)]
     pub(super) fn put(&mut self, ppn: Ppn) {
         self.bits[ppn.at() / 64] |= 1 << (ppn.0 % 64);
+    }
+
+    /// Fetches what is known of a page into the processor's cache.
+    #[inline]
+    pub(super) fn prepare(&self, ppn: Ppn) {
+        prefetch(&self.bits, ppn.at() / 64);
     }
 
     pub(super) fn contains(&self, ppn: Ppn) -> bool {
