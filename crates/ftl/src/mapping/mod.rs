@@ -184,3 +184,37 @@ pub fn builtin() -> Slot<dyn Mapping> {
         ],
     )
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::CapacityParams;
+    use flashloom_nand::{HostPage, NandParams};
+    use flashloom_units::{ParamSet, Prng};
+
+    #[test]
+    fn pages_that_are_written_apart_are_written_as_if_each_came_alone() {
+        let device = NandParams { channels: 2, ways: 1, planes: 1, blocks: 64, pages: 32, ..NandParams::defaults() };
+        let space = Space::new(device, &CapacityParams { over_provisioning: 0.5 });
+        let mask = space.geometry().full_mask();
+        for policy in ["page", "dftl", "bast", "fast", "sast", "kast"] {
+            let ftl = FtlSetup { mapping: builtin().choose(policy, &[]).unwrap(), ..FtlSetup::with_defaults() };
+            let written = |apart: usize| {
+                let mut nand = Nand::new(&space.nand);
+                let mut mapping = ftl.build(&space, &nand).unwrap();
+                let mut prng = Prng::new(5);
+                let page = |_| HostPage { lpn: Lpn(prng.below(space.logical_pages) as u32), mask, write: 0 };
+                let writes: Vec<_> = (0..10_000).map(page).map(|page| PageWrite::new(page, Nand::NO_TAG)).collect();
+                for writes in writes.chunks(apart) {
+                    match writes {
+                        [_] => mapping.write(&mut nand, writes),
+                        _ => assert_eq!(mapping.write_apart(&mut nand, writes), writes.len()),
+                    }
+                }
+                assert_eq!(mapping.check(), Ok(()));
+                (nand.counts().programs, nand.counts().reads, nand.counts().erases, nand.erase_counts().to_vec())
+            };
+            assert_eq!(written(100), written(1), "{policy}");
+        }
+    }
+}

@@ -39,6 +39,7 @@ mod heat;
 mod map_block;
 mod pace;
 mod profile;
+mod rows;
 #[cfg(test)]
 mod tests;
 mod valid_pages;

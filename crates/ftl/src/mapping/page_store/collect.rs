@@ -1,25 +1,25 @@
 //! Collections as jobs, and where the pages that survive one go.
 
-use flashloom_nand::{BlockId, Geometry, Nand, OpId, Origin, PageCopy, PlaneId, Ppn, Read, Urgency};
+use flashloom_nand::{BlockId, Geometry, Nand, OpId, Origin, PlaneId, Read, Urgency};
 use flashloom_units::prefetch;
 use serde::{Deserialize, Serialize};
 
 use super::pace::Pace;
-use super::{CollectionListener, PageStore, REVERSE_AHEAD};
+use super::{CollectionListener, PageStore};
 use crate::allocation::Place;
 use crate::blocks::BlockState;
 use crate::lane::Lane;
 use crate::superblock::Superblocks;
 
 /// How far ahead of a collection's copies their entries of the map are fetched.
-const PREFETCH_PAGES: usize = 12;
+pub(super) const PREFETCH_PAGES: usize = 12;
 
 /// A collection under way.
 #[derive(Clone, Copy, Serialize, Deserialize)]
 pub(super) struct Job {
     pub(super) victim: BlockId,
     /// Pages below are copied or dead.
-    next: u32,
+    pub(super) next: u32,
     /// Pages that were valid when it began, and pages that it gains.
     pub(super) valid: u32,
     pub(super) gain: u32,
@@ -31,7 +31,7 @@ pub(super) struct Job {
     pub(super) lane: Lane,
     pub(super) origin: Origin,
     /// Whether they are spread over the chips.
-    is_spread: bool,
+    pub(super) is_spread: bool,
 }
 
 impl Job {
@@ -41,31 +41,18 @@ impl Job {
     }
 }
 
-/// Pages of a victim that are copied one after the other to the same block.
-#[derive(Clone, Copy)]
-struct Row {
-    victim: BlockId,
-    /// The page of the victim from which on they are valid ones.
-    next: u32,
-    /// Where they go: a block and its next page.
-    block: BlockId,
-    first: u32,
-    pages: u32,
-    origin: Origin,
-    urgency: Urgency,
-}
-
 impl PageStore {
     /// A superpage that is written pays for its share of the plane's collection.
     #[inline]
     pub(super) fn pay(&mut self, nand: &mut Nand, plane: PlaneId, listener: &mut impl CollectionListener) {
         // Nearly always a collection is under way and its pace known, and what is paid for are a few copies in a row.
-        if self.is_paced
+        if self.copies_in_a_row
+            && self.is_paced
             && let Some(job) = &mut self.jobs[plane.at()]
             && let Some(pace) = job.pace
             && job.lane != Lane::Map
         {
-            job.paid += pace.steps * self.superblocks.width();
+            job.paid += pace.steps;
             if job.paid < pace.pages {
                 return;
             }
@@ -76,12 +63,13 @@ impl PageStore {
             }
             return;
         }
-        self.begin_to_pay(nand, plane, listener);
+        self.pay_in_steps(nand, plane, listener);
     }
 
-    /// The same where a collection has to be begun, its pace reckoned, or all of it done at once.
-    #[cold]
-    fn begin_to_pay(&mut self, nand: &mut Nand, plane: PlaneId, listener: &mut impl CollectionListener) {
+    /// The same where a collection has to be begun, its pace reckoned, or all of it done at once, and where there are no
+    /// copies in a row.
+    #[inline(never)]
+    fn pay_in_steps(&mut self, nand: &mut Nand, plane: PlaneId, listener: &mut impl CollectionListener) {
         if self.jobs[plane.at()].is_none() {
             self.report.foreground_collections += u64::from(self.begin(nand, plane, listener));
         }
@@ -208,78 +196,6 @@ impl PageStore {
             1 => u32::from(self.move_next(nand, plane, None, urgency, listener)),
             pages => u32::from(self.move_superpage(nand, plane, pages as usize, urgency, listener)),
         }
-    }
-
-    /// Copies the next pages of a job, `most` at most, as far as there is room in the open block of its lane. Returns how
-    /// many; none where they do not all go there, or where something else is to be done. Nearly all copies are done
-    /// here: what is to be counted is counted once for all of them. Each costs `price` of what was paid.
-    #[inline(always)]
-    fn copy_in_a_row(
-        &mut self,
-        nand: &mut Nand,
-        plane: PlaneId,
-        most: u32,
-        price: u32,
-        urgency: Urgency,
-        listener: &mut impl CollectionListener,
-    ) -> u32 {
-        let Some(job) = &mut self.jobs[plane.at()] else { return 0 };
-        let Job { victim, origin, lane, .. } = *job;
-        let open = &mut self.frontiers[plane.at()][lane.at()];
-        let (block, first) = (open.block, open.next);
-        let pages = most.min(self.blocks.valid_of(victim)).min(self.geometry.pages - first);
-        if pages == 0 || job.is_spread || !self.copies_in_a_row {
-            return 0;
-        }
-        open.next += pages;
-        let row = Row { victim, next: job.next, block, first, pages, origin, urgency };
-        let next = if nand.count_copies(block, first, pages, origin) {
-            self.copy_row::<false>(nand, plane, row, listener)
-        } else {
-            self.copy_row::<true>(nand, plane, row, listener)
-        };
-        if let Some(job) = &mut self.jobs[plane.at()] {
-            job.next = next;
-            job.paid -= pages * price;
-        }
-        pages
-    }
-
-    /// Copies the pages of a row, and emits the copies where they are not only counted. Returns the index in the victim
-    /// of the page behind the last.
-    #[inline(always)]
-    fn copy_row<const EMITS: bool>(
-        &mut self,
-        nand: &mut Nand,
-        plane: PlaneId,
-        row: Row,
-        listener: &mut impl CollectionListener,
-    ) -> u32 {
-        let Row { victim, next, block, first, pages, origin, urgency } = row;
-        let of_victim = self.geometry.page(victim, 0).0;
-        let mut from = Ppn(of_victim + next);
-        let mut to = self.geometry.page(block, first);
-        for page in first..first + pages {
-            from = self.valid.take_next(from);
-            self.valid.put(to);
-            if EMITS {
-                nand.copy(PageCopy { urgency, ..PageCopy::new(from, block, page, origin) });
-            }
-            prefetch(&self.reverse, from.at() + 3 * PREFETCH_PAGES);
-            prefetch(&self.reverse, to.at() + REVERSE_AHEAD);
-            if let Some(ahead) = self.reverse.get(from.at() + PREFETCH_PAGES) {
-                prefetch(&self.map, ahead.at());
-            }
-            let lpn = self.reverse[from.at()];
-            self.map[lpn.at()] = to;
-            self.reverse[to.at()] = lpn;
-            listener.moved(plane, lpn);
-            from.0 += 1;
-            to.0 += 1;
-        }
-        self.blocks.moved(victim, block, pages);
-        self.report.page_copies += u64::from(pages);
-        from.0 - of_victim
     }
 
     /// Moves the next pages of a job. All are read before any is programmed, so that the programs run together.
