@@ -257,14 +257,15 @@ impl Drive {
         Ok(Self { interface: HostInterface::new(&setup.device.interface, paging), path, flash, is_read_only: false })
     }
 
-    /// Writes whole pages to the FTL together, past the buffer, when the drive is aged: before time begins.
-    pub(crate) fn write_past_buffer(&mut self, lpns: impl Iterator<Item = Lpn>) {
+    /// Writes whole pages to the FTL past the buffer, when the drive is aged, before time begins: together, or each as
+    /// if it came alone, until the drive is worn out.
+    pub(crate) fn write_past_buffer(&mut self, lpns: impl Iterator<Item = Lpn>, together: bool) {
         let mask = self.flash.nand().geometry().full_mask();
         for lpn in lpns {
             let written = |page| DriveEvent::WrittenThrough { command: None, page };
             self.flash.add_write(lpn, mask, Waiter::Nobody, written);
         }
-        self.flash.write_added(0);
+        if together { self.flash.write_added(0) } else { self.flash.write_added_apart(0) }
     }
 
     /// Starts the counters of array and FTL again at zero; wear is kept.

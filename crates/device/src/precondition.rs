@@ -63,6 +63,10 @@ fn fill_batch(ftl: &dyn Mapping, fill_streams: bool) -> u64 {
     FILL_BATCH.next_multiple_of(ftl.wanted_streams().map_or(1, |wanted| u64::from(wanted.pages)))
 }
 
+/// Overwrites that are given to the FTL at a time: so many that it can look up pages ahead, so few that they stay in the
+/// processor's cache.
+const OVERWRITE_BATCH: usize = 256;
+
 /// How often the progress is told, in pages.
 const PROGRESS_PAGES: u64 = 1 << 16;
 
@@ -76,10 +80,20 @@ struct Writer<'a> {
 impl Writer<'_> {
     /// Writes whole pages together; false if the drive is worn out.
     fn write(&mut self, lpns: impl Iterator<Item = u64>) -> bool {
-        self.drive.write_past_buffer(lpns.map(|lpn| Lpn(lpn as u32)));
+        self.drive.write_past_buffer(lpns.map(|lpn| Lpn(lpn as u32)), true);
         if self.drive.is_watched() {
             (self.look)(self.drive);
         }
+        !self.drive.is_worn_out()
+    }
+
+    /// Writes whole pages one after the other; false if the drive is worn out. Where anybody looks, that is done after
+    /// each of them.
+    fn write_apart(&mut self, mut lpns: impl Iterator<Item = u64>) -> bool {
+        if self.drive.is_watched() {
+            return lpns.all(|lpn| self.write(std::iter::once(lpn)));
+        }
+        self.drive.write_past_buffer(lpns.map(|lpn| Lpn(lpn as u32)), false);
         !self.drive.is_worn_out()
     }
 
@@ -156,13 +170,16 @@ fn overwrite_until_stable(
 ) {
     let mut prng = overwrite.prng.clone();
     let window = ((filled as f64 * overwrite.window) as u64).max(1);
-    let mut upcoming = Upcoming::new(&mut prng, filled);
+    // Results depend on the order of the first sixteen addresses, which begin with the second.
+    let mut first: [u64; 16] = std::array::from_fn(|_| prng.below(filled));
+    first.rotate_left(1);
+    let mut lpns = first.into_iter().chain(std::iter::repeat_with(|| prng.below(filled)));
     let mut stable_windows = 0;
     for _ in 0..overwrite.max_windows {
         let before = writer.programs();
-        for page in 0..window {
-            let lpn = upcoming.swap(prng.below(filled), writer.drive.ftl());
-            if !writer.write(std::iter::once(lpn)) {
+        for page in (0..window).step_by(OVERWRITE_BATCH) {
+            let pages = (window - page).min(OVERWRITE_BATCH as u64);
+            if !writer.write_apart(lpns.by_ref().take(pages as usize)) {
                 return;
             }
             if page % PROGRESS_PAGES == 0 {
@@ -180,24 +197,5 @@ fn overwrite_until_stable(
             aged.stable = true;
             return;
         }
-    }
-}
-
-/// Addresses drawn some writes ahead, so that the FTL can fetch their entries of the map meanwhile.
-struct Upcoming {
-    lpns: [u64; 16],
-    next: usize,
-}
-
-impl Upcoming {
-    fn new(prng: &mut Prng, filled: u64) -> Self {
-        Self { lpns: std::array::from_fn(|_| prng.below(filled)), next: 0 }
-    }
-
-    /// Takes the oldest address and puts one behind the others.
-    fn swap(&mut self, drawn: u64, ftl: &dyn Mapping) -> u64 {
-        ftl.prepare(Lpn(drawn as u32));
-        self.next = (self.next + 1) % self.lpns.len();
-        std::mem::replace(&mut self.lpns[self.next], drawn)
     }
 }

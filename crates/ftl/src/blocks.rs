@@ -9,6 +9,7 @@ use std::cmp::Reverse;
 use std::collections::BinaryHeap;
 
 use flashloom_nand::{BlockId, Geometry, PlaneId};
+use flashloom_units::prefetch;
 use serde::{Deserialize, Serialize};
 
 use crate::{RetiredBlocks, WearLevelling};
@@ -190,6 +191,20 @@ impl Blocks {
     pub(crate) fn lost(&mut self, block: BlockId) -> u32 {
         self.valid[block.at()] -= 1;
         self.valid[block.at()]
+    }
+
+    /// Valid pages of a block have moved to another.
+    #[inline]
+    pub(crate) fn moved(&mut self, from: BlockId, to: BlockId, pages: u32) {
+        self.valid[from.at()] -= pages;
+        self.valid[to.at()] += pages;
+    }
+
+    /// Fetches what is known of a block into the processor's cache.
+    #[inline]
+    pub(crate) fn prepare(&self, block: BlockId) {
+        prefetch(&self.valid, block.at());
+        prefetch(&self.state, block.at());
     }
 
     /// Valid pages of the whole drive, counted from the blocks.

@@ -275,6 +275,20 @@ impl Nand {
         self.program(Program { urgency, after, ..Program::new(block, page, Data::Copy(from), origin) })
     }
 
+    /// Counts copies of pages to the next pages of a block, `first` and those after it, where they need not be emitted
+    /// one at a time: false in timed mode, where somebody looks or where programs fail, and then nothing is counted.
+    #[inline]
+    pub fn count_copies(&mut self, block: BlockId, first: u32, pages: u32, origin: Origin) -> bool {
+        let can_count = self.only_counts() && !self.can_fail();
+        if can_count {
+            debug_assert_eq!(self.written[block.at()], first, "pages of a block are programmed in order");
+            self.written[block.at()] = first + pages;
+            self.counts.reads[origin as usize] += u64::from(pages);
+            self.counts.programs[origin as usize] += u64::from(pages);
+        }
+        can_count
+    }
+
     /// Erases a block.
     pub fn erase(&mut self, erase: Erase) -> Status {
         let (failed, erase) = self.count_erase(erase);

@@ -108,6 +108,15 @@ impl Flash {
         self.writes.clear();
     }
 
+    /// Writes the pages that were added one after the other, each as if it came alone, until the drive is worn out.
+    pub(super) fn write_added_apart(&mut self, now: Ns) {
+        self.nand.set_now(now);
+        let written = self.ftl.write_apart(&mut self.nand, &self.writes);
+        // What did not come to be written has no number.
+        self.next_write = self.next_write.wrapping_sub((self.writes.len() - written) as u32);
+        self.writes.clear();
+    }
+
     /// Reads sectors of a page for a command, or the whole page into the slot that keeps it.
     #[inline]
     pub(super) fn read(&mut self, now: Ns, id: CommandId, lpn: Lpn, wanted: u32, slot: Option<SlotId>) {

@@ -26,21 +26,25 @@ impl ByValid {
         }
     }
 
+    #[inline]
     fn list_of(&self, plane: PlaneId, valid: u32) -> usize {
         plane.at() * (self.geometry.pages as usize + 1) + valid as usize
     }
 
+    #[inline]
     pub(super) fn insert(&mut self, block: BlockId, valid: u32) {
         let plane = self.geometry.plane_of(block);
         self.lists.push_back(self.list_of(plane, valid), block);
         self.lowest[plane.at()] = self.lowest[plane.at()].min(valid);
     }
 
+    #[inline]
     pub(super) fn remove(&mut self, block: BlockId) {
         self.lists.remove(block);
     }
 
     /// A listed block has another number of valid pages now.
+    #[inline]
     pub(super) fn relist(&mut self, block: BlockId, valid: u32) {
         self.remove(block);
         self.insert(block, valid);

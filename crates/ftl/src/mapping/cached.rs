@@ -45,14 +45,13 @@ impl<C: MapCache> Mapping for CachedMap<C> {
 
     fn write(&mut self, nand: &mut Nand, writes: &[PageWrite]) {
         let Self { store, map } = self;
-        let places = store.place(writes);
-        for (write, place) in writes.iter().zip(&places) {
+        store.place(writes);
+        for (index, write) in writes.iter().enumerate() {
             let translated = map.translate(store, nand, write.lpn);
-            store.write(nand, write, *place, translated, map);
+            store.write(nand, write, store.placed(index), translated, map);
             map.cache.mark_dirty(write.lpn);
             map.write_back_due(store, nand);
         }
-        store.placed(places);
     }
 
     fn wanted_streams(&self) -> Option<WantedStreams> {
@@ -62,6 +61,10 @@ impl<C: MapCache> Mapping for CachedMap<C> {
     fn prepare(&self, lpn: Lpn) {
         self.store.prepare(lpn);
         self.map.cache.prepare(lpn);
+    }
+
+    fn prepare_old(&self, lpn: Lpn) {
+        self.store.prepare_old(lpn);
     }
 
     fn read(&mut self, nand: &mut Nand, lpn: Lpn, mask: u32, tag: u32) -> bool {

@@ -20,10 +20,35 @@ pub struct FtlFigures {
     pub placement: Vec<Figure>,
 }
 
+/// How many pages ahead of its write a page is looked up, and what is known of its old copy.
+const PREPARED: usize = 16;
+const OLD_PREPARED: usize = 4;
+
 /// A flash translation layer, driven by the layer above and emitting operations to the array.
 pub trait Mapping: Send {
     /// Writes pages that the layer above writes together, or refuses them.
     fn write(&mut self, nand: &mut Nand, writes: &[PageWrite]);
+
+    /// Writes pages one after the other, each as if it came alone, until the drive is worn out. Returns how many were
+    /// written or refused.
+    ///
+    /// What is written is known some pages ahead, so that the misses of the processor's cache overlap.
+    fn write_apart(&mut self, nand: &mut Nand, writes: &[PageWrite]) -> usize {
+        writes.iter().take(PREPARED).for_each(|write| self.prepare(write.lpn));
+        for (index, write) in writes.iter().enumerate() {
+            if let Some(ahead) = writes.get(index + PREPARED) {
+                self.prepare(ahead.lpn);
+            }
+            if let Some(ahead) = writes.get(index + OLD_PREPARED) {
+                self.prepare_old(ahead.lpn);
+            }
+            self.write(nand, std::slice::from_ref(write));
+            if self.is_worn_out() {
+                return index + 1;
+            }
+        }
+        writes.len()
+    }
 
     /// The streams that the layer above is to write together, where it can; nothing where the mapping, or its
     /// allocation, looks for none.
@@ -33,6 +58,10 @@ pub trait Mapping: Send {
 
     /// The page will be written or read soon: its part of the map can be fetched into the cache. Changes nothing.
     fn prepare(&self, _lpn: Lpn) {}
+
+    /// The page will be written next but for a few, and has been prepared: what is known of its old copy can be fetched
+    /// too. Changes nothing.
+    fn prepare_old(&self, _lpn: Lpn) {}
 
     /// Reads sectors of a page for the host; false if nothing is mapped there, and then nothing was emitted.
     fn read(&mut self, nand: &mut Nand, lpn: Lpn, mask: u32, tag: u32) -> bool;
@@ -154,4 +183,38 @@ pub fn builtin() -> Slot<dyn Mapping> {
             log_block::policy::<mcsplit::McSplit>(&mcsplit::SPEC),
         ],
     )
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::CapacityParams;
+    use flashloom_nand::{HostPage, NandParams};
+    use flashloom_units::{ParamSet, Prng};
+
+    #[test]
+    fn pages_that_are_written_apart_are_written_as_if_each_came_alone() {
+        let device = NandParams { channels: 2, ways: 1, planes: 1, blocks: 64, pages: 32, ..NandParams::defaults() };
+        let space = Space::new(device, &CapacityParams { over_provisioning: 0.5 });
+        let mask = space.geometry().full_mask();
+        for policy in ["page", "dftl", "bast", "fast", "sast", "kast"] {
+            let ftl = FtlSetup { mapping: builtin().choose(policy, &[]).unwrap(), ..FtlSetup::with_defaults() };
+            let written = |apart: usize| {
+                let mut nand = Nand::new(&space.nand);
+                let mut mapping = ftl.build(&space, &nand).unwrap();
+                let mut prng = Prng::new(5);
+                let page = |_| HostPage { lpn: Lpn(prng.below(space.logical_pages) as u32), mask, write: 0 };
+                let writes: Vec<_> = (0..10_000).map(page).map(|page| PageWrite::new(page, Nand::NO_TAG)).collect();
+                for writes in writes.chunks(apart) {
+                    match writes {
+                        [_] => mapping.write(&mut nand, writes),
+                        _ => assert_eq!(mapping.write_apart(&mut nand, writes), writes.len()),
+                    }
+                }
+                assert_eq!(mapping.check(), Ok(()));
+                (nand.counts().programs, nand.counts().reads, nand.counts().erases, nand.erase_counts().to_vec())
+            };
+            assert_eq!(written(100), written(1), "{policy}");
+        }
+    }
 }

@@ -45,11 +45,11 @@ impl Mapping for PageMap {
     flashloom_units::stateful!();
 
     fn write(&mut self, nand: &mut Nand, writes: &[PageWrite]) {
-        let places = self.store.place(writes);
-        for (write, place) in writes.iter().zip(&places) {
-            self.store.write(nand, write, *place, OpId::DONE, &mut ());
+        self.store.place(writes);
+        for (index, write) in writes.iter().enumerate() {
+            let place = self.store.placed(index);
+            self.store.write(nand, write, place, OpId::DONE, &mut ());
         }
-        self.store.placed(places);
     }
 
     fn wanted_streams(&self) -> Option<WantedStreams> {
@@ -58,6 +58,10 @@ impl Mapping for PageMap {
 
     fn prepare(&self, lpn: Lpn) {
         self.store.prepare(lpn);
+    }
+
+    fn prepare_old(&self, lpn: Lpn) {
+        self.store.prepare_old(lpn);
     }
 
     fn read(&mut self, nand: &mut Nand, lpn: Lpn, mask: u32, tag: u32) -> bool {

@@ -39,6 +39,7 @@ mod heat;
 mod map_block;
 mod pace;
 mod profile;
+mod rows;
 #[cfg(test)]
 mod tests;
 mod valid_pages;
@@ -62,7 +63,11 @@ use crate::blocks::{BlockState, Blocks};
 use crate::collection::{self, Collection};
 use crate::lane::{Lane, Lanes};
 use crate::superblock::{Superblocks, units};
-use crate::{FtlReport, GcPace, PageWrite, Preemption, WearLevelling, params};
+use crate::{FtlReport, GcPace, HotCold, PageWrite, Preemption, WearLevelling, params};
+
+/// How far ahead of the pages that are programmed their entries of the reverse map are fetched: a cache line. Each plane
+/// fills two blocks at a time, which are too many streams for the processor to tell.
+const REVERSE_AHEAD: usize = 16;
 
 /// A map that is not all in memory, and has to know which pages collections move.
 pub trait CollectionListener {
@@ -116,8 +121,13 @@ pub struct PageStore {
     background_threshold: u32,
     /// Whether a collection can be left half done while the host writes.
     is_paced: bool,
+    /// Whether all survivors of a block go to one lane, by copies of one page that do not fail: then those that have
+    /// been paid for can be copied in a row.
+    copies_in_a_row: bool,
     /// Whether what has to be done is spread over the pages until it has to be done.
     paces_by_deadline: bool,
+    /// Whether there are blocks of a map, which the collection policy does not know of.
+    has_map_apart: bool,
     foreground: Urgency,
     /// The plane whose turn it is in the background.
     background: u32,
@@ -139,9 +149,8 @@ flashloom_units::state! {
         array frontiers, erased, opened_for, jobs, map_jobs, openings;
         value mapped, background, evacuations, is_worn_out;
         policy allocation, collection;
-        scratch places;
-        fixed geometry, lanes, after, free_to_open, gc_threshold, background_threshold, is_paced,
-            paces_by_deadline, foreground, can_fail;
+        fixed places, geometry, lanes, after, free_to_open, gc_threshold, background_threshold, is_paced,
+            copies_in_a_row, paces_by_deadline, has_map_apart, foreground, can_fail;
     }
 }
 
@@ -165,6 +174,7 @@ impl PageStore {
         let kept = i64::from(gc_threshold + Lane::BASE);
         let room = |plane| (i64::from(blocks.usable_in(PlaneId(plane))) - kept) * i64::from(geometry.pages);
         Ok(Self {
+            copies_in_a_row: params.hot_cold == HotCold::None && superblocks.width() == 1 && !nand.can_fail(),
             geometry,
             superblocks,
             map: vec![Ppn::NONE; (space.logical_pages + own.pages) as usize],
@@ -184,6 +194,7 @@ impl PageStore {
             gc_threshold,
             background_threshold: params.background_threshold,
             is_paced: lanes.survivors(Lane::Host) != Lane::Host && params.preemption == Preemption::Page,
+            has_map_apart: params.gc_pace == GcPace::Deadline && lanes.has(Lane::Map),
             lanes,
             paces_by_deadline: params.gc_pace == GcPace::Deadline,
             foreground: match params.preemption {
@@ -205,23 +216,23 @@ impl PageStore {
         })
     }
 
-    /// Places of pages that are written together, by the allocation; [`Self::placed`] takes the list back.
-    pub fn place(&mut self, writes: &[PageWrite]) -> Vec<Place> {
-        let mut places = std::mem::take(&mut self.places);
+    /// Has the allocation place pages that are written together; [`Self::placed`] returns the places.
+    #[inline]
+    pub fn place(&mut self, writes: &[PageWrite]) {
         self.collection.written(writes.len() as u32);
-        self.allocation.place(writes, self.report.page_copies, &mut places);
-        places
+        self.places.clear();
+        self.allocation.place(writes, self.report.page_copies, &mut self.places);
+    }
+
+    /// The place of one of the pages that were placed last, by its index among them.
+    #[inline]
+    pub fn placed(&self, index: usize) -> Place {
+        self.places[index]
     }
 
     /// The streams that the allocation wants written together.
     pub fn wanted_streams(&self) -> Option<WantedStreams> {
         self.allocation.wanted_streams()
-    }
-
-    /// Takes the list of [`Self::place`] back, to use it again.
-    pub fn placed(&mut self, mut places: Vec<Place>) {
-        places.clear();
-        self.places = places;
     }
 
     /// Writes a page of the host; reads of what is beneath it, and its program, start after `after`. Refused where the
@@ -298,12 +309,12 @@ impl PageStore {
     ) -> Option<(BlockId, u32)> {
         // Nearly always the open block of the plane has a page left.
         let Place { plane, lane } = place;
-        if self.evacuations.is_empty() && self.has_room(plane, lane) && !self.is_full(plane, lane) {
-            if self.is_to_pay(plane, lane) {
+        if self.evacuations.is_empty() && self.has_room(plane, lane) {
+            if !self.is_full(plane, lane) && self.is_to_pay(plane, lane) {
                 self.pay(nand, plane, listener);
             }
-            if !self.is_full(plane, lane) {
-                return Some(self.take(plane, lane));
+            if let Some(page) = self.take_left(plane, lane) {
+                return Some(page);
             }
         }
         self.reserve_anew(nand, place, listener)
@@ -391,10 +402,11 @@ impl PageStore {
         self.point(lpn, block, page);
     }
 
-    #[inline]
+    #[inline(always)] // Once for every page that is written.
     fn point(&mut self, lpn: Lpn, block: BlockId, page: u32) {
         let ppn = self.geometry.page(block, page);
         self.map[lpn.at()] = ppn;
+        prefetch(&self.reverse, ppn.at() + REVERSE_AHEAD);
         self.reverse[ppn.at()] = lpn;
         self.valid.insert(self.geometry.plane_of(block), ppn);
         self.blocks.gained(block);
@@ -408,10 +420,12 @@ impl PageStore {
     }
 
     /// A page is dead: its block may become a better victim.
+    #[inline(always)] // As above.
     fn kill(&mut self, ppn: Ppn) {
         let block = self.geometry.block_of(ppn);
         let left = self.invalidate(block, ppn);
-        if self.blocks.state(block) == BlockState::Closed && !self.keeps_map_apart(self.opened_for[block.at()]) {
+        let is_of_map = self.has_map_apart && self.opened_for[block.at()] == Lane::Map;
+        if self.blocks.state(block) == BlockState::Closed && !is_of_map {
             self.collection.invalidated(block, left);
         }
     }
@@ -459,6 +473,16 @@ impl PageStore {
     /// A hint that a page is about to be looked up: its part of the map can be fetched into the processor's cache.
     pub fn prepare(&self, lpn: Lpn) {
         prefetch(&self.map, lpn.at());
+    }
+
+    /// A hint that a page is about to be written whose part of the map is in the cache: what is known of its old copy can
+    /// be fetched too.
+    pub fn prepare_old(&self, lpn: Lpn) {
+        let old = self.map[lpn.at()];
+        if old.is_some() {
+            self.valid.prepare(old);
+            self.blocks.prepare(self.geometry.block_of(old));
+        }
     }
 
     /// The counters, from the last reset.

@@ -12,14 +12,14 @@ use crate::lane::Lane;
 use crate::superblock::Superblocks;
 
 /// How far ahead of a collection's copies their entries of the map are fetched.
-const PREFETCH_PAGES: usize = 12;
+pub(super) const PREFETCH_PAGES: usize = 12;
 
 /// A collection under way.
 #[derive(Clone, Copy, Serialize, Deserialize)]
 pub(super) struct Job {
     pub(super) victim: BlockId,
     /// Pages below are copied or dead.
-    next: u32,
+    pub(super) next: u32,
     /// Pages that were valid when it began, and pages that it gains.
     pub(super) valid: u32,
     pub(super) gain: u32,
@@ -31,7 +31,7 @@ pub(super) struct Job {
     pub(super) lane: Lane,
     pub(super) origin: Origin,
     /// Whether they are spread over the chips.
-    is_spread: bool,
+    pub(super) is_spread: bool,
 }
 
 impl Job {
@@ -43,7 +43,33 @@ impl Job {
 
 impl PageStore {
     /// A superpage that is written pays for its share of the plane's collection.
+    #[inline]
     pub(super) fn pay(&mut self, nand: &mut Nand, plane: PlaneId, listener: &mut impl CollectionListener) {
+        // Nearly always a collection is under way and its pace known, and what is paid for are a few copies in a row.
+        if self.copies_in_a_row
+            && self.is_paced
+            && let Some(job) = &mut self.jobs[plane.at()]
+            && let Some(pace) = job.pace
+            && job.lane != Lane::Map
+        {
+            job.paid += pace.steps;
+            if job.paid < pace.pages {
+                return;
+            }
+            let steps = job.paid / pace.pages.max(1);
+            let copied = self.copy_in_a_row(nand, plane, steps, pace.pages, self.foreground, listener);
+            if copied < steps {
+                self.work_off(nand, plane, pace, listener);
+            }
+            return;
+        }
+        self.pay_in_steps(nand, plane, listener);
+    }
+
+    /// The same where a collection has to be begun, its pace reckoned, or all of it done at once, and where there are no
+    /// copies in a row.
+    #[inline(never)]
+    fn pay_in_steps(&mut self, nand: &mut Nand, plane: PlaneId, listener: &mut impl CollectionListener) {
         if self.jobs[plane.at()].is_none() {
             self.report.foreground_collections += u64::from(self.begin(nand, plane, listener));
         }
@@ -53,6 +79,11 @@ impl PageStore {
             job.pace = Some(pace);
             job.paid += pace.steps * self.superblocks.width();
         }
+        self.work_off(nand, plane, pace, listener);
+    }
+
+    /// Takes the steps of a plane's collection that are paid for.
+    fn work_off(&mut self, nand: &mut Nand, plane: PlaneId, pace: Pace, listener: &mut impl CollectionListener) {
         while let Some(job) = &self.jobs[plane.at()]
             && !self.is_worn_out
         {
@@ -60,13 +91,15 @@ impl PageStore {
             let is_single = self.superblocks.width() == 1;
             let pages = if is_single { 1 } else { self.next_pages(job, plane).max(1) };
             let cost = pace.pages.saturating_mul(pages);
-            if let Some(job) = &mut self.jobs[plane.at()] {
-                if job.paid < cost && !is_whole {
-                    return;
-                }
-                job.paid = job.paid.saturating_sub(cost);
+            if job.paid < cost && !is_whole {
+                return;
             }
-            self.step(nand, plane, self.foreground, listener);
+            let most = if is_whole { u32::MAX } else { job.paid.checked_div(cost).unwrap_or(u32::MAX) };
+            let steps = self.step(nand, plane, most, self.foreground, listener).max(1);
+            // The job may be another by now, or its pace be reckoned anew: then nothing is paid yet.
+            if let Some(job) = &mut self.jobs[plane.at()] {
+                job.paid = job.paid.saturating_sub(steps.saturating_mul(cost));
+            }
         }
     }
 
@@ -90,7 +123,7 @@ impl PageStore {
             return self.step_for_map(nand, plane, None, listener);
         }
         self.report.foreground_collections += u64::from(is_new);
-        while self.step(nand, plane, self.foreground, listener) {}
+        while self.step(nand, plane, u32::MAX, self.foreground, listener) > 0 {}
     }
 
     /// Makes sure that a collection has begun in a plane; false if no block has a dead page.
@@ -135,16 +168,22 @@ impl PageStore {
         self.jobs[plane.at()] = Some(Job { valid, lane, is_spread, ..job });
     }
 
-    /// Copies a page of the plane's collection, or as many as fill a superpage; or its erase, which ends it. False once
-    /// it has ended, or cannot go on because the drive is worn out.
+    /// Takes the next steps of the plane's collection, `most` at most: copies of a page, or of as many as fill a
+    /// superpage; or its erase, which ends it. Returns how many it took; none once it has ended, or cannot go on because
+    /// the drive is worn out.
     pub(super) fn step(
         &mut self,
         nand: &mut Nand,
         plane: PlaneId,
+        most: u32,
         urgency: Urgency,
         listener: &mut impl CollectionListener,
-    ) -> bool {
-        let Some(job) = &self.jobs[plane.at()] else { return false };
+    ) -> u32 {
+        let copied = self.copy_in_a_row(nand, plane, most, 0, urgency, listener);
+        if copied > 0 {
+            return copied;
+        }
+        let Some(job) = &self.jobs[plane.at()] else { return 0 };
         match self.next_pages(job, plane) {
             0 => {
                 let Job { victim, origin, lane, .. } = *job;
@@ -152,10 +191,10 @@ impl PageStore {
                 if lane != Lane::Map {
                     listener.ended(plane);
                 }
-                false
+                0
             }
-            1 => self.move_next(nand, plane, None, urgency, listener),
-            pages => self.move_superpage(nand, plane, pages as usize, urgency, listener),
+            1 => u32::from(self.move_next(nand, plane, None, urgency, listener)),
+            pages => u32::from(self.move_superpage(nand, plane, pages as usize, urgency, listener)),
         }
     }
 
@@ -263,7 +302,8 @@ impl PageStore {
                 self.report.background_collections += u64::from(!begun);
                 let is_whole =
                     self.shares_blocks() || self.jobs[plane.at()].is_some_and(|job| self.keeps_map_apart(job.lane));
-                while self.step(nand, plane, Urgency::Spare, listener) && is_whole {}
+                let most = if is_whole { u32::MAX } else { 1 };
+                while self.step(nand, plane, most, Urgency::Spare, listener) > 0 && is_whole {}
                 return true;
             }
             self.background = (self.background + 1) % planes;

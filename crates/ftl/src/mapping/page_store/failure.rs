@@ -35,7 +35,7 @@ impl PageStore {
         listener: &mut impl CollectionListener,
     ) -> Option<(BlockId, u32)> {
         self.program_failed(failed);
-        self.reserve(nand, place, listener)
+        self.reserve_anew(nand, place, listener)
     }
 
     /// A program on the open block of a lane failed.
@@ -74,7 +74,7 @@ impl PageStore {
                 let job = Job::new(failed, lane, Origin::Gc, self.geometry.pages);
                 self.begin_with(nand, plane, job, listener);
             }
-            while self.step(nand, plane, self.foreground, listener) {}
+            while self.step(nand, plane, u32::MAX, self.foreground, listener) > 0 {}
         }
     }
 

@@ -84,6 +84,17 @@ impl PageStore {
         self.geometry.pages - self.frontiers[plane.at()][lane.at()].next
     }
 
+    /// Takes the next page of the open block of a lane, if it has one left.
+    #[inline]
+    pub(super) fn take_left(&mut self, plane: PlaneId, lane: Lane) -> Option<(BlockId, u32)> {
+        let open = &mut self.frontiers[plane.at()][lane.at()];
+        let page = open.next;
+        (page < self.geometry.pages).then(|| {
+            open.next = page + 1;
+            (open.block, page)
+        })
+    }
+
     #[inline]
     pub(super) fn take(&mut self, plane: PlaneId, lane: Lane) -> (BlockId, u32) {
         let open = &mut self.frontiers[plane.at()][lane.at()];

@@ -55,7 +55,7 @@ impl PageStore {
 
     /// Whether blocks of the map are none of the collection policy's business.
     pub(super) fn keeps_map_apart(&self, lane: Lane) -> bool {
-        lane == Lane::Map && self.paces_by_deadline
+        self.has_map_apart && lane == Lane::Map
     }
 
     /// Makes sure that there is a page for the map where its block is full, if blocks of the map can see to that.
@@ -145,7 +145,7 @@ impl PageStore {
         let until = copies.map(|copies| self.blocks.valid_of(job.victim).saturating_sub(copies));
         self.with_map_job(plane, |store| {
             while until.is_none_or(|until| store.blocks.valid_of(job.victim) > until)
-                && store.step(nand, plane, store.foreground, listener)
+                && store.step(nand, plane, 1, store.foreground, listener) > 0
             {}
         });
     }
@@ -160,7 +160,7 @@ impl PageStore {
         self.with_map_job(plane, |store| {
             store.open_next(plane, Lane::Map);
             store.begin_on_map(nand, plane, block, listener);
-            while store.step(nand, plane, store.foreground, listener) {}
+            while store.step(nand, plane, u32::MAX, store.foreground, listener) > 0 {}
         });
         true
     }

@@ -1,6 +1,7 @@
 //! Which pages are valid.
 
 use flashloom_nand::{BlockId, Geometry, PlaneId, Ppn};
+use flashloom_units::prefetch;
 
 /// A bit for every page, and how many are set in each plane.
 pub(super) struct ValidPages {
@@ -18,7 +19,7 @@ impl ValidPages {
 
     #[inline]
     pub(super) fn insert(&mut self, plane: PlaneId, ppn: Ppn) {
-        self.bits[ppn.at() / 64] |= 1 << (ppn.0 % 64);
+        self.put(ppn);
         self.in_plane[plane.at()] += 1;
     }
 
@@ -27,6 +28,32 @@ impl ValidPages {
         debug_assert!(self.contains(ppn), "a page dies once");
         self.bits[ppn.at() / 64] &= !(1 << (ppn.0 % 64));
         self.in_plane[plane.at()] -= 1;
+    }
+
+    /// Removes the first valid page at or after one; there is one in its block. Another page of the plane takes its
+    /// place by [`Self::put`].
+    #[inline(always)]
+    pub(super) fn take_next(&mut self, from: Ppn) -> Ppn {
+        let mut at = from.at() / 64;
+        let mut word = self.bits[at] & (u64::MAX << (from.0 % 64));
+        while word == 0 {
+            at += 1;
+            word = self.bits[at];
+        }
+        self.bits[at] ^= word & word.wrapping_neg();
+        Ppn(at as u32 * 64 + word.trailing_zeros())
+    }
+
+    /// A page is valid in the place of another one of its plane.
+    #[inline(always)]
+    pub(super) fn put(&mut self, ppn: Ppn) {
+        self.bits[ppn.at() / 64] |= 1 << (ppn.0 % 64);
+    }
+
+    /// Fetches what is known of a page into the processor's cache.
+    #[inline]
+    pub(super) fn prepare(&self, ppn: Ppn) {
+        prefetch(&self.bits, ppn.at() / 64);
     }
 
     pub(super) fn contains(&self, ppn: Ppn) -> bool {
