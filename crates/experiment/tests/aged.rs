@@ -11,6 +11,7 @@ use flashloom_experiment::config::Catalog;
 use flashloom_experiment::registry::Registry;
 use flashloom_experiment::result::RunResult;
 use flashloom_experiment::run::{Prepared, Quiet};
+use flashloom_ftl::SINGLE_CHIP;
 use flashloom_ftl::collection::Collection;
 use flashloom_nand::{BlockId, PlaneId};
 use flashloom_units::{Capability, Policy, PolicySpec, State};
@@ -73,7 +74,7 @@ impl Collection for Counting {
     }
 }
 
-static SAVED: PolicySpec = PolicySpec { name: "counting", offers: &[Capability::SavedState], ..PolicySpec::BLANK };
+static SAVED: PolicySpec = PolicySpec { name: "counting", offers: &[Capability::SAVED_STATE], ..PolicySpec::BLANK };
 static UNSAVED: PolicySpec = PolicySpec { name: "counting", ..PolicySpec::BLANK };
 
 /// Pages written by eight runs over one drive, by ageing it once, and by the workload of one run.
@@ -109,14 +110,14 @@ fn a_policy_says_truly_whether_its_state_can_be_saved() {
     let registry = Registry::builtin();
     for (slot, specs) in registry.slots().into_iter().filter(|(slot, _)| slot.name != "workloads") {
         for spec in specs {
-            assert!(spec.offers.contains(&Capability::SavedState), "{}: {}", slot.name, spec.name);
+            assert!(spec.offers.contains(&Capability::SAVED_STATE), "{}: {}", slot.name, spec.name);
         }
     }
     for mapping in registry.mappings.specs() {
         for placement in registry.placements.specs() {
-            let takes = mapping.offers.contains(&Capability::SingleChannelFtl) || placement.name == "static";
+            let takes = mapping.offers.contains(&SINGLE_CHIP) || placement.name == "static";
             let needs = |needed| placement.needs.contains(&needed) && !mapping.offers.contains(&needed);
-            if !takes || needs(Capability::SingleChannelFtl) {
+            if !takes || needs(SINGLE_CHIP) {
                 continue;
             }
             let sets = [format!("ftl.mapping={}", mapping.name), format!("ftl.placement={}", placement.name)];

@@ -11,11 +11,10 @@ use flashloom_experiment::run::{Prepared, Quiet};
 use flashloom_experiment::schema;
 use flashloom_host::scheduler;
 use flashloom_units::{
-    Capability, Figure, Kind, Ns, ParamSet, Policy, PolicySpec, Problem, Problems, Refusal, Statistic, Unit, Value,
-    params,
+    Figure, Kind, Ns, ParamSet, Policy, PolicySpec, Problem, Problems, Refusal, Statistic, Unit, Value, params,
 };
 use flashloom_workload::workload::{Context, Profile, Running, Unfit, Workload};
-use flashloom_workload::{Arrivals, Op, Request, TraceInfo, TraceOptions, rebase};
+use flashloom_workload::{Arrivals, Op, Request, TASK_IDS, TraceInfo, TraceOptions, rebase};
 
 params! {
     /// The parameters of a stride.
@@ -175,7 +174,7 @@ impl Workload for Picky {
 }
 
 /// `noop`, declared to need task ids.
-static NEEDY: PolicySpec = PolicySpec { name: "needy", needs: &[Capability::TaskIds], ..PolicySpec::BLANK };
+static NEEDY: PolicySpec = PolicySpec { name: "needy", needs: &[TASK_IDS], ..PolicySpec::BLANK };
 
 fn catalog(seen: &Seen) -> Arc<Catalog> {
     let mut registry = Registry::builtin();

@@ -5,6 +5,7 @@
 
 pub use flashloom_buffer::{Order, Rate, SlotId};
 pub use flashloom_ftl::mapping::{Context, Profile, Site};
+pub use flashloom_ftl::{FIXED_HOMES, PAGE_MAPPING, SINGLE_CHIP, TRANSLATION_PAGES, WRITE_BUFFER};
 pub use flashloom_ftl::{FtlFigures, FtlReport, FtlSetup, Mapping, PageWrite, Space};
 pub use flashloom_ftl::{allocation::Allocation, collection::Collection, placement::Placement};
 pub use flashloom_host::scheduler::Choice;
@@ -17,4 +18,4 @@ pub use flashloom_units::{
     Capability, Chosen, Figure, GIB, KIB, Kind, MIB, MS, Ns, Param, ParamSet, Policy, PolicySpec, Prng, Refusal, S,
     Slot, Statistic, US, Unit, Value, choice, params,
 };
-pub use flashloom_workload::{Op, Request};
+pub use flashloom_workload::{Op, Request, TASK_IDS};

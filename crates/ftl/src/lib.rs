@@ -7,6 +7,7 @@
 
 pub mod allocation;
 mod blocks;
+mod capability;
 mod capacity;
 pub mod collection;
 mod lane;
@@ -17,6 +18,7 @@ mod report;
 mod superblock;
 
 pub use allocation::WantedStreams;
+pub use capability::{FIXED_HOMES, PAGE_MAPPING, SINGLE_CHIP, TRANSLATION_PAGES, WRITE_BUFFER};
 pub use capacity::{CapacityParams, Space};
 pub use lane::{DeclaredLane, Demands, Lane};
 pub use mapping::{FtlFigures, Mapping};
@@ -24,7 +26,7 @@ pub use params::{FtlParams, GcBlocks, GcPace, HotCold, Preemption, StripeOrder, 
 pub use report::{FtlReport, MapCacheReport, MergeReport, RetiredBlocks, StreamReport};
 
 use flashloom_nand::{BlockId, Data, Geometry, HostPage, Lpn, Nand, OpId, Origin, Ppn, Program, Read};
-use flashloom_units::{Capability, Chosen, ParamSet, Prng, Refusal, Role};
+use flashloom_units::{Chosen, ParamSet, Prng, Refusal, Role};
 
 use allocation::Allocation;
 use collection::Collection;
@@ -120,7 +122,7 @@ impl FtlSetup {
 
     /// Consecutive pages that a die is given to program at once, where the mapping has superblocks; else 1.
     pub fn superpage(&self, geometry: &Geometry) -> u32 {
-        let has_superblocks = self.mapping.offers(Capability::PageMapping);
+        let has_superblocks = self.mapping.offers(PAGE_MAPPING);
         if has_superblocks { superblock::superpage(geometry, self.params.superblock) } else { 1 }
     }
 

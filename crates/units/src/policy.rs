@@ -11,36 +11,26 @@ use std::sync::Arc;
 use crate::{Kind, Latency, Ns, Param, Refusal, Value, one_of};
 
 /// A property that a policy can need from the rest of a stack, or offer to it.
+///
+/// Each is a constant of the crate that it is about. A policy from outside can declare its own: where one needs it, a
+/// policy that offers it has to be chosen.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Capability {
-    /// Requests that carry task ids. It depends on the workload.
-    TaskIds,
-    /// A write buffer of at least one page. It depends on the configured capacity.
-    WriteBuffer,
-    /// A mapping that works on one chip, so that a placement chooses the chip of a logical block.
-    SingleChannelFtl,
-    /// A page-level mapping, which takes an allocation and a collection policy and replaces bad blocks.
-    PageMapping,
-    /// A mapping that writes its map to flash, in open blocks of its own.
-    TranslationPages,
-    /// A placement that puts neighbouring logical blocks on neighbouring chips and leaves them there.
-    FixedHomes,
-    /// A state that can be saved and loaded: the policy implements `state` and `state_mut`.
-    SavedState,
+pub struct Capability {
+    in_words: &'static str,
 }
 
 impl Capability {
+    /// A state that can be saved and loaded: the policy implements `state` and `state_mut`.
+    pub const SAVED_STATE: Self = Self::new("a policy whose state can be saved");
+
+    /// A capability that is like no other, in words that follow "needs ...".
+    pub const fn new(in_words: &'static str) -> Self {
+        Self { in_words }
+    }
+
     /// The capability in words that follow "needs ...".
     pub const fn in_words(self) -> &'static str {
-        match self {
-            Self::TaskIds => "requests that carry task ids",
-            Self::WriteBuffer => "a write buffer of at least one page",
-            Self::SingleChannelFtl => "a mapping that works on one chip",
-            Self::PageMapping => "a page-level mapping that takes an allocation policy",
-            Self::TranslationPages => "a mapping with translation pages",
-            Self::FixedHomes => "a placement that leaves logical blocks where they are",
-            Self::SavedState => "a policy whose state can be saved",
-        }
+        self.in_words
     }
 }
 

@@ -1,7 +1,10 @@
 //! One request of the host's block layer.
 
-use flashloom_units::Ns;
+use flashloom_units::{Capability, Ns};
 use serde::{Deserialize, Serialize};
+
+/// Requests that carry task ids. It depends on the workload.
+pub const TASK_IDS: Capability = Capability::new("requests that carry task ids");
 
 /// Operation that a request asks of the device.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]

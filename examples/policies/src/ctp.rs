@@ -34,11 +34,7 @@ static SPEC: PolicySpec = PolicySpec {
     summary: "a page-level map on flash, of which whole translation pages are cached",
     details: "LRU of translation pages. Takes an allocation (ftl.allocation) and a collection policy (ftl.gc).",
     source: "the cached translation pages of CDFTL (Wang et al., ACM TODAES 2016)",
-    offers: &[
-        Capability::PageMapping,
-        Capability::TranslationPages,
-        Capability::SavedState,
-    ],
+    offers: &[PAGE_MAPPING, TRANSLATION_PAGES, Capability::SAVED_STATE],
     params: Params::PARAMS,
     ..PolicySpec::BLANK
 };

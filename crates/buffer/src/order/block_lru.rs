@@ -53,7 +53,7 @@ pub(super) static SPEC: PolicySpec = PolicySpec {
     instead: "With a page-level mapping evicting by blocks saves no merges: `page-lru` keeps more of the pages that \
               are written again. With log blocks and without sequential writes, compare it with `fab`.",
     needs: &[],
-    offers: &[Capability::SavedState],
+    offers: &[Capability::SAVED_STATE],
     params: BlockLruParams::PARAMS,
     statistics: &[],
 };

@@ -47,7 +47,7 @@ pub(super) static SPEC: PolicySpec = PolicySpec {
     instead: "Where the host seldom reads the same page again, clean pages take room from dirty ones: use `page-lru`. \
               It evicts pages, not blocks: with log blocks use `clc` or `fab`.",
     needs: &[],
-    offers: &[Capability::SavedState],
+    offers: &[Capability::SAVED_STATE],
     params: CflruParams::PARAMS,
     statistics: &[],
 };

@@ -49,7 +49,7 @@ pub(super) static SPEC: PolicySpec = PolicySpec {
     instead: "Where no page is written more often than the rest, `fab` evicts about the same and has no share to set. \
               With a page-level mapping use `page-lru`.",
     needs: &[],
-    offers: &[Capability::SavedState],
+    offers: &[Capability::SAVED_STATE],
     params: ClcParams::PARAMS,
     statistics: &[],
 };

@@ -28,7 +28,7 @@ pub(super) static SPEC: PolicySpec = PolicySpec {
     instead: "A large block is evicted even if it is written all the time: `clc` keeps the recently written ones. With \
               a page-level mapping use `page-lru`.",
     needs: &[],
-    offers: &[Capability::SavedState],
+    offers: &[Capability::SAVED_STATE],
     params: &[],
     statistics: &[],
 };

@@ -23,7 +23,7 @@ pub(super) static SPEC: PolicySpec = PolicySpec {
     instead: "With log blocks, single pages of many blocks cause full merges: `block-lru`, `fab` and `clc` evict the \
               pages of a block together. To cache pages that the host reads, use `cflru`.",
     needs: &[],
-    offers: &[Capability::SavedState],
+    offers: &[Capability::SAVED_STATE],
     params: &[],
     statistics: &[],
 };

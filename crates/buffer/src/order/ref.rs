@@ -49,7 +49,7 @@ pub(super) static SPEC: PolicySpec = PolicySpec {
     instead: "With a page-level mapping there is no merge to make cheaper: use `page-lru`. To evict whole blocks at \
               once, use `block-lru` or `fab`.",
     needs: &[],
-    offers: &[Capability::SavedState],
+    offers: &[Capability::SAVED_STATE],
     params: RefParams::PARAMS,
     statistics: &[],
 };

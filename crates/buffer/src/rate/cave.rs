@@ -47,7 +47,7 @@ pub(super) static SPEC: PolicySpec = PolicySpec {
     instead: "In a small buffer a batch evicts pages that would have been written again: `single` keeps them. For \
               short waits use `linear-threshold`, which evicts before the buffer is full.",
     needs: &[],
-    offers: &[Capability::SavedState],
+    offers: &[Capability::SAVED_STATE],
     params: CaveParams::PARAMS,
     statistics: &[],
 };

@@ -42,7 +42,7 @@ pub(super) static SPEC: PolicySpec = PolicySpec {
     instead: "To repeat a paper that evicts only when the buffer is full, use `single` or `cave`. They also keep pages \
               longer, which counts where the buffer is small and pages are written again late.",
     needs: &[],
-    offers: &[Capability::SavedState],
+    offers: &[Capability::SAVED_STATE],
     params: LinearThresholdParams::PARAMS,
     statistics: &[],
 };

@@ -20,7 +20,7 @@ pub(super) static SPEC: PolicySpec = PolicySpec {
     instead: "The baseline of the papers on eviction. Real drives evict before the buffer is full, as \
               `linear-threshold` does; `cave` uses all chips and still evicts only when the buffer is full.",
     needs: &[],
-    offers: &[Capability::SavedState],
+    offers: &[Capability::SAVED_STATE],
     params: &[],
     statistics: &[],
 };

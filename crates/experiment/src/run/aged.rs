@@ -17,6 +17,7 @@ use std::fs;
 use std::sync::{Arc, Mutex, PoisonError};
 
 use flashloom_device::{Drive, Engine, Preconditioned};
+use flashloom_ftl::PAGE_MAPPING;
 use flashloom_units::{Capability, Problem, Refusal, StateError};
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value as Json};
@@ -93,7 +94,7 @@ struct Origin {
 impl Origin {
     fn of(config: &Config, verified: bool) -> Self {
         let is_built_in = has_built_in_policies(config);
-        let merges = !config.mapping_offers(Capability::PageMapping);
+        let merges = !config.mapping_offers(PAGE_MAPPING);
         let is_left = |path: &str| {
             let is_of_time = OF_TIME.contains(&path) || OF_MERGES.contains(&path) && !merges;
             LATER.contains(&path) || is_built_in && is_of_time
@@ -317,12 +318,12 @@ pub(super) fn check_saving(experiment: &Experiment, config: &Config) -> Result<(
     }
     let Some(key) = unsaved_policy(config) else { return Ok(()) };
     let found = format!("`{key}` = \"{}\", whose state cannot be saved", config.policy(key).0.name);
-    Err(experiment.problem(config, Refusal::new(found, Capability::SavedState.in_words()).at([key])))
+    Err(experiment.problem(config, Refusal::new(found, Capability::SAVED_STATE.in_words()).at([key])))
 }
 
 /// Key of a policy of the drive whose state cannot be saved, if there is one.
 pub(super) fn unsaved_policy(config: &Config) -> Option<&'static str> {
-    ASKED.into_iter().find(|key| !config.policy(key).0.offers.contains(&Capability::SavedState))
+    ASKED.into_iter().find(|key| !config.policy(key).0.offers.contains(&Capability::SAVED_STATE))
 }
 
 /// Reads the drives that variants name (`run.state`), each file once.

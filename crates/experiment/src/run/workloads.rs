@@ -2,9 +2,9 @@
 
 use std::sync::Arc;
 
-use flashloom_units::{Capability, Place, Problem, Problems, Refusal};
+use flashloom_units::{Place, Problem, Problems, Refusal};
 use flashloom_workload::workload::{Running, Unfit, Workload};
-use flashloom_workload::{Footprint, Pace, Replayed, Request, TraceInfo, TraceOptions, scan_trace};
+use flashloom_workload::{Footprint, Pace, Replayed, Request, TASK_IDS, TraceInfo, TraceOptions, scan_trace};
 use rayon::prelude::*;
 
 use crate::config::{Config, Experiment, Variant};
@@ -126,10 +126,10 @@ fn missing_task_ids(config: &Config, workload: &dyn Workload) -> Option<Refusal>
     if workload.has_task_ids() {
         return None;
     }
-    let (key, policy) = config.policies().find(|(_, policy)| policy.needs.contains(&Capability::TaskIds))?;
+    let (key, policy) = config.policies().find(|(_, policy)| policy.needs.contains(&TASK_IDS))?;
     let key = key.path();
     let source = workload.recording().map_or(config.workload.kind, |(path, _)| path);
-    let expected = format!("{}; those of `{source}` do not", Capability::TaskIds.in_words());
+    let expected = format!("{}; those of `{source}` do not", TASK_IDS.in_words());
     Some(Refusal::new(format!("`{key}` = \"{}\"", policy.name), expected).at([key]))
 }
 

@@ -24,7 +24,7 @@ pub(super) static SPEC: PolicySpec = PolicySpec {
     instead: "Pages of an extent lie in the blocks of many planes and die apart from each other: `slap` keeps a stream \
               in one block. `static` spreads sequential reads whatever was written in between.",
     needs: &[],
-    offers: &[Capability::SavedState],
+    offers: &[Capability::SAVED_STATE],
     params: &[],
     statistics: &[],
 };

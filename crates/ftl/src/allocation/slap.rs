@@ -41,6 +41,7 @@ use flashloom_nand::PlaneId;
 use flashloom_units::{Capability, Kind, ParamSet, PolicySpec, Refusal, Used, Value, choice, params};
 
 use super::{Allocation, Place, Profile, Rotation, Setup, WantedStreams, stripe, stripe_of_superpages};
+use crate::capability::PAGE_MAPPING;
 use crate::lane::{Demands, Lane};
 use crate::{PageWrite, StreamReport, StripeOrder};
 
@@ -97,8 +98,8 @@ pub(super) static SPEC: PolicySpec = PolicySpec {
               workload.synthetic.extents=4KiB:50,128KiB:50",
     instead: "Where writes are small and random there are no streams, and the blocks kept open for them cost spare \
               space: use `interleave`.",
-    needs: &[Capability::PageMapping],
-    offers: &[Capability::SavedState],
+    needs: &[PAGE_MAPPING],
+    offers: &[Capability::SAVED_STATE],
     params: SlapParams::PARAMS,
     statistics: &[],
 };

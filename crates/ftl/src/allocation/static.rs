@@ -55,7 +55,7 @@ pub(super) static SPEC: PolicySpec = PolicySpec {
     instead: "Where some addresses are written far more than others, their planes are busy while the rest are idle: \
               `interleave` gives each page to the next plane.",
     needs: &[],
-    offers: &[Capability::SavedState],
+    offers: &[Capability::SAVED_STATE],
     params: StaticParams::PARAMS,
     statistics: &[],
 };

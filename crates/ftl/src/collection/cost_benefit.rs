@@ -30,7 +30,7 @@ pub(super) static SPEC: PolicySpec = PolicySpec {
     example: "ftl.gc=cost-benefit workload.synthetic.pattern=hot-cold run.precondition=steady run.timing=counting",
     instead: "Under uniform random writes the age of a block says nothing of its future: `greedy` copies fewer pages.",
     needs: &[],
-    offers: &[Capability::SavedState],
+    offers: &[Capability::SAVED_STATE],
     params: &[],
     statistics: &[],
 };

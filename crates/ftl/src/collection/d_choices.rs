@@ -35,7 +35,7 @@ pub(super) static SPEC: PolicySpec = PolicySpec {
     instead: "It models a controller that keeps no order of its blocks. Where that is not the question, `greedy` \
               copies fewer pages under uniform random writes.",
     needs: &[],
-    offers: &[Capability::SavedState],
+    offers: &[Capability::SAVED_STATE],
     params: DChoicesParams::PARAMS,
     statistics: &[],
 };

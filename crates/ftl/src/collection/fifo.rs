@@ -23,7 +23,7 @@ pub(super) static SPEC: PolicySpec = PolicySpec {
     instead: "A yardstick, because its write amplification has a closed form; under uniform random writes `greedy` \
               copies fewer pages, under skewed ones `cost-benefit` does.",
     needs: &[],
-    offers: &[Capability::SavedState],
+    offers: &[Capability::SAVED_STATE],
     params: &[],
     statistics: &[],
 };

@@ -23,7 +23,7 @@ pub(super) static SPEC: PolicySpec = PolicySpec {
     instead: "Where a part of the pages is written far more often than the rest, `cost-benefit` leaves hot blocks \
               until they are nearly empty. See `ftl.hot_cold` too.",
     needs: &[],
-    offers: &[Capability::SavedState],
+    offers: &[Capability::SAVED_STATE],
     params: &[],
     statistics: &[],
 };

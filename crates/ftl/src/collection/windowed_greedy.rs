@@ -34,7 +34,7 @@ pub(super) static SPEC: PolicySpec = PolicySpec {
     instead: "It bounds the search of a controller. A window of all blocks is `greedy`, which copies fewer pages under \
               uniform random writes; a window of one is `fifo`.",
     needs: &[],
-    offers: &[Capability::SavedState],
+    offers: &[Capability::SAVED_STATE],
     params: WindowedGreedyParams::PARAMS,
     statistics: &[],
 };

@@ -18,6 +18,7 @@ use serde::{Deserialize, Serialize};
 
 use super::Site;
 use super::log_block::{Chip, Guarantees, Layout, LogSlot, MergeKind, Scheme, Store};
+use crate::capability::SINGLE_CHIP;
 use crate::{PageWrite, Preemption};
 
 params! {
@@ -39,7 +40,7 @@ pub(super) static SPEC: PolicySpec = PolicySpec {
     instead: "Random writes over more blocks than there are log blocks merge one at nearly every write: `fast` and \
               `kast` share log blocks. With memory for a page map use `page` or `dftl`.",
     needs: &[],
-    offers: &[Capability::SingleChannelFtl, Capability::SavedState],
+    offers: &[SINGLE_CHIP, Capability::SAVED_STATE],
     params: BastParams::PARAMS,
     statistics: &[],
 };

@@ -17,6 +17,7 @@ mod cache;
 use flashloom_units::{Capability, KIB, Kind, Policy, PolicySpec, Value, params};
 
 use super::{Mapping, cached};
+use crate::capability::{PAGE_MAPPING, TRANSLATION_PAGES};
 use cache::MappingTable;
 
 /// Bytes of an entry in the cache: a logical and a physical page number.
@@ -44,7 +45,7 @@ static SPEC: PolicySpec = PolicySpec {
     instead: "Where random requests cover far more than the cache maps, most of them wait for a translation page: \
               enlarge `cache`. For a drive with memory for the whole map use `page`.",
     needs: &[],
-    offers: &[Capability::PageMapping, Capability::TranslationPages, Capability::SavedState],
+    offers: &[PAGE_MAPPING, TRANSLATION_PAGES, Capability::SAVED_STATE],
     params: DftlParams::PARAMS,
     statistics: &[],
 };

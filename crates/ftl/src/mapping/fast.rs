@@ -23,6 +23,7 @@ use serde::{Deserialize, Serialize};
 use super::Site;
 use super::log_block::{Chip, Guarantees, Layout, LogSlot, MergeKind, Scheme, Store};
 use crate::PageWrite;
+use crate::capability::SINGLE_CHIP;
 
 params! {
     /// Parameters of FAST.
@@ -45,7 +46,7 @@ pub(super) static SPEC: PolicySpec = PolicySpec {
     instead: "One merge can involve as many data blocks as a log block has pages: where the longest wait counts, \
               `kast` bounds it by K. With memory for a page map use `page` or `dftl`.",
     needs: &[],
-    offers: &[Capability::SingleChannelFtl, Capability::SavedState],
+    offers: &[SINGLE_CHIP, Capability::SAVED_STATE],
     params: FastParams::PARAMS,
     statistics: &[],
 };

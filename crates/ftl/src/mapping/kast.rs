@@ -54,6 +54,7 @@ use serde::{Deserialize, Serialize};
 use super::Site;
 use super::log_block::{Chip, Guarantees, Layout, LogSlot, MergeKind, Scheme, Store, check_associativity};
 use crate::PageWrite;
+use crate::capability::SINGLE_CHIP;
 
 choice! {
     /// What a page of offset 0 does when a random log block holds pages of its logical block (Figure 4).
@@ -140,7 +141,7 @@ pub(super) static SPEC: PolicySpec = PolicySpec {
     instead: "Where no bound on the longest merge is needed, `fast` has fewer parameters to set. With memory for a \
               page map use `page` or `dftl`.",
     needs: &[],
-    offers: &[Capability::SingleChannelFtl, Capability::SavedState],
+    offers: &[SINGLE_CHIP, Capability::SAVED_STATE],
     params: KastParams::PARAMS,
     statistics: &[],
 };

@@ -40,7 +40,7 @@ pub(super) static SPEC: PolicySpec = PolicySpec {
     instead: "A small random write makes a whole stripe merge: lower `width`, or use `bast` behind a buffer that \
               evicts to all chips at a time (`buffer.rate` = `cave`).",
     needs: &[],
-    offers: &[Capability::SavedState],
+    offers: &[Capability::SAVED_STATE],
     params: McSplitParams::PARAMS,
     statistics: &[],
 };

@@ -13,6 +13,7 @@ use flashloom_units::{Capability, PolicySpec, Refusal};
 
 use super::page_store::{Own, PageStore};
 use super::{Context, FtlFigures, Mapping};
+use crate::capability::PAGE_MAPPING;
 use crate::{FtlReport, PageWrite, WantedStreams};
 
 pub(super) static SPEC: PolicySpec = PolicySpec {
@@ -24,7 +25,7 @@ pub(super) static SPEC: PolicySpec = PolicySpec {
     instead: "A drive needs memory for the whole map: for one that caches a part of it use `dftl`, for the controllers \
               of cards and early drives a log-block mapping such as `fast` or `kast`.",
     needs: &[],
-    offers: &[Capability::PageMapping, Capability::SavedState],
+    offers: &[PAGE_MAPPING, Capability::SAVED_STATE],
     params: &[],
     statistics: &[],
 };

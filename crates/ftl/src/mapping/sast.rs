@@ -18,6 +18,7 @@ use serde::{Deserialize, Serialize};
 
 use super::Site;
 use super::log_block::{Chip, Guarantees, Layout, LogSlot, MergeKind, Scheme, Store, check_associativity};
+use crate::capability::{FIXED_HOMES, SINGLE_CHIP};
 use crate::{PageWrite, Preemption};
 
 params! {
@@ -44,7 +45,7 @@ pub(super) static SPEC: PolicySpec = PolicySpec {
     instead: "Sets are fixed by address: where writes go to many sets, log blocks are merged before they are full. \
               `kast` has the same bound K and no sets.",
     needs: &[],
-    offers: &[Capability::SingleChannelFtl, Capability::SavedState],
+    offers: &[SINGLE_CHIP, Capability::SAVED_STATE],
     params: SastParams::PARAMS,
     statistics: &[],
 };
@@ -116,7 +117,7 @@ impl Scheme for Sast {
         Self {
             set_log_blocks: params.set_log_blocks as usize,
             set_data_blocks: params.set_data_blocks,
-            neighbours: if site.ftl.placement.offers(Capability::FixedHomes) { store.groups() } else { 1 },
+            neighbours: if site.ftl.placement.offers(FIXED_HOMES) { store.groups() } else { 1 },
             logs: vec![Log { set: 0, opened: 0, written: 0 }; store.log.slots()],
             clock: 0,
         }

@@ -28,6 +28,7 @@ use flashloom_nand::Lbn;
 use flashloom_units::{Capability, Kind, Ns, ParamSet, PolicySpec, Value, params};
 
 use super::{Ledger, Placement, Profile, Region, Run, Times};
+use crate::capability::{SINGLE_CHIP, WRITE_BUFFER};
 
 params! {
     /// Parameters of the adaptive placement.
@@ -51,8 +52,8 @@ pub(super) static SPEC: PolicySpec = PolicySpec {
               workload.synthetic.request_size=64KiB",
     instead: "Where writes are small and random a wider span gains nothing and merges cost more, so that no region \
               changes: `static` does the same. `first-touch` is enough to balance chips.",
-    needs: &[Capability::SingleChannelFtl, Capability::WriteBuffer],
-    offers: &[Capability::SavedState],
+    needs: &[SINGLE_CHIP, WRITE_BUFFER],
+    offers: &[Capability::SAVED_STATE],
     params: AdaptiveParams::PARAMS,
     statistics: &[],
 };

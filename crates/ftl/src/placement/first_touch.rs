@@ -14,6 +14,7 @@ use flashloom_nand::Lbn;
 use flashloom_units::{Capability, PolicySpec, Value};
 
 use super::Placement;
+use crate::capability::{SINGLE_CHIP, WRITE_BUFFER};
 
 pub(super) static SPEC: PolicySpec = PolicySpec {
     name: "first-touch",
@@ -24,8 +25,8 @@ pub(super) static SPEC: PolicySpec = PolicySpec {
     example: "ftl.placement=first-touch buffer.order=block-lru ftl.mapping=bast",
     instead: "Only the first write decides: where the pattern changes later, use `adaptive`. Where the address has to \
               say which chip it is on, use `static`.",
-    needs: &[Capability::SingleChannelFtl, Capability::WriteBuffer],
-    offers: &[Capability::SavedState],
+    needs: &[SINGLE_CHIP, WRITE_BUFFER],
+    offers: &[Capability::SAVED_STATE],
     params: &[],
     statistics: &[],
 };

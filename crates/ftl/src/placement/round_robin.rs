@@ -13,6 +13,7 @@ use flashloom_nand::Lbn;
 use flashloom_units::{Capability, PolicySpec, Value};
 
 use super::Placement;
+use crate::capability::{SINGLE_CHIP, WRITE_BUFFER};
 
 pub(super) static SPEC: PolicySpec = PolicySpec {
     name: "round-robin",
@@ -23,8 +24,8 @@ pub(super) static SPEC: PolicySpec = PolicySpec {
     example: "ftl.placement=round-robin buffer.order=block-lru ftl.mapping=bast",
     instead: "Pages of a block that lie on another chip are copied at each eviction: `first-touch` spreads blocks \
               without moving any. Use it to see what moving costs.",
-    needs: &[Capability::SingleChannelFtl, Capability::WriteBuffer],
-    offers: &[Capability::SavedState],
+    needs: &[SINGLE_CHIP, WRITE_BUFFER],
+    offers: &[Capability::SAVED_STATE],
     params: &[],
     statistics: &[],
 };

@@ -10,6 +10,7 @@ use flashloom_nand::Lbn;
 use flashloom_units::{Capability, PolicySpec, Value};
 
 use super::Placement;
+use crate::capability::FIXED_HOMES;
 
 pub(super) static SPEC: PolicySpec = PolicySpec {
     name: "static",
@@ -20,7 +21,7 @@ pub(super) static SPEC: PolicySpec = PolicySpec {
     instead: "Where some addresses are written far more than others their chips are busy while the rest are idle: use \
               `first-touch` or `adaptive`. For a page-level mapping set `ftl.allocation` instead.",
     needs: &[],
-    offers: &[Capability::FixedHomes, Capability::SavedState],
+    offers: &[FIXED_HOMES, Capability::SAVED_STATE],
     params: &[],
     statistics: &[],
 };

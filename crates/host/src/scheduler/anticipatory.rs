@@ -50,7 +50,7 @@ pub static SPEC: PolicySpec = PolicySpec {
     instead: "Made for disks: flash has no seek to save, and chips are idle while it waits. `deadline` sends batches \
               without waiting; `fios` waits only to be fair.",
     needs: &[],
-    offers: &[Capability::SavedState],
+    offers: &[Capability::SAVED_STATE],
     params: AnticipatoryParams::PARAMS,
     statistics: &[
         Statistic::count("anticipations", "Times that requests were held back for a task's next request."),

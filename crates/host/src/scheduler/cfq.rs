@@ -57,7 +57,7 @@ pub static SPEC: PolicySpec = PolicySpec {
     instead: "Made for disks: it serves one task at a time and leaves most chips of a drive idle. `fios` shares the \
               drive by task and keeps many tasks at it.",
     needs: &[],
-    offers: &[Capability::SavedState],
+    offers: &[Capability::SAVED_STATE],
     params: CfqParams::PARAMS,
     statistics: &[
         Statistic::count("slices", "Slices of time that were begun."),

@@ -40,7 +40,7 @@ pub static SPEC: PolicySpec = PolicySpec {
               a free tag for every request (`host.queue_depth`) there is nothing to sort, and `noop` gives the \
               same order.",
     needs: &[],
-    offers: &[Capability::SavedState],
+    offers: &[Capability::SAVED_STATE],
     params: DeadlineParams::PARAMS,
     statistics: &[],
 };

@@ -52,7 +52,7 @@ pub static SPEC: PolicySpec = PolicySpec {
     instead: "Without task ids only reads before writes remains: `deadline` does that and bounds the wait of every \
               request. If throughput matters more than fairness, use `noop`.",
     needs: &[],
-    offers: &[Capability::SavedState],
+    offers: &[Capability::SAVED_STATE],
     params: FiosParams::PARAMS,
     statistics: &[
         Statistic::count("epochs", "Epochs that were begun after the first."),

@@ -27,7 +27,7 @@ pub static SPEC: PolicySpec = PolicySpec {
     instead: "Reads wait behind all earlier writes: `deadline` sends reads first and bounds the wait of writes. `fios` \
               shares the drive fairly between tasks.",
     needs: &[],
-    offers: &[Capability::SavedState],
+    offers: &[Capability::SAVED_STATE],
     params: NoopParams::PARAMS,
     statistics: &[],
 };

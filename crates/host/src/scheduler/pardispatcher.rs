@@ -75,7 +75,7 @@ pub static SPEC: PolicySpec = PolicySpec {
     instead: "It ignores tasks: `fios` is fair between them. Regions gain most if each lies on chips of its own, \
               which `flashloom probe` measures; on other drives compare it with `deadline` first.",
     needs: &[],
-    offers: &[Capability::SavedState],
+    offers: &[Capability::SAVED_STATE],
     params: ParDispatcherParams::PARAMS,
     statistics: &[
         Statistic::count("turns", "Turns begun, including expired ones."),

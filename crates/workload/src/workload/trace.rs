@@ -2,10 +2,10 @@
 
 use std::sync::Arc;
 
-use flashloom_units::{Capability, Policy, PolicySpec, Problem, Problems, Refusal};
+use flashloom_units::{Policy, PolicySpec, Problem, Problems, Refusal};
 
 use super::{Context, Profile, Running, Unfit, Workload, pathless};
-use crate::{Addresses, Limited, Replay, Source, TraceInfo, TraceOptions, fit, open_trace, rebase};
+use crate::{Addresses, Limited, Replay, Source, TASK_IDS, TraceInfo, TraceOptions, fit, open_trace, rebase};
 
 pub(super) static SPEC: PolicySpec = PolicySpec {
     name: "trace",
@@ -73,7 +73,7 @@ impl Workload for Recorded {
         let info = scanned.expect("a recording is scanned before it is held against a drive");
         self.info = Some(Arc::clone(info));
         if !info.has_task_ids && self.context.params.replay == Some(Replay::Dependent) {
-            let expected = format!("{}; those of `{}` do not", Capability::TaskIds.in_words(), self.path);
+            let expected = format!("{}; those of `{}` do not", TASK_IDS.in_words(), self.path);
             return Err(Refusal::new("a dependent replay", expected).at(["workload.replay"]).into());
         }
         Ok(self.check_addresses(info)?)

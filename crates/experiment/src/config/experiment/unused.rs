@@ -8,7 +8,8 @@
 use std::collections::BTreeMap;
 use std::fmt;
 
-use flashloom_units::{Capability, Must, PolicySpec, Refusal, Used, Value};
+use flashloom_ftl::PAGE_MAPPING;
+use flashloom_units::{Must, PolicySpec, Refusal, Used, Value};
 
 use super::Experiment;
 use crate::config::catalog::{Catalog, KeyId};
@@ -113,7 +114,7 @@ pub fn needs(catalog: &Catalog, key: KeyId) -> Vec<Need> {
     let table = catalog.tables[key.table];
     let of_policy = needs_of_policy(catalog, key.table);
     let of_mapping = is_of_page_mappings(&key.path()).then(|| {
-        let values = catalog.registry().offering(Capability::PageMapping);
+        let values = catalog.registry().offering(PAGE_MAPPING);
         Need { key: "ftl.mapping".to_owned(), values, must: Must::Be, is_of_absence: false }
     });
     let of_param = key.param().used.map(|used| Need::of(catalog, path_of(&table.path(), used), used));

@@ -1,8 +1,9 @@
 //! Checks across keys: combinations that cannot work are refused before anything runs, naming both sides.
 
-use flashloom_ftl::{GcPace, Superblock, WearLevelling};
+use flashloom_ftl::{GcPace, PAGE_MAPPING, Superblock, WRITE_BUFFER, WearLevelling};
 use flashloom_host::BlockLayer;
 use flashloom_units::{Capability, PolicySpec, Refusal, format_size};
+use flashloom_workload::TASK_IDS;
 use flashloom_workload::workload::{self, Context, Site};
 
 use super::Config;
@@ -126,7 +127,7 @@ pub fn is_of_page_mappings(key: &str) -> bool {
 
 fn log_blocks_have_no_collection(config: &Config) -> Vec<Refusal> {
     let mapping = config.ftl.mapping;
-    if config.mapping_offers(Capability::PageMapping) {
+    if config.mapping_offers(PAGE_MAPPING) {
         return Vec::new();
     }
     let is_asked = |key: &str| match key {
@@ -140,7 +141,7 @@ fn log_blocks_have_no_collection(config: &Config) -> Vec<Refusal> {
     };
     let broken = |(key, why): &(&str, &str)| {
         let found = format!("`{key}` with `ftl.mapping` = \"{mapping}\", which {why}");
-        let expected = format!("a page-level mapping: {}", offering(config, Capability::PageMapping));
+        let expected = format!("a page-level mapping: {}", offering(config, PAGE_MAPPING));
         let help = format!("leave `{key}` out, or change `ftl.mapping`");
         Refusal::new(found, expected).at([*key, "ftl.mapping"]).help(help)
     };
@@ -194,23 +195,25 @@ fn the_buffer_holds_a_stream(config: &Config) -> Option<Refusal> {
     Some(Refusal::new(found, expected).at(keys).help(help))
 }
 
-/// Returns the key that leaves a need unmet, with its value. Task ids are known only once a recording has been read,
-/// and are checked then.
+/// Returns the key that leaves a need unmet, with its value: a slot with policies that offer it, of which none is
+/// chosen. Task ids are known only once a recording has been read, and are checked then; saved states are asked for by
+/// what saves or loads a drive.
 fn unmet(need: Capability, config: &Config) -> Option<(&'static str, String)> {
     match need {
-        // The other is asked of what saves or loads a drive, not of another policy.
-        Capability::TaskIds | Capability::SavedState => None,
-        Capability::WriteBuffer => {
-            (config.buffer.capacity_bytes == 0).then(|| ("buffer.capacity", "\"0B\"".to_owned()))
-        }
-        Capability::FixedHomes => {
-            let (placement, _) = config.policy("ftl.placement");
-            (!placement.offers.contains(&need)).then(|| ("ftl.placement", format!("\"{}\"", placement.name)))
-        }
-        Capability::SingleChannelFtl | Capability::PageMapping | Capability::TranslationPages => {
-            (!config.mapping_offers(need)).then(|| ("ftl.mapping", format!("\"{}\"", config.ftl.mapping)))
+        TASK_IDS | Capability::SAVED_STATE => None,
+        WRITE_BUFFER => (config.buffer.capacity_bytes == 0).then(|| ("buffer.capacity", "\"0B\"".to_owned())),
+        _ => {
+            let slot = slot_offering(config, need)?;
+            let (policy, _) = config.policy(slot);
+            (!policy.offers.contains(&need)).then(|| (slot, format!("\"{}\"", policy.name)))
         }
     }
+}
+
+/// Returns the key of the slot whose policies can offer a capability.
+fn slot_offering(config: &Config, need: Capability) -> Option<&'static str> {
+    let slots = config.catalog().registry().slots().into_iter();
+    slots.filter(|(_, specs)| specs.iter().any(|spec| spec.offers.contains(&need))).map(|(slot, _)| slot.key).next()
 }
 
 fn policies_have_what_they_need(config: &Config) -> Vec<Refusal> {
@@ -227,13 +230,8 @@ fn policies_have_what_they_need(config: &Config) -> Vec<Refusal> {
 /// Describes the change that helps if a policy, the value of `key`, lacks a capability that it needs.
 fn way_out(config: &Config, need: Capability, key: &str) -> String {
     let instead = match need {
-        Capability::TaskIds => "use a workload whose requests carry task ids".to_owned(),
-        Capability::SavedState => "use policies whose state can be saved".to_owned(),
-        Capability::WriteBuffer => "raise buffer.capacity".to_owned(),
-        Capability::FixedHomes => format!("set ftl.placement to {}", offering(config, need)),
-        Capability::SingleChannelFtl | Capability::PageMapping | Capability::TranslationPages => {
-            format!("set ftl.mapping to {}", offering(config, need))
-        }
+        WRITE_BUFFER => "raise buffer.capacity".to_owned(),
+        _ => format!("set {} to {}", slot_offering(config, need).unwrap_or(key), offering(config, need)),
     };
     format!("{instead}, or change {key}")
 }
@@ -289,6 +287,8 @@ fn an_anatomy_needs_time(config: &Config) -> Option<Refusal> {
 
 #[cfg(test)]
 mod tests {
+    use flashloom_ftl::SINGLE_CHIP;
+
     use super::*;
     use crate::config::{Catalog, Experiment, Source};
 
@@ -300,18 +300,18 @@ mod tests {
     #[test]
     fn a_need_names_the_key_that_leaves_it_unmet() {
         let (with, without) = (config(""), config("buffer.capacity = \"0B\""));
-        assert_eq!(unmet(Capability::WriteBuffer, &with), None);
-        assert_eq!(unmet(Capability::WriteBuffer, &without), Some(("buffer.capacity", "\"0B\"".to_owned())));
-        assert_eq!(unmet(Capability::PageMapping, &with), None);
-        assert_eq!(unmet(Capability::SingleChannelFtl, &with), Some(("ftl.mapping", "\"page\"".to_owned())));
+        assert_eq!(unmet(WRITE_BUFFER, &with), None);
+        assert_eq!(unmet(WRITE_BUFFER, &without), Some(("buffer.capacity", "\"0B\"".to_owned())));
+        assert_eq!(unmet(PAGE_MAPPING, &with), None);
+        assert_eq!(unmet(SINGLE_CHIP, &with), Some(("ftl.mapping", "\"page\"".to_owned())));
     }
 
     #[test]
     fn a_way_out_names_the_mappings_that_would_do() {
         let config = config("");
-        let page_mappings = way_out(&config, Capability::PageMapping, "ftl.allocation");
+        let page_mappings = way_out(&config, PAGE_MAPPING, "ftl.allocation");
         assert_eq!(page_mappings, "set ftl.mapping to page or dftl, or change ftl.allocation");
-        let single = way_out(&config, Capability::SingleChannelFtl, "ftl.placement");
+        let single = way_out(&config, SINGLE_CHIP, "ftl.placement");
         assert!(single.starts_with("set ftl.mapping to bast, fast,"), "{single}");
     }
 }

@@ -1,7 +1,7 @@
 //! Part of the result about the write buffer.
 
 use flashloom_buffer::Level;
-use flashloom_units::Capability;
+use flashloom_ftl::SINGLE_CHIP;
 
 use super::{Measured, share, statistics_of};
 use crate::result::{BufferResult, OccupancyResult};
@@ -13,7 +13,7 @@ impl Measured<'_> {
         let (policy, _) = self.config.policy("buffer.order");
         let figures = &self.outcome.figures.buffer;
         let capacity_pages = self.config.buffer.capacity_bytes / self.config.device.nand.page_bytes;
-        let places = self.config.mapping_offers(Capability::SingleChannelFtl);
+        let places = self.config.mapping_offers(SINGLE_CHIP);
         let over_time = |level: Level| level.mean_pages(self.end_ns).filter(|_| timed);
         Some(BufferResult {
             order: policy.name.to_owned(),

@@ -1,7 +1,6 @@
 //! Part of the result about the flash translation layer, from the mapping's report.
 
-use flashloom_ftl::{MapCacheReport, MergeReport, RetiredBlocks, StreamReport};
-use flashloom_units::Capability;
+use flashloom_ftl::{MapCacheReport, MergeReport, PAGE_MAPPING, RetiredBlocks, StreamReport};
 
 use super::{Measured, share, statistics_of};
 use crate::result::{
@@ -15,7 +14,7 @@ impl Measured<'_> {
         let programs: u64 = self.outcome.counts.programs.iter().sum();
         // What pads a victim is the buffer's work, not the host's: it amplifies.
         let padding = self.outcome.buffer.map_or(0, |buffer| buffer.padding_pages);
-        let collects = self.config.mapping_offers(Capability::PageMapping);
+        let collects = self.config.mapping_offers(PAGE_MAPPING);
         let merges = report.merges.as_deref();
         FtlResult {
             mapping: config.mapping.to_owned(),

@@ -12,8 +12,7 @@
 //! blocks too (`crates/experiment/tests/effective_over_provisioning.rs`). A lane with an open block that is no longer
 //! written to (streams after a fill by streams) is counted as if it were.
 
-use flashloom_ftl::{GcBlocks, Preemption, WearLevelling, allocation};
-use flashloom_units::Capability;
+use flashloom_ftl::{GcBlocks, PAGE_MAPPING, Preemption, WearLevelling, allocation};
 
 use super::Measured;
 
@@ -25,7 +24,7 @@ impl Measured<'_> {
     /// blocks are log blocks.
     pub(super) fn effective_over_provisioning(&self) -> Option<f64> {
         let config = self.config;
-        if !config.mapping_offers(Capability::PageMapping) {
+        if !config.mapping_offers(PAGE_MAPPING) {
             return None;
         }
         let (device, ftl) = (&config.device, &config.ftl);

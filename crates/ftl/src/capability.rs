@@ -1,0 +1,18 @@
+//! What the policies of an FTL can need from each other and from the layer above.
+
+use flashloom_units::Capability;
+
+/// A page-level mapping, which takes an allocation and a collection policy and replaces bad blocks.
+pub const PAGE_MAPPING: Capability = Capability::new("a page-level mapping that takes an allocation policy");
+
+/// A mapping that works on one chip, so that a placement chooses the chip of a logical block.
+pub const SINGLE_CHIP: Capability = Capability::new("a mapping that works on one chip");
+
+/// A mapping that writes its map to flash, in open blocks of its own.
+pub const TRANSLATION_PAGES: Capability = Capability::new("a mapping with translation pages");
+
+/// A placement that puts neighbouring logical blocks on neighbouring chips and leaves them there.
+pub const FIXED_HOMES: Capability = Capability::new("a placement that leaves logical blocks where they are");
+
+/// A write buffer of at least one page above the FTL. It depends on the configured capacity.
+pub const WRITE_BUFFER: Capability = Capability::new("a write buffer of at least one page");
