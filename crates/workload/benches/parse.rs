@@ -103,12 +103,14 @@ fn blktrace(line: u64, lba: u64, read: bool) -> Vec<u8> {
 /// A record of vscsi, version 1.
 fn vscsi(line: u64, lba: u64, read: bool) -> Vec<u8> {
     let command = if read { 0x28u32 } else { 0x2a };
-    let mut record: Vec<u8> = [line as u32, 4096, 1, 1 << 24 | command].into_iter().flat_map(u32::to_le_bytes).collect();
+    let mut record: Vec<u8> =
+        [line as u32, 4096, 1, 1 << 24 | command].into_iter().flat_map(u32::to_le_bytes).collect();
     record.extend([lba, line * 15].into_iter().flat_map(u64::to_le_bytes));
     record
 }
 
-/// Reads to the end; a hash of what was read.
+/// Reads to the end; a hash of what was read. A function of its own, so that a profile can be limited to it.
+#[inline(never)]
 fn exhaust(mut trace: Trace) -> u64 {
     let mut hash = 0u64;
     while let Some(request) = trace.next_request().expect("a good recording") {

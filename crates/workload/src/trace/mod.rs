@@ -2,6 +2,7 @@
 //! format.
 
 pub(crate) mod convert;
+mod digits;
 pub(crate) mod field;
 mod fingerprint;
 mod footprint;
