@@ -1,6 +1,7 @@
 //! Recordings (traces): opening one in any format, reading it as a stream, summarising it, writing it in another
 //! format.
 
+mod ahead;
 pub(crate) mod convert;
 mod digits;
 pub(crate) mod field;
