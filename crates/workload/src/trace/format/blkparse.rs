@@ -67,7 +67,7 @@ impl Blkparse {
 
     /// The layout of a line that begins with the field `first`: only a device has a comma.
     fn layout_by(first: &[u8]) -> Layout {
-        if first.iter().any(|&byte| byte == b',') { Layout::Default } else { Layout::Short }
+        if first.contains(&b',') { Layout::Default } else { Layout::Short }
     }
 
     /// Parses the time, on a clock that begins [`WRAPPED_NS`] before the recording, so that it is never negative.
