@@ -367,11 +367,17 @@ mod tests {
     proptest! {
         #[test]
         fn the_fast_path_reads_as_the_byte_by_byte_one(
-            text in prop_oneof!["[0-9 ]{0,24}", "[0-9]{0,21}[.]?[0-9]{0,11}[ ,x\t]?[0-9.,\t -]{0,9}", "[0-9.,\t x+-]{0,30}"],
+            text in prop_oneof![
+                "[0-9 ]{0,24}",
+                "[0-9]{0,21}[.]?[0-9]{0,11}[ ,x\t]?[0-9.,\t -]{0,9}",
+                "[0-9.,\t x+-]{0,30}",
+            ],
         ) {
             fn both<const SEPARATOR: u8>(line: &[u8]) -> Result<(), TestCaseError> {
-                let (mut numbers, mut decimals) = (Fields::<SEPARATOR>::new(line), Fields::<SEPARATOR>::new(line));
-                let (mut checked, mut checked_decimals) = (Fields::<SEPARATOR>::new(line), Fields::<SEPARATOR>::new(line));
+                let mut numbers = Fields::<SEPARATOR>::new(line);
+                let mut decimals = Fields::<SEPARATOR>::new(line);
+                let mut checked = Fields::<SEPARATOR>::new(line);
+                let mut checked_decimals = Fields::<SEPARATOR>::new(line);
                 for _ in 0..line.len() + 2 {
                     prop_assert_eq!(numbers.number("n"), checked.checked_number("n"));
                     prop_assert_eq!((numbers.at, numbers.span()), (checked.at, checked.span()));
