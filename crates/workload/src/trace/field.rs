@@ -2,14 +2,20 @@
 //!
 //! [`Fields`] walks over a line whose fields are separated by commas (`SEPARATOR` is `b','`; blanks around a field do
 //! not count) or by runs of blanks (`SEPARATOR` is `b' '`). Numbers of up to 19 digits that end at a separator take the
-//! fast path; everything else goes through the cold one, which also describes the fault.
+//! fast path, eight digits at a time; everything else goes through the cold one, byte by byte, which also describes the
+//! fault.
 
 use std::ops::Range;
 
 use flashloom_units::{Ns, SECTOR_BYTES};
 
+use super::digits::{POWERS_OF_TEN, digits};
+
 /// The last sector whose byte address, end included, fits in 64 bits.
 pub(crate) const MAX_SECTOR: u64 = u64::MAX / SECTOR_BYTES;
+
+/// Most digits of a number that is certain to fit in 64 bits.
+const LONGEST_NUMBER: usize = 19;
 
 /// Fault of a field.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -87,7 +93,7 @@ impl<'a, const SEPARATOR: u8> Fields<'a, SEPARATOR> {
     /// Returns the start of the next field.
     #[inline(always)]
     fn begin(&mut self, what: &'static str) -> Result<usize, FieldError> {
-        while self.at < self.line.len() && is_blank(self.line[self.at]) {
+        while self.line.get(self.at).is_some_and(|&byte| is_blank(byte)) {
             self.at += 1;
         }
         if self.at >= self.line.len() + usize::from(SEPARATOR != b' ') {
@@ -103,12 +109,13 @@ impl<'a, const SEPARATOR: u8> Fields<'a, SEPARATOR> {
     }
 
     /// Reads the next field as bytes.
-    #[inline]
+    #[inline(always)]
     pub fn word(&mut self, what: &'static str) -> Result<&'a [u8], FieldError> {
         let start = self.begin(what)?;
-        let rest = &self.line[start..];
-        let length = rest.iter().position(|&byte| Self::separates(byte)).unwrap_or(rest.len());
-        let mut end = start + length;
+        let mut end = start;
+        while !self.ends_at(end) {
+            end += 1;
+        }
         let next = end + 1;
         while SEPARATOR != b' ' && end > start && is_blank(self.line[end - 1]) {
             end -= 1;
@@ -117,44 +124,67 @@ impl<'a, const SEPARATOR: u8> Fields<'a, SEPARATOR> {
         Ok(&self.line[start..end])
     }
 
-    /// Reads the next field as a whole number.
+    /// True if a field may end at an index.
+    #[inline(always)]
+    fn ends_at(&self, end: usize) -> bool {
+        self.line.get(end).is_none_or(|&byte| Self::separates(byte))
+    }
+
+    /// True if the next field begins with a byte.
     #[inline]
+    pub fn next_begins_with(&mut self, byte: u8) -> bool {
+        self.begin("").is_ok_and(|start| self.line.get(start) == Some(&byte))
+    }
+
+    /// Reads the next field as a whole number.
+    #[inline(always)]
     pub fn number(&mut self, what: &'static str) -> Result<u64, FieldError> {
         let start = self.begin(what)?;
-        let (mut value, mut end) = (0u64, start);
-        while let Some(&byte) = self.line.get(end) {
-            let digit = byte.wrapping_sub(b'0');
-            if digit > 9 {
-                break;
-            }
-            value = value.wrapping_mul(10).wrapping_add(u64::from(digit));
-            end += 1;
-        }
-        let ended = self.line.get(end).is_none_or(|&byte| Self::separates(byte));
-        if ended && (1..=19).contains(&(end - start)) {
+        let (value, end) = digits(self.line, start);
+        if self.ends_at(end) && (1..=LONGEST_NUMBER).contains(&(end - start)) {
             self.close(start, end, end + 1);
             return Ok(value);
         }
-        self.word(what).and_then(|word| self.checked(whole(word), what))
+        self.checked_number(what)
     }
 
-    /// Parses the field that was read last once more, as a whole number.
-    pub fn reread(&self, what: &'static str) -> Result<u64, FieldError> {
-        self.checked(whole(&self.line[self.span()]), what)
+    #[cold]
+    fn checked_number(&mut self, what: &'static str) -> Result<u64, FieldError> {
+        let word = self.word(what)?;
+        self.checked(whole(word), what)
     }
 
     /// Reads the next field as a whole number of at most 32 bits.
-    #[inline]
+    #[inline(always)]
     pub fn small(&mut self, what: &'static str) -> Result<u32, FieldError> {
         let value = self.number(what)?;
         u32::try_from(value).map_err(|_| self.error(Fault::TooLarge, what))
     }
 
-    /// Reads the next field, a number with an optional fraction, in units of `10^-digits`; finer digits are cut off.
-    #[inline]
-    pub fn decimal(&mut self, digits: usize, what: &'static str) -> Result<u64, FieldError> {
+    /// Reads the next field, a number with an optional fraction, in units of `10^-kept` with up to nine digits kept;
+    /// finer ones are cut off.
+    #[inline(always)]
+    pub fn decimal(&mut self, kept: usize, what: &'static str) -> Result<u64, FieldError> {
+        let start = self.begin(what)?;
+        let (integer, point) = digits(self.line, start);
+        let has_point = self.line.get(point) == Some(&b'.');
+        let (fraction, end) = if has_point { digits(self.line, point + 1) } else { (0, point) };
+        let decimals = end - point - usize::from(has_point);
+        let is_plain = self.ends_at(end) && point - start <= LONGEST_NUMBER && decimals <= kept && point - start > 0;
+        if is_plain
+            && let Some(integer) = integer.checked_mul(POWERS_OF_TEN[kept])
+            && let Some(value) = integer.checked_add(fraction * POWERS_OF_TEN[kept - decimals])
+        {
+            self.close(start, end, end + 1);
+            return Ok(value);
+        }
+        self.checked_decimal(kept, what)
+    }
+
+    #[cold]
+    fn checked_decimal(&mut self, kept: usize, what: &'static str) -> Result<u64, FieldError> {
         let word = self.word(what)?;
-        self.checked(decimal(word, digits), what)
+        self.checked(decimal(word, kept), what)
     }
 
     /// Reads the next field as a whole hexadecimal number.
@@ -264,8 +294,8 @@ fn decimal(word: &[u8], digits: usize) -> Result<u64, Fault> {
     }
     let number = |part: &[u8]| if part.is_empty() { Ok(0) } else { whole(part) };
     let kept = &fraction[..fraction.len().min(digits)];
-    let fraction = number(kept)? * 10u64.pow((digits - kept.len()) as u32);
-    let integer = number(integer)?.checked_mul(10u64.pow(digits as u32));
+    let fraction = number(kept)? * POWERS_OF_TEN[digits - kept.len()];
+    let integer = number(integer)?.checked_mul(POWERS_OF_TEN[digits]);
     integer.and_then(|integer| integer.checked_add(fraction)).ok_or(Fault::TooLarge)
 }
 
@@ -335,6 +365,31 @@ mod tests {
     }
 
     proptest! {
+        #[test]
+        fn the_fast_path_reads_as_the_byte_by_byte_one(
+            text in prop_oneof![
+                "[0-9 ]{0,24}",
+                "[0-9]{0,21}[.]?[0-9]{0,11}[ ,x\t]?[0-9.,\t -]{0,9}",
+                "[0-9.,\t x+-]{0,30}",
+            ],
+        ) {
+            fn both<const SEPARATOR: u8>(line: &[u8]) -> Result<(), TestCaseError> {
+                let mut numbers = Fields::<SEPARATOR>::new(line);
+                let mut decimals = Fields::<SEPARATOR>::new(line);
+                let mut checked = Fields::<SEPARATOR>::new(line);
+                let mut checked_decimals = Fields::<SEPARATOR>::new(line);
+                for _ in 0..line.len() + 2 {
+                    prop_assert_eq!(numbers.number("n"), checked.checked_number("n"));
+                    prop_assert_eq!((numbers.at, numbers.span()), (checked.at, checked.span()));
+                    prop_assert_eq!(decimals.decimal(9, "t"), checked_decimals.checked_decimal(9, "t"));
+                    prop_assert_eq!((decimals.at, decimals.span()), (checked_decimals.at, checked_decimals.span()));
+                }
+                Ok(())
+            }
+            both::<b','>(text.as_bytes())?;
+            both::<b' '>(text.as_bytes())?;
+        }
+
         #[test]
         fn every_number_reads_back_and_any_bytes_are_answered(value: u64, bytes: Vec<u8>) {
             let text = format!("{value},");

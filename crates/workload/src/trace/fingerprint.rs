@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 use std::io::{self, Read};
 use std::path::Path;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 
 use sha2::{Digest, Sha256};
 
@@ -35,9 +35,11 @@ impl Fingerprint {
 pub(crate) struct Fingerprints(Arc<Mutex<BTreeMap<String, Fingerprint>>>);
 
 impl Fingerprints {
-    /// Passes the bytes of `file` through, and stores their hash once all have been read.
-    pub fn take<R: Read>(&self, path: &str, file: R) -> impl Read + use<R> {
-        Hashed { file, hash: Sha256::new(), bytes: 0, path: path.to_owned(), taken: self.clone() }
+    /// Passes the bytes of `file` through and hashes them. The hash is stored by [`Pending::store`].
+    pub fn take<R: Read>(&self, path: &str, file: R) -> (impl Read + use<R>, Pending) {
+        let finished = Arc::default();
+        let pending = Pending { finished: Arc::clone(&finished), path: path.to_owned(), taken: self.clone() };
+        (Hashed { file, hash: Sha256::new(), bytes: 0, path: path.to_owned(), finished }, pending)
     }
 
     /// The fingerprints taken, in order of path.
@@ -46,12 +48,30 @@ impl Fingerprints {
     }
 }
 
+/// The fingerprint of a file that is being read. It is stored when the parser has come to the end of the file, because
+/// a thread that decompresses may be there long before a parser that gives up.
+pub(crate) struct Pending {
+    finished: Arc<OnceLock<Fingerprint>>,
+    path: String,
+    taken: Fingerprints,
+}
+
+impl Pending {
+    /// Stores the fingerprint if the file has been read to its end.
+    pub fn store(self) {
+        if let Some(print) = self.finished.get() {
+            let mut taken = self.taken.0.lock().unwrap_or_else(PoisonError::into_inner);
+            taken.insert(self.path, print.clone());
+        }
+    }
+}
+
 struct Hashed<R> {
     file: R,
     hash: Sha256,
     bytes: u64,
     path: String,
-    taken: Fingerprints,
+    finished: Arc<OnceLock<Fingerprint>>,
 }
 
 impl<R: Read> Read for Hashed<R> {
@@ -61,9 +81,7 @@ impl<R: Read> Read for Hashed<R> {
             self.hash.update(&buffer[..read]);
             self.bytes += read as u64;
         } else if !buffer.is_empty() {
-            let print = Fingerprint::finished(&self.path, self.bytes, self.hash.clone());
-            let mut taken = self.taken.0.lock().unwrap_or_else(PoisonError::into_inner);
-            taken.insert(self.path.clone(), print);
+            self.finished.get_or_init(|| Fingerprint::finished(&self.path, self.bytes, self.hash.clone()));
         }
         Ok(read)
     }
@@ -77,9 +95,10 @@ mod tests {
     fn a_file_that_is_read_in_parts_has_the_hash_of_the_whole() {
         let content = b"timestamp_ns,op,lba,sectors\n0,W,0,8\n".repeat(1_000);
         let prints = Fingerprints::default();
-        let mut file = prints.take("folder/a.csv", &content[..]);
+        let (mut file, pending) = prints.take("folder/a.csv", &content[..]);
         let mut part = [0; 777];
         while file.read(&mut part).expect("memory can be read") > 0 {}
+        pending.store();
         let taken = prints.into_list();
         assert_eq!(taken, [Fingerprint::of("a.csv", &content)]);
         assert_eq!(Fingerprint::of("x", b"abc").sha256[..8], *"ba7816bf", "FIPS 180-2, example B.1");
@@ -88,7 +107,9 @@ mod tests {
     #[test]
     fn a_file_that_is_left_in_the_middle_has_none() {
         let prints = Fingerprints::default();
-        let _ = prints.take("a.csv", &b"abc"[..]).read(&mut [0; 2]);
+        let (mut file, pending) = prints.take("a.csv", &b"abc"[..]);
+        assert_eq!(file.read(&mut [0; 2]).expect("memory can be read"), 2);
+        pending.store();
         assert_eq!(prints.into_list(), []);
     }
 }

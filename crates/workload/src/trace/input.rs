@@ -1,5 +1,5 @@
 //! The bytes of a recording, from a file or from memory: decompressed as their content shows, not the file name, and
-//! handed out through one reused buffer.
+//! handed out through one reused buffer. A compressed one is decompressed by a thread of its own ([`read_ahead`]).
 
 use std::fs::File;
 use std::io::{self, Cursor, Read};
@@ -7,7 +7,8 @@ use std::sync::Arc;
 
 use flashloom_units::Problem;
 
-use super::fingerprint::Fingerprints;
+use super::ahead::read_ahead;
+use super::fingerprint::{Fingerprints, Pending};
 
 const BUFFER_BYTES: usize = 256 << 10;
 const GZIP_MAGIC: [u8; 2] = [0x1f, 0x8b];
@@ -53,6 +54,7 @@ impl Input {
     /// Opens it at the start, after a byte order mark.
     pub fn open(&self) -> Result<Chunks, Problem> {
         let refuse = |found: String| Problem::file(&self.name, found, "a trace file that can be read");
+        let mut print = None;
         let raw: Box<dyn Read + Send> = match &self.memory {
             Some(bytes) => Box::new(Cursor::new(Arc::clone(bytes))),
             None => {
@@ -61,14 +63,19 @@ impl Input {
                     return Err(refuse("is a directory".to_owned()));
                 }
                 match &self.prints {
-                    Some(prints) => Box::new(prints.take(&self.name, file)),
+                    Some(prints) => {
+                        let (file, pending) = prints.take(&self.name, file);
+                        print = Some(pending);
+                        Box::new(file)
+                    }
                     None => Box::new(file),
                 }
             }
         };
         let source = decompressed(raw).map_err(|error| refuse(reason(&error)))?;
         let buffer = vec![0; BUFFER_BYTES].into_boxed_slice();
-        let mut chunks = Chunks { name: self.name.clone(), source, buffer, start: 0, end: 0, offset: 0, ended: false };
+        let name = self.name.clone();
+        let mut chunks = Chunks { name, source, buffer, start: 0, end: 0, offset: 0, ended: false, print };
         if chunks.peek(BYTE_ORDER_MARK.len())? == BYTE_ORDER_MARK {
             chunks.advance(BYTE_ORDER_MARK.len());
         }
@@ -91,9 +98,9 @@ fn decompressed(mut raw: Box<dyn Read + Send>) -> io::Result<Box<dyn Read + Send
     let is_zstd = head.starts_with(&ZSTD_MAGIC);
     let whole = Cursor::new(head).chain(raw);
     Ok(if is_gzip {
-        Box::new(flate2::read::MultiGzDecoder::new(whole))
+        read_ahead(Box::new(flate2::read::MultiGzDecoder::new(whole)))
     } else if is_zstd {
-        Box::new(zstd::Decoder::new(whole)?)
+        read_ahead(Box::new(zstd::Decoder::new(whole)?))
     } else {
         Box::new(whole)
     })
@@ -109,6 +116,8 @@ pub(crate) struct Chunks {
     /// Bytes handed out so far, counted after decompression.
     offset: u64,
     ended: bool,
+    /// Fingerprint of the file, stored at its end, if wanted.
+    print: Option<Pending>,
 }
 
 impl Chunks {
@@ -125,7 +134,10 @@ impl Chunks {
         (self.start, self.end) = (0, self.end - self.start);
         while !self.ended && self.end < self.buffer.len() {
             match self.source.read(&mut self.buffer[self.end..]) {
-                Ok(0) => self.ended = true,
+                Ok(0) => {
+                    self.ended = true;
+                    self.print.take().into_iter().for_each(Pending::store);
+                }
                 Ok(bytes) => {
                     self.end += bytes;
                     return Ok(true);

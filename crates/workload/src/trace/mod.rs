@@ -1,7 +1,9 @@
 //! Recordings (traces): opening one in any format, reading it as a stream, summarising it, writing it in another
 //! format.
 
+mod ahead;
 pub(crate) mod convert;
+mod digits;
 pub(crate) mod field;
 mod fingerprint;
 mod footprint;

@@ -42,7 +42,8 @@ enum Layout {
 }
 
 struct Blkparse {
-    action: &'static [u8],
+    /// Letter of the chosen event.
+    action: u8,
     devices: Numbering<Box<[u8]>>,
     /// Layout of the last parsed line.
     layout: Layout,
@@ -54,18 +55,23 @@ struct Blkparse {
 impl Blkparse {
     fn new(event: Event) -> Self {
         let action = match event {
-            Event::Queue => b"Q",
-            Event::Issue => b"D",
+            Event::Queue => b'Q',
+            Event::Issue => b'D',
         };
         Self { action, devices: Numbering::default(), layout: Layout::Default, began: false, in_summary: false }
     }
 
     fn layout(line: &[u8]) -> Layout {
-        let first = &line[locate::<b' '>(line, 0)];
-        if memchr::memchr(b',', first).is_some() { Layout::Default } else { Layout::Short }
+        Self::layout_by(BlankFields::new(line).word("").unwrap_or_default())
+    }
+
+    /// The layout of a line that begins with the field `first`: only a device has a comma.
+    fn layout_by(first: &[u8]) -> Layout {
+        if first.contains(&b',') { Layout::Default } else { Layout::Short }
     }
 
     /// Parses the time, on a clock that begins [`WRAPPED_NS`] before the recording, so that it is never negative.
+    #[inline(always)]
     fn time(fields: &mut BlankFields) -> Result<Ns, FieldError> {
         let time_ns = fields.decimal(9, "the time in seconds")?;
         if time_ns > WRAPPED_NS / 2 {
@@ -75,17 +81,17 @@ impl Blkparse {
     }
 
     /// True if the action is the chosen event; letters that are not an action are an error.
+    #[inline(always)]
     fn is_wanted(&self, fields: &mut BlankFields) -> Result<bool, FieldError> {
         let action = fields.word("the action, such as Q or D")?;
         if action.len() > 2 || !action.iter().all(u8::is_ascii_alphabetic) {
             return Err(fields.error(Fault::Unknown, "an action, such as Q or D"));
         }
-        Ok(action == self.action)
+        Ok(action == [self.action])
     }
 
-    fn default_line(&mut self, line: &[u8]) -> Result<Option<Record>, FieldError> {
-        let mut fields = BlankFields::new(line);
-        let device = fields.word("the device, such as 8,16")?;
+    /// Parses the fields after the device.
+    fn default_line(&mut self, device: &[u8], mut fields: BlankFields) -> Result<Option<Record>, FieldError> {
         fields.number("the CPU")?;
         fields.number("the sequence number")?;
         let time_ns = Self::time(&mut fields)?;
@@ -94,15 +100,15 @@ impl Blkparse {
             return Ok(None);
         }
         let what = What::parse(&mut fields)?;
-        let (lba, sectors) = match fields.word("the first sector")? {
-            [b'[', ..] => (0, 0),
-            _ => {
-                let lba = fields.reread("the first sector")?;
-                match fields.word("`+` and the number of sectors")? {
-                    b"+" => (lba, fields.number("the number of sectors")?),
-                    [b'(', ..] => return Ok(None),
-                    _ => return Err(fields.error(Fault::Unknown, "`+` and the number of sectors")),
-                }
+        let (lba, sectors) = if fields.next_begins_with(b'[') {
+            fields.word("the command")?;
+            (0, 0)
+        } else {
+            let lba = fields.number("the first sector")?;
+            match fields.word("`+` and the number of sectors")? {
+                b"+" => (lba, fields.number("the number of sectors")?),
+                [b'(', ..] => return Ok(None),
+                _ => return Err(fields.error(Fault::Unknown, "`+` and the number of sectors")),
             }
         };
         let Some(mut record) = what.record(time_ns, lba, sectors, &fields)? else { return Ok(None) };
@@ -128,9 +134,11 @@ impl LineParser for Blkparse {
         if self.in_summary || line.starts_with(b"Input file ") {
             return Ok(None);
         }
-        self.layout = Self::layout(line);
+        let mut fields = BlankFields::new(line);
+        let first = fields.word("").unwrap_or_default();
+        self.layout = Self::layout_by(first);
         let record = match self.layout {
-            Layout::Default => self.default_line(line)?,
+            Layout::Default => self.default_line(first, fields)?,
             Layout::Short => self.short_line(line)?,
         };
         self.began = true;
@@ -162,6 +170,7 @@ struct What {
 }
 
 impl What {
+    #[inline(always)]
     fn parse(fields: &mut BlankFields) -> Result<Self, FieldError> {
         const EXPECTED: &str = "what it does: F, then R, W, D or N, then F, A, S, M, E or B";
         let letters = fields.word(EXPECTED)?;
@@ -177,15 +186,21 @@ impl What {
             rest if flush_before => (None, rest),
             _ => return Err(fields.error(Fault::Unknown, EXPECTED)),
         };
-        if !rest.iter().all(|letter| b"FASMEB".contains(letter)) {
-            return Err(fields.error(Fault::Unknown, EXPECTED));
+        let mut what = Self { op, flush_before, fua: false, sync: false };
+        for letter in rest {
+            match letter {
+                b'F' => what.fua = true,
+                b'S' => what.sync = true,
+                b'B' => (what.flush_before, what.fua) = (true, true),
+                b'A' | b'M' | b'E' => {}
+                _ => return Err(fields.error(Fault::Unknown, EXPECTED)),
+            }
         }
-        let barrier = rest.contains(&b'B');
-        let (fua, sync) = (barrier || rest.contains(&b'F'), rest.contains(&b'S'));
-        Ok(Self { op, flush_before: flush_before || barrier, fua, sync })
+        Ok(what)
     }
 
     /// The request; `None` for one that neither transfers data nor flushes.
+    #[inline(always)]
     fn record(self, time_ns: Ns, lba: u64, sectors: u64, at: &BlankFields) -> Result<Option<Record>, FieldError> {
         let mut record = match self.op {
             _ if sectors == 0 && self.flush_before => Record::new(time_ns, Op::Flush, 0, 0),

@@ -13,6 +13,7 @@
 
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
+use std::collections::binary_heap::PeekMut;
 use std::path::Path;
 
 use flashloom_units::{Ns, Place, Problem, SECTOR_BYTES};
@@ -195,10 +196,12 @@ impl Stream {
             process: number(32),
             device: number(36),
         };
-        let there = self.chunks.peek(HEADER_BYTES + extra)?.len() - HEADER_BYTES;
-        if there < extra {
-            let found = format!("the file ends after {there} of the {extra} bytes that follow a record");
-            return Err(self.problem(offset, found, "a whole record"));
+        if extra > 0 {
+            let there = self.chunks.peek(HEADER_BYTES + extra)?.len() - HEADER_BYTES;
+            if there < extra {
+                let found = format!("the file ends after {there} of the {extra} bytes that follow a record");
+                return Err(self.problem(offset, found, "a whole record"));
+            }
         }
         self.chunks.advance(HEADER_BYTES + extra);
         Ok(Some(entry))
@@ -210,8 +213,8 @@ pub(crate) struct BlktraceReader {
     streams: Vec<Stream>,
     /// Time and stream of the next request of each stream that has one.
     next: BinaryHeap<Reverse<(Ns, u32)>>,
-    /// Those requests, by stream.
-    heads: Vec<Option<Record>>,
+    /// The last request read of each stream; of a stream in `next`, that request.
+    heads: Vec<Record>,
     event: u32,
     devices: Numbering<u32>,
     skip_bad_lines: bool,
@@ -228,34 +231,37 @@ impl BlktraceReader {
             Event::Queue => QUEUED,
             Event::Issue => ISSUED,
         };
-        let (next, heads) = (BinaryHeap::new(), vec![None; streams.len()]);
+        let (next, heads) = (BinaryHeap::new(), vec![Record::new(0, Op::Flush, 0, 0); streams.len()]);
         let (devices, skipped) = (Numbering::default(), SkippedLines::default());
         let mut reader = Self { streams, next, heads, event, devices, skip_bad_lines, skipped };
-        (0..inputs.len()).try_for_each(|stream| reader.advance(stream))?;
+        for stream in 0..inputs.len() {
+            if let Some(time_ns) = reader.advance(stream)? {
+                reader.next.push(Reverse((time_ns, stream as u32)));
+            }
+        }
         Ok(reader)
     }
 
-    /// Reads a stream up to its next request.
-    fn advance(&mut self, index: usize) -> Result<(), Problem> {
+    /// Reads a stream up to its next request, and returns the time of that.
+    fn advance(&mut self, index: usize) -> Result<Option<Ns>, Problem> {
         let stream = &mut self.streams[index];
         loop {
             let offset = stream.chunks.offset();
             let entry = match stream.next_entry() {
                 Ok(Some(entry)) => entry,
-                Ok(None) => return Ok(()),
+                Ok(None) => return Ok(None),
                 // What follows a record that breaks off or is none cannot be found, so the stream ends with it.
                 Err(problem) if self.skip_bad_lines => {
                     self.skipped.add(problem);
-                    return Ok(());
+                    return Ok(None);
                 }
                 Err(problem) => return Err(problem),
             };
             match entry.record(self.event, &mut self.devices) {
                 Ok(Some(mut record)) => {
                     record.origin = (index as u64) << RECORD_BITS | stream.records;
-                    self.heads[index] = Some(record);
-                    self.next.push(Reverse((entry.time_ns, index as u32)));
-                    return Ok(());
+                    self.heads[index] = record;
+                    return Ok(Some(entry.time_ns));
                 }
                 Ok(None) => {}
                 Err(found) => {
@@ -272,10 +278,16 @@ impl BlktraceReader {
 
 impl RecordSource for BlktraceReader {
     fn next_record(&mut self) -> Result<Option<Record>, Problem> {
-        let Some(Reverse((_, stream))) = self.next.pop() else { return Ok(None) };
-        let record = self.heads[stream as usize].take();
-        self.advance(stream as usize)?;
-        Ok(record)
+        let Some(&Reverse((_, stream))) = self.next.peek() else { return Ok(None) };
+        let record = self.heads[stream as usize];
+        let following = self.advance(stream as usize);
+        let mut first = self.next.peek_mut().expect("the stream was found at the top");
+        match following {
+            // In place: requests of one CPU often follow one another, and the heap is then left as it is.
+            Ok(Some(time_ns)) => *first = Reverse((time_ns, stream)),
+            Ok(None) | Err(_) => drop(PeekMut::pop(first)),
+        }
+        following.map(|_| Some(record))
     }
 
     fn skipped(&self) -> &SkippedLines {
