@@ -7,8 +7,9 @@
 //! ```
 //!
 //! Longest first (LPT; Graham, "Bounds on multiprocessing timing anomalies", 1969), because a long run that starts last
-//! leaves the other threads idle. Lot by lot, because an aged drive stays in memory until its last run has started:
-//! `n` threads have at most `n` begun lots. The order says when a run starts, and has no effect on its result.
+//! leaves the other threads idle. Lot by lot, because an aged drive stays in memory until its last run has ended: a
+//! thread begins a lot only if the drives of all waiting runs before it are being aged, each by another thread, so that
+//! `n` threads keep at most `n` drives. The order says when a run starts, and has no effect on its result.
 
 use std::cmp::Reverse;
 use std::collections::{BTreeMap, VecDeque};
@@ -95,6 +96,10 @@ impl Queue {
 
 #[cfg(test)]
 mod tests {
+    use std::collections::BTreeSet;
+
+    use flashloom_units::Prng;
+
     use super::*;
 
     /// Runs by the pages that age their drives, their requests, the pages of their drives, and the shared drive.
@@ -148,5 +153,46 @@ mod tests {
         assert_eq!(take().index, 1, "its drive is aged now");
         assert_eq!(take().index, 3, "nothing else is left: it waits for its drive");
         assert!(queue.take().is_none());
+    }
+
+    /// What a thread does.
+    #[derive(Clone, Copy)]
+    enum Doing {
+        Nothing,
+        Ageing(Work),
+        Running(Work),
+    }
+
+    #[test]
+    fn at_any_time_there_are_at_most_as_many_aged_drives_as_threads() {
+        let mut prng = Prng::new(1).branch("queue");
+        for threads in (1..=4).cycle().take(400) {
+            let mut work = || (prng.below(3), prng.below(3), 8, Some(prng.below(5) as usize));
+            let all = runs(&[(); 20].map(|()| work()));
+            let (queue, mut doing) = (Queue::new(all.clone()), vec![Doing::Nothing; threads]);
+            let mut left: BTreeMap<_, usize> = BTreeMap::new();
+            all.iter().for_each(|run| *left.entry(run.drive).or_default() += 1);
+            let mut begun = BTreeSet::new();
+            while left.values().any(|&left| left > 0) {
+                let thread = prng.below(threads as u64) as usize;
+                doing[thread] = match doing[thread] {
+                    Doing::Nothing => match queue.take() {
+                        None => Doing::Nothing,
+                        Some(run) if begun.insert(run.drive) => Doing::Ageing(run),
+                        Some(run) => Doing::Running(run),
+                    },
+                    Doing::Ageing(run) => {
+                        queue.aged(&run);
+                        Doing::Running(run)
+                    }
+                    Doing::Running(run) => {
+                        *left.get_mut(&run.drive).expect("it was counted") -= 1;
+                        Doing::Nothing
+                    }
+                };
+                let kept = begun.iter().filter(|&drive| left[drive] > 0).count();
+                assert!(kept <= threads, "{kept} drives of {threads} threads");
+            }
+        }
     }
 }
