@@ -90,12 +90,13 @@ impl Prepared<'_> {
                 None => works.push(self.work(index, &shares)),
             }
         }
-        let queue = Queue::new(works);
+        let queue = Queue::new(works, rayon::current_num_threads());
         let run_next = || {
             let work = queue.take()?;
             let drive = self.drive_of(work.index, verify, progress, &shares);
             queue.aged(&work);
             let run = drive.and_then(|drive| self.compared(work.index, verify, progress, drive.as_deref()));
+            queue.ended(&work);
             let keep = |run| keeper.keep(work.index, &run).map(|()| run).map_err(Failure::Unkept);
             Some((work.index, run.and_then(keep)))
         };

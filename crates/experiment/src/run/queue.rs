@@ -1,18 +1,17 @@
-//! Order in which the runs of a comparison start: the longest first, and those over one aged drive one after another.
+//! Order in which the runs of a comparison start: the longest first, on few aged drives at a time.
 //!
 //! ```text
-//! lot     the runs over one aged drive; a run that shares its drive with no other is a lot of its own
-//! order   lots by their longest run, the longest first; within a lot the longest run first; equal ones as listed
-//! take    the first run whose drive is not just being aged; if all are, the first
+//! length  requests of the run, and the pages that age its drive unless it is aged already
+//! begun   an aged drive shared by several runs: from the start of its first run to the end of its last
+//! take    the longest run that ages a drive of its own, or whose drive is aged, or for which a drive may be begun:
+//!         fewer are begun than there are threads; if there is none, the longest whose drive another thread ages
 //! ```
 //!
 //! Longest first (LPT; Graham, "Bounds on multiprocessing timing anomalies", 1969), because a long run that starts last
-//! leaves the other threads idle. Lot by lot, because an aged drive stays in memory until its last run has ended: a
-//! thread begins a lot only if the drives of all waiting runs before it are being aged, each by another thread, so that
-//! `n` threads keep at most `n` drives. The order says when a run starts, and has no effect on its result.
+//! leaves the other threads idle. A drive stays in memory until its last run has ended: that there are as few as
+//! threads bounds the memory. The order says when a run starts, and has no effect on its result. O(runs) for each run.
 
 use std::cmp::Reverse;
-use std::collections::{BTreeMap, VecDeque};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
 /// Approximate time of a request in units of an ageing page.
@@ -33,55 +32,82 @@ pub struct Work {
     pub drive: Option<usize>,
 }
 
-impl Work {
-    /// Sort key: the run that should start earlier has the smaller one.
-    fn rank(&self) -> (Reverse<u64>, Reverse<u64>, usize) {
-        let pages = self.ageing_pages.saturating_add(self.requests.saturating_mul(PAGES_A_REQUEST));
-        (Reverse(pages), Reverse(self.drive_pages), self.index)
-    }
-}
-
-/// Sorts runs into the order in which they should start.
-pub fn sort(runs: &mut [Work]) {
-    runs.sort_by_key(Work::rank);
-    let mut lots = BTreeMap::new();
-    for run in runs.iter() {
-        if let Some(drive) = run.drive {
-            lots.entry(drive).or_insert(run.rank());
-        }
-    }
-    // The sort is stable: each lot stays in order.
-    runs.sort_by_key(|run| run.drive.map_or(run.rank(), |drive| lots[&drive]));
-}
-
 /// The runs that have not started yet, for several threads to take from.
-pub struct Queue(Mutex<Waiting>);
+pub struct Queue {
+    threads: usize,
+    waiting: Mutex<Waiting>,
+}
 
 struct Waiting {
-    runs: VecDeque<Work>,
-    /// Drives of the lots that have begun: true once the drive is aged.
-    is_aged: BTreeMap<usize, bool>,
+    runs: Vec<Work>,
+    /// The shared drives, by their index.
+    drives: Vec<Drive>,
+}
+
+/// A drive shared by several runs.
+#[derive(Clone, Copy, Default)]
+struct Drive {
+    stage: Stage,
+    /// Number of its runs that have not ended.
+    left: usize,
+}
+
+#[derive(Clone, Copy, Default, PartialEq, Eq)]
+enum Stage {
+    /// No run has started.
+    #[default]
+    New,
+    /// The first run has started, and ages it.
+    Ageing,
+    Aged,
+}
+
+impl Waiting {
+    fn stage(&self, run: &Work) -> Option<Stage> {
+        run.drive.map(|drive| self.drives[drive].stage)
+    }
+
+    /// Sort key: of two runs the one with the smaller key is to start first.
+    fn rank(&self, run: &Work) -> (Reverse<u64>, Reverse<u64>, usize) {
+        let ageing = if self.stage(run) == Some(Stage::Aged) { 0 } else { run.ageing_pages };
+        let pages = ageing.saturating_add(run.requests.saturating_mul(PAGES_A_REQUEST));
+        (Reverse(pages), Reverse(run.drive_pages), run.index)
+    }
+
+    /// Position of the run to start next.
+    fn next(&self, threads: usize) -> Option<usize> {
+        let is_begun = |drive: &&Drive| drive.stage != Stage::New && drive.left > 0;
+        let has_room = self.drives.iter().filter(is_begun).count() < threads;
+        let may_start = |run: &Work| match self.stage(run) {
+            None | Some(Stage::Aged) => true,
+            Some(Stage::New) => has_room,
+            Some(Stage::Ageing) => false,
+        };
+        (0..self.runs.len()).min_by_key(|&at| (!may_start(&self.runs[at]), self.rank(&self.runs[at])))
+    }
 }
 
 impl Queue {
-    /// A queue of runs.
-    pub fn new(mut runs: Vec<Work>) -> Self {
-        sort(&mut runs);
-        Self(Mutex::new(Waiting { runs: runs.into(), is_aged: BTreeMap::new() }))
+    /// A queue of runs for a number of threads.
+    pub fn new(runs: Vec<Work>, threads: usize) -> Self {
+        let shared = runs.iter().filter_map(|run| run.drive);
+        let mut drives = vec![Drive::default(); shared.clone().max().map_or(0, |last| last + 1)];
+        shared.for_each(|drive| drives[drive].left += 1);
+        Self { threads, waiting: Mutex::new(Waiting { runs, drives }) }
     }
 
     fn waiting(&self) -> MutexGuard<'_, Waiting> {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+        self.waiting.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Takes the next run; `None` when all have started. Whoever takes the first run of a lot ages its drive, and then
-    /// calls [`Self::aged`].
+    /// Takes the next run; `None` when all have started. Whoever takes a run reports [`Self::aged`] and
+    /// [`Self::ended`].
     pub fn take(&self) -> Option<Work> {
-        let Waiting { runs, is_aged } = &mut *self.waiting();
-        let is_ready = |run: &Work| run.drive.is_none_or(|drive| is_aged.get(&drive) != Some(&false));
-        let run = runs.remove(runs.iter().position(is_ready).unwrap_or(0))?;
-        if let Some(drive) = run.drive {
-            is_aged.entry(drive).or_insert(false);
+        let mut waiting = self.waiting();
+        let next = waiting.next(self.threads)?;
+        let run = waiting.runs.swap_remove(next);
+        if let Some(drive) = run.drive.filter(|&drive| waiting.drives[drive].stage == Stage::New) {
+            waiting.drives[drive].stage = Stage::Ageing;
         }
         Some(run)
     }
@@ -89,21 +115,28 @@ impl Queue {
     /// Reports that the drive of a run that was taken is aged, or cannot be.
     pub fn aged(&self, run: &Work) {
         if let Some(drive) = run.drive {
-            self.waiting().is_aged.insert(drive, true);
+            self.waiting().drives[drive].stage = Stage::Aged;
+        }
+    }
+
+    /// Reports that a run that was taken has ended.
+    pub fn ended(&self, run: &Work) {
+        if let Some(drive) = run.drive {
+            self.waiting().drives[drive].left -= 1;
         }
     }
 }
 
 #[cfg(test)]
 mod tests {
-    use std::collections::BTreeSet;
+    use std::iter;
 
     use flashloom_units::Prng;
 
     use super::*;
 
     /// Runs by the pages that age their drives, their requests, the pages of their drives, and the shared drive.
-    fn runs(of: &[(u64, u64, u64, Option<usize>)]) -> Vec<Work> {
+    fn queue(of: &[(u64, u64, u64, Option<usize>)], threads: usize) -> Queue {
         let work = |(index, &(ageing_pages, requests, drive_pages, drive)): (usize, &_)| Work {
             index,
             ageing_pages,
@@ -111,20 +144,25 @@ mod tests {
             drive_pages,
             drive,
         };
-        of.iter().enumerate().map(work).collect()
+        Queue::new(of.iter().enumerate().map(work).collect(), threads)
     }
 
-    /// Indices of the runs in the order in which they start.
+    /// Indices of the runs in the order in which they start, one after another.
     fn order(of: &[(u64, u64, u64, Option<usize>)]) -> Vec<usize> {
-        let mut runs = runs(of);
-        sort(&mut runs);
-        runs.iter().map(|run| run.index).collect()
+        let queue = queue(of, 1);
+        let next = || {
+            let run = queue.take()?;
+            queue.aged(&run);
+            queue.ended(&run);
+            Some(run.index)
+        };
+        iter::from_fn(next).collect()
     }
 
     #[test]
     fn equal_runs_start_as_they_are_listed() {
         assert_eq!(order(&[(5, 5, 5, None); 4]), [0, 1, 2, 3]);
-        assert_eq!(order(&[]), []);
+        assert_eq!(order(&[]), [0; 0]);
     }
 
     #[test]
@@ -137,19 +175,21 @@ mod tests {
     }
 
     #[test]
-    fn runs_over_one_aged_drive_start_one_after_another() {
+    fn runs_over_an_aged_drive_are_shorter_by_its_ageing_and_end_before_the_next_drive_is_begun() {
         let [one, two] = [Some(0), Some(1)];
-        let of = [(9, 10, 8, one), (9, 10, 8, two), (9, 20, 8, one), (9, 15, 8, two), (9, 12, 8, None)];
-        assert_eq!(order(&of), [2, 0, 3, 1, 4]);
+        let of = [(90, 10, 8, one), (80, 10, 8, two), (90, 20, 8, one), (80, 40, 8, two), (0, 15, 8, None)];
+        assert_eq!(order(&of), [3, 4, 1, 2, 0]);
     }
 
     #[test]
     fn a_thread_takes_no_run_whose_drive_another_is_ageing_if_there_are_others() {
-        let queue = Queue::new(runs(&[(9, 9, 8, Some(0)), (9, 9, 8, Some(0)), (9, 9, 8, Some(1)), (9, 9, 8, Some(1))]));
+        let [one, two] = [(9, 9, 8, Some(0)), (9, 9, 8, Some(1))];
+        let queue = queue(&[one, one, two, two], 2);
         let take = || queue.take().expect("one waits");
         let (first, other) = (take(), take());
         assert_eq!((first.index, other.index), (0, 2));
         queue.aged(&first);
+        queue.ended(&first);
         assert_eq!(take().index, 1, "its drive is aged now");
         assert_eq!(take().index, 3, "nothing else is left: it waits for its drive");
         assert!(queue.take().is_none());
@@ -159,39 +199,35 @@ mod tests {
     #[derive(Clone, Copy)]
     enum Doing {
         Nothing,
+        /// It has taken a run, and ages its drive or waits for it.
         Ageing(Work),
         Running(Work),
     }
 
     #[test]
-    fn at_any_time_there_are_at_most_as_many_aged_drives_as_threads() {
+    fn at_any_time_as_many_drives_are_begun_as_there_are_threads_at_most() {
         let mut prng = Prng::new(1).branch("queue");
         for threads in (1..=4).cycle().take(400) {
             let mut work = || (prng.below(3), prng.below(3), 8, Some(prng.below(5) as usize));
-            let all = runs(&[(); 20].map(|()| work()));
-            let (queue, mut doing) = (Queue::new(all.clone()), vec![Doing::Nothing; threads]);
-            let mut left: BTreeMap<_, usize> = BTreeMap::new();
-            all.iter().for_each(|run| *left.entry(run.drive).or_default() += 1);
-            let mut begun = BTreeSet::new();
-            while left.values().any(|&left| left > 0) {
+            let queue = queue(&[(); 20].map(|()| work()), threads);
+            let (mut doing, mut ended) = (vec![Doing::Nothing; threads], 0);
+            while ended < 20 {
                 let thread = prng.below(threads as u64) as usize;
                 doing[thread] = match doing[thread] {
-                    Doing::Nothing => match queue.take() {
-                        None => Doing::Nothing,
-                        Some(run) if begun.insert(run.drive) => Doing::Ageing(run),
-                        Some(run) => Doing::Running(run),
-                    },
+                    Doing::Nothing => queue.take().map_or(Doing::Nothing, Doing::Ageing),
                     Doing::Ageing(run) => {
                         queue.aged(&run);
                         Doing::Running(run)
                     }
                     Doing::Running(run) => {
-                        *left.get_mut(&run.drive).expect("it was counted") -= 1;
+                        queue.ended(&run);
+                        ended += 1;
                         Doing::Nothing
                     }
                 };
-                let kept = begun.iter().filter(|&drive| left[drive] > 0).count();
-                assert!(kept <= threads, "{kept} drives of {threads} threads");
+                let is_begun = |drive: &&Drive| drive.stage != Stage::New && drive.left > 0;
+                let begun = queue.waiting().drives.iter().filter(is_begun).count();
+                assert!(begun <= threads, "{begun} drives of {threads} threads");
             }
         }
     }

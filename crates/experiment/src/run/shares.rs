@@ -39,7 +39,9 @@ impl Shares {
             drives[known].left += 1;
             Some(known)
         };
-        let of_variants = experiment.variants.iter().map(|variant| share_of(&variant.config)).collect();
+        let of_variants: Vec<_> = experiment.variants.iter().map(|variant| share_of(&variant.config)).collect();
+        let is_shared = |drive: &usize| drives[*drive].left > 1;
+        let of_variants = of_variants.into_iter().map(|drive| drive.filter(is_shared)).collect();
         Self { of_variants, drives: drives.into_iter().map(Mutex::new).collect() }
     }
 
