@@ -2,6 +2,7 @@
 
 use std::collections::BTreeMap;
 use std::fs;
+use std::process::Stdio;
 use std::time::Duration;
 
 use serde_json::Value;
@@ -41,7 +42,7 @@ fn a_comparison_that_is_killed_goes_on_where_it_was() {
         |file: &'static str| compare(&[&sweep[..], &["--set", "run.precondition=steady", "--json", file]].concat());
     let keeping = [&to("resumed.json")[..], &["--out", "kept"]].concat();
 
-    let mut child = lab.command(&keeping).spawn().expect("the program can be started");
+    let mut child = lab.command(&keeping).stderr(Stdio::null()).spawn().expect("the program can be started");
     for _ in 0..60_000 {
         if kept(&lab).len() >= 3 {
             break;
