@@ -69,9 +69,10 @@ lint: ## Runs clippy over every target; a warning is an error.
 unit: ## Runs all tests: unit, model, property, closed form, snapshot, golden, command line.
 	INSTA_UPDATE=no cargo test --locked --workspace
 
-smoke: ## Runs the benchmarks of the drive and of the buffer with a hundredth of their work.
+smoke: ## Runs the benchmarks of the drive, the buffer and parallel runs with a hundredth of their work.
 	FLASHLOOM_BENCH=smoke cargo bench --locked -p flashloom-device --bench drive
 	FLASHLOOM_BENCH=smoke cargo bench --locked -p flashloom-buffer --bench orders
+	FLASHLOOM_BENCH=smoke cargo bench --locked -p flashloom-cli --bench jobs
 
 readme: ## Runs the first command of the README and compares what it prints with the table there.
 	cargo run --locked --release --quiet -- compare experiments/quickstart.toml | diff - \
@@ -141,8 +142,9 @@ snapshots: ## Writes every snapshot and every generated file anew; look at the d
 reference: ## Writes the generated files anew: schema/*.json, docs/reference.md and the page of each policy.
 	INSTA_UPDATE=always cargo test --locked -p flashloom-experiment --test checked_in
 
-bench: ## Measures the drive, the buffer's orders, the readers of traces and the schedulers.
+bench: ## Measures the drive, the buffer's orders, the readers of traces, the schedulers, and runs in parallel.
 	cargo bench --locked -p flashloom-device --bench drive
 	cargo bench --locked -p flashloom-buffer
 	cargo bench --locked -p flashloom-workload
 	cargo bench --locked -p flashloom-host
+	cargo bench --locked -p flashloom-cli --bench jobs

@@ -185,7 +185,8 @@ pub struct CompareArguments {
     /// Show the statistics of the policies that vary, too.
     #[arg(long)]
     pub statistics: bool,
-    /// Leave out hints, in the JSON too: warnings that a figure means less than it seems.
+    /// Leave out hints, in the JSON too: warnings that a figure means less than it seems; and the lines on standard
+    /// error that say which run has ended.
     #[arg(long, visible_alias = "quiet")]
     pub no_hints: bool,
     /// Ignore the file's expectations (its `expect` tables), which may name runs that other options leave out.

@@ -4,15 +4,13 @@ use std::io::{IsTerminal, stderr};
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
-use flashloom::experiment::run::Progress;
+use flashloom::experiment::run::{PAGES_A_REQUEST, Progress};
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 
 use crate::figures::count;
+use crate::output::say;
 
-/// Approximate time of a request in units of an ageing page; the remaining time is estimated from both.
-const PAGES_A_REQUEST: u64 = 4;
-
-/// One bar over the requests of all runs and the pages that age their drives.
+/// One bar over the requests of all runs and the pages that age their drives; the remaining time is estimated from both.
 pub struct Bar {
     work: ProgressBar,
     runs: u64,
@@ -50,6 +48,11 @@ impl Bar {
         let aged = if pages > 0 { format!(", {} pages to age drives", count(pages)) } else { String::new() };
         let message = format!("{ended} of {} runs done, {} requests{aged}", self.runs, count(requests));
         self.work.set_message(message);
+    }
+
+    /// Writes a line to standard error, above the bar.
+    pub fn say(&self, line: impl std::fmt::Display) {
+        self.work.suspend(|| say(line));
     }
 
     /// Removes the bar, so that results stand alone.

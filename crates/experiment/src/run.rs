@@ -1,5 +1,5 @@
-//! Runs: inputs of the workloads are checked first, then every variant runs on a thread of its own, then its accounts
-//! are checked.
+//! Runs: inputs of the workloads are checked first, then every variant runs within one thread, then its accounts are
+//! checked.
 
 mod aged;
 mod bounds;
@@ -10,7 +10,9 @@ mod fio;
 mod hints;
 mod measure;
 mod provenance;
+mod queue;
 mod report;
+mod shares;
 mod watched;
 mod workloads;
 
@@ -38,6 +40,7 @@ pub use engines::result;
 pub(crate) use engines::{Aged, unscheduled};
 pub use hints::{Percentile, few_samples};
 pub use provenance::program_sha256;
+pub use queue::PAGES_A_REQUEST;
 
 /// Reason why a run has no result.
 #[derive(Clone, Debug)]

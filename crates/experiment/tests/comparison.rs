@@ -1,9 +1,14 @@
-//! Progress of a comparison: the requests, and the pages that age its drives.
+//! Comparisons: their progress, and their threads, which change no result and have one drive each.
 
+use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
+use flashloom_buffer::rate::{Occupancy, Rate};
 use flashloom_experiment::config::{Catalog, Experiment, Source};
-use flashloom_experiment::run::{Prepared, Progress};
+use flashloom_experiment::registry::Registry;
+use flashloom_experiment::run::{Prepared, Progress, Quiet};
+use flashloom_units::{Policy, PolicySpec};
+use rayon::ThreadPoolBuilder;
 
 const EXPERIMENT: &str = r#"
 workload.synthetic = { requests = 500 }
@@ -62,4 +67,77 @@ fn every_request_and_every_page_that_ages_a_drive_is_told() {
     assert_eq!(expected, prepared.expected_ageing(false, &|_| true));
     // What is expected is the least that it takes.
     assert!(expected <= aged && aged < 4 * expected, "{aged} pages, {expected} expected");
+}
+
+/// The experiment with the policies of a registry.
+fn experiment(catalog: &Arc<Catalog>, varies: &[&str]) -> Experiment {
+    let varies: Vec<String> = varies.iter().map(|&text| text.to_owned()).collect();
+    let source = Source::text("threads.toml", EXPERIMENT);
+    Experiment::from_source(catalog, source, &[], Some(&varies)).unwrap_or_else(|problems| panic!("{problems}"))
+}
+
+/// The results of a comparison in a pool of threads, without their cost.
+fn results(prepared: &Prepared<'_>, threads: usize) -> String {
+    let pool = ThreadPoolBuilder::new().num_threads(threads).build().expect("threads can be started");
+    let mut comparison = pool.install(|| prepared.compare(true, &Quiet)).expect("it runs");
+    comparison.runs.iter_mut().for_each(|run| run.result.run = None);
+    serde_json::to_string(&comparison).expect("a comparison is JSON")
+}
+
+#[test]
+fn the_number_of_threads_changes_no_byte_of_a_result() {
+    // Drives that are shared and drives of a run's own, long runs and short ones in another order than they start in.
+    let varies = ["run.precondition=none,fill,steady", "workload.synthetic.requests=100,900"];
+    let experiment = experiment(&Catalog::builtin(), &varies);
+    let prepared = Prepared::new(&experiment).expect("nothing is read");
+    let alone = results(&prepared, 1);
+    for threads in [2, 3, 8] {
+        assert_eq!(results(&prepared, threads), alone, "{threads} threads");
+    }
+}
+
+/// Number of drives that exist, and the most that have existed at once.
+#[derive(Default)]
+struct Drives {
+    alive: AtomicU64,
+    most: AtomicU64,
+}
+
+/// A policy of which every drive has one.
+struct Counted(Arc<Drives>);
+
+impl Rate for Counted {
+    fn victims(&mut self, occupancy: &Occupancy) -> u32 {
+        u32::from(occupancy.waiting > occupancy.evicting)
+    }
+}
+
+impl Drop for Counted {
+    fn drop(&mut self) {
+        self.0.alive.fetch_sub(1, Ordering::Relaxed);
+    }
+}
+
+static COUNTED: PolicySpec = PolicySpec { name: "counted", ..PolicySpec::BLANK };
+
+#[test]
+fn a_comparison_has_one_drive_a_thread() {
+    let drives = Arc::new(Drives::default());
+    let mut registry = Registry::builtin();
+    let counter = Arc::clone(&drives);
+    let counted = Policy::<dyn Rate>::new(&COUNTED, move |_, _| {
+        counter.most.fetch_max(counter.alive.fetch_add(1, Ordering::Relaxed) + 1, Ordering::Relaxed);
+        Ok(Box::new(Counted(Arc::clone(&counter))))
+    });
+    registry.rates.add(counted).expect("the name is free");
+    let catalog = registry.catalog().expect("the tables are in order");
+    let varies = ["buffer.rate=counted", "run.seed=1,2", "host.queue_depth=1..4"];
+    let experiment = experiment(&catalog, &varies);
+    let prepared = Prepared::new(&experiment).expect("nothing is read");
+    for threads in [1, 2, 3, 8] {
+        drives.most.store(0, Ordering::Relaxed);
+        results(&prepared, threads);
+        let (alive, most) = (drives.alive.load(Ordering::Relaxed), drives.most.load(Ordering::Relaxed));
+        assert!(alive == 0 && (1..=threads as u64).contains(&most), "{most} drives of {threads} threads, {alive} left");
+    }
 }

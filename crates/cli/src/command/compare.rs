@@ -2,6 +2,7 @@
 
 mod bounds;
 mod columns;
+mod ended;
 mod hints;
 mod kept;
 mod side_by_side;
@@ -11,7 +12,7 @@ use std::sync::Arc;
 
 use flashloom::experiment::config::{Catalog, Experiment, Sweep};
 use flashloom::experiment::result::Comparison;
-use flashloom::experiment::run::{KeepNothing, Keeper, Prepared};
+use flashloom::experiment::run::Prepared;
 use flashloom::report::csv;
 use rayon::ThreadPoolBuilder;
 
@@ -21,6 +22,7 @@ use crate::cache;
 use crate::output::{OutputFile, Stop, keep_apart, print, say};
 use crate::progress::Bar;
 use columns::{named, statistics, usual_columns};
+use ended::Ended;
 use kept::Kept;
 use side_by_side::side_by_side;
 
@@ -71,8 +73,8 @@ pub fn compare(catalog: &Arc<Catalog>, arguments: &CompareArguments) -> Result<(
     }
     let requests = (0..runs).filter(|&index| is_to_run(index)).map(|index| prepared.expected_requests(index)).sum();
     let bar = Bar::with_ageing(requests, prepared.expected_ageing(arguments.verify, &is_to_run), (runs - had) as u64);
-    let keeper: &dyn Keeper = kept.as_ref().map_or(&KeepNothing, |kept| kept);
-    let comparison = pool.install(|| prepared.compare_keeping(arguments.verify, &bar, keeper));
+    let keeper = Ended::new(kept.as_ref(), &bar, &columns, runs - had, arguments.no_hints);
+    let comparison = pool.install(|| prepared.compare_keeping(arguments.verify, &bar, &keeper));
     bar.clear();
     let mut comparison = comparison?;
     if arguments.no_hints {

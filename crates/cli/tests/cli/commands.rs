@@ -292,7 +292,7 @@ fn what_an_experiment_expects_is_shown_and_decides_the_exit_status() {
         let formula = "min(host.iops{queue_depth=8} / host.iops{queue_depth=1})";
         let expect = format!("[[expect]]\nclaim = \"more at once is faster\"\nformula = \"{formula}\"\n{bound}\n");
         lab.write("expect.toml", format!("{SMALL}\n{vary}\n{expect}"));
-        lab.run(&["compare", "expect.toml", "--json", "expect.json"])
+        lab.run(&["compare", "expect.toml", "--json", "expect.json", "--quiet"])
     };
     let held = expect("at_least = 1");
     assert_eq!((held.code, held.stderr.as_str()), (Some(0), ""));

@@ -2,6 +2,7 @@
 
 use std::collections::BTreeMap;
 use std::fs;
+use std::process::Stdio;
 use std::time::Duration;
 
 use serde_json::Value;
@@ -41,7 +42,7 @@ fn a_comparison_that_is_killed_goes_on_where_it_was() {
         |file: &'static str| compare(&[&sweep[..], &["--set", "run.precondition=steady", "--json", file]].concat());
     let keeping = [&to("resumed.json")[..], &["--out", "kept"]].concat();
 
-    let mut child = lab.command(&keeping).spawn().expect("the program can be started");
+    let mut child = lab.command(&keeping).stderr(Stdio::null()).spawn().expect("the program can be started");
     for _ in 0..60_000 {
         if kept(&lab).len() >= 3 {
             break;
@@ -75,6 +76,45 @@ fn a_comparison_that_is_killed_goes_on_where_it_was() {
     let once_more = lab.read("resumed.json");
     lab.succeed(&keeping);
     assert_eq!((lab.read("resumed.json"), kept(&lab)), (once_more, after));
+}
+
+#[test]
+fn the_number_of_jobs_changes_no_byte_of_what_is_printed_or_written() {
+    let lab = small();
+    let sweep = ["--vary", "workload.synthetic.requests=300,2000", "--vary", "host.scheduler=noop,deadline,cfq"];
+    let with_jobs = |jobs: &str| {
+        let files = ["--json", "all.json", "--csv", "all.csv", "--out", "kept", "--jobs", jobs];
+        let answer = lab.succeed(&compare(&[&sweep[..], &files].concat()));
+        let results = kept(&lab).into_iter().map(|(name, text)| {
+            let mut result = json(&text);
+            result["result"] = timeless(result["result"].take());
+            (name, result.to_string())
+        });
+        let results: Vec<_> = results.collect();
+        fs::remove_dir_all(lab.path("kept")).expect("it can be removed");
+        (answer.stdout, without_cost(&lab.read("all.json")).to_string(), lab.read("all.csv"), results)
+    };
+    let alone = with_jobs("1");
+    assert_eq!(alone.3.len(), 6);
+    for jobs in ["2", "3", "8"] {
+        assert!(with_jobs(jobs) == alone, "--jobs {jobs}");
+    }
+}
+
+#[test]
+fn each_run_is_told_as_it_ends_beside_the_table_the_longest_first() {
+    let lab = small();
+    let sweep = compare(&["--vary", "workload.synthetic.requests=300,2000,900", "--jobs", "1"]);
+    let answer = lab.succeed(&sweep);
+    let is_told = |line: &&str| line.starts_with("done ");
+    let told: Vec<&str> = answer.stderr.lines().filter(is_told).collect();
+    assert!(told.len() == 3 && !answer.stdout.contains("done"), "{}", answer.stderr);
+    for (index, (line, requests)) in told.iter().zip([2000, 900, 300]).enumerate() {
+        let parts = [format!("done {} of 3 in ", index + 1), format!("requests={requests}: requests/s ")];
+        assert!(parts.iter().all(|part| line.contains(part)), "{line}");
+    }
+    let quiet = lab.succeed(&[&sweep[..], &["--quiet"]].concat());
+    assert_eq!((quiet.stdout, quiet.stderr.as_str()), (answer.stdout, ""));
 }
 
 #[test]

@@ -14,7 +14,7 @@
 //! erase, with a log-block mapping. Verification counts too, because checks follow a drive from its first page on.
 
 use std::fs;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::Arc;
 
 use flashloom_device::{Drive, Engine, Preconditioned};
 use flashloom_ftl::PAGE_MAPPING;
@@ -84,7 +84,7 @@ const OTHER_KEYS: &str = "the drive was aged under other policies, or by a progr
 
 /// Conditions under which a drive was aged.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-struct Origin {
+pub(super) struct Origin {
     /// Every key that counts, with its value.
     settings: Map<String, Json>,
     /// True if every command and sector was checked.
@@ -92,7 +92,7 @@ struct Origin {
 }
 
 impl Origin {
-    fn of(config: &Config, verified: bool) -> Self {
+    pub(super) fn of(config: &Config, verified: bool) -> Self {
         let is_built_in = has_built_in_policies(config);
         let merges = !config.mapping_offers(PAGE_MAPPING);
         let is_left = |path: &str| {
@@ -145,7 +145,12 @@ impl AgedDrive {
     ///
     /// # Errors
     /// A policy that cannot be built, or a drive that never became steady.
-    fn age(config: &Config, verify: bool, cache: Option<&Cache>, progress: &dyn Progress) -> Result<Self, Failure> {
+    pub(super) fn age(
+        config: &Config,
+        verify: bool,
+        cache: Option<&Cache>,
+        progress: &dyn Progress,
+    ) -> Result<Self, Failure> {
         let place = cache.and_then(|cache| Some((cache, cache.place(config, verify)?)));
         if let Some(drive) = place.as_ref().and_then(|(cache, path)| cache.take(path, config, verify)) {
             progress.ageing_ended(0, expected_pages(config));
@@ -358,74 +363,6 @@ pub(super) fn read_all(experiment: &Experiment) -> Result<Vec<Option<Arc<AgedDri
         }
     }
     if problems.is_empty() { Ok(drives) } else { Err(problems) }
-}
-
-/// Drives shared by the runs of a comparison: each is aged by the first run that needs it, and dropped after the last.
-pub(super) struct Shares {
-    /// One per variant; `None` for a variant that ages its own.
-    of_variants: Vec<Option<Arc<Mutex<Share>>>>,
-}
-
-/// A drive shared by several runs.
-struct Share {
-    /// Number of runs that still need it.
-    left: usize,
-    drive: Option<Result<Arc<AgedDrive>, Failure>>,
-}
-
-impl Shares {
-    /// Groups the runs by their aged drives.
-    pub(super) fn new(experiment: &Experiment, verify: bool) -> Self {
-        let mut shares: Vec<(Origin, Arc<Mutex<Share>>)> = Vec::new();
-        let mut share_of = |config: &Config| {
-            if check_saving(experiment, config).is_err() {
-                return None;
-            }
-            let origin = Origin::of(config, verify);
-            let known = shares.iter().position(|(known, _)| *known == origin).unwrap_or_else(|| {
-                shares.push((origin, Arc::new(Mutex::new(Share { left: 0, drive: None }))));
-                shares.len() - 1
-            });
-            let share = Arc::clone(&shares[known].1);
-            share.lock().unwrap_or_else(PoisonError::into_inner).left += 1;
-            Some(share)
-        };
-        Self { of_variants: experiment.variants.iter().map(|variant| share_of(&variant.config)).collect() }
-    }
-
-    /// Releases the share of a variant that does not run, instead of taking its drive.
-    pub(super) fn forgo(&self, index: usize) {
-        if let Some(share) = &self.of_variants[index] {
-            share.lock().unwrap_or_else(PoisonError::into_inner).left -= 1;
-        }
-    }
-
-    /// The drive of a variant; `None` if it ages its own, because no other run needs it. To be called once per variant.
-    ///
-    /// # Errors
-    /// The errors of ageing it.
-    pub(super) fn drive(
-        &self,
-        index: usize,
-        config: &Config,
-        verify: bool,
-        cache: Option<&Cache>,
-        progress: &dyn Progress,
-    ) -> Result<Option<Arc<AgedDrive>>, Failure> {
-        let Some(share) = &self.of_variants[index] else { return Ok(None) };
-        // Whoever comes meanwhile waits here for the drive that it would otherwise age itself.
-        let mut share = share.lock().unwrap_or_else(PoisonError::into_inner);
-        share.left -= 1;
-        if share.left == 0 && share.drive.is_none() {
-            return Ok(None);
-        }
-        let aged = || AgedDrive::age(config, verify, cache, progress).map(Arc::new);
-        let drive = share.drive.get_or_insert_with(aged).clone();
-        if share.left == 0 {
-            share.drive = None;
-        }
-        drive.map(Some)
-    }
 }
 
 /// The aged drive of a configuration, to be saved to a file.

@@ -2,12 +2,16 @@
 //! expectations.
 
 use std::collections::BTreeMap;
+use std::iter;
+use std::sync::Arc;
 
 use flashloom_units::Problem;
-use rayon::prelude::*;
 use serde_json::{Map, Value};
 
-use super::aged::Shares;
+use super::aged::AgedDrive;
+use super::engines::expected_pages;
+use super::queue::{Queue, Work};
+use super::shares::Shares;
 use super::{Failure, Prepared, Progress};
 use crate::config::{Expectation, Unfit};
 use crate::estimate::Estimate;
@@ -73,30 +77,75 @@ impl Prepared<'_> {
         progress: &dyn Progress,
         keeper: &dyn Keeper,
     ) -> Result<Comparison, Failure> {
-        let variants = &self.experiment.variants;
-        let kept: Vec<Option<RunResult>> = (0..variants.len()).map(|index| keeper.kept(index)).collect();
+        let variants = 0..self.experiment.variants.len();
         let shares = Shares::new(self.experiment, verify);
-        kept.iter().enumerate().filter(|(_, kept)| kept.is_some()).for_each(|(index, _)| shares.forgo(index));
-        let run = |(index, kept): (usize, Option<RunResult>)| {
-            let variant = &variants[index];
-            let vary = variant.vary_to_json();
-            if let Some(result) = kept {
-                return Ok(ComparedRun { vary, result });
+        let (mut results, mut works) = (Vec::with_capacity(variants.len()), Vec::with_capacity(variants.len()));
+        for index in variants {
+            match keeper.kept(index) {
+                Some(result) => {
+                    shares.forgo(index);
+                    let vary = self.experiment.variants[index].vary_to_json();
+                    results.push((index, Ok(ComparedRun { vary, result })));
+                }
+                None => works.push(self.work(index, &shares)),
             }
-            let drive = shares.drive(index, &variant.config, verify, self.cache.as_ref(), progress);
-            let drive = drive.map_err(|failure| self.told_apart(variant, failure))?;
-            let result = self.run_with(index, verify, progress, drive.as_deref())?;
-            let run = ComparedRun { vary, result };
-            keeper.keep(index, &run).map_err(Failure::Unkept)?;
-            Ok(run)
+        }
+        let queue = Queue::new(works, rayon::current_num_threads());
+        let run_next = || {
+            let work = queue.take()?;
+            let drive = self.drive_of(work.index, verify, progress, &shares);
+            queue.aged(&work);
+            let run = drive.and_then(|drive| self.compared(work.index, verify, progress, drive.as_deref()));
+            queue.ended(&work);
+            let keep = |run| keeper.keep(work.index, &run).map(|()| run).map_err(Failure::Unkept);
+            Some((work.index, run.and_then(keep)))
         };
-        let results: Vec<Result<ComparedRun, Failure>> = kept.into_par_iter().enumerate().map(run).collect();
-        let runs = results.into_iter().collect::<Result<Vec<_>, _>>()?;
+        let of_threads = rayon::broadcast(|_| iter::from_fn(run_next).collect::<Vec<_>>());
+        results.extend(of_threads.into_iter().flatten());
+        results.sort_by_key(|(index, _)| *index);
+        let runs = results.into_iter().map(|(_, result)| result).collect::<Result<Vec<_>, _>>()?;
         let seeded = self.experiment.seeds.is_some();
         let repeated = if seeded { repeated(&runs, self.experiment.repetitions()) } else { Vec::new() };
         let expectations = self.hold_expectations(&runs);
         let left_out = self.experiment.unfit.iter().map(left_out).collect();
         Ok(Comparison { schema: COMPARE_SCHEMA.to_owned(), runs, repeated, left_out, expectations })
+    }
+
+    /// Expected work of a run.
+    fn work(&self, index: usize, shares: &Shares) -> Work {
+        let config = &self.experiment.variants[index].config;
+        Work {
+            index,
+            ageing_pages: if config.run.state.is_some() { 0 } else { expected_pages(config) },
+            requests: self.expected_requests(index),
+            drive_pages: config.device.geometry().total_pages(),
+            drive: shares.of(index),
+        }
+    }
+
+    /// The aged drive that a run shares with others; `None` if it ages its own.
+    fn drive_of(
+        &self,
+        index: usize,
+        verify: bool,
+        progress: &dyn Progress,
+        shares: &Shares,
+    ) -> Result<Option<Arc<AgedDrive>>, Failure> {
+        let variant = &self.experiment.variants[index];
+        let drive = shares.drive(index, &variant.config, verify, self.cache.as_ref(), progress);
+        drive.map_err(|failure| self.told_apart(variant, failure))
+    }
+
+    /// Runs a variant, on the given aged drive if there is one.
+    fn compared(
+        &self,
+        index: usize,
+        verify: bool,
+        progress: &dyn Progress,
+        drive: Option<&AgedDrive>,
+    ) -> Result<ComparedRun, Failure> {
+        let result = self.run_with(index, verify, progress, drive)?;
+        Ok(ComparedRun { vary: self.experiment.variants[index].vary_to_json(), result })
     }
 
     /// Evaluates the expectations; with several seeds, a number is the mean of those of each.

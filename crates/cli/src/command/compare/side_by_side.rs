@@ -193,7 +193,7 @@ fn significant(value: f64) -> String {
 }
 
 /// Formats a JSON value without quotes.
-fn plain(value: &Value) -> String {
+pub fn plain(value: &Value) -> String {
     value.as_str().map_or_else(|| value.to_string(), str::to_owned)
 }
 
