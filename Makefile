@@ -17,7 +17,8 @@ MDBOOK := target/tools/mdbook-0.5.4
 LINKCHECKER := target/tools/linkchecker-10.6.0
 
 # How `make budget` and `make budgets` count, and what they say if they cannot.
-COUNT := cargo build --locked --release && cargo test --locked --workspace --test costs -- --ignored --nocapture
+COUNT := cargo build --locked --release && \
+  cargo test --locked --workspace --test costs -- --ignored --nocapture
 NO_VALGRIND := make: valgrind is missing, which counts instructions: sudo apt-get install valgrind
 
 .PHONY: help test tools format lint unit smoke readme expectations reproduce docs site kernel test-kernel test-kernel-debug acceptance fuzz-properties fuzz-long fuzz-ftl snapshots reference budget budgets bench

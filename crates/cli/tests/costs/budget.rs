@@ -29,14 +29,14 @@ const HEAD: &str = "\
 /// Costs of all policies in one build.
 pub struct Budgets {
     /// The build: compiler, target, profile, and flags from the environment.
-    pub build: String,
+    pub build: Vec<String>,
     /// The costs, by slot and policy.
     costs: Vec<(String, String, Cost)>,
 }
 
 impl Budgets {
     /// The costs of cases in a build.
-    pub fn new<'a>(build: String, costs: impl IntoIterator<Item = (&'a Case, Cost)>) -> Self {
+    pub fn new<'a>(build: Vec<String>, costs: impl IntoIterator<Item = (&'a Case, Cost)>) -> Self {
         let named = |(case, cost): (&Case, Cost)| (case.slot.name.to_owned(), case.policy.to_owned(), cost);
         Self { build, costs: costs.into_iter().map(named).collect() }
     }
@@ -47,11 +47,12 @@ impl Budgets {
     /// It is not TOML, or not of this shape.
     pub fn parse(text: &str) -> Result<Self, String> {
         let root = DeTable::parse(text).map_err(|error| error.to_string())?;
-        let mut budgets = Self { build: String::new(), costs: Vec::new() };
+        let mut budgets = Self { build: Vec::new(), costs: Vec::new() };
         for (slot, policies) in root.get_ref() {
             let (slot, policies) = (slot.get_ref(), policies.get_ref());
             if slot == "build" {
-                policies.as_str().ok_or("build is not a text")?.clone_into(&mut budgets.build);
+                let parts = policies.as_array().ok_or("build is not a list")?.iter();
+                budgets.build = parts.filter_map(|part| part.get_ref().as_str().map(str::to_owned)).collect();
                 continue;
             }
             for (policy, cost) in policies.as_table().ok_or_else(|| format!("{slot} is not a table"))? {
@@ -71,7 +72,7 @@ impl Budgets {
 
     /// The text of the file.
     pub fn text(&self) -> String {
-        let mut text = format!("{HEAD}build = \"{}\"\n", self.build);
+        let mut text = format!("{HEAD}build = [\n    \"{}\",\n]\n", self.build.join("\",\n    \""));
         let mut last = "";
         for (slot, policy, Cost { instructions, operations }) in &self.costs {
             if slot != last {
@@ -93,9 +94,8 @@ impl Budgets {
     pub fn differences(&self, cases: &[Case]) -> Vec<String> {
         let lacks = cases.iter().filter(|case| self.cost(case.slot.name, case.policy).is_none());
         let lacks = lacks.map(|case| format!("{} `{}` has no budget", case.slot.role, case.policy));
-        let is_left = |slot: &str, policy: &str| {
-            !cases.iter().any(|case| case.slot.name == slot && case.policy == policy)
-        };
+        let is_left =
+            |slot: &str, policy: &str| !cases.iter().any(|case| case.slot.name == slot && case.policy == policy);
         let left = self.costs.iter().filter(|(slot, policy, _)| is_left(slot, policy));
         lacks.chain(left.map(|(slot, policy, _)| format!("{slot} `{policy}` has a budget and is no policy"))).collect()
     }
@@ -136,7 +136,7 @@ impl Budgets {
 
 /// The build that this test counts: the compiler and its target, the release profile, and what the environment changes
 /// of them.
-pub fn this_build() -> String {
+pub fn this_build() -> Vec<String> {
     let rustc = std::env::var_os("RUSTC").unwrap_or_else(|| "rustc".into());
     let output = Command::new(rustc).arg("-vV").output().expect("rustc is there, for it compiled this");
     let version = String::from_utf8(output.stdout).expect("rustc prints UTF-8");
@@ -147,7 +147,7 @@ pub fn this_build() -> String {
     let changes = std::env::vars().filter(|(name, _)| name.starts_with("CARGO_PROFILE_RELEASE_") || is_flags(name));
     let changes = changes.map(|(name, value)| format!("{name}={}", value.replace(['"', '\\', '\u{1f}'], " ")));
     let parts = [version.lines().next().unwrap_or("an unknown compiler").to_owned(), host.to_owned()];
-    parts.into_iter().chain(profile).chain(changes).collect::<Vec<_>>().join(", ")
+    parts.into_iter().chain(profile).chain(changes).collect()
 }
 
 /// True for the variables that hand flags to rustc.

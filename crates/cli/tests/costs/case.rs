@@ -13,10 +13,7 @@ const BESIDE: [(&str, &str); 6] = [
     // The default would cache the whole map of so small a drive.
     ("ftl.mapping=dftl", "ftl.dftl.cache=32KiB"),
     // The recording holds the reference's requests.
-    (
-        "workload.kind=trace",
-        "workload.path={folder}/requests.csv workload.replay=closed workload.requests={requests}",
-    ),
+    ("workload.kind=trace", "workload.path={folder}/requests.csv workload.replay=closed workload.requests={requests}"),
     ("workload.kind=fio", "workload.path={folder}/{requests}.fio"),
     // The smallest of the published characterisations, moved onto so small a drive.
     (
@@ -49,7 +46,8 @@ pub fn reference() -> PathBuf {
 /// Every policy of a catalog, slot by slot.
 pub fn cases(catalog: &std::sync::Arc<Catalog>) -> Vec<Case> {
     let source = Source::text("reference.toml", include_str!("reference.toml"));
-    let experiment = Experiment::from_source(catalog, source, &[], None).unwrap_or_else(|problems| panic!("{problems}"));
+    let experiment =
+        Experiment::from_source(catalog, source, &[], None).unwrap_or_else(|problems| panic!("{problems}"));
     let config = &experiment.variants[0].config;
     let cases = catalog.slots().iter().flat_map(|(slot, policies)| {
         let (reference, _) = config.policy(slot.key);

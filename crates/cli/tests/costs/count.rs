@@ -15,7 +15,7 @@ use tempfile::TempDir;
 use crate::case;
 
 /// Requests of the two runs.
-const LENGTHS: [u64; 2] = [500, 2_000];
+const LENGTHS: [u64; 2] = [1_000, 4_000];
 
 /// What a request costs, on average.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -107,7 +107,8 @@ impl Counter {
         valgrind.args(["--tool=callgrind", "--callgrind-out-file=/dev/null"]);
         valgrind.arg(format!("--log-file={}", log.display())).arg(&self.program);
         let mut arguments = self.arguments(settings, requests);
-        arguments.extend(["--set".to_owned(), format!("run.state={}", self.path(&format!("{number}.state")).display())]);
+        arguments
+            .extend(["--set".to_owned(), format!("run.state={}", self.path(&format!("{number}.state")).display())]);
         let result: Value = serde_json::from_str(&self.run(valgrind, &arguments)).expect("the result is JSON");
         assert_eq!(result["host"]["completed"], requests, "{settings}: the workload is as long as was asked for");
         let operations = ["reads", "programs", "erases"].map(|kind| result["nand"][kind]["total"].as_u64());

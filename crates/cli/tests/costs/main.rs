@@ -92,7 +92,8 @@ fn no_policy_exceeds_its_budget() {
         eprintln!(
             "compared by the ratio to each slot's reference policy, because the build is another:\n  found    {}\n  \
              expected {}",
-            found.build, budgets.build
+            found.build.join(", "),
+            budgets.build.join(", ")
         );
     }
     let excess: Vec<String> = cases.iter().filter_map(|case| budgets.excess(case, &found)).collect();
@@ -111,7 +112,7 @@ static SLOT: SlotSpec = SlotSpec { name: "schedulers", key: "host.scheduler", ro
 fn pair(build: &str, noop: u64, cfq: u64) -> ([Case; 2], Budgets) {
     let cases = ["noop", "cfq"].map(|policy| Case { slot: &SLOT, policy, reference: "noop", settings: String::new() });
     let cost = |instructions| Cost { instructions, operations: 2.5 };
-    let budgets = Budgets::new(build.to_owned(), cases.iter().zip([noop, cfq].map(cost)));
+    let budgets = Budgets::new(vec![build.to_owned()], cases.iter().zip([noop, cfq].map(cost)));
     (cases, budgets)
 }
 

@@ -22,7 +22,7 @@ pub fn renewed(page: &str, budgets: &Budgets, cases: &[Case]) -> Result<String, 
 
 /// The build, then a table for each slot: its reference policy first, the others as they are listed.
 fn tables(budgets: &Budgets, cases: &[Case]) -> String {
-    let mut text = format!("Counted in this build: {}.\n", budgets.build);
+    let mut text = format!("Counted in this build:\n\n```text\n{}\n```\n", budgets.build.join("\n"));
     let mut slots: Vec<_> = cases.iter().map(|case| case.slot).collect();
     slots.dedup();
     for slot in slots {
@@ -33,7 +33,8 @@ fn tables(budgets: &Budgets, cases: &[Case]) -> String {
             "\n### {}, `{}`\n\n\
              | policy | instructions a request | of the reference's | flash operations a request |\n\
              |---|--:|--:|--:|\n",
-            slot.role, slot.key
+            capitalized(slot.role),
+            slot.key
         )
         .expect("a text can be written to");
         for case in references.iter().chain(&others) {
@@ -56,4 +57,10 @@ fn tables(budgets: &Budgets, cases: &[Case]) -> String {
         }
     }
     text
+}
+
+/// A role as the first word of a heading.
+fn capitalized(role: &str) -> String {
+    let (first, rest) = role.split_at(1);
+    first.to_uppercase() + rest
 }
