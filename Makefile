@@ -16,12 +16,17 @@ TRACES ?= traces
 MDBOOK := target/tools/mdbook-0.5.4
 LINKCHECKER := target/tools/linkchecker-10.6.0
 
-.PHONY: help test tools format lint unit smoke readme expectations reproduce docs site kernel test-kernel test-kernel-debug acceptance fuzz-properties fuzz-long fuzz-ftl snapshots reference bench
+# How `make budget` and `make budgets` count, and what they say if they cannot.
+COUNT := cargo build --locked --release && \
+  cargo test --locked --workspace --test costs -- --ignored --nocapture
+NO_VALGRIND := make: valgrind is missing, which counts instructions: sudo apt-get install valgrind
+
+.PHONY: help test tools format lint unit smoke readme expectations reproduce docs site kernel test-kernel test-kernel-debug acceptance fuzz-properties fuzz-long fuzz-ftl snapshots reference budget budgets bench
 
 help: ## Lists the targets.
 	@sed -n 's/^\([a-z-]*\):.*## \(.*\)/  \1\t\2/p' $(MAKEFILE_LIST) | expand -t 14
 
-test: tools format lint unit smoke readme expectations reproduce docs kernel ## Checks everything, as a change has to pass it.
+test: tools format lint unit smoke readme expectations reproduce budget docs kernel ## Checks everything, as a change has to pass it.
 	@echo "make test: format, lints, tests, benchmarks and documents are in order"
 
 tools: ## Installs what the build needs and the machine lacks.
@@ -40,6 +45,10 @@ tools: ## Installs what the build needs and the machine lacks.
 	  else \
 	    echo "make: fio is missing, which jobs are compared with: sudo apt-get install fio" >&2; \
 	    exit 1; \
+	  fi; }
+	@command -v valgrind >/dev/null || { \
+	  if command -v apt-get >/dev/null && [ "$$(id -u)" = 0 ]; then \
+	    apt-get update && DEBIAN_FRONTEND=noninteractive apt-get install -y --no-install-recommends valgrind; \
 	  fi; }
 	@test -x target/fio-plot/bin/fio-plot || { \
 	  rm -rf target/fio-plot; \
@@ -87,6 +96,17 @@ expectations: ## Runs the experiments that say what they expect; one that does n
 
 reproduce: ## Rehearses the reproduction of every paper, with shortened workloads.
 	cargo run --locked --release --quiet -- reproduce all --quick --out target/reproduction
+
+# The counted program is the release build that `readme` makes, the counting one the test build of `unit`. Without
+# valgrind nothing else is missing, so that the other checks go on.
+budget: export INSTA_UPDATE := no
+budget: ## Counts the instructions of every policy, and holds them to their budgets; needs valgrind.
+	@if command -v valgrind >/dev/null; then $(COUNT); else echo "$(NO_VALGRIND)" >&2; fi
+
+budgets: export INSTA_UPDATE := always
+budgets: ## Writes these budgets, and the tables of docs/costs.md, anew.
+	@command -v valgrind >/dev/null || { echo "$(NO_VALGRIND)" >&2; exit 1; }
+	$(COUNT)
 
 docs: ## Builds the documentation of the code; a warning is an error.
 	RUSTDOCFLAGS="-D warnings" cargo doc --locked --workspace --no-deps
@@ -142,7 +162,7 @@ snapshots: ## Writes every snapshot and every generated file anew; look at the d
 reference: ## Writes the generated files anew: schema/*.json, docs/reference.md and the page of each policy.
 	INSTA_UPDATE=always cargo test --locked -p flashloom-experiment --test checked_in
 
-bench: ## Measures the drive, the buffer's orders, the readers of traces, the schedulers, and runs in parallel.
+bench: budgets ## Counts what every policy costs; measures drive, orders, trace readers, schedulers and parallel runs.
 	cargo bench --locked -p flashloom-device --bench drive
 	cargo bench --locked -p flashloom-buffer
 	cargo bench --locked -p flashloom-workload

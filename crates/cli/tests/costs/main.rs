@@ -1,0 +1,160 @@
+//! The cost of each policy in instructions a request, held to a checked-in budget.
+//!
+//! Instructions are counted by valgrind in the release build, with one policy at a time exchanged in a reference
+//! configuration. That takes a minute, so it is ignored here: `make budget` builds what it needs and runs it, `make
+//! budgets` writes the budgets anew instead. That every policy has a budget, and that the page of the documents shows
+//! them, is tested always.
+#![allow(missing_docs)]
+
+mod budget;
+mod case;
+mod count;
+mod page;
+
+use std::fs;
+use std::path::PathBuf;
+
+use flashloom::experiment::config::Catalog;
+use flashloom::units::SlotSpec;
+use rayon::prelude::*;
+
+use budget::{Budgets, FILE};
+use case::Case;
+use count::{Cost, Counter};
+
+/// The page with the tables, in the project.
+const PAGE: &str = "docs/costs.md";
+
+/// The command that writes budgets and page.
+const RENEW: &str = "make budgets";
+
+fn project() -> PathBuf {
+    PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("../..")
+}
+
+/// True if the tests write what they would otherwise hold.
+fn updates() -> bool {
+    std::env::var("INSTA_UPDATE").is_ok_and(|update| update == "always")
+}
+
+fn read(path: &str) -> String {
+    fs::read_to_string(project().join(path)).unwrap_or_else(|error| panic!("{path}: {error}"))
+}
+
+fn write(path: &str, text: &str) {
+    fs::write(project().join(path), text).unwrap_or_else(|error| panic!("{path}: {error}"));
+}
+
+fn budgets() -> Budgets {
+    Budgets::parse(&read(FILE)).unwrap_or_else(|fault| panic!("{FILE}: {fault}"))
+}
+
+/// Counts all cases, those with the same settings once.
+fn count(cases: &[Case]) -> Budgets {
+    let counter = Counter::new().unwrap_or_else(|fault| panic!("{fault}"));
+    let mut settings: Vec<&str> = cases.iter().map(|case| case.settings.as_str()).collect();
+    settings.sort_unstable();
+    settings.dedup();
+    // Single cases are handed out, because one of a merging FTL takes as long as ten others.
+    let counted = settings.par_iter().with_max_len(1).enumerate();
+    let costs: Vec<Cost> = counted.map(|(number, settings)| counter.cost(settings, number)).collect();
+    let cost = |case: &Case| costs[settings.binary_search(&case.settings.as_str()).expect("it was counted")];
+    Budgets::new(budget::this_build(), cases.iter().map(|case| (case, cost(case))))
+}
+
+#[test]
+fn every_policy_has_a_budget() {
+    let differences = budgets().differences(&case::cases(&Catalog::builtin()));
+    assert!(differences.is_empty(), "{FILE}:\n{}\n`{RENEW}` writes it anew", differences.join("\n"));
+}
+
+#[test]
+fn the_page_shows_the_budgets() {
+    let cases = case::cases(&Catalog::builtin());
+    let page = page::renewed(&read(PAGE), &budgets(), &cases).unwrap_or_else(|fault| panic!("{PAGE}: {fault}"));
+    if updates() {
+        write(PAGE, &page);
+    }
+    assert!(read(PAGE) == page, "{PAGE} is not current: INSTA_UPDATE=always cargo test -p flashloom-cli --test costs");
+}
+
+#[test]
+#[ignore = "it needs valgrind, a release build and a minute: make budget"]
+fn no_policy_exceeds_its_budget() {
+    let cases = case::cases(&Catalog::builtin());
+    let found = count(&cases);
+    if updates() {
+        write(FILE, &found.text());
+        write(PAGE, &page::renewed(&read(PAGE), &found, &cases).unwrap_or_else(|fault| panic!("{PAGE}: {fault}")));
+    }
+    let budgets = budgets();
+    if found.build != budgets.build {
+        eprintln!(
+            "compared by the ratio to each slot's reference policy, because the build is another:\n  found    {}\n  \
+             expected {}",
+            found.build.join(", "),
+            budgets.build.join(", ")
+        );
+    }
+    let excess: Vec<String> = cases.iter().filter_map(|case| budgets.excess(case, &found)).collect();
+    assert!(
+        excess.is_empty(),
+        "{} policies cost more than {FILE} allows:\n{}\nIf the growth is worth it, `{RENEW}` writes the budgets anew",
+        excess.len(),
+        excess.join("\n"),
+    );
+}
+
+/// A slot for the tests of the verdict.
+static SLOT: SlotSpec = SlotSpec { name: "schedulers", key: "host.scheduler", role: "I/O scheduler", help: "" };
+
+/// Costs of `noop` and `cfq` in a build.
+fn pair(build: &str, noop: u64, cfq: u64) -> ([Case; 2], Budgets) {
+    let cases = ["noop", "cfq"].map(|policy| Case { slot: &SLOT, policy, reference: "noop", settings: String::new() });
+    let cost = |instructions| Cost { instructions, operations: 2.5 };
+    let budgets = Budgets::new(vec![build.to_owned()], cases.iter().zip([noop, cfq].map(cost)));
+    (cases, budgets)
+}
+
+#[test]
+fn in_the_same_build_a_policy_may_grow_by_five_percent() {
+    let (cases, budgets) = pair("this", 1_000, 2_000);
+    let excess = |noop, cfq| {
+        let (_, found) = pair("this", noop, cfq);
+        cases.iter().filter_map(|case| budgets.excess(case, &found)).collect::<Vec<_>>()
+    };
+    assert_eq!(excess(1_050, 2_100), [""; 0]);
+    assert_eq!(
+        excess(500, 2_101),
+        ["I/O scheduler `cfq`: found 2,101 instructions a request, expected at most 2,100: its budget of 2,000 and \
+          5 %; flash operations a request: 2.50, 2.50 in its budget"]
+    );
+}
+
+#[test]
+fn in_another_build_its_ratio_to_the_reference_may_grow_by_ten_percent() {
+    let (cases, budgets) = pair("this", 1_000, 2_000);
+    let excess = |noop, cfq| {
+        let (_, found) = pair("another", noop, cfq);
+        cases.iter().filter_map(|case| budgets.excess(case, &found)).collect::<Vec<_>>()
+    };
+    assert_eq!(excess(3_000, 6_600), [""; 0]);
+    assert_eq!(
+        excess(1_000, 2_201),
+        ["I/O scheduler `cfq`: found 2.201 of the instructions of `noop`, expected at most 2.200: 2.000 in the \
+          budgets and 10 %; flash operations a request: 2.50, 2.50 in its budget"]
+    );
+}
+
+#[test]
+fn the_file_reads_as_it_was_written() {
+    let (cases, budgets) = pair("this", 1_000, 2_000);
+    let read = Budgets::parse(&budgets.text()).expect("it is TOML");
+    assert_eq!(read.text(), budgets.text());
+    assert_eq!(read.differences(&cases), [""; 0]);
+    assert_eq!(read.differences(&cases[..1]), ["schedulers `cfq` has a budget and is no policy"]);
+    assert_eq!(
+        Budgets::parse("[schedulers]\nnoop = {}\n").err().as_deref(),
+        Some("schedulers.noop lacks instructions or operations")
+    );
+}
