@@ -39,9 +39,10 @@ pub struct BufferReport {
     pub write_hits: u64,
     /// Read hits: page reads that found all their sectors in the buffer.
     pub read_hits: u64,
-    /// Victims chosen because room was needed, not by a flush: pages or blocks, depending on the replacement policy.
+    /// Victims chosen because room was needed, not by a flush or a drain: pages or blocks, depending on the replacement
+    /// policy.
     pub evictions: u64,
-    /// Dirty pages sent to flash, by evictions, flushes and FUA; without those that only pad a block.
+    /// Dirty pages sent to flash, by evictions, flushes, FUA and a drain; without those that only pad a block.
     pub evicted_pages: u64,
     /// Of these, pages evicted before their turn because they form a stream of consecutive pages with a victim.
     pub gathered_pages: u64,

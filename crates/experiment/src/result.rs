@@ -283,9 +283,9 @@ result_types! {
         /// Hit ratio of writes: write hits as a share of the pages written by the host.
         #[serde(skip_serializing_if = "Option::is_none")]
         hit_ratio: Option<f64>,
-        /// Victims evicted to make room.
+        /// Victims, pages or blocks, evicted to make room; not those of flushes, FUA writes and a drain.
         evictions: u64,
-        /// Pages sent to flash by evictions, flushes and FUA writes, without those that only pad a block.
+        /// Pages sent to flash by evictions, flushes, FUA writes and a drain, without those that only pad a block.
         evicted_pages: u64,
         /// Evicted pages that left early because they share a stream with a victim; absent without streams.
         #[serde(skip_serializing_if = "Option::is_none")]

@@ -5,6 +5,10 @@ use flashloom_units::{PolicySpec, SlotSpec};
 use super::{Block, Entry, List, Page, Place, consequences, described, param_entry, sentence};
 use crate::config::{Catalog, SECTIONS, Table, example};
 
+/// What has to be known of an example that reads a file.
+const FILE_OF_EXAMPLE: &str = "The path is relative to the folder of the experiment. This file is among Flashloom's \
+                               sources: the experiment is for their topmost folder.";
+
 /// The list of a slot, whose help begins with the term that people search for.
 pub(super) fn list(catalog: &Catalog, slot: &SlotSpec) -> List {
     let members = catalog.policies(slot).map(|policy| (policy.name, sentence(policy.summary))).collect();
@@ -36,6 +40,9 @@ pub(super) fn page(catalog: &Catalog, table: &Table, policy: &PolicySpec, key: u
         // What cannot be read, which only a policy from outside can bring, is shown as it was written.
         let lines = example(catalog, policy.example).unwrap_or_else(|_| policy.example.replace(' ', "\n"));
         blocks.push(Block::Configuration(lines));
+        if policy.example.contains(".path=") {
+            blocks.push(Block::Text(FILE_OF_EXAMPLE.to_owned()));
+        }
     }
     if !policy.params.is_empty() {
         let entries = policy.params.iter().map(|param| param_entry(catalog, &path, param)).collect();

@@ -2,7 +2,7 @@
 //! [`Cache`](super::Cache) by all later ones.
 //!
 //! ```text
-//! line 1   flashloom-state 1
+//! line 1   flashloom-state 2
 //! line 2   what the drive was aged with, as JSON: {"settings": {KEY: VALUE, ..}, "verified": .., "aged": {..}}
 //! line 3   SHA-256 of line 2 and of the state, in hexadecimal
 //! then     the state, compressed by zstd

@@ -3,6 +3,7 @@
 use flashloom_device::{Engine, Outcome};
 use flashloom_host::Orders;
 use flashloom_units::Ns;
+use flashloom_workload::Op;
 
 use super::super::aged;
 use super::super::engines::{Aged, unmerged};
@@ -13,6 +14,9 @@ use crate::result::{RunResult, SchedulerBound};
 
 /// Maximum number of requests whose orders are all tried: 8! = 40,320 runs if all are queued at once.
 const MOST_REQUESTS: u64 = 8;
+/// Maximum number of orders times pages of the drive. Each order begins with a drive of its own, and making one takes
+/// longer than the few requests: about 6 ns a page, or 10 minutes for all.
+const MOST_PAGES: u64 = 100_000_000_000;
 
 /// Finds the best of every order of dispatch; the run itself is one of them.
 ///
@@ -41,10 +45,17 @@ pub(super) fn scheduler(
     loop {
         let engine = unmerged(config, orders.scheduler(), verify, aged, &Quiet)?;
         let outcome = outcome(config, input, engine)?;
-        if outcome.host.generated != result.host.requests {
+        if outcome.end_of_life.is_some() {
+            return Ok(Err("the drive's life ends in another order".to_owned()));
+        }
+        if is_other_workload(&outcome, result) {
             return Ok(Err("the workload issues other requests in another order".to_owned()));
         }
         count += 1;
+        // Another order may have more requests to choose from than the run had.
+        if let Some(why) = too_long(count, config) {
+            return Ok(Err(why));
+        }
         let (duration, latency) = (outcome.host.duration_ns, outcome.host.latency().mean());
         let (shortest, least) = best.unwrap_or((duration, latency));
         best = Some((shortest.min(duration), least.min(latency)));
@@ -77,12 +88,31 @@ fn unsuited(config: &Config, input: Input<'_>, record: &Record, result: &RunResu
         Some("requests were merged, and orders are those of requests as they are".to_owned())
     } else if record.was_held_back() {
         Some("the scheduler held requests back, and every order has the drive take what it has room for".to_owned())
-    } else if is_aged_anew {
-        let policy = aged::unsaved_policy(config)?;
+    } else if is_aged_anew && let Some(policy) = aged::unsaved_policy(config) {
         Some(format!("the state of `{policy}` cannot be saved, and the drive would be aged for every order"))
     } else {
-        None
+        too_long(record.orders(), config)
     }
+}
+
+/// Reason why so many orders are not tried.
+fn too_long(orders: u64, config: &Config) -> Option<String> {
+    let pages = config.device.geometry().total_pages();
+    (orders.saturating_mul(pages) > MOST_PAGES).then(|| {
+        format!(
+            "{orders} orders or more, each on a drive of {pages} pages, would take too long: {} orders of such a \
+             drive are tried at most; fewer requests or a smaller drive have a bound",
+            MOST_PAGES / pages
+        )
+    })
+}
+
+/// True if the requests of a run in another order are not those of the run that is bounded.
+fn is_other_workload(outcome: &Outcome, result: &RunResult) -> bool {
+    let (host, run) = (&outcome.host, &result.host);
+    let ops = [(Op::Read, run.reads), (Op::Write, run.writes), (Op::Discard, run.discards), (Op::Flush, run.flushes)];
+    (host.generated, host.read_bytes, host.write_bytes) != (run.requests, run.read_bytes, run.write_bytes)
+        || ops.iter().any(|&(op, count)| host.completed_of(op) != count)
 }
 
 /// Runs the workload on an engine. The accounts are not checked, because that takes longer than a few requests; those
@@ -98,4 +128,24 @@ fn outcome(config: &Config, input: Input<'_>, engine: Engine) -> Result<Outcome,
 fn figures(result: &RunResult) -> Option<(u64, f64)> {
     let all = result.host.latency_ns.as_ref()?.all.as_ref()?;
     Some((result.host.duration_ns?, all.mean))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::config::{Catalog, Experiment, Source};
+
+    #[test]
+    fn orders_that_would_take_hours_are_refused() {
+        let too_long = |preset: &str, orders| {
+            let source = Source::text("orders.toml", &format!("device.preset = \"{preset}\""));
+            let experiment = Experiment::from_source(&Catalog::builtin(), source, &[], None).expect("it is sound");
+            too_long(orders, &experiment.variants[0].config)
+        };
+        assert_eq!(too_long("mlc-16g", 40_320), None, "8 requests");
+        assert_eq!(too_long("nvme-qlc-1t", 720), None, "6 requests");
+        let why = too_long("nvme-qlc-1t", 40_320).expect("half a day");
+        assert!(why.starts_with("40320 orders or more, each on a drive of"), "{why}");
+        assert!(too_long("mlc-16g", u64::MAX).is_some(), "a product that overflows");
+    }
 }

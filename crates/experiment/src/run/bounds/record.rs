@@ -12,7 +12,6 @@ use flashloom_workload::{Op, Request};
 const MOST: usize = 1 << 25;
 
 /// Observer that records the accesses to write buffer and FTL.
-#[derive(Default)]
 pub struct Record {
     /// Logical pages of the drive.
     pages: u32,
@@ -28,27 +27,72 @@ pub struct Record {
 }
 
 /// Requests in front of the drive and in it.
-#[derive(Default)]
 struct Queue {
     depth: u64,
     waiting: u64,
     in_drive: u64,
     now: Ns,
-    /// True once time has passed while a request waited and the drive had room.
+    /// True from a completion or a dispatch on, until the next request arrives: the scheduler has been asked since.
+    was_asked: bool,
+    /// True once a request was left waiting while the drive had room.
     was_held_back: bool,
+    /// Product of the requests that waited at each dispatch.
+    orders: u64,
 }
 
 impl Queue {
+    fn new(depth: u32) -> Self {
+        let depth = u64::from(depth);
+        Self { depth, waiting: 0, in_drive: 0, now: 0, was_asked: false, was_held_back: false, orders: 1 }
+    }
+
     fn come_to(&mut self, now: Ns) {
-        self.was_held_back |= now > self.now && self.waiting > 0 && self.in_drive < self.depth;
+        self.was_held_back |= now > self.now && self.waits_in_vain();
         self.now = now;
+    }
+
+    fn waits_in_vain(&self) -> bool {
+        self.waiting > 0 && self.in_drive < self.depth
+    }
+
+    /// A request arrives. Those of a moment come together, before the scheduler is asked; but a moment may have further
+    /// ones, which arrive because of what has completed. A request that the backlog has kept comes before the scheduler
+    /// is asked too.
+    fn admit(&mut self, request: &Request) {
+        let is_from_backlog = request.arrival_ns < self.now;
+        self.was_held_back |= self.was_asked && !is_from_backlog && self.waits_in_vain();
+        self.was_asked &= is_from_backlog;
+        self.waiting += u64::from(request.op != Op::Flush);
+    }
+
+    fn dispatch(&mut self, op: Op) {
+        self.was_asked = true;
+        if op != Op::Flush && self.waiting > 0 {
+            self.orders = self.orders.saturating_mul(self.waiting);
+            self.waiting -= 1;
+        }
+        self.in_drive += 1;
+    }
+
+    fn complete(&mut self) {
+        self.was_asked = true;
+        self.in_drive -= 1;
     }
 }
 
 impl Record {
     /// An empty record of a drive of `pages` logical pages that holds `queue_depth` commands at once.
     pub fn new(pages: u32, queue_depth: u32) -> Self {
-        Self { pages, queue: Queue { depth: u64::from(queue_depth), ..Queue::default() }, ..Self::default() }
+        Self {
+            pages,
+            accesses: Vec::new(),
+            changes: Vec::new(),
+            valid: Vec::new(),
+            padding: 0,
+            dispatched: None,
+            flushes: Vec::new(),
+            queue: Queue::new(queue_depth),
+        }
     }
 
     /// The record of a run that has ended, if it is complete. A drain at the end flushes the write buffer.
@@ -88,10 +132,16 @@ impl Record {
         self.padding
     }
 
-    /// True if the scheduler ever let time pass while a request waited and the drive had room. Meaningless for a run
-    /// with merged requests.
+    /// True if the scheduler ever left a request waiting while the drive had room, until time passed or a request
+    /// arrived. Meaningless for a run with merged requests.
     pub fn was_held_back(&self) -> bool {
         self.queue.was_held_back
+    }
+
+    /// Orders in which the requests could have been dispatched, if each dispatch had as many to choose from as in this
+    /// run; exact if all were queued at once.
+    pub fn orders(&self) -> u64 {
+        self.queue.orders
     }
 
     fn access(&mut self, access: Access) {
@@ -145,15 +195,70 @@ impl Observer for Record {
     fn event(&mut self, now: Ns, event: &Event) {
         self.queue.come_to(now);
         match event {
-            Event::Admitted { request, .. } => self.queue.waiting += u64::from(request.op != Op::Flush),
+            Event::Admitted { request, .. } => self.queue.admit(request),
             Event::Dispatched(command) => {
                 self.dispatched = Some(*command);
-                self.queue.waiting -= u64::from(command.op != Op::Flush && self.queue.waiting > 0);
-                self.queue.in_drive += 1;
+                self.queue.dispatch(command.op);
             }
-            Event::Returned { .. } => self.queue.in_drive -= 1,
+            Event::Returned { .. } => self.queue.complete(),
             Event::Drive(event) => self.drive(event),
             Event::Ended { .. } | Event::Flash(_) => {}
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn read(arrival_ns: Ns) -> Request {
+        Request { arrival_ns, lba: 0, sectors: 8, task: 1, recorded_latency_ns: 0, op: Op::Read, flags: 0 }
+    }
+
+    /// A drive of one command that completes one at 5 ns, while another request waits.
+    fn at_a_completion() -> Queue {
+        let mut queue = Queue::new(1);
+        [read(0), read(0)].iter().for_each(|request| queue.admit(request));
+        queue.dispatch(Op::Read);
+        queue.come_to(5);
+        queue.complete();
+        queue
+    }
+
+    #[test]
+    fn waiting_for_a_request_that_comes_in_the_same_moment_is_holding_back() {
+        let mut queue = at_a_completion();
+        queue.admit(&read(5));
+        assert!(queue.was_held_back, "the scheduler was asked at the completion, and did not take what waited");
+    }
+
+    #[test]
+    fn what_comes_before_the_scheduler_is_asked_holds_nothing_back() {
+        let mut queue = at_a_completion();
+        queue.admit(&read(3));
+        assert!(!queue.was_held_back, "the backlog has kept it until the completion");
+        queue.dispatch(Op::Read);
+        queue.come_to(9);
+        queue.complete();
+        queue.dispatch(Op::Read);
+        queue.come_to(12);
+        queue.complete();
+        [read(12), read(12)].iter().for_each(|request| queue.admit(request));
+        assert!(!queue.was_held_back, "requests of a moment come together");
+    }
+
+    #[test]
+    fn time_that_passes_while_a_request_could_be_dispatched_is_holding_back() {
+        let mut queue = at_a_completion();
+        queue.come_to(6);
+        assert!(queue.was_held_back);
+    }
+
+    #[test]
+    fn orders_are_the_choices_of_all_dispatches() {
+        let mut queue = Queue::new(4);
+        [read(0), read(0), read(0)].iter().for_each(|request| queue.admit(request));
+        (0..3).for_each(|_| queue.dispatch(Op::Read));
+        assert_eq!(queue.orders, 6);
     }
 }
