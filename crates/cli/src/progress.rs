@@ -10,7 +10,7 @@ use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 use crate::figures::count;
 use crate::output::say;
 
-/// One bar over the requests of all runs and the pages that age their drives; the remaining time is estimated from both.
+/// One bar over the requests of all runs and the pages that age their drives, by which it estimates the remaining time.
 pub struct Bar {
     work: ProgressBar,
     runs: u64,

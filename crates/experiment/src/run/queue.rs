@@ -41,12 +41,12 @@ pub struct Queue {
 struct Waiting {
     runs: Vec<Work>,
     /// The shared drives, by their index.
-    drives: Vec<Drive>,
+    drives: Vec<SharedDrive>,
 }
 
-/// A drive shared by several runs.
+/// An aged drive of several runs.
 #[derive(Clone, Copy, Default)]
-struct Drive {
+struct SharedDrive {
     stage: Stage,
     /// Number of its runs that have not ended.
     left: usize,
@@ -76,7 +76,7 @@ impl Waiting {
 
     /// Position of the run to start next.
     fn next(&self, threads: usize) -> Option<usize> {
-        let is_begun = |drive: &&Drive| drive.stage != Stage::New && drive.left > 0;
+        let is_begun = |drive: &&SharedDrive| drive.stage != Stage::New && drive.left > 0;
         let has_room = self.drives.iter().filter(is_begun).count() < threads;
         let may_start = |run: &Work| match self.stage(run) {
             None | Some(Stage::Aged) => true,
@@ -91,7 +91,7 @@ impl Queue {
     /// A queue of runs for a number of threads.
     pub fn new(runs: Vec<Work>, threads: usize) -> Self {
         let shared = runs.iter().filter_map(|run| run.drive);
-        let mut drives = vec![Drive::default(); shared.clone().max().map_or(0, |last| last + 1)];
+        let mut drives = vec![SharedDrive::default(); shared.clone().max().map_or(0, |last| last + 1)];
         shared.for_each(|drive| drives[drive].left += 1);
         Self { threads, waiting: Mutex::new(Waiting { runs, drives }) }
     }
@@ -225,7 +225,7 @@ mod tests {
                         Doing::Nothing
                     }
                 };
-                let is_begun = |drive: &&Drive| drive.stage != Stage::New && drive.left > 0;
+                let is_begun = |drive: &&SharedDrive| drive.stage != Stage::New && drive.left > 0;
                 let begun = queue.waiting().drives.iter().filter(is_begun).count();
                 assert!(begun <= threads, "{begun} drives of {threads} threads");
             }
