@@ -2,9 +2,9 @@
 //!
 //! 16 GiB, 75 % of it written, then uniform random 8 KiB writes at queue depth 16. Prints requests a second, peak
 //! memory and a hash of the result, which must not change with the machine.
-//! `cargo bench -p flashloom-device --bench drive`, with names behind `--` to choose (direct, buffer, counting, large) and
-//! `requests=N` for the length of the timed ones; with `FLASHLOOM_BENCH=smoke` a hundredth of the work, which the tests
-//! run so that it cannot rot. The drive is in its steady state after 2 million requests: the cost of one is the
+//! `cargo bench -p flashloom-device --bench drive`, with names behind `--` to choose (direct, buffer, counting, large)
+//! and `requests=N` for the length of the timed ones; with `FLASHLOOM_BENCH=smoke` a hundredth of the work, which the
+//! tests run so that it cannot rot. The drive is in its steady state after 2 million requests: the cost of one is the
 //! difference of two runs that are longer than that.
 // The only place outside the experiment crate that reads the wall clock: it measures the simulator, not the drive.
 #![allow(clippy::disallowed_methods, missing_docs)]

@@ -63,8 +63,8 @@ fn fill_batch(ftl: &dyn Mapping, fill_streams: bool) -> u64 {
     FILL_BATCH.next_multiple_of(ftl.wanted_streams().map_or(1, |wanted| u64::from(wanted.pages)))
 }
 
-/// Overwrites that are given to the FTL at a time: so many that it can look up pages ahead, so few that they stay in the
-/// processor's cache.
+/// Overwrites that are given to the FTL at a time: so many that it can look up pages ahead, so few that they stay in
+/// the processor's cache.
 const OVERWRITE_BATCH: usize = 256;
 
 /// How often the progress is told, in pages.

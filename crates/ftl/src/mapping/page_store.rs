@@ -65,8 +65,8 @@ use crate::lane::{Lane, Lanes};
 use crate::superblock::{Superblocks, units};
 use crate::{FtlReport, GcPace, HotCold, PageWrite, Preemption, WearLevelling, params};
 
-/// How far ahead of the pages that are programmed their entries of the reverse map are fetched: a cache line. Each plane
-/// fills two blocks at a time, which are too many streams for the processor to tell.
+/// How far ahead of the pages that are programmed their entries of the reverse map are fetched: a cache line. Each
+/// plane fills two blocks at a time, which are too many streams for the processor to tell.
 const REVERSE_AHEAD: usize = 16;
 
 /// A map that is not all in memory, and has to know which pages collections move.
@@ -475,8 +475,8 @@ impl PageStore {
         prefetch(&self.map, lpn.at());
     }
 
-    /// A hint that a page is about to be written whose part of the map is in the cache: what is known of its old copy can
-    /// be fetched too.
+    /// A hint that a page is about to be written whose part of the map is in the cache: what is known of its old copy
+    /// can be fetched too.
     pub fn prepare_old(&self, lpn: Lpn) {
         let old = self.map[lpn.at()];
         if old.is_some() {

@@ -66,8 +66,8 @@ impl PageStore {
         self.pay_in_steps(nand, plane, listener);
     }
 
-    /// The same where a collection has to be begun, its pace reckoned, or all of it done at once, and where there are no
-    /// copies in a row.
+    /// The same where a collection has to be begun, its pace reckoned, or all of it done at once, and where there are
+    /// no copies in a row.
     #[inline(never)]
     fn pay_in_steps(&mut self, nand: &mut Nand, plane: PlaneId, listener: &mut impl CollectionListener) {
         if self.jobs[plane.at()].is_none() {
@@ -169,8 +169,8 @@ impl PageStore {
     }
 
     /// Takes the next steps of the plane's collection, `most` at most: copies of a page, or of as many as fill a
-    /// superpage; or its erase, which ends it. Returns how many it took; none once it has ended, or cannot go on because
-    /// the drive is worn out.
+    /// superpage; or its erase, which ends it. Returns how many it took; none once it has ended, or cannot go on
+    /// because the drive is worn out.
     pub(super) fn step(
         &mut self,
         nand: &mut Nand,

@@ -7,8 +7,8 @@
 //! ```
 //!
 //! Nearly all copies of a drive are such: an aged drive programs several survivors for each page of the host, and what
-//! is done for each of them is what ageing costs. A page that may go elsewhere is moved by `move_next` (`collect`): a hot
-//! one, one of a stream that is spread, one whose program can fail, one of a superpage, and the first of a block.
+//! is done for each of them is what ageing costs. A page that may go elsewhere is moved by `move_next` (`collect`): a
+//! hot one, one of a stream that is spread, one whose program can fail, one of a superpage, and the first of a block.
 
 use flashloom_nand::{BlockId, Nand, Origin, PageCopy, PlaneId, Ppn, Urgency};
 use flashloom_units::prefetch;
@@ -31,8 +31,8 @@ struct Row {
 }
 
 impl PageStore {
-    /// Copies the next pages of a job, `most` at most, as far as there is room in the open block of its lane. Returns how
-    /// many; none where they do not all go there, or where something else is to be done. Nearly all copies are done
+    /// Copies the next pages of a job, `most` at most, as far as there is room in the open block of its lane. Returns
+    /// how many; none where they do not all go there, or where something else is to be done. Nearly all copies are done
     /// here: what is to be counted is counted once for all of them. Each costs `price` of what was paid.
     #[inline(always)]
     pub(super) fn copy_in_a_row(
