@@ -255,8 +255,8 @@ flashloom_units::state! {
         value now, sequence, operations, free, in_flight, restless, used;
         array blocks, planes, dies, channels;
         nested events;
-        fixed geometry, timing, page_times, page_transfer_ns, page_data_ns, multi_plane, copyback, cache_program, suspend, suspend_ns,
-            begins_while_busy, max_overtakes, order;
+        fixed geometry, timing, page_times, page_transfer_ns, page_data_ns, multi_plane, copyback, cache_program,
+            suspend, suspend_ns, begins_while_busy, max_overtakes, order;
     }
 }
 

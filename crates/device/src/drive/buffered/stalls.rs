@@ -22,8 +22,8 @@ pub(super) struct Stalls {
     awaited: Awaited,
 }
 
-/// How many of the pages that wait for slots have each remainder by [`CELLS`]: a page whose remainder nothing has is not
-/// waited for, and need not be looked for in every write.
+/// How many of the pages that wait for slots have each remainder by [`CELLS`]: a page whose remainder nothing has is
+/// not waited for, and need not be looked for in every write.
 struct Awaited([u32; CELLS]);
 
 impl Default for Awaited {
