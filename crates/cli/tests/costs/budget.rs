@@ -9,8 +9,9 @@ use toml::de::DeTable;
 use crate::case::Case;
 use crate::count::Cost;
 
-/// Maximum growth over the budget, in the build that the budgets were counted in. Counts repeat there to an instruction
-/// a request, so all of it is room for changes: several small ones that are each worth it need not renew the file.
+/// Maximum growth over the budget, in the build that the budgets were counted in. Counts repeat there to a few
+/// instructions a request, so all of it is room for changes: several small ones that are each worth it need not renew
+/// the file.
 const GROWTH: f64 = 1.05;
 
 /// Maximum growth of the ratio to the reference policy's instructions, in any other build. A compiler that makes all

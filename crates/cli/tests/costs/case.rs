@@ -15,7 +15,7 @@ const BESIDE: [(&str, &str); 6] = [
     // The recording holds the reference's requests.
     ("workload.kind=trace", "workload.path={folder}/requests.csv workload.replay=closed workload.requests={requests}"),
     ("workload.kind=fio", "workload.path={folder}/{requests}.fio"),
-    // The smallest of the published characterisations, moved onto so small a drive.
+    // Its addresses would span more than so small a drive has.
     (
         "workload.kind=synthesized",
         "workload.synthesized.preset=web-browser workload.synthesized.footprint=120MiB \
