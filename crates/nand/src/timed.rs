@@ -24,9 +24,11 @@ use flashloom_units::{EventNumber, EventQueue, NO_INDEX, Ns};
 use serde::{Deserialize, Serialize};
 
 use crate::event::{Command, Event, OperationKind};
-use crate::operation::Operation;
+use crate::operation::{Operation, Waits};
 
 const CLASSES: usize = 4;
+/// Kinds of operations that a die runs: the first of [`OperationKind`].
+const KINDS: usize = OperationKind::Hold as usize;
 const BLOCKING: usize = 0;
 const HOST_READS: usize = 1;
 
@@ -137,6 +139,20 @@ struct Block {
     queued: u32,
 }
 
+impl Block {
+    /// Whether a program of a class can be queued behind those that are.
+    #[inline(always)]
+    fn takes(&self, class: u8) -> bool {
+        class == self.queued_class || self.programmed == self.queued
+    }
+
+    #[inline(always)]
+    fn queues(&mut self, class: u8) {
+        self.queued_class = class;
+        self.queued += 1;
+    }
+}
+
 /// Operations that run together on a die: one, or one a plane.
 #[derive(Clone, Copy, Debug, Serialize, Deserialize)]
 struct Group {
@@ -220,10 +236,10 @@ struct Die {
 pub(crate) struct Timed {
     geometry: Geometry,
     timing: Timing,
-    /// tR and tPROG of each page of a block, by its type.
-    page_times: Vec<(Ns, Ns)>,
-    /// Command and data of a whole page on the channel.
-    page_transfer_ns: Ns,
+    /// Time of the array for each page of a block, by kind of operation.
+    array_ns: Vec<[Ns; KINDS]>,
+    /// Time of the channel before the array begins, by kind of operation: its command, and the data of a program.
+    load_ns: [Ns; KINDS],
     /// Data of a whole page on the channel.
     page_data_ns: Ns,
     multi_plane: MultiPlane,
@@ -255,7 +271,7 @@ flashloom_units::state! {
         value now, sequence, operations, free, in_flight, restless, used;
         array blocks, planes, dies, channels;
         nested events;
-        fixed geometry, timing, page_times, page_transfer_ns, page_data_ns, multi_plane, copyback, cache_program,
+        fixed geometry, timing, array_ns, load_ns, page_data_ns, multi_plane, copyback, cache_program,
             suspend, suspend_ns, begins_while_busy, max_overtakes, order;
     }
 }
@@ -297,15 +313,18 @@ impl Timed {
             busy_ns: 0,
         };
         let timing = params.timing();
-        let page_times = (0..geometry.pages).map(|page| {
+        let array_ns = (0..geometry.pages).map(|page| {
             let page_type = (page % timing.page_types) as usize;
-            (timing.read_ns[page_type], timing.program_ns[page_type])
+            let (read_ns, program_ns) = (timing.read_ns[page_type], timing.program_ns[page_type]);
+            [read_ns, program_ns, read_ns + program_ns, timing.erase_ns]
         });
+        let page_data_ns = timing.transfer_ns(geometry.sectors_per_page());
+        let command_ns = timing.command_ns;
         Self {
             geometry,
-            page_times: page_times.collect(),
-            page_data_ns: timing.transfer_ns(geometry.sectors_per_page()),
-            page_transfer_ns: timing.command_ns + timing.transfer_ns(geometry.sectors_per_page()),
+            array_ns: array_ns.collect(),
+            load_ns: [command_ns, command_ns + page_data_ns, command_ns, command_ns],
+            page_data_ns,
             timing,
             multi_plane: params.multi_plane,
             copyback: params.copyback,
@@ -393,18 +412,23 @@ impl Timed {
             && geometry.page_in_block(from) < self.blocks[source.at()].programmed
     }
 
-    /// Puts an operation into the table; where its page is follows from the block.
+    /// Puts an operation into the table, behind the one that it waits for; where its page is follows from the block.
     #[inline(always)]
-    fn admit(&mut self, operation: Operation) -> u32 {
+    fn admit(&mut self, operation: Operation, after: OpId) -> u32 {
         if self.free == NO_INDEX {
             self.grow();
         }
-        let id = self.free;
-        let place = &mut self.operations[id as usize];
+        let (id, operations) = (self.free, &mut self.operations[..]);
+        let (waits, sibling) = if after == OpId::DONE {
+            (Waits::No, NO_INDEX)
+        } else {
+            (Waits::Yes, std::mem::replace(&mut operations[after.0 as usize].waiters, id))
+        };
+        let place = &mut operations[id as usize];
         self.free = place.next;
-        let page = operation.ppn.0 - operation.block.0 * self.geometry.pages;
-        *place =
-            Operation { page, plane: self.geometry.plane_of(operation.block), sequence: self.sequence, ..operation };
+        let (page, plane) = (operation.ppn.0 - operation.block.0 * self.geometry.pages, operation.block);
+        let (plane, class) = (self.geometry.plane_of(plane), class_of(&operation) as u8);
+        *place = Operation { page, plane, class, waits, sibling, sequence: self.sequence, ..operation };
         self.sequence += 1;
         self.in_flight += 1;
         id
@@ -420,20 +444,23 @@ impl Timed {
 
     #[inline(always)] // Has one caller, as the next.
     pub(crate) fn issue_read(&mut self, operation: Operation, after: OpId, events: &mut Events) -> OpId {
-        let id = self.admit(operation);
+        let block = operation.block;
+        let id = self.admit(operation, after);
         self.note_issue(id, after, events);
-        self.wait_for(after, id);
-        self.enter(id, events);
+        if !self.comes_later(id, block) {
+            self.enter_read(id, events);
+        }
         OpId(id)
     }
 
     #[inline(always)]
     pub(crate) fn issue_program(&mut self, operation: Operation, after: OpId, events: &mut Events) -> OpId {
-        let from = operation.from;
-        let id = self.admit(operation);
+        let (block, from) = (operation.block, operation.from);
+        let id = self.admit(operation, after);
         self.note_issue(id, after, events);
-        self.wait_for(after, id);
-        self.enter(id, events);
+        if !self.comes_later(id, block) {
+            self.enter_program(id, block, events);
+        }
         if from.is_some() {
             self.hold(from, events);
         }
@@ -452,16 +479,6 @@ impl Timed {
         operation.command(id, self.geometry.die_of(operation.plane))
     }
 
-    #[inline(always)]
-    fn wait_for(&mut self, after: OpId, id: u32) {
-        if after != OpId::DONE {
-            let first = &mut self.operations[after.0 as usize].waiters;
-            let sibling = std::mem::replace(first, id);
-            let operation = &mut self.operations[id as usize];
-            (operation.sibling, operation.waiting) = (sibling, true);
-        }
-    }
-
     /// The data of a page is on its way to another block: the next erase of the page's own block has to wait.
     #[inline(always)]
     fn hold(&mut self, from: Ppn, events: &mut Events) {
@@ -469,8 +486,9 @@ impl Timed {
         if self.blocks[source.at()].erase == NO_INDEX {
             self.blocks[source.at()].pending += 1;
         } else {
-            let hold = self.admit(Operation::new(OperationKind::Hold, from, source, Origin::Host, NO_INDEX));
-            self.enter_rarely(hold, events);
+            let hold = Operation::new(OperationKind::Hold, from, source, Origin::Host, NO_INDEX);
+            let hold = self.admit(hold, OpId::DONE);
+            self.enter(hold, events);
         }
     }
 
@@ -483,7 +501,7 @@ impl Timed {
     /// Admits one of several erases that are to begin together; `last` is the one admitted before. They form a ring by
     /// `sibling`, which an erase does not need for itself, because it waits for blocks and not for an operation.
     pub(crate) fn admit_erase(&mut self, operation: Operation, last: Option<OpId>, events: &mut Events) -> OpId {
-        let id = self.admit(operation);
+        let id = self.admit(operation, OpId::DONE);
         self.note_issue(id, OpId::DONE, events);
         let first = last.map_or(id, |last| std::mem::replace(&mut self.operations[last.0 as usize].sibling, id));
         self.operations[id as usize].sibling = first;
@@ -495,7 +513,7 @@ impl Timed {
         let mut id = last.0;
         loop {
             id = self.operations[id as usize].sibling;
-            self.enter_rarely(id, events);
+            self.enter(id, events);
             if id == last.0 {
                 return;
             }
@@ -528,28 +546,21 @@ impl Timed {
 
     /// An operation joins the life of its block that it was emitted for: the present one, or after a pending erase the
     /// next, which begins when that erase has ended.
-    #[inline(always)] // In the two places where operations are issued all the time.
-    fn enter(&mut self, id: u32, events: &mut Events) {
-        let operation = &mut self.operations[id as usize];
-        let (block, kind, waiting) = (operation.block, operation.kind, operation.waiting);
-        let state = &mut self.blocks[block.at()];
-        if state.erase != NO_INDEX {
-            return append(&mut self.operations, &mut state.later, id);
+    #[cold] // Reads and programs nearly always do when they are issued.
+    pub(super) fn enter(&mut self, id: u32, events: &mut Events) {
+        let Operation { block, kind, .. } = self.operations[id as usize];
+        if self.comes_later(id, block) {
+            return;
         }
-        state.pending += u32::from(kind != OperationKind::Erase);
         match kind {
-            OperationKind::Read if waiting => operation.entered = true,
-            OperationKind::Read => self.queue_read(id, events),
-            OperationKind::Program | OperationKind::Copyback => {
-                let is_first = state.programs.head == NO_INDEX;
-                append(&mut self.operations, &mut state.programs, id);
-                // One behind others is queued when they are.
-                if is_first && !waiting {
-                    self.queue_programs(block, events);
-                }
+            OperationKind::Read => self.enter_read(id, events),
+            OperationKind::Program | OperationKind::Copyback => self.enter_program(id, block, events),
+            OperationKind::Hold => {
+                self.blocks[block.at()].pending += 1;
+                self.retire(id);
             }
-            OperationKind::Hold => self.retire(id),
             OperationKind::Erase => {
+                let state = &mut self.blocks[block.at()];
                 state.erase = id;
                 if state.pending == 0 {
                     self.queue_erase(id, events);
@@ -558,10 +569,40 @@ impl Timed {
         }
     }
 
-    /// As [`Self::enter`], once for all rare kinds and occasions.
-    #[cold]
-    pub(super) fn enter_rarely(&mut self, id: u32, events: &mut Events) {
-        self.enter(id, events);
+    /// Whether an operation belongs to the next life of its block, for which it then waits.
+    #[inline(always)]
+    fn comes_later(&mut self, id: u32, block: BlockId) -> bool {
+        let state = &mut self.blocks[block.at()];
+        let comes_later = state.erase != NO_INDEX;
+        if comes_later {
+            append(&mut self.operations, &mut state.later, id);
+        }
+        comes_later
+    }
+
+    #[inline(always)]
+    fn enter_read(&mut self, id: u32, events: &mut Events) {
+        let operation = &mut self.operations[id as usize];
+        self.blocks[operation.block.at()].pending += 1;
+        if operation.waits == Waits::No {
+            self.queue_read(id, events);
+        } else {
+            operation.waits = Waits::InItsLife;
+        }
+    }
+
+    #[inline(always)]
+    fn enter_program(&mut self, id: u32, block: BlockId, events: &mut Events) {
+        let operation = &self.operations[id as usize];
+        let state = &mut self.blocks[block.at()];
+        state.pending += 1;
+        // One behind others is queued when they are.
+        if operation.waits == Waits::No && state.programs.head == NO_INDEX && state.takes(operation.class) {
+            state.queues(operation.class);
+            self.enqueue(id, events);
+        } else {
+            append(&mut self.operations, &mut state.programs, id);
+        }
     }
 
     /// A read that waits for no other operation goes to its queue, after the program of its page.
@@ -589,16 +630,12 @@ impl Timed {
         loop {
             let state = &mut self.blocks[block.at()];
             let id = state.programs.head;
-            let Some(operation) = self.operations.get(id as usize).filter(|operation| !operation.waiting) else {
-                return;
-            };
-            let class = class_of(operation) as u8;
-            if class != state.queued_class && state.programmed != state.queued {
+            let Some(&Operation { waits, class, next, .. }) = self.operations.get(id as usize) else { return };
+            if waits != Waits::No || !state.takes(class) {
                 return;
             }
-            state.programs.head = operation.next;
-            state.queued_class = class;
-            state.queued += 1;
+            state.programs.head = next;
+            state.queues(class);
             self.enqueue(id, events);
         }
     }
@@ -608,15 +645,15 @@ impl Timed {
         if let Some(events) = events {
             events.push(Event::Queued { number: id });
         }
-        let operation = &self.operations[id as usize];
-        let class = class_of(operation);
-        let plane = &mut self.planes[operation.plane.at()];
-        append(&mut self.operations, &mut plane.queues[class], id);
-        let (die, state) = (plane.die, &mut self.dies[plane.die as usize]);
-        state.queued[class] |= plane.bit;
+        let operations = &mut self.operations[..];
+        let Operation { plane, class, .. } = operations[id as usize];
+        let plane = &mut self.planes[plane.at()];
+        append(operations, &mut plane.queues[class as usize], id);
+        let state = &mut self.dies[plane.die as usize];
+        state.queued[class as usize] |= plane.bit;
         state.classes |= 1 << class;
-        if self.begins_while_busy || state.active.is_none() {
-            self.rouse(die);
+        if (self.begins_while_busy || state.active.is_none()) && !std::mem::replace(&mut state.restless, true) {
+            self.restless.push(plane.die);
         }
     }
 }

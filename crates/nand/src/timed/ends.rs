@@ -3,9 +3,9 @@
 use crate::{BlockId, Events, Origin};
 use flashloom_units::{EventNumber, NO_INDEX, Ns};
 
-use super::{Die, Group, Timed, event};
+use super::{Die, Group, Timed, Used, event};
 use crate::event::{Event, OperationKind};
-use crate::operation::Operation;
+use crate::operation::{Operation, Waits};
 
 impl Timed {
     /// Processes the next event, and those that follow until `until_ns` as long as they concern nobody else: no tag has
@@ -39,7 +39,7 @@ impl Timed {
         if state.transfers == 0
             && let Some(group) = state.release(self.now)
         {
-            self.account(&group);
+            self.used.add(&group, self.now);
         }
         self.complete(id, events, completed);
         self.rouse(die);
@@ -56,7 +56,7 @@ impl Timed {
             return self.send_data(die, events);
         }
         let group = state.release(self.now).expect("the array of an idle die does not end");
-        self.account(&group);
+        self.used.add(&group, self.now);
         let mut id = group.head;
         let mut planes = 0;
         while id != NO_INDEX {
@@ -89,17 +89,6 @@ impl Timed {
                 events.push(Event::Transferring { number: id, ends: end, transfer_ns });
             }
             id = std::mem::replace(&mut operation.next, NO_INDEX);
-        }
-    }
-
-    /// What the die time of a group was for.
-    #[inline(always)]
-    fn account(&mut self, group: &Group) {
-        let occupied = u128::from(self.now - group.since);
-        match (group.origin, group.kind) {
-            (Origin::Host, OperationKind::Program) => self.used.write_ns += occupied,
-            (Origin::Host | Origin::Map, _) => {}
-            (Origin::Gc | Origin::Merge | Origin::Wear, _) => self.used.collection_ns += occupied,
         }
     }
 
@@ -144,12 +133,12 @@ impl Timed {
     fn free_waiters(&mut self, mut waiter: u32, events: &mut Events) {
         while waiter != NO_INDEX {
             let operation = &mut self.operations[waiter as usize];
-            operation.waiting = false;
-            let Operation { sibling, kind, entered, block, .. } = *operation;
-            match kind {
-                // One that has not entered will find nothing to wait for when its block's life begins.
-                OperationKind::Read if entered => self.queue_read(waiter, events),
-                OperationKind::Read => {}
+            let waited = std::mem::replace(&mut operation.waits, Waits::No);
+            let Operation { sibling, kind, block, .. } = *operation;
+            match (kind, waited) {
+                (OperationKind::Read, Waits::InItsLife) => self.queue_read(waiter, events),
+                // It will find nothing to wait for when its block's life begins.
+                (OperationKind::Read, _) => {}
                 _ => self.queue_programs(block, events),
             }
             waiter = sibling;
@@ -193,7 +182,22 @@ impl Timed {
         while self.blocks[block.at()].erase == NO_INDEX && self.blocks[block.at()].later.head != NO_INDEX {
             let id = self.blocks[block.at()].later.head;
             self.blocks[block.at()].later.head = self.operations[id as usize].next;
-            self.enter_rarely(id, events);
+            self.enter(id, events);
+        }
+    }
+}
+
+impl Used {
+    /// A group has ended: what its die time was for.
+    #[inline(always)]
+    fn add(&mut self, group: &Group, now: Ns) {
+        let occupied = u128::from(now - group.since);
+        if group.origin == Origin::Host {
+            if group.kind == OperationKind::Program {
+                self.write_ns += occupied;
+            }
+        } else if group.origin != Origin::Map {
+            self.collection_ns += occupied;
         }
     }
 }
