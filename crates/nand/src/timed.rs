@@ -354,12 +354,18 @@ impl Timed {
     #[inline]
     pub(crate) fn next_event_ns(&mut self, events: &mut Events) -> Option<Ns> {
         if !self.restless.is_empty() {
-            self.serve_restless(events);
+            self.serve_emitted(events);
         }
         self.events.next_ns()
     }
 
+    /// As below, after what was emitted at a moment: in one place for all who ask.
     #[inline(never)]
+    fn serve_emitted(&mut self, events: &mut Events) {
+        self.serve_restless(events);
+    }
+
+    #[inline(always)]
     fn serve_restless(&mut self, events: &mut Events) {
         // Nothing that a die begins rouses another.
         let mut at = 0;

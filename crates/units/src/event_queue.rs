@@ -26,9 +26,8 @@ pub struct EventQueue {
     today: u64,
     /// A day has two to the power of this nanoseconds.
     day_bits: u32,
-    /// A bit for each day that has events, and for each word of these bits that is not zero.
+    /// A bit for each day that has events.
     busy: [u64; WORDS],
-    busy_words: u32,
     /// First event of each day.
     days: Box<[u32; DAYS]>,
     /// Events of all days; `next` is the next of the day, or of those that are free.
@@ -67,7 +66,6 @@ impl EventQueue {
             today: 0,
             day_bits: day_ns.next_power_of_two().trailing_zeros(),
             busy: [0; WORDS],
-            busy_words: 0,
             days: Box::new([NO_INDEX; DAYS]),
             events: Vec::new(),
             free: NO_INDEX,
@@ -93,7 +91,6 @@ impl EventQueue {
         }
         let day = day as usize % DAYS;
         self.busy[day / 64] |= 1 << (day % 64);
-        self.busy_words |= 1 << (day / 64);
         if self.free == NO_INDEX {
             self.add_entry();
         }
@@ -144,9 +141,7 @@ impl EventQueue {
         entry.next = std::mem::replace(&mut self.free, event);
         self.days[day] = next;
         if next == NO_INDEX {
-            let word = &mut self.busy[day / 64];
-            *word &= !(1 << (day % 64));
-            self.busy_words &= !(u32::from(*word == 0) << (day / 64));
+            self.busy[day / 64] &= !(1 << (day % 64));
             self.next_ns = self.first_from(day);
         } else {
             self.next_ns = events[next as usize].at;
@@ -170,13 +165,10 @@ impl EventQueue {
         let mut index = today / 64;
         let mut word = self.busy[index] & (u64::MAX << (today % 64));
         if word == 0 {
-            // The words that follow, and the days of this one that lie behind today: they are the last of the calendar.
-            let following = (self.busy_words | self.busy_words << WORDS) >> index >> 1;
-            if following == 0 {
-                return Ns::MAX;
-            }
-            index = (index + 1 + following.trailing_zeros() as usize) % WORDS;
-            word = self.busy[index];
+            // The words that follow, and at the end the days of this one that lie behind today: the calendar's last.
+            let following = (1..=WORDS).map(|ahead| (index + ahead) % WORDS);
+            let Some(busy) = following.into_iter().find(|&index| self.busy[index] != 0) else { return Ns::MAX };
+            (index, word) = (busy, self.busy[busy]);
         }
         let head = self.days[index * 64 + word.trailing_zeros() as usize];
         self.events[head as usize].at

@@ -12,8 +12,8 @@ use crate::operation::Operation;
 /// A queue of a die that has something.
 #[derive(Clone, Copy)]
 struct Place {
-    class: u32,
-    plane: u32,
+    class: u8,
+    plane: u8,
 }
 
 impl Timed {
@@ -61,7 +61,7 @@ impl Timed {
     /// Before an operation that is suspended or staged only host reads go, and not without end; then it goes on.
     fn begin_read_before(&mut self, die: u32, held: u32, events: &mut Events) {
         if self.operations[held as usize].overtaken < self.max_overtakes
-            && let Some(place) = self.first_of(die, HOST_READS as u32)
+            && let Some(place) = self.first_of(die, HOST_READS as u8)
         {
             self.operations[held as usize].overtaken += 1;
             return self.begin(die, place, events);
@@ -150,7 +150,7 @@ impl Timed {
             return;
         }
         let Some(place) = self.first(die) else { return };
-        let plane = (self.dies[die as usize].first_plane + place.plane) as usize;
+        let plane = (self.dies[die as usize].first_plane + u32::from(place.plane)) as usize;
         let head = self.planes[plane].queues[place.class as usize].head;
         if self.operations[head as usize].kind != OperationKind::Program {
             return;
@@ -168,24 +168,24 @@ impl Timed {
     #[inline(always)]
     fn first(&self, die: u32) -> Option<Place> {
         match self.order {
-            DieOrder::Fifo => self.oldest(die, 0..CLASSES as u32),
+            DieOrder::Fifo => self.oldest(die, 0..CLASSES as u8),
             DieOrder::Priority => self.first_of(die, self.dies[die as usize].next_class()),
         }
     }
 
     /// Where the operation is that is next in a class.
     #[inline(always)]
-    fn first_of(&self, die: u32, class: u32) -> Option<Place> {
+    fn first_of(&self, die: u32, class: u8) -> Option<Place> {
         let planes = self.dies[die as usize].queued[class as usize];
         if planes.is_power_of_two() {
-            Some(Place { class, plane: planes.trailing_zeros() })
+            Some(Place { class, plane: planes.trailing_zeros() as u8 })
         } else {
             self.oldest(die, class..class + 1)
         }
     }
 
     /// Where the oldest operation of some classes is.
-    fn oldest(&self, die: u32, classes: Range<u32>) -> Option<Place> {
+    fn oldest(&self, die: u32, classes: Range<u8>) -> Option<Place> {
         let state = &self.dies[die as usize];
         let queues = &self.planes[state.first_plane as usize..];
         let mut best = None;
@@ -199,7 +199,7 @@ impl Timed {
                 let operation = &self.operations[head as usize];
                 if operation.sequence < oldest && self.is_whole(head, operation) {
                     oldest = operation.sequence;
-                    best = Some(Place { class, plane });
+                    best = Some(Place { class, plane: plane as u8 });
                 }
             }
         }
@@ -240,13 +240,14 @@ impl Timed {
     /// Takes the head of a plane's queue, and with multi-plane commands the heads of the other planes that match it.
     /// Their commands, and the data of each program, take the channel; then the array begins.
     #[inline(always)]
-    fn take_group(&mut self, die: u32, Place { class, plane }: Place) -> Group {
+    fn take_group(&mut self, die: u32, place: Place) -> Group {
+        let (class, plane) = (usize::from(place.class), u32::from(place.plane));
         let (now, operations, state) = (self.now, &mut self.operations[..], &mut self.dies[die as usize]);
-        let head = state.pop(&mut self.planes, operations, class as usize, plane);
-        state.has_turn(class as usize, self.max_overtakes);
-        let others = state.queued[class as usize] & !(1 << plane);
+        let head = state.pop(&mut self.planes, operations, class, plane);
+        state.has_turn(class, self.max_overtakes);
+        let others = state.queued[class] & !(1 << plane);
         if others != 0 && self.multi_plane != MultiPlane::None {
-            state.take_others(&mut self.planes, operations, class as usize, (head, others), self.multi_plane);
+            state.take_others(&mut self.planes, operations, class, (head, others), self.multi_plane);
         }
         let Operation { kind, origin, page, mut next, .. } = operations[head as usize];
         let load_ns = self.load_ns[kind as usize];
@@ -297,9 +298,10 @@ impl Timed {
 impl Die {
     /// The class that is next, of those with something queued: the highest, but for one that was overtaken too often.
     #[inline(always)]
-    fn next_class(&self) -> u32 {
+    fn next_class(&self) -> u8 {
         let is_blocked = self.classes & (1 << BLOCKING) != 0;
-        if self.starved == 0 || is_blocked { self.classes.trailing_zeros() } else { self.starved.ilog2() }
+        let class = if self.starved == 0 || is_blocked { self.classes.trailing_zeros() } else { self.starved.ilog2() };
+        class as u8
     }
 
     /// Takes the head of the queue of a plane and class.

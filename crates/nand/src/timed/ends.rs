@@ -23,7 +23,8 @@ impl Timed {
             if !completed.is_empty() || self.in_flight == 0 || events.is_some() {
                 break;
             }
-            if self.next_event_ns(events).is_none_or(|next_ns| next_ns > until_ns) {
+            self.serve_restless(events);
+            if self.events.next_ns().is_none_or(|next_ns| next_ns > until_ns) {
                 break;
             }
         }
