@@ -233,6 +233,17 @@ struct Die {
     busy_ns: Ns,
 }
 
+/// What an operation of the table is queued by.
+#[derive(Clone, Copy)]
+struct Admitted {
+    id: u32,
+    block: BlockId,
+    page: u32,
+    plane: PlaneId,
+    class: u8,
+    waits: Waits,
+}
+
 pub(crate) struct Timed {
     geometry: Geometry,
     timing: Timing,
@@ -420,7 +431,7 @@ impl Timed {
 
     /// Puts an operation into the table, behind the one that it waits for; where its page is follows from the block.
     #[inline(always)]
-    fn admit(&mut self, operation: Operation, after: OpId) -> u32 {
+    fn admit(&mut self, operation: Operation, after: OpId) -> Admitted {
         if self.free == NO_INDEX {
             self.grow();
         }
@@ -432,12 +443,13 @@ impl Timed {
         };
         let place = &mut operations[id as usize];
         self.free = place.next;
-        let (page, plane) = (operation.ppn.0 - operation.block.0 * self.geometry.pages, operation.block);
-        let (plane, class) = (self.geometry.plane_of(plane), class_of(&operation) as u8);
+        let block = operation.block;
+        let page = operation.ppn.0 - block.0 * self.geometry.pages;
+        let (plane, class) = (self.geometry.plane_of(block), class_of(&operation) as u8);
         *place = Operation { page, plane, class, waits, sibling, sequence: self.sequence, ..operation };
         self.sequence += 1;
         self.in_flight += 1;
-        id
+        Admitted { id, block, page, plane, class, waits }
     }
 
     /// Makes room where more operations are in flight than ever before.
@@ -448,29 +460,28 @@ impl Timed {
         self.operations.push(Operation::new(OperationKind::Hold, Ppn::NONE, BlockId::NONE, Origin::Host, NO_INDEX));
     }
 
-    #[inline(always)] // Has one caller, as the next.
+    #[inline(always)] // Once where the host's are emitted and once where copies are, as the next.
     pub(crate) fn issue_read(&mut self, operation: Operation, after: OpId, events: &mut Events) -> OpId {
-        let block = operation.block;
-        let id = self.admit(operation, after);
-        self.note_issue(id, after, events);
-        if !self.comes_later(id, block) {
-            self.enter_read(id, events);
+        let read = self.admit(operation, after);
+        self.note_issue(read.id, after, events);
+        if !self.comes_later(read) {
+            self.enter_read(read, events);
         }
-        OpId(id)
+        OpId(read.id)
     }
 
     #[inline(always)]
     pub(crate) fn issue_program(&mut self, operation: Operation, after: OpId, events: &mut Events) -> OpId {
-        let (block, from) = (operation.block, operation.from);
-        let id = self.admit(operation, after);
-        self.note_issue(id, after, events);
-        if !self.comes_later(id, block) {
-            self.enter_program(id, block, events);
+        let from = operation.from;
+        let program = self.admit(operation, after);
+        self.note_issue(program.id, after, events);
+        if !self.comes_later(program) {
+            self.enter_program(program, events);
         }
         if from.is_some() {
             self.hold(from, events);
         }
-        OpId(id)
+        OpId(program.id)
     }
 
     #[inline(always)]
@@ -493,7 +504,7 @@ impl Timed {
             self.blocks[source.at()].pending += 1;
         } else {
             let hold = Operation::new(OperationKind::Hold, from, source, Origin::Host, NO_INDEX);
-            let hold = self.admit(hold, OpId::DONE);
+            let hold = self.admit(hold, OpId::DONE).id;
             self.enter(hold, events);
         }
     }
@@ -507,7 +518,7 @@ impl Timed {
     /// Admits one of several erases that are to begin together; `last` is the one admitted before. They form a ring by
     /// `sibling`, which an erase does not need for itself, because it waits for blocks and not for an operation.
     pub(crate) fn admit_erase(&mut self, operation: Operation, last: Option<OpId>, events: &mut Events) -> OpId {
-        let id = self.admit(operation, OpId::DONE);
+        let id = self.admit(operation, OpId::DONE).id;
         self.note_issue(id, OpId::DONE, events);
         let first = last.map_or(id, |last| std::mem::replace(&mut self.operations[last.0 as usize].sibling, id));
         self.operations[id as usize].sibling = first;
@@ -542,8 +553,9 @@ impl Timed {
             }
         }
         loop {
-            self.enqueue(member, events);
-            member = self.operations[member as usize].sibling;
+            let Operation { plane, class, sibling, .. } = self.operations[member as usize];
+            self.enqueue(member, plane, class, events);
+            member = sibling;
             if member == id {
                 return;
             }
@@ -554,13 +566,14 @@ impl Timed {
     /// next, which begins when that erase has ended.
     #[cold] // Reads and programs nearly always do when they are issued.
     pub(super) fn enter(&mut self, id: u32, events: &mut Events) {
-        let Operation { block, kind, .. } = self.operations[id as usize];
-        if self.comes_later(id, block) {
+        let Operation { block, page, plane, class, waits, kind, .. } = self.operations[id as usize];
+        let operation = Admitted { id, block, page, plane, class, waits };
+        if self.comes_later(operation) {
             return;
         }
         match kind {
-            OperationKind::Read => self.enter_read(id, events),
-            OperationKind::Program | OperationKind::Copyback => self.enter_program(id, block, events),
+            OperationKind::Read => self.enter_read(operation, events),
+            OperationKind::Program | OperationKind::Copyback => self.enter_program(operation, events),
             OperationKind::Hold => {
                 self.blocks[block.at()].pending += 1;
                 self.retire(id);
@@ -577,49 +590,56 @@ impl Timed {
 
     /// Whether an operation belongs to the next life of its block, for which it then waits.
     #[inline(always)]
-    fn comes_later(&mut self, id: u32, block: BlockId) -> bool {
-        let state = &mut self.blocks[block.at()];
+    fn comes_later(&mut self, operation: Admitted) -> bool {
+        let state = &mut self.blocks[operation.block.at()];
         let comes_later = state.erase != NO_INDEX;
         if comes_later {
-            append(&mut self.operations, &mut state.later, id);
+            append(&mut self.operations, &mut state.later, operation.id);
         }
         comes_later
     }
 
+    /// A read that waits for no other operation goes to its queue, after the program of its page.
     #[inline(always)]
-    fn enter_read(&mut self, id: u32, events: &mut Events) {
-        let operation = &mut self.operations[id as usize];
-        self.blocks[operation.block.at()].pending += 1;
-        if operation.waits == Waits::No {
-            self.queue_read(id, events);
+    fn enter_read(&mut self, read: Admitted, events: &mut Events) {
+        let state = &mut self.blocks[read.block.at()];
+        state.pending += 1;
+        if read.waits != Waits::No {
+            self.operations[read.id as usize].waits = Waits::InItsLife;
+        } else if read.page < state.programmed {
+            self.enqueue(read.id, read.plane, read.class, events);
         } else {
-            operation.waits = Waits::InItsLife;
+            self.hold_back(read.id);
         }
     }
 
+    /// The same for one that has waited.
+    fn queue_read(&mut self, id: u32, events: &mut Events) {
+        let Operation { block, page, plane, class, .. } = self.operations[id as usize];
+        if page < self.blocks[block.at()].programmed {
+            self.enqueue(id, plane, class, events);
+        } else {
+            self.hold_back(id);
+        }
+    }
+
+    /// A read waits for the program of its page.
+    fn hold_back(&mut self, id: u32) {
+        let operation = &mut self.operations[id as usize];
+        operation.next = std::mem::replace(&mut self.blocks[operation.block.at()].reads, id);
+    }
+
     #[inline(always)]
-    fn enter_program(&mut self, id: u32, block: BlockId, events: &mut Events) {
-        let operation = &self.operations[id as usize];
+    fn enter_program(&mut self, program: Admitted, events: &mut Events) {
+        let Admitted { id, block, plane, class, waits, .. } = program;
         let state = &mut self.blocks[block.at()];
         state.pending += 1;
         // One behind others is queued when they are.
-        if operation.waits == Waits::No && state.programs.head == NO_INDEX && state.takes(operation.class) {
-            state.queues(operation.class);
-            self.enqueue(id, events);
+        if waits == Waits::No && state.programs.head == NO_INDEX && state.takes(class) {
+            state.queues(class);
+            self.enqueue(id, plane, class, events);
         } else {
             append(&mut self.operations, &mut state.programs, id);
-        }
-    }
-
-    /// A read that waits for no other operation goes to its queue, after the program of its page.
-    #[inline(always)]
-    fn queue_read(&mut self, id: u32, events: &mut Events) {
-        let operation = &mut self.operations[id as usize];
-        let state = &mut self.blocks[operation.block.at()];
-        if operation.page < state.programmed {
-            self.enqueue(id, events);
-        } else {
-            operation.next = std::mem::replace(&mut state.reads, id);
         }
     }
 
@@ -636,25 +656,24 @@ impl Timed {
         loop {
             let state = &mut self.blocks[block.at()];
             let id = state.programs.head;
-            let Some(&Operation { waits, class, next, .. }) = self.operations.get(id as usize) else { return };
+            let Some(operation) = self.operations.get_mut(id as usize) else { return };
+            let Operation { waits, class, plane, .. } = *operation;
             if waits != Waits::No || !state.takes(class) {
                 return;
             }
-            state.programs.head = next;
+            state.programs.head = std::mem::replace(&mut operation.next, NO_INDEX);
             state.queues(class);
-            self.enqueue(id, events);
+            self.enqueue(id, plane, class, events);
         }
     }
 
     #[inline(always)]
-    fn enqueue(&mut self, id: u32, events: &mut Events) {
+    fn enqueue(&mut self, id: u32, plane: PlaneId, class: u8, events: &mut Events) {
         if let Some(events) = events {
             events.push(Event::Queued { number: id });
         }
-        let operations = &mut self.operations[..];
-        let Operation { plane, class, .. } = operations[id as usize];
         let plane = &mut self.planes[plane.at()];
-        append(operations, &mut plane.queues[class as usize], id);
+        append(&mut self.operations, &mut plane.queues[class as usize], id);
         let state = &mut self.dies[plane.die as usize];
         state.queued[class as usize] |= plane.bit;
         state.classes |= 1 << class;
@@ -664,10 +683,10 @@ impl Timed {
     }
 }
 
-/// Adds an operation at the end of a list.
+/// Adds an operation that is in no list at the end of one.
 #[inline(always)]
 fn append(operations: &mut [Operation], list: &mut List, id: u32) {
-    operations[id as usize].next = NO_INDEX;
+    debug_assert_eq!(operations[id as usize].next, NO_INDEX, "it is in one at a time");
     if list.head == NO_INDEX {
         list.head = id;
     } else {

@@ -61,10 +61,8 @@ impl Timed {
         let mut id = group.head;
         let mut planes = 0;
         while id != NO_INDEX {
-            let next = self.operations[id as usize].next;
-            self.complete(id, events, completed);
+            id = self.complete(id, events, completed);
             planes += 1;
-            id = next;
         }
         let together = if group.kind == OperationKind::Erase { &mut self.used.erases } else { &mut self.used.programs };
         together.commands += 1;
@@ -93,21 +91,24 @@ impl Timed {
         }
     }
 
+    /// An operation has ended. Returns the next of its group.
     #[inline(always)]
-    fn complete(&mut self, id: u32, events: &mut Events, completed: &mut Vec<u32>) {
+    fn complete(&mut self, id: u32, events: &mut Events, completed: &mut Vec<u32>) -> u32 {
         if let Some(events) = events {
             let failed = self.operations[id as usize].failed;
             events.push(Event::Ended { command: self.command(id), failed });
         }
         let operation = &mut self.operations[id as usize];
         let Operation { kind, tag, block, page, from, waiters, .. } = *operation;
-        operation.next = std::mem::replace(&mut self.free, id);
+        let next = std::mem::replace(&mut operation.next, self.free);
+        self.free = id;
         self.in_flight -= 1;
         if tag != NO_INDEX {
             completed.push(tag);
         }
         if kind == OperationKind::Erase {
-            return self.erased(block, events);
+            self.erased(block, events);
+            return next;
         }
         let state = &mut self.blocks[block.at()];
         state.pending -= 1;
@@ -127,6 +128,7 @@ impl Timed {
         if waiters != NO_INDEX {
             self.free_waiters(waiters, events);
         }
+        next
     }
 
     /// What waited for an operation that has ended goes on.
@@ -151,11 +153,12 @@ impl Timed {
         let mut read = std::mem::replace(&mut self.blocks[block.at()].reads, NO_INDEX);
         while read != NO_INDEX {
             let operation = &mut self.operations[read as usize];
-            let next = operation.next;
+            let next = std::mem::replace(&mut operation.next, NO_INDEX);
+            let Operation { plane, class, .. } = *operation;
             if operation.page <= page {
-                self.enqueue(read, events);
+                self.enqueue(read, plane, class, events);
             } else {
-                operation.next = std::mem::replace(&mut self.blocks[block.at()].reads, read);
+                self.hold_back(read);
             }
             read = next;
         }
@@ -182,7 +185,8 @@ impl Timed {
         state.queued = 0;
         while self.blocks[block.at()].erase == NO_INDEX && self.blocks[block.at()].later.head != NO_INDEX {
             let id = self.blocks[block.at()].later.head;
-            self.blocks[block.at()].later.head = self.operations[id as usize].next;
+            let next = std::mem::replace(&mut self.operations[id as usize].next, NO_INDEX);
+            self.blocks[block.at()].later.head = next;
             self.enter(id, events);
         }
     }
