@@ -214,6 +214,7 @@ impl Nand {
         self.emit_program(Program { block, page, data, origin, urgency, after, tag }, failed)
     }
 
+    #[inline(always)]
     fn emit_program(&mut self, program: Program, failed: bool) -> Status {
         let Program { block, page, data, origin, urgency, after, tag } = program;
         // A program that fails leaves nothing, and its data is still to be written.
