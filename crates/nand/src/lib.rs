@@ -66,7 +66,18 @@ flashloom_units::state! {
 }
 
 /// Events of the array, where they are recorded.
-type Events = Option<Vec<Event>>;
+type Events = Option<Box<Recorded>>;
+
+/// Behind a pointer, and added to out of the way, because nearly always there is nothing.
+#[derive(Default)]
+struct Recorded(Vec<Event>);
+
+impl Recorded {
+    #[cold]
+    fn push(&mut self, event: Event) {
+        self.0.push(event);
+    }
+}
 
 impl Nand {
     /// A tag that asks for no notice of completion.
@@ -145,7 +156,7 @@ impl Nand {
 
     /// Events since this was called last, in order; their time is the one that the array was told last.
     pub fn events(&mut self) -> impl Iterator<Item = Event> + '_ {
-        self.events.iter_mut().flat_map(|events| events.drain(..))
+        self.events.iter_mut().flat_map(|events| events.0.drain(..))
     }
 
     /// Records that a job of the FTL begins: it is to free a block.

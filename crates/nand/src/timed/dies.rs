@@ -2,7 +2,7 @@
 
 use std::ops::Range;
 
-use crate::{DieId, DieOrder, Events, MultiPlane, Suspend};
+use crate::{DieId, DieOrder, Events, MultiPlane, Recorded, Suspend};
 use flashloom_units::NO_INDEX;
 
 use super::{BLOCKING, CLASSES, Die, Group, HOST_READS, Plane, Suspended, Timed, event};
@@ -273,7 +273,7 @@ impl Timed {
     }
 
     #[cold]
-    fn tell_start(&self, die: u32, is_staged: bool, events: &mut Vec<Event>) {
+    fn tell_start(&self, die: u32, is_staged: bool, events: &mut Recorded) {
         let state = &self.dies[die as usize];
         let Some(group) = (if is_staged { state.staged } else { state.active }) else { return };
         let (transfer_ns, array_from) = (self.load_ns[group.kind as usize], group.array_from);
@@ -285,7 +285,7 @@ impl Timed {
     fn note_beginning(&self, group: &Group, events: &mut Events) {
         let Some(events) = events else { return };
         let array_from = group.array_from;
-        events.extend(self.members(group).map(|number| Event::Began { number, array_from }));
+        self.members(group).for_each(|number| events.push(Event::Began { number, array_from }));
     }
 
     /// The operations of a group.
