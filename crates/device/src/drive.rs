@@ -193,11 +193,8 @@ impl Drive {
     /// When the next event of the drive is due.
     #[inline]
     pub fn next_event_ns(&mut self) -> Option<Ns> {
-        let own = self.interface.next_event_ns();
-        match (own, self.flash.next_event_ns()) {
-            (Some(own), Some(flash)) => Some(own.min(flash)),
-            (own, flash) => own.or(flash),
-        }
+        let flash_ns = self.flash.next_event_ns().unwrap_or(Ns::MAX);
+        Some(self.interface.next_event_ns().min(flash_ns)).filter(|&at| at != Ns::MAX)
     }
 
     /// Processes the next event, which must be due at `now`, and those that follow in the array until `until_ns`, as
@@ -205,7 +202,7 @@ impl Drive {
     /// it frees at a moment serves what arrives at that moment.
     #[inline]
     pub fn step(&mut self, mut now: Ns, until_ns: Ns) -> Ns {
-        let own_ns = self.interface.next_event_ns().unwrap_or(Ns::MAX);
+        let own_ns = self.interface.next_event_ns();
         // The array has been asked when its next event is due: only where the interface has one now is it asked again.
         if own_ns != now || self.flash.next_event_ns() == Some(now) {
             now = self.flash.step(now, own_ns.min(until_ns));

@@ -66,7 +66,18 @@ flashloom_units::state! {
 }
 
 /// Events of the array, where they are recorded.
-type Events = Option<Vec<Event>>;
+type Events = Option<Box<Recorded>>;
+
+/// Behind a pointer, and added to out of the way, because nearly always there is nothing.
+#[derive(Default)]
+struct Recorded(Vec<Event>);
+
+impl Recorded {
+    #[cold]
+    fn push(&mut self, event: Event) {
+        self.0.push(event);
+    }
+}
 
 impl Nand {
     /// A tag that asks for no notice of completion.
@@ -145,7 +156,7 @@ impl Nand {
 
     /// Events since this was called last, in order; their time is the one that the array was told last.
     pub fn events(&mut self) -> impl Iterator<Item = Event> + '_ {
-        self.events.iter_mut().flat_map(|events| events.drain(..))
+        self.events.iter_mut().flat_map(|events| events.0.drain(..))
     }
 
     /// Records that a job of the FTL begins: it is to free a block.
@@ -214,6 +225,7 @@ impl Nand {
         self.emit_program(Program { block, page, data, origin, urgency, after, tag }, failed)
     }
 
+    #[inline(always)]
     fn emit_program(&mut self, program: Program, failed: bool) -> Status {
         let Program { block, page, data, origin, urgency, after, tag } = program;
         // A program that fails leaves nothing, and its data is still to be written.
@@ -261,18 +273,33 @@ impl Nand {
     /// programs, which can then run together, emit a [`Read`] and a [`Program`] of [`Data::Copy`] after it for each.
     pub fn copy(&mut self, copy: PageCopy) -> Status {
         let PageCopy { from, block, page, origin, urgency } = copy;
-        let source = self.geometry.block_of(from);
-        if self.timed.as_ref().is_some_and(|timed| timed.can_copy_back(from, source, block)) {
-            self.counts.reads[origin as usize] += 1;
-            let failed = self.count_program(block, page, origin);
-            let (kind, to) = (OperationKind::Copyback, self.geometry.page(block, page));
-            let copyback = Operation::new(kind, to, block, origin, Self::NO_TAG);
-            let operation = Operation { from, urgency, failed, ..copyback };
-            let issued = self.timed.as_mut().map(|timed| timed.issue_program(operation, OpId::DONE, &mut self.events));
-            return Status::new(failed, issued.unwrap_or(OpId::DONE));
+        if self.timed.is_some() {
+            return self.emit_copy(copy);
         }
         let after = self.read(Read { urgency, ..Read::new(from, self.geometry.full_mask(), origin) });
         self.program(Program { urgency, after, ..Program::new(block, page, Data::Copy(from), origin) })
+    }
+
+    /// As a read and a program are emitted; in one place, because a collection copies all the time.
+    fn emit_copy(&mut self, copy: PageCopy) -> Status {
+        let PageCopy { from, block, page, origin, urgency } = copy;
+        self.counts.reads[origin as usize] += 1;
+        let failed = self.count_program(block, page, origin);
+        let Some(timed) = &mut self.timed else { return Status::new(failed, OpId::DONE) };
+        let (geometry, events) = (&self.geometry, &mut self.events);
+        let (source, to) = (geometry.block_of(from), geometry.page(block, page));
+        if timed.can_copy_back(from, source, block) {
+            let copyback = Operation::new(OperationKind::Copyback, to, block, origin, Self::NO_TAG);
+            let operation = Operation { from, urgency, failed, ..copyback };
+            return Status::new(failed, timed.issue_program(operation, OpId::DONE, events));
+        }
+        let read = Operation::new(OperationKind::Read, from, source, origin, Self::NO_TAG);
+        let read = Operation { mask: geometry.full_mask(), urgency, ..read };
+        let after = timed.issue_read(read, OpId::DONE, events);
+        let program = Operation::new(OperationKind::Program, to, block, origin, Self::NO_TAG);
+        // One that fails leaves nothing.
+        let from = if failed { Ppn::NONE } else { from };
+        Status::new(failed, timed.issue_program(Operation { from, urgency, failed, ..program }, after, events))
     }
 
     /// Counts copies of pages to the next pages of a block, `first` and those after it, where they need not be emitted

@@ -84,6 +84,15 @@ impl Status {
     }
 }
 
+/// Whether an operation waits for the one that it was emitted after.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub(crate) enum Waits {
+    No,
+    Yes,
+    /// So does a read, in the life of its block that it was emitted for.
+    InItsLife,
+}
+
 /// An operation in flight in the timed back end: one cache line, and not parts of two.
 #[derive(Clone, Copy, Debug, Serialize, Deserialize)]
 #[repr(align(64))]
@@ -110,9 +119,9 @@ pub(crate) struct Operation {
     pub(crate) sequence: u64,
     pub(crate) kind: OperationKind,
     pub(crate) origin: Origin,
-    pub(crate) waiting: bool,
-    /// A read that waits for another operation, in the life of its block that it was emitted for.
-    pub(crate) entered: bool,
+    pub(crate) waits: Waits,
+    /// Which queue of its plane it goes to.
+    pub(crate) class: u8,
     pub(crate) urgency: Urgency,
     /// It takes its time, and its block is bad.
     pub(crate) failed: bool,
@@ -140,8 +149,8 @@ impl Operation {
             sequence: 0,
             kind,
             origin,
-            waiting: false,
-            entered: false,
+            waits: Waits::No,
+            class: 0,
             urgency: Urgency::Needed,
             failed: false,
             overtaken: 0,

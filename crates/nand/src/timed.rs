@@ -15,18 +15,19 @@
 //! after an erase behind it. Across blocks: an operation also waits for the one that it was emitted `after`.
 
 mod dies;
+mod emission;
 mod ends;
 
-use crate::{
-    BlockId, DieOrder, Events, Geometry, MultiPlane, NandParams, OpId, Origin, PlaneId, Ppn, Suspend, Timing, Urgency,
-};
+use crate::{DieOrder, Events, Geometry, MultiPlane, NandParams, Origin, PlaneId, Suspend, Timing};
 use flashloom_units::{EventNumber, EventQueue, NO_INDEX, Ns};
 use serde::{Deserialize, Serialize};
 
-use crate::event::{Command, Event, OperationKind};
+use crate::event::OperationKind;
 use crate::operation::Operation;
 
 const CLASSES: usize = 4;
+/// Kinds of operations that a die runs: the first of [`OperationKind`].
+const KINDS: usize = OperationKind::Hold as usize;
 const BLOCKING: usize = 0;
 const HOST_READS: usize = 1;
 
@@ -137,6 +138,20 @@ struct Block {
     queued: u32,
 }
 
+impl Block {
+    /// Whether a program of a class can be queued behind those that are.
+    #[inline(always)]
+    fn takes(&self, class: u8) -> bool {
+        class == self.queued_class || self.programmed == self.queued
+    }
+
+    #[inline(always)]
+    fn queues(&mut self, class: u8) {
+        self.queued_class = class;
+        self.queued += 1;
+    }
+}
+
 /// Operations that run together on a die: one, or one a plane.
 #[derive(Clone, Copy, Debug, Serialize, Deserialize)]
 struct Group {
@@ -220,10 +235,10 @@ struct Die {
 pub(crate) struct Timed {
     geometry: Geometry,
     timing: Timing,
-    /// tR and tPROG of each page of a block, by its type.
-    page_times: Vec<(Ns, Ns)>,
-    /// Command and data of a whole page on the channel.
-    page_transfer_ns: Ns,
+    /// Time of the array for each page of a block, by kind of operation.
+    array_ns: Vec<[Ns; KINDS]>,
+    /// Time of the channel before the array begins, by kind of operation: its command, and the data of a program.
+    load_ns: [Ns; KINDS],
     /// Data of a whole page on the channel.
     page_data_ns: Ns,
     multi_plane: MultiPlane,
@@ -255,12 +270,12 @@ flashloom_units::state! {
         value now, sequence, operations, free, in_flight, restless, used;
         array blocks, planes, dies, channels;
         nested events;
-        fixed geometry, timing, page_times, page_transfer_ns, page_data_ns, multi_plane, copyback, cache_program,
+        fixed geometry, timing, array_ns, load_ns, page_data_ns, multi_plane, copyback, cache_program,
             suspend, suspend_ns, begins_while_busy, max_overtakes, order;
     }
 }
 
-/// Emission: what the FTL asks for, and when it may be queued.
+/// The array as a whole, and its time.
 impl Timed {
     pub(crate) fn new(params: &NandParams, written: &[u32]) -> Self {
         let geometry = params.geometry();
@@ -297,15 +312,18 @@ impl Timed {
             busy_ns: 0,
         };
         let timing = params.timing();
-        let page_times = (0..geometry.pages).map(|page| {
+        let array_ns = (0..geometry.pages).map(|page| {
             let page_type = (page % timing.page_types) as usize;
-            (timing.read_ns[page_type], timing.program_ns[page_type])
+            let (read_ns, program_ns) = (timing.read_ns[page_type], timing.program_ns[page_type]);
+            [read_ns, program_ns, read_ns + program_ns, timing.erase_ns]
         });
+        let page_data_ns = timing.transfer_ns(geometry.sectors_per_page());
+        let command_ns = timing.command_ns;
         Self {
             geometry,
-            page_times: page_times.collect(),
-            page_data_ns: timing.transfer_ns(geometry.sectors_per_page()),
-            page_transfer_ns: timing.command_ns + timing.transfer_ns(geometry.sectors_per_page()),
+            array_ns: array_ns.collect(),
+            load_ns: [command_ns, command_ns + page_data_ns, command_ns, command_ns],
+            page_data_ns,
             timing,
             multi_plane: params.multi_plane,
             copyback: params.copyback,
@@ -335,12 +353,18 @@ impl Timed {
     #[inline]
     pub(crate) fn next_event_ns(&mut self, events: &mut Events) -> Option<Ns> {
         if !self.restless.is_empty() {
-            self.serve_restless(events);
+            self.serve_emitted(events);
         }
         self.events.next_ns()
     }
 
+    /// As below, after what was emitted at a moment: in one place for all who ask.
     #[inline(never)]
+    fn serve_emitted(&mut self, events: &mut Events) {
+        self.serve_restless(events);
+    }
+
+    #[inline(always)]
     fn serve_restless(&mut self, events: &mut Events) {
         // Nothing that a die begins rouses another.
         let mut at = 0;
@@ -383,263 +407,6 @@ impl Timed {
             programs,
             erases,
         }
-    }
-
-    pub(crate) fn can_copy_back(&self, from: Ppn, source: BlockId, to: BlockId) -> bool {
-        let geometry = &self.geometry;
-        self.copyback
-            && geometry.plane_of(source) == geometry.plane_of(to)
-            && self.blocks[source.at()].erase == NO_INDEX
-            && geometry.page_in_block(from) < self.blocks[source.at()].programmed
-    }
-
-    /// Puts an operation into the table; where its page is follows from the block.
-    #[inline(always)]
-    fn admit(&mut self, operation: Operation) -> u32 {
-        if self.free == NO_INDEX {
-            self.grow();
-        }
-        let id = self.free;
-        let place = &mut self.operations[id as usize];
-        self.free = place.next;
-        let page = operation.ppn.0 - operation.block.0 * self.geometry.pages;
-        *place =
-            Operation { page, plane: self.geometry.plane_of(operation.block), sequence: self.sequence, ..operation };
-        self.sequence += 1;
-        self.in_flight += 1;
-        id
-    }
-
-    /// Makes room where more operations are in flight than ever before.
-    #[cold]
-    fn grow(&mut self) {
-        assert!(self.operations.len() < event::INDEX as usize, "events name at most {} operations", event::INDEX);
-        self.free = self.operations.len() as u32;
-        self.operations.push(Operation::new(OperationKind::Hold, Ppn::NONE, BlockId::NONE, Origin::Host, NO_INDEX));
-    }
-
-    #[inline(always)] // Has one caller, as the next.
-    pub(crate) fn issue_read(&mut self, operation: Operation, after: OpId, events: &mut Events) -> OpId {
-        let id = self.admit(operation);
-        self.note_issue(id, after, events);
-        self.wait_for(after, id);
-        self.enter(id, events);
-        OpId(id)
-    }
-
-    #[inline(always)]
-    pub(crate) fn issue_program(&mut self, operation: Operation, after: OpId, events: &mut Events) -> OpId {
-        let from = operation.from;
-        let id = self.admit(operation);
-        self.note_issue(id, after, events);
-        self.wait_for(after, id);
-        self.enter(id, events);
-        if from.is_some() {
-            self.hold(from, events);
-        }
-        OpId(id)
-    }
-
-    #[inline(always)]
-    fn note_issue(&self, id: u32, after: OpId, events: &mut Events) {
-        if let Some(events) = events {
-            events.push(Event::Issued(self.command(id), (after != OpId::DONE).then_some(after.0)));
-        }
-    }
-
-    fn command(&self, id: u32) -> Command {
-        let operation = &self.operations[id as usize];
-        operation.command(id, self.geometry.die_of(operation.plane))
-    }
-
-    #[inline(always)]
-    fn wait_for(&mut self, after: OpId, id: u32) {
-        if after != OpId::DONE {
-            let first = &mut self.operations[after.0 as usize].waiters;
-            let sibling = std::mem::replace(first, id);
-            let operation = &mut self.operations[id as usize];
-            (operation.sibling, operation.waiting) = (sibling, true);
-        }
-    }
-
-    /// The data of a page is on its way to another block: the next erase of the page's own block has to wait.
-    #[inline(always)]
-    fn hold(&mut self, from: Ppn, events: &mut Events) {
-        let source = self.geometry.block_of(from);
-        if self.blocks[source.at()].erase == NO_INDEX {
-            self.blocks[source.at()].pending += 1;
-        } else {
-            let hold = self.admit(Operation::new(OperationKind::Hold, from, source, Origin::Host, NO_INDEX));
-            self.enter_rarely(hold, events);
-        }
-    }
-
-    pub(crate) fn issue_erase(&mut self, operation: Operation, events: &mut Events) -> OpId {
-        let id = self.admit_erase(operation, None, events);
-        self.enter_erases(id, events);
-        id
-    }
-
-    /// Admits one of several erases that are to begin together; `last` is the one admitted before. They form a ring by
-    /// `sibling`, which an erase does not need for itself, because it waits for blocks and not for an operation.
-    pub(crate) fn admit_erase(&mut self, operation: Operation, last: Option<OpId>, events: &mut Events) -> OpId {
-        let id = self.admit(operation);
-        self.note_issue(id, OpId::DONE, events);
-        let first = last.map_or(id, |last| std::mem::replace(&mut self.operations[last.0 as usize].sibling, id));
-        self.operations[id as usize].sibling = first;
-        OpId(id)
-    }
-
-    /// The ring of erases is whole: they join the lives of their blocks.
-    pub(crate) fn enter_erases(&mut self, last: OpId, events: &mut Events) {
-        let mut id = last.0;
-        loop {
-            id = self.operations[id as usize].sibling;
-            self.enter_rarely(id, events);
-            if id == last.0 {
-                return;
-            }
-        }
-    }
-
-    /// Everything before an erase has ended: it is queued, or all of its ring once that holds for each of them.
-    #[cold] // Once for hundreds of pages.
-    fn queue_erase(&mut self, id: u32, events: &mut Events) {
-        let mut member = id;
-        loop {
-            let Operation { block, sibling, .. } = self.operations[member as usize];
-            let state = &self.blocks[block.at()];
-            if state.erase != member || state.pending > 0 {
-                return;
-            }
-            member = sibling;
-            if member == id {
-                break;
-            }
-        }
-        loop {
-            self.enqueue(member, events);
-            member = self.operations[member as usize].sibling;
-            if member == id {
-                return;
-            }
-        }
-    }
-
-    /// An operation joins the life of its block that it was emitted for: the present one, or after a pending erase the
-    /// next, which begins when that erase has ended.
-    #[inline(always)] // In the two places where operations are issued all the time.
-    fn enter(&mut self, id: u32, events: &mut Events) {
-        let operation = &mut self.operations[id as usize];
-        let (block, kind, waiting) = (operation.block, operation.kind, operation.waiting);
-        let state = &mut self.blocks[block.at()];
-        if state.erase != NO_INDEX {
-            return append(&mut self.operations, &mut state.later, id);
-        }
-        state.pending += u32::from(kind != OperationKind::Erase);
-        match kind {
-            OperationKind::Read if waiting => operation.entered = true,
-            OperationKind::Read => self.queue_read(id, events),
-            OperationKind::Program | OperationKind::Copyback => {
-                let is_first = state.programs.head == NO_INDEX;
-                append(&mut self.operations, &mut state.programs, id);
-                // One behind others is queued when they are.
-                if is_first && !waiting {
-                    self.queue_programs(block, events);
-                }
-            }
-            OperationKind::Hold => self.retire(id),
-            OperationKind::Erase => {
-                state.erase = id;
-                if state.pending == 0 {
-                    self.queue_erase(id, events);
-                }
-            }
-        }
-    }
-
-    /// As [`Self::enter`], once for all rare kinds and occasions.
-    #[cold]
-    pub(super) fn enter_rarely(&mut self, id: u32, events: &mut Events) {
-        self.enter(id, events);
-    }
-
-    /// A read that waits for no other operation goes to its queue, after the program of its page.
-    #[inline(always)]
-    fn queue_read(&mut self, id: u32, events: &mut Events) {
-        let operation = &mut self.operations[id as usize];
-        let state = &mut self.blocks[operation.block.at()];
-        if operation.page < state.programmed {
-            self.enqueue(id, events);
-        } else {
-            operation.next = std::mem::replace(&mut state.reads, id);
-        }
-    }
-
-    /// An operation is over: its place is free.
-    #[inline(always)]
-    fn retire(&mut self, id: u32) {
-        self.operations[id as usize].next = std::mem::replace(&mut self.free, id);
-        self.in_flight -= 1;
-    }
-
-    /// Queues the programs of a block that nothing holds back any more, in page order.
-    #[inline(always)]
-    fn queue_programs(&mut self, block: BlockId, events: &mut Events) {
-        loop {
-            let state = &mut self.blocks[block.at()];
-            let id = state.programs.head;
-            let Some(operation) = self.operations.get(id as usize).filter(|operation| !operation.waiting) else {
-                return;
-            };
-            let class = class_of(operation) as u8;
-            if class != state.queued_class && state.programmed != state.queued {
-                return;
-            }
-            state.programs.head = operation.next;
-            state.queued_class = class;
-            state.queued += 1;
-            self.enqueue(id, events);
-        }
-    }
-
-    #[inline(always)]
-    fn enqueue(&mut self, id: u32, events: &mut Events) {
-        if let Some(events) = events {
-            events.push(Event::Queued { number: id });
-        }
-        let operation = &self.operations[id as usize];
-        let class = class_of(operation);
-        let plane = &mut self.planes[operation.plane.at()];
-        append(&mut self.operations, &mut plane.queues[class], id);
-        let (die, state) = (plane.die, &mut self.dies[plane.die as usize]);
-        state.queued[class] |= plane.bit;
-        state.classes |= 1 << class;
-        if self.begins_while_busy || state.active.is_none() {
-            self.rouse(die);
-        }
-    }
-}
-
-/// Adds an operation at the end of a list.
-#[inline(always)]
-fn append(operations: &mut [Operation], list: &mut List, id: u32) {
-    operations[id as usize].next = NO_INDEX;
-    if list.head == NO_INDEX {
-        list.head = id;
-    } else {
-        operations[list.tail as usize].next = id;
-    }
-    list.tail = id;
-}
-
-#[inline(always)]
-fn class_of(operation: &Operation) -> usize {
-    match (operation.urgency, operation.origin, operation.kind) {
-        (Urgency::Blocking, ..) => BLOCKING,
-        (_, Origin::Host | Origin::Map, OperationKind::Read) => HOST_READS,
-        (Urgency::Needed, ..) => 2,
-        (Urgency::Spare, ..) => 3,
     }
 }
 

@@ -26,9 +26,8 @@ pub struct EventQueue {
     today: u64,
     /// A day has two to the power of this nanoseconds.
     day_bits: u32,
-    /// A bit for each day that has events, and for each word of these bits that is not zero.
+    /// A bit for each day that has events.
     busy: [u64; WORDS],
-    busy_words: u32,
     /// First event of each day.
     days: Box<[u32; DAYS]>,
     /// Events of all days; `next` is the next of the day, or of those that are free.
@@ -36,6 +35,8 @@ pub struct EventQueue {
     free: u32,
     /// Events beyond the last day when they were scheduled. Of events at one time these were scheduled first.
     later: BinaryHeap<Reverse<u128>>,
+    /// Time of the first of them, or [`Ns::MAX`].
+    later_ns: Ns,
     scheduled: u64,
 }
 
@@ -65,11 +66,11 @@ impl EventQueue {
             today: 0,
             day_bits: day_ns.next_power_of_two().trailing_zeros(),
             busy: [0; WORDS],
-            busy_words: 0,
             days: Box::new([NO_INDEX; DAYS]),
             events: Vec::new(),
             free: NO_INDEX,
             later: BinaryHeap::new(),
+            later_ns: Ns::MAX,
             scheduled: 0,
         }
     }
@@ -90,14 +91,18 @@ impl EventQueue {
         }
         let day = day as usize % DAYS;
         self.busy[day / 64] |= 1 << (day % 64);
-        self.busy_words |= 1 << (day / 64);
-        let event = self.new_entry(at, number_and_code);
-        let head = self.days[day];
-        if head == NO_INDEX || self.events[head as usize].at > at {
-            self.events[event as usize].next = head;
+        if self.free == NO_INDEX {
+            self.add_entry();
+        }
+        let (event, events) = (self.free, &mut self.events[..]);
+        let entry = &mut events[event as usize];
+        self.free = entry.next;
+        let first = self.days[day];
+        *entry = Entry { at, number_and_code, next: first };
+        if first == NO_INDEX || events[first as usize].at > at {
             self.days[day] = event;
         } else {
-            self.insert_after(head, event, at);
+            insert_after(events, first, event, at);
         }
         self.scheduled
     }
@@ -105,18 +110,7 @@ impl EventQueue {
     #[cold]
     fn schedule_later(&mut self, at: Ns, number_and_code: u64) {
         self.later.push(Reverse(u128::from(at) << 64 | u128::from(number_and_code)));
-    }
-
-    #[inline(always)]
-    fn new_entry(&mut self, at: Ns, number_and_code: u64) -> u32 {
-        if self.free == NO_INDEX {
-            self.add_entry();
-        }
-        let id = self.free;
-        let entry = &mut self.events[id as usize];
-        self.free = entry.next;
-        *entry = Entry { at, number_and_code, next: NO_INDEX };
-        id
+        self.later_ns = self.later_ns.min(at);
     }
 
     /// Makes room where more events are scheduled than ever before.
@@ -124,20 +118,6 @@ impl EventQueue {
     fn add_entry(&mut self) {
         self.free = self.events.len() as u32;
         self.events.push(Entry { at: 0, number_and_code: 0, next: NO_INDEX });
-    }
-
-    /// Inserts an event in the list of its day behind all that are not later than it; `first` is not.
-    fn insert_after(&mut self, first: u32, event: u32, at: Ns) {
-        let mut before = first;
-        loop {
-            let next = self.events[before as usize].next;
-            if next == NO_INDEX || self.events[next as usize].at > at {
-                self.events[event as usize].next = next;
-                self.events[before as usize].next = event;
-                return;
-            }
-            before = next;
-        }
     }
 
     /// Time of the next event; none in an empty queue.
@@ -150,37 +130,33 @@ impl EventQueue {
     #[inline(always)]
     pub fn pop(&mut self) -> Option<(Ns, EventNumber, u32)> {
         let at = self.next_ns()?;
-        let day = (at >> self.day_bits) as usize % DAYS;
         self.today = at >> self.day_bits;
-        if self.later.peek().is_some_and(|event| (event.0 >> 64) as Ns == at) {
-            return self.pop_later();
+        let day = self.today as usize % DAYS;
+        if self.later_ns == at {
+            return Some(self.pop_later());
         }
-        let event = self.days[day];
-        let entry = &mut self.events[event as usize];
+        let (event, events) = (self.days[day], &mut self.events[..]);
+        let entry = &mut events[event as usize];
         let Entry { number_and_code, next, .. } = *entry;
         entry.next = std::mem::replace(&mut self.free, event);
         self.days[day] = next;
         if next == NO_INDEX {
-            let word = &mut self.busy[day / 64];
-            *word &= !(1 << (day % 64));
-            self.busy_words &= !(u32::from(*word == 0) << (day / 64));
+            self.busy[day / 64] &= !(1 << (day % 64));
             self.next_ns = self.first_from(day);
         } else {
-            self.next_ns = self.events[next as usize].at;
+            self.next_ns = events[next as usize].at;
         }
-        if let Some(Reverse(later)) = self.later.peek() {
-            self.next_ns = self.next_ns.min((later >> 64) as Ns);
-        }
+        self.next_ns = self.next_ns.min(self.later_ns);
         Some((at, number_and_code >> CODE_BITS, number_and_code as u32 & Self::MAX_CODE))
     }
 
     #[cold]
-    fn pop_later(&mut self) -> Option<(Ns, EventNumber, u32)> {
-        let Reverse(event) = self.later.pop()?;
+    fn pop_later(&mut self) -> (Ns, EventNumber, u32) {
+        let Reverse(event) = self.later.pop().expect("there is one at this time");
         let (at, low) = ((event >> 64) as Ns, event as u64);
-        let next_later = self.later.peek().map_or(Ns::MAX, |next| (next.0 >> 64) as Ns);
-        self.next_ns = next_later.min(self.first_from((at >> self.day_bits) as usize % DAYS));
-        Some((at, low >> CODE_BITS, low as u32 & Self::MAX_CODE))
+        self.later_ns = self.later.peek().map_or(Ns::MAX, |next| (next.0 >> 64) as Ns);
+        self.next_ns = self.later_ns.min(self.first_from((at >> self.day_bits) as usize % DAYS));
+        (at, low >> CODE_BITS, low as u32 & Self::MAX_CODE)
     }
 
     /// Time of the first event in the calendar, whose first day is the given one.
@@ -189,13 +165,10 @@ impl EventQueue {
         let mut index = today / 64;
         let mut word = self.busy[index] & (u64::MAX << (today % 64));
         if word == 0 {
-            // The words that follow, and the days of this one that lie behind today: they are the last of the calendar.
-            let following = (self.busy_words | self.busy_words << WORDS) >> index >> 1;
-            if following == 0 {
-                return Ns::MAX;
-            }
-            index = (index + 1 + following.trailing_zeros() as usize) % WORDS;
-            word = self.busy[index];
+            // The words that follow, and at the end the days of this one that lie behind today: the calendar's last.
+            let following = (1..=WORDS).map(|ahead| (index + ahead) % WORDS);
+            let Some(busy) = following.into_iter().find(|&index| self.busy[index] != 0) else { return Ns::MAX };
+            (index, word) = (busy, self.busy[busy]);
         }
         let head = self.days[index * 64 + word.trailing_zeros() as usize];
         self.events[head as usize].at
@@ -219,6 +192,20 @@ impl EventQueue {
     }
 }
 
+/// Inserts an event in the list of its day behind all that are not later than it; `first` is not.
+fn insert_after(events: &mut [Entry], first: u32, event: u32, at: Ns) {
+    let mut before = first;
+    loop {
+        let next = events[before as usize].next;
+        if next == NO_INDEX || events[next as usize].at > at {
+            events[event as usize].next = next;
+            events[before as usize].next = event;
+            return;
+        }
+        before = next;
+    }
+}
+
 // Which events are in the calendar follows from where time has come to, which the events do not say: all that are
 // loaded count as later ones, and their order is the same.
 impl State for EventQueue {
@@ -230,7 +217,8 @@ impl State for EventQueue {
         let (events, scheduled): (Vec<u128>, u64) = from.value()?;
         let day_ns = 1 << self.day_bits;
         *self = Self { scheduled, ..Self::new((day_ns - 1) * DAYS as u64) };
-        self.next_ns = events.first().map_or(Ns::MAX, |&event| (event >> 64) as Ns);
+        self.later_ns = events.first().map_or(Ns::MAX, |&event| (event >> 64) as Ns);
+        self.next_ns = self.later_ns;
         self.later = events.into_iter().map(Reverse).collect();
         Ok(())
     }

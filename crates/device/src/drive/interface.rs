@@ -86,9 +86,9 @@ impl HostInterface {
         self.timers.set(arrives, id);
     }
 
-    /// When the next command is due: the controller is done with it, or a transfer of it ends.
+    /// When the next command is due: the controller is done with it, or a transfer of it ends; [`Ns::MAX`] if none is.
     #[inline]
-    pub(super) fn next_event_ns(&self) -> Option<Ns> {
+    pub(super) fn next_event_ns(&self) -> Ns {
         self.timers.next_ns()
     }
 

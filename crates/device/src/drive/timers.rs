@@ -11,16 +11,24 @@ use flashloom_units::Ns;
 use super::commands::CommandId;
 
 /// Commands by the time that something ends for them; those of one time in the order in which they were set.
-#[derive(Default)]
 pub(super) struct Timers {
     queue: VecDeque<(Ns, CommandId)>,
+    /// The first time that is set, or [`Ns::MAX`]: asked for several times an event.
+    next_ns: Ns,
 }
 
-flashloom_units::state! { Timers { value queue; } }
+flashloom_units::state! { Timers { value queue, next_ns; } }
+
+impl Default for Timers {
+    fn default() -> Self {
+        Self { queue: VecDeque::new(), next_ns: Ns::MAX }
+    }
+}
 
 impl Timers {
     #[inline]
     pub(super) fn set(&mut self, at: Ns, id: CommandId) {
+        self.next_ns = self.next_ns.min(at);
         match self.queue.back() {
             Some(&(last, _)) if last > at => self.set_between(at, id),
             _ => self.queue.push_back((at, id)),
@@ -35,16 +43,18 @@ impl Timers {
         self.queue.insert(place, (at, id));
     }
 
-    /// The first time that is set; none if there is none.
+    /// The first time that is set; [`Ns::MAX`] if there is none.
     #[inline]
-    pub(super) fn next_ns(&self) -> Option<Ns> {
-        self.queue.front().map(|&(at, _)| at)
+    pub(super) fn next_ns(&self) -> Ns {
+        self.next_ns
     }
 
     /// Takes the command with the first time.
     #[inline]
     pub(super) fn take(&mut self) -> Option<(Ns, CommandId)> {
-        self.queue.pop_front()
+        let first = self.queue.pop_front();
+        self.next_ns = self.queue.front().map_or(Ns::MAX, |&(at, _)| at);
+        first
     }
 }
 
@@ -58,8 +68,8 @@ mod tests {
         for (id, at) in [40, 70, 40, 10, 70, 55].into_iter().enumerate() {
             timers.set(at, CommandId(id as u32));
         }
-        assert_eq!(timers.next_ns(), Some(10));
+        assert_eq!(timers.next_ns(), 10);
         let taken: Vec<u32> = std::iter::from_fn(|| timers.take()).map(|(_, id)| id.0).collect();
-        assert_eq!((taken, timers.next_ns()), (vec![3, 0, 2, 5, 1, 4], None));
+        assert_eq!((taken, timers.next_ns()), (vec![3, 0, 2, 5, 1, 4], Ns::MAX));
     }
 }

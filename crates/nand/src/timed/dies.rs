@@ -2,12 +2,19 @@
 
 use std::ops::Range;
 
-use crate::{DieId, DieOrder, Events, MultiPlane, Suspend};
-use flashloom_units::{NO_INDEX, Ns};
+use crate::{DieId, DieOrder, Events, MultiPlane, Recorded, Suspend};
+use flashloom_units::NO_INDEX;
 
-use super::{BLOCKING, CLASSES, Die, Group, HOST_READS, Plane, Suspended, Timed, class_of, event};
+use super::{BLOCKING, CLASSES, Die, Group, HOST_READS, Plane, Suspended, Timed, event};
 use crate::event::{Event, OperationKind};
 use crate::operation::Operation;
+
+/// A queue of a die that has something.
+#[derive(Clone, Copy)]
+struct Place {
+    class: u8,
+    plane: u8,
+}
 
 impl Timed {
     /// Gives a die that was roused work if it can take any.
@@ -46,18 +53,18 @@ impl Timed {
     /// A die that is free begins what is next, if that may go.
     #[inline(always)]
     fn begin_next(&mut self, die: u32, events: &mut Events) {
-        if let Some((class, plane)) = self.first(die) {
-            self.begin(die, class, plane, events);
+        if let Some(place) = self.first(die) {
+            self.begin(die, place, events);
         }
     }
 
     /// Before an operation that is suspended or staged only host reads go, and not without end; then it goes on.
     fn begin_read_before(&mut self, die: u32, held: u32, events: &mut Events) {
         if self.operations[held as usize].overtaken < self.max_overtakes
-            && let Some((class, plane)) = self.first_of(die, HOST_READS)
+            && let Some(place) = self.first_of(die, HOST_READS as u8)
         {
             self.operations[held as usize].overtaken += 1;
-            return self.begin(die, class, plane, events);
+            return self.begin(die, place, events);
         }
         self.go_on(die, events);
     }
@@ -74,7 +81,7 @@ impl Timed {
         let state = &self.dies[die as usize];
         self.can_suspend(active.kind)
             && state.queued[HOST_READS] != 0
-            && class_of(&self.operations[active.head as usize]) != BLOCKING
+            && usize::from(self.operations[active.head as usize].class) != BLOCKING
             && state.suspended.is_none()
             && state.staged.is_none_or(|staged| staged.array_from <= self.now)
             && self.now >= active.array_from
@@ -109,8 +116,9 @@ impl Timed {
             }
         } else if let Some(mut group) = state.staged.take() {
             group.since = self.now;
+            let array_ns = group.ends - group.array_from;
             group.array_from = group.array_from.max(self.now);
-            group.ends = group.array_from + self.array_time(group.head);
+            group.ends = group.array_from + array_ns;
             self.dies[die as usize].busy_since = self.now;
             self.occupy_die(die, group);
             self.note_beginning(&group, events);
@@ -141,62 +149,57 @@ impl Timed {
         if !fits || state.classes == 0 || state.queued[HOST_READS] != 0 {
             return;
         }
-        let Some((class, plane)) = self.first(die) else { return };
-        let head = self.planes[self.plane(die, plane)].queues[class].head;
+        let Some(place) = self.first(die) else { return };
+        let plane = (self.dies[die as usize].first_plane + u32::from(place.plane)) as usize;
+        let head = self.planes[plane].queues[place.class as usize].head;
         if self.operations[head as usize].kind != OperationKind::Program {
             return;
         }
-        let head = self.take_group(die, class, plane);
-        let loaded = self.transfer_in(die, head, self.now);
-        let Operation { kind, origin, .. } = self.operations[head as usize];
-        let group = Group { head, kind, origin, array_from: loaded, ends: 0, since: self.now };
+        let group = self.take_group(die, place);
         self.dies[die as usize].staged = Some(group);
         // Once it is loaded a host read may suspend the program before it.
         if self.can_suspend(OperationKind::Program) {
-            self.events.schedule(loaded, event::WAKE | die);
+            self.events.schedule(group.array_from, event::WAKE | die);
         }
-        self.note_start(&group, true, events);
+        self.note_start(die, true, events);
     }
 
-    fn plane(&self, die: u32, plane: u32) -> usize {
-        (self.dies[die as usize].first_plane + plane) as usize
-    }
-
-    /// The class and plane of the operation that is next on a die that has any queued.
+    /// Where the operation is that is next on a die that has any queued.
     #[inline(always)]
-    fn first(&self, die: u32) -> Option<(usize, u32)> {
+    fn first(&self, die: u32) -> Option<Place> {
         match self.order {
-            DieOrder::Fifo => self.oldest(die, 0..CLASSES),
+            DieOrder::Fifo => self.oldest(die, 0..CLASSES as u8),
             DieOrder::Priority => self.first_of(die, self.dies[die as usize].next_class()),
         }
     }
 
-    /// The plane of the operation that is next in a class.
+    /// Where the operation is that is next in a class.
     #[inline(always)]
-    fn first_of(&self, die: u32, class: usize) -> Option<(usize, u32)> {
-        let planes = self.dies[die as usize].queued[class];
+    fn first_of(&self, die: u32, class: u8) -> Option<Place> {
+        let planes = self.dies[die as usize].queued[class as usize];
         if planes.is_power_of_two() {
-            Some((class, planes.trailing_zeros()))
+            Some(Place { class, plane: planes.trailing_zeros() as u8 })
         } else {
             self.oldest(die, class..class + 1)
         }
     }
 
-    /// The class and plane of the oldest operation of some classes.
-    fn oldest(&self, die: u32, classes: Range<usize>) -> Option<(usize, u32)> {
+    /// Where the oldest operation of some classes is.
+    fn oldest(&self, die: u32, classes: Range<u8>) -> Option<Place> {
         let state = &self.dies[die as usize];
-        let mut best: Option<(usize, u32)> = None;
+        let queues = &self.planes[state.first_plane as usize..];
+        let mut best = None;
         let mut oldest = u64::MAX;
         for class in classes {
-            let mut planes = state.queued[class];
+            let mut planes = state.queued[class as usize];
             while planes != 0 {
                 let plane = planes.trailing_zeros();
                 planes &= planes - 1;
-                let head = self.planes[self.plane(die, plane)].queues[class].head;
-                let sequence = self.operations[head as usize].sequence;
-                if sequence < oldest && self.is_whole(head, class) {
-                    oldest = sequence;
-                    best = Some((class, plane));
+                let head = queues[plane as usize].queues[class as usize].head;
+                let operation = &self.operations[head as usize];
+                if operation.sequence < oldest && self.is_whole(head, operation) {
+                    oldest = operation.sequence;
+                    best = Some(Place { class, plane: plane as u8 });
                 }
             }
         }
@@ -205,15 +208,15 @@ impl Timed {
 
     /// Whether a head may go: of erases that are to begin together the first to come up waits for the others. They were
     /// queued at the same time, so those of two rings are in the same order in every plane.
-    fn is_whole(&self, head: u32, class: usize) -> bool {
-        let operation = &self.operations[head as usize];
+    #[inline(always)]
+    fn is_whole(&self, head: u32, operation: &Operation) -> bool {
         if operation.kind != OperationKind::Erase || self.multi_plane == MultiPlane::None {
             return true;
         }
         let mut member = operation.sibling;
         while member != head {
             let Operation { plane, sibling, .. } = self.operations[member as usize];
-            if self.planes[plane.at()].queues[class].head != member {
+            if self.planes[plane.at()].queues[operation.class as usize].head != member {
                 return false;
             }
             member = sibling;
@@ -224,126 +227,65 @@ impl Timed {
     /// Begins the head of a plane's queue on its die, and with multi-plane commands the heads of the other planes that
     /// match it.
     #[inline(always)]
-    fn begin(&mut self, die: u32, class: usize, plane: u32, events: &mut Events) {
-        let head = self.take_group(die, class, plane);
-        let Operation { kind, origin, next, page, .. } = self.operations[head as usize];
-        let (array_from, array_ns) = if next == NO_INDEX {
-            let transfer_ns =
-                if kind == OperationKind::Program { self.page_transfer_ns } else { self.timing.command_ns };
-            let channel = &mut self.channels[self.dies[die as usize].channel as usize];
-            (channel.occupy(self.now, transfer_ns), self.array_time_of(kind, page))
-        } else {
-            (self.transfer_in(die, head, self.now), self.array_time(head))
-        };
-        let group = Group { head, kind, origin, array_from, ends: array_from + array_ns, since: self.now };
+    fn begin(&mut self, die: u32, place: Place, events: &mut Events) {
+        let group = self.take_group(die, place);
         let state = &mut self.dies[die as usize];
         if state.suspended.is_none() {
             state.busy_since = self.now;
         }
         self.occupy_die(die, group);
-        self.note_start(&group, false, events);
+        self.note_start(die, false, events);
     }
 
     /// Takes the head of a plane's queue, and with multi-plane commands the heads of the other planes that match it.
+    /// Their commands, and the data of each program, take the channel; then the array begins.
     #[inline(always)]
-    fn take_group(&mut self, die: u32, class: usize, plane: u32) -> u32 {
-        let state = &mut self.dies[die as usize];
-        let head = state.pop(&mut self.planes, &mut self.operations, class, plane);
-        state.overtaken[class] = 0;
-        state.starved &= !(1 << class);
-        let lower = state.classes & (u32::MAX << class << 1);
-        if class != BLOCKING && lower != 0 {
-            state.overtake(lower, self.max_overtakes);
-        }
+    fn take_group(&mut self, die: u32, place: Place) -> Group {
+        let (class, plane) = (usize::from(place.class), u32::from(place.plane));
+        let (now, operations, state) = (self.now, &mut self.operations[..], &mut self.dies[die as usize]);
+        let head = state.pop(&mut self.planes, operations, class, plane);
+        state.has_turn(class, self.max_overtakes);
         let others = state.queued[class] & !(1 << plane);
         if others != 0 && self.multi_plane != MultiPlane::None {
-            self.take_others(die, class, head, others);
+            state.take_others(&mut self.planes, operations, class, (head, others), self.multi_plane);
         }
-        head
-    }
-
-    /// Takes the heads of other planes that can run with an operation.
-    fn take_others(&mut self, die: u32, class: usize, head: u32, mut others: u32) {
-        let (kind, page) = self.kind_and_page(head);
-        let mut tail = head;
-        while others != 0 {
-            let other = others.trailing_zeros();
-            others &= others - 1;
-            let (other_kind, other_page) = self.kind_and_page(self.planes[self.plane(die, other)].queues[class].head);
-            let aligned =
-                kind == OperationKind::Erase || page == other_page || self.multi_plane == MultiPlane::Independent;
-            if kind == other_kind && aligned {
-                let state = &mut self.dies[die as usize];
-                let id = state.pop(&mut self.planes, &mut self.operations, class, other);
-                self.operations[tail as usize].next = id;
-                tail = id;
+        let Operation { kind, origin, page, mut next, .. } = operations[head as usize];
+        let load_ns = self.load_ns[kind as usize];
+        let channel = &mut self.channels[state.channel as usize];
+        let mut array_from = channel.occupy(now, load_ns);
+        let mut array_ns = self.array_ns[page as usize][kind as usize];
+        while next != NO_INDEX {
+            let other = &operations[next as usize];
+            if kind == OperationKind::Program {
+                array_from = channel.occupy(now, load_ns);
             }
+            array_ns = array_ns.max(self.array_ns[other.page as usize][kind as usize]);
+            next = other.next;
         }
-    }
-
-    fn kind_and_page(&self, id: u32) -> (OperationKind, u32) {
-        let operation = &self.operations[id as usize];
-        (operation.kind, operation.page)
-    }
-
-    /// The longest array time of a group.
-    fn array_time(&self, head: u32) -> Ns {
-        let (mut id, mut longest) = (head, 0);
-        while id != NO_INDEX {
-            let Operation { kind, page, next, .. } = self.operations[id as usize];
-            longest = longest.max(self.array_time_of(kind, page));
-            id = next;
-        }
-        longest
+        Group { head, kind, origin, array_from, ends: array_from + array_ns, since: now }
     }
 
     #[inline(always)]
-    fn array_time_of(&self, kind: OperationKind, page: u32) -> Ns {
-        let (read_ns, program_ns) = self.page_times[page as usize];
-        match kind {
-            OperationKind::Read => read_ns,
-            OperationKind::Program => program_ns,
-            OperationKind::Copyback => read_ns + program_ns,
-            OperationKind::Erase => self.timing.erase_ns,
-            OperationKind::Hold => unreachable!("a hold is never queued"),
-        }
-    }
-
-    /// Commands of a group over the channel, and the data of each of its programs; returns when the last is in.
-    fn transfer_in(&mut self, die: u32, head: u32, from: Ns) -> Ns {
-        let channel = &mut self.channels[self.dies[die as usize].channel as usize];
-        if self.operations[head as usize].kind != OperationKind::Program {
-            return channel.occupy(from, self.timing.command_ns);
-        }
-        let (mut id, mut loaded) = (head, from);
-        while id != NO_INDEX {
-            loaded = channel.occupy(from, self.page_transfer_ns);
-            id = self.operations[id as usize].next;
-        }
-        loaded
-    }
-
-    #[inline(always)]
-    fn note_start(&self, group: &Group, is_staged: bool, events: &mut Events) {
+    fn note_start(&self, die: u32, is_staged: bool, events: &mut Events) {
         if let Some(events) = events {
-            self.tell_start(group, is_staged, events);
+            self.tell_start(die, is_staged, events);
         }
     }
 
     #[cold]
-    fn tell_start(&self, group: &Group, is_staged: bool, events: &mut Vec<Event>) {
-        let is_program = group.kind == OperationKind::Program;
-        let transfer_ns = if is_program { self.page_transfer_ns } else { self.timing.command_ns };
-        for id in self.members(group) {
-            let (command, array_from) = (self.command(id), group.array_from);
-            events.push(Event::Started { command, array_from, transfer_ns, is_staged });
+    fn tell_start(&self, die: u32, is_staged: bool, events: &mut Recorded) {
+        let state = &self.dies[die as usize];
+        let Some(group) = (if is_staged { state.staged } else { state.active }) else { return };
+        let (transfer_ns, array_from) = (self.load_ns[group.kind as usize], group.array_from);
+        for id in self.members(&group) {
+            events.push(Event::Started { command: self.command(id), array_from, transfer_ns, is_staged });
         }
     }
 
     fn note_beginning(&self, group: &Group, events: &mut Events) {
         let Some(events) = events else { return };
         let array_from = group.array_from;
-        events.extend(self.members(group).map(|number| Event::Began { number, array_from }));
+        self.members(group).for_each(|number| events.push(Event::Began { number, array_from }));
     }
 
     /// The operations of a group.
@@ -356,10 +298,10 @@ impl Timed {
 impl Die {
     /// The class that is next, of those with something queued: the highest, but for one that was overtaken too often.
     #[inline(always)]
-    fn next_class(&self) -> usize {
+    fn next_class(&self) -> u8 {
         let is_blocked = self.classes & (1 << BLOCKING) != 0;
         let class = if self.starved == 0 || is_blocked { self.classes.trailing_zeros() } else { self.starved.ilog2() };
-        class as usize
+        class as u8
     }
 
     /// Takes the head of the queue of a plane and class.
@@ -373,6 +315,42 @@ impl Die {
             self.classes &= !(u32::from(self.queued[class] == 0) << class);
         }
         id
+    }
+
+    /// Takes the heads of other planes that can run with an operation, the head of the group.
+    fn take_others(
+        &mut self,
+        planes: &mut [Plane],
+        operations: &mut [Operation],
+        class: usize,
+        (head, mut others): (u32, u32),
+        multi_plane: MultiPlane,
+    ) {
+        let Operation { kind, page, .. } = operations[head as usize];
+        let can_differ = kind == OperationKind::Erase || multi_plane == MultiPlane::Independent;
+        let mut tail = head;
+        while others != 0 {
+            let plane = others.trailing_zeros();
+            others &= others - 1;
+            let first = planes[(self.first_plane + plane) as usize].queues[class].head;
+            let other = &operations[first as usize];
+            if kind == other.kind && (page == other.page || can_differ) {
+                let id = self.pop(planes, operations, class, plane);
+                operations[tail as usize].next = id;
+                tail = id;
+            }
+        }
+    }
+
+    /// A class has its turn; those below it with something queued are passed over.
+    #[inline(always)]
+    fn has_turn(&mut self, class: usize, max_overtakes: u16) {
+        self.overtaken[class] = 0;
+        self.starved &= !(1 << class);
+        let lower = self.classes & (u32::MAX << class << 1);
+        if class != BLOCKING && lower != 0 {
+            self.overtake(lower, max_overtakes);
+        }
     }
 
     /// Classes are passed over for a higher one.

@@ -3,9 +3,9 @@
 use crate::{BlockId, Events, Origin};
 use flashloom_units::{EventNumber, NO_INDEX, Ns};
 
-use super::{Die, Group, Timed, event};
+use super::{Die, Group, Timed, Used, event};
 use crate::event::{Event, OperationKind};
-use crate::operation::Operation;
+use crate::operation::{Operation, Waits};
 
 impl Timed {
     /// Processes the next event, and those that follow until `until_ns` as long as they concern nobody else: no tag has
@@ -23,7 +23,8 @@ impl Timed {
             if !completed.is_empty() || self.in_flight == 0 || events.is_some() {
                 break;
             }
-            if self.next_event_ns(events).is_none_or(|next_ns| next_ns > until_ns) {
+            self.serve_restless(events);
+            if self.events.next_ns().is_none_or(|next_ns| next_ns > until_ns) {
                 break;
             }
         }
@@ -39,7 +40,7 @@ impl Timed {
         if state.transfers == 0
             && let Some(group) = state.release(self.now)
         {
-            self.account(&group);
+            self.used.add(&group, self.now);
         }
         self.complete(id, events, completed);
         self.rouse(die);
@@ -56,14 +57,12 @@ impl Timed {
             return self.send_data(die, events);
         }
         let group = state.release(self.now).expect("the array of an idle die does not end");
-        self.account(&group);
+        self.used.add(&group, self.now);
         let mut id = group.head;
         let mut planes = 0;
         while id != NO_INDEX {
-            let next = self.operations[id as usize].next;
-            self.complete(id, events, completed);
+            id = self.complete(id, events, completed);
             planes += 1;
-            id = next;
         }
         let together = if group.kind == OperationKind::Erase { &mut self.used.erases } else { &mut self.used.programs };
         together.commands += 1;
@@ -92,32 +91,24 @@ impl Timed {
         }
     }
 
-    /// What the die time of a group was for.
+    /// An operation has ended. Returns the next of its group.
     #[inline(always)]
-    fn account(&mut self, group: &Group) {
-        let occupied = u128::from(self.now - group.since);
-        match (group.origin, group.kind) {
-            (Origin::Host, OperationKind::Program) => self.used.write_ns += occupied,
-            (Origin::Host | Origin::Map, _) => {}
-            (Origin::Gc | Origin::Merge | Origin::Wear, _) => self.used.collection_ns += occupied,
-        }
-    }
-
-    #[inline(always)]
-    fn complete(&mut self, id: u32, events: &mut Events, completed: &mut Vec<u32>) {
+    fn complete(&mut self, id: u32, events: &mut Events, completed: &mut Vec<u32>) -> u32 {
         if let Some(events) = events {
             let failed = self.operations[id as usize].failed;
             events.push(Event::Ended { command: self.command(id), failed });
         }
         let operation = &mut self.operations[id as usize];
         let Operation { kind, tag, block, page, from, waiters, .. } = *operation;
-        operation.next = std::mem::replace(&mut self.free, id);
+        let next = std::mem::replace(&mut operation.next, self.free);
+        self.free = id;
         self.in_flight -= 1;
         if tag != NO_INDEX {
             completed.push(tag);
         }
         if kind == OperationKind::Erase {
-            return self.erased(block, events);
+            self.erased(block, events);
+            return next;
         }
         let state = &mut self.blocks[block.at()];
         state.pending -= 1;
@@ -137,6 +128,7 @@ impl Timed {
         if waiters != NO_INDEX {
             self.free_waiters(waiters, events);
         }
+        next
     }
 
     /// What waited for an operation that has ended goes on.
@@ -144,12 +136,12 @@ impl Timed {
     fn free_waiters(&mut self, mut waiter: u32, events: &mut Events) {
         while waiter != NO_INDEX {
             let operation = &mut self.operations[waiter as usize];
-            operation.waiting = false;
-            let Operation { sibling, kind, entered, block, .. } = *operation;
-            match kind {
-                // One that has not entered will find nothing to wait for when its block's life begins.
-                OperationKind::Read if entered => self.queue_read(waiter, events),
-                OperationKind::Read => {}
+            let waited = std::mem::replace(&mut operation.waits, Waits::No);
+            let Operation { sibling, kind, block, .. } = *operation;
+            match (kind, waited) {
+                (OperationKind::Read, Waits::InItsLife) => self.queue_read(waiter, events),
+                // It will find nothing to wait for when its block's life begins.
+                (OperationKind::Read, _) => {}
                 _ => self.queue_programs(block, events),
             }
             waiter = sibling;
@@ -161,11 +153,12 @@ impl Timed {
         let mut read = std::mem::replace(&mut self.blocks[block.at()].reads, NO_INDEX);
         while read != NO_INDEX {
             let operation = &mut self.operations[read as usize];
-            let next = operation.next;
+            let next = std::mem::replace(&mut operation.next, NO_INDEX);
+            let Operation { plane, class, .. } = *operation;
             if operation.page <= page {
-                self.enqueue(read, events);
+                self.enqueue(read, plane, class, events);
             } else {
-                operation.next = std::mem::replace(&mut self.blocks[block.at()].reads, read);
+                self.hold_back(read);
             }
             read = next;
         }
@@ -192,8 +185,24 @@ impl Timed {
         state.queued = 0;
         while self.blocks[block.at()].erase == NO_INDEX && self.blocks[block.at()].later.head != NO_INDEX {
             let id = self.blocks[block.at()].later.head;
-            self.blocks[block.at()].later.head = self.operations[id as usize].next;
-            self.enter_rarely(id, events);
+            let next = std::mem::replace(&mut self.operations[id as usize].next, NO_INDEX);
+            self.blocks[block.at()].later.head = next;
+            self.enter(id, events);
+        }
+    }
+}
+
+impl Used {
+    /// A group has ended: what its die time was for.
+    #[inline(always)]
+    fn add(&mut self, group: &Group, now: Ns) {
+        let occupied = u128::from(now - group.since);
+        if group.origin == Origin::Host {
+            if group.kind == OperationKind::Program {
+                self.write_ns += occupied;
+            }
+        } else if group.origin != Origin::Map {
+            self.collection_ns += occupied;
         }
     }
 }

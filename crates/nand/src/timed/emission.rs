@@ -1,0 +1,304 @@
+//! Emission: what the FTL asks for, and when it may be queued.
+
+use crate::{BlockId, Events, OpId, Origin, PlaneId, Ppn, Urgency};
+use flashloom_units::NO_INDEX;
+
+use super::{BLOCKING, HOST_READS, List, Timed, event};
+use crate::event::{Command, Event, OperationKind};
+use crate::operation::{Operation, Waits};
+
+/// What an operation of the table is queued by.
+#[derive(Clone, Copy)]
+struct Admitted {
+    id: u32,
+    block: BlockId,
+    page: u32,
+    plane: PlaneId,
+    class: u8,
+    waits: Waits,
+}
+
+impl Timed {
+    pub(crate) fn can_copy_back(&self, from: Ppn, source: BlockId, to: BlockId) -> bool {
+        let geometry = &self.geometry;
+        self.copyback
+            && geometry.plane_of(source) == geometry.plane_of(to)
+            && self.blocks[source.at()].erase == NO_INDEX
+            && geometry.page_in_block(from) < self.blocks[source.at()].programmed
+    }
+
+    /// Puts an operation into the table, behind the one that it waits for; where its page is follows from the block.
+    #[inline(always)]
+    fn admit(&mut self, operation: Operation, after: OpId) -> Admitted {
+        if self.free == NO_INDEX {
+            self.grow();
+        }
+        let (id, operations) = (self.free, &mut self.operations[..]);
+        let (waits, sibling) = if after == OpId::DONE {
+            (Waits::No, NO_INDEX)
+        } else {
+            (Waits::Yes, std::mem::replace(&mut operations[after.0 as usize].waiters, id))
+        };
+        let place = &mut operations[id as usize];
+        self.free = place.next;
+        let block = operation.block;
+        let page = operation.ppn.0 - block.0 * self.geometry.pages;
+        let (plane, class) = (self.geometry.plane_of(block), class_of(&operation) as u8);
+        *place = Operation { page, plane, class, waits, sibling, sequence: self.sequence, ..operation };
+        self.sequence += 1;
+        self.in_flight += 1;
+        Admitted { id, block, page, plane, class, waits }
+    }
+
+    /// Makes room where more operations are in flight than ever before.
+    #[cold]
+    fn grow(&mut self) {
+        assert!(self.operations.len() < event::INDEX as usize, "events name at most {} operations", event::INDEX);
+        self.free = self.operations.len() as u32;
+        self.operations.push(Operation::new(OperationKind::Hold, Ppn::NONE, BlockId::NONE, Origin::Host, NO_INDEX));
+    }
+
+    #[inline(always)] // Once where the host's are emitted and once where copies are, as the next.
+    pub(crate) fn issue_read(&mut self, operation: Operation, after: OpId, events: &mut Events) -> OpId {
+        let read = self.admit(operation, after);
+        self.note_issue(read.id, after, events);
+        if !self.comes_later(read) {
+            self.enter_read(read, events);
+        }
+        OpId(read.id)
+    }
+
+    #[inline(always)]
+    pub(crate) fn issue_program(&mut self, operation: Operation, after: OpId, events: &mut Events) -> OpId {
+        let from = operation.from;
+        let program = self.admit(operation, after);
+        self.note_issue(program.id, after, events);
+        if !self.comes_later(program) {
+            self.enter_program(program, events);
+        }
+        if from.is_some() {
+            self.hold(from, events);
+        }
+        OpId(program.id)
+    }
+
+    #[inline(always)]
+    fn note_issue(&self, id: u32, after: OpId, events: &mut Events) {
+        if let Some(events) = events {
+            events.push(Event::Issued(self.command(id), (after != OpId::DONE).then_some(after.0)));
+        }
+    }
+
+    pub(super) fn command(&self, id: u32) -> Command {
+        let operation = &self.operations[id as usize];
+        operation.command(id, self.geometry.die_of(operation.plane))
+    }
+
+    /// The data of a page is on its way to another block: the next erase of the page's own block has to wait.
+    #[inline(always)]
+    fn hold(&mut self, from: Ppn, events: &mut Events) {
+        let source = self.geometry.block_of(from);
+        if self.blocks[source.at()].erase == NO_INDEX {
+            self.blocks[source.at()].pending += 1;
+        } else {
+            let hold = Operation::new(OperationKind::Hold, from, source, Origin::Host, NO_INDEX);
+            let hold = self.admit(hold, OpId::DONE).id;
+            self.enter(hold, events);
+        }
+    }
+
+    pub(crate) fn issue_erase(&mut self, operation: Operation, events: &mut Events) -> OpId {
+        let id = self.admit_erase(operation, None, events);
+        self.enter_erases(id, events);
+        id
+    }
+
+    /// Admits one of several erases that are to begin together; `last` is the one admitted before. They form a ring by
+    /// `sibling`, which an erase does not need for itself, because it waits for blocks and not for an operation.
+    pub(crate) fn admit_erase(&mut self, operation: Operation, last: Option<OpId>, events: &mut Events) -> OpId {
+        let id = self.admit(operation, OpId::DONE).id;
+        self.note_issue(id, OpId::DONE, events);
+        let first = last.map_or(id, |last| std::mem::replace(&mut self.operations[last.0 as usize].sibling, id));
+        self.operations[id as usize].sibling = first;
+        OpId(id)
+    }
+
+    /// The ring of erases is whole: they join the lives of their blocks.
+    pub(crate) fn enter_erases(&mut self, last: OpId, events: &mut Events) {
+        let mut id = last.0;
+        loop {
+            id = self.operations[id as usize].sibling;
+            self.enter(id, events);
+            if id == last.0 {
+                return;
+            }
+        }
+    }
+
+    /// Everything before an erase has ended: it is queued, or all of its ring once that holds for each of them.
+    #[cold] // Once for hundreds of pages.
+    pub(super) fn queue_erase(&mut self, id: u32, events: &mut Events) {
+        let mut member = id;
+        loop {
+            let Operation { block, sibling, .. } = self.operations[member as usize];
+            let state = &self.blocks[block.at()];
+            if state.erase != member || state.pending > 0 {
+                return;
+            }
+            member = sibling;
+            if member == id {
+                break;
+            }
+        }
+        loop {
+            let Operation { plane, class, sibling, .. } = self.operations[member as usize];
+            self.enqueue(member, plane, class, events);
+            member = sibling;
+            if member == id {
+                return;
+            }
+        }
+    }
+
+    /// An operation joins the life of its block that it was emitted for: the present one, or after a pending erase the
+    /// next, which begins when that erase has ended.
+    #[cold] // Reads and programs nearly always do when they are issued.
+    pub(super) fn enter(&mut self, id: u32, events: &mut Events) {
+        let Operation { block, page, plane, class, waits, kind, .. } = self.operations[id as usize];
+        let operation = Admitted { id, block, page, plane, class, waits };
+        if self.comes_later(operation) {
+            return;
+        }
+        match kind {
+            OperationKind::Read => self.enter_read(operation, events),
+            OperationKind::Program | OperationKind::Copyback => self.enter_program(operation, events),
+            OperationKind::Hold => {
+                self.blocks[block.at()].pending += 1;
+                self.retire(id);
+            }
+            OperationKind::Erase => {
+                let state = &mut self.blocks[block.at()];
+                state.erase = id;
+                if state.pending == 0 {
+                    self.queue_erase(id, events);
+                }
+            }
+        }
+    }
+
+    /// Whether an operation belongs to the next life of its block, for which it then waits.
+    #[inline(always)]
+    fn comes_later(&mut self, operation: Admitted) -> bool {
+        let state = &mut self.blocks[operation.block.at()];
+        let comes_later = state.erase != NO_INDEX;
+        if comes_later {
+            append(&mut self.operations, &mut state.later, operation.id);
+        }
+        comes_later
+    }
+
+    /// A read that waits for no other operation goes to its queue, after the program of its page.
+    #[inline(always)]
+    fn enter_read(&mut self, read: Admitted, events: &mut Events) {
+        let state = &mut self.blocks[read.block.at()];
+        state.pending += 1;
+        if read.waits != Waits::No {
+            self.operations[read.id as usize].waits = Waits::InItsLife;
+        } else if read.page < state.programmed {
+            self.enqueue(read.id, read.plane, read.class, events);
+        } else {
+            self.hold_back(read.id);
+        }
+    }
+
+    /// The same for one that has waited.
+    pub(super) fn queue_read(&mut self, id: u32, events: &mut Events) {
+        let Operation { block, page, plane, class, .. } = self.operations[id as usize];
+        if page < self.blocks[block.at()].programmed {
+            self.enqueue(id, plane, class, events);
+        } else {
+            self.hold_back(id);
+        }
+    }
+
+    /// A read waits for the program of its page.
+    pub(super) fn hold_back(&mut self, id: u32) {
+        let operation = &mut self.operations[id as usize];
+        operation.next = std::mem::replace(&mut self.blocks[operation.block.at()].reads, id);
+    }
+
+    #[inline(always)]
+    fn enter_program(&mut self, program: Admitted, events: &mut Events) {
+        let Admitted { id, block, plane, class, waits, .. } = program;
+        let state = &mut self.blocks[block.at()];
+        state.pending += 1;
+        // One behind others is queued when they are.
+        if waits == Waits::No && state.programs.head == NO_INDEX && state.takes(class) {
+            state.queues(class);
+            self.enqueue(id, plane, class, events);
+        } else {
+            append(&mut self.operations, &mut state.programs, id);
+        }
+    }
+
+    /// An operation is over: its place is free.
+    #[inline(always)]
+    fn retire(&mut self, id: u32) {
+        self.operations[id as usize].next = std::mem::replace(&mut self.free, id);
+        self.in_flight -= 1;
+    }
+
+    /// Queues the programs of a block that nothing holds back any more, in page order.
+    #[inline(always)]
+    pub(super) fn queue_programs(&mut self, block: BlockId, events: &mut Events) {
+        loop {
+            let state = &mut self.blocks[block.at()];
+            let id = state.programs.head;
+            let Some(operation) = self.operations.get_mut(id as usize) else { return };
+            let Operation { waits, class, plane, .. } = *operation;
+            if waits != Waits::No || !state.takes(class) {
+                return;
+            }
+            state.programs.head = std::mem::replace(&mut operation.next, NO_INDEX);
+            state.queues(class);
+            self.enqueue(id, plane, class, events);
+        }
+    }
+
+    #[inline(always)]
+    pub(super) fn enqueue(&mut self, id: u32, plane: PlaneId, class: u8, events: &mut Events) {
+        if let Some(events) = events {
+            events.push(Event::Queued { number: id });
+        }
+        let plane = &mut self.planes[plane.at()];
+        append(&mut self.operations, &mut plane.queues[class as usize], id);
+        let state = &mut self.dies[plane.die as usize];
+        state.queued[class as usize] |= plane.bit;
+        state.classes |= 1 << class;
+        if (self.begins_while_busy || state.active.is_none()) && !std::mem::replace(&mut state.restless, true) {
+            self.restless.push(plane.die);
+        }
+    }
+}
+
+/// Adds an operation that is in no list at the end of one.
+#[inline(always)]
+fn append(operations: &mut [Operation], list: &mut List, id: u32) {
+    debug_assert_eq!(operations[id as usize].next, NO_INDEX, "it is in one at a time");
+    if list.head == NO_INDEX {
+        list.head = id;
+    } else {
+        operations[list.tail as usize].next = id;
+    }
+    list.tail = id;
+}
+
+#[inline(always)]
+fn class_of(operation: &Operation) -> usize {
+    match (operation.urgency, operation.origin, operation.kind) {
+        (Urgency::Blocking, ..) => BLOCKING,
+        (_, Origin::Host | Origin::Map, OperationKind::Read) => HOST_READS,
+        (Urgency::Needed, ..) => 2,
+        (Urgency::Spare, ..) => 3,
+    }
+}
