@@ -16,12 +16,15 @@ TRACES ?= traces
 MDBOOK := target/tools/mdbook-0.5.4
 LINKCHECKER := target/tools/linkchecker-10.6.0
 
+# What `make dist` makes the Debian package with.
+CARGO_DEB := target/tools/cargo-deb-3.8.0
+
 # How `make budget` and `make budgets` count, and what they say if they cannot.
 COUNT := cargo build --locked --release && \
   cargo test --locked --workspace --test costs -- --ignored --nocapture
 NO_VALGRIND := make: valgrind is missing, which counts instructions: sudo apt-get install valgrind
 
-.PHONY: help test tools format lint unit smoke readme expectations reproduce docs site kernel test-kernel test-kernel-debug acceptance fuzz-properties fuzz-long fuzz-ftl snapshots reference budget budgets bench
+.PHONY: help test tools format lint unit smoke readme expectations reproduce docs site kernel test-kernel test-kernel-debug acceptance fuzz-properties fuzz-long fuzz-ftl snapshots reference budget budgets bench dist
 
 help: ## Lists the targets.
 	@sed -n 's/^\([a-z-]*\):.*## \(.*\)/  \1\t\2/p' $(MAKEFILE_LIST) | expand -t 14
@@ -120,6 +123,22 @@ site: $(MDBOOK)/bin/mdbook $(LINKCHECKER)/bin/linkchecker ## Builds the site of 
 	cargo test --locked -p flashloom-cli --lib documents
 	cargo test --locked -p flashloom-experiment --test documents --test checked_in --test policies
 	@echo "site: target/site/index.html"
+
+# Packages are made of what is committed: cargo refuses a changed tree.
+dist: $(CARGO_DEB)/bin/cargo-deb ## Makes a Debian package in target/dist, and rehearses the publication of the crates.
+	rm -rf target/dist
+	mkdir -p target/dist/install/man1
+	cargo build --locked --release
+	target/release/flashloom man target/dist/install/man1
+	target/release/flashloom completions bash >target/dist/install/flashloom.bash
+	target/release/flashloom completions zsh >target/dist/install/_flashloom
+	target/release/flashloom completions fish >target/dist/install/flashloom.fish
+	$(CARGO_DEB)/bin/cargo-deb --package flashloom-cli --no-build --no-strip --output target/dist/
+	cargo publish --locked --workspace --dry-run
+	@ls -l target/dist
+
+$(CARGO_DEB)/bin/cargo-deb:
+	cargo install --locked cargo-deb@$(CARGO_DEB:target/tools/cargo-deb-%=%) --root $(CARGO_DEB)
 
 $(MDBOOK)/bin/mdbook:
 	cargo install --locked mdbook@$(MDBOOK:target/tools/mdbook-%=%) --no-default-features --features search \

@@ -1,9 +1,11 @@
 //! Command line arguments.
 
 use std::num::NonZeroUsize;
+use std::path::PathBuf;
 
 use clap::builder::{PossibleValue, PossibleValuesParser, TypedValueParser};
 use clap::{Args, Parser, Subcommand};
+use clap_complete::Shell;
 use flashloom::experiment::probe::ProbeParams;
 use flashloom::experiment::reference;
 use flashloom::report::published::PAPERS;
@@ -52,6 +54,16 @@ pub enum Command {
         /// Name to explain; one of several words needs no quotes.
         #[arg(required = true)]
         name: Vec<String>,
+    },
+    /// Print the completions of a shell, to be stored where that shell looks for them.
+    Completions {
+        /// Shell to complete for.
+        shell: Shell,
+    },
+    /// Write the manual pages, one for each command, into a folder.
+    Man {
+        /// Folder to write to, which exists: such as /usr/local/share/man/man1.
+        folder: PathBuf,
     },
 }
 

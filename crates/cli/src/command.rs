@@ -3,6 +3,7 @@
 pub mod compare;
 pub mod generate;
 pub mod help;
+pub mod install;
 pub mod probe;
 pub mod reproduce;
 pub mod run;

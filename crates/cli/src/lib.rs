@@ -26,7 +26,7 @@ use output::{Stop, say};
 /// includes them.
 pub fn main(mut registry: Registry) -> ExitCode {
     if registry.revision == UNKNOWN_REVISION {
-        registry.revision = env!("FLASHLOOM_REVISION");
+        registry.revision = flashloom::REVISION;
     }
     let catalog = match registry.catalog() {
         Ok(catalog) => catalog,
@@ -46,6 +46,8 @@ pub fn main(mut registry: Registry) -> ExitCode {
         Command::Trace { command: TraceCommand::Convert(arguments) } => command::trace::convert(&arguments),
         Command::List { list } => command::help::list(&catalog, list.as_deref()),
         Command::Explain { name } => command::help::explain(&catalog, &name.join(" ")),
+        Command::Completions { shell } => command::install::completions(shell),
+        Command::Man { folder } => command::install::manual(&folder),
     };
     match outcome {
         // Whoever read the output has seen enough of it.

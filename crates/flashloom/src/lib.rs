@@ -46,6 +46,10 @@
 
 pub mod prelude;
 
+/// Git revision of the sources of this build, with `-dirty` if they were changed since; `unknown` outside a repository.
+/// A program sets [`Registry::revision`](experiment::registry::Registry::revision) to it, or to its own.
+pub const REVISION: &str = env!("FLASHLOOM_REVISION");
+
 pub use flashloom_buffer as buffer;
 pub use flashloom_device as device;
 pub use flashloom_experiment as experiment;

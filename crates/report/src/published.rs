@@ -28,7 +28,7 @@ macro_rules! papers {
             data: include_str!(concat!("../data/published/", $name, ".toml")),
             experiments: &[$((
                 $experiment,
-                include_str!(concat!("../../../experiments/papers/", $name, "/", $experiment)),
+                include_str!(concat!("../data/experiments/", $name, "/", $experiment)),
             )),*],
         }),+];
     };

@@ -12,6 +12,7 @@ mod errors;
 mod explained;
 mod fio;
 mod hints;
+mod install;
 mod lab;
 mod log;
 mod reproduce;

@@ -1,0 +1,67 @@
+//! What a package installs beside the program, and the version that all packages have.
+
+use std::fs;
+use std::process::{Command, Stdio};
+
+use crate::lab::Lab;
+
+/// Commands of the program, those of `trace` among them.
+const COMMANDS: [&str; 12] = [
+    "run", "compare", "probe", "reproduce", "generate", "trace", "trace-info", "trace-convert", "list", "explain",
+    "completions", "man",
+];
+
+#[test]
+fn every_command_has_a_manual_page_that_names_its_options() {
+    let lab = Lab::new();
+    fs::create_dir(lab.path("man1")).expect("a folder can be made");
+    lab.succeed(&["man", "man1"]);
+    for command in COMMANDS {
+        assert!(lab.read(&format!("man1/flashloom-{command}.1")).contains(".SH SYNOPSIS"), "{command}");
+    }
+    assert_eq!(fs::read_dir(lab.path("man1")).expect("it can be read").count(), COMMANDS.len() + 1);
+    assert!(lab.read("man1/flashloom-compare.1").contains("\\-\\-vary"));
+}
+
+#[test]
+fn manual_pages_need_a_folder_that_exists() {
+    let answer = Lab::new().run(&["man", "nowhere"]);
+    assert_eq!(answer.code, Some(2));
+    assert!(answer.stderr.contains("there is no such folder") && answer.stderr.contains("nowhere"), "{answer:?}");
+}
+
+/// Bash completes a command, an option and a value with the script in it.
+#[test]
+fn bash_completes_commands_options_and_values() {
+    let lab = Lab::new();
+    lab.write("completions.bash", lab.succeed(&["completions", "bash"]).stdout);
+    let complete = |line: &str| {
+        let words = line.split(' ').count();
+        let script = format!(
+            "source completions.bash; COMP_WORDS=({line} ''); COMP_CWORD={words}; \
+             _flashloom flashloom '' \"${{COMP_WORDS[words - 1]}}\" 2>/dev/null; echo \"${{COMPREPLY[@]}}\""
+        );
+        let mut bash = Command::new("bash");
+        let output = bash.args(["-c", &script]).current_dir(lab.path("")).stderr(Stdio::null()).output();
+        String::from_utf8(output.expect("bash can be started").stdout).expect("it is UTF-8")
+    };
+    assert!(complete("flashloom").contains("reproduce"));
+    assert!(complete("flashloom compare").contains("--bounds"));
+    assert!(complete("flashloom list").contains("mappings"));
+}
+
+/// Cargo has the version of a package beside each path to it; a citation names it as well.
+#[test]
+fn there_is_one_version() {
+    let root = concat!(env!("CARGO_MANIFEST_DIR"), "/../..");
+    let read = |name: &str| fs::read_to_string(format!("{root}/{name}")).expect("it can be read");
+    let manifest: toml::Value = toml::from_str(&read("Cargo.toml")).expect("cargo reads it too");
+    let workspace = &manifest["workspace"];
+    let version = workspace["package"]["version"].as_str().expect("it is a text");
+    assert_eq!(version, env!("CARGO_PKG_VERSION"));
+    let dependencies = workspace["dependencies"].as_table().expect("it is a table");
+    for (name, dependency) in dependencies.iter().filter(|(_, dependency)| dependency.get("path").is_some()) {
+        assert_eq!(dependency["version"].as_str(), Some(version), "{name}");
+    }
+    assert!(read("CITATION.cff").contains(&format!("\nversion: {version}\n")));
+}
