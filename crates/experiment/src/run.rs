@@ -21,7 +21,7 @@ use std::fmt;
 use std::sync::Arc;
 
 use flashloom_device::{Engine, Observer, Simulation};
-use flashloom_units::{Problem, Problems, Refusal};
+use flashloom_units::{Interrupt, Problem, Problems, Refusal};
 use flashloom_workload::workload::{Running, Workload};
 use flashloom_workload::{Event, Request, SkippedLines};
 
@@ -53,6 +53,8 @@ pub enum Failure {
     Refused(Refusal),
     /// The result of a run could not be kept.
     Unkept(String),
+    /// It was interrupted.
+    Interrupted,
 }
 
 impl From<Refusal> for Failure {
@@ -68,6 +70,7 @@ impl fmt::Display for Failure {
             Failure::Input(problem) => problem.fmt(f),
             Failure::Refused(refusal) => write!(f, "error: {refusal}"),
             Failure::Unkept(message) => write!(f, "error: {message}"),
+            Failure::Interrupted => write!(f, "error: the run was interrupted"),
         }
     }
 }
@@ -84,6 +87,12 @@ pub trait Progress: Sync {
     fn ageing_ended(&self, pages: u64, expected: u64);
     /// Reports the end of a run.
     fn run_ended(&self);
+
+    /// The flag that ends the runs early, with [`Failure::Interrupted`]. Ageing and runs ask for it every few
+    /// microseconds; what reads inputs does not.
+    fn interrupt(&self) -> Interrupt {
+        Interrupt::default()
+    }
 }
 
 /// A [`Progress`] that ignores everything.
