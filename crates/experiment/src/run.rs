@@ -20,7 +20,7 @@ use std::collections::BTreeSet;
 use std::fmt;
 use std::sync::Arc;
 
-use flashloom_device::{Engine, Observer, Simulation};
+use flashloom_device::{Engine, HostReport, Observer, Simulation};
 use flashloom_units::{Interrupt, Problem, Problems, Refusal};
 use flashloom_workload::workload::{Running, Workload};
 use flashloom_workload::{Event, Request, SkippedLines};
@@ -126,6 +126,8 @@ pub struct Finished {
     pub result: RunResult,
     /// Its result in fio's own output format, if its workload is a fio job file.
     pub fio_json: Option<serde_json::Value>,
+    /// Counters of the host, and whole distributions of latency, of which the result has some percentiles.
+    pub host: HostReport,
 }
 
 impl<'a> Prepared<'a> {
@@ -452,7 +454,9 @@ fn run_one(config: &Config, input: Input<'_>, verify: bool, watched: Watched<'_,
     result.run = Some(stopwatch.cost(outcome.host.total_completed()));
     result.provenance = Some(provenance::provenance(config, input.files, &result));
     result.hints = hints::of(config, info, &result);
-    Ok(report::finished(result, config, &running.report().map_err(Failure::Input)?, &running.figures()))
+    let report = running.report().map_err(Failure::Input)?;
+    let (result, fio_json) = report::finished(result, config, &report, &running.figures());
+    Ok(Finished { result, fio_json, host: outcome.host })
 }
 
 /// One run with its bounds.
