@@ -6,7 +6,7 @@ use std::sync::Arc;
 
 use flashloom::device::{HostReport, Observer};
 use flashloom::experiment::config::{self, Sweep};
-use flashloom::experiment::run::{Finished, Prepared};
+use flashloom::experiment::run::{Cache, DEFAULT_LIMIT_BYTES, Finished, Prepared};
 use flashloom::units::{Latency, Problems};
 use pyo3::prelude::*;
 use pyo3::types::PyBytes;
@@ -80,13 +80,20 @@ impl Loaded {
         self.experiment.variants.iter().map(vary).collect()
     }
 
-    /// Runs the first variant.
-    fn run(&self, verify: bool) -> PyResult<Job> {
+    /// Runs the first variant; its aged drive is taken from a cache, or stored there: a folder, and the hash of this
+    /// library's file.
+    #[pyo3(signature = (verify, cache=None))]
+    fn run(&self, verify: bool, cache: Option<(PathBuf, String)>) -> PyResult<Job> {
         let experiment = Arc::clone(&self.experiment);
         Job::spawn(self.raised.clone(), move |counts| {
-            let prepared = prepared(&experiment, counts, verify)?;
+            let prepared = prepared(&experiment, counts, verify)?.with_cache(cache.map(cache_of));
             Ok(run_answer(prepared.run(verify, counts, &mut []).map_err(Fault::Run)?))
         })
+    }
+
+    /// The file of a cache that the first variant's aged drive is stored in, if it is one that is stored.
+    fn aged_drive(&self, verify: bool, cache: (PathBuf, String)) -> Option<PathBuf> {
+        cache_of(cache).place(&self.experiment.variants[0].config, verify)
     }
 
     /// Runs the first variant, and passes a row for each request that ends.
@@ -144,6 +151,11 @@ impl Loaded {
             Ok(Box::new(move |py| Ok(Py::new(py, Engine::new(engine, config, raised))?.into_any())))
         })
     }
+}
+
+/// A cache in a folder, for this library with its hash. Many runs use it at a time: nothing is told of each.
+fn cache_of((folder, library): (PathBuf, String)) -> Cache {
+    Cache::new(folder, DEFAULT_LIMIT_BYTES, |_| {}).of_program(library)
 }
 
 /// Threads of a job's own: those of a process that was forked are not there.

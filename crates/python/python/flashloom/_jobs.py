@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any
 
 from . import _flashloom
 
-__all__ = ["Progress", "wait"]
+__all__ = ["Progress", "showing", "wait"]
 
 # How often Python looks at a job, in seconds: so long Ctrl-C takes at most.
 _LOOK = 0.02
@@ -65,7 +66,7 @@ class _Bar:
             self._bar.close()
 
 
-def _shown(progress: object) -> Callable[[Progress], None] | None:
+def _shown(progress: object) -> Callable[[Progress], object] | None:
     """What to call with the progress."""
     if progress is None or progress is False:
         return None
@@ -85,24 +86,31 @@ def _shown(progress: object) -> Callable[[Progress], None] | None:
     raise TypeError(f"progress is None, True, a callable or a tqdm, not {type(progress).__name__}")
 
 
+@contextmanager
+def showing(progress: object) -> Iterator[Callable[[Progress], object] | None]:
+    """What to call with the progress, for as long as it is shown."""
+    show = _shown(progress)
+    try:
+        yield show
+    finally:
+        if isinstance(show, (_Bar, _Plain)):
+            show.close()
+
+
 def wait(job: _flashloom.Job, progress: object = None) -> Any:
     """Waits for a job and returns its answer, or raises why there is none.
 
     Whatever is raised meanwhile (`KeyboardInterrupt`, an exception of the callback) ends the job.
     """
     try:
-        show = _shown(progress)
         looks = 0
-        try:
+        with showing(progress) as show:
             while not job.wait(_LOOK):
                 looks += 1
                 if show is not None and looks % _SHOW == 1:
                     show(_progress(job))
             if show is not None:
                 show(_progress(job))
-        finally:
-            if isinstance(show, (_Bar, _Plain)):
-                show.close()
         return job.result()
     except BaseException:
         job.interrupt()

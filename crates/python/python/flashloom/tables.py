@@ -19,12 +19,13 @@ if TYPE_CHECKING:
 __all__ = ["RunStream", "Stream", "Table"]
 
 
-def library(name: str) -> Any:
-    """A library that is only needed here."""
+def library(name: str, extra: str | None = None) -> Any:
+    """A library that is only needed here, and the extra of this package that installs it, if there is one."""
     try:
         return importlib.import_module(name)
     except ImportError as error:
-        message = f"{name} is not installed, which this needs: pip install {name}"
+        wanted = f"'flashloom[{extra}]'" if extra else name
+        message = f"{name} is not installed, which this needs: pip install {wanted}"
         raise MissingLibraryError(message) from error
 
 
