@@ -7,7 +7,8 @@
 >>> result.host.requests
 2000
 
-`flashloom.explain("ftl.gc")` has help on every key, policy and field; `flashloom.list_policies()` the policies.
+`flashloom.sweep` runs an experiment with many values on many processes or machines, `flashloom.tune` searches for good
+ones. `flashloom.explain("ftl.gc")` has help on every key, policy and field; `flashloom.list_policies()` the policies.
 """
 
 from __future__ import annotations
@@ -18,6 +19,7 @@ from types import MappingProxyType
 from . import _flashloom
 from ._flashloom import __version__
 from ._jobs import Progress
+from .dataset import BusyError, DataSet
 from .engine import Completion, Engine
 from .errors import (
     CheckError,
@@ -36,15 +38,21 @@ from .errors import (
 from .experiment import Experiment, Page, Section
 from .histogram import Histogram
 from .result import Comparison, Record, Result, Run
+from .spaces import Choice, Range, sample
+from .sweeps import SweepError, sweep
 from .tables import RunStream, Stream, Table
 from .trace import Trace
+from .tuning import Objective, StudyError, tune
 
 __all__ = [
+    "BusyError",
     "CheckError",
+    "Choice",
     "ClosedError",
     "Comparison",
     "Completion",
     "ConfigError",
+    "DataSet",
     "Engine",
     "EngineError",
     "Error",
@@ -54,16 +62,20 @@ __all__ = [
     "InputError",
     "InterruptedRun",
     "MissingLibraryError",
+    "Objective",
     "Page",
     "Problem",
     "ProblemError",
     "Progress",
+    "Range",
     "Record",
     "Result",
     "Run",
     "RunStream",
     "Section",
     "Stream",
+    "StudyError",
+    "SweepError",
     "Table",
     "Trace",
     "UnknownKeyError",
@@ -71,6 +83,9 @@ __all__ = [
     "explain",
     "list_policies",
     "presets",
+    "sample",
+    "sweep",
+    "tune",
 ]
 
 _CATALOG = _flashloom.Catalog([])

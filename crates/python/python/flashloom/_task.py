@@ -18,7 +18,7 @@ from . import _flashloom
 from ._jobs import wait
 from .errors import Error
 from .experiment import Experiment
-from .inputs import Input, cache_folder, input_of, is_input, located
+from .inputs import INPUT_KEYS, Input, cache_folder, input_of, located
 from .result import Result
 from .spaces import Point
 from .tables import library
@@ -134,7 +134,7 @@ def run(packed: bytes) -> Outcome:
 def _inputs(variant: Experiment, config: Mapping[str, Any]) -> Iterator[tuple[str, Input]]:
     """The inputs that a configuration names. A path starts from the experiment's folder, or if it was set from the
     working directory."""
-    for path in filter(is_input, ("workload.path", "run.state")):
+    for path in INPUT_KEYS:
         if (written := _of(config, path)) is not None:
             yield path, input_of(written, "" if path in variant._sets else variant._source[2])
 

@@ -27,9 +27,11 @@ from urllib.parse import urlsplit
 from .errors import InputError
 from .tables import library
 
-__all__ = ["Input", "cache_folder", "input_of", "is_input", "located"]
+__all__ = ["INPUT_KEYS", "Input", "cache_folder", "input_of", "located"]
 
-_KEYS = ("workload.path", "run.state")
+INPUT_KEYS = ("workload.path", "run.state")
+"""Keys that name an input file."""
+
 _PIN = "#sha256="
 _HASH = "sha256:"
 _CHUNK = 1 << 20
@@ -48,11 +50,6 @@ class Input:
     def name(self) -> str:
         """What stands for the input in a data set: its hash."""
         return _HASH + self.sha256
-
-
-def is_input(path: str) -> bool:
-    """True for a key that names an input file."""
-    return path in _KEYS
 
 
 def cache_folder() -> Path | None:
