@@ -299,7 +299,7 @@ class Experiment:
     ) -> _flashloom.Loaded:
         name, text, folder = self._source
         varies = None if vary is None else list(vary.values())
-        sets = list(self._sets.values())
+        sets = [option for path, option in self._sets.items() if path not in (vary or ())]
         return _flashloom.Loaded(name, text, folder, sets, varies, seeds, skip_unfit, list(self._policies))
 
     def validate(self) -> None:
@@ -327,7 +327,8 @@ class Experiment:
     ) -> Comparison:
         """Runs every combination of the keys that vary: those given here or to the constructor, else `[vary]`.
 
-        `vary`: `{"host.scheduler": ["noop", "cfq"], "host.queue_depth": "1..4"}`. `seeds`: runs of each combination.
+        `vary`: `{"host.scheduler": ["noop", "cfq"], "host.queue_depth": "1..4"}`; a key that varies need not be unset
+        before. `seeds`: runs of each combination.
         `jobs`: threads, as many as processors if `None`. `bounds`: how far each run is from the best possible.
         `skip_unfit`: leaves out combinations whose values cannot work together. For the rest see `run`.
 
