@@ -1,6 +1,18 @@
 # The compiled part of the package; stubtest holds this file against it.
 from typing import Any, final
 
+__all__ = [
+    "Catalog",
+    "Engine",
+    "Loaded",
+    "read_source",
+    "Job",
+    "Stream",
+    "Table",
+    "Recording",
+    "__version__",
+]
+
 __version__: str
 
 def read_source(path: str) -> tuple[str, str]: ...

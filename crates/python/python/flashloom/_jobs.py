@@ -6,7 +6,7 @@ import sys
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, cast
 
 from . import _flashloom
 
@@ -66,7 +66,7 @@ class _Bar:
             self._bar.close()
 
 
-def _shown(progress: object) -> Callable[[Progress], object] | None:
+def _shown(progress: Any) -> Callable[[Progress], object] | None:
     """What to call with the progress."""
     if progress is None or progress is False:
         return None
@@ -82,7 +82,7 @@ def _shown(progress: object) -> Callable[[Progress], object] | None:
     if hasattr(progress, "update") and hasattr(progress, "total"):
         return _Bar(progress, False)
     if callable(progress):
-        return progress
+        return cast(Callable[[Progress], object], progress)
     raise TypeError(f"progress is None, True, a callable or a tqdm, not {type(progress).__name__}")
 
 
