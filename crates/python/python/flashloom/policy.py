@@ -781,7 +781,7 @@ class PageWrite(Protocol):
 
 
 class Flash(Protocol):
-    """The flash array during one call. Commands are checked at once, and carried out in order when the call ends.
+    """The flash array during one call, closed when it ends. Commands are checked at once, and carried out in order when the call ends.
 
     A block is erased as a whole and programmed page by page, from the first on; the page that is programmed next is
     ``programmed(block)``. What a page of the array holds is known: a program of a page of the host, or a copy of one,
@@ -803,6 +803,9 @@ class Flash(Protocol):
 
     def erase(self, block: int) -> None:
         """Erases a block, which must hold no valid page."""
+
+    def valid_pages(self, block: int) -> list[int]:
+        """The physical pages of a block that hold valid copies, in ascending order."""
 
     def lpn_of(self, ppn: int) -> int | None:
         """The logical page of which a physical page holds the valid copy; None if it is invalid or erased."""
@@ -850,7 +853,3 @@ class Mapping(Policy):
     def idle(self, flash: Flash) -> bool:
         """One step of work that need not be done now, while the drive is idle; False if nothing is left to do."""
         return False
-
-    @abstractmethod
-    def free_blocks(self) -> int:
-        """Number of free blocks of the whole drive."""

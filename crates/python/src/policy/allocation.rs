@@ -68,6 +68,10 @@ impl Allocation for Scripted {
         places.extend(planes.into_iter().map(|plane| Place { plane: PlaneId(plane), lane: Lane::Host }));
     }
 
+    fn reset_report(&mut self) {
+        self.instance.reset_figures();
+    }
+
     fn figures(&self) -> Vec<Figure> {
         self.instance.figures()
     }

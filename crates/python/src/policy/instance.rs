@@ -139,6 +139,20 @@ impl Instance {
         })
     }
 
+    /// Sets the statistics to their values at the start of a run, after preconditioning.
+    pub(super) fn reset_figures(&self) {
+        if self.figures.is_empty() || self.has_failed() {
+            return;
+        }
+        Python::attach(|py| {
+            let object = self.object.bind(py);
+            let reset = |name: &String| object.setattr(name, object.get_type().getattr(name)?.getattr("start")?);
+            if let Err(error) = self.figures.iter().try_for_each(reset) {
+                self.fail(py, "statistics", error);
+            }
+        });
+    }
+
     fn figure(&self, py: Python<'_>, name: &str, unit: Unit) -> Figure {
         let read = |value: &Bound<'_, PyAny>| {
             let count = || answer::below(value, u64::MAX, "a whole number of at least 0");

@@ -16,8 +16,9 @@ mod allocation;
 mod answer;
 mod class;
 mod collection;
+mod flash;
 mod instance;
-
+mod mapping;
 mod order;
 mod placement;
 mod queue;
@@ -63,6 +64,7 @@ pub(crate) fn catalog(policies: &[Bound<'_, PyAny>]) -> PyResult<Policies> {
             "placement" => registry.placements.add(placement::policy(spec, site)),
             "workload" => registry.workloads.add(workload::policy(spec, site)),
 
+            "mapping" => registry.mappings.add(mapping::policy(spec, site)),
             slot => unreachable!("`flashloom.policy` has no slot {slot}"),
         };
         added.map_err(|refusal| refused(py, name, &refusal))?;
