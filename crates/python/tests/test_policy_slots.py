@@ -9,6 +9,7 @@ def test_a_mapping_keeps_every_page_and_collects() -> None:
     page_log = example("page_log").PageLog
     keys: dict[str, object] = {"workload__synthetic__requests": 12_000, "workload__synthetic__read_share": 0.2}
     keys |= {"workload__synthetic__footprint_size": None, "workload__synthetic__discard_share": 0.1}
+    keys |= {"workload__synthetic__request_size": "8KiB"}
     result = run([page_log], ftl__mapping="page-log", run__precondition="fill", **keys)
     assert result["config"]["ftl"]["page-log"] == {"spare": 2}
     assert result["ftl"]["statistics"]["mapping"]["collections"] == result["ftl"]["block_erases"] > 10
