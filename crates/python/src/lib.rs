@@ -1,14 +1,39 @@
-//! The compiled part of the Python package `flashloom`.
+//! The compiled part of the Python package `flashloom`: checked experiments, jobs that run them, tables and streams of
+//! Arrow's columns. What its users see is in `python/flashloom/`, and made of these.
 
+mod catalog;
+mod engine;
+mod errors;
+mod experiment;
+mod job;
 mod policy;
+mod rows;
+mod stream;
+mod table;
+mod text;
+mod trace;
 
 use pyo3::prelude::*;
 
-/// What the package `flashloom` consists of; its names are exported there.
+/// What the package `flashloom` is made of; nothing here is meant for its users.
 #[pymodule]
 mod _flashloom {
     use super::*;
 
+    #[pymodule_export]
+    use super::catalog::Catalog;
+    #[pymodule_export]
+    use super::engine::Engine;
+    #[pymodule_export]
+    use super::experiment::{Loaded, read_source};
+    #[pymodule_export]
+    use super::job::Job;
+    #[pymodule_export]
+    use super::stream::Stream;
+    #[pymodule_export]
+    use super::table::Table;
+    #[pymodule_export]
+    use super::trace::Recording;
     #[pymodule_export]
     use super::policy::_run;
 
