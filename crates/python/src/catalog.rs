@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use flashloom::experiment::config::{self, check_set, json_value};
 use flashloom::experiment::reference;
-use flashloom::units::{Kind, Value};
+use flashloom::units::{Param, Value};
 use pyo3::prelude::*;
 
 use crate::errors::Fault;
@@ -42,17 +42,11 @@ impl Catalog {
     fn keys(&self, path: &str) -> Vec<KeyParts> {
         let named = self.0.tables.iter().filter(|table| table.path() == path && !table.params().is_empty());
         let params = named.flat_map(|table| table.params());
-        let parts = |param: &flashloom::units::Param| {
+        let parts = |param: &Param| {
             let (default, help) = (shown(&param.default), param.help.to_owned());
             (param.name.to_owned(), default, self.0.expected(param), help, self.0.names(param))
         };
         params.map(parts).collect()
-    }
-
-    /// True if the values of a key are plain numbers or flags, which are not quoted.
-    fn is_literal(&self, path: &str) -> bool {
-        let is_number = |kind| matches!(kind, Kind::Count { .. } | Kind::Ratio { .. } | Kind::Flag);
-        self.0.find(path).is_some_and(|key| is_number(key.param().kind))
     }
 
     /// Checks `KEY=VALUE`, and returns the key's path and the value as JSON.

@@ -1,5 +1,100 @@
-"""A laboratory for the whole flash storage stack: I/O scheduler, write buffer, FTL and NAND in one checked simulator."""
+"""Flashloom: a checked simulator of the whole flash storage stack, from the I/O scheduler to the NAND array.
 
-from flashloom._flashloom import __version__
+>>> import flashloom
+>>> experiment = flashloom.Experiment.from_dict({"workload.synthetic.requests": 2000, "device.blocks": 64})
+>>> experiment.host.scheduler = "deadline"
+>>> result = experiment.run()
+>>> result.host.requests
+2000
 
-__all__ = ["__version__"]
+`flashloom.explain("ftl.gc")` has help on every key, policy and field; `flashloom.list_policies()` the policies.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from types import MappingProxyType
+
+from . import _flashloom
+from ._flashloom import __version__
+from ._jobs import Progress
+from .engine import Completion, Engine
+from .errors import (
+    CheckError,
+    ClosedError,
+    ConfigError,
+    EngineError,
+    Error,
+    ExpectationError,
+    InputError,
+    InterruptedRun,
+    MissingLibraryError,
+    Problem,
+    ProblemError,
+    UnknownKeyError,
+)
+from .experiment import Experiment, Page, Section
+from .histogram import Histogram
+from .result import Comparison, Record, Result, Run
+from .tables import RunStream, Stream, Table
+from .trace import Trace
+
+__all__ = [
+    "CheckError",
+    "ClosedError",
+    "Comparison",
+    "Completion",
+    "ConfigError",
+    "Engine",
+    "EngineError",
+    "Error",
+    "ExpectationError",
+    "Experiment",
+    "Histogram",
+    "InputError",
+    "InterruptedRun",
+    "MissingLibraryError",
+    "Page",
+    "Problem",
+    "ProblemError",
+    "Progress",
+    "Record",
+    "Result",
+    "Run",
+    "RunStream",
+    "Section",
+    "Stream",
+    "Table",
+    "Trace",
+    "UnknownKeyError",
+    "__version__",
+    "explain",
+    "list_policies",
+    "presets",
+]
+
+_CATALOG = _flashloom.Catalog([])
+_LISTS = {name: MappingProxyType(dict(members)) for name, _, members in _CATALOG.lists()}
+
+presets: Mapping[str, str] = _LISTS.pop("devices")
+"""Described drives, the values of `device.preset`, with a sentence each."""
+
+
+def explain(name: str) -> Page:
+    """Help on a key, a value, a policy, a section or a field of a result: `explain("ftl.gc")`.
+
+    Raises `ConfigError` for a name that nothing has, with the nearest one.
+    """
+    return Page(_CATALOG.explain(name))
+
+
+def list_policies(slot: str | None = None) -> Mapping[str, Mapping[str, str]] | Mapping[str, str]:
+    """Policies of each slot with a sentence each, or those of one slot; trace formats are in the slot `formats`.
+
+    Raises `KeyError` for a slot that there is not.
+    """
+    if slot is None:
+        return MappingProxyType(_LISTS)
+    if slot not in _LISTS:
+        raise KeyError(f"no slot `{slot}`: there is {', '.join(_LISTS)}")
+    return _LISTS[slot]
