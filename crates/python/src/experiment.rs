@@ -60,7 +60,9 @@ impl Loaded {
                 config::Experiment::comparison_from_source(&policies.catalog, source, &sweep)
             }
         };
-        let experiment = experiment.map_err(|problems| Fault::Config(problems).into_exception(py))?;
+        // The check of a configuration makes an instance of its scheduler.
+        let fault = |problems| policies.raised.take().unwrap_or_else(|| Fault::Config(problems).into_exception(py));
+        let experiment = experiment.map_err(fault)?;
         Ok(Self { experiment: Arc::new(experiment), raised: policies.raised })
     }
 

@@ -34,8 +34,6 @@ mod _flashloom {
     use super::table::Table;
     #[pymodule_export]
     use super::trace::Recording;
-    #[pymodule_export]
-    use super::policy::_run;
 
     #[pymodule_init]
     fn init(module: &Bound<'_, PyModule>) -> PyResult<()> {

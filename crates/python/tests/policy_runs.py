@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 import importlib.util
-import json
 import sys
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 from types import ModuleType
 from typing import Any
 
-from flashloom._flashloom import _run
+from flashloom import Experiment
 from flashloom.policy import Policy
 
 EXAMPLES = Path(__file__).parents[3] / "examples" / "python"
@@ -39,22 +38,16 @@ def example(name: str) -> ModuleType:
     return sys.modules[name]
 
 
-def text_of(keys: Mapping[str, object]) -> str:
-    """The small drive with other keys; a key `host__scheduler` is `host.scheduler`."""
+def experiment(policies: Sequence[type[Policy]], **keys: object) -> Experiment:
+    """The small drive with other keys: `host__scheduler` is `host.scheduler`; None leaves a key out."""
     others = {key.replace("__", "."): value for key, value in keys.items()}
-    return "".join(f"{key} = {json.dumps(value)}\n" for key, value in {**SMALL, **others}.items() if value is not None)
+    values = {key: value for key, value in {**SMALL, **others}.items() if value is not None}
+    return Experiment.from_dict(values, policies=policies)
 
 
 def run(policies: Sequence[type[Policy]], verify: bool = True, **keys: object) -> dict[str, Any]:
-    """A run of the small drive with other keys."""
-    result: dict[str, Any] = json.loads(_run(text_of(keys), list(policies), verify=verify))
-    return result
-
-
-def compare(policies: Sequence[type[Policy]], vary: Sequence[str], jobs: int, **keys: object) -> dict[str, Any]:
-    """A comparison of runs of the small drive."""
-    result: dict[str, Any] = json.loads(_run(text_of(keys), list(policies), varies=list(vary), jobs=jobs))
-    return result
+    """The result of a run of the small drive with other keys."""
+    return experiment(policies, **keys).run(verify=verify).to_dict()
 
 
 NAMES = ("name", "order", "rate", "gc", "allocation", "mapping", "placement")

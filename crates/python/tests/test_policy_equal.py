@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from policy_runs import compare, example, figures, run
+from policy_runs import example, experiment, figures, run
 
 SCHEDULERS = example("schedulers")
 
@@ -71,8 +71,8 @@ def test_page_lru_is_page_lru(keys: dict[str, object], rate: str) -> None:
 @pytest.mark.parametrize("jobs", [1, 2])
 def test_runs_of_a_comparison_have_instances_of_their_own(jobs: int) -> None:
     classes = [SCHEDULERS.Noop, SCHEDULERS.Deadline]
-    vary = ["host.scheduler=noop,py-noop,deadline,py-deadline", "run.seed=1,2"]
-    runs = compare(classes, vary, jobs)["runs"]
+    vary = {"host.scheduler": ["noop", "py-noop", "deadline", "py-deadline"], "run.seed": [1, 2]}
+    runs = experiment(classes).compare(vary=vary, jobs=jobs).to_dict()["runs"]
     by = {(each["vary"]["host.scheduler"], each["vary"]["run.seed"]): figures(each["result"]) for each in runs}
     for seed in (1, 2):
         assert by["py-noop", seed] == by["noop", seed]

@@ -10,6 +10,7 @@ from typing import Any
 import pytest
 from policy_runs import example, run
 
+from flashloom import ConfigError
 from flashloom.policy import (
     MS,
     Allocation,
@@ -476,7 +477,7 @@ def test_parameters_are_checked_and_reach_the_instance() -> None:
         ("flags", True, "did you mean `flag`"),
         ("count", 0, "a whole number from 1 to 9"),
     ]:
-        with pytest.raises(ValueError, match=text):
+        with pytest.raises(ConfigError, match=text):
             run([Tuned], **{"host__scheduler": "tuned", f"host__tuned__{key}": value})
     with pytest.raises(ValueError):
         Tuned(count=10)
@@ -486,9 +487,9 @@ def test_parameters_are_checked_and_reach_the_instance() -> None:
 
 
 def test_what_a_policy_needs_is_checked_before_the_run() -> None:
-    with pytest.raises(ValueError, match="requests that carry task ids"):
+    with pytest.raises(ConfigError, match="requests that carry task ids"):
         run([scheduler(needs=("task-ids",))], host__scheduler="wrong")
-    with pytest.raises(ValueError, match="dependent replay"):
+    with pytest.raises(ConfigError, match="dependent replay"):
         run_wrong(workload(requests=lambda self, setup: []), workload__replay="dependent", workload__queue_depth=None)
-    with pytest.raises(ValueError, match="blocks that fail in use"):
+    with pytest.raises(ConfigError, match="blocks that fail in use"):
         run_wrong(mapping(), device__program_failures=0.01)

@@ -42,6 +42,8 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, ClassVar, Generic, Literal, Protocol, TypeVar, overload
 
+from .errors import Error
+
 __all__ = [
     "GIB",
     "KIB",
@@ -103,7 +105,7 @@ _UNITS = ("count", "ns", "bytes", "bytes/s", "ratio")
 _SUFFIXES = {"ns": "_ns", "bytes": "_bytes", "bytes/s": "_bytes_per_s"}
 
 
-class PolicyError(Exception):
+class PolicyError(Error):
     """A policy that is not sound, or that gave a wrong answer.
 
     Attributes:

@@ -82,37 +82,3 @@ pub(crate) fn catalog(policies: &[Bound<'_, PyAny>]) -> PyResult<Policies> {
 fn refused(py: Python<'_>, policy: &str, refusal: &Refusal) -> PyErr {
     answer::error(py, policy, "name", answer::Wrong::new(refusal.found.clone(), refusal.expected.clone()))
 }
-
-/// Runs an experiment with policies, and returns its result as JSON.
-#[pyfunction]
-#[pyo3(signature = (text, policies, varies = None, verify = false, jobs = 1))]
-pub(crate) fn _run(
-    py: Python<'_>,
-    text: String,
-    policies: Vec<Bound<'_, PyAny>>,
-    varies: Option<Vec<String>>,
-    verify: bool,
-    jobs: usize,
-) -> PyResult<String> {
-    use flashloom::experiment::config::{Experiment, Source};
-    use flashloom::experiment::run::{Prepared, Quiet};
-    use pyo3::exceptions::PyValueError;
-    let Policies { catalog, raised } = catalog(&policies)?;
-    let run = || {
-        let experiment = Experiment::from_source(&catalog, Source::text("text", &text), &[], varies.as_deref());
-        let experiment = experiment.map_err(|problems| problems.to_string())?;
-        let prepared = Prepared::new(&experiment).map_err(|problems| problems.to_string())?;
-        if varies.is_some() {
-            let pool = rayon::ThreadPoolBuilder::new().num_threads(jobs).build().map_err(|error| error.to_string())?;
-            let compared = pool.install(|| prepared.compare(verify, &Quiet)).map_err(|failure| failure.to_string())?;
-            return serde_json::to_string(&compared).map_err(|error| error.to_string());
-        }
-        let finished = prepared.run(verify, &Quiet, &mut []).map_err(|failure| failure.to_string())?;
-        serde_json::to_string(&finished.result).map_err(|error| error.to_string())
-    };
-    let result = py.detach(run);
-    match raised.take() {
-        Some(error) => Err(error),
-        None => result.map_err(PyValueError::new_err),
-    }
-}
