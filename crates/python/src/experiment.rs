@@ -180,7 +180,7 @@ fn run_answer(finished: Finished) -> Answer {
     })
 }
 
-/// A distribution: lowest and highest latency and count of each bucket, as bytes of 64-bit integers; then the exact
+/// A distribution, named as in `host.latency_ns`: lowest and highest latency and count of each bucket, as bytes of 64-bit integers; then the exact
 /// count, mean, standard deviation, minimum and maximum.
 type Parts<'py> = ([Bound<'py, PyBytes>; 3], u64, f64, f64, u64, u64);
 
@@ -188,10 +188,11 @@ fn distributions<'py>(py: Python<'py>, host: &HostReport) -> Vec<(&'static str, 
     let named = [
         ("read", &host.read_latency),
         ("write", &host.write_latency),
+        ("fua_write", &host.fua_latency),
+        ("preflush_write", &host.preflush_latency),
         ("flush", &host.flush_latency),
         ("discard", &host.discard_latency),
-        ("fua", &host.fua_latency),
-        ("preflush", &host.preflush_latency),
+        ("all", &host.latency()),
         ("device", &host.device_latency),
     ];
     let parts = |latency: &Latency| {

@@ -26,7 +26,7 @@ def small() -> flashloom.Experiment:
 @pytest.fixture
 def endless() -> flashloom.Experiment:
     """A run that takes minutes."""
-    return flashloom.Experiment.from_dict({**SMALL, "workload.synthetic.requests": 1_000_000_000})
+    return flashloom.Experiment.from_dict(SMALL, set={"workload.synthetic.requests": 1_000_000_000})
 
 
 @pytest.fixture

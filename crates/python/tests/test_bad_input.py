@@ -126,7 +126,7 @@ CASES: dict[str, tuple[Callable[[], object], Refused]] = {
     "a percentile of a text": (lambda: experiment().run().histogram("read").percentile("x"), ValueError),  # type: ignore[arg-type]
     "an unknown name": (lambda: flashloom.explain("nothing at all"), ConfigError),
     "help on a number": (lambda: flashloom.explain(3), TypeError),  # type: ignore[arg-type]
-    "an unknown slot": (lambda: flashloom.list_policies("gc"), KeyError),
+    "an unknown slot": (lambda: flashloom.list_policies("collectors"), KeyError),
     # Tables and streams.
     "an unknown column": (lambda: experiment().timeline().read_all().column("nothing"), KeyError),
     "batches of no rows": (lambda: experiment().log(batch_rows=0), ValueError),

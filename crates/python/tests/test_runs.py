@@ -44,7 +44,7 @@ def test_the_numbers_are_those_of_the_program(program: Path, tmp_path: Path) -> 
 def test_a_result_by_attribute_item_and_path(small: Experiment) -> None:
     result = small.run()
     assert result.host.requests == result["host"]["requests"] == result["host.requests"] == 2000
-    assert result["host.latency_ns.p99"] == result.host.latency_ns.p99
+    assert result["host.latency_ns.all.p99"] == result.host.latency_ns.all.p99
     assert "host" in dir(result) and "iops" in dir(result.host)
     assert json.loads(result.to_json()) == result.to_dict()
     with pytest.raises(AttributeError, match="did you mean `iops`"):
@@ -57,8 +57,8 @@ def test_a_result_by_attribute_item_and_path(small: Experiment) -> None:
 
 def test_histograms_have_the_percentiles_of_the_result(small: Experiment) -> None:
     result = small.run()
-    for name in ("read", "write"):
-        histogram, shown = result.histogram(name), result.host[f"{name}_latency_ns"]
+    for name in ("read", "write", "all", "device"):
+        histogram, shown = result.histogram(name), result.host.latency_ns[name]
         assert (histogram.count, histogram.mean, histogram.max) == (shown["count"], shown["mean"], shown["max"])
         for point in (50, 90, 95, 99, 99.9, 99.99):
             assert histogram.percentile(point) == shown[f"p{str(point).replace('.', '_')}"]
@@ -112,7 +112,7 @@ def test_the_log_streams_a_row_for_each_request(small: Experiment) -> None:
     assert sizes == [300] * 6 + [200] and result.host.requests == 2000
     table = small.log().read_all()
     latency = table.column("latency_ns")
-    assert sum(latency) / len(latency) == pytest.approx(result.host.latency_ns.mean)
+    assert sum(latency) / len(latency) == pytest.approx(result.host.latency_ns.all.mean)
     assert {"R", "W"} == set(table.column("op"))
     polars = pytest.importorskip("polars")
     assert polars.DataFrame(small.log())["latency_ns"].to_list() == list(latency)
@@ -190,7 +190,7 @@ except KeyboardInterrupt:
     ],
 )
 def test_ctrl_c_ends_a_run_within_a_tenth_of_a_second(action: str) -> None:
-    values = {**SMALL, "workload.synthetic.requests": 1_000_000_000}
+    values = {**SMALL, "workload.synthetic": {"requests": 1_000_000_000}}
     latencies = []
     for _ in range(3):
         script = INTERRUPTED.format(values=values, action=action)

@@ -8,7 +8,7 @@ import math
 import os
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from pathlib import Path
-from typing import Any
+from typing import Any, Generic, TypeVar
 
 from . import _flashloom
 from ._jobs import Progress, wait
@@ -113,6 +113,30 @@ class RunSection(Section):
         return Result(*wait(self._experiment._load().run(bool(verify)), progress))
 
 
+S = TypeVar("S", bound=Section)
+
+
+class _Part(Generic[S]):
+    """A section as an attribute of an experiment: read as a `Section`, set key by key or by a dictionary."""
+
+    def __init__(self, made: Callable[[Experiment, str], S]) -> None:
+        self._made = made
+
+    def __set_name__(self, owner: type, name: str) -> None:
+        self._name = name
+
+    def __get__(self, experiment: Experiment | None, owner: type) -> S:
+        if experiment is None:
+            return self  # type: ignore[return-value]
+        return self._made(experiment, self._name)
+
+    def __set__(self, experiment: Experiment, values: Mapping[str, object]) -> None:
+        if not isinstance(values, Mapping):
+            raise TypeError(f"a section is set key by key, or by a dict: experiment.{self._name}.KEY = VALUE")
+        for path, value in _flattened({self._name: values}):
+            experiment._set(path, value)
+
+
 class Experiment:
     """A configuration of the whole stack, as a file has it, with keys as attributes.
 
@@ -126,17 +150,17 @@ class Experiment:
     Raises `ConfigError` with every problem: file, line, column, what was found and expected, the nearest valid name.
     """
 
-    workload: Section
+    workload = _Part(Section)
     """The origin of the requests, and the times at which they arrive."""
-    host: Section
+    host = _Part(Section)
     """The host's block layer and its I/O scheduler."""
-    device: Section
+    device = _Part(Section)
     """The drive: its geometry, spare space, timing, link and failures."""
-    buffer: Section
+    buffer = _Part(Section)
     """The controller's write buffer."""
-    ftl: Section
+    ftl = _Part(Section)
     """The flash translation layer."""
-    run: RunSection
+    run = _Part(RunSection)
     """The simulation itself; called, it runs the experiment."""
 
     def __init__(
@@ -226,15 +250,10 @@ class Experiment:
     def _attach(self) -> None:
         """Makes what is not copied or pickled."""
         self.__dict__["_catalog"] = _flashloom.Catalog(list(self._policies))
-        for name in _SECTIONS:
-            self.__dict__[name] = RunSection(self, name) if name == "run" else Section(self, name)
 
     def __setattr__(self, name: str, value: object) -> None:
         if name in _SECTIONS:
-            if not isinstance(value, Mapping):
-                raise TypeError(f"a section is set key by key, or by a dict: experiment.{name}.KEY = VALUE")
-            for path, inner in _flattened({name: value}):
-                self._set(path, inner)
+            super().__setattr__(name, value)
             return
         raise UnknownKeyError(f"`{name}` is no section: expected one of {', '.join(_SECTIONS)}")
 
@@ -266,9 +285,11 @@ class Experiment:
 
     def _effective(self) -> Any:
         state = tuple(self._sets.values())
-        if self._known is None or self._known[0] != state:
-            self.__dict__["_known"] = (state, json.loads(self._load().config()))
-        return self._known[1]
+        known = self._known
+        if known is None or known[0] != state:
+            known = (state, json.loads(self._load().config()))
+            self.__dict__["_known"] = known
+        return known[1]
 
     def _load(
         self,

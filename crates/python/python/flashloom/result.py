@@ -24,9 +24,9 @@ _NO_FIGURES = ("schema", "config", "provenance", "run", "hints")
 _SHOWN = (
     ("host.requests", "requests", 1, ""),
     ("host.iops", "requests a second", 1, ""),
-    ("host.latency_ns.mean", "mean latency", 1e6, " ms"),
-    ("host.latency_ns.p99", "p99 latency", 1e6, " ms"),
-    ("host.latency_ns.p99_9", "p99.9 latency", 1e6, " ms"),
+    ("host.latency_ns.all.mean", "mean latency", 1e6, " ms"),
+    ("host.latency_ns.all.p99", "p99 latency", 1e6, " ms"),
+    ("host.latency_ns.all.p99_9", "p99.9 latency", 1e6, " ms"),
     ("ftl.waf", "write amplification", 1, ""),
     ("ftl.block_erases", "erases", 1, ""),
     ("buffer.hit_ratio", "buffer hit ratio", 1, ""),
@@ -40,7 +40,7 @@ _CELL = "padding:.15em .8em;border-bottom:1px solid color-mix(in srgb,currentCol
 class Record(Mapping[str, Any]):
     """An object of a result: its fields as attributes and as items, `record.host.iops` or `record["host"]["iops"]`.
 
-    A path works too: `record["host.latency_ns.p99"]`. Fields that do not apply are absent. Raises `AttributeError` or
+    A path works too: `record["host.latency_ns.all.p99"]`. Fields that do not apply are absent. Raises `AttributeError` or
     `KeyError`, with the nearest name.
     """
 
@@ -53,7 +53,6 @@ class Record(Mapping[str, Any]):
         if name in self._fields:
             return self._wrapped(name, self._fields[name])
         head, _, rest = name.partition(".")
-        # The number of a percentile may stand behind a point: `p99.9` is no path.
         if rest and isinstance(self._fields.get(head), dict):
             return self[head][rest]
         raise KeyError(self._missing(name))
@@ -66,7 +65,9 @@ class Record(Mapping[str, Any]):
         return value
 
     def __getattr__(self, name: str) -> Any:
-        if name.startswith("_") or name not in self._fields:
+        if name.startswith("_"):
+            raise AttributeError(name)
+        if name not in self._fields:
             raise AttributeError(self._missing(name))
         return self._wrapped(name, self._fields[name])
 
@@ -85,7 +86,8 @@ class Record(Mapping[str, Any]):
         return sorted({*super().__dir__(), *(name for name in self._fields if name.isidentifier())})
 
     def __eq__(self, other: object) -> bool:
-        return isinstance(other, Record) and self._fields == other._fields
+        """True for a record or a dictionary of the same fields."""
+        return self._fields == (other._fields if isinstance(other, Record) else other)
 
     __hash__ = None  # type: ignore[assignment]
 
@@ -95,7 +97,7 @@ class Record(Mapping[str, Any]):
         return fields
 
     def flat(self) -> dict[str, object]:
-        """Every number, text and flag by its path, such as `host.latency_ns.p99`; lists are left out."""
+        """Every number, text and flag by its path, such as `host.latency_ns.all.p99`; lists are left out."""
         return dict(_flat("", self._fields))
 
     def __repr__(self) -> str:
@@ -143,7 +145,7 @@ class _Rows:
 class Result(Record, _Rows):
     """Result of a run; every field that the program writes with `--json`. `explain("result.host.iops")` describes one.
 
-    >>> result.host.iops, result["host"]["latency_ns"]["p99"]  # doctest: +SKIP
+    >>> result.host.iops, result["host"]["latency_ns"]["all"]["p99"]  # doctest: +SKIP
     """
 
     fio: dict[str, Any] | None
@@ -160,10 +162,10 @@ class Result(Record, _Rows):
         self._histograms = {name: Histogram(*parts) for name, parts in histograms or ()}
         self.fio = None if fio is None else json.loads(fio)
 
-    def histogram(self, of: str = "device") -> Histogram:
-        """Whole distribution of latency from arrival to completion of `read`s, `write`s, `flush`es or `discard`s; of
-        writes that are durable (`fua`) or come behind a flush (`preflush`); or of all requests from dispatch to
-        completion (`device`), the part that the drive adds.
+    def histogram(self, of: str = "all") -> Histogram:
+        """Whole distribution of latency from arrival to completion of `all` requests, of `read`s, `write`s, `flush`es
+        or `discard`s; of writes that are durable (`fua_write`) or come behind a flush (`preflush_write`); or of all
+        requests from dispatch to completion (`device`), the part that the drive adds.
 
         Raises `KeyError` for another name, or for a result that was read from JSON and has none.
         """

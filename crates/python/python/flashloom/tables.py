@@ -5,7 +5,7 @@ from __future__ import annotations
 import array
 import importlib
 from collections.abc import Iterator, Mapping
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeVar
 
 from . import _flashloom
 from .errors import MissingLibraryError
@@ -88,6 +88,9 @@ class Table:
         return f"<flashloom.Table of {len(self):,} rows: {', '.join(self.column_names)}>"
 
 
+S = TypeVar("S", bound="Stream")
+
+
 class Stream:
     """Rows that come in batches while they are read, each row once; memory does not grow with their number.
 
@@ -126,7 +129,7 @@ class Stream:
         """Ends what makes the rows."""
         self._inner.close()
 
-    def __enter__(self) -> Stream:
+    def __enter__(self: S) -> S:
         return self
 
     def __exit__(self, *_: object) -> None:
