@@ -17,11 +17,22 @@ pub(crate) struct Raised(Arc<Cell>);
 
 #[derive(Default)]
 struct Cell {
+    has_policies: bool,
     is_set: AtomicBool,
     error: Mutex<Option<PyErr>>,
 }
 
 impl Raised {
+    /// For a run with a number of policies in Python.
+    pub(super) fn by(policies: usize) -> Self {
+        Self(Arc::new(Cell { has_policies: policies > 0, ..Cell::default() }))
+    }
+
+    /// True if there are policies in Python that the run may call.
+    pub(super) fn has_policies(&self) -> bool {
+        self.0.has_policies
+    }
+
     /// True once a policy has raised an exception or given a wrong answer: the run is to stop, and has no result.
     pub(crate) fn is_set(&self) -> bool {
         self.0.is_set.load(Ordering::Relaxed)

@@ -24,6 +24,7 @@ mod placement;
 mod queue;
 mod rate;
 mod scheduler;
+pub(crate) mod threads;
 mod workload;
 
 use std::sync::Arc;
@@ -50,7 +51,7 @@ pub(crate) struct Policies {
 /// # Errors
 /// `PolicyError`: something that is no policy, or one that a slot refuses.
 pub(crate) fn catalog(policies: &[Bound<'_, PyAny>]) -> PyResult<Policies> {
-    let (mut registry, raised) = (Registry::builtin(), Raised::default());
+    let (mut registry, raised) = (Registry::builtin(), Raised::by(policies.len()));
     for policy in policies {
         let class = Class::of(policy)?;
         let (py, name, spec) = (policy.py(), class.spec().name, class.spec());
