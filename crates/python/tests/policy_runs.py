@@ -45,9 +45,9 @@ def experiment(policies: Sequence[type[Policy]], **keys: object) -> Experiment:
     return Experiment.from_dict(values, policies=policies)
 
 
-def run(policies: Sequence[type[Policy]], verify: bool = True, **keys: object) -> dict[str, Any]:
-    """The result of a run of the small drive with other keys."""
-    return experiment(policies, **keys).run(verify=verify).to_dict()
+def run(policies: Sequence[type[Policy]], **keys: object) -> dict[str, Any]:
+    """The result of a verified run of the small drive with other keys."""
+    return experiment(policies, **keys).run(verify=True).to_dict()
 
 
 NAMES = ("name", "order", "rate", "gc", "allocation", "mapping", "placement")
