@@ -10,12 +10,12 @@ use flashloom::experiment::run::{Cache, DEFAULT_LIMIT_BYTES, Finished, Prepared}
 use flashloom::units::{Latency, Problems};
 use pyo3::prelude::*;
 use pyo3::types::PyBytes;
-use rayon::{ThreadPool, ThreadPoolBuilder};
+use rayon::ThreadPool;
 
 use crate::engine::Engine;
 use crate::errors::Fault;
 use crate::job::{Answer, Counts, Job};
-use crate::policy::{self, Raised};
+use crate::policy::{self, Raised, threads};
 use crate::rows::{Requests, Timeline, log_schema, timeline_schema};
 use crate::stream::Stream;
 use crate::text::json_text;
@@ -60,7 +60,9 @@ impl Loaded {
                 config::Experiment::comparison_from_source(&policies.catalog, source, &sweep)
             }
         };
-        let experiment = experiment.map_err(|problems| Fault::Config(problems).into_exception(py))?;
+        // The check of a configuration makes an instance of its scheduler.
+        let fault = |problems| policies.raised.take().unwrap_or_else(|| Fault::Config(problems).into_exception(py));
+        let experiment = experiment.map_err(fault)?;
         Ok(Self { experiment: Arc::new(experiment), raised: policies.raised })
     }
 
@@ -120,11 +122,11 @@ impl Loaded {
 
     /// Runs every variant in `jobs` threads, as many as there are processors if that is 0.
     fn compare(&self, verify: bool, bounds: bool, jobs: usize, skip_unfit: bool) -> PyResult<Job> {
-        let experiment = Arc::clone(&self.experiment);
+        let (experiment, raised) = (Arc::clone(&self.experiment), self.raised.clone());
         Job::spawn(self.raised.clone(), move |counts| {
             let mut experiment = (*experiment).clone();
             let name = experiment.name.clone();
-            let pool = pool(jobs)?;
+            let pool = pool(&raised, jobs)?;
             let prepared = pool.install(|| match skip_unfit {
                 true => Prepared::fitting(&mut experiment),
                 false => Prepared::new(&experiment),
@@ -159,15 +161,14 @@ fn cache_of((folder, library): (PathBuf, String)) -> Cache {
 }
 
 /// Threads of a job's own: those of a process that was forked are not there.
-fn pool(jobs: usize) -> Result<ThreadPool, Fault> {
-    let pool = ThreadPoolBuilder::new().num_threads(jobs).build();
-    pool.map_err(|error| Fault::Other(format!("the threads cannot be started: {error}")))
+fn pool(raised: &Raised, jobs: usize) -> Result<ThreadPool, Fault> {
+    threads::pool(raised, jobs).map_err(|error| Fault::Other(format!("the threads cannot be started: {error}")))
 }
 
 /// The experiment with its inputs read.
 fn prepared<'a>(experiment: &'a config::Experiment, counts: &Counts, verify: bool) -> Result<Prepared<'a>, Fault> {
     let of_experiment = |problems: Problems| Fault::of_experiment(&experiment.name, problems);
-    let prepared = pool(1)?.install(|| Prepared::new(experiment)).map_err(of_experiment)?;
+    let prepared = pool(&Raised::default(), 1)?.install(|| Prepared::new(experiment)).map_err(of_experiment)?;
     counts.expect(prepared.total_requests(), prepared.expected_ageing(verify, &|_| true), 1);
     Ok(prepared)
 }

@@ -20,7 +20,7 @@ use flashloom::units::Interrupt;
 use pyo3::prelude::*;
 
 use crate::errors::Fault;
-use crate::policy::Raised;
+use crate::policy::{Raised, threads};
 
 /// Stack of a job's thread: that of a program's first one.
 const STACK_BYTES: usize = 8 << 20;
@@ -113,9 +113,9 @@ impl Job {
         work: impl FnOnce(&Counts) -> Result<Answer, Fault> + Send + 'static,
     ) -> PyResult<Self> {
         let shared = Arc::new(Shared::default());
-        let of_thread = Arc::clone(&shared);
+        let (of_thread, of_policies) = (Arc::clone(&shared), raised.clone());
         let run = move || {
-            let answer = unharmed(|| work(&of_thread.counts));
+            let answer = unharmed(|| threads::run(&of_policies, || work(&of_thread.counts)));
             *of_thread.state() = State::Ended(answer);
             of_thread.ended.notify_all();
         };
