@@ -168,12 +168,16 @@ def _id(config: Mapping[str, Any], policies: Sequence[type], verify: bool) -> st
 
 
 def _code(policy: type) -> str:
-    """Hash of a policy's source; of its name alone where there is none, as at a prompt."""
-    try:
-        source = inspect.getsource(policy)
-    except (OSError, TypeError):
-        source = policy.__qualname__
-    return hashlib.sha256(source.encode()).hexdigest()
+    """Hash of a policy's source, with that of the classes it is derived from; of names where there is no source, as at
+    a prompt."""
+    sources = []
+    for one in policy.__mro__:
+        if one.__module__ != "builtins" and one.__module__.partition(".")[0] != __package__:
+            try:
+                sources.append(inspect.getsource(one))
+            except (OSError, TypeError):
+                sources.append(one.__qualname__)
+    return hashlib.sha256("\n".join(sources).encode()).hexdigest()
 
 
 @contextmanager
