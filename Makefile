@@ -112,15 +112,16 @@ python: $(PYTHON)/bin/maturin ## Builds the Python package, installs it into an 
 	cd $(PACKAGE) && FLASHLOOM_PROGRAM=$$(realpath -m "$${CARGO_TARGET_DIR:-../../target}/release/flashloom") \
 	  ../../$(PYTHON)/bin/python -m pytest --quiet --doctest-modules tests --pyargs flashloom
 
-# Polars, pyarrow and tqdm as well, without which their tests are left out.
+# Polars, tqdm, Dask and Ray as well, without which their tests are left out.
 test-python: $(PYTHON)/bin/maturin ## Runs the tests of the Python package with every library that it works with.
-	$(PYTHON)/bin/pip install --quiet "polars>=1" "pyarrow>=17" "tqdm>=4.66"
+	$(PYTHON)/bin/pip install --quiet "polars>=1" "tqdm>=4.66" "dask[distributed]>=2024.8" "ray>=2.40"
 	cargo build --locked --release
 	$(MAKE) python
 
 $(PYTHON)/bin/maturin:
 	python3 -m venv $(PYTHON)
-	$(PYTHON)/bin/pip install --quiet "maturin>=1.9,<2" "mypy>=1.18" numpy "pandas>=3" pandas-stubs "pytest>=8"
+	$(PYTHON)/bin/pip install --quiet "maturin>=1.9,<2" "mypy>=1.18" numpy "pandas>=3" pandas-stubs "pytest>=8" \
+	  "cloudpickle>=3" "fsspec>=2024.6" "optuna>=4" "pyarrow>=17"
 
 # The counted program is the release build that `readme` makes, the counting one the test build of `unit`. Without
 # valgrind nothing else is missing, so that the other checks go on.

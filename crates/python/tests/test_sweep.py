@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from concurrent.futures import ProcessPoolExecutor, ThreadPoolExecutor
 from functools import partial
 from multiprocessing import get_context
@@ -15,6 +16,7 @@ from flashloom._task import Failure, Outcome, Task, WorkerError, run, task_of
 from flashloom.executors import ProcessExecutor, SerialExecutor
 from flashloom.sweeps import _Queue
 
+from conftest import ROOT
 from sweep_runs import SPACE, Broken, Deadly, Fifo, costs, experiment, figures, killed
 
 pytest.importorskip("pyarrow")
@@ -237,17 +239,25 @@ def test_a_worker_that_cannot_read_its_task_says_so() -> None:
 
 
 def test_the_id_is_that_of_what_the_result_depends_on() -> None:
-    ids = {
-        task_of(one, point, verify=verify).id
-        for one, point, verify in [
-            (experiment(), {}, False),
-            (experiment(set={"host.queue_depth": 31}), {"host.scheduler": "noop"}, False),
-            (experiment(), {}, True),
-            (experiment(), {"run.seed": 2}, False),
-            (experiment(policies=[Fifo]), {}, False),
-        ]
-    }
-    assert len(ids) == 4, "the second is the first, with its defaults written out"
+    written = experiment(set={"host.queue_depth": 31})
+    ids = [
+        task_of(experiment(), {}, verify=False).id,
+        task_of(experiment(), {}, verify=True).id,
+        task_of(experiment(), {"run.seed": 2}, verify=False).id,
+        task_of(experiment(policies=[Fifo]), {}, verify=False).id,
+    ]
+    assert len(set(ids)) == 4
+    assert task_of(written, {"host.scheduler": "noop"}, verify=False).id == ids[0], "its defaults, written out"
+
+
+def test_the_examples_of_the_document_run(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    pytest.importorskip("optuna")
+    monkeypatch.chdir(tmp_path)
+    text = (ROOT / "docs/sweeps.md").read_text(encoding="utf-8")
+    names: dict[str, Any] = {"__name__": "__main__"}
+    for block in re.findall(r"^```python\n(.*?)^```", text, flags=re.MULTILINE | re.DOTALL):
+        exec(compile(block, "docs/sweeps.md", "exec"), names)  # noqa: S102
+    assert len(names["data"]) == 12 and len(names["points"]) == 50 and len(names["study"].trials) == 12
 
 
 def test_an_outcome_keeps_its_error_as_text() -> None:

@@ -17,13 +17,13 @@ from typing import Any
 from . import _flashloom
 from ._jobs import wait
 from .errors import Error
-from .experiment import Experiment
+from .experiment import Experiment, _whole
 from .inputs import INPUT_KEYS, Input, cache_folder, input_of, located
 from .result import Result
 from .spaces import Point
 from .tables import library
 
-__all__ = ["Failure", "Outcome", "Task", "WorkerError", "run", "task_of"]
+__all__ = ["Failure", "Outcome", "Task", "WorkerError", "count", "run", "task_of"]
 
 _SEED = "run.seed"
 
@@ -115,6 +115,14 @@ def task_of(experiment: Experiment, point: Point, *, verify: bool) -> Task:
     values = {path: _of(config, path) for path in point}
     text = json.dumps(config, sort_keys=True)
     return Task(_id(config, variant._policies, verify), config["run"]["seed"], values, text, variant, inputs, verify)
+
+
+def count(name: str, value: object, most: int) -> int:
+    """A whole number from 1. Raises `TypeError` or `ValueError` of anything else."""
+    number = _whole(name, value, 1, most)
+    if number is None:
+        raise TypeError(f"{name} is an int, not None")
+    return number
 
 
 def run(packed: bytes) -> Outcome:

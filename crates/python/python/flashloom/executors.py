@@ -24,6 +24,8 @@ T = TypeVar("T")
 
 # How often the thread of a RayExecutor looks for new calls, in seconds.
 _LOOK = 0.05
+# Pipes that stay open: calls go on if nobody has their executor any more.
+_ALIVE: set[Connection] = set()
 
 
 class SerialExecutor(Executor):
@@ -51,12 +53,23 @@ class ProcessExecutor(ProcessPoolExecutor):
         context = multiprocessing.get_context("spawn")
         # Nobody writes: that the other end is closed is the news.
         reader, self._alive = context.Pipe(duplex=False)
+        _ALIVE.add(self._alive)
         super().__init__(workers or os.cpu_count(), context, _end_with_parent, (reader,))
+
+    def shutdown(self, wait: bool = True, *, cancel_futures: bool = False) -> None:
+        """Takes no more calls; those that wait are cancelled or carried out."""
+        super().shutdown(wait, cancel_futures=cancel_futures)
+        if wait:
+            self._let_go()
 
     def terminate(self) -> None:
         """Ends the processes at once, with the calls that they are in."""
-        self._alive.close()
+        self._let_go()
         self.shutdown(wait=False, cancel_futures=True)
+
+    def _let_go(self) -> None:
+        _ALIVE.discard(self._alive)
+        self._alive.close()
 
 
 def _end_with_parent(reader: Connection) -> None:

@@ -11,11 +11,11 @@ from typing import Any
 
 from . import _flashloom
 from ._jobs import Progress, showing
-from ._task import Failure, Outcome, Task, WorkerError, run, task_of
+from ._task import Failure, Outcome, Task, WorkerError, count, run, task_of
 from .dataset import DataSet
 from .errors import Error
 from .executors import ProcessExecutor
-from .experiment import Experiment, ProgressOption, _whole
+from .experiment import Experiment, ProgressOption
 from .result import Result
 from .spaces import Point, Space, grid
 
@@ -64,9 +64,9 @@ def sweep(
     if isinstance(executor, type) or executor is not None and not hasattr(executor, "submit"):
         raise TypeError(f"executor is an object of concurrent.futures.Executor, not {executor!r}")
     _refuse_forks(executor)
-    limits = _whole("in_flight", in_flight, 1, 1 << 20) or 1, _whole("batch", batch, 1, 1 << 20) or 1
+    limits = count("in_flight", in_flight, 1 << 20), count("batch", batch, 1 << 20)
     data = DataSet(out)
-    tasks = _tasks(experiment, _points(experiment, space, _whole("seeds", seeds, 1, 100_000)), bool(verify))
+    tasks = _tasks(experiment, _points(experiment, space, None if seeds is None else count("seeds", seeds, 100_000)), bool(verify))
     varied = sorted({path for task in tasks for path in task.values if path != "run.seed"})
     with data.writing():
         known = data.statuses()

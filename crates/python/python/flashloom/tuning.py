@@ -12,11 +12,11 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from ._jobs import Progress, showing
-from ._task import Outcome, Task, run, task_of
+from ._task import Outcome, Task, count, run, task_of
 from .dataset import only_process
 from .errors import ConfigError, Error, InputError
 from .executors import SerialExecutor
-from .experiment import Experiment, ProgressOption, _whole
+from .experiment import Experiment, ProgressOption
 from .result import Result
 from .spaces import Choice, Dimension, Space, dimensions
 from .tables import library
@@ -123,8 +123,8 @@ def tune(
         raise ValueError("only a study with one objective prunes trials")
     axes = dimensions(space)
     _check_ends(experiment, axes)
-    wanted, repeats = _whole("trials", trials, 1, 1_000_000) or 1, _whole("seeds", seeds, 1, 1_000) or 1
-    room = _whole("in_flight", in_flight, 1, 10_000) or 1
+    wanted, repeats = count("trials", trials, 1_000_000), count("seeds", seeds, 1_000)
+    room = count("in_flight", in_flight, 10_000)
     path = Path(study).absolute()
     path.parent.mkdir(parents=True, exist_ok=True)
     known = _description(experiment, axes, goals, repeats, bool(verify))
