@@ -88,8 +88,10 @@ class Task:
 
     def drive(self) -> str | None:
         """File of the cache that its aged drive is kept in; `None` for a drive that is aged as fast, or no cache."""
-        kept = _cache()
-        return None if kept is None or self.experiment is None else self.experiment._load().aged_drive(self.verify, kept)
+        folder = _cache()
+        if folder is None or self.experiment is None:
+            return None
+        return self.experiment._load().aged_drive(self.verify, folder)
 
 
 def task_of(experiment: Experiment, point: Point, *, verify: bool) -> Task:

@@ -51,10 +51,10 @@ def sweep(
     `executor`: spawned processes, as many as processors, if it is `None`. `in_flight`: runs that it has at a time.
     `batch`: rows of a file; a row is written after 5 seconds at the latest. For `verify` and `progress` see `run`.
 
-    Runs that the data set has are not repeated, so that the same call goes on after a crash; a run is known by its `id`,
-    the hash of its effective configuration and the version. Runs that failed keep their error, and are repeated with
-    `retry_failed`. A drive whose ageing takes long is aged by the first run that needs it, and its other runs begin when
-    that has ended, if there is a cache of aged drives (`FLASHLOOM_CACHE`).
+    Runs that the data set has are not repeated, so that the same call goes on after a crash; a run is known by its
+    `id`, the hash of its effective configuration and the version. Runs that failed keep their error, and are repeated
+    with `retry_failed`. A drive whose ageing takes long is aged by the first run that needs it, and its other runs begin
+    when that has ended, if there is a cache of aged drives (`FLASHLOOM_CACHE`).
 
     Raises `ConfigError` for keys or values that are wrong, `InputError` for inputs that cannot be had, `BusyError` if
     another process writes `out`, `SweepError` if the executor breaks.
@@ -66,7 +66,8 @@ def sweep(
     _refuse_forks(executor)
     limits = count("in_flight", in_flight, 1 << 20), count("batch", batch, 1 << 20)
     data = DataSet(out)
-    tasks = _tasks(experiment, _points(experiment, space, None if seeds is None else count("seeds", seeds, 100_000)), bool(verify))
+    points = _points(experiment, space, None if seeds is None else count("seeds", seeds, 100_000))
+    tasks = _tasks(experiment, points, bool(verify))
     varied = sorted({path for task in tasks for path in task.values if path != "run.seed"})
     with data.writing():
         known = data.statuses()
@@ -189,7 +190,7 @@ def _run_all(
     left = _Queue(task for task in tasks if not task.failure)
     if not left:
         return
-    ours = ProcessExecutor() if executor is None else None
+    ours = None if executor else ProcessExecutor()
     runs = _Runs(executor or ours, left, in_flight)
     try:
         while runs.submit():
