@@ -28,8 +28,8 @@ def test_patient_requests_wait_for_those_that_a_task_waits_for() -> None:
         def __init__(self, id: int, is_sync: bool, sectors: int, lba: int) -> None:
             self.id, self.is_sync, self.sectors, self.lba = id, is_sync, sectors, lba
 
-    requests = [(0, False, 8, 500), (1, False, 8, 100), (2, False, 8, 0), (3, True, 16, 0), (4, True, 8, 0)]
-    queue = {id: Waiting(id, *rest) for id, *rest in requests}
+    rows = [(0, False, 8, 500), (1, False, 8, 100), (2, False, 8, 0), (3, True, 16, 0), (4, True, 8, 0)]
+    queue = {row[0]: Waiting(*row) for row in rows}
     for request in queue.values():
         patient.insert(0, request)
     assert [patient.dispatch(1, queue) for _ in range(5)] == [4, 3, 1, 0, 2]
