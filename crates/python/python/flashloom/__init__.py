@@ -32,6 +32,7 @@ from .errors import (
     Problem,
     ProblemError,
     UnknownKeyError,
+    UnusedKeyWarning,
 )
 from .experiment import Experiment, Page, Section
 from .histogram import Histogram
@@ -67,6 +68,7 @@ __all__ = [
     "Table",
     "Trace",
     "UnknownKeyError",
+    "UnusedKeyWarning",
     "__version__",
     "explain",
     "list_policies",
