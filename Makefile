@@ -21,12 +21,16 @@ COUNT := cargo build --locked --release && \
   cargo test --locked --workspace --test costs -- --ignored --nocapture
 NO_VALGRIND := make: valgrind is missing, which counts instructions: sudo apt-get install valgrind
 
-.PHONY: help test tools format lint unit smoke readme expectations reproduce docs site kernel test-kernel test-kernel-debug acceptance fuzz-properties fuzz-long fuzz-ftl snapshots reference budget budgets bench
+# The environment that the Python package is installed into, and tried in.
+PYTHON := target/python
+PACKAGE := crates/python
+
+.PHONY: help test tools format lint unit smoke readme expectations reproduce python test-python docs site kernel test-kernel test-kernel-debug acceptance fuzz-properties fuzz-long fuzz-ftl snapshots reference budget budgets bench
 
 help: ## Lists the targets.
 	@sed -n 's/^\([a-z-]*\):.*## \(.*\)/  \1\t\2/p' $(MAKEFILE_LIST) | expand -t 14
 
-test: tools format lint unit smoke readme expectations reproduce budget docs kernel ## Checks everything, as a change has to pass it.
+test: tools format lint unit smoke readme expectations reproduce budget python docs kernel ## Checks everything, as a change has to pass it.
 	@echo "make test: format, lints, tests, benchmarks and documents are in order"
 
 tools: ## Installs what the build needs and the machine lacks.
@@ -96,6 +100,28 @@ expectations: ## Runs the experiments that say what they expect; one that does n
 
 reproduce: ## Rehearses the reproduction of every paper, with shortened workloads.
 	cargo run --locked --release --quiet -- reproduce all --quick --out target/reproduction
+
+# The wheel is a release build, as the program of `readme`, whose compiled crates it takes. It is installed as a user
+# would install it; nothing is tried from the source.
+python: $(PYTHON)/bin/maturin ## Builds the Python package, installs it into an environment of its own, and tests it there.
+	rm -rf $(PYTHON)/wheels
+	$(PYTHON)/bin/maturin build --quiet --locked --release --manifest-path $(PACKAGE)/Cargo.toml --out $(PYTHON)/wheels
+	$(PYTHON)/bin/pip install --quiet --force-reinstall --no-deps $(PYTHON)/wheels/*.whl
+	cd $(PACKAGE) && ../../$(PYTHON)/bin/mypy
+	cd $(PACKAGE) && ../../$(PYTHON)/bin/stubtest flashloom --mypy-config-file pyproject.toml
+	cd $(PACKAGE) && FLASHLOOM_PROGRAM=$$(realpath -m "$${CARGO_TARGET_DIR:-../../target}/release/flashloom") \
+	  ../../$(PYTHON)/bin/python -m pytest --quiet --doctest-modules tests --pyargs flashloom
+
+# Polars, pyarrow and tqdm as well, without which their tests are left out.
+test-python: $(PYTHON)/bin/maturin ## Runs the tests of the Python package with every library that it works with.
+	$(PYTHON)/bin/pip install --quiet "polars>=1" "pyarrow>=17" "tqdm>=4.66"
+	cargo build --locked --release
+	$(MAKE) python
+
+$(PYTHON)/bin/maturin:
+	python3 -m venv $(PYTHON)
+	$(PYTHON)/bin/pip install --quiet "maturin>=1.9,<2" "mypy>=1.18" numpy "pandas>=3" pandas-stubs "pytest>=8" \
+	  "hypothesis>=6" "matplotlib>=3.10"
 
 # The counted program is the release build that `readme` makes, the counting one the test build of `unit`. Without
 # valgrind nothing else is missing, so that the other checks go on.

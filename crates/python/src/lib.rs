@@ -15,8 +15,9 @@ mod trace;
 
 use pyo3::prelude::*;
 
-/// What the package `flashloom` is made of; nothing here is meant for its users.
-#[pymodule]
+/// What the package `flashloom` is made of; nothing here is meant for its users. Interpreters without a global lock
+/// are not served: one that loads it all the same takes its lock back.
+#[pymodule(gil_used = true)]
 mod _flashloom {
     use super::*;
 

@@ -184,9 +184,8 @@ except KeyboardInterrupt:
         "experiment.run()",
         "experiment.compare(vary={'run.seed': [1, 2, 3]}, jobs=2)",
         "experiment.log().read_all()",
-        "[experiment.timeline().result() for _ in experiment.log()]",
+        "[len(batch) for batch in experiment.log()]",
         "experiment.run(progress=True)",
-        "engine = experiment.engine(); [engine.submit('write', 8 * i, 8) for i in range(9)]; time.sleep(9)",
     ],
 )
 def test_ctrl_c_ends_a_run_within_a_tenth_of_a_second(action: str) -> None:

@@ -32,9 +32,11 @@ from .errors import (
     Problem,
     ProblemError,
     UnknownKeyError,
+    UnusedKeyWarning,
 )
 from .experiment import Experiment, Page, Section
 from .histogram import Histogram
+from .policy import PolicyError
 from .result import Comparison, Record, Result, Run
 from .tables import RunStream, Stream, Table
 from .trace import Trace
@@ -55,6 +57,7 @@ __all__ = [
     "InterruptedRun",
     "MissingLibraryError",
     "Page",
+    "PolicyError",
     "Problem",
     "ProblemError",
     "Progress",
@@ -67,6 +70,7 @@ __all__ = [
     "Table",
     "Trace",
     "UnknownKeyError",
+    "UnusedKeyWarning",
     "__version__",
     "explain",
     "list_policies",

@@ -1,6 +1,18 @@
 # The compiled part of the package; stubtest holds this file against it.
 from typing import Any, final
 
+__all__ = [
+    "Catalog",
+    "Engine",
+    "Loaded",
+    "read_source",
+    "Job",
+    "Stream",
+    "Table",
+    "Recording",
+    "__version__",
+]
+
 __version__: str
 
 def read_source(path: str) -> tuple[str, str]: ...
@@ -29,6 +41,7 @@ class Loaded:
     def to_toml(self) -> str: ...
     def config(self) -> str: ...
     def variants(self) -> list[str]: ...
+    def notes(self) -> list[str]: ...
     def run(self, verify: bool) -> Job: ...
     def log(self, verify: bool, rows: int) -> Stream: ...
     def timeline(self, verify: bool, rows: int) -> Stream: ...

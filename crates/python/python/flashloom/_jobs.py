@@ -5,7 +5,7 @@ from __future__ import annotations
 import sys
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, cast
 
 from . import _flashloom
 
@@ -65,7 +65,7 @@ class _Bar:
             self._bar.close()
 
 
-def _shown(progress: object) -> Callable[[Progress], None] | None:
+def _shown(progress: Any) -> Callable[[Progress], object] | None:
     """What to call with the progress."""
     if progress is None or progress is False:
         return None
@@ -81,7 +81,7 @@ def _shown(progress: object) -> Callable[[Progress], None] | None:
     if hasattr(progress, "update") and hasattr(progress, "total"):
         return _Bar(progress, False)
     if callable(progress):
-        return progress
+        return cast(Callable[[Progress], object], progress)
     raise TypeError(f"progress is None, True, a callable or a tqdm, not {type(progress).__name__}")
 
 
