@@ -121,7 +121,8 @@ test-python: $(PYTHON)/bin/maturin ## Runs the tests of the Python package with 
 $(PYTHON)/bin/maturin:
 	python3 -m venv $(PYTHON)
 	$(PYTHON)/bin/pip install --quiet "maturin>=1.9,<2" "mypy>=1.18" numpy "pandas>=3" pandas-stubs "pytest>=8" \
-	  "cloudpickle>=3" "fsspec>=2024.6" "optuna>=4" "pyarrow>=17"
+	  "cloudpickle>=3" "fsspec>=2024.6" "optuna>=4" "pyarrow>=17" \
+	  "hypothesis>=6" "matplotlib>=3.10"
 
 # The counted program is the release build that `readme` makes, the counting one the test build of `unit`. Without
 # valgrind nothing else is missing, so that the other checks go on.

@@ -14,7 +14,7 @@ use rayon::ThreadPool;
 
 use crate::engine::Engine;
 use crate::errors::Fault;
-use crate::job::{Answer, Counts, Job};
+use crate::job::{Answer, Counts, Job, unharmed};
 use crate::policy::{self, Raised, threads};
 use crate::rows::{Requests, Timeline, log_schema, timeline_schema};
 use crate::stream::Stream;
@@ -53,16 +53,17 @@ impl Loaded {
     ) -> PyResult<Self> {
         let policies = policy::catalog(&policies)?;
         let source = config::Source { name, text, folder };
-        let experiment = match &varies {
+        let load = || match &varies {
             None => config::Experiment::from_source(&policies.catalog, source, &sets, None),
             Some(varies) => {
                 let sweep = Sweep { sets: &sets, varies, skip_unfit, seeds: seeds.and_then(NonZeroU32::new) };
                 config::Experiment::comparison_from_source(&policies.catalog, source, &sweep)
             }
         };
+        let experiment = py.detach(|| unharmed(|| load().map_err(Fault::Config)));
         // The check of a configuration makes an instance of its scheduler.
-        let fault = |problems| policies.raised.take().unwrap_or_else(|| Fault::Config(problems).into_exception(py));
-        let experiment = experiment.map_err(fault)?;
+        let raise = |fault: Fault| policies.raised.take().unwrap_or_else(|| fault.into_exception(py));
+        let experiment = experiment.map_err(raise)?;
         Ok(Self { experiment: Arc::new(experiment), raised: policies.raised })
     }
 
@@ -80,6 +81,15 @@ impl Loaded {
     fn variants(&self) -> Vec<String> {
         let vary = |variant: &config::Variant| serde_json::Value::from(variant.vary_to_json()).to_string();
         self.experiment.variants.iter().map(vary).collect()
+    }
+
+    /// Keys that were written and have no effect, in a sentence each.
+    fn notes(&self) -> Vec<String> {
+        let named = |rows: &[usize]| match rows {
+            [row] => format!("combination {row}"),
+            rows => format!("{} combinations", rows.len()),
+        };
+        self.experiment.unused().iter().map(|unused| unused.sentence(named).replace("--set:", "set:")).collect()
     }
 
     /// Runs the first variant; its aged drive is taken from a cache, or stored there: a folder, and the hash of this

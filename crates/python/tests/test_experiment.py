@@ -96,6 +96,12 @@ def test_what_does_not_go_together_is_refused_before_a_run(small: Experiment) ->
         small.run()
 
 
+def test_a_key_without_effect_is_warned_of_where_it_was_written(small: Experiment) -> None:
+    small.ftl.dftl.cache = "64KiB"
+    with pytest.warns(flashloom.UnusedKeyWarning, match="ftl.dftl.cache"):
+        small.run()
+
+
 def test_copies_are_apart(small: Experiment) -> None:
     for other in (small.copy(), copy.copy(small), copy.deepcopy(small), pickle.loads(pickle.dumps(small))):
         assert other == small

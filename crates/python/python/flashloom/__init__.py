@@ -34,9 +34,11 @@ from .errors import (
     Problem,
     ProblemError,
     UnknownKeyError,
+    UnusedKeyWarning,
 )
 from .experiment import Experiment, Page, Section
 from .histogram import Histogram
+from .policy import PolicyError
 from .result import Comparison, Record, Result, Run
 from .spaces import Choice, Range, sample
 from .sweeps import SweepError, sweep
@@ -64,6 +66,7 @@ __all__ = [
     "MissingLibraryError",
     "Objective",
     "Page",
+    "PolicyError",
     "Problem",
     "ProblemError",
     "Progress",
@@ -79,6 +82,7 @@ __all__ = [
     "Table",
     "Trace",
     "UnknownKeyError",
+    "UnusedKeyWarning",
     "__version__",
     "explain",
     "list_policies",

@@ -18,6 +18,7 @@ __all__ = [
     "Problem",
     "ProblemError",
     "UnknownKeyError",
+    "UnusedKeyWarning",
 ]
 
 
@@ -75,6 +76,10 @@ class ConfigError(ProblemError):
 
 class UnknownKeyError(ConfigError, AttributeError):
     """A name that is no key of its section."""
+
+
+class UnusedKeyWarning(UserWarning):
+    """A key that was written and has no effect on the runs."""
 
 
 class InputError(ProblemError):

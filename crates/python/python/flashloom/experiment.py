@@ -6,6 +6,7 @@ import copy
 import json
 import math
 import os
+import warnings
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any, Generic, TypeVar
@@ -13,7 +14,7 @@ from typing import Any, Generic, TypeVar
 from . import _flashloom
 from ._jobs import Progress, wait
 from .engine import Engine
-from .errors import ConfigError, ExpectationError, UnknownKeyError
+from .errors import ConfigError, ExpectationError, UnknownKeyError, UnusedKeyWarning
 from .result import Comparison, Result
 from .tables import RunStream
 
@@ -110,7 +111,7 @@ class RunSection(Section):
 
         >>> experiment.run(progress=True).host.iops  # doctest: +SKIP
         """
-        return Result(*wait(self._experiment._load().run(bool(verify)), progress))
+        return Result(*wait(self._experiment._to_run().run(bool(verify)), progress))
 
 
 S = TypeVar("S", bound=Section)
@@ -302,6 +303,18 @@ class Experiment:
         sets = [option for path, option in self._sets.items() if path not in (vary or ())]
         return _flashloom.Loaded(name, text, folder, sets, varies, seeds, skip_unfit, list(self._policies))
 
+    def _to_run(
+        self,
+        vary: Mapping[str, str] | None = None,
+        seeds: int | None = None,
+        skip_unfit: bool = False,
+    ) -> _flashloom.Loaded:
+        """Loads, and warns of keys without effect."""
+        loaded = self._load(vary, seeds, skip_unfit)
+        for note in loaded.notes():
+            warnings.warn(note, UnusedKeyWarning, stacklevel=3)
+        return loaded
+
     def validate(self) -> None:
         """Checks all keys, alone and together. Raises `ConfigError` with every problem."""
         self._load()
@@ -335,7 +348,7 @@ class Experiment:
         >>> experiment.compare(vary={"ftl.gc": ["greedy", "fifo"]}, seeds=5).to_pandas()  # doctest: +SKIP
         """
         chosen = {**self._vary, **_checked_vary(self._catalog, vary)}
-        loaded = self._load(chosen, _checked_seeds(seeds) or self._seeds, skip_unfit)
+        loaded = self._to_run(chosen, _checked_seeds(seeds) or self._seeds, skip_unfit)
         threads = _whole("jobs", jobs, 1, 1024) or 0
         return Comparison(wait(loaded.compare(bool(verify), bool(bounds), threads, skip_unfit), progress))
 
@@ -363,7 +376,7 @@ class Experiment:
         >>> log.result().host.iops  # doctest: +SKIP
         """
         rows = _whole("batch_rows", batch_rows, 1, 1 << 24) or 1
-        return RunStream(self._load().log(bool(verify), rows))
+        return RunStream(self._to_run().log(bool(verify), rows))
 
     def timeline(self, *, verify: bool = False, batch_rows: int = 4_096) -> RunStream:
         """Runs the experiment while a row for each interval of its timeline is read (`run.timeline_interval`): the
@@ -372,7 +385,7 @@ class Experiment:
         >>> experiment.timeline().to_pandas().plot("time_ns", "iops")  # doctest: +SKIP
         """
         rows = _whole("batch_rows", batch_rows, 1, 1 << 24) or 1
-        return RunStream(self._load().timeline(bool(verify), rows))
+        return RunStream(self._to_run().timeline(bool(verify), rows))
 
     def engine(self, *, verify: bool = False, bare: bool = False, progress: ProgressOption = None) -> Engine:
         """The engine of this configuration, its drive aged, to be stepped; `bare` for the drive without a host."""
