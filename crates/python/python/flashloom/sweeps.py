@@ -53,8 +53,8 @@ def sweep(
 
     Runs that the data set has are not repeated, so that the same call goes on after a crash; a run is known by its
     `id`, the hash of its effective configuration and the version. Runs that failed keep their error, and are repeated
-    with `retry_failed`. A drive whose ageing takes long is aged by the first run that needs it, and its other runs begin
-    when that has ended, if there is a cache of aged drives (`FLASHLOOM_CACHE`).
+    with `retry_failed`. A drive whose ageing takes long is aged by the first run that needs it, and its other runs wait
+    for that, if there is a cache of aged drives (`FLASHLOOM_CACHE`).
 
     Raises `ConfigError` for keys or values that are wrong, `InputError` for inputs that cannot be had, `BusyError` if
     another process writes `out`, `SweepError` if the executor breaks.
@@ -190,8 +190,8 @@ def _run_all(
     left = _Queue(task for task in tasks if not task.failure)
     if not left:
         return
-    ours = None if executor else ProcessExecutor()
-    runs = _Runs(executor or ours, left, in_flight)
+    ours = ProcessExecutor() if executor is None else None
+    runs = _Runs(ours if executor is None else executor, left, in_flight)
     try:
         while runs.submit():
             for task, outcome in runs.ended(writer.patience()):

@@ -104,8 +104,8 @@ def tune(
     `in_flight` trials at a time.
 
     With one trial at a time the same call gives the same trials, whether it was interrupted or not: each trial has a
-    sampler of its own, seeded by `seed` and the number of those before it. A trial whose values cannot work together, or
-    whose run fails, is told to the study as failed; `trial.user_attrs["flashloom.error"]` says why, and
+    sampler of its own, seeded by `seed` and the number of those before it. A trial whose values cannot work together,
+    or whose run fails, is told to the study as failed; `trial.user_attrs["flashloom.error"]` says why, and
     `["flashloom.values"]` has the values with their units.
 
     Raises `ConfigError` for a key that is wrong, `StudyError` for a study of something else, `BusyError` if another
