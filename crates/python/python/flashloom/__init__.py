@@ -19,6 +19,7 @@ from types import MappingProxyType
 from . import _flashloom
 from ._flashloom import __version__
 from ._jobs import Progress
+from ._task import WorkerError
 from .dataset import BusyError, DataSet
 from .engine import Completion, Engine
 from .errors import (
@@ -82,6 +83,7 @@ __all__ = [
     "Table",
     "Trace",
     "UnknownKeyError",
+    "WorkerError",
     "UnusedKeyWarning",
     "__version__",
     "explain",

@@ -54,7 +54,7 @@ class ProcessExecutor(ProcessPoolExecutor):
         # Nobody writes: that the other end is closed is the news.
         reader, self._alive = context.Pipe(duplex=False)
         _ALIVE.add(self._alive)
-        super().__init__(workers or os.cpu_count(), context, _end_with_parent, (reader,))
+        super().__init__(os.cpu_count() if workers is None else workers, context, _end_with_parent, (reader,))
 
     def shutdown(self, wait: bool = True, *, cancel_futures: bool = False) -> None:
         """Takes no more calls; those that wait are cancelled or carried out."""
