@@ -24,12 +24,20 @@ COUNT := cargo build --locked --release && \
   cargo test --locked --workspace --test costs -- --ignored --nocapture
 NO_VALGRIND := make: valgrind is missing, which counts instructions: sudo apt-get install valgrind
 
-.PHONY: help test tools format lint unit smoke readme expectations reproduce docs site kernel test-kernel test-kernel-debug acceptance fuzz-properties fuzz-long fuzz-ftl snapshots reference budget budgets bench dist
+# The environment that the Python package is installed into, and tried in.
+PYTHON := target/python
+PACKAGE := crates/python
+WHEEL = rm -rf $(PYTHON)/wheels; $(PYTHON)/bin/maturin build --quiet --locked \
+  --manifest-path $(PACKAGE)/Cargo.toml --out $(PYTHON)/wheels
+# Followed by the folder of the program whose numbers the package has to have.
+TRY = $(PACKAGE)/try $(PYTHON)
+
+.PHONY: help test tools format lint unit smoke readme expectations reproduce docs site kernel test-kernel test-kernel-debug acceptance fuzz-properties fuzz-long fuzz-ftl snapshots reference budget budgets bench dist python test-python
 
 help: ## Lists the targets.
 	@sed -n 's/^\([a-z-]*\):.*## \(.*\)/  \1\t\2/p' $(MAKEFILE_LIST) | expand -t 14
 
-test: tools format lint unit smoke readme expectations reproduce budget docs kernel ## Checks everything, as a change has to pass it.
+test: tools format lint unit smoke readme expectations reproduce budget python docs kernel ## Checks everything, as a change has to pass it.
 	@echo "make test: format, lints, tests, benchmarks and documents are in order"
 
 tools: ## Installs what the build needs and the machine lacks.
@@ -99,6 +107,25 @@ expectations: ## Runs the experiments that say what they expect; one that does n
 
 reproduce: ## Rehearses the reproduction of every paper, with shortened workloads.
 	cargo run --locked --release --quiet -- reproduce all --quick --out target/reproduction
+
+# The wheel is built as the tests are, and takes the crates that `unit` compiled: a release build takes minutes more. It
+# is installed as a user would install it; nothing is tried from the source.
+python: $(PYTHON)/bin/maturin ## Builds the Python package, installs it into an environment of its own, and tests it there.
+	export CARGO_PROFILE_DEV_OPT_LEVEL=1; $(WHEEL) --profile dev --strip
+	$(TRY) debug
+
+# Polars, tqdm, Dask and Ray as well, without which their tests are left out.
+test-python: $(PYTHON)/bin/maturin ## Tests a release build of the Python package, with every library that it works with.
+	$(PYTHON)/bin/pip install --quiet "polars>=1" "tqdm>=4.66" "dask[distributed]>=2024.8" "ray>=2.40"
+	cargo build --locked --release
+	$(WHEEL) --release
+	$(TRY) release
+
+$(PYTHON)/bin/maturin:
+	python3 -m venv $(PYTHON)
+	$(PYTHON)/bin/pip install --quiet "maturin>=1.9,<2" "mypy>=1.18" numpy "pandas>=3" pandas-stubs "pytest>=8" \
+	  "cloudpickle>=3" "fsspec>=2024.6" "optuna>=4" "pyarrow>=17" \
+	  "hypothesis>=6" "matplotlib>=3.10"
 
 # The counted program is the release build that `readme` makes, the counting one the test build of `unit`. Without
 # valgrind nothing else is missing, so that the other checks go on.

@@ -17,7 +17,7 @@ mod state;
 
 use flashloom_host::{BlockLayer, Completed, Decision, Dispatched};
 use flashloom_nand::NandParams;
-use flashloom_units::Ns;
+use flashloom_units::{Interrupt, Ns};
 use flashloom_workload::{Op, Request};
 use serde::{Deserialize, Serialize};
 
@@ -93,6 +93,7 @@ pub struct Engine {
     looking: Looking,
     /// What the next sample will say of latency, where anybody asked for samples.
     sampled: Option<Box<account::Sampled>>,
+    interrupt: Interrupt,
 }
 
 /// What the drive does about background work.
@@ -190,12 +191,25 @@ impl Engine {
             ended_ns: None,
             handed: Handed::default(),
             sampled: None,
+            interrupt: Interrupt::default(),
         }
     }
 
+    /// The flag that ends ageing and runs of this engine early. Steps from outside do not ask for it.
+    pub fn interrupted_by(&mut self, interrupt: Interrupt) {
+        self.interrupt = interrupt;
+    }
+
+    /// The flag of [`Self::interrupted_by`].
+    pub(crate) fn interrupt(&self) -> &Interrupt {
+        &self.interrupt
+    }
+
     /// Fills and ages the drive in counting mode; its counters start again at zero. `progress` is told pages written.
+    /// An interrupted drive is in the middle of it, and only to be dropped.
     pub fn precondition(&mut self, ageing: &Ageing, progress: &mut dyn FnMut(u64)) -> Preconditioned {
-        let aged = precondition(&mut self.drive, ageing, progress, &mut |drive| self.looking.follow(0, drive));
+        let (looking, interrupt) = (&mut self.looking, &self.interrupt);
+        let aged = precondition(&mut self.drive, ageing, interrupt, progress, &mut |drive| looking.follow(0, drive));
         let before = self.preconditioned.map_or(0, |before| before.pages);
         self.preconditioned = Some(Preconditioned { pages: before + aged.pages, ..aged });
         self.erased_before = self.drive.nand().erase_counts().to_vec();

@@ -6,7 +6,7 @@
 
 use flashloom_ftl::Mapping;
 use flashloom_nand::Lpn;
-use flashloom_units::Prng;
+use flashloom_units::{Interrupt, Prng};
 use serde::{Deserialize, Serialize};
 
 use crate::Drive;
@@ -73,28 +73,33 @@ const PROGRESS_PAGES: u64 = 1 << 16;
 /// Pages go to the FTL, past the buffer.
 struct Writer<'a> {
     drive: &'a mut Drive,
+    interrupt: &'a Interrupt,
     /// Sees what the drive tells, if anybody looks.
     look: &'a mut dyn FnMut(&mut Drive),
 }
 
 impl Writer<'_> {
-    /// Writes whole pages together; false if the drive is worn out.
+    /// Writes whole pages together; false if the drive is worn out, or the ageing is interrupted.
     fn write(&mut self, lpns: impl Iterator<Item = u64>) -> bool {
         self.drive.write_past_buffer(lpns.map(|lpn| Lpn(lpn as u32)), true);
         if self.drive.is_watched() {
             (self.look)(self.drive);
         }
-        !self.drive.is_worn_out()
+        self.goes_on()
     }
 
-    /// Writes whole pages one after the other; false if the drive is worn out. Where anybody looks, that is done after
-    /// each of them.
+    fn goes_on(&self) -> bool {
+        !self.drive.is_worn_out() && !self.interrupt.is_raised()
+    }
+
+    /// Writes whole pages one after the other; false as [`Self::write`]. Where anybody looks, that is done after each
+    /// of them.
     fn write_apart(&mut self, mut lpns: impl Iterator<Item = u64>) -> bool {
         if self.drive.is_watched() {
             return lpns.all(|lpn| self.write(std::iter::once(lpn)));
         }
         self.drive.write_past_buffer(lpns.map(|lpn| Lpn(lpn as u32)), false);
-        !self.drive.is_worn_out()
+        self.goes_on()
     }
 
     /// Leaves the drive alone until there is nothing left to do in the background. What moves pages may leave some that
@@ -107,7 +112,7 @@ impl Writer<'_> {
             if self.drive.is_watched() {
                 (self.look)(self.drive);
             }
-            if !is_more {
+            if !is_more || self.interrupt.is_raised() {
                 return;
             }
         }
@@ -121,10 +126,11 @@ impl Writer<'_> {
 pub(crate) fn precondition(
     drive: &mut Drive,
     ageing: &Ageing,
+    interrupt: &Interrupt,
     progress: &mut dyn FnMut(u64),
     look: &mut dyn FnMut(&mut Drive),
 ) -> Preconditioned {
-    let mut writer = Writer { drive, look };
+    let mut writer = Writer { drive, interrupt, look };
     let (mut first, mut told) = (0, 0);
     while first < ageing.fill_pages {
         let end = (first + fill_batch(writer.drive.ftl(), ageing.fill_streams)).min(ageing.fill_pages);

@@ -189,7 +189,8 @@ impl Simulation {
     }
 
     /// Runs a workload to its end, or to that of the drive's life; returns when that was. `observers` get what they are
-    /// interested in, samples after every `interval_ns` of simulated time.
+    /// interested in, samples after every `interval_ns` of simulated time. An interrupted run ends where it is
+    /// ([`Engine::interrupted_by`]).
     ///
     /// # Errors
     /// What the workload finds wrong with its input; one that was checked before does not fail.
@@ -211,7 +212,8 @@ impl Simulation {
         let backlog = Backlog::default();
         let mut driver = Driver { arrivals, arrival_ns: 0, asked_ns: Ns::MAX, backlog, observers, samples };
         let mut arrival_ns = driver.next_arrival_ns(self.engine.now_ns())?;
-        while !self.engine.has_stopped() {
+        let interrupt = self.engine.interrupt().clone();
+        while !self.engine.has_stopped() && !interrupt.is_raised() {
             let (drive_ns, others_ns) = self.engine.due();
             let next_ns = drive_ns.min(arrival_ns).min(others_ns);
             if next_ns == Ns::MAX {

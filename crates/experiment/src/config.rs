@@ -21,7 +21,7 @@ mod typed;
 pub use catalog::{
     Catalog, EXPECT, EndOfLife, KeyId, Precondition, Rest, RunParams, SECTIONS, Section, Table, Timing, VARY,
 };
-pub use experiment::{Experiment, Need, Reason, Sweep, Unfit, Unused, Variant, needs, path_of};
+pub use experiment::{Experiment, Need, Reason, Sweep, Unfit, Unused, Variant, check_set, needs, path_of};
 pub use raw::{Axis, Bounds, EXPECT_KEYS, Expectation, Origin, Source};
 pub use typed::{Config, example, json_value, toml_value};
 

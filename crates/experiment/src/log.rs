@@ -10,6 +10,7 @@ use std::io::{self, Write};
 use flashloom_device::{Interest, Observer, Served};
 use flashloom_units::choice;
 
+pub use column::{Content, Row, content, row};
 use csv::CsvRows;
 use parquet::ParquetRows;
 
@@ -70,7 +71,7 @@ impl<W: Write + Send> Observer for Log<W> {
 
     fn served(&mut self, served: &Served) {
         let Ok(rows) = &mut self.rows else { return };
-        let row = column::row(served);
+        let row = row(served);
         let written = match rows {
             Rows::Csv(rows) => rows.add(&row),
             Rows::Parquet(rows) => rows.add(&row),

@@ -20,8 +20,8 @@ use std::collections::BTreeSet;
 use std::fmt;
 use std::sync::Arc;
 
-use flashloom_device::{Engine, Observer, Simulation};
-use flashloom_units::{Problem, Problems, Refusal};
+use flashloom_device::{Engine, HostReport, Observer, Simulation};
+use flashloom_units::{Interrupt, Problem, Problems, Refusal};
 use flashloom_workload::workload::{Running, Workload};
 use flashloom_workload::{Event, Request, SkippedLines};
 
@@ -53,6 +53,8 @@ pub enum Failure {
     Refused(Refusal),
     /// The result of a run could not be kept.
     Unkept(String),
+    /// It was interrupted.
+    Interrupted,
 }
 
 impl From<Refusal> for Failure {
@@ -68,6 +70,7 @@ impl fmt::Display for Failure {
             Failure::Input(problem) => problem.fmt(f),
             Failure::Refused(refusal) => write!(f, "error: {refusal}"),
             Failure::Unkept(message) => write!(f, "error: {message}"),
+            Failure::Interrupted => write!(f, "error: the run was interrupted"),
         }
     }
 }
@@ -84,6 +87,12 @@ pub trait Progress: Sync {
     fn ageing_ended(&self, pages: u64, expected: u64);
     /// Reports the end of a run.
     fn run_ended(&self);
+
+    /// The flag that ends the runs early, with [`Failure::Interrupted`]. Ageing and runs ask for it every few
+    /// microseconds; what reads inputs does not.
+    fn interrupt(&self) -> Interrupt {
+        Interrupt::default()
+    }
 }
 
 /// A [`Progress`] that ignores everything.
@@ -117,6 +126,8 @@ pub struct Finished {
     pub result: RunResult,
     /// Its result in fio's own output format, if its workload is a fio job file.
     pub fio_json: Option<serde_json::Value>,
+    /// Counters of the host, and whole distributions of latency, of which the result has some percentiles.
+    pub host: HostReport,
 }
 
 impl<'a> Prepared<'a> {
@@ -443,7 +454,9 @@ fn run_one(config: &Config, input: Input<'_>, verify: bool, watched: Watched<'_,
     result.run = Some(stopwatch.cost(outcome.host.total_completed()));
     result.provenance = Some(provenance::provenance(config, input.files, &result));
     result.hints = hints::of(config, info, &result);
-    Ok(report::finished(result, config, &running.report().map_err(Failure::Input)?, &running.figures()))
+    let report = running.report().map_err(Failure::Input)?;
+    let (result, fio_json) = report::finished(result, config, &report, &running.figures());
+    Ok(Finished { result, fio_json, host: outcome.host })
 }
 
 /// One run with its bounds.

@@ -9,18 +9,36 @@ use flashloom_device::{Interest, Observer, Sample};
 
 pub use column::{COLUMNS, Column};
 
-/// Observer that writes the differences between the cumulative samples of a run.
+/// Observer that writes a line for each sample.
 pub struct Timeline<W> {
     output: W,
-    last: Sample,
+    lines: Lines,
     error: Option<io::Error>,
+}
+
+/// The lines of a timeline, made of the differences between the cumulative samples of a run.
+#[derive(Default)]
+pub struct Lines {
+    last: Sample,
+}
+
+impl Lines {
+    /// The line that ends with a sample, as the text of each of the [`COLUMNS`]: `None` for an empty field. No line if
+    /// nothing has happened since the sample before; the last one of a run may end a shorter interval.
+    pub fn next(&mut self, sample: &Sample) -> Option<[Option<String>; COLUMNS.len()]> {
+        if is_nothing(&self.last, sample) {
+            return None;
+        }
+        let last = std::mem::replace(&mut self.last, *sample);
+        Some(COLUMNS.map(|column| (column.value)(&last, sample)))
+    }
 }
 
 impl<W: Write> Timeline<W> {
     /// Starts a timeline with the names of the columns.
     pub fn new(mut output: W) -> Self {
         let error = writeln!(output, "{}", COLUMNS.map(|column| column.name).join(",")).err();
-        Self { output, last: Sample::default(), error }
+        Self { output, lines: Lines::default(), error }
     }
 
     /// Returns the output.
@@ -37,13 +55,12 @@ impl<W: Write> Observer for Timeline<W> {
         Interest { samples: true, ..Interest::default() }
     }
 
-    /// Writes one line; the last one of a run may end a shorter interval.
     fn sample(&mut self, sample: &Sample) {
-        if self.error.is_some() || is_nothing(&self.last, sample) {
+        if self.error.is_some() {
             return;
         }
-        let last = std::mem::replace(&mut self.last, *sample);
-        let fields = COLUMNS.map(|column| (column.value)(&last, sample).unwrap_or_default());
+        let Some(line) = self.lines.next(sample) else { return };
+        let fields = line.map(Option::unwrap_or_default);
         self.error = writeln!(self.output, "{}", fields.join(",")).err();
     }
 }

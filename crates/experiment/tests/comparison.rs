@@ -6,8 +6,8 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use flashloom_buffer::rate::{Occupancy, Rate};
 use flashloom_experiment::config::{Catalog, Experiment, Source};
 use flashloom_experiment::registry::Registry;
-use flashloom_experiment::run::{Prepared, Progress, Quiet};
-use flashloom_units::{Policy, PolicySpec};
+use flashloom_experiment::run::{Failure, Prepared, Progress, Quiet};
+use flashloom_units::{Interrupt, Policy, PolicySpec};
 use rayon::ThreadPoolBuilder;
 
 const EXPERIMENT: &str = r#"
@@ -67,6 +67,49 @@ fn every_request_and_every_page_that_ages_a_drive_is_told() {
     assert_eq!(expected, prepared.expected_ageing(false, &|_| true));
     // What is expected is the least that it takes.
     assert!(expected <= aged && aged < 4 * expected, "{aged} pages, {expected} expected");
+}
+
+/// Progress that interrupts the runs at their first sign of ageing, or at the first requests.
+struct Impatient {
+    interrupt: Interrupt,
+    at_ageing: bool,
+}
+
+impl Progress for Impatient {
+    fn requests(&self, _count: u64) {
+        self.interrupt.raise();
+    }
+
+    fn ageing(&self, _pages: u64) {
+        if self.at_ageing {
+            self.interrupt.raise();
+        }
+    }
+
+    fn ageing_ended(&self, _pages: u64, _expected: u64) {
+        assert!(!self.at_ageing, "an interrupted ageing does not end");
+    }
+
+    fn run_ended(&self) {
+        panic!("an interrupted run does not end");
+    }
+
+    fn interrupt(&self) -> Interrupt {
+        self.interrupt.clone()
+    }
+}
+
+#[test]
+fn an_interrupted_run_ends_early_without_a_result() {
+    let source = Source::text("interrupted.toml", EXPERIMENT);
+    let long = ["workload.synthetic.requests=20000".to_owned()];
+    let experiment = Experiment::from_source(&Catalog::builtin(), source, &long, Some(&[])).expect("it is sound");
+    let prepared = Prepared::new(&experiment).expect("nothing is read");
+    for at_ageing in [true, false] {
+        let impatient = || Impatient { interrupt: Interrupt::default(), at_ageing };
+        assert!(matches!(prepared.run(false, &impatient(), &mut []), Err(Failure::Interrupted)));
+        assert!(matches!(prepared.compare(false, &impatient()), Err(Failure::Interrupted)));
+    }
 }
 
 /// The experiment with the policies of a registry.

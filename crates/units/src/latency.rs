@@ -129,6 +129,15 @@ impl Latency {
         self.sum
     }
 
+    /// The buckets that hold anything, in order: lowest and highest latency of each, and how many are in it.
+    pub fn buckets(&self) -> impl Iterator<Item = (Ns, Ns, u64)> {
+        let filled = self.buckets.iter().enumerate().filter(|&(_, &latencies)| latencies > 0);
+        filled.map(|(bucket, &latencies)| {
+            let (lowest, highest) = values_of(bucket);
+            (lowest, highest, latencies)
+        })
+    }
+
     /// Number of latencies in `low..high`. The two bounds are rounded to three significant digits.
     pub fn count_within(&self, low: Ns, high: Ns) -> u64 {
         let below = |bound: Ns| {

@@ -7,6 +7,7 @@
 mod divisor;
 mod event_queue;
 mod id;
+mod interrupt;
 mod latency;
 mod lists;
 mod param;
@@ -21,6 +22,7 @@ mod state;
 pub use divisor::Divisor;
 pub use event_queue::{EventNumber, EventQueue};
 pub use id::{Id, NO_INDEX};
+pub use interrupt::Interrupt;
 pub use latency::Latency;
 pub use lists::Lists;
 pub use param::{Choice, FieldType, Kind, Must, Param, ParamSet, Used, Value, nearest, one_of};

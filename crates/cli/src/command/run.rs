@@ -55,7 +55,7 @@ pub fn run(catalog: &Arc<Catalog>, arguments: &RunArguments) -> Result<(), Stop>
     let bar = Bar::new(prepared.total_requests(), 1);
     let finished = prepared.run(arguments.verify, &bar, &mut watchers.observers());
     bar.clear();
-    let Finished { mut result, fio_json: fio_result } = finished?;
+    let Finished { mut result, fio_json: fio_result, .. } = finished?;
     if arguments.no_hints {
         result.hints.clear();
     }

@@ -75,6 +75,19 @@ pub struct Experiment {
     sources: Sources,
 }
 
+/// Checks the text of a `--set` option by itself: the key, and its value's kind and range. What goes together with
+/// other keys is seen when the experiment is loaded.
+///
+/// # Errors
+/// The problem, which points into the option.
+pub fn check_set(catalog: &Catalog, text: &str) -> Result<(KeyId, Value), Problems> {
+    let mut report = Report::default();
+    match read_set(catalog, &mut report, text) {
+        Some(set) => Ok((set.key, set.value)),
+        None => Err(Problems(report.into_problems())),
+    }
+}
+
 impl Experiment {
     /// Loads the single run of a file; its `[vary]` section is checked, but ignored.
     pub fn load_run(catalog: &Arc<Catalog>, path: &str, sets: &[String]) -> Result<Self, Problems> {

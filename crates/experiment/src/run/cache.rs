@@ -77,8 +77,14 @@ impl Cache {
         Self { folder, limit_bytes, tell: Box::new(tell), program: OnceLock::new(), has_told: AtomicBool::new(false) }
     }
 
+    /// Takes the hash of another file for that of the running program's: of a library that Flashloom is part of.
+    #[must_use]
+    pub fn of_program(self, sha256: String) -> Self {
+        Self { program: OnceLock::from(Some(sha256)), ..self }
+    }
+
     /// File of a configuration's drive; `None` for a drive that is aged as fast, or cannot be saved.
-    pub(super) fn place(&self, config: &Config, verify: bool) -> Option<PathBuf> {
+    pub fn place(&self, config: &Config, verify: bool) -> Option<PathBuf> {
         let is_worth_it = config.run.precondition == Precondition::Steady
             && config.device.geometry().total_pages() >= LEAST_PAGES
             && unsaved_policy(config).is_none();

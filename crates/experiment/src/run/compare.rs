@@ -91,8 +91,9 @@ impl Prepared<'_> {
             }
         }
         let queue = Queue::new(works, rayon::current_num_threads());
+        let interrupt = progress.interrupt();
         let run_next = || {
-            let work = queue.take()?;
+            let work = queue.take().filter(|_| !interrupt.is_raised())?;
             let drive = self.drive_of(work.index, verify, progress, &shares);
             queue.aged(&work);
             let run = drive.and_then(|drive| self.compared(work.index, verify, progress, drive.as_deref()));
@@ -102,6 +103,9 @@ impl Prepared<'_> {
         };
         let of_threads = rayon::broadcast(|_| iter::from_fn(run_next).collect::<Vec<_>>());
         results.extend(of_threads.into_iter().flatten());
+        if interrupt.is_raised() {
+            return Err(Failure::Interrupted);
+        }
         results.sort_by_key(|(index, _)| *index);
         let runs = results.into_iter().map(|(_, result)| result).collect::<Result<Vec<_>, _>>()?;
         let seeded = self.experiment.seeds.is_some();

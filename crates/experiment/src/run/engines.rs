@@ -104,6 +104,7 @@ fn started(
     aged: Aged<'_>,
     progress: &dyn Progress,
 ) -> Result<Engine, Failure> {
+    engine.interrupted_by(progress.interrupt());
     match aged.drive {
         Some(drive) => drive.load_into(&mut engine)?,
         None => bring(config, verify, aged.cache, &mut engine, progress)?,
@@ -132,7 +133,12 @@ pub(super) fn precondition(
         progress.ageing(pages.saturating_sub(told));
         told = told.max(pages);
     };
+    let interrupt = progress.interrupt();
+    engine.interrupted_by(interrupt.clone());
     let aged = engine.precondition(&ageing, &mut tell);
+    if interrupt.is_raised() {
+        return Err(Failure::Interrupted);
+    }
     tell(aged.pages);
     progress.ageing_ended(aged.pages, expected_pages(config));
     let aged = Some(aged);

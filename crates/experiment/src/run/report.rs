@@ -4,15 +4,20 @@ use flashloom_units::{Figure, Ns, S};
 use flashloom_workload::workload::Report;
 use flashloom_workload::{Character, FilebenchReport, FlowReport};
 
+use super::fio;
 use super::measure::statistics_of;
-use super::{Finished, fio};
 use crate::config::Config;
 use crate::result::{
     CharacterResult, Distribution, FilebenchResult, FlowResult, RunResult, SynthesizedResult, WorkloadResult,
 };
 
-/// The result of a run with its workload's report.
-pub fn finished(mut result: RunResult, config: &Config, report: &Report, figures: &[Figure]) -> Finished {
+/// The result of a run with its workload's report; in fio's own format too, if the workload is a fio job file.
+pub fn finished(
+    mut result: RunResult,
+    config: &Config,
+    report: &Report,
+    figures: &[Figure],
+) -> (RunResult, Option<serde_json::Value>) {
     let statistics = statistics_of(config, "workload", &[("kind", figures)]);
     result.workload = (!statistics.is_empty()).then_some(WorkloadResult { statistics });
     let mut fio_json = None;
@@ -25,7 +30,7 @@ pub fn finished(mut result: RunResult, config: &Config, report: &Report, figures
             result.synthesized = Some(SynthesizedResult { target, achieved });
         }
     }
-    Finished { result, fio_json }
+    (result, fio_json)
 }
 
 fn filebench_result(report: &FilebenchReport) -> FilebenchResult {

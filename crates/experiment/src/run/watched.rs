@@ -25,12 +25,13 @@ impl<'a> Watched<'a, '_> {
     /// Runs a workload to its end, and returns the time of the end.
     ///
     /// # Errors
-    /// A problem in the workload's input.
+    /// A problem in the workload's input, or an interruption.
     pub fn run(self, simulation: &mut Simulation, arrivals: &mut dyn Arrivals, interval_ns: Ns) -> Result<Ns, Failure> {
+        let interrupt = self.progress.interrupt();
         let mut shown = Shown { arrivals, progress: self.progress, queued: self.queued, untold: 0 };
         let end_ns = simulation.run(&mut shown, interval_ns, self.observers).map_err(Failure::Input)?;
         shown.tell();
-        Ok(end_ns)
+        if interrupt.is_raised() { Err(Failure::Interrupted) } else { Ok(end_ns) }
     }
 }
 

@@ -1,0 +1,117 @@
+"""Exceptions of the package: each is a subclass of `Error`."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+__all__ = [
+    "CheckError",
+    "ClosedError",
+    "ConfigError",
+    "EngineError",
+    "Error",
+    "ExpectationError",
+    "InputError",
+    "InterruptedRun",
+    "MissingLibraryError",
+    "Problem",
+    "ProblemError",
+    "UnknownKeyError",
+    "UnusedKeyWarning",
+]
+
+
+@dataclass(frozen=True)
+class Problem:
+    """One thing that is wrong in a configuration or an input file.
+
+    `str` of it is what the program prints: the line, with the place underlined.
+    """
+
+    file: str
+    """The file as it was named; `set` or `vary` for values given in Python."""
+    line: int | None
+    """Line, from 1; `None` for a file as a whole, or a binary one."""
+    column: int | None
+    """Column in characters, from 1."""
+    found: str
+    """What was found."""
+    expected: str
+    """What was expected; may be empty."""
+    help: str | None
+    """What to do, if that is known: the nearest valid name, for example."""
+    text: str
+    """All of it, as the program prints it."""
+
+    def __str__(self) -> str:
+        return self.text
+
+
+class Error(Exception):
+    """Base of every exception of this package."""
+
+
+class ProblemError(Error):
+    """Problems of something that a user wrote, found in one pass. `str` of it is what the program prints."""
+
+    problems: tuple[Problem, ...]
+    """Every problem, with its place."""
+
+    def __init__(
+        self,
+        text: str,
+        problems: Sequence[tuple[str, int | None, int | None, str, str, str | None, str]] = (),
+    ) -> None:
+        super().__init__(text, problems)
+        self.problems = tuple(Problem(*parts) for parts in problems)
+
+    def __str__(self) -> str:
+        return str(self.args[0])
+
+
+class ConfigError(ProblemError):
+    """A configuration that is wrong: a key, a value, or values that do not go together."""
+
+
+class UnknownKeyError(ConfigError, AttributeError):
+    """A name that is no key of its section."""
+
+
+class UnusedKeyWarning(UserWarning):
+    """A key that was written and has no effect on the runs."""
+
+
+class InputError(ProblemError):
+    """An input file that is wrong: a recording, a job file, a saved drive."""
+
+
+class CheckError(Error):
+    """Accounts of a run that do not add up, a check of a verified run that failed, or a drive that never got steady."""
+
+
+class ExpectationError(Error):
+    """Expectations of an experiment that do not hold. `comparison` has the runs, and every expectation."""
+
+    def __init__(self, message: str, comparison: object = None) -> None:
+        super().__init__(message, comparison)
+        self.comparison = comparison
+
+    def __str__(self) -> str:
+        return str(self.args[0])
+
+
+class EngineError(Error):
+    """A call that the engine cannot follow: a time that has passed, a request beyond the drive, two threads at once."""
+
+
+class ClosedError(Error):
+    """A stream or an engine that is closed, or a stream that was not read to its end."""
+
+
+class InterruptedRun(Error):
+    """A run that was ended before its time."""
+
+
+class MissingLibraryError(Error, ImportError):
+    """A library that is not installed, and that what was asked for needs."""

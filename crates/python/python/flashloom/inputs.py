@@ -1,0 +1,178 @@
+"""Input files of runs on any machine: by path, by URL, or by the hash of their content.
+
+```text
+recording.csv                            a file; with a relative path, from the folder of the experiment
+s3://bucket/recording.csv                what fsspec opens; downloaded into the cache of each machine
+URL#sha256=HEX, PATH#sha256=HEX          the same, refused if the content is another one
+sha256:HEX                               what the cache has under that hash
+```
+
+The cache is the folder `inputs` in `$FLASHLOOM_CACHE` or the user's cache folder. A run is known by the content of its
+inputs, not by their place: the same recording elsewhere makes the same run.
+"""
+
+from __future__ import annotations
+
+import glob
+import hashlib
+import os
+import sys
+import tempfile
+from dataclasses import dataclass
+from functools import cache
+from pathlib import Path
+from typing import BinaryIO
+from urllib.parse import urlsplit
+
+from .errors import InputError
+from .tables import library
+
+__all__ = ["INPUT_KEYS", "Input", "cache_folder", "input_of", "located"]
+
+INPUT_KEYS = ("workload.path", "run.state")
+"""Keys that name an input file."""
+
+_PIN = "#sha256="
+_HASH = "sha256:"
+_CHUNK = 1 << 20
+
+
+@dataclass(frozen=True)
+class Input:
+    """An input file, by its content, and where it was found."""
+
+    sha256: str
+    """Hash of the content, in hexadecimal; of a recording in several files, of their names and hashes."""
+    place: str
+    """Path or URL."""
+
+    @property
+    def name(self) -> str:
+        """What stands for the input in a data set: its hash."""
+        return _HASH + self.sha256
+
+
+def cache_folder() -> Path | None:
+    """The folder of aged drives and inputs that are kept, the program's; `None` if it is turned off."""
+    if (named := os.environ.get("FLASHLOOM_CACHE")) is not None:
+        return Path(named).absolute() if named else None
+    if sys.platform == "win32":
+        places = [os.environ.get("LOCALAPPDATA", "")]
+    elif sys.platform == "darwin":
+        places = [os.path.join(os.environ.get("HOME", ""), "Library/Caches")]
+    else:
+        places = [os.environ.get("XDG_CACHE_HOME", ""), os.path.join(os.environ.get("HOME", ""), ".cache")]
+    return next((Path(place, "flashloom") for place in places if os.path.isabs(place)), None)
+
+
+def input_of(written: str, folder: str) -> Input:
+    """The input that a configuration names. Raises `InputError` if it cannot be had, or is another than it says."""
+    place, _, pinned = written.partition(_PIN)
+    if place.startswith(_HASH):
+        wanted = Input(_sha256(place.removeprefix(_HASH)), place)
+        located(wanted)
+        return wanted
+    pinned = pinned and _sha256(pinned)
+    if not _is_url(place):
+        place = os.path.abspath(os.path.join(folder, place))
+        return Input(_checked(place, _hash_of(place), pinned), place)
+    if pinned and _kept(pinned):
+        return Input(pinned, place)
+    return Input(_download(place, pinned), place)
+
+
+def located(wanted: Input) -> str:
+    """The path of an input on this machine. Raises `InputError` if it cannot be had, or has another content."""
+    if kept := _kept(wanted.sha256):
+        return kept
+    if _is_url(wanted.place):
+        _download(wanted.place, wanted.sha256)
+        return _kept(wanted.sha256) or wanted.place
+    if wanted.place.startswith(_HASH):
+        raise InputError(f"{wanted.place}: the cache of this machine has no such content, {_inputs()}")
+    _checked(wanted.place, _hash_of(wanted.place), wanted.sha256)
+    return wanted.place
+
+
+def _sha256(text: str) -> str:
+    if len(text) != 64 or not all(digit in "0123456789abcdef" for digit in text.lower()):
+        raise InputError(f"`{text}` is no SHA-256: 64 hexadecimal digits")
+    return text.lower()
+
+
+def _checked(place: str, found: str, wanted: str) -> str:
+    if wanted and found != wanted:
+        raise InputError(f"{place}: its content has the hash {found}, not {wanted}")
+    return found
+
+
+def _is_url(place: str) -> bool:
+    # A drive of Windows is no scheme.
+    return "://" in place and len(urlsplit(place).scheme) > 1
+
+
+def _inputs() -> Path:
+    folder = cache_folder()
+    return (folder or Path(tempfile.gettempdir(), "flashloom")) / "inputs"
+
+
+def _kept(sha256: str) -> str | None:
+    """The file of the cache with a content; its ending is that of the input, for some formats are told by it."""
+    found = next(iter(sorted(_inputs().glob(f"{sha256}*"))), None)
+    if found is None:
+        return None
+    _checked(str(found), _file_hash(str(found)), sha256)
+    return str(found)
+
+
+def _download(url: str, wanted: str) -> str:
+    """Keeps the content of a URL in the cache, and returns its hash."""
+    opened = library("fsspec", "sweep").open
+    _inputs().mkdir(parents=True, exist_ok=True)
+    handle, partial = tempfile.mkstemp(prefix=".", suffix=".partial", dir=_inputs())
+    try:
+        try:
+            with os.fdopen(handle, "wb") as copy, opened(url, "rb") as source:
+                sha256 = _digest(source, copy)
+        except (OSError, ValueError, ImportError) as error:
+            raise InputError(f"{url}: cannot be read: {error}") from error
+        _checked(url, sha256, wanted)
+        os.replace(partial, _inputs() / f"{sha256}{''.join(Path(urlsplit(url).path).suffixes)}")
+    finally:
+        Path(partial).unlink(missing_ok=True)
+    return sha256
+
+
+def _hash_of(path: str) -> str:
+    """Hash of a file, or of the files that a recording by blktrace has for each processor."""
+    if os.path.isfile(path):
+        return _file_hash(path)
+    files = sorted(glob.glob(f"{glob.escape(path)}.blktrace.*"))
+    if not files:
+        raise InputError(f"{path}: does not exist")
+    parts = (f"{os.path.basename(file)} {_file_hash(file)}\n" for file in files)
+    return hashlib.sha256("".join(parts).encode()).hexdigest()
+
+
+def _file_hash(path: str) -> str:
+    try:
+        state = os.stat(path)
+        return _known_hash(path, state.st_size, state.st_mtime_ns)
+    except OSError as error:
+        raise InputError(f"{path}: cannot be read: {error.strerror}") from error
+
+
+@cache
+def _known_hash(path: str, _size: int, _mtime_ns: int) -> str:
+    """Hash of a file, which is read once as long as it does not change."""
+    with open(path, "rb") as file:
+        return _digest(file)
+
+
+def _digest(source: BinaryIO, copy: BinaryIO | None = None) -> str:
+    digest = hashlib.sha256()
+    while chunk := source.read(_CHUNK):
+        digest.update(chunk)
+        if copy is not None:
+            copy.write(chunk)
+    return digest.hexdigest()

@@ -1,0 +1,300 @@
+"""Results of runs and comparisons."""
+
+from __future__ import annotations
+
+import difflib
+import html
+import json
+from collections.abc import Iterator, Mapping
+from typing import TYPE_CHECKING, Any
+
+from .histogram import Histogram
+from .tables import Table, table_of
+
+if TYPE_CHECKING:
+    import pandas
+    import polars
+
+__all__ = ["Comparison", "Record", "Result", "Run"]
+
+# Parts of a result that are no figures: its configuration, origin and cost.
+_NO_FIGURES = ("schema", "config", "provenance", "run", "hints")
+
+# The figures that a notebook shows: path, caption, and what to divide by and write behind.
+_SHOWN = (
+    ("host.requests", "requests", 1, ""),
+    ("host.iops", "requests a second", 1, ""),
+    ("host.latency_ns.all.mean", "mean latency", 1e6, " ms"),
+    ("host.latency_ns.all.p99", "p99 latency", 1e6, " ms"),
+    ("host.latency_ns.all.p99_9", "p99.9 latency", 1e6, " ms"),
+    ("ftl.waf", "write amplification", 1, ""),
+    ("ftl.block_erases", "erases", 1, ""),
+    ("buffer.hit_ratio", "buffer hit ratio", 1, ""),
+)
+
+# Colours of the page are kept, so that it is readable on a light and on a dark one.
+_STYLE = "border-collapse:collapse;color:inherit;background:transparent;font-variant-numeric:tabular-nums"
+_CELL = "padding:.15em .8em;border-bottom:1px solid color-mix(in srgb,currentColor 25%,transparent);text-align:"
+
+
+class Record(Mapping[str, Any]):
+    """An object of a result: its fields as attributes and as items, `record.host.iops` or `record["host"]["iops"]`.
+
+    A path works too: `record["host.latency_ns.all.p99"]`. Fields that do not apply are absent. Raises `AttributeError`
+    or `KeyError`, with the nearest name.
+    """
+
+    def __init__(self, fields: dict[str, Any], path: str = "result") -> None:
+        self._fields, self._path = fields, path
+
+    def __getitem__(self, name: str) -> Any:
+        if not isinstance(name, str):
+            raise TypeError(f"a field of a result is named by a str, not {type(name).__name__}")
+        if name in self._fields:
+            return self._wrapped(name, self._fields[name])
+        head, _, rest = name.partition(".")
+        if rest and isinstance(self._fields.get(head), dict):
+            return self[head][rest]
+        raise KeyError(self._missing(name))
+
+    def _wrapped(self, name: str, value: Any) -> Any:
+        if isinstance(value, dict):
+            return Record(value, f"{self._path}.{name}")
+        if isinstance(value, list):
+            return [self._wrapped(name, item) for item in value]
+        return value
+
+    def __getattr__(self, name: str) -> Any:
+        if name.startswith("_"):
+            raise AttributeError(name)
+        if name not in self._fields:
+            raise AttributeError(self._missing(name))
+        return self._wrapped(name, self._fields[name])
+
+    def _missing(self, name: str) -> str:
+        near = difflib.get_close_matches(name, self._fields, n=1)
+        suggestion = f": did you mean `{near[0]}`?" if near else ""
+        return f"`{self._path}` has no field `{name}`{suggestion}"
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self._fields)
+
+    def __len__(self) -> int:
+        return len(self._fields)
+
+    def __dir__(self) -> list[str]:
+        return sorted({*super().__dir__(), *(name for name in self._fields if name.isidentifier())})
+
+    def __eq__(self, other: object) -> bool:
+        """True for a record or a dictionary of the same fields."""
+        return self._fields == (other._fields if isinstance(other, Record) else other)
+
+    __hash__ = None  # type: ignore[assignment]
+
+    def to_dict(self) -> dict[str, Any]:
+        """A copy of all fields, as dictionaries and lists."""
+        fields: dict[str, Any] = json.loads(json.dumps(self._fields))
+        return fields
+
+    def flat(self) -> dict[str, object]:
+        """Every number, text and flag by its path, such as `host.latency_ns.all.p99`; lists are left out."""
+        return dict(_flat("", self._fields))
+
+    def __repr__(self) -> str:
+        return f"<{self._path}: {', '.join(self._fields)}>"
+
+
+def _flat(path: str, fields: Mapping[str, Any]) -> Iterator[tuple[str, object]]:
+    for name, value in fields.items():
+        if isinstance(value, dict):
+            yield from _flat(f"{path}{name}.", value)
+        elif not isinstance(value, list):
+            yield path + name, value
+
+
+def _figures(fields: Mapping[str, Any]) -> dict[str, object]:
+    """Every figure of a result by its path."""
+    return dict(_flat("", {name: value for name, value in fields.items() if name not in _NO_FIGURES}))
+
+
+class _Rows:
+    """What is a table of a row for each run."""
+
+    def _rows(self) -> list[Mapping[str, object]]:
+        raise NotImplementedError
+
+    def to_table(self) -> Table:
+        """A row for each run: varied keys, then every figure by its path; no value where one does not apply."""
+        return table_of(self._rows())
+
+    def to_pandas(self) -> pandas.DataFrame:
+        """The rows of `to_table` as a `pandas.DataFrame`. Raises `MissingLibraryError` without pandas."""
+        return self.to_table().to_pandas()
+
+    def to_polars(self) -> polars.DataFrame:
+        """The rows of `to_table` as a `polars.DataFrame`. Raises `MissingLibraryError` without polars."""
+        return self.to_table().to_polars()
+
+    def __arrow_c_stream__(self, requested_schema: object = None) -> object:
+        return self.to_table().__arrow_c_stream__(requested_schema)
+
+    def __arrow_c_schema__(self) -> object:
+        return self.to_table().__arrow_c_schema__()
+
+
+class Result(Record, _Rows):
+    """Result of a run; every field that the program writes with `--json`. `explain("result.host.iops")` describes one.
+
+    >>> result.host.iops, result["host"]["latency_ns"]["all"]["p99"]  # doctest: +SKIP
+    """
+
+    fio: dict[str, Any] | None
+    """The result in fio's own format, if the workload is a fio job file."""
+
+    def __init__(
+        self,
+        text: str,
+        histograms: list[tuple[str, tuple[list[bytes], int, float, float, int, int]]] | None = None,
+        fio: str | None = None,
+    ) -> None:
+        super().__init__(json.loads(text))
+        self._text = text
+        self._histograms = {name: Histogram(*parts) for name, parts in histograms or ()}
+        self.fio = None if fio is None else json.loads(fio)
+
+    def histogram(self, of: str = "all") -> Histogram:
+        """Whole distribution of latency from arrival to completion of `all` requests, of `read`s, `write`s, `flush`es
+        or `discard`s; of writes that are durable (`fua_write`) or come behind a flush (`preflush_write`); or of all
+        requests from dispatch to completion (`device`), the part that the drive adds.
+
+        Raises `KeyError` for another name, or for a result that was read from JSON and has none.
+        """
+        if of not in self._histograms:
+            names = ", ".join(self._histograms) or "none"
+            raise KeyError(f"this result has no histogram `{of}`: there is {names}")
+        return self._histograms[of]
+
+    @classmethod
+    def from_json(cls, text: str) -> Result:
+        """A result that the program wrote; without histograms. Raises `ValueError` for another text."""
+        fields = json.loads(text)
+        if not isinstance(fields, dict) or not str(fields.get("schema")).startswith("flashloom/result/"):
+            raise ValueError("this is no result of a run: its `schema` is not `flashloom/result/..`")
+        return cls(text)
+
+    def to_json(self) -> str:
+        """The text that `flashloom run --json` writes."""
+        return self._text
+
+    def _rows(self) -> list[Mapping[str, object]]:
+        return [_figures(self._fields)]
+
+    def __repr__(self) -> str:
+        return "\n".join(f"{caption:20} {value}" for caption, value in _shown(self._fields))
+
+    def _repr_html_(self) -> str:
+        body = "".join(
+            f"<tr><th style='{_CELL}left;font-weight:normal'>{caption}</th><td style='{_CELL}right'>{value}</td></tr>"
+            for caption, value in _shown(self._fields)
+        )
+        return f"<table style='{_STYLE}'>{body}</table>"
+
+
+class Run(Record):
+    """A run of a comparison: the values that vary in `vary`, and the fields of its result."""
+
+
+class Comparison(_Rows):
+    """Results of a comparison, in the order of its combinations: `len`, iteration and `comparison[0]` give the runs."""
+
+    def __init__(self, text: str) -> None:
+        self._text = text
+        self._fields: dict[str, Any] = json.loads(text)
+
+    @property
+    def runs(self) -> list[Run]:
+        """The runs, each with `vary` and the fields of its result."""
+        return [
+            Run({"vary": run["vary"], **run["result"]}, f"comparison[{at}]")
+            for at, run in enumerate(self._fields["runs"])
+        ]
+
+    @property
+    def repeated(self) -> list[Record]:
+        """For each combination with several seeds, every figure's mean and half the width of its 95 % interval."""
+        return [Record(one, "comparison.repeated") for one in self._fields.get("repeated", [])]
+
+    @property
+    def left_out(self) -> list[Record]:
+        """Combinations that were left out because their values cannot work together, with the problems."""
+        return [Record(one, "comparison.left_out") for one in self._fields.get("left_out", [])]
+
+    @property
+    def expectations(self) -> list[Record]:
+        """The expectations of the experiment: `claim`, `formula`, `value`, bounds, and whether it `holds`."""
+        return [Record(one, "comparison.expectations") for one in self._fields.get("expectations", [])]
+
+    def __len__(self) -> int:
+        return len(self._fields["runs"])
+
+    def __getitem__(self, at: int) -> Run:
+        return self.runs[at]
+
+    def __iter__(self) -> Iterator[Run]:
+        return iter(self.runs)
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, Comparison) and self._fields == other._fields
+
+    __hash__ = None  # type: ignore[assignment]
+
+    def to_json(self) -> str:
+        """The text that `flashloom compare --json` writes."""
+        return self._text
+
+    def to_dict(self) -> dict[str, Any]:
+        """A copy of all fields, as dictionaries and lists."""
+        fields: dict[str, Any] = json.loads(self._text)
+        return fields
+
+    def _rows(self) -> list[Mapping[str, object]]:
+        return [{**run["vary"], **_figures(run["result"])} for run in self._fields["runs"]]
+
+    def _table(self) -> tuple[list[str], list[list[str]]]:
+        """Captions, and the cells of each run: the varied keys, and the figures that any run has."""
+        runs = [(run["vary"], dict(_shown(run["result"]))) for run in self._fields["runs"]]
+        keys = list(dict.fromkeys(key for vary, _ in runs for key in vary))
+        captions = [caption for _, caption, _, _ in _SHOWN if any(caption in shown for _, shown in runs)]
+        cells = [
+            [str(vary.get(key, "")) for key in keys] + [shown.get(name, "") for name in captions]
+            for vary, shown in runs
+        ]
+        return keys + captions, cells
+
+    def __repr__(self) -> str:
+        captions, cells = self._table()
+        widths = [max(map(len, column)) for column in zip(captions, *cells)]
+        return "\n".join(
+            "  ".join(cell.rjust(width) for cell, width in zip(row, widths)) for row in [captions, *cells]
+        )
+
+    def _repr_html_(self) -> str:
+        captions, cells = self._table()
+        head = "".join(f"<th style='{_CELL}right'>{html.escape(caption)}</th>" for caption in captions)
+        body = "".join(
+            "<tr>" + "".join(f"<td style='{_CELL}right'>{html.escape(cell)}</td>" for cell in row) + "</tr>"
+            for row in cells
+        )
+        return f"<table style='{_STYLE}'><thead><tr>{head}</tr></thead><tbody>{body}</tbody></table>"
+
+
+def _shown(fields: Mapping[str, Any]) -> list[tuple[str, str]]:
+    """The figures that a notebook shows, as far as there are any."""
+    flat = dict(_flat("", {part: fields[part] for part in ("host", "ftl", "buffer") if part in fields}))
+    shown = []
+    for path, caption, divisor, unit in _SHOWN:
+        value = flat.get(path)
+        if isinstance(value, (int, float)):
+            text = f"{value:,}" if isinstance(value, int) and divisor == 1 else f"{value / divisor:,.3f}"
+            shown.append((caption, text + unit))
+    return shown

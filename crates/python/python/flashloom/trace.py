@@ -1,0 +1,79 @@
+"""Recordings of block I/O: their summary, their requests, their conversion."""
+
+from __future__ import annotations
+
+import json
+import os
+from typing import Literal
+
+from . import _flashloom
+from ._jobs import wait
+from .result import Record
+from .tables import Stream
+
+__all__ = ["Trace"]
+
+
+class Trace:
+    """A recording in any of the formats that `flashloom list formats` names, plain or compressed by gzip or zstd.
+
+    `format`: `None` tells it from the content. `event`: what counts as a request in a format of the kernel's events.
+    `sort`: sorts by time, in memory. `skip_bad_lines`: leaves out and counts what cannot be read.
+
+    >>> trace = Trace.open("financial1.spc.gz")  # doctest: +SKIP
+    >>> trace.info().read_bytes  # doctest: +SKIP
+    >>> for batch in trace.batches():  # doctest: +SKIP
+    ...     batch.column("lba")
+
+    Raises `InputError` with file, line and column when a file is read that is wrong.
+    """
+
+    def __init__(
+        self,
+        path: str | os.PathLike[str],
+        format: str | None = None,
+        *,
+        event: Literal["queue", "issue"] = "queue",
+        sort: bool = False,
+        skip_bad_lines: bool = False,
+    ) -> None:
+        self.path = os.fspath(path)
+        """The file as it was named."""
+        self._inner = _flashloom.Recording(self.path, format, event, sort, skip_bad_lines)
+
+    @classmethod
+    def open(
+        cls,
+        path: str | os.PathLike[str],
+        format: str | None = None,
+        *,
+        event: Literal["queue", "issue"] = "queue",
+        sort: bool = False,
+        skip_bad_lines: bool = False,
+    ) -> Trace:
+        """The same as `Trace(path)`. Nothing is read yet."""
+        return cls(path, format, event=event, sort=sort, skip_bad_lines=skip_bad_lines)
+
+    def info(self) -> Record:
+        """Reads the recording to its end and summarises it: requests, bytes, footprint, duration, sequential share."""
+        return Record(json.loads(wait(self._inner.info())), "trace")
+
+    def batches(self, batch_rows: int = 65_536) -> Stream:
+        """The requests in batches, from time zero on: `timestamp_ns`, `op` (`R`, `W`, `D`, `F`), `lba` and `sectors` in
+        sectors of 512 bytes, `task`, `sync`, `flush`, `fua`, `latency_ns` (0 where none was recorded)."""
+        if isinstance(batch_rows, bool) or batch_rows < 1:
+            raise ValueError(f"a batch has at least one row, not {batch_rows}")
+        return Stream(self._inner.read(batch_rows))
+
+    def convert(
+        self, output: str | os.PathLike[str], to: str | None = None, *, drop_unsupported: bool = False
+    ) -> Record:
+        """Writes the recording in another format, told from the name of the file unless `to` names it; compressed if
+        the name ends in `.gz` or `.zst`. Returns what was written, and what the format could not hold.
+
+        Raises `InputError` for content that the format cannot hold, unless it is to be dropped.
+        """
+        return Record(json.loads(wait(self._inner.convert(os.fspath(output), to, drop_unsupported))), "conversion")
+
+    def __repr__(self) -> str:
+        return f"<flashloom.Trace {self.path}>"

@@ -1,0 +1,70 @@
+//! What a configuration can contain, and help on everything that has a name.
+
+use std::sync::Arc;
+
+use flashloom::experiment::config::{self, check_set, json_value};
+use flashloom::experiment::reference;
+use flashloom::units::{Param, Value};
+use pyo3::prelude::*;
+
+use crate::errors::Fault;
+use crate::policy;
+
+/// The keys of a configuration with some policies, beside those that are built in.
+#[pyclass(frozen, module = "flashloom._flashloom")]
+pub(crate) struct Catalog(Arc<config::Catalog>);
+
+/// A value as JSON; quantities as a text with their unit.
+fn shown(value: &Value) -> Option<String> {
+    json_value(value).map(|value| value.to_string())
+}
+
+/// A key's name, default (JSON), valid values in words, help, and names if its values are names.
+type KeyParts = (String, Option<String>, String, String, Vec<&'static str>);
+
+/// A list's name, its description, and its members with a sentence each.
+type ListParts = (&'static str, String, Vec<(&'static str, String)>);
+
+#[pymethods]
+impl Catalog {
+    #[new]
+    fn new(policies: Vec<Bound<'_, PyAny>>) -> PyResult<Self> {
+        Ok(Self(policy::catalog(&policies)?.catalog))
+    }
+
+    /// Paths of the tables, such as `host` and `host.deadline`.
+    fn tables(&self) -> Vec<String> {
+        let with_keys = self.0.tables.iter().filter(|table| !table.params().is_empty());
+        with_keys.map(|table| table.path()).collect()
+    }
+
+    /// The keys of a table.
+    fn keys(&self, path: &str) -> Vec<KeyParts> {
+        let named = self.0.tables.iter().filter(|table| table.path() == path && !table.params().is_empty());
+        let params = named.flat_map(|table| table.params());
+        let parts = |param: &Param| {
+            let (default, help) = (shown(&param.default), param.help.to_owned());
+            (param.name.to_owned(), default, self.0.expected(param), help, self.0.names(param))
+        };
+        params.map(parts).collect()
+    }
+
+    /// Checks `KEY=VALUE`, and returns the key's path and the value as JSON.
+    fn check(&self, py: Python<'_>, option: &str) -> PyResult<(String, Option<String>)> {
+        let checked = check_set(&self.0, option);
+        let (key, value) = checked.map_err(|problems| Fault::Config(problems).into_exception(py))?;
+        Ok((key.path(), shown(&value)))
+    }
+
+    /// The pages about a name, as the program prints them.
+    fn explain(&self, py: Python<'_>, name: &str) -> PyResult<String> {
+        let pages = reference::explain(&self.0, name);
+        let pages = pages.map_err(|problem| Fault::Config(problem.into()).into_exception(py))?;
+        Ok(pages.iter().map(reference::Page::to_text).collect::<Vec<_>>().join("\n"))
+    }
+
+    /// Every list of names.
+    fn lists(&self) -> Vec<ListParts> {
+        reference::lists(&self.0).into_iter().map(|list| (list.name, list.help, list.members)).collect()
+    }
+}

@@ -1,0 +1,78 @@
+//! Exceptions: those of `flashloom.errors`, with every problem that the program would print.
+
+use flashloom::experiment::run::Failure;
+use flashloom::units::{Place, Problem, Problems};
+use pyo3::prelude::*;
+
+/// Name of the texts that Python hands in as options, in place of the program's `--set` and `--vary`.
+const OPTIONS: [(&str, &str); 2] = [("--set", "set"), ("--vary", "vary")];
+
+/// Reason why something that Python asked for has no answer.
+pub(crate) enum Fault {
+    /// Problems of the configuration.
+    Config(Problems),
+    /// Problems of an input file: a recording, a job file, a saved drive.
+    Input(Problems),
+    /// A run that failed.
+    Run(Failure),
+    /// Anything else, in a sentence.
+    Other(String),
+}
+
+impl Fault {
+    /// Problems of a configuration and of the inputs that it names: of the configuration, if any is.
+    pub(crate) fn of_experiment(name: &str, problems: Problems) -> Self {
+        let is_of_text =
+            |problem: &Problem| problem.file == name || OPTIONS.iter().any(|(old, _)| problem.file == *old);
+        if problems.0.iter().any(is_of_text) { Self::Config(problems) } else { Self::Input(problems) }
+    }
+
+    /// The exception of this fault.
+    pub(crate) fn into_exception(self, py: Python<'_>) -> PyErr {
+        match self {
+            Self::Config(problems) => problem_error(py, "ConfigError", problems),
+            Self::Input(problems) => problem_error(py, "InputError", problems),
+            Self::Run(Failure::Input(problem)) => problem_error(py, "InputError", problem.into()),
+            Self::Run(Failure::Refused(refusal)) => problem_error(py, "ConfigError", refusal.into()),
+            Self::Run(Failure::Check(message)) => error(py, "CheckError", message),
+            Self::Run(failure @ Failure::Interrupted) => error(py, "InterruptedRun", failure.to_string()),
+            Self::Run(failure @ Failure::Unkept(_)) => error(py, "Error", failure.to_string()),
+            Self::Other(message) => error(py, "Error", message),
+        }
+    }
+}
+
+/// An exception of `flashloom.errors`, by name.
+pub(crate) fn error(py: Python<'_>, name: &str, message: impl Into<String>) -> PyErr {
+    raised(py, name, (message.into(),))
+}
+
+/// An exception with its problems: what was found, and where.
+fn problem_error(py: Python<'_>, name: &str, Problems(mut problems): Problems) -> PyErr {
+    for problem in &mut problems {
+        if let Some((_, new)) = OPTIONS.iter().find(|(old, _)| problem.file == *old) {
+            problem.file = (*new).to_owned();
+        }
+    }
+    let text = Problems(problems.clone()).to_string();
+    let parts: Vec<_> = problems.iter().map(parts).collect();
+    raised(py, name, (text, parts))
+}
+
+/// The fields of `flashloom.Problem`: file, line, column, found, expected, help, and the text that the program prints.
+type Parts = (String, Option<u64>, Option<u64>, String, String, Option<String>, String);
+
+fn parts(problem: &Problem) -> Parts {
+    let (line, column) = match problem.place {
+        Place::Text { line, column, .. } => (Some(line), Some(column)),
+        Place::File | Place::Record { .. } => (None, None),
+    };
+    let refusal = &problem.refusal;
+    let (found, expected) = (refusal.found.clone(), refusal.expected.clone());
+    (problem.file.clone(), line, column, found, expected, refusal.help.clone(), problem.to_string())
+}
+
+fn raised<'py>(py: Python<'py>, name: &str, arguments: impl pyo3::call::PyCallArgs<'py>) -> PyErr {
+    let made = py.import("flashloom.errors").and_then(|module| module.getattr(name)?.call1(arguments));
+    made.map_or_else(|error| error, PyErr::from_value)
+}

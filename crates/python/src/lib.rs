@@ -1,0 +1,43 @@
+//! The compiled part of the Python package `flashloom`: checked experiments, jobs that run them, tables and streams of
+//! Arrow's columns. What its users see is in `python/flashloom/`, and made of these.
+
+mod catalog;
+mod engine;
+mod errors;
+mod experiment;
+mod job;
+mod policy;
+mod rows;
+mod stream;
+mod table;
+mod text;
+mod trace;
+
+use pyo3::prelude::*;
+
+/// What the package `flashloom` is made of; nothing here is meant for its users. Interpreters without a global lock
+/// are not served: one that loads it all the same takes its lock back.
+#[pymodule(gil_used = true)]
+mod _flashloom {
+    use super::*;
+
+    #[pymodule_export]
+    use super::catalog::Catalog;
+    #[pymodule_export]
+    use super::engine::Engine;
+    #[pymodule_export]
+    use super::experiment::{Loaded, read_source};
+    #[pymodule_export]
+    use super::job::Job;
+    #[pymodule_export]
+    use super::stream::Stream;
+    #[pymodule_export]
+    use super::table::Table;
+    #[pymodule_export]
+    use super::trace::Recording;
+
+    #[pymodule_init]
+    fn init(module: &Bound<'_, PyModule>) -> PyResult<()> {
+        module.add("__version__", env!("CARGO_PKG_VERSION"))
+    }
+}

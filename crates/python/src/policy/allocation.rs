@@ -1,0 +1,78 @@
+//! A page allocation in Python.
+//!
+//! ```text
+//! answers      a plane for each page
+//! by itself    one plane after the other
+//! ```
+
+use flashloom::ftl::Lane;
+use flashloom::ftl::allocation::{Place, Setup};
+use flashloom::prelude::{Allocation, Figure, PageWrite, PlaneId, Policy, PolicySpec};
+use pyo3::prelude::*;
+
+use super::answer::{self, Wrong};
+use super::class::{Site, make};
+use super::collection::geometry_of;
+use super::instance::{Instance, Method};
+
+/// The entry of a class in the slot of page allocations.
+pub(super) fn policy(spec: &'static PolicySpec, site: Site) -> Policy<dyn Allocation> {
+    Policy::<dyn Allocation>::new(spec, move |values, setup: &Setup<'_>| {
+        let Setup { space, geometry, superpage, .. } = *setup;
+        let planes = geometry.total_planes();
+        let facts = |py: Python<'_>| {
+            let fields = (geometry_of(py, &geometry)?, superpage, space.logical_pages);
+            Ok(Some(make(py, "AllocationSetup", fields)?.unbind()))
+        };
+        let wrap = |py: Python<'_>, _: &Site, instance: Instance| {
+            Ok(Scripted { place: instance.method(py, "place")?, instance, planes, next: 0 })
+        };
+        Ok(Box::new(site.begin(values, facts, wrap)?))
+    })
+}
+
+struct Scripted {
+    place: Method,
+    instance: Instance,
+    planes: u32,
+    /// The plane that is next when the policy has failed.
+    next: u32,
+}
+
+impl Scripted {
+    fn answered(&self, answer: &Bound<'_, PyAny>, pages: usize) -> Result<Vec<u32>, Wrong> {
+        let expected = format!("a sequence of {pages} planes, each from 0 to {}", self.planes - 1);
+        let items = answer::items(answer, &expected)?;
+        if items.len() != pages {
+            return Err(Wrong::remark(answer, &format!("{} planes", items.len()), expected));
+        }
+        items.iter().map(|item| answer::below_u32(item, self.planes, &expected)).collect()
+    }
+}
+
+impl Allocation for Scripted {
+    fn place(&mut self, writes: &[PageWrite], copies: u64, places: &mut Vec<Place>) {
+        let answer = if self.instance.has_failed() {
+            None
+        } else {
+            let lpns: Vec<u32> = writes.iter().map(|write| write.lpn.0).collect();
+            let read = |answer: &Bound<'_, PyAny>| self.answered(answer, writes.len());
+            Python::attach(|py| self.instance.call(py, &self.place, (lpns, copies), read))
+        };
+        let (first, count) = (self.next, self.planes);
+        let planes = answer.unwrap_or_else(|| {
+            let planes = (0..writes.len() as u32).map(|at| first.wrapping_add(at) % count).collect();
+            self.next = first.wrapping_add(writes.len() as u32) % count;
+            planes
+        });
+        places.extend(planes.into_iter().map(|plane| Place { plane: PlaneId(plane), lane: Lane::Host }));
+    }
+
+    fn reset_report(&mut self) {
+        self.instance.reset_figures();
+    }
+
+    fn figures(&self) -> Vec<Figure> {
+        self.instance.figures()
+    }
+}

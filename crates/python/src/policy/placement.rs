@@ -1,0 +1,55 @@
+//! A chip placement in Python.
+//!
+//! ```text
+//! answers      a chip
+//! by itself    the chip of the block's pages, else one that its number gives
+//! ```
+
+use flashloom::ftl::placement::Setup;
+use flashloom::nand::Lbn;
+use flashloom::prelude::{Figure, Placement, Policy, PolicySpec};
+use pyo3::prelude::*;
+
+use super::answer;
+use super::class::{Site, make};
+use super::instance::{Instance, Method};
+
+/// The entry of a class in the slot of chip placements.
+pub(super) fn policy(spec: &'static PolicySpec, site: Site) -> Policy<dyn Placement> {
+    Policy::<dyn Placement>::new(spec, move |values, setup| {
+        let Setup { chips } = *setup;
+        let facts = |py: Python<'_>| Ok(Some(make(py, "PlacementSetup", (chips,))?.unbind()));
+        let wrap = |py: Python<'_>, site: &Site, instance: Instance| {
+            let moves = site.class.flag("moves");
+            Ok(Scripted { place: instance.method(py, "place")?, moves, instance, chips })
+        };
+        Ok(Box::new(site.begin(values, facts, wrap)?))
+    })
+}
+
+struct Scripted {
+    place: Method,
+    moves: bool,
+    instance: Instance,
+    chips: u32,
+}
+
+impl Placement for Scripted {
+    fn place(&mut self, lbn: Lbn, home: Option<u32>) -> u32 {
+        let by_itself = home.unwrap_or(lbn.0 % self.chips);
+        if self.instance.has_failed() {
+            return by_itself;
+        }
+        let expected = format!("a chip from 0 to {}", self.chips - 1);
+        let read = |answer: &Bound<'_, PyAny>| answer::below_u32(answer, self.chips, &expected);
+        Python::attach(|py| self.instance.call(py, &self.place, (lbn.0, home), read)).unwrap_or(by_itself)
+    }
+
+    fn moves(&self) -> bool {
+        self.moves
+    }
+
+    fn figures(&self) -> Vec<Figure> {
+        self.instance.figures()
+    }
+}

@@ -1,0 +1,102 @@
+//! Recordings: their summary, their requests as batches, their conversion.
+
+use flashloom::units::Problem;
+use flashloom::workload::{
+    Event, Footprint, Format, OutFormat, Source, TraceOptions, convert_trace, open_trace, scan_trace,
+};
+use pyo3::prelude::*;
+
+use crate::errors::{Fault, error};
+use crate::job::{Answer, Job};
+use crate::policy::Raised;
+use crate::rows::{Requests, trace_schema};
+use crate::stream::Stream;
+use crate::text::json_text;
+
+/// A recording by its path and the options to read it with.
+#[pyclass(frozen, module = "flashloom._flashloom")]
+pub(crate) struct Recording {
+    path: String,
+    options: TraceOptions,
+}
+
+fn input(problem: Problem) -> Fault {
+    Fault::Input(problem.into())
+}
+
+fn named<T>(py: Python<'_>, what: &str, name: &str, found: Option<T>, names: &[&str]) -> PyResult<T> {
+    let refuse = || error(py, "Error", format!("unknown {what} `{name}`: expected one of {}", names.join(", ")));
+    found.ok_or_else(refuse)
+}
+
+fn text(value: serde_json::Value) -> Answer {
+    Box::new(move |py| Ok(json_text(&value).into_pyobject(py)?.into_any().unbind()))
+}
+
+#[pymethods]
+impl Recording {
+    #[new]
+    fn new(
+        py: Python<'_>,
+        path: String,
+        format: Option<&str>,
+        event: &str,
+        sort: bool,
+        skip_bad_lines: bool,
+    ) -> PyResult<Self> {
+        let formats: Vec<&str> = Format::CHOICES.iter().map(|choice| choice.name).collect();
+        let format = format.map(|name| named(py, "format", name, Format::named(name), &formats)).transpose()?;
+        let event = named(py, "event", event, Event::named(event), &["queue", "issue"])?;
+        Ok(Self { path, options: TraceOptions { format, event, sort, skip_bad_lines } })
+    }
+
+    /// Summarises it, as JSON.
+    fn info(&self) -> PyResult<Job> {
+        let (path, options) = (self.path.clone(), self.options.clone());
+        Job::spawn(Raised::default(), move |_| {
+            let info = scan_trace(&path, &options, Footprint::Count).map_err(input)?;
+            Ok(text(serde_json::to_value(&info).expect("a summary has text keys and finite numbers")))
+        })
+    }
+
+    /// Its requests, in batches.
+    fn read(&self, rows: usize) -> PyResult<Stream> {
+        let (path, options) = (self.path.clone(), self.options.clone());
+        Stream::spawn(Raised::default(), trace_schema(), rows.max(1), move |counts, outlet| {
+            let mut trace = open_trace(&path, &options).map_err(input)?;
+            let mut requests = Requests::of_trace(outlet);
+            while let Some(request) = trace.next_request().map_err(input)? {
+                requests.push_request(&request);
+                if counts.interrupt.is_raised() {
+                    break;
+                }
+            }
+            requests.flush();
+            Ok(Box::new(|py| Ok(py.None())))
+        })
+    }
+
+    /// Converts it, and reports what was lost.
+    fn convert(&self, py: Python<'_>, output: String, to: Option<&str>, drop_unsupported: bool) -> PyResult<Job> {
+        let formats: Vec<&str> = OutFormat::CHOICES.iter().map(|choice| choice.name).collect();
+        let asked = match to {
+            Some(name) => OutFormat::named(name),
+            None => OutFormat::of_path(&output),
+        };
+        let to = named(py, "format to write", to.unwrap_or(&output), asked, &formats)?;
+        let (path, options) = (self.path.clone(), self.options.clone());
+        Job::spawn(Raised::default(), move |_| {
+            let report = convert_trace(&path, &options, &output, to, drop_unsupported).map_err(input)?;
+            Ok(text(serde_json::json!({
+                "requests": report.requests,
+                "from": report.from,
+                "to": report.to,
+                "dropped_requests": report.dropped_requests,
+                "stripped_requests": report.stripped_requests,
+                "rounded_times": report.rounded_times,
+                "capped_latencies": report.capped_latencies,
+                "skipped_lines": report.skipped_lines,
+            })))
+        })
+    }
+}

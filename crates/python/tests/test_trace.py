@@ -1,0 +1,46 @@
+"""Recordings: summary, batches, conversion."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+from flashloom import InputError, Trace
+
+
+def test_the_summary_counts_what_the_batches_have(recording: Path) -> None:
+    trace = Trace.open(recording)
+    info = trace.info()
+    assert (info.requests, info.reads, info.writes, info.format) == (1000, 500, 500, "flashloom")
+    batches = list(trace.batches(batch_rows=300))
+    assert [len(batch) for batch in batches] == [300, 300, 300, 100]
+    assert list(batches[0].column("lba"))[:3] == [0, 8, 16]
+    assert trace.batches().read_all().column("op")[:2] == ["R", "W"]
+
+
+def test_batches_go_to_polars_and_pyarrow(recording: Path) -> None:
+    polars = pytest.importorskip("polars")
+    frame = polars.DataFrame(Trace(recording).batches())
+    assert frame.shape == (1000, 9) and frame["sectors"].sum() == 8000
+    pyarrow = pytest.importorskip("pyarrow")
+    schema = pyarrow.schema(Trace(recording).batches())
+    assert schema.names[:4] == ["timestamp_ns", "op", "lba", "sectors"]
+
+
+def test_a_recording_is_converted_and_read_again(recording: Path, tmp_path: Path) -> None:
+    output = tmp_path / "out.csv.gz"
+    report = Trace(recording).convert(output)
+    assert (report.requests, report["to"]) == (1000, "flashloom")
+    assert Trace(output).batches().read_all().to_pydict() == Trace(recording).batches().read_all().to_pydict()
+
+
+def test_a_bad_line_is_pointed_at_or_left_out(tmp_path: Path) -> None:
+    path = tmp_path / "bad.csv"
+    path.write_text("timestamp_ns,op,lba,sectors\n0,R,0,8\n1,X,8,8\n2,W,16,8\n")
+    with pytest.raises(InputError) as refused:
+        Trace(path).info()
+    [problem] = refused.value.problems
+    assert (problem.file, problem.line, problem.column) == (str(path), 3, 3)
+    with pytest.raises(InputError):
+        list(Trace(path).batches())
+    assert Trace(path, skip_bad_lines=True).info().requests == 2
