@@ -24,6 +24,10 @@ NO_VALGRIND := make: valgrind is missing, which counts instructions: sudo apt-ge
 # The environment that the Python package is installed into, and tried in.
 PYTHON := target/python
 PACKAGE := crates/python
+WHEEL = rm -rf $(PYTHON)/wheels; $(PYTHON)/bin/maturin build --quiet --locked \
+  --manifest-path $(PACKAGE)/Cargo.toml --out $(PYTHON)/wheels
+# Followed by the folder of the program whose numbers the package has to have.
+TRY = $(PACKAGE)/try $(PYTHON)
 
 .PHONY: help test tools format lint unit smoke readme expectations reproduce python test-python docs site kernel test-kernel test-kernel-debug acceptance fuzz-properties fuzz-long fuzz-ftl snapshots reference budget budgets bench
 
@@ -101,22 +105,18 @@ expectations: ## Runs the experiments that say what they expect; one that does n
 reproduce: ## Rehearses the reproduction of every paper, with shortened workloads.
 	cargo run --locked --release --quiet -- reproduce all --quick --out target/reproduction
 
-# The wheel is a release build, as the program of `readme`, whose compiled crates it takes. It is installed as a user
-# would install it; nothing is tried from the source.
+# The wheel is built as the tests are, and takes the crates that `unit` compiled: a release build takes minutes more. It
+# is installed as a user would install it; nothing is tried from the source.
 python: $(PYTHON)/bin/maturin ## Builds the Python package, installs it into an environment of its own, and tests it there.
-	rm -rf $(PYTHON)/wheels
-	$(PYTHON)/bin/maturin build --quiet --locked --release --manifest-path $(PACKAGE)/Cargo.toml --out $(PYTHON)/wheels
-	$(PYTHON)/bin/pip install --quiet --force-reinstall --no-deps $(PYTHON)/wheels/*.whl
-	cd $(PACKAGE) && ../../$(PYTHON)/bin/mypy
-	cd $(PACKAGE) && ../../$(PYTHON)/bin/stubtest flashloom --mypy-config-file pyproject.toml
-	cd $(PACKAGE) && FLASHLOOM_PROGRAM=$$(realpath -m "$${CARGO_TARGET_DIR:-../../target}/release/flashloom") \
-	  ../../$(PYTHON)/bin/python -m pytest --quiet --doctest-modules tests --pyargs flashloom
+	export CARGO_PROFILE_DEV_OPT_LEVEL=1; $(WHEEL) --profile dev --strip
+	$(TRY) debug
 
 # Polars, pyarrow and tqdm as well, without which their tests are left out.
-test-python: $(PYTHON)/bin/maturin ## Runs the tests of the Python package with every library that it works with.
+test-python: $(PYTHON)/bin/maturin ## Tests a release build of the Python package, with every library that it works with.
 	$(PYTHON)/bin/pip install --quiet "polars>=1" "pyarrow>=17" "tqdm>=4.66"
 	cargo build --locked --release
-	$(MAKE) python
+	$(WHEEL) --release
+	$(TRY) release
 
 $(PYTHON)/bin/maturin:
 	python3 -m venv $(PYTHON)

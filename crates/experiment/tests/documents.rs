@@ -101,7 +101,7 @@ fn words_of_code(name: &str) -> Option<Vec<&str>> {
 /// Names in the code.
 #[derive(Default)]
 struct Code {
-    /// Names after `fn`, `struct`, `enum`, `trait`, `type` or `mod`.
+    /// Names after `fn`, `struct`, `enum`, `trait`, `type` or `mod`, or in Python `class` or `def`.
     declared: BTreeSet<String>,
     /// Every word: fields, variants and constants among them.
     words: BTreeSet<String>,
@@ -117,7 +117,7 @@ impl Code {
                     code.declared.insert(word.to_owned());
                 }
                 code.words.insert(word.to_owned());
-                declares = ["fn", "struct", "enum", "trait", "type", "mod"].contains(&word);
+                declares = ["fn", "struct", "enum", "trait", "type", "mod", "class", "def"].contains(&word);
             }
         }
         code
@@ -160,7 +160,8 @@ fn dead_links(path: &str, text: &str) -> Vec<(usize, String)> {
 
 #[test]
 fn what_documents_name_and_link_to_exists() {
-    let sources = ["crates", "examples", "kernel"].into_iter().flat_map(|folder| files(folder, ".rs"));
+    let folders = ["crates", "examples", "kernel"].into_iter();
+    let sources = folders.flat_map(|folder| [files(folder, ".rs"), files(folder, ".py")].concat());
     let (catalog, code) = (Catalog::builtin(), Code::of(sources.map(|path| read(&path))));
     let (mut names, mut faults) = (0, Vec::new());
     for (path, text) in documents() {
@@ -196,7 +197,7 @@ fn no_line_is_longer_than_120_columns() {
         let lines = prose(&text).filter(|(_, line)| is_long(line) && !is_whole(line));
         long.extend(lines.map(|(number, _)| format!("{path}:{number}")));
     }
-    for ending in [".rs", ".toml"] {
+    for ending in [".rs", ".toml", ".py", ".pyi"] {
         let folders = ["crates", "examples", "experiments", "kernel"];
         for path in folders.into_iter().flat_map(|folder| files(folder, ending)) {
             let text = read(&path);

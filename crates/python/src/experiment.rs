@@ -189,10 +189,11 @@ fn run_answer(finished: Finished) -> Answer {
     })
 }
 
-/// A distribution, named as in `host.latency_ns`: lowest and highest latency and count of each bucket, as bytes of 64-bit integers; then the exact
+/// A distribution: lowest and highest latency and count of each bucket, as bytes of 64-bit integers; then the exact
 /// count, mean, standard deviation, minimum and maximum.
 type Parts<'py> = ([Bound<'py, PyBytes>; 3], u64, f64, f64, u64, u64);
 
+/// The distributions by their names in `host.latency_ns`.
 fn distributions<'py>(py: Python<'py>, host: &HostReport) -> Vec<(&'static str, Parts<'py>)> {
     let named = [
         ("read", &host.read_latency),

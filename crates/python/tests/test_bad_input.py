@@ -123,7 +123,10 @@ CASES: dict[str, tuple[Callable[[], object], Refused]] = {
     "an unknown histogram": (lambda: experiment().run().histogram("reads"), KeyError),
     "a percentile above 100": (lambda: experiment().run().histogram("read").percentile(101), ValueError),
     "a percentile of NaN": (lambda: experiment().run().histogram("read").percentile(float("nan")), ValueError),
-    "a percentile of a text": (lambda: experiment().run().histogram("read").percentile("x"), ValueError),  # type: ignore[arg-type]
+    "a percentile of a text": (
+        lambda: experiment().run().histogram("read").percentile("x"),  # type: ignore[arg-type]
+        ValueError,
+    ),
     "an unknown name": (lambda: flashloom.explain("nothing at all"), ConfigError),
     "help on a number": (lambda: flashloom.explain(3), TypeError),  # type: ignore[arg-type]
     "an unknown slot": (lambda: flashloom.list_policies("collectors"), KeyError),
@@ -173,7 +176,10 @@ CASES |= {
     "a negative sector": engine_case(lambda engine: engine.submit("read", -1, 8), OverflowError),
     "a request of no sectors": engine_case(lambda engine: engine.submit("read", 0, 0), EngineError),
     "a sector of 65 bits": engine_case(lambda engine: engine.submit("read", 1 << 65, 8), OverflowError),
-    "a sector of the wrong type": engine_case(lambda engine: engine.submit("read", 1.0, 8), TypeError),  # type: ignore[arg-type]
+    "a sector of the wrong type": engine_case(
+        lambda engine: engine.submit("read", 1.0, 8),  # type: ignore[arg-type]
+        TypeError,
+    ),
     "a time that has passed": engine_case(backwards, EngineError),
     "a time that nothing can count": engine_case(lambda engine: engine.step(1 << 63), EngineError),
     "a time of NaN": engine_case(lambda engine: engine.step(float("nan")), TypeError),  # type: ignore[arg-type]
@@ -207,7 +213,7 @@ def test_what_was_refused_can_be_used_again() -> None:
 def test_streams_that_nobody_reads_end_with_their_owner() -> None:
     before = threading.active_count()
     for _ in range(20):
-        log = experiment(set={"workload.synthetic.requests": 1_000_000_000}).log()
+        log = experiment(set={"workload.synthetic.requests": 1_000_000_000}).log(batch_rows=100)
         next(iter(log))
         del log
     gc.collect()

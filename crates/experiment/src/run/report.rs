@@ -4,8 +4,8 @@ use flashloom_units::{Figure, Ns, S};
 use flashloom_workload::workload::Report;
 use flashloom_workload::{Character, FilebenchReport, FlowReport};
 
-use super::measure::statistics_of;
 use super::fio;
+use super::measure::statistics_of;
 use crate::config::Config;
 use crate::result::{
     CharacterResult, Distribution, FilebenchResult, FlowResult, RunResult, SynthesizedResult, WorkloadResult,

@@ -95,8 +95,8 @@ class Engine:
         return self._inner.is_idle()
 
     def result(self) -> Result:
-        """Result so far, of an engine that is idle. Raises `EngineError` of another, and `CheckError` if its accounts do
-        not add up."""
+        """Result so far, of an engine that is idle. Raises `EngineError` of another, and `CheckError` if its accounts
+        do not add up."""
         return Result(self._inner.result())
 
     def close(self) -> None:

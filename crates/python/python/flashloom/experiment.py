@@ -23,8 +23,8 @@ __all__ = ["Experiment", "RunSection", "Section"]
 _SECTIONS = ("workload", "host", "device", "buffer", "ftl", "run")
 
 ProgressOption = bool | None | Callable[[Progress], object] | type | object
-"""`None`: nothing is shown. `True`: a bar of tqdm if it is installed, else a line. A callable gets a `Progress`; a tqdm,
-or its class, is used."""
+"""`None`: nothing is shown. `True`: a bar of tqdm if it is installed, else a line. A callable gets a `Progress`; a
+tqdm, or its class, is used."""
 
 
 class Section:

@@ -40,8 +40,8 @@ _CELL = "padding:.15em .8em;border-bottom:1px solid color-mix(in srgb,currentCol
 class Record(Mapping[str, Any]):
     """An object of a result: its fields as attributes and as items, `record.host.iops` or `record["host"]["iops"]`.
 
-    A path works too: `record["host.latency_ns.all.p99"]`. Fields that do not apply are absent. Raises `AttributeError` or
-    `KeyError`, with the nearest name.
+    A path works too: `record["host.latency_ns.all.p99"]`. Fields that do not apply are absent. Raises `AttributeError`
+    or `KeyError`, with the nearest name.
     """
 
     def __init__(self, fields: dict[str, Any], path: str = "result") -> None:
