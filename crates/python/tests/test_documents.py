@@ -10,7 +10,7 @@ import pytest
 from conftest import ROOT
 
 
-@pytest.mark.parametrize("path", ["README.md", "docs/python.md"])
+@pytest.mark.parametrize("path", ["README.md", "docs/python.md", "docs/python-policies.md"])
 def test_the_python_of_a_document_runs(path: str, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(ROOT)
     text = Path(path).read_text(encoding="utf-8")

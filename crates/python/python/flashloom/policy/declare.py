@@ -10,8 +10,10 @@ from typing import TYPE_CHECKING, Any, ClassVar, Generic, Literal, TypeVar, over
 
 from ..errors import Error
 
-Unit = Literal["count", "ns", "bytes", "bytes/s", "ratio"]
-Need = Literal["task-ids", "write-buffer", "page-mapping", "single-chip", "translation-pages", "fixed-homes"]
+if TYPE_CHECKING:
+    _Unit = Literal["count", "ns", "bytes", "bytes/s", "ratio"]
+    _Need = Literal["task-ids", "write-buffer", "page-mapping", "single-chip", "translation-pages", "fixed-homes"]
+
 T = TypeVar("T", int, float, bool, str)
 N = TypeVar("N", int, float)
 
@@ -64,7 +66,7 @@ class Param(Generic[T]):
         self,
         default: T,
         *,
-        unit: Unit | None = None,
+        unit: _Unit | None = None,
         min: T | None = None,  # noqa: A002
         max: T | None = None,  # noqa: A002
         choices: Sequence[str] = (),
@@ -145,7 +147,7 @@ class Statistic(Generic[N]):
         help: one line of help.
     """
 
-    def __init__(self, start: N, *, unit: Unit | None = None, help: str = "") -> None:  # noqa: A002
+    def __init__(self, start: N, *, unit: _Unit | None = None, help: str = "") -> None:  # noqa: A002
         if isinstance(start, bool) or not isinstance(start, (int, float)):
             raise TypeError(f"a statistic is a number, not {start!r}")
         self.start: N = start
@@ -163,11 +165,13 @@ class Statistic(Generic[N]):
     @overload
     def __get__(self, instance: object, owner: type) -> N: ...
     def __get__(self, instance: object | None, owner: type) -> Statistic[N] | N:
-        return self if instance is None else self.start
+        if instance is None:
+            return self
+        value: N = vars(instance).get(self.name, self.start)
+        return value
 
-    if TYPE_CHECKING:
-        # At run time an instance's own attribute hides this one, which is the faster way.
-        def __set__(self, instance: object, value: N) -> None: ...
+    def __set__(self, instance: object, value: N) -> None:
+        vars(instance)[self.name] = value
 
 
 class Policy(ABC):
@@ -186,8 +190,8 @@ class Policy(ABC):
     source: ClassVar[str] = ""
     example: ClassVar[str] = ""
     instead: ClassVar[str] = ""
-    needs: ClassVar[Sequence[Need]] = ()
-    offers: ClassVar[Sequence[Need]] = ()
+    needs: ClassVar[Sequence[_Need]] = ()
+    offers: ClassVar[Sequence[_Need]] = ()
     _slot: ClassVar[str] = ""
 
     def __init__(self, **values: object) -> None:

@@ -5,11 +5,12 @@ from __future__ import annotations
 from abc import abstractmethod
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
-from typing import ClassVar, Literal, Protocol
+from typing import TYPE_CHECKING, ClassVar, Literal, Protocol
 
 from .declare import Policy
 
-Op = Literal["read", "write", "discard", "flush"]
+if TYPE_CHECKING:
+    _Op = Literal["read", "write", "discard", "flush"]
 
 
 @dataclass(frozen=True)
@@ -27,7 +28,7 @@ class Request:
         preflush: a write that the device precedes with a flush.
     """
 
-    op: Op
+    op: _Op
     lba: int
     sectors: int
     arrival_ns: int = 0
@@ -50,7 +51,7 @@ class QueuedRequest(Protocol):
         """Its id; it may be used again once the request has completed."""
 
     @property
-    def op(self) -> Op:
+    def op(self) -> _Op:
         """Operation, never a flush: those bypass the scheduler."""
 
     @property
