@@ -16,5 +16,6 @@ pub mod registry;
 pub mod result;
 pub mod run;
 pub mod schema;
+pub mod series;
 pub mod slowest;
 pub mod timeline;
