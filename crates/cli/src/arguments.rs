@@ -77,6 +77,10 @@ pub struct RunArguments {
     /// name of the file ends in .csv, which can be replayed as a trace, or in .parquet.
     #[arg(long, value_name = "FILE")]
     pub log: Option<String>,
+    /// Write the run as a trace for the Perfetto viewer (ui.perfetto.dev): requests, scheduler, buffer, channels, dies
+    /// and collections as tracks, with arrows from a request to the flash operations that are done for it.
+    #[arg(long, value_name = "FILE")]
+    pub perfetto: Option<String>,
     /// Tell the story of the N slowest requests (1 to 1000) after the result: where their latency came from. With
     /// --json - it goes to standard error.
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u16).range(1..=1_000))]

@@ -10,6 +10,7 @@ pub mod estimate;
 pub mod figures;
 pub mod formula;
 pub mod log;
+pub mod perfetto;
 pub mod probe;
 pub mod reference;
 pub mod registry;
