@@ -32,6 +32,8 @@ pub enum Command {
     Probe(ProbeArguments),
     /// Run the experiments of published papers, and compare the results with the published figures.
     Reproduce(ReproduceArguments),
+    /// Write a result or a comparison as one HTML page with pictures, which works offline and prints.
+    Report(ReportArguments),
     /// Run one experiment and write its requests as a trace: as they arrive, or as its scheduler issues them.
     Generate(GenerateArguments),
     /// Inspect and convert traces (recordings of block requests).
@@ -97,6 +99,20 @@ pub struct RunArguments {
     /// Write the results of a fio job file as JSON in fio's format (--output-format=json).
     #[arg(long, value_name = "FILE")]
     pub fio_json: Option<String>,
+}
+
+/// Arguments of `report`.
+#[derive(Debug, Args)]
+pub struct ReportArguments {
+    /// Result, as `run --json`, `compare --json` or `compare --out` wrote it.
+    #[arg(value_name = "RESULT.json")]
+    pub result: String,
+    /// Page to write.
+    #[arg(short, long, value_name = "FILE.html")]
+    pub out: String,
+    /// Report on one run of a comparison, by its number from 1.
+    #[arg(long, value_name = "N")]
+    pub run: Option<NonZeroUsize>,
 }
 
 /// Arguments of `generate`.

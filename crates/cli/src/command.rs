@@ -4,6 +4,7 @@ pub mod compare;
 pub mod generate;
 pub mod help;
 pub mod probe;
+pub mod report;
 pub mod reproduce;
 pub mod run;
 pub mod trace;
