@@ -193,7 +193,7 @@ mod tests {
         let map = erase_map(&geometry, &counts);
         assert_eq!((map.planes_per_row, map.blocks_per_column), (3, 2));
         assert_eq!((map.rows.len(), map.rows[0].len()), (47, 50));
-        assert_eq!((map.rows[0][0], map.rows[1][49]), (2 * (0 + 1 + 2), 2 * (3 + 4 + 5)));
+        assert_eq!((map.rows[0][0], map.rows[1][49]), (2 * (1 + 2), 2 * (3 + 4 + 5)));
         let sum = |counts: &[u32]| counts.iter().copied().map(u64::from).sum::<u64>();
         assert_eq!(map.rows.iter().flatten().sum::<u64>(), sum(&counts));
     }

@@ -14,5 +14,6 @@ mod fio;
 mod hints;
 mod lab;
 mod log;
+mod report;
 mod reproduce;
 mod unused;

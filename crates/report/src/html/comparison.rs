@@ -7,7 +7,7 @@ use serde_json::json;
 use super::chart::{Chart, Kind, Table, head};
 use super::facts;
 use super::page::{Part, Section};
-use super::run::{Bars, anatomy_chart, curve, percentile_chart};
+use super::run::{Bars, Curve, anatomy_chart, percentile_chart};
 
 /// Runs whose curves and bars are drawn, at most: more cannot be told apart. The tables have all of them.
 const MAX_DRAWN: usize = 8;
@@ -121,7 +121,7 @@ fn latency(comparison: &Comparison) -> Vec<Part> {
         .filter_map(|(label, result)| {
             let all = result.host.latency_ns.as_ref()?.all.as_ref()?;
             let histogram = result.series.as_ref().and_then(|series| series.histograms.all.as_ref());
-            Some((label, curve(histogram, all), all))
+            Some(Curve::of(label, histogram, all))
         })
         .collect();
     if curves.is_empty() {

@@ -57,7 +57,7 @@ pub fn page(name: &str, document: &Document) -> String {
     };
     let charts: Vec<Value> = sections.iter().flat_map(|section| &section.parts).filter_map(spec_of).collect();
     let heading = format!("{title}: {}", escaped(name));
-    let links: String = sections.iter().map(|section| link(section)).collect();
+    let links: String = sections.iter().map(link).collect();
     let body: String = sections.iter().map(shown).collect();
     let style = include_str!("style.css");
     let script = include_str!("charts.js");

@@ -77,22 +77,35 @@ fn from_histogram(histogram: &HistogramResult) -> Vec<(f64, f64)> {
 /// p99.99.
 const MOST_NINES: f64 = 4.0;
 
-/// A curve of latencies by percentile: from a histogram if there is one, else through the percentiles.
-pub(super) fn curve(histogram: Option<&HistogramResult>, distribution: &Distribution) -> Vec<(f64, f64)> {
-    let through = |(share, ns): (f64, u64)| (-(1.0 - share).log10(), ns as f64);
-    let points = || percentiles(distribution).map(through);
-    histogram.map_or_else(|| [(0.0, distribution.min as f64)].into_iter().chain(points()).collect(), from_histogram)
+/// A named curve of latencies by percentile.
+pub(super) struct Curve<'a> {
+    name: String,
+    points: Vec<(f64, f64)>,
+    distribution: &'a Distribution,
 }
 
-/// A chart of latency by percentile, of named curves with their distributions.
-pub(super) fn percentile_chart(title: &str, curves: &[(String, Vec<(f64, f64)>, &Distribution)]) -> Chart {
+impl<'a> Curve<'a> {
+    /// The curve of a distribution: from its histogram if there is one, else through its percentiles.
+    pub(super) fn of(name: String, histogram: Option<&HistogramResult>, distribution: &'a Distribution) -> Self {
+        let through = |(share, ns): (f64, u64)| (-(1.0 - share).log10(), ns as f64);
+        let least = (0.0, distribution.min as f64);
+        let points = || std::iter::once(least).chain(percentiles(distribution).map(through)).collect();
+        Self { name, points: histogram.map_or_else(points, from_histogram), distribution }
+    }
+}
+
+/// A chart of latency by percentile.
+pub(super) fn percentile_chart(title: &str, curves: &[Curve<'_>]) -> Chart {
     let figures = |of: &Distribution| {
         let percentiles = percentiles(of).map(|(_, ns)| time(ns as f64));
         [count(of.count), time(of.mean)].into_iter().chain(percentiles).chain([time(of.max as f64)])
     };
-    let rows = curves.iter().map(|(name, _, of)| std::iter::once(name.clone()).chain(figures(of)).collect()).collect();
-    let lines = curves.iter().map(|(name, points, _)| json!({ "name": name, "points": points }));
-    let tail = |(name, _, of): &(String, Vec<(f64, f64)>, &Distribution)| {
+    let row = |Curve { name, distribution, .. }: &Curve<'_>| {
+        std::iter::once(name.clone()).chain(figures(distribution)).collect()
+    };
+    let rows = curves.iter().map(row).collect();
+    let lines = curves.iter().map(|Curve { name, points, .. }| json!({ "name": name, "points": points }));
+    let tail = |Curve { name, distribution: of, .. }: &Curve<'_>| {
         format!("{name}: half within {}, 99.9 % within {}", time(of.p50 as f64), time(of.p99_9 as f64))
     };
     let columns = ["requests", "mean", "p50", "p90", "p95", "p99", "p99.9", "p99.99", "max"];
@@ -119,8 +132,7 @@ fn latency(result: &RunResult) -> Vec<Part> {
     let curves: Vec<_> = kinds
         .into_iter()
         .filter_map(|(name, distribution, histogram)| {
-            let distribution = distribution.as_ref()?;
-            Some((name.to_owned(), curve(histogram, distribution), distribution))
+            Some(Curve::of(name.to_owned(), histogram, distribution.as_ref()?))
         })
         .collect();
     if curves.is_empty() {
