@@ -32,7 +32,7 @@ WHEEL = rm -rf $(PYTHON)/wheels; $(PYTHON)/bin/maturin build --quiet --locked \
 # Followed by the folder of the program whose numbers the package has to have.
 TRY = $(PACKAGE)/try $(PYTHON)
 
-.PHONY: help test tools format lint unit smoke readme expectations reproduce docs site kernel test-kernel test-kernel-debug acceptance fuzz-properties fuzz-long fuzz-ftl snapshots reference budget budgets bench dist python test-python
+.PHONY: help test tools format lint unit smoke readme expectations reproduce docs site kernel test-kernel test-kernel-debug test-report acceptance fuzz-properties fuzz-long fuzz-ftl snapshots reference budget budgets bench dist python test-python
 
 help: ## Lists the targets.
 	@sed -n 's/^\([a-z-]*\):.*## \(.*\)/  \1\t\2/p' $(MAKEFILE_LIST) | expand -t 14
@@ -184,6 +184,26 @@ test-kernel: ## Runs every test of the kernel module on both kernels.
 
 test-kernel-debug: ## Runs them on a kernel with KASAN and lockdep, which is built first.
 	$(MAKE) -C kernel test-debug
+
+# It needs Chromium and npm, and what requirements.txt lists, so that it is no part of `test`. With SCREENSHOTS=1 it
+# takes those of docs/report.md anew.
+REPORT_TESTS := target/report-tests
+test-report: $(REPORT_TESTS)/done ## Opens reports and traces in a browser, without a network.
+	cargo build --locked --release
+	cd crates/report/tests/browser && FLASHLOOM_CACHE= PYTHONDONTWRITEBYTECODE=1 SCREENSHOTS=$(SCREENSHOTS) \
+	  FLASHLOOM=$(or $(FLASHLOOM),$(abspath target/release/flashloom)) \
+	  $(abspath $(REPORT_TESTS))/bin/python -m unittest -v
+
+$(REPORT_TESTS)/done: crates/report/tests/browser/requirements.txt
+	@command -v chromium >/dev/null && command -v npm >/dev/null || { \
+	  if command -v apt-get >/dev/null && [ "$$(id -u)" = 0 ]; then \
+	    apt-get update && DEBIAN_FRONTEND=noninteractive apt-get install -y --no-install-recommends chromium npm; \
+	  else \
+	    echo "make: chromium or npm is missing: sudo apt-get install chromium npm" >&2; exit 1; \
+	  fi; }
+	python3 -m venv --clear $(REPORT_TESTS)
+	$(REPORT_TESTS)/bin/pip install --quiet -r $<
+	touch $@
 
 acceptance: ## Runs every FTL and every write buffer on the recordings in the folder TRACES, twice, with every check on.
 	FLASHLOOM_TRACES=$(abspath $(TRACES)) \

@@ -34,6 +34,8 @@ pub enum Command {
     Probe(ProbeArguments),
     /// Run the experiments of published papers, and compare the results with the published figures.
     Reproduce(ReproduceArguments),
+    /// Write a result or a comparison as one HTML page with pictures, which works offline and prints.
+    Report(ReportArguments),
     /// Run one experiment and write its requests as a trace: as they arrive, or as its scheduler issues them.
     Generate(GenerateArguments),
     /// Inspect and convert traces (recordings of block requests).
@@ -89,6 +91,10 @@ pub struct RunArguments {
     /// name of the file ends in .csv, which can be replayed as a trace, or in .parquet.
     #[arg(long, value_name = "FILE")]
     pub log: Option<String>,
+    /// Write the run as a trace for the Perfetto viewer (ui.perfetto.dev): requests, scheduler, buffer, channels, dies
+    /// and collections as tracks, with arrows from a request to the flash operations that are done for it.
+    #[arg(long, value_name = "FILE")]
+    pub perfetto: Option<String>,
     /// Tell the story of the N slowest requests (1 to 1000) after the result: where their latency came from. With
     /// --json - it goes to standard error.
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u16).range(1..=1_000))]
@@ -105,6 +111,20 @@ pub struct RunArguments {
     /// Write the results of a fio job file as JSON in fio's format (--output-format=json).
     #[arg(long, value_name = "FILE")]
     pub fio_json: Option<String>,
+}
+
+/// Arguments of `report`.
+#[derive(Debug, Args)]
+pub struct ReportArguments {
+    /// Result, as `run --json`, `compare --json` or `compare --out` wrote it.
+    #[arg(value_name = "RESULT.json")]
+    pub result: String,
+    /// Page to write.
+    #[arg(short, long, value_name = "FILE.html")]
+    pub out: String,
+    /// Report on one run of a comparison, by its number from 1.
+    #[arg(long, value_name = "N")]
+    pub run: Option<NonZeroUsize>,
 }
 
 /// Arguments of `generate`.

@@ -5,6 +5,7 @@ pub mod generate;
 pub mod help;
 pub mod install;
 pub mod probe;
+pub mod report;
 pub mod reproduce;
 pub mod run;
 pub mod trace;

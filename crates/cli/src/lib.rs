@@ -41,6 +41,7 @@ pub fn main(mut registry: Registry) -> ExitCode {
         Command::Compare(arguments) => command::compare::compare(&catalog, &arguments),
         Command::Probe(arguments) => command::probe::probe(&catalog, &arguments),
         Command::Reproduce(arguments) => command::reproduce::reproduce(&arguments),
+        Command::Report(arguments) => command::report::report(&arguments),
         Command::Generate(arguments) => command::generate::generate(&catalog, &arguments),
         Command::Trace { command: TraceCommand::Info(arguments) } => command::trace::info(&arguments),
         Command::Trace { command: TraceCommand::Convert(arguments) } => command::trace::convert(&arguments),

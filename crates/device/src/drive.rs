@@ -55,7 +55,7 @@ use interface::HostInterface;
 pub use interface::InterfaceParams;
 use paging::Paging;
 pub use setup::DriveSetup;
-pub(crate) use waiter::Waiter;
+pub use waiter::Waiter;
 
 /// A drive in time: host interface, buffer, FTL and array.
 pub struct Drive {

@@ -16,7 +16,7 @@ mod looking;
 mod state;
 
 use flashloom_host::{BlockLayer, Completed, Decision, Dispatched};
-use flashloom_nand::NandParams;
+use flashloom_nand::{Nand, NandParams};
 use flashloom_units::{Interrupt, Ns};
 use flashloom_workload::{Op, Request};
 use serde::{Deserialize, Serialize};
@@ -585,6 +585,16 @@ impl Engine {
     /// Whether the drive's life is over, because too many blocks have failed. It can only be read then.
     pub fn is_worn_out(&self) -> bool {
         self.ended_ns.is_some()
+    }
+
+    /// The flash array.
+    pub fn nand(&self) -> &Nand {
+        self.drive.nand()
+    }
+
+    /// The counters of the host side so far.
+    pub fn host_report(&self) -> &HostReport {
+        &self.report
     }
 
     /// Requests that were accepted and have neither completed nor failed.

@@ -161,6 +161,15 @@ pub trait Observer {
     /// The state after an interval of simulated time or of pages, for those with [`Interest::samples`], and at the end.
     fn sample(&mut self, _sample: &Sample) {}
 
+    /// When it wants to look at the engine next; asked before the run begins, and after every [`Self::look`].
+    fn next_look_ns(&self) -> Ns {
+        Ns::MAX
+    }
+
+    /// The engine at the time that was asked for, at which nothing has happened yet, and at the end of the run; for
+    /// those with [`Self::next_look_ns`].
+    fn look(&mut self, _time_ns: Ns, _engine: &Engine) {}
+
     /// Something happened; for those with [`Interest::events`].
     fn event(&mut self, _now: Ns, _event: &Event) {}
 

@@ -17,7 +17,7 @@ mod simulation;
 mod status;
 
 pub use anatomy::{AnatomyReport, Cause, LastOperation, Parts, Served, Sums, Tail};
-pub use drive::{CommandId, Drive, DriveSetup, InterfaceParams};
+pub use drive::{CommandId, Drive, DriveSetup, InterfaceParams, Waiter};
 pub use engine::{Completion, Engine, Submitted};
 pub use event::{DriveEvent, Event, Interest, Observer};
 pub use misuse::Misuse;

@@ -89,6 +89,33 @@ struct PageSamples {
     next: u64,
 }
 
+/// When the observers are shown the state of the run: samples at intervals, the engine when they ask for it.
+struct Clock {
+    interval_ns: Ns,
+    sample_ns: Ns,
+    look_ns: Ns,
+}
+
+impl Clock {
+    fn due_ns(&self) -> Ns {
+        self.sample_ns.min(self.look_ns)
+    }
+
+    /// Shows what is due.
+    fn show(&mut self, engine: &mut Engine, observers: &mut [&mut dyn Observer]) {
+        let due_ns = self.due_ns();
+        if self.look_ns == due_ns {
+            show_engine(engine, due_ns, observers);
+            self.look_ns = next_look_ns(observers);
+            debug_assert!(self.look_ns > due_ns, "an observer looks at a time once");
+        }
+        if self.sample_ns == due_ns {
+            show_sample(engine, due_ns, observers);
+            self.sample_ns = due_ns.saturating_add(self.interval_ns);
+        }
+    }
+}
+
 impl Driver<'_, '_> {
     /// When the next request arrives; [`Ns::MAX`] at the end, and while the backlog is full: then the workload itself
     /// has to wait.
@@ -139,6 +166,16 @@ impl Driver<'_, '_> {
 fn show_sample(engine: &mut Engine, time_ns: Ns, observers: &mut [&mut dyn Observer]) {
     let sample = engine.sample(time_ns);
     observers.iter_mut().filter(|each| each.interest().samples).for_each(|each| each.sample(&sample));
+}
+
+/// When the first of the observers wants to look at the engine.
+fn next_look_ns(observers: &[&mut dyn Observer]) -> Ns {
+    observers.iter().map(|each| each.next_look_ns()).min().unwrap_or(Ns::MAX)
+}
+
+/// Shows the engine to the observers that want to look at it by then.
+fn show_engine(engine: &Engine, time_ns: Ns, observers: &mut [&mut dyn Observer]) {
+    observers.iter_mut().filter(|each| each.next_look_ns() <= time_ns).for_each(|each| each.look(time_ns, engine));
 }
 
 impl Client for Driver<'_, '_> {
@@ -203,11 +240,12 @@ impl Simulation {
         let interest = self.interest_of(observers);
         let by_pages = self.sample_pages.filter(|_| interest.samples);
         let interval_ns = if interest.samples && by_pages.is_none() { interval_ns } else { Ns::MAX };
-        let mut sample_ns = interval_ns;
         if interest.samples {
             self.engine.keep_samples();
         }
         observers.iter_mut().for_each(|each| each.begin(&self.engine));
+        let mut clock = Clock { interval_ns, sample_ns: interval_ns, look_ns: next_look_ns(observers) };
+        let mut shown_ns = clock.due_ns();
         let samples = by_pages.map(|every| PageSamples { every, next: every });
         let backlog = Backlog::default();
         let mut driver = Driver { arrivals, arrival_ns: 0, asked_ns: Ns::MAX, backlog, observers, samples };
@@ -219,12 +257,12 @@ impl Simulation {
             if next_ns == Ns::MAX {
                 break;
             }
-            while sample_ns <= next_ns {
-                show_sample(&mut self.engine, sample_ns, driver.observers);
-                sample_ns = sample_ns.saturating_add(interval_ns);
+            while shown_ns <= next_ns {
+                clock.show(&mut self.engine, driver.observers);
+                shown_ns = clock.due_ns();
             }
             let host_acts = if drive_ns == next_ns {
-                self.engine.step(next_ns, arrival_ns.min(others_ns).min(sample_ns - 1))
+                self.engine.step(next_ns, arrival_ns.min(others_ns).min(shown_ns - 1))
             } else if arrival_ns == next_ns {
                 driver.admit_arrivals(next_ns, &mut self.engine)?;
                 true
@@ -249,6 +287,8 @@ impl Simulation {
         self.engine.look();
         driver.show(&mut self.engine);
         show_sample(&mut self.engine, end_ns, driver.observers);
+        let looking = driver.observers.iter_mut().filter(|each| each.next_look_ns() < Ns::MAX);
+        looking.for_each(|each| each.look(end_ns, &self.engine));
         if self.engine.has_stopped() {
             self.cut();
         }

@@ -37,6 +37,7 @@ mod hints;
 mod lifetime;
 mod provenance;
 mod repeated;
+mod series;
 
 pub use anatomy::{AnatomyResult, PartsResult, SliceResult, TailResult, TotalNs};
 pub use bounds::{BoundsResult, BufferBound, FtlBound, SchedulerBound};
@@ -49,6 +50,7 @@ pub use lifetime::LifetimeResult;
 pub(crate) use provenance::config_hash;
 pub use provenance::{EXPERIMENT, InputResult, ProvenanceResult};
 pub use repeated::{KEPT_SCHEMA, KeptRun, LeftOutResult, RepeatedFigure, RepeatedResult};
+pub use series::{BusySeries, EraseMap, HistogramResult, HistogramsResult, LatencySeries, SeriesResult};
 
 /// Values of a policy's statistics, by name.
 pub type Statistics = BTreeMap<String, FigureResult>;
@@ -115,6 +117,9 @@ result_types! {
         /// Distance of the run from the best possible one; absent unless `compare --bounds` asks for it.
         #[serde(skip_serializing_if = "Option::is_none")]
         bounds: Option<BoundsResult>,
+        /// Course of the run over time, and distributions in full; absent unless `run.series` asks for it.
+        #[serde(skip_serializing_if = "Option::is_none")]
+        series: Option<SeriesResult>,
         /// Extent of the data checks.
         integrity: IntegrityResult,
         /// Warnings that figures mean less than they seem, at most three; absent if there are none.

@@ -27,6 +27,7 @@ use flashloom_workload::{Event, Request, SkippedLines};
 
 use crate::config::{Config, EndOfLife, Experiment, Timing, Unfit, Variant};
 use crate::result::{InputResult, RunResult};
+use crate::series::Series;
 use bounds::Record;
 use engines::{bare_engine, engine};
 use measure::{Measured, Stopwatch};
@@ -439,7 +440,8 @@ fn run_one(config: &Config, input: Input<'_>, verify: bool, watched: Watched<'_,
     let progress = watched.progress;
     let mut simulation = simulation(config, input, verify, progress)?;
     let mut running = started(input.workload)?;
-    let end_ns = watched.run(&mut simulation, &mut *running, config.run.timeline_interval_ns)?;
+    let mut series = config.run.series_ns.map(Series::new);
+    let end_ns = watched.run(&mut simulation, &mut *running, config.run.timeline_interval_ns, series.as_mut())?;
     simulation.check().map_err(Failure::Check)?;
     let outcome = simulation.outcome();
     let expected = running.issued().unwrap_or_else(|| input.workload.expected_requests());
@@ -451,6 +453,7 @@ fn run_one(config: &Config, input: Input<'_>, verify: bool, watched: Watched<'_,
     progress.run_ended();
     let info = input.workload.scanned();
     let mut result = Measured { config, outcome: &outcome, info, aged: input.aged.drive, end_ns }.result();
+    result.series = series.map(|series| series.result(&config.device.geometry(), &outcome));
     result.run = Some(stopwatch.cost(outcome.host.total_completed()));
     result.provenance = Some(provenance::provenance(config, input.files, &result));
     result.hints = hints::of(config, info, &result);

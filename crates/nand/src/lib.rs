@@ -180,6 +180,17 @@ impl Nand {
         self.timed.as_ref().map(|timed| timed.utilization())
     }
 
+    /// Time that each die was occupied until `now`, in order of their numbers; nothing in counting mode. `now` is not
+    /// before the array's own time, and no event of the array is due before it.
+    pub fn die_busy_ns(&self, now: Ns) -> impl Iterator<Item = Ns> + '_ {
+        self.timed.iter().flat_map(move |timed| timed.die_busy_ns(now))
+    }
+
+    /// Time that each channel carried something until `now`, as [`Self::die_busy_ns`].
+    pub fn channel_busy_ns(&self, now: Ns) -> impl Iterator<Item = Ns> + '_ {
+        self.timed.iter().flat_map(move |timed| timed.channel_busy_ns(now))
+    }
+
     /// Reads sectors of a page.
     #[inline(always)] // Counting is a few instructions.
     pub fn read(&mut self, read: Read) -> OpId {

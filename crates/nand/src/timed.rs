@@ -14,6 +14,7 @@
 //! was emitted before it for the block (the programs that copy out of it included), everything else that is emitted
 //! after an erase behind it. Across blocks: an operation also waits for the one that it was emitted `after`.
 
+mod busy;
 mod dies;
 mod emission;
 mod ends;

@@ -1,4 +1,6 @@
-//! Reproduction of published figures: which were reproduced, which only in direction, and which were not and why.
+//! Reports: of runs and comparisons as a page with pictures ([`html`]), and of the reproduction of published figures.
+//!
+//! Reproduction says which figures of papers were reproduced, which only in direction, and which were not and why.
 //!
 //! Every paper has a data file ([`published`]) with its figures, the experiments that repeat them, the tolerance band
 //! of each, and the null: a policy that does nothing, which takes the place of the paper's policy. [`plan`] runs the
@@ -7,6 +9,7 @@
 //! is [`row::Report`]. No figure is written anywhere but in the data files and in results.
 
 pub mod csv;
+pub mod html;
 pub mod markdown;
 pub mod plan;
 pub mod published;

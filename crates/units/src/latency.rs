@@ -4,7 +4,11 @@
 //! each power of two above, so that no bucket is wider than a thousandth of its values. The tests compare with the
 //! `hdrhistogram` crate; recording is written out here because every request does it three times.
 
+mod histogram;
+
 use crate::{Ns, Reader, State, StateError, Writer};
+
+pub use histogram::Histogram;
 
 /// Bits of a value that choose its bucket: 2,048 is the first power of two that three digits fit in.
 const PRECISION_BITS: u32 = 11;

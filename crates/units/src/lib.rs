@@ -23,7 +23,7 @@ pub use divisor::Divisor;
 pub use event_queue::{EventNumber, EventQueue};
 pub use id::{Id, NO_INDEX};
 pub use interrupt::Interrupt;
-pub use latency::Latency;
+pub use latency::{Histogram, Latency};
 pub use lists::Lists;
 pub use param::{Choice, FieldType, Kind, Must, Param, ParamSet, Used, Value, nearest, one_of};
 pub use policy::{Capability, Chosen, Figure, Policy, PolicySpec, Role, Slot, SlotSpec, Statistic, Unit};

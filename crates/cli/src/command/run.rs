@@ -28,6 +28,7 @@ pub fn run(catalog: &Arc<Catalog>, arguments: &RunArguments) -> Result<(), Stop>
             arguments.json.as_deref(),
             arguments.timeline.as_deref(),
             arguments.log.as_deref(),
+            arguments.perfetto.as_deref(),
             arguments.fio_json.as_deref(),
             arguments.save_state.as_deref(),
         ],

@@ -15,5 +15,6 @@ mod hints;
 mod install;
 mod lab;
 mod log;
+mod report;
 mod reproduce;
 mod unused;

@@ -7,7 +7,7 @@ use super::commands::CommandId;
 
 /// Who waits for a flash operation.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Waiter {
+pub enum Waiter {
     /// A command, for a page that it reads, or that it writes without a buffer.
     Command(CommandId),
     /// A slot of the buffer, for the program of its page.
@@ -41,7 +41,7 @@ impl Waiter {
 
     /// Who waits for an operation of that tag.
     #[inline]
-    pub(crate) fn of(tag: u32) -> Self {
+    pub fn of(tag: u32) -> Self {
         let number = tag & (NUMBERS - 1);
         match tag >> KIND_SHIFT {
             COMMAND => Self::Command(CommandId(number)),

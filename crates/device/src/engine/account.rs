@@ -53,16 +53,22 @@ impl Engine {
         self.drive.nand().counts().programs[Origin::Host as usize]
     }
 
-    /// The state at a time at which nothing has happened since the engine's own.
+    /// The state at a time at which nothing has happened since the engine's own, with the latencies since the sample
+    /// before.
     pub(crate) fn sample(&mut self, time_ns: Ns) -> Sample {
         let latency = self.sampled.as_deref_mut().and_then(Sampled::take);
+        Sample { latency, ..self.sample_at(time_ns) }
+    }
+
+    /// The state at a time at which nothing has happened since the engine's own, without latencies.
+    pub fn sample_at(&self, time_ns: Ns) -> Sample {
         let counts = self.drive.nand().counts();
         // Padding counts when it leaves the buffer, and a mapping may store it later, behind merges.
         let padding = self.drive.buffer_report(self.now).map_or(0, |buffer| buffer.padding_pages);
         Sample {
             is_timed: self.timed,
             time_ns,
-            latency,
+            latency: None,
             host_page_writes: self.drive.ftl().report().host_page_writes.saturating_sub(padding),
             completed: self.report.total_completed(),
             read_bytes: self.report.read_bytes,

@@ -101,6 +101,7 @@ impl Measured<'_> {
             }),
             end_of_life: self.outcome.end_of_life.map(|end| EndOfLifeResult::of(end, timed)),
             bounds: None,
+            series: None,
             integrity: IntegrityResult { verified: sectors_checked.is_some(), sectors_checked },
             hints: Vec::new(),
             provenance: None,

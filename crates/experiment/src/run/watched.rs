@@ -5,6 +5,7 @@ use flashloom_units::{Ns, Problem};
 use flashloom_workload::{Arrivals, Request};
 
 use super::{Failure, Progress};
+use crate::series::Series;
 
 /// Observers of a run.
 pub struct Watched<'a, 'b> {
@@ -22,14 +23,22 @@ impl<'a> Watched<'a, '_> {
         Self { progress, observers: &mut [], queued: None }
     }
 
-    /// Runs a workload to its end, and returns the time of the end.
+    /// Runs a workload to its end, and returns the time of the end; `series` is one more observer.
     ///
     /// # Errors
     /// A problem in the workload's input, or an interruption.
-    pub fn run(self, simulation: &mut Simulation, arrivals: &mut dyn Arrivals, interval_ns: Ns) -> Result<Ns, Failure> {
+    pub fn run(
+        self,
+        simulation: &mut Simulation,
+        arrivals: &mut dyn Arrivals,
+        interval_ns: Ns,
+        series: Option<&mut Series>,
+    ) -> Result<Ns, Failure> {
         let interrupt = self.progress.interrupt();
         let mut shown = Shown { arrivals, progress: self.progress, queued: self.queued, untold: 0 };
-        let end_ns = simulation.run(&mut shown, interval_ns, self.observers).map_err(Failure::Input)?;
+        let observers = self.observers.iter_mut().map(|each| &mut **each as &mut dyn Observer);
+        let mut observers: Vec<_> = observers.chain(series.map(|each| each as &mut dyn Observer)).collect();
+        let end_ns = simulation.run(&mut shown, interval_ns, &mut observers).map_err(Failure::Input)?;
         shown.tell();
         if interrupt.is_raised() { Err(Failure::Interrupted) } else { Ok(end_ns) }
     }

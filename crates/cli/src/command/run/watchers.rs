@@ -5,6 +5,7 @@ use std::io;
 use flashloom::device::Observer;
 use flashloom::experiment::config::{Experiment, Timing};
 use flashloom::experiment::log::{Log, LogFormat};
+use flashloom::experiment::perfetto::Perfetto;
 use flashloom::experiment::slowest::Slowest;
 use flashloom::experiment::timeline::Timeline;
 use flashloom::units::{Problem, Problems, Refusal};
@@ -17,13 +18,14 @@ pub struct Watchers {
     timeline: Option<Timeline<OutputFile>>,
     log: Option<Log<OutputFile>>,
     slowest: Option<Slowest>,
+    perfetto: Option<Perfetto<OutputFile>>,
 }
 
 impl Watchers {
     /// Opens the files that the observers write, once every requested observer is known to work.
     ///
     /// # Errors
-    /// A file that cannot be written, or a request for latencies where no time passes.
+    /// A file that cannot be written, or a request for latencies or a trace where no time passes.
     pub fn new(experiment: &Experiment, arguments: &RunArguments) -> Result<Self, Problems> {
         let (log_format, mut problems) = match &arguments.log {
             Some(path) => match LogFormat::of_path(path) {
@@ -32,8 +34,12 @@ impl Watchers {
             },
             None => (None, Vec::new()),
         };
-        let of_requests = [("--log", arguments.log.is_some()), ("--slowest", arguments.slowest.is_some())];
-        let asked = of_requests.into_iter().filter(|(_, is_asked)| *is_asked).map(|(option, _)| option);
+        let of_time = [
+            ("--log", arguments.log.is_some()),
+            ("--slowest", arguments.slowest.is_some()),
+            ("--perfetto", arguments.perfetto.is_some()),
+        ];
+        let asked = of_time.into_iter().filter(|(_, is_asked)| *is_asked).map(|(option, _)| option);
         problems.extend(problems_without_time(experiment, asked));
         if !problems.is_empty() {
             return Err(Problems(problems));
@@ -45,15 +51,18 @@ impl Watchers {
             timeline: OutputFile::optional(arguments.timeline.as_deref())?.map(Timeline::new),
             log: log_format.map(create).transpose()?,
             slowest: arguments.slowest.map(|count| Slowest::new(count.into()).on(geometry)),
+            perfetto: OutputFile::optional(arguments.perfetto.as_deref())?.map(Perfetto::new),
         })
     }
 
     /// The observers that were asked for.
     pub fn observers(&mut self) -> Vec<&mut dyn Observer> {
-        let Self { timeline, log, slowest } = self;
+        let Self { timeline, log, slowest, perfetto } = self;
         let timeline = timeline.iter_mut().map(|timeline| timeline as &mut dyn Observer);
         let log = log.iter_mut().map(|log| log as &mut dyn Observer);
-        timeline.chain(log).chain(slowest.iter_mut().map(|slowest| slowest as &mut dyn Observer)).collect()
+        let slowest = slowest.iter_mut().map(|slowest| slowest as &mut dyn Observer);
+        let perfetto = perfetto.iter_mut().map(|perfetto| perfetto as &mut dyn Observer);
+        timeline.chain(log).chain(slowest).chain(perfetto).collect()
     }
 
     /// The story of the slowest requests.
@@ -68,7 +77,8 @@ impl Watchers {
     pub fn commit(self) -> Result<(), Stop> {
         let timeline = self.timeline.map_or(Ok(()), |timeline| commit("the timeline", timeline.finish()));
         let log = self.log.map_or(Ok(()), |log| commit("the log", log.finish()));
-        timeline.and(log)
+        let perfetto = self.perfetto.map_or(Ok(()), |perfetto| commit("the trace", perfetto.finish()));
+        timeline.and(log).and(perfetto)
     }
 }
 
@@ -81,7 +91,7 @@ fn unknown_ending(path: &str) -> Problem {
     problem.with_help("a log in .csv can be replayed as a trace; .parquet is smaller, for tools that read columns")
 }
 
-/// Refuses options that need latencies in counting mode, where nothing takes time.
+/// Refuses options that need time in counting mode, where nothing takes time.
 fn problems_without_time<'a>(
     experiment: &Experiment,
     options: impl Iterator<Item = &'a str>,

@@ -96,6 +96,9 @@ params! {
         /// Report the latency of reads and writes by cause.
         anatomy: bool => "anatomy", Kind::Flag, Value::Flag(false),
             "With it a run takes longer; it changes no other figure.";
+        /// Simulated time between two points of the series that the result then has: what `flashloom report` draws.
+        series_ns: Option<Ns> => "series", Kind::Time { min: MS, max: 100_000 * S }, Value::Absent,
+            "Shorter intervals show more and make a larger result; a run of more than 512 has longer ones.";
         /// Simulated time between two samples of the timeline.
         timeline_interval_ns: Ns => "timeline_interval", Kind::Time { min: MS, max: 100_000 * S },
             Value::Time(100 * MS), "Shorter intervals show more and write a larger file. In counting mode \

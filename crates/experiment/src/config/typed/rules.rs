@@ -52,6 +52,7 @@ const RULES: &[Rule] = &[
     Rule { sections: &["workload", "device"], broken: Check::Located(the_workload_fits_the_device) },
     Rule { sections: &["host", "device"], broken: Check::One(schedulers_fit_the_device) },
     Rule { sections: &["run"], broken: Check::One(an_anatomy_needs_time) },
+    Rule { sections: &["run"], broken: Check::One(a_series_needs_time) },
 ];
 
 /// Checks a configuration against every rule whose sections have no problems of their own.
@@ -283,6 +284,16 @@ fn an_anatomy_needs_time(config: &Config) -> Option<Refusal> {
     let help = "set run.timing to \"timed\", or leave run.anatomy out";
     let refusal = Refusal::new(found, "`run.timing` = \"timed\": an anatomy says where time went");
     Some(refusal.at(["run.anatomy", "run.timing"]).help(help))
+}
+
+fn a_series_needs_time(config: &Config) -> Option<Refusal> {
+    if config.run.series_ns.is_none() || config.run.timing == Timing::Timed {
+        return None;
+    }
+    let found = "`run.series` with `run.timing` = \"counting\", where nothing takes time";
+    let help = "set run.timing to \"timed\", or leave run.series out; `run --timeline` has lines by pages written";
+    let refusal = Refusal::new(found, "`run.timing` = \"timed\": a series is over time");
+    Some(refusal.at(["run.series", "run.timing"]).help(help))
 }
 
 #[cfg(test)]

@@ -1,0 +1,127 @@
+//! The series of a result (`run.series`) adds up to its totals, is bounded, and changes nothing else.
+
+use flashloom_experiment::config::{Catalog, Experiment, Source};
+use flashloom_experiment::result::{HistogramResult, RunResult, SeriesResult};
+use flashloom_experiment::run::{Failure, Prepared, Quiet};
+
+const BUSY: &str = r#"
+[workload.synthetic]
+requests = 12000
+read_share = 0.4
+request_size = "8KiB"
+
+[device]
+channels = 2
+ways = 2
+planes = 2
+blocks = 96
+over_provisioning = 0.25
+pages = 32
+
+[buffer]
+capacity = "1MiB"
+"#;
+
+fn try_run(sets: &[&str]) -> Result<RunResult, String> {
+    let sets: Vec<String> = sets.iter().map(|&set| set.to_owned()).collect();
+    let experiment = Experiment::from_source(&Catalog::builtin(), Source::text("busy.toml", BUSY), &sets, None);
+    let experiment = experiment.map_err(|problems| problems.to_string())?;
+    let prepared = Prepared::new(&experiment).map_err(|problems| problems.to_string())?;
+    prepared.run_variant(0, false, &Quiet).map_err(|failure: Failure| failure.to_string())
+}
+
+fn run(sets: &[&str]) -> RunResult {
+    try_run(sets).unwrap_or_else(|message| panic!("{message}"))
+}
+
+fn series(result: &RunResult) -> &SeriesResult {
+    result.series.as_ref().expect("the run was asked for a series")
+}
+
+#[test]
+fn every_list_has_an_entry_for_each_interval_and_adds_up_to_the_total() {
+    for sets in [vec![], vec!["device.cache_program=true", "device.suspend=program-erase"], vec!["run.drain=true"]] {
+        let result = run(&[&["run.series=20ms"], &sets[..]].concat());
+        let (series, nand, host) = (series(&result), &result.nand, &result.host);
+        let intervals = series.end_ns.len();
+        assert!(intervals > 20, "{intervals} intervals");
+        assert!(series.end_ns.windows(2).all(|pair| pair[0] < pair[1]));
+        let sum = |list: &[u64]| {
+            assert_eq!(list.len(), intervals);
+            list.iter().sum::<u64>()
+        };
+        assert_eq!(sum(&series.completed), host.completed);
+        assert_eq!((sum(&series.read_bytes), sum(&series.write_bytes)), (host.read_bytes, host.write_bytes));
+        assert_eq!((sum(&series.programs), sum(&series.erases)), (nand.programs.total, nand.erases.total));
+        assert_eq!(sum(&series.host_page_writes), result.ftl.host_page_writes);
+        assert_eq!(series.outstanding.last(), Some(&0));
+        assert_eq!((series.free_blocks.len(), series.dirty_pages.len()), (intervals, intervals));
+        let end_ns = *series.end_ns.last().expect("it has intervals");
+        for (busy, parts, utilization) in
+            [(&series.die_busy, 4, nand.die_utilization), (&series.channel_busy, 2, nand.channel_utilization)]
+        {
+            assert_eq!((busy.rows.len(), busy.parts_per_row), (parts, 1));
+            let busy_ns: u64 = busy.rows.iter().map(|row| sum(row)).sum();
+            let share = busy_ns as f64 / (end_ns as f64 * parts as f64);
+            assert!((share - utilization.expect("time passes")).abs() < 1e-12, "{share} and {utilization:?}");
+            let within = |row: &Vec<u64>| row.iter().all(|&busy_ns| busy_ns <= series.interval_ns);
+            assert!(busy.rows.iter().all(within), "a part is not busy for longer than an interval");
+        }
+        let erases: u64 = series.erase_map.rows.iter().flatten().sum();
+        let blocks = 4.0 * 2.0 * 96.0;
+        assert!((erases as f64 / blocks - result.wear.erase_count.mean).abs() < 1e-9);
+    }
+}
+
+#[test]
+fn histograms_hold_every_latency_and_have_its_percentiles() {
+    let result = run(&["run.series=20ms"]);
+    let latency = result.host.latency_ns.as_ref().expect("time passes");
+    let histograms = &series(&result).histograms;
+    let kinds =
+        [(&histograms.read, &latency.read), (&histograms.write, &latency.write), (&histograms.all, &latency.all)];
+    for (histogram, distribution) in kinds {
+        let HistogramResult { from_ns, counts } = histogram.as_ref().expect("there are such requests");
+        let distribution = distribution.as_ref().expect("there are such requests");
+        assert_eq!(counts.iter().sum::<u64>(), distribution.count);
+        let mut left = (distribution.count as f64 * 0.99).ceil() as u64;
+        let bucket = counts.iter().position(|&count| {
+            left = left.saturating_sub(count);
+            left == 0
+        });
+        let found = from_ns[bucket.expect("the percentile is in a bucket")] as f64;
+        assert!((distribution.p99 as f64 / found - 1.0).abs() < 0.01, "{found} and {}", distribution.p99);
+    }
+}
+
+#[test]
+fn a_long_run_has_longer_intervals_which_are_those_of_a_coarser_series() {
+    let [fine, coarse] = [run(&["run.series=1ms"]), run(&["run.series=4ms"])];
+    let [fine, coarse] = [&fine, &coarse].map(series);
+    assert!(fine.interval_ns > 1_000_000 && fine.interval_ns.is_multiple_of(1_000_000));
+    assert!((200..=512).contains(&fine.end_ns.len()), "{} intervals", fine.end_ns.len());
+    if fine.interval_ns == coarse.interval_ns {
+        assert_eq!(fine, coarse, "joined intervals are exact");
+    }
+}
+
+#[test]
+fn a_series_changes_nothing_else() {
+    let bare = |mut result: RunResult| {
+        (result.run, result.provenance, result.series) = (None, None, None);
+        if let Some(run) = result.config["run"].as_object_mut() {
+            run.remove("series");
+        }
+        result
+    };
+    let without = run(&[]);
+    let text = serde_json::to_string(&without).expect("a result is JSON");
+    assert!(!text.contains("\"series\""), "not even the key is in a result that did not ask for it");
+    assert_eq!(bare(run(&["run.series=3ms"])), bare(without));
+}
+
+#[test]
+fn a_series_without_time_is_refused() {
+    let message = try_run(&["run.series=20ms", "run.timing=counting"]).expect_err("nothing takes time");
+    assert!(message.contains("a series is over time") && message.contains("--set:1:12"), "{message}");
+}

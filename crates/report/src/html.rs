@@ -1,0 +1,27 @@
+//! A report as one HTML page: works offline, prints, needs nothing beside it.
+//!
+//! ```text
+//! document   what is reported: the result of a run, or a comparison
+//! page       sections in order, each of charts, tables and notes; the frame around them
+//! chart      a picture's numbers for the library that draws it, and the same numbers as a table
+//! run        sections of a run        course      over time and by place
+//! comparison sections of a comparison facts       configuration, origin, and what was checked
+//! ```
+//!
+//! Pictures are drawn by Apache ECharts, which is vendored unmodified: of the small libraries it alone has heat maps,
+//! stacks, logarithmic axes and drawings in SVG, which print sharply. What a picture shows stands below it as a table,
+//! and what a result lacks is named where the picture would be. The page carries a policy that lets it load nothing.
+
+mod chart;
+mod comparison;
+mod course;
+mod document;
+mod facts;
+mod page;
+mod run;
+
+pub use document::Document;
+pub use page::page;
+
+/// The vendored library, as its package has it.
+const ECHARTS: &str = include_str!("../vendor/echarts-6.1.0/echarts.min.js");

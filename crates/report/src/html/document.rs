@@ -1,0 +1,74 @@
+//! What is reported, as it is read from a file.
+
+use flashloom_experiment::result::{COMPARE_SCHEMA, Comparison, KEPT_SCHEMA, KeptRun, RESULT_SCHEMA, RunResult};
+use flashloom_units::{Place, Problem, Refusal};
+use serde::de::DeserializeOwned;
+use serde_json::Value;
+
+/// A result or a comparison.
+#[derive(Clone, Debug)]
+pub enum Document {
+    /// One run.
+    Run(Box<RunResult>),
+    /// The runs of a comparison.
+    Comparison(Comparison),
+}
+
+impl Document {
+    /// Reads what `run --json`, `compare --json` or `compare --out` wrote; `name` is that of the file.
+    ///
+    /// # Errors
+    /// No JSON, with line and column; or JSON of something else, or of another version.
+    pub fn read(name: &str, text: &str) -> Result<Self, Problem> {
+        let value: Value = serde_json::from_str(text).map_err(|error| not_json(name, text, &error))?;
+        let schema = value["schema"].as_str().unwrap_or_default();
+        match schema {
+            RESULT_SCHEMA => Ok(Self::Run(parsed(name, value)?)),
+            COMPARE_SCHEMA => Ok(Self::Comparison(*parsed(name, value)?)),
+            KEPT_SCHEMA => Ok(Self::Run(Box::new(parsed::<KeptRun>(name, value)?.result))),
+            other => {
+                let found = if other.is_empty() { "no `schema`".to_owned() } else { format!("`schema` = {other:?}") };
+                let expected = format!("`schema` = {RESULT_SCHEMA:?}, {COMPARE_SCHEMA:?} or {KEPT_SCHEMA:?}");
+                let problem = Problem::file(name, found, expected);
+                Err(problem.with_help("write a result with `flashloom run --json` or `flashloom compare --json`"))
+            }
+        }
+    }
+
+    /// One run of a comparison, by its number from 1.
+    ///
+    /// # Errors
+    /// A number that no run has, or a document of one run.
+    pub fn only(self, number: usize) -> Result<Self, Refusal> {
+        let Self::Comparison(comparison) = self else {
+            return Err(Refusal::new("`--run` with the result of one run", "a comparison"));
+        };
+        let count = comparison.runs.len();
+        let run = number.checked_sub(1).and_then(|at| comparison.runs.into_iter().nth(at));
+        let refuse = || Refusal::new(format!("run {number} of {count}"), format!("a number from 1 to {count}"));
+        Ok(Self::Run(Box::new(run.ok_or_else(refuse)?.result)))
+    }
+}
+
+fn parsed<T: DeserializeOwned>(name: &str, value: Value) -> Result<Box<T>, Problem> {
+    let refuse = |error: serde_json::Error| {
+        let problem = Problem::file(name, error.to_string(), "a result as this version writes it");
+        problem.with_help("schema/result.json and schema/compare.json describe every field")
+    };
+    serde_json::from_value(value).map(Box::new).map_err(refuse)
+}
+
+fn not_json(name: &str, text: &str, error: &serde_json::Error) -> Problem {
+    let message = error.to_string();
+    let found = message.split(" at line").next().unwrap_or(&message).to_owned();
+    let refusal = Refusal::new(found, "JSON, as `flashloom run --json` writes it");
+    let line = text.lines().nth(error.line().saturating_sub(1)).unwrap_or_default();
+    let problem = refusal.in_file(name);
+    if line.is_empty() {
+        return problem;
+    }
+    // A file of one long line would fill the screen.
+    let source: String = line.chars().take(200).collect();
+    let column = (error.column() as u64).clamp(1, source.chars().count() as u64);
+    Problem { place: Place::Text { line: error.line() as u64, column, width: 1, source }, ..problem }
+}

@@ -1,0 +1,47 @@
+"""What the tests in a browser share: the program, its outputs, and a page without a network."""
+
+import contextlib
+import os
+import pathlib
+import subprocess
+import tempfile
+
+from playwright.sync_api import sync_playwright
+
+HERE = pathlib.Path(__file__).parent
+PROGRAM = pathlib.Path(os.environ["FLASHLOOM"]).resolve()
+CHROMIUM = os.environ.get("CHROMIUM", "/usr/bin/chromium")
+FOLDER = pathlib.Path(tempfile.mkdtemp(prefix="flashloom-report-"))
+
+
+def flashloom(*arguments):
+    """Runs the program in the folder of the tests."""
+    subprocess.run([PROGRAM, *map(str, arguments)], cwd=FOLDER, check=True, capture_output=True)
+
+
+def run(name, *arguments):
+    """Runs the busy experiment; returns the path of its result."""
+    flashloom("run", HERE / "busy.toml", "--json", f"{name}.json", *arguments)
+    return FOLDER / f"{name}.json"
+
+
+@contextlib.contextmanager
+def page(allowed, **options):
+    """A page that may load what begins with `allowed`; yields it with what it wanted beyond, and its complaints."""
+    with sync_playwright() as playwright:
+        browser = playwright.chromium.launch(executable_path=CHROMIUM, args=["--no-sandbox"])
+        opened = browser.new_context(viewport={"width": 1100, "height": 900}, **options).new_page()
+        beyond, complaints = [], []
+
+        def route(asked):
+            if asked.request.url.startswith(allowed):
+                asked.continue_()
+            else:
+                beyond.append(asked.request.url)
+                asked.abort()
+
+        opened.route("**/*", route)
+        opened.on("pageerror", lambda error: complaints.append(str(error)))
+        opened.on("console", lambda said: said.type == "error" and complaints.append(said.text))
+        yield opened, beyond, complaints
+        browser.close()
