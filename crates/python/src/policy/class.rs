@@ -149,12 +149,7 @@ impl Site {
     }
 
     /// A method that the class has a version of its own of; none if it is the slot's, which does nothing.
-    pub(super) fn own(
-        &self,
-        py: Python<'_>,
-        instance: &Instance,
-        name: &'static str,
-    ) -> PyResult<Option<Method>> {
+    pub(super) fn own(&self, py: Python<'_>, instance: &Instance, name: &'static str) -> PyResult<Option<Method>> {
         let is_own = self.class.overrides.iter().any(|method| method == name);
         is_own.then(|| instance.method(py, name)).transpose()
     }

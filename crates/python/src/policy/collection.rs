@@ -18,7 +18,8 @@ pub(super) fn policy(spec: &'static PolicySpec, site: Site) -> Policy<dyn Collec
     Policy::<dyn Collection>::new(spec, move |values, setup: &Setup<'_>| {
         let geometry = *setup.geometry;
         let seed = setup.prng.branch(spec.name).bits();
-        let facts = |py: Python<'_>| Ok(Some(make(py, "CollectionSetup", (geometry_of(py, &geometry)?, seed))?.unbind()));
+        let facts =
+            |py: Python<'_>| Ok(Some(make(py, "CollectionSetup", (geometry_of(py, &geometry)?, seed))?.unbind()));
         let wrap = |py: Python<'_>, site: &Site, instance| Scripted::new(py, site, instance, geometry);
         Ok(Box::new(site.begin(values, facts, wrap)?))
     })

@@ -52,6 +52,7 @@ pub(crate) struct Policies {
 /// `PolicyError`: something that is no policy, or one that a slot refuses.
 pub(crate) fn catalog(policies: &[Bound<'_, PyAny>]) -> PyResult<Policies> {
     let (mut registry, raised) = (Registry::builtin(), Raised::by(policies.len()));
+    registry.revision = flashloom::REVISION;
     for policy in policies {
         let class = Class::of(policy)?;
         let (py, name, spec) = (policy.py(), class.spec().name, class.spec());
@@ -64,7 +65,6 @@ pub(crate) fn catalog(policies: &[Bound<'_, PyAny>]) -> PyResult<Policies> {
             "allocation" => registry.allocations.add(allocation::policy(spec, site)),
             "placement" => registry.placements.add(placement::policy(spec, site)),
             "workload" => registry.workloads.add(workload::policy(spec, site)),
-
             "mapping" => registry.mappings.add(mapping::policy(spec, site)),
             slot => unreachable!("`flashloom.policy` has no slot {slot}"),
         };

@@ -211,7 +211,8 @@ impl Order for Scripted {
                 if answer.is_none() && room == 0 {
                     return Ok(None);
                 }
-                let expected = if room > 0 { format!("{EXPECTED}, because `clean_room` is {room}") } else { EXPECTED.into() };
+                let expected =
+                    if room > 0 { format!("{EXPECTED}, because `clean_room` is {room}") } else { EXPECTED.into() };
                 self.pages.answered(answer, true, &expected).map(Some)
             })
         });

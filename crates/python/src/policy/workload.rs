@@ -119,7 +119,10 @@ impl Requests<'_> {
             return wrong("`task`", "no task, or `has_task_ids = True` in the class");
         }
         if arrival_ns < self.last_ns {
-            return wrong("`arrival_ns`", &format!("a time not before that of the request before it, {}", self.last_ns));
+            return wrong(
+                "`arrival_ns`",
+                &format!("a time not before that of the request before it, {}", self.last_ns),
+            );
         }
         let flags = [(sync || op == Op::Read, Request::SYNC), (fua, Request::FUA), (preflush, Request::PREFLUSH)];
         let flags = flags.iter().filter(|(is_set, _)| *is_set).map(|(_, flag)| flag).sum();
