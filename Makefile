@@ -114,9 +114,9 @@ python: $(PYTHON)/bin/maturin ## Builds the Python package, installs it into an 
 	export CARGO_PROFILE_DEV_OPT_LEVEL=1; $(WHEEL) --profile dev --strip
 	$(TRY) debug
 
-# Polars, tqdm, Dask and Ray as well, without which their tests are left out.
+# Tqdm, Dask and Ray as well, without which their tests are left out.
 test-python: $(PYTHON)/bin/maturin ## Tests a release build of the Python package, with every library that it works with.
-	$(PYTHON)/bin/pip install --quiet "polars>=1" "tqdm>=4.66" "dask[distributed]>=2024.8" "ray>=2.40"
+	$(PYTHON)/bin/pip install --quiet "tqdm>=4.66" "dask[distributed]>=2024.8" "ray>=2.40"
 	cargo build --locked --release
 	$(WHEEL) --release
 	$(TRY) release
@@ -124,7 +124,7 @@ test-python: $(PYTHON)/bin/maturin ## Tests a release build of the Python packag
 $(PYTHON)/bin/maturin:
 	python3 -m venv $(PYTHON)
 	$(PYTHON)/bin/pip install --quiet "maturin>=1.9,<2" "mypy>=1.18" numpy "pandas>=3" pandas-stubs "pytest>=8" \
-	  "cloudpickle>=3" "fsspec>=2024.6" "optuna>=4" "pyarrow>=17" \
+	  "cloudpickle>=3" "fsspec>=2024.6" "optuna>=4" "polars>=1" "pyarrow>=17" \
 	  "hypothesis>=6" "matplotlib>=3.10"
 
 # The counted program is the release build that `readme` makes, the counting one the test build of `unit`. Without
