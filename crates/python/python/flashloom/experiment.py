@@ -394,7 +394,7 @@ class Experiment:
     # Texts, copies.
 
     def to_toml(self) -> str:
-        """The effective configuration, every default filled in, as a file that reads back to it."""
+        """The effective configuration as a file that reads back to it; defaults that have no effect are comments."""
         return self._load().to_toml()
 
     def to_dict(self) -> dict[str, Any]:
@@ -422,7 +422,7 @@ class Experiment:
         """True if both have the same effective configuration, and vary the same keys."""
         if not isinstance(other, Experiment):
             return NotImplemented
-        mine, others = ((one.to_toml(), one._vary, one._seeds, one._policies) for one in (self, other))
+        mine, others = ((one.to_dict(), one._vary, one._seeds, one._policies) for one in (self, other))
         return mine == others
 
     __hash__ = None  # type: ignore[assignment]
