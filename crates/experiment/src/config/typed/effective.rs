@@ -47,8 +47,8 @@ pub fn to_json(settings: &Settings) -> Json {
     Json::Object(root)
 }
 
-/// The configuration as a file that reads back to equal values. Keys that nobody wrote stand in comments where they have
-/// no effect, so that the file is not warned of what it did not ask for.
+/// The configuration as a file that reads back to equal values. Defaults stand in comments where they have no effect,
+/// so that the file is not warned of what nobody wrote.
 pub fn to_toml(settings: &Settings, has_effect: impl Fn(KeyId) -> bool) -> String {
     let mut text = String::new();
     for index in tables(settings) {
