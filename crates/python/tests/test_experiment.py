@@ -117,6 +117,15 @@ def test_to_toml_reads_back_to_the_same_run(small: Experiment) -> None:
         assert again.run().host == small.run().host
 
 
+def test_keys_by_path_and_sections_as_a_whole(small: Experiment) -> None:
+    small.host["deadline.read_expire"] = "5ms"
+    assert small.host["deadline.read_expire"] == small.host.deadline.read_expire == "5ms"
+    before = small.to_toml()
+    with pytest.raises(ConfigError):
+        small.host = {"queue_depth": 9, "nope": 1}
+    assert small.to_toml() == before
+
+
 def test_help_and_lists() -> None:
     assert "greedy" in flashloom.explain("ftl.gc")
     assert repr(flashloom.explain("ftl.gc")) == flashloom.explain("ftl.gc")
