@@ -44,6 +44,7 @@ def executed(name: str) -> Any:
         style = Path(folder, "matplotlibrc")
         style.write_text(STYLE)
         own = {"MATPLOTLIBRC": str(style), "SOURCE_DATE_EPOCH": "0", "FLASHLOOM_CACHE": "", "IPYTHONDIR": folder}
+        own["PYTHONWARNINGS"] = "ignore:IProgress not found"  # ipywidgets, which nothing here needs
         work = Path(folder, "work")
         work.mkdir()
         with mock.patch.dict(os.environ, own):
@@ -86,7 +87,8 @@ def page(name: str, notebook: Any) -> tuple[str, dict[str, str]]:
     first, *cells = notebook["cells"]
     heading, _, rest = text(first["source"]).partition("\n")
     note = f"This page is the notebook [{source}]({source}), with the outputs of its last run."
-    parts, figures = [f"<!-- Made from {source} by `make notebooks`. -->\n\n{heading}\n\n{note}\n{rest}".rstrip()], {}
+    parts = [f"<!-- Made from {source} by `make notebooks`. -->\n\n{heading}\n\n{note}\n{rest}".rstrip()]
+    figures: dict[str, str] = {}
     for cell in cells:
         code = text(cell["source"])
         if cell["cell_type"] == "markdown":
