@@ -13,6 +13,7 @@ import json
 import os
 import sys
 import tempfile
+import textwrap
 import time
 from collections.abc import Iterator
 from pathlib import Path
@@ -100,11 +101,15 @@ def page(name: str, notebook: Any) -> tuple[str, dict[str, str]]:
             if "image/svg+xml" in data:
                 file = f"{name}-{len(figures) + 1}.svg"
                 figures[file] = text(data["image/svg+xml"])
-                parts.append(f"![{cell['metadata']['alt']}](images/{file})")
+                parts.append(_wrapped(f"![{cell['metadata']['alt']}](images/{file})"))
             else:
                 shown = text(output["text"] if output["output_type"] == "stream" else data["text/plain"])
                 parts.append(f"```text\n{shown.rstrip()}\n```")
     return "\n\n".join(parts) + "\n", figures
+
+
+def _wrapped(line: str) -> str:
+    return textwrap.fill(line, 120, break_long_words=False, break_on_hyphens=False)
 
 
 def main(names: list[str]) -> None:
