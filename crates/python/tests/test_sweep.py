@@ -3,17 +3,19 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Callable
 from concurrent.futures import ProcessPoolExecutor, ThreadPoolExecutor
 from functools import partial
 from multiprocessing import get_context
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
 import flashloom
 import pytest
 from flashloom import DataSet, Range, sample, sweep
 from flashloom._task import Failure, Outcome, Task, WorkerError, run, task_of
 from flashloom.executors import ProcessExecutor, SerialExecutor
+from flashloom.policy import Queue
 from flashloom.sweeps import _Queue
 
 from conftest import ROOT
@@ -258,6 +260,35 @@ def test_the_examples_of_the_document_run(tmp_path: Path, monkeypatch: pytest.Mo
     for block in re.findall(r"^```python\n(.*?)^```", text, flags=re.MULTILINE | re.DOTALL):
         exec(compile(block, "docs/sweeps.md", "exec"), names)  # noqa: S102
     assert len(names["data"]) == 12 and len(names["points"]) == 50 and len(names["study"].trials) == 12
+
+
+def made(step: int) -> type[Fifo]:
+    class Made(Fifo):
+        name = "py-made"
+
+        def dispatch(self, now: int, queue: Queue) -> int | None:
+            return super().dispatch(now, queue) if step else None
+
+    return Made
+
+
+def typed(step: int) -> type[Fifo]:
+    """A class that was typed at a prompt: without a text."""
+    names: dict[str, Any] = {"Fifo": Fifo, "__name__": "__main__"}
+    text = "class Typed(Fifo):\n name = 'py-typed'\n def completed(self, now, request): self.last = {step}"
+    exec(text.replace("{step}", str(step)), names)
+    return cast(type[Fifo], names["Typed"])
+
+
+@pytest.mark.parametrize("make", [made, typed])
+def test_a_policy_is_known_by_what_it_does_even_without_a_text(make: Callable[[int], type[Fifo]]) -> None:
+    def id_of(policy: type[Fifo]) -> str:
+        return task_of(experiment(policies=[policy]), {}, verify=False).id
+
+    assert id_of(make(1)) == id_of(make(1)) != id_of(make(2))
+    changed = make(1)
+    changed.patience = 3  # type: ignore[attr-defined]
+    assert id_of(changed) != id_of(make(1))
 
 
 def test_an_outcome_keeps_its_error_as_text() -> None:
