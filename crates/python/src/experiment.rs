@@ -27,12 +27,14 @@ pub(crate) struct Loaded {
     raised: Raised,
 }
 
-/// Reads the text of a configuration file, and the folder that its paths start from.
+/// Reads the text of a configuration file, and the folder that its paths start from. A job, because a pipe may keep its
+/// reader waiting.
 #[pyfunction]
-pub(crate) fn read_source(py: Python<'_>, path: &str) -> PyResult<(String, PathBuf)> {
-    let source = config::Source::read(path);
-    let source = source.map_err(|problem| Fault::Config(problem.into()).into_exception(py))?;
-    Ok((source.text, source.folder))
+pub(crate) fn read_source(path: String) -> PyResult<Job> {
+    Job::spawn(Raised::default(), move |_| {
+        let source = config::Source::read(&path).map_err(|problem| Fault::Config(problem.into()))?;
+        Ok(Box::new(move |py| Ok((source.text, source.folder).into_pyobject(py)?.into_any().unbind())))
+    })
 }
 
 #[pymethods]

@@ -6,12 +6,13 @@
 //! ```
 //!
 //! Ctrl-C is Python's to notice: it raises `KeyboardInterrupt` between two waits. The thread is told, and not waited
-//! for: what does not ask (the reading of a recording) goes on in it until it does.
+//! for: what does not ask (the reading of a recording) goes on in it until it does. A policy in Python that does not
+//! return has `KeyboardInterrupt` raised in it.
 
 use std::any::Any;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::atomic::{AtomicU64, Ordering};
-use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError, Weak};
 use std::thread;
 use std::time::Duration;
 
@@ -26,6 +27,9 @@ use crate::policy::{Raised, threads};
 const STACK_BYTES: usize = 8 << 20;
 /// How often a wait looks whether a policy has raised an exception.
 const LOOK: Duration = Duration::from_millis(5);
+
+/// How long a policy has to return once its run is to end, in seconds.
+const PATIENCE_SECONDS: f64 = 0.05;
 
 /// Makes the answer of a job that has ended, once Python is there.
 pub(crate) type Answer = Box<dyn FnOnce(Python<'_>) -> PyResult<Py<PyAny>> + Send>;
@@ -99,6 +103,12 @@ impl Shared {
     }
 }
 
+impl threads::Ends for Shared {
+    fn end(&self) {
+        self.counts.interrupt.raise();
+    }
+}
+
 /// Work that runs in a thread of its own.
 #[pyclass(frozen, module = "flashloom._flashloom")]
 pub(crate) struct Job {
@@ -113,6 +123,8 @@ impl Job {
         work: impl FnOnce(&Counts) -> Result<Answer, Fault> + Send + 'static,
     ) -> PyResult<Self> {
         let shared = Arc::new(Shared::default());
+        let weak: Weak<Shared> = Arc::downgrade(&shared);
+        threads::end_with_python(&raised, weak);
         let (of_thread, of_policies) = (Arc::clone(&shared), raised.clone());
         let run = move || {
             let answer = unharmed(|| threads::run(&of_policies, || work(&of_thread.counts)));
@@ -123,10 +135,15 @@ impl Job {
         Ok(Self { shared, raised })
     }
 
+    /// Tells the thread to end early.
+    pub(crate) fn end(&self) {
+        self.shared.counts.interrupt.raise();
+    }
+
     /// Ends the job if a policy has raised an exception.
     pub(crate) fn follow_policies(&self) {
         if self.raised.is_set() {
-            self.shared.counts.interrupt.raise();
+            self.end();
         }
     }
 }
@@ -161,9 +178,13 @@ impl Job {
         })
     }
 
-    /// Tells the thread to end early.
-    pub(crate) fn interrupt(&self) {
-        self.shared.counts.interrupt.raise();
+    /// Tells the thread to end early, and ends a policy that does not return.
+    pub(crate) fn interrupt(&self, py: Python<'_>) -> PyResult<()> {
+        self.end();
+        match self.raised.has_policies() && !self.wait(py, PATIENCE_SECONDS) {
+            true => threads::interrupt(py, Some(&self.raised)),
+            false => Ok(()),
+        }
     }
 
     /// Work done and expected, in pages; then requests, pages that age drives, runs that have ended, and all runs.

@@ -30,6 +30,8 @@ mod _flashloom {
     #[pymodule_export]
     use super::job::Job;
     #[pymodule_export]
+    use super::policy::threads::end_runs;
+    #[pymodule_export]
     use super::stream::Stream;
     #[pymodule_export]
     use super::table::Table;

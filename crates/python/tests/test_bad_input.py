@@ -25,6 +25,15 @@ class Odd:
         raise RuntimeError("on purpose")
 
 
+class Scalar:
+    """A scalar of NumPy that is no number."""
+
+    shape = ()
+
+    def item(self) -> object:
+        return {"a": 1}
+
+
 def dict_of(values: Any) -> Callable[[], object]:
     return lambda: Experiment.from_dict(values)
 
@@ -71,6 +80,9 @@ CASES: dict[str, tuple[Callable[[], object], Refused]] = {
     "a dict with None": (dict_of({"host.queue_depth": None}), TypeError),
     "a dict with an unknown section": (dict_of({"hots.queue_depth": 1}), ConfigError),
     "a dict with an empty key": (dict_of({"": 1}), ConfigError),
+    "a dict with a key that has another in it": (dict_of({"host.queue_depth = 3\nftl.gc": "greedy"}), ConfigError),
+    "a dict with a key and a comment": (dict_of({"host.queue_depth = 3 #": 4}), ConfigError),
+    "a dict that varies a key with a quote": (dict_of({"vary": {'x"y': [1, 2]}}), ConfigError),
     "a dict with a key that ends the line": (dict_of({"host\nx": 1}), ConfigError),
     # Values.
     "NaN": (set_to("workload.synthetic.read_share", float("nan")), ConfigError),
@@ -88,6 +100,7 @@ CASES: dict[str, tuple[Callable[[], object], Refused]] = {
     "a text with a surrogate as value": (set_to("workload.path", "\ud800"), ConfigError),
     "a list": (set_to("host.queue_depth", [1]), TypeError),
     "an object": (set_to("host.queue_depth", Odd()), TypeError),
+    "what NumPy has and JSON has not": (set_to("host.queue_depth", Scalar()), TypeError),
     "a complex number": (set_to("host.queue_depth", 1j), TypeError),
     "an unknown key": (set_to("host.depth", 1), ConfigError),
     "a section": (lambda: setattr(experiment(), "host", 1), TypeError),
@@ -97,11 +110,15 @@ CASES: dict[str, tuple[Callable[[], object], Refused]] = {
     "set with an unknown key": (lambda: experiment(set={"host.depth": 1}), ConfigError),
     "a device too large": (lambda: experiment(set={"device.blocks": 1 << 40}), ConfigError),
     "policies that are none": (lambda: experiment(policies=[int]), Exception),
+    "a class in place of a list of policies": (lambda: experiment(policies=int), TypeError),
     "policies of the wrong type": (lambda: experiment(policies=7), TypeError),
     # Comparisons.
     "nothing varies": (lambda: experiment().compare(), ConfigError),
     "vary of the wrong type": (lambda: experiment(vary=7), TypeError),
     "vary over a number": (lambda: experiment(vary={"run.seed": 7}), TypeError),
+    "vary over bytes": (lambda: experiment(vary={"run.seed": b"12"}), TypeError),
+    "an item that is no text": (lambda: experiment().host[3], TypeError),  # type: ignore[index]
+    "a path beyond a key": (lambda: experiment().host["queue_depth.x"], ConfigError),
     "vary over nothing": (lambda: experiment(vary={"run.seed": []}), ConfigError),
     "vary over a value twice": (lambda: experiment(vary={"run.seed": [1, 1]}), ConfigError),
     "vary over a wrong value": (lambda: experiment(vary={"host.scheduler": ["noop", 3]}), ConfigError),

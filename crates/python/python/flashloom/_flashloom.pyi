@@ -5,6 +5,7 @@ __all__ = [
     "Catalog",
     "Engine",
     "Loaded",
+    "end_runs",
     "read_source",
     "Job",
     "Stream",
@@ -15,7 +16,8 @@ __all__ = [
 
 __version__: str
 
-def read_source(path: str) -> tuple[str, str]: ...
+def end_runs() -> None: ...
+def read_source(path: str) -> Job: ...
 @final
 class Catalog:
     def __new__(cls, policies: list[type]) -> Catalog: ...

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import atexit
 import sys
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -11,6 +12,9 @@ from typing import Any, cast
 from . import _flashloom
 
 __all__ = ["Progress", "showing", "wait"]
+
+# Python must not end under a thread that is in a policy.
+atexit.register(_flashloom.end_runs)
 
 # How often Python looks at a job, in seconds: so long Ctrl-C takes at most.
 _LOOK = 0.02

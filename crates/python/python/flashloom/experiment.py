@@ -6,6 +6,7 @@ import copy
 import json
 import math
 import os
+import re
 import warnings
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from pathlib import Path
@@ -20,6 +21,7 @@ from .tables import RunStream
 
 __all__ = ["Experiment", "RunSection", "Section"]
 
+_BARE = re.compile(r"[A-Za-z0-9_-]+")
 _SECTIONS = ("workload", "host", "device", "buffer", "ftl", "run")
 
 ProgressOption = bool | None | Callable[[Progress], object] | type | object
@@ -82,11 +84,24 @@ class Section:
         return self._keys() + self._tables()
 
     def __getitem__(self, name: str) -> Any:
-        """The key or table of that name, which may be no name of Python's."""
-        return getattr(self, name)
+        """The key or table of that name, which may be no name of Python's, or of that path."""
+        table, key = self._place(name)
+        return getattr(table, key)
 
     def __setitem__(self, name: str, value: object) -> None:
-        setattr(self, name, value)
+        table, key = self._place(name)
+        setattr(table, key, value)
+
+    def _place(self, path: str) -> tuple[Section, str]:
+        """The table of a path from here, and the name in it."""
+        if not isinstance(path, str):
+            raise TypeError(f"a key is a str, not {type(path).__name__}")
+        head, _, rest = path.partition(".")
+        if not rest:
+            return self, path
+        if head not in self._tables():
+            raise self._unknown(path)
+        return Section(self._experiment, f"{self._path}.{head}")._place(rest)
 
     def to_dict(self) -> dict[str, Any]:
         """Every key with its effective value; absent ones left out. Raises `ConfigError` of one that is wrong."""
@@ -134,8 +149,13 @@ class _Part(Generic[S]):
     def __set__(self, experiment: Experiment, values: Mapping[str, object]) -> None:
         if not isinstance(values, Mapping):
             raise TypeError(f"a section is set key by key, or by a dict: experiment.{self._name}.KEY = VALUE")
-        for path, value in _flattened({self._name: values}):
-            experiment._set(path, value)
+        before = dict(experiment._sets)
+        try:
+            for path, value in _flattened({self._name: values}):
+                experiment._set(path, value)
+        except BaseException:
+            experiment.__dict__["_sets"] = before
+            raise
 
 
 class Experiment:
@@ -176,7 +196,7 @@ class Experiment:
         path = os.fspath(path)
         if not isinstance(path, str):
             raise TypeError("the path of an experiment is a str or a Path")
-        text, folder = _flashloom.read_source(path)
+        text, folder = wait(_flashloom.read_source(path))
         self._begin((path, text, str(folder)), set, vary, seeds, policies)
 
     @classmethod
@@ -237,6 +257,8 @@ class Experiment:
         policies: Sequence[type],
     ) -> None:
         self.__dict__["_source"] = source
+        if isinstance(policies, type):
+            raise TypeError(f"policies are a list of classes: policies=[{policies.__name__}]")
         self.__dict__["_policies"] = tuple(policies)
         self.__dict__["_sets"] = {}
         self.__dict__["_vary"] = {}
@@ -498,7 +520,9 @@ def _scalar(path: str, value: object) -> object:
     if isinstance(value, (str, bool, int, float)):
         return value
     if hasattr(value, "item") and getattr(value, "shape", None) == ():
-        return value.item()
+        plain: object = value.item()
+        if isinstance(plain, (str, bool, int, float)):
+            return plain
     raise TypeError(f"`{path}` takes a str, an int, a float or a bool, not {type(value).__name__}")
 
 
@@ -519,6 +543,11 @@ def _literal(path: str, value: object) -> str:
     return text
 
 
+def _key(path: str) -> str:
+    """A key as a text in TOML has it: quoted where it is no bare one."""
+    return ".".join(name if _BARE.fullmatch(name) else _literal("a key", name) for name in path.split("."))
+
+
 def _toml(values: Mapping[str, object]) -> str:
     """A dictionary as a text in TOML; `vary` and `expect` too."""
     lines = []
@@ -526,7 +555,7 @@ def _toml(values: Mapping[str, object]) -> str:
         head, _, rest = path.partition(".")
         if head == "expect" and isinstance(value, (list, tuple)):
             continue
-        key = f'vary."{rest}"' if head == "vary" else path
+        key = f"vary.{_literal('vary', rest)}" if head == "vary" else _key(path)
         if isinstance(value, (list, tuple, range)):
             text = f"[{', '.join(_literal(path, item) for item in value)}]"
         else:
@@ -535,7 +564,7 @@ def _toml(values: Mapping[str, object]) -> str:
     expectations = values.get("expect", ())
     for one in expectations if isinstance(expectations, (list, tuple)) else ():
         lines.append("[[expect]]")
-        lines += [f"{path} = {_literal(path, value)}" for path, value in _flattened(one)]
+        lines += [f"{_key(path)} = {_literal(path, value)}" for path, value in _flattened(one)]
     return "\n".join(lines) + "\n"
 
 
@@ -546,7 +575,7 @@ def _checked_vary(catalog: _flashloom.Catalog, vary: Mapping[str, object] | None
         if isinstance(values, str):
             options[path] = f"{path}={values}"
             continue
-        if not isinstance(values, Iterable):
+        if not isinstance(values, Iterable) or isinstance(values, bytes):
             raise TypeError(f"`{path}` varies over a list, or a text such as \"1..4\", not {type(values).__name__}")
         listed = list(values)
         for value in listed:

@@ -29,8 +29,13 @@ impl Raised {
     }
 
     /// True if there are policies in Python that the run may call.
-    pub(super) fn has_policies(&self) -> bool {
+    pub(crate) fn has_policies(&self) -> bool {
         self.0.has_policies
+    }
+
+    /// True if both are of the same run.
+    pub(super) fn is(&self, other: &Self) -> bool {
+        Arc::ptr_eq(&self.0, &other.0)
     }
 
     /// True once a policy has raised an exception or given a wrong answer: the run is to stop, and has no result.
