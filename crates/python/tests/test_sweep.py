@@ -220,6 +220,20 @@ def test_a_file_that_is_no_part_is_named(tmp_path: Path) -> None:
         serial(experiment(), SPACE, out=tmp_path)
 
 
+@pytest.mark.parametrize(("column", "message"), [("id", "is no text"), ("status", "not 'done'")])
+def test_a_data_set_that_was_edited_says_what_is_wrong(tmp_path: Path, column: str, message: str) -> None:
+    pyarrow, parquet = pytest.importorskip("pyarrow"), pytest.importorskip("pyarrow.parquet")
+    table = serial(experiment(), {"host.queue_depth": [1]}, out=tmp_path).to_arrow()
+    place = table.column_names.index(column)
+    edited = table.set_column(place, column, pyarrow.array([None if column == "id" else "done"], "string"))
+    parquet.write_table(edited, tmp_path / "data.parquet")
+    with pytest.raises(flashloom.InputError, match=message):
+        DataSet(tmp_path).rows()
+    parquet.write_table(table.replace_schema_metadata({"flashloom.varied": "{"}), tmp_path / "data.parquet")
+    with pytest.raises(flashloom.InputError, match="no JSON"):
+        len(DataSet(tmp_path))
+
+
 def test_columns_of_several_kinds_become_numbers_or_texts(tmp_path: Path) -> None:
     data = DataSet(tmp_path)
     data.append([{"id": "b", "status": "ok", "x": 1, "y": 1, "z": None}], ["y"])
