@@ -10,12 +10,12 @@ use flashloom::experiment::run::{Cache, DEFAULT_LIMIT_BYTES, Finished, Prepared}
 use flashloom::units::{Latency, Problems};
 use pyo3::prelude::*;
 use pyo3::types::PyBytes;
+use rayon::ThreadPool;
 
 use crate::engine::Engine;
 use crate::errors::Fault;
 use crate::job::{Answer, Counts, Job, unharmed};
-use crate::policy::threads::Pool;
-use crate::policy::{self, Raised};
+use crate::policy::{self, Raised, threads};
 use crate::rows::{Requests, Timeline, log_schema, timeline_schema};
 use crate::stream::Stream;
 use crate::text::json_text;
@@ -27,7 +27,8 @@ pub(crate) struct Loaded {
     raised: Raised,
 }
 
-/// Reads the text of a configuration file, and the folder that its paths start from. A pipe may have one wait.
+/// Reads the text of a configuration file, and the folder that its paths start from. A job, because a pipe may keep its
+/// reader waiting.
 #[pyfunction]
 pub(crate) fn read_source(path: String) -> PyResult<Job> {
     Job::spawn(Raised::default(), move |_| {
@@ -172,8 +173,8 @@ fn cache_of((folder, library): (PathBuf, String)) -> Cache {
 }
 
 /// Threads of a job's own: those of a process that was forked are not there.
-fn pool(raised: &Raised, jobs: usize) -> Result<Pool, Fault> {
-    Pool::new(raised, jobs).map_err(|error| Fault::Other(format!("the threads cannot be started: {error}")))
+fn pool(raised: &Raised, jobs: usize) -> Result<ThreadPool, Fault> {
+    threads::pool(raised, jobs).map_err(|error| Fault::Other(format!("the threads cannot be started: {error}")))
 }
 
 /// The experiment with its inputs read.

@@ -6,8 +6,8 @@
 //! ```
 //!
 //! Ctrl-C is Python's to notice: it raises `KeyboardInterrupt` between two waits. The thread is told, and not waited
-//! for: what does not ask (the reading of a recording) goes on in it until it does. Only the end of the interpreter
-//! waits for threads that call policies, for they would come back to one that is gone (`end_jobs`).
+//! for: what does not ask (the reading of a recording) goes on in it until it does. A policy in Python that does not
+//! return has `KeyboardInterrupt` raised in it.
 
 use std::any::Any;
 use std::panic::{AssertUnwindSafe, catch_unwind};
@@ -27,6 +27,9 @@ use crate::policy::{Raised, threads};
 const STACK_BYTES: usize = 8 << 20;
 /// How often a wait looks whether a policy has raised an exception.
 const LOOK: Duration = Duration::from_millis(5);
+
+/// How long a policy has to return once its run is to end, in seconds.
+const PATIENCE_SECONDS: f64 = 0.05;
 
 /// Makes the answer of a job that has ended, once Python is there.
 pub(crate) type Answer = Box<dyn FnOnce(Python<'_>) -> PyResult<Py<PyAny>> + Send>;
@@ -100,29 +103,10 @@ impl Shared {
     }
 }
 
-/// A job that may run, and its policies.
-type Begun = (Weak<Shared>, Raised);
-
-/// The jobs that may run.
-static BEGUN: Mutex<Vec<Begun>> = Mutex::new(Vec::new());
-
-fn begun() -> MutexGuard<'static, Vec<Begun>> {
-    let mut begun = BEGUN.lock().unwrap_or_else(PoisonError::into_inner);
-    begun.retain(|(shared, _)| shared.strong_count() > 0);
-    begun
-}
-
-/// Tells all jobs to end. Returns the threads of those that call policies and have not ended.
-#[pyfunction]
-pub(crate) fn end_jobs() -> Vec<u64> {
-    let mut callers = Vec::new();
-    for (shared, raised) in begun().iter() {
-        if let Some(shared) = shared.upgrade() {
-            shared.counts.interrupt.raise();
-            callers.extend(raised.callers());
-        }
+impl threads::Ends for Shared {
+    fn end(&self) {
+        self.counts.interrupt.raise();
     }
-    callers
 }
 
 /// Work that runs in a thread of its own.
@@ -139,21 +123,27 @@ impl Job {
         work: impl FnOnce(&Counts) -> Result<Answer, Fault> + Send + 'static,
     ) -> PyResult<Self> {
         let shared = Arc::new(Shared::default());
+        let weak: Weak<Shared> = Arc::downgrade(&shared);
+        threads::end_with_python(&raised, weak);
         let (of_thread, of_policies) = (Arc::clone(&shared), raised.clone());
         let run = move || {
             let answer = unharmed(|| threads::run(&of_policies, || work(&of_thread.counts)));
             *of_thread.state() = State::Ended(answer);
             of_thread.ended.notify_all();
         };
-        begun().push((Arc::downgrade(&shared), raised.clone()));
         thread::Builder::new().name("flashloom".to_owned()).stack_size(STACK_BYTES).spawn(run)?;
         Ok(Self { shared, raised })
+    }
+
+    /// Tells the thread to end early.
+    pub(crate) fn end(&self) {
+        self.shared.counts.interrupt.raise();
     }
 
     /// Ends the job if a policy has raised an exception.
     pub(crate) fn follow_policies(&self) {
         if self.raised.is_set() {
-            self.shared.counts.interrupt.raise();
+            self.end();
         }
     }
 }
@@ -188,14 +178,13 @@ impl Job {
         })
     }
 
-    /// Tells the thread to end early.
-    pub(crate) fn interrupt(&self) {
-        self.shared.counts.interrupt.raise();
-    }
-
-    /// The threads of the job that may be in a call of a policy, by Python's numbers of them.
-    fn callers(&self) -> Vec<u64> {
-        self.raised.callers()
+    /// Tells the thread to end early, and ends a policy that does not return.
+    pub(crate) fn interrupt(&self, py: Python<'_>) -> PyResult<()> {
+        self.end();
+        match self.raised.has_policies() && !self.wait(py, PATIENCE_SECONDS) {
+            true => threads::interrupt(py, Some(&self.raised)),
+            false => Ok(()),
+        }
     }
 
     /// Work done and expected, in pages; then requests, pages that age drives, runs that have ended, and all runs.

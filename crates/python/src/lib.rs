@@ -28,7 +28,9 @@ mod _flashloom {
     #[pymodule_export]
     use super::experiment::{Loaded, read_source};
     #[pymodule_export]
-    use super::job::{Job, end_jobs};
+    use super::job::Job;
+    #[pymodule_export]
+    use super::policy::threads::end_runs;
     #[pymodule_export]
     use super::stream::Stream;
     #[pymodule_export]

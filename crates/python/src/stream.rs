@@ -2,7 +2,7 @@
 //! memory is bounded whatever the length of the run or recording.
 
 use std::sync::mpsc::{Receiver, RecvTimeoutError, sync_channel};
-use std::sync::{Arc, Mutex, PoisonError, TryLockError};
+use std::sync::{Arc, Mutex, PoisonError, TryLockError, Weak};
 use std::time::Duration;
 
 use arrow_array::{RecordBatch, RecordBatchReader};
@@ -12,7 +12,7 @@ use pyo3::types::PyCapsule;
 
 use crate::errors::{Fault, error};
 use crate::job::{Answer, Counts, Job};
-use crate::policy::Raised;
+use crate::policy::{Raised, threads};
 use crate::rows::Outlet;
 use crate::table::{Table, names, schema_capsule, stream_capsule};
 
@@ -66,7 +66,7 @@ impl Inner {
     }
 
     fn close(&self) {
-        self.job.interrupt();
+        self.job.end();
         if let Ok(mut batches) = self.batches.try_lock() {
             *batches = None;
         }
@@ -75,7 +75,13 @@ impl Inner {
 
 impl Drop for Inner {
     fn drop(&mut self) {
-        self.job.interrupt();
+        self.job.end();
+    }
+}
+
+impl threads::Ends for Inner {
+    fn end(&self) {
+        self.close();
     }
 }
 
@@ -93,9 +99,12 @@ impl Stream {
     ) -> PyResult<Self> {
         let (sender, receiver) = sync_channel(WAITING);
         let fill = move |counts: &Counts| work(counts, Outlet { sender, rows, interrupt: counts.interrupt.clone() });
-        let job = Job::spawn(raised, fill)?;
+        let job = Job::spawn(raised.clone(), fill)?;
         let batches = Mutex::new(Some(receiver));
-        Ok(Self(Arc::new(Inner { job, schema, batches, answer: Mutex::new(None) })))
+        let inner = Arc::new(Inner { job, schema, batches, answer: Mutex::new(None) });
+        let weak: Weak<Inner> = Arc::downgrade(&inner);
+        threads::end_with_python(&raised, weak);
+        Ok(Self(inner))
     }
 }
 
@@ -147,8 +156,9 @@ impl Stream {
     }
 
     /// Ends the job that fills the stream.
-    fn close(&self) {
+    fn close(&self, py: Python<'_>) -> PyResult<()> {
         self.0.close();
+        self.0.job.interrupt(py)
     }
 }
 

@@ -3,7 +3,10 @@
 from __future__ import annotations
 
 import copy
+import os
 import pickle
+import signal
+import threading
 import warnings
 from pathlib import Path
 
@@ -52,6 +55,22 @@ def test_a_key_that_is_not_written_has_its_default_and_a_preset_its_figures() ->
     experiment = Experiment.from_dict({"device.preset": "mlc-16g"})
     assert experiment.host.deadline.read_expire == "500ms"
     assert experiment.device.program_time == experiment.to_dict()["device"]["program_time"]
+
+
+def test_a_section_has_paths_and_is_set_as_a_whole_or_not_at_all(small: Experiment) -> None:
+    small.host["deadline.read_expire"] = "7ms"
+    assert small.host["deadline.read_expire"] == small.host.deadline.read_expire == "7ms"
+    depth = small.host.queue_depth
+    with pytest.raises(ConfigError):
+        small.host = {"queue_depth": 9, "nothing": 1}
+    assert small.host.queue_depth == depth
+
+
+def test_a_file_that_waits_for_its_writer_can_be_interrupted(tmp_path: Path) -> None:
+    os.mkfifo(tmp_path / "pipe")
+    threading.Timer(0.2, signal.raise_signal, [signal.SIGINT]).start()
+    with pytest.raises(KeyboardInterrupt):
+        Experiment(tmp_path / "pipe")
 
 
 def test_completion_knows_sections_keys_and_tables(small: Experiment) -> None:

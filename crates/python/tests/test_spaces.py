@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import itertools
+
 import pytest
 from flashloom import Choice, Range, sample
 from flashloom.spaces import Space, grid
@@ -46,6 +48,10 @@ def test_more_points_begin_with_the_same_ones() -> None:
         ({"a.b": Range(0.1, 0.2)}, "no end of values"),
         ({"a.b": Range(1, 64, log=True)}, "no end of values"),
         ({1: [2]}, "a key is a str"),
+        ({"a.b": "1..100000000000"}, "more than 10,000"),
+        ({"a.b": Range(1, 1 << 80)}, "more than 10,000"),
+        ({"a.b": itertools.count()}, "more than 10,000"),
+        ({"a.b": "1..1000", "a.c": "1..1000"}, "draw some with `sample`"),
     ],
 )
 def test_what_is_no_grid_is_refused(space: Space, message: str) -> None:

@@ -3,17 +3,19 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Callable
 from concurrent.futures import ProcessPoolExecutor, ThreadPoolExecutor
 from functools import partial
 from multiprocessing import get_context
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
 import flashloom
 import pytest
 from flashloom import DataSet, Range, sample, sweep
 from flashloom._task import Failure, Outcome, Task, WorkerError, run, task_of
 from flashloom.executors import ProcessExecutor, SerialExecutor
+from flashloom.policy import Queue
 from flashloom.sweeps import _Queue
 
 from conftest import ROOT
@@ -218,6 +220,20 @@ def test_a_file_that_is_no_part_is_named(tmp_path: Path) -> None:
         serial(experiment(), SPACE, out=tmp_path)
 
 
+@pytest.mark.parametrize(("column", "message"), [("id", "is no text"), ("status", "not 'done'")])
+def test_a_data_set_that_was_edited_says_what_is_wrong(tmp_path: Path, column: str, message: str) -> None:
+    pyarrow, parquet = pytest.importorskip("pyarrow"), pytest.importorskip("pyarrow.parquet")
+    table = serial(experiment(), {"host.queue_depth": [1]}, out=tmp_path).to_arrow()
+    place = table.column_names.index(column)
+    edited = table.set_column(place, column, pyarrow.array([None if column == "id" else "done"], "string"))
+    parquet.write_table(edited, tmp_path / "data.parquet")
+    with pytest.raises(flashloom.InputError, match=message):
+        DataSet(tmp_path).rows()
+    parquet.write_table(table.replace_schema_metadata({"flashloom.varied": "{"}), tmp_path / "data.parquet")
+    with pytest.raises(flashloom.InputError, match="no JSON"):
+        len(DataSet(tmp_path))
+
+
 def test_columns_of_several_kinds_become_numbers_or_texts(tmp_path: Path) -> None:
     data = DataSet(tmp_path)
     data.append([{"id": "b", "status": "ok", "x": 1, "y": 1, "z": None}], ["y"])
@@ -258,6 +274,35 @@ def test_the_examples_of_the_document_run(tmp_path: Path, monkeypatch: pytest.Mo
     for block in re.findall(r"^```python\n(.*?)^```", text, flags=re.MULTILINE | re.DOTALL):
         exec(compile(block, "docs/sweeps.md", "exec"), names)  # noqa: S102
     assert len(names["data"]) == 12 and len(names["points"]) == 50 and len(names["study"].trials) == 12
+
+
+def made(step: int) -> type[Fifo]:
+    class Made(Fifo):
+        name = "py-made"
+
+        def dispatch(self, now: int, queue: Queue) -> int | None:
+            return super().dispatch(now, queue) if step else None
+
+    return Made
+
+
+def typed(step: int) -> type[Fifo]:
+    """A class that was typed at a prompt: without a text."""
+    names: dict[str, Any] = {"Fifo": Fifo, "__name__": "__main__"}
+    text = "class Typed(Fifo):\n name = 'py-typed'\n def completed(self, now, request): self.last = {step}"
+    exec(text.replace("{step}", str(step)), names)
+    return cast(type[Fifo], names["Typed"])
+
+
+@pytest.mark.parametrize("make", [made, typed])
+def test_a_policy_is_known_by_what_it_does_even_without_a_text(make: Callable[[int], type[Fifo]]) -> None:
+    def id_of(policy: type[Fifo]) -> str:
+        return task_of(experiment(policies=[policy]), {}, verify=False).id
+
+    assert id_of(make(1)) == id_of(make(1)) != id_of(make(2))
+    changed = make(1)
+    changed.patience = 3  # type: ignore[attr-defined]
+    assert id_of(changed) != id_of(make(1))
 
 
 def test_an_outcome_keeps_its_error_as_text() -> None:

@@ -93,8 +93,9 @@ def test_a_trial_that_fails_is_told_with_its_error(tmp_path: Path) -> None:
 
     study = tune(experiment(), {"host.queue_depth": [1]}, raising, study=tmp_path / "r.db", trials=2)
     assert [one.user_attrs["flashloom.error"] for one in study.trials] == ["ArithmeticError: no good one"] * 2
-    study = tune(experiment(), {"host.queue_depth": [1]}, "host.nope", study=tmp_path / "n.db", trials=1)
-    assert "has no field `nope`" in study.trials[0].user_attrs["flashloom.error"]
+    absent = "host.latency_ns.flush.p99"
+    study = tune(experiment(), {"host.queue_depth": [1]}, absent, study=tmp_path / "n.db", trials=1)
+    assert "has no field `flush.p99`" in study.trials[0].user_attrs["flashloom.error"]
 
 
 def test_a_trial_is_pruned_between_its_seeds(tmp_path: Path) -> None:
@@ -148,6 +149,8 @@ def test_a_study_of_something_else_is_refused(tmp_path: Path) -> None:
         ({"space": {}}, ValueError),
         ({"objectives": []}, ValueError),
         ({"objectives": [5]}, TypeError),
+        ({"objectives": ["host.iops", "host.nope"]}, flashloom.ConfigError),
+        ({"study": "a?b.db"}, ValueError),
         ({"objectives": ["host.iops", TAIL], "pruner": object()}, ValueError),
         ({"trials": 0}, ValueError),
         ({"trials": None}, TypeError),

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import hashlib
-import inspect
 import json
 import pickle
 import sys
@@ -15,6 +14,7 @@ from functools import cache
 from typing import Any
 
 from . import _flashloom
+from ._code import code_of
 from ._jobs import wait
 from .errors import Error
 from .experiment import Experiment, _whole
@@ -171,23 +171,10 @@ def _id(config: Mapping[str, Any], policies: Sequence[type], verify: bool) -> st
     known = {
         "config": config,
         "verify": verify,
-        "policies": sorted(_code(policy) for policy in policies),
+        "policies": sorted(code_of(policy) for policy in policies),
         "version": _flashloom.__version__,
     }
     return hashlib.sha256(json.dumps(known, sort_keys=True).encode()).hexdigest()[:32]
-
-
-def _code(policy: type) -> str:
-    """Hash of a policy's source, with that of the classes it is derived from; of names where there is no source, as at
-    a prompt."""
-    sources = []
-    for one in policy.__mro__:
-        if one.__module__ != "builtins" and one.__module__.partition(".")[0] != __package__:
-            try:
-                sources.append(inspect.getsource(one))
-            except (OSError, TypeError):
-                sources.append(one.__qualname__)
-    return hashlib.sha256("\n".join(sources).encode()).hexdigest()
 
 
 @contextmanager

@@ -167,6 +167,14 @@ class DataSet:
             raise InputError(f"{path}: is no part of a data set: {error}") from error
         if "id" not in table.column_names or "status" not in table.column_names:
             raise InputError(f"{path}: is no part of a data set: it has no columns `id` and `status`")
+        try:
+            _varied(table)
+        except ValueError as error:
+            raise InputError(f"{path}: is no part of a data set: its metadata are no JSON: {error}") from error
+        if not all(isinstance(id, str) for id in table["id"].to_pylist()):
+            raise InputError(f"{path}: is no part of a data set: an `id` is no text")
+        if odd := set(table["status"].to_pylist()) - {"ok", "failed"}:
+            raise InputError(f"{path}: is no part of a data set: `status` is `ok` or `failed`, not {odd.pop()!r}")
         return table
 
     def _joined(self, tables: list[Any]) -> Any:

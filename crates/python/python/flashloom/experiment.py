@@ -142,7 +142,7 @@ class _Part(Generic[S]):
         try:
             for path, value in _flattened({self._name: values}):
                 experiment._set(path, value)
-        except Exception:
+        except BaseException:
             experiment.__dict__["_sets"] = before
             raise
 
@@ -518,7 +518,7 @@ def _scalar(path: str, value: object) -> object:
     if isinstance(value, (str, bool, int, float)):
         return value
     if hasattr(value, "item") and getattr(value, "shape", None) == ():
-        plain = value.item()
+        plain: object = value.item()
         if isinstance(plain, (str, bool, int, float)):
             return plain
     raise TypeError(f"`{path}` takes a str, an int, a float or a bool, not {type(value).__name__}")
@@ -568,7 +568,7 @@ def _checked_vary(catalog: _flashloom.Catalog, vary: Mapping[str, object] | None
         if isinstance(values, str):
             options[path] = f"{path}={values}"
             continue
-        if not isinstance(values, Iterable):
+        if not isinstance(values, Iterable) or isinstance(values, bytes):
             raise TypeError(f"`{path}` varies over a list, or a text such as \"1..4\", not {type(values).__name__}")
         listed = list(values)
         for value in listed:

@@ -149,7 +149,7 @@ def _hash_of(path: str) -> str:
         return _file_hash(path)
     files = sorted(glob.glob(f"{glob.escape(path)}.blktrace.*"))
     if not files:
-        raise InputError(f"{path}: does not exist")
+        raise InputError(f"{path}: {'is no file' if os.path.exists(path) else 'does not exist'}")
     parts = (f"{os.path.basename(file)} {_file_hash(file)}\n" for file in files)
     return hashlib.sha256("".join(parts).encode()).hexdigest()
 

@@ -16,7 +16,7 @@ import random
 import re
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
-from itertools import product
+from itertools import islice, product
 
 from .experiment import _flattened
 
@@ -27,6 +27,9 @@ Point = Mapping[str, Value]
 """Values by the paths of their keys: one run of a sweep."""
 
 _QUANTITY = re.compile(r"\s*(\d[\d_]*)\s*([^\d\s.].*?)\s*")
+# Most values of a range, and runs of a grid, as the program has it for a comparison.
+_VALUES = 10_000
+_RUNS = 100_000
 _RANGE = re.compile(r"(\d+)\.\.(\d+)(?:\.\.(\d+))?")
 
 
@@ -96,7 +99,7 @@ class Range:
         low, high = self.bounds
         if not isinstance(low, int) or not isinstance(high, int) or self.log:
             raise ValueError(f"{self} has no end of values for a grid: list them, or draw some with `sample`")
-        return [self.value(number) for number in range(low, high + 1, self.step)]
+        return [self.value(number) for number in _counted(range(low, high + 1, self.step))]
 
     def draw(self, source: random.Random) -> Value:
         """A value at random."""
@@ -123,9 +126,12 @@ def dimensions(space: Space) -> dict[str, Dimension]:
 
 
 def grid(space: Space) -> list[Point]:
-    """Every combination of the values of a space; the last key changes fastest."""
-    axes = dimensions(space)
-    return [dict(zip(axes, values)) for values in product(*(axis.values() for axis in axes.values()))]
+    """Every combination of the values of a space; the last key changes fastest. Raises `ValueError` if there are more
+    than 100,000, of which `sample` draws some."""
+    axes = {path: axis.values() for path, axis in dimensions(space).items()}
+    if (count := math.prod(map(len, axes.values()))) > _RUNS:
+        raise ValueError(f"{count:,} combinations, more than {_RUNS:,}: draw some with `sample`")
+    return [dict(zip(axes, values)) for values in product(*axes.values())]
 
 
 def sample(space: Space, count: int, *, seed: int = 0) -> list[Point]:
@@ -144,11 +150,13 @@ def _dimension(path: str, values: object) -> Dimension:
         return values
     if isinstance(values, str):
         return Choice(*(value for part in values.split(",") for value in _listed(part.strip())))
-    if not isinstance(values, Iterable):
+    if not isinstance(values, Iterable) or isinstance(values, bytes):
         raise TypeError(f"`{path}` is a Range, a Choice, a list or a text such as \"1..4\", not {values!r}")
-    options = list(values)
+    options = list(islice(values, _VALUES + 1))
     if not options:
         raise ValueError(f"`{path}` has no values")
+    if len(options) > _VALUES:
+        raise ValueError(f"`{path}` has more than {_VALUES:,} values")
     return Choice(*options)
 
 
@@ -158,7 +166,7 @@ def _listed(text: str) -> Iterable[Value]:
         low, high, step = int(found[1]), int(found[2]), int(found[3] or 1)
         if high < low or not step or (high - low) % step:
             raise ValueError(f"`{text}` is no range: it goes up, and its steps meet its end")
-        return range(low, high + 1, step)
+        return _counted(range(low, high + 1, step))
     if text in ("true", "false"):
         return [text == "true"]
     for kind in (int, float):
@@ -167,6 +175,13 @@ def _listed(text: str) -> Iterable[Value]:
         except ValueError:
             pass
     return [text]
+
+
+def _counted(numbers: range) -> range:
+    # A range may have more numbers than `len` can say.
+    if numbers and (count := (numbers[-1] - numbers[0]) // numbers.step + 1) > _VALUES:
+        raise ValueError(f"from {numbers[0]} to {numbers[-1]} are {count:,} values, more than {_VALUES:,}")
+    return numbers
 
 
 def _number(bound: object) -> tuple[int | float, str]:

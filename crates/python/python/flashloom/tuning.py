@@ -108,8 +108,9 @@ def tune(
     or whose run fails, is told to the study as failed; `trial.user_attrs["flashloom.error"]` says why, and
     `["flashloom.values"]` has the values with their units.
 
-    Raises `ConfigError` for a key that is wrong, `StudyError` for a study of something else, `BusyError` if another
-    process has it, `MissingLibraryError` without Optuna: the extra `flashloom[tune]` has it.
+    Raises `ConfigError` for a key that is wrong or a figure that no result has, `StudyError` for a study of something
+    else, `BusyError` if another process has it, `MissingLibraryError` without Optuna: the extra `flashloom[tune]` has
+    it.
 
     >>> goals = ["host.latency_ns.all.p99_9", "ftl.block_erases"]
     >>> tune(experiment, space, goals, study="tail.db", trials=60).best_trials  # doctest: +SKIP
@@ -123,9 +124,12 @@ def tune(
         raise ValueError("only a study with one objective prunes trials")
     axes = dimensions(space)
     _check_ends(experiment, axes)
+    _check_figures(experiment, goals)
     wanted, repeats = count("trials", trials, 1_000_000), count("seeds", seeds, 1_000)
     room = count("in_flight", in_flight, 10_000)
     path = Path(study).absolute()
+    if "?" in str(path):
+        raise ValueError(f"Optuna ends the name of a study's file at a `?`: {path}")
     path.parent.mkdir(parents=True, exist_ok=True)
     known = _description(experiment, axes, goals, repeats, bool(verify))
     with only_process(path.with_name(f".{path.name}.lock"), f"the study {path}"):
@@ -145,6 +149,14 @@ def _check_ends(experiment: Experiment, axes: Mapping[str, Dimension]) -> None:
         values = axis.options if isinstance(axis, Choice) else [axis.value(bound) for bound in axis.bounds]
         for value in values:
             variant._set(path, value)
+
+
+def _check_figures(experiment: Experiment, goals: Sequence[Objective]) -> None:
+    """Checks that a result may have the figures: else every trial would fail for want of one. Statistics of a policy
+    are its own."""
+    for goal in goals:
+        if isinstance(goal.figure, str) and "statistics" not in goal.figure.split("."):
+            experiment.explain(f"result.{goal.figure}")
 
 
 def _description(

@@ -1,67 +1,124 @@
-//! Threads that call policies.
+//! Threads that call policies. Python knows each, ends a policy that does not return, and waits for them before it ends
+//! itself: one that came back to an interpreter that is gone would take the process with it.
 
-use std::sync::{Arc, Mutex, PoisonError};
-use std::thread::{self, JoinHandle};
+use std::sync::{Condvar, Mutex, MutexGuard, PoisonError, Weak};
+use std::time::Duration;
+use std::{io, thread};
 
+use pyo3::exceptions::PyKeyboardInterrupt;
 use pyo3::prelude::*;
 use rayon::{ThreadBuilder, ThreadPool, ThreadPoolBuildError, ThreadPoolBuilder};
 
 use super::Raised;
 
+/// How often the end of Python looks whether all threads have ended.
+const LOOK: Duration = Duration::from_millis(50);
+
+static KNOWN: Mutex<Known> = Mutex::new(Known { threads: Vec::new(), runs: Vec::new() });
+static LEFT: Condvar = Condvar::new();
+
+/// What has to end before Python does.
+struct Known {
+    /// Threads by the numbers that Python has for them, with the run that each works for.
+    threads: Vec<(Raised, Option<u64>)>,
+    runs: Vec<Weak<dyn Ends>>,
+}
+
+fn known() -> MutexGuard<'static, Known> {
+    KNOWN.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+/// A run that can be ended early.
+pub(crate) trait Ends: Send + Sync {
+    /// Tells it to end.
+    fn end(&self);
+}
+
+/// Has a run ended when Python ends, if it has policies.
+pub(crate) fn end_with_python(raised: &Raised, run: Weak<dyn Ends>) {
+    if raised.has_policies() {
+        let runs = &mut known().runs;
+        runs.retain(|run| run.strong_count() > 0);
+        runs.push(run);
+    }
+}
+
+/// A thread among those that are known, until it is dropped.
+struct Here<'a>(&'a Raised, Option<u64>);
+
+impl<'a> Here<'a> {
+    fn new(raised: &'a Raised, number: Option<u64>) -> Self {
+        known().threads.push((raised.clone(), number));
+        Self(raised, number)
+    }
+}
+
+impl Drop for Here<'_> {
+    fn drop(&mut self) {
+        let threads = &mut known().threads;
+        let place = threads.iter().position(|(raised, number)| raised.is(self.0) && *number == self.1);
+        if let Some(place) = place {
+            threads.swap_remove(place);
+        }
+        LEFT.notify_all();
+    }
+}
+
 /// Does the work of a thread of a run. Where it may call policies, Python is told of the thread once, and not anew for
-/// each call, which takes several times as long as the call itself; and the thread is told to whoever has to end it.
+/// each call, which takes several times as long as the call itself.
 pub(crate) fn run<T: Send>(raised: &Raised, work: impl FnOnce() -> T + Send) -> T {
     if !raised.has_policies() {
         return work();
     }
+    // There from before Python knows of the thread until it has forgotten it; by number while it may be in a policy.
+    let _whole = Here::new(raised, None);
     Python::attach(|py| {
-        let caller = py.import("threading").and_then(|module| module.call_method0("get_ident")?.extract::<u64>());
-        let caller = caller.ok();
-        raised.add_caller(caller);
-        let answer = py.detach(work);
-        raised.remove_caller(caller);
-        answer
+        let number = py.import("threading").and_then(|module| module.call_method0("get_ident")?.extract()).ok();
+        py.detach(|| {
+            let _inside = Here::new(raised, number);
+            work()
+        })
     })
 }
 
-/// Threads that may call policies. They have ended when it is dropped: none comes back to an interpreter that is gone.
-pub(crate) struct Pool {
-    threads: Option<ThreadPool>,
-    handles: Arc<Mutex<Vec<JoinHandle<()>>>>,
+/// Raises `KeyboardInterrupt` in the policies of a run, or of every run, that are being called.
+pub(crate) fn interrupt(py: Python<'_>, of: Option<&Raised>) -> PyResult<()> {
+    let module = py.import("ctypes")?;
+    let raise = module.getattr("pythonapi")?.getattr("PyThreadState_SetAsyncExc")?;
+    let exception = module.call_method1("py_object", (py.get_type::<PyKeyboardInterrupt>(),))?;
+    let is_of = |raised: &Raised| of.is_none_or(|of| raised.is(of));
+    let threads = py.detach(|| known().threads.clone());
+    for number in threads.into_iter().filter_map(|(raised, number)| number.filter(|_| is_of(&raised))) {
+        raise.call1((module.call_method1("c_ulong", (number,))?, &exception))?;
+    }
+    Ok(())
 }
 
-impl Pool {
-    /// As many threads as there are processors if `threads` is 0.
-    pub(crate) fn new(raised: &Raised, threads: usize) -> Result<Self, ThreadPoolBuildError> {
-        let handles = Arc::new(Mutex::new(Vec::new()));
-        let (raised, of_pool) = (raised.clone(), Arc::clone(&handles));
-        let spawn = move |builder: ThreadBuilder| {
-            let raised = raised.clone();
-            let thread = thread::Builder::new().name("flashloom".to_owned());
-            let handle = thread.spawn(move || run(&raised, || builder.run()))?;
-            of_pool.lock().unwrap_or_else(PoisonError::into_inner).push(handle);
-            Ok(())
-        };
-        let pool = ThreadPoolBuilder::new().num_threads(threads).spawn_handler(spawn).build()?;
-        Ok(Self { threads: Some(pool), handles })
-    }
-
-    /// Does work in one of the threads, which shares it with the others.
-    pub(crate) fn install<T: Send>(&self, work: impl FnOnce() -> T + Send) -> T {
-        match &self.threads {
-            Some(threads) => threads.install(work),
-            None => work(),
+/// Ends every run that has policies, and waits for its threads: Python is about to end.
+#[pyfunction]
+pub(crate) fn end_runs(py: Python<'_>) -> PyResult<()> {
+    let runs: Vec<_> = known().runs.drain(..).filter_map(|run| run.upgrade()).collect();
+    py.detach(|| runs.iter().for_each(|run| run.end()));
+    loop {
+        let has_ended = py.detach(|| {
+            let waited = LEFT.wait_timeout_while(known(), LOOK, |known| !known.threads.is_empty());
+            waited.unwrap_or_else(PoisonError::into_inner).0.threads.is_empty()
+        });
+        if has_ended {
+            return Ok(());
         }
+        interrupt(py, None)?;
+        py.check_signals()?;
     }
 }
 
-impl Drop for Pool {
-    fn drop(&mut self) {
-        self.threads = None;
-        let handles = std::mem::take(&mut *self.handles.lock().unwrap_or_else(PoisonError::into_inner));
-        for handle in handles {
-            // A panic of a thread was handed to whoever waited for its work.
-            let _ = handle.join();
-        }
-    }
+/// A pool of threads that may call policies; as many as there are processors if `threads` is 0.
+pub(crate) fn pool(raised: &Raised, threads: usize) -> Result<ThreadPool, ThreadPoolBuildError> {
+    let raised = raised.clone();
+    let spawn = move |builder: ThreadBuilder| -> io::Result<()> {
+        let raised = raised.clone();
+        thread::Builder::new().name("flashloom".to_owned()).spawn(move || run(&raised, || builder.run()))?;
+        Ok(())
+    };
+    ThreadPoolBuilder::new().num_threads(threads).spawn_handler(spawn).build()
 }

@@ -79,6 +79,8 @@ class Param(Generic[T]):
             raise TypeError(f"the choices of a parameter are a list of texts, not {choices!r}")
         self.default: T = default
         self.unit: str = unit or ("ratio" if isinstance(default, float) else "count")
+        if isinstance(choices, str) or not all(isinstance(choice, str) for choice in choices):
+            raise TypeError(f"choices are a list of texts, not {choices!r}")
         self.choices = tuple(choices)
         self.help = help
         self.tradeoff = tradeoff
