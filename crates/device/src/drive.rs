@@ -139,6 +139,7 @@ impl Drive {
         }
     }
 
+    #[inline(always)]
     fn notify(&mut self, now: Ns, waiter: Waiter) {
         let Self { interface, path, flash, .. } = self;
         match (waiter, path) {

@@ -111,6 +111,7 @@ impl HostInterface {
 
     /// A page of a read is in the controller and crosses the link, or a page of a write is in flash. With the last page
     /// the command is finished.
+    #[inline]
     pub(super) fn page_done(&mut self, now: Ns, id: CommandId, flash: &mut Flash) {
         let is_last = self.commands.page_ended(id);
         let command = &mut self.commands[id];

@@ -185,6 +185,7 @@ impl Timed {
     }
 
     /// Where the oldest operation of some classes is.
+    #[inline(always)]
     fn oldest(&self, die: u32, classes: Range<u8>) -> Option<Place> {
         let state = &self.dies[die as usize];
         let queues = &self.planes[state.first_plane as usize..];
@@ -318,6 +319,7 @@ impl Die {
     }
 
     /// Takes the heads of other planes that can run with an operation, the head of the group.
+    #[inline(always)]
     fn take_others(
         &mut self,
         planes: &mut [Plane],
