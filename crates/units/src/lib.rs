@@ -19,7 +19,7 @@ mod refusal;
 mod state;
 
 pub use divisor::Divisor;
-pub use event_queue::{EventNumber, EventQueue};
+pub use event_queue::EventQueue;
 pub use id::{Id, NO_INDEX};
 pub use latency::Latency;
 pub use lists::Lists;

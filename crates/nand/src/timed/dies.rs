@@ -94,10 +94,10 @@ impl Timed {
         let Some(group) = self.dies[die as usize].active.filter(|group| self.may_suspend(die, group)) else { return };
         let state = &mut self.dies[die as usize];
         state.active = None;
-        state.array_event = 0;
         state.suspended = Some(Suspended { group, left: group.ends - self.now, at: self.now });
         state.settles_at = self.now + self.suspend_ns;
-        self.events.schedule(self.now + self.suspend_ns, event::WAKE | die);
+        self.events.cancel(group.ends, die * event::KINDS + event::END);
+        self.events.schedule(self.now + self.suspend_ns, die * event::KINDS + event::SUSPENDED);
         if let Some(events) = events {
             events.push(Event::Suspended { die: DieId(die), settled: self.now + self.suspend_ns });
         }
@@ -130,11 +130,11 @@ impl Timed {
     fn occupy_die(&mut self, die: u32, group: Group) {
         let state = &mut self.dies[die as usize];
         state.active = Some(group);
-        state.array_event = self.events.schedule(group.ends, event::ARRAY | die);
+        self.events.schedule(group.ends, die * event::KINDS + event::END);
         // Before the array begins nothing can be staged or suspended; then there may be something that waits for it.
         let can_stage = self.cache_program && group.kind == OperationKind::Program;
         if self.begins_while_busy && group.array_from > self.now && (can_stage || self.can_suspend(group.kind)) {
-            self.events.schedule(group.array_from, event::WAKE | die);
+            self.events.schedule(group.array_from, die * event::KINDS + event::BEGUN);
         }
     }
 
@@ -159,7 +159,7 @@ impl Timed {
         self.dies[die as usize].staged = Some(group);
         // Once it is loaded a host read may suspend the program before it.
         if self.can_suspend(OperationKind::Program) {
-            self.events.schedule(group.array_from, event::WAKE | die);
+            self.events.schedule(group.array_from, die * event::KINDS + event::STAGED);
         }
         self.note_start(die, true, events);
     }
