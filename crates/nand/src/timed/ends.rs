@@ -43,16 +43,23 @@ impl Timed {
         }
         let group = state.release(self.now).expect("the array of an idle die does not end");
         self.used.add(&group, self.now);
-        let mut id = group.head;
-        let mut planes = 0;
-        while id != NO_INDEX {
-            id = self.complete(id, events, completed);
-            planes += 1;
-        }
+        let next = self.complete(group.head, events, completed);
+        let others = if next == NO_INDEX { 0 } else { self.complete_others(next, events, completed) };
         let together = if group.kind == OperationKind::Erase { &mut self.used.erases } else { &mut self.used.programs };
         together.commands += 1;
-        together.planes += planes;
+        together.planes += 1 + others;
         self.rouse(die);
+    }
+
+    /// The operations of a group that follow its head have ended too. Returns how many.
+    #[inline(never)]
+    fn complete_others(&mut self, mut id: u32, events: &mut Events, completed: &mut Vec<u32>) -> u64 {
+        let mut operations = 0;
+        while id != NO_INDEX {
+            id = self.complete(id, events, completed);
+            operations += 1;
+        }
+        operations
     }
 
     /// Reads have their data in the registers of their planes: it crosses the channel, one page after the other.
