@@ -81,6 +81,7 @@ impl EventQueue {
         let day = day as usize % DAYS;
         self.busy[day / 64] |= 1 << (day % 64);
         let first = self.days[day];
+        debug_assert!(self.from(first).all(|other| other != event), "an event is scheduled once at a time");
         self.events[event as usize] = Entry { at, next: first };
         if first == NO_INDEX || self.events[first as usize].at > at {
             self.days[day] = event;
@@ -151,16 +152,18 @@ impl EventQueue {
         self.next_ns = self.later_ns.min(self.first_from(self.today as usize % DAYS));
     }
 
-    /// Removes an event that is scheduled for a time.
+    /// Removes an event if it is scheduled for a time.
     #[cold]
     pub fn cancel(&mut self, at: Ns, event: u32) {
         let day = (at >> self.day_bits) as usize % DAYS;
         let before = self.from(self.days[day]).take_while(|&other| other != event).last();
         let place = before.map_or(self.days[day], |before| self.events[before as usize].next);
-        let next = self.events[event as usize].next;
+        let Entry { at: scheduled_ns, next } = self.events[event as usize];
         match before {
-            // It was beyond the calendar when it was scheduled.
-            _ if place != event => self.later.retain(|other| other.0.2 != event),
+            // It was beyond the calendar when it was scheduled, if it is scheduled at all.
+            _ if place != event || scheduled_ns != at => {
+                self.later.retain(|other| (other.0.0, other.0.2) != (at, event));
+            }
             Some(before) => self.events[before as usize].next = next,
             None => self.days[day] = next,
         }
@@ -252,6 +255,8 @@ mod tests {
         if let Some(index) = model.iter().position(|&(_, other)| other == event) {
             queue.cancel(model.remove(index).0, event);
         } else {
+            // Nothing to cancel.
+            queue.cancel(at, event);
             queue.schedule(at, event);
             model.push((at, event));
         }

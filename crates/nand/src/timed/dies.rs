@@ -3,7 +3,7 @@
 use std::ops::Range;
 
 use crate::{DieId, DieOrder, Events, MultiPlane, Recorded, Suspend};
-use flashloom_units::NO_INDEX;
+use flashloom_units::{NO_INDEX, Ns};
 
 use super::{BLOCKING, CLASSES, Die, Group, HOST_READS, Plane, Suspended, Timed, event};
 use crate::event::{Event, OperationKind};
@@ -97,7 +97,7 @@ impl Timed {
         state.suspended = Some(Suspended { group, left: group.ends - self.now, at: self.now });
         state.settles_at = self.now + self.suspend_ns;
         self.events.cancel(group.ends, die * event::KINDS + event::END);
-        self.events.schedule(self.now + self.suspend_ns, die * event::KINDS + event::SUSPENDED);
+        self.wake(die, self.now + self.suspend_ns, event::SUSPENDED);
         if let Some(events) = events {
             events.push(Event::Suspended { die: DieId(die), settled: self.now + self.suspend_ns });
         }
@@ -134,8 +134,17 @@ impl Timed {
         // Before the array begins nothing can be staged or suspended; then there may be something that waits for it.
         let can_stage = self.cache_program && group.kind == OperationKind::Program;
         if self.begins_while_busy && group.array_from > self.now && (can_stage || self.can_suspend(group.kind)) {
-            self.events.schedule(group.array_from, die * event::KINDS + event::BEGUN);
+            self.wake(die, group.array_from, event::BEGUN);
         }
+    }
+
+    /// A die is to be looked at again at a time, for a reason. One of the same kind can only be left from the present
+    /// moment, at which the die has just been looked at.
+    #[cold]
+    fn wake(&mut self, die: u32, at: Ns, kind: u32) {
+        let event = die * event::KINDS + kind;
+        self.events.cancel(self.now, event);
+        self.events.schedule(at, event);
     }
 
     /// With cache program, sends the data of the next program while the die still programs.
@@ -159,7 +168,7 @@ impl Timed {
         self.dies[die as usize].staged = Some(group);
         // Once it is loaded a host read may suspend the program before it.
         if self.can_suspend(OperationKind::Program) {
-            self.events.schedule(group.array_from, die * event::KINDS + event::STAGED);
+            self.wake(die, group.array_from, event::STAGED);
         }
         self.note_start(die, true, events);
     }
