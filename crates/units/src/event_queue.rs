@@ -41,11 +41,12 @@ pub struct EventQueue {
     scheduled_later: u64,
 }
 
-/// An event of the calendar, while it is scheduled.
+/// An event, and its place in the calendar.
 #[derive(Clone, Copy, Debug)]
 struct Entry {
+    /// When it was scheduled for last.
     at: Ns,
-    /// The next of its day.
+    /// The next of its day, while it is in one.
     next: u32,
 }
 
@@ -92,6 +93,7 @@ impl EventQueue {
 
     #[cold]
     fn schedule_later(&mut self, at: Ns, event: u32) {
+        self.events[event as usize].at = at;
         self.later.push(Reverse((at, self.scheduled_later, event)));
         self.scheduled_later += 1;
         self.later_ns = self.later_ns.min(at);
@@ -155,15 +157,16 @@ impl EventQueue {
     /// Removes an event if it is scheduled for a time.
     #[cold]
     pub fn cancel(&mut self, at: Ns, event: u32) {
+        let Entry { at: scheduled_ns, next } = self.events[event as usize];
+        if scheduled_ns != at {
+            return;
+        }
         let day = (at >> self.day_bits) as usize % DAYS;
         let before = self.from(self.days[day]).take_while(|&other| other != event).last();
         let place = before.map_or(self.days[day], |before| self.events[before as usize].next);
-        let Entry { at: scheduled_ns, next } = self.events[event as usize];
         match before {
-            // It was beyond the calendar when it was scheduled, if it is scheduled at all.
-            _ if place != event || scheduled_ns != at => {
-                self.later.retain(|other| (other.0.0, other.0.2) != (at, event));
-            }
+            // It was beyond the calendar when it was scheduled, or has been removed since.
+            _ if place != event => self.later.retain(|other| other.0.2 != event),
             Some(before) => self.events[before as usize].next = next,
             None => self.days[day] = next,
         }
