@@ -16,7 +16,7 @@ impl Timed {
             self.now = at;
             let die = event / event::KINDS;
             match event % event::KINDS {
-                event::END => self.ended(die, events, completed),
+                event::END => self.array_ended(die, events, completed),
                 _ => self.rouse(die),
             }
             if !completed.is_empty() || self.in_flight == 0 || events.is_some() {
@@ -30,9 +30,9 @@ impl Timed {
         self.now
     }
 
-    /// What a die is at has ended: its array operation, or a transfer after it.
+    /// The array operation of a die has ended; or after that of reads, a transfer.
     #[inline(always)]
-    fn ended(&mut self, die: u32, events: &mut Events, completed: &mut Vec<u32>) {
+    fn array_ended(&mut self, die: u32, events: &mut Events, completed: &mut Vec<u32>) {
         let state = &mut self.dies[die as usize];
         if state.active.is_some_and(|group| group.kind == OperationKind::Read) {
             return if state.transfers == 0 {
