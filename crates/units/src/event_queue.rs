@@ -220,8 +220,10 @@ impl State for EventQueue {
     fn load(&mut self, from: &mut Reader<'_>) -> Result<(), StateError> {
         let events: Vec<(Ns, u32)> = from.value()?;
         let count = self.events.len() as u32;
-        if let Some((_, event)) = events.iter().find(|&&(_, event)| event >= count) {
-            return Err(from.error(format!("events below {count}"), event.to_string()));
+        let mut is_loaded = vec![false; count as usize];
+        let mut loads = |event: u32| is_loaded.get_mut(event as usize).is_some_and(|is| !std::mem::replace(is, true));
+        if let Some((_, event)) = events.iter().find(|&&(_, event)| !loads(event)) {
+            return Err(from.error(format!("events below {count}, each once"), event.to_string()));
         }
         let day_ns = 1 << self.day_bits;
         *self = Self::new(count, (day_ns - 1) * DAYS as u64);
@@ -327,11 +329,14 @@ mod tests {
     }
 
     #[test]
-    fn an_event_that_the_queue_does_not_have_is_not_loaded() {
+    fn an_event_that_the_queue_does_not_have_or_has_already_is_not_loaded() {
         let mut queue = EventQueue::new(3, REACH_NS);
         queue.schedule(7, 2);
         let bytes = crate::save_state(&queue).unwrap();
         let message = crate::load_state(&mut EventQueue::new(2, REACH_NS), &bytes).unwrap_err().to_string();
-        assert!(message.contains("events below 2") && message.contains('2'), "{message}");
+        assert!(message.contains("events below 2"), "{message}");
+        let twice = crate::save_with(|to| to.value(&vec![(7u64, 1u32), (9, 1)])).unwrap();
+        let message = crate::load_state(&mut queue, &twice).unwrap_err().to_string();
+        assert!(message.contains("each once"), "{message}");
     }
 }
