@@ -84,13 +84,21 @@ class Section:
 
     def __getitem__(self, name: str) -> Any:
         """The key or table of that name, which may be no name of Python's, or a path: `host["deadline.batch"]`."""
-        head, _, rest = _key(name).partition(".")
-        value = getattr(self, head)
-        return value[rest] if rest and isinstance(value, Section) else value
+        table, key = self._place(_key(name))
+        return getattr(table, key)
 
     def __setitem__(self, name: str, value: object) -> None:
-        table, _, key = _key(name).rpartition(".")
-        setattr(self[table] if table else self, key, value)
+        table, key = self._place(_key(name))
+        setattr(table, key, value)
+
+    def _place(self, path: str) -> tuple[Section, str]:
+        """The table of a path from here, and the name in it."""
+        head, _, rest = path.partition(".")
+        if not rest:
+            return self, path
+        if head not in self._tables():
+            raise self._unknown(path)
+        return Section(self._experiment, f"{self._path}.{head}")._place(rest)
 
     def to_dict(self) -> dict[str, Any]:
         """Every key with its effective value; absent ones left out. Raises `ConfigError` of one that is wrong."""
