@@ -1,6 +1,6 @@
 //! Sections of the report on the data set of a sweep.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 
 use flashloom_experiment::estimate::Estimate;
 use flashloom_experiment::figures::{count, factor, rate, time};
@@ -94,9 +94,8 @@ pub(super) fn sections(data: &DataSet) -> Vec<Section> {
         Section { id: "checks", title: "What was checked", parts: checks(data) },
         Section { id: "configuration", title: "Configuration", parts: configuration(data) },
     ];
-    let failed: Vec<_> = data.runs.iter().filter(|run| !run.has_ended()).collect();
-    if !failed.is_empty() {
-        sections.insert(2, Section { id: "failed", title: "Failed runs", parts: vec![failures(data, &failed)] });
+    if !data.runs.iter().all(SweptRun::has_ended) {
+        sections.insert(2, Section { id: "failed", title: "Failed runs", parts: vec![failures(data, &points)] });
     }
     sections
 }
@@ -244,16 +243,24 @@ fn runs(data: &DataSet, points: &[Point<'_>]) -> Vec<Part> {
     parts
 }
 
-fn failures(data: &DataSet, failed: &[&SweptRun]) -> Part {
-    let row = |run: &&SweptRun| {
-        let error = ["error.type", "error.message"].map(|column| Cell::text(run.text(column)));
-        std::iter::once(seed(run)).chain(varied(data, run)).chain(error).collect()
-    };
+/// A row for each combination and error, with the seeds that have it.
+fn failures(data: &DataSet, points: &[Point<'_>]) -> Part {
+    let error = |run: &SweptRun| ["error.type", "error.message"].map(|column| run.text(column).to_owned());
+    let rows = points.iter().flat_map(|point| {
+        let mut by_error: BTreeMap<_, Vec<&SweptRun>> = BTreeMap::new();
+        let failed = point.runs.iter().filter(|run| !run.has_ended());
+        failed.for_each(|run| by_error.entry(error(run)).or_default().push(run));
+        by_error.into_iter().map(|(error, runs)| {
+            let seeds: Vec<&Value> = runs.iter().filter_map(|run| run.cell("seed")).collect();
+            let head = std::iter::once(whole(point.number)).chain(varied(data, runs[0]));
+            head.chain([Cell::text(listed(&seeds))]).chain(error.map(Cell::text)).collect()
+        })
+    });
     Part::Long(Long {
         caption: "Runs without a result; column error.traceback of the data set says where".to_owned(),
         is_folded: false,
-        head: columns(data, "seed", &["error", "message"]),
-        rows: failed.iter().map(row).collect(),
+        head: columns(data, "run", &["seeds", "error", "message"]),
+        rows: rows.collect(),
     })
 }
 
