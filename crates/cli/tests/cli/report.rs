@@ -38,7 +38,7 @@ fn what_is_no_result_is_refused_and_nothing_is_written() {
     assert!(!lab.files().contains(&"page.html".to_owned()));
 }
 
-/// Two runs as `flashloom.sweep` keeps them, of which one failed; its test in Python compares what it writes.
+/// The data set that `make.py` beside it made, with the package for Python.
 const SWEEP: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../report/tests/sweep");
 
 #[test]
@@ -46,7 +46,7 @@ fn a_data_set_becomes_a_page_and_is_not_written_over() {
     let lab = small();
     lab.succeed(&["report", SWEEP, "-o", "sweep.html"]);
     let page = lab.read("sweep.html");
-    assert!(page.contains("<h1>Sweep: sweep</h1>") && page.contains("chart-by-host-scheduler"));
+    assert!(page.contains("<h1>Sweep: sweep</h1>") && page.contains("chart-by-host-queue_depth"));
     std::fs::create_dir(lab.path("data")).expect("a folder can be made");
     std::fs::copy(format!("{SWEEP}/data.parquet"), lab.path("data/data.parquet")).expect("it can be copied");
     lab.succeed(&["report", "data/data.parquet", "-o", "one.html"]);
