@@ -163,7 +163,7 @@ dist: $(CARGO_DEB)/bin/cargo-deb $(PYTHON)/bin/maturin ## Makes a Debian package
 	target/release/flashloom completions bash >target/dist/install/flashloom.bash
 	target/release/flashloom completions zsh >target/dist/install/_flashloom
 	target/release/flashloom completions fish >target/dist/install/flashloom.fish
-	$(CARGO_DEB)/bin/cargo-deb --package flashloom-cli --no-build --no-strip --output target/dist/
+	$(CARGO_DEB)/bin/cargo-deb --package flashloom-cli --no-build --strip --output target/dist/
 	$(MATURIN) build --quiet --locked --release --manifest-path $(PACKAGE)/Cargo.toml --out target/dist
 	python3 $(PACKAGE)/fresh.py target/dist/flashloom-*.whl target/release/flashloom
 	$(MATURIN) sdist --quiet --manifest-path $(PACKAGE)/Cargo.toml --out target/dist

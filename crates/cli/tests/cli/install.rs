@@ -48,8 +48,8 @@ fn bash_completes_commands_options_and_values() {
     assert!(complete("flashloom list").contains("mappings"));
 }
 
-/// Cargo has the version of a package beside each path to it; a citation names it as well. The wheel takes it from there,
-/// and the changelog has its entries, or is on the way to them.
+/// Cargo has the version of a package beside each path to it; a citation names it as well. The wheel takes it from
+/// there, and the changelog has its entries, or is on the way to them.
 #[test]
 fn there_is_one_version() {
     let root = concat!(env!("CARGO_MANIFEST_DIR"), "/../..");
