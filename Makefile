@@ -166,7 +166,7 @@ dist: $(CARGO_DEB)/bin/cargo-deb $(PYTHON)/bin/maturin ## Makes a Debian package
 	$(CARGO_DEB)/bin/cargo-deb --package flashloom-cli --no-build --strip --output target/dist/
 	$(MATURIN) build --quiet --locked --release --manifest-path $(PACKAGE)/Cargo.toml --out target/dist
 	python3 $(PACKAGE)/fresh.py target/dist/flashloom-*.whl target/release/flashloom
-	$(MATURIN) sdist --quiet --manifest-path $(PACKAGE)/Cargo.toml --out target/dist
+	$(MATURIN) sdist --manifest-path $(PACKAGE)/Cargo.toml --out target/dist
 	sdist=$$(realpath target/dist/flashloom-*.tar.gz); pip=$(abspath $(PYTHON))/bin/pip; target=$(abspath target); \
 	  folder=$$(mktemp -d); trap 'rm -rf "$$folder"' EXIT; cd "$$folder"; \
 	  export CARGO_TARGET_DIR=$$target CARGO_PROFILE_DEV_OPT_LEVEL=1 MATURIN_PEP517_ARGS="--profile dev"; \
