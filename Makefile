@@ -170,7 +170,7 @@ dist: $(CARGO_DEB)/bin/cargo-deb $(PYTHON)/bin/maturin ## Makes a Debian package
 	sdist=$$(realpath target/dist/flashloom-*.tar.gz); pip=$(abspath $(PYTHON))/bin/pip; target=$(abspath target); \
 	  folder=$$(mktemp -d); trap 'rm -rf "$$folder"' EXIT; cd "$$folder"; \
 	  export CARGO_TARGET_DIR=$$target CARGO_PROFILE_DEV_OPT_LEVEL=1 MATURIN_PEP517_ARGS="--profile dev"; \
-	  "$$pip" wheel --quiet --no-deps "$$sdist"; ls -l *.whl
+	  "$$pip" wheel --quiet --no-cache-dir --no-deps "$$sdist"; ls -l *.whl
 	cargo publish --locked --workspace --dry-run
 	@ls -l target/dist
 
