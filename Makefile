@@ -33,7 +33,7 @@ WHEEL = rm -rf $(PYTHON)/wheels; $(MATURIN) build --quiet --locked \
 # Followed by the folder of the program whose numbers the package has to have.
 TRY = $(PACKAGE)/try $(PYTHON)
 
-.PHONY: help test tools format lint unit smoke readme expectations reproduce docs site kernel test-kernel test-kernel-debug test-report acceptance fuzz-properties fuzz-long fuzz-ftl snapshots reference budget budgets bench dist python test-python
+.PHONY: help test tools format lint unit smoke readme expectations reproduce docs site kernel test-kernel test-kernel-debug test-report acceptance fuzz-properties fuzz-long fuzz-ftl snapshots reference budget budgets bench dist python test-python notebooks
 
 help: ## Lists the targets.
 	@sed -n 's/^\([a-z-]*\):.*## \(.*\)/  \1\t\2/p' $(MAKEFILE_LIST) | expand -t 14
@@ -115,17 +115,24 @@ python: $(PYTHON)/bin/maturin ## Builds the Python package, installs it into an 
 	export CARGO_PROFILE_DEV_OPT_LEVEL=1; $(WHEEL) --profile dev --strip
 	$(TRY) debug
 
-# Polars, tqdm, Dask and Ray as well, without which their tests are left out.
+# Tqdm, Dask, Ray and Jupyter as well, without which their tests are left out.
 test-python: $(PYTHON)/bin/maturin ## Tests a release build of the Python package, with every library that it works with.
-	$(PYTHON)/bin/pip install --quiet "polars>=1" "tqdm>=4.66" "dask[distributed]>=2024.8" "ray>=2.40"
+	$(PYTHON)/bin/pip install --quiet "tqdm>=4.66" "dask[distributed]>=2024.8" "ray>=2.40" \
+	  -r docs/notebooks/requirements.txt
 	cargo build --locked --release
 	$(WHEEL) --release
 	$(TRY) release
 
+notebooks: $(PYTHON)/bin/maturin ## Runs the notebooks of docs/ with a release build, and writes their outputs and pages anew.
+	$(PYTHON)/bin/pip install --quiet -r docs/notebooks/requirements.txt
+	$(WHEEL) --release
+	$(PYTHON)/bin/pip install --quiet --force-reinstall --no-deps $(PYTHON)/wheels/*.whl
+	$(PYTHON)/bin/python $(PACKAGE)/tests/notebooks.py
+
 $(PYTHON)/bin/maturin:
 	python3 -m venv $(PYTHON)
 	$(PYTHON)/bin/pip install --quiet "maturin>=1.9,<2" "mypy>=1.18" numpy "pandas>=3" pandas-stubs "pytest>=8" \
-	  "cloudpickle>=3" "fsspec>=2024.6" "optuna>=4" "pyarrow>=17" \
+	  "cloudpickle>=3" "fsspec>=2024.6" "optuna>=4" "polars>=1" "pyarrow>=17" \
 	  "hypothesis>=6" "matplotlib>=3.10"
 
 # The counted program is the release build that `readme` makes, the counting one the test build of `unit`. Without

@@ -251,6 +251,13 @@ fn it_is_listed_and_explained() {
 }
 
 #[test]
+fn a_policy_without_a_source_is_explained_without_one() {
+    let pages = reference::explain(&catalog(&Seen::default()), "picky").expect("it is in the registry");
+    let text: String = pages.iter().map(reference::Page::to_text).collect();
+    assert!(text.contains("workload.kind") && !text.contains("Source:"), "{text}");
+}
+
+#[test]
 fn what_it_refuses_points_at_its_keys() {
     let kind = "workload.kind = \"stride\"\n";
     let misspelt = refused(&format!("{kind}workload.stride.strid = 16\n"));

@@ -10,12 +10,12 @@ use flashloom::experiment::run::{Cache, DEFAULT_LIMIT_BYTES, Finished, Prepared}
 use flashloom::units::{Latency, Problems};
 use pyo3::prelude::*;
 use pyo3::types::PyBytes;
-use rayon::ThreadPool;
 
 use crate::engine::Engine;
 use crate::errors::Fault;
 use crate::job::{Answer, Counts, Job, unharmed};
-use crate::policy::{self, Raised, threads};
+use crate::policy::threads::Pool;
+use crate::policy::{self, Raised};
 use crate::rows::{Requests, Timeline, log_schema, timeline_schema};
 use crate::stream::Stream;
 use crate::text::json_text;
@@ -27,12 +27,13 @@ pub(crate) struct Loaded {
     raised: Raised,
 }
 
-/// Reads the text of a configuration file, and the folder that its paths start from.
+/// Reads the text of a configuration file, and the folder that its paths start from. A pipe may have one wait.
 #[pyfunction]
-pub(crate) fn read_source(py: Python<'_>, path: &str) -> PyResult<(String, PathBuf)> {
-    let source = config::Source::read(path);
-    let source = source.map_err(|problem| Fault::Config(problem.into()).into_exception(py))?;
-    Ok((source.text, source.folder))
+pub(crate) fn read_source(path: String) -> PyResult<Job> {
+    Job::spawn(Raised::default(), move |_| {
+        let source = config::Source::read(&path).map_err(|problem| Fault::Config(problem.into()))?;
+        Ok(Box::new(move |py| Ok((source.text, source.folder).into_pyobject(py)?.into_any().unbind())))
+    })
 }
 
 #[pymethods]
@@ -171,8 +172,8 @@ fn cache_of((folder, library): (PathBuf, String)) -> Cache {
 }
 
 /// Threads of a job's own: those of a process that was forked are not there.
-fn pool(raised: &Raised, jobs: usize) -> Result<ThreadPool, Fault> {
-    threads::pool(raised, jobs).map_err(|error| Fault::Other(format!("the threads cannot be started: {error}")))
+fn pool(raised: &Raised, jobs: usize) -> Result<Pool, Fault> {
+    Pool::new(raised, jobs).map_err(|error| Fault::Other(format!("the threads cannot be started: {error}")))
 }
 
 /// The experiment with its inputs read.

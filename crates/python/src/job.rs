@@ -6,12 +6,13 @@
 //! ```
 //!
 //! Ctrl-C is Python's to notice: it raises `KeyboardInterrupt` between two waits. The thread is told, and not waited
-//! for: what does not ask (the reading of a recording) goes on in it until it does.
+//! for: what does not ask (the reading of a recording) goes on in it until it does. Only the end of the interpreter
+//! waits for threads that call policies, for they would come back to one that is gone (`end_jobs`).
 
 use std::any::Any;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::atomic::{AtomicU64, Ordering};
-use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError, Weak};
 use std::thread;
 use std::time::Duration;
 
@@ -99,6 +100,31 @@ impl Shared {
     }
 }
 
+/// A job that may run, and its policies.
+type Begun = (Weak<Shared>, Raised);
+
+/// The jobs that may run.
+static BEGUN: Mutex<Vec<Begun>> = Mutex::new(Vec::new());
+
+fn begun() -> MutexGuard<'static, Vec<Begun>> {
+    let mut begun = BEGUN.lock().unwrap_or_else(PoisonError::into_inner);
+    begun.retain(|(shared, _)| shared.strong_count() > 0);
+    begun
+}
+
+/// Tells all jobs to end. Returns the threads of those that call policies and have not ended.
+#[pyfunction]
+pub(crate) fn end_jobs() -> Vec<u64> {
+    let mut callers = Vec::new();
+    for (shared, raised) in begun().iter() {
+        if let Some(shared) = shared.upgrade() {
+            shared.counts.interrupt.raise();
+            callers.extend(raised.callers());
+        }
+    }
+    callers
+}
+
 /// Work that runs in a thread of its own.
 #[pyclass(frozen, module = "flashloom._flashloom")]
 pub(crate) struct Job {
@@ -119,6 +145,7 @@ impl Job {
             *of_thread.state() = State::Ended(answer);
             of_thread.ended.notify_all();
         };
+        begun().push((Arc::downgrade(&shared), raised.clone()));
         thread::Builder::new().name("flashloom".to_owned()).stack_size(STACK_BYTES).spawn(run)?;
         Ok(Self { shared, raised })
     }
@@ -164,6 +191,11 @@ impl Job {
     /// Tells the thread to end early.
     pub(crate) fn interrupt(&self) {
         self.shared.counts.interrupt.raise();
+    }
+
+    /// The threads of the job that may be in a call of a policy, by Python's numbers of them.
+    fn callers(&self) -> Vec<u64> {
+        self.raised.callers()
     }
 
     /// Work done and expected, in pages; then requests, pages that age drives, runs that have ended, and all runs.

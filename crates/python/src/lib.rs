@@ -28,7 +28,7 @@ mod _flashloom {
     #[pymodule_export]
     use super::experiment::{Loaded, read_source};
     #[pymodule_export]
-    use super::job::Job;
+    use super::job::{Job, end_jobs};
     #[pymodule_export]
     use super::stream::Stream;
     #[pymodule_export]

@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any
 
 import flashloom
+import flashloom.policy
 import pytest
 from flashloom import ClosedError, ConfigError, EngineError, Error, Experiment, InputError, Result, Table, Trace
 
@@ -23,6 +24,15 @@ class Odd:
 
     def __index__(self) -> int:
         raise RuntimeError("on purpose")
+
+
+class Scalar:
+    """What looks like a number of NumPy, and is a dictionary."""
+
+    shape = ()
+
+    def item(self) -> object:
+        return {"a": 1}
 
 
 def dict_of(values: Any) -> Callable[[], object]:
@@ -93,6 +103,15 @@ CASES: dict[str, tuple[Callable[[], object], Refused]] = {
     "a section": (lambda: setattr(experiment(), "host", 1), TypeError),
     "an unknown section": (lambda: setattr(experiment(), "hots", 1), ConfigError),
     "an unknown key deleted": (lambda: delattr(experiment().host, "depth"), ConfigError),
+    "a key with a line break": (lambda: Experiment.from_dict({"host.queue_depth = 3\nftl.gc": "greedy"}), ConfigError),
+    "a key with a comment": (lambda: Experiment.from_dict({"host.queue_depth = 3 #": 4}), ConfigError),
+    "a quoted key": (lambda: Experiment.from_dict({"vary": {'x"y': [1]}}), ConfigError),
+    "an object that calls itself a scalar": (set_to("workload.path", Scalar()), TypeError),
+    "a path in bytes": (lambda: Experiment(b"x.toml"), TypeError),  # type: ignore[arg-type]
+    "a path that is no Unicode": (lambda: Experiment("\udcff.toml"), ValueError),
+    "a recording's path in bytes": (lambda: flashloom.Trace(b"x"), TypeError),  # type: ignore[arg-type]
+    "a policy in place of a list": (lambda: experiment(policies=flashloom.policy.Scheduler), TypeError),
+    "choices in a text": (lambda: flashloom.policy.Param("x", choices="xyz"), TypeError),
     "set of the wrong type": (lambda: experiment(set=[("a", 1)]), TypeError),
     "set with an unknown key": (lambda: experiment(set={"host.depth": 1}), ConfigError),
     "a device too large": (lambda: experiment(set={"device.blocks": 1 << 40}), ConfigError),

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import copy
 import pickle
+import warnings
 from pathlib import Path
 
 import flashloom
@@ -110,8 +111,19 @@ def test_copies_are_apart(small: Experiment) -> None:
 
 
 def test_to_toml_reads_back_to_the_same_run(small: Experiment) -> None:
-    again = Experiment.from_text(small.to_toml())
-    assert again.run().host == small.run().host
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")  # Defaults without effect are comments.
+        again = Experiment.from_text(small.to_toml())
+        assert again.run().host == small.run().host
+
+
+def test_keys_by_path_and_sections_as_a_whole(small: Experiment) -> None:
+    small.host["deadline.read_expire"] = "5ms"
+    assert small.host["deadline.read_expire"] == small.host.deadline.read_expire == "5ms"
+    before = small.to_toml()
+    with pytest.raises(ConfigError):
+        small.host = {"queue_depth": 9, "nope": 1}
+    assert small.to_toml() == before
 
 
 def test_help_and_lists() -> None:

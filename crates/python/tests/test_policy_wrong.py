@@ -191,7 +191,11 @@ COMMANDS: list[tuple[str, Answer, str]] = [
     ("program beyond", lambda self, flash, writes: flash.program(1 << 20, writes[0]), "a block from 0"),
     ("program real", lambda self, flash, writes: flash.program(0.5, writes[0]), "a block from 0"),
     ("program twice", lambda self, flash, writes: [flash.program(0, writes[0]) for _ in "12"], "or has written"),
-    ("program full", lambda _, flash, writes: [flash.pad(0) for _ in range(32)] + [flash.program(0, writes[0])], "full"),
+    (
+        "program full",
+        lambda _, flash, writes: [flash.pad(0) for _ in range(32)] + [flash.program(0, writes[0])],
+        "full",
+    ),
     ("pad full", lambda self, flash, writes: [flash.pad(0) for _ in range(33)], "which is full"),
     ("copy erased", lambda self, flash, writes: flash.copy(0, 1), "invalid or erased"),
     ("copy beyond", lambda self, flash, writes: flash.copy(1 << 40, 1), "a physical page"),

@@ -20,8 +20,9 @@ EXPERIMENTS = KERNEL_DIR.parent / "experiments"
 JOBS = ("flood-sequential.fio", "flood-random.fio")
 DEVICE = "memory_backed=0 size=65536 submit_queues=1 hw_queue_depth=4 irqmode=2 completion_nsec=2000000"
 
-# What the attributes of a scheduler are set to. Both come with the depth that the queue had before it was made longer, so
-# that writes have 8 tags of 256; with all of them, only the order of the scheduler keeps the small write from waiting.
+# What the attributes of a scheduler are set to. Both come with the depth that the queue had before it was made longer,
+# so that writes have 8 tags of 256; with all of them, only the order of the scheduler keeps the small write from
+# waiting.
 ATTRIBUTES = ("", "async_depth=256")
 REFERENCE, JUDGED = "mq-deadline", "pardispatcher"
 RUNS = tuple((scheduler, attributes) for attributes in ATTRIBUTES for scheduler in (REFERENCE, JUDGED))

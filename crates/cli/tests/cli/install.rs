@@ -7,7 +7,7 @@ use crate::lab::Lab;
 
 /// Commands of the program, those of `trace` among them.
 const COMMANDS: &str =
-    "run compare probe reproduce generate trace trace-info trace-convert list explain completions man";
+    "run compare report probe reproduce generate trace trace-info trace-convert list explain completions man";
 
 #[test]
 fn every_command_has_a_manual_page_that_names_its_options() {

@@ -16,6 +16,7 @@ use flashloom_workload::{Replay, SyntheticParams, WorkloadParams};
 
 use super::catalog::{Catalog, KeyId, Precondition, Rest, RunParams, Timing};
 use super::checked::Settings;
+use super::experiment;
 use super::raw::Sources;
 
 pub use effective::{json_value, toml_value};
@@ -167,8 +168,8 @@ impl Config {
         effective::to_json(&self.settings)
     }
 
-    /// The effective configuration as a file that reads back to the same values.
+    /// The effective configuration as a file that reads back to the same values; defaults without effect are comments.
     pub fn to_toml(&self) -> String {
-        effective::to_toml(&self.settings)
+        effective::to_toml(&self.settings, |key| experiment::has_effect(self, key))
     }
 }

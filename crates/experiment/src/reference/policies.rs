@@ -28,7 +28,10 @@ pub(super) fn page(catalog: &Catalog, table: &Table, policy: &PolicySpec, key: u
     if !policy.instead.is_empty() {
         blocks.push(Block::Text(format!("When not to use it: {}", sentence(policy.instead))));
     }
-    blocks.push(Block::Text(format!("Source: {}", sentence(policy.source))));
+    // One of a user's own may have none.
+    if !policy.source.is_empty() {
+        blocks.push(Block::Text(format!("Source: {}", sentence(policy.source))));
+    }
     let named = format!("{}={}", slot.key, policy.name);
     blocks.extend(consequences::of(&named).map(|text| Block::Text(text.to_owned())));
     if !policy.needs.is_empty() {

@@ -2,7 +2,11 @@
 
 from __future__ import annotations
 
+import atexit
+import ctypes
+import os
 import sys
+import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -10,12 +14,14 @@ from typing import Any, cast
 
 from . import _flashloom
 
-__all__ = ["Progress", "showing", "wait"]
+__all__ = ["Progress", "file_name", "showing", "wait"]
 
 # How often Python looks at a job, in seconds: so long Ctrl-C takes at most.
 _LOOK = 0.02
 # How often progress is shown, in looks.
 _SHOW = 5
+# How long the end of the interpreter waits for policies that are told to end, in seconds.
+_PATIENCE = 5.0
 
 
 @dataclass(frozen=True)
@@ -114,7 +120,34 @@ def wait(job: _flashloom.Job, progress: object = None) -> Any:
         return job.result()
     except BaseException:
         job.interrupt()
+        if not job.wait(_LOOK):
+            _end_calls(job.callers())
         raise
+
+
+def file_name(path: str | os.PathLike[str]) -> str:
+    """The name of a file as a job takes it. Raises `TypeError` for bytes, and `ValueError` if it is not Unicode."""
+    name = os.fspath(path)
+    if not isinstance(name, str):
+        raise TypeError(f"the path of a file is a str or a Path, not {type(name).__name__}")
+    if any(0xD800 <= ord(character) <= 0xDFFF for character in name):
+        raise ValueError(f"{name!r} is no name in UTF-8")
+    return name
+
+
+def _end_calls(callers: list[int]) -> None:
+    """Ends what Python runs in these threads: the call of a policy that may go on for ever."""
+    for caller in callers:
+        ctypes.pythonapi.PyThreadState_SetAsyncExc(ctypes.c_ulong(caller), ctypes.py_object(KeyboardInterrupt))
+
+
+@atexit.register
+def _end_jobs() -> None:
+    """Has all jobs end before the interpreter does, to which threads with policies must not come back."""
+    end = time.monotonic() + _PATIENCE
+    while (callers := _flashloom.end_jobs()) and time.monotonic() < end:
+        time.sleep(_LOOK)
+        _end_calls(callers)
 
 
 def _progress(job: _flashloom.Job) -> Progress:

@@ -6,13 +6,14 @@ import copy
 import json
 import math
 import os
+import re
 import warnings
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any, Generic, TypeVar
 
 from . import _flashloom
-from ._jobs import Progress, wait
+from ._jobs import Progress, file_name, wait
 from .engine import Engine
 from .errors import ConfigError, ExpectationError, UnknownKeyError, UnusedKeyWarning
 from .result import Comparison, Result
@@ -82,11 +83,14 @@ class Section:
         return self._keys() + self._tables()
 
     def __getitem__(self, name: str) -> Any:
-        """The key or table of that name, which may be no name of Python's."""
-        return getattr(self, name)
+        """The key or table of that name, which may be no name of Python's, or a path: `host["deadline.batch"]`."""
+        head, _, rest = _key(name).partition(".")
+        value = getattr(self, head)
+        return value[rest] if rest and isinstance(value, Section) else value
 
     def __setitem__(self, name: str, value: object) -> None:
-        setattr(self, name, value)
+        table, _, key = _key(name).rpartition(".")
+        setattr(self[table] if table else self, key, value)
 
     def to_dict(self) -> dict[str, Any]:
         """Every key with its effective value; absent ones left out. Raises `ConfigError` of one that is wrong."""
@@ -134,8 +138,13 @@ class _Part(Generic[S]):
     def __set__(self, experiment: Experiment, values: Mapping[str, object]) -> None:
         if not isinstance(values, Mapping):
             raise TypeError(f"a section is set key by key, or by a dict: experiment.{self._name}.KEY = VALUE")
-        for path, value in _flattened({self._name: values}):
-            experiment._set(path, value)
+        before = dict(experiment._sets)
+        try:
+            for path, value in _flattened({self._name: values}):
+                experiment._set(path, value)
+        except Exception:
+            experiment.__dict__["_sets"] = before
+            raise
 
 
 class Experiment:
@@ -173,10 +182,8 @@ class Experiment:
         seeds: int | None = None,
         policies: Sequence[type] = (),
     ) -> None:
-        path = os.fspath(path)
-        if not isinstance(path, str):
-            raise TypeError("the path of an experiment is a str or a Path")
-        text, folder = _flashloom.read_source(path)
+        path = file_name(path)
+        text, folder = wait(_flashloom.read_source(path))
         self._begin((path, text, str(folder)), set, vary, seeds, policies)
 
     @classmethod
@@ -237,7 +244,7 @@ class Experiment:
         policies: Sequence[type],
     ) -> None:
         self.__dict__["_source"] = source
-        self.__dict__["_policies"] = tuple(policies)
+        self.__dict__["_policies"] = _classes(policies)
         self.__dict__["_sets"] = {}
         self.__dict__["_vary"] = {}
         self.__dict__["_seeds"] = _checked_seeds(seeds)
@@ -264,8 +271,6 @@ class Experiment:
     # Keys.
 
     def _set(self, path: str, value: object, check: bool = True) -> None:
-        if not isinstance(path, str):
-            raise TypeError(f"a key is a str, not {type(path).__name__}")
         option = f"{path}={_literal(path, value)}"
         if check:
             self._catalog.check(option)
@@ -394,7 +399,7 @@ class Experiment:
     # Texts, copies.
 
     def to_toml(self) -> str:
-        """The effective configuration, every default filled in, as a file that reads back to it."""
+        """The effective configuration as a file that reads back to it; defaults that have no effect are comments."""
         return self._load().to_toml()
 
     def to_dict(self) -> dict[str, Any]:
@@ -422,7 +427,7 @@ class Experiment:
         """True if both have the same effective configuration, and vary the same keys."""
         if not isinstance(other, Experiment):
             return NotImplemented
-        mine, others = ((one.to_toml(), one._vary, one._seeds, one._policies) for one in (self, other))
+        mine, others = ((one.to_dict(), one._vary, one._seeds, one._policies) for one in (self, other))
         return mine == others
 
     __hash__ = None  # type: ignore[assignment]
@@ -478,13 +483,28 @@ def _checked_seeds(seeds: int | None) -> int | None:
     return _whole("seeds", seeds, 1, 100_000)
 
 
+def _classes(policies: Sequence[type]) -> tuple[type, ...]:
+    """Policies in Python, as a list of classes."""
+    if isinstance(policies, type) or not isinstance(policies, Iterable):
+        raise TypeError(f"policies are a list of classes, not {getattr(policies, '__name__', policies)!r}")
+    return tuple(policies)
+
+
+def _key(name: object) -> str:
+    """A key or its path, of nothing but what keys are made of: it becomes a part of a text in TOML."""
+    if not isinstance(name, str):
+        raise TypeError(f"a key is a str, not {type(name).__name__}")
+    if not re.fullmatch(r"[\w-]+(\.[\w-]+)*", name, re.ASCII):
+        raise ConfigError(f"{name!r} is no key: expected letters, digits, `_` and `-`, with `.` between names")
+    return name
+
+
 def _flattened(values: Mapping[str, object], path: str = "") -> Iterable[tuple[str, object]]:
     """Keys by path, out of nested dictionaries."""
     if not isinstance(values, Mapping):
         raise TypeError(f"keys and values are a dict, not {type(values).__name__}")
     for name, value in values.items():
-        if not isinstance(name, str):
-            raise TypeError(f"a key is a str, not {type(name).__name__}")
+        _key(name)
         if isinstance(value, Mapping):
             yield from _flattened(value, f"{path}{name}.")
         else:
@@ -498,7 +518,9 @@ def _scalar(path: str, value: object) -> object:
     if isinstance(value, (str, bool, int, float)):
         return value
     if hasattr(value, "item") and getattr(value, "shape", None) == ():
-        return value.item()
+        plain = value.item()
+        if isinstance(plain, (str, bool, int, float)):
+            return plain
     raise TypeError(f"`{path}` takes a str, an int, a float or a bool, not {type(value).__name__}")
 
 

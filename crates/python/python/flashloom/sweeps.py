@@ -57,7 +57,8 @@ def sweep(
     for that, if there is a cache of aged drives (`FLASHLOOM_CACHE`).
 
     Raises `ConfigError` for keys or values that are wrong, `InputError` for inputs that cannot be had, `BusyError` if
-    another process writes `out`, `SweepError` if the executor breaks, `WorkerError` if a worker lacks a module or input.
+    another process writes `out`, `SweepError` if the executor breaks, `WorkerError` if a worker lacks a module or an
+    input.
 
     >>> sweep(experiment, {"ftl.gc": ["greedy", "fifo"]}, out="results").to_pandas()  # doctest: +SKIP
     """

@@ -7,7 +7,7 @@ import os
 from typing import Literal
 
 from . import _flashloom
-from ._jobs import wait
+from ._jobs import file_name, wait
 from .result import Record
 from .tables import Stream
 
@@ -37,7 +37,7 @@ class Trace:
         sort: bool = False,
         skip_bad_lines: bool = False,
     ) -> None:
-        self.path = os.fspath(path)
+        self.path = file_name(path)
         """The file as it was named."""
         self._inner = _flashloom.Recording(self.path, format, event, sort, skip_bad_lines)
 
@@ -73,7 +73,7 @@ class Trace:
 
         Raises `InputError` for content that the format cannot hold, unless it is to be dropped.
         """
-        return Record(json.loads(wait(self._inner.convert(os.fspath(output), to, drop_unsupported))), "conversion")
+        return Record(json.loads(wait(self._inner.convert(file_name(output), to, drop_unsupported))), "conversion")
 
     def __repr__(self) -> str:
         return f"<flashloom.Trace {self.path}>"

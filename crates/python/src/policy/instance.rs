@@ -20,6 +20,8 @@ struct Cell {
     has_policies: bool,
     is_set: AtomicBool,
     error: Mutex<Option<PyErr>>,
+    /// Threads that may be in a call of a policy, by Python's numbers of them.
+    callers: Mutex<Vec<u64>>,
 }
 
 impl Raised {
@@ -31,6 +33,21 @@ impl Raised {
     /// True if there are policies in Python that the run may call.
     pub(super) fn has_policies(&self) -> bool {
         self.0.has_policies
+    }
+
+    /// Notes that a thread calls policies from now on.
+    pub(super) fn add_caller(&self, caller: Option<u64>) {
+        self.0.callers.lock().unwrap_or_else(PoisonError::into_inner).extend(caller);
+    }
+
+    /// Notes that a thread has called its last policy.
+    pub(super) fn remove_caller(&self, caller: Option<u64>) {
+        self.0.callers.lock().unwrap_or_else(PoisonError::into_inner).retain(|other| Some(*other) != caller);
+    }
+
+    /// The threads that may be in a call of a policy, by Python's numbers of them.
+    pub(crate) fn callers(&self) -> Vec<u64> {
+        self.0.callers.lock().unwrap_or_else(PoisonError::into_inner).clone()
     }
 
     /// True once a policy has raised an exception or given a wrong answer: the run is to stop, and has no result.

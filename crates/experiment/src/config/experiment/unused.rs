@@ -220,6 +220,13 @@ fn shown(config: &Config, (need, key): &Keyed) -> Option<String> {
     Some(value.show())
 }
 
+/// True if a key has an effect in a run: all its conditions are met.
+pub fn has_effect(config: &Config, key: KeyId) -> bool {
+    let catalog = config.catalog();
+    let mut keyed = needs(catalog, key).into_iter().filter_map(|need| catalog.find(&need.key).map(|key| (need, key)));
+    keyed.all(|keyed| shown(config, &keyed).is_none_or(|found| keyed.0.is_met(&found)))
+}
+
 /// Rows in which a condition is not met.
 #[derive(Default)]
 struct Unmet {

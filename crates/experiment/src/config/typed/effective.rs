@@ -47,16 +47,19 @@ pub fn to_json(settings: &Settings) -> Json {
     Json::Object(root)
 }
 
-/// The configuration as a file that reads back to equal values.
-pub fn to_toml(settings: &Settings) -> String {
+/// The configuration as a file that reads back to equal values. Defaults stand in comments where they have no effect,
+/// so that the file is not warned of what nobody wrote.
+pub fn to_toml(settings: &Settings, has_effect: impl Fn(KeyId) -> bool) -> String {
     let mut text = String::new();
     for index in tables(settings) {
         let table = &settings.catalog().tables[index];
         let separator = if text.is_empty() { "" } else { "\n" };
         text.push_str(&format!("{separator}[{}]\n", table.path()));
-        for (param, value) in table.params().iter().zip(settings.values(index)) {
+        for (number, (param, value)) in table.params().iter().zip(settings.values(index)).enumerate() {
             if let Some(value) = toml_value(value) {
-                text.push_str(&format!("{} = {value}\n", param.name));
+                let key = settings.catalog().key(index, number);
+                let comment = if settings.origin(key).is_some() || has_effect(key) { "" } else { "# " };
+                text.push_str(&format!("{comment}{} = {value}\n", param.name));
             }
         }
     }

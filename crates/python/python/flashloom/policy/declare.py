@@ -75,6 +75,8 @@ class Param(Generic[T]):
     ) -> None:
         if not isinstance(default, (bool, int, float, str)):
             raise TypeError(f"a parameter's default is an int, a float, a bool or a str, not {default!r}")
+        if isinstance(choices, str):
+            raise TypeError(f"the choices of a parameter are a list of texts, not {choices!r}")
         self.default: T = default
         self.unit: str = unit or ("ratio" if isinstance(default, float) else "count")
         self.choices = tuple(choices)
