@@ -27,7 +27,8 @@ NO_VALGRIND := make: valgrind is missing, which counts instructions: sudo apt-ge
 # The environment that the Python package is installed into, and tried in.
 PYTHON := target/python
 PACKAGE := crates/python
-WHEEL = rm -rf $(PYTHON)/wheels; $(PYTHON)/bin/maturin build --quiet --locked \
+MATURIN := $(PYTHON)/bin/maturin
+WHEEL = rm -rf $(PYTHON)/wheels; $(MATURIN) build --quiet --locked \
   --manifest-path $(PACKAGE)/Cargo.toml --out $(PYTHON)/wheels
 # Followed by the folder of the program whose numbers the package has to have.
 TRY = $(PACKAGE)/try $(PYTHON)
@@ -158,8 +159,10 @@ site: $(MDBOOK)/bin/mdbook $(LINKCHECKER)/bin/linkchecker ## Builds the site of 
 	cargo test --locked -p flashloom-experiment --test documents --test checked_in --test policies
 	@echo "site: target/site/index.html"
 
-# Packages are made of what is committed: cargo refuses a changed tree.
-dist: $(CARGO_DEB)/bin/cargo-deb ## Makes a Debian package in target/dist, and rehearses the publication of the crates.
+# Packages are made of what is committed: cargo refuses a changed tree. The wheel is for systems whose C library is that
+# of this machine or later, as the tag in its name says; others build the source distribution. That is built here once,
+# in a folder of its own, where nothing but its files can be had; not as a release, which takes minutes more.
+dist: $(CARGO_DEB)/bin/cargo-deb $(PYTHON)/bin/maturin ## Makes a Debian package, a wheel and an sdist in target/dist, and rehearses the publication of the crates.
 	rm -rf target/dist
 	mkdir -p target/dist/install/man1
 	cargo build --locked --release
@@ -167,7 +170,14 @@ dist: $(CARGO_DEB)/bin/cargo-deb ## Makes a Debian package in target/dist, and r
 	target/release/flashloom completions bash >target/dist/install/flashloom.bash
 	target/release/flashloom completions zsh >target/dist/install/_flashloom
 	target/release/flashloom completions fish >target/dist/install/flashloom.fish
-	$(CARGO_DEB)/bin/cargo-deb --package flashloom-cli --no-build --no-strip --output target/dist/
+	$(CARGO_DEB)/bin/cargo-deb --package flashloom-cli --no-build --strip --output target/dist/
+	$(MATURIN) build --quiet --locked --release --manifest-path $(PACKAGE)/Cargo.toml --out target/dist
+	python3 $(PACKAGE)/fresh.py target/dist/flashloom-*.whl target/release/flashloom
+	$(MATURIN) sdist --manifest-path $(PACKAGE)/Cargo.toml --out target/dist
+	sdist=$$(realpath target/dist/flashloom-*.tar.gz); pip=$(abspath $(PYTHON))/bin/pip; target=$(abspath target); \
+	  folder=$$(mktemp -d); trap 'rm -rf "$$folder"' EXIT; cd "$$folder"; \
+	  export CARGO_TARGET_DIR=$$target CARGO_PROFILE_DEV_OPT_LEVEL=1 MATURIN_PEP517_ARGS="--profile dev"; \
+	  "$$pip" wheel --quiet --no-cache-dir --no-deps "$$sdist"; ls -l *.whl
 	cargo publish --locked --workspace --dry-run
 	@ls -l target/dist
 

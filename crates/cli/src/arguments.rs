@@ -34,7 +34,8 @@ pub enum Command {
     Probe(ProbeArguments),
     /// Run the experiments of published papers, and compare the results with the published figures.
     Reproduce(ReproduceArguments),
-    /// Write a result or a comparison as one HTML page with pictures, which works offline and prints.
+    /// Write a result, a comparison or the data set of a sweep as one HTML page with pictures, which works offline and
+    /// prints.
     Report(ReportArguments),
     /// Run one experiment and write its requests as a trace: as they arrive, or as its scheduler issues them.
     Generate(GenerateArguments),
@@ -116,8 +117,9 @@ pub struct RunArguments {
 /// Arguments of `report`.
 #[derive(Debug, Args)]
 pub struct ReportArguments {
-    /// Result, as `run --json`, `compare --json` or `compare --out` wrote it.
-    #[arg(value_name = "RESULT.json")]
+    /// Result, as `run --json`, `compare --json` or `compare --out` wrote it; or the data set of a sweep, the folder
+    /// that `flashloom.sweep` of the Python package wrote, or one of its files.
+    #[arg(value_name = "RESULT.json|DATASET")]
     pub result: String,
     /// Page to write.
     #[arg(short, long, value_name = "FILE.html")]

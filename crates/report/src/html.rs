@@ -1,11 +1,14 @@
 //! A report as one HTML page: works offline, prints, needs nothing beside it.
 //!
 //! ```text
-//! document   what is reported: the result of a run, or a comparison
+//! document   what is reported: the result of a run, a comparison, or the data set of a sweep
 //! page       sections in order, each of charts, tables and notes; the frame around them
 //! chart      a picture's numbers for the library that draws it, and the same numbers as a table
+//! long       a table that may have thousands of rows, to be sorted and searched
 //! run        sections of a run        course      over time and by place
 //! comparison sections of a comparison facts       configuration, origin, and what was checked
+//! sweep      sections of a data set   values      a figure by the values of a key
+//! front      the Pareto front of a comparison or a sweep
 //! ```
 //!
 //! Pictures are drawn by Apache ECharts, which is vendored unmodified: of the small libraries it alone has heat maps,
@@ -17,8 +20,12 @@ mod comparison;
 mod course;
 mod document;
 mod facts;
+mod front;
+mod long;
 mod page;
 mod run;
+mod sweep;
+mod values;
 
 pub use document::Document;
 pub use page::page;

@@ -1,4 +1,5 @@
-//! Reports: of runs and comparisons as a page with pictures ([`html`]), and of the reproduction of published figures.
+//! Reports: of runs, comparisons and sweeps ([`dataset`]) as a page with pictures ([`html`]), and of the reproduction
+//! of published figures.
 //!
 //! Reproduction says which figures of papers were reproduced, which only in direction, and which were not and why.
 //!
@@ -9,6 +10,7 @@
 //! is [`row::Report`]. No figure is written anywhere but in the data files and in results.
 
 pub mod csv;
+pub mod dataset;
 pub mod html;
 pub mod markdown;
 pub mod plan;

@@ -1,23 +1,22 @@
 //! `flashloom report`.
 
-use std::fs;
 use std::path::{Path, PathBuf};
 
+use flashloom::report::dataset::DataSet;
 use flashloom::report::html::{Document, page};
-use flashloom::units::Problem;
 
 use crate::arguments::ReportArguments;
 use crate::output::{OutputFile, Stop, keep_apart};
 
-/// Reads a result, and writes its page.
+/// Reads a result or a data set, and writes its page.
 pub fn report(arguments: &ReportArguments) -> Result<(), Stop> {
     let name = &arguments.result;
-    keep_apart(&[PathBuf::from(name)], &[Some(&arguments.out)])?;
-    let text = fs::read_to_string(name).map_err(|error| {
-        let found = if Path::new(name).is_dir() { "this is a directory".to_owned() } else { error.to_string() };
-        Problem::file(name, found, "the JSON of a result or a comparison")
-    })?;
-    let mut document = Document::read(name, &text)?;
+    let mut inputs = vec![PathBuf::from(name)];
+    if inputs[0].is_dir() {
+        inputs.extend(DataSet::files(Path::new(name))?);
+    }
+    keep_apart(&inputs, &[Some(&arguments.out)])?;
+    let mut document = Document::open(name)?;
     if let Some(number) = arguments.run {
         document = document.only(number.get()).map_err(|refusal| refusal.in_file("--run"))?;
     }

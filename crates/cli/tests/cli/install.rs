@@ -48,7 +48,8 @@ fn bash_completes_commands_options_and_values() {
     assert!(complete("flashloom list").contains("mappings"));
 }
 
-/// Cargo has the version of a package beside each path to it; a citation names it as well.
+/// Cargo has the version of a package beside each path to it; a citation names it as well. The wheel takes it from
+/// there, and the changelog has its entries, or is on the way to them.
 #[test]
 fn there_is_one_version() {
     let root = concat!(env!("CARGO_MANIFEST_DIR"), "/../..");
@@ -62,4 +63,21 @@ fn there_is_one_version() {
         assert_eq!(dependency["version"].as_str(), Some(version), "{name}");
     }
     assert!(read("CITATION.cff").contains(&format!("\nversion: {version}\n")));
+    let wheel: toml::Value = toml::from_str(&read("crates/python/pyproject.toml")).expect("pip reads it too");
+    assert_eq!(wheel["project"]["dynamic"].as_array().map(Vec::as_slice), Some(&["version".into()][..]));
+    let changelog = read("CHANGELOG.md");
+    let mut releases = changelog.lines().filter_map(|line| line.strip_prefix("## ["));
+    let newest = releases.find(|release| *release != "Unreleased]").map(|release| release.split(']').next());
+    assert!(newest.is_none_or(|newest| newest == Some(version)), "{newest:?} is the newest release");
+}
+
+#[test]
+fn every_crate_carries_the_licence() {
+    let root = concat!(env!("CARGO_MANIFEST_DIR"), "/../..");
+    let licence = fs::read_to_string(format!("{root}/LICENSE")).expect("it can be read");
+    for entry in fs::read_dir(format!("{root}/crates")).expect("it can be read") {
+        let folder = entry.expect("it can be read").path();
+        let of_crate = fs::read_to_string(folder.join("LICENSE")).unwrap_or_default();
+        assert!(of_crate == licence, "{} links to ../../LICENSE", folder.display());
+    }
 }

@@ -31,10 +31,34 @@ fn what_is_no_result_is_refused_and_nothing_is_written() {
     refused(&["broken.json", "-o", "page.html"], "broken.json:2:13");
     refused(&["other.json", "-o", "page.html"], "flashloom/result/1");
     refused(&["missing.json", "-o", "page.html"], "missing.json");
-    refused(&[".", "-o", "page.html"], "this is a directory");
+    refused(&[".", "-o", "page.html"], "a folder without files that end in `.parquet`");
     refused(&["result.json", "-o", "result.json"], "this is read");
     refused(&["result.json", "-o", "page.html", "--run", "1"], "expected a comparison");
     refused(&["result.json", "-o", "nowhere/page.html"], "there is no folder");
+    assert!(!lab.files().contains(&"page.html".to_owned()));
+}
+
+/// The data set that `make.py` beside it made, with the package for Python.
+const SWEEP: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../report/tests/sweep");
+
+#[test]
+fn a_data_set_becomes_a_page_and_is_not_written_over() {
+    let lab = small();
+    lab.succeed(&["report", SWEEP, "-o", "sweep.html"]);
+    let page = lab.read("sweep.html");
+    assert!(page.contains("<h1>Sweep: sweep</h1>") && page.contains("chart-by-host-queue_depth"));
+    std::fs::create_dir(lab.path("data")).expect("a folder can be made");
+    std::fs::copy(format!("{SWEEP}/data.parquet"), lab.path("data/data.parquet")).expect("it can be copied");
+    lab.succeed(&["report", "data/data.parquet", "-o", "one.html"]);
+    let refused = |arguments: &[&str], expected: &str| {
+        let answer = lab.run(&[&["report", "data"], arguments].concat());
+        assert_eq!(answer.code, Some(2), "{}", answer.stderr);
+        assert!(answer.stderr.contains(expected), "{}", answer.stderr);
+    };
+    refused(&["-o", "data/data.parquet"], "this is read");
+    refused(&["-o", "page.html", "--run", "1"], "`--run` with the data set of a sweep");
+    lab.write("data/torn.parquet", "PAR1, and no more");
+    refused(&["-o", "page.html"], "data/torn.parquet");
     assert!(!lab.files().contains(&"page.html".to_owned()));
 }
 

@@ -16,6 +16,8 @@ pub(super) enum Kind {
     Heat,
     /// Points of two figures, those of the Pareto front joined.
     Front,
+    /// A figure by the values of a key.
+    Values,
 }
 
 impl Kind {
@@ -27,6 +29,7 @@ impl Kind {
             Self::Stack => "stack",
             Self::Heat => "heat",
             Self::Front => "front",
+            Self::Values => "values",
         }
     }
 }
@@ -43,7 +46,7 @@ pub(super) struct Table {
 #[derive(Clone, Debug)]
 pub(super) struct Chart {
     /// Name of its element.
-    pub(super) id: &'static str,
+    pub(super) id: String,
     pub(super) title: String,
     /// What it shows, in a sentence.
     pub(super) summary: String,
@@ -54,7 +57,7 @@ pub(super) struct Chart {
 }
 
 /// Rows of a table beneath a chart, at most: it is to be read.
-const MAX_ROWS: usize = 64;
+pub(super) const MAX_ROWS: usize = 64;
 
 /// A line of a chart over time.
 pub(super) struct Line {
@@ -126,7 +129,7 @@ pub(super) fn over_time(id: &'static str, title: &str, unit: Unit, ends_ns: &[u6
     };
     let of_these = if step > 1 { format!(" The table has every {step}th interval.") } else { String::new() };
     Chart {
-        id,
+        id: id.to_owned(),
         title: title.to_owned(),
         summary: format!("{}.{of_these}", lines.iter().map(range).collect::<Vec<_>>().join("; ")),
         kind: Kind::Lines,

@@ -36,6 +36,7 @@ function scaled(value, units) {
 const FORMATS = {
   time: (ns) => scaled(ns, [["ns", 1], ["us", 1e3], ["ms", 1e6], ["s", 1e9]]),
   rate: (value) => scaled(value, [["B/s", 1], ["kB/s", 1e3], ["MB/s", 1e6], ["GB/s", 1e9]]),
+  size: (value) => scaled(value, [["B", 1], ["KiB", 1024], ["MiB", 1048576], ["GiB", 1073741824]]),
   number: (value) => (Math.abs(value) >= 1000 ? Math.round(value).toLocaleString("en") : digits(value)),
   share: (value) => digits(value * 100) + " %",
   erases: (value) => digits(value) + " erases",
@@ -165,6 +166,8 @@ function front(spec, theme) {
   const format = FORMATS[spec.unit];
   const label = { show: true, color: css("--ink"), distance: 8, formatter: ({ value }) => value[2] };
   const common = { encode: { x: 0, y: 1 }, label, labelLayout: { hideOverlap: true } };
+  // Of many runs only those on the front have their names beside them.
+  const isCrowded = sorted.length > 40;
   const options = base(theme, {
     grid: { left: 96, right: 32, top: 48, bottom: 52 },
     xAxis: axis({ type: "value", scale: true, name: spec.x, nameGap: 30 }),
@@ -173,7 +176,8 @@ function front(spec, theme) {
     series: [
       { ...common, name: "on the front", type: "line", step: "end", symbol: "circle", symbolSize: 11,
         data: named(true) },
-      { ...common, name: "other runs", type: "scatter", symbol: "diamond", symbolSize: 11, data: named(false) },
+      { ...common, name: "other runs", type: "scatter", symbol: "diamond", symbolSize: isCrowded ? 6 : 11,
+        label: { ...label, show: !isCrowded }, data: named(false) },
     ],
   });
   options.legend.itemWidth = 14;
@@ -182,7 +186,44 @@ function front(spec, theme) {
   return options;
 }
 
-const KINDS = { percentiles, lines, stack, heat, front };
+/** Whether numbers are to be seen on a logarithmic axis. */
+function wide(numbers) {
+  const [least, most] = numbers.reduce(([low, high], n) => [Math.min(low, n), Math.max(high, n)], [Infinity, 0]);
+  return least > 0 && most >= 30 * least;
+}
+
+/** A point for each combination; values have places, or stand to scale. */
+function values(spec, theme) {
+  const format = FORMATS[spec.unit];
+  const numbers = spec.points.map(([x]) => x);
+  const ends = { min: numbers.reduce((a, b) => Math.min(a, b)), max: numbers.reduce((a, b) => Math.max(a, b)) };
+  const scale = { type: wide(numbers) ? "log" : "value", scale: true, ...ends };
+  const place = (x) => (spec.places ? spec.places[x] : FORMATS[spec.measure](x));
+  const options = base(theme, {
+    grid: { left: 96, right: 32, top: 48, bottom: 52 },
+    xAxis: axis({
+      ...(spec.places ? { type: "category", data: spec.places } : scale), name: spec.key, nameGap: 30,
+      axisLabel: { color: css("--ink"), hideOverlap: true, ...(spec.places ? {} : { formatter: place }) },
+    }),
+    yAxis: axis({
+      type: wide(spec.points.map(([, y]) => y)) ? "log" : "value", scale: true, name: spec.y, nameGap: 72,
+      axisLabel: { color: css("--ink"), formatter: format },
+    }),
+    series: [
+      { name: "mean", type: "line", symbol: "diamond", symbolSize: 11, z: 3,
+        lineStyle: { width: spec.joined ? 2 : 0 },
+        data: spec.means },
+      { name: "combinations", type: "scatter", symbolSize: 6, itemStyle: { opacity: 0.6 },
+        data: spec.points },
+    ],
+  });
+  options.legend.itemWidth = 14;
+  options.tooltip.formatter = ({ seriesName, value: [x, y, name] }) =>
+    escaped(seriesName === "mean" ? `${name}: mean ${format(y)}` : `${name}: ${format(y)}`);
+  return options;
+}
+
+const KINDS = { percentiles, lines, stack, heat, front, values };
 let charts = [];
 
 function draw(theme) {

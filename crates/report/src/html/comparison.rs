@@ -2,10 +2,11 @@
 
 use flashloom_experiment::figures::{count, factor, rate, time};
 use flashloom_experiment::result::{ComparedRun, Comparison, Distribution, RunResult};
-use serde_json::json;
+use serde_json::Value;
 
-use super::chart::{Chart, Kind, Table, head};
+use super::chart::{Table, head};
 use super::facts;
+use super::front::{Against, Candidate, front};
 use super::page::{Part, Section};
 use super::run::{Bars, Curve, anatomy_chart, percentile_chart};
 
@@ -17,7 +18,7 @@ pub(super) fn sections(comparison: &Comparison) -> Vec<Section> {
     let first = comparison.runs.first();
     let mut sections = vec![
         Section { id: "overview", title: "Runs", parts: vec![overview(comparison)] },
-        Section { id: "front", title: "Pareto front", parts: front(comparison) },
+        Section { id: "front", title: "Pareto front", parts: front_of(comparison) },
         Section { id: "latency", title: "Latency", parts: latency(comparison) },
         Section { id: "anatomy", title: "Where the time went", parts: anatomy(comparison) },
         Section { id: "checks", title: "What was checked", parts: checks(comparison) },
@@ -32,14 +33,14 @@ pub(super) fn sections(comparison: &Comparison) -> Vec<Section> {
 }
 
 /// The varied values of a run, after its number.
-fn label(number: usize, run: &ComparedRun) -> String {
+pub(super) fn label<'a>(number: usize, vary: impl IntoIterator<Item = (&'a String, &'a Value)>) -> String {
     let name = |path: &str| path.rsplit('.').next().unwrap_or(path).to_owned();
-    let values = run.vary.iter().map(|(key, value)| format!("{} {}", name(key), facts::text_of(value)));
+    let values = vary.into_iter().map(|(key, value)| format!("{} {}", name(key), facts::short(value)));
     format!("{number}: {}", values.collect::<Vec<_>>().join(", "))
 }
 
 fn labelled(comparison: &Comparison) -> impl Iterator<Item = (String, &RunResult)> {
-    (1..).zip(&comparison.runs).map(|(number, run)| (label(number, run), &run.result))
+    (1..).zip(&comparison.runs).map(|(number, run)| (label(number, &run.vary), &run.result))
 }
 
 fn p99_9(result: &RunResult) -> Option<f64> {
@@ -71,43 +72,15 @@ fn overview(comparison: &Comparison) -> Part {
     Part::Table(Table { head: head("run", keys.iter().copied().chain(columns)), rows })
 }
 
-/// Whether each point is on the Pareto front: no other is as low in both figures and lower in one.
-fn is_on_front(points: &[(f64, f64)]) -> Vec<bool> {
-    let beats = |a: &(f64, f64), b: &(f64, f64)| a.0 <= b.0 && a.1 <= b.1 && (a.0 < b.0 || a.1 < b.1);
-    points.iter().map(|point| !points.iter().any(|other| beats(other, point))).collect()
-}
-
-/// Two figures of which less is better: the latency of the slowest in 1,000, or without time write amplification,
-/// against erases.
-fn front(comparison: &Comparison) -> Vec<Part> {
+/// Latency of the slowest in 1,000, or without time write amplification, against erases.
+fn front_of(comparison: &Comparison) -> Vec<Part> {
     let is_timed = comparison.runs.iter().all(|run| p99_9(&run.result).is_some());
+    let against = if is_timed { Against::Tail } else { Against::Amplification };
     let figure = |result: &RunResult| if is_timed { p99_9(result) } else { result.ftl.waf };
-    let text = |value: f64| if is_timed { time(value) } else { factor(value) };
-    let name = if is_timed { "p99.9 of all requests" } else { "write amplification" };
-    let all: Vec<(String, f64, f64)> = labelled(comparison)
-        .filter_map(|(label, result)| Some((label, result.nand.erases.total as f64, figure(result)?)))
-        .collect();
-    if all.is_empty() {
-        return vec![Part::Missing(format!("No Pareto front: no run has {name}."))];
-    }
-    let on_front = is_on_front(&all.iter().map(|(_, erases, other)| (*erases, *other)).collect::<Vec<_>>());
-    let rows = all.iter().zip(&on_front).map(|((label, erases, other), &is_on)| {
-        let place = if is_on { "on the front" } else { "" };
-        vec![label.clone(), factor(*erases), text(*other), place.to_owned()]
-    });
-    let points = all.iter().zip(&on_front);
-    let points = points.map(|((label, erases, other), is_on)| json!([erases, other, label, is_on]));
-    vec![Part::Chart(Chart {
-        id: "chart-front",
-        title: format!("Blocks erased and {name}: lower and further left is better"),
-        summary: format!("{} of {} runs are on the front.", on_front.iter().filter(|&&on| on).count(), all.len()),
-        kind: Kind::Front,
-        spec: json!({
-            "x": "blocks erased", "y": name, "unit": if is_timed { "time" } else { "number" },
-            "points": points.collect::<Vec<_>>(),
-        }),
-        table: Table { head: head("run", ["blocks erased", name, ""].into_iter()), rows: rows.collect() },
-    })]
+    let candidate = |(label, result): (String, &RunResult)| {
+        Some(Candidate { label, erases: result.nand.erases.total as f64, other: figure(result)? })
+    };
+    vec![front(&labelled(comparison).filter_map(candidate).collect::<Vec<_>>(), against)]
 }
 
 /// A note that only some runs are drawn.
@@ -184,15 +157,4 @@ fn checks(comparison: &Comparison) -> Vec<Part> {
         parts.push(Part::Text(format!("{left_out} combinations were left out: their values cannot work together.")));
     }
     parts
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn a_point_is_on_the_front_if_none_is_better_in_both() {
-        let points = [(1.0, 9.0), (2.0, 5.0), (2.0, 6.0), (3.0, 5.0), (4.0, 1.0), (4.0, 1.0), (9.0, 9.0)];
-        assert_eq!(is_on_front(&points), [true, true, false, false, true, true, false]);
-    }
 }

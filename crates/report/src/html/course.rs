@@ -111,7 +111,7 @@ fn busy_chart(id: &'static str, part: &str, all: usize, series: &SeriesResult, b
     let most = names.iter().zip(&shares).max_by(|a, b| a.1.total_cmp(b.1));
     let most = most.map(|(name, &share)| format!("{name} was the busiest, {} of the time.", percent(share)));
     Chart {
-        id,
+        id: id.to_owned(),
         title: format!("Busy share of each {part}"),
         summary: most.unwrap_or_default(),
         kind: Kind::Heat,
@@ -183,7 +183,7 @@ fn wear(result: &RunResult, series: &SeriesResult) -> Vec<Part> {
     let table =
         names.iter().zip(&rows).map(|(name, cells)| std::iter::once(name.clone()).chain(range(cells)).collect());
     vec![Part::Chart(Chart {
-        id: "chart-wear",
+        id: "chart-wear".to_owned(),
         title: "Erases of a block since the drive was new, by plane and place in the plane".to_owned(),
         summary: format!("From {least} to {most} erases of a block, on average over {per_column} neighbours."),
         kind: Kind::Heat,

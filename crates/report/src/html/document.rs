@@ -1,20 +1,41 @@
 //! What is reported, as it is read from a file.
 
+use std::fs;
+use std::path::Path;
+
 use flashloom_experiment::result::{COMPARE_SCHEMA, Comparison, KEPT_SCHEMA, KeptRun, RESULT_SCHEMA, RunResult};
 use flashloom_units::{Place, Problem, Refusal};
 use serde::de::DeserializeOwned;
 use serde_json::Value;
 
-/// A result or a comparison.
+use super::sweep;
+use crate::dataset::DataSet;
+
+/// A result, a comparison, or a data set.
 #[derive(Clone, Debug)]
 pub enum Document {
     /// One run.
     Run(Box<RunResult>),
     /// The runs of a comparison.
     Comparison(Comparison),
+    /// The runs of a sweep.
+    Sweep(DataSet),
 }
 
 impl Document {
+    /// Reads a file as [`Document::read`] does, or the data set of a sweep, which is a folder or a Parquet file.
+    ///
+    /// # Errors
+    /// A file that is missing, torn, or of something else.
+    pub fn open(name: &str) -> Result<Self, Problem> {
+        if DataSet::is_at(Path::new(name)) {
+            return DataSet::read(Path::new(name), &sweep::COLUMNS).map(Self::Sweep);
+        }
+        let expected = "the JSON of a result or a comparison, or the data set of a sweep";
+        let text = fs::read_to_string(name).map_err(|error| Problem::file(name, error.to_string(), expected))?;
+        Self::read(name, &text)
+    }
+
     /// Reads what `run --json`, `compare --json` or `compare --out` wrote; `name` is that of the file.
     ///
     /// # Errors
@@ -40,8 +61,13 @@ impl Document {
     /// # Errors
     /// A number that no run has, or a document of one run.
     pub fn only(self, number: usize) -> Result<Self, Refusal> {
-        let Self::Comparison(comparison) = self else {
-            return Err(Refusal::new("`--run` with the result of one run", "a comparison"));
+        let comparison = match self {
+            Self::Comparison(comparison) => comparison,
+            Self::Run(_) => return Err(Refusal::new("`--run` with the result of one run", "a comparison")),
+            Self::Sweep(_) => {
+                let refusal = Refusal::new("`--run` with the data set of a sweep", "a comparison");
+                return Err(refusal.help("a row has the figures of a run, not its whole result"));
+            }
         };
         let count = comparison.runs.len();
         let run = number.checked_sub(1).and_then(|at| comparison.runs.into_iter().nth(at));

@@ -60,6 +60,17 @@ pub(super) fn text_of(value: &Value) -> String {
     value.as_str().map_or_else(|| value.to_string(), str::to_owned)
 }
 
+/// A value with four digits, to tell it from others.
+pub(super) fn short(value: &Value) -> String {
+    match value.as_f64() {
+        Some(number) if number.fract() != 0.0 => {
+            let digits = (3 - number.abs().log10().floor() as i32).clamp(0, 12) as usize;
+            format!("{number:.digits$}").trim_end_matches('0').trim_end_matches('.').to_owned()
+        }
+        _ => text_of(value),
+    }
+}
+
 /// Program, revision and files.
 pub(super) fn origin(result: &RunResult) -> Vec<Part> {
     let Some(provenance) = &result.provenance else {

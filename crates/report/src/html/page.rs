@@ -5,7 +5,8 @@ use std::fmt::Write;
 use serde_json::{Value, json};
 
 use super::chart::{Chart, Table};
-use super::{Document, ECHARTS, comparison, run};
+use super::long::Long;
+use super::{Document, ECHARTS, comparison, run, sweep};
 
 /// Nothing is loaded: styles, scripts and drawings are in the page.
 const POLICY: &str = "default-src 'none'; script-src 'unsafe-inline'; style-src 'unsafe-inline'; img-src data:";
@@ -22,6 +23,8 @@ pub(super) struct Section {
 pub(super) enum Part {
     Chart(Chart),
     Table(Table),
+    /// A table that may have thousands of rows.
+    Long(Long),
     /// A sentence.
     Text(String),
     /// What the result lacks, and how to have it the next time.
@@ -54,13 +57,14 @@ pub fn page(name: &str, document: &Document) -> String {
     let (title, sections) = match document {
         Document::Run(result) => ("Run", run::sections(result)),
         Document::Comparison(comparison) => ("Comparison", comparison::sections(comparison)),
+        Document::Sweep(data) => ("Sweep", sweep::sections(data)),
     };
     let charts: Vec<Value> = sections.iter().flat_map(|section| &section.parts).filter_map(spec_of).collect();
     let heading = format!("{title}: {}", escaped(name));
     let links: String = sections.iter().map(link).collect();
     let body: String = sections.iter().map(shown).collect();
     let style = include_str!("style.css");
-    let script = include_str!("charts.js");
+    let script = concat!(include_str!("charts.js"), include_str!("long.js"));
     let data = json_in_script(&json!(charts));
     format!(
         r##"<!DOCTYPE html>
@@ -109,6 +113,7 @@ fn shown(section: &Section) -> String {
         match part {
             Part::Chart(chart) => html.push_str(&figure(chart)),
             Part::Table(table) => html.push_str(&table_of(table)),
+            Part::Long(long) => html.push_str(&long.html()),
             Part::Text(text) => drop(writeln!(html, "<p>{}</p>", escaped(text))),
             Part::Missing(text) => drop(writeln!(html, "<p class=\"missing\">{}</p>", escaped(text))),
         }
@@ -118,7 +123,7 @@ fn shown(section: &Section) -> String {
 
 /// A picture, and what it shows as a table that opens below it.
 fn figure(chart: &Chart) -> String {
-    let (id, title, summary) = (chart.id, escaped(&chart.title), escaped(&chart.summary));
+    let (id, title, summary) = (&chart.id, escaped(&chart.title), escaped(&chart.summary));
     format!(
         "<figure>\n<figcaption id=\"{id}-title\">{title}</figcaption>\n\
          <div class=\"chart {}\" id=\"{id}\" role=\"img\" tabindex=\"0\" aria-labelledby=\"{id}-title\" \

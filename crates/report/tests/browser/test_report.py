@@ -27,7 +27,7 @@ def shapes(opened, figure):
 
 
 class Report(unittest.TestCase):
-    """The pages of a run and of a comparison."""
+    """The pages of a run, a comparison and a sweep."""
 
     @classmethod
     def setUpClass(cls):
@@ -37,6 +37,7 @@ class Report(unittest.TestCase):
         few = ["--set", "workload.synthetic.requests=15000"]
         flashloom("compare", HERE / "busy.toml", *vary, *few, "--json", "compare.json", "--quiet")
         flashloom("report", "compare.json", "-o", "compare.html")
+        flashloom("report", HERE.parent / "sweep", "-o", "sweep.html")
 
     def open(self, name, **options):
         return page((FOLDER / name).as_uri(), offline=True, **options)
@@ -65,6 +66,37 @@ class Report(unittest.TestCase):
     def test_every_picture_of_a_comparison_is_drawn_in_both_themes(self):
         for scheme in ["light", "dark"]:
             self.assertEqual(self.check("compare.html", scheme), 3)
+
+    def test_every_picture_of_a_sweep_is_drawn_in_both_themes(self):
+        for scheme in ["light", "dark"]:
+            self.assertEqual(self.check("sweep.html", scheme), 4)
+
+    def test_the_rows_of_a_sweep_are_sorted_and_found(self):
+        with self.open("sweep.html") as (opened, _, complaints):
+            opened.goto((FOLDER / "sweep.html").as_uri())
+            runs = opened.locator("#runs .long").first
+
+            def column(at):
+                cells = runs.locator(f"tbody tr:visible > :nth-child({at})")
+                return cells.evaluate_all("cells => cells.map(cell => Number.parseFloat(cell.dataset.n))")
+
+            head = runs.locator("thead th").all_inner_texts()
+            rate = 1 + head.index("requests/s")
+            sort = runs.locator("thead button", has_text="requests/s")
+            for order, is_reversed in [("ascending", False), ("descending", True)]:
+                sort.focus()
+                opened.keyboard.press("Enter")
+                self.assertEqual(runs.locator(f"th:nth-child({rate})").get_attribute("aria-sort"), order)
+                rates = [number for number in column(rate) if number == number]
+                self.assertEqual(len(rates), 18, "of 24 combinations, 6 failed")
+                self.assertEqual(rates, sorted(rates, reverse=is_reversed))
+            runs.get_by_label("Find rows").fill("greedy ok")
+            self.assertEqual(runs.locator("output").inner_text(), "9 of 24 rows")
+            self.assertEqual(len(column(1)), 9)
+            everyone = opened.locator("#runs details")
+            everyone.locator("summary").click()
+            self.assertEqual(everyone.locator("tbody tr:visible").count(), 72)
+            self.assertEqual(complaints, [])
 
     def test_the_keyboard_reaches_theme_pictures_and_tables(self):
         with self.open("run.html") as (opened, _, complaints):
@@ -100,7 +132,7 @@ class Report(unittest.TestCase):
 
     def test_screenshots(self):
         shown = [("run.html", "light", "#latency, #anatomy"), ("run.html", "dark", "#busy, #wear"),
-                 ("compare.html", "light", "#front")]
+                 ("compare.html", "light", "#front"), ("sweep.html", "light", "#runs, #front, #keys")]
         for name, scheme, parts in shown:
             with self.open(name, color_scheme=scheme) as (opened, _, _):
                 opened.set_viewport_size({"width": 1100, "height": 300})

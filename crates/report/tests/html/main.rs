@@ -1,5 +1,8 @@
 //! Pages: whole, closed in themselves, with a table for every picture, and harmless whatever names they show.
 
+mod dataset;
+mod sweep;
+
 use std::fs;
 use std::path::PathBuf;
 

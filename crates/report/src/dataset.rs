@@ -1,0 +1,273 @@
+//! Data sets of sweeps, as the Python package writes them (`flashloom.sweep`): Parquet files with a row for each run.
+//!
+//! A folder has one file of a sweep that has ended, and one a batch while it goes on; a run that two files have is read
+//! once. Only the columns that a report shows are read.
+
+mod column;
+mod guard;
+
+use std::cmp::Ordering;
+use std::collections::{BTreeMap, BTreeSet};
+use std::fs::{self, File};
+use std::io::Read;
+use std::path::{Path, PathBuf};
+
+use flashloom_units::{Problem, parse_rate, parse_ratio, parse_size, parse_time};
+use parquet::file::reader::{FileReader, SerializedFileReader};
+use serde_json::Value;
+
+use column::Column;
+use guard::guarded;
+
+/// Columns of what became of a run.
+const STATUS: [&str; 6] = ["id", "status", "error.type", "error.message", "version", "seed"];
+
+/// Entry of a file's metadata with the paths of the varied keys, a list in JSON.
+const VARIED: &str = "flashloom.varied";
+
+const DAMAGED: &str = "damaged Parquet";
+
+/// A data set.
+#[derive(Clone, Debug, Default)]
+pub struct DataSet {
+    /// Paths of the varied keys; `version` is one if the runs are of several.
+    pub varied: Vec<String>,
+    /// Its runs: by their varied values, then by seed.
+    pub runs: Vec<SweptRun>,
+    /// Effective configuration of one run that ended; the others differ in what varies.
+    pub config: Option<Value>,
+}
+
+/// A run: the cells of its row that are not empty, by column.
+#[derive(Clone, Debug, Default)]
+pub struct SweptRun(BTreeMap<String, Value>);
+
+impl SweptRun {
+    /// A run of some cells.
+    pub fn new(cells: impl IntoIterator<Item = (String, Value)>) -> Self {
+        Self(cells.into_iter().collect())
+    }
+
+    /// A cell.
+    pub fn cell(&self, column: &str) -> Option<&Value> {
+        self.0.get(column)
+    }
+
+    /// A cell with a number.
+    pub fn number(&self, column: &str) -> Option<f64> {
+        self.cell(column)?.as_f64()
+    }
+
+    /// A cell with a text, or nothing.
+    pub fn text(&self, column: &str) -> &str {
+        self.cell(column).and_then(Value::as_str).unwrap_or_default()
+    }
+
+    /// True if the run ended; false if it failed, and has an error in place of figures.
+    pub fn has_ended(&self) -> bool {
+        self.text("status") == "ok"
+    }
+}
+
+impl DataSet {
+    /// True if a path names a data set: a folder, or a Parquet file by its ending or its first bytes.
+    pub fn is_at(path: &Path) -> bool {
+        path.is_dir() || path.extension().is_some_and(|ending| ending == "parquet") || begins_as_parquet(path)
+    }
+
+    /// The files of a data set in order; those that a sweep has begun to write have hidden names.
+    ///
+    /// # Errors
+    /// A folder that cannot be read, or has none.
+    pub fn files(path: &Path) -> Result<Vec<PathBuf>, Problem> {
+        if !path.is_dir() {
+            return Ok(vec![path.to_owned()]);
+        }
+        let entries = fs::read_dir(path).and_then(Iterator::collect::<Result<Vec<_>, _>>);
+        let entries = entries.map_err(|error| refused(path, error.to_string()))?;
+        let is_part = |path: &PathBuf| {
+            let name = path.file_name().unwrap_or_default().to_string_lossy();
+            name.ends_with(".parquet") && !name.starts_with('.')
+        };
+        let mut files: Vec<PathBuf> = entries.iter().map(fs::DirEntry::path).filter(is_part).collect();
+        files.sort_unstable();
+        if files.is_empty() {
+            return Err(refused(path, "a folder without files that end in `.parquet`"));
+        }
+        Ok(files)
+    }
+
+    /// Reads the folder of a data set, or one file of it; besides the status and the varied keys of its runs, some
+    /// figures by their columns.
+    ///
+    /// # Errors
+    /// A folder without Parquet files, a file that is torn or of something else, no runs.
+    pub fn read(path: &Path, figures: &[&str]) -> Result<Self, Problem> {
+        let files = Self::files(path)?;
+        let mut data = Self::default();
+        for file in &files {
+            let varied = guarded(|| varied_of(file, &open(file)?)).unwrap_or_else(|| Err(refused(file, DAMAGED)))?;
+            data.varied.extend(varied);
+        }
+        data.varied.sort_unstable();
+        data.varied.dedup();
+        let columns: BTreeSet<&str> = STATUS.iter().chain(figures).copied().collect();
+        let columns: BTreeSet<String> =
+            columns.into_iter().map(str::to_owned).chain(data.varied.iter().cloned()).collect();
+        let mut known = BTreeSet::new();
+        for file in &files {
+            let added = guarded(|| data.add(file, &columns, &mut known));
+            added.unwrap_or_else(|| Err(refused(file, DAMAGED)))?;
+        }
+        if data.runs.is_empty() {
+            return Err(refused(path, "a data set without runs"));
+        }
+        data.order();
+        Ok(data)
+    }
+
+    /// Adds the runs of a file that are not known.
+    fn add(&mut self, file: &Path, columns: &BTreeSet<String>, known: &mut BTreeSet<String>) -> Result<(), Problem> {
+        let refuse = |found: String| refused(file, found);
+        let reader = open(file)?;
+        for at in 0..reader.num_row_groups() {
+            let group = reader.get_row_group(at).map_err(|error| refuse(error.to_string()))?;
+            let mut rows: Vec<SweptRun> = Vec::new();
+            for name in columns {
+                let Some(column) = Column::find(group.as_ref(), name).map_err(refuse)? else { continue };
+                let values = column.read(usize::MAX).map_err(refuse)?;
+                rows.resize_with(values.len().max(rows.len()), SweptRun::default);
+                let cells = rows.iter_mut().zip(values).filter(|(_, value)| !value.is_null());
+                cells.for_each(|(SweptRun(cells), value)| drop(cells.insert(name.clone(), value)));
+            }
+            if let (None, Some(ended)) = (&self.config, rows.iter().position(SweptRun::has_ended)) {
+                let column = Column::find(group.as_ref(), "config").map_err(refuse)?;
+                let values = column.map_or_else(|| Ok(Vec::new()), |column| column.read(ended + 1)).map_err(refuse)?;
+                let text = values.get(ended).and_then(Value::as_str);
+                self.config = text.and_then(|text| serde_json::from_str(text).ok());
+            }
+            for row in rows {
+                let (id, status) = (row.text("id"), row.text("status"));
+                if id.is_empty() || !["ok", "failed"].contains(&status) {
+                    return Err(refuse(format!("a row with `id` = {id:?}, `status` = {status:?}")));
+                }
+                if known.insert(id.to_owned()) {
+                    self.runs.push(row);
+                }
+            }
+        }
+        Ok(())
+    }
+
+    /// Orders the runs; those of several versions vary in it.
+    fn order(&mut self) {
+        if self.runs.iter().any(|run| run.text("version") != self.runs[0].text("version")) {
+            self.varied.push("version".to_owned());
+        }
+        let columns: Vec<&str> = self.varied.iter().map(String::as_str).chain(["seed"]).collect();
+        self.runs.sort_by(|a, b| {
+            let mut by_column = columns.iter().map(|column| compare(a.cell(column), b.cell(column)));
+            by_column.find(|order| order.is_ne()).unwrap_or(Ordering::Equal)
+        });
+    }
+
+    /// Runs of the same values, which differ in their seed.
+    pub fn points(&self) -> impl Iterator<Item = &[SweptRun]> {
+        self.runs.chunk_by(|a, b| self.varied.iter().all(|key| a.cell(key) == b.cell(key)))
+    }
+}
+
+/// Measure of a varied value.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Measure {
+    /// A number without unit, or a share.
+    Number,
+    /// Bytes.
+    Size,
+    /// Nanoseconds.
+    Time,
+    /// Bytes a second.
+    Rate,
+}
+
+impl Measure {
+    /// Its name on a page.
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::Number => "number",
+            Self::Size => "size",
+            Self::Time => "time",
+            Self::Rate => "rate",
+        }
+    }
+}
+
+/// The number that a varied value is or writes, such as 4,096 for `"4KiB"`.
+pub fn amount(value: &Value) -> Option<(Measure, f64)> {
+    let text = match value {
+        Value::String(text) => text,
+        other => return other.as_f64().map(|number| (Measure::Number, number)),
+    };
+    let whole = |measure, number: u64| (measure, number as f64);
+    let found = parse_size(text).map(|bytes| whole(Measure::Size, bytes));
+    let found = found.or_else(|_| parse_time(text).map(|ns| whole(Measure::Time, ns)));
+    let found = found.or_else(|_| parse_rate(text).map(|rate| whole(Measure::Rate, rate)));
+    found.or_else(|_| parse_ratio(text).map(|share| (Measure::Number, share))).ok()
+}
+
+/// Order of varied values: nothing, then numbers by their amount, then texts.
+pub fn compare(a: Option<&Value>, b: Option<&Value>) -> Ordering {
+    let number = |value: Option<&Value>| value.and_then(amount).map(|(_, number)| number);
+    match (number(a), number(b)) {
+        (Some(a), Some(b)) => a.total_cmp(&b),
+        (Some(_), None) if b.is_some() => Ordering::Less,
+        (None, Some(_)) if a.is_some() => Ordering::Greater,
+        _ => a.map(Value::to_string).cmp(&b.map(Value::to_string)),
+    }
+}
+
+fn refused(path: &Path, found: impl Into<String>) -> Problem {
+    let problem = Problem::file(path.to_string_lossy(), found, "the data set of a sweep: a folder of Parquet files");
+    problem.with_help("`flashloom.sweep` of the Python package writes one: see docs/sweeps.md")
+}
+
+fn begins_as_parquet(path: &Path) -> bool {
+    let mut magic = [0; 4];
+    File::open(path).and_then(|mut file| file.read_exact(&mut magic)).is_ok() && &magic == b"PAR1"
+}
+
+fn open(file: &Path) -> Result<SerializedFileReader<File>, Problem> {
+    let opened = File::open(file).map_err(|error| refused(file, error.to_string()))?;
+    SerializedFileReader::new(opened).map_err(|error| refused(file, error.to_string()))
+}
+
+/// Paths of the varied keys of a file; refuses one that is of something else.
+fn varied_of(file: &Path, reader: &SerializedFileReader<File>) -> Result<Vec<String>, Problem> {
+    let metadata = reader.metadata().file_metadata();
+    let has = |name: &str| metadata.schema_descr().columns().iter().any(|column| column.path().parts() == [name]);
+    if !(has("id") && has("status")) {
+        return Err(refused(file, "Parquet without the columns `id` and `status`"));
+    }
+    let entries = metadata.key_value_metadata().map_or(&[][..], Vec::as_slice);
+    let Some(entry) = entries.iter().find(|entry| entry.key == VARIED) else { return Ok(Vec::new()) };
+    let text = entry.value.as_deref().unwrap_or_default();
+    serde_json::from_str(text).map_err(|_| refused(file, format!("metadata `{VARIED}` = {text:?}")))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use serde_json::json;
+
+    #[test]
+    fn values_are_ordered_by_what_they_measure() {
+        let mut values = [json!("noop"), json!("4MiB"), json!(16), json!("512KiB"), json!(2), json!("deadline")];
+        values.sort_by(|a, b| compare(Some(a), Some(b)));
+        let expected = [json!(2), json!(16), json!("512KiB"), json!("4MiB"), json!("deadline"), json!("noop")];
+        assert_eq!(values, expected);
+        assert_eq!(compare(None, Some(&json!(1))), Ordering::Less);
+        assert_eq!(amount(&json!("75us")), Some((Measure::Time, 75_000.0)));
+        assert_eq!(amount(&json!("7%")), Some((Measure::Number, 0.07)));
+        assert_eq!(amount(&json!(true)), None);
+    }
+}

@@ -1,0 +1,109 @@
+//! A column of a row group: text, numbers or flags, of which some may be missing.
+
+use parquet::column::reader::{ColumnReader, ColumnReaderImpl};
+use parquet::data_type::{ByteArray, DataType};
+use parquet::errors::Result;
+use parquet::file::reader::RowGroupReader;
+use serde_json::Value;
+
+/// Rows that are decoded at a time.
+const BATCH: usize = 4_096;
+
+/// A column.
+pub(super) struct Column<'a> {
+    name: &'a str,
+    reader: ColumnReader,
+    /// True if rows may have no value.
+    is_optional: bool,
+    /// True if whole numbers are stored in the bits of signed ones.
+    is_unsigned: bool,
+    rows: usize,
+}
+
+impl<'a> Column<'a> {
+    /// Finds a column by its name; one that has lists or parts is refused.
+    pub(super) fn find(group: &dyn RowGroupReader, name: &'a str) -> std::result::Result<Option<Self>, String> {
+        let metadata = group.metadata();
+        let schema = metadata.schema_descr_ptr();
+        let Some(at) = schema.columns().iter().position(|column| column.path().parts() == [name]) else {
+            return Ok(None);
+        };
+        let column = schema.column(at);
+        if column.max_rep_level() > 0 || column.max_def_level() > 1 {
+            return Err(format!("column `{name}` has lists in place of values"));
+        }
+        let reader = group.get_column_reader(at).map_err(|error| format!("column `{name}`: {error}"))?;
+        let is_unsigned = column.converted_type().to_string().starts_with("UINT");
+        let rows = usize::try_from(metadata.num_rows()).unwrap_or(0);
+        Ok(Some(Self { name, reader, is_optional: column.max_def_level() == 1, is_unsigned, rows }))
+    }
+
+    /// Reads the values of its first `most` rows; those that are missing are null.
+    pub(super) fn read(self, most: usize) -> std::result::Result<Vec<Value>, String> {
+        let (name, optional, unsigned, rows) = (self.name, self.is_optional, self.is_unsigned, self.rows.min(most));
+        let values = match self.reader {
+            ColumnReader::BoolColumnReader(reader) => values(reader, optional, rows, Value::from),
+            ColumnReader::Int32ColumnReader(reader) => {
+                values(
+                    reader,
+                    optional,
+                    rows,
+                    |number| {
+                        if unsigned { number.cast_unsigned().into() } else { number.into() }
+                    },
+                )
+            }
+            ColumnReader::Int64ColumnReader(reader) => {
+                values(
+                    reader,
+                    optional,
+                    rows,
+                    |number| {
+                        if unsigned { number.cast_unsigned().into() } else { number.into() }
+                    },
+                )
+            }
+            ColumnReader::FloatColumnReader(reader) => values(reader, optional, rows, Value::from),
+            ColumnReader::DoubleColumnReader(reader) => values(reader, optional, rows, Value::from),
+            ColumnReader::ByteArrayColumnReader(reader) => values(reader, optional, rows, |bytes: ByteArray| {
+                String::from_utf8_lossy(bytes.data()).into_owned().into()
+            }),
+            ColumnReader::Int96ColumnReader(_) | ColumnReader::FixedLenByteArrayColumnReader(_) => {
+                return Err(format!("column `{name}` has neither text nor numbers nor flags"));
+            }
+        };
+        let values = values.map_err(|error| format!("column `{name}`: {error}"))?;
+        if values.len() < rows {
+            return Err(format!("column `{name}` has {} of {rows} rows", values.len()));
+        }
+        Ok(values)
+    }
+}
+
+/// Reads the first `rows` values of a column.
+fn values<T: DataType>(
+    mut reader: ColumnReaderImpl<T>,
+    is_optional: bool,
+    rows: usize,
+    value: impl Fn(T::T) -> Value,
+) -> Result<Vec<Value>> {
+    let mut found = Vec::new();
+    let (mut levels, mut present): (Vec<i16>, Vec<T::T>) = (Vec::new(), Vec::new());
+    while found.len() < rows {
+        let batch = BATCH.min(rows - found.len());
+        levels.clear();
+        present.clear();
+        let (records, ..) = reader.read_records(batch, is_optional.then_some(&mut levels), None, &mut present)?;
+        if records == 0 {
+            break;
+        }
+        let mut present = present.drain(..).map(&value);
+        if is_optional {
+            let cell = |&level: &i16| if level > 0 { present.next().unwrap_or_default() } else { Value::Null };
+            found.extend(levels.iter().map(cell));
+        } else {
+            found.extend(present);
+        }
+    }
+    Ok(found)
+}
