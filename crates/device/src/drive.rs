@@ -73,15 +73,9 @@ impl Drive {
     pub fn accept(&mut self, now: Ns, request: &Dispatched) {
         let id = self.interface.accept(request, &mut self.flash);
         if (!self.flash.is_timed() || !self.interface.enter_controller(now, id)) && self.commanded(now, id) {
-            self.arrive_at_once(now, id);
+            self.arrived(now, id);
+            self.notify_waiters(now);
         }
-    }
-
-    /// A command that takes no time to come to the drive.
-    #[inline(never)]
-    fn arrive_at_once(&mut self, now: Ns, id: CommandId) {
-        self.arrived(now, id);
-        self.notify_waiters(now);
     }
 
     /// The controller is done with a command: true if it begins at once, false while the data of a write crosses the
@@ -99,7 +93,6 @@ impl Drive {
     }
 
     /// A command, with the data of a write, is in the drive.
-    #[inline(always)] // Nearly always from one place.
     fn arrived(&mut self, now: Ns, id: CommandId) {
         self.flash.tell(|| DriveEvent::Arrived { command: id });
         let command = &mut self.interface.commands[id];
@@ -146,7 +139,6 @@ impl Drive {
         }
     }
 
-    #[inline(always)]
     fn notify(&mut self, now: Ns, waiter: Waiter) {
         let Self { interface, path, flash, .. } = self;
         match (waiter, path) {
@@ -215,10 +207,13 @@ impl Drive {
         if own_ns != now || self.flash.next_event_ns() == Some(now) {
             now = self.flash.step(now, own_ns.min(until_ns));
         } else if let Some(id) = self.interface.take_due(now) {
-            let stage = self.interface.commands[id].stage;
-            match stage {
-                Stage::Commanded if !self.commanded(now, id) => {}
-                Stage::Commanded | Stage::Arriving => self.arrived(now, id),
+            match self.interface.commands[id].stage {
+                Stage::Commanded => {
+                    if self.commanded(now, id) {
+                        self.arrived(now, id);
+                    }
+                }
+                Stage::Arriving => self.arrived(now, id),
                 Stage::Flushing | Stage::Transferring | Stage::Completing => {
                     self.interface.complete(id, &mut self.flash);
                 }

@@ -425,7 +425,7 @@ impl Engine {
         self.tell(|engine| Event::Admitted { member: engine.host.newest_member(), request: *request });
     }
 
-    #[inline]
+    #[inline(never)] // As `step`.
     fn send(&mut self, command: &Dispatched) {
         self.idle = Idle::No;
         self.tell(|_| Event::Dispatched(*command));
@@ -468,23 +468,24 @@ impl Engine {
             let is_watched = self.drive.is_watched();
             let (now, report, looking) = (self.now, &mut self.report, &mut self.looking);
             let sampled = &mut self.sampled;
-            let each = |request: &Completed| {
-                if let Status::Failed(reason) = status {
-                    report.fail(now, reason);
-                } else {
-                    report.add(now, request);
-                    if let Some(sampled) = sampled {
-                        sampled.add(now, request);
-                    }
-                }
+            let mut end = |request: &Completed| {
                 if is_watched {
                     looking.see(now, &Event::Ended { member: request.member });
                 }
                 client.completed(now, request.cookie, status);
             };
             match status {
-                Status::Done => self.host.complete(now, id, each),
-                Status::Failed(_) => self.host.fail(now, id, each),
+                Status::Done => self.host.complete(now, id, |completed| {
+                    report.add(now, completed);
+                    if let Some(sampled) = sampled {
+                        sampled.add(now, completed);
+                    }
+                    end(completed);
+                }),
+                Status::Failed(reason) => self.host.fail(now, id, |failed| {
+                    report.fail(now, reason);
+                    end(failed);
+                }),
             }
         }
     }

@@ -20,7 +20,7 @@ mod emission;
 mod ends;
 
 use crate::{DieOrder, Events, Geometry, MultiPlane, NandParams, Origin, PlaneId, Suspend, Timing};
-use flashloom_units::{EventQueue, NO_INDEX, Ns};
+use flashloom_units::{EventNumber, EventQueue, NO_INDEX, Ns};
 use serde::{Deserialize, Serialize};
 
 use crate::event::OperationKind;
@@ -96,19 +96,17 @@ struct Used {
     erases: Together,
 }
 
-/// What an event means: its lower two bits; the others are a die.
+/// What an event means: the upper two bits of its 28-bit code; the others are the index of a die or an operation.
 mod event {
-    /// What a die is at ends: its array operation, or after that of reads the transfer of the first.
-    pub(super) const END: u32 = 0;
-    /// A die can do something that it could not do before: what it was at is suspended.
-    pub(super) const SUSPENDED: u32 = 1;
-    /// The same: the array of what it is at begins.
-    pub(super) const BEGUN: u32 = 2;
-    /// The same: the data of what is staged has arrived.
-    pub(super) const STAGED: u32 = 3;
+    /// The array operation of a die ends.
+    pub(super) const ARRAY: u32 = 0 << INDEX_BITS;
+    /// A die can do something that it could not do before: begin, stage or suspend.
+    pub(super) const WAKE: u32 = 1 << INDEX_BITS;
+    /// The data of a read has crossed the channel.
+    pub(super) const TRANSFERRED: u32 = 2 << INDEX_BITS;
 
-    /// Kinds of events.
-    pub(super) const KINDS: u32 = 4;
+    pub(super) const INDEX: u32 = (1 << INDEX_BITS) - 1;
+    const INDEX_BITS: u32 = 26;
 }
 
 #[derive(Clone, Copy, Debug, Serialize, Deserialize)]
@@ -207,26 +205,12 @@ impl Channel {
     }
 }
 
-/// Time of the channel for the data of reads.
-struct Transfers {
-    full_mask: u32,
-    /// For a whole page.
-    page_ns: Ns,
-    timing: Timing,
-}
-
-impl Transfers {
-    /// For the sectors of a page that a read takes.
-    #[inline(always)]
-    fn of(&self, mask: u32) -> Ns {
-        if mask == self.full_mask { self.page_ns } else { self.timing.transfer_ns(mask.count_ones()) }
-    }
-}
-
 #[derive(Clone, Copy, Debug, Serialize, Deserialize)]
 struct Die {
     channel: u32,
     first_plane: u32,
+    /// The event that ends its array operation; one that a suspension overtook is not this one any more.
+    array_event: EventNumber,
     active: Option<Group>,
     /// Reads of the active group whose data is still to cross the channel.
     transfers: u32,
@@ -251,11 +235,13 @@ struct Die {
 
 pub(crate) struct Timed {
     geometry: Geometry,
-    transfers: Transfers,
+    timing: Timing,
     /// Time of the array for each page of a block, by kind of operation.
     array_ns: Vec<[Ns; KINDS]>,
     /// Time of the channel before the array begins, by kind of operation: its command, and the data of a program.
     load_ns: [Ns; KINDS],
+    /// Data of a whole page on the channel.
+    page_data_ns: Ns,
     multi_plane: MultiPlane,
     copyback: bool,
     cache_program: bool,
@@ -285,8 +271,8 @@ flashloom_units::state! {
         value now, sequence, operations, free, in_flight, restless, used;
         array blocks, planes, dies, channels;
         nested events;
-        fixed geometry, transfers, array_ns, load_ns, multi_plane, copyback, cache_program, suspend,
-            suspend_ns, begins_while_busy, max_overtakes, order;
+        fixed geometry, timing, array_ns, load_ns, page_data_ns, multi_plane, copyback, cache_program,
+            suspend, suspend_ns, begins_while_busy, max_overtakes, order;
     }
 }
 
@@ -312,6 +298,7 @@ impl Timed {
         let die = |die| Die {
             channel: geometry.channel_of(crate::DieId(die)),
             first_plane: die * geometry.planes,
+            array_event: 0,
             active: None,
             transfers: 0,
             staged: None,
@@ -337,8 +324,8 @@ impl Timed {
             geometry,
             array_ns: array_ns.collect(),
             load_ns: [command_ns, command_ns + page_data_ns, command_ns, command_ns],
-            events: EventQueue::new(event::KINDS * geometry.total_dies(), timing.erase_ns + timing.transfer_ns(64)),
-            transfers: Transfers { full_mask: geometry.full_mask(), page_ns: page_data_ns, timing },
+            page_data_ns,
+            timing,
             multi_plane: params.multi_plane,
             copyback: params.copyback,
             cache_program: params.cache_program,
@@ -349,6 +336,7 @@ impl Timed {
             order: params.die_order,
             now: 0,
             sequence: 0,
+            events: EventQueue::new(timing.erase_ns + timing.transfer_ns(64)),
             operations: Vec::new(),
             free: NO_INDEX,
             in_flight: 0,

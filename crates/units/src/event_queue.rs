@@ -7,9 +7,8 @@ use crate::{NO_INDEX, Ns, Reader, State, StateError, Writer};
 
 /// Priority queue of future events. Those of one time leave it in the order in which they were scheduled.
 ///
-/// Events are numbered, and their owner defines what each of them means. An event is scheduled at most once at a time:
-/// so each has its place in an array, and none has to be found for it. Times are below [`Ns::MAX`], and not before that
-/// of the last event removed.
+/// An event is a 28-bit code whose meaning its owner defines. Times are below [`Ns::MAX`], and not before that of the
+/// last event removed.
 ///
 /// ```text
 /// days       1024 of 2^k ns each, of which the one of the last event removed is today; a list of events each, sorted
@@ -31,31 +30,36 @@ pub struct EventQueue {
     busy: [u64; WORDS],
     /// First event of each day.
     days: Box<[u32; DAYS]>,
-    /// All events, by number.
+    /// Events of all days; `next` is the next of the day, or of those that are free.
     events: Vec<Entry>,
-    /// Events beyond the last day when they were scheduled, and how many were before each. Of events at one time these
-    /// were scheduled first.
-    later: BinaryHeap<Reverse<(Ns, u64, u32)>>,
+    free: u32,
+    /// Events beyond the last day when they were scheduled. Of events at one time these were scheduled first.
+    later: BinaryHeap<Reverse<u128>>,
     /// Time of the first of them, or [`Ns::MAX`].
     later_ns: Ns,
-    scheduled_later: u64,
+    scheduled: u64,
 }
 
-/// An event, and its place in the calendar.
+/// Number of an event among all that were ever scheduled, from 1.
+pub type EventNumber = u64;
+
 #[derive(Clone, Copy, Debug)]
 struct Entry {
-    /// When it was scheduled for last.
     at: Ns,
-    /// The next of its day, while it is in one.
+    number_and_code: u64,
     next: u32,
 }
 
+const CODE_BITS: u32 = 28;
 const DAYS: usize = 1024;
 const WORDS: usize = DAYS / 64;
 
 impl EventQueue {
-    /// An empty queue for the events `0..events`, of which most are scheduled at most `reach_ns` ahead.
-    pub fn new(events: u32, reach_ns: Ns) -> Self {
+    /// Greatest code that an event can have.
+    pub const MAX_CODE: u32 = (1 << CODE_BITS) - 1;
+
+    /// An empty queue for events of which most are scheduled at most `reach_ns` ahead.
+    pub fn new(reach_ns: Ns) -> Self {
         let day_ns = reach_ns / DAYS as u64 + 1;
         Self {
             next_ns: Ns::MAX,
@@ -63,54 +67,57 @@ impl EventQueue {
             day_bits: day_ns.next_power_of_two().trailing_zeros(),
             busy: [0; WORDS],
             days: Box::new([NO_INDEX; DAYS]),
-            events: vec![Entry { at: 0, next: NO_INDEX }; events as usize],
+            events: Vec::new(),
+            free: NO_INDEX,
             later: BinaryHeap::new(),
             later_ns: Ns::MAX,
-            scheduled_later: 0,
+            scheduled: 0,
         }
     }
 
-    /// Schedules an event that is not.
+    /// Schedules an event, and returns its number.
     #[inline(always)] // Once or twice for every operation of an array.
-    pub fn schedule(&mut self, at: Ns, event: u32) {
+    pub fn schedule(&mut self, at: Ns, code: u32) -> EventNumber {
+        debug_assert!(code <= Self::MAX_CODE, "a code has {CODE_BITS} bits");
         debug_assert!(at < Ns::MAX && at >> self.day_bits >= self.today, "nothing is scheduled in the past");
+        self.scheduled += 1;
+        debug_assert!(self.scheduled < 1 << (64 - CODE_BITS), "so many events would lose their order");
+        let number_and_code = self.scheduled << CODE_BITS | u64::from(code);
         self.next_ns = self.next_ns.min(at);
         let day = at >> self.day_bits;
         if day - self.today >= DAYS as u64 {
-            return self.schedule_later(at, event);
+            self.schedule_later(at, number_and_code);
+            return self.scheduled;
         }
         let day = day as usize % DAYS;
         self.busy[day / 64] |= 1 << (day % 64);
+        if self.free == NO_INDEX {
+            self.add_entry();
+        }
+        let (event, events) = (self.free, &mut self.events[..]);
+        let entry = &mut events[event as usize];
+        self.free = entry.next;
         let first = self.days[day];
-        debug_assert!(self.from(first).all(|other| other != event), "an event is scheduled once at a time");
-        self.events[event as usize] = Entry { at, next: first };
-        if first == NO_INDEX || self.events[first as usize].at > at {
+        *entry = Entry { at, number_and_code, next: first };
+        if first == NO_INDEX || events[first as usize].at > at {
             self.days[day] = event;
         } else {
-            self.insert_after(first, event, at);
+            insert_after(events, first, event, at);
         }
+        self.scheduled
     }
 
     #[cold]
-    fn schedule_later(&mut self, at: Ns, event: u32) {
-        self.events[event as usize].at = at;
-        self.later.push(Reverse((at, self.scheduled_later, event)));
-        self.scheduled_later += 1;
+    fn schedule_later(&mut self, at: Ns, number_and_code: u64) {
+        self.later.push(Reverse(u128::from(at) << 64 | u128::from(number_and_code)));
         self.later_ns = self.later_ns.min(at);
     }
 
-    /// Inserts an event in the list of its day behind all that are not later than it; `first` is not.
-    fn insert_after(&mut self, first: u32, event: u32, at: Ns) {
-        let mut before = first;
-        loop {
-            let next = self.events[before as usize].next;
-            if next == NO_INDEX || self.events[next as usize].at > at {
-                self.events[event as usize].next = next;
-                self.events[before as usize].next = event;
-                return;
-            }
-            before = next;
-        }
+    /// Makes room where more events are scheduled than ever before.
+    #[cold]
+    fn add_entry(&mut self) {
+        self.free = self.events.len() as u32;
+        self.events.push(Entry { at: 0, number_and_code: 0, next: NO_INDEX });
     }
 
     /// Time of the next event; none in an empty queue.
@@ -119,61 +126,37 @@ impl EventQueue {
         (self.next_ns != Ns::MAX).then_some(self.next_ns)
     }
 
-    /// Removes the next event and returns its time and its number.
+    /// Removes the next event and returns its time, its number and its code.
     #[inline(always)]
-    pub fn pop(&mut self) -> Option<(Ns, u32)> {
+    pub fn pop(&mut self) -> Option<(Ns, EventNumber, u32)> {
         let at = self.next_ns()?;
         self.today = at >> self.day_bits;
-        if self.later_ns == at {
-            return Some((at, self.pop_later()));
-        }
         let day = self.today as usize % DAYS;
-        let event = self.days[day];
-        let next = self.events[event as usize].next;
+        if self.later_ns == at {
+            return Some(self.pop_later());
+        }
+        let (event, events) = (self.days[day], &mut self.events[..]);
+        let entry = &mut events[event as usize];
+        let Entry { number_and_code, next, .. } = *entry;
+        entry.next = std::mem::replace(&mut self.free, event);
         self.days[day] = next;
-        self.next_ns = if next == NO_INDEX {
+        if next == NO_INDEX {
             self.busy[day / 64] &= !(1 << (day % 64));
-            self.first_from(day)
+            self.next_ns = self.first_from(day);
         } else {
-            self.events[next as usize].at
-        };
+            self.next_ns = events[next as usize].at;
+        }
         self.next_ns = self.next_ns.min(self.later_ns);
-        Some((at, event))
+        Some((at, number_and_code >> CODE_BITS, number_and_code as u32 & Self::MAX_CODE))
     }
 
     #[cold]
-    fn pop_later(&mut self) -> u32 {
-        let Reverse((_, _, event)) = self.later.pop().expect("there is one at this time");
-        self.find_next();
-        event
-    }
-
-    /// Looks for the next event, from today on.
-    fn find_next(&mut self) {
-        self.later_ns = self.later.peek().map_or(Ns::MAX, |next| next.0.0);
-        self.next_ns = self.later_ns.min(self.first_from(self.today as usize % DAYS));
-    }
-
-    /// Removes an event if it is scheduled for a time.
-    #[cold]
-    pub fn cancel(&mut self, at: Ns, event: u32) {
-        let Entry { at: scheduled_ns, next } = self.events[event as usize];
-        if scheduled_ns != at {
-            return;
-        }
-        let day = (at >> self.day_bits) as usize % DAYS;
-        let before = self.from(self.days[day]).take_while(|&other| other != event).last();
-        let place = before.map_or(self.days[day], |before| self.events[before as usize].next);
-        match before {
-            // It was beyond the calendar when it was scheduled, or has been removed since.
-            _ if place != event => self.later.retain(|other| other.0.2 != event),
-            Some(before) => self.events[before as usize].next = next,
-            None => self.days[day] = next,
-        }
-        if self.days[day] == NO_INDEX {
-            self.busy[day / 64] &= !(1 << (day % 64));
-        }
-        self.find_next();
+    fn pop_later(&mut self) -> (Ns, EventNumber, u32) {
+        let Reverse(event) = self.later.pop().expect("there is one at this time");
+        let (at, low) = ((event >> 64) as Ns, event as u64);
+        self.later_ns = self.later.peek().map_or(Ns::MAX, |next| (next.0 >> 64) as Ns);
+        self.next_ns = self.later_ns.min(self.first_from((at >> self.day_bits) as usize % DAYS));
+        (at, low >> CODE_BITS, low as u32 & Self::MAX_CODE)
     }
 
     /// Time of the first event in the calendar, whose first day is the given one.
@@ -191,22 +174,35 @@ impl EventQueue {
         self.events[head as usize].at
     }
 
-    /// All events in order, each with its time.
-    fn sorted(&self) -> Vec<(Ns, u32)> {
-        let mut later: Vec<_> = self.later.iter().map(|event| event.0).collect();
-        later.sort_unstable();
-        let near =
-            self.days.iter().flat_map(|&head| self.from(head)).map(|event| (self.events[event as usize].at, event));
-        let mut all: Vec<(Ns, u32)> = later.into_iter().map(|(at, _, event)| (at, event)).chain(near).collect();
-        // Stable: of one time those of the heap come first, and a day is in order.
-        all.sort_by_key(|&(at, _)| at);
+    /// All events in order, as words of time, number and code.
+    fn sorted(&self) -> Vec<u128> {
+        let heads = self.days.iter().filter(|&&head| head != NO_INDEX);
+        let near = heads.flat_map(|&head| {
+            let next = |&id: &u32| Some(self.events[id as usize].next).filter(|&next| next != NO_INDEX);
+            std::iter::successors(Some(head), next)
+        });
+        let word = |id: u32| {
+            let Entry { at, number_and_code, .. } = self.events[id as usize];
+            u128::from(at) << 64 | u128::from(number_and_code)
+        };
+        let later = self.later.iter().map(|event| event.0);
+        let mut all: Vec<u128> = near.map(word).chain(later).collect();
+        all.sort_unstable();
         all
     }
+}
 
-    /// Events of a day, from one on.
-    fn from(&self, head: u32) -> impl Iterator<Item = u32> + '_ {
-        let known = |event: u32| (event != NO_INDEX).then_some(event);
-        std::iter::successors(known(head), move |&event| known(self.events[event as usize].next))
+/// Inserts an event in the list of its day behind all that are not later than it; `first` is not.
+fn insert_after(events: &mut [Entry], first: u32, event: u32, at: Ns) {
+    let mut before = first;
+    loop {
+        let next = events[before as usize].next;
+        if next == NO_INDEX || events[next as usize].at > at {
+            events[event as usize].next = next;
+            events[before as usize].next = event;
+            return;
+        }
+        before = next;
     }
 }
 
@@ -214,21 +210,16 @@ impl EventQueue {
 // loaded count as later ones, and their order is the same.
 impl State for EventQueue {
     fn save(&self, to: &mut Writer) {
-        to.value(&self.sorted());
+        to.value(&(self.sorted(), self.scheduled));
     }
 
     fn load(&mut self, from: &mut Reader<'_>) -> Result<(), StateError> {
-        let events: Vec<(Ns, u32)> = from.value()?;
-        let count = self.events.len() as u32;
-        let mut is_loaded = vec![false; count as usize];
-        let mut loads = |event: u32| is_loaded.get_mut(event as usize).is_some_and(|is| !std::mem::replace(is, true));
-        if let Some((_, event)) = events.iter().find(|&&(_, event)| !loads(event)) {
-            return Err(from.error(format!("events below {count}, each once"), event.to_string()));
-        }
+        let (events, scheduled): (Vec<u128>, u64) = from.value()?;
         let day_ns = 1 << self.day_bits;
-        *self = Self::new(count, (day_ns - 1) * DAYS as u64);
-        events.into_iter().for_each(|(at, event)| self.schedule_later(at, event));
+        *self = Self { scheduled, ..Self::new((day_ns - 1) * DAYS as u64) };
+        self.later_ns = events.first().map_or(Ns::MAX, |&event| (event >> 64) as Ns);
         self.next_ns = self.later_ns;
+        self.later = events.into_iter().map(Reverse).collect();
         Ok(())
     }
 }
@@ -240,78 +231,56 @@ mod tests {
 
     /// Days of 4 ns.
     const REACH_NS: Ns = 4_000;
-    const EVENTS: u32 = 40;
 
     /// How long after the event before it an event is scheduled: within a day, the calendar, or beyond.
     fn ahead() -> impl Strategy<Value = Ns> {
         prop_oneof![4 => 0..3u64, 4 => 0..REACH_NS, 1 => 0..5 * REACH_NS]
     }
 
-    /// An event and how long ahead it is scheduled, or else cancelled if it is; and how many are removed then.
-    fn steps() -> impl Strategy<Value = Vec<(u32, Ns, usize)>> {
-        prop::collection::vec((0..EVENTS, ahead(), 0..3usize), 0..400)
-    }
-
-    /// Events with their times, in order of scheduling.
-    type Model = Vec<(Ns, u32)>;
-
-    /// Schedules an event in both, or cancels it.
-    fn schedule_or_cancel(queue: &mut EventQueue, model: &mut Model, at: Ns, event: u32) {
-        if let Some(index) = model.iter().position(|&(_, other)| other == event) {
-            queue.cancel(model.remove(index).0, event);
-        } else {
-            // Nothing to cancel.
-            queue.cancel(at, event);
-            queue.schedule(at, event);
-            model.push((at, event));
-        }
-    }
-
-    fn pop(model: &mut Model) -> Option<(Ns, u32)> {
-        let first = *model.iter().min_by_key(|&&(at, _)| at)?;
-        model.retain(|&event| event != first);
-        Some(first)
-    }
-
     proptest! {
         #[test]
-        fn events_come_by_time_and_then_as_they_were_scheduled(steps in steps()) {
-            let (mut queue, mut model) = (EventQueue::new(EVENTS, REACH_NS), Model::new());
-            let mut now = 0;
-            for (event, ahead, removed) in steps {
-                schedule_or_cancel(&mut queue, &mut model, now + ahead, event);
+        fn events_come_by_time_and_then_as_they_were_scheduled(
+            steps in prop::collection::vec((prop::collection::vec(ahead(), 0..5), 0..5usize), 0..200),
+        ) {
+            let (mut queue, mut expected) = (EventQueue::new(REACH_NS), BinaryHeap::new());
+            let (mut now, mut number) = (0, 0);
+            for (scheduled, removed) in steps {
+                for ahead in scheduled {
+                    number += 1;
+                    let code = number as u32 * 3;
+                    prop_assert_eq!(queue.schedule(now + ahead, code), number);
+                    expected.push(Reverse((now + ahead, number, code)));
+                }
                 for _ in 0..removed {
-                    let expected = pop(&mut model);
-                    prop_assert_eq!(queue.next_ns(), expected.map(|event| event.0));
-                    prop_assert_eq!(queue.pop(), expected);
-                    now = expected.map_or(now, |event| event.0);
+                    let event = expected.pop().map(|event| event.0);
+                    prop_assert_eq!(queue.next_ns(), event.map(|event| event.0));
+                    prop_assert_eq!(queue.pop(), event);
+                    now = event.map_or(now, |event| event.0);
                 }
             }
-            while let Some(expected) = pop(&mut model) {
-                prop_assert_eq!(queue.pop(), Some(expected));
+            while let Some(Reverse(event)) = expected.pop() {
+                prop_assert_eq!(queue.pop(), Some(event));
             }
             prop_assert_eq!((queue.next_ns(), queue.pop()), (None, None));
         }
 
         #[test]
-        fn a_loaded_queue_goes_on_as_the_saved_one(steps in steps()) {
-            let (mut queue, mut model) = (EventQueue::new(EVENTS, REACH_NS), Model::new());
+        fn a_loaded_queue_goes_on_as_the_saved_one(steps in prop::collection::vec((ahead(), any::<bool>()), 0..100)) {
+            let mut queue = EventQueue::new(REACH_NS);
             let mut now = 0;
-            for (event, ahead, removed) in steps.into_iter().take(100) {
-                schedule_or_cancel(&mut queue, &mut model, now + ahead, event);
-                for _ in 0..removed {
+            for (ahead, pops) in steps {
+                queue.schedule(now + ahead, 5);
+                if pops {
                     now = queue.pop().map_or(now, |event| event.0);
-                    pop(&mut model);
                 }
-                let mut loaded = EventQueue::new(EVENTS, REACH_NS);
+                let mut loaded = EventQueue::new(REACH_NS);
                 let bytes = crate::save_state(&queue).unwrap();
                 crate::load_state(&mut loaded, &bytes).unwrap();
                 prop_assert_eq!(crate::save_state(&loaded).unwrap(), bytes);
-                let (mut other, mut expected) = (queue.clone(), model.clone());
-                schedule_or_cancel(&mut loaded, &mut model.clone(), now + ahead, event);
-                schedule_or_cancel(&mut other, &mut expected, now + ahead, event);
-                while let Some(event) = pop(&mut expected) {
-                    prop_assert_eq!((loaded.pop(), other.pop()), (Some(event), Some(event)));
+                prop_assert_eq!(loaded.schedule(now + ahead, 6), queue.schedule(now + ahead, 6));
+                let mut other = queue.clone();
+                while let Some(event) = other.pop() {
+                    prop_assert_eq!(loaded.pop(), Some(event));
                 }
             }
         }
@@ -320,23 +289,11 @@ mod tests {
     #[test]
     fn the_extremes_fit() {
         for reach_ns in [0, REACH_NS, Ns::MAX / 2] {
-            let mut queue = EventQueue::new(2, reach_ns);
-            queue.schedule(Ns::MAX - 1, 1);
+            let mut queue = EventQueue::new(reach_ns);
+            queue.schedule(Ns::MAX - 1, EventQueue::MAX_CODE);
             queue.schedule(0, 0);
-            assert_eq!(queue.pop(), Some((0, 0)));
-            assert_eq!(queue.pop(), Some((Ns::MAX - 1, 1)));
+            assert_eq!(queue.pop(), Some((0, 2, 0)));
+            assert_eq!(queue.pop(), Some((Ns::MAX - 1, 1, EventQueue::MAX_CODE)));
         }
-    }
-
-    #[test]
-    fn an_event_that_the_queue_does_not_have_or_has_already_is_not_loaded() {
-        let mut queue = EventQueue::new(3, REACH_NS);
-        queue.schedule(7, 2);
-        let bytes = crate::save_state(&queue).unwrap();
-        let message = crate::load_state(&mut EventQueue::new(2, REACH_NS), &bytes).unwrap_err().to_string();
-        assert!(message.contains("events below 2"), "{message}");
-        let twice = crate::save_with(|to| to.value(&vec![(7u64, 1u32), (9, 1)])).unwrap();
-        let message = crate::load_state(&mut queue, &twice).unwrap_err().to_string();
-        assert!(message.contains("each once"), "{message}");
     }
 }

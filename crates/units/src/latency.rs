@@ -63,20 +63,13 @@ impl Latency {
     /// Adds one latency.
     #[inline]
     pub fn record(&mut self, value: Ns) {
-        let value_f64 = match self.buckets.get_mut(bucket_of(value)) {
-            Some(latencies) => {
-                *latencies += 1;
-                // What has a bucket is at most `LARGEST`; signed, it is converted by one instruction.
-                value as i64 as f64
-            }
-            None => {
-                *self.new_bucket(value) += 1;
-                value as f64
-            }
-        };
+        match self.buckets.get_mut(bucket_of(value)) {
+            Some(latencies) => *latencies += 1,
+            None => *self.new_bucket(value) += 1,
+        }
         self.count += 1;
         self.sum += u128::from(value);
-        self.sum_of_squares += value_f64 * value_f64;
+        self.sum_of_squares += value as f64 * value as f64;
         self.min = self.min.min(value);
         self.max = self.max.max(value);
     }

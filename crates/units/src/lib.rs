@@ -20,7 +20,7 @@ mod refusal;
 mod state;
 
 pub use divisor::Divisor;
-pub use event_queue::EventQueue;
+pub use event_queue::{EventNumber, EventQueue};
 pub use id::{Id, NO_INDEX};
 pub use interrupt::Interrupt;
 pub use latency::{Histogram, Latency};

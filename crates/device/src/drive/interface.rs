@@ -111,7 +111,6 @@ impl HostInterface {
 
     /// A page of a read is in the controller and crosses the link, or a page of a write is in flash. With the last page
     /// the command is finished.
-    #[inline(always)] // As above.
     pub(super) fn page_done(&mut self, now: Ns, id: CommandId, flash: &mut Flash) {
         let is_last = self.commands.page_ended(id);
         let command = &mut self.commands[id];
@@ -129,7 +128,7 @@ impl HostInterface {
     }
 
     /// Everything is done but the last transfer, if that has not ended.
-    #[inline(always)] // Once, for every command.
+    #[inline]
     pub(super) fn finish(&mut self, now: Ns, id: CommandId, flash: &mut Flash) {
         let command = &mut self.commands[id];
         command.stage = Stage::Completing;

@@ -150,7 +150,7 @@ impl Engine {
 }
 
 impl HostReport {
-    #[inline(always)] // Once, for every request.
+    #[inline]
     pub(super) fn add(&mut self, now: Ns, request: &Completed) {
         let latency_ns = now - request.arrival_ns;
         let bytes = u64::from(request.sectors) * SECTOR_BYTES;

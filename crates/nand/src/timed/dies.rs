@@ -3,7 +3,7 @@
 use std::ops::Range;
 
 use crate::{DieId, DieOrder, Events, MultiPlane, Recorded, Suspend};
-use flashloom_units::{NO_INDEX, Ns};
+use flashloom_units::NO_INDEX;
 
 use super::{BLOCKING, CLASSES, Die, Group, HOST_READS, Plane, Suspended, Timed, event};
 use crate::event::{Event, OperationKind};
@@ -94,10 +94,10 @@ impl Timed {
         let Some(group) = self.dies[die as usize].active.filter(|group| self.may_suspend(die, group)) else { return };
         let state = &mut self.dies[die as usize];
         state.active = None;
+        state.array_event = 0;
         state.suspended = Some(Suspended { group, left: group.ends - self.now, at: self.now });
         state.settles_at = self.now + self.suspend_ns;
-        self.events.cancel(group.ends, die * event::KINDS + event::END);
-        self.wake(die, self.now + self.suspend_ns, event::SUSPENDED);
+        self.events.schedule(self.now + self.suspend_ns, event::WAKE | die);
         if let Some(events) = events {
             events.push(Event::Suspended { die: DieId(die), settled: self.now + self.suspend_ns });
         }
@@ -130,21 +130,12 @@ impl Timed {
     fn occupy_die(&mut self, die: u32, group: Group) {
         let state = &mut self.dies[die as usize];
         state.active = Some(group);
-        self.events.schedule(group.ends, die * event::KINDS + event::END);
+        state.array_event = self.events.schedule(group.ends, event::ARRAY | die);
         // Before the array begins nothing can be staged or suspended; then there may be something that waits for it.
         let can_stage = self.cache_program && group.kind == OperationKind::Program;
         if self.begins_while_busy && group.array_from > self.now && (can_stage || self.can_suspend(group.kind)) {
-            self.wake(die, group.array_from, event::BEGUN);
+            self.events.schedule(group.array_from, event::WAKE | die);
         }
-    }
-
-    /// A die is to be looked at again at a time, for a reason. One of the same kind can only be left from the present
-    /// moment, at which the die has just been looked at.
-    #[cold]
-    fn wake(&mut self, die: u32, at: Ns, kind: u32) {
-        let event = die * event::KINDS + kind;
-        self.events.cancel(self.now, event);
-        self.events.schedule(at, event);
     }
 
     /// With cache program, sends the data of the next program while the die still programs.
@@ -168,7 +159,7 @@ impl Timed {
         self.dies[die as usize].staged = Some(group);
         // Once it is loaded a host read may suspend the program before it.
         if self.can_suspend(OperationKind::Program) {
-            self.wake(die, group.array_from, event::STAGED);
+            self.events.schedule(group.array_from, event::WAKE | die);
         }
         self.note_start(die, true, events);
     }
@@ -194,7 +185,6 @@ impl Timed {
     }
 
     /// Where the oldest operation of some classes is.
-    #[inline(always)]
     fn oldest(&self, die: u32, classes: Range<u8>) -> Option<Place> {
         let state = &self.dies[die as usize];
         let queues = &self.planes[state.first_plane as usize..];
@@ -328,7 +318,6 @@ impl Die {
     }
 
     /// Takes the heads of other planes that can run with an operation, the head of the group.
-    #[inline(always)]
     fn take_others(
         &mut self,
         planes: &mut [Plane],

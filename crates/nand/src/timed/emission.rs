@@ -3,7 +3,7 @@
 use crate::{BlockId, Events, OpId, Origin, PlaneId, Ppn, Urgency};
 use flashloom_units::NO_INDEX;
 
-use super::{BLOCKING, HOST_READS, List, Timed};
+use super::{BLOCKING, HOST_READS, List, Timed, event};
 use crate::event::{Command, Event, OperationKind};
 use crate::operation::{Operation, Waits};
 
@@ -53,6 +53,7 @@ impl Timed {
     /// Makes room where more operations are in flight than ever before.
     #[cold]
     fn grow(&mut self) {
+        assert!(self.operations.len() < event::INDEX as usize, "events name at most {} operations", event::INDEX);
         self.free = self.operations.len() as u32;
         self.operations.push(Operation::new(OperationKind::Hold, Ppn::NONE, BlockId::NONE, Origin::Host, NO_INDEX));
     }

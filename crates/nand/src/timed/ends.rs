@@ -1,7 +1,7 @@
 //! Events: what ends, and what that sets free.
 
 use crate::{BlockId, Events, Origin};
-use flashloom_units::{NO_INDEX, Ns};
+use flashloom_units::{EventNumber, NO_INDEX, Ns};
 
 use super::{Die, Group, Timed, Used, event};
 use crate::event::{Event, OperationKind};
@@ -12,12 +12,13 @@ impl Timed {
     /// come back, operations are in flight, and nobody looks. Returns the time of the last of them. The tags of what
     /// ended are added to `completed`.
     pub(crate) fn step(&mut self, until_ns: Ns, events: &mut Events, completed: &mut Vec<u32>) -> Ns {
-        while let Some((at, event)) = self.events.pop() {
+        while let Some((at, number, code)) = self.events.pop() {
             self.now = at;
-            let die = event / event::KINDS;
-            match event % event::KINDS {
-                event::END => self.array_ended(die, events, completed),
-                _ => self.rouse(die),
+            let index = code & event::INDEX;
+            match code & !event::INDEX {
+                event::ARRAY => self.array_ended(index, number, events, completed),
+                event::WAKE => self.rouse(index),
+                _ => self.transferred(index, events, completed),
             }
             if !completed.is_empty() || self.in_flight == 0 || events.is_some() {
                 break;
@@ -30,75 +31,64 @@ impl Timed {
         self.now
     }
 
-    /// The array operation of a die has ended; or after that of reads, a transfer.
+    /// The data of a read has crossed the channel.
     #[inline(always)]
-    fn array_ended(&mut self, die: u32, events: &mut Events, completed: &mut Vec<u32>) {
+    fn transferred(&mut self, id: u32, events: &mut Events, completed: &mut Vec<u32>) {
+        let die = self.planes[self.operations[id as usize].plane.at()].die;
         let state = &mut self.dies[die as usize];
-        if state.active.is_some_and(|group| group.kind == OperationKind::Read) {
-            return if state.transfers == 0 {
-                self.send_data(die, events);
-            } else {
-                self.transferred(die, events, completed);
-            };
+        state.transfers -= 1;
+        if state.transfers == 0
+            && let Some(group) = state.release(self.now)
+        {
+            self.used.add(&group, self.now);
         }
-        let group = state.release(self.now).expect("the array of an idle die does not end");
-        self.used.add(&group, self.now);
-        let next = self.complete(group.head, events, completed);
-        let others = if next == NO_INDEX { 0 } else { self.complete_others(next, events, completed) };
-        let together = if group.kind == OperationKind::Erase { &mut self.used.erases } else { &mut self.used.programs };
-        together.commands += 1;
-        together.planes += 1 + others;
+        self.complete(id, events, completed);
         self.rouse(die);
     }
 
-    /// The operations of a group that follow its head have ended too. Returns how many.
-    #[inline(never)]
-    fn complete_others(&mut self, mut id: u32, events: &mut Events, completed: &mut Vec<u32>) -> u64 {
-        let mut operations = 0;
+    /// The array operation of a die has ended, unless the event was overtaken by a suspension.
+    #[inline(always)]
+    fn array_ended(&mut self, die: u32, number: EventNumber, events: &mut Events, completed: &mut Vec<u32>) {
+        let state = &mut self.dies[die as usize];
+        if state.array_event != number {
+            return;
+        }
+        if state.active.is_some_and(|group| group.kind == OperationKind::Read) {
+            return self.send_data(die, events);
+        }
+        let group = state.release(self.now).expect("the array of an idle die does not end");
+        self.used.add(&group, self.now);
+        let mut id = group.head;
+        let mut planes = 0;
         while id != NO_INDEX {
             id = self.complete(id, events, completed);
-            operations += 1;
+            planes += 1;
         }
-        operations
+        let together = if group.kind == OperationKind::Erase { &mut self.used.erases } else { &mut self.used.programs };
+        together.commands += 1;
+        together.planes += planes;
+        self.rouse(die);
     }
 
-    /// Reads have their data in the registers of their planes: it crosses the channel, one page after the other.
+    /// Reads have their data in the registers of their planes: it crosses the channel.
     #[inline(always)]
     fn send_data(&mut self, die: u32, events: &mut Events) {
         let state = &mut self.dies[die as usize];
         let channel = &mut self.channels[state.channel as usize];
         let mut id = state.active.map_or(NO_INDEX, |group| group.head);
-        while let Some(operation) = self.operations.get(id as usize) {
-            let transfer_ns = self.transfers.of(operation.mask);
+        while id != NO_INDEX {
+            let operation = &mut self.operations[id as usize];
+            let is_whole = operation.mask == self.geometry.full_mask();
+            let transfer_ns =
+                if is_whole { self.page_data_ns } else { self.timing.transfer_ns(operation.mask.count_ones()) };
             let end = channel.occupy(self.now, transfer_ns);
-            if state.transfers == 0 {
-                self.events.schedule(end, die * event::KINDS + event::END);
-            }
             state.transfers += 1;
+            self.events.schedule(end, event::TRANSFERRED | id);
             if let Some(events) = events {
                 events.push(Event::Transferring { number: id, ends: end, transfer_ns });
             }
-            id = operation.next;
+            id = std::mem::replace(&mut operation.next, NO_INDEX);
         }
-    }
-
-    /// The data of the first of the reads has crossed the channel; that of the next follows.
-    #[inline(always)]
-    fn transferred(&mut self, die: u32, events: &mut Events, completed: &mut Vec<u32>) {
-        let state = &mut self.dies[die as usize];
-        state.transfers -= 1;
-        let Some(group) = &mut state.active else { return };
-        let id = group.head;
-        if state.transfers > 0 {
-            let next = self.operations[id as usize].next;
-            group.head = next;
-            let end = self.now + self.transfers.of(self.operations[next as usize].mask);
-            self.events.schedule(end, die * event::KINDS + event::END);
-        } else if let Some(group) = state.release(self.now) {
-            self.used.add(&group, self.now);
-        }
-        self.complete(id, events, completed);
-        self.rouse(die);
     }
 
     /// An operation has ended. Returns the next of its group.
