@@ -55,6 +55,14 @@ def test_ctrl_c_ends_the_process_whatever_a_policy_does(way: str, act: str) -> N
 @pytest.mark.parametrize("act", ["returns", "never returns"])
 def test_python_ends_under_runs_of_other_threads(act: str) -> None:
     begin = [f"threading.Thread(target=lambda: {way}, daemon=True).start()" for way in WAYS.values()]
+    begin.append("""
+def step():
+    engine = experiment.engine()
+    while True:
+        engine.submit("read", 0, 8)
+        engine.drain()
+
+threading.Thread(target=step, daemon=True).start()""")
     stream = "stream = experiment.log(batch_rows=1); threading.Thread(target=next, args=[stream], daemon=True).start()"
     process = started(ACTS[act], "\n".join([*begin, stream, "time.sleep(0.3)"]))
     _, errors = process.communicate(timeout=60)
