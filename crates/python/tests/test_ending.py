@@ -83,3 +83,17 @@ except KeyboardInterrupt:
     process = started(ACTS["never returns"], script)
     printed, errors = process.communicate(timeout=60)
     assert process.returncode == 0 and float(printed) < 0.1, errors
+
+
+def test_a_forked_process_does_not_wait_for_the_runs_of_its_parent() -> None:
+    script = """
+import os
+stream = experiment.log(batch_rows=1)
+next(stream)
+child = os.fork()
+if child:
+    print(os.waitpid(child, 0)[1])
+"""
+    process = started(ACTS["returns"], script)
+    printed, errors = process.communicate(timeout=60)
+    assert process.returncode == 0 and printed == "0\n", errors
