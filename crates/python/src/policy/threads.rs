@@ -1,6 +1,7 @@
 //! Threads that call policies. Python knows each, ends a policy that does not return, and waits for them before it ends
 //! itself: one that came back to an interpreter that is gone would take the process with it.
 
+use std::cell::OnceCell;
 use std::sync::{Condvar, Mutex, MutexGuard, PoisonError, Weak};
 use std::time::Duration;
 use std::{io, thread};
@@ -58,9 +59,11 @@ impl<'a> Here<'a> {
     }
 }
 
-/// The number that Python has for this thread.
+/// The number that Python has for this thread, asked once: it takes as long as a call of a policy.
 fn number(py: Python<'_>) -> Option<u64> {
-    py.import("threading").and_then(|module| module.call_method0("get_ident")?.extract()).ok()
+    thread_local!(static NUMBER: OnceCell<Option<u64>> = const { OnceCell::new() });
+    let ask = || py.import("threading").and_then(|module| module.call_method0("get_ident")?.extract()).ok();
+    NUMBER.with(|number| *number.get_or_init(ask))
 }
 
 impl Drop for Here<'_> {
