@@ -12,6 +12,7 @@ use pyo3::prelude::*;
 use crate::errors::{Fault, error};
 use crate::job::unharmed;
 use crate::policy::Raised;
+use crate::policy::threads::Here;
 use crate::text::json_text;
 
 /// Events between two looks for signals: some milliseconds, or with policies in Python some tens.
@@ -49,6 +50,7 @@ impl Engine {
             Err(TryLockError::Poisoned(poisoned)) => poisoned.into_inner(),
         };
         let Some(open) = &mut *inner else { return Err(error(py, "ClosedError", "this engine is closed")) };
+        let _here = Here::caller(py, &self.raised);
         let mut outcome = None;
         let unharmed = unharmed(|| {
             outcome = Some(act(open));

@@ -55,6 +55,14 @@ def test_ctrl_c_ends_the_process_whatever_a_policy_does(way: str, act: str) -> N
 @pytest.mark.parametrize("act", ["returns", "never returns"])
 def test_python_ends_under_runs_of_other_threads(act: str) -> None:
     begin = [f"threading.Thread(target=lambda: {way}, daemon=True).start()" for way in WAYS.values()]
+    begin.append("""
+def step():
+    engine = experiment.engine()
+    while True:
+        engine.submit("read", 0, 8)
+        engine.drain()
+
+threading.Thread(target=step, daemon=True).start()""")
     stream = "stream = experiment.log(batch_rows=1); threading.Thread(target=next, args=[stream], daemon=True).start()"
     process = started(ACTS[act], "\n".join([*begin, stream, "time.sleep(0.3)"]))
     _, errors = process.communicate(timeout=60)
@@ -75,3 +83,17 @@ except KeyboardInterrupt:
     process = started(ACTS["never returns"], script)
     printed, errors = process.communicate(timeout=60)
     assert process.returncode == 0 and float(printed) < 0.1, errors
+
+
+def test_a_forked_process_does_not_wait_for_the_runs_of_its_parent() -> None:
+    script = """
+import os
+stream = experiment.log(batch_rows=1)
+next(stream)
+child = os.fork()
+if child:
+    print(os.waitpid(child, 0)[1])
+"""
+    process = started(ACTS["returns"], script)
+    printed, errors = process.communicate(timeout=60)
+    assert process.returncode == 0 and printed == "0\n", errors

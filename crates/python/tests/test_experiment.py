@@ -71,6 +71,7 @@ def test_a_file_that_waits_for_its_writer_can_be_interrupted(tmp_path: Path) -> 
     threading.Timer(0.2, signal.raise_signal, [signal.SIGINT]).start()
     with pytest.raises(KeyboardInterrupt):
         Experiment(tmp_path / "pipe")
+    os.close(os.open(tmp_path / "pipe", os.O_WRONLY | os.O_NONBLOCK))  # Lets the reader go.
 
 
 def test_completion_knows_sections_keys_and_tables(small: Experiment) -> None:

@@ -220,6 +220,24 @@ def test_a_file_that_is_no_part_is_named(tmp_path: Path) -> None:
         serial(experiment(), SPACE, out=tmp_path)
 
 
+def test_a_data_set_is_read_while_a_sweep_ends(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    data = DataSet(tmp_path)
+    for name in ("a", "b"):
+        data.append([{"id": name, "status": "ok"}], [])
+    reader, read = DataSet(tmp_path), DataSet._read
+
+    def late(self: DataSet, path: Path, columns: list[str] | None = None) -> Any:
+        monkeypatch.undo()
+        data.compact()
+        return read(self, path, columns)
+
+    monkeypatch.setattr(DataSet, "_read", late)
+    assert [row["id"] for row in reader.rows()] == ["a", "b"]
+    (tmp_path / "link.parquet").symlink_to("nowhere")
+    with pytest.raises(flashloom.InputError, match="cannot be read"):
+        len(reader)
+
+
 @pytest.mark.parametrize(("column", "message"), [("id", "is no text"), ("status", "not 'done'")])
 def test_a_data_set_that_was_edited_says_what_is_wrong(tmp_path: Path, column: str, message: str) -> None:
     pyarrow, parquet = pytest.importorskip("pyarrow"), pytest.importorskip("pyarrow.parquet")

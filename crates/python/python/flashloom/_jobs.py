@@ -14,8 +14,13 @@ from . import _flashloom
 
 __all__ = ["Progress", "file_name", "showing", "wait"]
 
-# Python must not end under a thread that is in a policy.
-atexit.register(_flashloom.end_runs)
+
+@atexit.register
+def _end_runs(process: int = os.getpid()) -> None:
+    """Ends all runs: Python must not end under a thread that is in a policy. A forked process has none of them."""
+    if os.getpid() == process:
+        _flashloom.end_runs()
+
 
 # How often Python looks at a job, in seconds: so long Ctrl-C takes at most.
 _LOOK = 0.02

@@ -61,7 +61,7 @@ class DataSet:
 
     def to_arrow(self) -> Any:
         """All rows, sorted by id, as a `pyarrow.Table`."""
-        return self._joined([self._read(path) for path in self._files()])
+        return self._joined(self._tables())
 
     def to_pandas(self) -> pandas.DataFrame:
         """All rows, sorted by id, as a `pandas.DataFrame`."""
@@ -87,8 +87,7 @@ class DataSet:
     def statuses(self) -> dict[str, str]:
         """`ok` or `failed` of each run, by its id."""
         found: dict[str, str] = {}
-        for path in self._files():
-            table = self._read(path, ["id", "status"])
+        for table in self._tables(["id", "status"]):
             found.update(zip(table["id"].to_pylist(), table["status"].to_pylist()))
         return found
 
@@ -160,9 +159,21 @@ class DataSet:
     def _files(self) -> list[Path]:
         return sorted(path for path in self.folder.glob("*.parquet") if not path.name.startswith("."))
 
+    def _tables(self, columns: list[str] | None = None) -> list[Any]:
+        while True:
+            files = self._files()
+            try:
+                return [self._read(path, columns) for path in files]
+            except FileNotFoundError as error:
+                # A sweep that ends puts one file in the place of all others; a link to nowhere stays.
+                if self._files() == files:
+                    raise InputError(f"{self.folder}: cannot be read: {error}") from error
+
     def _read(self, path: Path, columns: list[str] | None = None) -> Any:
         try:
             table = self._parquet.ParquetFile(path).read(columns=columns)
+        except FileNotFoundError:
+            raise
         except (self._arrow.ArrowException, OSError) as error:
             raise InputError(f"{path}: is no part of a data set: {error}") from error
         if "id" not in table.column_names or "status" not in table.column_names:

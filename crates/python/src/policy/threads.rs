@@ -1,6 +1,7 @@
 //! Threads that call policies. Python knows each, ends a policy that does not return, and waits for them before it ends
 //! itself: one that came back to an interpreter that is gone would take the process with it.
 
+use std::cell::OnceCell;
 use std::sync::{Condvar, Mutex, MutexGuard, PoisonError, Weak};
 use std::time::Duration;
 use std::{io, thread};
@@ -44,22 +45,36 @@ pub(crate) fn end_with_python(raised: &Raised, run: Weak<dyn Ends>) {
 }
 
 /// A thread among those that are known, until it is dropped.
-struct Here<'a>(&'a Raised, Option<u64>);
+pub(crate) struct Here<'a>(&'a Raised, Option<u64>);
 
 impl<'a> Here<'a> {
     fn new(raised: &'a Raised, number: Option<u64>) -> Self {
         known().threads.push((raised.clone(), number));
         Self(raised, number)
     }
+
+    /// The thread of Python that calls, if the run has policies.
+    pub(crate) fn caller(py: Python<'_>, raised: &'a Raised) -> Option<Self> {
+        raised.has_policies().then(|| Self::new(raised, number(py)))
+    }
+}
+
+/// The number that Python has for this thread, asked once: it takes as long as a call of a policy.
+fn number(py: Python<'_>) -> Option<u64> {
+    thread_local!(static NUMBER: OnceCell<Option<u64>> = const { OnceCell::new() });
+    let ask = || py.import("threading").and_then(|module| module.call_method0("get_ident")?.extract()).ok();
+    NUMBER.with(|number| *number.get_or_init(ask))
 }
 
 impl Drop for Here<'_> {
     fn drop(&mut self) {
-        let threads = &mut known().threads;
-        let place = threads.iter().position(|(raised, number)| raised.is(self.0) && *number == self.1);
-        if let Some(place) = place {
-            threads.swap_remove(place);
-        }
+        let mut known = known();
+        let is_this = |(raised, number): &(Raised, Option<u64>)| raised.is(self.0) && *number == self.1;
+        let place = known.threads.iter().position(is_this);
+        let gone = place.map(|place| known.threads.swap_remove(place));
+        // What is dropped may call Python, which is not to wait for this lock.
+        std::mem::drop(known);
+        std::mem::drop(gone);
         LEFT.notify_all();
     }
 }
@@ -73,7 +88,7 @@ pub(crate) fn run<T: Send>(raised: &Raised, work: impl FnOnce() -> T + Send) -> 
     // There from before Python knows of the thread until it has forgotten it; by number while it may be in a policy.
     let _whole = Here::new(raised, None);
     Python::attach(|py| {
-        let number = py.import("threading").and_then(|module| module.call_method0("get_ident")?.extract()).ok();
+        let number = number(py);
         py.detach(|| {
             let _inside = Here::new(raised, number);
             work()
