@@ -13,6 +13,7 @@ mod table;
 mod text;
 mod trace;
 
+use flashloom::experiment::result::RESULT_SCHEMA;
 use pyo3::prelude::*;
 
 /// What the package `flashloom` is made of; nothing here is meant for its users. Interpreters without a global lock
@@ -40,6 +41,7 @@ mod _flashloom {
 
     #[pymodule_init]
     fn init(module: &Bound<'_, PyModule>) -> PyResult<()> {
+        module.add("RESULT_SCHEMA", RESULT_SCHEMA)?;
         module.add("__version__", env!("CARGO_PKG_VERSION"))
     }
 }

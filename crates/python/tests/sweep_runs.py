@@ -45,6 +45,15 @@ class Broken(Fifo):
         raise ArithmeticError("no request is the best one")
 
 
+class Leaving(Fifo):
+    """A scheduler that wants to leave Python."""
+
+    name = "py-leaving"
+
+    def dispatch(self, now: int, queue: Queue) -> int | None:
+        raise SystemExit(4)
+
+
 class Deadly(Fifo):
     """A scheduler that ends the process that it runs in."""
 

@@ -145,6 +145,7 @@ CASES: dict[str, tuple[Callable[[], object], Refused]] = {
     "an unknown item": (lambda: experiment().run()["nothing"], KeyError),
     "an item of the wrong type": (lambda: experiment().run()[3], TypeError),  # type: ignore[index]
     "a text that is no result": (lambda: Result.from_json("[]"), ValueError),
+    "a result of another version": (lambda: Result.from_json('{"schema": "flashloom/result/999"}'), ValueError),
     "a text that is no JSON": (lambda: Result.from_json("{"), ValueError),
     "an unknown histogram": (lambda: experiment().run().histogram("reads"), KeyError),
     "a percentile above 100": (lambda: experiment().run().histogram("read").percentile(101), ValueError),

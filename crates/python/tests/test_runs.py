@@ -25,17 +25,23 @@ def findings(text: str) -> dict[str, object]:
     return {name: value for name, value in fields.items() if name not in ("run", "provenance")}
 
 
+def of_children() -> float:
+    """Processor time of the processes that have ended, in seconds: what else the machine does, does not count."""
+    times = os.times()
+    return times.children_user + times.children_system
+
+
 def test_the_numbers_are_those_of_the_program(program: Path, tmp_path: Path) -> None:
     path = ROOT / "experiments" / "quickstart.toml"
     sets = {"workload.synthetic.requests": 20_000}
     command = [str(program), "run", str(path), "--json", "-", "--no-cache"]
     command += [f"--set={key}={value}" for key, value in sets.items()]
-    begin = time.monotonic()
+    begin = of_children()
     printed = subprocess.run(command, check=True, capture_output=True, text=True).stdout
-    of_program = time.monotonic() - begin
-    begin = time.monotonic()
+    of_program = of_children() - begin
+    begin = time.process_time()
     result = Experiment(path, set=sets).run()
-    of_package = time.monotonic() - begin
+    of_package = time.process_time() - begin
     assert findings(result.to_json()) == findings(printed)
     assert result.provenance.config_sha256 == json.loads(printed)["provenance"]["config_sha256"]
     assert of_package < of_program + 1.0, (of_package, of_program)

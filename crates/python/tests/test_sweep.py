@@ -19,7 +19,7 @@ from flashloom.policy import Queue
 from flashloom.sweeps import _Queue
 
 from conftest import ROOT
-from sweep_runs import SPACE, Broken, Deadly, Fifo, costs, experiment, figures, killed
+from sweep_runs import SPACE, Broken, Deadly, Fifo, Leaving, costs, experiment, figures, killed
 
 pytest.importorskip("pyarrow")
 pytest.importorskip("cloudpickle")
@@ -120,6 +120,11 @@ def test_failures_are_kept_and_repeated_only_if_asked(tmp_path: Path) -> None:
     stamp = (tmp_path / "data.parquet").stat().st_mtime_ns
     assert figures(runs()) == before and (tmp_path / "data.parquet").stat().st_mtime_ns == stamp
     assert figures(runs(retry_failed=True)) == before
+
+
+def test_a_policy_that_leaves_python_is_a_run_that_failed(tmp_path: Path) -> None:
+    data = serial(experiment(policies=[Leaving]), {"host.scheduler": ["py-leaving", "noop"]}, out=tmp_path)
+    assert [row["error.type"] for row in data.failures()] == ["SystemExit"] and len(data) == 2
 
 
 def test_policies_in_python_travel_with_their_code(tmp_path: Path) -> None:

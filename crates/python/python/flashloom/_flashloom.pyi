@@ -11,9 +11,11 @@ __all__ = [
     "Stream",
     "Table",
     "Recording",
+    "RESULT_SCHEMA",
     "__version__",
 ]
 
+RESULT_SCHEMA: str
 __version__: str
 
 def end_runs() -> None: ...

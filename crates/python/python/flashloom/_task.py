@@ -137,7 +137,7 @@ def run(packed: bytes) -> Outcome:
         raise WorkerError(f"a worker is not fit for these runs: {type(error).__name__}: {error}") from error
     try:
         return Outcome(measure(Result(*wait(experiment._load().run(verify, _cache())))))
-    except Exception as error:
+    except (Exception, SystemExit) as error:  # A policy that gives up is a run that failed, not the worker's end.
         return Outcome(failure=Failure.of(error))
 
 

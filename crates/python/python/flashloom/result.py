@@ -8,6 +8,7 @@ import json
 from collections.abc import Iterator, Mapping
 from typing import TYPE_CHECKING, Any
 
+from . import _flashloom
 from .histogram import Histogram
 from .tables import Table, table_of
 
@@ -178,8 +179,9 @@ class Result(Record, _Rows):
     def from_json(cls, text: str) -> Result:
         """A result that the program wrote; without histograms. Raises `ValueError` for another text."""
         fields = json.loads(text)
-        if not isinstance(fields, dict) or not str(fields.get("schema")).startswith("flashloom/result/"):
-            raise ValueError("this is no result of a run: its `schema` is not `flashloom/result/..`")
+        schema = fields.get("schema") if isinstance(fields, dict) else None
+        if schema != _flashloom.RESULT_SCHEMA:
+            raise ValueError(f"`schema` is {schema!r}: a result of a run has {_flashloom.RESULT_SCHEMA!r}")
         return cls(text)
 
     def to_json(self) -> str:
