@@ -220,52 +220,6 @@ def test_ctrl_c_ends_ageing() -> None:
     assert process.wait(timeout=60) == 7, "ageing alone takes minutes"
 
 
-WITH_POLICY = """
-import flashloom, sys, time
-from flashloom.policy import Scheduler
-
-class First(Scheduler):
-    name = "first"
-    def dispatch(self, now, queue):
-        {body}
-        return next(iter(queue)).id
-
-experiment = flashloom.Experiment.from_dict({values!r}, policies=[First])
-print("ready", flush=True)
-{action}
-"""
-
-
-@pytest.mark.parametrize("body", ["pass", "time.sleep(0.001)", "while True: pass"])
-@pytest.mark.parametrize(
-    "action",
-    [
-        "experiment.run()",
-        "experiment.compare(vary={'run.seed': [1, 2, 3]}, jobs=2)",
-        "for batch in experiment.log(batch_rows=64): pass",
-    ],
-)
-def test_ctrl_c_ends_a_run_whose_policy_is_in_python(body: str, action: str) -> None:
-    values = {**SMALL, "workload.synthetic": {"requests": 1_000_000_000}, "host.scheduler": "first"}
-    script = WITH_POLICY.format(values=values, body=body, action=action)
-    process = subprocess.Popen(
-        [sys.executable, "-c", script], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
-    )
-    assert process.stdout is not None and process.stdout.readline() == "ready\n"
-    time.sleep(0.3)
-    os.kill(process.pid, signal.SIGINT)
-    _, complaint = process.communicate(timeout=60)
-    assert complaint.rstrip().endswith("KeyboardInterrupt") and process.returncode == -signal.SIGINT, complaint
-
-
-def test_the_interpreter_ends_while_policies_are_called() -> None:
-    values = {**SMALL, "workload.synthetic": {"requests": 1_000_000_000}, "host.scheduler": "first"}
-    action = "stream = experiment.log(batch_rows=64); next(stream)"
-    script = WITH_POLICY.format(values=values, body="pass", action=action)
-    ended = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, timeout=60)
-    assert (ended.returncode, ended.stderr) == (0, "")
-
-
 def test_several_threads_run_at_once(small: Experiment) -> None:
     results: list[flashloom.Result] = []
     threads = [threading.Thread(target=lambda: results.append(small.run())) for _ in range(4)]
