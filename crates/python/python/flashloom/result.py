@@ -5,6 +5,7 @@ from __future__ import annotations
 import difflib
 import html
 import json
+from abc import ABC, abstractmethod
 from collections.abc import Iterator, Mapping
 from typing import TYPE_CHECKING, Any
 
@@ -118,11 +119,12 @@ def _figures(fields: Mapping[str, Any]) -> dict[str, object]:
     return dict(_flat("", {name: value for name, value in fields.items() if name not in _NO_FIGURES}))
 
 
-class _Rows:
+class _Rows(ABC):
     """What is a table of a row for each run."""
 
+    @abstractmethod
     def _rows(self) -> list[Mapping[str, object]]:
-        raise NotImplementedError
+        """The rows, each with its fields by path."""
 
     def to_table(self) -> Table:
         """A row for each run: varied keys, then every figure by its path; no value where one does not apply."""
