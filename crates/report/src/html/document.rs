@@ -86,7 +86,7 @@ fn parsed<T: DeserializeOwned>(name: &str, value: Value) -> Result<Box<T>, Probl
 
 fn not_json(name: &str, text: &str, error: &serde_json::Error) -> Problem {
     let message = error.to_string();
-    let found = message.split(" at line").next().unwrap_or(&message).to_owned();
+    let found = format!("this is not JSON: {}", message.split(" at line").next().unwrap_or(&message));
     let refusal = Refusal::new(found, "JSON, as `flashloom run --json` writes it");
     let line = text.lines().nth(error.line().saturating_sub(1)).unwrap_or_default();
     let problem = refusal.in_file(name);
