@@ -84,9 +84,15 @@ impl Series {
     }
 
     /// What a counter gained in each interval. Padding that the mapping has not stored yet can make the pages of the
-    /// host fewer than before: that is no gain.
+    /// host fewer than before: that is no gain, and what comes back is none either, so that gains add up to the total.
     fn differences(&self, of: impl Fn(&Mark) -> u64) -> Vec<u64> {
-        self.marks.windows(2).map(|pair| of(&pair[1]).saturating_sub(of(&pair[0]))).collect()
+        let mut most = self.marks.first().map_or(0, &of);
+        let gain = |count: u64| {
+            let gained = count.saturating_sub(most);
+            most = most.max(count);
+            gained
+        };
+        self.marks.iter().skip(1).map(of).map(gain).collect()
     }
 
     fn latency(&self, of: fn(&Mark) -> &Histogram) -> Option<LatencySeries> {
@@ -181,6 +187,15 @@ mod tests {
         assert_eq!(series.differences(|mark| mark.sample.completed), [20, 20]);
         let busy = series.busy(2, |mark| &mark.dies);
         assert_eq!((busy.parts_per_row, busy.rows), (1, vec![vec![50, 50], vec![200, 200]]));
+    }
+
+    #[test]
+    fn gains_add_up_where_a_counter_falls_back() {
+        let mut series = Series { interval_ns: 100, marks: (0..5).map(|at| mark(100 * at)).collect() };
+        for (mark, pages) in series.marks.iter_mut().zip([3, 10, 8, 9, 15]) {
+            mark.sample.host_page_writes = pages;
+        }
+        assert_eq!(series.differences(|mark| mark.sample.host_page_writes), [7, 0, 0, 5]);
     }
 
     #[test]

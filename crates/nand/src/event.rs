@@ -27,7 +27,7 @@ pub struct Command {
     pub number: u32,
     /// What it does.
     pub kind: OperationKind,
-    /// Which page; of an erase the first of the block.
+    /// Which page; of an erase the first of the block. A read of a page that is being moved may begin at another one.
     pub ppn: Ppn,
     /// The block of that page.
     pub block: BlockId,
@@ -60,6 +60,15 @@ pub enum Event {
     Queued {
         /// Its number.
         number: u32,
+        /// The die: of a read of a page that is being moved, the one where the page still is.
+        die: DieId,
+    },
+    /// A read waits for the program of a page, from which the page that it asks for is being copied.
+    Held {
+        /// Its number.
+        number: u32,
+        /// The number of the program.
+        by: u32,
     },
     /// A die takes an operation up: commands, and the data of a program, take the channel.
     Started {

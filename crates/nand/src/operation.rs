@@ -99,8 +99,7 @@ pub(crate) enum Waits {
 pub(crate) struct Operation {
     pub(crate) ppn: Ppn,
     pub(crate) block: BlockId,
-    /// Where the page is: its index in the block, and the plane; kept because every step asks for them.
-    pub(crate) page: u32,
+    /// Where the page is; kept because every step asks for it.
     pub(crate) plane: PlaneId,
     /// Copy source of a program, page beneath a partial write, or none.
     pub(crate) from: Ppn,
@@ -116,7 +115,13 @@ pub(crate) struct Operation {
     pub(crate) waiters: u32,
     /// Next of those that wait for the same operation.
     pub(crate) sibling: u32,
+    /// What had not ended when this was emitted: the program of the page that a copy copies or that a read asks for; the
+    /// hold of a partial write on the next life of a block.
+    pub(crate) before: u32,
+    /// Counts the operations in order of emission; [`Self::ENDED`] afterwards.
     pub(crate) sequence: u64,
+    /// Index of the page in its block; kept for the same reason as the plane.
+    pub(crate) page: u16,
     pub(crate) kind: OperationKind,
     pub(crate) origin: Origin,
     pub(crate) waits: Waits,
@@ -125,18 +130,18 @@ pub(crate) struct Operation {
     pub(crate) urgency: Urgency,
     /// It takes its time, and its block is bad.
     pub(crate) failed: bool,
-    /// Host reads that went before it while it was suspended.
-    pub(crate) overtaken: u16,
 }
 
 const _: () = assert!(size_of::<Operation>() == 64);
 
 impl Operation {
+    /// The sequence number of an operation that has ended.
+    pub(crate) const ENDED: u64 = u64::MAX;
+
     pub(crate) fn new(kind: OperationKind, ppn: Ppn, block: BlockId, origin: Origin, tag: u32) -> Self {
         Self {
             ppn,
             block,
-            page: 0,
             plane: PlaneId::NONE,
             from: Ppn::NONE,
             lpn: Lpn::NONE,
@@ -146,14 +151,15 @@ impl Operation {
             next: NO_INDEX,
             waiters: NO_INDEX,
             sibling: NO_INDEX,
+            before: NO_INDEX,
             sequence: 0,
+            page: 0,
             kind,
             origin,
             waits: Waits::No,
             class: 0,
             urgency: Urgency::Needed,
             failed: false,
-            overtaken: 0,
         }
     }
 

@@ -12,12 +12,14 @@
 //!
 //! Dependencies within a block: programs in page order, reads after the program of their page, an erase after all that
 //! was emitted before it for the block (the programs that copy out of it included), everything else that is emitted
-//! after an erase behind it. Across blocks: an operation also waits for the one that it was emitted `after`.
+//! after an erase behind it. Across blocks: an operation also waits for the one that it was emitted `after`. A page that
+//! is being moved is read where it still is (`timed/moved.rs`).
 
 mod busy;
 mod dies;
 mod emission;
 mod ends;
+mod moved;
 
 use crate::{DieOrder, Events, Geometry, MultiPlane, NandParams, Origin, PlaneId, Suspend, Timing};
 use flashloom_units::{EventNumber, EventQueue, NO_INDEX, Ns};
@@ -25,6 +27,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::event::OperationKind;
 use crate::operation::Operation;
+use moved::Unfinished;
 
 const CLASSES: usize = 4;
 /// Kinds of operations that a die runs: the first of [`OperationKind`].
@@ -133,6 +136,8 @@ struct Block {
     programs: List,
     /// Reads of pages whose program has not ended.
     reads: u32,
+    /// The row of its programs that have not ended, if there are any.
+    row: u32,
     /// The class of the program that was queued last: within one class the queue keeps page order.
     queued_class: u8,
     /// Pages in the queue, running or done.
@@ -165,6 +170,8 @@ struct Group {
     ends: Ns,
     /// When the die was occupied by it, for the accounts.
     since: Ns,
+    /// Host reads that went before it while it was suspended or staged.
+    overtaken: u16,
 }
 
 /// A group that host reads interrupted.
@@ -258,6 +265,7 @@ pub(crate) struct Timed {
     free: u32,
     in_flight: u64,
     blocks: Vec<Block>,
+    unfinished: Unfinished,
     planes: Vec<Plane>,
     dies: Vec<Die>,
     /// Dies to look at before time goes on, in the order in which something happened to them.
@@ -268,7 +276,7 @@ pub(crate) struct Timed {
 
 flashloom_units::state! {
     Timed {
-        value now, sequence, operations, free, in_flight, restless, used;
+        value now, sequence, operations, free, in_flight, unfinished, restless, used;
         array blocks, planes, dies, channels;
         nested events;
         fixed geometry, timing, array_ns, load_ns, page_data_ns, multi_plane, copyback, cache_program,
@@ -287,6 +295,7 @@ impl Timed {
             later: List::EMPTY,
             programs: List::EMPTY,
             reads: NO_INDEX,
+            row: NO_INDEX,
             queued_class: 0,
             queued: programmed,
         };
@@ -341,6 +350,7 @@ impl Timed {
             free: NO_INDEX,
             in_flight: 0,
             blocks: written.iter().map(block).collect(),
+            unfinished: Unfinished::default(),
             planes: (0..geometry.total_planes()).map(PlaneId).map(plane).collect(),
             dies: (0..geometry.total_dies()).map(die).collect(),
             restless: Vec::new(),

@@ -11,12 +11,13 @@
 //! ```
 //!
 //! The FTL's commands are checked against the calls to it: every page given to it is programmed once, with the same
-//! logical page and sectors, and every read asked of it is emitted at once, for that page.
+//! logical page and sectors, and every read asked of it is emitted at once, for that page. A program that completes or
+//! copies a page writes what the read before it has returned, from wherever that took it.
 
 use std::collections::BTreeMap;
 
 use flashloom_buffer::SlotId;
-use flashloom_nand::{Command, Event, Geometry, HostPage, Lpn, OperationKind, Ppn};
+use flashloom_nand::{Command, Event, Geometry, HostPage, Lpn, OperationKind};
 
 use serde::{Deserialize, Serialize};
 
@@ -46,6 +47,10 @@ pub struct Oracle {
     flash: Contents,
     /// Stamps that a running program writes, or that a running read must return, by the number of the operation.
     carried: Vec<Stamps>,
+    /// The program that waits for an operation, by the number of that operation.
+    successors: Vec<Option<u32>>,
+    /// What the read before a program has returned, by the number of the program.
+    beneath: Vec<Option<Stamps>>,
     last_stamp: u32,
     sectors_checked: u64,
     violation: Option<String>,
@@ -53,7 +58,7 @@ pub struct Oracle {
 
 flashloom_units::state! {
     Oracle {
-        value slots, sent, asked, carried, last_stamp, sectors_checked, violation;
+        value slots, sent, asked, carried, successors, beneath, last_stamp, sectors_checked, violation;
         nested logical, flash;
         fixed geometry;
     }
@@ -70,6 +75,8 @@ impl Oracle {
             asked: None,
             flash: Contents::new(geometry.total_pages() as usize),
             carried: Vec::new(),
+            successors: Vec::new(),
+            beneath: Vec::new(),
             last_stamp: 0,
             sectors_checked: 0,
             violation: None,
@@ -203,7 +210,14 @@ impl Oracle {
     /// Follows an event of the array.
     pub fn flash(&mut self, event: &Event) {
         match event {
-            Event::Issued(command, _) if command.lpn.is_some() => self.carry(command),
+            Event::Issued(command, after) => {
+                if let (OperationKind::Program, Some(after)) = (command.kind, after) {
+                    *at(&mut self.successors, *after) = Some(command.number);
+                }
+                if command.lpn.is_some() {
+                    self.carry(command);
+                }
+            }
             Event::Ended { command, failed } => match command.kind {
                 OperationKind::Read => self.end_read(command),
                 OperationKind::Program | OperationKind::Copyback => self.end_program(command, *failed),
@@ -230,17 +244,34 @@ impl Oracle {
 
     fn end_read(&mut self, command: &Command) {
         let Command { number, ppn, lpn, mask, .. } = *command;
+        let found = self.flash.get(ppn.at());
         if lpn.is_some() {
-            let (found, expected) = (self.flash.get(ppn.at()), *at(&mut self.carried, number));
+            let expected = *at(&mut self.carried, number);
             self.compare(lpn, mask, &found, &expected, || format!("physical page {}", ppn.0));
+        }
+        self.hand_on(number, Some(found));
+    }
+
+    /// What an operation has read, or could not write, goes into the program that waits for it.
+    fn hand_on(&mut self, number: u32, stamps: Option<Stamps>) {
+        if let Some(program) = at(&mut self.successors, number).take() {
+            *at(&mut self.beneath, program) = stamps;
         }
     }
 
     fn end_program(&mut self, command: &Command, failed: bool) {
         let Command { number, ppn, from, lpn, mask, .. } = *command;
-        let beneath = |from: Ppn| if from.is_some() { self.flash.get(from.at()) } else { [0; 32] };
-        let mut stamps = if failed { [0; 32] } else { beneath(from) };
-        if lpn.is_some() && !failed {
+        let read = at(&mut self.beneath, number).take();
+        if failed {
+            self.hand_on(number, read);
+            return self.flash.set(ppn.at(), &[0; 32], self.geometry.sectors_per_page());
+        }
+        let mut stamps = match read {
+            _ if from.is_none() => [0; 32],
+            Some(read) => read,
+            None => self.flash.get(from.at()),
+        };
+        if lpn.is_some() {
             overlay(&mut stamps, mask, at(&mut self.carried, number));
         }
         self.flash.set(ppn.at(), &stamps, self.geometry.sectors_per_page());
@@ -252,8 +283,8 @@ impl Oracle {
 }
 
 /// Entry of a table that grows to the greatest number ever used.
-fn at(table: &mut Vec<Stamps>, number: u32) -> &mut Stamps {
-    table.resize(table.len().max(number as usize + 1), [0; 32]);
+fn at<T: Clone + Default>(table: &mut Vec<T>, number: u32) -> &mut T {
+    table.resize(table.len().max(number as usize + 1), T::default());
     &mut table[number as usize]
 }
 

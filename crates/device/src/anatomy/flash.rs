@@ -123,7 +123,8 @@ impl Flash {
     pub(super) fn see(&mut self, now: Ns, event: &Event, before: impl FnOnce(&Command) -> Parts) -> Option<Ended> {
         match *event {
             Event::Issued(command, after) => self.issue(now, &command, after, before(&command)),
-            Event::Queued { number } => self.queue(now, number),
+            Event::Queued { number, die } => self.queue(now, number, die),
+            Event::Held { number, by } => self.hold(now, number, by),
             Event::Started { command, transfer_ns, is_staged: true, .. } => {
                 self.operation(command.number).transfer_ns = transfer_ns;
             }
@@ -175,9 +176,21 @@ impl Flash {
     }
 
     /// Nothing but its die holds it back from now on: until now it waited for what has just ended.
-    fn queue(&mut self, now: Ns, number: u32) {
+    fn queue(&mut self, now: Ns, number: u32, die: DieId) {
         let (last, clocks) = (self.last, self.clocks(now, self.die_of[number as usize]));
         self.operation(number).wait_for(now, &clocks, last);
+        if self.die_of[number as usize] != die.0 {
+            self.die_of[number as usize] = die.0;
+            self.operation(number).clocks = self.clocks(now, die.0);
+        }
+    }
+
+    /// A read that waited for nothing until now waits for a program.
+    fn hold(&mut self, now: Ns, number: u32, by: u32) {
+        let clocks = self.clocks(now, self.die_of[by as usize]);
+        let sibling = std::mem::replace(&mut self.operation(by).waiters, number);
+        let read = self.operation(number);
+        (read.mark, read.clocks, read.sibling) = (now, clocks, sibling);
     }
 
     /// What the clocks of a die show.

@@ -72,6 +72,7 @@ impl Array {
         self.settle(trace);
         match *event {
             Event::Issued(command, _) => *super::entry(&mut self.operations, command.number) = (flow, command.die.0),
+            Event::Queued { number, die } => self.operations[number as usize].1 = die.0,
             Event::Began { number, .. } => self.go_on(now, number, trace),
             Event::Transferring { number, ends, transfer_ns } => {
                 let die = &self.dies[self.operations[number as usize].1 as usize];
@@ -79,7 +80,7 @@ impl Array {
             }
             Event::Ended { command, .. } => self.end(now, command.die, trace),
             Event::Started { .. }
-            | Event::Queued { .. }
+            | Event::Held { .. }
             | Event::Suspended { .. }
             | Event::Resumed { .. }
             | Event::JobBegan { .. }

@@ -38,10 +38,8 @@ impl Timed {
         }
         if state.active.is_some() {
             self.suspend_active(die, events);
-        } else if let Some(suspended) = &state.suspended {
-            self.begin_read_before(die, suspended.group.head, events);
-        } else if let Some(staged) = &state.staged {
-            self.begin_read_before(die, staged.head, events);
+        } else if state.suspended.is_some() || state.staged.is_some() {
+            self.begin_read_before(die, events);
         } else if state.classes != 0 {
             self.begin_next(die, events);
         }
@@ -59,11 +57,13 @@ impl Timed {
     }
 
     /// Before an operation that is suspended or staged only host reads go, and not without end; then it goes on.
-    fn begin_read_before(&mut self, die: u32, held: u32, events: &mut Events) {
-        if self.operations[held as usize].overtaken < self.max_overtakes
-            && let Some(place) = self.first_of(die, HOST_READS as u8)
-        {
-            self.operations[held as usize].overtaken += 1;
+    fn begin_read_before(&mut self, die: u32, events: &mut Events) {
+        let place = self.first_of(die, HOST_READS as u8);
+        let most = self.max_overtakes;
+        let state = &mut self.dies[die as usize];
+        let held = state.suspended.as_mut().map(|suspended| &mut suspended.group).or(state.staged.as_mut());
+        if let (Some(held), Some(place)) = (held.filter(|held| held.overtaken < most), place) {
+            held.overtaken += 1;
             return self.begin(die, place, events);
         }
         self.go_on(die, events);
@@ -86,7 +86,7 @@ impl Timed {
             && state.staged.is_none_or(|staged| staged.array_from <= self.now)
             && self.now >= active.array_from
             && active.ends > self.now + self.suspend_ns
-            && self.operations[active.head as usize].overtaken < self.max_overtakes
+            && active.overtaken < self.max_overtakes
     }
 
     /// Suspends what a die is at, if there are host reads that may go before it.
@@ -262,7 +262,7 @@ impl Timed {
             array_ns = array_ns.max(self.array_ns[other.page as usize][kind as usize]);
             next = other.next;
         }
-        Group { head, kind, origin, array_from, ends: array_from + array_ns, since: now }
+        Group { head, kind, origin, array_from, ends: array_from + array_ns, since: now, overtaken: 0 }
     }
 
     #[inline(always)]

@@ -1,6 +1,6 @@
 //! Emission: what the FTL asks for, and when it may be queued.
 
-use crate::{BlockId, Events, OpId, Origin, PlaneId, Ppn, Urgency};
+use crate::{BlockId, DieId, Events, OpId, Origin, PlaneId, Ppn, Urgency};
 use flashloom_units::NO_INDEX;
 
 use super::{BLOCKING, HOST_READS, List, Timed, event};
@@ -44,7 +44,8 @@ impl Timed {
         let block = operation.block;
         let page = operation.ppn.0 - block.0 * self.geometry.pages;
         let (plane, class) = (self.geometry.plane_of(block), class_of(&operation) as u8);
-        *place = Operation { page, plane, class, waits, sibling, sequence: self.sequence, ..operation };
+        let (sequence, index) = (self.sequence, page as u16);
+        *place = Operation { page: index, plane, class, waits, sibling, sequence, ..operation };
         self.sequence += 1;
         self.in_flight += 1;
         Admitted { id, block, page, plane, class, waits }
@@ -62,10 +63,24 @@ impl Timed {
     pub(crate) fn issue_read(&mut self, operation: Operation, after: OpId, events: &mut Events) -> OpId {
         let read = self.admit(operation, after);
         self.note_issue(read.id, after, events);
-        if !self.comes_later(read) {
+        let state = &self.blocks[read.block.at()];
+        if state.erase == NO_INDEX && read.page < state.programmed {
             self.enter_read(read, events);
+        } else {
+            self.issue_unfinished(read, events);
         }
         OpId(read.id)
+    }
+
+    /// As above, of a page whose program has not ended.
+    #[cold]
+    fn issue_unfinished(&mut self, read: Admitted, events: &mut Events) {
+        self.operations[read.id as usize].before = self.program_of(read.block, read.page);
+        let is_ahead = self.blocks[read.block.at()].erase != NO_INDEX && read.waits == Waits::No;
+        let has_gone = is_ahead && self.queue_ahead(read.id, false, events);
+        if !has_gone && !self.comes_later(read) {
+            self.enter_read(read, events);
+        }
     }
 
     #[inline(always)]
@@ -73,11 +88,12 @@ impl Timed {
         let from = operation.from;
         let program = self.admit(operation, after);
         self.note_issue(program.id, after, events);
+        self.note_program(program.id, program.block, program.page);
         if !self.comes_later(program) {
             self.enter_program(program, events);
         }
         if from.is_some() {
-            self.hold(from, events);
+            self.hold(program.id, from, events);
         }
         OpId(program.id)
     }
@@ -94,17 +110,31 @@ impl Timed {
         operation.command(id, self.geometry.die_of(operation.plane))
     }
 
-    /// The data of a page is on its way to another block: the next erase of the page's own block has to wait.
+    /// A program takes the data of a page to another block: the next erase of the page's own block has to wait.
     #[inline(always)]
-    fn hold(&mut self, from: Ppn, events: &mut Events) {
+    fn hold(&mut self, program: u32, from: Ppn, events: &mut Events) {
         let source = self.geometry.block_of(from);
-        if self.blocks[source.at()].erase == NO_INDEX {
-            self.blocks[source.at()].pending += 1;
+        let page = from.0 - source.0 * self.geometry.pages;
+        let state = &mut self.blocks[source.at()];
+        if state.erase == NO_INDEX {
+            state.pending += 1;
+            if page >= state.programmed {
+                self.operations[program as usize].before = self.program_of(source, page);
+            }
         } else {
-            let hold = Operation::new(OperationKind::Hold, from, source, Origin::Host, NO_INDEX);
-            let hold = self.admit(hold, OpId::DONE).id;
-            self.enter(hold, events);
+            self.hold_later(program, from, source, events);
         }
+    }
+
+    /// The same for the next life of the page's block.
+    #[cold]
+    fn hold_later(&mut self, program: u32, from: Ppn, source: BlockId, events: &mut Events) {
+        let page = from.0 - source.0 * self.geometry.pages;
+        let hold = Operation::new(OperationKind::Hold, from, source, Origin::Host, NO_INDEX);
+        let hold = self.admit(hold, OpId::DONE).id;
+        self.enter(hold, events);
+        let is_copy = self.operations[program as usize].is_copy();
+        self.operations[program as usize].before = if is_copy { self.program_of(source, page) } else { hold };
     }
 
     pub(crate) fn issue_erase(&mut self, operation: Operation, events: &mut Events) -> OpId {
@@ -165,7 +195,7 @@ impl Timed {
     #[cold] // Reads and programs nearly always do when they are issued.
     pub(super) fn enter(&mut self, id: u32, events: &mut Events) {
         let Operation { block, page, plane, class, waits, kind, .. } = self.operations[id as usize];
-        let operation = Admitted { id, block, page, plane, class, waits };
+        let operation = Admitted { id, block, page: u32::from(page), plane, class, waits };
         if self.comes_later(operation) {
             return;
         }
@@ -207,17 +237,17 @@ impl Timed {
         } else if read.page < state.programmed {
             self.enqueue(read.id, read.plane, read.class, events);
         } else {
-            self.hold_back(read.id);
+            self.queue_unfinished(read.id, events);
         }
     }
 
     /// The same for one that has waited.
     pub(super) fn queue_read(&mut self, id: u32, events: &mut Events) {
         let Operation { block, page, plane, class, .. } = self.operations[id as usize];
-        if page < self.blocks[block.at()].programmed {
+        if u32::from(page) < self.blocks[block.at()].programmed {
             self.enqueue(id, plane, class, events);
         } else {
-            self.hold_back(id);
+            self.queue_unfinished(id, events);
         }
     }
 
@@ -241,10 +271,10 @@ impl Timed {
         }
     }
 
-    /// An operation is over: its place is free.
-    #[inline(always)]
-    fn retire(&mut self, id: u32) {
-        self.operations[id as usize].next = std::mem::replace(&mut self.free, id);
+    /// A hold is over: its place is free.
+    pub(super) fn retire(&mut self, id: u32) {
+        let operation = &mut self.operations[id as usize];
+        (operation.next, operation.sequence) = (std::mem::replace(&mut self.free, id), Operation::ENDED);
         self.in_flight -= 1;
     }
 
@@ -267,10 +297,10 @@ impl Timed {
 
     #[inline(always)]
     pub(super) fn enqueue(&mut self, id: u32, plane: PlaneId, class: u8, events: &mut Events) {
-        if let Some(events) = events {
-            events.push(Event::Queued { number: id });
-        }
         let plane = &mut self.planes[plane.at()];
+        if let Some(events) = events {
+            events.push(Event::Queued { number: id, die: DieId(plane.die) });
+        }
         append(&mut self.operations, &mut plane.queues[class as usize], id);
         let state = &mut self.dies[plane.die as usize];
         state.queued[class as usize] |= plane.bit;

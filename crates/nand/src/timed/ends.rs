@@ -99,8 +99,9 @@ impl Timed {
             events.push(Event::Ended { command: self.command(id), failed });
         }
         let operation = &mut self.operations[id as usize];
-        let Operation { kind, tag, block, page, from, waiters, .. } = *operation;
+        let Operation { kind, tag, block, page, from, lpn, before, sequence, waiters, .. } = *operation;
         let next = std::mem::replace(&mut operation.next, self.free);
+        operation.sequence = Operation::ENDED;
         self.free = id;
         self.in_flight -= 1;
         if tag != NO_INDEX {
@@ -114,16 +115,20 @@ impl Timed {
         state.pending -= 1;
         let frees_erase = state.pending == 0 && state.erase != NO_INDEX;
         if kind != OperationKind::Read {
-            state.programmed = page + 1;
+            state.programmed = u32::from(page) + 1;
             if state.reads != NO_INDEX || state.programs.head != NO_INDEX {
-                self.queue_held(block, page, events);
+                self.queue_held(block, events);
             }
+            self.drop_row(block);
         }
         if frees_erase {
             self.queue_erase(self.blocks[block.at()].erase, events);
         }
         if from.is_some() {
-            self.let_go(self.geometry.block_of(from), events);
+            let source = self.geometry.block_of(from);
+            if lpn.is_none() || !self.let_go_ahead(source, before, sequence) {
+                self.let_go(source, events);
+            }
         }
         if waiters != NO_INDEX {
             self.free_waiters(waiters, events);
@@ -140,8 +145,9 @@ impl Timed {
             let Operation { sibling, kind, block, .. } = *operation;
             match (kind, waited) {
                 (OperationKind::Read, Waits::InItsLife) => self.queue_read(waiter, events),
-                // It will find nothing to wait for when its block's life begins.
-                (OperationKind::Read, _) => {}
+                (OperationKind::Read, _) => {
+                    self.queue_ahead(waiter, true, events);
+                }
                 _ => self.queue_programs(block, events),
             }
             waiter = sibling;
@@ -149,13 +155,14 @@ impl Timed {
     }
 
     /// A page was programmed: reads that waited for it may go, and programs of another class.
-    fn queue_held(&mut self, block: BlockId, page: u32, events: &mut Events) {
-        let mut read = std::mem::replace(&mut self.blocks[block.at()].reads, NO_INDEX);
+    fn queue_held(&mut self, block: BlockId, events: &mut Events) {
+        let state = &mut self.blocks[block.at()];
+        let (programmed, mut read) = (state.programmed, std::mem::replace(&mut state.reads, NO_INDEX));
         while read != NO_INDEX {
             let operation = &mut self.operations[read as usize];
             let next = std::mem::replace(&mut operation.next, NO_INDEX);
             let Operation { plane, class, .. } = *operation;
-            if operation.page <= page {
+            if u32::from(operation.page) < programmed {
                 self.enqueue(read, plane, class, events);
             } else {
                 self.hold_back(read);

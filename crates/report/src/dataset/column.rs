@@ -41,28 +41,12 @@ impl<'a> Column<'a> {
     /// Reads the values of its first `most` rows; those that are missing are null.
     pub(super) fn read(self, most: usize) -> std::result::Result<Vec<Value>, String> {
         let (name, optional, unsigned, rows) = (self.name, self.is_optional, self.is_unsigned, self.rows.min(most));
+        let whole32 = |number: i32| if unsigned { number.cast_unsigned().into() } else { number.into() };
+        let whole64 = |number: i64| if unsigned { number.cast_unsigned().into() } else { number.into() };
         let values = match self.reader {
             ColumnReader::BoolColumnReader(reader) => values(reader, optional, rows, Value::from),
-            ColumnReader::Int32ColumnReader(reader) => {
-                values(
-                    reader,
-                    optional,
-                    rows,
-                    |number| {
-                        if unsigned { number.cast_unsigned().into() } else { number.into() }
-                    },
-                )
-            }
-            ColumnReader::Int64ColumnReader(reader) => {
-                values(
-                    reader,
-                    optional,
-                    rows,
-                    |number| {
-                        if unsigned { number.cast_unsigned().into() } else { number.into() }
-                    },
-                )
-            }
+            ColumnReader::Int32ColumnReader(reader) => values(reader, optional, rows, whole32),
+            ColumnReader::Int64ColumnReader(reader) => values(reader, optional, rows, whole64),
             ColumnReader::FloatColumnReader(reader) => values(reader, optional, rows, Value::from),
             ColumnReader::DoubleColumnReader(reader) => values(reader, optional, rows, Value::from),
             ColumnReader::ByteArrayColumnReader(reader) => values(reader, optional, rows, |bytes: ByteArray| {

@@ -1,0 +1,202 @@
+//! Pages that are being moved: where a read finds their data.
+//!
+//! The FTL's map points to a copy as soon as the copy is emitted. Until the copy's program has ended, the data is in the
+//! page that it is copied from, whose block is not erased before that ([`Timed::hold`]). A read for the host or of the
+//! map therefore goes to that page, or to the one that this is copied from if its own program has not ended, and so on.
+//! It joins the present life of the block there, so that an erase waits for it which is emitted already. Where a read
+//! goes is decided when it is queued. Once the program has ended reads go to the new page, so that nobody can hold the
+//! old block for longer than its copies take and the reads that were queued until then.
+//!
+//! Other reads wait for the program of their page: those of pages that the host or the map has just written, whose data
+//! is nowhere else on flash; those that copies are made from; and those of pages that an uninterrupted job moves
+//! ([`Urgency::Blocking`](crate::Urgency)), because the die serves nothing else before such a job is over.
+
+use crate::{BlockId, Events, Ppn};
+use flashloom_units::NO_INDEX;
+use serde::{Deserialize, Serialize};
+
+use super::{BLOCKING, HOST_READS, Timed};
+use crate::event::{Event, OperationKind};
+use crate::operation::{Operation, Waits};
+
+/// Programs that have not ended, by page. A block that has any owns a row with an entry for each of its pages; an entry
+/// means something from when a program of its page is emitted, in the latest life of the block, until that has ended.
+#[derive(Clone, Debug, Default, Serialize, Deserialize)]
+pub(super) struct Unfinished {
+    entries: Vec<u32>,
+    /// Rows that no block owns: there are never more rows than blocks were being written at a time.
+    free_rows: Vec<u32>,
+}
+
+impl Unfinished {
+    fn take_row(&mut self, pages: u32) -> u32 {
+        self.free_rows.pop().unwrap_or_else(|| {
+            let row = self.entries.len() as u32 / pages;
+            self.entries.resize(self.entries.len() + pages as usize, NO_INDEX);
+            row
+        })
+    }
+}
+
+/// Where a read finds a page whose program has not ended.
+enum Place {
+    /// In the page that it is copied from.
+    Source(Ppn),
+    /// Not on flash before a program has ended: of the page itself, or of one that it is copied from.
+    Behind(u32),
+}
+
+/// Programs by page.
+impl Timed {
+    /// Enters a program in the latest life of its block.
+    #[inline(always)]
+    pub(super) fn note_program(&mut self, id: u32, block: BlockId, page: u32) {
+        let pages = self.geometry.pages;
+        let row = &mut self.blocks[block.at()].row;
+        if *row == NO_INDEX {
+            *row = self.unfinished.take_row(pages);
+        }
+        self.unfinished.entries[(*row * pages + page) as usize] = id;
+    }
+
+    /// A program of a block has ended: with the last of them the block gives up its row.
+    #[inline(always)]
+    pub(super) fn drop_row(&mut self, block: BlockId) {
+        let state = &mut self.blocks[block.at()];
+        let is_last = state.programmed == state.queued && state.programs.head == NO_INDEX;
+        if is_last && state.later.head == NO_INDEX {
+            self.unfinished.free_rows.push(std::mem::replace(&mut state.row, NO_INDEX));
+        }
+    }
+
+    /// The program of a page in the latest life of its block, or none if it has ended.
+    #[inline(always)]
+    pub(super) fn program_of(&self, block: BlockId, page: u32) -> u32 {
+        let state = &self.blocks[block.at()];
+        if state.erase == NO_INDEX && page < state.programmed {
+            return NO_INDEX;
+        }
+        self.unfinished.entries[(state.row * self.geometry.pages + page) as usize]
+    }
+}
+
+/// Reads of pages whose program has not ended.
+impl Timed {
+    /// A read that waits for no other operation finds its page not programmed. Its block counts it; where the data is in
+    /// another page it goes there.
+    #[cold]
+    pub(super) fn queue_unfinished(&mut self, id: u32, events: &mut Events) {
+        let Operation { block, before, .. } = self.operations[id as usize];
+        match self.place_of(id) {
+            Place::Source(page) => {
+                // The program that it does not wait for is pending as well, so that no erase can be due.
+                self.blocks[block.at()].pending -= 1;
+                self.queue_at(id, page, events);
+            }
+            Place::Behind(program) if program == before => self.hold_back(id),
+            Place::Behind(program) => self.wait_behind(id, program, Waits::InItsLife, events),
+        }
+    }
+
+    /// The same for a read that was emitted for the next life of its block, which has not begun; `is_listed` if it is
+    /// among what comes later there. Returns whether it goes to another page at once.
+    #[cold]
+    pub(super) fn queue_ahead(&mut self, id: u32, is_listed: bool, events: &mut Events) -> bool {
+        let Operation { block, before, .. } = self.operations[id as usize];
+        match self.place_of(id) {
+            Place::Source(page) => {
+                if is_listed {
+                    self.unlist(block, id);
+                }
+                self.queue_at(id, page, events);
+                return true;
+            }
+            Place::Behind(program) if program == before => {}
+            Place::Behind(program) => self.wait_behind(id, program, Waits::Yes, events),
+        }
+        false
+    }
+
+    /// The program of a partial write has ended, whose read took the page beneath from elsewhere, before the life began
+    /// that the hold on its block is for: there is nothing to hold any more. False if that life has begun.
+    #[inline]
+    pub(super) fn let_go_ahead(&mut self, block: BlockId, hold: u32, program: u64) -> bool {
+        // It was admitted right after the program.
+        let is_ahead = self
+            .operations
+            .get(hold as usize)
+            .is_some_and(|hold| hold.kind == OperationKind::Hold && hold.sequence == program + 1);
+        if is_ahead {
+            self.unlist(block, hold);
+            self.retire(hold);
+        }
+        is_ahead
+    }
+
+    /// Takes an operation out of what was emitted for the next life of a block.
+    fn unlist(&mut self, block: BlockId, id: u32) {
+        let next = std::mem::replace(&mut self.operations[id as usize].next, NO_INDEX);
+        let later = &mut self.blocks[block.at()].later;
+        if later.head == id {
+            later.head = next;
+            return;
+        }
+        let mut before = later.head;
+        while self.operations[before as usize].next != id {
+            before = self.operations[before as usize].next;
+        }
+        self.operations[before as usize].next = next;
+        if later.tail == id {
+            later.tail = before;
+        }
+    }
+
+    /// A read goes to another page, whose program has ended and whose block is held for a copy.
+    fn queue_at(&mut self, id: u32, ppn: Ppn, events: &mut Events) {
+        let block = self.geometry.block_of(ppn);
+        let state = &mut self.blocks[block.at()];
+        debug_assert!(state.pending > 0, "a page that is being copied holds its block");
+        state.pending += 1;
+        let operation = &mut self.operations[id as usize];
+        (operation.ppn, operation.block, operation.plane) = (ppn, block, self.geometry.plane_of(block));
+        operation.page = self.geometry.page_in_block(ppn) as u16;
+        let Operation { plane, class, .. } = *operation;
+        self.enqueue(id, plane, class, events);
+    }
+
+    /// A read waits for the program of a page that its own is copied from.
+    fn wait_behind(&mut self, id: u32, program: u32, waits: Waits, events: &mut Events) {
+        if let Some(events) = events {
+            events.push(Event::Held { number: id, by: program });
+        }
+        let sibling = std::mem::replace(&mut self.operations[program as usize].waiters, id);
+        let operation = &mut self.operations[id as usize];
+        (operation.waits, operation.sibling) = (waits, sibling);
+    }
+
+    /// Where the data is of a read whose page is not programmed.
+    fn place_of(&self, read: u32) -> Place {
+        let Operation { class, before: mut program, .. } = self.operations[read as usize];
+        loop {
+            let operation = &self.operations[program as usize];
+            let is_moved = operation.is_copy() && usize::from(operation.class) != BLOCKING;
+            if !is_moved || usize::from(class) != HOST_READS {
+                return Place::Behind(program);
+            }
+            // What has the number of a program that has ended is newer than the copy, or has ended as well.
+            let before = self.operations.get(operation.before as usize);
+            match before.filter(|before| before.sequence < operation.sequence) {
+                Some(_) => program = operation.before,
+                None => return Place::Source(operation.from),
+            }
+        }
+    }
+}
+
+impl Operation {
+    /// Whether it writes what another page holds, and nothing else.
+    pub(super) fn is_copy(&self) -> bool {
+        let programs = matches!(self.kind, OperationKind::Program | OperationKind::Copyback);
+        programs && self.from.is_some() && self.lpn.is_none()
+    }
+}
