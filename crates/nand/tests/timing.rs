@@ -1,104 +1,15 @@
-//! Exact times of the timed back end: each test says which rule it shows.
-//!
-//! tR 50 us, tPROG 600 us, tBERS 3 ms, one page over the channel 10 us, no command time unless the test says so.
+//! Exact times of the timed back end: each test says which rule it shows. The times of the array stand in `support`.
 #![allow(missing_docs)]
 
-use std::ops::{Deref, DerefMut};
+mod support;
 
 use flashloom_nand::{
     BlockId, Busiest, Data, DieOrder, Erase, MultiPlane, Nand, NandParams, OpId, Origin, PageCopy, Ppn, Program, Read,
     Status, Suspend, Urgency,
 };
-use flashloom_units::{MS, Ns, ParamSet, Prng, US};
-use flashloom_verify::Verifier;
+use flashloom_units::{MS, Ns, Prng, US};
 
-const READ: Ns = 50 * US;
-const PROGRAM: Ns = 600 * US;
-const ERASE: Ns = 3 * MS;
-const PAGE: Ns = 10 * US;
-
-fn device() -> NandParams {
-    NandParams {
-        channels: 1,
-        ways: 2,
-        dies: 1,
-        planes: 2,
-        blocks: 4,
-        pages: 8,
-        page_bytes: 4_096,
-        read_ns: READ,
-        program_ns: PROGRAM,
-        erase_ns: ERASE,
-        bus_rate: 409_600_000,
-        multi_plane: MultiPlane::None,
-        ..NandParams::defaults()
-    }
-}
-
-/// An array of which every command is followed.
-struct Array {
-    nand: Nand,
-    verifier: Verifier,
-}
-
-impl Array {
-    fn new(params: &NandParams, prng: &Prng) -> Self {
-        let mut nand = Nand::new(params).with_failures(params, prng);
-        let verifier = Verifier::new(&mut nand, 0);
-        Self { nand, verifier }
-    }
-
-    fn check(&mut self) {
-        self.verifier.follow(&mut self.nand);
-        assert_eq!((self.nand.check(), self.verifier.check()), (Ok(()), Ok(())));
-    }
-}
-
-impl Deref for Array {
-    type Target = Nand;
-
-    fn deref(&self) -> &Nand {
-        &self.nand
-    }
-}
-
-impl DerefMut for Array {
-    fn deref_mut(&mut self) -> &mut Nand {
-        &mut self.nand
-    }
-}
-
-/// An array whose block 0 (first plane of the first die) holds pages 0 to 3, and blocks 4 and 8 (second plane, second
-/// die) pages 0 and 1.
-fn array(params: &NandParams) -> Array {
-    let mut nand = Array::new(params, &Prng::new(0));
-    for (block, pages) in [(0, 4), (4, 2), (8, 2)] {
-        (0..pages).for_each(|page| program(&mut nand, block, page, Origin::Host, Nand::NO_TAG));
-    }
-    nand.start_timing(params);
-    nand
-}
-
-fn program(nand: &mut Nand, block: u32, page: u32, origin: Origin, tag: u32) {
-    nand.program(Program { tag, ..Program::new(BlockId(block), page, Data::Map, origin) });
-}
-
-fn read(nand: &mut Nand, block: u32, page: u32, origin: Origin, tag: u32) -> OpId {
-    nand.read(Read { tag, ..Read::new(Ppn(block * 8 + page), 0xff, origin) })
-}
-
-/// Runs until nothing is in flight; returns when each tagged operation ended, in that order.
-fn run(nand: &mut Array) -> Vec<(u32, Ns)> {
-    let mut ended = Vec::new();
-    while let Some(now) = nand.next_event_ns() {
-        nand.step(now, now);
-        while let Some(tag) = nand.take_completed() {
-            ended.push((tag, now));
-        }
-    }
-    nand.check();
-    ended
-}
+use support::{Array, ERASE, PAGE, PROGRAM, READ, array, device, program, read, run};
 
 #[test]
 fn a_read_takes_its_array_time_and_then_the_channel() {
@@ -246,16 +157,15 @@ fn a_block_can_be_rewritten_and_erased_again_before_its_first_erase_has_run() {
 
 #[test]
 fn copyback_moves_a_page_within_its_plane_without_the_channel() {
-    let mut nand = array(&NandParams { copyback: true, ..device() });
-    nand.copy(PageCopy { urgency: Urgency::Spare, ..PageCopy::new(Ppn(0), BlockId(1), 0, Origin::Gc) });
-    read(&mut nand, 1, 0, Origin::Host, 1);
-    assert_eq!(run(&mut nand), [(1, READ + PROGRAM + READ + PAGE)]);
-    assert_eq!((nand.counts().reads[1], nand.counts().programs[1]), (1, 1));
-    let mut nand = array(&NandParams { copyback: true, ..device() });
-    nand.copy(PageCopy { urgency: Urgency::Spare, ..PageCopy::new(Ppn(0), BlockId(5), 0, Origin::Gc) });
-    read(&mut nand, 5, 0, Origin::Host, 1);
+    let last = |to: u32| {
+        let mut nand = array(&NandParams { copyback: true, ..device() });
+        nand.copy(PageCopy { urgency: Urgency::Spare, ..PageCopy::new(Ppn(0), BlockId(to), 0, Origin::Gc) });
+        let counts = (nand.counts().reads[1], nand.counts().programs[1]);
+        (run_until_idle(&mut nand), counts)
+    };
+    assert_eq!(last(1), (READ + PROGRAM, (1, 1)));
     // Another plane: the page goes over the channel and back.
-    assert_eq!(run(&mut nand), [(1, READ + 2 * PAGE + PROGRAM + READ + PAGE)]);
+    assert_eq!(last(5), (READ + 2 * PAGE + PROGRAM, (1, 1)));
 }
 
 #[test]

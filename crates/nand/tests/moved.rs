@@ -1,0 +1,216 @@
+//! Reads of pages that are being moved: each test says which rule it shows. The times of the array stand in `support`.
+#![allow(missing_docs)]
+
+mod support;
+
+use flashloom_nand::{
+    BlockId, Data, Erase, HostPage, Lpn, MultiPlane, Nand, NandParams, OpId, Origin, PageCopy, Ppn, Program, Read,
+    Urgency,
+};
+use flashloom_units::Ns;
+
+use support::{Array, ERASE, PAGE, PROGRAM, READ, array, device, program, read, run};
+
+/// How long a read takes of an idle die.
+const UNLOADED: Ns = READ + PAGE;
+/// How long a program takes.
+const PROGRAMMED: Ns = PAGE + PROGRAM;
+
+/// Copies a page to the next page of a block; the read and the program of collection that a host write waits for.
+fn copy(nand: &mut Array, from: u32, block: u32, page: u32) {
+    nand.copy(PageCopy::new(Ppn(from), BlockId(block), page, Origin::Gc));
+}
+
+fn erase(nand: &mut Array, block: u32) {
+    nand.erase(Erase::new(BlockId(block), Origin::Gc));
+}
+
+/// A read for the host that waits for another operation.
+fn read_after(nand: &mut Array, block: u32, page: u32, tag: u32, after: OpId) {
+    nand.read(Read { tag, after, ..Read::new(Ppn(block * 8 + page), 0xff, Origin::Host) });
+}
+
+/// Writes half a page of the host, over what another page holds.
+fn write_over(nand: &mut Array, base: u32, block: u32, page: u32, tag: u32) {
+    let given = HostPage { lpn: Lpn(3), mask: 0x0f, write: 0 };
+    nand.verifier.oracle.written_through(given);
+    let after = nand.read(Read::new(Ppn(base), 0xf0, Origin::Host));
+    let data = Data::Host { page: given, base: Ppn(base) };
+    nand.program(Program { tag, after, ..Program::new(BlockId(block), page, data, Origin::Host) });
+}
+
+fn ended(ends: &[(u32, Ns)], tag: u32) -> Ns {
+    ends.iter().find(|end| end.0 == tag).expect("it ended").1
+}
+
+#[test]
+fn a_page_that_is_being_moved_is_read_where_it_still_is() {
+    let mut nand = array(&device());
+    copy(&mut nand, 0, 8, 2);
+    erase(&mut nand, 0);
+    read(&mut nand, 8, 2, Origin::Host, 1);
+    program(&mut nand, 0, 0, Origin::Host, 2);
+    // The read goes before that of the copy, and the erase waits for both.
+    let copied = 2 * UNLOADED + PROGRAMMED;
+    assert_eq!(run(&mut nand), [(1, UNLOADED), (2, copied + ERASE + PROGRAMMED)]);
+}
+
+#[test]
+fn a_read_that_comes_while_the_copy_programs_goes_to_the_old_page_and_the_erase_waits_for_it() {
+    let mut nand = array(&device());
+    copy(&mut nand, 0, 8, 2);
+    erase(&mut nand, 0);
+    program(&mut nand, 0, 0, Origin::Host, 2);
+    let programming = UNLOADED + PAGE;
+    while nand.next_event_ns().is_some_and(|next| next < programming + PROGRAM) {
+        let now = nand.next_event_ns().unwrap();
+        nand.step(now, now);
+    }
+    // One nanosecond before the program ends.
+    nand.set_now(programming + PROGRAM - 1);
+    read(&mut nand, 8, 2, Origin::Host, 1);
+    let read = programming + PROGRAM - 1 + UNLOADED;
+    assert_eq!(run(&mut nand), [(1, read), (2, read + ERASE + PROGRAMMED)]);
+}
+
+#[test]
+fn once_its_program_has_ended_a_moved_page_is_read_where_it_is() {
+    let mut nand = array(&device());
+    copy(&mut nand, 0, 8, 2);
+    let mut now = 0;
+    while let Some(next) = nand.next_event_ns() {
+        now = next;
+        nand.step(now, now);
+    }
+    erase(&mut nand, 0);
+    read(&mut nand, 8, 2, Origin::Host, 1);
+    assert_eq!(run(&mut nand), [(1, now + UNLOADED)]);
+}
+
+#[test]
+fn a_page_that_has_moved_several_times_is_read_from_the_last_page_that_is_programmed() {
+    let mut nand = array(&device());
+    copy(&mut nand, 0, 8, 2);
+    copy(&mut nand, 8 * 8 + 2, 12, 0);
+    copy(&mut nand, 12 * 8, 4, 2);
+    [0, 8, 12].iter().for_each(|&block| erase(&mut nand, block));
+    read(&mut nand, 4, 2, Origin::Host, 1);
+    // Each copy is made from the one before it.
+    assert_eq!(run(&mut nand), [(1, UNLOADED)]);
+    let mut nand = array(&device());
+    copy(&mut nand, 0, 8, 2);
+    copy(&mut nand, 8 * 8 + 2, 12, 0);
+    let first_copied = UNLOADED + PROGRAMMED;
+    while nand.next_event_ns().is_some_and(|next| next <= first_copied) {
+        let now = nand.next_event_ns().unwrap();
+        nand.step(now, now);
+    }
+    erase(&mut nand, 1);
+    read(&mut nand, 12, 0, Origin::Host, 1);
+    // Now the first copy is there: it is read on the second die, behind the read of the second copy.
+    assert_eq!(run(&mut nand), [(1, first_copied + 2 * UNLOADED)]);
+}
+
+#[test]
+fn a_read_of_a_page_that_an_uninterrupted_job_moves_waits_for_the_job() {
+    let mut nand = array(&device());
+    nand.copy(PageCopy { urgency: Urgency::Blocking, ..PageCopy::new(Ppn(0), BlockId(1), 0, Origin::Merge) });
+    nand.erase(Erase { urgency: Urgency::Blocking, ..Erase::new(BlockId(0), Origin::Merge) });
+    read(&mut nand, 1, 0, Origin::Host, 1);
+    assert_eq!(run(&mut nand), [(1, UNLOADED + PROGRAMMED + ERASE + UNLOADED)]);
+}
+
+#[test]
+fn reads_that_copies_are_made_from_wait_for_their_page() {
+    let mut nand = array(&device());
+    copy(&mut nand, 0, 8, 2);
+    read(&mut nand, 8, 2, Origin::Gc, 1);
+    assert_eq!(run(&mut nand), [(1, UNLOADED + PROGRAMMED + UNLOADED)]);
+}
+
+#[test]
+fn a_page_of_the_map_and_one_that_is_copied_back_are_read_where_they_are_too() {
+    for (copyback, multi_plane) in [(false, MultiPlane::Aligned), (true, MultiPlane::Independent)] {
+        let mut nand = array(&NandParams { copyback, multi_plane, ..device() });
+        copy(&mut nand, 0, 1, 0);
+        read(&mut nand, 1, 0, Origin::Map, 1);
+        assert_eq!(run(&mut nand), [(1, UNLOADED)], "copyback {copyback}");
+    }
+}
+
+#[test]
+fn a_partial_write_of_a_page_that_is_being_moved_reads_the_rest_where_it_still_is() {
+    let mut nand = array(&device());
+    copy(&mut nand, 0, 8, 2);
+    write_over(&mut nand, 8 * 8 + 2, 4, 2, 1);
+    // Its read goes before that of the copy, on one die, and its data over the channel after that of the copy.
+    let ends = run(&mut nand);
+    assert_eq!(ended(&ends, 1), READ + PAGE / 2 + UNLOADED + PAGE + PROGRAMMED);
+}
+
+#[test]
+fn a_read_that_waits_for_another_goes_where_the_page_is_when_it_is_queued() {
+    // The page of the map is on the die that the page is moved to.
+    let times = |wait: Ns| {
+        let mut nand = array(&device());
+        if wait > 0 {
+            erase(&mut nand, 9);
+            nand.next_event_ns();
+        }
+        let map = read(&mut nand, 8, 0, Origin::Map, Nand::NO_TAG);
+        copy(&mut nand, 0, 4, 2);
+        erase(&mut nand, 0);
+        read_after(&mut nand, 4, 2, 1, map);
+        ended(&run(&mut nand), 1)
+    };
+    // Behind the map, while the copy is being read on the other die.
+    assert_eq!(times(0), UNLOADED + PAGE + UNLOADED);
+    // Behind an erase and the map: the copy is made, and the old block is being erased.
+    assert!(times(ERASE) > ERASE + 2 * UNLOADED);
+}
+
+#[test]
+fn a_page_that_is_moved_to_a_block_whose_erase_is_pending_is_read_where_it_is() {
+    for waits in [false, true] {
+        let mut nand = array(&device());
+        let map = if waits { read(&mut nand, 4, 0, Origin::Map, Nand::NO_TAG) } else { OpId::DONE };
+        erase(&mut nand, 8);
+        copy(&mut nand, 0, 8, 0);
+        // Between others of the next life, and as the last of it.
+        read_after(&mut nand, 8, 0, 1, map);
+        program(&mut nand, 8, 1, Origin::Host, 2);
+        read_after(&mut nand, 8, 0, 3, map);
+        let ends = run(&mut nand);
+        let first = if waits { 2 } else { 1 } * UNLOADED;
+        assert!(ended(&ends, 1) <= first + UNLOADED && ended(&ends, 3) <= first + 2 * UNLOADED, "{ends:?}");
+        assert_eq!(ended(&ends, 2), ERASE + 2 * PROGRAMMED);
+    }
+}
+
+#[test]
+fn a_page_that_was_moved_before_it_was_on_flash_is_read_as_soon_as_it_is() {
+    let mut nand = array(&device());
+    erase(&mut nand, 8);
+    program(&mut nand, 8, 0, Origin::Host, 1);
+    copy(&mut nand, 8 * 8, 4, 2);
+    erase(&mut nand, 8);
+    program(&mut nand, 8, 0, Origin::Host, 2);
+    read(&mut nand, 4, 2, Origin::Host, 3);
+    let programmed = ERASE + PROGRAMMED;
+    let copied = programmed + 2 * UNLOADED + PROGRAMMED;
+    assert_eq!(run(&mut nand), [(1, programmed), (3, programmed + UNLOADED), (2, copied + ERASE + PROGRAMMED)]);
+}
+
+#[test]
+fn a_partial_write_whose_page_beneath_was_read_elsewhere_holds_nothing_afterwards() {
+    let mut nand = array(&device());
+    erase(&mut nand, 8);
+    copy(&mut nand, 0, 8, 0);
+    write_over(&mut nand, 8 * 8, 4, 2, 1);
+    program(&mut nand, 8, 1, Origin::Host, 2);
+    erase(&mut nand, 8);
+    program(&mut nand, 8, 0, Origin::Host, 3);
+    let ends = run(&mut nand);
+    assert!(ended(&ends, 1) < ERASE, "{ends:?}");
+    assert_eq!((ended(&ends, 2), ended(&ends, 3)), (ERASE + 2 * PROGRAMMED, 2 * ERASE + 3 * PROGRAMMED));
+}
