@@ -115,8 +115,8 @@ pub(crate) struct Operation {
     pub(crate) waiters: u32,
     /// Next of those that wait for the same operation.
     pub(crate) sibling: u32,
-    /// What had not ended when this was emitted: the program of the page that a copy copies or that a read asks for; the
-    /// hold of a partial write on the next life of a block.
+    /// The program of the page that a read asks for, or that a program takes data from, if that had not ended when this
+    /// was emitted.
     pub(crate) before: u32,
     /// Counts the operations in order of emission; [`Self::ENDED`] afterwards.
     pub(crate) sequence: u64,

@@ -149,6 +149,18 @@ fn a_partial_write_of_a_page_that_is_being_moved_reads_the_rest_where_it_still_i
 }
 
 #[test]
+fn sectors_beneath_a_partial_write_are_read_where_they_still_are_and_those_that_it_writes_when_it_has_ended() {
+    let ends = [0xf0, 0x0f, 0xff].map(|mask| {
+        let mut nand = array(&device());
+        write_over(&mut nand, 0, 8, 2, 1);
+        nand.read(Read { tag: 2, ..Read::new(Ppn(8 * 8 + 2), mask, Origin::Host) });
+        ended(&run(&mut nand), 2)
+    });
+    let written = READ + PAGE / 2 + PROGRAMMED;
+    assert_eq!(ends, [2 * (READ + PAGE / 2), written + READ + PAGE / 2, written + UNLOADED]);
+}
+
+#[test]
 fn a_read_that_waits_for_another_goes_where_the_page_is_when_it_is_queued() {
     // The page of the map is on the die that the page is moved to.
     let times = |wait: Ns| {

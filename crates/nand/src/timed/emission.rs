@@ -116,25 +116,18 @@ impl Timed {
         let source = self.geometry.block_of(from);
         let page = from.0 - source.0 * self.geometry.pages;
         let state = &mut self.blocks[source.at()];
-        if state.erase == NO_INDEX {
+        if state.erase == NO_INDEX && page < state.programmed {
             state.pending += 1;
-            if page >= state.programmed {
-                self.operations[program as usize].before = self.program_of(source, page);
-            }
-        } else {
-            self.hold_later(program, from, source, events);
+            return;
         }
-    }
-
-    /// The same for the next life of the page's block.
-    #[cold]
-    fn hold_later(&mut self, program: u32, from: Ppn, source: BlockId, events: &mut Events) {
-        let page = from.0 - source.0 * self.geometry.pages;
-        let hold = Operation::new(OperationKind::Hold, from, source, Origin::Host, NO_INDEX);
-        let hold = self.admit(hold, OpId::DONE).id;
-        self.enter(hold, events);
-        let is_copy = self.operations[program as usize].is_copy();
-        self.operations[program as usize].before = if is_copy { self.program_of(source, page) } else { hold };
+        self.operations[program as usize].before = self.program_of(source, page);
+        if self.blocks[source.at()].erase == NO_INDEX {
+            self.blocks[source.at()].pending += 1;
+        } else {
+            let hold = Operation::new(OperationKind::Hold, from, source, Origin::Host, NO_INDEX);
+            let hold = self.admit(hold, OpId::DONE).id;
+            self.enter(hold, events);
+        }
     }
 
     pub(crate) fn issue_erase(&mut self, operation: Operation, events: &mut Events) -> OpId {

@@ -1,21 +1,21 @@
 //! Pages that are being moved: where a read finds their data.
 //!
-//! The FTL's map points to a copy as soon as the copy is emitted. Until the copy's program has ended, the data is in the
-//! page that it is copied from, whose block is not erased before that ([`Timed::hold`]). A read for the host or of the
-//! map therefore goes to that page, or to the one that this is copied from if its own program has not ended, and so on.
-//! It joins the present life of the block there, so that an erase waits for it which is emitted already. Where a read
-//! goes is decided when it is queued. Once the program has ended reads go to the new page, so that nobody can hold the
-//! old block for longer than its copies take and the reads that were queued until then.
+//! The FTL's map points to a new page as soon as its program is emitted. Until that has ended, what it takes from another
+//! page is still there: all of a copy, and of a partial write the sectors that the host did not write. The block there is
+//! not erased before ([`Timed::hold`]). A read for the host or of the map therefore goes to that page, or to the one that
+//! this takes the sectors from if its own program has not ended, and so on. It joins the present life of the block
+//! there, so that an erase waits for it which is emitted already. Where a read goes is decided when it is queued. Once
+//! the program has ended reads go to the new page, so that the old block is held for those queued until then only.
 //!
-//! Other reads wait for the program of their page: those of pages that the host or the map has just written, whose data
-//! is nowhere else on flash; those that copies are made from; and those of pages that an uninterrupted job moves
+//! Other reads wait for the program of their page: those of sectors that the host or the map has just written, which are
+//! nowhere else on flash; those that copies are made from; and those of pages that an uninterrupted job moves
 //! ([`Urgency::Blocking`](crate::Urgency)), because the die serves nothing else before such a job is over.
 
 use crate::{BlockId, Events, Ppn};
 use flashloom_units::NO_INDEX;
 use serde::{Deserialize, Serialize};
 
-use super::{BLOCKING, HOST_READS, Timed};
+use super::{BLOCKING, Block, HOST_READS, Timed};
 use crate::event::{Event, OperationKind};
 use crate::operation::{Operation, Waits};
 
@@ -40,9 +40,9 @@ impl Unfinished {
 
 /// Where a read finds a page whose program has not ended.
 enum Place {
-    /// In the page that it is copied from.
+    /// In the page that its sectors are taken from.
     Source(Ppn),
-    /// Not on flash before a program has ended: of the page itself, or of one that it is copied from.
+    /// Not on flash before a program has ended: of the page itself, or of one that its sectors are taken from.
     Behind(u32),
 }
 
@@ -117,20 +117,27 @@ impl Timed {
         false
     }
 
-    /// The program of a partial write has ended, whose read took the page beneath from elsewhere, before the life began
-    /// that the hold on its block is for: there is nothing to hold any more. False if that life has begun.
+    /// The program of a partial write has ended. If its read took the page beneath from elsewhere, the life of the block
+    /// that its hold is for may not have begun: then there is nothing to hold any more. False if that life has begun.
     #[inline]
-    pub(super) fn let_go_ahead(&mut self, block: BlockId, hold: u32, program: u64) -> bool {
-        // It was admitted right after the program.
-        let is_ahead = self
-            .operations
-            .get(hold as usize)
-            .is_some_and(|hold| hold.kind == OperationKind::Hold && hold.sequence == program + 1);
-        if is_ahead {
-            self.unlist(block, hold);
-            self.retire(hold);
+    pub(super) fn let_go_ahead(&mut self, block: BlockId, program: u64) -> bool {
+        let Block { erase, later, .. } = self.blocks[block.at()];
+        erase != NO_INDEX && later.head != NO_INDEX && self.take_hold_back(block, program)
+    }
+
+    #[cold]
+    fn take_hold_back(&mut self, block: BlockId, program: u64) -> bool {
+        let mut at = self.blocks[block.at()].later.head;
+        while let Some(&Operation { kind, sequence, next, .. }) = self.operations.get(at as usize) {
+            // It was admitted right after its program.
+            if kind == OperationKind::Hold && sequence == program + 1 {
+                self.unlist(block, at);
+                self.retire(at);
+                return true;
+            }
+            at = next;
         }
-        is_ahead
+        false
     }
 
     /// Takes an operation out of what was emitted for the next life of a block.
@@ -176,27 +183,19 @@ impl Timed {
 
     /// Where the data is of a read whose page is not programmed.
     fn place_of(&self, read: u32) -> Place {
-        let Operation { class, before: mut program, .. } = self.operations[read as usize];
+        let Operation { class, mask, before: mut program, .. } = self.operations[read as usize];
         loop {
             let operation = &self.operations[program as usize];
-            let is_moved = operation.is_copy() && usize::from(operation.class) != BLOCKING;
-            if !is_moved || usize::from(class) != HOST_READS {
+            let is_elsewhere = operation.from.is_some() && operation.mask & mask == 0;
+            if !is_elsewhere || usize::from(operation.class) == BLOCKING || usize::from(class) != HOST_READS {
                 return Place::Behind(program);
             }
-            // What has the number of a program that has ended is newer than the copy, or has ended as well.
+            // What has the number of a program that has ended is newer than this one, or has ended as well.
             let before = self.operations.get(operation.before as usize);
             match before.filter(|before| before.sequence < operation.sequence) {
                 Some(_) => program = operation.before,
                 None => return Place::Source(operation.from),
             }
         }
-    }
-}
-
-impl Operation {
-    /// Whether it writes what another page holds, and nothing else.
-    pub(super) fn is_copy(&self) -> bool {
-        let programs = matches!(self.kind, OperationKind::Program | OperationKind::Copyback);
-        programs && self.from.is_some() && self.lpn.is_none()
     }
 }
