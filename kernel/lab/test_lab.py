@@ -3,6 +3,7 @@
 
 import contextlib
 import io
+import json
 import os
 import subprocess
 import tempfile
@@ -11,7 +12,7 @@ from dataclasses import replace
 from pathlib import Path
 from unittest.mock import patch
 
-from flashloom_lab import __main__, floods, guest, kernels, record, tests
+from flashloom_lab import __main__, floods, guest, kernels, record, tests, waits
 from flashloom_lab.guest import Guest, boot_all
 from flashloom_lab.host import LabError, LabFailure, LabUnsupported
 from flashloom_lab.kernels import Kernel
@@ -160,17 +161,59 @@ class ABuild(InCache):
 
 
 class AFlood(unittest.TestCase):
-    def test_breaks_a_promise_where_the_small_write_waits_or_the_flood_loses(self):
-        reference = floods.Figures(served=800, mean_ms=8.0, max_ms=60.0, flood_mb_s=100.0)
+    def test_breaks_a_promise_where_too_many_go_before_the_small_write_or_the_flood_loses(self):
+        reference = floods.Figures(
+            served=800, mean_ms=8.0, max_ms=60.0, tag_ms=0.1, before=9000, allowed=510, flood_mb_s=100.0
+        )
         for change, number in (
-            ({"mean_ms": 24.0, "max_ms": 300.0, "flood_mb_s": 97.0}, 0),
-            ({"mean_ms": 24.1}, 1),
-            ({"max_ms": 300.1}, 1),
-            ({"flood_mb_s": 96.9}, 1),
-            ({"mean_ms": 4356.0, "max_ms": 5006.0, "flood_mb_s": 90.0}, 3),
+            ({"mean_ms": 24.0, "before": 510, "flood_mb_s": 97.0}, 0),
+            # The block layer's doing, which no rule of a scheduler bounds.
+            ({"max_ms": 389.0, "tag_ms": 130.0, "before": 500}, 0),
+            ({"mean_ms": 24.1, "before": 1}, 1),
+            ({"before": 511}, 1),
+            ({"before": 1, "flood_mb_s": 96.9}, 1),
+            ({"mean_ms": 4356.0, "before": 9700, "flood_mb_s": 90.0}, 3),
         ):
             with self.subTest(change):
                 self.assertEqual(len(floods.broken("job", replace(reference, **change), reference)), number)
+
+    def test_has_as_many_go_before_as_two_sweeps_hold(self):
+        self.assertEqual([floods.most_before(depth) for depth in (1, 8, 256)], [0, 14, 510])
+
+    def test_whose_recording_lacks_a_small_write_is_no_flood(self):
+        result = json.dumps({"jobs": [{"jobname": "victim", "write": {"total_ios": 1}}, {"jobname": "flood", "write": 0}]})
+        with self.assertRaisesRegex(LabFailure, "1 small writes, and the recording has 0"):
+            floods.figures(result, b"", 8)
+
+
+class Waits(unittest.TestCase):
+    Q, G, I, D, C = 1, 4, 12, 7, 8
+
+    def recording(self, *seen):
+        return b"".join(
+            waits.EVENT.pack(waits.MAGIC, 0, time, sector, 4096, action, 0, 0, 0, 0, len(more)) + more
+            for time, action, sector, more in seen
+        )
+
+    def test_are_for_a_tag_in_time_and_in_the_scheduler_in_requests(self):
+        small, other = 1 << 21, 8
+        recording = self.recording(
+            (0, self.Q, small, b""),
+            # Before it was inserted; a message of the recording itself; then two that go before.
+            (1_000_000, self.D, other, b"four"),
+            (2_000_000, self.G, small, b""),
+            (2_000_000, waits.NOTIFY | self.D, 0, b"message"),
+            (2_000_000, self.I, small, b""),
+            (3_000_000, self.D, other, b""),
+            (4_000_000, self.D, other, b""),
+            (5_000_000, self.D, small, b""),
+            (6_000_000, self.C, small, b""),
+        )
+        self.assertEqual(waits.waits(recording, 1 << 30), [waits.Wait(tag_ms=2.0, overtaken=2)])
+
+    def test_are_not_read_from_anything_else(self):
+        with self.assertRaisesRegex(ValueError, "no event of blktrace"):
+            waits.waits(bytes(waits.EVENT.size), 0)
 
 
 class ARecording(InCache):

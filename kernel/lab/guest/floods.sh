@@ -11,8 +11,11 @@ while IFS='|' read -r name job scheduler attributes; do
 	for setting in $attributes; do
 		echo "${setting#*=}" >"/sys/block/flood/queue/iosched/${setting%%=*}" || fail "$scheduler does not take $setting"
 	done
+	cat /sys/block/flood/queue/iosched/async_depth >"/tmp/results/$name.depth"
+	begin_trace flood /tmp/results "$name"
 	attempt /usr/bin/fio "/lab/$job" --thread --clocksource=clock_gettime --output-format=json \
-		--output="/tmp/results/$name"
+		--output="/tmp/results/$name.fio"
+	end_trace
 	remove_null_blk_device flood
 done </lab/runs
 cd /tmp/results && take_out *
