@@ -8,22 +8,7 @@
 
 #include <linux/version.h>
 
-#define PD_FROM(major, minor, first) \
-	(LINUX_VERSION_CODE >= KERNEL_VERSION(major, minor, first))
-#define PD_UP_TO(major, minor, last) \
-	(LINUX_VERSION_CODE <= KERNEL_VERSION(major, minor, last))
-
-#if !(PD_FROM(6, 1, 0) && PD_UP_TO(6, 1, 255)) && \
-	!(PD_FROM(6, 12, 0) && PD_UP_TO(6, 12, 255))
-#error "pardispatcher knows the block layers of Linux 6.1 and 6.12 alone"
-#endif
-
-/* The first and the last point release that every test has run on. */
-#if !defined(PD_UNTESTED) && \
-	!(PD_FROM(6, 1, 170) && PD_UP_TO(6, 1, 192)) && \
-	!(PD_FROM(6, 12, 107) && PD_UP_TO(6, 12, 117))
-#error "pardispatcher was not tested on this point release: README.md has the range, and UNTESTED=1 builds all the same"
-#endif
+#include "tested_kernels.h"
 
 #include "elevator.h"
 #include "blk.h"
