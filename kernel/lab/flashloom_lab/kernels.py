@@ -155,7 +155,8 @@ def unpack(found: Kernel, version: str) -> None:
     """Fetches the packages of a kernel and unpacks them, with headers of the block layer that are private to it."""
     series, release, directory = found.series, found.release, found.directory
     headers = f"linux-headers-{release}"
-    image, source, *trees = fetch([f"linux-image-{release}", f"linux-source-{series}", headers, *beside(release)], version)
+    packages = [f"linux-image-{release}", f"linux-source-{series}", headers, *beside(release)]
+    image, source, *trees = fetch(packages, version)
     print(f"lab: unpacks Linux {release}", flush=True)
     partial = partial_of(directory)
     run(["dpkg", "-x", image, partial / "image"])

@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: GPL-2.0
-# Floods of writes under several schedulers, in a guest that counts instructions instead of time. Arguments: what null_blk
-# is told. lab/runs has a run a line, separated by bars: name, job of fio, scheduler, attributes of it as NAME=VALUE.
+# Floods of writes under several schedulers, in a guest that counts instructions instead of time, seen by blktrace.
+# Arguments: what null_blk is told. lab/runs has a run a line, separated by bars: name, job of fio, scheduler,
+# attributes of it as NAME=VALUE.
 device=$*
 
 mkdir /tmp/results
