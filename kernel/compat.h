@@ -8,6 +8,8 @@
 
 #include <linux/version.h>
 
+#include "tested_kernels.h"
+
 #include "elevator.h"
 #include "blk.h"
 #include "blk-mq.h"
@@ -30,21 +32,5 @@
 #define PD_RQF_PREPARED		RQF_ELVPRIV
 
 #endif
-
-/*
- * What limit_depth() sets so that a request gets a tag only while fewer than
- * @depth are taken, of the tags that its hardware queue has for a scheduler.
- */
-static inline unsigned int pd_shallow_depth(const struct blk_mq_hw_ctx *hctx,
-					    unsigned int depth)
-{
-#if LINUX_VERSION_CODE >= KERNEL_VERSION(6, 12, 43)
-	return depth;
-#else
-	/* The limit of each word of the bitmap, for its share of the depth. */
-	return DIV_ROUND_UP(depth << hctx->sched_tags->bitmap_tags.sb.shift,
-			    hctx->queue->nr_requests);
-#endif
-}
 
 #endif /* PARDISPATCH_COMPAT_H */

@@ -20,6 +20,7 @@
 
 #include "compat.h"
 #include "pardispatch_core.h"
+#include "pardispatch_depth.h"
 
 #define PD_SECTORS_PER_KB	2
 
@@ -53,8 +54,7 @@ struct pd_data {
 	struct request_queue *queue;
 	/* As written; the core has them in jiffies. */
 	u32 expire_ms[2];
-	/* How many tags of a hardware queue may go to anything but reads. */
-	u32 async_depth;
+	struct pd_depth depth;
 
 	/* What a request is counted in: at its end they have to add up. */
 	u64 inserted;
@@ -228,28 +228,16 @@ static bool pd_insert_merge(struct pd_data *pd, struct request *rq,
 	return merged;
 }
 
-/*
- * Called when a request is to get a tag. Reads that a task waits for may take
- * all tags, so that what is written does not keep them from their turn; what no
- * task waits for leaves a quarter of the others. Who gets no tag waits with one
- * request, however many it has to submit: so tasks that write share the tags,
- * and a task with few requests waits for few of the others' requests.
- */
+/* Called when a request is to get a tag. */
 static void pd_limit_depth(blk_opf_t opf, struct blk_mq_alloc_data *data)
 {
-	struct pd_data *pd = pd_of_queue(data->q);
-	u32 depth = READ_ONCE(pd->async_depth);
-
-	if (op_is_sync(opf) && !op_is_write(opf))
-		return;
-	if (!op_is_sync(opf))
-		depth = max(1U, 3 * depth / 4);
-	data->shallow_depth = pd_shallow_depth(data->hctx, depth);
+	pd_depth_limit(&pd_of_queue(data->q)->depth, opf, data);
 }
 
 /* Called when a hardware queue has got its tags, and when it has got others. */
 static void pd_depth_updated(struct blk_mq_hw_ctx *hctx)
 {
+	pd_depth_note_tags(&pd_of_queue(hctx->queue)->depth, hctx);
 	/* Or it would be taken for a mistake to limit the depth to less. */
 	sbitmap_queue_min_shallow_depth(&hctx->sched_tags->bitmap_tags, 1);
 }
@@ -422,7 +410,7 @@ static int pd_init_sched(struct request_queue *q, struct elevator_type *e)
 	pd->queue = q;
 	pd->expire_ms[READ] = 500;
 	pd->expire_ms[WRITE] = 5000;
-	pd->async_depth = q->nr_requests;
+	pd->depth.async = q->nr_requests;
 	eq->elevator_data = pd;
 
 	/* Requests are dispatched for the queue, not for a hardware queue. */
@@ -601,7 +589,7 @@ static ssize_t pd_async_depth_show(struct elevator_queue *e, char *page)
 {
 	struct pd_data *pd = e->elevator_data;
 
-	return sysfs_emit(page, "%u\n", READ_ONCE(pd->async_depth));
+	return sysfs_emit(page, "%u\n", READ_ONCE(pd->depth.async));
 }
 
 static ssize_t pd_async_depth_store(struct elevator_queue *e,
@@ -613,7 +601,7 @@ static ssize_t pd_async_depth_store(struct elevator_queue *e,
 
 	if (ret)
 		return ret;
-	WRITE_ONCE(pd->async_depth, value);
+	WRITE_ONCE(pd->depth.async, value);
 	return count;
 }
 

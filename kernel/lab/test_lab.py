@@ -3,6 +3,7 @@
 
 import contextlib
 import io
+import json
 import os
 import subprocess
 import tempfile
@@ -11,7 +12,7 @@ from dataclasses import replace
 from pathlib import Path
 from unittest.mock import patch
 
-from flashloom_lab import __main__, floods, guest, kernels, record, tests
+from flashloom_lab import __main__, floods, guest, kernels, record, tests, waits
 from flashloom_lab.guest import Guest, boot_all
 from flashloom_lab.host import LabError, LabFailure, LabUnsupported
 from flashloom_lab.kernels import Kernel
@@ -149,6 +150,7 @@ class ABuild(InCache):
         with (
             patch.object(kernels, "KERNEL_DIR", self.directory),
             patch.object(kernels, "run"),
+            patch.object(kernels, "refused", return_value=""),
         ):
             for content in ("first", "other", "first"):
                 source = self.directory / "pardispatch.c"
@@ -159,18 +161,154 @@ class ABuild(InCache):
         self.assertEqual(built, ["first", "other", "first"])
 
 
+    def test_goes_beyond_what_users_may_build_for_where_debian_is_ahead(self):
+        for reason, expected in (("", False), ("6.1.193 is newer", True)):
+            with (
+                patch.object(kernels, "run") as made,
+                patch.object(kernels, "refused", return_value=reason),
+                contextlib.redirect_stdout(io.StringIO()) as said,
+            ):
+                kernels.build_module(Kernel("6.1", "6.1.0", Path("6.1.0_1"), headers_path=self.directory))
+            self.assertEqual("UNTESTED=1" in made.call_args.args[0], expected)
+            self.assertIn(reason, said.getvalue())
+
+
+class TheKernels(InCache):
+    """Which kernels users may build the module for."""
+
+    FIRST_AND_LAST = {"6.1": (176, 192), "6.12": (107, 117)}
+
+    def headers(self, version):
+        """The headers of a kernel, as far as its version."""
+        header = self.directory / version / "include/generated/uapi/linux/version.h"
+        header.parent.mkdir(parents=True, exist_ok=True)
+        numbers = zip(("MAJOR", "PATCHLEVEL", "SUBLEVEL"), version.split("."))
+        header.write_text("".join(f"#define LINUX_VERSION_{name} {number}\n" for name, number in numbers))
+        return self.directory / version
+
+    def check(self, version, **environment):
+        """What build-module says of a kernel, and with which status."""
+        command = [kernels.KERNEL_DIR / "build-module", "--check", "a-release", self.headers(version)]
+        environment = {"PATH": os.environ["PATH"], "SOURCE": "somewhere", **environment}
+        said = subprocess.run(command, capture_output=True, text=True, env=environment)
+        return said.returncode, said.stderr
+
+    def cases(self):
+        """Every end of a range, one outside it, and whether that is refused."""
+        for series, (first, last) in self.FIRST_AND_LAST.items():
+            for point, why in ((first, ""), (last, ""), (first - 1, "is older"), (last + 1, "is newer")):
+                yield f"{series}.{point}", why
+
+    def test_are_those_tested_and_others_are_refused_with_a_reason(self):
+        for version, why in self.cases():
+            with self.subTest(version):
+                status, said = self.check(version)
+                self.assertEqual(status, 2 if why else 0)
+                self.assertIn(why, said)
+                self.assertEqual(self.check(version, UNTESTED="1"), (0, ""))
+        for version in ("6.0.19", "6.2.0", "6.11.11", "6.13.0", "5.12.107"):
+            with self.subTest(version):
+                status, said = self.check(version, UNTESTED="1")
+                self.assertEqual(status, 2)
+                self.assertIn("6.1 and 6.12 alone", said)
+
+    def test_without_headers_are_refused(self):
+        command = [kernels.KERNEL_DIR / "build-module", "--check", "a-release", self.directory / "none"]
+        said = subprocess.run(command, capture_output=True, text=True)
+        self.assertEqual(said.returncode, 2)
+        self.assertIn("apt-get install linux-headers-a-release", said.stderr)
+
+    def test_that_are_refused_are_passed_over_by_dkms(self):
+        script = f'. {kernels.KERNEL_DIR}/dkms.conf; [[ "$kernelver" =~ $BUILD_EXCLUSIVE_KERNEL ]]'
+        for version, why in (*self.cases(), ("6.6.30", "alone")):
+            settings = {"kernelver": f"{version}-amd64", "kernel_source_dir": str(self.headers(version))}
+            with self.subTest(version):
+                environment = {"PATH": os.environ["PATH"], "SOURCE": "somewhere", **settings}
+                read = subprocess.run(["bash", "-c", script], capture_output=True, text=True, env=environment)
+                self.assertEqual(read.returncode, 1 if why else 0)
+                self.assertIn(why, read.stderr)
+
+    def compiled(self, version, *options):
+        """What the compiler says of a kernel, and with which status."""
+        code = f"-DLINUX_VERSION_CODE=KERNEL_VERSION({version.replace('.', ',')})"
+        source = kernels.KERNEL_DIR / "tested_kernels.h"
+        command = ["cc", "-fsyntax-only", f"-I{kernels.KERNEL_DIR}/userspace", code, *options, source]
+        said = subprocess.run(command, capture_output=True, text=True)
+        return said.returncode, said.stderr
+
+    def test_are_the_same_for_the_compiler(self):
+        for version, why in self.cases():
+            with self.subTest(version):
+                status, said = self.compiled(version)
+                self.assertEqual(status, 1 if why else 0)
+                self.assertIn("not tested on this point release" if why else "", said)
+                self.assertEqual(self.compiled(version, "-DPD_UNTESTED"), (0, ""))
+        for version in ("6.0.19", "6.2.0", "6.11.11", "6.13.0"):
+            with self.subTest(version):
+                self.assertIn("6.1 and 6.12 alone", self.compiled(version, "-DPD_UNTESTED")[1])
+
+    def test_are_the_same_for_the_reader(self):
+        readme = (kernels.KERNEL_DIR / "README.md").read_text()
+        for series, (first, last) in self.FIRST_AND_LAST.items():
+            said = f"{series}.{first} to {series}.{last}" in readme
+            self.assertTrue(said, f"README.md has another range of {series}")
+
+
 class AFlood(unittest.TestCase):
-    def test_breaks_a_promise_where_the_small_write_waits_or_the_flood_loses(self):
-        reference = floods.Figures(served=800, mean_ms=8.0, max_ms=60.0, flood_mb_s=100.0)
+    def test_breaks_a_promise_where_too_many_go_before_the_small_write_or_the_flood_loses(self):
+        reference = floods.Figures(
+            served=800, mean_ms=8.0, max_ms=60.0, tag_ms=0.1, before=9000, allowed=510, flood_mb_s=100.0
+        )
         for change, number in (
-            ({"mean_ms": 24.0, "max_ms": 300.0, "flood_mb_s": 97.0}, 0),
-            ({"mean_ms": 24.1}, 1),
-            ({"max_ms": 300.1}, 1),
-            ({"flood_mb_s": 96.9}, 1),
-            ({"mean_ms": 4356.0, "max_ms": 5006.0, "flood_mb_s": 90.0}, 3),
+            ({"mean_ms": 24.0, "before": 510, "flood_mb_s": 97.0}, 0),
+            # The block layer's doing, which no rule of a scheduler bounds.
+            ({"max_ms": 389.0, "tag_ms": 130.0, "before": 500}, 0),
+            ({"mean_ms": 24.1, "before": 1}, 1),
+            ({"before": 511}, 1),
+            ({"before": 1, "flood_mb_s": 96.9}, 1),
+            ({"mean_ms": 4356.0, "before": 9700, "flood_mb_s": 90.0}, 3),
         ):
             with self.subTest(change):
                 self.assertEqual(len(floods.broken("job", replace(reference, **change), reference)), number)
+
+    def test_has_as_many_go_before_as_two_sweeps_hold(self):
+        self.assertEqual([floods.most_before(depth) for depth in (1, 8, 256)], [0, 14, 510])
+
+    def test_whose_recording_lacks_a_small_write_is_no_flood(self):
+        jobs = [{"jobname": "victim", "write": {"total_ios": 1}}, {"jobname": "flood", "write": {}}]
+        result = json.dumps({"jobs": jobs})
+        with self.assertRaisesRegex(LabFailure, "1 small writes, and the recording has 0"):
+            floods.figures(result, b"", 8)
+
+
+class Waits(unittest.TestCase):
+    Q, G, I, D, C = 1, 4, 12, 7, 8
+
+    def recording(self, *seen):
+        return b"".join(
+            waits.EVENT.pack(waits.MAGIC, 0, time, sector, 4096, action, 0, 0, 0, 0, len(more)) + more
+            for time, action, sector, more in seen
+        )
+
+    def test_are_for_a_tag_in_time_and_in_the_scheduler_in_requests(self):
+        small, other = 1 << 21, 8
+        recording = self.recording(
+            (0, self.Q, small, b""),
+            # Before it was inserted; a message of the recording itself; then two that go before.
+            (1_000_000, self.D, other, b"four"),
+            (2_000_000, self.G, small, b""),
+            (2_000_000, waits.NOTIFY | self.D, 0, b"message"),
+            (2_000_000, self.I, small, b""),
+            (3_000_000, self.D, other, b""),
+            (4_000_000, self.D, other, b""),
+            (5_000_000, self.D, small, b""),
+            (6_000_000, self.C, small, b""),
+        )
+        self.assertEqual(waits.waits(recording, 1 << 30), [waits.Wait(tag_ms=2.0, overtaken=2)])
+
+    def test_are_not_read_from_anything_else(self):
+        with self.assertRaisesRegex(ValueError, "no event of blktrace"):
+            waits.waits(bytes(waits.EVENT.size), 0)
 
 
 class ARecording(InCache):

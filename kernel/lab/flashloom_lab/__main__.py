@@ -10,7 +10,7 @@ from . import tests
 from .compare import SCHEDULERS, compare
 from .floods import floods
 from .host import LabError, LabFailure, LabUnsupported, require
-from .kernels import SERIES, kernel
+from .kernels import SERIES, kernel, newest, oldest
 from .order import SIMULATED, order
 from .record import Recording, check_job, check_null_blk, record
 
@@ -28,6 +28,7 @@ def parser() -> argparse.ArgumentParser:
     test.add_argument("--short", action="store_true", help="the short form; skipped, and said so, where it cannot run")
     test.add_argument("--debug", action="store_true", help="on a kernel with KASAN, lockdep and kmemleak, built first")
     test.add_argument("--kernel", action="append", choices=SERIES, help="only this series (default: all)")
+    test.add_argument("--oldest", action="store_true", help="on the oldest kernels that apt has, not on the newest")
     test.add_argument("names", nargs="*", metavar="TEST", help="only these tests; --list names them")
     test.add_argument("--list", action="store_true", help="name the tests")
 
@@ -64,17 +65,17 @@ def run_test(options) -> None:
     if unknown:
         raise LabError(f"there is no test {unknown[0]}; flashloom-lab test --list names all")
     if options.debug:
-        if options.short or options.kernel:
-            raise LabError("--debug has a kernel of its own, and no short form: give no --kernel and no --short")
+        if options.short or options.kernel or options.oldest:
+            raise LabError("--debug has a kernel of its own: give no --kernel, no --oldest and no --short")
         require()
         tests.debug(options.names)
         return
     if not options.short:
         require()
-        tests.full(options.kernel or list(SERIES), options.names)
+        tests.full(options.kernel or list(SERIES), options.names, oldest if options.oldest else newest)
         return
-    if options.names or options.kernel:
-        raise LabError("the short form has its own tests and runs on every kernel: give no TEST and no --kernel")
+    if options.names or options.kernel or options.oldest:
+        raise LabError("the short form has its own tests and kernels: give no TEST, no --kernel and no --oldest")
     try:
         require()
         kernels = [kernel(series) for series in SERIES]

@@ -55,6 +55,36 @@ def depends(package: str) -> list[str]:
     return re.findall(r"Depends: (\S+)", run(["apt-cache", "depends", package]).stdout)
 
 
+def oldest(series: str) -> tuple[str, str]:
+    """The release and the package version of the oldest kernel of a series that apt has in full."""
+    newest(series)  # which fetches lists of packages if there are none
+    pattern = rf"^linux-headers-{re.escape(series)}\..*cloud-amd64$"
+    names = run(["apt-cache", "search", "--names-only", pattern]).stdout.split()
+    releases = {
+        version: name.removeprefix("linux-headers-")
+        for name in names
+        if re.match(pattern, name)
+        for version in versions(name)
+    }
+    whole = [
+        version
+        for version in versions(f"linux-source-{series}")
+        if version in releases and all(version in versions(name) for name in beside(releases[version]))
+    ]
+    return releases[whole[-1]], whole[-1]
+
+
+def beside(release: str) -> list[str]:
+    """The packages that the headers of a kernel need."""
+    names = depends(f"linux-headers-{release}")
+    return [name for name in names if name.startswith(("linux-headers-", "linux-kbuild-"))]
+
+
+def versions(package: str) -> list[str]:
+    """The versions of a package that apt has, newest first."""
+    return [line.split("|")[1].strip() for line in run(["apt-cache", "madison", package]).stdout.splitlines()]
+
+
 def newest(series: str) -> tuple[str, str]:
     """The release and the package version of the newest kernel of a series."""
     pattern = re.compile(rf"linux-image-({re.escape(series)}\.\S*cloud-amd64)$")
@@ -110,9 +140,9 @@ def unpack_block(source: Path, to: Path) -> None:
                 return
 
 
-def kernel(series: str) -> Kernel:
-    """The newest kernel of a series, unpacked."""
-    release, version = newest(series)
+def kernel(series: str, choose=newest) -> Kernel:
+    """A kernel of a series, the newest or the oldest, unpacked."""
+    release, version = choose(series)
     directory = cache() / "kernels" / f"{release}_{version.replace(':', '%3a')}"
     found = Kernel(series, release, directory)
     with alone(directory.name):
@@ -125,8 +155,8 @@ def unpack(found: Kernel, version: str) -> None:
     """Fetches the packages of a kernel and unpacks them, with headers of the block layer that are private to it."""
     series, release, directory = found.series, found.release, found.directory
     headers = f"linux-headers-{release}"
-    needed = [name for name in depends(headers) if name.startswith(("linux-headers-", "linux-kbuild-"))]
-    image, source, *trees = fetch([f"linux-image-{release}", f"linux-source-{series}", headers, *needed], version)
+    packages = [f"linux-image-{release}", f"linux-source-{series}", headers, *beside(release)]
+    image, source, *trees = fetch(packages, version)
     print(f"lab: unpacks Linux {release}", flush=True)
     partial = partial_of(directory)
     run(["dpkg", "-x", image, partial / "image"])
@@ -176,8 +206,19 @@ def build_directory(target: Kernel, sources: dict[str, bytes]) -> Path:
     return cache() / "build" / f"{target.directory.name}-{digest.hexdigest()[:16]}"
 
 
+def refused(target: Kernel) -> str:
+    """Why users may not build the module for that kernel; empty if they may."""
+    command = [KERNEL_DIR / "build-module", "--check", target.release, target.headers]
+    environment = os.environ | {"SOURCE": str(target.block.parent)}
+    environment.pop("UNTESTED", None)
+    return subprocess.run(command, capture_output=True, text=True, env=environment, check=False).stderr.strip()
+
+
 def build_module(target: Kernel) -> Path:
-    """Builds the module for a kernel, with every warning of the kernel's own build an error."""
+    """Builds the module for a kernel, with every warning of the kernel's own build an error.
+
+    Debian's newest kernel may be newer than the last one that the tests have run on, which is what they are run for.
+    """
     sources = module_sources(KERNEL_DIR)
     build = build_directory(target, sources)
     with alone(f"build-{build.name}"):
@@ -189,6 +230,9 @@ def build_module(target: Kernel) -> Path:
         settings = [f"M={build}", f"BLOCK_HEADERS={target.block}", "KCFLAGS=-Werror", "W=1"]
         # Type information of modules needs a tool that the header packages leave out, and nothing here uses it.
         settings.append("CONFIG_DEBUG_INFO_BTF_MODULES=")
+        if reason := refused(target):
+            print(f"lab: users may not build for this kernel yet:\n{reason}", flush=True)
+            settings.append("UNTESTED=1")
         compiler = [] if (target.headers / ".kernelvariables").exists() else ["CC=gcc-12"]
         run(["make", "-s", "-C", target.headers, f"-j{os.cpu_count()}", *settings, *compiler, "modules"])
     return build / "pardispatcher.ko"

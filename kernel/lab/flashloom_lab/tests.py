@@ -6,7 +6,7 @@ import re
 from .debug_kernel import debug_kernel
 from .guest import Guest, boot_all
 from .host import LAB, LabFailure
-from .kernels import SERIES, Kernel, build_module, kernel
+from .kernels import SERIES, Kernel, build_module, kernel, newest
 
 # What a kernel says that checks itself.
 CHECKERS = (
@@ -66,9 +66,9 @@ def short(kernels: list[Kernel]) -> None:
     run_tests(kernels, list(SHORT), seconds=2, timeout_s=170)
 
 
-def full(series: list[str], names: list[str]) -> None:
+def full(series: list[str], names: list[str], choose=newest) -> None:
     """All tests, or those named, on the kernels of those series."""
-    run_tests([kernel(one) for one in series], names or all_tests(), seconds=5, timeout_s=1200)
+    run_tests([kernel(one, choose) for one in series], names or all_tests(), seconds=5, timeout_s=1200)
 
 
 def debug(names: list[str]) -> None:

@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: GPL-2.0
-# Floods of writes under several schedulers, in a guest that counts instructions instead of time. Arguments: what null_blk
-# is told. lab/runs has a run a line, separated by bars: name, job of fio, scheduler, attributes of it as NAME=VALUE.
+# Floods of writes under several schedulers, in a guest that counts instructions instead of time, seen by blktrace.
+# Arguments: what null_blk is told. lab/runs has a run a line, separated by bars: name, job of fio, scheduler,
+# attributes of it as NAME=VALUE.
 device=$*
 
 mkdir /tmp/results
@@ -11,8 +12,11 @@ while IFS='|' read -r name job scheduler attributes; do
 	for setting in $attributes; do
 		echo "${setting#*=}" >"/sys/block/flood/queue/iosched/${setting%%=*}" || fail "$scheduler does not take $setting"
 	done
+	cat /sys/block/flood/queue/iosched/async_depth >"/tmp/results/$name.depth"
+	begin_trace flood /tmp/results "$name"
 	attempt /usr/bin/fio "/lab/$job" --thread --clocksource=clock_gettime --output-format=json \
-		--output="/tmp/results/$name"
+		--output="/tmp/results/$name.fio"
+	end_trace
 	remove_null_blk_device flood
 done </lab/runs
 cd /tmp/results && take_out *

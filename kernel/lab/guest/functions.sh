@@ -43,6 +43,24 @@ remove_null_blk_device() {
 	rmdir "/sys/kernel/config/nullb/$1"
 }
 
+# begin_trace DEVICE DIRECTORY NAME: has blktrace record the device until end_trace.
+begin_trace() {
+	# Buffers in the guest's memory that no burst fills, so that no event is lost.
+	/usr/sbin/blktrace -d "/dev/$1" -D "$2" -o "$3" -b 1024 -n 16 >/tmp/blktrace.said 2>&1 &
+	blktrace=$!
+	while ! [ -e "/sys/kernel/debug/block/$1/trace0" ]; do
+		kill -0 $blktrace 2>/dev/null || { cat /tmp/blktrace.said; fail "blktrace does not start"; }
+		sleep 0.1
+	done
+}
+
+end_trace() {
+	kill -TERM $blktrace
+	wait $blktrace || { cat /tmp/blktrace.said; fail "blktrace ended with status $?"; }
+	grep "(dropped [1-9]\|You have .*dropped events" /tmp/blktrace.said && fail "blktrace has lost events"
+	return 0
+}
+
 # take_out FILE...: puts files on the disk that the lab reads.
 take_out() {
 	tar -cf /dev/vdb "$@" || fail "the output disk is too small"

@@ -24,19 +24,11 @@ esac
 export DEVICE=/dev/$device
 
 mkdir /tmp/recording
-# Buffers in the guest's memory that no burst fills, so that no event is lost.
-/usr/sbin/blktrace -d "$DEVICE" -D /tmp/recording -o "$name" -b 1024 -n 16 >/tmp/blktrace.said 2>&1 &
-blktrace=$!
-while ! [ -e "/sys/kernel/debug/block/$device/trace0" ]; do
-	kill -0 $blktrace 2>/dev/null || { cat /tmp/blktrace.said; fail "blktrace does not start"; }
-	sleep 0.1
-done
+begin_trace "$device" /tmp/recording "$name"
 case $file in
 *.fio) attempt /usr/bin/fio "$file" ;;
 *) attempt sh "$file" ;;
 esac
 sync
-kill -TERM $blktrace
-wait $blktrace || { cat /tmp/blktrace.said; fail "blktrace ended with status $?"; }
-grep "(dropped [1-9]\|You have .*dropped events" /tmp/blktrace.said && fail "blktrace has lost events"
+end_trace
 cd /tmp/recording && take_out *

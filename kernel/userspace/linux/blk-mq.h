@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0 */
-/* A request, with the fields of the kernel's that the core uses. */
+/* Requests and their flags, as much of the kernel's as the module's parts use. */
 #ifndef USERSPACE_LINUX_BLK_MQ_H
 #define USERSPACE_LINUX_BLK_MQ_H
 
@@ -9,6 +9,22 @@
 
 #define READ	0
 #define WRITE	1
+
+typedef u32 blk_opf_t;
+
+#define REQ_OP_READ	0U
+#define REQ_OP_WRITE	1U
+#define REQ_SYNC	(1U << 11)
+
+static inline bool op_is_write(blk_opf_t op)
+{
+	return op & REQ_OP_WRITE;
+}
+
+static inline bool op_is_sync(blk_opf_t op)
+{
+	return !op_is_write(op) || op & REQ_SYNC;
+}
 
 struct request {
 	struct list_head queuelist;

@@ -3,6 +3,7 @@
 #define USERSPACE_LINUX_MINMAX_H
 
 #define min_t(type, a, b) ((type)(a) < (type)(b) ? (type)(a) : (type)(b))
+#define min(a, b) ((a) < (b) ? (a) : (b))
 #define max(a, b) ((a) > (b) ? (a) : (b))
 
 #define swap(a, b)			\
