@@ -1,5 +1,5 @@
-//! Reads behind merges, in timed mode on one chip: with preemption they wait for one flash operation, without it for
-//! the whole merge.
+//! Reads and writes behind merges, in timed mode: with preemption a read waits for one flash operation, without it for
+//! the whole merge; and no write waits longer than the account of merges says.
 #![allow(missing_docs)]
 
 mod support;
@@ -7,8 +7,9 @@ mod support;
 use flashloom_device::{DeviceParams, Outcome};
 use flashloom_ftl::{Preemption, mapping};
 use flashloom_nand::NandParams;
-use flashloom_units::{MS, Ns, S, Value};
-use flashloom_workload::{Op, Request};
+use flashloom_units::{MS, Ns, ParamSet, Prng, S, Value, transfer_ns};
+use flashloom_workload::{Op, Pace, Request};
+use support::random::{pick, random_device, with_random_values};
 use support::{Run, plain, plain_nand, request, unbuffered};
 
 const PAGES: u64 = 16;
@@ -72,4 +73,45 @@ fn without_preemption_a_read_waits_until_the_merge_is_over() {
         // A read comes a millisecond after its write at the earliest, and the merge begins with the write.
         assert!(longest + 2 * MS > merge, "{longest} ns behind a merge of {merge} ns");
     }
+}
+
+/// A filled drive of one die a channel under a random log-block mapping, and random writes of whole pages, one after the
+/// other: nothing but merges is in their way. None where the drive has no room for the log blocks.
+fn writes_alone(prng: &mut Prng) -> Option<Run> {
+    let device = random_device(prng);
+    let nand = NandParams { ways: 1, dies: 1, ..device.nand };
+    let mut setup = unbuffered(DeviceParams { nand, ..device });
+    let name = pick(prng, &["bast", "fast", "sast", "kast"]);
+    setup.ftl.mapping = with_random_values(prng, mapping::builtin().find(name).expect("it is in the table"));
+    setup.ftl.params.preemption = pick(prng, &[Preemption::Page, Preemption::None]);
+    setup.ftl.profile(&setup.device.space()).ok()?;
+    let idle_delay_ns = pick(prng, &[0, 3_600 * S]);
+    Some(Run { queue_depth: 1, pace: Pace::Closed(1), idle_delay_ns, ..Run::new(setup) })
+}
+
+/// The wait is held in time, and not only the account against its bound: a write takes what it takes on an idle drive,
+/// and at most the longest wait of the account more.
+#[test]
+fn no_write_takes_longer_than_on_an_idle_drive_and_the_longest_wait_for_merges() {
+    let mut prng = Prng::new(27);
+    let (mut merged, mut reached) = (0, 0);
+    for case in 0..150 {
+        let Some(run) = writes_alone(&mut prng) else { continue };
+        let DeviceParams { nand, interface, .. } = &run.setup.device;
+        let (timing, page_sectors) = (nand.timing(), nand.page_bytes / 512);
+        let slowest = timing.program_ns[..timing.page_types as usize].iter().max().expect("a cell has a page type");
+        let load_ns = nand.command_ns + timing.transfer_ns(page_sectors as u32);
+        let unloaded = interface.controller_ns + transfer_ns(nand.page_bytes, interface.link_rate) + load_ns + slowest;
+        let pages = run.setup.device.logical_pages();
+        let writes = (0..600).map(|_| request(0, Op::Write, prng.below(pages) * page_sectors, page_sectors as u32));
+        let outcome = run.run(writes.collect::<Vec<_>>());
+        let merges = outcome.ftl.merges.expect("a log-block mapping reports merges");
+        let (latency, wait) = (outcome.host.write_latency.max(), merges.longest_wait_ns);
+        assert!(wait <= merges.wait_bound_ns, "case {case}: {wait} ns against {}", merges.wait_bound_ns);
+        assert!(latency <= unloaded + wait, "case {case}: {latency} ns against {unloaded} ns and {wait} ns");
+        merged += u32::from(merges.full > 0);
+        reached += u32::from(latency == unloaded + wait);
+    }
+    println!("{merged} drives merged, {reached} had a write that waited for all of its account");
+    assert!(merged > 50 && reached > 0, "{merged} drives merged, {reached} reached the bound");
 }

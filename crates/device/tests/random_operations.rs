@@ -55,6 +55,15 @@ proptest! {
     }
 }
 
+/// Seeds of the long form that once failed. 9004496: the idle step that ended a merge left all that had been merged
+/// before in the account of the next page, which then had waited longer than any page can.
+#[test]
+fn seeds_that_failed_once_pass() {
+    for seed in [9_004_496] {
+        run(seed, 3_000);
+    }
+}
+
 /// The long form.
 #[test]
 fn as_many_runs_as_are_asked_for() {
