@@ -108,7 +108,8 @@ fn no_collection_and_no_mapping_beats_the_bound_of_erases_and_none_the_clairvoya
     }
 }
 
-/// A run that beats the bound fails, so that none of these does: drives that are new, filled and aged, under every mapping.
+/// A run that beats the bound fails, so that none of these does: drives that are new, filled and aged, under every
+/// mapping.
 #[test]
 fn no_mapping_erases_less_than_the_pages_written_beyond_the_erased_ones_need() {
     let log_blocks = ["bast", "fast", "sast", "kast", "mcsplit"].map(|name| format!("ftl.{name}.log_blocks=5"));

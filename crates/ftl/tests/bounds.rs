@@ -1,8 +1,8 @@
 //! What merges may take, against an adversary: a search that looks for the writes that block longest.
 //!
-//! Strategy: hill climbing over sequences of writes, trims, idle steps and rests on a small full drive. A sequence is changed
-//! here and there and kept if the longest merge and the longest wait of the host that it causes are no shorter. No
-//! sequence on the way may pass a bound; and where a bound can be reached, the search has to reach it.
+//! Strategy: hill climbing over sequences of writes, trims, idle steps and rests on a small full drive. A sequence is
+//! changed here and there and kept if the longest merge and the longest wait of the host that it causes are no shorter.
+//! No sequence on the way may pass a bound; and where a bound can be reached, the search has to reach it.
 #![allow(missing_docs)]
 
 mod support;

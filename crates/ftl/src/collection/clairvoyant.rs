@@ -58,14 +58,14 @@ pub struct Array {
 /// The fewest blocks that any FTL erases for so many page writes, of an array in which so many pages were erased at
 /// first.
 ///
-/// Proof. Count the erased pages of the array. Each page written programs one of them, whatever the mapping, and so does
-/// each page copied, filler, page of a map, and program that fails; nothing but an erase makes any, of one block at most
-/// all its pages. After `w` writes and `e` erases at most `erased_pages + e * block_pages - w` are left, which is not
-/// below zero. So `e >= (w - erased_pages) / block_pages`, rounded up. Pages that were dead at first do not count: they
-/// can be written after an erase of their block, and that is one of the `e`.
+/// Proof. Count the erased pages of the array. Each page written programs one of them, whatever the mapping, and so
+/// does each page copied, filler, page of a map, and program that fails; nothing but an erase makes any, of one block
+/// at most all its pages. After `w` writes and `e` erases at most `erased_pages + e * block_pages - w` are left, which
+/// is not below zero. So `e >= (w - erased_pages) / block_pages`, rounded up. Pages that were dead at first do not
+/// count: they can be written after an erase of their block, and that is one of the `e`.
 ///
-/// It is reached wherever each block erased holds no valid page at that time and little is left over. That it leaves out
-/// the copies which valid pages among the dead ones need is what makes it loose.
+/// It is reached wherever each block erased holds no valid page at that time and little is left over. That it leaves
+/// out the copies which valid pages among the dead ones need is what makes it loose.
 pub fn least_erases(block_pages: u32, erased_pages: u64, page_writes: u64) -> u64 {
     page_writes.saturating_sub(erased_pages).div_ceil(u64::from(block_pages))
 }

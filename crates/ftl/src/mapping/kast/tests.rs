@@ -126,8 +126,8 @@ fn with_preemption_a_sequence_is_padded_during_a_merge_while_k_pages_stay_free()
 const COPY: Cost = Cost { copies: 1, ..NOTHING };
 const ERASE: Cost = Cost { erases: 1, ..NOTHING };
 
-/// Page 25 begins a merge of eleven steps, of which it pays eight: two data blocks of four copies and an erase each, and
-/// the erase of the log block.
+/// Page 25 begins a merge of eleven steps, of which it pays eight: two data blocks of four copies and an erase each,
+/// and the erase of the log block.
 const LEAVES_THREE_STEPS: [u32; 7] = [1, 5, 9, 13, 17, 21, 25];
 
 #[test]

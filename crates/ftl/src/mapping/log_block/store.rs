@@ -51,9 +51,9 @@ impl Costs {
         u64::from(copies.div_ceil(self.width)) * self.copy_ns + u64::from(erases) * self.erase_ns
     }
 
-    /// Longest time of so many steps of one merge of k(L) = `k`, a copy or an erase each, with copies and erases besides.
-    /// Which mix of steps is dearest depends on the width: an erase can take less than a copy, but more than a chip's
-    /// share of one.
+    /// Longest time of so many steps of one merge of k(L) = `k`, a copy or an erase each, with copies and erases
+    /// besides. Which mix of steps is dearest depends on the width: an erase can take less than a copy, but more than a
+    /// chip's share of one.
     pub(super) fn of_steps(&self, steps: u32, (pages, k): (u32, u32), (copies, erases): (u32, u32)) -> Ns {
         let mixes = (0..=steps.min(k + 1)).map(|erased| ((steps - erased).min(pages * k), erased));
         mixes.map(|(copied, erased)| self.of(copied + copies, erased + erases)).max().unwrap_or(0)
