@@ -55,13 +55,11 @@ proptest! {
     }
 }
 
-/// Seeds of the long form that once failed. 9004496: the idle step that ended a merge left all that had been merged
-/// before in the account of the next page, which then had waited longer than any page can.
+/// The idle step that ended a merge left all that had been merged before in the account of the next page, which then had
+/// waited longer than any page can.
 #[test]
-fn seeds_that_failed_once_pass() {
-    for seed in [9_004_496] {
-        run(seed, 3_000);
-    }
+fn a_page_after_idle_time_waits_no_longer_than_any_page_can() {
+    run(9_004_496, 3_000);
 }
 
 /// The long form.
