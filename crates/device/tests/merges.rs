@@ -1,14 +1,15 @@
-//! Reads behind merges, in timed mode on one chip: with preemption they wait for one flash operation, without it for
-//! the whole merge.
+//! Reads and writes behind merges, in timed mode: with preemption a read waits for one flash operation, without it for
+//! the whole merge; and no write waits longer than the account of merges says.
 #![allow(missing_docs)]
 
 mod support;
 
 use flashloom_device::{DeviceParams, Outcome};
 use flashloom_ftl::{Preemption, mapping};
-use flashloom_nand::NandParams;
-use flashloom_units::{MS, Ns, S, Value};
+use flashloom_nand::{MultiPlane, NandParams};
+use flashloom_units::{MS, Ns, Prng, S, Value, transfer_ns};
 use flashloom_workload::{Op, Request};
+use support::random::{pick, random_device, with_random_values};
 use support::{Run, plain, plain_nand, request, unbuffered};
 
 const PAGES: u64 = 16;
@@ -72,4 +73,57 @@ fn without_preemption_a_read_waits_until_the_merge_is_over() {
         // A read comes a millisecond after its write at the earliest, and the merge begins with the write.
         assert!(longest + 2 * MS > merge, "{longest} ns behind a merge of {merge} ns");
     }
+}
+
+/// A filled drive of one die a channel under a random log-block mapping; none where it has no room for the log blocks.
+fn drive_of_lone_dies(prng: &mut Prng) -> Option<Run> {
+    let device = random_device(prng);
+    let nand = NandParams { ways: 1, dies: 1, ..device.nand };
+    let mut setup = unbuffered(DeviceParams { nand, ..device });
+    let name = pick(prng, &["bast", "fast", "sast", "kast"]);
+    setup.ftl.mapping = with_random_values(prng, mapping::builtin().find(name).expect("it is in the table"));
+    setup.ftl.params.preemption = pick(prng, &[Preemption::Page, Preemption::None]);
+    setup.ftl.profile(&setup.device.space()).ok()?;
+    Some(Run { idle_delay_ns: pick(prng, &[0, MS, 3_600 * S]), ..Run::new(setup) })
+}
+
+/// What a write of a page takes on an idle drive, and what a page takes to cross the channel.
+fn unloaded_write(device: &DeviceParams) -> (Ns, Ns) {
+    let DeviceParams { nand, interface, .. } = device;
+    let timing = nand.timing();
+    let slowest = timing.program_ns[..timing.page_types as usize].iter().max().expect("a cell has a page type");
+    let load_ns = nand.command_ns + timing.transfer_ns((nand.page_bytes / 512) as u32);
+    (interface.controller_ns + transfer_ns(nand.page_bytes, interface.link_rate) + load_ns + slowest, load_ns)
+}
+
+/// The corollary of docs/waits.md in time, and not only the account against its bound: writes that come no faster than
+/// one in the time of a write and the bound take no longer than a write and the longest wait of the account.
+#[test]
+fn writes_that_leave_merges_their_time_wait_no_longer_than_the_account_says() {
+    let mut prng = Prng::new(27);
+    let (mut merged, mut reached) = (0, 0);
+    for case in 0..200 {
+        let Some(run) = drive_of_lone_dies(&mut prng) else { continue };
+        let device = &run.setup.device;
+        let (pages, sectors) = (device.logical_pages(), device.nand.page_bytes / 512);
+        let (unloaded, load_ns) = unloaded_write(device);
+        let bound = run.run([]).ftl.merges.expect("a log-block mapping reports merges").wait_bound_ns;
+        let gap = unloaded + bound;
+        let mut write = |at: u64| request(at * gap, Op::Write, prng.below(pages) * sectors, sectors as u32);
+        let outcome = run.run((1..600).map(&mut write).collect::<Vec<_>>());
+        let merges = outcome.ftl.merges.expect("a log-block mapping reports merges");
+        let (latency, wait) = (outcome.host.write_latency.max(), merges.longest_wait_ns);
+        // An operation takes at most one page of each other plane along.
+        let operations = 1 + 2 * (wait / device.nand.program_ns.min(device.nand.erase_ns));
+        let joined = match device.nand.multi_plane {
+            MultiPlane::None => 0,
+            _ => operations * u64::from(device.nand.planes - 1) * load_ns,
+        };
+        assert!(wait <= bound, "case {case}: {wait} ns against {bound} ns");
+        assert!(latency <= unloaded + wait + joined, "case {case}: {latency} ns, {unloaded} + {wait} + {joined} ns");
+        merged += u32::from(merges.full > 0);
+        reached += u32::from(latency >= unloaded + wait);
+    }
+    println!("{merged} drives merged, {reached} had a write that waited for all of its account");
+    assert!(merged > 60 && reached > 0, "{merged} drives merged, {reached} reached the account");
 }

@@ -55,6 +55,13 @@ proptest! {
     }
 }
 
+/// The idle step that ended a merge left all that had been merged before in the account of the next page, which then
+/// had waited longer than any page can.
+#[test]
+fn a_page_after_idle_time_waits_no_longer_than_any_page_can() {
+    run(9_004_496, 3_000);
+}
+
 /// The long form.
 #[test]
 fn as_many_runs_as_are_asked_for() {

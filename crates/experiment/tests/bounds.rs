@@ -108,6 +108,37 @@ fn no_collection_and_no_mapping_beats_the_bound_of_erases_and_none_the_clairvoya
     }
 }
 
+/// A run that beats the bound fails, so that none of these does: drives that are new, filled and aged, under every
+/// mapping.
+#[test]
+fn no_mapping_erases_less_than_the_pages_written_beyond_the_erased_ones_need() {
+    let log_blocks = ["bast", "fast", "sast", "kast", "mcsplit"].map(|name| format!("ftl.{name}.log_blocks=5"));
+    let mappings = "ftl.mapping=page,dftl,bast,fast,sast,kast,mcsplit";
+    for (precondition, timing) in [("none", "timed"), ("fill", "timed"), ("steady", "timed"), ("steady", "counting")] {
+        let own = [format!("run.timing={timing}"), format!("run.precondition={precondition}")];
+        let sets: Vec<&str> = log_blocks.iter().chain(&own).map(String::as_str).collect();
+        let requests = "workload.synthetic.requests=150,600,2_500";
+        for run in &compare(OVERWRITES, &sets, &[mappings, requests]) {
+            let bound = bounds(run).ftl.as_ref().expect("every drive has an FTL");
+            let erases = run.result.ftl.block_erases;
+            assert!(erases >= bound.fewest_block_erases, "{precondition}, {:?}: {erases} erases", run.vary);
+        }
+    }
+}
+
+/// The worst drive of [`OVERWRITES`] at the start: all that is not valid is dead, but for what collection keeps free. A
+/// bound that takes dead pages as room has 0 here.
+#[test]
+fn dead_pages_of_an_aged_drive_are_no_room() {
+    let sets = ["run.timing=counting", "run.precondition=steady", "workload.synthetic.discard_share=0.0"];
+    for run in compare(OVERWRITES, &sets, &["workload.synthetic.requests=120,200"]) {
+        let bound = bounds(&run).ftl.as_ref().expect("every drive has an FTL");
+        assert!(bound.fewest_block_erases > 0, "{:?}: {bound:?}", run.vary);
+        let over = bound.erases_over_fewest.expect("some are necessary");
+        assert!((1.0..12.0).contains(&over), "{:?}: {bound:?}", run.vary);
+    }
+}
+
 const SHORT: &str = r#"
 [workload]
 kind = "synthetic"

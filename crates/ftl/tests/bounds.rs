@@ -1,8 +1,8 @@
 //! What merges may take, against an adversary: a search that looks for the writes that block longest.
 //!
-//! Strategy: hill climbing over sequences of writes, trims and idle steps on a small full drive. A sequence is changed
-//! here and there and kept if the longest merge and the longest wait of the host that it causes are no shorter. No
-//! sequence on the way may pass a bound; and where a bound can be reached, the search has to reach it.
+//! Strategy: hill climbing over sequences of writes, trims, idle steps and rests on a small full drive. A sequence is
+//! changed here and there and kept if the longest merge and the longest wait of the host that it causes are no shorter.
+//! No sequence on the way may pass a bound; and where a bound can be reached, the search has to reach it.
 #![allow(missing_docs)]
 
 mod support;
@@ -19,14 +19,17 @@ const LENGTH: usize = 96;
 enum Step {
     Write(u32),
     Trim(u32),
+    /// One step of what is left to do.
     Idle,
+    /// All that is left to do.
+    Rest,
 }
 
 fn random_step(prng: &mut Prng) -> Step {
     let lpn = prng.below((LOGICAL_BLOCKS * PAGES).into()) as u32;
     match prng.below(20) {
         0 => Step::Trim(lpn),
-        1 => Step::Idle,
+        1 => pick(prng, &[Step::Idle, Step::Rest]),
         _ => Step::Write(lpn),
     }
 }
@@ -53,6 +56,7 @@ fn blocked(setup: &FtlSetup, steps: &[Step]) -> MergeReport {
             Step::Write(lpn) => ftl.write(&[(lpn, 1)]),
             Step::Trim(lpn) => ftl.trim(lpn),
             Step::Idle => _ = ftl.idle(),
+            Step::Rest => while ftl.idle() {},
         }
     }
     ftl.check();

@@ -111,6 +111,17 @@ impl Nand {
         self.failures.as_ref().is_some_and(|failures| failures.is_bad(block))
     }
 
+    /// Pages that can be programmed before anything is erased: those of blocks that are not bad which were not
+    /// programmed since their last erase. In timed mode what was emitted counts as done.
+    pub fn erased_pages(&self) -> u64 {
+        let usable = (0..self.written.len() as u32).map(BlockId);
+        usable.filter(|&block| !self.is_bad(block)).map(|block| u64::from(self.left_in(block))).sum()
+    }
+
+    fn left_in(&self, block: BlockId) -> u32 {
+        self.geometry.pages - self.written[block.at()]
+    }
+
     /// Whether blocks can go bad in use.
     pub fn can_fail(&self) -> bool {
         self.failures.as_ref().is_some_and(|failures| failures.can_grow())

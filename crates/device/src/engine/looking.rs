@@ -90,6 +90,11 @@ impl Engine {
         self.drive.ftl().is_mapped(lpn)
     }
 
+    /// Pages that flash can store before anything is erased ([`flashloom_nand::Nand::erased_pages`]).
+    pub fn erased_pages(&self) -> u64 {
+        self.drive.nand().erased_pages()
+    }
+
     /// From now on keeps what happens, for [`Self::events`], or requests that have ended, for [`Self::served`]. Who
     /// asks for either collects it, or it takes ever more room.
     ///

@@ -267,7 +267,7 @@ const COMPARISON_COLUMNS: &[(&str, &str)] = &[
     (
         "erases/fewest",
         "With `--bounds`: blocks erased, divided by the fewest that any FTL erases for the pages that were written to \
-        it; lower is better: `result.bounds.ftl`.",
+        it, beyond those that were erased at the start; lower is better: `result.bounds.ftl`.",
     ),
     (
         "clairvoyant WAF",

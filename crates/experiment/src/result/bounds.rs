@@ -38,7 +38,7 @@ result_types! {
 
     /// Fewest erases of any FTL for the pages written to it, and the write amplification of a clairvoyant one.
     FtlBound {
-        /// Minimum number of blocks to erase for the pages written, whatever is copied. A bound.
+        /// Minimum number of blocks to erase for the pages written beyond those erased at the start. A bound.
         fewest_block_erases: u64,
         /// Erases of the run divided by the minimum; absent if none is necessary.
         #[serde(skip_serializing_if = "Option::is_none")]

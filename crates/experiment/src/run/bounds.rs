@@ -67,7 +67,7 @@ fn ftl(config: &Config, record: &Record, result: &RunResult) -> FtlBound {
     let geometry = config.device.geometry();
     let bad = config.device.nand.bad_blocks_a_plane() * geometry.total_planes();
     let array = Array { blocks: geometry.total_blocks() as u32 - bad, block_pages: geometry.pages };
-    let fewest = clairvoyant::least_erases(array, record.valid().len() as u64, record.page_writes());
+    let fewest = clairvoyant::least_erases(geometry.pages, record.erased_pages(), record.page_writes());
     // As in the write amplification of a result, padding is the buffer's work.
     let written = record.page_writes() - record.padding();
     let waf = |copies: u64| (written > 0).then(|| (record.page_writes() + copies) as f64 / written as f64);

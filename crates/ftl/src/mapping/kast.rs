@@ -53,8 +53,8 @@ use serde::{Deserialize, Serialize};
 
 use super::Site;
 use super::log_block::{Chip, Guarantees, Layout, LogSlot, MergeKind, Scheme, Store, check_associativity};
-use crate::PageWrite;
 use crate::capability::SINGLE_CHIP;
+use crate::{PageWrite, Preemption};
 
 choice! {
     /// What a page of offset 0 does when a random log block holds pages of its logical block (Figure 4).
@@ -404,19 +404,29 @@ impl Kast {
     }
 }
 
+/// Copies and erases beside the merge that makes room. No page has two merges, and one of an SLB makes room as well. It
+/// may follow what the page before left undone: with (4d) the padding of a new SLB, or with (5c) and without preemption
+/// the rest of a partial merge, which frees a log block, so that a full merge of N K copies cannot follow it.
+fn besides(params: &KastParams, pages: u32, preemption: Preemption) -> (u32, u32) {
+    let padding = if params.sequential_start == SequentialStart::Copy { pages - 1 } else { 0 };
+    match preemption {
+        Preemption::None if params.k == 1 => (pages - 1, 1),
+        Preemption::None => (padding, 0),
+        Preemption::Page => (pages + padding, 2),
+    }
+}
+
 impl Scheme for Kast {
     fn layout(values: &[Value], site: &Site<'_>) -> Layout {
         let params = KastParams::from_values(values);
         let pages = site.space.nand.pages;
-        let copied = if params.sequential_start == SequentialStart::Copy { pages } else { 0 };
         Layout {
             width: 1,
             log_blocks: params.log_blocks,
             guarantees: Guarantees {
                 associativity: params.k,
                 pages_a_log_block: params.k,
-                // A partial merge of the page's own SLB, and padding.
-                besides: (pages + params.small_gap.min(pages).max(copied), 2),
+                besides: besides(&params, pages, site.ftl.params.preemption),
             },
         }
     }

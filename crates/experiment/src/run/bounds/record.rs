@@ -19,6 +19,8 @@ pub struct Record {
     changes: Vec<Change>,
     /// Pages that flash holds as the run begins.
     valid: Vec<u32>,
+    /// Pages that were erased then.
+    erased_pages: u64,
     padding: u64,
     /// The last dispatched command, and a mark for each of the drive's commands that begins with a flush.
     dispatched: Option<Dispatched>,
@@ -88,6 +90,7 @@ impl Record {
             accesses: Vec::new(),
             changes: Vec::new(),
             valid: Vec::new(),
+            erased_pages: 0,
             padding: 0,
             dispatched: None,
             flushes: Vec::new(),
@@ -120,6 +123,11 @@ impl Record {
     /// Pages that flash held when the run began.
     pub fn valid(&self) -> &[u32] {
         &self.valid
+    }
+
+    /// Number of pages that were erased when the run began.
+    pub fn erased_pages(&self) -> u64 {
+        self.erased_pages
     }
 
     /// Number of pages written to the FTL.
@@ -190,6 +198,7 @@ impl Observer for Record {
 
     fn begin(&mut self, engine: &Engine) {
         self.valid = (0..self.pages).filter(|&lpn| engine.is_mapped(Lpn(lpn))).collect();
+        self.erased_pages = engine.erased_pages();
     }
 
     fn event(&mut self, now: Ns, event: &Event) {

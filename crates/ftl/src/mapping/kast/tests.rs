@@ -123,6 +123,66 @@ fn with_preemption_a_sequence_is_padded_during_a_merge_while_k_pages_stay_free()
     }
 }
 
+const COPY: Cost = Cost { copies: 1, ..NOTHING };
+const ERASE: Cost = Cost { erases: 1, ..NOTHING };
+
+/// Page 25 begins a merge of eleven steps, of which it pays eight: two data blocks of four copies and an erase each,
+/// and the erase of the log block.
+const LEAVES_THREE_STEPS: [u32; 7] = [1, 5, 9, 13, 17, 21, 25];
+
+#[test]
+fn a_page_after_an_idle_time_waits_for_its_last_step_even_where_that_ended_the_merge() {
+    let mut lab = preempted(&[("sequential_log_blocks", Value::Count(0))]);
+    lab.write(LEAVES_THREE_STEPS);
+    assert_eq!(lab.idle(), (COPY, true));
+    assert_eq!(lab.idle(), (ERASE, true));
+    assert_eq!(lab.idle(), (Cost { full: 1, ..ERASE }, false));
+    lab.write([26]);
+    assert_eq!(lab.report().longest_wait_ns, NandParams::defaults().erase_ns);
+}
+
+#[test]
+fn a_page_in_an_idle_time_waits_for_the_step_that_was_begun() {
+    let mut lab = preempted(&[("sequential_log_blocks", Value::Count(0))]);
+    lab.write(LEAVES_THREE_STEPS);
+    assert_eq!(lab.idle(), (COPY, true));
+    lab.write([26]);
+    assert!((1..NandParams::defaults().erase_ns).contains(&lab.report().longest_wait_ns), "a copy, and no erase");
+}
+
+#[test]
+fn an_idle_drive_takes_one_step_at_a_time_on_one_of_its_chips() {
+    let set = [("log_blocks", 4), ("k", 2), ("sequential_log_blocks", 0)];
+    let mut setup = setup("kast", &set.map(|(name, value)| (name, Value::Count(value))));
+    setup.params.preemption = Preemption::Page;
+    let mut lab = Lab::<Kast>::filled(&space(2, 8, 4), &setup);
+    for chip in 0..2 {
+        lab.write(LEAVES_THREE_STEPS.map(|lpn| lpn / 4 * 8 + chip * 4 + lpn % 4));
+    }
+    for left in (0..6).rev() {
+        let (Cost { copies, erases, .. }, goes_on) = lab.idle();
+        assert_eq!((copies + erases, goes_on), (1, left > 0), "{left} steps are left");
+    }
+    assert_eq!(lab.idle(), (NOTHING, false));
+}
+
+/// With K = 1 the rest of a partial merge and the merge of another sequence are longer: 3 + 4 copies and 1 + 2 erases.
+#[test]
+fn without_preemption_the_bound_on_a_wait_is_one_full_merge_and_the_padding_of_figure_4d() {
+    for (k, start, bound) in [
+        (1, "append", (7, 3)),
+        (1, "copy", (7, 3)),
+        (2, "append", (8, 3)),
+        (2, "allocate", (8, 3)),
+        (2, "copy", (8 + 3, 3)),
+    ] {
+        let lab = lab(&[("k", Value::Count(k)), ("sequential_start", Value::Name(start))]);
+        let NandParams { erase_ns, .. } = NandParams::defaults();
+        let copy_ns = (lab.report().blocking_bound_ns - (k + 1) * erase_ns) / (4 * k);
+        assert_eq!(lab.report().wait_bound_ns, bound.0 * copy_ns + bound.1 * erase_ns, "K = {k}, {start}");
+    }
+}
+
 // The edges of Figure 3.
 
 #[test]

@@ -53,10 +53,8 @@ impl Chip<'_> {
     /// Writes pages of a logical block and moves its others to this group: all of them in order into a new data block.
     /// The old data block is erased; log blocks that had pages of it lose them.
     pub(super) fn move_in(&mut self, lbn: Lbn, from: u32, writes: &[PageWrite]) {
-        // The bounds on waits are those of merges; moves are the placement's.
-        let waits = (self.store.since_host[self.group as usize], self.store.since_host[from as usize]);
         // A merge that gathers the logical block where it was would go on with pages that are here.
-        Chip { store: self.store, nand: self.nand, group: from }.finish();
+        Chip { store: self.store, nand: self.nand, group: from }.finish_before_move();
         let to = self.store.blocks.allocate(self.group);
         let last_written = writes.iter().map(|write| self.store.offset(write.lpn) + 1).max().unwrap_or(0);
         for offset in 0..self.store.mapped_end(lbn).max(last_written) {
@@ -73,7 +71,6 @@ impl Chip<'_> {
         if old != SuperblockId::NONE {
             Chip { store: self.store, nand: self.nand, group: from }.erase(old);
         }
-        (self.store.since_host[self.group as usize], self.store.since_host[from as usize]) = waits;
     }
 }
 

@@ -142,6 +142,16 @@ impl<S: Scheme> Lab<S> {
         self.verifier.check().expect("every command was legal, and every sector as expected");
     }
 
+    /// What an idle step cost, and whether something is left to do after it.
+    pub(crate) fn idle(&mut self) -> (Cost, bool) {
+        let mut goes_on = false;
+        let cost = self.costing(|lab| {
+            goes_on = lab.ftl.idle(&mut lab.nand);
+            lab.verifier.follow(&mut lab.nand);
+        });
+        (cost, goes_on)
+    }
+
     fn total(&self) -> Cost {
         let report = self.ftl.report();
         let merges = report.merges.expect("a log-block mapping reports merges");

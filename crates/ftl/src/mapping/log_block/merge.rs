@@ -138,6 +138,7 @@ impl Chip<'_> {
     /// One step of the group's merge; false once there is none.
     pub(super) fn step(&mut self) -> bool {
         let Some(mut job) = self.store.jobs[self.group as usize] else { return false };
+        let (copies, erases) = (job.copies, job.erases);
         let mut ended = false;
         if job.lbn.is_none() && !self.choose(&mut job) {
             let log = self.store.log.close(job.slot);
@@ -151,6 +152,7 @@ impl Chip<'_> {
         } else {
             ended = self.replace_data_block(&mut job);
         }
+        self.store.add_to_wait(self.group, job.copies - copies, job.erases - erases);
         self.store.jobs[self.group as usize] = (!ended).then_some(job);
         if ended {
             self.store.merged(&job);

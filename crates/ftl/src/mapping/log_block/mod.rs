@@ -222,7 +222,7 @@ impl<S: Scheme> Ftl<S> {
         let (wait, reserved) = match setup.params.preemption {
             Preemption::None => (store.costs.of(pages * k + copies, k + 1 + erases), 0),
             Preemption::Page => (
-                store.costs.of_steps(steps_a_page, k + 1, (copies, erases)),
+                store.costs.of_steps(steps_a_page, (pages, k), (copies, erases)),
                 u64::from(pages) * u64::from(store.blocks.groups()),
             ),
         };
@@ -363,15 +363,16 @@ impl<S: Scheme> Mapping for Ftl<S> {
     }
 
     fn idle(&mut self, nand: &mut Nand) -> bool {
-        for _ in 0..self.store.blocks.groups() {
-            let group = self.background;
-            if (Chip { store: &mut self.store, nand, group }).step() {
-                self.store.nobody_waited(group);
-                return true;
-            }
-            self.background = (group + 1) % self.store.blocks.groups();
-        }
-        false
+        let groups = self.store.groups();
+        let in_turn = (self.background..groups).chain(0..self.background);
+        let merging = in_turn.filter(|&group| self.store.jobs[group as usize].is_some());
+        let Some(group) = merging.clone().next() else { return false };
+        let others = merging.count() > 1;
+        // A page of the host that comes now waits for this step, and for nothing before it.
+        self.store.nobody_waits(group);
+        let goes_on = Chip { store: &mut self.store, nand, group }.step();
+        self.background = if goes_on { group } else { (group + 1) % groups };
+        goes_on || others
     }
 
     fn report(&self) -> FtlReport {

@@ -145,11 +145,9 @@ impl Spans {
     fn change(&self, store: &mut Store, nand: &mut Nand, first: Lbn, old: u32, new: u32) {
         let blocks = (0..self.widest).map(|block| Lbn(first.0 + block));
         let group_of = |lbn: Lbn, store: &Store| lbn.0 % store.groups();
-        // The bounds on waits are those of merges; moves are the placement's.
-        let waits = store.since_host.clone();
         for lbn in blocks.clone() {
             let group = group_of(lbn, store);
-            Chip { store, nand, group }.finish();
+            Chip { store, nand, group }.finish_before_move();
         }
         let start = Lpn(first.0 * self.pages);
         let mut copies = vec![Spn::NONE; (self.pages * self.widest) as usize];
@@ -169,7 +167,6 @@ impl Spans {
                 Chip { store, nand, group }.erase(old);
             }
         }
-        store.since_host = waits;
     }
 }
 

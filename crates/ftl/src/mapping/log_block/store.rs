@@ -29,7 +29,8 @@ pub(super) struct Costs {
     program_ns: Ns,
     /// A page read, both its transfers, and its program, at their slowest page type.
     pub(super) copy_ns: Ns,
-    pub(super) erase_ns: Ns,
+    /// A block erased, with its command.
+    erase_ns: Ns,
     /// Chips that share the pages of a merge.
     width: u32,
 }
@@ -41,7 +42,8 @@ impl Costs {
         let transfer_ns = timing.command_ns + timing.transfer_ns(nand.geometry().sectors_per_page());
         let read_ns = slowest(&timing.read_ns) + transfer_ns;
         let program_ns = slowest(&timing.program_ns) + transfer_ns;
-        Self { read_ns, program_ns, copy_ns: read_ns + program_ns, erase_ns: timing.erase_ns, width }
+        let erase_ns = timing.command_ns + timing.erase_ns;
+        Self { read_ns, program_ns, copy_ns: read_ns + program_ns, erase_ns, width }
     }
 
     /// Time of copies, which the chips share, and of erases, which they do together.
@@ -49,10 +51,12 @@ impl Costs {
         u64::from(copies.div_ceil(self.width)) * self.copy_ns + u64::from(erases) * self.erase_ns
     }
 
-    /// Longest time of merge steps, each a copy or one of at most `most_erases` erases, with copies and erases besides.
-    pub(super) fn of_steps(&self, steps: u32, most_erases: u32, (copies, erases): (u32, u32)) -> Ns {
-        let dearest = if self.erase_ns > self.copy_ns { steps.min(most_erases) } else { 0 };
-        self.of(steps - dearest + copies, dearest + erases)
+    /// Longest time of so many steps of one merge of k(L) = `k`, a copy or an erase each, with copies and erases
+    /// besides. Which mix of steps is dearest depends on the width: an erase can take less than a copy, but more than a
+    /// chip's share of one.
+    pub(super) fn of_steps(&self, steps: u32, (pages, k): (u32, u32), (copies, erases): (u32, u32)) -> Ns {
+        let mixes = (0..=steps.min(k + 1)).map(|erased| ((steps - erased).min(pages * k), erased));
+        mixes.map(|(copied, erased)| self.of(copied + copies, erased + erases)).max().unwrap_or(0)
     }
 
     /// What a placement weighs, with blocks of that many pages: a change of span copies and erases a block on each of
@@ -82,7 +86,8 @@ pub(crate) struct Store {
     limits: Limits,
     pub(super) preemption: Preemption,
     pub(super) costs: Costs,
-    /// Copies and erases of merges on each group since the last page of the host.
+    /// Copies and erases that merges and padding emitted on each group since the last page of the host: what the next
+    /// one waits for. Moves of logical blocks are the placement's, and do not count.
     pub(super) since_host: Vec<(u32, u32)>,
     /// Pages of each logical block that merges copied, where anybody asks.
     copies: Vec<u32>,
@@ -252,9 +257,15 @@ impl Store {
         }
     }
 
-    /// Forgets what the group has merged since the last page of the host: the drive was idle.
-    pub(super) fn nobody_waited(&mut self, group: u32) {
+    /// Forgets what the group has merged since the last page of the host: the drive is idle, so all of that has ended.
+    pub(super) fn nobody_waits(&mut self, group: u32) {
         self.since_host[group as usize] = (0, 0);
+    }
+
+    /// Adds copies and erases to what the next page of the host waits for.
+    pub(super) fn add_to_wait(&mut self, group: u32, copies: u32, erases: u32) {
+        let waits = &mut self.since_host[group as usize];
+        *waits = (waits.0 + copies, waits.1 + erases);
     }
 
     pub(super) fn trim(&mut self, lpn: Lpn) {
@@ -352,7 +363,6 @@ impl Chip<'_> {
         let store = &mut *self.store;
         let (page, block, index) = store.blocks.take_page(to);
         store.report.page_copies += 1;
-        store.since_host[self.group as usize].0 += 1;
         if from.is_some() {
             self.nand
                 .copy(PageCopy { urgency, ..PageCopy::new(store.blocks.physical(from), block, index, Origin::Merge) });
@@ -368,6 +378,7 @@ impl Chip<'_> {
         let to = self.store.log.superblock(slot);
         while self.store.blocks.written(to) < upto {
             self.copy_or_fill(self.store.lpn(lbn, self.store.blocks.written(to)), to);
+            self.store.add_to_wait(self.group, 1, 0);
         }
     }
 
@@ -375,7 +386,6 @@ impl Chip<'_> {
         let urgency = self.urgency();
         self.store.blocks.erase(self.nand, superblock, urgency);
         self.store.report.block_erases += u64::from(self.store.blocks.width());
-        self.store.since_host[self.group as usize].1 += 1;
     }
 
     fn urgency(&self) -> Urgency {
@@ -435,10 +445,49 @@ impl Chip<'_> {
         while self.step() {}
     }
 
+    /// Goes on with the group's merge to its end, because a logical block cannot move before. The wait for that is the
+    /// move's, and is in no account of merges.
+    pub(super) fn finish_before_move(&mut self) {
+        let waits = self.store.since_host[self.group as usize];
+        self.finish();
+        self.store.since_host[self.group as usize] = waits;
+    }
+
     /// A page of the host pays for its share of the group's merge.
     pub(super) fn pay(&mut self) {
         if self.store.preemption == Preemption::Page {
             let _ = (0..self.store.limits.steps_a_page).all(|_| self.step());
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use flashloom_nand::NandParams;
+    use flashloom_units::{MS, ParamSet};
+
+    use super::*;
+
+    /// Every mix of steps that a merge can have, erases dearer and cheaper than copies, on one chip and on four.
+    #[test]
+    fn no_mix_of_copies_and_erases_takes_longer_than_the_bound_on_steps() {
+        let (pages, k, besides) = (8, 2, (8, 2));
+        for (erase_ns, width) in [(9 * MS, 1), (9 * MS, 4), (MS, 1), (MS, 4), (2 * MS, 4)] {
+            let nand = NandParams { program_ns: 2 * MS, erase_ns, ..NandParams::defaults() };
+            let costs = Costs::new(&nand, width);
+            for steps in 1..30 {
+                let erases = 0..=steps.min(k + 1);
+                let mixes = erases.flat_map(|erases| (0..=(steps - erases).min(pages * k)).map(move |c| (c, erases)));
+                let longest = mixes.map(|(copies, erases)| costs.of(copies + besides.0, erases + besides.1)).max();
+                assert_eq!(longest, Some(costs.of_steps(steps, (pages, k), besides)), "{steps} steps of {width} chips");
+            }
+        }
+    }
+
+    #[test]
+    fn an_erase_has_a_command_as_a_read_and_a_program_have() {
+        let with_command = |command_ns| Costs::new(&NandParams { command_ns, ..NandParams::defaults() }, 1);
+        let [none, some] = [0, 300].map(with_command);
+        assert_eq!((some.of(1, 0) - none.of(1, 0), some.of(0, 1) - none.of(0, 1)), (600, 300));
     }
 }
