@@ -136,8 +136,9 @@ pub enum Data {
     },
     /// The contents of another page.
     Copy(Ppn),
-    /// Entries of a map.
-    Map,
+    /// Entries of a map, over those of an older page of it, or of none. A read of it
+    /// takes the older page until the program has ended: the controller still has the entries that have changed.
+    Map(Ppn),
     /// Nothing that is ever read: a page above it is needed.
     Filler,
 }
@@ -148,8 +149,8 @@ impl Data {
     pub(crate) const fn parts(self) -> (HostPage, Ppn) {
         match self {
             Self::Host { page, base } => (page, base),
-            Self::Copy(from) => (HostPage::NONE, from),
-            Self::Map | Self::Filler => (HostPage::NONE, Ppn::NONE),
+            Self::Copy(from) | Self::Map(from) => (HostPage::NONE, from),
+            Self::Filler => (HostPage::NONE, Ppn::NONE),
         }
     }
 }

@@ -4,7 +4,7 @@
 //! not the next of its block, the read of a page that was never programmed, any command to a block that is being erased
 //! or an erase under a running command, and the program or erase of a bad block.
 
-use flashloom_nand::{BlockId, Command, Event, Geometry, OperationKind, Ppn};
+use flashloom_nand::{BlockId, Command, Event, Geometry, OperationKind, Origin, Ppn};
 use serde::{Deserialize, Serialize};
 
 /// Per-block state: its write pointer, the commands that run on it, and whether it is bad.
@@ -98,7 +98,7 @@ impl Checker {
     }
 
     fn end(&mut self, command: &Command, failed: bool) {
-        let Command { kind, from, lpn, block, .. } = *command;
+        let Command { kind, from, lpn, block, origin, .. } = *command;
         match kind {
             OperationKind::Read => self.blocks[block.at()].reading -= 1,
             OperationKind::Erase => {
@@ -111,8 +111,8 @@ impl Checker {
                 if kind == OperationKind::Copyback {
                     self.blocks[self.geometry.block_of(from).at()].reading -= 1;
                 }
-                // A page beneath a partial write was read by a command of its own.
-                if from.is_some() && lpn.is_none() {
+                // What is beneath a partial write, or an older page of the map, was read by a command of its own.
+                if from.is_some() && lpn.is_none() && (origin != Origin::Map || kind == OperationKind::Copyback) {
                     self.check_source(from);
                 }
             }

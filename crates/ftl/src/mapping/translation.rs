@@ -276,7 +276,8 @@ impl<C: MapCache> Translation<C> {
         let is_read = reserved.is_some() && !is_whole;
         let mut after = if is_read { self.read(store, nand, page) } else { OpId::DONE };
         while let Some((block, index)) = reserved {
-            let program = Program { after, ..Program::new(block, index, Data::Map, Origin::Map) };
+            let base = if is_read { store.array_ppn(self.lpn(page)) } else { Ppn::NONE };
+            let program = Program { after, ..Program::new(block, index, Data::Map(base), Origin::Map) };
             match store.program(nand, program) {
                 Status::Passed => return self.written(store, page, (block, index)),
                 Status::Failed(failed) => after = failed,

@@ -99,7 +99,7 @@ impl Timed {
             events.push(Event::Ended { command: self.command(id), failed });
         }
         let operation = &mut self.operations[id as usize];
-        let Operation { kind, tag, block, page, from, lpn, sequence, waiters, .. } = *operation;
+        let Operation { kind, tag, block, page, from, sequence, waiters, .. } = *operation;
         let next = std::mem::replace(&mut operation.next, self.free);
         operation.sequence = Operation::ENDED;
         self.free = id;
@@ -126,8 +126,7 @@ impl Timed {
         }
         if from.is_some() {
             let source = self.geometry.block_of(from);
-            // A copy never ends before the life of the block that it is made from has begun.
-            if lpn.is_none() || !self.let_go_ahead(source, sequence) {
+            if !self.let_go_ahead(source, sequence) {
                 self.let_go(source, events);
             }
         }

@@ -1,14 +1,15 @@
 //! Pages that are being moved: where a read finds their data.
 //!
 //! The FTL's map points to a new page as soon as its program is emitted. Until that has ended, what it takes from another
-//! page is still there: all of a copy, and of a partial write the sectors that the host did not write. The block there is
-//! not erased before ([`Timed::hold`]). A read for the host or of the map therefore goes to that page, or to the one that
+//! page is still there: all of a copy, of a partial write the sectors that the host did not write, of a page of the map
+//! the entries that have not changed (the controller has the others until they are programmed). The block there is not
+//! erased before ([`Timed::hold`]). A read for the host or of the map therefore goes to that page, or to the one that
 //! this takes the sectors from if its own program has not ended, and so on. It joins the present life of the block
 //! there, so that an erase waits for it which is emitted already. Where a read goes is decided when it is queued. Once
 //! the program has ended reads go to the new page, so that the old block is held for those queued until then only.
 //!
-//! Other reads wait for the program of their page: those of sectors that the host or the map has just written, which are
-//! nowhere else on flash; those that copies are made from; and those of pages that an uninterrupted job moves
+//! Other reads wait for the program of their page: those of sectors that the host has just written, which are nowhere
+//! else on flash; those that copies are made from; and those of pages that an uninterrupted job moves
 //! ([`Urgency::Blocking`](crate::Urgency)), because the die serves nothing else before such a job is over.
 
 use crate::{BlockId, Events, Ppn};
@@ -117,8 +118,9 @@ impl Timed {
         false
     }
 
-    /// The program of a partial write has ended. If its read took the page beneath from elsewhere, the life of the block
-    /// that its hold is for may not have begun: then there is nothing to hold any more. False if that life has begun.
+    /// A program that takes sectors from another page has ended. If its read took them from elsewhere, the life of the
+    /// block that its hold is for may not have begun: then there is nothing to hold any more. False if that life has
+    /// begun.
     #[inline]
     pub(super) fn let_go_ahead(&mut self, block: BlockId, program: u64) -> bool {
         let Block { erase, later, .. } = self.blocks[block.at()];

@@ -59,7 +59,7 @@ impl Lab {
     }
 
     fn program(&mut self, block: u32, page: u32, origin: Origin, after: OpId, tag: u32) {
-        self.nand.program(Program { after, tag, ..Program::new(BlockId(block), page, Data::Map, origin) });
+        self.nand.program(Program { after, tag, ..Program::new(BlockId(block), page, Data::Map(Ppn::NONE), origin) });
     }
 
     fn see(&mut self) {
