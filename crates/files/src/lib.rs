@@ -23,7 +23,7 @@ mod partial;
 mod system;
 
 pub use output::{NoOutput, Output};
-pub use own::{check_own, open_own, own_folder};
+pub use own::{check_own, open_own, own_folder, remove_unless_locked};
 pub use partial::{Access, Partial, end_writing, remove_leftovers, write_whole};
 pub use system::{is_own, try_lock};
 

@@ -1,5 +1,6 @@
 //! Outputs: files that a user names.
 
+use std::fmt;
 use std::fs::{self, File, OpenOptions};
 use std::io::{self, Write};
 use std::path::{Path, PathBuf};
@@ -18,6 +19,17 @@ pub enum NoOutput {
     OpenFile,
     /// The system refuses.
     Refused(io::Error),
+}
+
+impl fmt::Display for NoOutput {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Folder => write!(f, "this is a directory"),
+            Self::Missing(folder) => write!(f, "there is no folder `{}`", folder.display()),
+            Self::OpenFile => write!(f, "this leads to a file that is open, which would be overwritten"),
+            Self::Refused(error) => write!(f, "the file cannot be written: {error}"),
+        }
+    }
 }
 
 impl From<io::Error> for NoOutput {

@@ -4,7 +4,7 @@ use std::fs::{self, DirBuilder, File};
 use std::io;
 use std::path::Path;
 
-use crate::system::{is_open_to_others, is_trusted_link, open_unfollowed};
+use crate::system::{is_open_to_others, is_trusted_link, open_unfollowed, try_lock};
 
 /// Creates a folder that nobody else may enter, with those above it, unless it exists; and checks it.
 ///
@@ -52,4 +52,18 @@ pub fn open_own(path: &Path) -> io::Result<File> {
         return Err(io::Error::other("it is no ordinary file".to_owned()));
     }
     is_open_to_others(&metadata).map_or(Ok(file), |why| Err(io::Error::other(why)))
+}
+
+/// Removes a file unless a process has a lock on it; false if one has. A link itself is removed, not what it leads to.
+///
+/// # Errors
+/// It cannot be removed.
+pub fn remove_unless_locked(path: &Path) -> io::Result<bool> {
+    let is_ordinary = fs::symlink_metadata(path)?.is_file();
+    // Kept until the file is gone: nobody gets a lock on it any more.
+    let file = if is_ordinary { open_unfollowed(path, false).ok() } else { None };
+    if file.as_ref().is_some_and(|file| matches!(try_lock(file), Ok(false))) {
+        return Ok(false);
+    }
+    fs::remove_file(path).map(|()| true)
 }

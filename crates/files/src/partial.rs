@@ -151,7 +151,9 @@ fn is_name(name: &OsStr) -> bool {
     let between = name.to_str().and_then(|name| name.strip_prefix(NAME.0)?.strip_suffix(NAME.1));
     // The names of earlier versions had a word more.
     let digits = between.map(|between| between.strip_prefix("output-").unwrap_or(between));
-    digits.is_some_and(|digits| !digits.is_empty() && digits.bytes().all(|byte| byte.is_ascii_alphanumeric()))
+    // Python has an underscore among its letters.
+    let is_digit = |byte: u8| byte.is_ascii_alphanumeric() || byte == b'_';
+    digits.is_some_and(|digits| !digits.is_empty() && digits.bytes().all(is_digit))
 }
 
 /// The file at a path, locked, if its writer has ended. It stays locked until it is removed, so that no writer that has

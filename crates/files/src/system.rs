@@ -46,7 +46,8 @@ mod of_unix {
             return Some(format!("it belongs to another user (uid {})", metadata.uid()));
         }
         let mode = metadata.mode() & 0o7777;
-        (mode & OTHERS_WRITE != 0).then(|| format!("other users may write to it (mode {mode:o}; `chmod go-w` mends it)"))
+        (mode & OTHERS_WRITE != 0)
+            .then(|| format!("other users may write to it (mode {mode:o}; `chmod go-w` mends it)"))
     }
 
     /// True if a path still names an open file.
