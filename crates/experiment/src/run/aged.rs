@@ -238,14 +238,15 @@ impl AgedDrive {
     /// # Errors
     /// The file holds no drive, or another one.
     fn read(path: &str, config: &Config) -> Result<Self, Refusal> {
-        let cannot = |error: std::io::Error| unread(format!("the file cannot be read: {error}"));
+        let named = |refusal: Refusal| Refusal { found: format!("{path}: {}", refusal.found), ..refusal };
+        let cannot = |error: std::io::Error| named(unread(format!("the file cannot be read: {error}")));
         if !std::fs::metadata(path).map_err(cannot)?.is_file() {
-            return Err(unread("this is not a file".to_owned()));
+            return Err(named(unread("this is not a file".to_owned())));
         }
-        let opened = Opened::open(File::open(path).map_err(cannot)?)?;
+        let opened = Opened::open(File::open(path).map_err(cannot)?).map_err(named)?;
         match misfit(&opened.header.origin, config, path) {
             Some(refusal) => Err(refusal),
-            None => opened.state(config),
+            None => opened.state(config).map_err(named),
         }
     }
 
@@ -294,7 +295,7 @@ impl Opened {
         }
         let lines = [line()?, line()?];
         let header = serde_json::from_slice(&lines[0])
-            .map_err(|_| unread("the second line does not say how the drive was aged".to_owned()))?;
+            .map_err(|_| unread("the drive is damaged: its second line does not say how it was aged".to_owned()))?;
         Ok(Self { header, lines, rest })
     }
 
