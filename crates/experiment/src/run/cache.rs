@@ -80,8 +80,8 @@ pub struct Cache {
 }
 
 impl Cache {
-    /// A cache in a folder, which is created when the first drive is stored. The least recently used entries are removed
-    /// if all together exceed the limit. Several threads may call `tell` at a time.
+    /// A cache in a folder, which is created when the first drive is stored. The least recently used entries are
+    /// removed if all together exceed the limit. Several threads may call `tell` at a time.
     pub fn new(folder: PathBuf, limit_bytes: u64, tell: impl Fn(&Notice<'_>) + Send + Sync + 'static) -> Self {
         Self {
             store: Store::new(folder, limit_bytes),
