@@ -58,6 +58,12 @@ pub enum Command {
         #[arg(required = true)]
         name: Vec<String>,
     },
+    /// List, measure or clear the cache: aged drives, and inputs that the package for Python has downloaded.
+    Cache {
+        /// What to do with it.
+        #[command(subcommand)]
+        command: CacheCommand,
+    },
     /// Print the completions of a shell, to be stored where that shell looks for them.
     Completions {
         /// Shell to complete for.
@@ -266,6 +272,27 @@ pub struct ReproduceArguments {
     /// Number of runs in parallel; as many as there are processors if it is left out.
     #[arg(long, value_name = "N")]
     pub jobs: Option<NonZeroUsize>,
+}
+
+/// Operation on the cache: the folder that FLASHLOOM_CACHE names, or the user's cache folder.
+#[derive(Debug, Subcommand)]
+pub enum CacheCommand {
+    /// List the files of the cache, the least recently used first: these make room when FLASHLOOM_CACHE_LIMIT is
+    /// reached (8GiB if it is not set).
+    List(CacheArguments),
+    /// Show how much the cache takes, and how much it may take.
+    Size(CacheArguments),
+    /// Remove the files of the cache, and what killed runs have left there. Files of other names stay, and so do those
+    /// that a run is reading.
+    Clear(CacheArguments),
+}
+
+/// Arguments of the operations on the cache.
+#[derive(Debug, Args)]
+pub struct CacheArguments {
+    /// Print JSON.
+    #[arg(long)]
+    pub json: bool,
 }
 
 /// Operation on a trace.

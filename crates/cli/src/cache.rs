@@ -4,7 +4,8 @@ use std::env;
 use std::io::{IsTerminal, stderr};
 use std::path::{Path, PathBuf};
 
-use flashloom::experiment::run::{Cache, DEFAULT_LIMIT_BYTES, Notice};
+use flashloom::experiment::run::{Cache, Notice, Store};
+use flashloom::units::Problem;
 
 use crate::output::say;
 
@@ -12,12 +13,31 @@ use crate::output::say;
 const VARIABLE: &str = "FLASHLOOM_CACHE";
 
 /// The user's cache of aged drives; `None` if it is turned off, or the platform names no cache folder.
-pub fn of_user(is_off: bool) -> Option<Cache> {
+///
+/// # Errors
+/// Its limit is no size.
+pub fn of_user(is_off: bool) -> Result<Option<Cache>, Problem> {
     let folder = if is_off { None } else { folder(|name| env::var_os(name).map(PathBuf::from)) };
+    let Some(folder) = folder else { return Ok(None) };
     // A line of its own, in place of the progress bar, which is drawn again below it.
     let clear = if stderr().is_terminal() { "\r\x1b[2K" } else { "" };
     let tell = move |notice: &Notice<'_>| say(format_args!("{clear}note: {notice}"));
-    folder.map(|folder| Cache::new(folder, DEFAULT_LIMIT_BYTES, tell))
+    Ok(Some(Cache::new(folder, Store::limit_of_user()?, tell)))
+}
+
+/// The files of the user's cache.
+///
+/// # Errors
+/// It is turned off, the platform names no cache folder, or its limit is no size.
+pub fn files_of_user() -> Result<Store, Problem> {
+    let Some(folder) = folder(|name| env::var_os(name).map(PathBuf::from)) else {
+        let found = match env::var_os(VARIABLE) {
+            Some(_) => "it is empty, which turns the cache off",
+            None => "it is not set, and the system names no cache folder",
+        };
+        return Err(Problem::file(VARIABLE, found, "a folder"));
+    };
+    Ok(Store::new(folder, Store::limit_of_user()?))
 }
 
 /// The folder that the environment variables name.

@@ -1,5 +1,6 @@
 //! The commands, one file per command.
 
+pub mod cache;
 pub mod compare;
 pub mod generate;
 pub mod help;

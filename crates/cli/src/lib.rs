@@ -11,6 +11,8 @@ mod documents;
 mod figures;
 mod output;
 mod progress;
+#[cfg(unix)]
+mod signals;
 
 use std::process::ExitCode;
 
@@ -36,7 +38,10 @@ pub fn main(mut registry: Registry) -> ExitCode {
         }
     };
 
-    let outcome = match Arguments::parse().command {
+    let command = Arguments::parse().command;
+    #[cfg(unix)]
+    signals::remove_partial_files();
+    let outcome = match command {
         Command::Run(arguments) => command::run::run(&catalog, &arguments),
         Command::Compare(arguments) => command::compare::compare(&catalog, &arguments),
         Command::Probe(arguments) => command::probe::probe(&catalog, &arguments),
@@ -47,6 +52,7 @@ pub fn main(mut registry: Registry) -> ExitCode {
         Command::Trace { command: TraceCommand::Convert(arguments) } => command::trace::convert(&arguments),
         Command::List { list } => command::help::list(&catalog, list.as_deref()),
         Command::Explain { name } => command::help::explain(&catalog, &name.join(" ")),
+        Command::Cache { command } => command::cache::cache(&command),
         Command::Completions { shell } => command::install::completions(shell),
         Command::Man { folder } => command::install::manual(&folder),
     };

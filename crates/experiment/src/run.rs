@@ -35,7 +35,7 @@ use watched::{Issues, Watched};
 use workloads::{Flaw, Issued};
 
 pub use aged::AgedDrive;
-pub use cache::{Cache, DEFAULT_LIMIT_BYTES, Notice};
+pub use cache::{Cache, Cleared, DEFAULT_LIMIT_BYTES, Entry, EntryKind, LIMIT_VARIABLE, Notice, Store};
 pub use compare::{KeepNothing, Keeper};
 pub use engines::result;
 pub(crate) use engines::{Aged, unscheduled};

@@ -10,6 +10,7 @@ use std::sync::{Arc, Mutex};
 
 use flashloom_experiment::config::{Catalog, Experiment};
 use flashloom_experiment::run::{Cache, Prepared, Quiet};
+use sha2::{Digest, Sha256};
 use support::{lasting, steady};
 
 /// More than the file of one such drive, and less than two of them.
@@ -112,6 +113,59 @@ fn a_file_that_is_damaged_is_ignored_and_replaced() {
     assert_eq!(files(folder.path()), [path]);
 }
 
+/// The file of a drive with its state changed, and its hash as it has to be.
+fn forged(file: &[u8], change: impl FnOnce(&mut Vec<u8>)) -> Vec<u8> {
+    let mut lines = file.splitn(4, |&byte| byte == b'\n');
+    let [magic, header, _, state] = [(); 4].map(|()| lines.next().expect("a file has four parts"));
+    let mut state = zstd::stream::decode_all(state).expect("it is whole");
+    change(&mut state);
+    let hash = format!("{:x}", Sha256::new().chain_update(header).chain_update(&state).finalize());
+    let state = zstd::stream::encode_all(&state[..], 1).expect("there is room");
+    [magic, b"\n", header, b"\n", hash.as_bytes(), b"\n", &state].concat()
+}
+
+#[test]
+fn a_drive_that_cannot_be_loaded_costs_time_and_no_run_though_its_hash_is_right() {
+    let folder = tempfile::tempdir().expect("there is room");
+    let (expected, _) = run(folder.path(), u64::MAX, &[], false);
+    let path = files(folder.path()).remove(0);
+    let whole = fs::read(&path).expect("it was written");
+    let short = forged(&whole, |state| state.truncate(state.len() / 2));
+    let long = forged(&whole, |state| state.extend([0; 9]));
+    let bomb = forged(&whole, |state| *state = vec![0; 300 << 20]);
+    assert!(bomb.len() < 1 << 20);
+    for damaged in [short, long, bomb] {
+        fs::write(&path, &damaged).expect("there is room");
+        let (result, said) = run(folder.path(), u64::MAX, &[], false);
+        assert_eq!((result, said), (expected.clone(), vec!["unusable".to_owned(), "ageing".to_owned()]));
+        assert_eq!(fs::read(&path).expect("it was replaced"), whole);
+    }
+    let short = forged(&whole, |state| state.truncate(state.len() / 2));
+    fs::write(&path, short).expect("there is room");
+    let experiment = experiment(&[], &["host.scheduler=noop,cfq"]);
+    let (cache, said) = cache(folder.path(), u64::MAX);
+    let prepared = Prepared::new(&experiment).expect("it is sound").with_cache(Some(cache));
+    prepared.compare(false, &Quiet).expect("runs that share a drive age it anew");
+    assert_eq!(*said.lock().expect("nobody panics"), ["unusable", "ageing"]);
+}
+
+#[cfg(unix)]
+#[test]
+fn a_link_at_the_name_of_a_drive_is_neither_read_nor_written_through() {
+    let folder = tempfile::tempdir().expect("there is room");
+    let (expected, _) = run(folder.path(), u64::MAX, &[], false);
+    let path = files(folder.path()).remove(0);
+    let elsewhere = tempfile::tempdir().expect("there is room");
+    let target = elsewhere.path().join("target");
+    fs::rename(&path, &target).expect("it can be moved");
+    let before = fs::read(&target).expect("it is there");
+    std::os::unix::fs::symlink(&target, &path).expect("there is room");
+    let (result, said) = run(folder.path(), u64::MAX, &[], false);
+    assert_eq!((result, said), (expected, vec!["unusable".to_owned(), "ageing".to_owned()]));
+    assert!(!path.is_symlink() && fs::read(&path).expect("it was written") == before);
+    assert_eq!(fs::read(&target).expect("it is there"), before);
+}
+
 #[test]
 fn the_files_that_were_used_longest_ago_make_room() {
     let folder = tempfile::tempdir().expect("there is room");
@@ -120,11 +174,16 @@ fn the_files_that_were_used_longest_ago_make_room() {
     let bytes = fs::metadata(&first[0]).expect("it was written").len();
     assert!(bytes < ONE_FILE && 2 * bytes > ONE_FILE, "a file of {bytes} bytes");
     fs::write(folder.path().join("notes.txt"), "mine").expect("there is room");
-    fs::write(folder.path().join("0-0.partial"), "of a run that was killed").expect("there is room");
+    fs::write(folder.path().join("my-vm.state"), vec![0; 1 << 20]).expect("there is room");
+    fs::write(folder.path().join(".flashloom-abcdefABCDEF.partial"), "of a run that was killed")
+        .expect("there is room");
     run(folder.path(), ONE_FILE, &["run.seed=2"], false);
     assert!(!first[0].exists(), "the older of two");
-    assert!(folder.path().join("notes.txt").exists(), "what is not ours stays");
-    let second = files(folder.path()).into_iter().find(|path| path.extension().is_some_and(|it| it == "state"));
+    let not_ours = ["notes.txt", "my-vm.state"];
+    assert!(not_ours.iter().all(|name| folder.path().join(name).exists()), "what is not ours stays");
+    assert!(!folder.path().join(".flashloom-abcdefABCDEF.partial").exists());
+    let is_drive = |path: &PathBuf| path.extension().is_some_and(|it| it == "state") && !path.ends_with("my-vm.state");
+    let second = files(folder.path()).into_iter().find(is_drive);
     let (_, said) = run(folder.path(), 1_000, &["run.seed=3"], false);
     assert_eq!(said, ["ageing", "the"], "what does not fit is not kept, and that is said");
     assert!(second.is_some_and(|path| path.exists()), "and nothing has to go for it");

@@ -6,7 +6,7 @@ use std::sync::Arc;
 
 use flashloom::device::{HostReport, Observer};
 use flashloom::experiment::config::{self, Sweep};
-use flashloom::experiment::run::{Cache, DEFAULT_LIMIT_BYTES, Finished, Prepared};
+use flashloom::experiment::run::{Cache, DEFAULT_LIMIT_BYTES, Finished, Prepared, Store};
 use flashloom::units::{Latency, Problems};
 use pyo3::prelude::*;
 use pyo3::types::PyBytes;
@@ -100,14 +100,17 @@ impl Loaded {
     fn run(&self, verify: bool, cache: Option<(PathBuf, String)>) -> PyResult<Job> {
         let experiment = Arc::clone(&self.experiment);
         Job::spawn(self.raised.clone(), move |counts| {
-            let prepared = prepared(&experiment, counts, verify)?.with_cache(cache.map(cache_of));
+            let cache = cache.map(cache_of).transpose()?;
+            let prepared = prepared(&experiment, counts, verify)?.with_cache(cache);
             Ok(run_answer(prepared.run(verify, counts, &mut []).map_err(Fault::Run)?))
         })
     }
 
     /// The file of a cache that the first variant's aged drive is stored in, if it is one that is stored.
     fn aged_drive(&self, verify: bool, cache: (PathBuf, String)) -> Option<PathBuf> {
-        cache_of(cache).place(&self.experiment.variants[0].config, verify)
+        let (folder, library) = cache;
+        let cache = Cache::new(folder, DEFAULT_LIMIT_BYTES, |_| {}).of_program(library);
+        cache.place(&self.experiment.variants[0].config, verify)
     }
 
     /// Runs the first variant, and passes a row for each request that ends.
@@ -168,8 +171,21 @@ impl Loaded {
 }
 
 /// A cache in a folder, for this library with its hash. Many runs use it at a time: nothing is told of each.
-fn cache_of((folder, library): (PathBuf, String)) -> Cache {
-    Cache::new(folder, DEFAULT_LIMIT_BYTES, |_| {}).of_program(library)
+fn cache_of((folder, library): (PathBuf, String)) -> Result<Cache, Fault> {
+    let limit_bytes = Store::limit_of_user().map_err(|problem| Fault::Config(problem.into()))?;
+    Ok(Cache::new(folder, limit_bytes, |_| {}).of_program(library))
+}
+
+/// Removes the least recently used files of the cache in a folder until the others fit, and leftovers of processes that
+/// were killed. `kept` stays. A folder that cannot be read keeps what it has.
+#[pyfunction]
+pub(crate) fn trim_cache(py: Python<'_>, folder: PathBuf, kept: PathBuf) -> PyResult<()> {
+    let limit_bytes = Store::limit_of_user().map_err(|problem| Fault::Config(problem.into()).into_exception(py))?;
+    let store = Store::new(folder, limit_bytes);
+    if store.check().is_ok() {
+        let _ = store.trim(Some(&kept));
+    }
+    Ok(())
 }
 
 /// Threads of a job's own: those of a process that was forked are not there.

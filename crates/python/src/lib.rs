@@ -27,7 +27,7 @@ mod _flashloom {
     #[pymodule_export]
     use super::engine::Engine;
     #[pymodule_export]
-    use super::experiment::{Loaded, read_source};
+    use super::experiment::{Loaded, read_source, trim_cache};
     #[pymodule_export]
     use super::job::Job;
     #[pymodule_export]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import fcntl
 import hashlib
 from functools import partial
 from pathlib import Path
@@ -93,11 +94,51 @@ def test_another_content_than_that_of_the_hash_is_an_error(recording: Path, cach
     assert list((cache / "inputs").iterdir()) == [], "nothing wrong is kept"
 
 
-def test_a_spoilt_file_of_the_cache_is_not_used(recording: Path, cache: Path) -> None:
+def test_a_spoilt_file_of_the_cache_is_replaced(recording: Path, cache: Path, tmp_path: Path) -> None:
     of = task(recording.as_uri()).inputs["workload.path"]
-    next((cache / "inputs").iterdir()).write_text("something else")
-    with pytest.raises(flashloom.InputError, match="its content has the hash"):
-        located(of)
+    [kept] = (cache / "inputs").iterdir()
+    kept.write_text("something else")
+    assert Path(located(of)).read_bytes() == recording.read_bytes()
+    kept.unlink()
+    (tmp_path / "precious").write_text("mine")
+    kept.symlink_to(tmp_path / "precious")
+    assert Path(located(of)).read_bytes() == recording.read_bytes() and not kept.is_symlink()
+    kept.write_text("something else")
+    with pytest.raises(flashloom.InputError, match="no such content"):
+        located(Input(of.sha256, of.name))
+    assert not kept.exists() and (tmp_path / "precious").read_text() == "mine"
+
+
+def test_the_folder_of_inputs_is_the_users_own(recording: Path, cache: Path, tmp_path: Path) -> None:
+    task(recording.as_uri())
+    assert [folder.stat().st_mode & 0o777 for folder in (cache, cache / "inputs")] == [0o700, 0o700]
+    assert next((cache / "inputs").iterdir()).stat().st_mode & 0o777 == 0o600
+    cache.chmod(0o777)
+    with pytest.warns(UserWarning, match="other users may write to it"):
+        assert task(recording.as_uri()).inputs["workload.path"].sha256 == sha256(recording)
+
+
+def test_the_cache_has_a_limit_that_nothing_in_use_goes_for(
+    recording: Path, cache: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("FLASHLOOM_CACHE_LIMIT", "1kB")
+    others = [cache / "inputs" / f"{digit * 64}.csv" for digit in "ab"]
+    task(recording.as_uri())
+    for other in [*others, cache / "my-vm.state", cache / "inputs" / ".flashloom-0123_5678abc.partial"]:
+        other.write_text("x" * 2000)
+    longer = tmp_path / "longer.csv"
+    longer.write_text(recording.read_text() + "2000000,R,0,8\n")
+    located(task(recording.as_uri()).inputs["workload.path"])
+    with open(others[0], "rb") as used:
+        fcntl.flock(used, fcntl.LOCK_SH)
+        task(longer.as_uri())
+    left = {path.name for path in (cache / "inputs").iterdir()}
+    assert left == {f"{sha256(recording)}.csv", f"{sha256(longer)}.csv", others[0].name}
+    assert (cache / "my-vm.state").exists()
+    monkeypatch.setenv("FLASHLOOM_CACHE_LIMIT", "much")
+    longer.write_text(recording.read_text() + "3000000,R,0,8\n")
+    with pytest.raises(flashloom.ConfigError, match="FLASHLOOM_CACHE_LIMIT"):
+        task(longer.as_uri())
 
 
 @pytest.mark.parametrize(

@@ -100,10 +100,11 @@ def test_a_crash_between_the_whole_file_and_the_removal_of_its_parts_doubles_not
     data = serial(experiment(), SPACE, out=tmp_path)
     before = figures(data)
     data.append(data.rows()[:2], data.varied)
-    (tmp_path / ".part-0.parquet.partial").write_bytes(b"half a file")
+    (tmp_path / f".part-{'0' * 16}.parquet.partial").write_bytes(b"half a file")
+    (tmp_path / ".mine.partial").write_bytes(b"not of a sweep")
     assert len(data) == 4 and figures(data) == before
     assert figures(serial(experiment(), SPACE, out=tmp_path)) == before
-    assert sorted(path.name for path in tmp_path.iterdir()) == [".lock", "data.parquet"]
+    assert sorted(path.name for path in tmp_path.iterdir()) == [".lock", ".mine.partial", "data.parquet"]
 
 
 def test_failures_are_kept_and_repeated_only_if_asked(tmp_path: Path) -> None:

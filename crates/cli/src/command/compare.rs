@@ -49,6 +49,7 @@ pub fn compare(catalog: &Arc<Catalog>, arguments: &CompareArguments) -> Result<(
     let threads = arguments.jobs.map_or(0, NonZeroUsize::get);
     let pool = ThreadPoolBuilder::new().num_threads(threads).build();
     let pool = pool.map_err(|error| Stop::Failed(format!("error: the threads cannot be started: {error}")))?;
+    let cache = cache::of_user(arguments.no_cache)?;
     let combinations = experiment.variants.len() / experiment.repetitions();
     let prepared = pool
         .install(|| match arguments.skip_unfit {
@@ -58,7 +59,7 @@ pub fn compare(catalog: &Arc<Catalog>, arguments: &CompareArguments) -> Result<(
                 problems
             }),
         })?
-        .with_cache(cache::of_user(arguments.no_cache))
+        .with_cache(cache)
         .with_bounds(arguments.bounds);
     let experiment = prepared.experiment();
     let out = arguments.out.as_deref();

@@ -3,12 +3,13 @@
 
 use std::path::Path;
 
-use clap::CommandFactory;
+use clap::{Command, CommandFactory};
 use clap_complete::Shell;
+use clap_mangen::Man;
 use flashloom::units::Problem;
 
 use crate::arguments::Arguments;
-use crate::output::{Stop, print};
+use crate::output::{OutputFile, Stop, print};
 
 /// Prints the completions of a shell.
 pub fn completions(shell: Shell) -> Result<(), Stop> {
@@ -23,6 +24,18 @@ pub fn manual(folder: &Path) -> Result<(), Stop> {
     if !folder.is_dir() {
         return Err(Problem::file(folder.display().to_string(), "there is no such folder", "one to write to").into());
     }
-    clap_mangen::generate_to(Arguments::command(), folder)
-        .map_err(|error| Stop::Failed(format!("error: {} cannot be written: {error}", folder.display())))
+    let mut command = Arguments::command().disable_help_subcommand(true);
+    command.build();
+    write_pages(command, folder)
+}
+
+/// Writes the pages of a command and of those below it.
+fn write_pages(command: Command, folder: &Path) -> Result<(), Stop> {
+    for below in command.get_subcommands().filter(|below| !below.is_hide_set()) {
+        write_pages(below.clone(), folder)?;
+    }
+    let page = Man::new(command);
+    let mut text = Vec::new();
+    page.render(&mut text).map_err(|error| Stop::Failed(format!("error: a page cannot be made: {error}")))?;
+    OutputFile::create(&folder.join(page.get_filename()).display().to_string())?.commit(text)
 }

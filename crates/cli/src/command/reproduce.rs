@@ -81,7 +81,11 @@ impl<'a> Folder<'a> {
             let expected = "a folder of reports, or one without a README.md";
             return Err(Problem::file(readme.display().to_string(), "this is not an overview of reports", expected));
         }
-        fs::create_dir_all(folder.join("csv")).map_err(|error| refuse(format!("it cannot be made: {error}")))?;
+        let csv = folder.join("csv");
+        if csv.is_symlink() {
+            return Err(Problem::file(csv.display().to_string(), "this is a link", "a folder, or nothing"));
+        }
+        fs::create_dir_all(csv).map_err(|error| refuse(format!("it cannot be made: {error}")))?;
         Ok(Self(folder))
     }
 

@@ -38,7 +38,8 @@ pub fn run(catalog: &Arc<Catalog>, arguments: &RunArguments) -> Result<(), Stop>
     let mut watchers = Watchers::new(&experiment, arguments)?;
     let fio_json = OutputFile::optional(arguments.fio_json.as_deref())?;
     let state_file = OutputFile::optional(arguments.save_state.as_deref())?;
-    let mut prepared = Prepared::new(&experiment)?.with_cache(cache::of_user(arguments.no_cache));
+    let cache = cache::of_user(arguments.no_cache)?;
+    let mut prepared = Prepared::new(&experiment)?.with_cache(cache);
     if fio_json.is_some() && !prepared.runs_fio() {
         let expected = "`kind` = \"fio\" in [workload]";
         return Err(Problem::file("--fio-json", "the workload is not a fio job file", expected).into());

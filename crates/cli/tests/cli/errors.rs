@@ -449,17 +449,6 @@ fn no_output_takes_the_place_of_an_input_or_of_another_output() {
 }
 
 #[test]
-#[cfg(unix)]
-fn a_link_stays_a_link_and_what_it_points_at_is_written() {
-    let lab = Lab::new();
-    lab.write("a.toml", "[workload]\nrequests = 10\n").write("target.csv", "");
-    std::os::unix::fs::symlink("target.csv", lab.path("link.csv")).expect("a link can be made");
-    lab.succeed(&["generate", "a.toml", "--out", "link.csv"]);
-    assert!(lab.path("link.csv").is_symlink());
-    assert_eq!(lab.read("target.csv").lines().count(), 11, "a header and ten requests");
-}
-
-#[test]
 fn an_empty_path_is_none() {
     let lab = crate::commands::small();
     for kind in ["trace", "fio"] {

@@ -5,9 +5,9 @@ use std::process::{Command, Stdio};
 
 use crate::lab::Lab;
 
-/// Commands of the program, those of `trace` among them.
-const COMMANDS: &str =
-    "run compare report probe reproduce generate trace trace-info trace-convert list explain completions man";
+/// Commands of the program, those of `trace` and `cache` among them.
+const COMMANDS: &str = "run compare report probe reproduce generate trace trace-info trace-convert list explain cache \
+                        cache-list cache-size cache-clear completions man";
 
 #[test]
 fn every_command_has_a_manual_page_that_names_its_options() {

@@ -5,6 +5,7 @@
 
 mod anatomy;
 mod bounds;
+mod cache;
 mod combinations;
 mod commands;
 mod compare;
@@ -15,6 +16,8 @@ mod hints;
 mod install;
 mod lab;
 mod log;
+#[cfg(unix)]
+mod outputs;
 mod report;
 mod reproduce;
 mod unused;

@@ -13,7 +13,9 @@
 //! aged in counting mode, so only those of the device's times count that a policy weighs: the duration of a copy and an
 //! erase, with a log-block mapping. Verification counts too, because checks follow a drive from its first page on.
 
-use std::fs;
+use std::fs::File;
+use std::io::{BufRead, BufReader, Read};
+use std::path::Path;
 use std::sync::Arc;
 
 use flashloom_device::{Drive, Engine, Preconditioned};
@@ -78,6 +80,13 @@ const ASKED: [&str; 4] = ["ftl.mapping", "ftl.allocation", "ftl.gc", "ftl.placem
 
 /// Key that says whether the drive was left idle after ageing.
 const REST: &str = "run.rest";
+
+/// Maximum length of a line of the header in bytes: several times that of one with every key.
+const LINE_BYTES: u64 = 1 << 20;
+/// Maximum size of a state: a part that any drive has, and one for each page, if its sectors are not followed or are.
+const FIXED_BYTES: u64 = 16 << 20;
+const PAGE_BYTES: u64 = 256;
+const VERIFIED_PAGE_BYTES: u64 = 4096;
 
 /// Message if one of the two configurations has a key that the other does not.
 const OTHER_KEYS: &str = "the drive was aged under other policies, or by a program with other keys: save it again";
@@ -152,11 +161,15 @@ impl AgedDrive {
         progress: &dyn Progress,
     ) -> Result<Self, Failure> {
         let place = cache.and_then(|cache| Some((cache, cache.place(config, verify)?)));
-        if let Some(drive) = place.as_ref().and_then(|(cache, path)| cache.take(path, config, verify)) {
-            progress.ageing_ended(0, expected_pages(config));
-            return Ok(drive);
+        let build = || Ok(Engine::bare(Drive::new(&config.drive_setup(verify))?, 1, 0));
+        if let Some((cache, path)) = &place {
+            // Loaded once here, because the runs that share it cannot age it anew.
+            if let Some((drive, _)) = taken(config, verify, cache, path, &build)? {
+                progress.ageing_ended(0, expected_pages(config));
+                return Ok(drive);
+            }
         }
-        let mut engine = Engine::bare(Drive::new(&config.drive_setup(verify))?, 1, 0);
+        let mut engine = build()?;
         if let Some((cache, _)) = &place {
             cache.tell_of_ageing(config);
         }
@@ -184,23 +197,17 @@ impl AgedDrive {
         serde_json::to_string(&Origin::of(config, verify)).expect("settings are JSON")
     }
 
-    /// True if the drive was aged as a configuration says.
-    pub(super) fn is_of(&self, config: &Config, verify: bool) -> bool {
-        self.origin == Origin::of(config, verify)
-    }
-
-    /// Removes the hash of its file, as if the run had aged the drive itself.
-    pub(super) fn unnamed(self) -> Self {
-        Self { hash: None, ..self }
-    }
-
     /// Loads the state into an engine of the same drive.
     pub(super) fn load_into(&self, engine: &mut Engine) -> Result<(), Failure> {
         let refuse = |error: StateError| {
             let refusal = Refusal::new(error.to_string(), "a drive that the configuration builds");
             Failure::Refused(refusal.at(["run.state"]))
         };
-        engine.load_aged(&self.state, self.aged).map_err(refuse)
+        self.load(engine).map_err(refuse)
+    }
+
+    fn load(&self, engine: &mut Engine) -> Result<(), StateError> {
+        engine.load_aged(&self.state, self.aged)
     }
 
     /// Hash of a drive that is kept in a file.
@@ -226,46 +233,31 @@ impl AgedDrive {
         serde_json::to_string(&header).expect("settings are JSON")
     }
 
-    pub(super) fn read(path: &str) -> Result<Self, Problem> {
-        const EXPECTED: &str = "a drive that `flashloom run --save-state` wrote";
-        let refuse = |found: String| Problem::file(path, found, EXPECTED);
-        let cannot = |error: std::io::Error| refuse(format!("the file cannot be read: {error}"));
-        if !fs::metadata(path).map_err(cannot)?.is_file() {
-            return Err(refuse("this is not a file".to_owned()));
+    /// Reads the drive of a configuration from a file of the user.
+    ///
+    /// # Errors
+    /// The file holds no drive, or another one.
+    fn read(path: &str, config: &Config) -> Result<Self, Refusal> {
+        let named = |refusal: Refusal| Refusal { found: format!("{path}: {}", refusal.found), ..refusal };
+        let cannot = |error: std::io::Error| named(unread(format!("the file cannot be read: {error}")));
+        if !std::fs::metadata(path).map_err(cannot)?.is_file() {
+            return Err(named(unread("this is not a file".to_owned())));
         }
-        let file = fs::read(path).map_err(cannot)?;
-        let mut lines = file.splitn(4, |&byte| byte == b'\n');
-        let magic = lines.next().unwrap_or_default();
-        if magic != MAGIC.as_bytes() {
-            let other = magic.starts_with(b"flashloom-state ");
-            let version = || String::from_utf8_lossy(&magic[16..]).into_owned();
-            let found = if other { format!("a state of format {}", version()) } else { "no saved drive".to_owned() };
-            return Err(refuse(found).with_help(format!("this program reads `{MAGIC}`; save the drive again")));
+        let opened = Opened::open(File::open(path).map_err(cannot)?).map_err(named)?;
+        match misfit(&opened.header.origin, config, path) {
+            Some(refusal) => Err(refusal),
+            None => opened.state(config).map_err(named),
         }
-        let (header, hash) = (lines.next().unwrap_or_default(), lines.next().unwrap_or_default());
-        let state = zstd::stream::decode_all(lines.next().unwrap_or_default())
-            .map_err(|error| refuse(format!("the state is damaged: {error}")))?;
-        let sha256 = hash_of(header, &state);
-        if hash != sha256.as_bytes() {
-            return Err(refuse("the drive is damaged: its hash is another".to_owned()));
-        }
-        let Header { origin, aged } = serde_json::from_slice(header)
-            .map_err(|_| refuse("the second line does not say how the drive was aged".to_owned()))?;
-        Ok(Self { origin, aged, state, hash: Some(sha256) })
     }
 
-    /// Refusal that names a key of the configuration that differs from the one the drive was aged with.
-    fn misfit(&self, config: &Config, path: &str) -> Option<Refusal> {
-        let wanted = Origin::of(config, self.origin.verified);
-        let shown = |value: Option<&Json>| value.map_or("nothing".to_owned(), Json::to_string);
-        let mut paths = wanted.settings.keys().chain(self.origin.settings.keys());
-        let key = paths.find(|key| wanted.settings.get(*key) != self.origin.settings.get(*key))?;
-        let (found, aged) = (shown(wanted.settings.get(key)), shown(self.origin.settings.get(key)));
-        let expected = format!("{aged}, as the drive in {path} was aged with");
-        let refusal = Refusal::new(format!("`{key}` = {found}"), expected).at([key.as_str(), "run.state"]);
-        let is_known = wanted.settings.contains_key(key) && self.origin.settings.contains_key(key);
-        let help = if is_known { format!("set {key} to that, or leave run.state out") } else { OTHER_KEYS.to_owned() };
-        Some(refusal.help(help))
+    /// Reads the drive of a configuration from a file of the cache, as if the run had aged it itself. An error says in
+    /// words why it cannot.
+    pub(super) fn of_cache(file: File, config: &Config, verify: bool) -> Result<Self, String> {
+        let opened = Opened::open(file).map_err(|refusal| refusal.found)?;
+        if opened.header.origin != Origin::of(config, verify) {
+            return Err("it holds another drive".to_owned());
+        }
+        opened.state(config).map(|drive| Self { hash: None, ..drive }).map_err(|refusal| refusal.found)
     }
 
     /// Refusal if the run is verified and the drive was not, or the reverse.
@@ -277,28 +269,129 @@ impl AgedDrive {
     }
 }
 
-/// Brings a new engine into the state after ageing: from the cache, or by ageing its drive, which is then stored in the
-/// cache.
+/// A file whose first lines were read.
+struct Opened {
+    header: Header,
+    /// The second and the third line.
+    lines: [Vec<u8>; 2],
+    rest: BufReader<File>,
+}
+
+impl Opened {
+    fn open(file: File) -> Result<Self, Refusal> {
+        let mut rest = BufReader::new(file);
+        let mut line = || {
+            let mut line = Vec::new();
+            let read = (&mut rest).take(LINE_BYTES).read_until(b'\n', &mut line);
+            read.map_err(|error| unread(format!("the file cannot be read: {error}")))?;
+            Ok(line.strip_suffix(b"\n").map(<[u8]>::to_vec).unwrap_or(line))
+        };
+        let magic = line()?;
+        if magic != MAGIC.as_bytes() {
+            let version = magic.strip_prefix(b"flashloom-state ").filter(|version| version.len() < 20);
+            let of_format = |version: &[u8]| format!("a state of format {}", version.escape_ascii());
+            let refusal = unread(version.map_or("no saved drive".to_owned(), of_format));
+            return Err(refusal.help(format!("this program reads `{MAGIC}`; save the drive again")));
+        }
+        let lines = [line()?, line()?];
+        let header = serde_json::from_slice(&lines[0])
+            .map_err(|_| unread("the drive is damaged: its second line does not say how it was aged".to_owned()))?;
+        Ok(Self { header, lines, rest })
+    }
+
+    /// Reads the state of a drive of that configuration: no more of it than such a drive can have, because a few bytes
+    /// can be many once they are decompressed.
+    fn state(self, config: &Config) -> Result<AgedDrive, Refusal> {
+        let Self { header: Header { origin, aged }, lines: [header, hash], rest } = self;
+        let damaged = |error: std::io::Error| unread(format!("the state is damaged: {error}"));
+        let limit = state_limit_bytes(config, origin.verified);
+        let mut state = Vec::new();
+        let decoder = zstd::Decoder::new(rest).map_err(damaged)?;
+        decoder.take(limit + 1).read_to_end(&mut state).map_err(damaged)?;
+        if state.len() as u64 > limit {
+            let found = format!("the state is damaged: it is longer than {limit} bytes, as that of no such drive is");
+            return Err(unread(found));
+        }
+        let sha256 = hash_of(&header, &state);
+        if hash != sha256.as_bytes() {
+            return Err(unread("the drive is damaged: its hash is another".to_owned()));
+        }
+        Ok(AgedDrive { origin, aged, state, hash: Some(sha256) })
+    }
+}
+
+/// Refusal of a file that holds no drive.
+fn unread(found: String) -> Refusal {
+    Refusal::new(found, "a drive that `flashloom run --save-state` wrote").at(["run.state"])
+}
+
+/// Maximum size in bytes of the state of a configuration's drive: several times what any mapping needs.
+fn state_limit_bytes(config: &Config, verified: bool) -> u64 {
+    let per_page = if verified { VERIFIED_PAGE_BYTES } else { PAGE_BYTES };
+    FIXED_BYTES.saturating_add(config.device.geometry().total_pages().saturating_mul(per_page))
+}
+
+/// Refusal that names a key of the configuration that differs from the one a drive was aged with.
+fn misfit(origin: &Origin, config: &Config, path: &str) -> Option<Refusal> {
+    let wanted = Origin::of(config, origin.verified);
+    let shown = |value: Option<&Json>| value.map_or("nothing".to_owned(), Json::to_string);
+    let mut paths = wanted.settings.keys().chain(origin.settings.keys());
+    let key = paths.find(|key| wanted.settings.get(*key) != origin.settings.get(*key))?;
+    let (found, aged) = (shown(wanted.settings.get(key)), shown(origin.settings.get(key)));
+    let expected = format!("{aged}, as the drive in {path} was aged with");
+    let refusal = Refusal::new(format!("`{key}` = {found}"), expected).at([key.as_str(), "run.state"]);
+    let is_known = wanted.settings.contains_key(key) && origin.settings.contains_key(key);
+    let help = if is_known { format!("set {key} to that, or leave run.state out") } else { OTHER_KEYS.to_owned() };
+    Some(refusal.help(help))
+}
+
+/// A new engine in the state after ageing: its drive is from the cache, or it is aged and then stored in the cache.
 ///
 /// # Errors
-/// A drive that never became steady.
+/// An engine that cannot be built, or a drive that never became steady.
 pub(super) fn bring(
     config: &Config,
     verify: bool,
     cache: Option<&Cache>,
-    engine: &mut Engine,
+    build: &dyn Fn() -> Result<Engine, Failure>,
     progress: &dyn Progress,
-) -> Result<(), Failure> {
+) -> Result<Engine, Failure> {
     let Some((cache, path)) = cache.and_then(|cache| Some((cache, cache.place(config, verify)?))) else {
-        return precondition(config, engine, progress).map(drop);
+        let mut engine = build()?;
+        precondition(config, &mut engine, progress)?;
+        return Ok(engine);
     };
-    if let Some(drive) = cache.take(&path, config, verify) {
+    if let Some((_, engine)) = taken(config, verify, cache, &path, build)? {
         progress.ageing_ended(0, expected_pages(config));
-        return drive.load_into(engine);
+        return Ok(engine);
     }
+    let mut engine = build()?;
     cache.tell_of_ageing(config);
-    cache.keep(&path, &AgedDrive::age_engine(config, verify, engine, progress)?);
-    Ok(())
+    cache.keep(&path, &AgedDrive::age_engine(config, verify, &mut engine, progress)?);
+    Ok(engine)
+}
+
+/// The drive that the cache has for a configuration, and an engine that it was loaded into. One that cannot be loaded
+/// is removed from the cache, with the engine that part of it was loaded into.
+fn taken(
+    config: &Config,
+    verify: bool,
+    cache: &Cache,
+    path: &Path,
+    build: &dyn Fn() -> Result<Engine, Failure>,
+) -> Result<Option<(AgedDrive, Engine)>, Failure> {
+    let Some(drive) = cache.take(path, config, verify) else { return Ok(None) };
+    let mut engine = build()?;
+    match drive.load(&mut engine) {
+        Ok(()) => {
+            cache.tell_of_use(path);
+            Ok(Some((drive, engine)))
+        }
+        Err(error) => {
+            cache.refuse(path, error.to_string());
+            Ok(None)
+        }
+    }
 }
 
 /// SHA-256 of two texts, one after the other, in hexadecimal.
@@ -336,7 +429,7 @@ pub(super) fn unsaved_policy(config: &Config) -> Option<&'static str> {
 /// # Errors
 /// Files that hold no drive, or not the one that the configuration describes.
 pub(super) fn read_all(experiment: &Experiment) -> Result<Vec<Option<Arc<AgedDrive>>>, Vec<Problem>> {
-    let mut files: Vec<(String, Result<Arc<AgedDrive>, Problem>)> = Vec::new();
+    let mut files: Vec<(String, Result<Arc<AgedDrive>, Refusal>)> = Vec::new();
     let (mut drives, mut problems) = (Vec::new(), Vec::new());
     for Variant { config, .. } in &experiment.variants {
         let Some(path) = config.run.state.as_deref() else {
@@ -345,18 +438,18 @@ pub(super) fn read_all(experiment: &Experiment) -> Result<Vec<Option<Arc<AgedDri
         };
         let path = experiment.located(config, "run.state", path).to_string_lossy().into_owned();
         if files.iter().all(|(known, _)| *known != path) {
-            files.push((path.clone(), AgedDrive::read(&path).map(Arc::new)));
+            files.push((path.clone(), AgedDrive::read(&path, config).map(Arc::new)));
         }
         let (_, drive) = files.iter().find(|(known, _)| *known == path).expect("it was read above");
         let problem = match drive {
-            Ok(drive) => match drive.misfit(config, &path) {
+            Ok(drive) => match misfit(&drive.origin, config, &path) {
                 None => {
                     drives.push(Some(Arc::clone(drive)));
                     continue;
                 }
                 Some(refusal) => experiment.problem(config, refusal),
             },
-            Err(unread) => experiment.problem(config, unread.clone().into_refusal().at(["run.state"])),
+            Err(refusal) => experiment.problem(config, refusal.clone()),
         };
         if !problems.contains(&problem) {
             problems.push(problem);
@@ -463,6 +556,19 @@ mod tests {
             assert_eq!(Origin::of(&first, false), Origin::of(&other, false), "{mapping}");
             assert!(aged(&first).state == aged(&other).state, "{mapping}");
             assert_ne!(Origin::of(&first, false), Origin::of(&config(&[&chosen, OTHER_COSTS]), false), "{mapping}");
+        }
+    }
+
+    #[test]
+    fn the_limit_of_a_state_is_several_times_what_any_drive_needs() {
+        for mapping in ["page", "dftl", "bast", "fast", "sast", "kast", "mcsplit"] {
+            let config = config(&[&format!("ftl.mapping={mapping}")]);
+            let pages = config.device.geometry().total_pages();
+            for (verified, per_page) in [(false, PAGE_BYTES), (true, VERIFIED_PAGE_BYTES)] {
+                let drive = AgedDrive::age(&config, verified, None, &Quiet).expect("it becomes steady");
+                let needed = drive.state.len() as u64 / pages;
+                assert!(4 * needed < per_page, "{mapping}, verified: {verified}: {needed} B a page");
+            }
         }
     }
 }

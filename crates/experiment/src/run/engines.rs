@@ -32,8 +32,8 @@ pub(super) fn engine(
     aged: Aged<'_>,
     progress: &dyn Progress,
 ) -> Result<Engine, Failure> {
-    let scheduler = built(config, &config.scheduler())?;
-    started(config, with_scheduler(config, &config.host, scheduler, verify)?, verify, aged, progress)
+    let build = || with_scheduler(config, &config.host, built(config, &config.scheduler())?, verify);
+    started(config, &build, verify, aged, progress)
 }
 
 /// The engine of a configuration under another scheduler, without merging: the scheduler sees every request as it is.
@@ -42,13 +42,13 @@ pub(super) fn engine(
 /// The errors of [`engine`].
 pub(super) fn unmerged(
     config: &Config,
-    scheduler: Box<dyn Scheduler>,
+    scheduler: &dyn Fn() -> Result<Box<dyn Scheduler>, Failure>,
     verify: bool,
     aged: Aged<'_>,
     progress: &dyn Progress,
 ) -> Result<Engine, Failure> {
     let host = HostParams { merging: false, ..config.host.clone() };
-    started(config, with_scheduler(config, &host, scheduler, verify)?, verify, aged, progress)
+    started(config, &|| with_scheduler(config, &host, scheduler()?, verify), verify, aged, progress)
 }
 
 /// The drive of a configuration alone, in the state of [`engine`]: no block layer, `host.queue_depth` commands at once.
@@ -61,8 +61,9 @@ pub(super) fn bare_engine(
     aged: Aged<'_>,
     progress: &dyn Progress,
 ) -> Result<Engine, Failure> {
-    let drive = Drive::new(&config.drive_setup(verify))?;
-    started(config, Engine::bare(drive, config.host.queue_depth, config.ftl.idle_delay_ns), verify, aged, progress)
+    let drive = || Drive::new(&config.drive_setup(verify));
+    let build = || Ok(Engine::bare(drive()?, config.host.queue_depth, config.ftl.idle_delay_ns));
+    started(config, &build, verify, aged, progress)
 }
 
 /// The engine under a block layer that only queues: requests reach the drive unmerged and in their order, and wait
@@ -76,8 +77,8 @@ pub(crate) fn unscheduled(
     aged: Aged<'_>,
     progress: &dyn Progress,
 ) -> Result<Engine, Failure> {
-    let noop = built(config, &scheduler::builtin().choose("noop", &[])?)?;
-    unmerged(config, noop, verify, aged, progress)
+    let noop = scheduler::builtin().choose("noop", &[])?;
+    unmerged(config, &|| built(config, &noop), verify, aged, progress)
 }
 
 fn built(config: &Config, scheduler: &Chosen<dyn Scheduler>) -> Result<Box<dyn Scheduler>, Failure> {
@@ -95,20 +96,28 @@ fn with_scheduler(
     Ok(Engine::new(BlockLayer::new(host, scheduler), drive, config.ftl.idle_delay_ns))
 }
 
-/// Brings an engine into the state before the workload: by ageing it, or by loading an aged drive. A verified run
-/// checks latencies by cause too.
+/// Builds an engine and brings it into the state before the workload: by ageing it, or by loading an aged drive. A
+/// verified run checks latencies by cause too.
 fn started(
     config: &Config,
-    mut engine: Engine,
+    build: &dyn Fn() -> Result<Engine, Failure>,
     verify: bool,
     aged: Aged<'_>,
     progress: &dyn Progress,
 ) -> Result<Engine, Failure> {
-    engine.interrupted_by(progress.interrupt());
-    match aged.drive {
-        Some(drive) => drive.load_into(&mut engine)?,
-        None => bring(config, verify, aged.cache, &mut engine, progress)?,
-    }
+    let build = || {
+        let mut engine = build()?;
+        engine.interrupted_by(progress.interrupt());
+        Ok(engine)
+    };
+    let mut engine = match aged.drive {
+        Some(drive) => {
+            let mut engine = build()?;
+            drive.load_into(&mut engine)?;
+            engine
+        }
+        None => bring(config, verify, aged.cache, &build, progress)?,
+    };
     if config.run.timing == Timing::Timed {
         engine.start_timing(&config.device.nand);
         if verify || config.run.anatomy {

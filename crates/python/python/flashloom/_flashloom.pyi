@@ -7,6 +7,7 @@ __all__ = [
     "Loaded",
     "end_runs",
     "read_source",
+    "trim_cache",
     "Job",
     "Stream",
     "Table",
@@ -20,6 +21,7 @@ __version__: str
 
 def end_runs() -> None: ...
 def read_source(path: str) -> Job: ...
+def trim_cache(folder: str, kept: str) -> None: ...
 @final
 class Catalog:
     def __new__(cls, policies: list[type]) -> Catalog: ...

@@ -17,6 +17,7 @@ from __future__ import annotations
 import hashlib
 import json
 import os
+import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
@@ -38,6 +39,8 @@ _LAST = ("config",)
 # Metadata of a file: the paths of the varied keys, as a list in JSON.
 _VARIED = b"flashloom.varied"
 _DATA = "data.parquet"
+# Names of files that are not complete.
+_PARTIAL = re.compile(r"\.(part-[0-9a-f]{16}|data)\.parquet\.partial")
 
 Row = Mapping[str, Any]
 
@@ -115,8 +118,9 @@ class DataSet:
         """Holds the data set for one process. Raises `BusyError` if another has it."""
         self.folder.mkdir(parents=True, exist_ok=True)
         with only_process(self.folder / ".lock", f"the data set {self.folder}"):
-            for partial in self.folder.glob(".*.partial"):
-                partial.unlink()
+            for partial in self.folder.glob(".*.parquet.partial"):
+                if _PARTIAL.fullmatch(partial.name):
+                    partial.unlink()
             yield
 
     def append(self, rows: Sequence[Row], varied: Iterable[str]) -> None:
@@ -142,7 +146,9 @@ class DataSet:
 
     def _write(self, table: Any, name: str) -> None:
         path, partial = self.folder / name, self.folder / f".{name}.partial"
-        with open(partial, "wb") as file:
+        # One that is there already is of a killed process, or a link that leads elsewhere.
+        partial.unlink(missing_ok=True)
+        with open(partial, "xb") as file:
             self._parquet.write_table(table, file, compression="zstd")
             file.flush()
             os.fsync(file.fileno())
@@ -257,7 +263,8 @@ def only_process(lock: Path, what: str) -> Iterator[None]:
         return
     import fcntl
 
-    with open(lock, "ab") as file:
+    # A link at its name is not followed.
+    with open(os.open(lock, os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW, 0o666), "ab") as file:
         try:
             fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except OSError as error:

@@ -1,13 +1,12 @@
 //! Conversion of a recording to another format.
 //!
 //! The input is read twice: first to its end, so that nothing is written of a recording that is bad or that the output
-//! format cannot hold; then to write it. The output is written to a temporary file beside its place and moved there
-//! when it is complete.
+//! format cannot hold; then to write it. The output takes its place when it is complete (`flashloom_files`).
 
-use std::fs::{self, File, OpenOptions};
 use std::io::{self, BufWriter, Write};
-use std::path::{Path, PathBuf};
+use std::path::Path;
 
+use flashloom_files::{NoOutput, Output};
 use flashloom_units::{Problem, US, choice};
 use schemars::JsonSchema;
 use serde::Serialize;
@@ -272,17 +271,14 @@ impl RecordWriter {
 }
 
 enum Compressed {
-    Plain(BufWriter<File>),
-    Gzip(flate2::write::GzEncoder<BufWriter<File>>),
-    Zstd(zstd::Encoder<'static, BufWriter<File>>),
+    Plain(BufWriter<Output>),
+    Gzip(flate2::write::GzEncoder<BufWriter<Output>>),
+    Zstd(zstd::Encoder<'static, BufWriter<Output>>),
 }
 
 /// The output file while it is being written.
 struct Sink {
     path: String,
-    /// The temporary file beside the output, and the output's path; `None` for a device or a pipe, which is written
-    /// directly.
-    temporary: Option<(tempfile::TempPath, PathBuf)>,
     file: Compressed,
     /// Bytes not yet written to the file.
     buffer: Vec<u8>,
@@ -297,23 +293,12 @@ impl Sink {
 
     fn create(path: &str) -> Result<Self, Problem> {
         let fail = |error: io::Error| Self::problem(path, &error);
-        let metadata = fs::metadata(path).ok();
-        if metadata.as_ref().is_some_and(fs::Metadata::is_dir) {
-            return Err(Problem::file(path, "is a directory", "the name of a file to write"));
-        }
-        let (file, temporary) = if metadata.is_some_and(|metadata| !metadata.is_file()) {
-            (OpenOptions::new().write(true).open(path).map_err(fail)?, None)
-        } else {
-            // A link stays a link: what it points at is replaced.
-            let target = fs::canonicalize(path).unwrap_or_else(|_| PathBuf::from(path));
-            let folder = target.parent().filter(|folder| !folder.as_os_str().is_empty()).unwrap_or(Path::new("."));
-            let mut builder = tempfile::Builder::new();
-            #[cfg(unix)]
-            builder.permissions(std::os::unix::fs::PermissionsExt::from_mode(0o666));
-            let (file, temporary) = builder.prefix(".flashloom-").tempfile_in(folder).map_err(fail)?.into_parts();
-            (file, Some((temporary, target)))
-        };
-        let file = BufWriter::new(file);
+        let output = Output::create(Path::new(path)).map_err(|reason| match reason {
+            NoOutput::Folder => Problem::file(path, "is a directory", "the name of a file to write"),
+            NoOutput::Refused(error) => fail(error),
+            other => Problem::file(path, other.to_string(), "a place for a file that can be written"),
+        })?;
+        let file = BufWriter::new(output);
         let file = if path.ends_with(".gz") {
             Compressed::Gzip(flate2::write::GzEncoder::new(file, flate2::Compression::default()))
         } else if path.ends_with(".zst") {
@@ -321,7 +306,7 @@ impl Sink {
         } else {
             Compressed::Plain(file)
         };
-        Ok(Self { path: path.to_owned(), temporary, file, buffer: Vec::with_capacity(2 * Self::BUFFER_BYTES) })
+        Ok(Self { path: path.to_owned(), file, buffer: Vec::with_capacity(2 * Self::BUFFER_BYTES) })
     }
 
     /// Writes the buffer to the file once it holds more than `bytes`.
@@ -341,15 +326,11 @@ impl Sink {
     /// Completes the file and moves it to its place.
     fn commit(self) -> Result<(), Problem> {
         let fail = |error: io::Error| Self::problem(&self.path, &error);
-        let mut file = match self.file {
+        let file = match self.file {
             Compressed::Plain(file) => file,
             Compressed::Gzip(file) => file.finish().map_err(fail)?,
             Compressed::Zstd(file) => file.finish().map_err(fail)?,
         };
-        file.flush().map_err(fail)?;
-        match self.temporary {
-            Some((temporary, target)) => temporary.persist(target).map_err(|error| fail(error.error)),
-            None => Ok(()),
-        }
+        file.into_inner().map_err(|error| fail(error.into_error()))?.commit().map_err(fail)
     }
 }

@@ -14,11 +14,11 @@ use flashloom::experiment::config::KeyId;
 use flashloom::experiment::result::{ComparedRun, EXPERIMENT, KEPT_SCHEMA, KeptRun, RunResult};
 use flashloom::experiment::run::{Keeper, Prepared, program_sha256};
 use flashloom::units::{Problem, Problems, Value};
+use flashloom_files::{remove_leftovers, write_whole};
 use serde_json::json;
 use sha2::{Digest, Sha256};
 
 use crate::command::json_text;
-use crate::output::{remove_partials, write_whole};
 
 /// Maximum length of the varied values in a file name, in bytes.
 const LABEL: usize = 100;
@@ -51,7 +51,7 @@ impl Kept {
         let folder = PathBuf::from(folder);
         let usable = fs::create_dir_all(&folder).and_then(|()| tempfile::tempfile_in(&folder));
         usable.map_err(|error| refuse(format!("the folder cannot be written to: {error}")))?;
-        remove_partials(&folder);
+        remove_leftovers(&folder);
         let program = program_sha256();
         let program_sha256 = program.map_err(|error| refuse(format!("this program cannot be read: {error}")))?;
         let mut kept = Self { folder, program_sha256, files: Vec::with_capacity(prepared.experiment().variants.len()) };

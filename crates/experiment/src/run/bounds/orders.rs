@@ -43,7 +43,7 @@ pub(super) fn scheduler(
     let (orders, mut count) = (Orders::default(), 0);
     let mut best: Option<(u64, f64)> = None;
     loop {
-        let engine = unmerged(config, orders.scheduler(), verify, aged, &Quiet)?;
+        let engine = unmerged(config, &|| Ok(orders.scheduler()), verify, aged, &Quiet)?;
         let outcome = outcome(config, input, engine)?;
         if outcome.end_of_life.is_some() {
             return Ok(Err("the drive's life ends in another order".to_owned()));

@@ -1,0 +1,33 @@
+//! What the program does when it is asked to end: it removes its partial files, and ends by that signal.
+
+use std::fs;
+use std::thread;
+
+use flashloom_files::end_writing;
+use signal_hook::consts::{SIGINT, SIGTERM};
+use signal_hook::iterator::Signals;
+use signal_hook::low_level::emulate_default_handler;
+
+/// Has Ctrl-C (INT) and TERM remove the partial files of this process. A signal that the caller has turned off, as a
+/// shell does for what a script runs in the background, stays off. Without the thread that waits for them the signals
+/// end the program as ever, and the next run removes what is left.
+pub fn remove_partial_files() {
+    let wanted = [SIGINT, SIGTERM].into_iter().filter(|&signal| !is_ignored(signal));
+    let Ok(mut signals) = Signals::new(wanted) else { return };
+    let wait = move || {
+        if let Some(signal) = signals.forever().next() {
+            end_writing();
+            // Does not return: both end a process.
+            let _ = emulate_default_handler(signal);
+        }
+    };
+    let _ = thread::Builder::new().name("signals".to_owned()).spawn(wait);
+}
+
+/// True for a signal that the caller has turned off, as far as the system tells.
+fn is_ignored(signal: i32) -> bool {
+    let status = fs::read_to_string("/proc/self/status").unwrap_or_default();
+    let ignored = status.lines().find_map(|line| line.strip_prefix("SigIgn:"));
+    let ignored = ignored.and_then(|mask| u64::from_str_radix(mask.trim(), 16).ok());
+    ignored.is_some_and(|mask| mask >> (signal - 1) & 1 == 1)
+}

@@ -1,0 +1,171 @@
+//! Partial files: written under a name of their own, locked as long as their writer lives, and renamed when complete.
+
+use std::collections::BTreeSet;
+use std::ffi::OsStr;
+use std::fs::{self, File};
+use std::io::{self, ErrorKind, Write};
+use std::path::{self, Path, PathBuf};
+use std::sync::{Mutex, MutexGuard, PoisonError};
+
+use tempfile::TempPath;
+
+use crate::folder_of;
+use crate::system::{is_at, is_own, open_unfollowed, try_lock};
+
+/// Prefix and suffix of the names of partial files; letters and digits are between them.
+const NAME: (&str, &str) = (".flashloom-", ".partial");
+/// Number of letters and digits: nobody guesses a name, or finds one taken.
+const DIGITS: usize = 12;
+/// Number of times that another process may take a new file for a leftover, before it is locked.
+const RETRIES: u32 = 10;
+
+/// Partial files of this process.
+static LIVE: Mutex<BTreeSet<PathBuf>> = Mutex::new(BTreeSet::new());
+
+fn live() -> MutexGuard<'static, BTreeSet<PathBuf>> {
+    LIVE.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+/// Who may open a new file.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Access {
+    /// Whom the user's mask admits, as to any new file.
+    Usual,
+    /// The user alone.
+    Own,
+}
+
+/// A file that is being written. Dropped before it is complete, it is removed.
+#[derive(Debug)]
+pub struct Partial {
+    file: File,
+    path: TempPath,
+    live: Live,
+}
+
+/// An entry of [`LIVE`]: absolute, because the working folder may change.
+#[derive(Debug)]
+struct Live(PathBuf);
+
+impl Drop for Live {
+    fn drop(&mut self) {
+        live().remove(&self.0);
+    }
+}
+
+impl Partial {
+    /// Creates a partial file in a folder, under a name that no file has, and locks it. Where there are no locks it
+    /// stays unlocked; nobody takes it for a leftover there.
+    ///
+    /// # Errors
+    /// The folder cannot be written to.
+    pub fn create(folder: &Path, access: Access) -> io::Result<Self> {
+        let mut named = tempfile::Builder::new();
+        named.prefix(NAME.0).suffix(NAME.1).rand_bytes(DIGITS);
+        #[cfg(unix)]
+        if access == Access::Usual {
+            named.permissions(std::os::unix::fs::PermissionsExt::from_mode(0o666));
+        }
+        #[cfg(not(unix))]
+        let _ = access;
+        for _ in 0..RETRIES {
+            let mut all = live();
+            let (file, path) = named.tempfile_in(folder)?.into_parts();
+            // Another process may come between: it holds the lock, or has removed the file.
+            let is_taken = match try_lock(&file) {
+                Ok(is_locked) => !is_locked || !is_at(&file, &path).unwrap_or(false),
+                Err(_) => false,
+            };
+            if !is_taken {
+                let live = path::absolute(&path)?;
+                all.insert(live.clone());
+                return Ok(Self { file, path, live: Live(live) });
+            }
+        }
+        Err(io::Error::other("other processes remove every new file".to_owned()))
+    }
+
+    /// Moves the file to its place: at once, in place of what is there.
+    ///
+    /// # Errors
+    /// The place cannot be written to; then the file is removed.
+    pub fn place(self, at: &Path) -> io::Result<()> {
+        // Unlocked only under its new name.
+        let Self { file: _locked, path, live: _live } = self;
+        path.persist(at).map_err(|error| error.error)
+    }
+
+    /// Waits until the system has stored what was written.
+    ///
+    /// # Errors
+    /// It cannot be stored.
+    pub fn sync(&self) -> io::Result<()> {
+        self.file.sync_all()
+    }
+}
+
+impl Write for Partial {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        self.file.write(bytes)
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        self.file.flush()
+    }
+}
+
+/// Writes a file atomically and durably: after a crash of the program or the machine it is either complete or as
+/// before.
+///
+/// # Errors
+/// It cannot be written.
+pub fn write_whole(path: &Path, content: &[u8]) -> io::Result<()> {
+    let mut partial = Partial::create(folder_of(path), Access::Usual)?;
+    partial.write_all(content)?;
+    partial.sync()?;
+    partial.place(path)
+}
+
+/// Removes the partial files of this process, and lets none be created any more. For a program that is about to end
+/// without unwinding, because a signal asks for it.
+pub fn end_writing() {
+    let mut all = live();
+    while let Some(path) = all.pop_first() {
+        // One that was completed in the meantime has another name by now.
+        let _ = fs::remove_file(path);
+    }
+    // Kept for ever: whoever wants to create a file waits for the end.
+    std::mem::forget(all);
+}
+
+/// Removes partial files of processes that have ended from a folder, and returns how many there were. What has another
+/// name, belongs to another user, is no ordinary file or is locked stays; so does what cannot be removed.
+pub fn remove_leftovers(folder: &Path) -> usize {
+    let entries = fs::read_dir(folder).into_iter().flatten().flatten();
+    let paths = entries.filter(|entry| is_name(&entry.file_name())).map(|entry| entry.path());
+    paths.filter(|path| is_leftover(path).is_ok_and(|file| file.is_some_and(|_| fs::remove_file(path).is_ok()))).count()
+}
+
+/// True for a name that [`Partial::create`] gives.
+fn is_name(name: &OsStr) -> bool {
+    let between = name.to_str().and_then(|name| name.strip_prefix(NAME.0)?.strip_suffix(NAME.1));
+    // The names of earlier versions had a word more.
+    let digits = between.map(|between| between.strip_prefix("output-").unwrap_or(between));
+    // Python has an underscore among its letters.
+    let is_digit = |byte: u8| byte.is_ascii_alphanumeric() || byte == b'_';
+    digits.is_some_and(|digits| !digits.is_empty() && digits.bytes().all(is_digit))
+}
+
+/// The file at a path, locked, if its writer has ended. It stays locked until it is removed, so that no writer that has
+/// just created it takes it for its own.
+fn is_leftover(path: &Path) -> io::Result<Option<File>> {
+    let metadata = fs::symlink_metadata(path)?;
+    if !metadata.is_file() || !is_own(&metadata) {
+        return Ok(None);
+    }
+    let file = match open_unfollowed(path, true) {
+        Err(error) if error.kind() == ErrorKind::PermissionDenied => return Ok(None),
+        opened => opened?,
+    };
+    Ok((try_lock(&file)? && is_at(&file, path)?).then_some(file))
+}
