@@ -15,6 +15,7 @@ mod hints;
 mod install;
 mod lab;
 mod log;
+mod misleading;
 mod report;
 mod reproduce;
 mod unused;

@@ -2,8 +2,8 @@
 //! change.
 //!
 //! ```text
-//! overload          requests came at times of their own for a tenth of the time longer than the drive took them in: more
-//!                   than it holds waited when the last came
+//! overload          requests came at times of their own, and more than the drive holds were left when the last came, for
+//!                   a tenth of the time until then; or four times what it holds were there on average
 //! never-collected   flash was programmed for the host, and no block was erased
 //! wrapped           a sequential workload passed its footprint more than once, or a recording was wrapped on the drive
 //! buffered          nothing of what was written reached flash
@@ -65,8 +65,7 @@ pub fn of(config: &Config, scanned: Option<&TraceInfo>, host: &HostReport, resul
     let outstanding = if is_limited { None } else { run.outstanding() };
     let found = [run.overload(), run.never_collected(), run.wrapped()].into_iter().chain(limits).chain([
         outstanding,
-        run.short_for_drive(),
-        run.lifetime(),
+        run.short_for_drive().or_else(|| run.lifetime()),
         run.no_slc_cache(),
         run.few_samples(),
         run.no_read_retries(),

@@ -108,7 +108,7 @@ fn of_columns(result: &Value, columns: &[Column]) -> Option<HintResult> {
             percentile(column).map(|(samples, one_in)| Percentile { name: &column.name, samples, one_in })
         })
         .collect();
-    few_samples(length_key(&result["config"]), &shown)
+    few_samples(length_key(result), &shown)
 }
 
 #[cfg(test)]

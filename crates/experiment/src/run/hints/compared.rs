@@ -4,7 +4,7 @@
 //! same-replicates   every seed of a row gave the same figures
 //! never-queued      a key of the scheduler varies, and in at least two rows requests spent less than a thousandth of
 //!                   their latency in the host
-//! own-rate          requests came at times of their own and were served in time, at the same rate in several rows
+//! own-rate          requests came at times of their own and the drive kept up, at the same rate in several rows
 //! ```
 
 use crate::config::{Config, Experiment};
@@ -96,8 +96,37 @@ fn own_rate(rows: &[Row<'_>]) -> Option<ComparedHintResult> {
     if found.is_empty() {
         return None;
     }
-    let text = "Requests came at times of their own and were served in time, so that requests/s and throughput are the \
-                workload's and say nothing about these rows: compare latencies, or replay with \"closed\", which asks \
-                for as much as the drive gives.";
+    let text = "Requests came at times of their own and the drive kept up, so that requests/s and throughput are the workload's \
+                and say nothing about these rows: compare latencies, or replay with \"closed\", which asks for as much \
+                as the drive gives.";
     hint("own-rate", "workload.replay", text.to_owned(), &found)
+}
+
+#[cfg(test)]
+mod tests {
+    use std::num::NonZeroU32;
+
+    use super::*;
+    use crate::config::{Catalog, Source, Sweep};
+    use crate::run::{Prepared, Quiet};
+
+    #[test]
+    fn seeds_that_change_nothing_are_no_certainty() {
+        let source = Source::text("small.toml", "workload.synthetic.requests = 50\ndevice.blocks = 64\n");
+        let varies = ["ftl.gc=greedy,fifo".to_owned()];
+        let sweep = Sweep { varies: &varies, seeds: NonZeroU32::new(3), ..Sweep::default() };
+        let experiment = Experiment::comparison_from_source(&Catalog::builtin(), source, &sweep).expect("it is sound");
+        let prepared = Prepared::new(&experiment).expect("it needs no file");
+        let comparison = prepared.compare(false, &Quiet).expect("it runs");
+        let about = |runs: &[ComparedRun]| {
+            let hints = compared(&experiment, runs).into_iter();
+            hints.filter(|hint| hint.about == "same-replicates").map(|hint| hint.rows).collect::<Vec<_>>()
+        };
+        assert!(about(&comparison.runs).is_empty(), "the requests are drawn");
+        let mut runs = comparison.runs;
+        runs[4].result = runs[3].result.clone();
+        assert!(about(&runs).is_empty(), "one of three seeds differs");
+        runs[5].result = runs[3].result.clone();
+        assert_eq!(about(&runs), [[2]]);
+    }
 }

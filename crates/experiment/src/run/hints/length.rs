@@ -1,10 +1,12 @@
 //! Hints about runs that are too short for their drive, and the smaller drive that they are long enough for.
 
+use std::iter;
+
+use flashloom_units::SECTOR_BYTES;
 use flashloom_workload::Addresses;
 use serde_json::Value;
 
 use super::{NOTABLE, Run, hint};
-use crate::config::Config;
 use crate::figures::{factor, percent};
 use crate::result::HintResult;
 
@@ -87,52 +89,46 @@ impl Run<'_> {
         }
     }
 
-    /// Options that make the drive so small that the run programs as many pages for the host as it has: fewer blocks, or
-    /// also fewer pages in each. `None` if that leaves too few of them, or the recording no room.
+    /// Options that make the drive so small that the run programs as many pages for the host as it has: fewer blocks
+    /// and, where those would be too few or leave no spare space, fewer pages in each. `None` without such a drive.
     fn smaller(&self) -> Option<String> {
         let nand = &self.config.device.nand;
         let planes = u64::from(self.config.device.geometry().total_planes());
         let pages_a_plane = u32::try_from(self.result.nand.programs.host / planes).ok()?;
-        let blocks = pages_a_plane / nand.pages;
-        let (blocks, pages) = match blocks {
-            LEAST_BLOCKS.. => (blocks, nand.pages),
-            _ => (LEAST_BLOCKS, pages_a_plane / LEAST_BLOCKS / nand.bits_per_cell * nand.bits_per_cell),
-        };
-        if pages < LEAST_PAGES || (blocks, pages) >= (nand.blocks, nand.pages) {
-            return None;
-        }
-        let config = self.config.reshaped(blocks, pages).filter(|config| self.has_room(config))?;
-        let smaller = &config.device.nand;
-        let mut options = format!("`--set device.blocks={}`", smaller.blocks);
-        if smaller.pages < nand.pages {
-            options.push_str(&format!(" `--set device.pages={}`", smaller.pages));
-        }
-        Some(options)
-    }
-
-    /// True if the addresses of the recording are within that drive, or are moved there.
-    fn has_room(&self, config: &Config) -> bool {
-        let first = config.workload.first_sector;
-        let span = self.scanned.map_or(0, |info| info.span_bytes.div_ceil(flashloom_units::SECTOR_BYTES));
-        config.workload.addresses != Addresses::Error || span.saturating_sub(first) <= config.device.capacity_sectors()
+        let fewest = (pages_a_plane / nand.pages).max(LEAST_BLOCKS);
+        let shapes = iter::successors(Some(fewest), |blocks| blocks.checked_mul(2)).map(|blocks| {
+            let pages = pages_a_plane / blocks / nand.bits_per_cell * nand.bits_per_cell;
+            (blocks, pages.min(nand.pages))
+        });
+        let (blocks, pages, config) = shapes
+            .take_while(|&(blocks, pages)| blocks <= nand.blocks && pages >= LEAST_PAGES)
+            .filter(|&(blocks, pages)| blocks < nand.blocks || pages < nand.pages)
+            .find_map(|(blocks, pages)| Some((blocks, pages, self.config.reshaped(blocks, pages)?)))?;
+        let shorter = if pages < nand.pages { format!(" `--set device.pages={pages}`") } else { String::new() };
+        let span = self.scanned.map_or(0, |info| info.span_bytes.div_ceil(SECTOR_BYTES));
+        let has_room = span.saturating_sub(config.workload.first_sector) <= config.device.capacity_sectors();
+        let is_moved = has_room || config.workload.addresses != Addresses::Error;
+        let wrapped = if is_moved { "" } else { " `--set workload.addresses=wrap`" };
+        Some(format!("`--set device.blocks={blocks}`{shorter}{wrapped}"))
     }
 
     /// Key that makes the workload longer.
     pub(super) fn length_key(&self) -> &'static str {
         let workload = &self.config.workload;
-        key_of(workload.kind, workload.requests.is_some())
+        key_of(workload.kind, workload.requests == Some(self.host().requests))
     }
 }
 
 /// Key of what was recorded or written down elsewhere, and is as long as it is.
 const RECORDED: &str = "workload.path";
 
-/// Key that makes a workload longer, by the configuration of its result.
-pub fn length_key(config: &Value) -> &'static str {
-    let workload = &config["workload"];
-    key_of(workload["kind"].as_str().unwrap_or_default(), workload.get("requests").is_some())
+/// Key that makes the workload of a result longer.
+pub fn length_key(result: &Value) -> &'static str {
+    let (workload, requests) = (&result["config"]["workload"], &result["host"]["requests"]);
+    key_of(workload["kind"].as_str().unwrap_or_default(), workload.get("requests") == Some(requests))
 }
 
+/// `is_cut`: all the requests came that `workload.requests` lets come.
 fn key_of(kind: &str, is_cut: bool) -> &'static str {
     match kind {
         _ if is_cut => "workload.requests",
