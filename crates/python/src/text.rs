@@ -17,9 +17,10 @@ type TableParts = (Vec<String>, usize, Vec<Vec<String>>);
 /// A part of a text: as it is printed and, if it is a table, its cells.
 pub(crate) type TextParts = Vec<(String, Option<TableParts>)>;
 
-/// The result of a run, as `flashloom run` prints it.
+/// The result of a run, as `flashloom run` prints it but for what it cost: equal results are printed alike.
 pub(crate) fn of_result(json: &str) -> Result<TextParts, Problems> {
-    Ok(shown(summary(&read::<RunResult>(json)?)))
+    let result: RunResult = read(json)?;
+    Ok(shown(summary(&RunResult { run: None, ..result })))
 }
 
 /// A comparison, as `flashloom compare --columns` prints it: the usual columns without any names.

@@ -187,7 +187,7 @@ class Result(Record, _Rows):
         return [_figures(self._fields)]
 
     def __repr__(self) -> str:
-        """What `flashloom run` prints, hints included; of the result of another version, the names of its fields."""
+        """What `flashloom run` prints, hints included, but for what it cost; for another version's, names of fields."""
         try:
             return _text(_flashloom.summary(self._text))
         except ConfigError:
@@ -284,7 +284,7 @@ class Comparison(_Rows):
 
 
 def _text(parts: list[_Part]) -> str:
-    return "".join(text for text, _ in parts).rstrip("\n")
+    return "".join(text for text, _ in parts).strip("\n")
 
 
 def _html(parts: list[_Part]) -> str:
