@@ -1,5 +1,5 @@
-//! Reports: of runs and comparisons as [`text`], also of sweeps ([`dataset`]) as a page with pictures ([`html`]), and of
-//! the reproduction of published figures.
+//! Reports: of runs and comparisons as [`text`], also of sweeps ([`dataset`]) as a page with pictures ([`html`]), and
+//! of the reproduction of published figures.
 //!
 //! Reproduction says which figures of papers were reproduced, which only in direction, and which were not and why.
 //!

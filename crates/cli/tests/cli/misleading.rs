@@ -1,5 +1,5 @@
-//! Hints that stop a wrong conclusion: about arrivals, recordings that are too short for their drive, tails, and rows of
-//! a comparison. Each on a configuration that triggers it, and on one that does not.
+//! Hints that stop a wrong conclusion: about arrivals, recordings that are too short for their drive, tails, and rows
+//! of a comparison. Each on a configuration that triggers it, and on one that does not.
 
 use std::fmt::Write as _;
 

@@ -42,8 +42,8 @@ pub(super) const CONSEQUENCES: &[(&str, &str)] = &[
     (
         "host.scheduler",
         "noop, deadline, anticipatory and cfq are those of Linux 2.6.32, fios and pardispatcher those of their papers. \
-         `noop` stands for `none` of later kernels; there is no mq-deadline, kyber or bfq yet. A scheduler chooses only \
-         among requests that wait: where the drive takes every one at once, all are `noop`.",
+         `noop` stands for `none` of later kernels; there is no mq-deadline, kyber or bfq yet. A scheduler chooses \
+         only among requests that wait: where the drive takes every one at once, all are `noop`.",
     ),
     (
         "host.queue_depth",

@@ -4,8 +4,8 @@
 use super::{Block, Page, Place, described};
 
 const TITLE: &str = "What is not modelled";
-const HELP: &str = "Parts of real drives and hosts that no figure contains. Where one of them would make most of a tail \
-                    that is shown, a hint says so (`flashloom explain hints`).";
+const HELP: &str = "Parts of real drives and hosts that no figure contains. Where one of them would make most of a \
+                    tail that is shown, a hint says so (`flashloom explain hints`).";
 
 /// What is missing: its names, and what figures lack because of it.
 pub const MISSING: &[(&[&str], &str)] = &[

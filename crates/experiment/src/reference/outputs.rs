@@ -59,7 +59,8 @@ const HINT_NAMES: &[(&str, &str)] = &[
     ("outstanding", "The workload asked for less than the drive can do."),
     (
         "short-for-drive",
-        "A recording overwrote little of an aged drive: write amplification is that of the ageing. A smaller drive helps.",
+        "A recording overwrote little of an aged drive: write amplification is that of the ageing. A smaller drive \
+         helps.",
     ),
     ("lifetime", "The lifetime is computed from very few erases."),
     ("no-slc-cache", "The slowest writes waited for room in the buffer, where drives have an SLC cache."),
@@ -170,8 +171,8 @@ const SUMMARY_ROWS: &[(&str, &str)] = &[
     (
         "lifetime",
         "Bytes that the host can write until the mean block and until the worst block reach their rated program/erase \
-         cycles, with the erases per byte of this run; the corresponding drive writes per day for five years, which are \
-         what may be written; and the years that the drive lasts if the host goes on writing at the rate of this run: \
+         cycles, with the erases per byte of this run; the corresponding drive writes per day for five years, which \
+         are what may be written; and the years that the drive lasts if the host goes on writing at the rate of this run: \
          `result.wear.lifetime`. It needs `device.rated_cycles`.",
     ),
     (

@@ -16,8 +16,9 @@ result_types! {
     /// ```
     ///
     /// Drive writes a day say what may be written, whatever the workload writes; years say how long the drive lasts if
-    /// the workload goes on at the rate of this run. Only writes and erases of the run itself count, not those that aged the drive before. A run
-    /// that erases each block a few times says little about the worst block, which chance then picks.
+    /// the workload goes on at the rate of this run. Only writes and erases of the run itself count, not those that
+    /// aged the drive before. A run that erases each block a few times says little about the worst block, which chance
+    /// then picks.
     LifetimeResult {
         /// Erases per block in the run, on average.
         erases_mean: f64,

@@ -2,8 +2,8 @@
 //! change.
 //!
 //! ```text
-//! overload          requests came at times of their own, and more than the drive holds were left when the last came, for
-//!                   a tenth of the time until then; or four times what it holds were there on average
+//! overload          requests came at times of their own, and more than the drive holds were left when the last came,
+//!                   for a tenth of the time until then; or four times what it holds were there on average
 //! never-collected   flash was programmed for the host, and no block was erased
 //! wrapped           a sequential workload passed its footprint more than once, or a recording was wrapped on the drive
 //! buffered          nothing of what was written reached flash

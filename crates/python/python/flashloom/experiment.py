@@ -357,8 +357,8 @@ class Experiment:
         `vary`: `{"host.scheduler": ["noop", "cfq"], "host.queue_depth": "1..4"}`; a key that varies need not be unset
         before. `seeds`: runs of each combination.
         `jobs`: threads, as many as processors if `None`. `bounds`: how far each run is from the best possible.
-        `skip_unfit`: leaves out combinations whose values cannot work together. `columns`: the figures that are printed,
-        as `--columns` names them: `["read.p99_9", "waf"]`; the usual ones without. For the rest see `run`.
+        `skip_unfit`: leaves out combinations whose values cannot work together. `columns`: the figures that are
+        printed, as `--columns` names them: `["read.p99_9", "waf"]`; the usual ones without. For the rest see `run`.
 
         >>> experiment.compare(vary={"ftl.gc": ["greedy", "fifo"]}, seeds=5).to_pandas()  # doctest: +SKIP
         """

@@ -54,8 +54,8 @@ fn same_replicates(rows: &[Row<'_>]) -> Option<ComparedHintResult> {
     let found = chosen(rows, is_one);
     let seeds = rows.get(*found.first()?)?.runs.len();
     let text = format!(
-        "All {seeds} seeds gave the same figures, because nothing in these runs depends on the seed: \u{b1}0 is one run \
-         counted {seeds} times, and no certainty; compare over other recordings, speeds or generated workloads too."
+        "All {seeds} seeds gave the same figures, because nothing in these runs depends on the seed: \u{b1}0 is one \
+         run counted {seeds} times, and no certainty; compare over other recordings, speeds or generated workloads too."
     );
     hint("same-replicates", "run.seed", text, &found)
 }
@@ -96,8 +96,8 @@ fn own_rate(rows: &[Row<'_>]) -> Option<ComparedHintResult> {
     if found.is_empty() {
         return None;
     }
-    let text = "Requests came at times of their own and the drive kept up, so that requests/s and throughput are the workload's \
-                and say nothing about these rows: compare latencies, or replay with \"closed\", which asks for as much \
+    let text = "Requests came at times of their own and the drive kept up, so that requests/s and throughput are the \
+                workload's and say nothing about these rows: compare latencies, or replay with \"closed\", which asks for as much \
                 as the drive gives.";
     hint("own-rate", "workload.replay", text.to_owned(), &found)
 }
@@ -112,7 +112,8 @@ mod tests {
 
     #[test]
     fn seeds_that_change_nothing_are_no_certainty() {
-        let source = Source::text("small.toml", "workload.synthetic.requests = 50\ndevice.blocks = 64\n");
+        let workload = "workload.synthetic = { requests = 50, pattern = \"random\", read_share = 0.5 }\n";
+        let source = Source::text("small.toml", &format!("{workload}device.blocks = 64\n"));
         let varies = ["ftl.gc=greedy,fifo".to_owned()];
         let sweep = Sweep { varies: &varies, seeds: NonZeroU32::new(3), ..Sweep::default() };
         let experiment = Experiment::comparison_from_source(&Catalog::builtin(), source, &sweep).expect("it is sound");

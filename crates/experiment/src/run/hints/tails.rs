@@ -36,8 +36,8 @@ impl Run<'_> {
             return None;
         }
         let text = format!(
-            "Reads have hardly a tail (p50 {}, p99.9 {}): read retries and the spread between blocks, which are most of \
-             it on a drive that is little loaded, are not modelled, so that p99.9 is that of waits alone.",
+            "Reads have hardly a tail (p50 {}, p99.9 {}): read retries and the spread between blocks, which are most \
+             of it on a drive that is little loaded, are not modelled, so that p99.9 is that of waits alone.",
             time(reads.p50 as f64),
             time(reads.p99_9 as f64)
         );
