@@ -172,8 +172,8 @@ const SUMMARY_ROWS: &[(&str, &str)] = &[
         "lifetime",
         "Bytes that the host can write until the mean block and until the worst block reach their rated program/erase \
          cycles, with the erases per byte of this run; the corresponding drive writes per day for five years, which \
-         are what may be written; and the years that the drive lasts if the host goes on writing at the rate of this run: \
-         `result.wear.lifetime`. It needs `device.rated_cycles`.",
+         are what may be written; and the years that the drive lasts if the host goes on writing at the rate of this \
+         run: `result.wear.lifetime`. It needs `device.rated_cycles`.",
     ),
     (
         "erases a block",
