@@ -552,8 +552,7 @@ result_types! {
         /// Combinations left out because their values cannot work together; absent if there are none.
         #[serde(skip_serializing_if = "Vec::is_empty", default)]
         left_out: Vec<LeftOutResult>,
-        /// Warnings that the comparison means less than it seems, beside the hints of its runs; absent if there are
-        /// none.
+        /// Warnings that rows mean less than they seem, beside the hints of their runs; absent if there are none.
         #[serde(skip_serializing_if = "Vec::is_empty", default)]
         hints: Vec<ComparedHintResult>,
         /// Expectations of the experiment, checked; absent if it has none.
