@@ -2,7 +2,7 @@
 //!
 //! ```text
 //! same-replicates   every seed of a row gave the same figures
-//! never-queued      a key of the scheduler varies, and in at least two rows requests spent less than a thousandth of
+//! never-queued      a key of the host varies, and in rows that differ in it requests spent less than a thousandth of
 //!                   their latency in the host
 //! own-rate          requests came at times of their own and the drive kept up, at the same rate in several rows
 //! ```
@@ -66,7 +66,12 @@ fn never_queued(rows: &[Row<'_>]) -> Option<ComparedHintResult> {
         Some(total_ns(latency.queue.as_ref()?) / total_ns(latency.all.as_ref()?))
     };
     let found = chosen(rows, |row| row.runs.iter().all(|run| waited(&run.result).is_some_and(|share| share < NO_WAIT)));
-    let [first, _, ..] = found[..] else { return None };
+    let of_host =
+        |row: usize| -> Vec<_> { rows[row].runs[0].vary.iter().filter(|(key, _)| key.starts_with("host.")).collect() };
+    let &first = found.first()?;
+    if found.iter().all(|&row| of_host(row) == of_host(first)) {
+        return None;
+    }
     let config = rows[first].config;
     let depth = config.host.queue_depth;
     let (key, advice) = match config.is_closed() {
