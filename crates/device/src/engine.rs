@@ -247,6 +247,7 @@ impl Engine {
             return Ok(Submitted::Full);
         }
         self.report.generated += 1;
+        self.report.last_arrival_ns = request.arrival_ns;
         let place = self.handed.cookies.partition_point(|&used| used < cookie);
         self.handed.cookies.insert(place, cookie);
         self.plugged = true;

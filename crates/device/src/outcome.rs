@@ -16,6 +16,8 @@ use crate::status::Reason;
 pub struct HostReport {
     /// Requests that arrived.
     pub generated: u64,
+    /// Arrival of the last of them, by the workload: one that found the host full entered it later.
+    pub last_arrival_ns: Ns,
     /// Requests that completed, by operation in the order of [`Op`].
     pub completed: [u64; 4],
     /// Requests that failed, by reason in the order of [`Reason`].

@@ -136,7 +136,9 @@ impl Driver<'_, '_> {
         while self.next_arrival_ns(now)? == now {
             self.asked_ns = Ns::MAX;
             let (request, cookie) = self.arrivals.take(now);
-            engine.report().generated += 1;
+            let report = engine.report();
+            report.generated += 1;
+            report.last_arrival_ns = request.arrival_ns;
             self.backlog.admit(engine, &request, cookie);
         }
         Ok(())

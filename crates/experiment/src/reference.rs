@@ -2,6 +2,7 @@
 
 mod consequences;
 mod fields;
+mod missing;
 mod outputs;
 mod page;
 mod policies;
@@ -13,6 +14,7 @@ use flashloom_device::{PRESETS, Preset, preset};
 use flashloom_units::{Choice, Kind, Param, Problem, Used, Value};
 use flashloom_workload::{FORMATS, FormatSpec};
 
+pub use missing::MISSING;
 pub use page::{Block, Entry, Page, Place};
 pub use policies::summary;
 
@@ -123,6 +125,7 @@ fn pages(catalog: &Catalog) -> Vec<Page> {
     }
     pages.push(result_page());
     pages.extend(outputs::pages(cause_help));
+    pages.extend(missing::pages());
     pages.extend(fields::pages(catalog));
     pages.extend(timeline::pages());
     pages.extend(catalog.keys().map(|key| key_page(catalog, key)));

@@ -45,7 +45,7 @@ pub use ftl::{
     AssociativityResult, BlockingResult, FtlResult, MapCacheResult, MergesResult, RetiredResult, StreamsResult,
     WaitResult,
 };
-pub use hints::HintResult;
+pub use hints::{ComparedHintResult, HintResult};
 pub use lifetime::LifetimeResult;
 pub(crate) use provenance::config_hash;
 pub use provenance::{EXPERIMENT, InputResult, ProvenanceResult};
@@ -552,6 +552,9 @@ result_types! {
         /// Combinations left out because their values cannot work together; absent if there are none.
         #[serde(skip_serializing_if = "Vec::is_empty", default)]
         left_out: Vec<LeftOutResult>,
+        /// Warnings that rows mean less than they seem, beside the hints of their runs; absent if there are none.
+        #[serde(skip_serializing_if = "Vec::is_empty", default)]
+        hints: Vec<ComparedHintResult>,
         /// Expectations of the experiment, checked; absent if it has none.
         #[serde(skip_serializing_if = "Vec::is_empty", default)]
         expectations: Vec<ExpectationResult>,
@@ -582,6 +585,13 @@ result_types! {
         vary: serde_json::Map<String, serde_json::Value>,
         /// Result of the run.
         result: RunResult,
+    }
+}
+
+impl Comparison {
+    /// Number of consecutive runs with different seeds for each combination.
+    pub fn repetitions(&self) -> usize {
+        self.repeated.first().map_or(1, |repeated| repeated.seeds.len())
     }
 }
 

@@ -39,7 +39,7 @@ pub use cache::{Cache, Cleared, DEFAULT_LIMIT_BYTES, Entry, EntryKind, LIMIT_VAR
 pub use compare::{KeepNothing, Keeper};
 pub use engines::result;
 pub(crate) use engines::{Aged, unscheduled};
-pub use hints::{Percentile, few_samples};
+pub use hints::{Percentile, few_samples, length_key};
 pub use provenance::program_sha256;
 pub use queue::PAGES_A_REQUEST;
 
@@ -456,7 +456,7 @@ fn run_one(config: &Config, input: Input<'_>, verify: bool, watched: Watched<'_,
     result.series = series.map(|series| series.result(&config.device.geometry(), &outcome));
     result.run = Some(stopwatch.cost(outcome.host.total_completed()));
     result.provenance = Some(provenance::provenance(config, input.files, &result));
-    result.hints = hints::of(config, info, &result);
+    result.hints = hints::of(config, info, &outcome.host, &result);
     let report = running.report().map_err(Failure::Input)?;
     let (result, fio_json) = report::finished(result, config, &report, &running.figures());
     Ok(Finished { result, fio_json, host: outcome.host })

@@ -219,3 +219,13 @@ fn a_name_or_page_that_does_not_exist_is_found() {
     let dead: Vec<String> = dead_links("docs/README.md", text).into_iter().map(|(_, target)| target).collect();
     assert_eq!(dead, ["none.md", "../README.md"]);
 }
+
+#[test]
+fn the_model_lists_what_explain_lists_as_not_modelled() {
+    let text = read("docs/model.md");
+    let (_, section) = text.split_once("## What is not modelled").expect("the section is there");
+    let listed: Vec<&str> = section.lines().filter_map(|line| line.strip_prefix("- **")?.split("**").next()).collect();
+    let names: Vec<String> = reference::MISSING.iter().map(|(names, _)| format!("{}.", names[0])).collect();
+    let is_same = |(listed, name): (&&str, &String)| listed.eq_ignore_ascii_case(name);
+    assert!(listed.len() == names.len() && listed.iter().zip(&names).all(is_same), "{listed:?}\n{names:?}");
+}

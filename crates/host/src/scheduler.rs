@@ -125,7 +125,8 @@ pub static SLOT: SlotSpec = SlotSpec {
     name: "schedulers",
     key: "host.scheduler",
     role: "I/O scheduler",
-    help: "the order in which the host's block layer sends requests to the device",
+    help: "the order in which the host's block layer sends requests to the device; there is no mq-deadline, kyber or \
+           bfq",
 };
 
 /// The built-in schedulers, in the order in which they are listed.

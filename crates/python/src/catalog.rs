@@ -4,11 +4,12 @@ use std::sync::Arc;
 
 use flashloom::experiment::config::{self, check_set, json_value};
 use flashloom::experiment::reference;
+use flashloom::report::text::columns;
 use flashloom::units::{Param, Value};
 use pyo3::prelude::*;
 
 use crate::errors::Fault;
-use crate::policy;
+use crate::{policy, text};
 
 /// The keys of a configuration with some policies, beside those that are built in.
 #[pyclass(frozen, module = "flashloom._flashloom")]
@@ -61,6 +62,18 @@ impl Catalog {
         let pages = reference::explain(&self.0, name);
         let pages = pages.map_err(|problem| Fault::Config(problem.into()).into_exception(py))?;
         Ok(pages.iter().map(reference::Page::to_text).collect::<Vec<_>>().join("\n"))
+    }
+
+    /// A comparison, as the program prints it with these columns: texts, with their cells where they are tables.
+    fn comparison(&self, py: Python<'_>, json: &str, columns: Vec<String>) -> PyResult<text::TextParts> {
+        let parts = text::of_comparison(&self.0, json, &columns);
+        parts.map_err(|problems| Fault::Config(problems).into_exception(py))
+    }
+
+    /// Checks the names of columns of a comparison that varies these keys.
+    fn check_columns(&self, py: Python<'_>, names: Vec<String>, keys: Vec<String>, bounds: bool) -> PyResult<()> {
+        let columns = columns::chosen(&self.0, &names, keys.iter().map(String::as_str), bounds);
+        columns.map(drop).map_err(|problems| Fault::Config(problems).into_exception(py))
     }
 
     /// Every list of names.

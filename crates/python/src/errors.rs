@@ -4,8 +4,8 @@ use flashloom::experiment::run::Failure;
 use flashloom::units::{Place, Problem, Problems};
 use pyo3::prelude::*;
 
-/// Name of the texts that Python hands in as options, in place of the program's `--set` and `--vary`.
-const OPTIONS: [(&str, &str); 2] = [("--set", "set"), ("--vary", "vary")];
+/// Name of the texts that Python hands in as options, in place of the options of the program.
+const OPTIONS: [(&str, &str); 3] = [("--set", "set"), ("--vary", "vary"), ("--columns", "columns")];
 
 /// Reason why something that Python asked for has no answer.
 pub(crate) enum Fault {

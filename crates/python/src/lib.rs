@@ -28,6 +28,12 @@ mod _flashloom {
     use super::engine::Engine;
     #[pymodule_export]
     use super::experiment::{Loaded, read_source, trim_cache};
+    /// A result, as the program prints it: texts, with their cells where they are tables.
+    #[pyfunction]
+    fn summary(py: Python<'_>, json: &str) -> PyResult<super::text::TextParts> {
+        super::text::of_result(json).map_err(|problems| super::errors::Fault::Config(problems).into_exception(py))
+    }
+
     #[pymodule_export]
     use super::job::Job;
     #[pymodule_export]

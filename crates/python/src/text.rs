@@ -1,8 +1,52 @@
-//! Results as text: the bytes that the program writes.
+//! Results as text: the bytes that the program writes, and the tables that it prints.
 
+use flashloom::experiment::config::Catalog;
+use flashloom::experiment::result::{Comparison, RunResult};
+use flashloom::report::text::{Part, Table, columns, comparison, hints, missing_bounds, summary};
+use flashloom::units::{Problem, Problems};
 use serde_json::Value;
 
 /// JSON as `--json` writes it.
 pub(crate) fn json_text(value: &Value) -> String {
     format!("{value:#}\n")
+}
+
+/// A table of a text: headings, the number of columns of names, and the rows.
+type TableParts = (Vec<String>, usize, Vec<Vec<String>>);
+
+/// A part of a text: as it is printed and, if it is a table, its cells.
+pub(crate) type TextParts = Vec<(String, Option<TableParts>)>;
+
+/// The result of a run, as `flashloom run` prints it but for what it cost: equal results are printed alike.
+pub(crate) fn of_result(json: &str) -> Result<TextParts, Problems> {
+    let result: RunResult = read(json)?;
+    Ok(shown(summary(&RunResult { run: None, ..result })))
+}
+
+/// A comparison, as `flashloom compare --columns` prints it: the usual columns without any names.
+pub(crate) fn of_comparison(catalog: &Catalog, json: &str, names: &[String]) -> Result<TextParts, Problems> {
+    let compared: Comparison = read(json)?;
+    let keys = compared.runs.first().into_iter().flat_map(|run| run.vary.keys().map(String::as_str));
+    let has_bounds = compared.runs.iter().any(|run| run.result.bounds.is_some());
+    let columns = columns::chosen(catalog, names, keys, has_bounds)?;
+    let below = missing_bounds(&compared) + &hints(&compared, &columns);
+    let below = (!below.is_empty()).then_some(Part::Lines(below));
+    Ok(shown(comparison(&compared, &columns).into_iter().chain(below)))
+}
+
+fn read<T: serde::de::DeserializeOwned>(json: &str) -> Result<T, Problems> {
+    let refuse = |error| Problem::file("<result>", format!("{error}"), "a result that this version wrote").into();
+    serde_json::from_str(json).map_err(refuse)
+}
+
+fn shown(parts: impl IntoIterator<Item = Part>) -> TextParts {
+    let of = |part: Part| match part {
+        Part::Lines(lines) => (lines, None),
+        Part::Table(table) => {
+            let text = table.to_string();
+            let Table { header, names, rows } = table;
+            (text, Some((header, names, rows)))
+        }
+    };
+    parts.into_iter().map(of).collect()
 }

@@ -1,5 +1,5 @@
-//! Reports: of runs, comparisons and sweeps ([`dataset`]) as a page with pictures ([`html`]), and of the reproduction
-//! of published figures.
+//! Reports: of runs and comparisons as [`text`], also of sweeps ([`dataset`]) as a page with pictures ([`html`]), and
+//! of the reproduction of published figures.
 //!
 //! Reproduction says which figures of papers were reproduced, which only in direction, and which were not and why.
 //!
@@ -18,4 +18,5 @@ pub mod published;
 pub mod reproduce;
 mod results;
 pub mod row;
+pub mod text;
 pub mod verdict;

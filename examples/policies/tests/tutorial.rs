@@ -235,3 +235,18 @@ fn the_policies_are_short() {
     assert!(code < 250, "{code} lines");
     assert!(lines("ctp.rs").0 < 200, "{} lines", lines("ctp.rs").0);
 }
+
+/// What the tutorial shows of the cache's state is what the cache has.
+#[test]
+fn the_tutorials_state_is_that_of_the_cache() {
+    let tutorial =
+        std::fs::read_to_string(repository().join("docs/tutorial.md")).expect("it is there");
+    let (_, shown) = tutorial
+        .split_once("```rust\nstate! {")
+        .expect("the tutorial has it");
+    let (shown, _) = shown.split_once("```").expect("the block ends");
+    assert!(
+        include_str!("../src/ctp.rs").contains(&format!("\nstate! {{{shown}")),
+        "paste it into docs/tutorial.md"
+    );
+}

@@ -1,11 +1,7 @@
 //! `flashloom compare`.
 
-mod bounds;
-mod columns;
 mod ended;
-mod hints;
 mod kept;
-mod side_by_side;
 
 use std::num::{NonZeroU32, NonZeroUsize};
 use std::sync::Arc;
@@ -14,6 +10,7 @@ use flashloom::experiment::config::{Catalog, Experiment, Sweep};
 use flashloom::experiment::result::Comparison;
 use flashloom::experiment::run::Prepared;
 use flashloom::report::csv;
+use flashloom::report::text::{columns, comparison, hints, missing_bounds, whole};
 use rayon::ThreadPoolBuilder;
 
 use super::{json_text, report_skipped, report_unused};
@@ -21,10 +18,8 @@ use crate::arguments::CompareArguments;
 use crate::cache;
 use crate::output::{OutputFile, Stop, keep_apart, print, say};
 use crate::progress::Bar;
-use columns::{named, statistics, usual_columns};
 use ended::Ended;
 use kept::Kept;
-use side_by_side::side_by_side;
 
 /// Runs every combination and shows the results side by side.
 pub fn compare(catalog: &Arc<Catalog>, arguments: &CompareArguments) -> Result<(), Stop> {
@@ -35,13 +30,7 @@ pub fn compare(catalog: &Arc<Catalog>, arguments: &CompareArguments) -> Result<(
     }
     let paths: Vec<String> = experiment.axes.iter().map(|axis| axis.path()).collect();
     let keys: Vec<&str> = paths.iter().map(String::as_str).collect();
-    let mut columns = match arguments.columns.as_slice() {
-        [] => usual_columns(keys.iter().copied()),
-        names => named(catalog, names, keys.iter().copied(), arguments.bounds)?,
-    };
-    if arguments.bounds {
-        columns.extend(columns::bounds(&columns));
-    }
+    let mut columns = columns::chosen(catalog, &arguments.columns, keys.iter().copied(), arguments.bounds)?;
     keep_apart(&experiment.inputs(), &[arguments.json.as_deref(), arguments.csv.as_deref()])?;
     let to_stdout = arguments.json.as_deref() == Some("-");
     let json = OutputFile::optional(arguments.json.as_deref().filter(|_| !to_stdout))?;
@@ -75,28 +64,28 @@ pub fn compare(catalog: &Arc<Catalog>, arguments: &CompareArguments) -> Result<(
     let requests = (0..runs).filter(|&index| is_to_run(index)).map(|index| prepared.expected_requests(index)).sum();
     let bar = Bar::with_ageing(requests, prepared.expected_ageing(arguments.verify, &is_to_run), (runs - had) as u64);
     let keeper = Ended::new(kept.as_ref(), &bar, &columns, runs - had, arguments.no_hints);
-    let comparison = pool.install(|| prepared.compare_keeping(arguments.verify, &bar, &keeper));
+    let compared = pool.install(|| prepared.compare_keeping(arguments.verify, &bar, &keeper));
     bar.clear();
-    let mut comparison = comparison?;
+    let mut compared = compared?;
     if arguments.no_hints {
-        comparison.runs.iter_mut().for_each(|run| run.result.hints.clear());
+        compared.hints.clear();
+        compared.runs.iter_mut().for_each(|run| run.result.hints.clear());
     }
     if arguments.statistics {
-        columns.extend(statistics(catalog, &comparison, &keys));
+        columns.extend(columns::statistics(catalog, &compared, &keys));
     }
     if let Some(file) = csv_file {
-        file.commit(csv::comparison(&comparison))?;
+        file.commit(csv::comparison(&compared))?;
     }
     if let Some(file) = json {
-        file.commit(json_text(&comparison))?;
+        file.commit(json_text(&compared))?;
     }
-    print(&if to_stdout { json_text(&comparison) } else { side_by_side(&comparison, &columns) })?;
-    bounds::left_out(experiment, &comparison).lines().for_each(say);
+    print(&if to_stdout { json_text(&compared) } else { whole(&comparison(&compared, &columns)) })?;
+    missing_bounds(&compared).lines().for_each(say);
     if !to_stdout && !arguments.no_hints {
-        let hints = hints::of(experiment, &comparison, &columns);
-        hints.lines().for_each(say);
+        hints(&compared, &columns).lines().for_each(say);
     }
-    judged(experiment, &comparison)
+    judged(experiment, &compared)
 }
 
 /// Loads the experiment. If it is refused because some of its combinations cannot work, `--skip-unfit` is suggested

@@ -1,12 +1,12 @@
 //! `flashloom run`.
 
-mod summary;
 mod watchers;
 
 use std::sync::Arc;
 
 use flashloom::experiment::config::{Catalog, Experiment};
 use flashloom::experiment::run::{Finished, Prepared, Quiet};
+use flashloom::report::text::{summary, whole};
 use flashloom::units::Problem;
 
 use super::{json_text, report_skipped, report_unused};
@@ -16,8 +16,6 @@ use crate::figures::count;
 use crate::output::{OutputFile, Stop, keep_apart, print, say};
 use crate::progress::Bar;
 use watchers::Watchers;
-
-pub use summary::hint_text;
 
 /// Runs one experiment and prints its result.
 pub fn run(catalog: &Arc<Catalog>, arguments: &RunArguments) -> Result<(), Stop> {
@@ -69,7 +67,7 @@ pub fn run(catalog: &Arc<Catalog>, arguments: &RunArguments) -> Result<(), Stop>
     if let (Some(file), Some(result)) = (fio_json, &fio_result) {
         file.commit(json_text(result))?;
     }
-    print(&if to_stdout { json_text(&result) } else { summary::of(&result) })?;
+    print(&if to_stdout { json_text(&result) } else { whole(&summary(&result)) })?;
     match story {
         Some(story) if to_stdout => say(story.trim_end()),
         Some(story) => print(&format!("\n{story}"))?,

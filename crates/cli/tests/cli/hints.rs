@@ -4,7 +4,7 @@ use crate::commands::{json, small, timeless};
 use crate::lab::Lab;
 
 /// Subjects of the hints of a run.
-fn about(lab: &Lab, sets: &[&str]) -> Vec<String> {
+pub fn about(lab: &Lab, sets: &[&str]) -> Vec<String> {
     let mut arguments = vec!["run", "small.toml", "--json", "-"];
     sets.iter().for_each(|set| arguments.extend(["--set", set]));
     let result = json(&lab.succeed(&arguments).stdout);
@@ -13,7 +13,7 @@ fn about(lab: &Lab, sets: &[&str]) -> Vec<String> {
 }
 
 /// Asserts that the hint is given with the first keys, and not with the others added.
-fn given_and_not(hint: &str, given: &[&str], not: &[&str]) {
+pub fn given_and_not(hint: &str, given: &[&str], not: &[&str]) {
     let lab = small();
     let with = about(&lab, given);
     assert!(with.iter().any(|one| one == hint), "{hint} is not among {with:?}");

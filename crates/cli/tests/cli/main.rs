@@ -16,6 +16,7 @@ mod hints;
 mod install;
 mod lab;
 mod log;
+mod misleading;
 #[cfg(unix)]
 mod outputs;
 mod report;

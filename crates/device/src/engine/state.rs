@@ -22,7 +22,7 @@ flashloom_units::state! { Handed { value completions, cookies; } }
 
 flashloom_units::state! {
     HostReport {
-        value generated, completed, failed, read_bytes, write_bytes, duration_ns;
+        value generated, last_arrival_ns, completed, failed, read_bytes, write_bytes, duration_ns;
         nested read_latency, write_latency, flush_latency, discard_latency, fua_latency, preflush_latency,
             device_latency;
     }

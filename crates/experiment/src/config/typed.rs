@@ -84,6 +84,11 @@ impl Config {
         }
     }
 
+    /// True if requests come at times of their own, whenever those before them complete.
+    pub(crate) fn has_arrival_times(&self) -> bool {
+        self.is_open() && self.workload.replay != Some(Replay::Dependent)
+    }
+
     /// True if a drive that is aged to its steady state then has idle time.
     pub(crate) fn rests(&self) -> bool {
         let is_steady = self.run.precondition == Precondition::Steady;
@@ -93,6 +98,15 @@ impl Config {
             Rest::Never => false,
         };
         is_steady && rests
+    }
+
+    /// The configuration with other numbers of blocks a plane and pages a block; `None` if a rule refuses them.
+    pub(crate) fn reshaped(&self, blocks: u32, pages: u32) -> Option<Self> {
+        let mut settings = self.settings.clone();
+        settings.set("device.blocks", Value::Count(blocks.into()));
+        settings.set("device.pages", Value::Count(pages.into()));
+        let config = Self::new(settings);
+        rules::is_sound(&config).then_some(config)
     }
 
     /// Every chosen policy with the key that chose it.

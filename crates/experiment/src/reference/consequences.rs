@@ -40,6 +40,12 @@ pub(super) const CONSEQUENCES: &[(&str, &str)] = &[
          later runs.",
     ),
     (
+        "host.scheduler",
+        "noop, deadline, anticipatory and cfq are those of Linux 2.6.32, fios and pardispatcher those of their papers. \
+         `noop` stands for `none` of later kernels; there is no mq-deadline, kyber or bfq yet. A scheduler chooses \
+         only among requests that wait: where the drive takes every one at once, all are `noop`.",
+    ),
+    (
         "host.queue_depth",
         "Commands beyond the queue depth wait in the host, where reads queue behind writes: on a busy drive the tail \
          of the reads can be far longer at 31 (SATA) than at the 1,024 that NVMe hosts use, because writes that wait \

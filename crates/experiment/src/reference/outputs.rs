@@ -42,8 +42,12 @@ const OUTPUTS: &[Output] = &[
 
 const HINTS: &str = "Up to three warnings after a run that its figures mean less than they seem, each with the key to \
                      change: `result.hints`. A comparison prints them on standard error, with the rows that they \
-                     hold for. `--no-hints` leaves them out.";
+                     hold for, and has some of its own: `hints` of its JSON. `--no-hints` leaves them out.";
 const HINT_NAMES: &[(&str, &str)] = &[
+    (
+        "overload",
+        "Requests came faster than the drive served them, to the end or in bursts: latencies are those of the queue.",
+    ),
     ("never-collected", "No block was erased: these are the figures of a drive that never collects."),
     ("wrapped", "Addresses were accessed again that the recording, or one pass of the workload, accesses once."),
     ("buffered", "No write reached flash: all data stayed in the write buffer."),
@@ -53,8 +57,18 @@ const HINT_NAMES: &[(&str, &str)] = &[
     ("link", "The link to the host was the limit."),
     ("queue-depth", "Commands waited in the host while the drive held `host.queue_depth` of them and was not busy."),
     ("outstanding", "The workload asked for less than the drive can do."),
+    (
+        "short-for-drive",
+        "A recording overwrote little of an aged drive: write amplification is that of the ageing. A smaller drive \
+         helps.",
+    ),
     ("lifetime", "The lifetime is computed from very few erases."),
+    ("no-slc-cache", "The slowest writes waited for room in the buffer, where drives have an SLC cache."),
     ("few-samples", "Fewer than 10 samples lie beyond a percentile that is shown."),
+    ("no-read-retries", "Reads have hardly a tail, where read retries and the spread of blocks make that of drives."),
+    ("same-replicates", "In a comparison: every seed of a row gave the same figures, so that \u{b1}0 is no certainty."),
+    ("never-queued", "In a comparison: the drive took every request at once, so that no scheduler had a choice."),
+    ("own-rate", "In a comparison: requests/s is the rate at which the workload's requests come, whatever the row."),
 ];
 
 const LOG: &str = "A row for every request that ended, in the order in which they ended: \
@@ -157,8 +171,9 @@ const SUMMARY_ROWS: &[(&str, &str)] = &[
     (
         "lifetime",
         "Bytes that the host can write until the mean block and until the worst block reach their rated program/erase \
-         cycles, with the erases per byte of this run, and the corresponding drive writes per day for five years: \
-         `result.wear.lifetime`. It needs `device.rated_cycles`.",
+         cycles, with the erases per byte of this run; the corresponding drive writes per day for five years, which \
+         are what may be written; and the years that the drive lasts if the host goes on writing at the rate of this \
+         run: `result.wear.lifetime`. It needs `device.rated_cycles`.",
     ),
     (
         "erases a block",

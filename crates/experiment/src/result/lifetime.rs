@@ -12,10 +12,13 @@ result_types! {
     ///               from the factory
     /// worst_bytes = host bytes written * rated cycles / erases of the block that was erased most
     /// drive writes a day = bytes / (capacity * 365 * 5)
+    /// years = bytes / host bytes written * duration of the run / (365 days)
     /// ```
     ///
-    /// Only writes and erases of the run itself count, not those that aged the drive before. A run that erases each
-    /// block a few times says little about the worst block, which chance then picks.
+    /// Drive writes a day say what may be written, whatever the workload writes; years say how long the drive lasts if
+    /// the workload goes on at the rate of this run. Only writes and erases of the run itself count, not those that
+    /// aged the drive before. A run that erases each block a few times says little about the worst block, which chance
+    /// then picks.
     LifetimeResult {
         /// Erases per block in the run, on average.
         erases_mean: f64,
@@ -29,5 +32,11 @@ result_types! {
         mean_drive_writes_per_day: f64,
         /// Drive writes per day for five years that come to `worst_bytes`.
         worst_drive_writes_per_day: f64,
+        /// Years until `mean_bytes` are written at the rate of this run; absent in counting mode, which has no rate.
+        #[serde(skip_serializing_if = "Option::is_none")]
+        mean_years: Option<f64>,
+        /// Years until `worst_bytes` are written at the rate of this run.
+        #[serde(skip_serializing_if = "Option::is_none")]
+        worst_years: Option<f64>,
     }
 }

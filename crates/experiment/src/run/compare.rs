@@ -12,7 +12,7 @@ use super::aged::AgedDrive;
 use super::engines::expected_pages;
 use super::queue::{Queue, Work};
 use super::shares::Shares;
-use super::{Failure, Prepared, Progress};
+use super::{Failure, Prepared, Progress, hints};
 use crate::config::{Expectation, Unfit};
 use crate::estimate::Estimate;
 use crate::formula::{Run, Runs};
@@ -112,7 +112,8 @@ impl Prepared<'_> {
         let repeated = if seeded { repeated(&runs, self.experiment.repetitions()) } else { Vec::new() };
         let expectations = self.hold_expectations(&runs);
         let left_out = self.experiment.unfit.iter().map(left_out).collect();
-        Ok(Comparison { schema: COMPARE_SCHEMA.to_owned(), runs, repeated, left_out, expectations })
+        let hints = hints::compared(self.experiment, &runs);
+        Ok(Comparison { schema: COMPARE_SCHEMA.to_owned(), runs, repeated, left_out, hints, expectations })
     }
 
     /// Expected work of a run.

@@ -199,8 +199,8 @@ fn ageing(config: &Config) -> Option<Ageing> {
 /// A check that failed.
 pub fn result(config: &Config, engine: &Engine) -> Result<RunResult, Failure> {
     engine.check().map_err(Failure::Check)?;
-    let mut result =
-        Measured { config, outcome: &engine.outcome(), info: None, aged: None, end_ns: engine.now_ns() }.result();
-    result.hints = hints::of(config, None, &result);
+    let outcome = engine.outcome();
+    let mut result = Measured { config, outcome: &outcome, info: None, aged: None, end_ns: engine.now_ns() }.result();
+    result.hints = hints::of(config, None, &outcome.host, &result);
     Ok(result)
 }

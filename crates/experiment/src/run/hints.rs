@@ -2,6 +2,8 @@
 //! change.
 //!
 //! ```text
+//! overload          requests came at times of their own, and more than the drive holds were left when the last came,
+//!                   for a tenth of the time until then; or four times what it holds were there on average
 //! never-collected   flash was programmed for the host, and no block was erased
 //! wrapped           a sequential workload passed its footprint more than once, or a recording was wrapped on the drive
 //! buffered          nothing of what was written reached flash
@@ -11,21 +13,36 @@
 //! queue-depth       the drive held 90 % of host.queue_depth on average, 10 % of the latency passed before that, and
 //!                   neither the link nor a die or a channel was 90 % busy
 //! outstanding       a closed workload, with no die, no channel and not the link 50 % busy, and none of the above
+//! short-for-drive   a recording wrote less than 10 % of an aged drive
 //! lifetime          a lifetime from less than one erase a block, where chance decides which is the worst
+//! no-slc-cache      one write in 1,000 waited for room in the buffer of a drive with 3 or 4 bits a cell, and p99.9 of
+//!                   the writes is four medians
 //! few-samples       fewer than 10 samples lie beyond a percentile that is shown: after a run, p99.9
+//! no-read-retries   p99.9 of the reads is within four tR of their median, where one read in 1,000 that is repeated
+//!                   would show
 //! ```
+//!
+//! Those that no run says by itself, of the rows of a comparison, are in [`compared`](self::compared).
 //!
 //! The utilisation of the dies shows whether a figure is limited by something else than flash: below half, twice the
 //! work would fit. Of n samples beyond a percentile, chance alone moves the count by the square root of n: 10 by a
 //! third.
 
-use flashloom_device::InterfaceParams;
-use flashloom_units::{S, SECTOR_BYTES};
+mod arrivals;
+mod compared;
+mod length;
+mod tails;
+
+use flashloom_device::{HostReport, InterfaceParams};
+use flashloom_units::{Ns, S, SECTOR_BYTES};
 use flashloom_workload::{Addresses, Pattern, TraceInfo};
 
 use crate::config::Config;
 use crate::figures::{count, factor, percent, rate, size};
 use crate::result::{Distribution, HintResult, HostResult, LatencyResult, RunResult};
+
+pub use compared::compared;
+pub use length::length_key;
 
 /// Maximum number of hints: more would not be read.
 const MOST: usize = 3;
@@ -41,15 +58,17 @@ const SAMPLES: u64 = 10;
 const P99_9: u64 = 1_000;
 
 /// The hints for a run; `scanned` is the summary of its recording, if it replays one.
-pub fn of(config: &Config, scanned: Option<&TraceInfo>, result: &RunResult) -> Vec<HintResult> {
-    let run = Run { config, scanned, result };
+pub fn of(config: &Config, scanned: Option<&TraceInfo>, host: &HostReport, result: &RunResult) -> Vec<HintResult> {
+    let run = Run { config, scanned, last_arrival_ns: host.last_arrival_ns, result };
     let limits = [run.buffered(), run.link(), run.one_part(), run.buffer(), run.queue_depth()];
     let is_limited = limits.iter().any(Option::is_some);
     let outstanding = if is_limited { None } else { run.outstanding() };
-    let found = [run.never_collected(), run.wrapped()].into_iter().chain(limits).chain([
+    let found = [run.overload(), run.never_collected(), run.wrapped()].into_iter().chain(limits).chain([
         outstanding,
-        run.lifetime(),
+        run.short_for_drive().or_else(|| run.lifetime()),
+        run.no_slc_cache(),
         run.few_samples(),
+        run.no_read_retries(),
     ]);
     found.flatten().take(MOST).collect()
 }
@@ -62,6 +81,7 @@ fn hint(about: &str, key: &str, text: String) -> Option<HintResult> {
 struct Run<'a> {
     config: &'a Config,
     scanned: Option<&'a TraceInfo>,
+    last_arrival_ns: Ns,
     result: &'a RunResult,
 }
 
@@ -72,31 +92,6 @@ impl Run<'_> {
 
     fn latency(&self) -> Option<&LatencyResult> {
         self.host().latency_ns.as_ref()
-    }
-
-    fn never_collected(&self) -> Option<HintResult> {
-        let nand = &self.result.nand;
-        if nand.programs.host == 0 || nand.programs.gc > 0 || nand.erases.total > 0 {
-            return None;
-        }
-        let figures = match self.result.host.duration_ns {
-            Some(_) => "latencies and write amplification are those",
-            None => "write amplification is that",
-        };
-        let found =
-            format!("No block was erased during the run, so that {figures} of a drive that never collects garbage");
-        let precondition = self.config.run.precondition.name();
-        if precondition == "steady" {
-            return hint(
-                "never-collected",
-                length_key(self.config),
-                format!("{found}: the workload is too short for this drive."),
-            );
-        }
-        let text = format!(
-            "{found}: after `run.precondition` = \"{precondition}\" it still had free blocks, which \"steady\" uses up."
-        );
-        hint("never-collected", "run.precondition", text)
     }
 
     fn wrapped(&self) -> Option<HintResult> {
@@ -177,7 +172,7 @@ impl Run<'_> {
         }
         let text = "All that was written is still in the write buffer: these are the figures of the link and the \
                     buffer, and none of flash (`run.drain` writes it out).";
-        hint("buffered", length_key(self.config), text.to_owned())
+        hint("buffered", self.length_key(), text.to_owned())
     }
 
     fn buffer(&self) -> Option<HintResult> {
@@ -261,19 +256,6 @@ impl Run<'_> {
         hint("outstanding", "workload.queue_depth", text)
     }
 
-    fn lifetime(&self) -> Option<HintResult> {
-        let lifetime = self.result.wear.lifetime.as_ref()?;
-        if lifetime.erases_mean >= 1.0 {
-            return None;
-        }
-        let text = format!(
-            "The lifetime comes from {} erases a block on average: until each was erased about once, chance decides \
-             which is the worst.",
-            factor(lifetime.erases_mean)
-        );
-        hint("lifetime", length_key(self.config), text)
-    }
-
     fn few_samples(&self) -> Option<HintResult> {
         let latency = self.latency()?;
         let shown = |name, of: &Option<Distribution>| {
@@ -281,7 +263,7 @@ impl Run<'_> {
         };
         let shown: Vec<Percentile<'_>> =
             [shown("read p99.9", &latency.read), shown("write p99.9", &latency.write)].into_iter().flatten().collect();
-        few_samples(self.config, &shown)
+        few_samples(self.length_key(), &shown)
     }
 }
 
@@ -302,8 +284,8 @@ impl Percentile<'_> {
     }
 }
 
-/// Hint if one of these percentiles rests on too few samples.
-pub fn few_samples(config: &Config, shown: &[Percentile<'_>]) -> Option<HintResult> {
+/// Hint if one of these percentiles rests on too few samples; `length_key` makes the workload longer.
+pub fn few_samples(length_key: &str, shown: &[Percentile<'_>]) -> Option<HintResult> {
     let few: Vec<String> = shown
         .iter()
         .filter(|shown| shown.beyond() < SAMPLES)
@@ -314,18 +296,7 @@ pub fn few_samples(config: &Config, shown: &[Percentile<'_>]) -> Option<HintResu
          helps.",
         few.join(", ")
     );
-    if few.is_empty() { None } else { hint("few-samples", length_key(config), text) }
-}
-
-/// Key that makes the workload longer.
-fn length_key(config: &Config) -> &'static str {
-    match config.workload.kind {
-        _ if config.workload.requests.is_some() => "workload.requests",
-        "synthetic" => "workload.synthetic.requests",
-        "synthesized" => "workload.synthesized.requests",
-        "trace" | "fio" => "workload.path",
-        _ => "workload.kind",
-    }
+    if few.is_empty() { None } else { hint("few-samples", length_key, text) }
 }
 
 /// Sum of a distribution, in nanoseconds.

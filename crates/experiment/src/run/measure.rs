@@ -81,11 +81,12 @@ impl Measured<'_> {
         let timed = self.config.run.timing == Timing::Timed;
         let erase_count = EraseCount::of(&self.outcome.erase_counts);
         let sectors_checked = self.outcome.sectors_checked;
-        let lifetime = LifetimeResult::of(&self.config.device, self.outcome);
+        let host = self.host(timed);
+        let lifetime = LifetimeResult::of(&self.config.device, self.outcome, host.duration_ns);
         RunResult {
             schema: RESULT_SCHEMA.to_owned(),
             config: self.config.to_json(),
-            host: self.host(timed),
+            host,
             scheduler: timed.then(|| self.scheduler()),
             buffer: self.buffer(timed),
             ftl: self.ftl(),

@@ -40,7 +40,7 @@ use crate::tasks::{DecayingMean, Tasks};
 /// Specification of the policy.
 pub static SPEC: PolicySpec = PolicySpec {
     name: "anticipatory",
-    summary: "Read and write batches, with a short wait after a read for the task's next one nearby",
+    summary: "Read and write batches, with a short wait after a read for the task's next one nearby (Linux 2.6.32)",
     details: "Requests are sorted by address and sent in batches of bounded time. After a task's read the device is \
               kept idle for a moment if the task's history suggests that its next read will come soon and near. On a \
               trace without task ids all requests belong to one task, and nothing is ever waited for.",

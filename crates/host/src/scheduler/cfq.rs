@@ -47,7 +47,7 @@ use crate::tasks::{DecayingMean, Tasks};
 /// Specification of the policy.
 pub static SPEC: PolicySpec = PolicySpec {
     name: "cfq",
-    summary: "A queue with slices of time for each task, writes after reads: fair between tasks",
+    summary: "A queue with slices of time for each task, writes after reads: fair between tasks (Linux 2.6.32)",
     details: "Each task's synchronous requests have a queue of their own, sorted by address; queues take turns with \
               slices of time. Asynchronous writes share one queue, which waits for the others. On a trace without task \
               ids all synchronous requests belong to one task.",

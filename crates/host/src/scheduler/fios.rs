@@ -41,7 +41,8 @@ use crate::tasks::{DecayingMean, Tasks};
 /// Specification of the policy.
 pub static SPEC: PolicySpec = PolicySpec {
     name: "fios",
-    summary: "Equal timeslices of the drive for every task, reads first, many tasks at the drive at once",
+    summary: "Equal timeslices of the drive for every task, reads first, many tasks at the drive at once \
+              (FIOS, FAST 2012)",
     details: "In an epoch every task may use an equal timeslice of the drive's time, whenever it has requests and at \
               the same time as others. Reads go before writes, writes wait until no read is at the drive, and a task \
               that has just read is awaited briefly. On a trace without task ids all requests belong to one task, and \

@@ -61,7 +61,8 @@ use crate::sorted::Forest;
 /// Specification of the policy.
 pub static SPEC: PolicySpec = PolicySpec {
     name: "pardispatcher",
-    summary: "Regions served round-robin, one direction a turn, sorted by address: made for the parallelism of an SSD",
+    summary: "Regions served round-robin, one direction a turn, sorted by address: for the parallelism of an SSD \
+              (ParDispatcher)",
     details: "The address space is divided into regions, each with queues of its own. Regions with requests take \
               turns; a turn sends a batch of one direction in address order, reads and writes alternating within a \
               region. A request whose deadline has passed brings its region's turn forward, every second turn at most. \

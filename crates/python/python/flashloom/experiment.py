@@ -349,6 +349,7 @@ class Experiment:
         verify: bool = False,
         bounds: bool = False,
         skip_unfit: bool = False,
+        columns: Sequence[str] = (),
         progress: ProgressOption = None,
     ) -> Comparison:
         """Runs every combination of the keys that vary: those given here or to the constructor, else `[vary]`.
@@ -356,14 +357,18 @@ class Experiment:
         `vary`: `{"host.scheduler": ["noop", "cfq"], "host.queue_depth": "1..4"}`; a key that varies need not be unset
         before. `seeds`: runs of each combination.
         `jobs`: threads, as many as processors if `None`. `bounds`: how far each run is from the best possible.
-        `skip_unfit`: leaves out combinations whose values cannot work together. For the rest see `run`.
+        `skip_unfit`: leaves out combinations whose values cannot work together. `columns`: the figures that are
+        printed, as `--columns` names them: `["read.p99_9", "waf"]`; the usual ones without. For the rest see `run`.
 
         >>> experiment.compare(vary={"ftl.gc": ["greedy", "fifo"]}, seeds=5).to_pandas()  # doctest: +SKIP
         """
         chosen = {**self._vary, **_checked_vary(self._catalog, vary)}
         loaded = self._to_run(chosen, _checked_seeds(seeds) or self._seeds, skip_unfit)
         threads = _whole("jobs", jobs, 1, 1024) or 0
-        return Comparison(wait(loaded.compare(bool(verify), bool(bounds), threads, skip_unfit), progress))
+        names = _names(columns)
+        self._catalog.check_columns(names, list(json.loads(loaded.variants()[0])), bool(bounds))
+        text = wait(loaded.compare(bool(verify), bool(bounds), threads, skip_unfit), progress)
+        return Comparison(text, names, self._policies)
 
     def expect(self, **options: Any) -> Comparison:
         """Compares, and checks the expectations of the experiment (`[[expect]]`); options are those of `compare`.
@@ -485,6 +490,12 @@ def _whole(name: str, value: object, least: int, most: int) -> int | None:
     if not least <= number <= most:
         raise ValueError(f"{name} is from {least:,} to {most:,}, not {number:,}")
     return number
+
+
+def _names(columns: Sequence[str]) -> list[str]:
+    if isinstance(columns, str) or not all(isinstance(name, str) for name in columns):
+        raise TypeError("columns are a list of str, such as [\"read.p99_9\", \"waf\"]")
+    return list(columns)
 
 
 def _checked_seeds(seeds: int | None) -> int | None:

@@ -6,10 +6,11 @@ import difflib
 import html
 import json
 from abc import ABC, abstractmethod
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from . import _flashloom
+from .errors import ConfigError
 from .histogram import Histogram
 from .tables import Table, table_of
 
@@ -22,17 +23,9 @@ __all__ = ["Comparison", "Record", "Result", "Run"]
 # Parts of a result that are no figures: its configuration, origin and cost.
 _NO_FIGURES = ("schema", "config", "provenance", "run", "hints")
 
-# The figures that a notebook shows: path, caption, and what to divide by and write behind.
-_SHOWN = (
-    ("host.requests", "requests", 1, ""),
-    ("host.iops", "requests a second", 1, ""),
-    ("host.latency_ns.all.mean", "mean latency", 1e6, " ms"),
-    ("host.latency_ns.all.p99", "p99 latency", 1e6, " ms"),
-    ("host.latency_ns.all.p99_9", "p99.9 latency", 1e6, " ms"),
-    ("ftl.waf", "write amplification", 1, ""),
-    ("ftl.block_erases", "erases", 1, ""),
-    ("buffer.hit_ratio", "buffer hit ratio", 1, ""),
-)
+# A part of a text: as the program prints it and, if it is a table, its headings, the number of columns of names, and
+# its rows.
+_Part = tuple[str, tuple[list[str], int, list[list[str]]] | None]
 
 # Colours of the page are kept, so that it is readable on a light and on a dark one.
 _STYLE = "border-collapse:collapse;color:inherit;background:transparent;font-variant-numeric:tabular-nums"
@@ -194,14 +187,17 @@ class Result(Record, _Rows):
         return [_figures(self._fields)]
 
     def __repr__(self) -> str:
-        return "\n".join(f"{caption:20} {value}" for caption, value in _shown(self._fields))
+        """What `flashloom run` prints, hints included, but for what it cost; for another version's, names of fields."""
+        try:
+            return _text(_flashloom.summary(self._text))
+        except ConfigError:
+            return super().__repr__()
 
-    def _repr_html_(self) -> str:
-        body = "".join(
-            f"<tr><th style='{_CELL}left;font-weight:normal'>{caption}</th><td style='{_CELL}right'>{value}</td></tr>"
-            for caption, value in _shown(self._fields)
-        )
-        return f"<table style='{_STYLE}'>{body}</table>"
+    def _repr_html_(self) -> str | None:
+        try:
+            return _html(_flashloom.summary(self._text))
+        except ConfigError:
+            return None
 
 
 class Run(Record):
@@ -209,10 +205,15 @@ class Run(Record):
 
 
 class Comparison(_Rows):
-    """Results of a comparison, in the order of its combinations: `len`, iteration and `comparison[0]` give the runs."""
+    """Results of a comparison, in the order of its combinations: `len`, iteration and `comparison[0]` give the runs.
 
-    def __init__(self, text: str) -> None:
+    It prints as `flashloom compare` does: a row for each combination, with seeds means, their intervals and the
+    differences to the first, then the hints; `table` prints other columns.
+    """
+
+    def __init__(self, text: str, columns: Sequence[str] = (), policies: tuple[type, ...] = ()) -> None:
         self._text = text
+        self._columns, self._policies = tuple(columns), policies
         self._fields: dict[str, Any] = json.loads(text)
 
     @property
@@ -264,41 +265,43 @@ class Comparison(_Rows):
     def _rows(self) -> list[Mapping[str, object]]:
         return [{**run["vary"], **_figures(run["result"])} for run in self._fields["runs"]]
 
-    def _table(self) -> tuple[list[str], list[list[str]]]:
-        """Captions, and the cells of each run: the varied keys, and the figures that any run has."""
-        runs = [(run["vary"], dict(_shown(run["result"]))) for run in self._fields["runs"]]
-        keys = list(dict.fromkeys(key for vary, _ in runs for key in vary))
-        captions = [caption for _, caption, _, _ in _SHOWN if any(caption in shown for _, shown in runs)]
-        cells = [
-            [str(vary.get(key, "")) for key in keys] + [shown.get(name, "") for name in captions]
-            for vary, shown in runs
-        ]
-        return keys + captions, cells
+    def table(self, *columns: str) -> str:
+        """The text that `flashloom compare --columns` prints: of these columns, else of those given to `compare`, else
+        the usual ones. A column is the end of a field's path, such as `read.p99_9` or `waf`; `usual` stands for the
+        usual ones. Raises `ConfigError` for one that is none.
+        """
+        return _text(self._parts(columns))
+
+    def _parts(self, columns: Sequence[str] = ()) -> list[_Part]:
+        catalog = _flashloom.Catalog(list(self._policies))
+        return catalog.comparison(self._text, list(columns or self._columns))
 
     def __repr__(self) -> str:
-        captions, cells = self._table()
-        widths = [max(map(len, column)) for column in zip(captions, *cells)]
-        return "\n".join(
-            "  ".join(cell.rjust(width) for cell, width in zip(row, widths)) for row in [captions, *cells]
-        )
+        return _text(self._parts())
 
     def _repr_html_(self) -> str:
-        captions, cells = self._table()
-        head = "".join(f"<th style='{_CELL}right'>{html.escape(caption)}</th>" for caption in captions)
-        body = "".join(
-            "<tr>" + "".join(f"<td style='{_CELL}right'>{html.escape(cell)}</td>" for cell in row) + "</tr>"
-            for row in cells
-        )
-        return f"<table style='{_STYLE}'><thead><tr>{head}</tr></thead><tbody>{body}</tbody></table>"
+        return _html(self._parts())
 
 
-def _shown(fields: Mapping[str, Any]) -> list[tuple[str, str]]:
-    """The figures that a notebook shows, as far as there are any."""
-    flat = dict(_flat("", {part: fields[part] for part in ("host", "ftl", "buffer") if part in fields}))
-    shown = []
-    for path, caption, divisor, unit in _SHOWN:
-        value = flat.get(path)
-        if isinstance(value, (int, float)):
-            text = f"{value:,}" if isinstance(value, int) and divisor == 1 else f"{value / divisor:,.3f}"
-            shown.append((caption, text + unit))
-    return shown
+def _text(parts: list[_Part]) -> str:
+    return "".join(text for text, _ in parts).strip("\n")
+
+
+def _html(parts: list[_Part]) -> str:
+    """The parts of a text for a notebook: tables, and paragraphs between them."""
+    return "".join(_table(*table) if table else _paragraphs(text) for text, table in parts)
+
+
+def _table(header: list[str], names: int, rows: list[list[str]]) -> str:
+    def cells(tag: str, row: list[str]) -> str:
+        sides = (f"<{tag} style='{_CELL}{'left' if at < names else 'right'}'>" for at in range(len(row)))
+        return "".join(f"{side}{html.escape(cell.strip())}</{tag}>" for side, cell in zip(sides, row))
+
+    head = f"<thead><tr>{cells('th', header)}</tr></thead>" if any(header) else ""
+    body = "".join(f"<tr>{cells('td', row)}</tr>" for row in rows)
+    return f"<table style='{_STYLE}'>{head}<tbody>{body}</tbody></table>"
+
+
+def _paragraphs(text: str) -> str:
+    blocks = (block for block in text.split("\n\n") if block.strip())
+    return "".join(f"<p style='white-space:pre-line'>{html.escape(block.strip())}</p>" for block in blocks)

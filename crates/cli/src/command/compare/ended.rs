@@ -4,11 +4,10 @@ use std::sync::{Mutex, PoisonError};
 
 use flashloom::experiment::result::{ComparedRun, RunResult};
 use flashloom::experiment::run::Keeper;
+use flashloom::report::text::{Column, plain};
 use serde_json::{Map, Value};
 
-use super::columns::Column;
 use super::kept::Kept;
-use super::side_by_side::plain;
 use crate::figures::time;
 use crate::progress::Bar;
 
@@ -53,7 +52,7 @@ impl Keeper for Ended<'_> {
 fn line(ended: usize, runs: usize, run: &ComparedRun, columns: &[Column]) -> String {
     let result = serde_json::to_value(&run.result).expect("results have text keys and finite numbers");
     let figure = columns.iter().find_map(|column| Some((column, column.value(&result)?)));
-    let figure = figure.map_or(String::new(), |(column, value)| format!(": {} {}", column.name, (column.show)(value)));
+    let figure = figure.map_or(String::new(), |(column, value)| format!(": {} {}", column.name, column.show(value)));
     let took = run.result.run.as_ref().map_or(String::new(), |cost| format!(" in {}", time(cost.wall_seconds * 1e9)));
     format!("done {ended} of {runs}{took}: {}{figure}", label(&run.vary))
 }

@@ -70,6 +70,16 @@ pub fn check(config: &Config, report: &mut Report) {
     }
 }
 
+/// True if a configuration breaks no rule but, perhaps, one about files.
+pub(super) fn is_sound(config: &Config) -> bool {
+    let is_kept = |rule: &Rule| match &rule.broken {
+        Check::One(broken) => broken(config).is_none(),
+        Check::Each(broken) => broken(config).is_empty(),
+        Check::Located(_) => true,
+    };
+    SHAPE.iter().all(is_kept) && RULES.iter().all(is_kept)
+}
+
 fn page_size_is_a_power_of_two(config: &Config) -> Option<Refusal> {
     let bytes = config.device.nand.page_bytes;
     if bytes.is_power_of_two() {

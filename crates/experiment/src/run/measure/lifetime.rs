@@ -1,20 +1,30 @@
 //! Part of the result about the drive's lifetime.
 
 use flashloom_device::{DeviceParams, Outcome};
-use flashloom_units::SECTOR_BYTES;
+use flashloom_units::{Ns, S, SECTOR_BYTES};
 
 use crate::result::LifetimeResult;
 
 /// Days over which drive writes per day are counted.
 const DAYS: f64 = 365.0 * 5.0;
+/// A year of 365 days.
+const YEAR_NS: f64 = 365.0 * 24.0 * 3_600.0 * S as f64;
 
 impl LifetimeResult {
-    /// Computes the lifetime; `None` if nothing was written or erased, or no rating is known.
-    pub(super) fn of(device: &DeviceParams, outcome: &Outcome) -> Option<Self> {
-        Self::worked_out(device, &outcome.erased_before, &outcome.erase_counts, outcome.host.write_bytes)
+    /// Computes the lifetime; `None` if nothing was written or erased, or no rating is known. `duration_ns` is how long
+    /// the writes took, if time passed.
+    pub(super) fn of(device: &DeviceParams, outcome: &Outcome, duration_ns: Option<Ns>) -> Option<Self> {
+        let write_bytes = outcome.host.write_bytes;
+        Self::worked_out(device, &outcome.erased_before, &outcome.erase_counts, write_bytes, duration_ns)
     }
 
-    fn worked_out(device: &DeviceParams, before: &[u32], after: &[u32], write_bytes: u64) -> Option<Self> {
+    fn worked_out(
+        device: &DeviceParams,
+        before: &[u32],
+        after: &[u32],
+        write_bytes: u64,
+        duration_ns: Option<Ns>,
+    ) -> Option<Self> {
         let rated_cycles = f64::from(device.nand.rated_cycles?);
         let erases = || after.iter().zip(before).map(|(after, before)| after - before);
         let total: u64 = erases().map(u64::from).sum();
@@ -26,6 +36,7 @@ impl LifetimeResult {
         let (erases_mean, erases_max) = (total as f64 / blocks, erases().max()?);
         let bytes = |erases: f64| write_bytes as f64 * rated_cycles / erases;
         let (mean_bytes, worst_bytes) = (bytes(erases_mean), bytes(f64::from(erases_max)));
+        let years = |bytes: f64| Some(bytes / write_bytes as f64 * duration_ns? as f64 / YEAR_NS);
         let daily_bytes = (device.capacity_sectors() * SECTOR_BYTES) as f64 * DAYS;
         Some(Self {
             erases_mean,
@@ -34,6 +45,8 @@ impl LifetimeResult {
             worst_bytes,
             mean_drive_writes_per_day: mean_bytes / daily_bytes,
             worst_drive_writes_per_day: worst_bytes / daily_bytes,
+            mean_years: years(mean_bytes),
+            worst_years: years(worst_bytes),
         })
     }
 }
@@ -55,26 +68,38 @@ mod tests {
 
     #[test]
     fn the_host_writes_until_the_mean_and_the_worst_block_reach_their_rating() {
-        let lifetime = LifetimeResult::worked_out(&device(), &[7, 7, 7, 7], &[8, 8, 8, 12], 1_000_000).unwrap();
+        let lifetime = LifetimeResult::worked_out(&device(), &[7, 7, 7, 7], &[8, 8, 8, 12], 1_000_000, None).unwrap();
         assert_eq!((lifetime.erases_mean, lifetime.erases_max), (2.0, 5));
         assert_eq!((lifetime.mean_bytes, lifetime.worst_bytes), (5e8, 2e8));
         let drive_bytes = 8.0 * 8_192.0;
         assert_eq!(lifetime.mean_drive_writes_per_day, 5e8 / (drive_bytes * 1_825.0));
         assert_eq!(lifetime.worst_drive_writes_per_day, 2e8 / (drive_bytes * 1_825.0));
+        assert_eq!((lifetime.mean_years, lifetime.worst_years), (None, None), "no time passed");
+    }
+
+    /// 1 MB in 8.64 s is 10 GB a day: 365 TB last 100 years, whatever the drive's capacity.
+    #[test]
+    fn years_are_those_at_the_rate_of_the_run() {
+        let device = DeviceParams { nand: NandParams { rated_cycles: Some(730_000_000), ..device().nand }, ..device() };
+        let of = |duration_ns| LifetimeResult::worked_out(&device, &[0; 4], &[2; 4], 1_000_000, duration_ns).unwrap();
+        let lifetime = of(Some(8_640_000_000));
+        assert_eq!((lifetime.mean_bytes, lifetime.mean_years), (3.65e14, Some(100.0)));
+        assert_eq!(lifetime.worst_years, Some(100.0));
+        assert_eq!(of(Some(4_320_000_000)).mean_years, Some(50.0), "the same writes in half the time");
     }
 
     #[test]
     fn blocks_that_were_bad_from_the_factory_take_no_part_in_the_mean() {
         let device = DeviceParams { nand: NandParams { bad_blocks: 0.5, ..device().nand }, ..device() };
-        let lifetime = LifetimeResult::worked_out(&device, &[0; 4], &[3, 0, 0, 1], 1_000).unwrap();
+        let lifetime = LifetimeResult::worked_out(&device, &[0; 4], &[3, 0, 0, 1], 1_000, None).unwrap();
         assert_eq!((lifetime.erases_mean, lifetime.erases_max), (2.0, 3));
     }
 
     #[test]
     fn without_erases_writes_or_a_rating_there_is_no_lifetime() {
         let unrated = DeviceParams { nand: NandParams { rated_cycles: None, ..device().nand }, ..device() };
-        assert_eq!(LifetimeResult::worked_out(&unrated, &[0], &[9], 1), None);
-        assert_eq!(LifetimeResult::worked_out(&device(), &[9], &[9], 1), None);
-        assert_eq!(LifetimeResult::worked_out(&device(), &[0], &[9], 0), None);
+        assert_eq!(LifetimeResult::worked_out(&unrated, &[0], &[9], 1, None), None);
+        assert_eq!(LifetimeResult::worked_out(&device(), &[9], &[9], 1, None), None);
+        assert_eq!(LifetimeResult::worked_out(&device(), &[0], &[9], 0, None), None);
     }
 }

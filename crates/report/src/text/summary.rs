@@ -1,53 +1,53 @@
 //! A run's result as tables for people.
 
-mod anatomy;
-mod hints;
-
-use std::fmt::Write as _;
-
-use flashloom::experiment::result::{
+use flashloom_experiment::figures::{count, factor, percent, rate, size, time};
+use flashloom_experiment::result::{
     BufferResult, ByOrigin, CharacterResult, Distribution, FlowResult, FtlResult, LifetimeResult, RunResult,
     SynthesizedResult,
 };
 
-use flashloom::units::SECTOR_BYTES;
+use flashloom_units::SECTOR_BYTES;
 
-use crate::figures::{count, factor, percent, rate, size, table, time};
+use super::{Part, Table, anatomy, hints};
 
-pub use hints::paragraph as hint_text;
-
-/// Formats a result as tables.
-pub fn of(result: &RunResult) -> String {
-    let mut text = String::new();
+/// A result as tables, and its hints.
+pub fn summary(result: &RunResult) -> Vec<Part> {
     let facts: Vec<Vec<String>> = facts(result).into_iter().map(|(name, value)| vec![name.to_owned(), value]).collect();
-    text.push_str(&table(&["", ""], 2, facts));
-    if let Some(latency) = &result.host.latency_ns {
-        let named = [
-            ("reads", &latency.read),
-            ("writes", &latency.write),
-            ("  durable (FUA)", &latency.fua_write),
-            ("  after a flush (PREFLUSH)", &latency.preflush_write),
-            ("flushes", &latency.flush),
-            ("discards", &latency.discard),
-            ("all", &latency.all),
-            ("  in the host", &latency.queue),
-            ("  in the drive", &latency.device),
-        ];
-        let row = |(name, distribution): (&str, &Option<Distribution>)| {
-            let d = distribution.as_ref()?;
-            let figures = [d.mean, d.p50 as f64, d.p95 as f64, d.p99 as f64, d.p99_9 as f64, d.max as f64];
-            Some([name.to_owned(), count(d.count)].into_iter().chain(figures.map(time)).collect())
-        };
-        let rows: Vec<_> = named.into_iter().filter_map(row).collect();
-        if !rows.is_empty() {
-            let header = ["latency", "count", "mean", "p50", "p95", "p99", "p99.9", "max"];
-            let _ = write!(text, "\n{}", table(&header, 1, rows));
-        }
-    }
-    if let Some(anatomy) = result.host.anatomy.as_ref().and_then(anatomy::of) {
-        let _ = write!(text, "\n{anatomy}");
-    }
-    text.push_str(&generated(result));
+    let first = Table::new(&["", ""], 2, facts);
+    let anatomy = result.host.anatomy.as_ref().and_then(anatomy::of);
+    let tables = latencies(result).into_iter().chain(anatomy).chain(generated(result)).chain([flash(result)]);
+    let further = tables.flat_map(|table| [Part::blank(), Part::Table(table)]);
+    let hints: String = result.hints.iter().map(|hint| hints::paragraph("", hint)).collect();
+    let hints = (!hints.is_empty()).then_some(Part::Lines(hints));
+    [Part::Table(first)].into_iter().chain(further).chain(hints).collect()
+}
+
+/// Latency by kind of request; `None` without any.
+fn latencies(result: &RunResult) -> Option<Table> {
+    let latency = result.host.latency_ns.as_ref()?;
+    let named = [
+        ("reads", &latency.read),
+        ("writes", &latency.write),
+        ("  durable (FUA)", &latency.fua_write),
+        ("  after a flush (PREFLUSH)", &latency.preflush_write),
+        ("flushes", &latency.flush),
+        ("discards", &latency.discard),
+        ("all", &latency.all),
+        ("  in the host", &latency.queue),
+        ("  in the drive", &latency.device),
+    ];
+    let row = |(name, distribution): (&str, &Option<Distribution>)| {
+        let d = distribution.as_ref()?;
+        let figures = [d.mean, d.p50 as f64, d.p95 as f64, d.p99 as f64, d.p99_9 as f64, d.max as f64];
+        Some([name.to_owned(), count(d.count)].into_iter().chain(figures.map(time)).collect())
+    };
+    let rows: Vec<_> = named.into_iter().filter_map(row).collect();
+    let header = ["latency", "count", "mean", "p50", "p95", "p99", "p99.9", "max"];
+    (!rows.is_empty()).then(|| Table::new(&header, 1, rows))
+}
+
+/// Flash operations by origin.
+fn flash(result: &RunResult) -> Table {
     let header = ["flash", "total", "host", "collection", "merge", "map", "wear"];
     let row = |name: &str, by: &ByOrigin| {
         let counts = [by.total, by.host, by.gc, by.merge, by.map, by.wear].map(count);
@@ -59,14 +59,12 @@ pub fn of(result: &RunResult) -> String {
         row("pages programmed", &nand.programs),
         row("blocks erased", &nand.erases),
     ];
-    let _ = write!(text, "\n{}", table(&header, 1, rows));
-    text.push_str(&hints::of(&result.hints));
-    text
+    Table::new(&header, 1, rows)
 }
 
-/// Tables of a Filebench personality or a synthesised workload; empty for other workloads.
-fn generated(result: &RunResult) -> String {
-    let mut text = String::new();
+/// Tables of a Filebench personality or a synthesised workload; none for other workloads.
+fn generated(result: &RunResult) -> Vec<Table> {
+    let mut tables = Vec::new();
     if let Some(filebench) = &result.filebench {
         let row = |flow: &FlowResult| {
             let latency = flow.latency_ns.as_ref()?;
@@ -76,7 +74,7 @@ fn generated(result: &RunResult) -> String {
         };
         let rows = filebench.flows.iter().filter_map(row).collect();
         let header = [filebench.personality.as_str(), "operations", "a second", "mean", "p99", "max"];
-        let _ = write!(text, "\n{}", table(&header, 1, rows));
+        tables.push(Table::new(&header, 1, rows));
     }
     if let Some(SynthesizedResult { target, achieved }) = &result.synthesized {
         let row =
@@ -89,9 +87,9 @@ fn generated(result: &RunResult) -> String {
             row("footprint", |of| size(of.footprint_bytes as f64)),
             row("span", |of| size(of.span_bytes as f64)),
         ];
-        let _ = write!(text, "\n{}", table(&["fit", "target", "achieved"], 1, rows));
+        tables.push(Table::new(&["fit", "target", "achieved"], 1, rows));
     }
-    text
+    tables
 }
 
 /// A line of the first table: its label and its text.
@@ -273,11 +271,16 @@ fn drive_facts(result: &RunResult) -> Vec<Fact> {
 
 /// Host writes possible until blocks reach their rated program/erase cycles.
 fn lifetime_text(lifetime: &LifetimeResult) -> String {
-    format!(
+    let mut text = format!(
         "{} written until the mean block is worn ({} drive writes a day for five years), {} until the worst ({})",
         size(lifetime.mean_bytes),
         factor(lifetime.mean_drive_writes_per_day),
         size(lifetime.worst_bytes),
         factor(lifetime.worst_drive_writes_per_day)
-    )
+    );
+    if let (Some(mean), Some(worst)) = (lifetime.mean_years, lifetime.worst_years) {
+        let [mean, worst] = [mean, worst].map(factor);
+        text.push_str(&format!("; at the rate of this run after {mean} and {worst} years"));
+    }
+    text
 }

@@ -1,16 +1,15 @@
-//! Columns of a comparison: the usual ones, and those that `--columns` names.
+//! Columns of a comparison: the usual ones, and those that its reader names.
 
-use flashloom::experiment::config::Catalog;
-use flashloom::experiment::result::Comparison;
-use flashloom::experiment::schema;
-use flashloom::units::{PolicySpec, Problem, Problems, Refusal, SlotSpec, Statistic, Unit};
+use flashloom_experiment::config::Catalog;
+use flashloom_experiment::figures::{count, factor, percent, rate, size, time};
+use flashloom_experiment::result::Comparison;
+use flashloom_experiment::schema;
+use flashloom_units::{PolicySpec, Problem, Problems, Refusal, SlotSpec, Statistic, Unit};
 use serde_json::Value;
-
-use crate::figures::{count, factor, percent, rate, size, time};
 
 /// Direction in which the values of a column are better.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Best {
+pub(super) enum Best {
     /// Higher is better.
     Highest,
     /// Lower is better.
@@ -25,20 +24,25 @@ pub struct Column {
     /// Heading in the table.
     pub name: String,
     /// Direction in which its values are better.
-    pub best: Best,
+    pub(super) best: Best,
     /// Formats a value.
-    pub show: fn(f64) -> String,
+    show: fn(f64) -> String,
     /// Fields of a result that are added up to the figure.
     paths: Vec<String>,
     /// True for a column named by `--columns`, which is shown even if no run has the figure.
-    pub is_asked: bool,
+    pub(super) is_asked: bool,
 }
 
 impl Column {
     /// A usual column: the sum of some fields.
-    pub fn of_sum(name: &str, best: Best, show: fn(f64) -> String, paths: &[&str]) -> Self {
+    pub(super) fn of_sum(name: &str, best: Best, show: fn(f64) -> String, paths: &[&str]) -> Self {
         let paths = paths.iter().map(|&path| path.to_owned()).collect();
         Self { name: name.to_owned(), best, show, paths, is_asked: false }
+    }
+
+    /// Formats a value of the column.
+    pub fn show(&self, value: f64) -> String {
+        (self.show)(value)
     }
 
     /// Fields of a result that are added up to the figure.
@@ -63,39 +67,39 @@ struct Usual {
     paths: &'static [&'static str],
 }
 
-const fn usual(name: &'static str, best: Best, show: fn(f64) -> String, paths: &'static [&'static str]) -> Usual {
+const fn of_all(name: &'static str, best: Best, show: fn(f64) -> String, paths: &'static [&'static str]) -> Usual {
     Usual { name, section: None, best, show, paths }
 }
 
 const MERGES: &[&str] = &["ftl.merges.switch", "ftl.merges.partial", "ftl.merges.full"];
 
 const USUAL: &[Usual] = &[
-    usual("operations/s", Best::Highest, factor, &["filebench.operations_per_second"]),
-    usual("requests/s", Best::Highest, factor, &["host.iops"]),
-    usual("throughput", Best::Highest, rate, &["host.throughput_bytes_per_s"]),
-    usual("read p50", Best::Lowest, time, &["host.latency_ns.read.p50"]),
-    usual("read p99", Best::Lowest, time, &["host.latency_ns.read.p99"]),
-    usual("write p50", Best::Lowest, time, &["host.latency_ns.write.p50"]),
-    usual("write p99", Best::Lowest, time, &["host.latency_ns.write.p99"]),
-    usual("max wait", Best::Lowest, time, &["scheduler.max_wait_ns"]),
-    usual("merged", Best::Neither, whole, &["scheduler.merged"]),
-    Usual { section: Some("buffer."), ..usual("buffer hits", Best::Highest, percent, &["buffer.hit_ratio"]) },
-    usual("map hits", Best::Highest, percent, &["ftl.map_cache.hit_ratio"]),
-    usual("merges", Best::Lowest, whole, MERGES),
-    usual("largest k", Best::Lowest, whole, &["ftl.associativity.max"]),
-    usual("longest merge", Best::Lowest, time, &["ftl.blocking_ns.max"]),
-    usual("WAF", Best::Lowest, factor, &["ftl.waf"]),
-    usual("erases", Best::Lowest, whole, &["ftl.block_erases"]),
-    usual("life in pages", Best::Highest, whole, &["end_of_life.host_page_writes"]),
+    of_all("operations/s", Best::Highest, factor, &["filebench.operations_per_second"]),
+    of_all("requests/s", Best::Highest, factor, &["host.iops"]),
+    of_all("throughput", Best::Highest, rate, &["host.throughput_bytes_per_s"]),
+    of_all("read p50", Best::Lowest, time, &["host.latency_ns.read.p50"]),
+    of_all("read p99", Best::Lowest, time, &["host.latency_ns.read.p99"]),
+    of_all("write p50", Best::Lowest, time, &["host.latency_ns.write.p50"]),
+    of_all("write p99", Best::Lowest, time, &["host.latency_ns.write.p99"]),
+    of_all("max wait", Best::Lowest, time, &["scheduler.max_wait_ns"]),
+    of_all("merged", Best::Neither, whole, &["scheduler.merged"]),
+    Usual { section: Some("buffer."), ..of_all("buffer hits", Best::Highest, percent, &["buffer.hit_ratio"]) },
+    of_all("map hits", Best::Highest, percent, &["ftl.map_cache.hit_ratio"]),
+    of_all("merges", Best::Lowest, whole, MERGES),
+    of_all("largest k", Best::Lowest, whole, &["ftl.associativity.max"]),
+    of_all("longest merge", Best::Lowest, time, &["ftl.blocking_ns.max"]),
+    of_all("WAF", Best::Lowest, factor, &["ftl.waf"]),
+    of_all("erases", Best::Lowest, whole, &["ftl.block_erases"]),
+    of_all("life in pages", Best::Highest, whole, &["end_of_life.host_page_writes"]),
 ];
 
 /// The columns that `--bounds` adds.
 const BOUNDS: &[Usual] = &[
-    usual("misses/OPT", Best::Lowest, factor, &["bounds.buffer.misses_over_fewest"]),
-    usual("erases/fewest", Best::Lowest, factor, &["bounds.ftl.erases_over_fewest"]),
-    usual("clairvoyant WAF", Best::Neither, factor, &["bounds.ftl.clairvoyant_waf"]),
-    usual("duration/best", Best::Lowest, factor, &["bounds.scheduler.duration_over_shortest"]),
-    usual("latency/best", Best::Lowest, factor, &["bounds.scheduler.mean_latency_over_least"]),
+    of_all("misses/OPT", Best::Lowest, factor, &["bounds.buffer.misses_over_fewest"]),
+    of_all("erases/fewest", Best::Lowest, factor, &["bounds.ftl.erases_over_fewest"]),
+    of_all("clairvoyant WAF", Best::Neither, factor, &["bounds.ftl.clairvoyant_waf"]),
+    of_all("duration/best", Best::Lowest, factor, &["bounds.scheduler.duration_over_shortest"]),
+    of_all("latency/best", Best::Lowest, factor, &["bounds.scheduler.mean_latency_over_least"]),
 ];
 
 /// Where the fields of bounds are in a result.
@@ -115,14 +119,33 @@ fn whole(value: f64) -> String {
     if value.fract() == 0.0 { count(value as u64) } else { factor(value) }
 }
 
+/// The columns of a comparison that varies these keys: those of `names`, or the usual ones without any; then those of
+/// bounds, if they are worked out.
+///
+/// # Errors
+/// Every name that is none, that several fields end with, or that needs bounds where there are none. The problems point
+/// into the option `--columns`.
+pub fn chosen<'a>(
+    catalog: &Catalog,
+    names: &[String],
+    keys: impl Iterator<Item = &'a str> + Clone,
+    has_bounds: bool,
+) -> Result<Vec<Column>, Problems> {
+    let mut columns = if names.is_empty() { usual(keys) } else { named(catalog, names, keys, has_bounds)? };
+    if has_bounds {
+        columns.extend(bounds(&columns));
+    }
+    Ok(columns)
+}
+
 /// The usual columns of a comparison that varies these keys.
-pub fn usual_columns<'a>(keys: impl Iterator<Item = &'a str> + Clone) -> Vec<Column> {
+pub fn usual<'a>(keys: impl Iterator<Item = &'a str> + Clone) -> Vec<Column> {
     let is_on = |column: &&Usual| column.section.is_none_or(|section| keys.clone().any(|key| key.starts_with(section)));
     USUAL.iter().filter(is_on).map(|column| column.column(false)).collect()
 }
 
 /// The columns of bounds that are not among those chosen already.
-pub fn bounds(chosen: &[Column]) -> Vec<Column> {
+fn bounds(chosen: &[Column]) -> Vec<Column> {
     let columns = BOUNDS.iter().map(|column| column.column(false));
     columns.filter(|column| chosen.iter().all(|known| known.paths != column.paths)).collect()
 }
@@ -131,7 +154,7 @@ pub fn bounds(chosen: &[Column]) -> Vec<Column> {
 ///
 /// # Errors
 /// Every name that is none, that several fields end with, or that needs bounds where there are none.
-pub fn named<'a>(
+fn named<'a>(
     catalog: &Catalog,
     names: &[String],
     keys: impl Iterator<Item = &'a str> + Clone,
@@ -146,7 +169,7 @@ pub fn named<'a>(
         let span = start + before..start + before + written.len();
         start += name.len() + 1;
         let found = match plain(written) {
-            all if all == ALL_USUAL => Ok(usual_columns(keys.clone())),
+            all if all == ALL_USUAL => Ok(usual(keys.clone())),
             _ => resolve(catalog, &paths, written).and_then(|column| worked_out(column, has_bounds)),
         };
         match found {

@@ -1,15 +1,16 @@
 //! Table of latency by cause: a line for each cause, a column for each slice of the requests.
 
-use flashloom::device::Cause;
-use flashloom::experiment::result::{AnatomyResult, SliceResult, TailResult};
+use flashloom_device::Cause;
+use flashloom_experiment::figures::{count, percent, time};
+use flashloom_experiment::result::{AnatomyResult, SliceResult, TailResult};
 
-use crate::figures::{count, percent, table, time};
+use super::Table;
 
 /// Smallest share shown: a smaller one would be rounded to nothing.
 const SMALLEST_SHARE: f64 = 0.000_05;
 
-/// Formats the table; `None` if no read and no write completed. Causes without a visible share are left out.
-pub fn of(anatomy: &AnatomyResult) -> Option<String> {
+/// The table; `None` if no read and no write completed. Causes without a visible share are left out.
+pub fn of(anatomy: &AnatomyResult) -> Option<Table> {
     let (mut header, mut slices) = (vec!["time went to"], Vec::new());
     for (name, tail) in [("reads", &anatomy.read), ("writes", &anatomy.write)] {
         let Some(TailResult { whole, p99, p99_9 }) = tail else { continue };
@@ -29,7 +30,7 @@ pub fn of(anatomy: &AnatomyResult) -> Option<String> {
             rows.push(row(&format!("  {}", cause.name()), &|slice| percent(share(slice, cause))));
         }
     }
-    Some(table(&header, 1, rows))
+    Some(Table::new(&header, 1, rows))
 }
 
 /// Share of a cause in the latency of some requests; 0 if they took no time.
@@ -42,7 +43,7 @@ fn share(slice: &SliceResult, cause: Cause) -> f64 {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use flashloom::experiment::result::{PartsResult, TotalNs};
+    use flashloom_experiment::result::{PartsResult, TotalNs};
 
     /// Makes a slice of requests with the given times by cause.
     fn slice(requests: u64, from_ns: Option<u64>, parts: &[(Cause, u64)]) -> SliceResult {
@@ -71,7 +72,7 @@ mod tests {
         );
         let write = tail(&[(Cause::Link, 36_000_000), (Cause::Erase, 1_000)], &[(Cause::Slot, 400_000_000)]);
         insta::assert_snapshot!(of(&AnatomyResult { read: Some(read.clone()), write: Some(write) }).unwrap());
-        let reads_alone = of(&AnatomyResult { read: Some(read), write: None }).unwrap();
+        let reads_alone = of(&AnatomyResult { read: Some(read), write: None }).unwrap().to_string();
         assert!(!reads_alone.contains("writes") && !reads_alone.contains("link"), "{reads_alone}");
         assert_eq!(of(&AnatomyResult { read: None, write: None }), None);
     }
@@ -79,6 +80,6 @@ mod tests {
     #[test]
     fn requests_that_took_no_time_have_no_shares() {
         let read = tail(&[], &[]);
-        assert_eq!(of(&AnatomyResult { read: Some(read), write: None }).unwrap().lines().count(), 3);
+        assert_eq!(of(&AnatomyResult { read: Some(read), write: None }).unwrap().to_string().lines().count(), 3);
     }
 }

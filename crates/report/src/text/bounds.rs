@@ -1,13 +1,12 @@
-//! Notes below a comparison on bounds that `--bounds` could not compute.
+//! Notes below a comparison on bounds that could not be computed.
 
-use flashloom::experiment::config::Experiment;
-use flashloom::experiment::result::Comparison;
+use flashloom_experiment::result::Comparison;
 
-use crate::figures::rows;
+use super::table::rows;
 
 /// The missing bounds: one line per part of the stack and reason, with the rows that it holds for.
-pub fn left_out(experiment: &Experiment, comparison: &Comparison) -> String {
-    let seeds = experiment.repetitions();
+pub fn missing_bounds(comparison: &Comparison) -> String {
+    let seeds = comparison.repetitions();
     let mut reasons: Vec<(&str, &str, Vec<usize>)> = Vec::new();
     for (run, compared) in comparison.runs.iter().enumerate() {
         let row = run / seeds;

@@ -1,13 +1,14 @@
 //! Tables of a comparison: one row per combination, the best value of each column marked.
 
-use flashloom::experiment::config::Bounds;
-use flashloom::experiment::estimate::Estimate;
-use flashloom::experiment::formula::Run;
-use flashloom::experiment::result::{Comparison, ExpectationResult};
+use flashloom_experiment::config::Bounds;
+use flashloom_experiment::estimate::Estimate;
+use flashloom_experiment::figures::count;
+use flashloom_experiment::formula::Run;
+use flashloom_experiment::result::{Comparison, ExpectationResult};
 use serde_json::Value;
 
 use super::columns::{Best, Column};
-use crate::figures::{count, table};
+use super::{Part, Table};
 
 /// A column with its values: one per seed for each combination, `None` for a run without the figure.
 struct Figures<'a> {
@@ -31,7 +32,7 @@ impl<'a> Figures<'a> {
     fn shown(&self) -> Vec<String> {
         let show = |values: &Vec<f64>| {
             let Estimate { mean, half_width } = Estimate::of(values);
-            let show = self.column.show;
+            let show = |value| self.column.show(value);
             match values.len() {
                 1 => show(mean),
                 _ => format!("{} ±{}", show(mean), if half_width == 0.0 { "0".to_owned() } else { show(half_width) }),
@@ -69,7 +70,7 @@ impl<'a> Figures<'a> {
             let of = Estimate::of(first).mean.abs();
             let sign = if difference.mean < 0.0 { "-" } else { "+" };
             let show = |value: f64| match of {
-                0.0 => (self.column.show)(value),
+                0.0 => self.column.show(value),
                 _ => format!("{:.1}", value / of * 100.0),
             };
             let unit = if of == 0.0 { "" } else { " %" };
@@ -85,23 +86,26 @@ fn paired(values: &[f64], others: &[f64]) -> Estimate {
     Estimate::of(&values.iter().zip(others).map(|(value, other)| value - other).collect::<Vec<_>>())
 }
 
+/// A combination's varied keys and their values, without the seed.
+type Varied = serde_json::Map<String, Value>;
+
 /// The comparison's table, one row per combination with the varied keys first; then the differences over seeds, the
 /// combinations left out, and the expectations.
-pub fn side_by_side(comparison: &Comparison, columns: &[Column]) -> String {
-    let seeds = comparison.repeated.first().map_or(1, |repeated| repeated.seeds.len());
+pub fn comparison(comparison: &Comparison, columns: &[Column]) -> Vec<Part> {
+    let seeds = comparison.repetitions();
     let runs: Vec<Run> = comparison.runs.iter().map(Run::from).collect();
-    let varied: Vec<&serde_json::Map<String, Value>> = match comparison.repeated.as_slice() {
+    let varied: Vec<&Varied> = match comparison.repeated.as_slice() {
         [] => comparison.runs.iter().map(|run| &run.vary).collect(),
         repeated => repeated.iter().map(|repeated| &repeated.vary).collect(),
     };
-    let keys: Vec<&str> = varied.first().map_or(Vec::new(), |vary| vary.keys().map(|key| last_part(key)).collect());
     let figures: Vec<Figures> =
         columns.iter().map(|column| Figures::of(column, &runs, seeds)).filter(Figures::is_shown).collect();
-    let header: Vec<&str> =
-        keys.iter().copied().chain(figures.iter().map(|figures| figures.column.name.as_str())).collect();
-    let row = |vary: &&serde_json::Map<String, Value>| vary.values().map(plain).collect::<Vec<String>>();
+    let keys = varied.first().into_iter().flat_map(|vary| vary.keys()).map(|key| last_part(key));
+    let names = varied.first().map_or(0, |vary| vary.len());
+    let header: Vec<&str> = keys.chain(figures.iter().map(|figures| figures.column.name.as_str())).collect();
 
-    let mut rows: Vec<Vec<String>> = varied.iter().map(row).collect();
+    let mut rows: Vec<Vec<String>> = varied.iter().map(|vary| values(vary)).collect();
+    let mut notes = "\n".to_owned();
     let mut is_marked = false;
     for figures in &figures {
         let shown = figures.shown();
@@ -111,39 +115,54 @@ pub fn side_by_side(comparison: &Comparison, columns: &[Column]) -> String {
             row.push(shown + if Some(index) == best { " *" } else { "  " });
         }
     }
-    let mut text = format!("{}\n", table(&header, keys.len(), rows));
     if is_marked {
         let beyond = if seeds > 1 { ", beyond the interval of its paired difference to each other" } else { "" };
-        text.push_str(&format!("* best of its column{beyond}\n"));
+        notes.push_str(&format!("* best of its column{beyond}\n"));
     }
     if let Some(repeated) = comparison.repeated.first() {
         let (first, last) = (repeated.seeds.first().unwrap_or(&0), repeated.seeds.last().unwrap_or(&0));
-        text.push_str(&format!(
+        notes.push_str(&format!(
             "means of {seeds} seeds ({first} to {last}) ± half the width of their 95 % interval (Student's t)\n"
         ));
-        if varied.len() > 1 && !figures.is_empty() {
-            let mut rows: Vec<Vec<String>> = varied.iter().skip(1).map(row).collect();
-            for figures in &figures {
-                rows.iter_mut().zip(figures.differences()).for_each(|(row, shown)| row.push(shown));
-            }
-            let differences = table(&header, keys.len(), rows);
-            let first: Vec<String> = varied[0].iter().map(|(key, value)| format!("{key}={}", plain(value))).collect();
-            text.push_str(&format!(
-                "\nDifferences to {}, by pairs of the same seed:\n\n{differences}\n~ none can be told: the interval \
-                 holds zero\n",
-                first.join(", ")
-            ));
-        }
     }
-    let verified: u64 = comparison.runs.iter().filter_map(|run| run.result.integrity.sectors_checked).sum();
-    if comparison.runs.iter().all(|run| run.result.integrity.verified) {
-        text.push_str(&format!("verified: every flash command, and {} sectors read\n", count(verified)));
+    let mut parts = vec![Part::Table(Table::new(&header, names, rows)), Part::Lines(notes)];
+    if !comparison.repeated.is_empty() && varied.len() > 1 && !figures.is_empty() {
+        parts.extend(differences(&varied, &header, &figures));
     }
-    text.push_str(&left_out(comparison));
+    parts.push(Part::Lines(checked(comparison) + &left_out(comparison)));
     if !comparison.expectations.is_empty() {
-        text.push_str(&expectations(comparison));
+        parts.extend([Part::blank(), Part::Table(expectations(comparison))]);
     }
-    text
+    parts.retain(|part| *part != Part::Lines(String::new()));
+    parts
+}
+
+/// The values of the varied keys, as they are shown.
+fn values(vary: &Varied) -> Vec<String> {
+    vary.values().map(plain).collect()
+}
+
+/// The differences over seeds of each combination to the first.
+fn differences(varied: &[&Varied], header: &[&str], figures: &[Figures<'_>]) -> [Part; 3] {
+    let mut rows: Vec<Vec<String>> = varied.iter().skip(1).map(|vary| values(vary)).collect();
+    for figures in figures {
+        rows.iter_mut().zip(figures.differences()).for_each(|(row, shown)| row.push(shown));
+    }
+    let first: Vec<String> = varied[0].iter().map(|(key, value)| format!("{key}={}", plain(value))).collect();
+    [
+        Part::Lines(format!("\nDifferences to {}, by pairs of the same seed:\n\n", first.join(", "))),
+        Part::Table(Table::new(header, varied[0].len(), rows)),
+        Part::Lines("\n~ none can be told: the interval holds zero\n".to_owned()),
+    ]
+}
+
+/// What was verified, if every run was.
+fn checked(comparison: &Comparison) -> String {
+    let verified: u64 = comparison.runs.iter().filter_map(|run| run.result.integrity.sectors_checked).sum();
+    if !comparison.runs.iter().all(|run| run.result.integrity.verified) {
+        return String::new();
+    }
+    format!("verified: every flash command, and {} sectors read\n", count(verified))
 }
 
 fn last_part(key: &str) -> &str {
@@ -175,7 +194,7 @@ fn left_out(comparison: &Comparison) -> String {
 }
 
 /// One row per expectation: whether it holds, the number, its bounds.
-fn expectations(comparison: &Comparison) -> String {
+fn expectations(comparison: &Comparison) -> Table {
     let row = |expected: &ExpectationResult| {
         let bounds = Bounds { at_least: expected.at_least, at_most: expected.at_most };
         let value = expected.value.map_or("-".to_owned(), significant);
@@ -183,7 +202,7 @@ fn expectations(comparison: &Comparison) -> String {
         vec![expected.claim.clone(), verdict.to_owned(), value, bounds.to_string()]
     };
     let rows = comparison.expectations.iter().map(row).collect();
-    format!("\n{}", table(&["expected", "", "found", "bounds"], 2, rows))
+    Table::new(&["expected", "", "found", "bounds"], 2, rows)
 }
 
 /// Formats a number to four significant digits.

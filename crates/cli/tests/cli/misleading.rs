@@ -1,0 +1,153 @@
+//! Hints that stop a wrong conclusion: about arrivals, recordings that are too short for their drive, tails, and rows
+//! of a comparison. Each on a configuration that triggers it, and on one that does not.
+
+use std::fmt::Write as _;
+
+use crate::commands::{json, small, validate};
+use crate::hints::{about, given_and_not};
+use crate::lab::Lab;
+
+/// Writes at random over 12 MB, one every 2 ms: 9,000 of them program that many pages of the small drive.
+fn recorded(writes: u64) -> Lab {
+    let lab = small();
+    let mut trace = "timestamp_ns,op,lba,sectors\n".to_owned();
+    for request in 0..writes {
+        let page = request.wrapping_mul(0x9e37_79b9_7f4a_7c15) >> 32;
+        writeln!(trace, "{},W,{},16", request * 2_000_000, page % 1_500 * 16).expect("a text takes text");
+    }
+    lab.write("trace.csv", trace);
+    let text = lab.read("small.toml");
+    let (_, device) = text.split_once("[device]").expect("the drive follows the workload");
+    lab.write("small.toml", format!("[workload]\nkind = \"trace\"\npath = \"trace.csv\"\n[device]{device}"));
+    lab
+}
+
+/// Keys of an aged drive without a buffer: every write is a program.
+const AGED: [&str; 2] = ["run.precondition=steady", "buffer.capacity=0B"];
+
+/// The text of a hint of a run with these keys.
+fn text(lab: &Lab, sets: &[&str], hint: &str) -> String {
+    let sets: Vec<&str> = sets.iter().flat_map(|set| ["--set", set]).collect();
+    let result = json(&lab.succeed(&[&["run", "small.toml", "--json", "-"], &sets[..]].concat()).stdout);
+    let found = result["hints"].as_array().and_then(|hints| hints.iter().find(|one| one["about"] == hint));
+    found.unwrap_or_else(|| panic!("{hint} is not among {}", result["hints"]))["text"].to_string()
+}
+
+#[test]
+fn more_came_than_was_served() {
+    let fast = ["workload.synthetic.interarrival=20us"];
+    given_and_not("overload", &fast, &["workload.synthetic.interarrival=10ms"]);
+    given_and_not("overload", &fast, &["workload.replay=closed"]);
+}
+
+/// The end of the recording finds the queue empty, but most of its requests came in a burst of one moment.
+#[test]
+fn bursts_that_the_drive_fell_behind_in() {
+    let lab = recorded(1);
+    let burst = |requests: u64, last_ns: u64| {
+        let requests = (0..requests).map(|at| format!("0,W,{},16\n", at * 16)).collect::<String>();
+        lab.write("trace.csv", format!("timestamp_ns,op,lba,sectors\n{requests}{last_ns},R,0,16\n"));
+        about(&lab, &[&AGED[..], &["run.precondition=none", "host.queue_depth=4"]].concat())
+    };
+    assert!(burst(500, 120_000_000).contains(&"overload".to_owned()));
+    assert!(!burst(500, 60_000_000_000).contains(&"overload".to_owned()), "idle for most of the time");
+}
+
+#[test]
+fn a_recording_too_short_for_its_drive_is_told_which_one_it_fills() {
+    let lab = recorded(9_000);
+    let large = [&AGED[..], &["device.blocks=1000"]].concat();
+    let told = text(&lab, &large, "short-for-drive");
+    assert!(told.contains("wrote 7.03 % of the drive") && told.contains("`--set device.blocks=70`."), "{told}");
+    let smaller = [&AGED[..], &["device.blocks=70", "device.rated_cycles=3000"]].concat();
+    for hint in ["short-for-drive", "lifetime", "never-collected"] {
+        assert!(!about(&lab, &smaller).contains(&hint.to_owned()), "{hint}");
+    }
+}
+
+#[test]
+fn a_recording_that_erased_nothing_may_need_smaller_blocks_too() {
+    let lab = recorded(9_000);
+    let large = [&AGED[..], &["device.pages=4096"]].concat();
+    let told = text(&lab, &large, "never-collected");
+    assert!(told.contains("`--set device.blocks=32` `--set device.pages=70`."), "{told}");
+    let smaller = [&AGED[..], &["device.blocks=32", "device.pages=70"]].concat();
+    assert!(!about(&lab, &smaller).contains(&"never-collected".to_owned()));
+    lab.write("trace.csv", "timestamp_ns,op,lba,sectors\n0,W,0,16\n2000,W,16,16\n");
+    let told = text(&lab, &large, "never-collected");
+    assert!(told.contains("or a drive of fewer planes than these 4"), "{told}");
+}
+
+#[test]
+fn a_smaller_drive_without_room_for_the_addresses_wraps_them() {
+    let lab = recorded(9_000);
+    let trace = lab.read("trace.csv") + "20000000000,W,1000000,16\n";
+    lab.write("trace.csv", trace);
+    let large = [&AGED[..], &["device.blocks=1000"]].concat();
+    let told = text(&lab, &large, "short-for-drive");
+    assert!(told.contains("`--set device.blocks=70` `--set workload.addresses=wrap`."), "{told}");
+}
+
+#[test]
+fn a_generated_workload_can_be_longer() {
+    let sets = ["run.precondition=steady", "workload.synthetic.requests=10", "buffer.capacity=0B"];
+    let told = text(&small(), &sets, "never-collected");
+    assert!(told.contains("too short for this drive; a longer one helps."), "{told}");
+}
+
+/// Writes that hardly ever wait for the buffer, on a drive of three bits a cell.
+const FEW_WAIT: [&str; 6] = [
+    "device.bits_per_cell=3",
+    "workload.synthetic.requests=20000",
+    "workload.synthetic.read_share=0.1",
+    "workload.synthetic.discard_share=0",
+    "workload.synthetic.interarrival=1ms",
+    "workload.synthetic.flush_every=0",
+];
+
+#[test]
+fn writes_that_an_slc_cache_would_have_taken() {
+    given_and_not("no-slc-cache", &FEW_WAIT, &["device.bits_per_cell=2"]);
+    given_and_not("no-slc-cache", &FEW_WAIT, &["buffer.capacity=8MiB"]);
+}
+
+#[test]
+fn reads_that_would_be_retried() {
+    let reads = [&FEW_WAIT[1..], &["workload.synthetic.read_share=1", "workload.synthetic.interarrival=2ms"]].concat();
+    given_and_not("no-read-retries", &reads, &["device.bits_per_cell=1"]);
+    given_and_not("no-read-retries", &reads, &["workload.synthetic.interarrival=30us"]);
+}
+
+/// Hints that a comparison of two schedulers prints, and those of its JSON.
+fn compared(sets: &[&str]) -> (String, Vec<String>) {
+    let lab = small();
+    let sets: Vec<&str> = sets.iter().flat_map(|set| ["--set", set]).collect();
+    let command = ["compare", "small.toml", "--vary", "host.scheduler=noop,deadline", "--json", "out.json"];
+    let printed = lab.succeed(&[&command[..], &sets].concat()).stderr;
+    let comparison = json(&lab.read("out.json"));
+    validate("compare.json", &comparison);
+    let hints = comparison["hints"].as_array().cloned().unwrap_or_default();
+    assert!(hints.iter().all(|hint| hint["rows"] == serde_json::json!([1, 2])), "{hints:?}");
+    (printed, hints.iter().filter_map(|hint| hint["about"].as_str().map(str::to_owned)).collect())
+}
+
+#[test]
+fn schedulers_without_a_choice() {
+    let closed = ["workload.replay=closed", "workload.queue_depth=4"];
+    let (printed, hints) = compared(&[&closed[..], &["host.queue_depth=31"]].concat());
+    assert!(printed.contains("hint (all rows): Requests hardly waited in the host, because the drive takes 31"));
+    assert_eq!(hints, ["never-queued"]);
+    let (printed, hints) = compared(&[&closed[..], &["host.queue_depth=2"]].concat());
+    assert!(!printed.contains("hardly waited") && hints.is_empty(), "{printed}");
+}
+
+#[test]
+fn a_rate_that_is_the_workloads_own() {
+    let (printed, hints) = compared(&["workload.synthetic.interarrival=2ms", "host.queue_depth=1"]);
+    assert!(printed.contains("requests/s and throughput are the workload's"), "{printed}");
+    assert_eq!(hints, ["own-rate"]);
+    for other in ["workload.replay=closed", "workload.synthetic.interarrival=20us"] {
+        let (_, hints) = compared(&[other, "host.queue_depth=1"]);
+        assert!(hints.is_empty(), "{other}: {hints:?}");
+    }
+}

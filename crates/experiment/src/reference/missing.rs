@@ -1,0 +1,82 @@
+//! What drives and hosts have and no figure contains: `flashloom explain "not modelled"`. `docs/model.md` has the same
+//! names, which a test holds.
+
+use super::{Block, Page, Place, described};
+
+const TITLE: &str = "What is not modelled";
+const HELP: &str = "Parts of real drives and hosts that no figure contains. Where one of them would make most of a \
+                    tail that is shown, a hint says so (`flashloom explain hints`).";
+
+/// What is missing: its names, and what figures lack because of it.
+pub const MISSING: &[(&[&str], &str)] = &[
+    (
+        &["SLC cache", "pSLC"],
+        "Cells that hold one bit until they are folded. Writes run at the rate of the cells' full number of bits \
+         from the first byte on, where drives take bursts of 6 to some hundred GB several times as fast.",
+    ),
+    (
+        &["RAIN", "parity"],
+        "Parity across dies: neither the space and the programs that it takes, nor reads that are answered from the \
+         other dies while one is busy or has failed.",
+    ),
+    (
+        &["spread of times"],
+        "Blocks and pages of a type have one tR, tPROG and tBERS, however worn they are and wherever they lie: only \
+         page types differ.",
+    ),
+    (
+        &["one-shot programming"],
+        "Every page is programmed by itself, in the time of its type; TLC and QLC mostly program the pages of a word \
+         line together or in passes.",
+    ),
+    (
+        &["read retries", "error correction", "retention", "read disturb", "refresh"],
+        "A read succeeds at the first try. Read retries, error correction, retention, read disturb and refresh, \
+         which make the tail of a worn drive, take no time. Blocks fail with the same probability whatever their \
+         age.",
+    ),
+    (&["bad blocks under log-block mappings"], "Blocks fail under page-level mappings alone."),
+    (
+        &["power loss"],
+        "Neither losses nor what drives write against them: journals and checkpoints of the map. The map of `page` \
+         takes no flash operation.",
+    ),
+    (&["temperature and power", "throttling"], "Nothing is throttled, and no state of low power has to be left."),
+    (
+        &["controller", "firmware"],
+        "Processors and memory of the drive: `controller_time` is a constant for each command, and commands do not \
+         queue for it. Nothing is prefetched, compressed or encrypted.",
+    ),
+    (
+        &["several hosts and queues", "NVMe arbitration", "namespaces", "zones"],
+        "One host with one submission queue: no NVMe arbitration, namespaces, zones, streams or placement hints.",
+    ),
+    (
+        &["processor time of the host"],
+        "Submission, scheduling, locks and interrupts take no time: on fast drives these are what real schedulers \
+         differ by most.",
+    ),
+    (
+        &["later Linux schedulers", "mq-deadline", "kyber", "bfq"],
+        "mq-deadline, kyber and bfq are not there yet. `noop` stands for `none`, and `deadline` is the ancestor of \
+         mq-deadline.",
+    ),
+];
+
+/// A page of all, and one for each.
+pub(super) fn pages() -> Vec<Page> {
+    let entries = MISSING.iter().map(|(names, help)| described(names[0], help)).collect();
+    let whole = Page {
+        names: ["not modelled", "what is not modelled", "model"].map(str::to_owned).to_vec(),
+        title: TITLE.to_owned(),
+        place: Place::Section(2),
+        blocks: vec![Block::Text(HELP.to_owned()), Block::Entries("Not modelled".to_owned(), entries)],
+    };
+    let part = |(names, help): &(&[&str], &str)| Page {
+        title: format!("{} (not modelled)", names[0]),
+        names: names.iter().map(|&name| name.to_owned()).collect(),
+        place: Place::Elsewhere,
+        blocks: vec![Block::Text((*help).to_owned())],
+    };
+    std::iter::once(whole).chain(MISSING.iter().map(part)).collect()
+}

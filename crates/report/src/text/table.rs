@@ -1,0 +1,75 @@
+//! Tables in columns of text, and row numbers.
+
+use std::fmt;
+
+use comfy_table::{CellAlignment, Table as Layout, presets};
+
+/// A table of text: a heading for each column, and rows with a cell for each.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Table {
+    /// Headings of the columns; all empty for a table without.
+    pub header: Vec<String>,
+    /// Number of columns of names, which come first and are aligned to the left; figures are aligned to the right.
+    pub names: usize,
+    /// Cells of each row.
+    pub rows: Vec<Vec<String>>,
+}
+
+impl Table {
+    /// A table with these headings, of which the first `names` are of names.
+    pub fn new(header: &[&str], names: usize, rows: Vec<Vec<String>>) -> Self {
+        Self { header: header.iter().map(|&name| name.to_owned()).collect(), names, rows }
+    }
+}
+
+impl fmt::Display for Table {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let mut layout = Layout::new();
+        layout.load_style(presets::NOTHING).set_header(&self.header);
+        layout.add_rows(&self.rows);
+        for (index, column) in layout.column_iter_mut().enumerate() {
+            column.set_padding((0, 2));
+            if index >= self.names {
+                column.set_cell_alignment(CellAlignment::Right);
+            }
+        }
+        layout.lines().try_for_each(|line| writeln!(f, "{}", line.trim_end()))
+    }
+}
+
+/// Formats a table: the first `names` columns are aligned to the left, the others to the right.
+pub fn table(header: &[&str], names: usize, rows: Vec<Vec<String>>) -> String {
+    Table::new(header, names, rows).to_string()
+}
+
+/// Formats row numbers from indices in order: `rows 1-3, 5`, or `all rows` if all `all` of them are chosen.
+pub fn rows(chosen: &[usize], all: usize) -> String {
+    if chosen.len() == all && all > 1 {
+        return "all rows".to_owned();
+    }
+    let runs = chosen.chunk_by(|row, next| row + 1 == *next);
+    let shown = runs.map(|run| match run {
+        [.., last] if run.len() > 2 => format!("{}-{}", run[0] + 1, last + 1),
+        run => run.iter().map(|row| (row + 1).to_string()).collect::<Vec<_>>().join(", "),
+    });
+    let shown = shown.collect::<Vec<_>>().join(", ");
+    format!("row{} {shown}", if chosen.len() == 1 { "" } else { "s" })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn rows_that_follow_one_another_are_a_range() {
+        assert_eq!(rows(&[0, 1, 2], 3), "all rows");
+        assert_eq!(rows(&[0], 1), "row 1");
+        assert_eq!(rows(&[0, 1, 2, 4, 6, 7], 9), "rows 1-3, 5, 7, 8");
+    }
+
+    #[test]
+    fn names_are_on_the_left_and_figures_on_the_right() {
+        let rows = vec![vec!["a".to_owned(), "1".to_owned()], vec!["bbb".to_owned(), "10,000".to_owned()]];
+        assert_eq!(table(&["name", "n"], 1, rows), "name       n\na          1\nbbb   10,000\n");
+    }
+}
