@@ -117,7 +117,7 @@ reproduce: ## Rehearses the reproduction of every paper, with shortened workload
 # The wheel is built as the tests are, and takes the crates that `unit` compiled: a release build takes minutes more. It
 # is installed as a user would install it; nothing is tried from the source.
 python: $(PYTHON)/bin/maturin ## Builds the Python package, installs it into an environment of its own, and tests it there.
-	$(WHEEL) --profile dev --strip
+	$(WHEEL) --profile dev --strip --features as-in-tests
 	$(TRY) debug
 
 # Tqdm, Dask, Ray and Jupyter as well, without which their tests are left out.
@@ -151,8 +151,9 @@ budgets: ## Writes these budgets, and the tables of docs/costs.md, anew.
 	@command -v valgrind >/dev/null || { echo "$(NO_VALGRIND)" >&2; exit 1; }
 	$(COUNT)
 
+# With this feature dependencies are those that `lint` has checked.
 docs: ## Builds the documentation of the code; a warning is an error.
-	RUSTDOCFLAGS="-D warnings" cargo doc --locked --workspace --no-deps
+	RUSTDOCFLAGS="-D warnings" cargo doc --locked --workspace --no-deps --features flashloom-python/as-in-tests
 
 # The pages are those of docs/. linkchecker follows every link and heading offline; it installs in seconds, where a
 # checker in Rust takes minutes to build. What the examples of the documents say, tests hold against the program.
