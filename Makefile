@@ -24,6 +24,9 @@ COUNT := cargo build --locked --release && \
   cargo test --locked --workspace --test costs -- --ignored --nocapture
 NO_VALGRIND := make: valgrind is missing, which counts instructions: sudo apt-get install valgrind
 
+# How the commands of documents are run; followed by the name of the test.
+OUTPUTS := cargo test --locked --workspace --lib -- --ignored --nocapture --test-threads=1
+
 # The environment that the Python package is installed into, and tried in.
 PYTHON := target/python
 PACKAGE := crates/python
@@ -33,12 +36,12 @@ WHEEL = rm -rf $(PYTHON)/wheels; $(MATURIN) build --quiet --locked \
 # Followed by the folder of the program whose numbers the package has to have.
 TRY = $(PACKAGE)/try $(PYTHON)
 
-.PHONY: help test tools format lint unit smoke readme expectations reproduce docs site kernel test-kernel test-kernel-debug test-report acceptance fuzz-properties fuzz-long fuzz-ftl snapshots reference budget budgets bench dist python test-python notebooks
+.PHONY: help test tools format lint unit outputs docs-outputs expectations reproduce docs site kernel test-kernel test-kernel-debug test-report acceptance fuzz-properties fuzz-long fuzz-ftl snapshots reference budget budgets bench dist python test-python notebooks
 
 help: ## Lists the targets.
 	@sed -n 's/^\([a-z-]*\):.*## \(.*\)/  \1\t\2/p' $(MAKEFILE_LIST) | expand -t 14
 
-test: tools format lint unit smoke readme expectations reproduce budget python docs kernel ## Checks everything, as a change has to pass it.
+test: tools format lint unit outputs expectations reproduce budget python docs kernel ## Checks everything, as a change has to pass it.
 	@echo "make test: format, lints, tests, benchmarks and documents are in order"
 
 tools: ## Installs what the build needs and the machine lacks.
@@ -87,18 +90,20 @@ lint: ## Runs clippy over every target; a warning is an error.
 	cargo clippy --locked --workspace --all-targets -- -D warnings
 
 # Snapshots are compared and never written here, whatever the environment says.
-unit: ## Runs all tests: unit, model, property, closed form, snapshot, golden, command line.
+unit: ## Runs all tests: unit, model, property, closed form, snapshot, golden, command line, short benchmarks.
 	INSTA_UPDATE=no cargo test --locked --workspace
 
-smoke: ## Runs the benchmarks of the drive, the buffer and parallel runs with a hundredth of their work.
-	FLASHLOOM_BENCH=smoke cargo bench --locked -p flashloom-device --bench drive
-	FLASHLOOM_BENCH=smoke cargo bench --locked -p flashloom-buffer --bench orders
-	FLASHLOOM_BENCH=smoke cargo bench --locked -p flashloom-cli --bench jobs
+# The tests are those that `unit` builds, the program that of README's first command.
+outputs: ## Runs the quick commands of README and docs/, and compares what they print with what is shown there.
+	cargo build --locked --release
+	INSTA_UPDATE=no $(OUTPUTS) quick_commands
 
-readme: ## Runs the first command of the README and compares what it prints with the table there.
-	cargo run --locked --release --quiet -- compare experiments/quickstart.toml | diff - \
-	  <(sed -n '/<!-- quickstart -->/,/<!-- \/quickstart -->/p' README.md | sed '/^<!--/d; /^```/d')
-	@echo "readme: the table is what the command prints"
+# The last line holds the tutorial's table.
+docs-outputs: export INSTA_UPDATE := $(if $(UPDATE),always,no)
+docs-outputs: ## Runs the commands that take longer; with UPDATE=1 all of them, and writes the outputs of docs/ anew.
+	cargo build --locked --release
+	$(OUTPUTS) $(if $(UPDATE),commands_of_documents,slow_commands)
+	$(if $(UPDATE),cargo test --locked --workspace --test tutorial)
 
 expectations: ## Runs the experiments that say what they expect; one that does not hold is an error.
 	@grep -l '^\[\[expect\]\]' experiments/*.toml | while read -r experiment; do \
@@ -112,7 +117,7 @@ reproduce: ## Rehearses the reproduction of every paper, with shortened workload
 # The wheel is built as the tests are, and takes the crates that `unit` compiled: a release build takes minutes more. It
 # is installed as a user would install it; nothing is tried from the source.
 python: $(PYTHON)/bin/maturin ## Builds the Python package, installs it into an environment of its own, and tests it there.
-	export CARGO_PROFILE_DEV_OPT_LEVEL=1; $(WHEEL) --profile dev --strip
+	$(WHEEL) --profile dev --strip --features as-in-tests
 	$(TRY) debug
 
 # Tqdm, Dask, Ray and Jupyter as well, without which their tests are left out.
@@ -135,7 +140,7 @@ $(PYTHON)/bin/maturin:
 	  "cloudpickle>=3" "fsspec>=2024.6" "optuna>=4" "polars>=1" "pyarrow>=17" \
 	  "hypothesis>=6" "matplotlib>=3.10"
 
-# The counted program is the release build that `readme` makes, the counting one the test build of `unit`. Without
+# The counted program is the release build that `outputs` makes, the counting one the test build of `unit`. Without
 # valgrind nothing else is missing, so that the other checks go on.
 budget: export INSTA_UPDATE := no
 budget: ## Counts the instructions of every policy, and holds them to their budgets; needs valgrind.
@@ -146,8 +151,9 @@ budgets: ## Writes these budgets, and the tables of docs/costs.md, anew.
 	@command -v valgrind >/dev/null || { echo "$(NO_VALGRIND)" >&2; exit 1; }
 	$(COUNT)
 
+# With this feature dependencies are those that `lint` has checked.
 docs: ## Builds the documentation of the code; a warning is an error.
-	RUSTDOCFLAGS="-D warnings" cargo doc --locked --workspace --no-deps
+	RUSTDOCFLAGS="-D warnings" cargo doc --locked --workspace --no-deps --features flashloom-python/as-in-tests
 
 # The pages are those of docs/. linkchecker follows every link and heading offline; it installs in seconds, where a
 # checker in Rust takes minutes to build. What the examples of the documents say, tests hold against the program.
@@ -165,18 +171,18 @@ site: $(MDBOOK)/bin/mdbook $(LINKCHECKER)/bin/linkchecker ## Builds the site of 
 dist: $(CARGO_DEB)/bin/cargo-deb $(PYTHON)/bin/maturin ## Makes a Debian package, a wheel and an sdist in target/dist, and rehearses the publication of the crates.
 	rm -rf target/dist
 	mkdir -p target/dist/install/man1
-	cargo build --locked --release
-	target/release/flashloom man target/dist/install/man1
-	target/release/flashloom completions bash >target/dist/install/flashloom.bash
-	target/release/flashloom completions zsh >target/dist/install/_flashloom
-	target/release/flashloom completions fish >target/dist/install/flashloom.fish
-	$(CARGO_DEB)/bin/cargo-deb --package flashloom-cli --no-build --strip --output target/dist/
-	$(MATURIN) build --quiet --locked --release --manifest-path $(PACKAGE)/Cargo.toml --out target/dist
-	python3 $(PACKAGE)/fresh.py target/dist/flashloom-*.whl target/release/flashloom
+	cargo build --locked --profile ship
+	target/ship/flashloom man target/dist/install/man1
+	target/ship/flashloom completions bash >target/dist/install/flashloom.bash
+	target/ship/flashloom completions zsh >target/dist/install/_flashloom
+	target/ship/flashloom completions fish >target/dist/install/flashloom.fish
+	$(CARGO_DEB)/bin/cargo-deb --package flashloom-cli --profile ship --no-build --strip --output target/dist/
+	$(MATURIN) build --quiet --locked --profile ship --manifest-path $(PACKAGE)/Cargo.toml --out target/dist
+	python3 $(PACKAGE)/fresh.py target/dist/flashloom-*.whl target/ship/flashloom
 	$(MATURIN) sdist --manifest-path $(PACKAGE)/Cargo.toml --out target/dist
 	sdist=$$(realpath target/dist/flashloom-*.tar.gz); pip=$(abspath $(PYTHON))/bin/pip; target=$(abspath target); \
 	  folder=$$(mktemp -d); trap 'rm -rf "$$folder"' EXIT; cd "$$folder"; \
-	  export CARGO_TARGET_DIR=$$target CARGO_PROFILE_DEV_OPT_LEVEL=1 MATURIN_PEP517_ARGS="--profile dev"; \
+	  export CARGO_TARGET_DIR=$$target MATURIN_PEP517_ARGS="--profile dev"; \
 	  "$$pip" wheel --quiet --no-cache-dir --no-deps "$$sdist"; ls -l *.whl
 	cargo publish --locked --workspace --dry-run
 	@ls -l target/dist

@@ -1,7 +1,11 @@
-//! Test of the documents' examples: every command can be parsed, every experiment loaded.
+//! Test of the documents' examples: every command can be parsed, every experiment loaded. What commands print is held
+//! by [`outputs`].
 //!
-//! Nothing is run. A command is parsed, and its experiment checked with what the command sets and varies. A file that
-//! is not part of the project stands for the experiment shown last on that page, or else for one without any key.
+//! Here nothing is run. A command is parsed, and its experiment checked with what the command sets and varies. A file
+//! that is not part of the project stands for the experiment shown last on that page, or else for one without any key.
+
+mod block;
+mod outputs;
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -13,6 +17,7 @@ use flashloom::experiment::config::{Catalog, Experiment, SECTIONS, Source, Sweep
 use flashloom::experiment::reference;
 
 use crate::arguments::{Arguments, Command};
+use block::blocks;
 
 /// Names that stand for the reader's own.
 const PLACEHOLDERS: [&str; 4] = ["NAME", "KEY", "PRESET", "FORMAT"];
@@ -53,34 +58,35 @@ enum Example {
 
 /// The examples of a text in their order, with their line numbers.
 fn examples(text: &str) -> Vec<(usize, Example)> {
-    let mut examples = Vec::new();
-    let mut lines = text.lines().enumerate();
-    while let Some((index, line)) = lines.next() {
-        let Some(language) = line.trim_start().strip_prefix("```") else {
-            let quoted = line.split('`').skip(1).step_by(2).filter(|quoted| quoted.starts_with("flashloom "));
-            examples.extend(quoted.map(|command| (index + 1, Example::Mention(format!("{command} ")))));
-            continue;
-        };
-        let block: Vec<&str> =
-            lines.by_ref().map(|(_, line)| line).take_while(|line| !line.trim_start().starts_with("```")).collect();
-        match language {
-            "toml" => examples.push((index + 2, Example::Toml(block.join("\n")))),
-            "" => {
-                let whole = block.join("\n").replace("\\\n", " ");
-                let commands = whole.lines().filter_map(command);
-                examples.extend(commands.map(|command| (index + 2, Example::Command(command))));
-            }
-            _ => {}
-        }
+    let blocks = blocks(text);
+    let is_code = |index: usize| {
+        blocks.iter().any(|block| (block.first..=block.first + block.lines.len()).contains(&(index + 1)))
+    };
+    let prose = text.lines().enumerate().filter(|(index, _)| !is_code(*index));
+    let mut examples: Vec<(usize, Example)> =
+        prose.flat_map(|(index, line)| mentions(line).map(move |mention| (index + 1, mention))).collect();
+    for block in &blocks {
+        let commands = block.commands().into_iter().map(Example::Command);
+        let toml = (block.language == "toml").then(|| Example::Toml(block.lines.join("\n")));
+        examples.extend(commands.chain(toml).map(|example| (block.first + 1, example)));
     }
+    examples.sort_by_key(|(line, _)| *line);
     examples
 }
 
-/// The command of a shell line, if it is one of this program without shell variables.
-fn command(line: &str) -> Option<String> {
-    let line = line.split(" #").next()?.trim();
-    let arguments = ["flashloom ", "cargo run --release -- "].iter().find_map(|start| line.strip_prefix(start))?;
-    (!arguments.contains('$')).then(|| format!("flashloom {arguments}"))
+/// The commands within a sentence.
+fn mentions(line: &str) -> impl Iterator<Item = Example> + '_ {
+    let quoted = line.split('`').skip(1).step_by(2).filter(|quoted| quoted.starts_with("flashloom "));
+    quoted.map(|command| Example::Mention(format!("{command} ")))
+}
+
+/// True if a block of TOML is an experiment or a part of one.
+fn is_experiment(text: &str) -> bool {
+    let is_key = |line: &str| {
+        let key = line.trim_start_matches(['[', '"']);
+        SECTIONS.iter().any(|section| key.starts_with(section.name)) || key.starts_with("vary")
+    };
+    text.lines().any(is_key)
 }
 
 /// The experiments of a page, as far as it has been read.
@@ -116,11 +122,7 @@ impl Page {
     }
 
     fn check_toml(&mut self, text: &str) -> Result<(), String> {
-        let is_experiment = |line: &str| {
-            let key = line.trim_start_matches(['[', '"']);
-            SECTIONS.iter().any(|section| key.starts_with(section.name)) || key.starts_with("vary")
-        };
-        if !text.lines().any(is_experiment) {
+        if !is_experiment(text) {
             return Ok(());
         }
         text.clone_into(&mut self.shown);

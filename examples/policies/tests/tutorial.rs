@@ -2,6 +2,7 @@
 
 use std::path::Path;
 use std::process::{Command, Output};
+use std::sync::{Mutex, PoisonError};
 
 const PROGRAM: &str = env!("CARGO_BIN_EXE_flashloom-example-policies");
 
@@ -22,16 +23,28 @@ fn stdout(arguments: &[&str]) -> String {
     String::from_utf8(output.stdout).expect("tables are text")
 }
 
-/// The text of a fenced block of the tutorial, found by the comment before it that names it.
-fn shown(name: &str) -> String {
-    let text = std::fs::read_to_string(repository().join("docs/tutorial.md")).expect("it is there");
-    let (_, rest) = text
-        .split_once(&format!("<!-- {name} -->"))
-        .expect("the tutorial has the block");
-    let (_, block) = rest
-        .split_once("```text\n")
-        .expect("a block of text follows");
-    block.split_once("```").expect("it ends").0.to_owned()
+/// Held by the test that has the page open.
+static PAGE: Mutex<()> = Mutex::new(());
+
+/// Holds the text of a fenced block of the tutorial, found by the comment before it that names it, against what comes
+/// out; writes it anew with `INSTA_UPDATE=always`.
+fn hold(name: &str, output: &str) {
+    let _page = PAGE.lock().unwrap_or_else(PoisonError::into_inner);
+    let path = repository().join("docs/tutorial.md");
+    let text = std::fs::read_to_string(&path).expect("it is there");
+    let begin = format!("<!-- {name} -->\n```text\n");
+    let (before, rest) = text.split_once(&begin).expect("the tutorial has the block");
+    let (shown, after) = rest.split_once("```").expect("it ends");
+    if std::env::var("INSTA_UPDATE").is_ok_and(|update| update == "always") {
+        let renewed = format!("{before}{begin}{}\n```{after}", output.trim_end());
+        std::fs::write(path, renewed).expect("it can be written");
+    } else {
+        assert_eq!(
+            output.trim_end(),
+            shown.trim_end(),
+            "`make docs-outputs UPDATE=1` writes docs/tutorial.md anew"
+        );
+    }
 }
 
 const EXPERIMENT: &str = "examples/policies/experiment.toml";
@@ -39,11 +52,7 @@ const EXPERIMENT: &str = "examples/policies/experiment.toml";
 #[test]
 fn the_tutorials_comparison_is_what_comes_out() {
     let table = stdout(&["compare", EXPERIMENT, "--verify", "--statistics"]);
-    assert_eq!(
-        table.trim_end(),
-        shown("comparison").trim_end(),
-        "paste it into docs/tutorial.md"
-    );
+    hold("comparison", &table);
 }
 
 #[test]
@@ -51,7 +60,7 @@ fn a_misspelt_parameter_gets_the_pointed_error() {
     let output = run(&["run", EXPERIMENT, "--set", "host.shortest.max_wiat=1ms"]);
     assert_eq!(output.status.code(), Some(2));
     let error = String::from_utf8(output.stderr).expect("errors are text");
-    assert_eq!(error.trim_end(), shown("misspelt").trim_end());
+    hold("misspelt", &error);
 }
 
 #[test]
