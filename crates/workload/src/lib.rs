@@ -35,4 +35,5 @@ pub use trace::{
     ConvertReport, Event, FORMATS, Fingerprint, Footprint, Format, FormatSpec, LOG_COLUMNS, OutFormat, SkippedLines,
     Trace, TraceInfo, TraceOptions, TraceWriter, convert_trace, open_trace, read_trace, scan_trace,
 };
+pub(crate) use trace::Replicate;
 pub use workload::{Running, Workload};

@@ -204,6 +204,8 @@ pub struct Profile {
     pub misfits: Vec<Refusal>,
     /// True if its addresses count from `workload.first_sector`; other workloads are refused with that key.
     pub has_first_sector: bool,
+    /// True if it replays a recording, of which `workload.replicate` makes replicates.
+    pub has_replicates: bool,
 }
 
 impl Role for dyn Workload {

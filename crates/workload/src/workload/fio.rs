@@ -25,8 +25,18 @@ fn no_path() -> Refusal {
 
 /// Refuses keys of replay, length and addresses: the job file itself decides them.
 fn of_others(site: &Site<'_>) -> Option<Refusal> {
-    const OF_OTHERS: &[&str] =
-        &["format", "event", "sort", "skip_bad_lines", "replay", "queue_depth", "speed", "addresses", "requests"];
+    const OF_OTHERS: &[&str] = &[
+        "format",
+        "event",
+        "sort",
+        "skip_bad_lines",
+        "replay",
+        "queue_depth",
+        "speed",
+        "addresses",
+        "requests",
+        "replicate",
+    ];
     let name = site.asked(OF_OTHERS)?;
     let found = format!("`{name}` with `kind` = \"{}\"", SPEC.name);
     Some(Refusal::new(found, "the options of the job file alone").at([format!("workload.{name}")]))

@@ -5,7 +5,10 @@ use std::sync::Arc;
 use flashloom_units::{Policy, PolicySpec, Problem, Problems, Refusal};
 
 use super::{Context, Profile, Running, Unfit, Workload, pathless};
-use crate::{Addresses, Limited, Replay, Source, TASK_IDS, TraceInfo, TraceOptions, fit, open_trace, rebase};
+use crate::{
+    Addresses, Limited, Rebased, Replay, Replicate, Source, TASK_IDS, Trace, TraceInfo, TraceOptions, fit, open_trace,
+    rebase,
+};
 
 pub(super) static SPEC: PolicySpec = PolicySpec {
     name: "trace",
@@ -30,7 +33,7 @@ pub(super) fn policy() -> Policy<dyn Workload> {
     });
     policy.with_profile(move |_values, site| {
         site.params.path.as_ref().filter(|path| !path.is_empty()).ok_or_else(no_path)?;
-        Ok(Profile { has_first_sector: true, ..Profile::default() })
+        Ok(Profile { has_first_sector: true, has_replicates: true, ..Profile::default() })
     })
 }
 
@@ -48,6 +51,12 @@ impl Recorded {
         self.info.as_ref().map_or(0, |info| info.end_sector().saturating_sub(first_sector))
     }
 
+    /// Opens the recording at its start.
+    fn open(&self) -> Result<Rebased<Trace>, Problem> {
+        let params = &self.context.params;
+        Ok(rebase(open_trace(&self.path, &params.trace_options())?, params.first_sector))
+    }
+
     /// Finds the request that reaches beyond the drive or begins before `first_sector`. The recording is read again
     /// only if there is one.
     fn check_addresses(&self, info: &TraceInfo) -> Result<(), Problem> {
@@ -56,8 +65,7 @@ impl Recorded {
         if !reaches_beyond && info.first_sector >= params.first_sector {
             return Ok(());
         }
-        let trace = open_trace(&self.path, &params.trace_options())?;
-        let limited = Limited::new(rebase(trace, params.first_sector), params.requests);
+        let limited = Limited::new(self.open()?, params.requests);
         let mut source = fit(limited, *capacity_sectors, params.addresses, self.span());
         while source.next_request()?.is_some() {}
         Ok(())
@@ -93,7 +101,13 @@ impl Workload for Recorded {
 
     fn start(&self) -> Result<Box<dyn Running + '_>, Problems> {
         let params = &self.context.params;
-        let trace = open_trace(&self.path, &params.trace_options())?;
-        Ok(Box::new(self.context.replayed(rebase(trace, params.first_sector), self.span(), true)))
+        if params.replicate != Some(true) {
+            return Ok(Box::new(self.context.replayed(self.open()?, self.span(), true)));
+        }
+        let prng = self.context.prng.branch("replicate");
+        let keeps_moments = params.replay_or_default(true) != Replay::Closed;
+        let replicate = Replicate::new(|| self.open(), self.expected_requests(), keeps_moments, &prng)?;
+        let replayed = self.context.replayed(replicate, self.span(), true);
+        Ok(Box::new(replayed.with_wavering_depth(prng.branch("depth"))))
     }
 }
