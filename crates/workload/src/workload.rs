@@ -55,6 +55,12 @@ pub trait Workload: Send + Sync {
     /// True if the requests carry task ids.
     fn has_task_ids(&self) -> bool;
 
+    /// Reason why runs with different seeds get the same requests at the same times, and what would change that; none
+    /// if the seed matters.
+    fn undrawn(&self) -> Option<Refusal> {
+        None
+    }
+
     /// True if its runs end with [`Report::Fio`].
     fn reports_fio(&self) -> bool {
         false

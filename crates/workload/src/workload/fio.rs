@@ -75,6 +75,16 @@ impl Workload for JobFile {
         true
     }
 
+    fn undrawn(&self) -> Option<Refusal> {
+        if self.file.as_ref().is_none_or(FioJobFile::draws) {
+            return None;
+        }
+        let refusal = Refusal::new("a job file that draws nothing", "a job that draws, and no `randseed`");
+        let help = "leave --seeds out, or give a job random requests, or run.precondition = \"steady\" for drives that \
+                    differ";
+        Some(refusal.at(["workload.path"]).help(help))
+    }
+
     fn start(&self) -> Result<Box<dyn Running + '_>, Problems> {
         let file = self.file.as_ref().expect("a job file is read before it runs");
         Ok(Box::new(Jobs { file, jobs: file.start(self.capacity_bytes(), &self.context.prng)? }))

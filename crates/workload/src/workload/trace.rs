@@ -99,6 +99,18 @@ impl Workload for Recorded {
         self.info.as_ref().is_some_and(|info| info.has_task_ids)
     }
 
+    fn undrawn(&self) -> Option<Refusal> {
+        if self.context.params.replicate != Some(true) {
+            let refusal = Refusal::new("a recording as it is, which draws nothing", "`workload.replicate` = true");
+            return Some(refusal.at(["workload.replicate"]).help("leave workload.replicate out: --seeds sets it"));
+        }
+        if self.expected_requests() > 1 {
+            return None;
+        }
+        let refusal = Refusal::new("a recording of one request, which can begin nowhere else", "at least two requests");
+        Some(refusal.at(["workload.path"]).help("leave --seeds out: one run says all that this recording can"))
+    }
+
     fn start(&self) -> Result<Box<dyn Running + '_>, Problems> {
         let params = &self.context.params;
         if params.replicate != Some(true) {
