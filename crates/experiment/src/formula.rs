@@ -514,6 +514,11 @@ mod tests {
         assert_eq!(best("max(ftl.block_erases)"), Ok(Some(vec![10.0, 5.0, 20.0])));
         assert_eq!(best("max(max(ftl.block_erases), 1)"), Ok(Some(vec![10.0, 5.0, 20.0])));
         assert_eq!(best("mean(ftl.block_erases)"), Ok(Some(vec![20.0, 22.5, 18.0])));
+        // Within a formula only `best` is chosen by the others.
+        assert_eq!(best("best(ftl.block_erases) / 5 - 1"), Ok(Some(vec![1.0, 0.0, 3.0])));
+        assert_eq!(best("max(ftl.block_erases) / 5"), Ok(Some(vec![6.0, 8.0, 4.0])));
+        let alone = |text: &str| Formula::parse(text).expect("it is one").repeated(&repetitions[..1], "any");
+        assert_eq!(alone("best(ftl.block_erases)"), Ok(Some(vec![30.0])));
     }
 
     #[test]

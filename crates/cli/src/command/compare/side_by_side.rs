@@ -126,7 +126,7 @@ fn of_pairs(figures: &[Figures<'_>]) -> String {
     if !shares.is_empty() {
         text.push_str(&format!("width of these intervals, of what it is without pairs: {shares}\n"));
     }
-    let seeds = listed(&Figures::seeds_to_tell);
+    let seeds = listed(&|figures| figures.seeds_to_tell());
     if !seeds.is_empty() {
         text.push_str(&format!(
             "seeds that would tell a difference of {} % in 4 of 5 tries, where ~ stands: about {seeds}\n",
