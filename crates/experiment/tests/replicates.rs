@@ -36,7 +36,7 @@ preset = "kingston-mlc-60g"
 ways = 1
 planes = 1
 blocks = 32
-over_provisioning = 0.1
+over_provisioning = 0.2
 
 [buffer]
 capacity = "1MiB"
