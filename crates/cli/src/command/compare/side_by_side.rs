@@ -129,7 +129,7 @@ fn of_pairs(figures: &[Figures<'_>]) -> String {
     let seeds = listed(&|figures| figures.seeds_to_tell());
     if !seeds.is_empty() {
         text.push_str(&format!(
-            "seeds that would tell a difference of {} % in 4 of 5 tries, where ~ stands: about {seeds}\n",
+            "seeds that would tell a difference of {} % in 4 of 5 tries, where ~ stands, about: {seeds}\n",
             TOLD * 100.0
         ));
     }
