@@ -1,5 +1,5 @@
-//! Mean over seeds with its 95 % confidence interval, by Student's t distribution; differences of two series by pairs of
-//! the same seed, what pairing gains, and how many seeds would tell a difference.
+//! Mean over seeds with its 95 % confidence interval, by Student's t distribution; differences of two series by pairs
+//! of the same seed, what pairing gains, and how many seeds would tell a difference.
 
 /// Mean over seeds with its 95 % confidence interval.
 #[derive(Clone, Copy, Debug, PartialEq)]

@@ -1,5 +1,5 @@
-//! Seeds of runs in which nothing is drawn. They are refused: equal runs say nothing of chance, and their intervals would
-//! state a certainty that one run does not have.
+//! Seeds of runs in which nothing is drawn. They are refused: equal runs say nothing of chance, and their intervals
+//! would state a certainty that one run does not have.
 
 use flashloom_ftl::{RANDOM_CHOICES, TRANSLATION_PAGES};
 use flashloom_units::{Problem, Problems, Refusal};

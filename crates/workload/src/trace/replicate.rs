@@ -1,16 +1,16 @@
 //! A replicate of a recording: its requests in their order, begun elsewhere, and arriving a little earlier.
 //!
 //! ```text
-//! beginning  one of the first 64 requests, or of the first eighth of a shorter recording, is drawn; the requests before
-//!            it follow the last one, after the mean gap
+//! beginning  one of the first 64 requests, or of the first eighth of a shorter recording, is drawn; the requests
+//!            before it follow the last one, after the mean gap
 //! arrival    each moment at which requests arrive comes earlier by up to a quarter of the gap before it, but by at
 //!            most 100 us; requests of one moment stay together, and a beginning does not part them
 //! ```
 //!
 //! Recordings do not say why they begin where they do, nor when requests would arrive on another day, so neither may
 //! decide a comparison. Every request is replayed once, the order changes at the beginning alone, and the mean rate of
-//! arrivals stays. Beginnings are few and near, because a drive at its start is not as it is later: begun anywhere in the
-//! first eighth, recordings came out up to 11 % faster or slower than as they are.
+//! arrivals stays. Beginnings are few and near, because a drive at its start is not as it is later: begun anywhere in
+//! the first eighth, recordings came out up to 11 % faster or slower than as they are.
 
 use flashloom_units::{Ns, Prng, Problem, US};
 
