@@ -220,7 +220,8 @@ fn the_seeds_of_every_replay_differ_and_are_the_same_again() {
 fn replicates_of_a_counting_run_differ_in_what_is_counted() {
     let folder = tempfile::tempdir().expect("a folder can be made");
     let [_, recording, _] = short(folder.path());
-    let runs = recording.runs(&["run.timing=counting", "ftl.mapping=bast", "ftl.placement=static"], &[], Some(8));
+    let sets = ["run.timing=counting", "ftl.mapping=bast", "ftl.bast.log_blocks=4", "ftl.placement=static"];
+    let runs = recording.runs(&sets, &[], Some(8));
     let counts = |run: &RunResult| serde_json::to_string(&run.ftl).expect("it is JSON");
     assert!(runs.iter().any(|run| counts(run) != counts(&runs[0])));
 }
