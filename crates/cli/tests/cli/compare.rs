@@ -223,7 +223,9 @@ fn seeds_of_a_recording_are_replicates() {
     assert!(shown.contains("each seed is a replicate of the recording"), "{shown}");
     let refused = lab.run(&compare(&[&sets[..], &vary, &["--set", "workload.requests=1"]].concat()));
     assert_eq!(refused.code, Some(2));
-    insta::assert_snapshot!("seeds_of_one_request", refused.stderr);
+    for part in ["3 seeds, and nothing is drawn: a recording of one request", "leave --seeds out"] {
+        assert!(refused.stderr.contains(part), "{}", refused.stderr);
+    }
 }
 
 #[test]
