@@ -36,7 +36,7 @@ WHEEL = rm -rf $(PYTHON)/wheels; $(MATURIN) build --quiet --locked \
 # Followed by the folder of the program whose numbers the package has to have.
 TRY = $(PACKAGE)/try $(PYTHON)
 
-.PHONY: help test tools format lint unit outputs docs-outputs expectations reproduce docs site kernel test-kernel test-kernel-debug test-report acceptance fuzz-properties fuzz-long fuzz-ftl snapshots reference budget budgets bench dist python test-python notebooks
+.PHONY: help test tools format lint unit outputs docs-outputs expectations reproduce docs site kernel test-kernel test-kernel-debug test-report acceptance replicates fuzz-properties fuzz-long fuzz-ftl snapshots reference budget budgets bench dist python test-python notebooks
 
 help: ## Lists the targets.
 	@sed -n 's/^\([a-z-]*\):.*## \(.*\)/  \1\t\2/p' $(MAKEFILE_LIST) | expand -t 14
@@ -231,6 +231,10 @@ $(REPORT_TESTS)/done: crates/report/tests/browser/requirements.txt
 acceptance: ## Runs every FTL and every write buffer on the recordings in the folder TRACES, twice, with every check on.
 	FLASHLOOM_TRACES=$(abspath $(TRACES)) \
 	  cargo test --locked --release -p flashloom-experiment --test acceptance -- --ignored --nocapture --test-threads=1
+
+replicates: ## Holds size and power of intervals over replicates of the recordings in the folder TRACES.
+	FLASHLOOM_TRACES=$(abspath $(TRACES)) \
+	  cargo test --locked --release -p flashloom-experiment --test replicates -- --ignored --nocapture --test-threads=1
 
 fuzz-properties: ## Runs every test with RUNS other seeds for its random cases, from SEED on.
 	for seed in $$(seq $(SEED) $$(( $(SEED) + $(RUNS) - 1 ))); do \

@@ -201,7 +201,8 @@ pub struct CompareArguments {
     #[arg(long, value_name = "KEY=A,B,C")]
     pub vary: Vec<String>,
     /// Run each combination with N seeds (2 to 1000) from run.seed on, and show means, their 95 % confidence intervals
-    /// and the paired differences to the first combination.
+    /// and the paired differences to the first combination. Of a recording each seed is a replicate: begun at another
+    /// request, with arrivals or queue depth that waver a little.
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(2..=1_000))]
     pub seeds: Option<u32>,
     /// Set a key to another value than in the file, in every run.

@@ -1,4 +1,5 @@
-//! Mean over seeds with its 95 % confidence interval, by Student's t distribution.
+//! Mean over seeds with its 95 % confidence interval, by Student's t distribution; differences of two series by pairs
+//! of the same seed, what pairing gains, and how many seeds would tell a difference.
 
 /// Mean over seeds with its 95 % confidence interval.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -20,8 +21,7 @@ impl Estimate {
         if figures.iter().all(|figure| *figure == figures[0]) {
             return Self { mean: figures[0], half_width: 0.0 };
         }
-        let variance = figures.iter().map(|figure| (figure - mean).powi(2)).sum::<f64>() / (count - 1.0);
-        Self { mean, half_width: t_95(figures.len() - 1) * (variance / count).sqrt() }
+        Self { mean, half_width: t_95(figures.len() - 1) * (variance(figures) / count).sqrt() }
     }
 
     /// Lower end of the interval.
@@ -40,14 +40,83 @@ impl Estimate {
     }
 }
 
+/// Difference of two series of figures, in which the figures of one seed belong together.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Paired {
+    /// Mean of the differences of each seed, with its interval.
+    pub difference: Estimate,
+    /// Half the width that the interval would have if the two series had drawn different random numbers.
+    pub unpaired_half_width: f64,
+    /// Standard deviation of the differences.
+    deviation: f64,
+}
+
+/// Maximum number of seeds that [`Paired::seeds_to_tell`] considers: as many as a comparison takes.
+const MOST_SEEDS: u32 = 1_000;
+
+impl Paired {
+    /// Computes the difference of `own` to `others`, which have a figure for each of the same seeds.
+    ///
+    /// # Panics
+    /// If there are no figures.
+    pub fn of(own: &[f64], others: &[f64]) -> Self {
+        let differences: Vec<f64> = own.iter().zip(others).map(|(own, other)| own - other).collect();
+        let count = own.len() as f64;
+        let unpaired = match own.len() {
+            1 => 0.0,
+            seeds => t_95(2 * (seeds - 1)) * ((variance(own) + variance(others)) / count).sqrt(),
+        };
+        Self {
+            difference: Estimate::of(&differences),
+            unpaired_half_width: unpaired,
+            deviation: variance(&differences).sqrt(),
+        }
+    }
+
+    /// Approximate number of seeds whose interval would exclude zero in four of five comparisons, if the true
+    /// difference had this size; `None` if it is more than a comparison takes.
+    ///
+    /// The fewest n with `size >= (t(n - 1, 97.5 %) + t(n - 1, 80 %)) * deviation / sqrt(n)`.
+    pub fn seeds_to_tell(&self, size: f64) -> Option<u32> {
+        let tells = |seeds: u32| {
+            let degrees = seeds as usize - 1;
+            size >= (t_95(degrees) + t(degrees, 0.6)) * self.deviation / f64::from(seeds).sqrt()
+        };
+        let (mut too_few, mut enough) = (1, MOST_SEEDS);
+        if !tells(enough) {
+            return None;
+        }
+        while enough - too_few > 1 {
+            let middle = (too_few + enough) / 2;
+            *(if tells(middle) { &mut enough } else { &mut too_few }) = middle;
+        }
+        Some(enough)
+    }
+}
+
+/// Sample variance; 0 of a single figure, and of figures that are all equal.
+fn variance(figures: &[f64]) -> f64 {
+    if figures.iter().all(|figure| *figure == figures[0]) {
+        return 0.0;
+    }
+    let count = figures.len() as f64;
+    let mean = figures.iter().sum::<f64>() / count;
+    figures.iter().map(|figure| (figure - mean).powi(2)).sum::<f64>() / (count - 1.0)
+}
+
 /// Quantile of Student's t distribution with 2.5 % on either side, to the three decimals of printed tables, so that it
 /// is equal on every machine.
 pub fn t_95(degrees: usize) -> f64 {
-    // The largest, of one degree of freedom, is 12.706.
-    let (mut low, mut high) = (1.0, 16.0);
+    t(degrees, 0.95)
+}
+
+/// Value t for which a share `inside` of Student's t distribution lies between -t and t, to three decimals.
+fn t(degrees: usize, inside: f64) -> f64 {
+    // The largest that is asked for, of one degree of freedom and 95 %, is 12.706.
+    let (mut low, mut high) = (0.0, 16.0);
     for _ in 0..50 {
         let middle = (low + high) / 2.0;
-        *(if within(middle, degrees) < 0.95 { &mut low } else { &mut high }) = middle;
+        *(if within(middle, degrees) < inside { &mut low } else { &mut high }) = middle;
     }
     (high * 1_000.0).round() / 1_000.0
 }
@@ -112,5 +181,25 @@ mod tests {
         assert!((estimate.half_width - 2.776 * 0.5f64.sqrt()).abs() < 1e-12);
         assert_eq!(Estimate::of(&[7.5]), Estimate { mean: 7.5, half_width: 0.0 });
         assert_eq!(Estimate::of(&[0.1; 5]), Estimate { mean: 0.1, half_width: 0.0 });
+    }
+
+    #[test]
+    fn pairs_lose_what_their_seeds_have_in_common() {
+        let [one, other] = [[10.0, 20.0, 30.0], [11.0, 21.5, 30.5]];
+        let paired = Paired::of(&other, &one);
+        assert_eq!(paired.difference, Estimate::of(&[1.0, 1.5, 0.5]));
+        // Variances of 100 and 95.25; t of four degrees of freedom.
+        assert!((paired.unpaired_half_width - 2.776 * (195.25f64 / 3.0).sqrt()).abs() < 1e-9);
+        let alone = Paired::of(&[1.0], &[3.0]);
+        assert_eq!((alone.difference.mean, alone.unpaired_half_width), (-2.0, 0.0));
+    }
+
+    #[test]
+    fn the_seeds_that_it_takes_grow_with_the_square_of_the_noise() {
+        let of = |size: f64| Paired::of(&[101.0, 99.0, 102.0, 98.0], &[100.0; 4]).seeds_to_tell(size);
+        // The deviation is 1.826; by the normal distribution it takes (1.960 + 0.842)^2 * (1.826 / size)^2.
+        assert_eq!([of(20.0), of(3.0), of(1.0), of(0.5)], [Some(2), Some(6), Some(29), Some(107)]);
+        assert_eq!(of(0.01), None);
+        assert_eq!(Paired::of(&[1.0; 4], &[2.0; 4]).seeds_to_tell(0.5), Some(2), "nothing is chance");
     }
 }

@@ -10,8 +10,9 @@
 //! FIELD is the path of a figure in a result, such as `ftl.block_erases`; KEY is a key that the experiment varies, or
 //! its last part. A figure stands for the runs that its keys select, in their order, so a formula may work on several
 //! numbers at once: a single number is combined with each of several, and several are combined in pairs. `min`, `max`,
-//! `mean` and `sum` reduce them to one; `above` counts those that are above the first one. Names may contain minus
-//! signs, so a minus between two names needs blanks around it.
+//! `mean` and `sum` reduce them to one; `above` counts those that are above the first one. `best` is `max` with one
+//! repetition; with several it is the figure whose mean over the other repetitions is the largest, so that it is not
+//! large by chance. Names may contain minus signs, so a minus between two names needs blanks around it.
 
 use std::collections::BTreeSet;
 use std::sync::Arc;
@@ -57,6 +58,7 @@ enum Function {
     Mean,
     Sum,
     Above,
+    Best,
 }
 
 /// A run as formulas see it.
@@ -117,9 +119,7 @@ impl Formula {
     pub fn value(&self, runs: &dyn Runs, default: &str) -> Result<Option<f64>, String> {
         match self.root.values(runs, default)?[..] {
             [value] => Ok(value.is_finite().then_some(value)),
-            ref several => {
-                Err(format!("it stands for {} numbers where `max`, `mean` or the like make one", several.len()))
-            }
+            ref values => Err(several(values.len())),
         }
     }
 
@@ -133,29 +133,23 @@ impl Formula {
     pub fn repeated(&self, repetitions: &[&dyn Runs], default: &str) -> Result<Option<Vec<f64>>, String> {
         let extreme = match &self.root {
             Node::Call(function @ (Function::Max | Function::Min), _) if repetitions.len() > 1 => *function,
-            _ => return repetitions.iter().map(|runs| self.value(*runs, default)).collect(),
+            _ => return self.in_each(repetitions, default),
         };
         let candidates = repetitions
             .iter()
             .map(|runs| self.root.candidates(extreme, *runs, default))
             .collect::<Result<Vec<_>, _>>()?;
-        let count = candidates[0].len();
-        if candidates.iter().any(|of| of.len() != count || of.iter().any(|value| !value.is_finite())) {
-            return Ok(None);
-        }
-        let chosen = |left_out: usize| {
-            let others = |index: usize| -> f64 {
-                let values = candidates.iter().enumerate().filter(|(repetition, _)| *repetition != left_out);
-                values.map(|(_, of)| of[index]).sum()
-            };
-            let order = |one: &usize, other: &usize| {
-                let order = others(*one).total_cmp(&others(*other));
-                if extreme == Function::Max { order.reverse() } else { order }
-            };
-            let index = (0..count).min_by(order).expect("a function has arguments");
-            candidates[left_out][index]
+        Ok(chosen_by_the_others(extreme, &candidates))
+    }
+
+    /// Evaluates the formula in each repetition, with what each `best` in it chooses by the others.
+    fn in_each(&self, repetitions: &[&dyn Runs], default: &str) -> Result<Option<Vec<f64>>, String> {
+        let of_all = self.root.repeated(repetitions, default)?;
+        let single = |values: &Vec<f64>| match values[..] {
+            [value] => Ok(value.is_finite().then_some(value)),
+            _ => Err(several(values.len())),
         };
-        Ok(Some((0..candidates.len()).map(chosen).collect()))
+        of_all.iter().map(single).collect()
     }
 
     /// Fields of results that the formula reads.
@@ -164,6 +158,32 @@ impl Formula {
         self.root.figures(&mut figures);
         figures.into_iter().map(|figure| figure.field.as_str()).collect()
     }
+}
+
+fn several(numbers: usize) -> String {
+    format!("it stands for {numbers} numbers where `max`, `mean` or the like make one")
+}
+
+/// In each repetition the candidate whose mean over the others is the extreme one; `None` if they lack a value.
+fn chosen_by_the_others(extreme: Function, candidates: &[Vec<f64>]) -> Option<Vec<f64>> {
+    let count = candidates[0].len();
+    if candidates.iter().any(|of| of.len() != count || of.iter().any(|value| !value.is_finite())) {
+        return None;
+    }
+    let chosen = |left_out: usize| {
+        let others = |index: usize| -> f64 {
+            let is_other = |repetition: usize| repetition != left_out || candidates.len() == 1;
+            let values = candidates.iter().enumerate().filter(|(repetition, _)| is_other(*repetition));
+            values.map(|(_, of)| of[index]).sum()
+        };
+        let order = |one: &usize, other: &usize| {
+            let order = others(*one).total_cmp(&others(*other));
+            if extreme == Function::Min { order } else { order.reverse() }
+        };
+        let index = (0..count).min_by(order).expect("a function has arguments");
+        candidates[left_out][index]
+    };
+    Some((0..candidates.len()).map(chosen).collect())
 }
 
 impl<'de> Deserialize<'de> for Formula {
@@ -205,6 +225,39 @@ impl Node {
 }
 
 impl Node {
+    /// The values in each of several repetitions. A `best` is chosen by the other repetitions, and is not a number in
+    /// all of them if a candidate is none.
+    fn repeated(&self, repetitions: &[&dyn Runs], default: &str) -> Result<Vec<Vec<f64>>, String> {
+        let joined = |nodes: &[Node]| {
+            let mut joined = vec![Vec::new(); repetitions.len()];
+            for node in nodes {
+                let of_node = node.repeated(repetitions, default)?;
+                joined.iter_mut().zip(of_node).for_each(|(joined, values)| joined.extend(values));
+            }
+            Ok::<_, String>(joined)
+        };
+        match self {
+            Self::Number(_) | Self::Figure(_) => repetitions.iter().map(|runs| self.values(*runs, default)).collect(),
+            Self::Negative(inner) => {
+                let negative = |values: Vec<f64>| values.iter().map(|value| -value).collect();
+                Ok(inner.repeated(repetitions, default)?.into_iter().map(negative).collect())
+            }
+            Self::Operation(operator, sides) => {
+                let [left, right] = [&sides[0], &sides[1]].map(|side| side.repeated(repetitions, default));
+                left?.iter().zip(&right?).map(|(left, right)| paired(*operator, left, right)).collect()
+            }
+            Self::Call(Function::Best, arguments) => {
+                let candidates = joined(arguments)?;
+                let chosen = chosen_by_the_others(Function::Best, &candidates);
+                let chosen = chosen.unwrap_or_else(|| vec![f64::NAN; repetitions.len()]);
+                Ok(chosen.into_iter().map(|value| vec![value]).collect())
+            }
+            Self::Call(function, arguments) => {
+                Ok(joined(arguments)?.iter().map(|values| vec![function.of(values)]).collect())
+            }
+        }
+    }
+
     /// The values that an extreme is chosen from; nested extremes of the same kind are flattened.
     fn candidates(&self, extreme: Function, runs: &dyn Runs, default: &str) -> Result<Vec<f64>, String> {
         match self {
@@ -242,6 +295,7 @@ impl Function {
             "mean" => Some(Self::Mean),
             "sum" => Some(Self::Sum),
             "above" => Some(Self::Above),
+            "best" => Some(Self::Best),
             _ => None,
         }
     }
@@ -254,7 +308,7 @@ impl Function {
         let sum: f64 = values.iter().sum();
         match self {
             Self::Min => values.iter().copied().fold(f64::INFINITY, f64::min),
-            Self::Max => values.iter().copied().fold(f64::NEG_INFINITY, f64::max),
+            Self::Max | Self::Best => values.iter().copied().fold(f64::NEG_INFINITY, f64::max),
             Self::Mean => sum / values.len() as f64,
             Self::Sum => sum,
             Self::Above => values.iter().filter(|value| **value > values[0]).count() as f64,
@@ -460,6 +514,11 @@ mod tests {
         assert_eq!(best("max(ftl.block_erases)"), Ok(Some(vec![10.0, 5.0, 20.0])));
         assert_eq!(best("max(max(ftl.block_erases), 1)"), Ok(Some(vec![10.0, 5.0, 20.0])));
         assert_eq!(best("mean(ftl.block_erases)"), Ok(Some(vec![20.0, 22.5, 18.0])));
+        // Within a formula only `best` is chosen by the others.
+        assert_eq!(best("best(ftl.block_erases) / 5 - 1"), Ok(Some(vec![1.0, 0.0, 3.0])));
+        assert_eq!(best("max(ftl.block_erases) / 5"), Ok(Some(vec![6.0, 8.0, 4.0])));
+        let alone = |text: &str| Formula::parse(text).expect("it is one").repeated(&repetitions[..1], "any");
+        assert_eq!(alone("best(ftl.block_erases)"), Ok(Some(vec![30.0])));
     }
 
     #[test]

@@ -198,7 +198,8 @@ fn expect_page() -> Page {
                 `flashloom compare` shows everything all the same and ends with exit status 1. `--no-expect` leaves \
                 them out.";
     let formula = "A formula has numbers, `+ - * /`, brackets, `min`, `max`, `mean` and `sum`, `above` (how many \
-                   numbers are above the first one), and fields of results, such as `ftl.waf` or \
+                   numbers are above the first one), `best` (with several seeds, the number whose mean over the other \
+                   seeds is the largest), and fields of results, such as `ftl.waf` or \
                    `buffer.hit_ratio{rate=cave, capacity=128KiB|16MiB}`: braces choose runs by the keys that vary. A \
                    field stands for all the runs that it selects, in their order; operations on several numbers \
                    apply to each of them, or in pairs, and the formula must come to one number. A minus after a \

@@ -11,6 +11,7 @@ mod hints;
 mod measure;
 mod provenance;
 mod queue;
+mod replicates;
 mod report;
 mod shares;
 mod watched;
@@ -157,6 +158,7 @@ impl<'a> Prepared<'a> {
     }
 
     fn of_workloads(experiment: &'a Experiment, workloads: Vec<Box<dyn Workload>>) -> Result<Self, Problems> {
+        replicates::check(experiment, &workloads)?;
         let drives = aged::read_all(experiment).map_err(Problems)?;
         let inputs = provenance::inputs(experiment, &workloads)?;
         Ok(Self { experiment, workloads, drives, inputs, cache: None, has_bounds: false })

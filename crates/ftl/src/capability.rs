@@ -16,3 +16,6 @@ pub const FIXED_HOMES: Capability = Capability::new("a placement that leaves log
 
 /// A write buffer of at least one page above the FTL. It depends on the configured capacity.
 pub const WRITE_BUFFER: Capability = Capability::new("a write buffer of at least one page");
+
+/// Offered by policies that draw random numbers from the run's seed.
+pub const RANDOM_CHOICES: Capability = Capability::new("a policy that draws random numbers");

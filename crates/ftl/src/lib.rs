@@ -18,7 +18,7 @@ mod report;
 mod superblock;
 
 pub use allocation::WantedStreams;
-pub use capability::{FIXED_HOMES, PAGE_MAPPING, SINGLE_CHIP, TRANSLATION_PAGES, WRITE_BUFFER};
+pub use capability::{FIXED_HOMES, PAGE_MAPPING, RANDOM_CHOICES, SINGLE_CHIP, TRANSLATION_PAGES, WRITE_BUFFER};
 pub use capacity::{CapacityParams, Space};
 pub use lane::{DeclaredLane, Demands, Lane};
 pub use mapping::{FtlFigures, Mapping};

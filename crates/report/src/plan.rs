@@ -170,10 +170,8 @@ impl PlannedStudy {
         let of_seed =
             |seed: usize| issued_by.iter().map(move |(run, issuer)| (run + seed * count, issuer + seed * count));
         let issued_by = (0..SEEDS.len()).flat_map(of_seed).collect();
-        for seed in &SEEDS[1..] {
-            let others: Vec<_> = experiment.variants[..count].iter().map(|run| run.with_seed(*seed)).collect();
-            experiment.variants.extend(others);
-        }
+        let of_seed = |seed: &u64| experiment.variants.iter().map(|run| run.replicate(*seed)).collect::<Vec<_>>();
+        experiment.variants = SEEDS.iter().flat_map(of_seed).collect();
         let of_every_seed = |run: usize| std::array::from_fn(|seed| run + seed * count);
         let arms = arms.into_iter().map(|arm| arm.into_iter().map(of_every_seed).collect()).collect();
         Ok(Self { name, experiment, arms, issued_by })

@@ -18,7 +18,8 @@
 //! only if it exceeds that of the null: the null's verdict is worse, the interval of the paired differences of ours to
 //! it lies on the published side of zero, and their mean is at least half of the published effect. Otherwise the row
 //! says nothing about the policy and is not reproduced, whatever its figure. A claim of no difference that also holds
-//! for the null is too small to tell.
+//! for the null is too small to tell, and so is an effect beside a null whose figure is undefined, such as 0/0: nothing
+//! says what it would have been without the policy.
 
 pub use flashloom_experiment::estimate::Estimate;
 use serde::Serialize;
@@ -108,6 +109,9 @@ impl Measure {
     pub fn judge_beside(&self, ours: Option<&[f64]>, null: Option<&[f64]>) -> Verdict {
         let (verdict, of_null) = (self.judge(ours), self.judge(null));
         let shows_an_effect = matches!(verdict, Verdict::Reproduced | Verdict::DirectionOnly);
+        if shows_an_effect && null.is_none() {
+            return Verdict::TooSmall;
+        }
         let comes_as_far = of_null <= verdict || ours.zip(null).is_some_and(|(ours, null)| !self.adds(ours, null));
         match (shows_an_effect && comes_as_far, self.published) {
             (false, _) => verdict,
@@ -315,7 +319,13 @@ mod tests {
         assert_eq!(beside(&[5.0; 5], &[0.0; 5]), NotReproduced, "a quarter of the effect is not half of it");
         assert_eq!(beside(&[5.0; 5], &[-6.0; 5]), DirectionOnly);
         assert_eq!(beside(&[5.0; 5], &[4.0; 5]), NotReproduced);
-        assert_eq!(gain(20.0).judge_beside(Some(&[20.0]), None), Reproduced, "the null has no such figure");
+    }
+
+    #[test]
+    fn an_effect_beside_an_undefined_null_is_too_small_to_tell() {
+        assert_eq!(gain(20.0).judge_beside(Some(&[20.0]), None), TooSmall);
+        assert_eq!(gain(20.0).judge_beside(Some(&[-20.0]), None), NotReproduced);
+        assert_eq!(gain(20.0).judge_beside(None, None), NotReproduced);
     }
 
     #[test]

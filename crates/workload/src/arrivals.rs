@@ -3,7 +3,7 @@
 use std::collections::{BTreeMap, VecDeque};
 
 use crate::{Request, Source};
-use flashloom_units::{NO_INDEX, Ns, Problem};
+use flashloom_units::{NO_INDEX, Ns, Prng, Problem};
 
 /// A stream of requests whose arrivals depend on time and on completions; the run's event loop drives it.
 pub trait Arrivals {
@@ -45,8 +45,9 @@ pub struct Replayed<S> {
     pace: Pace,
     /// The next request of an open loop.
     next: Option<Request>,
-    /// Requests that a closed loop may issue now.
-    credit: u32,
+    /// Requests that a closed loop may issue now; below zero once its depth has fallen.
+    credit: i64,
+    waver: Option<Waver>,
     tasks: Tasks,
     exhausted: bool,
 }
@@ -54,8 +55,17 @@ pub struct Replayed<S> {
 impl<S: Source> Replayed<S> {
     /// A replay that has read nothing of its source yet.
     pub fn new(source: S, pace: Pace) -> Self {
-        let credit = if let Pace::Closed(depth) = pace { depth } else { 0 };
-        Self { source, pace, next: None, credit, tasks: Tasks::default(), exhausted: false }
+        let credit = if let Pace::Closed(depth) = pace { i64::from(depth) } else { 0 };
+        Self { source, pace, next: None, credit, waver: None, tasks: Tasks::default(), exhausted: false }
+    }
+
+    /// The same replay, with a depth that wavers if its loop is closed and two deep or more: at one request in 256 it
+    /// rises or falls by one, and is back after 16 requests. The mean depth stays; which requests meet in the drive
+    /// does not.
+    #[must_use]
+    pub fn with_wavering_depth(self, prng: Prng) -> Self {
+        let wavers = matches!(self.pace, Pace::Closed(depth) if depth > 1);
+        Self { waver: wavers.then(|| Waver { prng, by: 0, left: 0 }), ..self }
     }
 
     #[inline]
@@ -106,7 +116,7 @@ impl<S: Source> Arrivals for Replayed<S> {
         }
         let mut request = self.next.take().expect("taken when it is due");
         if let Pace::Closed(_) = self.pace {
-            self.credit -= 1;
+            self.credit -= 1 - self.waver.as_mut().map_or(0, Waver::step);
             request.arrival_ns = now;
         }
         (request, NO_INDEX)
@@ -122,6 +132,36 @@ impl<S: Source> Arrivals for Replayed<S> {
 
     fn is_over(&self) -> bool {
         self.exhausted && self.next.is_none() && self.tasks.waiting == 0
+    }
+}
+
+/// Requests between two wavers of the depth, on average.
+const WAVER_EVERY: u64 = 256;
+/// Requests for which the depth is off by one.
+const WAVER_REQUESTS: u32 = 16;
+
+/// The depth of a closed loop, which is off by one now and then.
+struct Waver {
+    prng: Prng,
+    /// Distance from the depth that was asked for.
+    by: i64,
+    /// Requests until the depth is back.
+    left: u32,
+}
+
+impl Waver {
+    /// Called once for each request; returns the change of the depth.
+    fn step(&mut self) -> i64 {
+        if self.left > 0 {
+            self.left -= 1;
+            return if self.left == 0 { -std::mem::take(&mut self.by) } else { 0 };
+        }
+        if self.prng.below(WAVER_EVERY) > 0 {
+            return 0;
+        }
+        self.by = if self.prng.chance(0.5) { 1 } else { -1 };
+        self.left = WAVER_REQUESTS;
+        self.by
     }
 }
 
@@ -258,6 +298,28 @@ mod tests {
         assert_eq!(arrivals.next_ns(7), Ok(None));
         arrivals.completed(9, NO_INDEX);
         assert_eq!(arrivals.next_ns(9), Ok(Some(9)));
+    }
+
+    #[test]
+    fn a_depth_that_wavers_is_off_by_one_for_a_sixteenth_of_the_requests_and_right_on_average() {
+        for depth in [1, 2, 16] {
+            let mut list = List((0..100_000).map(|at| request(at, 0, 0)).collect());
+            let mut arrivals = Replayed::new(&mut list, Pace::Closed(depth)).with_wavering_depth(Prng::new(1));
+            let (mut outstanding, mut depths) = (0i64, [0u64; 3]);
+            while !arrivals.is_over() {
+                while arrivals.next_ns(0) == Ok(Some(0)) {
+                    arrivals.take(0);
+                    outstanding += 1;
+                }
+                depths[(outstanding - i64::from(depth) + 1) as usize] += 1;
+                arrivals.completed(0, NO_INDEX);
+                outstanding -= 1;
+            }
+            let [less, as_asked, more] = depths.map(|count| count as f64 / 100_000.0);
+            let expected = if depth == 1 { 0.0 } else { 1.0 / 17.0 };
+            assert!((less + more - expected).abs() < 0.01, "{depth}: {less} {as_asked} {more}");
+            assert!((more - less).abs() < 0.01, "{depth}: {less} {as_asked} {more}");
+        }
     }
 
     #[test]

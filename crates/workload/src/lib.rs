@@ -31,6 +31,7 @@ pub use request::{Op, Request, TASK_IDS};
 pub use source::{Limited, Source};
 pub use synthesized::{Character, Characterisation, Synthesized, SynthesizedParams};
 pub use synthetic::{Arrival, Pattern, Synthetic, SyntheticParams};
+pub(crate) use trace::Replicate;
 pub use trace::{
     ConvertReport, Event, FORMATS, Fingerprint, Footprint, Format, FormatSpec, LOG_COLUMNS, OutFormat, SkippedLines,
     Trace, TraceInfo, TraceOptions, TraceWriter, convert_trace, open_trace, read_trace, scan_trace,

@@ -66,6 +66,11 @@ params! {
         /// Maximum number of requests to read.
         requests: Option<u64> => "requests", Kind::Count { min: 1, max: u64::MAX }, Value::Absent,
             "The start of a long recording runs sooner, but may not be like the rest.";
+        /// Replay a replicate of the recording in place of the recording itself: begun at another request, with
+        /// arrivals or queue depth that waver a little, all drawn from `run.seed`. `--seeds` sets it.
+        replicate: Option<bool> => "replicate", Kind::Flag, Value::Absent,
+            "Replicates show how much of a figure is chance; without it the run is that of the recording as it is.",
+            Used::with("kind", &["trace"]);
     }
 }
 

@@ -55,6 +55,12 @@ pub trait Workload: Send + Sync {
     /// True if the requests carry task ids.
     fn has_task_ids(&self) -> bool;
 
+    /// Reason why runs with different seeds get the same requests at the same times, and what would change that; none
+    /// if the seed matters.
+    fn undrawn(&self) -> Option<Refusal> {
+        None
+    }
+
     /// True if its runs end with [`Report::Fio`].
     fn reports_fio(&self) -> bool {
         false
@@ -204,6 +210,8 @@ pub struct Profile {
     pub misfits: Vec<Refusal>,
     /// True if its addresses count from `workload.first_sector`; other workloads are refused with that key.
     pub has_first_sector: bool,
+    /// True if it replays a recording, of which `workload.replicate` makes replicates.
+    pub has_replicates: bool,
 }
 
 impl Role for dyn Workload {

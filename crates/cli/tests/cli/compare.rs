@@ -179,6 +179,8 @@ fn seeds_give_means_with_intervals_and_paired_differences() {
     let sweep = ["--vary", "host.scheduler=noop,deadline", "--seeds", "4"];
     let answer = lab.succeed(&compare(&[&sweep[..], &["--json", "seeds.json", "--csv", "seeds.csv"]].concat()));
     for part in ["means of 4 seeds (7 to 10) ±", "Differences to host.scheduler=noop, by pairs of the same seed", " ~"]
+        .into_iter()
+        .chain(["width of these intervals, of what it is without pairs: ", "seeds that would tell a difference of 2 %"])
     {
         assert!(answer.stdout.contains(part), "`{part}` is not in\n{}", answer.stdout);
     }
@@ -194,6 +196,7 @@ fn seeds_give_means_with_intervals_and_paired_differences() {
     close(figure(1, "difference"), mean(difference));
     let variance = noop.iter().map(|value| (value - mean(noop)).powi(2)).sum::<f64>() / 3.0;
     close(figure(0, "half_width"), 3.182 * (variance / 4.0).sqrt());
+    assert!(figure(1, "unpaired_half_width").expect("there are two combinations") > 0.0);
     assert_eq!(comparison["repeated"][0]["seeds"], serde_json::json!([7, 8, 9, 10]));
     assert_eq!(comparison["repeated"][0]["vary"].to_string(), r#"{"host.scheduler":"noop"}"#);
 
@@ -206,6 +209,23 @@ fn seeds_give_means_with_intervals_and_paired_differences() {
     let alone = lab.succeed(&compare(&["--seeds", "2", "--columns", "iops"]));
     assert!(alone.stdout.contains("means of 2 seeds (7 to 8)"), "{}", alone.stdout);
     assert!(!alone.stdout.contains("Differences"), "{}", alone.stdout);
+}
+
+#[test]
+fn seeds_of_a_recording_are_replicates() {
+    let lab = small();
+    let requests = (0..400).map(|number| format!("{},W,{},8\n", number * 50_000, number * 56 % 4_000));
+    lab.write("t.csv", format!("timestamp_ns,op,lba,sectors\n{}", requests.collect::<String>()));
+    let recording = ["workload.kind=trace", "workload.path=t.csv", "workload.replay=closed", "run.precondition=fill"];
+    let sets: Vec<&str> = recording.iter().flat_map(|set| ["--set", set]).collect();
+    let vary = ["--vary", "host.scheduler=noop,deadline", "--seeds", "3", "--columns", "iops"];
+    let shown = lab.succeed(&compare(&[&sets[..], &vary].concat())).stdout;
+    assert!(shown.contains("each seed is a replicate of the recording"), "{shown}");
+    let refused = lab.run(&compare(&[&sets[..], &vary, &["--set", "workload.requests=1"]].concat()));
+    assert_eq!(refused.code, Some(2));
+    for part in ["3 seeds, and nothing is drawn: a recording of one request", "leave --seeds out"] {
+        assert!(refused.stderr.contains(part), "{}", refused.stderr);
+    }
 }
 
 #[test]

@@ -46,6 +46,17 @@ impl Variant {
         Self { vary: self.vary.clone(), config }
     }
 
+    /// The run as one of several with different seeds: of a recording, the replicate that the seed draws, unless
+    /// `workload.replicate` says otherwise.
+    pub fn replicate(&self, seed: u64) -> Self {
+        let mut run = self.with_seed(seed);
+        if run.config.workload.replicate.is_none() && run.config.replays_a_recording() {
+            run.config.settings.set("workload.replicate", Value::Flag(true));
+            run.config.workload.replicate = Some(true);
+        }
+        run
+    }
+
     /// Varied keys with their values, for a result.
     pub fn vary_to_json(&self) -> serde_json::Map<String, serde_json::Value> {
         self.vary.iter().filter_map(|(key, value)| Some((key.path(), json_value(value)?))).collect()

@@ -11,7 +11,7 @@ use flashloom_device::{DeviceParams, DriveSetup};
 use flashloom_ftl::{FtlParams, FtlSetup};
 use flashloom_host::{HostParams, Scheduler};
 use flashloom_units::{Capability, Chosen, ParamSet, PolicySpec, Prng, Role, Slot, Value};
-use flashloom_workload::workload::{Context, Workload};
+use flashloom_workload::workload::{Context, Site, Workload};
 use flashloom_workload::{Replay, SyntheticParams, WorkloadParams};
 
 use super::catalog::{Catalog, KeyId, Precondition, Rest, RunParams, Timing};
@@ -140,6 +140,19 @@ impl Config {
             is_timed: self.run.timing == Timing::Timed,
             prng: Prng::new(self.run.seed).branch("workload"),
         }
+    }
+
+    /// The configuration as its workload is held against it.
+    fn workload_site<'a>(&'a self, is_asked: &'a dyn Fn(&str) -> bool, context: Option<&'a Context>) -> Site<'a> {
+        let is_chosen = self.settings.is_written("workload.kind");
+        Site { params: &self.workload, is_chosen, is_asked, context }
+    }
+
+    /// True if the workload is a recording, of which there are replicates.
+    pub fn replays_a_recording(&self) -> bool {
+        let is_asked = |key: &str| self.settings.asks(key);
+        let profile = self.chosen_workload().profile(&self.workload_site(&is_asked, None));
+        profile.is_ok_and(|profile| profile.has_replicates)
     }
 
     /// The chosen I/O scheduler of the host.

@@ -34,6 +34,9 @@ result_types! {
         /// Half the width of the difference's interval.
         #[serde(skip_serializing_if = "Option::is_none")]
         difference_half_width: Option<f64>,
+        /// Half the width that it would have if the seeds of the two combinations had nothing in common.
+        #[serde(skip_serializing_if = "Option::is_none")]
+        unpaired_half_width: Option<f64>,
     }
 
     /// A combination that was left out.

@@ -14,7 +14,7 @@ use super::queue::{Queue, Work};
 use super::shares::Shares;
 use super::{Failure, Prepared, Progress, hints};
 use crate::config::{Expectation, Unfit};
-use crate::estimate::Estimate;
+use crate::estimate::{Estimate, Paired};
 use crate::formula::{Run, Runs};
 use crate::result::{
     COMPARE_SCHEMA, ComparedRun, Comparison, ExpectationResult, LeftOutResult, NOT_FOUND_OUT, RepeatedFigure,
@@ -207,14 +207,13 @@ fn repeated(runs: &[ComparedRun], seeds: usize) -> Vec<RepeatedResult> {
             let own = series(&numbers, path)?;
             let estimate = Estimate::of(&own);
             let others = first.as_ref().and_then(|first| series(first, path));
-            let difference = others.map(|others| {
-                Estimate::of(&own.iter().zip(&others).map(|(own, other)| own - other).collect::<Vec<_>>())
-            });
+            let paired = others.map(|others| Paired::of(&own, &others));
             let figure = RepeatedFigure {
                 mean: estimate.mean,
                 half_width: estimate.half_width,
-                difference: difference.map(|difference| difference.mean),
-                difference_half_width: difference.map(|difference| difference.half_width),
+                difference: paired.map(|paired| paired.difference.mean),
+                difference_half_width: paired.map(|paired| paired.difference.half_width),
+                unpaired_half_width: paired.map(|paired| paired.unpaired_half_width),
             };
             Some((path.clone(), figure))
         };

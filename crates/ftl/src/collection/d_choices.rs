@@ -16,6 +16,7 @@ use flashloom_nand::{BlockId, Geometry, PlaneId};
 use flashloom_units::{Capability, Kind, NO_INDEX, ParamSet, PolicySpec, Prng, Value, params};
 
 use super::Collection;
+use crate::RANDOM_CHOICES;
 
 params! {
     /// Parameters of the d-choices collection.
@@ -35,7 +36,7 @@ pub(super) static SPEC: PolicySpec = PolicySpec {
     instead: "It models a controller that keeps no order of its blocks. Where that is not the question, `greedy` \
               copies fewer pages under uniform random writes.",
     needs: &[],
-    offers: &[Capability::SAVED_STATE],
+    offers: &[Capability::SAVED_STATE, RANDOM_CHOICES],
     params: DChoicesParams::PARAMS,
     statistics: &[],
 };

@@ -23,6 +23,8 @@ __all__ = ["SweepError", "sweep"]
 
 # Longest time that a result waits for others to be written with, in seconds.
 _PATIENCE = 5.0
+# Key that makes a run of a recording a replicate.
+_REPLICATE = "workload.replicate"
 # Parts of a result that no data set has: texts about it, and what its configuration has too.
 _LEFT_OUT = ("schema", "config.", "provenance.")
 
@@ -47,9 +49,10 @@ def sweep(
     """Runs an experiment with every combination of some values, and keeps a row of each run in the folder `out`.
 
     `space`: values by key (`{"ftl.gc": ["greedy", "fifo"], "host.queue_depth": "1..4"}`), or points, such as those of
-    `sample`; what the experiment itself varies if it is `None`. `seeds`: runs of each point, from `run.seed` on.
-    `executor`: spawned processes, as many as processors, if it is `None`. `in_flight`: runs that it has at a time.
-    `batch`: rows of a file; a row is written after 5 seconds at the latest. For `verify` and `progress` see `run`.
+    `sample`; what the experiment itself varies if it is `None`. `seeds`: runs of each point, from `run.seed` on; of a
+    recording, replicates. `executor`: spawned processes, as many as processors, if it is `None`. `in_flight`: runs that
+    it has at a time. `batch`: rows of a file; a row is written after 5 seconds at the latest. For `verify` and
+    `progress` see `run`.
 
     Runs that the data set has are not repeated, so that the same call goes on after a crash; a run is known by its
     `id`, the hash of its effective configuration and the version. Runs that failed keep their error, and are repeated
@@ -69,7 +72,8 @@ def sweep(
     data = DataSet(out)
     points = _points(experiment, space, None if seeds is None else count("seeds", seeds, 100_000))
     tasks = _tasks(experiment, points, bool(verify))
-    varied = sorted({path for task in tasks for path in task.values if path != "run.seed"})
+    of_seeds = ("run.seed",) if seeds is None else ("run.seed", _REPLICATE)
+    varied = sorted({path for task in tasks for path in task.values if path not in of_seeds})
     with data.writing():
         known = data.statuses()
         failed = [task.id for task in tasks if known.get(task.id) == "failed"]
@@ -105,7 +109,16 @@ def _points(
     if any("run.seed" in point for point in points):
         raise ValueError("`run.seed` is varied, and `seeds` are asked for: one of the two")
     first = experiment.run.seed
-    return [{**point, "run.seed": first + at} for point in points for at in range(seeds)]
+    return [
+        {**point, "run.seed": first + at, **_replicate(experiment, point)} for point in points for at in range(seeds)
+    ]
+
+
+def _replicate(experiment: Experiment, point: Mapping[str, Any]) -> dict[str, Any]:
+    """What makes the seeds of a recording its replicates, as `compare` does."""
+    asked = point.get(_REPLICATE, experiment.workload.replicate)
+    is_recording = point.get("workload.kind", experiment.workload.kind) == "trace"
+    return {_REPLICATE: True} if is_recording and asked is None else {}
 
 
 def _tasks(experiment: Experiment, points: Iterable[Mapping[str, Any]], verify: bool) -> list[Task]:

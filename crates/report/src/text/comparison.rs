@@ -1,7 +1,7 @@
 //! Tables of a comparison: one row per combination, the best value of each column marked.
 
 use flashloom_experiment::config::Bounds;
-use flashloom_experiment::estimate::Estimate;
+use flashloom_experiment::estimate::{Estimate, Paired};
 use flashloom_experiment::figures::count;
 use flashloom_experiment::formula::Run;
 use flashloom_experiment::result::{Comparison, ExpectationResult};
@@ -55,7 +55,7 @@ impl<'a> Figures<'a> {
         }?;
         let is_beaten = |(row, others): (usize, &Vec<f64>)| match values.len() {
             1 => shown[row] != shown[best],
-            _ => !paired(values, others).holds(0.0),
+            _ => !Paired::of(values, others).difference.holds(0.0),
         };
         let mut others = given().filter(|(row, _)| *row != best).peekable();
         (others.peek().is_some() && others.all(is_beaten)).then_some(best)
@@ -66,7 +66,7 @@ impl<'a> Figures<'a> {
         let first = self.values.first().and_then(Option::as_ref);
         let difference = |values: &Option<Vec<f64>>| {
             let (Some(values), Some(first)) = (values, first) else { return "-".to_owned() };
-            let difference = paired(values, first);
+            let Paired { difference, .. } = Paired::of(values, first);
             let of = Estimate::of(first).mean.abs();
             let sign = if difference.mean < 0.0 { "-" } else { "+" };
             let show = |value: f64| match of {
@@ -79,11 +79,62 @@ impl<'a> Figures<'a> {
         };
         self.values.iter().skip(1).map(difference).collect()
     }
+
+    /// The paired difference of each row to the first, of the rows that have the figure.
+    fn pairs(&self) -> impl Iterator<Item = Paired> {
+        let first = self.values.first().and_then(Option::as_ref);
+        let others = self.values.iter().skip(1).flatten();
+        others.filter_map(move |values| Some(Paired::of(values, first?)))
+    }
+
+    /// Width of the intervals of the differences as a share of that of runs that are no pairs, over all rows; none if
+    /// nothing differs between seeds.
+    fn paired_share(&self) -> Option<f64> {
+        let of = |width: fn(&Paired) -> f64| self.pairs().map(|paired| width(&paired).powi(2)).sum::<f64>().sqrt();
+        let unpaired = of(|paired| paired.unpaired_half_width);
+        (unpaired > 0.0).then(|| of(|paired| paired.difference.half_width) / unpaired)
+    }
+
+    /// Number of seeds that would tell a difference of [`TOLD`] from each row that cannot be told from the first, the
+    /// largest of them, in words; none if all can.
+    fn seeds_to_tell(&self) -> Option<String> {
+        let of = Estimate::of(self.values.first()?.as_ref()?).mean.abs();
+        if of == 0.0 {
+            return None;
+        }
+        let untold = self.pairs().filter(|paired| paired.difference.holds(0.0) && paired.difference.half_width > 0.0);
+        let seeds: Vec<Option<u32>> = untold.map(|paired| paired.seeds_to_tell(TOLD * of)).collect();
+        let most = seeds.iter().max()?;
+        Some(match seeds.contains(&None) {
+            true => "more than 1,000".to_owned(),
+            false => count(u64::from(most.unwrap_or_default())),
+        })
+    }
 }
 
-/// Paired difference of two combinations: over runs with the same seed.
-fn paired(values: &[f64], others: &[f64]) -> Estimate {
-    Estimate::of(&values.iter().zip(others).map(|(value, other)| value - other).collect::<Vec<_>>())
+/// Difference, as a share of the first row's mean, for which the number of seeds is stated that would tell it.
+const TOLD: f64 = 0.02;
+
+/// What pairing gains and how many seeds would tell a difference, below the table of differences.
+fn of_pairs(figures: &[Figures<'_>]) -> String {
+    let listed = |of: &dyn Fn(&Figures<'_>) -> Option<String>| {
+        let judged = figures.iter().filter(|figures| figures.column.best != Best::Neither);
+        let parts = judged.filter_map(|figures| Some(format!("{} {}", figures.column.name, of(figures)?)));
+        parts.collect::<Vec<String>>().join(", ")
+    };
+    let mut text = String::new();
+    let shares = listed(&|figures| figures.paired_share().map(|share| format!("{:.0} %", share * 100.0)));
+    if !shares.is_empty() {
+        text.push_str(&format!("width of these intervals, of what it is without pairs: {shares}\n"));
+    }
+    let seeds = listed(&|figures| figures.seeds_to_tell());
+    if !seeds.is_empty() {
+        text.push_str(&format!(
+            "seeds that would tell a difference of {} % in 4 of 5 tries, where ~ stands, about: {seeds}\n",
+            TOLD * 100.0
+        ));
+    }
+    text
 }
 
 /// A combination's varied keys and their values, without the seed.
@@ -124,6 +175,12 @@ pub fn comparison(comparison: &Comparison, columns: &[Column]) -> Vec<Part> {
         notes.push_str(&format!(
             "means of {seeds} seeds ({first} to {last}) ± half the width of their 95 % interval (Student's t)\n"
         ));
+        if comparison.runs.iter().any(|run| run.result.config["workload"]["replicate"] == true) {
+            notes.push_str(
+                "each seed is a replicate of the recording: begun at another request, with arrivals or depth that \
+                 waver\n",
+            );
+        }
     }
     let mut parts = vec![Part::Table(Table::new(&header, names, rows)), Part::Lines(notes)];
     if !comparison.repeated.is_empty() && varied.len() > 1 && !figures.is_empty() {
@@ -152,7 +209,7 @@ fn differences(varied: &[&Varied], header: &[&str], figures: &[Figures<'_>]) -> 
     [
         Part::Lines(format!("\nDifferences to {}, by pairs of the same seed:\n\n", first.join(", "))),
         Part::Table(Table::new(header, varied[0].len(), rows)),
-        Part::Lines("\n~ none can be told: the interval holds zero\n".to_owned()),
+        Part::Lines(format!("\n~ none can be told: the interval holds zero\n{}", of_pairs(figures))),
     ]
 }
 

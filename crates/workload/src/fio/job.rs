@@ -131,6 +131,13 @@ const SYNC_ENGINES: &[&str] = &["sync", "psync", "vsync", "pvsync", "pvsync2", "
 const ASYNC_ENGINES: &[&str] = &["libaio", "io_uring", "posixaio", "windowsaio", "solarisaio"];
 
 impl Job {
+    /// True if its requests depend on the run's seed.
+    pub fn draws(&self) -> bool {
+        let is_mixed = self.mix == Mix::ReadWrite && (1..100).contains(&self.read_percent);
+        let draws = self.random || is_mixed || self.sizes.iter().any(|sizes| sizes.min() < sizes.max());
+        self.seed.is_none() && self.iolog.is_none() && (draws || self.start_delay_ns.0 < self.start_delay_ns.1)
+    }
+
     fn new(name: &str) -> Self {
         let sizes = Sizes::Range { min: 4_096, max: 4_096 };
         Self {

@@ -149,6 +149,11 @@ impl FioJobFile {
         globals.map(|entry| (entry.spec.name.to_owned(), entry.value.clone())).collect()
     }
 
+    /// True if the requests of any job depend on the run's seed.
+    pub fn draws(&self) -> bool {
+        self.jobs.iter().any(Job::draws)
+    }
+
     /// Approximate number of requests, to show progress; a job that ends by time counts as one pass.
     pub fn expected_requests(&self) -> u64 {
         let of = |job: &Job| {

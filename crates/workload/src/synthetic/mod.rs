@@ -128,6 +128,18 @@ params! {
     }
 }
 
+impl SyntheticParams {
+    /// True if the requests depend on the seed.
+    pub(crate) fn draws(&self) -> bool {
+        let is_mixed = |share: f64| 0.0 < share && share < 1.0;
+        let draws_times = self.interarrival_ns.is_some() && self.arrival == Arrival::Exponential;
+        self.pattern != Pattern::Sequential
+            || [self.read_share, self.discard_share, self.sync_share].into_iter().any(is_mixed)
+            || self.tasks > 1
+            || draws_times
+    }
+}
+
 /// Entry of the table of workloads.
 pub(crate) static SPEC: PolicySpec = PolicySpec {
     name: "synthetic",

@@ -11,6 +11,7 @@ pub(crate) mod format;
 mod info;
 pub(crate) mod input;
 pub(crate) mod record;
+mod replicate;
 pub(crate) mod text;
 
 use std::sync::Arc;
@@ -24,6 +25,7 @@ pub use format::flashloom::LOG_COLUMNS;
 pub use format::{FORMATS, Format, FormatSpec};
 pub use info::{Footprint, TraceInfo, scan_trace};
 pub use record::SkippedLines;
+pub(crate) use replicate::Replicate;
 
 use crate::{Request, Source};
 use format::Reader;

@@ -25,8 +25,18 @@ fn no_path() -> Refusal {
 
 /// Refuses keys of replay, length and addresses: the job file itself decides them.
 fn of_others(site: &Site<'_>) -> Option<Refusal> {
-    const OF_OTHERS: &[&str] =
-        &["format", "event", "sort", "skip_bad_lines", "replay", "queue_depth", "speed", "addresses", "requests"];
+    const OF_OTHERS: &[&str] = &[
+        "format",
+        "event",
+        "sort",
+        "skip_bad_lines",
+        "replay",
+        "queue_depth",
+        "speed",
+        "addresses",
+        "requests",
+        "replicate",
+    ];
     let name = site.asked(OF_OTHERS)?;
     let found = format!("`{name}` with `kind` = \"{}\"", SPEC.name);
     Some(Refusal::new(found, "the options of the job file alone").at([format!("workload.{name}")]))
@@ -63,6 +73,16 @@ impl Workload for JobFile {
 
     fn reports_fio(&self) -> bool {
         true
+    }
+
+    fn undrawn(&self) -> Option<Refusal> {
+        if self.file.as_ref().is_none_or(FioJobFile::draws) {
+            return None;
+        }
+        let refusal = Refusal::new("a job file that draws nothing", "a job that draws, and no `randseed`");
+        let help = "leave --seeds out, or give a job random requests, or run.precondition = \"steady\" for drives that \
+                    differ";
+        Some(refusal.at(["workload.path"]).help(help))
     }
 
     fn start(&self) -> Result<Box<dyn Running + '_>, Problems> {

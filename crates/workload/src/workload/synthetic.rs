@@ -54,6 +54,16 @@ impl Workload for Generated {
         self.params.tasks > 0
     }
 
+    fn undrawn(&self) -> Option<Refusal> {
+        if self.params.draws() {
+            return None;
+        }
+        let refusal = Refusal::new("a sequential workload, which draws nothing", "a workload that draws");
+        let help = "leave --seeds out, or choose another workload.synthetic.pattern, or run.precondition = \"steady\" \
+                    for drives that differ";
+        Some(refusal.at(["workload.synthetic.pattern"]).help(help))
+    }
+
     fn start(&self) -> Result<Box<dyn Running + '_>, Problems> {
         let capacity = self.context.capacity_sectors;
         let source = Synthetic::new(&self.params, capacity, &self.context.prng)?;

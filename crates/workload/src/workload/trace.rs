@@ -5,7 +5,10 @@ use std::sync::Arc;
 use flashloom_units::{Policy, PolicySpec, Problem, Problems, Refusal};
 
 use super::{Context, Profile, Running, Unfit, Workload, pathless};
-use crate::{Addresses, Limited, Replay, Source, TASK_IDS, TraceInfo, TraceOptions, fit, open_trace, rebase};
+use crate::{
+    Addresses, Limited, Rebased, Replay, Replicate, Source, TASK_IDS, Trace, TraceInfo, TraceOptions, fit, open_trace,
+    rebase,
+};
 
 pub(super) static SPEC: PolicySpec = PolicySpec {
     name: "trace",
@@ -30,7 +33,7 @@ pub(super) fn policy() -> Policy<dyn Workload> {
     });
     policy.with_profile(move |_values, site| {
         site.params.path.as_ref().filter(|path| !path.is_empty()).ok_or_else(no_path)?;
-        Ok(Profile { has_first_sector: true, ..Profile::default() })
+        Ok(Profile { has_first_sector: true, has_replicates: true, ..Profile::default() })
     })
 }
 
@@ -48,6 +51,12 @@ impl Recorded {
         self.info.as_ref().map_or(0, |info| info.end_sector().saturating_sub(first_sector))
     }
 
+    /// Opens the recording at its start.
+    fn open(&self) -> Result<Rebased<Trace>, Problem> {
+        let params = &self.context.params;
+        Ok(rebase(open_trace(&self.path, &params.trace_options())?, params.first_sector))
+    }
+
     /// Finds the request that reaches beyond the drive or begins before `first_sector`. The recording is read again
     /// only if there is one.
     fn check_addresses(&self, info: &TraceInfo) -> Result<(), Problem> {
@@ -56,8 +65,7 @@ impl Recorded {
         if !reaches_beyond && info.first_sector >= params.first_sector {
             return Ok(());
         }
-        let trace = open_trace(&self.path, &params.trace_options())?;
-        let limited = Limited::new(rebase(trace, params.first_sector), params.requests);
+        let limited = Limited::new(self.open()?, params.requests);
         let mut source = fit(limited, *capacity_sectors, params.addresses, self.span());
         while source.next_request()?.is_some() {}
         Ok(())
@@ -91,9 +99,27 @@ impl Workload for Recorded {
         self.info.as_ref().is_some_and(|info| info.has_task_ids)
     }
 
+    fn undrawn(&self) -> Option<Refusal> {
+        if self.context.params.replicate != Some(true) {
+            let refusal = Refusal::new("a recording as it is, which draws nothing", "`workload.replicate` = true");
+            return Some(refusal.at(["workload.replicate"]).help("leave workload.replicate out: --seeds sets it"));
+        }
+        if self.expected_requests() > 1 {
+            return None;
+        }
+        let refusal = Refusal::new("a recording of one request, which can begin nowhere else", "at least two requests");
+        Some(refusal.at(["workload.path"]).help("leave --seeds out: one run says all that this recording can"))
+    }
+
     fn start(&self) -> Result<Box<dyn Running + '_>, Problems> {
         let params = &self.context.params;
-        let trace = open_trace(&self.path, &params.trace_options())?;
-        Ok(Box::new(self.context.replayed(rebase(trace, params.first_sector), self.span(), true)))
+        if params.replicate != Some(true) {
+            return Ok(Box::new(self.context.replayed(self.open()?, self.span(), true)));
+        }
+        let prng = self.context.prng.branch("replicate");
+        let keeps_moments = params.replay_or_default(true) != Replay::Closed;
+        let replicate = Replicate::new(|| self.open(), self.expected_requests(), keeps_moments, &prng)?;
+        let replayed = self.context.replayed(replicate, self.span(), true);
+        Ok(Box::new(replayed.with_wavering_depth(prng.branch("depth"))))
     }
 }

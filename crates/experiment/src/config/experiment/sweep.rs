@@ -126,7 +126,7 @@ pub(super) fn with_seeds(
     axes.push(Axis { key, origin, values: Vec::new() });
     let seeded = |variant: &Variant, offset: u32| {
         let seed = variant.config.run.seed + u64::from(offset);
-        let mut seeded = variant.with_seed(seed);
+        let mut seeded = variant.replicate(seed);
         seeded.vary.push((key, Value::Count(seed)));
         seeded
     };

@@ -4,7 +4,7 @@ use flashloom_ftl::{GcPace, PAGE_MAPPING, Superblock, WRITE_BUFFER, WearLevellin
 use flashloom_host::BlockLayer;
 use flashloom_units::{Capability, PolicySpec, Refusal, format_size};
 use flashloom_workload::TASK_IDS;
-use flashloom_workload::workload::{self, Context, Site};
+use flashloom_workload::workload::{self, Context};
 
 use super::Config;
 use crate::config::catalog::{KeyId, Timing};
@@ -258,13 +258,8 @@ fn the_workload_fits_the_device(config: &Config, sources: &Sources) -> Vec<Refus
 }
 
 fn misfits(config: &Config, context: Option<&Context>) -> Vec<Refusal> {
-    let site = Site {
-        params: &config.workload,
-        is_chosen: config.settings.is_written("workload.kind"),
-        is_asked: &|key| config.settings.asks(key),
-        context,
-    };
-    let refusals = workload::misfits(&config.chosen_workload(), &site).into_iter();
+    let is_asked = |key: &str| config.settings.asks(key);
+    let refusals = workload::misfits(&config.chosen_workload(), &config.workload_site(&is_asked, context)).into_iter();
     refusals.map(|refusal| refusal.or_at("workload.kind")).collect()
 }
 
