@@ -3,8 +3,8 @@
 //! A buffer of 16 MiB with pages of 4 KiB, always full: four writes for each read, a quarter of them going on where the
 //! one before ended, half of the rest within 32 MiB and half within 4 GiB; evicted pages are programmed at once. Prints
 //! nanoseconds a page and a hash of the order of eviction, which must not change with the machine.
-//! `cargo bench -p flashloom-buffer`, with names behind `--` to choose. `cargo test` does a fiftieth of the work, so that
-//! it cannot rot, with every assertion.
+//! `cargo bench -p flashloom-buffer`, with names behind `--` to choose. `cargo test` does a fiftieth of the work, with
+//! every assertion, so that it cannot rot.
 // It measures the simulator, not the drive.
 #![allow(clippy::disallowed_methods, missing_docs)]
 
