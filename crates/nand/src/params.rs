@@ -118,8 +118,8 @@ params! {
         /// How many commands of higher classes a die may begin in a row while something of a lower class waits for it,
         /// and how many reads it may begin before one operation that is suspended or staged on it.
         max_overtakes: u32 => "max_overtakes", count(1_000), Value::Count(16),
-            "More of them shorten host reads and lengthen the wait of everything else: the n-th that waits in its class \
-             can be overtaken n times as often.";
+            "More of them shorten host reads and lengthen the wait of everything else: the n-th that waits in its \
+             class can be overtaken n times as often.";
         /// In which order a die takes what waits for it.
         die_order: DieOrder => "die_order", Kind::Choice(DieOrder::CHOICES), Value::Name("priority"),
             "Priority shortens host latency and delays collection.";

@@ -12,8 +12,8 @@
 //!
 //! Dependencies within a block: programs in page order, reads after the program of their page, an erase after all that
 //! was emitted before it for the block (the programs that copy out of it included), everything else that is emitted
-//! after an erase behind it. Across blocks: an operation also waits for the one that it was emitted `after`. A page that
-//! is being moved is read where it still is (`timed/moved.rs`).
+//! after an erase behind it. Across blocks: an operation also waits for the one that it was emitted `after`. A page
+//! that is being moved is read where it still is (`timed/moved.rs`).
 
 mod busy;
 mod dies;

@@ -1,8 +1,8 @@
 //! What `max_overtakes` counts, held against the events of arrays under random operations.
 //!
-//! Counted are the commands of classes above one that a die begins while something of that class waits for the die, from
-//! one turn of the class to its next; and the reads that it begins before one operation that is suspended or staged.
-//! Planes that work together are one command, and jobs that nothing interrupts do not count.
+//! Counted are the commands of classes above one that a die begins while something of that class waits for the die,
+//! from one turn of the class to its next; and the reads that it begins before one operation that is suspended or
+//! staged. Planes that work together are one command, and jobs that nothing interrupts do not count.
 #![allow(missing_docs)]
 
 mod support;

@@ -349,8 +349,11 @@ fn a_program_that_fails_takes_its_time_and_what_replaces_it_waits_for_it() {
         else {
             return None;
         };
-        let again =
-            nand.program(Program { after: failed, tag: 1, ..Program::new(BlockId(8), 0, Data::Map(Ppn::NONE), Origin::Host) });
+        let again = nand.program(Program {
+            after: failed,
+            tag: 1,
+            ..Program::new(BlockId(8), 0, Data::Map(Ppn::NONE), Origin::Host)
+        });
         (again == Status::Passed).then(|| run(&mut nand))
     });
     assert_eq!(ended, Some(vec![(1, 2 * (PAGE + PROGRAM))]));

@@ -1,10 +1,10 @@
 //! Pages that are being moved: where a read finds their data.
 //!
-//! The FTL's map points to a new page as soon as its program is emitted. Until that has ended, what it takes from another
-//! page is still there: all of a copy, of a partial write the sectors that the host did not write, of a page of the map
-//! the entries that have not changed (the controller has the others until they are programmed). The block there is not
-//! erased before ([`Timed::hold`]). A read for the host or of the map therefore goes to that page, or to the one that
-//! this takes the sectors from if its own program has not ended, and so on. It joins the present life of the block
+//! The FTL's map points to a new page as soon as its program is emitted. Until that has ended, what it takes from
+//! another page is still there: all of a copy, of a partial write the sectors that the host did not write, of a page of
+//! the map the entries that have not changed (the controller has the others until they are programmed). The block there
+//! is not erased before ([`Timed::hold`]). A read for the host or of the map therefore goes to that page, or to the one
+//! that this takes the sectors from if its own program has not ended, and so on. It joins the present life of the block
 //! there, so that an erase waits for it which is emitted already. Where a read goes is decided when it is queued. Once
 //! the program has ended reads go to the new page, so that the old block is held for those queued until then only.
 //!
@@ -83,8 +83,8 @@ impl Timed {
 
 /// Reads of pages whose program has not ended.
 impl Timed {
-    /// A read that waits for no other operation finds its page not programmed. Its block counts it; where the data is in
-    /// another page it goes there.
+    /// A read that waits for no other operation finds its page not programmed. Its block counts it; where the data is
+    /// in another page it goes there.
     #[cold]
     pub(super) fn queue_unfinished(&mut self, id: u32, events: &mut Events) {
         let Operation { block, before, .. } = self.operations[id as usize];
