@@ -65,7 +65,7 @@ impl<S: Source> Replayed<S> {
     #[must_use]
     pub fn with_wavering_depth(self, prng: Prng) -> Self {
         let wavers = matches!(self.pace, Pace::Closed(depth) if depth > 1);
-        Self { waver: wavers.then(|| Waver { prng, by: 0, left: 0 }), ..self }
+        Self { waver: wavers.then_some(Waver { prng, by: 0, left: 0 }), ..self }
     }
 
     #[inline]

@@ -19,14 +19,15 @@ fn endless(lab: &Lab, outputs: &[&str]) -> Child {
     let before = partials(lab);
     let forever = ["run", "small.toml", "--set", "workload.synthetic.requests=100000000"];
     let mut command = lab.command(&[&forever[..], outputs].concat());
-    let child = command.stderr(Stdio::null()).stdout(Stdio::null()).spawn().expect("it can be started");
+    let mut child = command.stderr(Stdio::null()).stdout(Stdio::null()).spawn().expect("it can be started");
     for _ in 0..60_000 {
         if partials(lab).iter().filter(|name| !before.contains(name)).count() == outputs.len() / 2 {
             return child;
         }
         std::thread::sleep(Duration::from_millis(1));
     }
-    panic!("it writes nothing: {:?}", lab.files());
+    let ended = child.kill().and_then(|()| child.wait());
+    panic!("it writes nothing: {:?}, {ended:?}", lab.files());
 }
 
 fn send(child: &Child, signal: &str) {

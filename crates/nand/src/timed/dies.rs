@@ -61,7 +61,7 @@ impl Timed {
         let place = self.first_of(die, HOST_READS as u8);
         let most = self.max_overtakes;
         let state = &mut self.dies[die as usize];
-        let may_go = state.starved == 0;
+        let may_go = state.starved == 0 || self.order == DieOrder::Fifo;
         let held = state.suspended.as_mut().map(|suspended| &mut suspended.group).or(state.staged.as_mut());
         if let (Some(held), Some(place)) = (held.filter(|held| may_go && held.overtaken < most), place) {
             held.overtaken += 1;
@@ -88,7 +88,7 @@ impl Timed {
             && self.now >= active.array_from
             && active.ends > self.now + self.suspend_ns
             && active.overtaken < self.max_overtakes
-            && state.starved == 0
+            && (state.starved == 0 || self.order == DieOrder::Fifo)
     }
 
     /// Suspends what a die is at, if there are host reads that may go before it.

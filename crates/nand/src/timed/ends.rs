@@ -99,7 +99,7 @@ impl Timed {
             events.push(Event::Ended { command: self.command(id), failed });
         }
         let operation = &mut self.operations[id as usize];
-        let Operation { kind, tag, block, page, from, sequence, waiters, .. } = *operation;
+        let Operation { kind, tag, block, page, from, before, sequence, waiters, .. } = *operation;
         let next = std::mem::replace(&mut operation.next, self.free);
         operation.sequence = Operation::ENDED;
         self.free = id;
@@ -126,7 +126,8 @@ impl Timed {
         }
         if from.is_some() {
             let source = self.geometry.block_of(from);
-            if !self.let_go_ahead(source, sequence) {
+            // Only behind a program that had not ended can a hold be for a life that has not begun.
+            if before == NO_INDEX || !self.let_go_ahead(source, sequence) {
                 self.let_go(source, events);
             }
         }

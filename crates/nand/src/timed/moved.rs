@@ -25,7 +25,7 @@ use crate::operation::{Operation, Waits};
 #[derive(Clone, Debug, Default, Serialize, Deserialize)]
 pub(super) struct Unfinished {
     entries: Vec<u32>,
-    /// Rows that no block owns: there are never more rows than blocks were being written at a time.
+    /// Rows that no block owns, to be used before a new one is made.
     free_rows: Vec<u32>,
 }
 
@@ -77,6 +77,7 @@ impl Timed {
         if state.erase == NO_INDEX && page < state.programmed {
             return NO_INDEX;
         }
+        debug_assert_ne!(state.row, NO_INDEX, "only pages that were programmed are read or copied");
         self.unfinished.entries[(state.row * self.geometry.pages + page) as usize]
     }
 }
