@@ -123,12 +123,11 @@ def test_the_cache_has_a_limit_that_nothing_in_use_goes_for(
 ) -> None:
     monkeypatch.setenv("FLASHLOOM_CACHE_LIMIT", "1kB")
     others = [cache / "inputs" / f"{digit * 64}.csv" for digit in "ab"]
-    task(recording.as_uri())
+    located(task(recording.as_uri()).inputs["workload.path"])
     for other in [*others, cache / "my-vm.state", cache / "inputs" / ".flashloom-0123_5678abc.partial"]:
         other.write_text("x" * 2000)
     longer = tmp_path / "longer.csv"
     longer.write_text(recording.read_text() + "2000000,R,0,8\n")
-    located(task(recording.as_uri()).inputs["workload.path"])
     with open(others[0], "rb") as used:
         fcntl.flock(used, fcntl.LOCK_SH)
         task(longer.as_uri())
