@@ -12,7 +12,7 @@ use parquet::record::RowAccessor;
 
 /// Beginnings of paths that only one machine has, and folders that tracebacks lead through. The first kind counts where
 /// a path begins: `docs/home/page` is none.
-const ROOTS: [&str; 15] = [
+const ROOTS: [&str; 14] = [
     "/home/",
     "/Users/",
     "\\Users\\",
@@ -20,7 +20,6 @@ const ROOTS: [&str; 15] = [
     "/tmp/",
     "/private/",
     "/var/folders/",
-    "/work/",
     "/workspace/",
     "/builds/",
     "/mnt/",
@@ -108,10 +107,20 @@ fn path_in(content: &[u8]) -> Option<String> {
     Some(String::from_utf8_lossy(&line[..line.len().min(80)]).into_owned())
 }
 
+/// The folder that the project is in, wherever that is, if a content names it.
+fn project_in(content: &[u8]) -> Option<String> {
+    let here = format!("{}/", project().canonicalize().expect("the project is there").display());
+    content.windows(here.len()).any(|part| part == here.as_bytes()).then_some(here)
+}
+
 /// Files below a folder that have such a path, with it.
 fn faults(folder: &Path) -> Vec<String> {
-    let files = files(folder).into_iter();
-    files.filter_map(|path| path_in(&content(&path)).map(|found| format!("{}: {found}", path.display()))).collect()
+    let fault = |path: PathBuf| {
+        let content = content(&path);
+        let found = path_in(&content).or_else(|| project_in(&content))?;
+        Some(format!("{}: {found}", path.display()))
+    };
+    files(folder).into_iter().filter_map(fault).collect()
 }
 
 #[test]
@@ -140,7 +149,10 @@ fn a_planted_path_is_found_in_any_kind_of_file() {
     fs::write(name("f.md"), "docs/home/page, /home/, `~/.cache`, /dev/sda and https://a.org/opt/x").unwrap();
     fs::write(name("g.json"), r#""C:\Users\me""#).unwrap();
     fs::write(name("h.txt"), "lib/python3/site-packages/x.py").unwrap();
-    let found = faults(folder.path());
+    let here = format!("{}/", project().canonicalize().unwrap().display());
+    fs::write(name("i.txt"), format!("see {here}x")).unwrap();
+    let mut found = faults(folder.path());
+    assert!(found.pop_if(|last| last.contains("i.txt")).is_some(), "the project's own folder");
     let found: Vec<&str> = found.iter().map(|fault| &fault[folder.path().to_string_lossy().len() + 1..]).collect();
     let line = "/home/me/flashloom/make.py\", line 3";
     assert_eq!(
