@@ -3,6 +3,7 @@
 //! ones.
 #![allow(missing_docs)]
 
+use std::env;
 use std::fs;
 use std::io::Read;
 use std::path::{Path, PathBuf};
@@ -12,11 +13,10 @@ use parquet::record::RowAccessor;
 
 /// Beginnings of paths that only one machine has, and folders that tracebacks lead through. The first kind counts where
 /// a path begins: `docs/home/page` is none.
-const ROOTS: [&str; 14] = [
+const ROOTS: [&str; 13] = [
     "/home/",
     "/Users/",
     "\\Users\\",
-    "/root/",
     "/tmp/",
     "/private/",
     "/var/folders/",
@@ -107,17 +107,23 @@ fn path_in(content: &[u8]) -> Option<String> {
     Some(String::from_utf8_lossy(&line[..line.len().min(80)]).into_owned())
 }
 
-/// The folder that the project is in, wherever that is, if a content names it.
-fn project_in(content: &[u8]) -> Option<String> {
-    let here = format!("{}/", project().canonicalize().expect("the project is there").display());
-    content.windows(here.len()).any(|part| part == here.as_bytes()).then_some(here)
+/// The folder that the project is in, wherever that is, or the user's own, if a content names one.
+fn folder_in(content: &[u8]) -> Option<String> {
+    let here = project().canonicalize().expect("the project is there");
+    let mut folders: Vec<String> =
+        [here].into_iter().chain(env::home_dir()).map(|of| of.display().to_string()).collect();
+    // A user without a folder has `/`, which says nothing.
+    folders.retain(|folder| folder.len() > 1);
+    folders.iter_mut().for_each(|folder| folder.push('/'));
+    let named = |folder: &String| content.windows(folder.len()).any(|part| part == folder.as_bytes());
+    folders.into_iter().find(named)
 }
 
 /// Files below a folder that have such a path, with it.
 fn faults(folder: &Path) -> Vec<String> {
     let fault = |path: PathBuf| {
         let content = content(&path);
-        let found = path_in(&content).or_else(|| project_in(&content))?;
+        let found = path_in(&content).or_else(|| folder_in(&content))?;
         Some(format!("{}: {found}", path.display()))
     };
     files(folder).into_iter().filter_map(fault).collect()
@@ -149,10 +155,13 @@ fn a_planted_path_is_found_in_any_kind_of_file() {
     fs::write(name("f.md"), "docs/home/page, /home/, `~/.cache`, /dev/sda and https://a.org/opt/x").unwrap();
     fs::write(name("g.json"), r#""C:\Users\me""#).unwrap();
     fs::write(name("h.txt"), "lib/python3/site-packages/x.py").unwrap();
-    let here = format!("{}/", project().canonicalize().unwrap().display());
-    fs::write(name("i.txt"), format!("see {here}x")).unwrap();
+    let mut own = vec![project().canonicalize().unwrap()];
+    own.extend(env::home_dir().filter(|home| home.components().count() > 1));
+    for (at, folder) in own.iter().enumerate() {
+        fs::write(name(&format!("own-{at}.txt")), format!("see {}/x", folder.display())).unwrap();
+    }
     let mut found = faults(folder.path());
-    assert!(found.pop_if(|last| last.contains("i.txt")).is_some(), "the project's own folder");
+    assert_eq!(found.extract_if(.., |fault| fault.contains("own-")).count(), own.len(), "the project's and the user's");
     let found: Vec<&str> = found.iter().map(|fault| &fault[folder.path().to_string_lossy().len() + 1..]).collect();
     let line = "/home/me/flashloom/make.py\", line 3";
     assert_eq!(
