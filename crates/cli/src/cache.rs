@@ -1,13 +1,12 @@
 //! Location of the user's aged drives: `$FLASHLOOM_CACHE`, or the platform's cache folder.
 
 use std::env;
-use std::io::{IsTerminal, stderr};
 use std::path::{Path, PathBuf};
 
 use flashloom::experiment::run::{Cache, Notice, Store};
 use flashloom::units::Problem;
 
-use crate::output::say;
+use crate::output::say_over_bar;
 
 /// Environment variable with the folder; empty, it turns the cache off.
 const VARIABLE: &str = "FLASHLOOM_CACHE";
@@ -19,9 +18,7 @@ const VARIABLE: &str = "FLASHLOOM_CACHE";
 pub fn of_user(is_off: bool) -> Result<Option<Cache>, Problem> {
     let folder = if is_off { None } else { folder(|name| env::var_os(name).map(PathBuf::from)) };
     let Some(folder) = folder else { return Ok(None) };
-    // A line of its own, in place of the progress bar, which is drawn again below it.
-    let clear = if stderr().is_terminal() { "\r\x1b[2K" } else { "" };
-    let tell = move |notice: &Notice<'_>| say(format_args!("{clear}note: {notice}"));
+    let tell = |notice: &Notice<'_>| say_over_bar(format_args!("note: {notice}"));
     Ok(Some(Cache::new(folder, Store::limit_of_user()?, tell)))
 }
 

@@ -13,15 +13,16 @@ pub mod trace;
 
 use flashloom::experiment::config::Experiment;
 use flashloom::experiment::run::Prepared;
+use flashloom::units::visible_json;
 use serde_json::Value;
 
 use crate::figures::rows;
 use crate::output::say;
 
-/// Formats JSON for a file: indented, with a newline at the end.
+/// Formats JSON for a file or a terminal: indented, with a newline at the end, and nothing hidden in it.
 fn json_text(value: &impl serde::Serialize) -> String {
     let value: Value = serde_json::to_value(value).expect("results have text keys and finite numbers");
-    format!("{value:#}\n")
+    visible_json(&format!("{value:#}\n")).into_owned()
 }
 
 /// Reports on standard error the lines that `skip_bad_lines` left out of recordings.

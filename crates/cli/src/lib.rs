@@ -14,10 +14,14 @@ mod progress;
 #[cfg(unix)]
 mod signals;
 
+use std::backtrace::Backtrace;
+use std::ffi::OsString;
 use std::process::ExitCode;
+use std::{env, panic};
 
 use clap::Parser;
 use flashloom::experiment::registry::{Registry, UNKNOWN_REVISION};
+use flashloom::units::visible_bytes;
 
 use arguments::{Arguments, Command, TraceCommand};
 use output::{Stop, say};
@@ -27,6 +31,8 @@ use output::{Stop, say};
 /// A program with policies of its own adds them to [`Registry::builtin`]; every command, list and page of help then
 /// includes them.
 pub fn main(mut registry: Registry) -> ExitCode {
+    // A message may hold what came from a file.
+    panic::set_hook(Box::new(|failed| say(format_args!("{failed}\n{}", Backtrace::capture()))));
     if registry.revision == UNKNOWN_REVISION {
         registry.revision = flashloom::REVISION;
     }
@@ -38,7 +44,7 @@ pub fn main(mut registry: Registry) -> ExitCode {
         }
     };
 
-    let command = Arguments::parse().command;
+    let command = parsed().unwrap_or_else(|error| error.exit()).command;
     #[cfg(unix)]
     signals::remove_partial_files();
     let outcome = match command {
@@ -68,4 +74,13 @@ pub fn main(mut registry: Registry) -> ExitCode {
             ExitCode::FAILURE
         }
     }
+}
+
+/// The arguments of the program. The message about wrong ones repeats them, and is that of arguments made visible: the
+/// name of a file may be one of them.
+fn parsed() -> Result<Arguments, clap::Error> {
+    Arguments::try_parse().map_err(|error| {
+        let visible = |argument: OsString| visible_bytes(argument.as_encoded_bytes());
+        Arguments::try_parse_from(env::args_os().map(visible)).err().unwrap_or(error)
+    })
 }

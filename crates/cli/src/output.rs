@@ -1,11 +1,11 @@
 //! Output: standard output, and files that are either written whole or left as they were (`flashloom_files`).
 
 use std::fs;
-use std::io::{self, BufWriter, ErrorKind, Write};
+use std::io::{self, BufWriter, ErrorKind, IsTerminal, Write};
 use std::path::{Path, PathBuf};
 
 use flashloom::experiment::run::Failure;
-use flashloom::units::{Problem, Problems};
+use flashloom::units::{Problem, Problems, visible};
 use flashloom_files::{Output, folder_of};
 
 /// Reason why a command ends without success.
@@ -41,10 +41,10 @@ impl From<Failure> for Stop {
     }
 }
 
-/// Writes text to standard output.
+/// Writes text to standard output; what is hidden in it is made visible.
 pub fn print(text: &str) -> Result<(), Stop> {
     let mut output = io::stdout().lock();
-    output.write_all(text.as_bytes()).and_then(|()| output.flush()).map_err(|error| match error.kind() {
+    output.write_all(visible(text).as_bytes()).and_then(|()| output.flush()).map_err(|error| match error.kind() {
         ErrorKind::BrokenPipe => Stop::Closed,
         _ => Stop::Failed(format!("error: standard output cannot be written: {error}")),
     })
@@ -80,9 +80,16 @@ pub fn keep_apart(inputs: &[PathBuf], outputs: &[Option<&str>]) -> Result<(), Pr
     Ok(())
 }
 
-/// Writes a line to standard error; a failure to do so is ignored.
-pub fn say(line: impl std::fmt::Display) {
-    let _ = writeln!(io::stderr().lock(), "{line}");
+/// Writes a line to standard error, or several; what is hidden in them is made visible. A failure to do so is ignored.
+pub fn say(lines: impl std::fmt::Display) {
+    let _ = writeln!(io::stderr().lock(), "{}", visible(&lines.to_string()));
+}
+
+/// [`say`] in place of a progress bar, which is drawn again below.
+pub fn say_over_bar(lines: impl std::fmt::Display) {
+    const CLEAR_LINE: &str = "\r\x1b[2K";
+    let clear = if io::stderr().is_terminal() { CLEAR_LINE } else { "" };
+    let _ = writeln!(io::stderr().lock(), "{clear}{}", visible(&lines.to_string()));
 }
 
 /// A result file, opened before anything runs.

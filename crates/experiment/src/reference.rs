@@ -38,7 +38,7 @@ pub fn explain(catalog: &Catalog, name: &str) -> Result<Vec<Page>, Problem> {
     let names: Vec<String> = pages.into_iter().flat_map(|page| page.names).collect();
     let expected =
         "a name that `flashloom list` shows, a section, a key, a value, a column, or a field such as `result.ftl.waf`";
-    let problem = Problem::file("explain", format!("nothing is named `{}`", name.escape_debug()), expected);
+    let problem = Problem::file("explain", format!("nothing is named `{name}`"), expected);
     Err(problem.suggesting(name, names.iter().map(String::as_str)))
 }
 

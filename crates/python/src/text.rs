@@ -3,12 +3,12 @@
 use flashloom::experiment::config::Catalog;
 use flashloom::experiment::result::{Comparison, RunResult};
 use flashloom::report::text::{Part, Table, columns, comparison, hints, missing_bounds, summary};
-use flashloom::units::{Problem, Problems};
+use flashloom::units::{Problem, Problems, visible_json, visible_line};
 use serde_json::Value;
 
 /// JSON as `--json` writes it.
 pub(crate) fn json_text(value: &Value) -> String {
-    format!("{value:#}\n")
+    visible_json(&format!("{value:#}\n")).into_owned()
 }
 
 /// A table of a text: headings, the number of columns of names, and the rows.
@@ -41,11 +41,12 @@ fn read<T: serde::de::DeserializeOwned>(json: &str) -> Result<T, Problems> {
 
 fn shown(parts: impl IntoIterator<Item = Part>) -> TextParts {
     let of = |part: Part| match part {
-        Part::Lines(lines) => (lines, None),
+        Part::Lines(_) => (part.to_string(), None),
         Part::Table(table) => {
             let text = table.to_string();
             let Table { header, names, rows } = table;
-            (text, Some((header, names, rows)))
+            let shown = |cells: Vec<String>| cells.iter().map(|cell| visible_line(cell).into_owned()).collect();
+            (text, Some((shown(header), names, rows.into_iter().map(shown).collect())))
         }
     };
     parts.into_iter().map(of).collect()

@@ -12,7 +12,7 @@ use std::fs::{self, File};
 use std::io::Read;
 use std::path::{Path, PathBuf};
 
-use flashloom_units::{Problem, parse_rate, parse_ratio, parse_size, parse_time};
+use flashloom_units::{Problem, parse_rate, parse_ratio, parse_size, parse_time, visible_path};
 use parquet::file::reader::{FileReader, SerializedFileReader};
 use serde_json::Value;
 
@@ -227,7 +227,7 @@ pub fn compare(a: Option<&Value>, b: Option<&Value>) -> Ordering {
 }
 
 fn refused(path: &Path, found: impl Into<String>) -> Problem {
-    let problem = Problem::file(path.to_string_lossy(), found, "the data set of a sweep: a folder of Parquet files");
+    let problem = Problem::file(visible_path(path), found, "the data set of a sweep: a folder of Parquet files");
     problem.with_help("`flashloom.sweep` of the Python package writes one: see docs/sweeps.md")
 }
 

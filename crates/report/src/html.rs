@@ -3,6 +3,7 @@
 //! ```text
 //! document   what is reported: the result of a run, a comparison, or the data set of a sweep
 //! page       sections in order, each of charts, tables and notes; the frame around them
+//! markup     elements, attributes and texts as they are written, all of them escaped
 //! chart      a picture's numbers for the library that draws it, and the same numbers as a table
 //! long       a table that may have thousands of rows, to be sorted and searched
 //! run        sections of a run        course      over time and by place
@@ -13,7 +14,8 @@
 //!
 //! Pictures are drawn by Apache ECharts, which is vendored unmodified: of the small libraries it alone has heat maps,
 //! stacks, logarithmic axes and drawings in SVG, which print sharply. What a picture shows stands below it as a table,
-//! and what a result lacks is named where the picture would be. The page carries a policy that lets it load nothing.
+//! and what a result lacks is named where the picture would be. The page carries a policy that lets it load nothing, and
+//! run nothing but its own scripts: whoever made the file has no say in what the page does.
 
 mod chart;
 mod comparison;
@@ -22,6 +24,7 @@ mod document;
 mod facts;
 mod front;
 mod long;
+mod markup;
 mod page;
 mod run;
 mod sweep;

@@ -2,6 +2,8 @@
 
 use std::fmt::Write as _;
 
+use flashloom_units::visible_line;
+
 use crate::published::{Band, Kind, Published};
 use crate::row::{FigureTable, Interval, Mark, Overview, Report, Row, Summary};
 use crate::verdict::Verdict;
@@ -47,12 +49,26 @@ pub fn overview(reports: &[Overview]) -> String {
     text.push_str("|---|---|---:|---:|---:|---:|---:|---:|\n");
     for report in reports {
         for summary in &report.summary {
-            let link = format!("[{}]({}.md): {}", report.paper, report.paper, report.title);
+            // Those of earlier runs are read from the folder, which somebody may have sent.
+            let (paper, title) = (cell(&report.paper), cell(&report.title));
+            let link = format!("[{paper}]({paper}.md): {title}");
             let title = if summary.kind == report.summary[0].kind { link } else { String::new() };
             let _ = writeln!(text, "| {title} {}", counts(summary));
         }
     }
     text
+}
+
+/// A text within a cell: made visible, and without a sign that would end the cell, link or open an element.
+fn cell(text: &str) -> String {
+    let mut cell = String::with_capacity(text.len());
+    for character in visible_line(text).chars() {
+        if matches!(character, '|' | '<' | '>' | '[' | ']' | '(' | ')') {
+            cell.push('\\');
+        }
+        cell.push(character);
+    }
+    cell
 }
 
 /// The cells of a summary, from its kind to the end of the line.
@@ -246,6 +262,13 @@ mod tests {
     fn a_row_that_is_not_reproduced_without_a_reason_is_told_loudly() {
         assert!(of(vec![row("a", Verdict::NotReproduced, None)]).contains("**NO REASON IS KNOWN** for"));
         assert!(!of(vec![row("a", Verdict::DirectionOnly, None)]).contains("NO REASON"));
+    }
+
+    #[test]
+    fn an_overview_shows_what_a_file_says_and_nothing_of_it_acts() {
+        let title = "a\u{202e}\n|<img src=x>[b](javascript:c)".to_owned();
+        let text = overview(&[Overview { paper: "p".to_owned(), title, summary: Summary::of(&[row("a", Verdict::Reproduced, None)]) }]);
+        assert!(text.contains(r"| [p](p.md): a\u{202e}\n\|\<img src=x\>\[b\]\(javascript:c\) |"), "{text}");
     }
 
     #[test]

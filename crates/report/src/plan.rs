@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 
 use flashloom_experiment::config::{Catalog, Experiment, Source};
 use flashloom_experiment::run::{Failure, Prepared, Progress};
-use flashloom_units::{Problem, Problems};
+use flashloom_units::{Problem, Problems, visible_path};
 use rayon::prelude::*;
 use serde_json::{Value, json};
 
@@ -82,7 +82,7 @@ impl Plan {
     pub fn new<'a>(names: impl IntoIterator<Item = &'a str>, options: &Options) -> Result<Self, Problems> {
         let folder = options.traces.as_deref();
         if let Some(folder) = folder.filter(|folder| !folder.is_dir()) {
-            let name = folder.display().to_string();
+            let name = visible_path(folder);
             return Err(Problem::file(name, "there is no such folder", "a folder of recordings").into());
         }
         let paper = |name: &str| {

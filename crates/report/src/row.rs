@@ -1,5 +1,6 @@
 //! Data of a report: rows of published figures with ours beside them.
 
+use flashloom_units::visible_json;
 use serde::{Deserialize, Serialize};
 
 use crate::published::{Band, Kind, Published};
@@ -207,6 +208,6 @@ impl Report {
     /// Returns the report as JSON, with a newline at the end.
     pub fn to_json(&self) -> String {
         let value = serde_json::to_value(self).expect("reports have text keys and finite numbers");
-        format!("{value:#}\n")
+        visible_json(&format!("{value:#}\n")).into_owned()
     }
 }

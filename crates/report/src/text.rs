@@ -12,6 +12,8 @@ mod table;
 
 use std::fmt;
 
+use flashloom_units::visible;
+
 pub use bounds::missing_bounds;
 pub use columns::Column;
 pub use comparison::{comparison, plain};
@@ -39,7 +41,7 @@ impl fmt::Display for Part {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Table(table) => table.fmt(f),
-            Self::Lines(lines) => f.write_str(lines),
+            Self::Lines(lines) => f.write_str(&visible(lines)),
         }
     }
 }

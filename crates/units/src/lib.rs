@@ -18,6 +18,7 @@ mod problem;
 mod quantity;
 mod refusal;
 mod state;
+mod visible;
 
 pub use divisor::Divisor;
 pub use event_queue::{EventNumber, EventQueue};
@@ -35,6 +36,7 @@ pub use quantity::{
 };
 pub use refusal::Refusal;
 pub use state::{Reader, State, StateError, Word, Writer, load_state, load_with, save_state, save_with};
+pub use visible::{visible, visible_bytes, visible_json, visible_line, visible_path};
 
 /// Simulated time or a duration, in nanoseconds.
 pub type Ns = u64;

@@ -2,8 +2,8 @@
 
 use std::fmt;
 
-use crate::Refusal;
-use annotate_snippets::{AnnotationKind, Group, Level, Renderer, Snippet};
+use crate::{Refusal, visible, visible_line};
+use annotate_snippets::{AnnotationKind, Group, Level, Origin, Renderer, Snippet};
 
 /// Position of a problem in a file.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -94,27 +94,31 @@ impl Problem {
 }
 
 impl fmt::Display for Problem {
+    /// What came from a file is made visible: its line and column stay those of the file.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let Refusal { found, expected, help, .. } = &self.refusal;
-        let expected = if expected.is_empty() { String::new() } else { format!("expected {expected}") };
+        let (file, found) = (visible_line(&self.file), visible_line(found));
+        let expected =
+            if expected.is_empty() { String::new() } else { format!("expected {}", visible_line(expected)) };
+        let help = help.as_deref().map(visible_line);
         if let Place::Text { line, column, width, source } = &self.place {
             let byte = |chars: u64| source.char_indices().nth(chars as usize).map_or(source.len(), |(at, _)| at);
             let (start, end) = (byte(column - 1), byte(column - 1 + width));
-            let mut annotation = AnnotationKind::Primary.span(start..end);
+            let [before, marked, after] = [&source[..start], &source[start..end], &source[end..]].map(visible);
+            let mut annotation = AnnotationKind::Primary.span(before.len()..before.len() + marked.len());
             if !expected.is_empty() {
                 annotation = annotation.label(expected.as_str());
             }
-            let snippet = Snippet::source(source.as_str())
-                .line_start(*line as usize)
-                .path(self.file.as_str())
-                .annotation(annotation);
-            let mut group = Group::with_title(Level::ERROR.primary_title(found.as_str())).element(snippet);
+            let source = [before, marked, after].concat();
+            let snippet = Snippet::source(source).line_start(*line as usize).annotation(annotation);
+            let origin = Origin::path(file).line(*line as usize).char_column(*column as usize);
+            let mut group = Group::with_title(Level::ERROR.primary_title(found)).element(origin).element(snippet);
             if let Some(help) = help {
-                group = group.element(Level::HELP.message(help.as_str()));
+                group = group.element(Level::HELP.message(help));
             }
             return f.write_str(&Renderer::plain().render(&[group]));
         }
-        write!(f, "error: {found}\n --> {}", self.location())?;
+        write!(f, "error: {found}\n --> {}", visible_line(&self.location()))?;
         if !expected.is_empty() {
             write!(f, "\n  = {expected}")?;
         }
@@ -176,6 +180,25 @@ mod tests {
         {
             assert!(shown.contains(part), "{part} is not in\n{shown}");
         }
+    }
+
+    #[test]
+    fn what_is_hidden_in_a_line_is_shown_and_the_caret_still_points_at_its_place() {
+        let text = "\u{1b}[2K\tkey\u{202e} = \u{200b}x\u{9b}y # \u{7}\n";
+        let at = text.find('\u{200b}').expect("it is there");
+        let refusal = Refusal::new("`\u{1b}[31m\nerror: faked`", "a \u{2066}value").help("not \u{e0041}");
+        let problem = Problem::in_text("\u{1b}]0;a.toml", text, at..at + "\u{200b}x\u{9b}y".len(), refusal);
+        assert_eq!((problem.location().as_str(), text.chars().count()), ("\u{1b}]0;a.toml:1:13", 20));
+        let expected = r"error: `\u{1b}[31m\nerror: faked`
+ --> \u{1b}]0;a.toml:1:13
+  |
+1 | \u{1b}[2K    key\u{202e} = \u{200b}x\u{9b}y # \u{7}
+  |                           ^^^^^^^^^^^^^^^^ expected a \u{2066}value
+  |
+  = help: not \u{e0041}";
+        assert_eq!(problem.to_string(), expected);
+        let whole = Problem { place: Place::Record { record: 2, offset: 9 }, ..problem }.to_string();
+        assert!(whole.starts_with(r"error: `\u{1b}[31m\nerror: faked`") && whole.contains(r"\u{1b}]0;a.toml: record 2"));
     }
 
     #[test]

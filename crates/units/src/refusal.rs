@@ -2,7 +2,7 @@
 
 use std::fmt;
 
-use crate::{Place, Problem, nearest};
+use crate::{Place, Problem, nearest, visible_line};
 
 /// An error in something that the user wrote: a value, a key, a combination of policies.
 ///
@@ -64,8 +64,8 @@ impl Refusal {
 
 impl fmt::Display for Refusal {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "{}; expected {}", self.found, self.expected)?;
-        self.help.iter().try_for_each(|help| write!(f, " ({help})"))
+        write!(f, "{}; expected {}", visible_line(&self.found), visible_line(&self.expected))?;
+        self.help.iter().try_for_each(|help| write!(f, " ({})", visible_line(help)))
     }
 }
 

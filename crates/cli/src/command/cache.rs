@@ -1,7 +1,7 @@
 //! `flashloom cache`: what is kept for later runs, and how to be rid of it.
 
 use flashloom::experiment::run::{Cleared, Entry, EntryKind, Store};
-use flashloom::units::Problem;
+use flashloom::units::{Problem, visible_path};
 use serde_json::json;
 
 use super::json_text;
@@ -15,7 +15,7 @@ pub fn cache(command: &CacheCommand) -> Result<(), Stop> {
     let store = files_of_user()?;
     let refuse = |error: std::io::Error| {
         let expected = "a folder of your own that nobody else may write to";
-        Problem::file(store.folder().display().to_string(), error.to_string(), expected)
+        Problem::file(visible_path(store.folder()), error.to_string(), expected)
     };
     store.check().map_err(refuse)?;
     match command {
@@ -50,7 +50,7 @@ pub fn cache(command: &CacheCommand) -> Result<(), Stop> {
 /// The entries as a table, the least recently used first.
 fn list(entries: &[Entry]) -> String {
     let row = |entry: &Entry| {
-        let file = entry.file.display().to_string();
+        let file = visible_path(&entry.file);
         vec![file, entry.kind.name().to_owned(), date(entry.used_unix_s()), size(entry.bytes as f64)]
     };
     table(&["file", "what", "last used (UTC)", "size"], 3, entries.iter().map(row).collect())
@@ -65,7 +65,7 @@ fn total(store: &Store, entries: &[Entry]) -> String {
     };
     let all: u64 = entries.iter().map(|entry| entry.bytes).sum();
     let rows = [
-        ("folder", store.folder().display().to_string()),
+        ("folder", visible_path(store.folder())),
         ("drives", sum(EntryKind::Drive)),
         ("inputs", sum(EntryKind::Input)),
         ("together", size(all as f64)),

@@ -6,7 +6,7 @@ use std::path::Path;
 use clap::{Command, CommandFactory};
 use clap_complete::Shell;
 use clap_mangen::Man;
-use flashloom::units::Problem;
+use flashloom::units::{Problem, visible_path};
 
 use crate::arguments::Arguments;
 use crate::output::{OutputFile, Stop, print};
@@ -22,7 +22,7 @@ pub fn completions(shell: Shell) -> Result<(), Stop> {
 /// Writes a manual page for the program and for each of its commands.
 pub fn manual(folder: &Path) -> Result<(), Stop> {
     if !folder.is_dir() {
-        return Err(Problem::file(folder.display().to_string(), "there is no such folder", "one to write to").into());
+        return Err(Problem::file(visible_path(folder), "there is no such folder", "one to write to").into());
     }
     let mut command = Arguments::command().disable_help_subcommand(true);
     command.build();

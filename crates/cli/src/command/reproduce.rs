@@ -10,7 +10,7 @@ use flashloom::report::reproduce::Reproduction;
 use flashloom::report::row::{Overview, Report, Summary};
 use flashloom::report::verdict::Verdict;
 use flashloom::report::{csv, markdown};
-use flashloom::units::Problem;
+use flashloom::units::{Problem, visible_path};
 use rayon::ThreadPoolBuilder;
 
 use crate::arguments::ReproduceArguments;
@@ -79,11 +79,11 @@ impl<'a> Folder<'a> {
         let readme = folder.join(README);
         if readme.is_file() && fs::read_to_string(&readme).is_ok_and(|text| !text.starts_with(markdown::OVERVIEW)) {
             let expected = "a folder of reports, or one without a README.md";
-            return Err(Problem::file(readme.display().to_string(), "this is not an overview of reports", expected));
+            return Err(Problem::file(visible_path(&readme), "this is not an overview of reports", expected));
         }
         let csv = folder.join("csv");
         if csv.is_symlink() {
-            return Err(Problem::file(csv.display().to_string(), "this is a link", "a folder, or nothing"));
+            return Err(Problem::file(visible_path(&csv), "this is a link", "a folder, or nothing"));
         }
         fs::create_dir_all(csv).map_err(|error| refuse(format!("it cannot be made: {error}")))?;
         Ok(Self(folder))

@@ -2,7 +2,7 @@
 
 use std::path::PathBuf;
 
-use flashloom::units::Problem;
+use flashloom::units::{Problem, visible_line};
 use flashloom::workload::{ConvertReport, Footprint, OutFormat, SkippedLines, TraceInfo, convert_trace, scan_trace};
 
 use super::json_text;
@@ -62,7 +62,7 @@ pub fn report_skipped(path: &str, skipped: &SkippedLines) {
     }
     let shown = skipped.first.len() as u64;
     let others = if skipped.count > shown { format!(", of which the first {shown} are above") } else { String::new() };
-    say(format_args!("note: {} bad lines of {path} were left out{others}", count(skipped.count)));
+    say(format_args!("note: {} bad lines of {} were left out{others}", count(skipped.count), visible_line(path)));
 }
 
 fn summary(info: &TraceInfo) -> String {

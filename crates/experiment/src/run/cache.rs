@@ -22,6 +22,7 @@ use std::sync::OnceLock;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use flashloom_files::open_own;
+use flashloom_units::visible_path;
 
 use super::aged::{AgedDrive, hash_of, unsaved_policy};
 use super::provenance::program_sha256;
@@ -59,10 +60,10 @@ impl fmt::Display for Notice<'_> {
                 let next = if *is_kept { "; the next run of the same takes it" } else { "" };
                 write!(f, "ageing a drive of {pages} pages{next}")
             }
-            Self::Taken(path) => write!(f, "the drive was aged before: {}", path.display()),
-            Self::Unusable(path, why) => write!(f, "{} is not used, and will be replaced: {why}", path.display()),
-            Self::NotUsed(path, why) => write!(f, "the cache of aged drives {} is not used: {why}", path.display()),
-            Self::NotKept(path, why) => write!(f, "the aged drive is not kept in {}: {why}", path.display()),
+            Self::Taken(path) => write!(f, "the drive was aged before: {}", visible_path(path)),
+            Self::Unusable(path, why) => write!(f, "{} is not used, and will be replaced: {why}", visible_path(path)),
+            Self::NotUsed(path, why) => write!(f, "the cache of aged drives {} is not used: {why}", visible_path(path)),
+            Self::NotKept(path, why) => write!(f, "the aged drive is not kept in {}: {why}", visible_path(path)),
         }
     }
 }

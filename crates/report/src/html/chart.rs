@@ -45,8 +45,6 @@ pub(super) struct Table {
 /// A picture.
 #[derive(Clone, Debug)]
 pub(super) struct Chart {
-    /// Name of its element.
-    pub(super) id: String,
     pub(super) title: String,
     /// What it shows, in a sentence.
     pub(super) summary: String,
@@ -103,7 +101,7 @@ impl Unit {
 }
 
 /// Lines over simulated time.
-pub(super) fn over_time(id: &'static str, title: &str, unit: Unit, ends_ns: &[u64], lines: &[Line]) -> Chart {
+pub(super) fn over_time(title: &str, unit: Unit, ends_ns: &[u64], lines: &[Line]) -> Chart {
     let spec = json!({
         "unit": unit.name(),
         "x": ends_ns.iter().map(|&ns| ns as f64 / 1e9).collect::<Vec<_>>(),
@@ -129,7 +127,6 @@ pub(super) fn over_time(id: &'static str, title: &str, unit: Unit, ends_ns: &[u6
     };
     let of_these = if step > 1 { format!(" The table has every {step}th interval.") } else { String::new() };
     Chart {
-        id: id.to_owned(),
         title: title.to_owned(),
         summary: format!("{}.{of_these}", lines.iter().map(range).collect::<Vec<_>>().join("; ")),
         kind: Kind::Lines,

@@ -49,17 +49,17 @@ fn course(result: &RunResult, series: &SeriesResult) -> Vec<Part> {
     let outstanding = [number("outstanding requests", &series.outstanding)];
     let dirty = [Line::of("dirty pages", series.dirty_pages.iter().map(|&pages| f64::from(pages)))];
     let ends = &series.end_ns;
-    let mut charts = vec![over_time("chart-throughput", "Throughput", Unit::Rate, ends, &throughput)];
+    let mut charts = vec![over_time("Throughput", Unit::Rate, ends, &throughput)];
     if !latencies.is_empty() {
-        charts.push(over_time("chart-latencies", "Latency by interval", Unit::Time, ends, &latencies));
+        charts.push(over_time("Latency by interval", Unit::Time, ends, &latencies));
     }
     let waf = [Line { name: "write amplification", values: amplification }];
-    charts.push(over_time("chart-waf", "Write amplification", Unit::Number, ends, &waf));
+    charts.push(over_time("Write amplification", Unit::Number, ends, &waf));
     let free = [number("free blocks", &series.free_blocks)];
-    charts.push(over_time("chart-free", "Free blocks", Unit::Number, ends, &free));
-    charts.push(over_time("chart-queue", "Outstanding requests", Unit::Number, ends, &outstanding));
+    charts.push(over_time("Free blocks", Unit::Number, ends, &free));
+    charts.push(over_time("Outstanding requests", Unit::Number, ends, &outstanding));
     if result.buffer.is_some() {
-        charts.push(over_time("chart-dirty", "Dirty pages in the write buffer", Unit::Number, ends, &dirty));
+        charts.push(over_time("Dirty pages in the write buffer", Unit::Number, ends, &dirty));
     }
     let interval = Part::Text(format!("Each point is an interval of {}.", time(series.interval_ns as f64)));
     std::iter::once(interval).chain(charts.into_iter().map(Part::Chart)).collect()
@@ -92,7 +92,7 @@ impl Rows {
 }
 
 /// A map of busy shares: rows over time.
-fn busy_chart(id: &'static str, part: &str, all: usize, series: &SeriesResult, busy: &BusySeries) -> Chart {
+fn busy_chart(part: &str, all: usize, series: &SeriesResult, busy: &BusySeries) -> Chart {
     let shared = Rows::of(all, busy.parts_per_row);
     let ends: Vec<f64> = series.end_ns.iter().map(|&ns| ns as f64 / 1e9).collect();
     let cells = |(row, busy_ns): (usize, &Vec<u64>)| -> Vec<f64> {
@@ -111,7 +111,6 @@ fn busy_chart(id: &'static str, part: &str, all: usize, series: &SeriesResult, b
     let most = names.iter().zip(&shares).max_by(|a, b| a.1.total_cmp(b.1));
     let most = most.map(|(name, &share)| format!("{name} was the busiest, {} of the time.", percent(share)));
     Chart {
-        id: id.to_owned(),
         title: format!("Busy share of each {part}"),
         summary: most.unwrap_or_default(),
         kind: Kind::Heat,
@@ -138,8 +137,8 @@ fn busy(result: &RunResult, series: &SeriesResult) -> Vec<Part> {
     let channels = device(result, "channels");
     let dies = dies(result);
     vec![
-        Part::Chart(busy_chart("chart-channels", "channel", channels, series, &series.channel_busy)),
-        Part::Chart(busy_chart("chart-dies", "die", dies, series, &series.die_busy)),
+        Part::Chart(busy_chart("channel", channels, series, &series.channel_busy)),
+        Part::Chart(busy_chart("die", dies, series, &series.die_busy)),
     ]
 }
 
@@ -183,7 +182,6 @@ fn wear(result: &RunResult, series: &SeriesResult) -> Vec<Part> {
     let table =
         names.iter().zip(&rows).map(|(name, cells)| std::iter::once(name.clone()).chain(range(cells)).collect());
     vec![Part::Chart(Chart {
-        id: "chart-wear".to_owned(),
         title: "Erases of a block since the drive was new, by plane and place in the plane".to_owned(),
         summary: format!("From {least} to {most} erases of a block, on average over {per_column} neighbours."),
         kind: Kind::Heat,

@@ -64,7 +64,6 @@ pub(super) fn front(all: &[Candidate], against: Against) -> Part {
     let points = runs().map(|(run, is_on)| json!([run.erases, run.other, run.label, is_on]));
     let on = on_front.iter().filter(|&&is_on| is_on).count();
     Part::Chart(Chart {
-        id: "chart-front".to_owned(),
         title: format!("Blocks erased and {name}: lower and further left is better"),
         summary: format!("{} of {} runs are on the front.{of_these}", count(on as u64), count(all.len() as u64)),
         kind: Kind::Front,

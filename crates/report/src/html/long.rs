@@ -1,6 +1,7 @@
 //! Tables that may have thousands of rows: `long.js` sorts them by a column, and finds rows by words.
 
-use super::page::escaped;
+use super::markup::Markup;
+use super::page::{cell, heads};
 
 /// A cell.
 #[derive(Clone, Debug, Default)]
@@ -34,26 +35,41 @@ pub(super) struct Long {
 }
 
 impl Long {
-    pub(super) fn html(&self) -> String {
-        let caption = escaped(&self.caption);
-        let head: String = self.head.iter().map(|name| format!("<th scope=\"col\">{}</th>", escaped(name))).collect();
-        let mut rows = String::new();
-        for row in &self.rows {
-            rows.push_str("<tr>");
-            for (at, cell) in row.iter().enumerate() {
-                let (element, scope) = if at == 0 { ("th", " scope=\"row\"") } else { ("td", "") };
-                let number = cell.number.map_or_else(String::new, |number| format!(" data-n=\"{number}\""));
-                rows.push_str(&format!("<{element}{scope}{number}>{}</{element}>", escaped(&cell.text)));
-            }
-            rows.push_str("</tr>\n");
-        }
-        let table = format!(
-            "<div class=\"long\">\n<div class=\"table\" tabindex=\"0\"><table>\n<caption>{caption}</caption>\n\
-             <thead><tr>{head}</tr></thead>\n<tbody>\n{rows}</tbody></table></div>\n</div>\n"
-        );
+    /// Writes the table.
+    pub(super) fn show(&self, markup: &mut Markup) {
         if self.is_folded {
-            return format!("<details><summary>{caption}</summary>\n{table}</details>\n");
+            markup.element("details", &[], |details| {
+                details.leaf("summary", &[], &self.caption).end_line();
+                self.table(details);
+            });
+        } else {
+            self.table(markup);
         }
-        table
     }
+
+    fn table(&self, markup: &mut Markup) {
+        markup.element("div", &[("class", "long")], |long| {
+            long.end_line().element("div", &[("class", "table"), ("tabindex", "0")], |div| {
+                div.element("table", &[], |table| {
+                    table.end_line().leaf("caption", &[], &self.caption).end_line();
+                    heads(&self.head, table);
+                    table.element("tbody", &[], |body| self.rows.iter().for_each(|row| show(row, body.end_line())));
+                });
+            });
+            long.end_line();
+        });
+        markup.end_line();
+    }
+}
+
+fn show(row: &[Cell], markup: &mut Markup) {
+    markup.element("tr", &[], |inside| {
+        for (at, Cell { text, number }) in row.iter().enumerate() {
+            let (element, scope) = cell(at);
+            let number = number.map(|number| number.to_string());
+            let sorted = number.as_deref().map(|number| ("data-n", number));
+            let attributes: Vec<_> = scope.iter().copied().chain(sorted).collect();
+            inside.leaf(element, &attributes, text);
+        }
+    });
 }

@@ -1,15 +1,28 @@
 //! The page: sections in order, and the frame around them.
 
-use std::fmt::Write;
-
 use serde_json::{Value, json};
+use sha2::{Digest, Sha256};
 
 use super::chart::{Chart, Table};
 use super::long::Long;
+use super::markup::Markup;
 use super::{Document, ECHARTS, comparison, run, sweep};
 
-/// Nothing is loaded: styles, scripts and drawings are in the page.
-const POLICY: &str = "default-src 'none'; script-src 'unsafe-inline'; style-src 'unsafe-inline'; img-src data:";
+const STYLE: &str = include_str!("style.css");
+const SCRIPT: &str = concat!(include_str!("charts.js"), include_str!("long.js"));
+
+/// The policy of the page, which browsers hold it to. Nothing is loaded and nothing is sent. Of scripts and styles only
+/// those with these hashes count: were a name of a file to become an element or an attribute after all, it could do
+/// nothing. The library sets styles of elements one by one (`element.style`), which no policy has to allow.
+fn policy() -> String {
+    let [style, library, script] = [STYLE, ECHARTS, SCRIPT].map(|text| {
+        let hash = data_encoding::BASE64.encode(&Sha256::digest(text));
+        format!("'sha256-{hash}'")
+    });
+    format!(
+        "default-src 'none'; script-src {library} {script}; style-src {style}; base-uri 'none'; form-action 'none'"
+    )
+}
 
 /// A part of a page under a heading.
 pub(super) struct Section {
@@ -31,27 +44,6 @@ pub(super) enum Part {
     Missing(String),
 }
 
-/// Escapes a text for an element or a quoted attribute.
-pub(super) fn escaped(text: &str) -> String {
-    let mut escaped = String::with_capacity(text.len());
-    for character in text.chars() {
-        match character {
-            '&' => escaped.push_str("&amp;"),
-            '<' => escaped.push_str("&lt;"),
-            '>' => escaped.push_str("&gt;"),
-            '"' => escaped.push_str("&quot;"),
-            '\'' => escaped.push_str("&#39;"),
-            other => escaped.push(other),
-        }
-    }
-    escaped
-}
-
-/// JSON that can stand in a script element: nothing in it looks like a tag or a comment.
-fn json_in_script(value: &Value) -> String {
-    value.to_string().replace('<', "\\u003c").replace('>', "\\u003e").replace('&', "\\u0026")
-}
-
 /// The page of a document; `name` is that of its file.
 pub fn page(name: &str, document: &Document) -> String {
     let (title, sections) = match document {
@@ -59,96 +51,143 @@ pub fn page(name: &str, document: &Document) -> String {
         Document::Comparison(comparison) => ("Comparison", comparison::sections(comparison)),
         Document::Sweep(data) => ("Sweep", sweep::sections(data)),
     };
-    let charts: Vec<Value> = sections.iter().flat_map(|section| &section.parts).filter_map(spec_of).collect();
-    let heading = format!("{title}: {}", escaped(name));
-    let links: String = sections.iter().map(link).collect();
-    let body: String = sections.iter().map(shown).collect();
-    let style = include_str!("style.css");
-    let script = concat!(include_str!("charts.js"), include_str!("long.js"));
-    let data = json_in_script(&json!(charts));
-    format!(
-        r##"<!DOCTYPE html>
-<html lang="en">
-<head>
-<meta charset="utf-8">
-<meta name="viewport" content="width=device-width, initial-scale=1">
-<meta name="generator" content="flashloom report">
-<meta http-equiv="Content-Security-Policy" content="{POLICY}">
-<title>{heading}</title>
-<style>
-{style}</style>
-</head>
-<body>
-<a class="skip" href="#main">Skip to the report</a>
-<header>
-<h1>{heading}</h1>
-<nav aria-label="Sections"><ul>{links}</ul></nav>
-<button type="button" id="theme" aria-pressed="false">Dark</button>
-</header>
-<main id="main">
-<noscript><p class="missing">Pictures need JavaScript; the tables below hold the same figures.</p></noscript>
-{body}</main>
-<script type="application/json" id="charts">{data}</script>
-<script>{ECHARTS}</script>
-<script>
-{script}</script>
-</body>
-</html>
-"##
-    )
+    let heading = format!("{title}: {name}");
+    let mut markup = Markup::document();
+    markup.element("html", &[("lang", "en")], |html| {
+        html.end_line().element("head", &[], |inside| head(&heading, inside)).end_line();
+        html.element("body", &[], |inside| body(&heading, &sections, inside)).end_line();
+    });
+    markup.end_line();
+    markup.into_string()
 }
 
-fn link(section: &Section) -> String {
-    format!("<li><a href=\"#{}\">{}</a></li>", section.id, escaped(section.title))
+fn head(heading: &str, markup: &mut Markup) {
+    markup.end_line().void("meta", &[("charset", "utf-8")]).end_line();
+    // Before anything that it is about.
+    markup.void("meta", &[("http-equiv", "Content-Security-Policy"), ("content", &policy())]).end_line();
+    markup.void("meta", &[("name", "viewport"), ("content", "width=device-width, initial-scale=1")]).end_line();
+    markup.void("meta", &[("name", "generator"), ("content", "flashloom report")]).end_line();
+    markup.leaf("title", &[], heading).end_line().constant("style", STYLE).end_line();
 }
 
-fn spec_of(part: &Part) -> Option<Value> {
-    let Part::Chart(chart) = part else { return None };
-    Some(json!({ "id": chart.id, "kind": chart.kind.name(), "spec": chart.spec }))
+fn body(heading: &str, sections: &[Section], markup: &mut Markup) {
+    markup.end_line().leaf("a", &[("class", "skip"), ("href", "#main")], "Skip to the report").end_line();
+    markup.element("header", &[], |header| {
+        header.end_line().leaf("h1", &[], heading).end_line();
+        header.element("nav", &[("aria-label", "Sections")], |nav| {
+            nav.element("ul", &[], |links| sections.iter().for_each(|section| link(section, links)));
+        });
+        let theme = [("type", "button"), ("id", "theme"), ("aria-pressed", "false")];
+        header.end_line().leaf("button", &theme, "Dark").end_line();
+    });
+    let mut charts = Vec::new();
+    markup.end_line().element("main", &[("id", "main")], |main| {
+        main.end_line().element("noscript", &[], |inside| {
+            missing("Pictures need JavaScript; the tables below hold the same figures.", inside);
+        });
+        main.end_line();
+        sections.iter().for_each(|section| show(section, &mut charts, main));
+    });
+    markup.end_line().data("charts", charts.into()).end_line();
+    markup.constant("script", ECHARTS).end_line().constant("script", SCRIPT).end_line();
 }
 
-fn shown(section: &Section) -> String {
-    let mut html = format!("<section id=\"{}\">\n<h2>{}</h2>\n", section.id, escaped(section.title));
-    for part in &section.parts {
-        match part {
-            Part::Chart(chart) => html.push_str(&figure(chart)),
-            Part::Table(table) => html.push_str(&table_of(table)),
-            Part::Long(long) => html.push_str(&long.html()),
-            Part::Text(text) => drop(writeln!(html, "<p>{}</p>", escaped(text))),
-            Part::Missing(text) => drop(writeln!(html, "<p class=\"missing\">{}</p>", escaped(text))),
+fn link(section: &Section, markup: &mut Markup) {
+    let target = format!("#{}", section.id);
+    markup.element("li", &[], |item| {
+        item.leaf("a", &[("href", &target)], section.title);
+    });
+}
+
+fn missing(text: &str, markup: &mut Markup) {
+    markup.leaf("p", &[("class", "missing")], text);
+}
+
+/// Writes a section, and adds what is to be drawn in it to `charts`.
+fn show(section: &Section, charts: &mut Vec<Value>, markup: &mut Markup) {
+    markup.element("section", &[("id", section.id)], |inside| {
+        inside.end_line().leaf("h2", &[], section.title).end_line();
+        for part in &section.parts {
+            match part {
+                Part::Chart(chart) => {
+                    // By its number: what names a picture may come from a file.
+                    let id = format!("chart-{}", charts.len() + 1);
+                    figure(chart, &id, inside);
+                    charts.push(json!({ "id": id, "kind": chart.kind.name(), "spec": chart.spec }));
+                }
+                Part::Table(of) => table(of, inside),
+                Part::Long(long) => long.show(inside),
+                Part::Text(text) => {
+                    inside.leaf("p", &[], text);
+                }
+                Part::Missing(text) => missing(text, inside),
+            }
+            inside.end_line();
         }
-    }
-    html + "</section>\n"
+    });
+    markup.end_line();
 }
 
 /// A picture, and what it shows as a table that opens below it.
-fn figure(chart: &Chart) -> String {
-    let (id, title, summary) = (&chart.id, escaped(&chart.title), escaped(&chart.summary));
-    format!(
-        "<figure>\n<figcaption id=\"{id}-title\">{title}</figcaption>\n\
-         <div class=\"chart {}\" id=\"{id}\" role=\"img\" tabindex=\"0\" aria-labelledby=\"{id}-title\" \
-         aria-describedby=\"{id}-summary\"></div>\n\
-         <p class=\"summary\" id=\"{id}-summary\">{summary}</p>\n\
-         <details><summary>The figures of this picture as a table</summary>\n{}</details>\n</figure>\n",
-        chart.kind.name(),
-        table_of(&chart.table)
-    )
+fn figure(chart: &Chart, id: &str, markup: &mut Markup) {
+    let (title, summary) = (format!("{id}-title"), format!("{id}-summary"));
+    let class = format!("chart {}", chart.kind.name());
+    let drawn: [(&str, &str); 6] = [
+        ("class", &class),
+        ("id", id),
+        ("role", "img"),
+        ("tabindex", "0"),
+        ("aria-labelledby", &title),
+        ("aria-describedby", &summary),
+    ];
+    markup.element("figure", &[], |figure| {
+        figure.end_line().leaf("figcaption", &[("id", &title)], &chart.title).end_line();
+        figure.leaf("div", &drawn, "").end_line();
+        figure.leaf("p", &[("class", "summary"), ("id", &summary)], &chart.summary).end_line();
+        figure.element("details", &[], |details| {
+            details.leaf("summary", &[], "The figures of this picture as a table").end_line();
+            table(&chart.table, details);
+        });
+        figure.end_line();
+    });
 }
 
-fn table_of(table: &Table) -> String {
-    let cells = |row: &[String], of: &str| -> String {
-        let cell = |(at, text): (usize, &String)| match (at, of) {
-            (0, "td") => format!("<th scope=\"row\">{}</th>", escaped(text)),
-            (_, "th") => format!("<th scope=\"col\">{}</th>", escaped(text)),
-            _ => format!("<td>{}</td>", escaped(text)),
-        };
-        row.iter().enumerate().map(cell).collect()
-    };
-    let head = if table.head.is_empty() {
-        String::new()
-    } else {
-        format!("<thead><tr>{}</tr></thead>\n", cells(&table.head, "th"))
-    };
-    let rows: String = table.rows.iter().map(|row| format!("<tr>{}</tr>\n", cells(row, "td"))).collect();
-    format!("<div class=\"table\" tabindex=\"0\"><table>\n{head}<tbody>\n{rows}</tbody></table></div>\n")
+fn table(of: &Table, markup: &mut Markup) {
+    markup.element("div", &[("class", "table"), ("tabindex", "0")], |div| {
+        div.element("table", &[], |table| {
+            table.end_line();
+            if !of.head.is_empty() {
+                heads(&of.head, table);
+            }
+            table.element("tbody", &[], |body| {
+                body.end_line();
+                for row in &of.rows {
+                    let cells = |inside: &mut Markup| {
+                        for (at, text) in row.iter().enumerate() {
+                            let (element, attributes) = cell(at);
+                            inside.leaf(element, attributes, text);
+                        }
+                    };
+                    body.element("tr", &[], cells).end_line();
+                }
+            });
+        });
+    });
+}
+
+/// Writes the head of a table.
+pub(super) fn heads(names: &[String], markup: &mut Markup) {
+    markup.element("thead", &[], |head| {
+        head.element("tr", &[], |row| {
+            for name in names {
+                row.leaf("th", &[("scope", "col")], name);
+            }
+        });
+    });
+    markup.end_line();
+}
+
+/// Element of a cell of a row, and its attributes: the first names the row.
+pub(super) fn cell(at: usize) -> (&'static str, &'static [(&'static str, &'static str)]) {
+    if at == 0 { ("th", &[("scope", "row")]) } else { ("td", &[]) }
 }

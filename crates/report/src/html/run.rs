@@ -110,7 +110,6 @@ pub(super) fn percentile_chart(title: &str, curves: &[Curve<'_>]) -> Chart {
     };
     let columns = ["requests", "mean", "p50", "p90", "p95", "p99", "p99.9", "p99.99", "max"];
     Chart {
-        id: "chart-latency".to_owned(),
         title: title.to_owned(),
         summary: format!("{}.", curves.iter().map(tail).collect::<Vec<_>>().join("; ")),
         kind: Kind::Percentiles,
@@ -189,7 +188,6 @@ pub(super) fn anatomy_chart(title: &str, bars: &Bars<'_>) -> Chart {
         std::iter::once((*cause).to_owned()).chain(means.iter().map(|&ns| time(ns))).collect()
     };
     Chart {
-        id: "chart-anatomy".to_owned(),
         title: title.to_owned(),
         summary: format!("{}.", summary.collect::<Vec<_>>().join("; ")),
         kind: Kind::Stack,

@@ -48,7 +48,6 @@ pub(super) fn chart(key: &str, mut all: Vec<Combination<'_>>, against: Against) 
     };
     let columns = ["combinations", "mean", "least", "most"];
     Some(Chart {
-        id: format!("chart-by-{}", key.replace('.', "-")),
         title: format!("By {key}: {}", against.name()),
         summary: format!(
             "The mean is least at {}, {}, and most at {}, {}.",

@@ -1,6 +1,7 @@
 //! Notes below a comparison on bounds that could not be computed.
 
 use flashloom_experiment::result::Comparison;
+use flashloom_units::visible_line;
 
 use super::table::rows;
 
@@ -19,9 +20,12 @@ pub fn missing_bounds(comparison: &Comparison) -> String {
         }
     }
     let all = comparison.runs.len() / seeds;
-    let line = |(part, why, of): &(&str, &str, Vec<usize>)| match all {
-        1 => format!("note: no bound of the {}: {why}\n", name(part)),
-        _ => format!("note: no bound of the {}: {why} ({})\n", name(part), rows(of, all)),
+    let line = |(part, why, of): &(&str, &str, Vec<usize>)| {
+        let (part, why) = (visible_line(name(part)), visible_line(why));
+        match all {
+            1 => format!("note: no bound of the {part}: {why}\n"),
+            _ => format!("note: no bound of the {part}: {why} ({})\n", rows(of, all)),
+        }
     };
     reasons.iter().map(line).collect()
 }

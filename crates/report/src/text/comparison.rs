@@ -5,6 +5,7 @@ use flashloom_experiment::estimate::{Estimate, Paired};
 use flashloom_experiment::figures::count;
 use flashloom_experiment::formula::Run;
 use flashloom_experiment::result::{Comparison, ExpectationResult};
+use flashloom_units::visible_line;
 use serde_json::Value;
 
 use super::columns::{Best, Column};
@@ -243,8 +244,11 @@ fn left_out(comparison: &Comparison) -> String {
         }
     }
     let lines = |(why, combinations): &(&str, Vec<String>)| match combinations.as_slice() {
-        [alone] => format!("  {alone}: {why}\n"),
-        several => format!("  {why}:\n{}", several.iter().map(|line| format!("    {line}\n")).collect::<String>()),
+        [alone] => format!("  {}: {}\n", visible_line(alone), visible_line(why)),
+        several => {
+            let several = several.iter().map(|line| format!("    {}\n", visible_line(line)));
+            format!("  {}:\n{}", visible_line(why), several.collect::<String>())
+        }
     };
     let lines: String = reasons.iter().map(lines).collect();
     format!("\n{} left out, because their values do not go together:\n{lines}", comparison.left_out.len())

@@ -3,6 +3,7 @@
 use flashloom_experiment::formula::Run;
 use flashloom_experiment::result::{ComparedHintResult, Comparison, HintResult};
 use flashloom_experiment::run::{Percentile, few_samples, length_key};
+use flashloom_units::visible_line;
 use serde_json::Value;
 
 use super::columns::Column;
@@ -46,6 +47,7 @@ impl Held {
 
 /// Formats a hint with the key to change. `of` names the rows that it is about, in brackets, if not all are.
 pub(super) fn paragraph(of: &str, HintResult { text, key, .. }: &HintResult) -> String {
+    let (text, key) = (visible_line(text), visible_line(key));
     format!("\nhint{of}: {text}\n      The key is `{key}`; see `flashloom explain {key}`.\n")
 }
 

@@ -3,6 +3,7 @@
 use std::fmt;
 
 use comfy_table::{CellAlignment, Table as Layout, presets};
+use flashloom_units::visible_line;
 
 /// A table of text: a heading for each column, and rows with a cell for each.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -25,8 +26,10 @@ impl Table {
 impl fmt::Display for Table {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let mut layout = Layout::new();
-        layout.load_style(presets::NOTHING).set_header(&self.header);
-        layout.add_rows(&self.rows);
+        // Before widths are counted.
+        let shown = |cells: &Vec<String>| cells.iter().map(|cell| visible_line(cell)).collect::<Vec<_>>();
+        layout.load_style(presets::NOTHING).set_header(shown(&self.header));
+        layout.add_rows(self.rows.iter().map(shown));
         for (index, column) in layout.column_iter_mut().enumerate() {
             column.set_padding((0, 2));
             if index >= self.names {
@@ -65,6 +68,13 @@ mod tests {
         assert_eq!(rows(&[0, 1, 2], 3), "all rows");
         assert_eq!(rows(&[0], 1), "row 1");
         assert_eq!(rows(&[0, 1, 2, 4, 6, 7], 9), "rows 1-3, 5, 7, 8");
+    }
+
+    #[test]
+    fn a_cell_is_as_wide_as_what_is_shown_of_it_and_begins_no_line() {
+        let rows = vec![vec!["a\u{1b}[31m\nb".to_owned(), "1".to_owned()], vec!["c".to_owned(), "2".to_owned()]];
+        let expected = "name\\u{202e}   n\na\\u{1b}[31m\\nb  1\nc               2\n";
+        assert_eq!(table(&["name\u{202e}", "n"], 1, rows), expected);
     }
 
     #[test]

@@ -5,6 +5,7 @@ use std::sync::{Mutex, PoisonError};
 use flashloom::experiment::result::{ComparedRun, RunResult};
 use flashloom::experiment::run::Keeper;
 use flashloom::report::text::{Column, plain};
+use flashloom::units::visible_line;
 use serde_json::{Map, Value};
 
 use super::kept::Kept;
@@ -54,7 +55,7 @@ fn line(ended: usize, runs: usize, run: &ComparedRun, columns: &[Column]) -> Str
     let figure = columns.iter().find_map(|column| Some((column, column.value(&result)?)));
     let figure = figure.map_or(String::new(), |(column, value)| format!(": {} {}", column.name, column.show(value)));
     let took = run.result.run.as_ref().map_or(String::new(), |cost| format!(" in {}", time(cost.wall_seconds * 1e9)));
-    format!("done {ended} of {runs}{took}: {}{figure}", label(&run.vary))
+    format!("done {ended} of {runs}{took}: {}{figure}", visible_line(&label(&run.vary)))
 }
 
 fn label(vary: &Map<String, Value>) -> String {

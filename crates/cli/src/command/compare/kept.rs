@@ -13,7 +13,7 @@ use std::sync::Mutex;
 use flashloom::experiment::config::KeyId;
 use flashloom::experiment::result::{ComparedRun, EXPERIMENT, KEPT_SCHEMA, KeptRun, RunResult};
 use flashloom::experiment::run::{Keeper, Prepared, program_sha256};
-use flashloom::units::{Problem, Problems, Value};
+use flashloom::units::{Problem, Problems, Value, visible_path};
 use flashloom_files::{remove_leftovers, write_whole};
 use serde_json::json;
 use sha2::{Digest, Sha256};
@@ -66,7 +66,7 @@ impl Kept {
             let vary = prepared.experiment().variants[index].vary_to_json();
             if found.as_ref().is_some_and(|found| found.vary != vary) {
                 let found = "the result of another combination".to_owned();
-                let problem = Problem::file(path.display().to_string(), found, "the result of the one in its name");
+                let problem = Problem::file(visible_path(&path), found, "the result of the one in its name");
                 problems.push(problem.with_help("move the file away to run it again"));
             }
             let result = found.and_then(|found| {
@@ -80,7 +80,7 @@ impl Kept {
         }
         if let Some(version) = others.first() {
             let found = format!("{} of the results were written by another build (version {version})", others.len());
-            let problem = Problem::file(kept.folder.display().to_string(), found, "results of this program");
+            let problem = Problem::file(visible_path(&kept.folder), found, "results of this program");
             problems.push(problem.with_help("give another --out, or move those results away to run them again"));
         }
         if problems.is_empty() { Ok(kept) } else { Err(Problems(problems)) }
@@ -113,14 +113,14 @@ impl Keeper for Kept {
         };
         let path = self.folder.join(name);
         write_whole(&path, json_text(&kept).as_bytes())
-            .map_err(|error| format!("{} cannot be written: {error}", path.display()))
+            .map_err(|error| format!("{} cannot be written: {error}", visible_path(&path)))
     }
 }
 
 /// Reads a result file; `None` if there is none.
 fn read(path: &Path) -> Result<Option<KeptRun>, Problem> {
     let refuse = |found: String| {
-        let problem = Problem::file(path.display().to_string(), found, "the result of a run that `--out` wrote");
+        let problem = Problem::file(visible_path(&path), found, "the result of a run that `--out` wrote");
         problem.with_help("move the file away to run it again")
     };
     let text = match fs::read_to_string(path) {
