@@ -63,7 +63,7 @@ pub fn overview(reports: &[Overview]) -> String {
 fn cell(text: &str) -> String {
     let mut cell = String::with_capacity(text.len());
     for character in visible_line(text).chars() {
-        if matches!(character, '|' | '<' | '>' | '[' | ']' | '(' | ')') {
+        if matches!(character, '\\' | '|' | '<' | '>' | '[' | ']') {
             cell.push('\\');
         }
         cell.push(character);
@@ -267,8 +267,9 @@ mod tests {
     #[test]
     fn an_overview_shows_what_a_file_says_and_nothing_of_it_acts() {
         let title = "a\u{202e}\n|<img src=x>[b](javascript:c)".to_owned();
-        let text = overview(&[Overview { paper: "p".to_owned(), title, summary: Summary::of(&[row("a", Verdict::Reproduced, None)]) }]);
-        assert!(text.contains(r"| [p](p.md): a\u{202e}\n\|\<img src=x\>\[b\]\(javascript:c\) |"), "{text}");
+        let summary = Summary::of(&[row("a", Verdict::Reproduced, None)]);
+        let text = overview(&[Overview { paper: "p".to_owned(), title, summary }]);
+        assert!(text.contains(r"| [p](p.md): a\\u{202e}\\n\|\<img src=x\>\[b\](javascript:c) |"), "{text}");
     }
 
     #[test]

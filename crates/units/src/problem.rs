@@ -98,8 +98,7 @@ impl fmt::Display for Problem {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let Refusal { found, expected, help, .. } = &self.refusal;
         let (file, found) = (visible_line(&self.file), visible_line(found));
-        let expected =
-            if expected.is_empty() { String::new() } else { format!("expected {}", visible_line(expected)) };
+        let expected = if expected.is_empty() { String::new() } else { format!("expected {}", visible_line(expected)) };
         let help = help.as_deref().map(visible_line);
         if let Place::Text { line, column, width, source } = &self.place {
             let byte = |chars: u64| source.char_indices().nth(chars as usize).map_or(source.len(), |(at, _)| at);
@@ -198,7 +197,9 @@ mod tests {
   = help: not \u{e0041}";
         assert_eq!(problem.to_string(), expected);
         let whole = Problem { place: Place::Record { record: 2, offset: 9 }, ..problem }.to_string();
-        assert!(whole.starts_with(r"error: `\u{1b}[31m\nerror: faked`") && whole.contains(r"\u{1b}]0;a.toml: record 2"));
+        assert!(
+            whole.starts_with(r"error: `\u{1b}[31m\nerror: faked`") && whole.contains(r"\u{1b}]0;a.toml: record 2")
+        );
     }
 
     #[test]

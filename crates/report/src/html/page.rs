@@ -19,9 +19,7 @@ fn policy() -> String {
         let hash = data_encoding::BASE64.encode(&Sha256::digest(text));
         format!("'sha256-{hash}'")
     });
-    format!(
-        "default-src 'none'; script-src {library} {script}; style-src {style}; base-uri 'none'; form-action 'none'"
-    )
+    format!("default-src 'none'; script-src {library} {script}; style-src {style}; base-uri 'none'; form-action 'none'")
 }
 
 /// A part of a page under a heading.

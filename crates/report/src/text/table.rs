@@ -1,5 +1,6 @@
 //! Tables in columns of text, and row numbers.
 
+use std::borrow::Cow;
 use std::fmt;
 
 use comfy_table::{CellAlignment, Table as Layout, presets};
@@ -26,10 +27,8 @@ impl Table {
 impl fmt::Display for Table {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let mut layout = Layout::new();
-        // Before widths are counted.
-        let shown = |cells: &Vec<String>| cells.iter().map(|cell| visible_line(cell)).collect::<Vec<_>>();
         layout.load_style(presets::NOTHING).set_header(shown(&self.header));
-        layout.add_rows(self.rows.iter().map(shown));
+        layout.add_rows(self.rows.iter().map(|row| shown(row)));
         for (index, column) in layout.column_iter_mut().enumerate() {
             column.set_padding((0, 2));
             if index >= self.names {
@@ -38,6 +37,11 @@ impl fmt::Display for Table {
         }
         layout.lines().try_for_each(|line| writeln!(f, "{}", line.trim_end()))
     }
+}
+
+/// Cells as they are shown, whose width is counted.
+fn shown(cells: &[String]) -> Vec<Cow<'_, str>> {
+    cells.iter().map(|cell| visible_line(cell)).collect()
 }
 
 /// Formats a table: the first `names` columns are aligned to the left, the others to the right.

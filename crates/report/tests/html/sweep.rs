@@ -4,7 +4,7 @@ use flashloom_report::dataset::{DataSet, SweptRun};
 use flashloom_report::html::{Document, page};
 use serde_json::{Value, json};
 
-use super::{HOSTILE, elements, ids, lacks, own, specs};
+use super::{HOSTILE, elements, ids, lacks, own, specs, texts};
 
 /// A run that ended: more channels are faster, and erase more.
 fn run(depth: u64, gc: &str, seed: u64) -> SweptRun {
@@ -51,7 +51,8 @@ fn a_page_of_a_sweep_has_means_over_seeds_a_front_and_every_key() {
     let page = page_of(data(seeded()));
     elements(&page);
     assert!(page.contains("<h1>Sweep: results</h1>"));
-    assert_eq!(ids(&page), ["chart-front", "chart-by-ftl-gc", "chart-by-host-queue_depth"]);
+    let by_key = ["ftl.gc", "host.queue_depth"].map(|key| format!("By {key}: p99.9 of all requests"));
+    assert_eq!(texts(&page, "figcaption")[1..], by_key);
     let points = specs(&page)[0]["spec"]["points"].as_array().expect("it has points").clone();
     assert_eq!(points.len(), 6, "a point for each combination, not for each seed");
     assert_eq!(points[0], json!([102.0, 5_002_000.0, "1: gc fifo, queue_depth 1", true]));
@@ -73,7 +74,7 @@ fn failed_runs_stand_with_their_errors_and_count_in_no_mean() {
     runs.push(failed(HOSTILE));
     let page = page_of(data(runs));
     let elements = elements(&page);
-    assert!(!elements.iter().any(|tag| tag.starts_with("img")), "a message opens no element");
+    assert!(!elements.iter().any(|element| element.name == "img"), "a message opens no element");
     assert!(!own(&page).contains("<img") && page.contains("ConfigError"));
     assert!(page.contains("id=\"failed\"") && page.contains("<td>failed</td>"));
     assert_eq!(specs(&page)[0]["spec"]["points"].as_array().map(Vec::len), Some(2));
@@ -103,7 +104,7 @@ fn many_numbers_are_drawn_to_scale_and_a_long_front_is_listed_alone() {
     let specs = specs(&page);
     assert_eq!(specs[1]["spec"]["measure"], "number");
     assert_eq!(specs[1]["spec"]["means"].as_array().map(Vec::len), Some(8));
-    let rows = elements(&page).iter().filter(|tag| tag.as_str() == "tr").count();
+    let rows = elements(&page).iter().filter(|element| element.name == "tr").count();
     assert!(rows > 1000, "{rows} rows");
     assert!(page.contains("1,000 of 1,000 runs are on the front. The table has these."));
 }
