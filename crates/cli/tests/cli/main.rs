@@ -13,6 +13,8 @@ mod errors;
 mod explained;
 mod fio;
 mod hints;
+#[cfg(unix)]
+mod hostile;
 mod install;
 mod lab;
 mod log;

@@ -9,11 +9,11 @@ fn a_result_and_a_comparison_become_pages() {
     lab.succeed(&["report", "result.json", "-o", "run.html"]);
     let page = lab.read("run.html");
     assert!(page.starts_with("<!DOCTYPE html>") && page.contains("<h1>Run: result.json</h1>"));
-    assert!(page.contains("chart-throughput"), "it has a series");
+    assert!(page.contains(">Throughput</figcaption>"), "it has a series");
     let vary = ["--vary", "host.scheduler=noop,deadline", "--json", "compare.json"];
     lab.succeed(&[&["compare", "small.toml"], &vary[..]].concat());
     lab.succeed(&["report", "compare.json", "--out", "compare.html"]);
-    assert!(lab.read("compare.html").contains("chart-front"));
+    assert!(lab.read("compare.html").contains(": lower and further left is better</figcaption>"));
     lab.succeed(&["report", "compare.json", "--run", "2", "--out", "second.html"]);
     assert!(lab.read("second.html").contains("<h1>Run: compare.json</h1>"));
 }
@@ -46,7 +46,7 @@ fn a_data_set_becomes_a_page_and_is_not_written_over() {
     let lab = small();
     lab.succeed(&["report", SWEEP, "-o", "sweep.html"]);
     let page = lab.read("sweep.html");
-    assert!(page.contains("<h1>Sweep: sweep</h1>") && page.contains("chart-by-host-queue_depth"));
+    assert!(page.contains("<h1>Sweep: sweep</h1>") && page.contains(">By host.queue_depth: "));
     std::fs::create_dir(lab.path("data")).expect("a folder can be made");
     std::fs::copy(format!("{SWEEP}/data.parquet"), lab.path("data/data.parquet")).expect("it can be copied");
     lab.succeed(&["report", "data/data.parquet", "-o", "one.html"]);

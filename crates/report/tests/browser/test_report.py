@@ -3,13 +3,16 @@
 import base64
 import hashlib
 import io
+import json
 import os
 import pathlib
 import subprocess
 import tarfile
 import unittest
 
+import pyarrow as arrow
 from lab import FOLDER, HERE, flashloom, page, run
+from pyarrow import parquet
 
 ROOT = HERE.parents[3]
 IMAGES = ROOT / "docs" / "images"
@@ -111,12 +114,13 @@ class Report(unittest.TestCase):
             for _ in range(120):
                 opened.keyboard.press("Tab")
                 reached.add(opened.evaluate("document.activeElement.id || document.activeElement.tagName"))
-            self.assertLessEqual({f"chart-{name}" for name in ["latency", "waf", "dies", "wear"]}, reached)
+            self.assertLessEqual({f"chart-{number}" for number in range(1, 12)}, reached)
             self.assertIn("SUMMARY", reached)
-            opened.locator("#chart-waf").focus()
+            amplification = opened.locator("figure", has_text="Write amplification").first
+            amplification.locator(".chart").focus()
             opened.keyboard.press("ArrowRight")
-            self.assertIn("write amplification", opened.inner_text("#chart-waf"))
-            table = opened.locator("figure:has(#chart-waf) details")
+            self.assertIn("write amplification", amplification.locator(".chart").inner_text())
+            table = amplification.locator("details")
             table.locator("summary").focus()
             opened.keyboard.press("Enter")
             self.assertTrue(table.locator("table").is_visible())
@@ -144,6 +148,125 @@ class Report(unittest.TestCase):
             if os.environ.get("SCREENSHOTS"):
                 IMAGES.mkdir(exist_ok=True)
                 (IMAGES / f"report-{pathlib.Path(name).stem}-{scheme}.png").write_bytes(taken)
+
+
+# What would set the title or ask for an image, if anything in a page made an element or a script of it.
+HOSTILE = "\"'><img src=x onerror=\"document.title='ran'\"><svg onload=\"document.title='ran'\"></title></style>" \
+    "</script><script>document.title='ran'</script>&<!--{a|b}\u202e\x1b[31m\n"
+
+
+def poisoned(value, replace, path=()):
+    """A result in which everything is hostile that its format leaves free: `replace` makes it of a plain text."""
+    if isinstance(value, dict):
+        is_free = "config" in path or "vary" in path
+        return {replace(key) if is_free else key: poisoned(part, replace, (*path, key)) for key, part in value.items()}
+    if isinstance(value, list):
+        return [poisoned(part, replace, path) for part in value]
+    return replace(value) if isinstance(value, str) and path[-1] != "schema" else value
+
+
+def hostile(text):
+    return HOSTILE + text
+
+
+class Hostile(unittest.TestCase):
+    """Pages of files that somebody sent: nothing of them acts, and everything is drawn."""
+
+    @classmethod
+    def setUpClass(cls):
+        few = ["--set", "workload.synthetic.requests=15000"]
+        flashloom("run", HERE / "busy.toml", *few, "--json", "plain-run.json")
+        vary = ["--vary", "ftl.gc=greedy,fifo", "--vary", "host.queue_depth=2,32", "--vary", "run.seed=1,2"]
+        flashloom("compare", HERE / "busy.toml", *vary, *few, "--json", "plain-compare.json", "--quiet")
+        for name in ["run", "compare"]:
+            whole = json.loads((FOLDER / f"plain-{name}.json").read_text())
+            if name == "compare":
+                whole["expectations"] = [{"claim": "c", "formula": "f", "value": 1.0, "at_least": 0.0, "holds": True}]
+                whole["hints"] = [{"about": "a", "text": "t", "key": "k", "rows": [1]}]
+                whole["left_out"] = [{"vary": {"a": "b"}, "problems": ["p"]}]
+            (FOLDER / f"hostile-{name}.json").write_text(json.dumps(poisoned(whole, hostile)))
+        table = parquet.read_table(HERE.parent / "sweep" / "data.parquet")
+        columns = {name: table[name].to_pylist() for name in table.column_names}
+        rows = table.num_rows
+        varied = json.loads(table.schema.metadata[b"flashloom.varied"])
+        # Two keys whose ids were one, and the names of what every object of JavaScript has.
+        names = {key: hostile(key) for key in varied} | {"a.b": "a.b", "a-b": "a-b", "__proto__": "__proto__"}
+        for key in ["a.b", "a-b", "__proto__"]:
+            columns[key] = [["__proto__", "constructor", hostile(key)][row % 3] for row in range(rows)]
+        configs = [text and json.dumps(poisoned(json.loads(text), hostile, ("config",))) for text in columns["config"]]
+        kept = {"id", "status", "config", "__proto__", "a.b", "a-b"}
+        made = {}
+        for name, cells in columns.items():
+            is_text = name not in kept and any(isinstance(cell, str) for cell in cells)
+            cells = [hostile(cell) if is_text and isinstance(cell, str) else cell for cell in cells]
+            made[names.get(name, name)] = configs if name == "config" else cells
+        metadata = {key: value for key, value in table.schema.metadata.items() if not key.startswith(b"ARROW")}
+        metadata = {key if key == b"flashloom.varied" else hostile(key.decode()).encode(): hostile(value.decode())
+                    for key, value in metadata.items()}
+        metadata[b"flashloom.varied"] = json.dumps(list(names.values()))
+        (FOLDER / "hostile-sweep").mkdir()
+        written = arrow.table(made).replace_schema_metadata(metadata)
+        parquet.write_table(written, FOLDER / "hostile-sweep" / "data.parquet", compression="zstd")
+        for name in ["run.json", "compare.json", "sweep"]:
+            # The title of the page is the name of the file.
+            source = FOLDER / f"hostile-{name}"
+            named = source.with_name("'\"><img src=x onerror=document.title='ran'>" + name)
+            source.rename(named)
+            flashloom("report", named, "-o", f"hostile-{name}.html")
+
+    def check(self, name, pictures):
+        for scheme in ["light", "dark"]:
+            with page((FOLDER / name).as_uri(), offline=True, color_scheme=scheme) as (opened, beyond, complaints):
+                dialogs = []
+                opened.on("dialog", lambda asked: (dialogs.append(asked.message), asked.dismiss()))
+                opened.add_init_script(
+                    "window.violations = []; document.addEventListener('securitypolicyviolation',"
+                    " event => violations.push(event.violatedDirective + ' ' + event.blockedURI))")
+                opened.goto((FOLDER / name).as_uri())
+                figures = opened.eval_on_selector_all(".chart", "found => found.map(one => one.id)")
+                self.assertEqual(figures, [f"chart-{number}" for number in range(1, pictures + 1)])
+                for figure in figures:
+                    self.assertGreater(shapes(opened, figure), 5, f"{figure} is drawn")
+                    # Labels and what the pointer shows, too.
+                    opened.locator(f"#{figure}").focus()
+                    for _ in range(3):
+                        opened.keyboard.press("ArrowRight")
+                opened.locator("#theme").click()
+                for button in opened.locator(".long thead button").all():
+                    button.click()
+                injected = opened.evaluate(
+                    "() => [document.querySelectorAll('img, iframe, object, embed, link, base, form').length,"
+                    " document.scripts.length, document.styleSheets.length, document.querySelectorAll('title').length,"
+                    " [...document.querySelectorAll('*')].flatMap(one => [...one.attributes])"
+                    "   .filter(one => /^(on|src|action)/.test(one.name)).length]")
+                self.assertEqual(injected, [0, 3, 1, 1, 0])
+                self.assertEqual(opened.evaluate("Object.keys(Object.prototype).length"), 0)
+                self.assertRegex(opened.title(), "^(Run|Comparison|Sweep): ")
+                self.assertEqual(opened.evaluate("violations"), [])
+                self.assertEqual((dialogs, beyond, complaints), ([], [], []))
+
+    def test_nothing_of_a_hostile_result_acts(self):
+        self.check("hostile-run.json.html", 11)
+
+    def test_nothing_of_a_hostile_comparison_acts(self):
+        self.check("hostile-compare.json.html", 3)
+
+    def test_nothing_of_a_hostile_data_set_acts(self):
+        self.check("hostile-sweep.html", 7)
+
+    def test_what_a_page_did_not_bring_does_not_run(self):
+        # Whatever escaped the escapes would meet the policy.
+        whole = (FOLDER / "hostile-run.json.html").read_text()
+        injected = whole.replace("</h1>", "</h1><img src=x onerror=\"document.title='ran'\">"
+                                 "<script>document.title='ran'</script><p style='color: red' id='styled'>", 1)
+        (FOLDER / "injected.html").write_text(injected)
+        with page((FOLDER / "injected.html").as_uri(), offline=True) as (opened, beyond, complaints):
+            opened.goto((FOLDER / "injected.html").as_uri())
+            self.assertNotEqual(opened.title(), "ran")
+            self.assertNotEqual(opened.evaluate("getComputedStyle(styled).color"), "rgb(255, 0, 0)")
+            self.assertEqual(opened.evaluate("specs.length"), 11, "the page's own scripts run")
+            self.assertEqual(beyond, [])
+            self.assertGreaterEqual(len([text for text in complaints if "Content Security Policy" in text]), 3)
 
 
 class Vendored(unittest.TestCase):
