@@ -14,7 +14,7 @@
 //!
 //! Pictures are drawn by Apache ECharts, which is vendored unmodified: of the small libraries it alone has heat maps,
 //! stacks, logarithmic axes and drawings in SVG, which print sharply. What a picture shows stands below it as a table,
-//! and what a result lacks is named where the picture would be. The page carries a policy that lets it load nothing, and
+//! and what a result lacks is named where the picture would be. The page carries a policy that lets it load nothing and
 //! run nothing but its own scripts: whoever made the file has no say in what the page does.
 
 mod chart;

@@ -3,7 +3,7 @@
 use std::fmt;
 
 use crate::{Refusal, visible, visible_line};
-use annotate_snippets::{AnnotationKind, Group, Level, Origin, Renderer, Snippet};
+use annotate_snippets::{AnnotationKind, Group, Level, Renderer, Snippet};
 
 /// Position of a problem in a file.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -108,14 +108,23 @@ impl fmt::Display for Problem {
             if !expected.is_empty() {
                 annotation = annotation.label(expected.as_str());
             }
+            let is_column_shown = before.chars().count() as u64 == column - 1;
             let source = [before, marked, after].concat();
-            let snippet = Snippet::source(source).line_start(*line as usize).annotation(annotation);
-            let origin = Origin::path(file).line(*line as usize).char_column(*column as usize);
-            let mut group = Group::with_title(Level::ERROR.primary_title(found)).element(origin).element(snippet);
+            let snippet = Snippet::source(source).line_start(*line as usize).path(file.as_ref()).annotation(annotation);
+            let mut group = Group::with_title(Level::ERROR.primary_title(found)).element(snippet);
             if let Some(help) = help {
                 group = group.element(Level::HELP.message(help));
             }
-            return f.write_str(&Renderer::plain().render(&[group]));
+            let shown = Renderer::plain().render(&[group]);
+            // The second line is `--> file:line:column`, with the column of what is shown.
+            let mut lines = shown.splitn(3, '\n');
+            return match [lines.next(), lines.next(), lines.next()] {
+                [Some(title), Some(place), Some(rest)] if !is_column_shown => {
+                    let indent = " ".repeat(place.len() - place.trim_start().len());
+                    write!(f, "{title}\n{indent}--> {file}:{line}:{column}\n{rest}")
+                }
+                _ => f.write_str(&shown),
+            };
         }
         write!(f, "error: {found}\n --> {}", visible_line(&self.location()))?;
         if !expected.is_empty() {

@@ -1,16 +1,16 @@
 //! Text from files, names and arguments, as it may be shown: nothing in it moves a cursor, turns the order of letters
 //! round, or cannot be seen.
 //!
-//! A hidden character is shown as `\u{1b}`, a byte that is no UTF-8 as `\xff`. What is shown is to be read by people and
-//! is not turned back: a backslash stays one backslash.
+//! A hidden character is shown as `\u{1b}`, a byte that is no UTF-8 as `\xff`. What is shown is to be read by people
+//! and is not turned back: a backslash stays one backslash.
 
 use std::borrow::Cow;
 use std::fmt::Write;
 use std::path::Path;
 
-/// Characters that do something other than being seen: controls (C0, DEL, C1), separators of lines and paragraphs, marks
-/// of direction, anchors of annotations, and all that Unicode 16 has no glyph for (`Default_Ignorable_Code_Point`:
-/// zero-width spaces and joiners, fillers, selectors of variants, tags).
+/// Characters that do something other than being seen: controls (C0, DEL, C1), separators of lines and paragraphs,
+/// marks of direction, anchors of annotations, and all that Unicode 16 has no glyph for
+/// (`Default_Ignorable_Code_Point`: zero-width spaces and joiners, fillers, selectors of variants, tags).
 fn is_hidden(character: char) -> bool {
     character.is_control()
         || matches!(

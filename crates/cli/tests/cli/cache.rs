@@ -8,7 +8,7 @@ use crate::commands::{json, timeless};
 use crate::lab::{Answer, Lab};
 
 /// A drive with enough pages to be cached once it is aged.
-const AGED: &str = "
+pub const AGED: &str = "
 [workload.synthetic]
 requests = 2000
 

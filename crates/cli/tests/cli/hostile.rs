@@ -5,6 +5,7 @@ use std::os::unix::ffi::OsStrExt;
 
 use serde_json::{Value, json};
 
+use crate::cache::AGED;
 use crate::commands::{TRACE, json as parsed, small};
 use crate::lab::Lab;
 
@@ -110,12 +111,11 @@ fn contents_of_experiments_and_recordings_are_shown_and_the_caret_points_at_them
     lab.write("bytes.toml", b"a = \"\xff\x1b[2J\"\n");
     shows(&lab, 2, &["run", "bytes.toml"]);
     let line = format!("0,\u{1b}[2J\u{9b}\u{202e}{},8,8,1\n", "W");
-    let recordings: [(&str, Vec<u8>); 5] = [
+    let recordings: [(&str, Vec<u8>); 4] = [
         ("op.csv", format!("timestamp_ns,op,lba,sectors,task\n{line}").into()),
         ("bytes.csv", b"timestamp_ns,op,lba,sectors,task\n0,\xff\x1b[2J,0,8,1\n".to_vec()),
         ("column.csv", b"timestamp_ns,op,lba,sectors,\x1b[2J\n".to_vec()),
         ("other.csv", b"\x1b]0;x\x07 what \xe2\x80\xae\n".to_vec()),
-        ("job.csv", b"fio version 2 iolog\n\x1b[2J add\n\x1b[2J write 0 8\n".to_vec()),
     ];
     for (name, content) in recordings {
         lab.write(name, content);
@@ -133,7 +133,7 @@ fn contents_of_experiments_and_recordings_are_shown_and_the_caret_points_at_them
     assert_eq!(column(lines[shown], r"\u{1b}[2J"), column(lines[shown + 1], "^"), "{place}");
     assert!(place.contains("op.csv:2:3"), "the column of the file: {place}");
     for (number, job) in [
-        "[\u{1b}[2J]\nrw=\u{9b}x\nsize=1m\n",
+        "[\u{1b}[2J]\nrw=\u{1b}x\nsize=1m\n",
         "[a]\n\u{1b}[2J\u{202e}=1\n",
         "[a]\nrw=read\nsize=\u{1b}[2J\n",
         "\u{1b}[2J\n",
@@ -152,7 +152,7 @@ fn contents_of_experiments_and_recordings_are_shown_and_the_caret_points_at_them
 fn what_results_say_is_shown() {
     let lab = small();
     let (text, vary) = (in_toml(HOSTILE), ["--vary", "host.queue_depth=2,4", "--out", "kept"]);
-    let expect = format!("\n[[expect]]\nclaim = \"{text}\"\nvalue = \"host.requests(queue_depth=2)\"\nat_least = 1\n");
+    let expect = format!("\n[[expect]]\nclaim = \"{text}\"\nformula = \"min(host.requests)\"\nat_least = 1\n");
     lab.write("claim.toml", lab.read("small.toml") + &expect);
     let compare = [&["compare", "claim.toml"], &vary[..]].concat();
     let (code, printed) = run(&lab, &compare, "");
@@ -206,7 +206,8 @@ fn recordings_with_hostile_names_are_compared_and_cached_drives_listed() {
     let vary = format!("workload.path={a},{b}");
     let printed = shows(&lab, 0, &["compare", "small.toml", "--set", "workload.kind=trace", "--vary", &vary]);
     assert!(printed.contains(r"done 1 of 2") && printed.contains(r"\u{9b}\u{200b}.csv"), "{printed}");
-    let (folder, aged) = ("cache\u{1b}[2J\u{202e}", ["run", "small.toml", "--set", "run.precondition=steady"]);
+    lab.write("aged.toml", AGED);
+    let (folder, aged) = ("cache\u{1b}[2J\u{202e}", ["run", "aged.toml", "--set", "workload.synthetic.requests=200"]);
     std::fs::create_dir(lab.path(folder)).expect("a folder");
     for arguments in [&aged[..], &aged, &["cache", "list"], &["cache", "size"], &["cache", "list", "--json"]] {
         let (code, printed) = run(&lab, arguments, folder);

@@ -111,9 +111,8 @@ mod tests {
         markup.leaf("td", &[("id", hostile)], hostile).data("charts", json!({ "name": hostile }));
         let escaped = "&quot;&#39;&gt;&lt;b onclick=x&gt;&amp;\\u{202e}\\u{1b}&lt;/script&gt;";
         let json = r#"{"name":"\"'\u003e\u003cb onclick=x\u003e\u0026\\u{202e}\\u{1b}\u003c/script\u003e"}"#;
-        let expected = format!(
-            "<!DOCTYPE html>\n<td id=\"{escaped}\">{escaped}</td><script type=\"application/json\" id=\"charts\">{json}</script>"
-        );
+        let data = format!("<script type=\"application/json\" id=\"charts\">{json}</script>");
+        let expected = format!("<!DOCTYPE html>\n<td id=\"{escaped}\">{escaped}</td>{data}");
         assert_eq!(markup.into_string(), expected);
     }
 }

@@ -77,7 +77,7 @@ mod tests {
     #[test]
     fn a_cell_is_as_wide_as_what_is_shown_of_it_and_begins_no_line() {
         let rows = vec![vec!["a\u{1b}[31m\nb".to_owned(), "1".to_owned()], vec!["c".to_owned(), "2".to_owned()]];
-        let expected = "name\\u{202e}   n\na\\u{1b}[31m\\nb  1\nc               2\n";
+        let expected = "name\\u{202e}    n\na\\u{1b}[31m\\nb  1\nc               2\n";
         assert_eq!(table(&["name\u{202e}", "n"], 1, rows), expected);
     }
 

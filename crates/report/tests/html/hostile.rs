@@ -1,5 +1,5 @@
-//! Documents that somebody sent: a hostile text in every field and every key makes a page of the same elements, with the
-//! same attributes, as a plain text there.
+//! Documents that somebody sent: a hostile text in every field and every key makes a page of the same elements, with
+//! the same attributes, as a plain text there.
 
 use flashloom_report::dataset::DataSet;
 use flashloom_report::html::{Document, page};
@@ -91,8 +91,9 @@ fn nothing_hidden(page: &str) {
     assert!(!own(page).contains(hidden), "nothing is hidden");
 }
 
+/// It begins as [`HOSTILE`] does, so that both are sorted alike.
 fn plain(number: usize) -> String {
-    format!("plain {number}")
+    format!("\"plain {number}")
 }
 
 fn hostile(number: usize) -> String {
@@ -129,13 +130,14 @@ fn swept(text: Replacement<'_>) -> DataSet {
     let folder = tempfile::tempdir().expect("a folder");
     // The last two would be one id.
     let keys: Vec<String> = (0..3).map(text).chain(["__proto__", "a.b", "a-b"].map(str::to_owned)).collect();
+    let config = json!({ text(4): { text(5): text(6), "__proto__": text(7) }, "constructor": [text(8)] });
     let row = |number: usize, is_ok: bool, seed: u64| {
         let mut row = json!({
             "id": text(100 + 10 * number + seed as usize), "status": if is_ok { "ok" } else { "failed" },
             "version": text(1), "seed": seed, "error.type": text(2), "error.message": text(3),
             "host.iops": 1000.0, "host.latency_ns.all.p99_9": 5e6 + number as f64, "ftl.waf": 1.5,
             "nand.erases.total": 100.0 + number as f64, "integrity.verified": true, "run.wall_seconds": 0.5,
-            "config": json!({ text(4): { text(5): text(6), "__proto__": text(7) }, "constructor": [text(8)] }).to_string(),
+            "config": config.to_string(),
         });
         for (at, key) in (20..).zip(&keys) {
             row[key] = text(at + 10 * (number % 3)).into();

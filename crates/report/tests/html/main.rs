@@ -35,8 +35,8 @@ capacity = "1MiB"
 
 const PICTURES: [&str; 2] = ["run.series=10ms", "run.anatomy=true"];
 
-/// A name that would leave its attribute, its element or its script if it were not escaped, move the cursor of a terminal
-/// and turn the order of letters round.
+/// A name that would leave its attribute, its element or its script if it were not escaped, move the cursor of a
+/// terminal and turn the order of letters round.
 const HOSTILE: &str =
     "\"'><img src=x onerror=alert(1)></title></style></script>&<!--\u{202e}\u{1b}[31m\u{9b}\u{200b}\n";
 
