@@ -1,7 +1,7 @@
 //! Exceptions: those of `flashloom.errors`, with every problem that the program would print.
 
 use flashloom::experiment::run::Failure;
-use flashloom::units::{Place, Problem, Problems};
+use flashloom::units::{Place, Problem, Problems, visible_line};
 use pyo3::prelude::*;
 
 /// Name of the texts that Python hands in as options, in place of the options of the program.
@@ -68,8 +68,10 @@ fn parts(problem: &Problem) -> Parts {
         Place::File | Place::Record { .. } => (None, None),
     };
     let refusal = &problem.refusal;
-    let (found, expected) = (refusal.found.clone(), refusal.expected.clone());
-    (problem.file.clone(), line, column, found, expected, refusal.help.clone(), problem.to_string())
+    // The file is a name to be opened, and is left as it is.
+    let [found, expected] = [&refusal.found, &refusal.expected].map(|text| visible_line(text).into_owned());
+    let help = refusal.help.as_deref().map(|help| visible_line(help).into_owned());
+    (problem.file.clone(), line, column, found, expected, help, problem.to_string())
 }
 
 fn raised<'py>(py: Python<'py>, name: &str, arguments: impl pyo3::call::PyCallArgs<'py>) -> PyErr {

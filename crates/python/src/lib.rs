@@ -28,6 +28,13 @@ mod _flashloom {
     use super::engine::Engine;
     #[pymodule_export]
     use super::experiment::{Loaded, read_source, trim_cache};
+
+    /// A text as it may be shown, as the program shows it.
+    #[pyfunction]
+    fn visible(text: &str) -> String {
+        flashloom::units::visible(text).into_owned()
+    }
+
     /// A result, as the program prints it: texts, with their cells where they are tables.
     #[pyfunction]
     fn summary(py: Python<'_>, json: &str) -> PyResult<super::text::TextParts> {

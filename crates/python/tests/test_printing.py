@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import pickle
 import re
 import subprocess
@@ -84,3 +85,47 @@ def test_a_notebook_shows_the_same_cells_as_tables(small: Experiment) -> None:
 def test_a_result_of_another_version_prints_its_fields(small: Experiment) -> None:
     text = small.run().to_json().replace('"requests"', '"request_count"')
     assert repr(Result.from_json(text)).startswith("<result: schema, config, host")
+
+
+HOSTILE = "\x1b]0;own\x07\x9b2J\x7f\u202e\u2066a\u200b\u2028\U000e0041\ud800"
+HIDDEN = re.compile(
+    "[\x00-\x08\x0b-\x1f\x7f-\x9f\xad\u061c\u200b-\u200f\u2028-\u202e\u2060-\u2069\ufeff\U000e0000-\U000e007f]"
+)
+
+
+def test_an_exception_shows_what_came_from_a_file(tmp_path: Path) -> None:
+    hostile = HOSTILE[:-1]
+    recording = tmp_path / "t.csv"
+    recording.write_text(f"timestamp_ns,op,lba,sectors,task\n0,{hostile},0,8,1\n")
+    experiment = Experiment.from_dict(SMALL)
+    for act in (
+        lambda: flashloom.Trace(recording).info(),
+        lambda: flashloom.Trace(tmp_path / hostile).info(),
+        lambda: Experiment.from_toml(f"a = '{hostile}'\n"),
+        lambda: Experiment.from_toml('["\\u001b\\u202e"]\na = 1\n'),
+        lambda: setattr(experiment.host, "scheduler", hostile),
+        lambda: flashloom.InputError(f"{tmp_path}/{HOSTILE}: does not exist"),
+    ):
+        try:
+            error = act()
+        except flashloom.Error as raised:
+            error = raised
+        assert isinstance(error, flashloom.Error)
+        problems = getattr(error, "problems", ())
+        texts = [str(error), *(text for of in problems for text in (str(of), of.found, of.expected))]
+        for text in texts:
+            assert not HIDDEN.search(text), repr(text)
+            text.encode()
+        assert "\\u{1b}" in texts[0] or "\\u{202e}" in texts[0], texts[0]
+
+
+def test_a_result_shows_what_a_file_says_in_text_and_in_html(small: Experiment) -> None:
+    comparison = small.compare(vary=VARY)
+    hostile = json.loads(comparison.to_json())
+    for run in hostile["runs"]:
+        run["vary"] = {"host.scheduler": HOSTILE[:-1] + str(run["vary"]["host.scheduler"])}
+        run["result"]["hints"] = [{"about": "a", "text": HOSTILE[:-1], "key": "k"}]
+    read = Comparison(json.dumps(hostile))
+    for shown in (repr(read), read._repr_html_()):
+        assert not HIDDEN.search(shown), repr(shown)
+        assert "\\u{202e}" in shown

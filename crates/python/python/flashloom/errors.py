@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+from . import _flashloom
+
 __all__ = [
     "CheckError",
     "ClosedError",
@@ -48,8 +50,16 @@ class Problem:
         return self.text
 
 
+def _visible(text: str) -> str:
+    """A text as it may be shown: controls, marks of direction and what cannot be seen by their numbers."""
+    return _flashloom.visible(text.encode("utf-8", "backslashreplace").decode("utf-8"))
+
+
 class Error(Exception):
-    """Base of every exception of this package."""
+    """Base of every exception of this package. In its `str`, whatever came from a file can be seen."""
+
+    def __str__(self) -> str:
+        return _visible(super().__str__())
 
 
 class ProblemError(Error):
@@ -67,7 +77,7 @@ class ProblemError(Error):
         self.problems = tuple(Problem(*parts) for parts in problems)
 
     def __str__(self) -> str:
-        return str(self.args[0])
+        return _visible(str(self.args[0]))
 
 
 class ConfigError(ProblemError):
@@ -98,7 +108,7 @@ class ExpectationError(Error):
         self.comparison = comparison
 
     def __str__(self) -> str:
-        return str(self.args[0])
+        return _visible(str(self.args[0]))
 
 
 class EngineError(Error):
