@@ -27,8 +27,9 @@ COUNT := cargo build --locked --release && \
   cargo test --locked --workspace --test costs -- --ignored --nocapture
 NO_VALGRIND := make: valgrind is missing, which counts instructions: sudo apt-get install valgrind
 
-# How the commands of documents are run; followed by the name of the test.
-OUTPUTS := cargo test --locked --workspace --lib -- --ignored --nocapture --test-threads=1
+# How the commands of documents are run; followed by the name of the test. Of all that `unit` builds, because cargo would
+# build some of it otherwise for less.
+OUTPUTS := cargo test --locked --workspace -- --ignored --nocapture --test-threads=1
 
 # Lays an environment of Python and installs into it what a file of requirements/ lists: versions with their hashes, of
 # which pip refuses everything else. Nothing outside of target/ is changed.
@@ -238,9 +239,13 @@ fuzz-properties: ## Runs every test with RUNS other seeds for its random cases, 
 	  PROPTEST_RNG_SEED=$$seed INSTA_UPDATE=no cargo test --locked --workspace || exit 1; \
 	done
 
+# Optimised as a release, because it takes hours, with the assertions and checks of the tests.
+fuzz-long: export CARGO_PROFILE_RELEASE_DEBUG_ASSERTIONS := true
+fuzz-long: export CARGO_PROFILE_RELEASE_OVERFLOW_CHECKS := true
 fuzz-long: ## Checks CASES long random runs of whole drives, from seed SEED on.
 	FLASHLOOM_CASES=$(CASES) FLASHLOOM_SEED=$(SEED) \
-	  cargo test --locked -p flashloom-device --test random_operations --test state as_many_runs_as_are_asked_for
+	  cargo test --locked --release --target-dir target/checked -p flashloom-device \
+	  --test random_operations --test state as_many_runs_as_are_asked_for
 
 fuzz-ftl: ## Holds 10 million random operations on each mapping against a model of its map.
 	FLASHLOOM_CASES=5000 FLASHLOOM_SEED=$(SEED) \
