@@ -16,9 +16,6 @@ TRACES ?= traces
 MDBOOK := target/tools/mdbook-0.5.4
 LINKCHECKER := target/tools/linkchecker
 
-# A reader of fio's output, which results as fio's JSON are held against.
-FIO_PLOT := target/fio-plot
-
 # What `make dist` makes the Debian package with.
 CARGO_DEB := target/tools/cargo-deb-3.8.0
 
@@ -44,7 +41,7 @@ endef
 # What `make supply` asks about the crates with.
 CARGO_DENY := target/tools/cargo-deny-0.20.2
 
-# The environment that the Python package is installed into, and tried in.
+# The environment that the Python package is installed into, and tried in; tests of the program take fio-plot from it.
 PYTHON := target/python
 PACKAGE := crates/python
 MATURIN := $(PYTHON)/bin/maturin
@@ -72,10 +69,7 @@ tools: ## Installs what the checks take and the machine lacks; with INSTALL=no i
 	  else \
 	    echo "make: rustfmt or clippy is missing: install them as your Rust was, or use rustup" >&2; exit 1; \
 	  fi; }
-	@$(MAKE) --no-print-directory $(FIO_PLOT)/done
-
-$(FIO_PLOT)/done: requirements/fio-plot.txt
-	$(call ENVIRONMENT,$(FIO_PLOT),$<)
+	@$(MAKE) --no-print-directory $(PYTHON)/done
 
 format: ## Checks the format of every file.
 	cargo fmt --all --check
