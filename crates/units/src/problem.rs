@@ -1,9 +1,13 @@
 //! Errors in input files: file, line, column, what was found, what was expected, and what to do about it.
 
 use std::fmt;
+use std::ops::Range;
 
-use crate::{Refusal, visible, visible_line};
+use crate::{Lines, Refusal, visible, visible_line};
 use annotate_snippets::{AnnotationKind, Group, Level, Renderer, Snippet};
+
+/// Bytes of a line that is shown, at most; a longer one would fill the screen.
+const MAX_SHOWN_BYTES: usize = 8 << 10;
 
 /// Position of a problem in a file.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -18,7 +22,7 @@ pub enum Place {
         column: u64,
         /// Number of characters to underline, at least 1.
         width: u64,
-        /// The whole line, without its line ending.
+        /// The whole line, without its line ending; nothing if it is too long to be shown.
         source: String,
     },
     /// A record of a binary file.
@@ -48,16 +52,23 @@ impl Problem {
     }
 
     /// Makes a problem at `span` (byte offsets) of `text`, the whole contents of a file such as a configuration.
-    pub fn in_text(file: &str, text: &str, span: std::ops::Range<usize>, refusal: Refusal) -> Self {
+    pub fn in_text(file: &str, text: &str, span: Range<usize>, refusal: Refusal) -> Self {
+        Self::in_lines(file, text, &Lines::of(text), span, refusal)
+    }
+
+    /// [`Self::in_text`] of a text whose lines are known, as it has many problems.
+    pub fn in_lines(file: &str, text: &str, lines: &Lines, span: Range<usize>, refusal: Refusal) -> Self {
         let floor = |at: usize| (0..=at.min(text.len())).rev().find(|&at| text.is_char_boundary(at)).unwrap_or(0);
         let (start, end) = (floor(span.start), floor(span.end));
-        let line_start = text[..start].rfind('\n').map_or(0, |at| at + 1);
-        let line_end = text[start..].find('\n').map_or(text.len(), |at| start + at);
+        let line = lines.line_of(start);
+        let line_start = lines.start(line).expect("a line that a byte is in");
+        let line_end = lines.start(line + 1).map_or(text.len(), |next| next - 1);
+        let is_shown = line_end - line_start <= MAX_SHOWN_BYTES;
         let place = Place::Text {
-            line: text[..line_start].matches('\n').count() as u64 + 1,
+            line: line as u64 + 1,
             column: text[line_start..start].chars().count() as u64 + 1,
             width: text[start..end.clamp(start, line_end)].chars().count().max(1) as u64,
-            source: text[line_start..line_end].trim_end_matches('\r').to_owned(),
+            source: if is_shown { text[line_start..line_end].trim_end_matches('\r').to_owned() } else { String::new() },
         };
         Self { file: file.to_owned(), place, refusal }
     }
@@ -100,7 +111,10 @@ impl fmt::Display for Problem {
         let (file, found) = (visible_line(&self.file), visible_line(found));
         let expected = if expected.is_empty() { String::new() } else { format!("expected {}", visible_line(expected)) };
         let help = help.as_deref().map(visible_line);
-        if let Place::Text { line, column, width, source } = &self.place {
+        let is_shown = |column: u64, source: &str| column == 1 || !source.is_empty();
+        if let Place::Text { line, column, width, source } = &self.place
+            && is_shown(*column, source)
+        {
             let byte = |chars: u64| source.char_indices().nth(chars as usize).map_or(source.len(), |(at, _)| at);
             let (start, end) = (byte(column - 1), byte(column - 1 + width));
             let [before, marked, after] = [&source[..start], &source[start..end], &source[end..]].map(visible);
@@ -147,6 +161,20 @@ impl From<Refusal> for Problem {
 /// All errors in one input, found in one pass.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Problems(pub Vec<Problem>);
+
+impl Problems {
+    /// Number of problems that are told of one input; of more there is their number.
+    pub const MOST: usize = 100;
+
+    /// The first problems of an input, and last how many `more` it has, if any.
+    pub fn counting(mut first: Vec<Problem>, more: usize) -> Self {
+        if let Some(last) = first.last().filter(|_| more > 0) {
+            let found = format!("{more} more problems");
+            first.push(Problem::file(last.file.clone(), found, ""));
+        }
+        Self(first)
+    }
+}
 
 impl From<Problem> for Problems {
     fn from(problem: Problem) -> Self {

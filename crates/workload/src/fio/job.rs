@@ -2,7 +2,7 @@
 
 use flashloom_units::{Ns, Problem, S, US};
 
-use super::job_file::{Section, Text};
+use super::job_file::{Entry, Section, Text};
 use super::law::{Distribution, Zone};
 use super::value::{Expected, flag, integer, integer_within, percent, real, sectors, split, time, triple};
 use super::{DIRECTIONS, READ, TRIM, WRITE};
@@ -130,6 +130,9 @@ pub(super) struct Job {
 const SYNC_ENGINES: &[&str] = &["sync", "psync", "vsync", "pvsync", "pvsync2", "mmap"];
 const ASYNC_ENGINES: &[&str] = &["libaio", "io_uring", "posixaio", "windowsaio", "solarisaio"];
 
+/// Number of jobs that fio runs at most (`REAL_MAX_JOBS` of its source).
+const MAX_JOBS: u32 = 4_096;
+
 impl Job {
     /// True if its requests depend on the run's seed.
     pub fn draws(&self) -> bool {
@@ -138,10 +141,11 @@ impl Job {
         self.seed.is_none() && self.iolog.is_none() && (draws || self.start_delay_ns.0 < self.start_delay_ns.1)
     }
 
-    fn new(name: &str) -> Self {
+    /// A job without options.
+    fn new() -> Self {
         let sizes = Sizes::Range { min: 4_096, max: 4_096 };
         Self {
-            name: name.to_owned(),
+            name: String::new(),
             mix: Mix::Only(READ),
             random: false,
             run_length: 1,
@@ -182,23 +186,40 @@ impl Job {
         }
     }
 
-    /// Reads a section; every problem is added to `problems`.
-    pub fn read(text: &Text, section: &Section, problems: &mut Vec<Problem>) -> Self {
-        let mut job = Self::new(&section.name);
-        let mut reader = Reader::default();
-        for entry in &section.entries {
-            if let Err(expected) = job.set(&mut reader, entry.spec.name, &entry.value) {
+    /// Reads sections; every problem is added to `problems`. An option of `[global]` is read once, for all jobs below.
+    pub fn read_all(text: &Text, sections: &[Section], problems: &mut Vec<Problem>) -> Vec<Self> {
+        let (mut jobs, mut clones) = (Vec::with_capacity(sections.len()), 0);
+        let (mut above, mut reader, mut read) = (Self::new(), Reader::default(), 0);
+        for section in sections {
+            above.read(&mut reader, text, &section.globals()[read..], problems);
+            read = section.globals().len();
+            let (mut job, mut reader) = (above.clone(), reader.clone());
+            job.name.clone_from(&section.name);
+            job.read(&mut reader, text, &section.entries, problems);
+            let written = section.entries.iter();
+            job.written = written.map(|entry| (entry.spec.name.to_owned(), entry.value.clone())).collect();
+            job.complete(reader);
+            job.check(text, section, problems);
+            clones += job.clones;
+            if clones > MAX_JOBS {
+                let at = section.entry("numjobs").map_or(section.span.clone(), |entry| entry.span.clone());
+                let found = format!("more than {MAX_JOBS} jobs, each of `numjobs` counted");
+                problems.push(text.problem(at, found, format!("at most {MAX_JOBS} in a file, as fio has it")));
+                break;
+            }
+            jobs.push(job);
+        }
+        jobs
+    }
+
+    /// Sets options in the order in which they were written.
+    fn read(&mut self, reader: &mut Reader, text: &Text, entries: &[Entry], problems: &mut Vec<Problem>) {
+        for entry in entries {
+            if let Err(expected) = self.set(reader, entry.spec.name, &entry.value) {
                 let found = format!("`{}` is not a value of `{}`", entry.value, entry.spec.name);
                 problems.push(text.problem(entry.span.clone(), found, expected));
             }
         }
-        job.written = section.entries[section.inherited..]
-            .iter()
-            .map(|entry| (entry.spec.name.to_owned(), entry.value.clone()))
-            .collect();
-        job.complete(reader);
-        job.check(text, section, problems);
-        job
     }
 
     fn set(&mut self, reader: &mut Reader, name: &str, value: &str) -> Result<(), Expected> {
@@ -223,7 +244,7 @@ impl Job {
             "directory" => reader.directory = Some(value.to_owned()),
             "ioengine" => reader.is_async = engine(value)?,
             "iodepth" => reader.depth = count(1, 65_536)? as u32,
-            "numjobs" => self.clones = count(1, 4_096)? as u32,
+            "numjobs" => self.clones = count(1, u64::from(MAX_JOBS))? as u32,
             "loops" => self.loops = count(1, 1 << 32)?,
             "number_ios" => self.number_ios = count(1, u64::MAX)?,
             "thinktime_blocks" => self.think_blocks = count(1, 1 << 32)?,
@@ -370,6 +391,7 @@ pub(super) fn is_device(name: &str) -> bool {
 }
 
 /// Options that take effect only in combination with others.
+#[derive(Clone)]
 struct Reader {
     is_async: bool,
     depth: u32,

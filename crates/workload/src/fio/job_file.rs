@@ -4,8 +4,9 @@
 //! for a flag. `;` and `#` begin a comment. Every problem is found in one pass.
 
 use std::ops::Range;
+use std::sync::Arc;
 
-use flashloom_units::{Problem, Problems, Refusal};
+use flashloom_units::{Lines, Problem, Problems, Refusal};
 
 use super::options::{OptionSpec, Use, find, nearest_name};
 
@@ -24,15 +25,23 @@ pub(super) struct Entry {
 pub(super) struct Section {
     pub name: String,
     pub span: Range<usize>,
+    /// The options of the section itself.
     pub entries: Vec<Entry>,
-    /// Number of entries that come from `[global]`.
-    pub inherited: usize,
+    /// Those of all `[global]` sections of the file, in order.
+    globals: Arc<Vec<Entry>>,
+    /// Number of these that stand above it.
+    inherited: usize,
 }
 
 impl Section {
+    /// The options of the `[global]` sections above it, in order.
+    pub fn globals(&self) -> &[Entry] {
+        &self.globals[..self.inherited]
+    }
+
     /// The effective entry of an option: the last one.
     pub fn entry(&self, name: &str) -> Option<&Entry> {
-        self.entries.iter().rev().find(|entry| entry.spec.name == name)
+        self.globals().iter().chain(&self.entries).rev().find(|entry| entry.spec.name == name)
     }
 }
 
@@ -40,12 +49,21 @@ impl Section {
 #[derive(Clone, Debug)]
 pub(super) struct Text {
     pub name: String,
-    pub text: String,
+    text: String,
+    lines: Lines,
 }
 
 impl Text {
+    fn new(name: &str, text: String) -> Self {
+        Self { name: name.to_owned(), lines: Lines::of(&text), text }
+    }
+
     pub fn problem(&self, span: Range<usize>, found: impl Into<String>, expected: impl Into<String>) -> Problem {
-        Problem::in_text(&self.name, &self.text, span, Refusal::new(found, expected))
+        self.refuse(span, Refusal::new(found, expected))
+    }
+
+    pub fn refuse(&self, span: Range<usize>, refusal: Refusal) -> Problem {
+        Problem::in_lines(&self.name, &self.text, &self.lines, span, refusal)
     }
 }
 
@@ -66,7 +84,8 @@ pub(super) fn sections(text: &Text, problems: &mut Vec<Problem>) -> Vec<Section>
                 let section = Section {
                     name: name.clone(),
                     span: at..at + content.len(),
-                    entries: globals.clone(),
+                    entries: Vec::new(),
+                    globals: Arc::default(),
                     inherited: globals.len(),
                 };
                 jobs.push(section);
@@ -87,6 +106,8 @@ pub(super) fn sections(text: &Text, problems: &mut Vec<Problem>) -> Vec<Section>
     if jobs.is_empty() && problems.is_empty() {
         problems.push(Problem::file(&text.name, "holds no job", "at least one section, `[job name]`"));
     }
+    let globals = Arc::new(globals);
+    jobs.iter_mut().for_each(|job| job.globals = Arc::clone(&globals));
     jobs
 }
 
@@ -152,10 +173,10 @@ fn entry(text: &Text, at: usize, content: &str) -> Result<Entry, Problem> {
 /// Decodes the text of a job file.
 pub(super) fn text_of(name: &str, bytes: &[u8]) -> Result<Text, Problems> {
     match std::str::from_utf8(bytes) {
-        Ok(text) => Ok(Text { name: name.to_owned(), text: text.to_owned() }),
+        Ok(text) => Ok(Text::new(name, text.to_owned())),
         Err(error) => {
             let at = error.valid_up_to();
-            let text = Text { name: name.to_owned(), text: String::from_utf8_lossy(bytes).into_owned() };
+            let text = Text::new(name, String::from_utf8_lossy(bytes).into_owned());
             Err(text.problem(at..at + 1, "this is not UTF-8 text", "a fio job file").into())
         }
     }

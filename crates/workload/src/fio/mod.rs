@@ -19,6 +19,8 @@ mod report;
 mod requests;
 mod value;
 
+use std::collections::BTreeSet;
+
 use flashloom_units::{Place, PolicySpec, Prng, Problem, Problems};
 
 use crate::{Footprint, Format, TraceOptions, scan_trace};
@@ -89,14 +91,15 @@ impl FioJobFile {
         let text = job_file::text_of(name, bytes)?;
         let mut problems = Vec::new();
         let sections = job_file::sections(&text, &mut problems);
-        let jobs: Vec<Job> = sections.iter().map(|section| Job::read(&text, section, &mut problems)).collect();
-        let mut distinct: Vec<Problem> = Vec::new();
-        for problem in problems {
-            if !distinct.contains(&problem) {
-                distinct.push(problem);
-            }
+        let jobs = Job::read_all(&text, &sections, &mut problems);
+        if problems.is_empty() {
+            return Ok(Self { text, sections, jobs });
         }
-        if distinct.is_empty() { Ok(Self { text, sections, jobs }) } else { Err(Problems(distinct)) }
+        // An option of [global] may be a problem of several jobs.
+        let mut known = BTreeSet::new();
+        problems.retain(|problem| known.insert((problem.location(), problem.refusal.found.clone())));
+        let more = problems.split_off(problems.len().min(Problems::MOST)).len();
+        Err(Problems::counting(problems, more))
     }
 
     /// Checks the jobs against a device, and reads the iologs that they replay to their ends. If `is_timed` is false,
@@ -122,7 +125,7 @@ impl FioJobFile {
     fn check_iolog(&self, path: &str, section: &Section, capacity_bytes: u64) -> Result<(), Problem> {
         let at = section.entry("read_iolog").map_or(section.span.clone(), |entry| entry.span.clone());
         let info = scan_trace(path, &iolog_options(), Footprint::Skip).map_err(|problem| match problem.place {
-            Place::File => Problem::in_text(&self.text.name, &self.text.text, at.clone(), problem.into_refusal()),
+            Place::File => self.text.refuse(at.clone(), problem.into_refusal()),
             _ => problem,
         })?;
         if info.span_bytes > capacity_bytes {
@@ -145,8 +148,7 @@ impl FioJobFile {
     /// The `[global]` options that apply to the first job, as written.
     pub fn global_options(&self) -> Vec<(String, String)> {
         let Some(first) = self.sections.first() else { return Vec::new() };
-        let globals = first.entries[..first.inherited].iter();
-        globals.map(|entry| (entry.spec.name.to_owned(), entry.value.clone())).collect()
+        first.globals().iter().map(|entry| (entry.spec.name.to_owned(), entry.value.clone())).collect()
     }
 
     /// True if the requests of any job depend on the run's seed.

@@ -1,5 +1,7 @@
 //! Output of every format's reader: a request with its recorded time and its origin.
 
+use std::collections::BTreeMap;
+
 use flashloom_units::{Ns, Problem};
 
 use crate::{Op, Request};
@@ -114,24 +116,25 @@ impl Columns {
 
 /// Numbers keys in order of appearance: devices of a recording that are known by name or by a sparse number.
 #[derive(Debug)]
-pub(crate) struct Numbering<K>(Vec<K>);
+pub(crate) struct Numbering<K>(BTreeMap<K, u32>);
 
 impl<K> Default for Numbering<K> {
     fn default() -> Self {
-        Self(Vec::new())
+        Self(BTreeMap::new())
     }
 }
 
-impl<K> Numbering<K> {
-    /// The number of `key`, which is added with `make` if it is new. The search is linear: recordings have few devices.
-    pub fn number<Q: ?Sized + PartialEq>(&mut self, key: &Q, make: impl FnOnce() -> K) -> u32
+impl<K: Ord> Numbering<K> {
+    /// The number of `key`, which is added with `make` if it is new.
+    pub fn number<Q: ?Sized + Ord>(&mut self, key: &Q, make: impl FnOnce() -> K) -> u32
     where
         K: std::borrow::Borrow<Q>,
     {
-        let found = self.0.iter().position(|known| known.borrow() == key);
-        found.unwrap_or_else(|| {
-            self.0.push(make());
-            self.0.len() - 1
-        }) as u32
+        if let Some(number) = self.0.get(key) {
+            return *number;
+        }
+        let number = self.0.len() as u32;
+        self.0.insert(make(), number);
+        number
     }
 }

@@ -2,7 +2,7 @@
 
 use std::ops::Range;
 
-use flashloom_units::{Refusal, Value};
+use flashloom_units::{Lines, Refusal, Value};
 use toml::Spanned;
 use toml::de::{DeTable, DeValue};
 
@@ -51,25 +51,33 @@ pub struct Document {
 pub fn read(catalog: &Catalog, report: &mut Report, source: usize) -> Document {
     let text = report.sources.get(source).text.clone();
     let (root, errors) = DeTable::parse_recoverable(&text);
-    let line_of = |offset: usize| text.as_bytes()[..offset.min(text.len())].iter().filter(|&&b| b == b'\n').count();
-    let mut bad_lines = Vec::new();
+    let lines = report.sources.lines(source).clone();
+    let mut bad_lines: Vec<Range<usize>> = Vec::new();
     for error in &errors {
         let span = error.span().unwrap_or(0..0);
-        bad_lines.push(lines_lost(&text, line_of(span.start)));
+        lose(&mut bad_lines, lines_lost(&text, &lines, lines.line_of(span.start)));
         let refusal = syntax_refusal(&text, &span, error.message());
         report.distrust(&Origin { source, span }, refusal, None);
     }
     let headers = vec![None; catalog.tables.len()];
     let document = Document { headers, ..Document::default() };
-    let mut reader = Reader { catalog, report, source, line_of: &line_of, bad_lines, document };
+    let mut reader = Reader { catalog, report, source, lines, bad_lines, document };
     reader.root(root.get_ref());
     reader.document
 }
 
+/// Adds lines to those that are lost. Parsing goes from top to bottom, so they meet the last ones at most.
+fn lose(lost: &mut Vec<Range<usize>>, lines: Range<usize>) {
+    match lost.last_mut().filter(|last| lines.start <= last.end && last.start <= lines.start) {
+        Some(last) => last.end = last.end.max(lines.end),
+        None => lost.push(lines),
+    }
+}
+
 /// Lines that are lost because one of them is not TOML: that line or, if it is a header, its whole table.
-fn lines_lost(text: &str, line: usize) -> Range<usize> {
+fn lines_lost(text: &str, lines: &Lines, line: usize) -> Range<usize> {
     let is_header = |line: &str| line.trim_start().starts_with('[');
-    let mut below = text.lines().skip(line);
+    let mut below = text[lines.start(line).unwrap_or(text.len())..].lines();
     if !below.next().is_some_and(is_header) {
         return line..line + 1;
     }
@@ -97,8 +105,8 @@ struct Reader<'a> {
     catalog: &'a Catalog,
     report: &'a mut Report,
     source: usize,
-    line_of: &'a dyn Fn(usize) -> usize,
-    /// Lines that are not TOML: their meaning would be a guess, and not worth a second problem.
+    lines: Lines,
+    /// Lines that are not TOML, in order: their meaning would be a guess, and not worth a second problem.
     bad_lines: Vec<Range<usize>>,
     document: Document,
 }
@@ -117,8 +125,9 @@ impl Reader<'_> {
 
     /// True if a place is on a lost line.
     fn is_lost(&self, origin: &Origin) -> bool {
-        let line = (self.line_of)(origin.span.start);
-        self.bad_lines.iter().any(|lost| lost.contains(&line))
+        let line = self.lines.line_of(origin.span.start);
+        let after = self.bad_lines.partition_point(|lost| lost.start <= line);
+        self.bad_lines[..after].last().is_some_and(|lost| lost.contains(&line))
     }
 
     fn root(&mut self, root: &DeTable<'_>) {

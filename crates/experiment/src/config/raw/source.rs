@@ -5,7 +5,7 @@ use std::io::ErrorKind;
 use std::ops::Range;
 use std::path::{Path, PathBuf};
 
-use flashloom_units::{Problem, Refusal};
+use flashloom_units::{Lines, Problem, Problems, Refusal};
 
 use crate::config::catalog::SECTIONS;
 
@@ -59,24 +59,31 @@ pub struct Origin {
 
 /// All texts read so far, in order; an [`Origin`] contains an index into it.
 #[derive(Clone, Debug, Default)]
-pub struct Sources(Vec<Source>);
+pub struct Sources(Vec<(Source, Lines)>);
 
 impl Sources {
     /// Adds a text, and returns its index.
     pub fn add(&mut self, source: Source) -> usize {
-        self.0.push(source);
+        let lines = Lines::of(&source.text);
+        self.0.push((source, lines));
         self.0.len() - 1
     }
 
     /// Returns the text with an index.
     pub fn get(&self, index: usize) -> &Source {
-        &self.0[index]
+        &self.0[index].0
+    }
+
+    /// Where the lines of the text with an index begin.
+    pub fn lines(&self, index: usize) -> &Lines {
+        &self.0[index].1
     }
 
     /// Turns a refusal into a problem at a place, which replaces its keys.
     pub fn problem(&self, origin: &Origin, refusal: Refusal) -> Problem {
-        let source = &self.0[origin.source];
-        Problem::in_text(&source.name, &source.text, origin.span.clone(), Refusal { keys: Vec::new(), ..refusal })
+        let (source, lines) = &self.0[origin.source];
+        let refusal = Refusal { keys: Vec::new(), ..refusal };
+        Problem::in_lines(&source.name, &source.text, lines, origin.span.clone(), refusal)
     }
 }
 
@@ -85,8 +92,10 @@ impl Sources {
 pub struct Report {
     /// Texts that the problems point into.
     pub sources: Sources,
-    /// Problems, each with its source and its position there.
+    /// Problems, each with its source and its position there: the first hundred that were found.
     problems: Vec<(usize, usize, Problem)>,
+    /// Sources, places and findings of all of them.
+    found: BTreeSet<(usize, usize, usize, String)>,
     tainted: BTreeSet<usize>,
 }
 
@@ -107,9 +116,10 @@ impl Report {
 
     /// Adds a refusal as a problem at its place, once; sections remain reliable.
     pub fn refuse(&mut self, origin: &Origin, refusal: Refusal) {
-        let problem = self.sources.problem(origin, refusal);
-        if self.problems.iter().all(|(_, _, other)| *other != problem) {
-            self.problems.push((origin.source, origin.span.start, problem));
+        let Origin { source, span } = origin;
+        let is_new = self.found.insert((*source, span.start, span.end, refusal.found.clone()));
+        if is_new && self.problems.len() < Problems::MOST {
+            self.problems.push((*source, span.start, self.sources.problem(origin, refusal)));
         }
     }
 
@@ -119,10 +129,12 @@ impl Report {
     }
 
     /// All problems: those of the file and of the options in the order in which they were given, each from top to
-    /// bottom.
+    /// bottom. Beyond a hundred there is only their number.
     pub fn into_problems(mut self) -> Vec<Problem> {
+        let more = self.found.len() - self.problems.len();
         self.problems.sort_by_key(|(source, position, _)| (*source, *position));
-        self.problems.into_iter().map(|(_, _, problem)| problem).collect()
+        let problems: Vec<Problem> = self.problems.into_iter().map(|(_, _, problem)| problem).collect();
+        Problems::counting(problems, more).0
     }
 
     /// True if no problem was found.
