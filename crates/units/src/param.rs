@@ -388,18 +388,24 @@ pub fn nearest<'a>(written: &str, valid: impl IntoIterator<Item = &'a str>) -> O
     let plain = |name: &str| name.trim().to_lowercase().replace(['_', ' '], "-");
     let written = plain(written);
     let length = |name: &str| name.chars().count();
+    let written_length = length(&written);
     let (mut slip, mut beginning): (Option<(usize, &str)>, Option<&str>) = (None, None);
     for name in valid {
         let known = plain(name);
-        let distance = strsim::damerau_levenshtein(&written, &known);
-        // Names that have nothing in common are no slip of each other, however short they are.
-        let has_common = distance < length(&written).max(length(&known));
-        if has_common && distance <= 1 + name.len() / 4 && slip.is_none_or(|(least, _)| distance < least) {
-            slip = Some((distance, name));
+        let (known_length, most) = (length(&known), 1 + name.len() / 4);
+        // A distance is at least that of the lengths, and takes their product to find: a name may be as long as a file.
+        if written_length.abs_diff(known_length) <= most {
+            let distance = strsim::damerau_levenshtein(&written, &known);
+            // Names that have nothing in common are no slip of each other, however short they are.
+            let has_common = distance < written_length.max(known_length);
+            if has_common && distance <= most && slip.is_none_or(|(least, _)| distance < least) {
+                slip = Some((distance, name));
+            }
         }
-        let begins = |one: &str, other: &str| length(one) >= 3 && other.starts_with(one);
         let is_shorter = beginning.is_none_or(|shortest| name.len() < shortest.len());
-        if is_shorter && (begins(&written, &known) || begins(&known, &written)) {
+        let begins =
+            written_length >= 3 && known.starts_with(&written) || known_length >= 3 && written.starts_with(&known);
+        if is_shorter && begins {
             beginning = Some(name);
         }
     }

@@ -133,6 +133,9 @@ const ASYNC_ENGINES: &[&str] = &["libaio", "io_uring", "posixaio", "windowsaio",
 /// Number of jobs that fio runs at most (`REAL_MAX_JOBS` of its source).
 const MAX_JOBS: u32 = 4_096;
 
+/// Number of zones that fio takes at most (`ZONESPLIT_MAX` of its source).
+const MAX_ZONES: usize = 256;
+
 impl Job {
     /// True if its requests depend on the run's seed.
     pub fn draws(&self) -> bool {
@@ -466,6 +469,9 @@ fn file_name(value: &str) -> Result<String, Expected> {
 fn zoned(part: &str, mut size: impl FnMut(&str) -> Result<Zone, Expected>) -> Result<Distribution, Expected> {
     let mut zones = Vec::new();
     for zone in part.split(':') {
+        if zones.len() == MAX_ZONES {
+            return Err(format!("at most {MAX_ZONES} zones, as fio has them"));
+        }
         let (share, extent) = zone.split_once('/').ok_or("zones, such as 60/10:40/90")?;
         zones.push((size(extent)?, f64::from(percent(share)?)));
     }

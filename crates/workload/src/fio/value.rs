@@ -108,14 +108,23 @@ pub(super) fn triple<T: Clone>(
     Ok(())
 }
 
+/// Parts of a split that fio takes at most.
+const MAX_PARTS: usize = 64;
+
 /// Parses `value/percent:value/percent:...`; values without a percentage share the remainder to 100. Parts of 0 % are
 /// left out.
+///
+/// # Errors
+/// More than fio takes, a share or a value that is none, or shares that do not come to 100.
 pub(super) fn split<T>(
     text: &str,
     mut parse: impl FnMut(&str) -> Result<T, Expected>,
 ) -> Result<Vec<(T, f64)>, Expected> {
     let mut parts = Vec::new();
     for part in text.split(':') {
+        if parts.len() == MAX_PARTS {
+            return Err(format!("at most {MAX_PARTS} parts, as fio has them"));
+        }
         let (value, share) = part.split_once('/').unwrap_or((part, ""));
         let share = if share.is_empty() { None } else { Some(percent(share)?) };
         parts.push((parse(value)?, share));

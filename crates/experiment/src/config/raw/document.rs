@@ -1,5 +1,6 @@
 //! Reads a configuration file against the catalog: every problem in one pass.
 
+use std::collections::BTreeSet;
 use std::ops::Range;
 
 use flashloom_units::{Lines, Refusal, Value};
@@ -261,8 +262,9 @@ pub fn check_axis(report: &mut Report, axis: &Axis, list: &Origin) {
         let refusal = Refusal::new("an empty list", format!("at least one value for `{}`", axis.key.path()));
         report.distrust(list, refusal, section);
     }
-    for (index, (value, origin)) in axis.values.iter().enumerate() {
-        if axis.values[..index].iter().any(|(other, _)| other == value) {
+    let mut listed = BTreeSet::new();
+    for (value, origin) in &axis.values {
+        if !listed.insert(format!("{value:?}")) {
             let refusal = Refusal::new(format!("`{}` is listed twice", value.show()), "each value once");
             report.distrust(origin, refusal, section);
         }
