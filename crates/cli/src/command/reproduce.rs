@@ -12,6 +12,7 @@ use flashloom::report::verdict::Verdict;
 use flashloom::report::{csv, markdown};
 use flashloom::units::Problem;
 use flashloom_files::read_input;
+use flashloom_files::read_input;
 use rayon::ThreadPoolBuilder;
 
 use crate::arguments::ReproduceArguments;

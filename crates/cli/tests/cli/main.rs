@@ -13,6 +13,7 @@ mod errors;
 mod explained;
 mod fio;
 mod hints;
+mod inputs;
 mod install;
 mod lab;
 mod log;
