@@ -1,4 +1,4 @@
-//! Files that the program writes, and what it leaves in folders.
+//! Files that the program reads and writes, and what it leaves in folders.
 //!
 //! ```text
 //! FOLDER/.flashloom-<letters and digits>.partial   being written: locked by the process that writes it
@@ -13,15 +13,18 @@
 //!   that ends, however it ends, so a partial file without a lock is a leftover, and [`remove_leftovers`] removes it.
 //!   Its age says nothing: a run may take days. A file system without locks keeps its leftovers.
 //! - A program that is asked to end removes its own partial files first ([`end_writing`]).
+//! - An input is an ordinary file, or what the program's caller opened; nothing waits for a pipe ([`open_input`]).
 //! - Files that other users must not see or change lie in a folder of one's own ([`own_folder`]).
 //!
 //! Locks, owners and links are those of Unix. Elsewhere files are written as whole, and nothing else is checked.
 
+mod input;
 mod output;
 mod own;
 mod partial;
 mod system;
 
+pub use input::{NoInput, TEXT_LIMIT_BYTES, TEXT_LIMIT_VARIABLE, open_input, read_input};
 pub use output::{NoOutput, Output};
 pub use own::{check_own, open_own, own_folder, remove_unless_locked};
 pub use partial::{Access, Partial, end_writing, remove_leftovers, write_whole};

@@ -62,6 +62,12 @@ mod of_unix {
         let flags = access | OFlags::NOFOLLOW | OFlags::NONBLOCK | OFlags::CLOEXEC;
         Ok(File::from(rustix::fs::open(path, flags, Mode::empty())?))
     }
+
+    /// Opens a file to read it; links are followed, and nothing waits for the other end of a pipe.
+    pub(crate) fn open_waitless(path: &Path) -> io::Result<File> {
+        let flags = OFlags::RDONLY | OFlags::NONBLOCK | OFlags::NOCTTY | OFlags::CLOEXEC;
+        Ok(File::from(rustix::fs::open(path, flags, Mode::empty())?))
+    }
 }
 
 #[cfg(not(unix))]
@@ -101,5 +107,10 @@ mod others {
     /// Opens a file to read it, or to lock it.
     pub(crate) fn open_unfollowed(path: &Path, writing: bool) -> io::Result<File> {
         File::options().read(true).write(writing).open(path)
+    }
+
+    /// Opens a file to read it.
+    pub(crate) fn open_waitless(path: &Path) -> io::Result<File> {
+        File::open(path)
     }
 }

@@ -33,7 +33,8 @@ pub use synthesized::{Character, Characterisation, Synthesized, SynthesizedParam
 pub use synthetic::{Arrival, Pattern, Synthetic, SyntheticParams};
 pub(crate) use trace::Replicate;
 pub use trace::{
-    ConvertReport, Event, FORMATS, Fingerprint, Footprint, Format, FormatSpec, LOG_COLUMNS, OutFormat, SkippedLines,
-    Trace, TraceInfo, TraceOptions, TraceWriter, convert_trace, open_trace, read_trace, scan_trace,
+    ConvertReport, Event, FORMATS, Fingerprint, Footprint, Format, FormatSpec, LOG_COLUMNS, OutFormat, SORT_LIMIT,
+    SORT_LIMIT_VARIABLE, SkippedLines, Trace, TraceInfo, TraceOptions, TraceWriter, convert_trace, open_trace,
+    read_trace, scan_trace,
 };
 pub use workload::{Running, Workload};

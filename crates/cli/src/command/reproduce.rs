@@ -11,6 +11,7 @@ use flashloom::report::row::{Overview, Report, Summary};
 use flashloom::report::verdict::Verdict;
 use flashloom::report::{csv, markdown};
 use flashloom::units::{Problem, visible_path};
+use flashloom_files::read_input;
 use rayon::ThreadPoolBuilder;
 
 use crate::arguments::ReproduceArguments;
@@ -91,8 +92,8 @@ impl<'a> Folder<'a> {
 
     /// The overview of a paper whose report lies in the folder.
     fn overview(&self, paper: &str) -> Option<Overview> {
-        let text = fs::read_to_string(self.0.join(format!("{paper}.json"))).ok()?;
-        serde_json::from_str(&text).ok()
+        let text = read_input(&self.0.join(format!("{paper}.json"))).ok()?;
+        serde_json::from_slice(&text).ok()
     }
 
     fn write(&self, reproductions: &[Reproduction], command: &str) -> Result<(), Stop> {

@@ -15,6 +15,7 @@ mod fio;
 mod hints;
 #[cfg(unix)]
 mod hostile;
+mod inputs;
 mod install;
 mod lab;
 mod log;

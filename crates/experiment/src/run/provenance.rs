@@ -3,6 +3,7 @@
 use std::fs::File;
 use std::io;
 
+use flashloom_files::read_input;
 use flashloom_units::{Problem, Problems};
 use flashloom_workload::Fingerprint;
 use flashloom_workload::workload::Workload;
@@ -36,8 +37,8 @@ fn job_file(experiment: &Experiment, config: &Config) -> Result<Option<Fingerpri
     let Some(path) = config.workload.path.as_ref().filter(|_| config.workload.kind == "fio") else { return Ok(None) };
     let path = experiment.located(config, "workload.path", path);
     let name = path.to_string_lossy();
-    let content = std::fs::read(&path)
-        .map_err(|error| Problem::file(&*name, format!("cannot be read: {error}"), "the file that was read before"))?;
+    let content = read_input(&path)
+        .map_err(|reason| Problem::file(&*name, reason.to_string(), "the file that was read before"))?;
     Ok(Some(Fingerprint::of(&name, &content)))
 }
 

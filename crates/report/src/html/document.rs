@@ -1,9 +1,9 @@
 //! What is reported, as it is read from a file.
 
-use std::fs;
 use std::path::Path;
 
 use flashloom_experiment::result::{COMPARE_SCHEMA, Comparison, KEPT_SCHEMA, KeptRun, RESULT_SCHEMA, RunResult};
+use flashloom_files::read_input;
 use flashloom_units::{Place, Problem, Refusal};
 use serde::de::DeserializeOwned;
 use serde_json::Value;
@@ -28,11 +28,15 @@ impl Document {
     /// # Errors
     /// A file that is missing, torn, or of something else.
     pub fn open(name: &str) -> Result<Self, Problem> {
-        if DataSet::is_at(Path::new(name)) {
-            return DataSet::read(Path::new(name), &sweep::COLUMNS).map(Self::Sweep);
+        let path = Path::new(name);
+        // What is neither waits for its other end when it is opened, or can be read only once.
+        if (path.is_dir() || path.is_file()) && DataSet::is_at(path) {
+            return DataSet::read(path, &sweep::COLUMNS).map(Self::Sweep);
         }
         let expected = "the JSON of a result or a comparison, or the data set of a sweep";
-        let text = fs::read_to_string(name).map_err(|error| Problem::file(name, error.to_string(), expected))?;
+        let refuse = |found: String| Problem::file(name, found, expected);
+        let bytes = read_input(path).map_err(|reason| refuse(reason.to_string()))?;
+        let text = String::from_utf8(bytes).map_err(|_| refuse("this is not UTF-8 text".to_owned()))?;
         Self::read(name, &text)
     }
 

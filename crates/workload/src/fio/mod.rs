@@ -19,9 +19,9 @@ mod report;
 mod requests;
 mod value;
 
-use std::collections::BTreeSet;
-
+use flashloom_files::read_input;
 use flashloom_units::{Place, PolicySpec, Prng, Problem, Problems};
+use std::collections::BTreeSet;
 
 use crate::{Footprint, Format, TraceOptions, scan_trace};
 use job::{Amount, Job};
@@ -68,13 +68,8 @@ impl FioJobFile {
     /// Every problem of the file.
     pub fn read(path: &str) -> Result<Self, Problems> {
         const EXPECTED: &str = "a fio job file";
-        if std::path::Path::new(path).is_dir() {
-            return Err(Problem::file(path, "this is a directory", EXPECTED).into());
-        }
-        let bytes = std::fs::read(path).map_err(|error| match error.kind() {
-            std::io::ErrorKind::NotFound => Problem::file(path, "there is no such file", EXPECTED),
-            _ => Problem::file(path, format!("the file cannot be read: {error}"), EXPECTED),
-        })?;
+        let bytes = read_input(std::path::Path::new(path))
+            .map_err(|reason| Problem::file(path, reason.to_string(), EXPECTED))?;
         let mut file = Self::parse(path, &bytes)?;
         let folder = std::path::Path::new(path).parent().unwrap_or(std::path::Path::new(""));
         for iolog in file.jobs.iter_mut().filter_map(|job| job.iolog.as_mut()) {

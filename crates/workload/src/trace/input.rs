@@ -1,10 +1,11 @@
 //! The bytes of a recording, from a file or from memory: decompressed as their content shows, not the file name, and
 //! handed out through one reused buffer. A compressed one is decompressed by a thread of its own ([`read_ahead`]).
 
-use std::fs::File;
 use std::io::{self, Cursor, Read};
+use std::path::Path;
 use std::sync::Arc;
 
+use flashloom_files::{NoInput, open_input};
 use flashloom_units::Problem;
 
 use super::ahead::read_ahead;
@@ -58,10 +59,7 @@ impl Input {
         let raw: Box<dyn Read + Send> = match &self.memory {
             Some(bytes) => Box::new(Cursor::new(Arc::clone(bytes))),
             None => {
-                let file = File::open(&self.name).map_err(|error| refuse(reason(&error)))?;
-                if file.metadata().is_ok_and(|metadata| metadata.is_dir()) {
-                    return Err(refuse("is a directory".to_owned()));
-                }
+                let file = open_input(Path::new(&self.name)).map_err(|reason| refuse(no_input(reason)))?;
                 match &self.prints {
                     Some(prints) => {
                         let (file, pending) = prints.take(&self.name, file);
@@ -80,6 +78,15 @@ impl Input {
             chunks.advance(BYTE_ORDER_MARK.len());
         }
         Ok(chunks)
+    }
+}
+
+fn no_input(reason: NoInput) -> String {
+    match reason {
+        NoInput::Missing => "does not exist".to_owned(),
+        NoInput::Folder => "is a directory".to_owned(),
+        NoInput::Refused(error) => self::reason(&error),
+        other => other.to_string(),
     }
 }
 

@@ -49,7 +49,7 @@ pub struct TraceOptions {
     pub format: Option<Format>,
     /// Event that counts as a request, in the formats that have several.
     pub event: Event,
-    /// Sort the requests by time. All of them are then held in memory, 48 bytes each.
+    /// Sort the requests by time. All of them are then held in memory, 48 bytes each, up to a limit ([`SORT_LIMIT`]).
     pub sort: bool,
     /// Leave out and count bad lines, instead of refusing the recording.
     pub skip_bad_lines: bool,
@@ -136,8 +136,12 @@ impl Trace {
         let Some(mut first) = first else { return Err(no_requests(input, reader.skipped())) };
         let mut sorted = None;
         if options.sort {
+            let limit = sort_limit(input)?;
             let mut records = vec![first];
             while let Some(record) = reader.next_record()? {
+                if records.len() as u64 >= limit {
+                    return Err(too_many_to_sort(input, limit));
+                }
                 records.push(record);
             }
             records.sort_by_key(|record| record.request.arrival_ns);
@@ -219,6 +223,27 @@ impl Source for Trace {
     fn address_problem(&self, found: String, expected: String) -> Problem {
         self.reader.problem_at(self.origin, Part::Address, found, expected)
     }
+}
+
+/// Number of requests that are sorted at most: 384 MB.
+pub const SORT_LIMIT: u64 = 8_000_000;
+
+/// Variable with another limit, for the user who has the memory.
+pub const SORT_LIMIT_VARIABLE: &str = "FLASHLOOM_SORT_LIMIT";
+
+fn sort_limit(input: &Input) -> Result<u64, Problem> {
+    let Some(value) = std::env::var_os(SORT_LIMIT_VARIABLE).filter(|value| !value.is_empty()) else {
+        return Ok(SORT_LIMIT);
+    };
+    let value = value.to_string_lossy();
+    let refuse = |_| Problem::file(&input.name, format!("{SORT_LIMIT_VARIABLE} is `{value}`"), "a number of requests");
+    value.parse().map_err(refuse)
+}
+
+fn too_many_to_sort(input: &Input, limit: u64) -> Problem {
+    let found = format!("more than {limit} requests to sort, which takes 48 bytes each in memory");
+    let problem = Problem::file(&input.name, found, "a shorter recording, or one in the order of time");
+    problem.with_help(format!("{SORT_LIMIT_VARIABLE} (requests) raises the limit"))
 }
 
 fn no_requests(input: &Input, skipped: &SkippedLines) -> Problem {

@@ -6,7 +6,6 @@
 //! build, because results of two builds in one table would be compared as if they were of one.
 
 use std::fs;
-use std::io;
 use std::path::{Path, PathBuf};
 use std::sync::Mutex;
 
@@ -14,7 +13,7 @@ use flashloom::experiment::config::KeyId;
 use flashloom::experiment::result::{ComparedRun, EXPERIMENT, KEPT_SCHEMA, KeptRun, RunResult};
 use flashloom::experiment::run::{Keeper, Prepared, program_sha256};
 use flashloom::units::{Problem, Problems, Value, visible_path};
-use flashloom_files::{remove_leftovers, write_whole};
+use flashloom_files::{NoInput, read_input, remove_leftovers, write_whole};
 use serde_json::json;
 use sha2::{Digest, Sha256};
 
@@ -123,12 +122,13 @@ fn read(path: &Path) -> Result<Option<KeptRun>, Problem> {
         let problem = Problem::file(visible_path(&path), found, "the result of a run that `--out` wrote");
         problem.with_help("move the file away to run it again")
     };
-    let text = match fs::read_to_string(path) {
+    let text = match read_input(path) {
         Ok(text) => text,
-        Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(None),
-        Err(error) => return Err(refuse(format!("the file cannot be read: {error}"))),
+        Err(NoInput::Missing) => return Ok(None),
+        Err(reason) => return Err(refuse(reason.to_string())),
     };
-    let kept: KeptRun = serde_json::from_str(&text).map_err(|error| refuse(format!("the file is damaged: {error}")))?;
+    let kept: KeptRun =
+        serde_json::from_slice(&text).map_err(|error| refuse(format!("the file is damaged: {error}")))?;
     if kept.schema != KEPT_SCHEMA {
         return Err(refuse(format!("a file of the format `{}`", kept.schema)));
     }

@@ -1,10 +1,10 @@
 //! The texts of a configuration, and the problems found in them.
 
 use std::collections::BTreeSet;
-use std::io::ErrorKind;
 use std::ops::Range;
 use std::path::{Path, PathBuf};
 
+use flashloom_files::read_input;
 use flashloom_units::{Lines, Problem, Problems, Refusal};
 
 use crate::config::catalog::SECTIONS;
@@ -24,13 +24,7 @@ impl Source {
     /// Reads a configuration file; relative paths in it start from its own folder.
     pub fn read(path: &str) -> Result<Self, Problem> {
         const EXPECTED: &str = "a configuration file in TOML";
-        if Path::new(path).is_dir() {
-            return Err(Problem::file(path, "this is a directory", EXPECTED));
-        }
-        let bytes = std::fs::read(path).map_err(|error| match error.kind() {
-            ErrorKind::NotFound => Problem::file(path, "there is no such file", EXPECTED),
-            _ => Problem::file(path, format!("the file cannot be read: {error}"), EXPECTED),
-        })?;
+        let bytes = read_input(Path::new(path)).map_err(|reason| Problem::file(path, reason.to_string(), EXPECTED))?;
         let folder = Path::new(path).parent().unwrap_or(Path::new("")).to_owned();
         match String::from_utf8(bytes) {
             Ok(text) => Ok(Self { name: path.to_owned(), text, folder }),

@@ -1,0 +1,57 @@
+//! Inputs that are no ordinary files, or larger than their limits.
+
+use std::process::{Command, Stdio};
+
+use crate::lab::{Answer, Lab};
+
+/// Recording of three requests, the last one first.
+const BACKWARDS: &str = "timestamp_ns,op,lba,sectors\n20,R,0,8\n10,R,8,8\n0,R,16,8\n";
+
+fn with(lab: &Lab, variable: (&str, &str), arguments: &[&str]) -> Answer {
+    let ended = lab.command(arguments).env(variable.0, variable.1).output().expect("it can be started");
+    let text = |bytes: &[u8]| String::from_utf8_lossy(bytes).into_owned();
+    Answer { code: ended.status.code(), stdout: text(&ended.stdout), stderr: text(&ended.stderr) }
+}
+
+#[test]
+fn a_pipe_is_refused_by_every_reader_and_nothing_waits_for_it() {
+    let lab = Lab::new();
+    assert!(Command::new("mkfifo").arg(lab.path("pipe")).status().expect("there is mkfifo").success());
+    let fio = ["--set", "workload.kind=fio", "--set", "workload.path=pipe"];
+    let trace = ["--set", "workload.kind=trace", "--set", "workload.path=pipe"];
+    for arguments in [
+        vec!["trace", "info", "pipe"],
+        vec!["run", "pipe"],
+        vec!["report", "pipe", "-o", "page.html"],
+        [&["run", "empty.toml"], &fio[..]].concat(),
+        [&["run", "empty.toml"], &trace[..]].concat(),
+    ] {
+        let refused = lab.write("empty.toml", "").run(&arguments);
+        assert!(refused.code == Some(2) && refused.stderr.contains("this is a pipe"), "{arguments:?}: {refused:?}");
+    }
+}
+
+#[test]
+fn what_the_caller_has_opened_is_read() {
+    let lab = Lab::new();
+    lab.write("trace.csv", "timestamp_ns,op,lba,sectors\n0,R,0,8\n");
+    let mut writer = Command::new("cat").arg(lab.path("trace.csv")).stdout(Stdio::piped()).spawn().expect("cat");
+    let pipe = writer.stdout.take().expect("it is piped");
+    let ended = lab.command(&["trace", "info", "/dev/stdin"]).stdin(pipe).output().expect("it can be started");
+    assert!(ended.status.success(), "{}", String::from_utf8_lossy(&ended.stderr));
+    writer.wait().expect("cat ends");
+}
+
+#[test]
+fn the_limits_on_texts_and_sorted_recordings_are_named_and_can_be_raised() {
+    let lab = Lab::new();
+    lab.write("long.toml", "# a comment\n").write("back.csv", BACKWARDS);
+    let refused = with(&lab, ("FLASHLOOM_TEXT_LIMIT", "11"), &["run", "long.toml"]);
+    assert!(refused.code == Some(2) && refused.stderr.contains("longer than 11 bytes"), "{refused:?}");
+    assert!(refused.stderr.contains("FLASHLOOM_TEXT_LIMIT"), "{refused:?}");
+    let sort = ["trace", "info", "back.csv", "--sort"];
+    let refused = with(&lab, ("FLASHLOOM_SORT_LIMIT", "2"), &sort);
+    assert!(refused.code == Some(2) && refused.stderr.contains("more than 2 requests to sort"), "{refused:?}");
+    assert!(refused.stderr.contains("FLASHLOOM_SORT_LIMIT"), "{refused:?}");
+    assert_eq!(with(&lab, ("FLASHLOOM_SORT_LIMIT", "3"), &sort).code, Some(0));
+}
