@@ -19,9 +19,10 @@ mod report;
 mod requests;
 mod value;
 
+use std::collections::BTreeSet;
+
 use flashloom_files::read_input;
 use flashloom_units::{Place, PolicySpec, Prng, Problem, Problems};
-use std::collections::BTreeSet;
 
 use crate::{Footprint, Format, TraceOptions, scan_trace};
 use job::{Amount, Job};
