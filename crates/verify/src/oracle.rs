@@ -26,6 +26,13 @@ use crate::contents::{Contents, Stamps};
 /// The stamp of a sector whose last write failed, until it is read.
 const IN_DOUBT: u32 = (1 << 31) - 1;
 
+/// Operations that may be under way on any drive; on a large one two for each of its pages.
+const OPERATIONS: u64 = 1 << 16;
+
+/// Stamps and sectors that a saved drive has counted at most, so that a run can go on from there.
+const MOST_STAMPS: u32 = 1 << 30;
+const MOST_SECTORS: u64 = 1 << 60;
+
 /// A page that the FTL was given to write, or was asked to read.
 #[derive(Clone, Copy, Debug, Serialize, Deserialize)]
 struct Given {
@@ -58,7 +65,9 @@ pub struct Oracle {
 
 flashloom_units::state! {
     Oracle {
-        value slots, sent, asked, carried, successors, beneath, last_stamp, sectors_checked, violation;
+        value slots, sent, asked, carried;
+        list successors [OPERATIONS + 2 * geometry.total_pages()], beneath [OPERATIONS + 2 * geometry.total_pages()];
+        value last_stamp, sectors_checked, violation;
         nested logical, flash;
         fixed geometry;
     }
@@ -81,6 +90,24 @@ impl Oracle {
             sectors_checked: 0,
             violation: None,
         }
+    }
+
+    /// Checks what was loaded for a drive that has served no request: nothing is under way, and no page's contents are
+    /// those of another.
+    pub(crate) fn check_loaded(&self) -> Result<(), String> {
+        let is_under_way = !self.slots.is_empty()
+            || !self.sent.is_empty()
+            || self.asked.is_some()
+            || self.successors.iter().any(Option::is_some)
+            || self.beneath.iter().any(Option::is_some);
+        if is_under_way {
+            return Err("verification: pages are on their way in a drive that has served nothing".to_owned());
+        }
+        if self.last_stamp > MOST_STAMPS || self.sectors_checked > MOST_SECTORS {
+            return Err(format!("verification: {} pages were written to age a drive", self.last_stamp));
+        }
+        self.logical.check()?;
+        self.flash.check()
     }
 
     /// Number of sectors compared in reads so far.
