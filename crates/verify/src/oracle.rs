@@ -26,8 +26,10 @@ use crate::contents::{Contents, Stamps};
 /// The stamp of a sector whose last write failed, until it is read.
 const IN_DOUBT: u32 = (1 << 31) - 1;
 
-/// Operations that may be under way on any drive; on a large one two for each of its pages.
-const OPERATIONS: u64 = 1 << 16;
+/// Operations that may be under way: on any drive so many, and on a large one two for each of its pages.
+fn most_operations(geometry: &Geometry) -> u64 {
+    (1 << 16) + 2 * geometry.total_pages()
+}
 
 /// Stamps and sectors that a saved drive has counted at most, so that a run can go on from there.
 const MOST_STAMPS: u32 = 1 << 30;
@@ -66,7 +68,7 @@ pub struct Oracle {
 flashloom_units::state! {
     Oracle {
         value slots, sent, asked, carried;
-        list successors [OPERATIONS + 2 * geometry.total_pages()], beneath [OPERATIONS + 2 * geometry.total_pages()];
+        list successors [most_operations(geometry)], beneath [most_operations(geometry)];
         value last_stamp, sectors_checked, violation;
         nested logical, flash;
         fixed geometry;
@@ -92,16 +94,16 @@ impl Oracle {
         }
     }
 
-    /// Checks what was loaded for a drive that has served no request: nothing is under way, and no page's contents are
-    /// those of another.
+    /// Checks what was loaded for a drive that has served no request: nothing is in its buffer, and no page's contents
+    /// are those of another.
     pub(crate) fn check_loaded(&self) -> Result<(), String> {
-        let is_under_way = !self.slots.is_empty()
-            || !self.sent.is_empty()
-            || self.asked.is_some()
-            || self.successors.iter().any(Option::is_some)
-            || self.beneath.iter().any(Option::is_some);
-        if is_under_way {
-            return Err("verification: pages are on their way in a drive that has served nothing".to_owned());
+        if !self.slots.is_empty() || self.asked.is_some() {
+            return Err("verification: pages are in the buffer of a drive that has served nothing".to_owned());
+        }
+        // A page that a worn-out drive did not take is sent for ever; none of these is looked at again.
+        let most = most_operations(&self.geometry);
+        if let Some(program) = self.successors.iter().flatten().find(|&&program| u64::from(program) >= most) {
+            return Err(format!("verification: program {program} waits for a read, of {most} operations"));
         }
         if self.last_stamp > MOST_STAMPS || self.sectors_checked > MOST_SECTORS {
             return Err(format!("verification: {} pages were written to age a drive", self.last_stamp));

@@ -2,7 +2,7 @@
 //! [`Cache`](super::Cache) by all later ones.
 //!
 //! ```text
-//! line 1   flashloom-state 3
+//! line 1   flashloom-state 4
 //! line 2   what the drive was aged with, as JSON: {"settings": {KEY: VALUE, ..}, "verified": .., "aged": {..}}
 //! line 3   SHA-256 of line 2 and of the state, in hexadecimal
 //! then     the state, compressed by zstd
@@ -31,7 +31,7 @@ use crate::config::{Config, Experiment, Precondition, Variant, json_value};
 use crate::registry::Registry;
 
 /// First line of a file.
-const MAGIC: &str = "flashloom-state 3";
+const MAGIC: &str = "flashloom-state 4";
 
 /// Sections whose keys all count, except those listed below as mattering only later; of other sections only single keys
 /// count.
