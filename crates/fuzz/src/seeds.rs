@@ -84,7 +84,7 @@ fn vscsi() -> Vec<u8> {
         record.extend(bytes.to_le_bytes());
         record.extend(1_u32.to_le_bytes());
         record.extend(command.to_le_bytes());
-        record.extend([2 << 4, 0]);
+        record.extend([0, 1]);
         record.extend(block.to_le_bytes());
         record.extend(time_us.to_le_bytes());
         record

@@ -134,8 +134,11 @@ impl MapCache for MappingTable {
 
     /// Segments hold all entries, each page's entry is where it is looked for, and dirty ones are listed by their page.
     fn check(&self) -> Result<(), String> {
+        if self.free != NO_INDEX {
+            return Err(format!("map cache: room was made in entry {}, and no entry came", self.free));
+        }
         for (slot, &Entry { lpn, .. }) in (0..).zip(&self.entries) {
-            if slot != self.free && self.slots.get(lpn.at()) != Some(&slot) {
+            if self.slots.get(lpn.at()) != Some(&slot) {
                 return Err(format!("map cache: entry {slot} is not where logical page {} looks for it", lpn.0));
             }
         }
