@@ -52,13 +52,13 @@ fn catalog() -> &'static Arc<Catalog> {
 /// Reads an experiment and lays out its variants; nothing is opened or run.
 pub(crate) fn experiment(bytes: &[u8]) -> bool {
     let text = String::from_utf8_lossy(bytes);
-    match Experiment::from_source(catalog(), Text::text("fuzz.toml", &text), &[], Some(&[])) {
-        Ok(_) => true,
-        Err(problems) => {
-            drop(problems.to_string());
-            false
-        }
-    }
+    let read = |varies: Option<&[String]>| {
+        let experiment = Experiment::from_source(catalog(), Text::text("fuzz.toml", &text), &[], varies);
+        experiment.map_err(|problems| drop(problems.to_string())).is_ok()
+    };
+    // As `compare` and as `run` reads it, which differ in what may vary.
+    let is_comparison = read(Some(&[]));
+    read(None) || is_comparison
 }
 
 /// Reads a job file, checks it against a device, and starts its jobs. One that replays an iolog would read other files.

@@ -94,7 +94,8 @@ fn vscsi() -> Vec<u8> {
 
 /// A few requests of Flashloom's own format.
 fn requests() -> Vec<u8> {
-    let line = |number: u64| format!("{},{},{},8\n", number * 1_000, if number % 3 == 0 { "R" } else { "W" }, number * 8);
+    let line =
+        |number: u64| format!("{},{},{},8\n", number * 1_000, if number % 3 == 0 { "R" } else { "W" }, number * 8);
     let lines: String = (0..40).map(line).collect();
     format!("timestamp_ns,op,lba,sectors\n{lines}").into_bytes()
 }
@@ -110,7 +111,7 @@ pub(crate) fn zst() -> Vec<u8> {
 }
 
 pub(crate) fn experiments() -> Vec<Vec<u8>> {
-    let varied = "[vary]\n\"host.scheduler\" = [\"noop\", \"cfq\"]\nseeds = 2\n";
+    let varied = "[vary]\n\"host.scheduler\" = [\"noop\", \"cfq\"]\n";
     let expected = "[[expect]]\nclaim = \"more\"\nformula = \"max(host.iops{scheduler=noop})\"\nat_least = 1.0\n";
     [RUN.to_owned(), format!("{RUN}{varied}{expected}")].map(String::into_bytes).to_vec()
 }
@@ -118,7 +119,7 @@ pub(crate) fn experiments() -> Vec<Vec<u8>> {
 pub(crate) fn fio_jobs() -> Vec<Vec<u8>> {
     let texts = [
         "[global]\nbs=4k\nsize=16m\nrw=randrw\nrwmixread=70\niodepth=4\n[one]\nnumjobs=2\n[two]\nstonewall\nrw=write\n",
-        "[zipf]\nrw=randread\nbssplit=4k/60:64k/40\nrandom_distribution=zipf:1.1\nsize=50%\nruntime=2s\ntime_based\n",
+        "[zipf]\nrw=randread\nbs=4k\nrandom_distribution=zipf:1.1\nsize=16m\n",
     ];
     texts.map(|text| text.as_bytes().to_vec()).to_vec()
 }
@@ -170,8 +171,7 @@ pub(crate) fn data_set() -> Vec<u8> {
         .set_key_value_metadata(Some(vec![varied]))
         .build();
     let mut bytes = Vec::new();
-    let mut writer =
-        SerializedFileWriter::new(&mut bytes, Arc::new(schema), Arc::new(properties)).expect("a writer");
+    let mut writer = SerializedFileWriter::new(&mut bytes, Arc::new(schema), Arc::new(properties)).expect("a writer");
     let mut group = writer.next_row_group().expect("a row group");
     for (_, cells) in &texts {
         let levels = cells.map(|cell| i16::from(cell.is_some()));
@@ -201,9 +201,7 @@ pub(crate) fn state_file() -> Vec<u8> {
 }
 
 pub(crate) fn formulas() -> Vec<Vec<u8>> {
-    let texts = [
-        "host.iops{scheduler=noop|cfq} / b:host.iops",
-        "max(above(host.iops, 1), mean(host.iops) - -3.5e2 * (2 + sum(1, 2)))",
-    ];
+    let texts =
+        ["host.iops{scheduler=noop|cfq} / b:host.iops", "max(host.iops) - 3.5 * (2 + sum(1, 2)) / -mean(b:host.iops)"];
     texts.map(|text| text.as_bytes().to_vec()).to_vec()
 }

@@ -125,7 +125,8 @@ impl Setup {
             let sectors = (sectors as u32).min((engine.capacity_sectors() - lba) as u32);
             let request = Request { op, lba, sectors, task: number % 3, ..request(engine.now_ns()) };
             loop {
-                let submitted = engine.submit(engine.now_ns(), &request, number).map_err(|misuse| misuse.to_string())?;
+                let submitted =
+                    engine.submit(engine.now_ns(), &request, number).map_err(|misuse| misuse.to_string())?;
                 if submitted == Submitted::Accepted || !step(&mut engine)? {
                     break;
                 }
@@ -189,16 +190,8 @@ pub enum Damage {
 }
 
 impl Damage {
-    const ALL: [Self; 8] = [
-        Self::Bit,
-        Self::Byte,
-        Self::Near,
-        Self::Word,
-        Self::Bytes,
-        Self::Swap,
-        Self::Cut,
-        Self::Shift,
-    ];
+    const ALL: [Self; 8] =
+        [Self::Bit, Self::Byte, Self::Near, Self::Word, Self::Bytes, Self::Swap, Self::Cut, Self::Shift];
 
     /// Damages a state at random, once or a few times.
     pub fn apply(state: &mut Vec<u8>, prng: &mut Prng) {

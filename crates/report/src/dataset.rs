@@ -125,7 +125,8 @@ impl DataSet {
         let files = Self::files(path)?;
         let mut data = Self::default();
         for file in &files {
-            let varied = guarded(|| varied_of(file, &open(file, budget)?.1)).unwrap_or_else(|| Err(refused(file, DAMAGED)))?;
+            let varied =
+                guarded(|| varied_of(file, &open(file, budget)?.1)).unwrap_or_else(|| Err(refused(file, DAMAGED)))?;
             data.varied.extend(varied);
         }
         data.varied.sort_unstable();

@@ -606,10 +606,7 @@ mod tests {
         assert_eq!(load_state(&mut loaded, &saved(2, &[7, 7], &[8, NO_INDEX, 0])), Ok(()));
         assert_eq!((loaded.turn, &loaded.free[..], &loaded.map[..]), (2, &[7, 7][..], &[8, NO_INDEX, 0][..]));
         let mut refused = |bytes: Vec<u8>| load_state(&mut loaded, &bytes).unwrap_err().to_string();
-        assert_eq!(
-            refused(saved(3, &[], &[0; 3])),
-            "the state of `turn`, byte 0: expected a number below 3, found 3"
-        );
+        assert_eq!(refused(saved(3, &[], &[0; 3])), "the state of `turn`, byte 0: expected a number below 3, found 3");
         assert_eq!(
             refused(saved(0, &[1, 2, 3], &[0; 3])),
             "the state of `free`, byte 1: expected at most 2 entries, found 3"

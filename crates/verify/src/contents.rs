@@ -32,7 +32,9 @@ impl Contents {
         for index in of_pages.chain(self.free.iter().copied()) {
             match is_used.get_mut(index as usize) {
                 Some(is_used) if !*is_used => *is_used = true,
-                _ => return Err(format!("verification: the contents of a page are in entry {index}, which is not its")),
+                _ => {
+                    return Err(format!("verification: the contents of a page are in entry {index}, which is not its"));
+                }
             }
         }
         if is_used.contains(&false) { Err("verification: contents that no page has".to_owned()) } else { Ok(()) }

@@ -13,8 +13,8 @@
 use flashloom_nand::{BlockId, Geometry, PlaneId};
 use flashloom_units::{Capability, Kind, Lists, ParamSet, PolicySpec, Prng, Value, params};
 
-use super::{Collection, check_held};
 use super::by_valid::ByValid;
+use super::{Collection, check_held};
 
 params! {
     /// Parameters of the windowed greedy collection.
@@ -161,9 +161,14 @@ impl Collection for WindowedGreedy {
             }
             let mut all = self.queues.iter(plane.at());
             let is_short = queue.next().unwrap_or(BlockId::NONE) != self.behind[plane.at()];
-            if is_short || self.held[plane.at()] > self.window || all.any(|block| self.geometry.plane_of(block) != plane)
+            if is_short
+                || self.held[plane.at()] > self.window
+                || all.any(|block| self.geometry.plane_of(block) != plane)
             {
-                return Err(format!("collection policy: the window of plane {} is not the first of its queue", plane.0));
+                return Err(format!(
+                    "collection policy: the window of plane {} is not the first of its queue",
+                    plane.0
+                ));
             }
         }
         if self.is_inside.iter().zip(&inside).any(|(&is_inside, valid)| is_inside != valid.is_some()) {

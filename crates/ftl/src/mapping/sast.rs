@@ -18,7 +18,9 @@ use flashloom_units::{Capability, Kind, ParamSet, PolicySpec, Refusal, Value, pa
 use serde::{Deserialize, Serialize};
 
 use super::Site;
-use super::log_block::{Chip, Guarantees, LATEST, Layout, LogSlot, MergeKind, Scheme, Store, check_associativity, mistaken};
+use super::log_block::{
+    Chip, Guarantees, LATEST, Layout, LogSlot, MergeKind, Scheme, Store, check_associativity, mistaken,
+};
 use crate::capability::{FIXED_HOMES, SINGLE_CHIP};
 use crate::{PageWrite, Preemption};
 

@@ -163,7 +163,10 @@ impl LogBlocks {
                     && self.slot_of(superblock) == slot
                     && group_of(superblock) == slot.0 / self.per_group;
             if !is_known || k > self.capacity {
-                return Err(format!("log blocks: slot {} is not that of block {}, or of too many", slot.0, superblock.0));
+                return Err(format!(
+                    "log blocks: slot {} is not that of block {}, or of too many",
+                    slot.0, superblock.0
+                ));
             }
         }
         let named = self.slots.iter().filter(|slot| slot.is_some()).count();

@@ -344,11 +344,7 @@ impl<S: Scheme> Mapping for Ftl<S> {
 
     fn wanted_streams(&self) -> Option<WantedStreams> {
         let block_pages = Some(self.store.blocks.pages());
-        self.streams.as_ref().map(|streams| WantedStreams {
-            pages: streams.threshold,
-            in_buffer: true,
-            block_pages,
-        })
+        self.streams.as_ref().map(|streams| WantedStreams { pages: streams.threshold, in_buffer: true, block_pages })
     }
 
     fn prepare(&self, lpn: Lpn) {
@@ -415,7 +411,8 @@ impl<S: Scheme> Mapping for Ftl<S> {
         self.spans.as_ref().map_or(Ok(()), Spans::check)?;
         for lbn in (0..store.logical_blocks()).map(Lbn) {
             // Spans move logical blocks within the group that their number gives them.
-            let is_home = |home: u32| store.is_on(lbn, home) && (self.spans.is_none() || home == lbn.0 % store.groups());
+            let is_home =
+                |home: u32| store.is_on(lbn, home) && (self.spans.is_none() || home == lbn.0 % store.groups());
             if !homes.of(lbn).map_or_else(|| store.is_nowhere(lbn), is_home) {
                 return Err(format!("placement: logical block {} has pages on another group than its own", lbn.0));
             }

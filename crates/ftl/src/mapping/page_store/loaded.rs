@@ -14,11 +14,11 @@
 
 use flashloom_nand::{BlockId, Nand, PlaneId};
 
+use super::PageStore;
 use super::collect::Job;
 use super::failure::NO_ROOM;
 use super::frontier::Frontier;
 use super::pace::Pace;
-use super::PageStore;
 use crate::blocks::BlockState;
 use crate::lane::Lane;
 
