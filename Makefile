@@ -9,6 +9,9 @@ CASES ?= 2000
 RUNS ?= 10
 SEED ?= 1
 
+# How long `make fuzz` stays with each target: a minute, unless the command line says otherwise.
+SECONDS := 60
+
 # The folder of recordings that `make acceptance` reads.
 TRACES ?= traces
 
@@ -50,7 +53,7 @@ WHEEL = rm -rf $(PYTHON)/wheels; $(MATURIN) build --quiet --locked \
 # Followed by the folder of the program whose numbers the package has to have.
 TRY = $(PACKAGE)/try $(PYTHON)
 
-.PHONY: help test tools format lint unit outputs docs-outputs expectations reproduce docs site kernel test-kernel test-kernel-debug test-report requirements acceptance replicates fuzz-properties fuzz-long fuzz-ftl snapshots reference budget budgets bench dist python test-python notebooks supply
+.PHONY: help test tools format lint unit outputs docs-outputs expectations reproduce docs site kernel test-kernel test-kernel-debug test-report requirements acceptance replicates fuzz fuzz-properties fuzz-long fuzz-ftl snapshots reference budget budgets bench dist python test-python notebooks supply
 
 help: ## Lists the targets.
 	@sed -n 's/^\([a-z-]*\):.*## \(.*\)/  \1\t\2/p' $(MAKEFILE_LIST) | expand -t 14
@@ -227,6 +230,28 @@ acceptance: ## Runs every FTL and every write buffer on the recordings in the fo
 replicates: ## Holds size and power of intervals over replicates of the recordings in the folder TRACES.
 	FLASHLOOM_TRACES=$(abspath $(TRACES)) \
 	  cargo test --locked --release -p flashloom-experiment --test replicates -- --ignored --nocapture --test-threads=1
+
+# Address sanitizer counts memory; it takes an option of the nightly compiler, which the stable one accepts so. What is
+# found is written to target/fuzz/found/.
+FUZZ := target/fuzz/x86_64-unknown-linux-gnu/release/target
+FUZZ_FLAGS := --cfg fuzzing -Zsanitizer=address -Cpasses=sancov-module -Cllvm-args=-sanitizer-coverage-level=4 \
+  -Cllvm-args=-sanitizer-coverage-inline-8bit-counters -Cllvm-args=-sanitizer-coverage-pc-table \
+  -Cllvm-args=-sanitizer-coverage-trace-compares
+FUZZ_TARGETS := $(addprefix trace-,flashloom msr spc blktrace blkparse fio ssdsim disksim vscsi diskmon systor \
+  alibaba tencent) gz zst experiment fio-job result data-set state state-file formula
+FUZZ_LIMITS := -rss_limit_mb=1024 -malloc_limit_mb=512 -timeout=10
+
+fuzz: ## Fuzzes each reader of files for SECONDS, or only TARGET, or with CASES inputs; needs a C++ compiler.
+	RUSTC_BOOTSTRAP=1 RUSTFLAGS="$(FUZZ_FLAGS)" cargo build --locked --release --manifest-path fuzz/Cargo.toml \
+	  --target x86_64-unknown-linux-gnu --target-dir target/fuzz
+	@for target in $(or $(TARGET),$(FUZZ_TARGETS)); do \
+	  work=target/fuzz/corpus/$$target; mkdir -p $$work target/fuzz/found fuzz/corpus/$$target; \
+	  echo "make: fuzzing $$target"; \
+	  ASAN_OPTIONS=quarantine_size_mb=16:detect_leaks=0 FUZZ_TARGET=$$target FUZZ_SEEDS=$$work $(FUZZ) \
+	    $$work fuzz/corpus/$$target $(FUZZ_LIMITS) -artifact_prefix=target/fuzz/found/$$target- -print_final_stats=1 \
+	    $(if $(filter command line,$(origin CASES)),-runs=$(CASES),-max_total_time=$(SECONDS)) || exit 1; \
+	  rmdir --ignore-fail-on-non-empty fuzz/corpus/$$target; \
+	done
 
 fuzz-properties: ## Runs every test with RUNS other seeds for its random cases, from SEED on.
 	for seed in $$(seq $(SEED) $$(( $(SEED) + $(RUNS) - 1 ))); do \

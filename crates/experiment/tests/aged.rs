@@ -183,8 +183,8 @@ fn a_file_that_does_not_fit_is_refused_by_name() {
     expect(refused(&file, &["ftl.mapping=dftl", "ftl.dftl.cache=1MiB"]), &["`ftl.mapping` = \"dftl\""]);
     expect(refused(b"", &[]), &["no saved drive"]);
     expect(
-        refused(b"flashloom-state 4\n{}\n", &[]),
-        &["a state of format 4", "this program reads `flashloom-state 3`"],
+        refused(b"flashloom-state 5\n{}\n", &[]),
+        &["a state of format 5", "this program reads `flashloom-state 4`"],
     );
     expect(refused(&file[..file.len() - 9], &[]), &["the state is damaged"]);
     let header = file.iter().enumerate().filter(|(_, byte)| **byte == b'\n').nth(1).expect("two lines").0;

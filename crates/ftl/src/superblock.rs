@@ -49,7 +49,8 @@ pub(crate) struct Superblocks {
     members: Vec<BlockId>,
 }
 
-flashloom_units::state! { Superblocks { array members; fixed array, width, by_width, by_pages; } }
+// The blocks that are bad from birth, which the seed decides, decide the members.
+flashloom_units::state! { Superblocks { fixed array, width, by_width, by_pages, members; } }
 
 impl Superblocks {
     /// More planes than any die has.
@@ -128,6 +129,19 @@ impl Superblocks {
             [] => u32::from(nand.erase(Erase { urgency, ..Erase::new(superblock, origin) }) != Status::Passed),
             members => nand.erase_together(members, origin, urgency),
         }
+    }
+
+    /// Pages of a superblock that are programmed, if its blocks were programmed in turn and erased together.
+    pub(crate) fn written(&self, nand: &Nand, superblock: BlockId) -> Option<u32> {
+        let single = [superblock];
+        let members = if self.width == 1 { &single[..] } else { self.of(superblock) };
+        let erases = nand.erase_counts()[members[0].at()];
+        let written = members.iter().map(|&block| nand.written(block)).sum();
+        let of_member = |plane: u32| self.by_width.quotient(written + self.width - 1 - plane);
+        let in_step = (0..).zip(members).all(|(plane, &block)| {
+            nand.written(block) == of_member(plane) && nand.erase_counts()[block.at()] == erases
+        });
+        in_step.then_some(written)
     }
 
     /// The blocks of a superblock, or none where it is one block.

@@ -11,7 +11,7 @@
 //! probability is zero. Memory: a byte a block.
 
 use crate::{BlockId, NandParams, PlaneId};
-use flashloom_units::Prng;
+use flashloom_units::{Prng, Reader, State, StateError, Writer};
 
 /// Which blocks are bad, and which operations fail.
 #[derive(Debug)]
@@ -23,7 +23,28 @@ pub(crate) struct Failures {
     bad: Vec<bool>,
 }
 
-flashloom_units::state! { Failures { nested prng, bad; fixed program, erase; } }
+// Blocks that are bad from birth stay so, and others become bad only where operations can fail.
+impl State for Failures {
+    fn save(&self, to: &mut Writer) {
+        let Self { prng, bad, program: _, erase: _ } = self;
+        prng.save(to);
+        bad.save(to);
+    }
+
+    fn load(&mut self, from: &mut Reader) -> Result<(), StateError> {
+        self.prng.load(from).map_err(|error| error.within("prng"))?;
+        let born = self.bad.clone();
+        self.bad.load(from).map_err(|error| error.within("bad"))?;
+        let (can_grow, mut pairs) = (self.can_grow(), born.iter().zip(&self.bad));
+        match pairs.position(|(born, bad)| born != bad && (*born || !can_grow)) {
+            Some(block) => {
+                let say = |bad| format!("block {block} to be {}", if bad { "bad" } else { "good" });
+                Err(from.error(say(born[block]), say(!born[block])).within("bad"))
+            }
+            None => Ok(()),
+        }
+    }
+}
 
 /// A probability in units of 2^-64.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -80,6 +80,9 @@ impl Recorded {
 }
 
 impl Nand {
+    /// Erases that no block of a saved drive exceeds: counters of 32 bits go on from there.
+    const MOST_ERASES: u32 = u32::MAX / 2;
+
     /// A tag that asks for no notice of completion.
     pub const NO_TAG: u32 = NO_INDEX;
 
@@ -116,6 +119,11 @@ impl Nand {
     pub fn erased_pages(&self) -> u64 {
         let usable = (0..self.written.len() as u32).map(BlockId);
         usable.filter(|&block| !self.is_bad(block)).map(|block| u64::from(self.left_in(block))).sum()
+    }
+
+    /// Pages of a block that were programmed since its last erase, as emitted.
+    pub fn written(&self, block: BlockId) -> u32 {
+        self.written[block.at()]
     }
 
     fn left_in(&self, block: BlockId) -> u32 {
@@ -427,6 +435,26 @@ impl Nand {
     /// Operations that were emitted and have not ended.
     pub fn in_flight(&self) -> u64 {
         self.timed.as_ref().map_or(0, |timed| timed.in_flight())
+    }
+
+    /// Checks a state that was loaded into a drive that had done nothing: no block has more pages or erases than it can
+    /// have, and nothing is left for others to take.
+    ///
+    /// # Errors
+    /// The first entry that cannot be, with its place.
+    pub fn check_loaded(&self) -> Result<(), String> {
+        let pages = self.geometry.pages;
+        if let Some(block) = self.written.iter().position(|&written| written > pages) {
+            let written = self.written[block];
+            return Err(format!("NAND: {written} pages were written to block {block}, which has {pages}"));
+        }
+        if let Some(block) = self.erase_counts.iter().position(|&erases| erases > Self::MOST_ERASES) {
+            return Err(format!("NAND: block {block} was erased more than {} times", Self::MOST_ERASES));
+        }
+        match self.completed.len() {
+            0 => self.check(),
+            left => Err(format!("NAND: {left} operations have ended, and nobody was told")),
+        }
     }
 
     /// Checks the accounts at the end of a run: nothing in flight, every refused page taken.

@@ -1,10 +1,13 @@
 //! Data sets of sweeps, as the Python package writes them (`flashloom.sweep`): Parquet files with a row for each run.
 //!
 //! A folder has one file of a sweep that has ended, and one a batch while it goes on; a run that two files have is read
-//! once. Only the columns that a report shows are read.
+//! once. Only the columns that a report shows are read, and no more of them than the limit of a data set's memory allows
+//! ([`LIMIT_VARIABLE`]).
 
+mod budget;
 mod column;
 mod guard;
+mod pages;
 
 use std::cmp::Ordering;
 use std::collections::{BTreeMap, BTreeSet};
@@ -16,6 +19,9 @@ use flashloom_units::{Problem, parse_rate, parse_ratio, parse_size, parse_time, 
 use parquet::file::reader::{FileReader, SerializedFileReader};
 use serde_json::Value;
 
+pub use budget::LIMIT_VARIABLE;
+
+use budget::Budget;
 use column::Column;
 use guard::guarded;
 
@@ -101,12 +107,26 @@ impl DataSet {
     /// figures by their columns.
     ///
     /// # Errors
-    /// A folder without Parquet files, a file that is torn or of something else, no runs.
+    /// A folder without Parquet files, a file that is torn or of something else, no runs; a file that takes more memory
+    /// than [`LIMIT_VARIABLE`] says.
     pub fn read(path: &Path, figures: &[&str]) -> Result<Self, Problem> {
+        Self::read_within(path, figures, &Budget::of_user()?)
+    }
+
+    /// The same with a limit of memory in bytes, whatever the user's environment says.
+    ///
+    /// # Errors
+    /// The errors of [`Self::read`].
+    pub fn read_limited(path: &Path, figures: &[&str], limit: u64) -> Result<Self, Problem> {
+        Self::read_within(path, figures, &Budget::new(limit))
+    }
+
+    fn read_within(path: &Path, figures: &[&str], budget: &Budget) -> Result<Self, Problem> {
         let files = Self::files(path)?;
         let mut data = Self::default();
         for file in &files {
-            let varied = guarded(|| varied_of(file, &open(file)?)).unwrap_or_else(|| Err(refused(file, DAMAGED)))?;
+            let varied =
+                guarded(|| varied_of(file, &open(file, budget)?.1)).unwrap_or_else(|| Err(refused(file, DAMAGED)))?;
             data.varied.extend(varied);
         }
         data.varied.sort_unstable();
@@ -116,7 +136,7 @@ impl DataSet {
             columns.into_iter().map(str::to_owned).chain(data.varied.iter().cloned()).collect();
         let mut known = BTreeSet::new();
         for file in &files {
-            let added = guarded(|| data.add(file, &columns, &mut known));
+            let added = guarded(|| data.add(file, &columns, budget, &mut known));
             added.unwrap_or_else(|| Err(refused(file, DAMAGED)))?;
         }
         if data.runs.is_empty() {
@@ -127,21 +147,34 @@ impl DataSet {
     }
 
     /// Adds the runs of a file that are not known.
-    fn add(&mut self, file: &Path, columns: &BTreeSet<String>, known: &mut BTreeSet<String>) -> Result<(), Problem> {
+    fn add(
+        &mut self,
+        file: &Path,
+        columns: &BTreeSet<String>,
+        budget: &Budget,
+        known: &mut BTreeSet<String>,
+    ) -> Result<(), Problem> {
         let refuse = |found: String| refused(file, found);
-        let reader = open(file)?;
+        let (opened, reader) = open(file, budget)?;
         for at in 0..reader.num_row_groups() {
             let group = reader.get_row_group(at).map_err(|error| refuse(error.to_string()))?;
+            let declared = u64::try_from(group.metadata().num_rows()).map_err(|_| refuse(DAMAGED.to_owned()))?;
+            let has = |name: &&String| {
+                let mut there = group.metadata().schema_descr().columns().iter();
+                there.any(|column| column.path().parts() == [name.as_str()])
+            };
+            budget.take_rows(declared, columns.iter().filter(has).count() as u64).map_err(refuse)?;
             let mut rows: Vec<SweptRun> = Vec::new();
             for name in columns {
-                let Some(column) = Column::find(group.as_ref(), name).map_err(refuse)? else { continue };
+                let found = Column::find(&opened, group.as_ref(), name, budget).map_err(refuse)?;
+                let Some(column) = found else { continue };
                 let values = column.read(usize::MAX).map_err(refuse)?;
                 rows.resize_with(values.len().max(rows.len()), SweptRun::default);
                 let cells = rows.iter_mut().zip(values).filter(|(_, value)| !value.is_null());
                 cells.for_each(|(SweptRun(cells), value)| drop(cells.insert(name.clone(), value)));
             }
             if let (None, Some(ended)) = (&self.config, rows.iter().position(SweptRun::has_ended)) {
-                let column = Column::find(group.as_ref(), "config").map_err(refuse)?;
+                let column = Column::find(&opened, group.as_ref(), "config", budget).map_err(refuse)?;
                 let values = column.map_or_else(|| Ok(Vec::new()), |column| column.read(ended + 1)).map_err(refuse)?;
                 let text = values.get(ended).and_then(Value::as_str);
                 self.config = text.and_then(|text| serde_json::from_str(text).ok());
@@ -236,9 +269,13 @@ fn begins_as_parquet(path: &Path) -> bool {
     File::open(path).and_then(|mut file| file.read_exact(&mut magic)).is_ok() && &magic == b"PAR1"
 }
 
-fn open(file: &Path) -> Result<SerializedFileReader<File>, Problem> {
-    let opened = File::open(file).map_err(|error| refused(file, error.to_string()))?;
-    SerializedFileReader::new(opened).map_err(|error| refused(file, error.to_string()))
+/// Opens a file, for its page headers and for its reader.
+fn open(file: &Path, budget: &Budget) -> Result<(File, SerializedFileReader<File>), Problem> {
+    let cannot = |error: std::io::Error| refused(file, error.to_string());
+    let opened = File::open(file).map_err(cannot)?;
+    budget.check_metadata(&opened).map_err(cannot)?.map_err(|found| refused(file, found))?;
+    let reader = SerializedFileReader::new(opened.try_clone().map_err(cannot)?);
+    Ok((opened, reader.map_err(|error| refused(file, error.to_string()))?))
 }
 
 /// Paths of the varied keys of a file; refuses one that is of something else.

@@ -7,7 +7,7 @@ use std::marker::PhantomData;
 
 use serde::{Deserialize, Serialize};
 
-use crate::{Id, NO_INDEX};
+use crate::{Id, NO_INDEX, Reader, State, StateError, Writer};
 
 /// The neighbours of a member, or both ends of a list at its sentinel.
 #[derive(Clone, Copy, Debug, Serialize, Deserialize)]
@@ -27,7 +27,17 @@ pub struct Lists<I> {
     of: PhantomData<I>,
 }
 
-crate::state! { for<I> Lists<I> { array links; fixed lists, of; } }
+// What is loaded is a set of lists: the neighbours of every member name it, and each list leads back to its sentinel.
+impl<I: Id> State for Lists<I> {
+    fn save(&self, to: &mut Writer) {
+        to.array(&self.links);
+    }
+
+    fn load(&mut self, from: &mut Reader) -> Result<(), StateError> {
+        from.array(&mut self.links)?;
+        self.check().map_err(|found| from.error("lists of members".to_owned(), found))
+    }
+}
 
 impl<I: Id> Lists<I> {
     /// `lists` empty lists over the members `0..members`.
@@ -35,6 +45,31 @@ impl<I: Id> Lists<I> {
         let mut links: Vec<Link> = (0..lists).map(|sentinel| Link { prev: sentinel, next: sentinel }).collect();
         links.resize((lists + members) as usize, UNLINKED);
         Self { links, lists, of: PhantomData }
+    }
+
+    fn check(&self) -> Result<(), String> {
+        let link = |node: u32| self.links.get(node as usize);
+        for (node, &Link { prev, next }) in (0..).zip(&self.links) {
+            let is_linked = link(prev).is_some_and(|prev| prev.next == node);
+            let is_linked = is_linked && link(next).is_some_and(|next| next.prev == node);
+            let is_alone = node >= self.lists && (prev, next) == (NO_INDEX, NO_INDEX);
+            if !is_linked && !is_alone {
+                return Err(format!("link {node}, between {prev} and {next}, which do not both lead back to it"));
+            }
+        }
+        // No walk goes round for ever, because each link leads back to where it was come from.
+        let mut listed = 0;
+        for list in 0..self.lists {
+            let mut node = self.links[list as usize].next;
+            while node >= self.lists {
+                (listed, node) = (listed + 1, self.links[node as usize].next);
+            }
+            if node != list {
+                return Err(format!("list {list}, which leads to list {node}"));
+            }
+        }
+        let linked = self.links[self.lists as usize..].iter().filter(|link| link.next != NO_INDEX).count();
+        if linked == listed { Ok(()) } else { Err(format!("{linked} members with neighbours, but {listed} in lists")) }
     }
 
     /// Adds a member to the set, with the next free number and in no list.
@@ -166,6 +201,24 @@ mod tests {
 
     const MEMBERS: u32 = 12;
     const LISTS: usize = 3;
+
+    #[test]
+    fn what_is_not_a_set_of_lists_is_not_loaded() {
+        let mut lists = Lists::<u32>::new(4, 2);
+        (0..3).for_each(|member| lists.push_back(0, member));
+        let saved = |links: &[(usize, u32, u32)]| {
+            let mut damaged = Lists::<u32> { links: lists.links.clone(), lists: 2, of: PhantomData };
+            links.iter().for_each(|&(at, prev, next)| damaged.links[at] = Link { prev, next });
+            crate::save_state(&damaged).unwrap()
+        };
+        let load = |bytes: &[u8]| crate::load_state(&mut Lists::<u32>::new(4, 2), bytes);
+        assert_eq!(load(&saved(&[])), Ok(()));
+        let refused = |links: &[(usize, u32, u32)]| load(&saved(links)).unwrap_err().found;
+        assert!(refused(&[(2, 0, 77)]).contains("do not both lead back"), "a member beyond the last");
+        assert!(refused(&[(5, 2, 3)]).contains("do not both lead back"), "a member that nobody knows of");
+        assert_eq!(refused(&[(0, 0, 0), (2, 4, 3), (4, 3, 2)]), "3 members with neighbours, but 0 in lists");
+        assert_eq!(refused(&[(1, 0, 0), (0, 1, 1), (2, 4, 3), (4, 3, 2)]), "list 0, which leads to list 1");
+    }
 
     proptest! {
         #[test]

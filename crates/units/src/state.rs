@@ -5,11 +5,17 @@
 //! configuration. The bytes hold no names, no types and no version; the file that they are part of says what they are.
 //! Values and lengths are encoded by `postcard` (a few bytes for a small number), flat arrays as their words in
 //! little-endian order.
+//!
+//! A state may come from a stranger. Loading takes memory in proportion to the bytes, and refuses a length, an index or
+//! an identifier that the configuration has no room for, by its field and place. What several fields say of one thing
+//! is checked by their owner, once all of them are loaded.
 
 use std::fmt;
 
 use serde::Serialize;
 use serde::de::DeserializeOwned;
+
+use crate::{Id, NO_INDEX};
 
 /// A value whose run-time state can be saved to bytes and loaded from them.
 ///
@@ -162,6 +168,40 @@ impl Reader<'_> {
         }
     }
 
+    /// Reads a number or an index below a bound that follows from the configuration.
+    pub fn below<T: DeserializeOwned + Copy + TryInto<u64>>(&mut self, bound: u64) -> Result<T, StateError> {
+        let at = self.at;
+        let value: T = self.value()?;
+        let number: Option<u64> = value.try_into().ok();
+        if number.is_some_and(|number| number < bound) {
+            return Ok(value);
+        }
+        let found = number.map_or("a number that is not".to_owned(), |number| number.to_string());
+        Err(self.error_at(at, format!("a number below {bound}"), found))
+    }
+
+    /// Reads a collection of at most so many entries, which follows from the configuration: before anything is
+    /// allocated for more.
+    pub fn list<T: DeserializeOwned>(&mut self, most: u64) -> Result<T, StateError> {
+        let at = self.at;
+        let length: u64 = self.value()?;
+        if length > most {
+            return Err(self.error_at(at, format!("at most {most} entries"), length.to_string()));
+        }
+        self.at = at;
+        self.value()
+    }
+
+    /// Reads a flat array of identifiers, each below a bound or none, of the length that the configuration determines.
+    pub fn ids<T: Word + Id>(&mut self, ids: &mut [T], bound: u64) -> Result<(), StateError> {
+        self.words(ids)?;
+        let is_outside = |id: &T| u64::from(id.index()) >= bound && id.index() != NO_INDEX;
+        let Some(place) = ids.iter().position(is_outside) else { return Ok(()) };
+        let at = self.at - (ids.len() - place) * T::BYTES;
+        let found = format!("{} in entry {place}", ids[place].index());
+        Err(self.error_at(at, format!("identifiers below {bound}, or none"), found))
+    }
+
     /// Reads an array of the length that the configuration determines.
     pub fn array<T: DeserializeOwned>(&mut self, values: &mut [T]) -> Result<(), StateError> {
         self.length(values.len())?;
@@ -209,6 +249,10 @@ impl Reader<'_> {
     /// Makes an error at the present position.
     pub fn error(&self, expected: String, found: String) -> StateError {
         StateError { field: String::new(), at: self.at, expected, found }
+    }
+
+    fn error_at(&self, at: usize, expected: String, found: String) -> StateError {
+        StateError { at, ..self.error(expected, found) }
     }
 
     fn ends(&self, wanted: usize) -> StateError {
@@ -323,6 +367,9 @@ impl<T: State> State for Box<T> {
 ///
 /// ```text
 /// value    any type that serde knows; a collection may have any length
+/// below    a number below a bound: `below next [stripe.len()];`
+/// list     a collection with a bound on its length: `list free [blocks];`
+/// ids      a Vec of identifiers, each below a bound or none: `ids map [geometry.total_pages()];`
 /// array    a Vec or an array of such values whose length the configuration determines
 /// nested   a type that implements State, such as a Vec of words whose length the configuration determines
 /// each     a Vec or an array of types that implement State
@@ -330,6 +377,8 @@ impl<T: State> State for Box<T> {
 /// scratch  a collection that is empty between two calls of the struct's methods: not saved
 /// fixed    given by the configuration, or overwritten before it is read: not saved
 /// ```
+///
+/// A bound is an expression over the fields, of any integer type.
 ///
 /// A struct with a field that is not listed does not compile. The fields are saved and loaded in the order of the
 /// list.
@@ -348,34 +397,46 @@ impl<T: State> State for Box<T> {
 /// ```
 #[macro_export]
 macro_rules! state {
-    (@save value $to:ident $($field:ident)+) => { $($to.value($field);)+ };
-    (@save array $to:ident $($field:ident)+) => { $($to.array(&$field[..]);)+ };
-    (@save nested $to:ident $($field:ident)+) => { $($crate::State::save($field, $to);)+ };
-    (@save each $to:ident $($field:ident)+) => {
+    (@save value $to:ident $($field:ident [])+) => { $($to.value($field);)+ };
+    (@save below $to:ident $($field:ident [$bound:expr])+) => { $($to.value($field);)+ };
+    (@save list $to:ident $($field:ident [$bound:expr])+) => { $($to.value($field);)+ };
+    (@save ids $to:ident $($field:ident [$bound:expr])+) => { $($to.words(&$field[..]);)+ };
+    (@save array $to:ident $($field:ident [])+) => { $($to.array(&$field[..]);)+ };
+    (@save nested $to:ident $($field:ident [])+) => { $($crate::State::save($field, $to);)+ };
+    (@save each $to:ident $($field:ident [])+) => {
         $($to.value(&$field.len()); $field.iter().for_each(|part| $crate::State::save(part, $to));)+
     };
-    (@save policy $to:ident $($field:ident)+) => { $($to.policy(stringify!($field), $field.state());)+ };
-    (@save scratch $to:ident $($field:ident)+) => {
+    (@save policy $to:ident $($field:ident [])+) => { $($to.policy(stringify!($field), $field.state());)+ };
+    (@save scratch $to:ident $($field:ident [])+) => {
         $(debug_assert!($field.is_empty(), concat!("`", stringify!($field), "` is empty between calls"));)+
     };
-    (@save fixed $to:ident $($field:ident)+) => { let _ = ($($field,)+); };
+    (@save fixed $to:ident $($field:ident [])+) => { let _ = ($($field,)+); };
 
-    (@load value $from:ident $($field:ident)+) => { $(*$field = $crate::state!(@in $field, $from.value());)+ };
-    (@load array $from:ident $($field:ident)+) => { $($crate::state!(@in $field, $from.array(&mut $field[..]));)+ };
-    (@load nested $from:ident $($field:ident)+) => {
+    (@load value $from:ident $($field:ident [])+) => { $(*$field = $crate::state!(@in $field, $from.value());)+ };
+    (@load below $from:ident $($field:ident [$bound:expr])+) => {
+        $(*$field = $crate::state!(@in $field, $from.below($bound as u64));)+
+    };
+    (@load list $from:ident $($field:ident [$bound:expr])+) => {
+        $(*$field = $crate::state!(@in $field, $from.list($bound as u64));)+
+    };
+    (@load ids $from:ident $($field:ident [$bound:expr])+) => {
+        $($crate::state!(@in $field, $from.ids(&mut $field[..], $bound as u64));)+
+    };
+    (@load array $from:ident $($field:ident [])+) => { $($crate::state!(@in $field, $from.array(&mut $field[..]));)+ };
+    (@load nested $from:ident $($field:ident [])+) => {
         $($crate::state!(@in $field, $crate::State::load($field, $from));)+
     };
-    (@load each $from:ident $($field:ident)+) => {
+    (@load each $from:ident $($field:ident [])+) => {
         $($crate::state!(@in $field, $from.length($field.len()));
         for part in $field.iter_mut() {
             $crate::state!(@in $field, $crate::State::load(part, $from));
         })+
     };
-    (@load policy $from:ident $($field:ident)+) => {
+    (@load policy $from:ident $($field:ident [])+) => {
         $($crate::state!(@in $field, $from.policy($field.state_mut()));)+
     };
-    (@load scratch $from:ident $($field:ident)+) => { let _ = ($($field,)+); };
-    (@load fixed $from:ident $($field:ident)+) => { let _ = ($($field,)+); };
+    (@load scratch $from:ident $($field:ident [])+) => { let _ = ($($field,)+); };
+    (@load fixed $from:ident $($field:ident [])+) => { let _ = ($($field,)+); };
 
     (@in $field:ident, $result:expr) => { $result.map_err(|error| error.within(stringify!($field)))? };
 
@@ -385,17 +446,18 @@ macro_rules! state {
     (for<$generic:ident> $name:ty { $($fields:tt)* }) => {
         $crate::state!(@impl [$generic] $name { $($fields)* });
     };
-    (@impl [$($generics:tt)*] $name:ty { $($kind:ident $($field:ident),+ $(,)?;)* }) => {
+    (@impl [$($generics:tt)*] $name:ty { $($kind:ident $($field:ident $([$most:expr])?),+ $(,)?;)* }) => {
         impl<$($generics)*> $crate::State for $name {
             fn save(&self, to: &mut $crate::Writer) {
                 let Self { $($($field,)+)* } = self;
-                $($crate::state!(@save $kind to $($field)+);)*
+                $($crate::state!(@save $kind to $($field [$($most)?])+);)*
                 let _ = to;
             }
 
+            #[allow(clippy::unnecessary_cast)] // Of a bound that is a `u64` already.
             fn load(&mut self, from: &mut $crate::Reader) -> Result<(), $crate::StateError> {
                 let Self { $($($field,)+)* } = self;
-                $($crate::state!(@load $kind from $($field)+);)*
+                $($crate::state!(@load $kind from $($field [$($most)?])+);)*
                 let _ = from;
                 Ok(())
             }
@@ -525,6 +587,37 @@ mod tests {
         let mut huge = bytes;
         huge.splice(0..1, [255, 255, 255, 255, 255, 255, 255, 255, 255, 1]);
         assert!(load_state(&mut empty(), &huge).is_err(), "2^64 - 1 names");
+    }
+
+    #[test]
+    fn what_the_configuration_has_no_room_for_is_refused_where_it_is() {
+        #[derive(Debug)]
+        struct Bounded {
+            turn: usize,
+            free: Vec<u32>,
+            map: Vec<u32>,
+            pages: u64,
+        }
+        state! { Bounded { below turn [map.len()]; list free [2]; ids map [*pages]; fixed pages; } }
+        let saved = |turn, free: &[u32], map: &[u32]| {
+            save_state(&Bounded { turn, free: free.to_vec(), map: map.to_vec(), pages: 9 }).unwrap()
+        };
+        let mut loaded = Bounded { turn: 0, free: Vec::new(), map: vec![0; 3], pages: 9 };
+        assert_eq!(load_state(&mut loaded, &saved(2, &[7, 7], &[8, NO_INDEX, 0])), Ok(()));
+        assert_eq!((loaded.turn, &loaded.free[..], &loaded.map[..]), (2, &[7, 7][..], &[8, NO_INDEX, 0][..]));
+        let mut refused = |bytes: Vec<u8>| load_state(&mut loaded, &bytes).unwrap_err().to_string();
+        assert_eq!(refused(saved(3, &[], &[0; 3])), "the state of `turn`, byte 0: expected a number below 3, found 3");
+        assert_eq!(
+            refused(saved(0, &[1, 2, 3], &[0; 3])),
+            "the state of `free`, byte 1: expected at most 2 entries, found 3"
+        );
+        assert_eq!(
+            refused(saved(0, &[], &[0, 9, 0])),
+            "the state of `map`, byte 7: expected identifiers below 9, or none, found 9 in entry 1"
+        );
+        let mut endless = saved(0, &[], &[0; 3]);
+        endless.splice(1..2, [255, 255, 255, 255, 255, 255, 255, 255, 255, 1]);
+        assert!(refused(endless).contains("expected at most 2 entries, found 18446744073709551615"));
     }
 
     #[test]

@@ -4,7 +4,7 @@
 //! not the next of its block, the read of a page that was never programmed, any command to a block that is being erased
 //! or an erase under a running command, and the program or erase of a bad block.
 
-use flashloom_nand::{BlockId, Command, Event, Geometry, OperationKind, Origin, Ppn};
+use flashloom_nand::{BlockId, Command, Event, Geometry, Nand, OperationKind, Origin, Ppn};
 use serde::{Deserialize, Serialize};
 
 /// Per-block state: its write pointer, the commands that run on it, and whether it is bad.
@@ -40,6 +40,20 @@ impl Checker {
     /// The first violation, in words; none so far if there was none.
     pub fn violation(&self) -> Option<&str> {
         self.violation.as_deref()
+    }
+
+    /// Checks what was loaded, against the array that was loaded with it: nothing runs, and as many pages are programmed
+    /// as the array says.
+    pub(crate) fn check_loaded(&self, nand: &Nand) -> Result<(), String> {
+        let is_as = |(id, &Block { started, ended, reading, erasing, bad }): (u32, &Block)| {
+            let block = BlockId(id);
+            let (written, is_bad) = (nand.written(block), nand.is_bad(block));
+            (started, ended, reading, erasing, bad) == (written, written, 0, false, is_bad)
+        };
+        match (0..).zip(&self.blocks).position(|block| !is_as(block)) {
+            Some(block) => Err(format!("verification: block {block} is in another state than in the array")),
+            None => Ok(()),
+        }
     }
 
     fn reject(&mut self, what: impl FnOnce() -> String) {

@@ -14,7 +14,7 @@ pub(crate) struct Contents {
     free: Vec<u32>,
 }
 
-flashloom_units::state! { Contents { nested pages; value mixed, free; } }
+flashloom_units::state! { Contents { nested pages; list mixed [pages.len()], free [pages.len()]; } }
 
 /// Marks a word that is an index into the slab instead of a stamp.
 const MIXED: u32 = 1 << 31;
@@ -23,6 +23,21 @@ impl Contents {
     /// Makes the contents of `pages` pages that were never written.
     pub(crate) fn new(pages: usize) -> Self {
         Self { pages: vec![0; pages], mixed: Vec::new(), free: Vec::new() }
+    }
+
+    /// Checks contents that were loaded: each entry of the slab is one page's, or free.
+    pub(crate) fn check(&self) -> Result<(), String> {
+        let mut is_used = vec![false; self.mixed.len()];
+        let of_pages = self.pages.iter().filter(|&&word| word & MIXED != 0).map(|&word| word & !MIXED);
+        for index in of_pages.chain(self.free.iter().copied()) {
+            match is_used.get_mut(index as usize) {
+                Some(is_used) if !*is_used => *is_used = true,
+                _ => {
+                    return Err(format!("verification: the contents of a page are in entry {index}, which is not its"));
+                }
+            }
+        }
+        if is_used.contains(&false) { Err("verification: contents that no page has".to_owned()) } else { Ok(()) }
     }
 
     /// Returns the stamps of all sectors of a page. Entries beyond the page's size mean nothing.

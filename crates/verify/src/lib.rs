@@ -46,6 +46,16 @@ impl Verifier {
         nand.events().for_each(|event| self.flash(&event));
     }
 
+    /// Checks a state that was loaded with that of the array, for a drive that has served no request.
+    ///
+    /// # Errors
+    /// What cannot be, or a violation that was saved.
+    pub fn check_loaded(&self, nand: &Nand) -> Result<(), String> {
+        self.checker.check_loaded(nand)?;
+        self.oracle.check_loaded()?;
+        self.check()
+    }
+
     /// Fails if a violation was found so far.
     ///
     /// # Errors

@@ -26,6 +26,15 @@ use crate::contents::{Contents, Stamps};
 /// The stamp of a sector whose last write failed, until it is read.
 const IN_DOUBT: u32 = (1 << 31) - 1;
 
+/// Operations that may be under way: on any drive so many, and on a large one two for each of its pages.
+fn most_operations(geometry: &Geometry) -> u64 {
+    (1 << 16) + 2 * geometry.total_pages()
+}
+
+/// Stamps and sectors that a saved drive has counted at most, so that a run can go on from there.
+const MOST_STAMPS: u32 = 1 << 30;
+const MOST_SECTORS: u64 = 1 << 60;
+
 /// A page that the FTL was given to write, or was asked to read.
 #[derive(Clone, Copy, Debug, Serialize, Deserialize)]
 struct Given {
@@ -58,7 +67,9 @@ pub struct Oracle {
 
 flashloom_units::state! {
     Oracle {
-        value slots, sent, asked, carried, successors, beneath, last_stamp, sectors_checked, violation;
+        value slots, sent, asked, carried;
+        list successors [most_operations(geometry)], beneath [most_operations(geometry)];
+        value last_stamp, sectors_checked, violation;
         nested logical, flash;
         fixed geometry;
     }
@@ -81,6 +92,24 @@ impl Oracle {
             sectors_checked: 0,
             violation: None,
         }
+    }
+
+    /// Checks what was loaded for a drive that has served no request: nothing is in its buffer, and no page's contents
+    /// are those of another.
+    pub(crate) fn check_loaded(&self) -> Result<(), String> {
+        if !self.slots.is_empty() || self.asked.is_some() {
+            return Err("verification: pages are in the buffer of a drive that has served nothing".to_owned());
+        }
+        // A page that a worn-out drive did not take is sent for ever; none of these is looked at again.
+        let most = most_operations(&self.geometry);
+        if let Some(program) = self.successors.iter().flatten().find(|&&program| u64::from(program) >= most) {
+            return Err(format!("verification: program {program} waits for a read, of {most} operations"));
+        }
+        if self.last_stamp > MOST_STAMPS || self.sectors_checked > MOST_SECTORS {
+            return Err(format!("verification: {} pages were written to age a drive", self.last_stamp));
+        }
+        self.logical.check()?;
+        self.flash.check()
     }
 
     /// Number of sectors compared in reads so far.

@@ -65,6 +65,12 @@ impl Flash {
         self.ftl.check()
     }
 
+    /// Checks a state that was loaded.
+    pub(super) fn check_loaded(&self) -> Result<(), String> {
+        self.nand.check_loaded()?;
+        self.ftl.check_loaded(&self.nand)
+    }
+
     /// One step of background work; false if nothing is left to do after it.
     pub(super) fn idle_step(&mut self, now: Ns) -> bool {
         self.nand.set_now(now);

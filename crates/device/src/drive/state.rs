@@ -48,4 +48,9 @@ impl Drive {
             checks(from)
         })
     }
+
+    /// Checks what [`Self::load_flash`] has loaded: whatever it was loaded from, the drive works.
+    pub(crate) fn check_loaded(&self) -> Result<(), String> {
+        self.flash.check_loaded()
+    }
 }

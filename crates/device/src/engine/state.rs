@@ -28,6 +28,9 @@ flashloom_units::state! {
     }
 }
 
+/// Pages that no drive was aged with: sums of pages go on from there.
+const MOST_PAGES: u64 = 1 << 60;
+
 /// States: an engine that is restored goes on exactly as the one that was saved.
 impl Engine {
     /// The whole state: requests, buffer, flash, and what was measured so far.
@@ -72,9 +75,25 @@ impl Engine {
         }
         let verifier = &mut self.looking.verifier;
         self.drive.load_flash(state, |from| verifier.load(from).map_err(|error| error.within("verifier")))?;
+        self.drive.reset_flash_counts();
+        let whole = |found| StateError { at: state.len(), ..refused("a drive whose parts agree", found) };
+        self.check_aged(aged).map_err(whole)?;
         self.preconditioned = Some(aged);
         self.erased_before = self.drive.nand().erase_counts().to_vec();
         self.follow_life();
+        Ok(())
+    }
+
+    /// Checks the drive that was loaded, as far as the types and bounds of its fields leave anything open: a file may
+    /// come from anybody.
+    fn check_aged(&self, aged: Preconditioned) -> Result<(), String> {
+        self.drive.check_loaded()?;
+        let nand = self.drive.nand();
+        self.looking.verifier.as_ref().map_or(Ok(()), |verifier| verifier.check_loaded(nand))?;
+        if aged.is_worn_out != self.drive.is_worn_out() || aged.pages > MOST_PAGES {
+            let Preconditioned { pages, is_worn_out, .. } = aged;
+            return Err(format!("one that was aged with {pages} pages, worn out: {is_worn_out}"));
+        }
         Ok(())
     }
 

@@ -2,7 +2,7 @@
 //! [`Cache`](super::Cache) by all later ones.
 //!
 //! ```text
-//! line 1   flashloom-state 3
+//! line 1   flashloom-state 4
 //! line 2   what the drive was aged with, as JSON: {"settings": {KEY: VALUE, ..}, "verified": .., "aged": {..}}
 //! line 3   SHA-256 of line 2 and of the state, in hexadecimal
 //! then     the state, compressed by zstd
@@ -14,7 +14,7 @@
 //! erase, with a log-block mapping. Verification counts too, because checks follow a drive from its first page on.
 
 use std::fs::File;
-use std::io::{BufRead, BufReader, Read};
+use std::io::{self, BufRead, BufReader, Read, Seek, SeekFrom};
 use std::path::Path;
 use std::sync::Arc;
 
@@ -31,7 +31,7 @@ use crate::config::{Config, Experiment, Precondition, Variant, json_value};
 use crate::registry::Registry;
 
 /// First line of a file.
-const MAGIC: &str = "flashloom-state 3";
+const MAGIC: &str = "flashloom-state 4";
 
 /// Sections whose keys all count, except those listed below as mattering only later; of other sections only single keys
 /// count.
@@ -84,9 +84,11 @@ const REST: &str = "run.rest";
 /// Maximum length of a line of the header in bytes: several times that of one with every key.
 const LINE_BYTES: u64 = 1 << 20;
 /// Maximum size of a state: a part that any drive has, and one for each page, if its sectors are not followed or are.
-const FIXED_BYTES: u64 = 16 << 20;
-const PAGE_BYTES: u64 = 256;
-const VERIFIED_PAGE_BYTES: u64 = 4096;
+const FIXED_BYTES: u64 = 4 << 20;
+const PAGE_BYTES: u64 = 128;
+const VERIFIED_PAGE_BYTES: u64 = 512;
+/// Largest window of a compressed state, as the binary logarithm of its bytes: what every decoder has to have.
+const WINDOW_LOG: u32 = 23;
 
 /// Message if one of the two configurations has a key that the other does not.
 const OTHER_KEYS: &str = "the drive was aged under other policies, or by a program with other keys: save it again";
@@ -239,7 +241,7 @@ impl AgedDrive {
     /// The file holds no drive, or another one.
     fn read(path: &str, config: &Config) -> Result<Self, Refusal> {
         let named = |refusal: Refusal| Refusal { found: format!("{path}: {}", refusal.found), ..refusal };
-        let cannot = |error: std::io::Error| named(unread(format!("the file cannot be read: {error}")));
+        let cannot = |error: io::Error| named(unread(format!("the file cannot be read: {error}")));
         if !std::fs::metadata(path).map_err(cannot)?.is_file() {
             return Err(named(unread("this is not a file".to_owned())));
         }
@@ -299,25 +301,37 @@ impl Opened {
         Ok(Self { header, lines, rest })
     }
 
-    /// Reads the state of a drive of that configuration: no more of it than such a drive can have, because a few bytes
-    /// can be many once they are decompressed.
+    /// Reads the state of a drive of that configuration, because a few bytes can be many once they are decompressed:
+    /// first only to count and to hash it, without memory, as far as such a drive's can go.
     fn state(self, config: &Config) -> Result<AgedDrive, Refusal> {
-        let Self { header: Header { origin, aged }, lines: [header, hash], rest } = self;
-        let damaged = |error: std::io::Error| unread(format!("the state is damaged: {error}"));
+        let Self { header: Header { origin, aged }, lines: [header, hash], mut rest } = self;
+        let damaged = |error: io::Error| unread(format!("the state is damaged: {error}"));
         let limit = state_limit_bytes(config, origin.verified);
-        let mut state = Vec::new();
-        let decoder = zstd::Decoder::new(rest).map_err(damaged)?;
-        decoder.take(limit + 1).read_to_end(&mut state).map_err(damaged)?;
-        if state.len() as u64 > limit {
+        let start = rest.stream_position().map_err(damaged)?;
+        let mut sha256 = Sha256::new().chain_update(&header);
+        let length = io::copy(&mut decoder(&mut rest)?.take(limit + 1), &mut sha256).map_err(damaged)?;
+        if length > limit {
             let found = format!("the state is damaged: it is longer than {limit} bytes, as that of no such drive is");
             return Err(unread(found));
         }
-        let sha256 = hash_of(&header, &state);
+        let sha256 = format!("{:x}", sha256.finalize());
         if hash != sha256.as_bytes() {
             return Err(unread("the drive is damaged: its hash is another".to_owned()));
         }
+        rest.seek(SeekFrom::Start(start)).map_err(damaged)?;
+        let mut state = Vec::with_capacity(length as usize);
+        decoder(&mut rest)?.take(length).read_to_end(&mut state).map_err(damaged)?;
         Ok(AgedDrive { origin, aged, state, hash: Some(sha256) })
     }
+}
+
+/// Decompresses a state, with no more memory than every decoder has to have.
+fn decoder(file: &mut BufReader<File>) -> Result<impl Read, Refusal> {
+    let decoder = zstd::Decoder::with_buffer(file).and_then(|mut decoder| {
+        decoder.window_log_max(WINDOW_LOG)?;
+        Ok(decoder)
+    });
+    decoder.map_err(|error| unread(format!("the state is damaged: {error}")))
 }
 
 /// Refusal of a file that holds no drive.

@@ -53,6 +53,14 @@ pub trait Allocation: Send {
         Vec::new()
     }
 
+    /// Checks a state that was loaded, as far as its parts depend on each other.
+    ///
+    /// # Errors
+    /// What cannot be.
+    fn check(&self) -> Result<(), String> {
+        Ok(())
+    }
+
     /// Its state, to be saved; none if it cannot be saved, and then a drive that uses it cannot be saved either.
     /// [`stateful!`](flashloom_units::stateful!) writes this and the next method.
     fn state(&self) -> Option<&dyn flashloom_units::State> {
@@ -138,7 +146,7 @@ struct Rotation {
     at: usize,
 }
 
-flashloom_units::state! { Rotation { value at; fixed stripe; } }
+flashloom_units::state! { Rotation { below at [stripe.len()]; fixed stripe; } }
 
 impl Rotation {
     fn new(stripe: Vec<PlaneId>) -> Self {

@@ -117,7 +117,8 @@ pub(super) struct Slap {
 
 flashloom_units::state! {
     Slap {
-        value threshold, report;
+        below threshold [climb.most + 1];
+        value report;
         nested interleaved, streams, climb;
         scratch order;
         fixed params;
@@ -194,6 +195,15 @@ impl Allocation for Slap {
         Some(self.report)
     }
 
+    fn check(&self) -> Result<(), String> {
+        let chosen = self.params.stream_threshold as usize;
+        let is_chosen = self.params.adaptive || (self.threshold == chosen && self.climb.threshold == chosen);
+        if is_chosen && self.threshold.min(self.climb.threshold) > 0 && self.report.threshold == self.threshold as u64 {
+            return Ok(());
+        }
+        Err(format!("streams: a threshold of {} pages, where {chosen} are chosen", self.threshold))
+    }
+
     fn reset_report(&mut self) {
         self.report = StreamReport { threshold: self.report.threshold, ..StreamReport::default() };
         self.climb.restart();
@@ -255,7 +265,13 @@ struct Climb {
     last: Option<(u64, u64)>,
 }
 
-flashloom_units::state! { Climb { value threshold, grows, written, copies, streamed, last; fixed most; } }
+flashloom_units::state! {
+    Climb {
+        below threshold [*most + 1];
+        value grows, written, copies, streamed, last;
+        fixed most;
+    }
+}
 
 impl Climb {
     fn new(threshold: usize, most: usize) -> Self {

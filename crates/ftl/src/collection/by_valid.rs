@@ -3,6 +3,8 @@
 use flashloom_nand::{BlockId, Geometry, PlaneId};
 use flashloom_units::Lists;
 
+use super::mistaken;
+
 /// One list for each plane and number of valid pages.
 ///
 /// O(1) a dead page. The fewest valid pages are found in at most one step for each number of them, because `lowest`
@@ -60,6 +62,29 @@ impl ByValid {
             self.lowest[plane.at()] += 1;
         }
         None
+    }
+
+    /// Blocks with the valid pages that their list is of.
+    pub(super) fn listed(&self) -> impl Iterator<Item = (BlockId, PlaneId, u32)> + '_ {
+        let pages = self.geometry.pages;
+        let lists = (0..self.geometry.total_planes())
+            .flat_map(move |plane| (0..=pages).map(move |valid| (PlaneId(plane), valid)));
+        lists.flat_map(move |(plane, valid)| {
+            self.lists.iter(self.list_of(plane, valid)).map(move |block| (block, plane, valid))
+        })
+    }
+
+    /// Checks that the lists hold the candidates, each in the list of its plane and number of valid pages.
+    pub(super) fn check(&self, candidates: &[Option<u32>]) -> Result<(), String> {
+        let mut count = 0;
+        for (block, plane, valid) in self.listed() {
+            count += 1;
+            let is_one = candidates.get(block.at()) == Some(&Some(valid));
+            if !is_one || self.geometry.plane_of(block) != plane || self.lowest[plane.at()] > valid {
+                return Err(mistaken(Some(block)));
+            }
+        }
+        if candidates.iter().flatten().count() == count { Ok(()) } else { Err(mistaken(None)) }
     }
 
     /// The block of a plane that has had that number of valid pages longest, or none.

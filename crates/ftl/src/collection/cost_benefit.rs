@@ -100,6 +100,14 @@ impl Collection for CostBenefit {
     fn withdraw(&mut self, block: BlockId) {
         self.candidates.remove(block);
     }
+
+    fn check(&self, candidates: &[Option<u32>]) -> Result<(), String> {
+        let is_later = self.changed.iter().any(|&changed| changed > self.written);
+        if is_later || self.written > u64::MAX / 2 {
+            return Err("collection policy: a block changed after all that was written".to_owned());
+        }
+        self.candidates.check(candidates)
+    }
 }
 
 #[cfg(test)]

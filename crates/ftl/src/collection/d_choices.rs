@@ -15,7 +15,7 @@
 use flashloom_nand::{BlockId, Geometry, PlaneId};
 use flashloom_units::{Capability, Kind, NO_INDEX, ParamSet, PolicySpec, Prng, Value, params};
 
-use super::Collection;
+use super::{Collection, check_held};
 use crate::RANDOM_CHOICES;
 
 params! {
@@ -57,7 +57,9 @@ pub(super) struct DChoices {
 
 flashloom_units::state! {
     DChoices {
-        nested prng, valid, candidates, lengths, with_dead, positions;
+        nested prng, valid;
+        ids candidates [geometry.total_blocks()];
+        nested lengths, with_dead, positions;
         fixed geometry, d;
     }
 }
@@ -123,6 +125,26 @@ impl Collection for DChoices {
         let position = self.positions[block.at()];
         self.candidates[position as usize] = last;
         self.positions[last.at()] = position;
+    }
+
+    fn check(&self, candidates: &[Option<u32>]) -> Result<(), String> {
+        let mut held = Vec::new();
+        for (plane, (&length, &with_dead)) in (0..).map(PlaneId).zip(self.lengths.iter().zip(&self.with_dead)) {
+            let first = self.geometry.first_block(plane).0;
+            let is_one = |position: u32| {
+                let block = self.candidates[position as usize];
+                block.is_some() && self.geometry.plane_of(block) == plane && self.positions[block.at()] == position
+            };
+            if length > self.geometry.blocks || !(first..first + length).all(is_one) {
+                return Err(format!("collection policy: the candidates of plane {} are not where they are", plane.0));
+            }
+            let of_plane = &self.candidates[first as usize..(first + length) as usize];
+            if of_plane.iter().filter(|&&block| self.has_dead(block)).count() != with_dead as usize {
+                return Err(format!("collection policy: {with_dead} blocks of plane {} have no dead page", plane.0));
+            }
+            held.extend_from_slice(of_plane);
+        }
+        check_held(candidates, held.into_iter(), |block| u32::from(self.valid[block.at()]))
     }
 }
 

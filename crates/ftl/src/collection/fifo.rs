@@ -12,7 +12,7 @@
 use flashloom_nand::{BlockId, Geometry, PlaneId};
 use flashloom_units::{Capability, Lists, PolicySpec, Prng, Value};
 
-use super::Collection;
+use super::{Collection, check_held};
 
 pub(super) static SPEC: PolicySpec = PolicySpec {
     name: "fifo",
@@ -81,6 +81,20 @@ impl Collection for Fifo {
         let plane = self.geometry.plane_of(block);
         self.lengths[plane.at()] -= 1;
         self.queues.remove(block);
+    }
+
+    fn check(&self, candidates: &[Option<u32>]) -> Result<(), String> {
+        let planes = || 0..self.lengths.len();
+        let is_wrong = |&plane: &usize| {
+            let is_other = |block| self.geometry.plane_of(block) != PlaneId(plane as u32);
+            self.queues.iter(plane).count() != self.lengths[plane] as usize || self.queues.iter(plane).any(is_other)
+        };
+        if let Some(plane) = planes().find(is_wrong) {
+            return Err(format!("collection policy: the queue of plane {plane} has other blocks than its length says"));
+        }
+        check_held(candidates, planes().flat_map(|plane| self.queues.iter(plane)), |block| {
+            u32::from(self.valid[block.at()])
+        })
     }
 }
 

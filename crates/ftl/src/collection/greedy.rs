@@ -61,6 +61,10 @@ impl Collection for Greedy {
     fn withdraw(&mut self, block: BlockId) {
         self.candidates.remove(block);
     }
+
+    fn check(&self, candidates: &[Option<u32>]) -> Result<(), String> {
+        self.candidates.check(candidates)
+    }
 }
 
 #[cfg(test)]

@@ -27,6 +27,15 @@ pub trait Collection: Send {
     /// A candidate that is taken for another reason than to gain its space, such as wear levelling.
     fn withdraw(&mut self, block: BlockId);
 
+    /// Checks a state that was loaded: the candidates are the blocks that have an entry here, by block, with the valid
+    /// pages that it says.
+    ///
+    /// # Errors
+    /// The first candidate that is none, or is missing.
+    fn check(&self, _candidates: &[Option<u32>]) -> Result<(), String> {
+        Ok(())
+    }
+
     /// The values of the policy's `statistics`, in that order.
     fn figures(&self) -> Vec<Figure> {
         Vec::new()
@@ -49,6 +58,29 @@ mod d_choices;
 mod fifo;
 mod greedy;
 mod windowed_greedy;
+
+/// The error of a policy that holds another number of candidates than there are, or one that is none.
+fn mistaken(block: Option<BlockId>) -> String {
+    block.map_or("collection policy: not every full block is a candidate".to_owned(), |block| {
+        format!("collection policy: block {} is a candidate with another number of valid pages, or none", block.0)
+    })
+}
+
+/// Checks that a policy holds the candidates, each once, with the valid pages that `held` says.
+fn check_held(
+    candidates: &[Option<u32>],
+    held: impl Iterator<Item = BlockId>,
+    valid: impl Fn(BlockId) -> u32,
+) -> Result<(), String> {
+    let mut count = 0;
+    for block in held {
+        count += 1;
+        if candidates.get(block.at()).copied().flatten() != Some(valid(block)) {
+            return Err(mistaken(Some(block)));
+        }
+    }
+    if candidates.iter().flatten().count() == count { Ok(()) } else { Err(mistaken(None)) }
+}
 
 /// What a collection policy is built for.
 #[derive(Clone, Copy, Debug)]

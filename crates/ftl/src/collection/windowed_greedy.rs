@@ -13,8 +13,8 @@
 use flashloom_nand::{BlockId, Geometry, PlaneId};
 use flashloom_units::{Capability, Kind, Lists, ParamSet, PolicySpec, Prng, Value, params};
 
-use super::Collection;
 use super::by_valid::ByValid;
+use super::{Collection, check_held};
 
 params! {
     /// Parameters of the windowed greedy collection.
@@ -55,7 +55,9 @@ pub(super) struct WindowedGreedy {
 
 flashloom_units::state! {
     WindowedGreedy {
-        nested queues, inside, is_inside, held, behind, valid;
+        nested queues, inside, is_inside, held;
+        ids behind [geometry.total_blocks()];
+        nested valid;
         fixed geometry, window;
     }
 }
@@ -144,6 +146,35 @@ impl Collection for WindowedGreedy {
 
     fn withdraw(&mut self, block: BlockId) {
         self.remove(self.geometry.plane_of(block), block);
+    }
+
+    fn check(&self, candidates: &[Option<u32>]) -> Result<(), String> {
+        let planes = || (0..self.held.len()).map(|plane| PlaneId(plane as u32));
+        let valid = |block: BlockId| u32::from(self.valid[block.at()]);
+        check_held(candidates, planes().flat_map(|plane| self.queues.iter(plane.at())), valid)?;
+        // The window is the first of the queue, and what is behind it the next.
+        let mut inside: Vec<Option<u32>> = vec![None; self.valid.len()];
+        for plane in planes() {
+            let mut queue = self.queues.iter(plane.at());
+            for block in queue.by_ref().take(self.held[plane.at()] as usize) {
+                inside[block.at()] = Some(valid(block));
+            }
+            let mut all = self.queues.iter(plane.at());
+            let is_short = queue.next().unwrap_or(BlockId::NONE) != self.behind[plane.at()];
+            if is_short
+                || self.held[plane.at()] > self.window
+                || all.any(|block| self.geometry.plane_of(block) != plane)
+            {
+                return Err(format!(
+                    "collection policy: the window of plane {} is not the first of its queue",
+                    plane.0
+                ));
+            }
+        }
+        if self.is_inside.iter().zip(&inside).any(|(&is_inside, valid)| is_inside != valid.is_some()) {
+            return Err("collection policy: a block is in no window and counts as in one".to_owned());
+        }
+        self.inside.check(&inside)
     }
 }
 

@@ -17,7 +17,7 @@ use flashloom_units::{Capability, Kind, ParamSet, PolicySpec, Value, params};
 use serde::{Deserialize, Serialize};
 
 use super::Site;
-use super::log_block::{Chip, Guarantees, Layout, LogSlot, MergeKind, Scheme, Store};
+use super::log_block::{Chip, Guarantees, LATEST, Layout, LogSlot, MergeKind, Scheme, Store, mistaken};
 use crate::capability::SINGLE_CHIP;
 use crate::{PageWrite, Preemption};
 
@@ -109,6 +109,17 @@ impl Scheme for Bast {
         let candidates = store.log.in_use(group).filter(|&slot| slot != opened);
         let slot = candidates.min_by_key(|slot| self.logs[slot.at()].written).expect("there is another log block");
         (slot, self.merge_of(store, slot))
+    }
+
+    fn check_loaded(&self, store: &Store) -> Result<(), String> {
+        let is_sound = |&slot: &LogSlot| {
+            let Log { lbn, written } = self.logs[slot.at()];
+            lbn.0 < store.logical_blocks() && store.log.is_only_of(slot, lbn) && written <= self.clock
+        };
+        match store.log.all_in_use().find(|slot| !is_sound(slot)) {
+            None if self.clock < LATEST => Ok(()),
+            slot => Err(mistaken(slot.unwrap_or(LogSlot::NONE))),
+        }
     }
 }
 

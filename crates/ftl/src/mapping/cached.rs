@@ -119,6 +119,11 @@ impl<C: MapCache> Mapping for CachedMap<C> {
         self.store.figures()
     }
 
+    fn check_loaded(&self, nand: &Nand) -> Result<(), String> {
+        self.store.check_loaded(nand)?;
+        self.map.check_loaded(&self.store)
+    }
+
     fn check(&self) -> Result<(), String> {
         self.store.check()?;
         self.map.check(&self.store)

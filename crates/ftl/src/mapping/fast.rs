@@ -21,7 +21,7 @@ use flashloom_units::{Capability, Kind, ParamSet, PolicySpec, Value, params};
 use serde::{Deserialize, Serialize};
 
 use super::Site;
-use super::log_block::{Chip, Guarantees, Layout, LogSlot, MergeKind, Scheme, Store};
+use super::log_block::{Chip, Guarantees, Layout, LogSlot, MergeKind, Scheme, Store, mistaken};
 use crate::PageWrite;
 use crate::capability::SINGLE_CHIP;
 
@@ -139,6 +139,30 @@ impl Scheme for Fast {
     fn victim(&mut self, _store: &Store, group: u32, _opened: LogSlot) -> (LogSlot, MergeKind) {
         let oldest = self.chips[group as usize].random.pop_front().expect("all random log blocks are full");
         (oldest, MergeKind::Full)
+    }
+
+    fn check_loaded(&self, store: &Store) -> Result<(), String> {
+        for (group, Logs { sequential, random }) in (0..).zip(&self.chips) {
+            // Each log block in use is one of these, once, or being merged.
+            let mut is_known = vec![false; store.log.slots()];
+            let known = random.iter().copied().chain(sequential.iter().map(|&(slot, _)| slot));
+            for slot in known.chain(store.merging(group)) {
+                match is_known.get_mut(slot.at()) {
+                    Some(is_known) if !*is_known && store.log.in_use(group).any(|own| own == slot) => *is_known = true,
+                    _ => return Err(mistaken(slot)),
+                }
+            }
+            if let Some(slot) = store.log.in_use(group).find(|slot| !is_known[slot.at()]) {
+                return Err(mistaken(slot));
+            }
+            let is_of = |&(slot, lbn): &(LogSlot, Lbn)| {
+                self.keeps_sequential && lbn.0 < store.logical_blocks() && store.log.is_only_of(slot, lbn)
+            };
+            if let Some((slot, _)) = sequential.filter(|sequential| !is_of(sequential)) {
+                return Err(mistaken(slot));
+            }
+        }
+        Ok(())
     }
 }
 

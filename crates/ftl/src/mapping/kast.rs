@@ -52,7 +52,9 @@ use flashloom_units::{Capability, Kind, ParamSet, PolicySpec, Refusal, Value, ch
 use serde::{Deserialize, Serialize};
 
 use super::Site;
-use super::log_block::{Chip, Guarantees, Layout, LogSlot, MergeKind, Scheme, Store, check_associativity};
+use super::log_block::{
+    Chip, Guarantees, LATEST, Layout, LogSlot, MergeKind, Scheme, Store, check_associativity, mistaken,
+};
 use crate::capability::SINGLE_CHIP;
 use crate::{PageWrite, Preemption};
 
@@ -500,6 +502,22 @@ impl Scheme for Kast {
         let (_, slot, kind) = victim.expect("another log block is in use when none is free");
         self.logs[slot.at()].sequential = Lbn::NONE;
         (slot, kind)
+    }
+
+    fn check_loaded(&self, store: &Store) -> Result<(), String> {
+        for (group, &clock) in (0..).zip(&self.clocks) {
+            let is_sound = |&slot: &LogSlot| {
+                let Log { sequential, written } = self.logs[slot.at()];
+                let is_one = sequential.is_none()
+                    || (sequential.0 < store.logical_blocks() && store.log.is_only_of(slot, sequential));
+                is_one && written <= clock
+            };
+            let wrong = store.log.of_group(group).find(|slot| !is_sound(slot));
+            if wrong.is_some() || clock >= LATEST {
+                return Err(mistaken(wrong.unwrap_or(LogSlot::NONE)));
+            }
+        }
+        Ok(())
     }
 }
 

@@ -79,6 +79,10 @@ impl Scheme for McSplit {
     fn victim(&mut self, store: &Store, group: u32, opened: LogSlot) -> (LogSlot, MergeKind) {
         self.striped.victim(store, group, opened)
     }
+
+    fn check_loaded(&self, store: &Store) -> Result<(), String> {
+        self.striped.check_loaded(store)
+    }
 }
 
 #[cfg(test)]

@@ -102,6 +102,15 @@ pub trait Mapping: Send {
     /// Checks the invariants: valid pages = mapped pages, and every mapped page is the valid copy of its address.
     fn check(&self) -> Result<(), String>;
 
+    /// Checks a state that was loaded, with that of the array: whatever it was loaded from, the mapping works on it. A
+    /// mapping whose state can be saved checks here what [`Self::check`] and the rest of its code take for granted.
+    ///
+    /// # Errors
+    /// The first thing that cannot be, with its place.
+    fn check_loaded(&self, _nand: &Nand) -> Result<(), String> {
+        self.check()
+    }
+
     /// Its state, to be saved; none if it cannot be saved, and then a drive that uses it cannot be saved either.
     /// [`stateful!`](flashloom_units::stateful!) writes this and the next method.
     fn state(&self) -> Option<&dyn flashloom_units::State> {

@@ -101,6 +101,10 @@ impl Mapping for PageMap {
         self.store.figures()
     }
 
+    fn check_loaded(&self, nand: &Nand) -> Result<(), String> {
+        self.store.check_loaded(nand)
+    }
+
     fn check(&self) -> Result<(), String> {
         self.store.check()
     }

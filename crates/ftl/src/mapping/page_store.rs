@@ -36,6 +36,7 @@ mod collect;
 mod failure;
 mod frontier;
 mod heat;
+mod loaded;
 mod map_block;
 mod pace;
 mod profile;
@@ -145,9 +146,13 @@ pub struct PageStore {
 
 flashloom_units::state! {
     PageStore {
-        nested superblocks, map, reverse, blocks, valid, room, heat, spreading, levelling, report;
+        nested superblocks;
+        ids map [geometry.total_pages()], reverse [map.len()];
+        nested blocks, valid, room, heat, spreading, levelling, report;
         array frontiers, erased, opened_for, jobs, map_jobs, openings;
-        value mapped, background, evacuations, is_worn_out;
+        value mapped, is_worn_out;
+        below background [geometry.total_planes()];
+        list evacuations [geometry.total_blocks()];
         policy allocation, collection;
         fixed places, geometry, lanes, after, free_to_open, gc_threshold, background_threshold, is_paced,
             copies_in_a_row, paces_by_deadline, has_map_apart, foreground, can_fail;

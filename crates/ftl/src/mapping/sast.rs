@@ -13,11 +13,14 @@
 //! often, log blocks are merged with free pages in them: thrashing as in BAST, a set at a time. Which set gives a log
 //! block is left open by both papers: LRU here. A page costs O(log blocks of a chip).
 
+use flashloom_nand::Lbn;
 use flashloom_units::{Capability, Kind, ParamSet, PolicySpec, Refusal, Value, params};
 use serde::{Deserialize, Serialize};
 
 use super::Site;
-use super::log_block::{Chip, Guarantees, Layout, LogSlot, MergeKind, Scheme, Store, check_associativity};
+use super::log_block::{
+    Chip, Guarantees, LATEST, Layout, LogSlot, MergeKind, Scheme, Store, check_associativity, mistaken,
+};
 use crate::capability::{FIXED_HOMES, SINGLE_CHIP};
 use crate::{PageWrite, Preemption};
 
@@ -77,6 +80,10 @@ impl Sast {
         in_use.filter(move |&slot| self.logs[slot.at()].set == set && !store.is_merging(chip.group, slot))
     }
 
+    fn set_of(&self, lbn: Lbn) -> u32 {
+        lbn.0 / self.neighbours / self.set_data_blocks
+    }
+
     fn merge_of(store: &Store, slot: LogSlot) -> MergeKind {
         match store.log.associations(slot) {
             [only] => store.sequential_merge(slot, only.lbn),
@@ -125,7 +132,7 @@ impl Scheme for Sast {
 
     fn write(&mut self, chip: &mut Chip, write: &PageWrite) {
         self.clock += 1;
-        let set = chip.store.lbn(write.lpn).0 / self.neighbours / self.set_data_blocks;
+        let set = self.set_of(chip.store.lbn(write.lpn));
         let open = self.of_set(chip, set).find(|&slot| !chip.store.log_is_full(slot));
         let slot = open.unwrap_or_else(|| self.open(chip, set));
         for own in chip.store.log.in_use(chip.group) {
@@ -141,6 +148,18 @@ impl Scheme for Sast {
         let oldest = candidates.min_by_key(|slot| (self.logs[slot.at()].written, self.logs[slot.at()].opened));
         let slot = oldest.expect("there is another log block");
         (slot, Self::merge_of(store, slot))
+    }
+
+    fn check_loaded(&self, store: &Store) -> Result<(), String> {
+        let is_sound = |&slot: &LogSlot| {
+            let Log { set, opened, written } = self.logs[slot.at()];
+            let mut associations = store.log.associations(slot).iter();
+            associations.all(|association| self.set_of(association.lbn) == set) && opened.max(written) <= self.clock
+        };
+        match store.log.all_in_use().find(|slot| !is_sound(slot)) {
+            None if self.clock < LATEST => Ok(()),
+            slot => Err(mistaken(slot.unwrap_or(LogSlot::NONE))),
+        }
     }
 }
 

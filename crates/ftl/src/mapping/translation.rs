@@ -188,7 +188,8 @@ flashloom_units::state! {
         array noted;
         value due;
         nested stored;
-        value next, report;
+        below next [stripe.len()];
+        value report;
         fixed shape, due_a_share, stripe;
     }
 }
@@ -314,6 +315,23 @@ impl<C: MapCache> Translation<C> {
                 share -= 1;
             }
         }
+    }
+
+    /// Checks a state that was loaded: what is noted is a translation page, and is to be written back.
+    pub fn check_loaded(&self, store: &PageStore) -> Result<(), String> {
+        let pages = self.is_noted.len();
+        let mut is_due = vec![false; pages];
+        for page in self.noted.iter().flatten().chain(&self.due) {
+            let Some(due) = is_due.get_mut(page.at()) else {
+                return Err(format!("map on flash: translation page {} is due, of {pages}", page.0));
+            };
+            *due = true;
+        }
+        let is_lost = |(is_noted, is_due): (&bool, &bool)| *is_noted && !is_due;
+        if !store.is_worn_out() && self.is_noted.iter().zip(&is_due).any(is_lost) {
+            return Err("map on flash: a translation page is noted, and not due".to_owned());
+        }
+        self.check(store)
     }
 
     /// Checks the cache; in a verified run also that every entry is what its translation page holds, unless it is

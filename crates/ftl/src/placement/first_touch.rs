@@ -36,7 +36,7 @@ pub(super) struct FirstTouch {
     next: u32,
 }
 
-flashloom_units::state! { FirstTouch { value next; fixed chips; } }
+flashloom_units::state! { FirstTouch { below next [*chips]; fixed chips; } }
 
 impl FirstTouch {
     pub(super) fn new(_values: &[Value], chips: u32) -> Self {

@@ -35,7 +35,7 @@ pub(super) struct RoundRobin {
     next: u32,
 }
 
-flashloom_units::state! { RoundRobin { value next; fixed chips; } }
+flashloom_units::state! { RoundRobin { below next [*chips]; fixed chips; } }
 
 impl RoundRobin {
     pub(super) fn new(_values: &[Value], chips: u32) -> Self {

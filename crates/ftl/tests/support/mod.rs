@@ -123,6 +123,7 @@ impl Ftl {
     /// The accounts agree with each other, and in a verified run the map with the model.
     pub fn check(&self) {
         self.mapping.check().expect("the mapping adds up");
+        self.mapping.check_loaded(&self.nand).expect("and could have been loaded");
         self.nand.check().expect("nothing is left");
         let (report, programs) = (self.report(), self.nand.counts().programs);
         assert_eq!(report.host_page_writes, programs[Origin::Host as usize]);

@@ -145,6 +145,44 @@ fn what_is_no_data_set_is_refused_with_its_file() {
     assert!(torn.contains("part-1.parquet") && torn.contains("flashloom.sweep"), "{torn}");
 }
 
+/// Megabytes that a data set of the tests may take.
+const LIMIT: u64 = 64 << 20;
+
+/// Refusal of a file that takes more than it may; it names the variable that allows more.
+fn too_much(path: &Path) -> String {
+    let text = DataSet::read_limited(path, &FIGURES, LIMIT).expect_err("it takes too much").to_string();
+    assert!(text.contains("set FLASHLOOM_DATASET_LIMIT to more"), "{text}");
+    text
+}
+
+#[test]
+fn a_small_file_that_is_large_in_memory_is_refused() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let path = folder.path().join("data.parquet");
+    // One cell of 40 MB: the page is too large, whatever its column.
+    let mut long = row("a", 1, 1);
+    long["error.message"] = json!("x".repeat(40 << 20));
+    write(&path, &[long], Some(&VARIED));
+    assert!(fs::metadata(&path).expect("it is there").len() < 20_000);
+    assert!(too_much(&path).contains("column `error.message`: a page of 4194"), "{}", too_much(&path));
+    // One text of 200 kB in each of a thousand cells: the page is a dictionary of one, and numbers.
+    let mut same = row("a", 1, 1);
+    same["version"] = json!("x".repeat(200_000));
+    write(&path, &vec![same; 1_000], Some(&VARIED));
+    assert!(too_much(&path).contains("column `version`: texts, more than 64 MiB"), "{}", too_much(&path));
+    write(&path, &vec![row("a", 1, 1); 50_000], Some(&VARIED));
+    assert!(too_much(&path).contains("50000 rows of 10 cells, more than 64 MiB"), "{}", too_much(&path));
+    assert!(DataSet::read(&path, &FIGURES).is_ok(), "within the default limit");
+}
+
+#[test]
+fn metadata_that_is_too_large_is_not_decoded() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let path = folder.path().join("data.parquet");
+    write(&path, &[row("a", 1, 1)], Some(&["x".repeat(2 << 20).as_str()]));
+    assert!(too_much(&path).contains("metadata of 20"), "{}", too_much(&path));
+}
+
 proptest! {
     #![proptest_config(ProptestConfig { cases: 500, failure_persistence: None, ..ProptestConfig::default() })]
 

@@ -45,8 +45,10 @@ pub(super) struct MappingTable {
 
 flashloom_units::state! {
     MappingTable {
-        value entries, lengths, free;
-        nested slots, segments, dirty;
+        list entries [*capacity];
+        value lengths, free;
+        ids slots [entries.len()];
+        nested segments, dirty;
         fixed shape, capacity, protected_capacity;
     }
 }
@@ -130,8 +132,31 @@ impl MapCache for MappingTable {
         while self.dirty.pop_front(page.at()).is_some() {}
     }
 
-    /// Segments hold all entries, each page's entry is where it is looked for, and dirty ones are listed.
+    /// Segments hold all entries, each page's entry is where it is looked for, and dirty ones are listed by their page.
     fn check(&self) -> Result<(), String> {
+        if self.free != NO_INDEX {
+            return Err(format!("map cache: room was made in entry {}, and no entry came", self.free));
+        }
+        for (slot, &Entry { lpn, .. }) in (0..).zip(&self.entries) {
+            if self.slots.get(lpn.at()) != Some(&slot) {
+                return Err(format!("map cache: entry {slot} is not where logical page {} looks for it", lpn.0));
+            }
+        }
+        for (segment, &length) in [Segment::Probationary, Segment::Protected].into_iter().zip(&self.lengths) {
+            let mut members = self.segments.iter(segment as usize);
+            let is_of = |slot: u32| self.entries.get(slot as usize).is_some_and(|entry| entry.segment == segment);
+            if !members.all(is_of) || self.segments.iter(segment as usize).count() != length as usize {
+                return Err(format!("map cache: the {segment:?} segment has not the {length} entries that it counts"));
+            }
+        }
+        for page in 0..self.shape.translation_pages() {
+            let is_of = |slot: u32| {
+                self.entries.get(slot as usize).is_some_and(|entry| self.shape.page_of(entry.lpn).at() == page as usize)
+            };
+            if !self.dirty.iter(page as usize).all(is_of) {
+                return Err(format!("map cache: translation page {page} has dirty entries of another"));
+            }
+        }
         let (mut held, mut dirty) = (0, 0);
         for (lpn, &slot) in self.slots.iter().enumerate().filter(|(_, slot)| **slot != NO_INDEX) {
             held += 1;

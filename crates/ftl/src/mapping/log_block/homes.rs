@@ -17,11 +17,21 @@ pub(super) struct Homes {
     room: u32,
 }
 
-flashloom_units::state! { Homes { policy placement; nested home, placed; fixed room; } }
+flashloom_units::state! { Homes { policy placement; ids home [placed.len()]; nested placed; fixed room; } }
 
 impl Homes {
     pub(super) fn new(placement: Box<dyn Placement>, groups: u32, logical_blocks: u32, room: u32) -> Self {
         Self { placement, home: vec![NO_INDEX; logical_blocks as usize], placed: vec![0; groups as usize], room }
+    }
+
+    /// Checks homes that were loaded: no group has more logical blocks than it has room for.
+    pub(super) fn check(&self) -> Result<(), String> {
+        let mut placed = vec![0; self.placed.len()];
+        self.home.iter().filter(|&&home| home != NO_INDEX).for_each(|&home| placed[home as usize] += 1);
+        match placed.iter().zip(&self.placed).position(|(counted, kept)| counted != kept || *kept > self.room) {
+            Some(group) => Err(format!("placement: group {group} has {} logical blocks", placed[group])),
+            None => Ok(()),
+        }
     }
 
     /// The group of a logical block; any if it has no pages.

@@ -138,6 +138,7 @@ impl<S: Scheme> Lab<S> {
             }
         }
         self.ftl.check().expect("the mapping adds up");
+        self.ftl.check_loaded(&self.nand).expect("and could have been loaded");
         self.nand.check().expect("nothing is left");
         self.verifier.check().expect("every command was legal, and every sector as expected");
     }

@@ -7,7 +7,7 @@
 //! Memory: 8 bytes a page of the log, 2 bytes a logical block. A change costs O(k).
 
 use flashloom_nand::Lbn;
-use flashloom_units::NO_INDEX;
+use flashloom_units::{Id, NO_INDEX};
 
 use super::superblocks::SuperblockId;
 use serde::{Deserialize, Serialize};
@@ -17,6 +17,16 @@ use serde::{Deserialize, Serialize};
 pub(crate) struct LogSlot(pub(crate) u32);
 
 flashloom_units::word!(LogSlot);
+
+impl Id for LogSlot {
+    fn new(index: u32) -> Self {
+        Self(index)
+    }
+
+    fn index(self) -> u32 {
+        self.0
+    }
+}
 
 impl LogSlot {
     /// No log block.
@@ -54,7 +64,8 @@ pub(crate) struct LogBlocks {
 
 flashloom_units::state! {
     LogBlocks {
-        nested superblocks, slots, associativity, log_blocks_of, in_use;
+        ids superblocks [slots.len()], slots [superblocks.len()];
+        nested associativity, log_blocks_of, in_use;
         array associations;
         fixed per_group, capacity;
     }
@@ -78,6 +89,11 @@ impl LogBlocks {
     /// Slots of all groups: the length of a table by slot.
     pub(crate) fn slots(&self) -> usize {
         self.superblocks.len()
+    }
+
+    /// Slots of all groups that stand for a log block.
+    pub(crate) fn all_in_use(&self) -> impl Iterator<Item = LogSlot> {
+        (0..self.slots() as u32).map(LogSlot).filter(|&slot| self.superblock(slot).is_some())
     }
 
     /// All slots of a group, free or not.
@@ -136,6 +152,47 @@ impl LogBlocks {
         self.slots[superblock.at()] = slot;
         self.in_use[group as usize] += 1;
         slot
+    }
+
+    /// Checks tables that were loaded: slots and superblocks know each other, and the counts are those of the slots.
+    pub(super) fn check(&self, group_of: impl Fn(SuperblockId) -> u32) -> Result<(), String> {
+        for slot in (0..self.slots() as u32).map(LogSlot) {
+            let (superblock, k) = (self.superblock(slot), self.associativity(slot) as usize);
+            let is_known = superblock.is_none() && k == 0
+                || superblock.is_some()
+                    && self.slot_of(superblock) == slot
+                    && group_of(superblock) == slot.0 / self.per_group;
+            if !is_known || k > self.capacity {
+                return Err(format!(
+                    "log blocks: slot {} is not that of block {}, or of too many",
+                    slot.0, superblock.0
+                ));
+            }
+        }
+        let named = self.slots.iter().filter(|slot| slot.is_some()).count();
+        let in_use = (0..self.in_use.len() as u32).map(|group| self.in_use(group).count());
+        let (counted, total) = in_use.zip(&self.in_use).fold((true, 0), |(is_counted, total), (slots, &counted)| {
+            (is_counted && slots == counted as usize, total + slots)
+        });
+        if !counted || named != total {
+            return Err(format!("log blocks: {total} slots are in use, but {named} blocks have one, or groups differ"));
+        }
+        let mut log_blocks_of = vec![0; self.log_blocks_of.len()];
+        for association in (0..self.slots() as u32).flat_map(|slot| self.associations(LogSlot(slot))) {
+            let Some(count) = log_blocks_of.get_mut(association.lbn.at()) else {
+                return Err(format!("log blocks: one has pages of logical block {}, which is none", association.lbn.0));
+            };
+            *count += 1;
+        }
+        match log_blocks_of.iter().zip(&self.log_blocks_of).position(|(counted, kept)| counted != kept) {
+            Some(lbn) => Err(format!("log blocks: logical block {lbn} is in {} of them", log_blocks_of[lbn])),
+            None => Ok(()),
+        }
+    }
+
+    /// Whether all valid pages of a log block are of one logical block.
+    pub(crate) fn is_only_of(&self, slot: LogSlot, lbn: Lbn) -> bool {
+        self.associations(slot).iter().all(|association| association.lbn == lbn)
     }
 
     /// The superblock is a log block no more; the associations of one that becomes a data block end here.

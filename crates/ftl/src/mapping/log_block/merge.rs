@@ -45,6 +45,63 @@ pub(super) struct Job {
 }
 
 impl Job {
+    /// Checks a merge that was loaded: what is left of it are pages of its logical block that are still to be gathered,
+    /// and it will have cost no more than its bound.
+    pub(super) fn check(&self, store: &Store, group: u32) -> Result<(), String> {
+        let Self { slot, log_block, kind, associativity, lbn, to, end, copies, erases } = *self;
+        let cannot = |what: &str| Err(format!("log-block map: group {group} cannot be merging {what}"));
+        if !store.log.of_group(group).any(|own| own == slot) || store.log.superblock(slot).is_none() {
+            return cannot("a log block that it has not");
+        }
+        let log = store.log.superblock(slot);
+        let gathers = lbn.is_some();
+        let is_target = match kind {
+            MergeKind::Full => gathers == to.is_some() && to != log,
+            MergeKind::Switch | MergeKind::Partial => to == log && gathers && store.log.is_only_of(slot, lbn),
+        };
+        if log_block != store.blocks.block(log, 0) || !is_target || end > store.blocks.pages() {
+            return cannot("that log block there");
+        }
+        // Pages of the log block and the data block that lie behind what is gathered would be lost; those before it are
+        // where they belong.
+        let written = if gathers { store.blocks.written(to) } else { 0 };
+        if gathers {
+            if lbn.0 >= store.logical_blocks() {
+                return cannot("a logical block that there is not");
+            }
+            for offset in 0..store.blocks.pages() {
+                let page = store.newest(store.lpn(lbn, offset));
+                let holder = page.is_some().then(|| store.blocks.superblock_of(page));
+                let is_gathered = holder == Some(to);
+                let is_left = holder == Some(store.data_block(lbn)) || (holder == Some(log) && to != log);
+                let is_in_place = !is_gathered || page == store.blocks.page(to, offset);
+                if !is_in_place || (is_left && !(written..end).contains(&offset)) {
+                    return cannot("a logical block whose pages lie elsewhere");
+                }
+            }
+        }
+        let left = store.log.associations(slot).iter().filter(|other| other.lbn != lbn).count() as u32;
+        let ended = associativity.checked_sub(left + u32::from(gathers && kind == MergeKind::Full));
+        let pages = u64::from(store.blocks.pages());
+        let is_bounded = match kind {
+            MergeKind::Full => ended.is_some_and(|ended| {
+                u64::from(copies) <= u64::from(ended) * pages + u64::from(written) && erases <= ended
+            }),
+            _ => copies <= written && erases == 0,
+        };
+        if is_bounded && associativity <= store.limits().associativity { Ok(()) } else { cannot("so much") }
+    }
+
+    /// Whether it gathers pages in a block that is no log block.
+    pub(super) fn gathers_apart(&self) -> bool {
+        self.kind == MergeKind::Full && self.to.is_some()
+    }
+
+    /// Whether it gathers the pages of a logical block.
+    pub(super) fn is_of(&self, lbn: Lbn) -> bool {
+        self.lbn == lbn
+    }
+
     pub(super) fn slot(&self) -> LogSlot {
         self.slot
     }

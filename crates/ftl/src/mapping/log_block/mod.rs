@@ -87,6 +87,9 @@ pub(super) trait Scheme: Send + Sized + flashloom_units::State {
     /// Which log block of a group to merge when a free one is needed, and how; not the one just opened, which holds
     /// nothing yet. It takes no page from then on.
     fn victim(&mut self, store: &Store, group: u32, opened: LogSlot) -> (LogSlot, MergeKind);
+
+    /// Checks a state that was loaded: what it knows of log blocks is so in the store, which was checked before.
+    fn check_loaded(&self, store: &Store) -> Result<(), String>;
 }
 
 /// What a scheme needs of the drive.
@@ -97,6 +100,14 @@ pub(super) struct Layout {
     /// Log blocks of a group.
     pub(super) log_blocks: u32,
     pub(super) guarantees: Guarantees,
+}
+
+/// Clocks of log blocks go on from there: no drive writes as many pages.
+pub(super) const LATEST: u64 = 1 << 60;
+
+/// The error of a scheme that takes a log block for what it is not.
+pub(super) fn mistaken(slot: LogSlot) -> String {
+    format!("log blocks: slot {} holds other pages, or another time, than its scheme says", slot.0)
 }
 
 /// The limits that the store enforces and reports.
@@ -202,7 +213,7 @@ pub(super) struct Ftl<S> {
 flashloom_units::state! {
     for<S: Scheme> Ftl<S> {
         nested store, scheme, homes, batch, streams, spans;
-        value background;
+        below background [store.groups()];
         scratch placed;
         fixed bounds;
     }
@@ -333,11 +344,7 @@ impl<S: Scheme> Mapping for Ftl<S> {
 
     fn wanted_streams(&self) -> Option<WantedStreams> {
         let block_pages = Some(self.store.blocks.pages());
-        self.streams.as_ref().map(|streams| WantedStreams {
-            pages: streams.report.threshold as u32,
-            in_buffer: true,
-            block_pages,
-        })
+        self.streams.as_ref().map(|streams| WantedStreams { pages: streams.threshold, in_buffer: true, block_pages })
     }
 
     fn prepare(&self, lpn: Lpn) {
@@ -394,6 +401,23 @@ impl<S: Scheme> Mapping for Ftl<S> {
 
     fn figures(&self) -> FtlFigures {
         FtlFigures { placement: self.homes.placement.figures(), ..FtlFigures::default() }
+    }
+
+    fn check_loaded(&self, nand: &Nand) -> Result<(), String> {
+        let (store, homes) = (&self.store, &self.homes);
+        homes.check()?;
+        store.check_loaded(nand)?;
+        self.scheme.check_loaded(store)?;
+        self.spans.as_ref().map_or(Ok(()), Spans::check)?;
+        for lbn in (0..store.logical_blocks()).map(Lbn) {
+            // Spans move logical blocks within the group that their number gives them.
+            let is_home =
+                |home: u32| store.is_on(lbn, home) && (self.spans.is_none() || home == lbn.0 % store.groups());
+            if !homes.of(lbn).map_or_else(|| store.is_nowhere(lbn), is_home) {
+                return Err(format!("placement: logical block {} has pages on another group than its own", lbn.0));
+            }
+        }
+        self.check()
     }
 
     fn check(&self) -> Result<(), String> {

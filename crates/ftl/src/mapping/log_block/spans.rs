@@ -11,7 +11,7 @@ use serde::{Deserialize, Serialize};
 use super::Store;
 use super::store::Chip;
 use super::superblocks::{Spn, SuperblockId};
-use crate::placement::{Placement, Region, Run, Times};
+use crate::placement::{Ledger, Placement, Region, Run, Times};
 
 /// The spans of all regions.
 pub(super) struct Spans {
@@ -49,6 +49,28 @@ impl Spans {
             times: store.costs.times(pages),
             reading: Reading::NONE,
         }
+    }
+
+    /// Checks what was loaded of regions: their spans, and that no sum is near its end.
+    pub(super) fn check(&self) -> Result<(), String> {
+        let is_sound = |region: &Region| {
+            let Ledger { wider_ns, narrower_ns, blocks_written, blocks_if_narrower, blocks_if_wider } = region.ledger;
+            let greatest = [wider_ns, narrower_ns, blocks_if_wider].into_iter().max().unwrap_or(0);
+            region.span.is_power_of_two()
+                && region.span <= self.widest
+                && greatest < 1 << 60
+                && (blocks_if_narrower..=blocks_if_wider).contains(&blocks_written)
+                && region.reversals < 1 << 30
+        };
+        if let Some(region) = self.regions.iter().position(|region| !is_sound(region)) {
+            return Err(format!("placement: region {region} has a span or a ledger that no run leads to"));
+        }
+        let Reading { next, run: Run { pages, together, copied, .. } } = self.reading;
+        let is_read = pages == 0 || (next.0 > 0 && next != Lpn::NONE);
+        if is_read && pages.max(together).max(copied) < 1 << 30 {
+            return Ok(());
+        }
+        Err(format!("placement: a run of {pages} pages was read before page {}", next.0))
     }
 
     fn region_of(&self, lpn: Lpn) -> usize {

@@ -97,7 +97,9 @@ pub(crate) struct Store {
 
 flashloom_units::state! {
     Store {
-        nested blocks, log, map, reverse, data, copies, report, merges;
+        nested blocks, log;
+        ids map [blocks.total() * blocks.pages()], reverse [map.len()], data [blocks.total()];
+        nested copies, report, merges;
         array jobs, since_host;
         value stream, mapped;
         fixed limits, preemption, costs;
@@ -242,6 +244,11 @@ impl Store {
         }
     }
 
+    /// The log block that a group is merging.
+    pub(crate) fn merging(&self, group: u32) -> Option<LogSlot> {
+        self.jobs[group as usize].map(|job| job.slot())
+    }
+
     /// Pages of a logical block that merges copied since this was last asked.
     pub(super) fn take_copies(&mut self, lbn: Lbn) -> u32 {
         std::mem::take(&mut self.copies[lbn.at()])
@@ -275,6 +282,107 @@ impl Store {
             self.mapped -= 1;
             self.report.trimmed_pages += 1;
         }
+    }
+
+    /// Checks a state that was loaded, against the array that was loaded with it: all directions of the map agree, and
+    /// every superblock in use is one logical block's data block, one slot's log block, or what one merge gathers in.
+    pub(super) fn check_loaded(&self, nand: &Nand) -> Result<(), String> {
+        self.blocks.check_loaded(nand)?;
+        self.log.check(|superblock| self.blocks.group_of(superblock))?;
+        let mut is_used = vec![false; self.blocks.total() as usize];
+        let targets = self.jobs.iter().flatten().filter(|job| job.gathers_apart()).map(Job::target);
+        let logs = (0..self.groups()).flat_map(|group| self.log.in_use(group)).map(|slot| self.log.superblock(slot));
+        for superblock in self.data.iter().copied().filter(|data| data.is_some()).chain(logs).chain(targets) {
+            match is_used.get_mut(superblock.at()) {
+                Some(is_used) if !*is_used => *is_used = true,
+                _ => return Err(format!("log-block map: block {} is used twice, or is none", superblock.0)),
+            }
+        }
+        let is_free = |superblock: u32| self.blocks.is_free(SuperblockId(superblock));
+        if (0..).zip(&is_used).any(|(superblock, &is_used)| is_used == is_free(superblock)) {
+            return Err("log-block map: a block is in use that is free, or the reverse".to_owned());
+        }
+        self.check_pages()?;
+        for (group, job) in (0..).zip(&self.jobs) {
+            job.map_or(Ok(()), |job| job.check(self, group))?;
+        }
+        let pages = u64::from(self.blocks.total()) * u64::from(self.blocks.pages());
+        let is_short = |&(copies, erases): &(u32, u32)| u64::from(copies.max(erases)) <= pages;
+        if !self.since_host.iter().all(is_short) || self.copies.iter().any(|&copies| copies > u32::MAX / 2) {
+            return Err("log-block map: merges have copied more than the drive has".to_owned());
+        }
+        Ok(())
+    }
+
+    /// Every valid page is the copy of its address, in its place in a data block, and accounted for in a log block.
+    fn check_pages(&self) -> Result<(), String> {
+        let mut of_slot = Vec::new();
+        for superblock in (0..self.blocks.total()).map(SuperblockId) {
+            let slot = self.log.slot_of(superblock);
+            let mut valid = 0;
+            of_slot.clear();
+            for index in 0..self.blocks.pages() {
+                let page = self.blocks.page(superblock, index);
+                let lpn = self.reverse[page.at()];
+                if lpn.is_none() {
+                    continue;
+                }
+                let lbn = self.lbn(lpn);
+                let is_data = self.data[lbn.at()] == superblock && self.offset(lpn) == index;
+                // What a merge gathers is checked with it.
+                let is_gathered = || self.jobs.iter().flatten().any(|job| job.target() == superblock && job.is_of(lbn));
+                let is_in_place = slot.is_some() || is_data || is_gathered();
+                if self.map[lpn.at()] != page || index >= self.blocks.written(superblock) || !is_in_place {
+                    return Err(format!("log-block map: page {} is no copy of logical page {}", page.0, lpn.0));
+                }
+                valid += 1;
+                of_slot.push(lbn);
+            }
+            if valid != self.blocks.valid(superblock) {
+                return Err(format!("log-block map: block {} has {valid} valid pages", superblock.0));
+            }
+            if slot.is_some() {
+                of_slot.sort_unstable();
+                let counted = of_slot.chunk_by(|one, other| one == other);
+                let is_kept = |pages: &[Lbn]| {
+                    let kept = self.log.associations(slot).iter().find(|association| association.lbn == pages[0]);
+                    kept.is_some_and(|kept| kept.pages as usize == pages.len())
+                };
+                let k = self.log.associativity(slot);
+                let is_within = k <= self.limits.associativity && counted.clone().count() == k as usize;
+                if !is_within || !counted.clone().all(is_kept) {
+                    return Err(format!("log blocks: slot {} is not associated as its pages are", slot.0));
+                }
+            }
+        }
+        let valid = self.reverse.iter().filter(|lpn| lpn.is_some()).count();
+        let mapped = self.map.iter().filter(|page| page.is_some()).count();
+        if valid == mapped { Ok(()) } else { Err(format!("log-block map: {mapped} pages are mapped, {valid} valid")) }
+    }
+
+    /// What a scheme guarantees.
+    pub(super) fn limits(&self) -> &Limits {
+        &self.limits
+    }
+
+    /// Whether all blocks with pages of a logical block are on a group.
+    pub(super) fn is_on(&self, lbn: Lbn, group: u32) -> bool {
+        let data = self.data_block(lbn);
+        let first = self.lpn(lbn, 0).at();
+        let pages = &self.map[first..self.map.len().min(first + self.blocks.pages() as usize)];
+        let mut holders = pages.iter().filter(|page| page.is_some()).map(|&page| self.blocks.superblock_of(page));
+        let is_there = |superblock| self.blocks.group_of(superblock) == group;
+        holders.all(is_there) && (data.is_none() || is_there(data)) && self.is_gathered_at_most_by(lbn, Some(group))
+    }
+
+    /// Whether a logical block has neither pages nor blocks.
+    pub(super) fn is_nowhere(&self, lbn: Lbn) -> bool {
+        let has_pages = (0..self.blocks.pages()).any(|offset| self.newest(self.lpn(lbn, offset)).is_some());
+        !has_pages && self.data_block(lbn).is_none() && self.is_gathered_at_most_by(lbn, None)
+    }
+
+    fn is_gathered_at_most_by(&self, lbn: Lbn, group: Option<u32>) -> bool {
+        (0..self.groups()).all(|other| Some(other) == group || !self.is_gathered(other, lbn))
     }
 
     /// Valid = mapped, and every count that is kept is what counting again gives.

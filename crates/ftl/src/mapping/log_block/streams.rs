@@ -7,19 +7,20 @@ use crate::{PageWrite, StreamReport};
 /// The search for streams. O(1) a page.
 pub(super) struct Streams {
     pub(super) report: StreamReport,
+    pub(super) threshold: u32,
 }
 
-flashloom_units::state! { Streams { value report; } }
+flashloom_units::state! { Streams { value report; fixed threshold; } }
 
 impl Streams {
     /// A search for streams of at least `threshold` pages, which is at least two.
     pub(super) fn new(threshold: u32) -> Self {
-        Self { report: StreamReport { threshold: u64::from(threshold), ..StreamReport::default() } }
+        Self { report: StreamReport { threshold: u64::from(threshold), ..StreamReport::default() }, threshold }
     }
 
     /// Starts the counters again at zero.
     pub(super) fn reset_report(&mut self) {
-        *self = Self::new(self.report.threshold as u32);
+        *self = Self::new(self.threshold);
     }
 
     /// The first page of the stream among the pages of one logical block, in order of address, that are written
@@ -27,7 +28,7 @@ impl Streams {
     pub(super) fn find(&mut self, together: &[PageWrite], pages_a_block: u32) -> Lpn {
         let first = together[0].lpn;
         let run = together.iter().zip(first.0..).take_while(|(write, lpn)| write.lpn.0 == *lpn).count() as u64;
-        if !first.0.is_multiple_of(pages_a_block) || run < self.report.threshold {
+        if !first.0.is_multiple_of(pages_a_block) || run < u64::from(self.threshold) {
             return Lpn::NONE;
         }
         self.report.detected += 1;

@@ -9,7 +9,7 @@ use flashloom_units::Divisor;
 
 use crate::FtlParams;
 use crate::allocation::stripe;
-use crate::blocks::Blocks;
+use crate::blocks::{BlockState, Blocks};
 
 flashloom_units::ids! {
     /// Blocks of several chips, one of each, that are written and erased together; of one chip it is a block.
@@ -57,6 +57,41 @@ impl Superblocks {
 
     pub(crate) fn width(&self) -> u32 {
         self.width
+    }
+
+    /// Checks counts that were loaded, against the array that was loaded with them: a superblock is free and erased, or
+    /// in use, and its pages were programmed in turn.
+    pub(super) fn check_loaded(&self, nand: &Nand) -> Result<(), String> {
+        self.pool.check()?;
+        for superblock in (0..self.total()).map(SuperblockId) {
+            let (state, written) = (self.pool.state(unit(superblock)), self.written(superblock));
+            let is_known = match state {
+                BlockState::Free => written == 0,
+                BlockState::Open => written <= self.pages() && self.valid(superblock) <= written,
+                _ => false,
+            };
+            let is_of_array = |member: u32| {
+                let block = self.block(superblock, member);
+                let programmed = self.by_width.quotient(written + self.width - 1 - member);
+                nand.written(block) == programmed
+                    && nand.erase_counts()[block.at()] == self.pool.erase_counts()[superblock.at()]
+            };
+            if !is_known || !(0..self.width).all(is_of_array) {
+                let id = superblock.0;
+                return Err(format!("log-block map: block {id} is {state:?} with {written} pages, which is not so"));
+            }
+        }
+        Ok(())
+    }
+
+    /// The group of a superblock.
+    pub(super) fn group_of(&self, superblock: SuperblockId) -> u32 {
+        self.units.plane_of(unit(superblock)).0
+    }
+
+    /// Whether a superblock is in the pool.
+    pub(super) fn is_free(&self, superblock: SuperblockId) -> bool {
+        self.pool.state(unit(superblock)) == BlockState::Free
     }
 
     /// Pages in a superblock.

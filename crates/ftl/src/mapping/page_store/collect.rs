@@ -354,6 +354,11 @@ impl Spreading {
         Self { reads, threshold: reads_a_page.saturating_mul(geometry.pages), last: PlaneId(0), pages: 0 }
     }
 
+    /// The plane that a page went to last.
+    pub(super) fn last(&self) -> PlaneId {
+        self.last
+    }
+
     /// The host reads a page of a block.
     pub(super) fn count(&mut self, block: BlockId) {
         self.reads[block.at()] = self.reads[block.at()].saturating_add(1);

@@ -22,7 +22,7 @@ use super::{CollectionListener, PageStore};
 use crate::allocation::Place;
 
 /// Less than any plane with room for a page has.
-const NO_ROOM: i64 = i64::MIN / 2;
+pub(super) const NO_ROOM: i64 = i64::MIN / 2;
 
 impl PageStore {
     /// Takes another page of a lane after the program of one in `failed` failed; none once the drive is worn out.

@@ -71,7 +71,8 @@ pub(super) struct Heat {
 flashloom_units::state! {
     Heat {
         nested counters;
-        value until_decay, until_window, hot_in_window, separates, hot_writes;
+        below until_decay [*interval + 1], until_window [*window + 1], hot_in_window [*window + 1];
+        value separates, hot_writes;
         fixed shift, threshold, known, interval, window;
     }
 }
@@ -147,6 +148,15 @@ impl Heat {
             (self.until_window, self.hot_in_window) = (self.window, 0);
         }
         more
+    }
+
+    /// Checks counters that were loaded: a window has at least a write to go.
+    pub(super) fn check(&self) -> Result<(), String> {
+        let is_counted = self.counters.iter().all(|&counter| counter <= HIGHEST);
+        if is_counted && self.until_window > 0 {
+            return Ok(());
+        }
+        Err(format!("hot pages: a counter is above {HIGHEST}, or a window that is over was not ended"))
     }
 
     /// Writes of pages that went where hot pages go.

@@ -47,6 +47,15 @@ pub(super) struct Openings {
     last: [(Option<u64>, u64); Lane::ENTRIES],
 }
 
+impl Openings {
+    /// Whether no count is above what that many openings of blocks of that many pages can have counted.
+    pub(super) fn are_within(&self, most: u64, pages: u32) -> bool {
+        let written = (self.blocks.min(most) + Lane::ENTRIES as u64) * u64::from(pages);
+        let mut counts = self.last.iter().flat_map(|&(before, last)| [before.unwrap_or(0), last]);
+        self.blocks <= most && counts.all(|count| count <= written)
+    }
+}
+
 impl PageStore {
     /// The pace of a plane's collection from now on.
     pub(super) fn pace_of(&self, job: &Job, plane: PlaneId) -> Pace {

@@ -65,6 +65,11 @@ impl ValidPages {
         self.in_plane[plane.at()]
     }
 
+    /// Valid pages of all planes, and bits that stand for no page.
+    pub(super) fn total(&self) -> u64 {
+        self.bits.iter().map(|word| u64::from(word.count_ones())).sum()
+    }
+
     /// The index of the first valid page of a block at or after an index.
     pub(super) fn next(&self, geometry: &Geometry, block: BlockId, from: u32) -> Option<u32> {
         let first = geometry.page(block, 0).0;

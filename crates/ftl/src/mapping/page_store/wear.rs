@@ -41,6 +41,11 @@ impl Levelling {
         Self { threshold, least: vec![0; planes], moves: 0 }
     }
 
+    /// No block of a plane was erased less often.
+    pub(super) fn least(&self, plane: PlaneId) -> u32 {
+        self.least[plane.at()]
+    }
+
     /// Blocks whose data was moved.
     pub(super) fn moves(&self) -> u64 {
         self.moves

@@ -1,0 +1,209 @@
+//! What is checked of a store whose state was loaded: that no part says anything that another part or the array denies.
+//!
+//! ```text
+//! pages:      the map and its reverse agree, and the valid bits and counts are those of the mapped pages, each of which
+//!             is programmed
+//! blocks:     free = erased and listed; open = the block of a lane, as far programmed as the lane has come; closed =
+//!             full, and a candidate of the collection policy; victim = the block of a job; bad = bad in the array
+//! planes:     their room follows from the blocks that they can use and the lanes that they have opened
+//! jobs:       what is valid in the victim is still ahead
+//! ```
+//!
+//! A store of which all this holds never looks for a page or a block in vain: a plane with room has a block with a dead
+//! page, because its room leaves out the blocks that may be free or open. O(1) a page, and only after loading.
+
+use flashloom_nand::{BlockId, Nand, PlaneId};
+
+use super::PageStore;
+use super::collect::Job;
+use super::failure::NO_ROOM;
+use super::frontier::Frontier;
+use super::pace::Pace;
+use crate::blocks::BlockState;
+use crate::lane::Lane;
+
+/// Most steps of a pace, and most that is paid for: their sums stay within 32 bits.
+const MOST_STEPS: u32 = 1 << 26;
+const MOST_PAID: u32 = u32::MAX / 2;
+
+impl PageStore {
+    /// Checks a state that was loaded, against the array that was loaded with it.
+    pub fn check_loaded(&self, nand: &Nand) -> Result<(), String> {
+        self.blocks.check()?;
+        self.check_pages(nand)?;
+        let mut open = 0;
+        for plane in (0..self.geometry.total_planes()).map(PlaneId) {
+            open += self.check_lanes(nand, plane)?;
+        }
+        if self.blocks.count(BlockState::Open) != open {
+            return Err(format!("page map: {open} lanes have open blocks, which not all open blocks are"));
+        }
+        self.check_jobs()?;
+        let mut candidates = vec![None; self.opened_for.len()];
+        for block in (0..self.opened_for.len() as u32).map(BlockId) {
+            self.check_block(nand, block)?;
+            let is_candidate = self.blocks.state(block) == BlockState::Closed;
+            if is_candidate && !self.keeps_map_apart(self.opened_for[block.at()]) {
+                candidates[block.at()] = Some(self.blocks.valid_of(block));
+            }
+        }
+        self.collection.check(&candidates)?;
+        self.allocation.check()?;
+        self.heat.as_ref().map_or(Ok(()), |heat| heat.check())?;
+        let is_outside = |plane: PlaneId| plane.0 >= self.geometry.total_planes();
+        match &self.spreading {
+            Some(spreading) if is_outside(spreading.last()) => {
+                Err(format!("page map: a stream was spread to plane {}, which is none", spreading.last().0))
+            }
+            _ => self.check(),
+        }
+    }
+
+    /// Both directions of the map, the valid bits and counts, and that what is mapped is programmed.
+    fn check_pages(&self, nand: &Nand) -> Result<(), String> {
+        let (mut in_block, mut mapped) = (vec![0; self.opened_for.len()], 0);
+        for (lpn, &ppn) in self.map.iter().enumerate().filter(|(_, ppn)| ppn.is_some()) {
+            let block = self.geometry.block_of(ppn);
+            let (member, page) = self.superblocks.page(block, self.geometry.page_in_block(ppn));
+            if self.reverse[ppn.at()].at() != lpn || !self.valid.contains(ppn) || page >= nand.written(member) {
+                return Err(format!("page map: logical page {lpn} is at page {}, which is not its copy", ppn.0));
+            }
+            in_block[block.at()] += 1;
+            mapped += 1;
+        }
+        if self.valid.total() != mapped {
+            return Err(format!("page map: {} pages are valid, but {mapped} mapped", self.valid.total()));
+        }
+        let wrong = (0..).zip(&in_block).find(|&(block, &pages)| self.blocks.valid_of(BlockId(block)) != pages);
+        if let Some((block, pages)) = wrong {
+            return Err(format!("page map: block {block} has {pages} valid pages, which are not as many as counted"));
+        }
+        for (plane, pages) in in_block.chunks(self.geometry.blocks as usize).enumerate() {
+            let pages: u32 = pages.iter().sum();
+            if self.valid.in_plane(PlaneId(plane as u32)) != pages {
+                return Err(format!("page map: plane {plane} has {pages} valid pages, not as many as counted"));
+            }
+        }
+        Ok(())
+    }
+
+    /// The open blocks of a plane, of which it returns the number, its room, and what counts its pages and erases.
+    fn check_lanes(&self, nand: &Nand, plane: PlaneId) -> Result<usize, String> {
+        let (mut open, mut extra) = (0, 0);
+        for (lane, &Frontier { block, next }) in self.frontiers[plane.at()].iter().enumerate() {
+            let is_sound = if block.is_none() {
+                next == self.geometry.pages
+            } else {
+                open += 1;
+                extra += u32::from(lane as u32 >= Lane::BASE);
+                self.is_of(plane, block)
+                    && self.opened_for[block.at()].at() == lane
+                    && self.blocks.state(block) == BlockState::Open
+                    && self.superblocks.written(nand, block) == Some(next)
+            };
+            if !is_sound {
+                return Err(format!("page map: lane {lane} of plane {} is not at page {next} of its block", plane.0));
+            }
+        }
+        let pages = i64::from(self.geometry.pages);
+        let usable = i64::from(self.blocks.usable_in(plane)) - i64::from(self.gc_threshold + Lane::BASE);
+        let (room, counted) = (self.room[plane.at()], (usable - i64::from(extra)) * pages);
+        let worn_out = NO_ROOM - i64::from(self.geometry.blocks) * pages..=NO_ROOM;
+        let has_room = if self.is_worn_out { worn_out.contains(&room) } else { room == counted };
+        if !has_room {
+            return Err(format!("page map: plane {} has room for {room} pages, not for {counted}", plane.0));
+        }
+        let erased = self.erased[plane.at()];
+        if erased.is_some() && !self.is_of(plane, erased) {
+            return Err(format!("page map: block {} was erased last in plane {}, which has none", erased.0, plane.0));
+        }
+        if !self.openings[plane.at()].are_within(u64::from(u32::MAX), self.geometry.pages) {
+            return Err(format!("page map: plane {} has opened more blocks than it can have", plane.0));
+        }
+        let least = self.levelling.as_ref().map_or(0, |levelling| levelling.least(plane));
+        let first = self.geometry.first_block(plane).at();
+        let erases = &self.blocks.erase_counts()[first..first + self.geometry.blocks as usize];
+        match erases.iter().position(|&erases| erases < least) {
+            Some(block) => Err(format!("page map: block {} was erased less than {least} times", first + block)),
+            None => Ok(open),
+        }
+    }
+
+    fn is_of(&self, plane: PlaneId, block: BlockId) -> bool {
+        u64::from(block.0) < self.geometry.total_blocks() && self.geometry.plane_of(block) == plane
+    }
+
+    /// A block against the array: what its state says of its pages, and the lane that it was opened for.
+    fn check_block(&self, nand: &Nand, block: BlockId) -> Result<(), String> {
+        let state = self.blocks.state(block);
+        let is_erased_as_counted =
+            || nand.erase_counts()[self.superblocks.first(block).at()] == self.blocks.erase_counts()[block.at()];
+        let is_sound = if state == BlockState::Bad {
+            let is_left = self.evacuations.contains(&block) || self.is_victim(block);
+            self.superblocks.is_bad(nand, block) && (self.blocks.valid_of(block) == 0 || is_left)
+        } else {
+            let written = self.superblocks.written(nand, block);
+            let is_written = match state {
+                BlockState::Free => written == Some(0),
+                BlockState::Closed => written == Some(self.geometry.pages),
+                _ => written.is_some(),
+            };
+            is_written && is_erased_as_counted() && !self.superblocks.is_bad(nand, block)
+        };
+        if is_sound && self.lanes.has(self.opened_for[block.at()]) {
+            return Ok(());
+        }
+        Err(format!("page map: block {} is {state:?}, which the array denies", block.0))
+    }
+
+    fn is_victim(&self, block: BlockId) -> bool {
+        let plane = self.geometry.plane_of(block);
+        [&self.jobs, &self.map_jobs].iter().any(|jobs| jobs[plane.at()].is_some_and(|job| job.victim == block))
+    }
+
+    /// The collections under way, and the blocks that wait to be moved out.
+    fn check_jobs(&self) -> Result<(), String> {
+        let mut victims = 0;
+        for (plane, (job, map_job)) in (0..).map(PlaneId).zip(self.jobs.iter().zip(&self.map_jobs)) {
+            for job in [job, map_job].into_iter().flatten() {
+                if !self.is_sound(plane, job) {
+                    return Err(format!("page map: plane {} cannot be collecting block {}", plane.0, job.victim.0));
+                }
+                victims += usize::from(self.blocks.state(job.victim) == BlockState::Victim);
+            }
+            let same = job.zip(*map_job).is_some_and(|(one, other)| one.victim == other.victim);
+            let is_of_map = map_job.is_none_or(|job| self.opened_for[job.victim.at()] == Lane::Map);
+            if same || !is_of_map {
+                return Err(format!("page map: plane {} has no block of the map to collect", plane.0));
+            }
+        }
+        if self.blocks.count(BlockState::Victim) != victims {
+            return Err(format!("page map: {victims} victims are being collected, which are not all"));
+        }
+        let mut waiting = self.evacuations.clone();
+        waiting.sort_unstable();
+        waiting.dedup();
+        let is_bad = |block: &BlockId| {
+            u64::from(block.0) < self.geometry.total_blocks() && self.blocks.state(*block) == BlockState::Bad
+        };
+        if waiting.len() != self.evacuations.len() || !waiting.iter().all(is_bad) {
+            return Err("page map: a block that did not fail is to be moved out".to_owned());
+        }
+        Ok(())
+    }
+
+    fn is_sound(&self, plane: PlaneId, job: &Job) -> bool {
+        let Job { victim, next, valid, gain, pace, paid, lane, .. } = *job;
+        let pages = self.geometry.pages;
+        if !self.is_of(plane, victim) || next > pages {
+            return false;
+        }
+        let is_ahead = self.valid.next(&self.geometry, victim, 0).is_none_or(|first| first >= next);
+        let has_pace = pace.is_none_or(|Pace { steps, .. }| steps <= MOST_STEPS) && paid <= MOST_PAID;
+        is_ahead
+            && has_pace
+            && valid.max(gain) <= pages
+            && self.lanes.has(lane)
+            && matches!(self.blocks.state(victim), BlockState::Victim | BlockState::Bad)
+    }
+}

@@ -1,0 +1,139 @@
+//! Every reader, with what its users do with what it has read.
+
+use std::fs;
+use std::path::PathBuf;
+use std::sync::{Arc, OnceLock};
+
+use flashloom_experiment::config::{Catalog, Experiment, Source as Text};
+use flashloom_experiment::formula::{Formula, Run, Runs};
+use flashloom_experiment::run::Prepared;
+use flashloom_report::dataset::DataSet;
+use flashloom_report::html::{Document, page};
+use flashloom_units::Prng;
+use flashloom_workload::{FioJobFile, Format, Source, TraceOptions, read_trace};
+use serde_json::json;
+use sha2::{Digest, Sha256};
+
+use crate::seeds;
+
+/// Capacity of the device that fio's jobs run on.
+const CAPACITY_BYTES: u64 = 1 << 30;
+
+/// Memory of a data set; what else a target takes is small beside it.
+const DATA_SET_BYTES: u64 = 64 << 20;
+
+/// Reads a recording as it is, and then sorted and without bad lines.
+pub(crate) fn trace(bytes: &[u8], format: Option<Format>) -> bool {
+    let options = TraceOptions { format, ..TraceOptions::default() };
+    let lenient = TraceOptions { sort: true, skip_bad_lines: true, ..options.clone() };
+    let bytes: Arc<[u8]> = bytes.into();
+    let read = |options: &TraceOptions| {
+        let Ok(mut trace) = read_trace("fuzz", Arc::clone(&bytes), options) else { return false };
+        loop {
+            match trace.next_request() {
+                Ok(Some(_)) => {}
+                Ok(None) => return true,
+                Err(problem) => {
+                    drop(problem.to_string());
+                    return false;
+                }
+            }
+        }
+    };
+    read(&lenient);
+    read(&options)
+}
+
+fn catalog() -> &'static Arc<Catalog> {
+    static CATALOG: OnceLock<Arc<Catalog>> = OnceLock::new();
+    CATALOG.get_or_init(Catalog::builtin)
+}
+
+/// Reads an experiment and lays out its variants; nothing is opened or run.
+pub(crate) fn experiment(bytes: &[u8]) -> bool {
+    let text = String::from_utf8_lossy(bytes);
+    let read = |varies: Option<&[String]>| {
+        let experiment = Experiment::from_source(catalog(), Text::text("fuzz.toml", &text), &[], varies);
+        experiment.map_err(|problems| drop(problems.to_string())).is_ok()
+    };
+    // As `compare` and as `run` reads it, which differ in what may vary.
+    let is_comparison = read(Some(&[]));
+    read(None) || is_comparison
+}
+
+/// Reads a job file, checks it against a device, and starts its jobs. One that replays an iolog would read other files.
+pub(crate) fn fio_job(bytes: &[u8]) -> bool {
+    let file = match FioJobFile::parse("fuzz.fio", bytes) {
+        Ok(file) => file,
+        Err(problems) => {
+            drop(problems.to_string());
+            return false;
+        }
+    };
+    if bytes.windows(5).any(|word| word.eq_ignore_ascii_case(b"iolog")) {
+        return true;
+    }
+    file.check(CAPACITY_BYTES, true).is_ok_and(|()| file.start(CAPACITY_BYTES, &Prng::new(1)).is_ok())
+}
+
+/// Reads a result or a comparison, and writes its page.
+pub(crate) fn result(bytes: &[u8]) -> bool {
+    let text = String::from_utf8_lossy(bytes);
+    Document::read("fuzz.json", &text).map(|document| page("fuzz.json", &document)).is_ok()
+}
+
+/// A file of this process for readers that take no bytes.
+fn written(name: &str, bytes: &[u8]) -> PathBuf {
+    static FOLDER: OnceLock<tempfile::TempDir> = OnceLock::new();
+    let folder = FOLDER.get_or_init(|| tempfile::tempdir().expect("a folder for files"));
+    let id = std::thread::current().id();
+    let path = folder.path().join(format!("{id:?}-{name}"));
+    fs::write(&path, bytes).expect("a file can be written");
+    path
+}
+
+/// Reads a data set.
+pub(crate) fn data_set(bytes: &[u8]) -> bool {
+    let path = written("data.parquet", bytes);
+    DataSet::read_limited(&path, &["host.iops", "integrity.verified"], DATA_SET_BYTES).is_ok()
+}
+
+/// Writes the file of a saved drive around a line and a state, with their hash, and prepares a run that loads it.
+pub(crate) fn state_file(bytes: &[u8]) -> bool {
+    let (line, state) = match bytes.iter().position(|&byte| byte == b'\n') {
+        Some(end) => (&bytes[..end], &bytes[end + 1..]),
+        None => (bytes, &[][..]),
+    };
+    let hash = format!("{:x}", Sha256::new().chain_update(line).chain_update(state).finalize());
+    let mut file = [seeds::STATE_MAGIC, line, b"\n", hash.as_bytes(), b"\n"].concat();
+    file.extend(zstd::bulk::compress(state, 1).expect("there is memory to compress"));
+    let path = written("drive.state", &file);
+    let sets = [format!("run.state={:?}", path.to_string_lossy())];
+    let experiment = Experiment::from_source(catalog(), Text::text("fuzz.toml", seeds::STATE_DRIVE), &sets, None);
+    let Ok(experiment) = experiment else { return false };
+    Prepared::new(&experiment).is_ok_and(|prepared| prepared.bare_engine(0, false).is_ok())
+}
+
+/// Two experiments of two runs.
+struct Fixed(Vec<Run>);
+
+impl Runs for Fixed {
+    fn runs(&self, experiment: &str) -> Option<&[Run]> {
+        ["a", "b"].contains(&experiment).then_some(&self.0[..])
+    }
+}
+
+/// Parses a formula, and evaluates it.
+pub(crate) fn formula(bytes: &[u8]) -> bool {
+    let Ok(formula) = Formula::parse(&String::from_utf8_lossy(bytes)) else { return false };
+    let run = |iops: f64| Run {
+        vary: [("host.scheduler".to_owned(), json!("noop"))].into_iter().collect(),
+        result: Arc::new(json!({"host": {"iops": iops, "none": null}})),
+    };
+    let runs = Fixed(vec![run(1.0), run(2.0)]);
+    drop(formula.repeated(&[&runs, &runs], "a"));
+    drop(formula.experiments("a"));
+    drop(formula.fields());
+    let _ = formula.value(&runs, "a");
+    true
+}

@@ -1,0 +1,207 @@
+//! What fuzzers begin with: an input of every kind, made here. Those of text formats are the lines that the formats
+//! themselves give as examples.
+
+use std::io::Write;
+use std::sync::Arc;
+
+use flashloom_experiment::config::{Catalog, Experiment, Source};
+use flashloom_experiment::result::{Comparison, RunResult};
+use flashloom_experiment::run::{Prepared, Quiet};
+use flashloom_workload::Format;
+use parquet::basic::{Compression, LogicalType, Repetition, Type as Physical, ZstdLevel};
+use parquet::data_type::{ByteArray, ByteArrayType, DoubleType};
+use parquet::file::metadata::KeyValue;
+use parquet::file::properties::WriterProperties;
+use parquet::file::writer::SerializedFileWriter;
+use parquet::schema::types::Type;
+
+/// First line of the file of a saved drive.
+pub(crate) const STATE_MAGIC: &[u8] = b"flashloom-state 4\n";
+
+/// A drive that is saved to a file.
+pub(crate) const STATE_DRIVE: &str = "\
+[device]
+channels = 1
+ways = 1
+dies = 1
+planes = 1
+blocks = 24
+pages = 8
+page_size = \"4KiB\"
+over_provisioning = 0.9
+[run]
+precondition = \"fill\"
+";
+
+/// A short run, whose result is small.
+const RUN: &str = "\
+[workload.synthetic]
+requests = 20
+[device]
+channels = 1
+ways = 1
+dies = 1
+planes = 1
+blocks = 24
+pages = 8
+over_provisioning = 0.9
+";
+
+pub(crate) fn traces(format: Format) -> Vec<Vec<u8>> {
+    match format {
+        Format::Blktrace => vec![blktrace()],
+        Format::Vscsi => vec![vscsi()],
+        _ => vec![format!("{}\n", format.spec().example).into_bytes()],
+    }
+}
+
+/// Two requests that were queued: 48 bytes each, and a note of a process, whose name follows its record.
+fn blktrace() -> Vec<u8> {
+    const QUEUE: u32 = 1 | 1 << 20;
+    const READ: u32 = QUEUE | 1 << 16;
+    const WRITE: u32 = QUEUE | 1 << 17;
+    const NOTE: u32 = 1 << 29;
+    let record = |sequence: u32, time: u64, sector: u64, bytes: u32, action: u32, more: u16| {
+        let mut record = 0x6561_7407_u32.to_le_bytes().to_vec();
+        record.extend(sequence.to_le_bytes());
+        record.extend(time.to_le_bytes());
+        record.extend(sector.to_le_bytes());
+        for word in [bytes, action, 7, 8 << 20 | 16, 0] {
+            record.extend(word.to_le_bytes());
+        }
+        record.extend(0_u16.to_le_bytes());
+        record.extend(more.to_le_bytes());
+        record
+    };
+    let name = record(1, 0, 0, 0, NOTE, 4);
+    [name, b"fio\0".to_vec(), record(2, 0, 8, 4096, READ, 0), record(3, 500, 64, 8192, WRITE, 0)].concat()
+}
+
+/// Two commands of version 1: 32 bytes each.
+fn vscsi() -> Vec<u8> {
+    let record = |serial: u32, bytes: u32, command: u16, block: u64, time_us: u64| {
+        let mut record = serial.to_le_bytes().to_vec();
+        record.extend(bytes.to_le_bytes());
+        record.extend(1_u32.to_le_bytes());
+        record.extend(command.to_le_bytes());
+        record.extend([0, 1]);
+        record.extend(block.to_le_bytes());
+        record.extend(time_us.to_le_bytes());
+        record
+    };
+    [record(1, 4096, 0x28, 8, 100), record(2, 8192, 0x2a, 64, 140)].concat()
+}
+
+/// A few requests of Flashloom's own format.
+fn requests() -> Vec<u8> {
+    let line =
+        |number: u64| format!("{},{},{},8\n", number * 1_000, if number % 3 == 0 { "R" } else { "W" }, number * 8);
+    let lines: String = (0..40).map(line).collect();
+    format!("timestamp_ns,op,lba,sectors\n{lines}").into_bytes()
+}
+
+pub(crate) fn gz() -> Vec<u8> {
+    let mut encoder = flate2::write::GzEncoder::new(Vec::new(), flate2::Compression::default());
+    encoder.write_all(&requests()).expect("memory can be written");
+    encoder.finish().expect("memory can be written")
+}
+
+pub(crate) fn zst() -> Vec<u8> {
+    zstd::bulk::compress(&requests(), 1).expect("there is memory to compress")
+}
+
+pub(crate) fn experiments() -> Vec<Vec<u8>> {
+    let varied = "[vary]\n\"host.scheduler\" = [\"noop\", \"cfq\"]\n";
+    let expected = "[[expect]]\nclaim = \"more\"\nformula = \"max(host.iops{scheduler=noop})\"\nat_least = 1.0\n";
+    [RUN.to_owned(), format!("{RUN}{varied}{expected}")].map(String::into_bytes).to_vec()
+}
+
+pub(crate) fn fio_jobs() -> Vec<Vec<u8>> {
+    let texts = [
+        "[global]\nbs=4k\nsize=16m\nrw=randrw\nrwmixread=70\niodepth=4\n[one]\nnumjobs=2\n[two]\nstonewall\nrw=write\n",
+        "[zipf]\nrw=randread\nbs=4k\nrandom_distribution=zipf:1.1\nsize=16m\n",
+    ];
+    texts.map(|text| text.as_bytes().to_vec()).to_vec()
+}
+
+fn prepared(text: &str, sets: &[&str], is_varied: bool) -> Experiment {
+    let sets: Vec<String> = sets.iter().map(|&set| set.to_owned()).collect();
+    let varies = is_varied.then(|| vec!["host.scheduler=noop,cfq".to_owned()]);
+    Experiment::from_source(&Catalog::builtin(), Source::text("seed.toml", text), &sets, varies.as_deref())
+        .unwrap_or_else(|problems| panic!("{problems}"))
+}
+
+pub(crate) fn results() -> Vec<Vec<u8>> {
+    let experiment = prepared(RUN, &[], true);
+    let runs = Prepared::new(&experiment).expect("it is sound");
+    let mut result: RunResult = runs.run_variant(0, true, &Quiet).expect("it runs");
+    let mut comparison: Comparison = runs.compare(false, &Quiet).expect("it runs");
+    // What depends on the machine and the moment.
+    result.run = None;
+    result.provenance = None;
+    for run in &mut comparison.runs {
+        run.result.run = None;
+        run.result.provenance = None;
+    }
+    vec![serde_json::to_vec(&result).expect("it is JSON"), serde_json::to_vec(&comparison).expect("it is JSON")]
+}
+
+/// Three runs in columns, as pyarrow writes them: empty cells, dictionaries, zstd.
+pub(crate) fn data_set() -> Vec<u8> {
+    let texts: [(&str, [Option<&str>; 3]); 7] = [
+        ("id", [Some("a"), Some("b"), Some("c")]),
+        ("status", [Some("ok"), Some("ok"), Some("failed")]),
+        ("error.type", [None, None, Some("CheckError")]),
+        ("error.message", [None, None, Some("not steady")]),
+        ("version", [Some("0.1.0"); 3]),
+        ("buffer.capacity", [Some("1MiB"), Some("4MiB"), Some("1MiB")]),
+        ("config", [Some("{\"host\": {\"queue_depth\": 4}}"), Some("{}"), None]),
+    ];
+    let field = |name: &str, physical: Physical| {
+        let logical = (physical == Physical::BYTE_ARRAY).then_some(LogicalType::String);
+        let field = Type::primitive_type_builder(name, physical).with_repetition(Repetition::OPTIONAL);
+        Arc::new(field.with_logical_type(logical).build().expect("a column"))
+    };
+    let fields = texts.iter().map(|(name, _)| field(name, Physical::BYTE_ARRAY));
+    let fields = fields.chain([field("host.iops", Physical::DOUBLE)]).collect();
+    let schema = Type::group_type_builder("schema").with_fields(fields).build().expect("a schema");
+    let varied = KeyValue::new("flashloom.varied".to_owned(), "[\"buffer.capacity\"]".to_owned());
+    let properties = WriterProperties::builder()
+        .set_compression(Compression::ZSTD(ZstdLevel::default()))
+        .set_key_value_metadata(Some(vec![varied]))
+        .build();
+    let mut bytes = Vec::new();
+    let mut writer = SerializedFileWriter::new(&mut bytes, Arc::new(schema), Arc::new(properties)).expect("a writer");
+    let mut group = writer.next_row_group().expect("a row group");
+    for (_, cells) in &texts {
+        let levels = cells.map(|cell| i16::from(cell.is_some()));
+        let values: Vec<ByteArray> = cells.iter().flatten().map(|&cell| cell.into()).collect();
+        let mut column = group.next_column().expect("it is open").expect("the schema has it");
+        column.typed::<ByteArrayType>().write_batch(&values, Some(&levels), None).expect("they are texts");
+        column.close().expect("a whole column");
+    }
+    let mut column = group.next_column().expect("it is open").expect("the schema has it");
+    column.typed::<DoubleType>().write_batch(&[1.5, 2.5], Some(&[1, 1, 0]), None).expect("they are numbers");
+    column.close().expect("a whole column");
+    group.close().expect("a whole row group");
+    writer.close().expect("a whole file");
+    bytes
+}
+
+/// The line about a drive's origin and its state, out of the file of a saved drive.
+pub(crate) fn state_file() -> Vec<u8> {
+    let experiment = prepared(STATE_DRIVE, &[], false);
+    let mut runs = Prepared::new(&experiment).expect("it is sound");
+    let file = runs.age(false, &Quiet).expect("it is filled").to_file().expect("there is memory");
+    let mut parts = file.splitn(4, |&byte| byte == b'\n');
+    let (magic, line) = (parts.next().unwrap_or_default(), parts.next().unwrap_or_default());
+    assert_eq!([magic, b"\n"].concat(), STATE_MAGIC, "the format of saved drives");
+    let state = zstd::stream::decode_all(parts.nth(1).unwrap_or_default()).expect("it was compressed");
+    [line, b"\n", &state].concat()
+}
+
+pub(crate) fn formulas() -> Vec<Vec<u8>> {
+    let texts =
+        ["host.iops{scheduler=noop|cfq} / b:host.iops", "max(host.iops) - 3.5 * (2 + sum(1, 2)) / -mean(b:host.iops)"];
+    texts.map(|text| text.as_bytes().to_vec()).to_vec()
+}

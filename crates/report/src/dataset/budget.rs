@@ -1,0 +1,95 @@
+//! How much memory a data set may take, because a few bytes of a file can be many once they are decoded.
+//!
+//! ```text
+//! metadata      at most 1/64 of the limit: what it decodes to is that much larger
+//! rows          1,200 B each and 160 B a cell, and the bytes of each text, together at most the limit
+//! pages         at most 1/32 of the limit each once decompressed; one of a column is in memory at a time, and its
+//!               dictionary, which can decode to ten times its size
+//! ```
+//!
+//! Rows are counted before any is read, pages by their headers before any is decompressed, and texts as they are
+//! decoded, so that a file is refused that says less than it holds. The limit is that of one data set, whatever its
+//! number of files.
+
+use std::cell::Cell;
+use std::env;
+use std::fs::File;
+use std::io::{Read, Seek, SeekFrom};
+
+use flashloom_units::{Problem, parse_size};
+
+/// Variable with the limit, for the user who trusts a larger data set.
+pub const LIMIT_VARIABLE: &str = "FLASHLOOM_DATASET_LIMIT";
+
+/// Limit without it.
+const DEFAULT_LIMIT_BYTES: u64 = 512 << 20;
+
+/// Memory of a row without cells, and of a cell without its text.
+const ROW_BYTES: u64 = 1_200;
+const CELL_BYTES: u64 = 160;
+
+/// Memory that is left for a data set.
+pub(super) struct Budget {
+    limit: u64,
+    left: Cell<u64>,
+}
+
+impl Budget {
+    pub(super) fn new(limit: u64) -> Self {
+        Self { limit, left: Cell::new(limit) }
+    }
+
+    /// The limit that the user's environment sets, or the default one.
+    pub(super) fn of_user() -> Result<Self, Problem> {
+        let Some(text) = env::var_os(LIMIT_VARIABLE).filter(|text| !text.is_empty()) else {
+            return Ok(Self::new(DEFAULT_LIMIT_BYTES));
+        };
+        let limit = parse_size(&text.to_string_lossy());
+        Ok(Self::new(limit.map_err(|refusal| refusal.in_file(LIMIT_VARIABLE))?))
+    }
+
+    /// Takes the memory of rows with so many cells.
+    pub(super) fn take_rows(&self, rows: u64, cells: u64) -> Result<(), String> {
+        let bytes = rows.saturating_mul(cells.saturating_mul(CELL_BYTES).saturating_add(ROW_BYTES));
+        self.take(bytes).ok_or_else(|| self.exceeded(&format!("{rows} rows of {cells} cells")))
+    }
+
+    /// Takes memory; nothing if there is not so much left.
+    fn take(&self, bytes: u64) -> Option<()> {
+        self.left.set(self.left.get().checked_sub(bytes)?);
+        Some(())
+    }
+
+    /// Takes the memory of a text.
+    pub(super) fn take_text(&self, text: &[u8]) -> Result<(), String> {
+        self.take(text.len() as u64).ok_or_else(|| self.exceeded("texts"))
+    }
+
+    /// Size in bytes that a page may have once it is decompressed.
+    pub(super) fn page_bytes(&self) -> u64 {
+        self.limit / 32
+    }
+
+    /// Refuses a file whose metadata is too large, before any of it is decoded. Whether it is Parquet is the reader's
+    /// business.
+    pub(super) fn check_metadata(&self, mut file: &File) -> std::io::Result<Result<(), String>> {
+        let mut end = [0; 8];
+        if file.seek(SeekFrom::End(0))? < end.len() as u64 {
+            return Ok(Ok(()));
+        }
+        file.seek(SeekFrom::End(-(end.len() as i64)))?;
+        file.read_exact(&mut end)?;
+        file.rewind()?;
+        let length = u64::from(u32::from_le_bytes([end[0], end[1], end[2], end[3]]));
+        let is_too_large = length > self.limit / 64;
+        Ok(if is_too_large { Err(self.exceeded(&format!("metadata of {length} bytes"))) } else { Ok(()) })
+    }
+
+    /// Message about what would take more than the limit.
+    pub(super) fn exceeded(&self, what: &str) -> String {
+        let mebibytes = self.limit >> 20;
+        format!(
+            "{what}, more than {mebibytes} MiB of memory are for: if you trust the file, set {LIMIT_VARIABLE} to more"
+        )
+    }
+}

@@ -1,0 +1,167 @@
+//! Headers of the pages of a column, read before any page is: the library takes the sizes that they declare for granted.
+//!
+//! A header is a struct in the compact protocol of Thrift (parquet-format, `PageHeader`), of which the sizes, the
+//! encoding and the number of values count; all else is skipped.
+
+use std::fs::File;
+use std::io::{BufReader, Error, ErrorKind, Read, Result, Seek, SeekFrom};
+use std::ops::Range;
+
+use super::budget::Budget;
+
+/// Types of the compact protocol that have a size of their own, or none.
+const STOP: u8 = 0;
+const BYTE: u8 = 3;
+const INTEGERS: Range<u8> = 4..7;
+const DOUBLE: u8 = 7;
+const BINARY: u8 = 8;
+const LISTS: Range<u8> = 9..11;
+const STRUCT: u8 = 12;
+
+/// Structs in structs that a header may have: it has statistics in a data page.
+const DEEPEST: u32 = 4;
+
+/// The encoding in which a value is the beginning of the one before and some bytes: many values can be of one page's
+/// size each.
+const DELTA_BYTE_ARRAY: i64 = 7;
+
+/// What counts of a header.
+#[derive(Default)]
+struct Header {
+    uncompressed: i64,
+    compressed: i64,
+    encoding: i64,
+    dictionary_values: i64,
+}
+
+impl Header {
+    /// Takes a number by the field of the page and that within it.
+    fn note(&mut self, field: (i64, i64), value: i64) {
+        match field {
+            (2, 0) => self.uncompressed = value,
+            (3, 0) => self.compressed = value,
+            (5, 2) | (8, 4) => self.encoding = value,
+            (7, 1) => self.dictionary_values = value,
+            _ => {}
+        }
+    }
+
+    fn check(&self, budget: &Budget) -> std::result::Result<(), String> {
+        let Self { uncompressed, compressed, encoding, dictionary_values } = *self;
+        let most = i64::try_from(budget.page_bytes()).unwrap_or(i64::MAX);
+        if uncompressed.max(compressed) > most {
+            return Err(budget.exceeded(&format!("a page of {} bytes", uncompressed.max(compressed))));
+        }
+        if uncompressed.min(compressed) < 0 || !(0..=uncompressed).contains(&dictionary_values) {
+            return Err("a page of impossible size".to_owned());
+        }
+        if encoding == DELTA_BYTE_ARRAY {
+            return Err("a page of texts that repeat each other (DELTA_BYTE_ARRAY)".to_owned());
+        }
+        Ok(())
+    }
+}
+
+/// Checks the headers of all pages of a column that lies at those bytes of a file.
+pub(super) fn check(file: &File, bytes: Range<u64>, budget: &Budget) -> std::result::Result<(), String> {
+    let damaged = |error: Error| format!("a damaged page: {error}");
+    let mut headers = Headers { file: BufReader::new(file), at: bytes.start };
+    headers.file.seek(SeekFrom::Start(bytes.start)).map_err(damaged)?;
+    while headers.at < bytes.end {
+        let mut header = Header::default();
+        headers.structure(0, 0, &mut header).map_err(damaged)?;
+        header.check(budget)?;
+        headers.skip(header.compressed.unsigned_abs()).map_err(damaged)?;
+    }
+    Ok(())
+}
+
+/// A file at a header.
+struct Headers<'a> {
+    file: BufReader<&'a File>,
+    at: u64,
+}
+
+impl Headers<'_> {
+    fn byte(&mut self) -> Result<u8> {
+        let mut byte = [0];
+        self.file.read_exact(&mut byte)?;
+        self.at += 1;
+        Ok(byte[0])
+    }
+
+    fn skip(&mut self, bytes: u64) -> Result<()> {
+        self.at = self.at.saturating_add(bytes);
+        self.file.seek_relative(i64::try_from(bytes).map_err(|_| impossible())?)
+    }
+
+    /// An unsigned number in groups of seven bits.
+    fn number(&mut self) -> Result<u64> {
+        let mut number = 0;
+        for shift in (0..64).step_by(7) {
+            let byte = self.byte()?;
+            number |= u64::from(byte & 0x7f) << shift;
+            if byte < 0x80 {
+                return Ok(number);
+            }
+        }
+        Err(impossible())
+    }
+
+    /// A signed number, whose sign is its last bit.
+    fn signed(&mut self) -> Result<i64> {
+        let number = self.number()?;
+        Ok((number >> 1).cast_signed() ^ -(number & 1).cast_signed())
+    }
+
+    /// Reads the fields of a struct that is itself the field `outer` of the page, or the page.
+    fn structure(&mut self, outer: i64, depth: u32, header: &mut Header) -> Result<()> {
+        if depth > DEEPEST {
+            return Err(impossible());
+        }
+        let mut id = 0_i64;
+        loop {
+            let (delta, kind) = split(self.byte()?);
+            if kind == STOP {
+                return Ok(());
+            }
+            id = if delta == 0 { self.signed()? } else { id.saturating_add(i64::from(delta)) };
+            if INTEGERS.contains(&kind) {
+                let value = self.signed()?;
+                let field = if depth == 0 { (id, 0) } else { (outer, id) };
+                // Deeper fields are those of statistics, whose numbers are nobody's size.
+                if depth < 2 {
+                    header.note(field, value);
+                }
+            } else {
+                self.value(kind, id, depth, header)?;
+            }
+        }
+    }
+
+    /// Skips a value that is no whole number, except for the fields of a struct.
+    fn value(&mut self, kind: u8, id: i64, depth: u32, header: &mut Header) -> Result<()> {
+        match kind {
+            // The type of a flag is its value.
+            1 | 2 => Ok(()),
+            BYTE => self.skip(1),
+            DOUBLE => self.skip(8),
+            BINARY => {
+                let length = self.number()?;
+                self.skip(length)
+            }
+            STRUCT => self.structure(id, depth + 1, header),
+            kind if LISTS.contains(&kind) => Err(Error::new(ErrorKind::InvalidData, "a list in a page header")),
+            _ => Err(impossible()),
+        }
+    }
+}
+
+/// The upper and the lower four bits.
+const fn split(byte: u8) -> (u8, u8) {
+    (byte >> 4, byte & 0xf)
+}
+
+fn impossible() -> Error {
+    Error::new(ErrorKind::InvalidData, "a header that cannot be read")
+}
