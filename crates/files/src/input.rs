@@ -12,8 +12,11 @@ use crate::system::open_waitless;
 /// Variable with the limit on texts in bytes, for the user who trusts a longer one.
 pub const TEXT_LIMIT_VARIABLE: &str = "FLASHLOOM_TEXT_LIMIT";
 
-/// Limit on texts without it. A byte of TOML takes about eleven while it is read.
+/// Limit on experiments and jobs without it: 100 MB of comments in TOML took 1.1 GB.
 pub const TEXT_LIMIT_BYTES: u64 = 16 << 20;
+
+/// Limit on results without it, which programs write: one of a thousand runs has some ten megabytes.
+pub const RESULT_LIMIT_BYTES: u64 = 128 << 20;
 
 /// Reason why a file is no input.
 #[derive(Debug)]
@@ -78,13 +81,14 @@ pub fn open_input(path: &Path) -> Result<File, NoInput> {
     Ok(file)
 }
 
-/// Reads a text as [`open_input`] opens it, if it is not longer than the limit.
+/// Reads a text as [`open_input`] opens it, if it is not longer than a limit, or than what [`TEXT_LIMIT_VARIABLE`] has
+/// in its place.
 ///
 /// # Errors
 /// As for [`open_input`], or it is too long.
-pub fn read_input(path: &Path) -> Result<Vec<u8>, NoInput> {
+pub fn read_input(path: &Path, limit_bytes: u64) -> Result<Vec<u8>, NoInput> {
     let limit = match env::var_os(TEXT_LIMIT_VARIABLE).filter(|value| !value.is_empty()) {
-        None => TEXT_LIMIT_BYTES,
+        None => limit_bytes,
         Some(value) => {
             let value = value.to_string_lossy();
             value.parse().map_err(|_| NoInput::Limit(value.into_owned()))?

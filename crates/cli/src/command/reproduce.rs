@@ -11,7 +11,7 @@ use flashloom::report::row::{Overview, Report, Summary};
 use flashloom::report::verdict::Verdict;
 use flashloom::report::{csv, markdown};
 use flashloom::units::{Problem, visible_path};
-use flashloom_files::read_input;
+use flashloom_files::{RESULT_LIMIT_BYTES, read_input};
 use rayon::ThreadPoolBuilder;
 
 use crate::arguments::ReproduceArguments;
@@ -92,7 +92,7 @@ impl<'a> Folder<'a> {
 
     /// The overview of a paper whose report lies in the folder.
     fn overview(&self, paper: &str) -> Option<Overview> {
-        let text = read_input(&self.0.join(format!("{paper}.json"))).ok()?;
+        let text = read_input(&self.0.join(format!("{paper}.json")), RESULT_LIMIT_BYTES).ok()?;
         serde_json::from_slice(&text).ok()
     }
 

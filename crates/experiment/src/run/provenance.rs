@@ -3,7 +3,7 @@
 use std::fs::File;
 use std::io;
 
-use flashloom_files::read_input;
+use flashloom_files::{TEXT_LIMIT_BYTES, read_input};
 use flashloom_units::{Problem, Problems};
 use flashloom_workload::Fingerprint;
 use flashloom_workload::workload::Workload;
@@ -37,7 +37,7 @@ fn job_file(experiment: &Experiment, config: &Config) -> Result<Option<Fingerpri
     let Some(path) = config.workload.path.as_ref().filter(|_| config.workload.kind == "fio") else { return Ok(None) };
     let path = experiment.located(config, "workload.path", path);
     let name = path.to_string_lossy();
-    let content = read_input(&path)
+    let content = read_input(&path, TEXT_LIMIT_BYTES)
         .map_err(|reason| Problem::file(&*name, reason.to_string(), "the file that was read before"))?;
     Ok(Some(Fingerprint::of(&name, &content)))
 }

@@ -3,7 +3,7 @@
 use std::path::Path;
 
 use flashloom_experiment::result::{COMPARE_SCHEMA, Comparison, KEPT_SCHEMA, KeptRun, RESULT_SCHEMA, RunResult};
-use flashloom_files::read_input;
+use flashloom_files::{RESULT_LIMIT_BYTES, read_input};
 use flashloom_units::{Place, Problem, Refusal};
 use serde::de::DeserializeOwned;
 use serde_json::Value;
@@ -35,7 +35,7 @@ impl Document {
         }
         let expected = "the JSON of a result or a comparison, or the data set of a sweep";
         let refuse = |found: String| Problem::file(name, found, expected);
-        let bytes = read_input(path).map_err(|reason| refuse(reason.to_string()))?;
+        let bytes = read_input(path, RESULT_LIMIT_BYTES).map_err(|reason| refuse(reason.to_string()))?;
         let text = String::from_utf8(bytes).map_err(|_| refuse("this is not UTF-8 text".to_owned()))?;
         Self::read(name, &text)
     }

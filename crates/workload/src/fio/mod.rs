@@ -21,7 +21,7 @@ mod value;
 
 use std::collections::BTreeSet;
 
-use flashloom_files::read_input;
+use flashloom_files::{TEXT_LIMIT_BYTES, read_input};
 use flashloom_units::{Place, PolicySpec, Prng, Problem, Problems};
 
 use crate::{Footprint, Format, TraceOptions, scan_trace};
@@ -69,7 +69,7 @@ impl FioJobFile {
     /// Every problem of the file.
     pub fn read(path: &str) -> Result<Self, Problems> {
         const EXPECTED: &str = "a fio job file";
-        let bytes = read_input(std::path::Path::new(path))
+        let bytes = read_input(std::path::Path::new(path), TEXT_LIMIT_BYTES)
             .map_err(|reason| Problem::file(path, reason.to_string(), EXPECTED))?;
         let mut file = Self::parse(path, &bytes)?;
         let folder = std::path::Path::new(path).parent().unwrap_or(std::path::Path::new(""));

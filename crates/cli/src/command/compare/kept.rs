@@ -13,7 +13,7 @@ use flashloom::experiment::config::KeyId;
 use flashloom::experiment::result::{ComparedRun, EXPERIMENT, KEPT_SCHEMA, KeptRun, RunResult};
 use flashloom::experiment::run::{Keeper, Prepared, program_sha256};
 use flashloom::units::{Problem, Problems, Value, visible_path};
-use flashloom_files::{NoInput, read_input, remove_leftovers, write_whole};
+use flashloom_files::{NoInput, RESULT_LIMIT_BYTES, read_input, remove_leftovers, write_whole};
 use serde_json::json;
 use sha2::{Digest, Sha256};
 
@@ -119,10 +119,10 @@ impl Keeper for Kept {
 /// Reads a result file; `None` if there is none.
 fn read(path: &Path) -> Result<Option<KeptRun>, Problem> {
     let refuse = |found: String| {
-        let problem = Problem::file(visible_path(&path), found, "the result of a run that `--out` wrote");
+        let problem = Problem::file(visible_path(path), found, "the result of a run that `--out` wrote");
         problem.with_help("move the file away to run it again")
     };
-    let text = match read_input(path) {
+    let text = match read_input(path, RESULT_LIMIT_BYTES) {
         Ok(text) => text,
         Err(NoInput::Missing) => return Ok(None),
         Err(reason) => return Err(refuse(reason.to_string())),

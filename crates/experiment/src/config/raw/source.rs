@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 use std::ops::Range;
 use std::path::{Path, PathBuf};
 
-use flashloom_files::read_input;
+use flashloom_files::{TEXT_LIMIT_BYTES, read_input};
 use flashloom_units::{Lines, Problem, Problems, Refusal};
 
 use crate::config::catalog::SECTIONS;
@@ -24,7 +24,8 @@ impl Source {
     /// Reads a configuration file; relative paths in it start from its own folder.
     pub fn read(path: &str) -> Result<Self, Problem> {
         const EXPECTED: &str = "a configuration file in TOML";
-        let bytes = read_input(Path::new(path)).map_err(|reason| Problem::file(path, reason.to_string(), EXPECTED))?;
+        let bytes = read_input(Path::new(path), TEXT_LIMIT_BYTES)
+            .map_err(|reason| Problem::file(path, reason.to_string(), EXPECTED))?;
         let folder = Path::new(path).parent().unwrap_or(Path::new("")).to_owned();
         match String::from_utf8(bytes) {
             Ok(text) => Ok(Self { name: path.to_owned(), text, folder }),
