@@ -94,8 +94,9 @@ fn vscsi() -> Vec<u8> {
 
 /// A few requests of Flashloom's own format.
 fn requests() -> Vec<u8> {
-    let line =
-        |number: u64| format!("{},{},{},8\n", number * 1_000, if number % 3 == 0 { "R" } else { "W" }, number * 8);
+    let line = |number: u64| {
+        format!("{},{},{},8\n", number * 1_000, if number.is_multiple_of(3) { "R" } else { "W" }, number * 8)
+    };
     let lines: String = (0..40).map(line).collect();
     format!("timestamp_ns,op,lba,sectors\n{lines}").into_bytes()
 }

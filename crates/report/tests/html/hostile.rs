@@ -142,7 +142,7 @@ fn swept(text: Replacement<'_>) -> DataSet {
         for (at, key) in (20..).zip(&keys) {
             row[key] = text(at + 10 * (number % 3)).into();
         }
-        row["__proto__"] = if number % 2 == 0 { "__proto__" } else { "constructor" }.into();
+        row["__proto__"] = if number.is_multiple_of(2) { "__proto__" } else { "constructor" }.into();
         row
     };
     let rows: Vec<Value> = (0..8).flat_map(|number| [1, 2].map(|seed| row(number, number != 5, seed))).collect();
