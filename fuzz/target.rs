@@ -1,5 +1,5 @@
-//! A reader under libFuzzer: the one that FUZZ_TARGET names. With FUZZ_SEEDS it writes the reader's seeds to that folder
-//! before it begins.
+//! A reader under libFuzzer: the one that FUZZ_TARGET names. With FUZZ_SEEDS it writes the reader's seeds to that
+//! folder before it begins.
 #![no_main]
 
 use std::env;

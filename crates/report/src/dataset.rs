@@ -1,8 +1,8 @@
 //! Data sets of sweeps, as the Python package writes them (`flashloom.sweep`): Parquet files with a row for each run.
 //!
 //! A folder has one file of a sweep that has ended, and one a batch while it goes on; a run that two files have is read
-//! once. Only the columns that a report shows are read, and no more of them than the limit of a data set's memory allows
-//! ([`LIMIT_VARIABLE`]).
+//! once. Only the columns that a report shows are read, and no more of them than the limit of a data set's memory
+//! allows ([`LIMIT_VARIABLE`]).
 
 mod budget;
 mod column;

@@ -42,8 +42,8 @@ impl Checker {
         self.violation.as_deref()
     }
 
-    /// Checks what was loaded, against the array that was loaded with it: nothing runs, and as many pages are programmed
-    /// as the array says.
+    /// Checks what was loaded, against the array that was loaded with it: nothing runs, and as many pages are
+    /// programmed as the array says.
     pub(crate) fn check_loaded(&self, nand: &Nand) -> Result<(), String> {
         let is_as = |(id, &Block { started, ended, reading, erasing, bad }): (u32, &Block)| {
             let block = BlockId(id);

@@ -1,4 +1,4 @@
-//! Headers of the pages of a column, read before any page is: the library takes the sizes that they declare for granted.
+//! Headers of the pages of a column, read before any page is: the library trusts the sizes that they declare.
 //!
 //! A header is a struct in the compact protocol of Thrift (parquet-format, `PageHeader`), of which the sizes, the
 //! encoding and the number of values count; all else is skipped.

@@ -1,8 +1,8 @@
 //! What is checked of a store whose state was loaded: that no part says anything that another part or the array denies.
 //!
 //! ```text
-//! pages:      the map and its reverse agree, and the valid bits and counts are those of the mapped pages, each of which
-//!             is programmed
+//! pages:      the map and its reverse agree, and the valid bits and counts are those of the mapped pages, each of
+//!             which is programmed
 //! blocks:     free = erased and listed; open = the block of a lane, as far programmed as the lane has come; closed =
 //!             full, and a candidate of the collection policy; victim = the block of a job; bad = bad in the array
 //! planes:     their room follows from the blocks that they can use and the lanes that they have opened
