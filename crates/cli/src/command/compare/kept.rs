@@ -120,7 +120,7 @@ impl Keeper for Kept {
 /// Reads a result file; `None` if there is none.
 fn read(path: &Path) -> Result<Option<KeptRun>, Problem> {
     let refuse = |found: String| {
-        let problem = Problem::file(visible_path(&path), found, "the result of a run that `--out` wrote");
+        let problem = Problem::file(visible_path(path), found, "the result of a run that `--out` wrote");
         problem.with_help("move the file away to run it again")
     };
     let text = match fs::read_to_string(path) {
