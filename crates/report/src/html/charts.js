@@ -1,7 +1,12 @@
 "use strict";
 // Draws the pictures of a report: the numbers come from the page, the drawing is Apache ECharts'.
 
-const specs = JSON.parse(document.getElementById("charts").textContent);
+// The library keeps the widths of texts in a plain object, by the text: one that every object has (`__proto__`,
+// `constructor`) would be found there, and written to. Such names, which come from files, begin with a space.
+const INHERITED = Object.getOwnPropertyNames(Object.prototype);
+const named = (_, value) =>
+  (typeof value === "string" && INHERITED.some((name) => value.startsWith(name)) ? " " + value : value);
+const specs = JSON.parse(document.getElementById("charts").textContent, named);
 
 // Lines have colours that both themes and most eyes tell apart (after Okabe and Ito, 2008).
 const LINES = {
