@@ -38,14 +38,34 @@ struct Counted {
     operations: u64,
 }
 
+/// The release build beside this test's.
+pub fn release() -> PathBuf {
+    let profiles = Path::new(env!("CARGO_BIN_EXE_flashloom")).ancestors().nth(2).expect("it is in target/PROFILE");
+    profiles.join("release").join("flashloom")
+}
+
+/// Valgrind that counts what the program behind it executes.
+pub fn valgrind_into(log: &Path) -> Command {
+    let mut valgrind = Command::new("valgrind");
+    valgrind.args(["--tool=callgrind", "--callgrind-out-file=/dev/null"]);
+    valgrind.arg(format!("--log-file={}", log.display()));
+    valgrind
+}
+
+/// What valgrind has counted.
+pub fn collected(log: &Path) -> u64 {
+    let log = fs::read_to_string(log).expect("valgrind writes its log");
+    let collected = log.lines().find_map(|line| line.split_once("Collected : ")?.1.parse().ok());
+    collected.unwrap_or_else(|| panic!("callgrind says what it collected: {log}"))
+}
+
 impl Counter {
     /// Makes a counter for the release build beside this test's, and the files that workloads read.
     ///
     /// # Errors
     /// Valgrind or the release build is missing.
     pub fn new() -> Result<Self, String> {
-        let profiles = Path::new(env!("CARGO_BIN_EXE_flashloom")).ancestors().nth(2).expect("it is in target/PROFILE");
-        let program = profiles.join("release").join("flashloom");
+        let program = release();
         if !program.exists() {
             return Err(format!("{} is missing: cargo build --release", program.display()));
         }
@@ -103,19 +123,16 @@ impl Counter {
     /// Counts a run of that length with the aged drive of that number.
     fn count(&self, settings: &str, requests: u64, number: usize) -> Counted {
         let log = self.path(&format!("{number}.log"));
-        let mut valgrind = Command::new("valgrind");
-        valgrind.args(["--tool=callgrind", "--callgrind-out-file=/dev/null"]);
-        valgrind.arg(format!("--log-file={}", log.display())).arg(&self.program);
+        let mut valgrind = valgrind_into(&log);
+        valgrind.arg(&self.program);
         let mut arguments = self.arguments(settings, requests);
         arguments
             .extend(["--set".to_owned(), format!("run.state={}", self.path(&format!("{number}.state")).display())]);
         let result: Value = serde_json::from_str(&self.run(valgrind, &arguments)).expect("the result is JSON");
         assert_eq!(result["host"]["completed"], requests, "{settings}: the workload is as long as was asked for");
         let operations = ["reads", "programs", "erases"].map(|kind| result["nand"][kind]["total"].as_u64());
-        let log = fs::read_to_string(log).expect("valgrind writes its log");
-        let collected = log.lines().find_map(|line| line.split_once("Collected : ")?.1.parse().ok());
         Counted {
-            instructions: collected.unwrap_or_else(|| panic!("callgrind says what it collected: {log}")),
+            instructions: collected(&log),
             operations: operations.map(|total| total.expect("the array counts its operations")).iter().sum(),
         }
     }

@@ -9,6 +9,7 @@
 mod budget;
 mod case;
 mod count;
+mod linear;
 mod page;
 
 use std::fs;
