@@ -16,9 +16,6 @@ TRACES ?= traces
 MDBOOK := target/tools/mdbook-0.5.4
 LINKCHECKER := target/tools/linkchecker
 
-# A reader of fio's output, which results as fio's JSON are held against.
-FIO_PLOT := target/fio-plot
-
 # What `make dist` makes the Debian package with.
 CARGO_DEB := target/tools/cargo-deb-3.8.0
 
@@ -27,8 +24,9 @@ COUNT := cargo build --locked --release && \
   cargo test --locked --workspace --test costs -- --ignored --nocapture
 NO_VALGRIND := make: valgrind is missing, which counts instructions: sudo apt-get install valgrind
 
-# How the commands of documents are run; followed by the name of the test.
-OUTPUTS := cargo test --locked --workspace --lib -- --ignored --nocapture --test-threads=1
+# How the commands of documents are run; followed by the name of the test. Of all that `unit` builds, because cargo would
+# build some of it otherwise for less.
+OUTPUTS := cargo test --locked --workspace -- --ignored --nocapture --test-threads=1
 
 # Lays an environment of Python and installs into it what a file of requirements/ lists: versions with their hashes, of
 # which pip refuses everything else. Nothing outside of target/ is changed.
@@ -43,7 +41,7 @@ endef
 # What `make supply` asks about the crates with.
 CARGO_DENY := target/tools/cargo-deny-0.20.2
 
-# The environment that the Python package is installed into, and tried in.
+# The environment that the Python package is installed into, and tried in; tests of the program take fio-plot from it.
 PYTHON := target/python
 PACKAGE := crates/python
 MATURIN := $(PYTHON)/bin/maturin
@@ -71,10 +69,7 @@ tools: ## Installs what the checks take and the machine lacks; with INSTALL=no i
 	  else \
 	    echo "make: rustfmt or clippy is missing: install them as your Rust was, or use rustup" >&2; exit 1; \
 	  fi; }
-	@$(MAKE) --no-print-directory $(FIO_PLOT)/done
-
-$(FIO_PLOT)/done: requirements/fio-plot.txt
-	$(call ENVIRONMENT,$(FIO_PLOT),$<)
+	@$(MAKE) --no-print-directory $(PYTHON)/done
 
 format: ## Checks the format of every file.
 	cargo fmt --all --check
@@ -238,9 +233,13 @@ fuzz-properties: ## Runs every test with RUNS other seeds for its random cases, 
 	  PROPTEST_RNG_SEED=$$seed INSTA_UPDATE=no cargo test --locked --workspace || exit 1; \
 	done
 
+# Optimised as a release, because it takes hours, with the assertions and checks of the tests.
+fuzz-long: export CARGO_PROFILE_RELEASE_DEBUG_ASSERTIONS := true
+fuzz-long: export CARGO_PROFILE_RELEASE_OVERFLOW_CHECKS := true
 fuzz-long: ## Checks CASES long random runs of whole drives, from seed SEED on.
 	FLASHLOOM_CASES=$(CASES) FLASHLOOM_SEED=$(SEED) \
-	  cargo test --locked -p flashloom-device --test random_operations --test state as_many_runs_as_are_asked_for
+	  cargo test --locked --release --target-dir target/checked -p flashloom-device \
+	  --test random_operations --test state as_many_runs_as_are_asked_for
 
 fuzz-ftl: ## Holds 10 million random operations on each mapping against a model of its map.
 	FLASHLOOM_CASES=5000 FLASHLOOM_SEED=$(SEED) \

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import os
+import signal
+from collections.abc import Iterator
 from pathlib import Path
 
 import flashloom
@@ -16,6 +18,15 @@ SMALL: dict[str, object] = {
     "device": {"blocks": 64, "pages": 32, "channels": 2, "ways": 1, "planes": 1},
 }
 """A run of a few milliseconds."""
+
+
+@pytest.fixture(autouse=True, scope="session")
+def interrupted() -> Iterator[None]:
+    """Processes that the tests start can be interrupted, also where the tests themselves cannot: in the background of
+    a shell, or under nohup, the signal is ignored, which is handed down."""
+    before = signal.signal(signal.SIGINT, signal.default_int_handler)
+    yield
+    signal.signal(signal.SIGINT, before)
 
 
 @pytest.fixture

@@ -223,7 +223,7 @@ fn the_json_has_the_keys_of_fio_and_repeats_to_the_byte() {
 /// fio-plot from the registry of Python packages, where `make tools` installs it.
 #[test]
 fn a_public_plotter_of_fio_results_reads_the_json() {
-    let fio_plot = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../target/fio-plot/bin/fio-plot");
+    let fio_plot = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../target/python/bin/fio-plot");
     if !fio_plot.exists() {
         assert!(std::env::var_os("CI").is_none(), "fio-plot is missing: `make tools` installs it");
         eprintln!("skipped: fio-plot is missing; `make tools` installs it");
