@@ -101,8 +101,8 @@ def test_an_exception_shows_what_came_from_a_file(tmp_path: Path) -> None:
     for act in (
         lambda: flashloom.Trace(recording).info(),
         lambda: flashloom.Trace(tmp_path / hostile).info(),
-        lambda: Experiment.from_toml(f"a = '{hostile}'\n"),
-        lambda: Experiment.from_toml('["\\u001b\\u202e"]\na = 1\n'),
+        lambda: Experiment.from_text(f"a = '{hostile}'\n"),
+        lambda: Experiment.from_text('["\\u001b\\u202e"]\na = 1\n'),
         lambda: setattr(experiment.host, "scheduler", hostile),
         lambda: flashloom.InputError(f"{tmp_path}/{HOSTILE}: does not exist"),
     ):
