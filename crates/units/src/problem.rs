@@ -224,12 +224,12 @@ mod tests {
         let at = text.find('\u{200b}').expect("it is there");
         let refusal = Refusal::new("`\u{1b}[31m\nerror: faked`", "a \u{2066}value").help("not \u{e0041}");
         let problem = Problem::in_text("\u{1b}]0;a.toml", text, at..at + "\u{200b}x\u{9b}y".len(), refusal);
-        assert_eq!((problem.location().as_str(), text.chars().count()), ("\u{1b}]0;a.toml:1:13", 20));
+        assert_eq!(problem.location(), "\u{1b}]0;a.toml:1:13");
         let expected = r"error: `\u{1b}[31m\nerror: faked`
  --> \u{1b}]0;a.toml:1:13
   |
 1 | \u{1b}[2K    key\u{202e} = \u{200b}x\u{9b}y # \u{7}
-  |                           ^^^^^^^^^^^^^^^^ expected a \u{2066}value
+  |                            ^^^^^^^^^^^^^^^^ expected a \u{2066}value
   |
   = help: not \u{e0041}";
         assert_eq!(problem.to_string(), expected);
