@@ -27,9 +27,8 @@ COUNT := cargo build --locked --release && \
   cargo test --locked --workspace --test costs -- --ignored --nocapture
 NO_VALGRIND := make: valgrind is missing, which counts instructions: sudo apt-get install valgrind
 
-# How the commands of documents are run; followed by the name of the test. Of all that `unit` builds, because cargo would
-# build some of it otherwise for less.
-OUTPUTS := cargo test --locked --workspace -- --ignored --nocapture --test-threads=1
+# How the commands of documents are run; followed by the name of the test.
+OUTPUTS := cargo test --locked --workspace --lib -- --ignored --nocapture --test-threads=1
 
 # Lays an environment of Python and installs into it what a file of requirements/ lists: versions with their hashes, of
 # which pip refuses everything else. Nothing outside of target/ is changed.

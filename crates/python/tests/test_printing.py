@@ -6,6 +6,7 @@ import json
 import pickle
 import re
 import subprocess
+from collections.abc import Callable
 from pathlib import Path
 
 import flashloom
@@ -98,14 +99,15 @@ def test_an_exception_shows_what_came_from_a_file(tmp_path: Path) -> None:
     recording = tmp_path / "t.csv"
     recording.write_text(f"timestamp_ns,op,lba,sectors,task\n0,{hostile},0,8,1\n")
     experiment = Experiment.from_dict(SMALL)
-    for act in (
+    acts: tuple[Callable[[], object], ...] = (
         lambda: flashloom.Trace(recording).info(),
         lambda: flashloom.Trace(tmp_path / hostile).info(),
         lambda: Experiment.from_text(f"a = '{hostile}'\n"),
         lambda: Experiment.from_text('["\\u001b\\u202e"]\na = 1\n'),
         lambda: setattr(experiment.host, "scheduler", hostile),
         lambda: flashloom.InputError(f"{tmp_path}/{HOSTILE}: does not exist"),
-    ):
+    )
+    for act in acts:
         try:
             error = act()
         except flashloom.Error as raised:

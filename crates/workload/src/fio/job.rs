@@ -2,7 +2,7 @@
 
 use flashloom_units::{Ns, Problem, S, US};
 
-use super::job_file::{Entry, Section, Text};
+use super::job_file::{Entry, MAX_JOBS, Section, Text, at_most};
 use super::law::{Distribution, Zone};
 use super::value::{Expected, flag, integer, integer_within, percent, real, sectors, split, time, triple};
 use super::{DIRECTIONS, READ, TRIM, WRITE};
@@ -130,9 +130,6 @@ pub(super) struct Job {
 const SYNC_ENGINES: &[&str] = &["sync", "psync", "vsync", "pvsync", "pvsync2", "mmap"];
 const ASYNC_ENGINES: &[&str] = &["libaio", "io_uring", "posixaio", "windowsaio", "solarisaio"];
 
-/// Number of jobs that fio runs at most (`REAL_MAX_JOBS` of its source).
-const MAX_JOBS: u32 = 4_096;
-
 /// Number of zones that fio takes at most (`ZONESPLIT_MAX` of its source).
 const MAX_ZONES: usize = 256;
 
@@ -206,8 +203,7 @@ impl Job {
             clones += job.clones;
             if clones > MAX_JOBS {
                 let at = section.entry("numjobs").map_or(section.span.clone(), |entry| entry.span.clone());
-                let found = format!("more than {MAX_JOBS} jobs, each of `numjobs` counted");
-                problems.push(text.problem(at, found, format!("at most {MAX_JOBS} in a file, as fio has it")));
+                problems.push(text.problem(at, format!("{clones} jobs so far"), at_most()));
                 break;
             }
             jobs.push(job);

@@ -67,6 +67,14 @@ impl Text {
     }
 }
 
+/// Number of jobs that fio runs at most (`REAL_MAX_JOBS` of its source), each of `numjobs` counted.
+pub(super) const MAX_JOBS: u32 = 4_096;
+
+/// What is expected of a file with more.
+pub(super) fn at_most() -> String {
+    format!("at most {MAX_JOBS} jobs in a file, each of `numjobs` counted")
+}
+
 /// Reads the sections of a job file; every problem is added to `problems`.
 pub(super) fn sections(text: &Text, problems: &mut Vec<Problem>) -> Vec<Section> {
     let (mut globals, mut jobs) = (Vec::<Entry>::new(), Vec::<Section>::new());
@@ -81,6 +89,10 @@ pub(super) fn sections(text: &Text, problems: &mut Vec<Problem>) -> Vec<Section>
         if content.starts_with('[') {
             place = header(text, at, content, problems);
             if let Place::Job(name) = &place {
+                if jobs.len() == MAX_JOBS as usize {
+                    problems.push(text.problem(at..at + content.len(), "one job more than fio runs", at_most()));
+                    break;
+                }
                 let section = Section {
                     name: name.clone(),
                     span: at..at + content.len(),

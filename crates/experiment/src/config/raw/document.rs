@@ -54,7 +54,9 @@ pub fn read(catalog: &Catalog, report: &mut Report, source: usize) -> Document {
     let (root, errors) = DeTable::parse_recoverable(&text);
     let lines = report.sources.lines(source).clone();
     let mut bad_lines: Vec<Range<usize>> = Vec::new();
-    for error in &errors {
+    let mut errors: Vec<_> = errors.iter().collect();
+    errors.sort_by_key(|error| error.span().map_or(0, |span| span.start));
+    for error in errors {
         let span = error.span().unwrap_or(0..0);
         lose(&mut bad_lines, lines_lost(&text, &lines, lines.line_of(span.start)));
         let refusal = syntax_refusal(&text, &span, error.message());
@@ -67,7 +69,7 @@ pub fn read(catalog: &Catalog, report: &mut Report, source: usize) -> Document {
     reader.document
 }
 
-/// Adds lines to those that are lost. Parsing goes from top to bottom, so they meet the last ones at most.
+/// Adds lines to those that are lost. Errors come from top to bottom, so they meet the last ones at most.
 fn lose(lost: &mut Vec<Range<usize>>, lines: Range<usize>) {
     match lost.last_mut().filter(|last| lines.start <= last.end && last.start <= lines.start) {
         Some(last) => last.end = last.end.max(lines.end),
