@@ -169,7 +169,7 @@ impl Problems {
     /// The first problems of an input, and last how many `more` it has, if any.
     pub fn counting(mut first: Vec<Problem>, more: usize) -> Self {
         if let Some(last) = first.last().filter(|_| more > 0) {
-            let found = format!("{more} more problems");
+            let found = format!("{more} more {}", if more == 1 { "problem" } else { "problems" });
             first.push(Problem::file(last.file.clone(), found, ""));
         }
         Self(first)

@@ -8,6 +8,7 @@ __all__ = [
     "end_runs",
     "read_source",
     "trim_cache",
+    "visible",
     "summary",
     "Job",
     "Stream",

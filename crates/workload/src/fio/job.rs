@@ -1,8 +1,8 @@
 //! A checked job: the meaning of the options of a section.
 
-use flashloom_units::{Ns, Problem, S, US};
+use flashloom_units::{Ns, Refusal, S, US};
 
-use super::job_file::{Entry, MAX_JOBS, Section, Text, at_most};
+use super::job_file::{Entry, Findings, MAX_JOBS, Section, at_most};
 use super::law::{Distribution, Zone};
 use super::value::{Expected, flag, integer, integer_within, percent, real, sectors, split, time, triple};
 use super::{DIRECTIONS, READ, TRIM, WRITE};
@@ -186,24 +186,24 @@ impl Job {
         }
     }
 
-    /// Reads sections; every problem is added to `problems`. An option of `[global]` is read once, for all jobs below.
-    pub fn read_all(text: &Text, sections: &[Section], problems: &mut Vec<Problem>) -> Vec<Self> {
+    /// Reads sections; every problem is added to `findings`. An option of `[global]` is read once, for all jobs below.
+    pub fn read_all(sections: &[Section], findings: &mut Findings) -> Vec<Self> {
         let (mut jobs, mut clones) = (Vec::with_capacity(sections.len()), 0);
         let (mut above, mut reader, mut read) = (Self::new(), Reader::default(), 0);
         for section in sections {
-            above.read(&mut reader, text, &section.globals()[read..], problems);
+            above.read(&mut reader, &section.globals()[read..], findings);
             read = section.globals().len();
             let (mut job, mut reader) = (above.clone(), reader.clone());
             job.name.clone_from(&section.name);
-            job.read(&mut reader, text, &section.entries, problems);
+            job.read(&mut reader, &section.entries, findings);
             let written = section.entries.iter();
             job.written = written.map(|entry| (entry.spec.name.to_owned(), entry.value.clone())).collect();
             job.complete(reader);
-            job.check(text, section, problems);
+            job.check(section, findings);
             clones += job.clones;
             if clones > MAX_JOBS {
-                let at = section.entry("numjobs").map_or(section.span.clone(), |entry| entry.span.clone());
-                problems.push(text.problem(at, format!("{clones} jobs so far"), at_most()));
+                let at = section.place(&["numjobs"]);
+                findings.refuse(at, || Refusal::new(format!("{clones} jobs so far"), at_most()));
                 break;
             }
             jobs.push(job);
@@ -212,11 +212,11 @@ impl Job {
     }
 
     /// Sets options in the order in which they were written.
-    fn read(&mut self, reader: &mut Reader, text: &Text, entries: &[Entry], problems: &mut Vec<Problem>) {
+    fn read(&mut self, reader: &mut Reader, entries: &[Entry], findings: &mut Findings) {
         for entry in entries {
             if let Err(expected) = self.set(reader, entry.spec.name, &entry.value) {
-                let found = format!("`{}` is not a value of `{}`", entry.value, entry.spec.name);
-                problems.push(text.problem(entry.span.clone(), found, expected));
+                let found = || format!("`{}` is not a value of `{}`", entry.value, entry.spec.name);
+                findings.refuse(entry.span.clone(), || Refusal::new(found(), expected));
             }
         }
     }
@@ -345,10 +345,10 @@ impl Job {
     }
 
     /// Refuses combinations of options that make no sense.
-    fn check(&self, text: &Text, section: &Section, problems: &mut Vec<Problem>) {
+    fn check(&self, section: &Section, findings: &mut Findings) {
         if self.time_based && self.runtime_ns.is_none() {
-            let span = section.entry("time_based").map_or(section.span.clone(), |entry| entry.span.clone());
-            problems.push(text.problem(span, "`time_based` without a time", "`runtime` in this job too"));
+            let span = section.place(&["time_based"]);
+            findings.refuse(span, || Refusal::new("`time_based` without a time", "`runtime` in this job too"));
         }
         let anywhere = self.file.as_deref().is_some_and(is_device) || self.iolog.is_some();
         // A size that could not be read has been reported.
@@ -356,16 +356,13 @@ impl Job {
         if !anywhere && !unread && !matches!(self.size, Some(Amount::Bytes(_))) {
             let found = format!("the job `{}` does not say how large its file is", self.name);
             let expected = "`size` in bytes, or a `filename` that is a device, such as /dev/nvme0n1";
-            let span = section.entry("size").map_or(section.span.clone(), |entry| entry.span.clone());
-            problems.push(text.problem(span, found, expected));
+            let span = section.place(&["size"]);
+            findings.refuse(span, || Refusal::new(found, expected));
         }
         if self.iolog.is_none() && self.mix == Mix::TrimWrite && self.run_length > 1 {
-            let span = section.entry("rw").map_or(section.span.clone(), |entry| entry.span.clone());
-            problems.push(text.problem(
-                span,
-                "runs of discards and writes in turn",
-                "`randtrimwrite` without a number",
-            ));
+            let span = section.place(&["rw"]);
+            let found = "runs of discards and writes in turn";
+            findings.refuse(span, || Refusal::new(found, "`randtrimwrite` without a number"));
         }
     }
 

@@ -3,12 +3,13 @@
 //! `[name]` begins a job, `[global]` sets options for the jobs below it. A line is `option=value`, or `option` alone
 //! for a flag. `;` and `#` begin a comment. Every problem is found in one pass.
 
+use std::collections::BTreeSet;
 use std::ops::Range;
 use std::sync::Arc;
 
 use flashloom_units::{Lines, Problem, Problems, Refusal};
 
-use super::options::{OptionSpec, Use, find, nearest_name};
+use super::options::{OptionSpec, Use, find, names};
 
 /// An option as written.
 #[derive(Clone, Debug)]
@@ -43,6 +44,12 @@ impl Section {
     pub fn entry(&self, name: &str) -> Option<&Entry> {
         self.globals().iter().chain(&self.entries).rev().find(|entry| entry.spec.name == name)
     }
+
+    /// Where a problem of the job is told: at the first of the named options that it has, or at its name.
+    pub fn place(&self, names: &[&str]) -> Range<usize> {
+        let entry = names.iter().find_map(|name| self.entry(name));
+        entry.map_or(&self.span, |entry| &entry.span).clone()
+    }
 }
 
 /// The text of a job file, for problems to point into.
@@ -58,12 +65,50 @@ impl Text {
         Self { name: name.to_owned(), lines: Lines::of(&text), text }
     }
 
-    pub fn problem(&self, span: Range<usize>, found: impl Into<String>, expected: impl Into<String>) -> Problem {
-        self.refuse(span, Refusal::new(found, expected))
-    }
-
     pub fn refuse(&self, span: Range<usize>, refusal: Refusal) -> Problem {
         Problem::in_lines(&self.name, &self.text, &self.lines, span, refusal)
+    }
+}
+
+/// What is wrong with a job file: the first problems, and how many more there are.
+pub(super) struct Findings<'a> {
+    text: &'a Text,
+    /// Problems with the place that each is told of.
+    first: Vec<(usize, Problem)>,
+    /// All places: an option of `[global]` may be a problem of several jobs, and is told of once.
+    places: BTreeSet<usize>,
+}
+
+impl<'a> Findings<'a> {
+    pub fn of(text: &'a Text) -> Self {
+        Self { text, first: Vec::new(), places: BTreeSet::new() }
+    }
+
+    /// Adds a problem of a place, which is made only if it will be told.
+    pub fn refuse(&mut self, span: Range<usize>, refusal: impl FnOnce() -> Refusal) {
+        let text = self.text;
+        self.add(span.start, || text.refuse(span, refusal()));
+    }
+
+    /// Adds a problem that an option at `place` leads to, such as one of the file that it names.
+    pub fn add(&mut self, place: usize, problem: impl FnOnce() -> Problem) {
+        if self.places.insert(place) && self.first.len() < Problems::MOST {
+            self.first.push((place, problem()));
+        }
+    }
+
+    pub fn is_empty(&self) -> bool {
+        self.places.is_empty()
+    }
+
+    /// Returns `value` if nothing was found; otherwise the problems from top to bottom.
+    pub fn unless_any<T>(mut self, value: T) -> Result<T, Problems> {
+        if self.is_empty() {
+            return Ok(value);
+        }
+        let more = self.places.len() - self.first.len();
+        self.first.sort_by_key(|(place, _)| *place);
+        Err(Problems::counting(self.first.into_iter().map(|(_, problem)| problem).collect(), more))
     }
 }
 
@@ -75,8 +120,8 @@ pub(super) fn at_most() -> String {
     format!("at most {MAX_JOBS} jobs in a file, each of `numjobs` counted")
 }
 
-/// Reads the sections of a job file; every problem is added to `problems`.
-pub(super) fn sections(text: &Text, problems: &mut Vec<Problem>) -> Vec<Section> {
+/// Reads the sections of a job file; every problem is added to `findings`.
+pub(super) fn sections(text: &Text, findings: &mut Findings) -> Vec<Section> {
     let (mut globals, mut jobs) = (Vec::<Entry>::new(), Vec::<Section>::new());
     let mut place = Place::Nowhere;
     let mut start = 0;
@@ -87,10 +132,11 @@ pub(super) fn sections(text: &Text, problems: &mut Vec<Problem>) -> Vec<Section>
             continue;
         }
         if content.starts_with('[') {
-            place = header(text, at, content, problems);
+            place = header(at, content, findings);
             if let Place::Job(name) = &place {
                 if jobs.len() == MAX_JOBS as usize {
-                    problems.push(text.problem(at..at + content.len(), "one job more than fio runs", at_most()));
+                    let span = at..at + content.len();
+                    findings.refuse(span, || Refusal::new("one job more than fio runs", at_most()));
                     break;
                 }
                 let section = Section {
@@ -104,19 +150,18 @@ pub(super) fn sections(text: &Text, problems: &mut Vec<Problem>) -> Vec<Section>
             }
             continue;
         }
-        match (entry(text, at, content), &place) {
-            (Err(problem), _) => problems.push(problem),
-            (Ok(_), Place::Nowhere) => {
-                let problem =
-                    text.problem(at..at + content.len(), "an option outside of a section", "`[job name]` above");
-                problems.push(problem);
+        let Some(entry) = entry(at, content, findings) else { continue };
+        match &place {
+            Place::Nowhere => {
+                let refusal = || Refusal::new("an option outside of a section", "`[job name]` above");
+                findings.refuse(at..at + content.len(), refusal);
             }
-            (Ok(entry), Place::Global) => globals.push(entry),
-            (Ok(entry), Place::Job(_)) => jobs.last_mut().expect("a job's section was begun").entries.push(entry),
+            Place::Global => globals.push(entry),
+            Place::Job(_) => jobs.last_mut().expect("a job's section was begun").entries.push(entry),
         }
     }
-    if jobs.is_empty() && problems.is_empty() {
-        problems.push(Problem::file(&text.name, "holds no job", "at least one section, `[job name]`"));
+    if jobs.is_empty() && findings.is_empty() {
+        findings.add(0, || Problem::file(&text.name, "holds no job", "at least one section, `[job name]`"));
     }
     let globals = Arc::new(globals);
     jobs.iter_mut().for_each(|job| job.globals = Arc::clone(&globals));
@@ -136,16 +181,17 @@ fn content_of(start: usize, line: &str) -> (usize, &str) {
     (start + line.len() - content.len(), content.trim_end())
 }
 
-fn header(text: &Text, at: usize, content: &str, problems: &mut Vec<Problem>) -> Place {
+fn header(at: usize, content: &str, findings: &mut Findings) -> Place {
     let name = content[1..].strip_suffix(']').unwrap_or_default();
     if name.is_empty() {
-        let span = at..at + content.len();
-        problems.push(text.problem(span, "the name of a section is missing or not closed", "`[job name]`"));
+        let refusal = || Refusal::new("the name of a section is missing or not closed", "`[job name]`");
+        findings.refuse(at..at + content.len(), refusal);
     }
     if name == "global" { Place::Global } else { Place::Job(name.to_owned()) }
 }
 
-fn entry(text: &Text, at: usize, content: &str) -> Result<Entry, Problem> {
+/// An option; `None` if it is refused, which is added to `findings`.
+fn entry(at: usize, content: &str, findings: &mut Findings) -> Option<Entry> {
     let (name, value, span) = match content.split_once('=') {
         Some((name, value)) => {
             let start = at + content.len() - value.trim_start().len();
@@ -156,30 +202,32 @@ fn entry(text: &Text, at: usize, content: &str) -> Result<Entry, Problem> {
     let name_span = at..at + name.len();
     if name == "include" || name.starts_with("include ") {
         let expected = "the sections themselves, in one file";
-        return Err(text.problem(name_span, "a job file that includes another is not supported", expected));
+        findings.refuse(name_span, || Refusal::new("a job file that includes another is not supported", expected));
+        return None;
     }
     if let Some(variable) = value.find("${") {
-        let span = span.start + variable..span.end;
-        return Err(text.problem(span, "an environment variable", "the value itself, so that a run can be repeated"));
+        let expected = "the value itself, so that a run can be repeated";
+        findings.refuse(span.start + variable..span.end, || Refusal::new("an environment variable", expected));
+        return None;
     }
     let Some(spec) = find(name) else {
-        let problem = text.problem(name_span, format!("unknown option `{name}`"), "an option of fio 3.33");
-        return Err(match nearest_name(name) {
-            Some(near) => problem.with_help(format!("did you mean `{near}`?")),
-            None => problem,
+        findings.refuse(name_span, || {
+            Refusal::new(format!("unknown option `{name}`"), "an option of fio 3.33").suggesting(name, names())
         });
+        return None;
     };
     match spec.usage {
-        Use::Refused(why) => {
-            let problem = text.problem(name_span, format!("the option `{name}` is not supported: {why}"), "");
-            Err(problem.with_help("remove it; the requests are then those of a job without it"))
-        }
-        Use::Only(values, why) if !values.contains(&value) => {
+        Use::Refused(why) => findings.refuse(name_span, || {
+            Refusal::new(format!("the option `{name}` is not supported: {why}"), "")
+                .help("remove it; the requests are then those of a job without it")
+        }),
+        Use::Only(values, why) if !values.contains(&value) => findings.refuse(span, || {
             let allowed = values.iter().map(|value| format!("`{value}`")).collect::<Vec<_>>().join(" or ");
-            Err(text.problem(span, format!("`{name}` = `{value}` is not supported: {why}"), allowed))
-        }
-        _ => Ok(Entry { spec, value: value.to_owned(), span }),
+            Refusal::new(format!("`{name}` = `{value}` is not supported: {why}"), allowed)
+        }),
+        _ => return Some(Entry { spec, value: value.to_owned(), span }),
     }
+    None
 }
 
 /// Decodes the text of a job file.
@@ -189,7 +237,7 @@ pub(super) fn text_of(name: &str, bytes: &[u8]) -> Result<Text, Problems> {
         Err(error) => {
             let at = error.valid_up_to();
             let text = Text::new(name, String::from_utf8_lossy(bytes).into_owned());
-            Err(text.problem(at..at + 1, "this is not UTF-8 text", "a fio job file").into())
+            Err(text.refuse(at..at + 1, Refusal::new("this is not UTF-8 text", "a fio job file")).into())
         }
     }
 }

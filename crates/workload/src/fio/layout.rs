@@ -5,10 +5,10 @@
 //! offset that any of its jobs reaches. Jobs that name the same file share its extent; a job without `filename` has one
 //! file per clone. The offsets of a replayed iolog are the device's.
 
-use flashloom_units::{Problem, format_size};
+use flashloom_units::{Refusal, format_size};
 
 use super::job::{Amount, Job, is_device};
-use super::job_file::{Section, Text};
+use super::job_file::{Findings, Section};
 
 /// Alignment of extents, in bytes.
 const ALIGNMENT: u64 = 1 << 20;
@@ -29,14 +29,8 @@ struct File<'a> {
     length: u64,
 }
 
-/// The regions of all clones of all jobs, in order.
-pub(super) fn regions(
-    text: &Text,
-    sections: &[Section],
-    jobs: &[Job],
-    capacity: u64,
-) -> Result<Vec<Vec<Region>>, Vec<Problem>> {
-    let mut problems = Vec::new();
+/// The regions of all clones of all jobs, in order; what does not fit is added to `findings`.
+pub(super) fn regions(sections: &[Section], jobs: &[Job], capacity: u64, findings: &mut Findings) -> Vec<Vec<Region>> {
     let mut spans: Vec<Vec<Region>> = Vec::new();
     for (job, section) in jobs.iter().zip(sections) {
         let on_device = job.file.as_deref().is_some_and(is_device) || job.iolog.is_some();
@@ -47,20 +41,22 @@ pub(super) fn regions(
         let largest = (0..super::DIRECTIONS).filter(|&at| job.has(at)).map(|at| job.sizes[at].max()).max().unwrap_or(0);
         let too_small = job.iolog.is_none() && regions.iter().any(|region| region.length < largest);
         if regions.len() < job.clones as usize || too_small {
-            let (found, expected) = if too_small {
-                (format!("the job `{}` has less room than its largest request", job.name), format_size(largest))
-            } else {
-                (format!("the job `{}` begins beyond the end of the device", job.name), format_size(capacity))
+            let refusal = || {
+                let (found, room) = if too_small {
+                    (format!("the job `{}` has less room than its largest request", job.name), largest)
+                } else {
+                    (format!("the job `{}` begins beyond the end of the device", job.name), capacity)
+                };
+                Refusal::new(found, format!("room of at least {}", format_size(room)))
             };
-            let names = ["size", "offset", "offset_increment", "bs"];
-            problems.push(text.problem(pointer(section, &names), found, format!("room of at least {expected}")));
+            findings.refuse(section.place(&["size", "offset", "offset_increment", "bs"]), refusal);
         }
         spans.push(regions);
     }
-    if problems.is_empty() {
-        place(text, sections, jobs, capacity, &mut spans, &mut problems);
+    if findings.is_empty() {
+        place(sections, jobs, capacity, &mut spans, findings);
     }
-    if problems.is_empty() { Ok(spans) } else { Err(problems) }
+    spans
 }
 
 fn size_in_bytes(job: &Job) -> u64 {
@@ -88,14 +84,7 @@ fn within_file(job: &Job, clone: u64, whole: u64, on_device: bool) -> Option<Reg
 }
 
 /// Moves the regions of files to their extents, and refuses those that do not fit on the device.
-fn place(
-    text: &Text,
-    sections: &[Section],
-    jobs: &[Job],
-    capacity: u64,
-    spans: &mut [Vec<Region>],
-    problems: &mut Vec<Problem>,
-) {
+fn place(sections: &[Section], jobs: &[Job], capacity: u64, spans: &mut [Vec<Region>], findings: &mut Findings) {
     let mut shared: Vec<File<'_>> = Vec::new();
     for (job, regions) in jobs.iter().zip(&*spans) {
         if let Some(name) = job.file.as_deref().filter(|name| !is_device(name)).filter(|_| job.iolog.is_none()) {
@@ -129,15 +118,10 @@ fn place(
         }
         let end = regions.iter().map(|region| region.start.saturating_add(region.length)).max().unwrap_or(0);
         if end > capacity {
-            let found = format!("the files of the job `{}` reach to {end} bytes of the device", job.name);
-            let expected = format!("all files within the {capacity} bytes that the device holds");
-            let names = ["size", "numjobs", "offset_increment", "offset"];
-            problems.push(text.problem(pointer(section, &names), found, expected));
+            findings.refuse(section.place(&["size", "numjobs", "offset_increment", "offset"]), || {
+                let found = format!("the files of the job `{}` reach to {end} bytes of the device", job.name);
+                Refusal::new(found, format!("all files within the {capacity} bytes that the device holds"))
+            });
         }
     }
-}
-
-fn pointer(section: &Section, names: &[&str]) -> std::ops::Range<usize> {
-    let entry = names.iter().find_map(|name| section.entry(name));
-    entry.map_or(section.span.clone(), |entry| entry.span.clone())
 }

@@ -19,14 +19,12 @@ mod report;
 mod requests;
 mod value;
 
-use std::collections::BTreeSet;
-
 use flashloom_files::{TEXT_LIMIT_BYTES, read_input};
-use flashloom_units::{Place, PolicySpec, Prng, Problem, Problems};
+use flashloom_units::{Place, PolicySpec, Prng, Problem, Problems, Refusal};
 
 use crate::{Footprint, Format, TraceOptions, scan_trace};
 use job::{Amount, Job};
-use job_file::{Section, Text};
+use job_file::{Findings, Section, Text};
 
 pub use jobs::FioJobs;
 pub use report::{FioDirection, FioReport, FioSamples};
@@ -85,17 +83,11 @@ impl FioJobFile {
     /// Every problem of the file.
     pub fn parse(name: &str, bytes: &[u8]) -> Result<Self, Problems> {
         let text = job_file::text_of(name, bytes)?;
-        let mut problems = Vec::new();
-        let sections = job_file::sections(&text, &mut problems);
-        let jobs = Job::read_all(&text, &sections, &mut problems);
-        if problems.is_empty() {
-            return Ok(Self { text, sections, jobs });
-        }
-        // An option of [global] may be a problem of several jobs.
-        let mut known = BTreeSet::new();
-        problems.retain(|problem| known.insert((problem.location(), problem.refusal.found.clone())));
-        let more = problems.split_off(problems.len().min(Problems::MOST)).len();
-        Err(Problems::counting(problems, more))
+        let mut findings = Findings::of(&text);
+        let sections = job_file::sections(&text, &mut findings);
+        let jobs = Job::read_all(&sections, &mut findings);
+        let (sections, jobs) = findings.unless_any((sections, jobs))?;
+        Ok(Self { text, sections, jobs })
     }
 
     /// Checks the jobs against a device, and reads the iologs that they replay to their ends. If `is_timed` is false,
@@ -104,32 +96,31 @@ impl FioJobFile {
     /// # Errors
     /// Everything that does not fit.
     pub fn check(&self, capacity_bytes: u64, is_timed: bool) -> Result<(), Problems> {
-        let placed = layout::regions(&self.text, &self.sections, &self.jobs, capacity_bytes);
-        let mut problems = placed.err().unwrap_or_default();
+        let mut findings = Findings::of(&self.text);
+        layout::regions(&self.sections, &self.jobs, capacity_bytes, &mut findings);
         for (job, section) in self.jobs.iter().zip(&self.sections) {
             if let Some(iolog) = &job.iolog {
-                problems.extend(self.check_iolog(&iolog.path, section, capacity_bytes).err());
+                self.check_iolog(&iolog.path, section, capacity_bytes, &mut findings);
             } else if !is_timed && job.time_based {
-                let entry = section.entry("time_based").map_or(section.span.clone(), |entry| entry.span.clone());
                 let expected = "`run.timing` = \"timed\", or a job that ends with its size";
-                problems.push(self.text.problem(entry, "a job by time, in a run that takes none", expected));
+                let refusal = || Refusal::new("a job by time, in a run that takes none", expected);
+                findings.refuse(section.place(&["time_based"]), refusal);
             }
         }
-        if problems.is_empty() { Ok(()) } else { Err(Problems(problems)) }
+        findings.unless_any(())
     }
 
-    fn check_iolog(&self, path: &str, section: &Section, capacity_bytes: u64) -> Result<(), Problem> {
-        let at = section.entry("read_iolog").map_or(section.span.clone(), |entry| entry.span.clone());
-        let info = scan_trace(path, &iolog_options(), Footprint::Skip).map_err(|problem| match problem.place {
-            Place::File => self.text.refuse(at.clone(), problem.into_refusal()),
-            _ => problem,
-        })?;
-        if info.span_bytes > capacity_bytes {
-            let found = format!("the iolog {path} reaches to {} bytes", info.span_bytes);
-            let expected = format!("addresses within the {capacity_bytes} bytes of the device");
-            return Err(self.text.problem(at, found, expected));
+    fn check_iolog(&self, path: &str, section: &Section, capacity_bytes: u64, findings: &mut Findings) {
+        let at = section.place(&["read_iolog"]);
+        match scan_trace(path, &iolog_options(), Footprint::Skip) {
+            Ok(info) if info.span_bytes > capacity_bytes => findings.refuse(at, || {
+                let found = format!("the iolog {path} reaches to {} bytes", info.span_bytes);
+                Refusal::new(found, format!("addresses within the {capacity_bytes} bytes of the device"))
+            }),
+            Ok(_) => {}
+            Err(problem) if matches!(problem.place, Place::File) => findings.refuse(at, || problem.into_refusal()),
+            Err(problem) => findings.add(at.start, || problem),
         }
-        Ok(())
     }
 
     /// Starts the jobs on a device that [`Self::check`] found large enough.
@@ -137,8 +128,9 @@ impl FioJobFile {
     /// # Errors
     /// A problem with the device or an iolog that [`Self::check`] did not meet, such as a file that has changed since.
     pub fn start(&self, capacity_bytes: u64, seed: &Prng) -> Result<FioJobs, Problems> {
-        let placed = layout::regions(&self.text, &self.sections, &self.jobs, capacity_bytes);
-        FioJobs::new(self.jobs.clone(), placed.map_err(Problems)?, seed).map_err(Problems::from)
+        let mut findings = Findings::of(&self.text);
+        let placed = layout::regions(&self.sections, &self.jobs, capacity_bytes, &mut findings);
+        FioJobs::new(self.jobs.clone(), findings.unless_any(placed)?, seed).map_err(Problems::from)
     }
 
     /// The `[global]` options that apply to the first job, as written.

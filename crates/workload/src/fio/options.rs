@@ -1,7 +1,5 @@
 //! Every option of fio 3.33, and its treatment in a simulation.
 
-use flashloom_units::nearest;
-
 /// Treatment of an option.
 #[derive(Clone, Copy, Debug)]
 pub(super) enum Use {
@@ -288,9 +286,9 @@ pub(super) fn find(name: &str) -> Option<&'static OptionSpec> {
     OPTIONS.iter().find(is)
 }
 
-/// The option name nearest to what was written.
-pub(super) fn nearest_name(written: &str) -> Option<&'static str> {
-    nearest(written, OPTIONS.iter().flat_map(|option| option.aliases.iter().copied().chain([option.name])))
+/// The names of all options, aliases among them.
+pub(super) fn names() -> impl Iterator<Item = &'static str> {
+    OPTIONS.iter().flat_map(|option| option.aliases.iter().copied().chain([option.name]))
 }
 
 #[cfg(test)]
@@ -299,8 +297,7 @@ mod tests {
 
     #[test]
     fn no_name_means_two_options() {
-        let mut names: Vec<_> =
-            OPTIONS.iter().flat_map(|option| option.aliases.iter().chain([&option.name]).copied()).collect();
+        let mut names: Vec<_> = names().collect();
         names.sort_unstable();
         let twice: Vec<_> = names.windows(2).filter(|pair| pair[0] == pair[1]).collect();
         assert!(twice.is_empty(), "{twice:?}");
