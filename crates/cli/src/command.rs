@@ -45,3 +45,39 @@ fn report_unused_of(experiment: &Experiment, sections: &[&str]) {
         say(format_args!("note: {}", unused.sentence(|chosen| rows(chosen, all))));
     }
 }
+
+/// Says on standard error how much memory the runs take, if that is more than half of the machine's.
+fn report_memory(expected_bytes: u64) {
+    if let Some(note) = memory_bytes().and_then(|machine| memory_note(expected_bytes, machine)) {
+        say(note);
+    }
+}
+
+fn memory_note(expected_bytes: u64, machine_bytes: u64) -> Option<String> {
+    let [expected, machine] = [expected_bytes, machine_bytes].map(|bytes| bytes as f64 / 1e9);
+    (expected_bytes > machine_bytes / 2).then(|| {
+        format!(
+            "note: this takes up to {expected:.1} GB of memory, more than half of the {machine:.1} GB of this machine; \
+             a drive of fewer blocks (`device.blocks`) takes less, and so do fewer runs at once (`compare --jobs`)"
+        )
+    })
+}
+
+/// Memory of the machine, if the system tells it.
+fn memory_bytes() -> Option<u64> {
+    let table = std::fs::read_to_string("/proc/meminfo").ok()?;
+    let line = table.lines().find_map(|line| line.strip_prefix("MemTotal:"))?;
+    line.trim().strip_suffix(" kB")?.trim().parse::<u64>().ok()?.checked_mul(1_024)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn more_than_half_of_the_memory_is_announced() {
+        assert_eq!(memory_note(8_000_000_000, 16_000_000_000), None);
+        let note = memory_note(8_000_000_001, 16_000_000_000).expect("it is more than half");
+        assert!(note.contains("up to 8.0 GB") && note.contains("the 16.0 GB"), "{note}");
+    }
+}

@@ -9,6 +9,7 @@ mod engines;
 mod fio;
 mod hints;
 mod measure;
+mod memory;
 mod provenance;
 mod queue;
 mod replicates;

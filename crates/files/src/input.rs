@@ -87,14 +87,18 @@ pub fn open_input(path: &Path) -> Result<File, NoInput> {
 /// # Errors
 /// As for [`open_input`], or it is too long.
 pub fn read_input(path: &Path, limit_bytes: u64) -> Result<Vec<u8>, NoInput> {
-    let limit = match env::var_os(TEXT_LIMIT_VARIABLE).filter(|value| !value.is_empty()) {
-        None => limit_bytes,
-        Some(value) => {
-            let value = value.to_string_lossy();
-            value.parse().map_err(|_| NoInput::Limit(value.into_owned()))?
-        }
-    };
+    let limit = limit_of(TEXT_LIMIT_VARIABLE, limit_bytes).map_err(NoInput::Limit)?;
     read_within(open_input(path)?, limit)
+}
+
+/// The limit that a variable of the environment has, or `default` if it is not set, or empty.
+///
+/// # Errors
+/// The value, if it is no whole number.
+pub fn limit_of(variable: &str, default: u64) -> Result<u64, String> {
+    let Some(value) = env::var_os(variable).filter(|value| !value.is_empty()) else { return Ok(default) };
+    let value = value.to_string_lossy();
+    value.parse().map_err(|_| value.into_owned())
 }
 
 fn read_within(file: File, limit: u64) -> Result<Vec<u8>, NoInput> {

@@ -152,6 +152,10 @@ fn an_iolog_is_replayed_at_its_times_or_as_fast_as_it_goes() {
     assert_eq!(replay("read_iolog=v3.log\nreplay_time_scale=50")[1], (80, Op::Write, 16));
     assert_eq!(replay("read_iolog=v3.log\nreplay_no_stall=1")[1], (10, Op::Write, 16));
     assert_eq!(replay("read_iolog=v2.log"), [(0, Op::Read, 8), (40, Op::Discard, 16)]);
+    // Of several clones, which have the requests in memory, each does what one does alone.
+    let thrice = replay("read_iolog=v3.log\nnumjobs=3");
+    let each = recorded.iter().flat_map(|request| [request; 3]);
+    assert_eq!(thrice.iter().collect::<Vec<_>>(), each.collect::<Vec<_>>());
 }
 
 /// Asserts that every problem shows its place, and none is empty.

@@ -13,7 +13,7 @@ use flashloom::report::csv;
 use flashloom::report::text::{columns, comparison, hints, missing_bounds, whole};
 use rayon::ThreadPoolBuilder;
 
-use super::{json_text, report_skipped, report_unused};
+use super::{json_text, report_memory, report_skipped, report_unused};
 use crate::arguments::CompareArguments;
 use crate::cache;
 use crate::output::{OutputFile, Stop, keep_apart, print, say};
@@ -61,6 +61,7 @@ pub fn compare(catalog: &Arc<Catalog>, arguments: &CompareArguments) -> Result<(
     if had > 0 {
         say(format_args!("note: {had} of {runs} results are in {} already", out.unwrap_or_default()));
     }
+    report_memory(prepared.expected_memory_bytes(arguments.verify, pool.current_num_threads(), &is_to_run));
     let requests = (0..runs).filter(|&index| is_to_run(index)).map(|index| prepared.expected_requests(index)).sum();
     let bar = Bar::with_ageing(requests, prepared.expected_ageing(arguments.verify, &is_to_run), (runs - had) as u64);
     let keeper = Ended::new(kept.as_ref(), &bar, &columns, runs - had, arguments.no_hints);

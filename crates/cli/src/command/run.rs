@@ -9,7 +9,7 @@ use flashloom::experiment::run::{Finished, Prepared, Quiet};
 use flashloom::report::text::{summary, whole};
 use flashloom::units::Problem;
 
-use super::{json_text, report_skipped, report_unused};
+use super::{json_text, report_memory, report_skipped, report_unused};
 use crate::arguments::RunArguments;
 use crate::cache;
 use crate::figures::count;
@@ -47,6 +47,7 @@ pub fn run(catalog: &Arc<Catalog>, arguments: &RunArguments) -> Result<(), Stop>
     for key in &experiment.left_out {
         say(format_args!("note: [vary] lists values of `{}`; `flashloom compare` runs them all", key.path()));
     }
+    report_memory(prepared.expected_memory_bytes(arguments.verify, 1, &|_| true));
     if let Some(file) = state_file {
         let drive = prepared.age(arguments.verify, &Quiet)?.to_file();
         let drive = drive.map_err(|error| Stop::Failed(format!("error: the drive cannot be saved: {error}")))?;

@@ -55,3 +55,27 @@ fn the_limits_on_texts_and_sorted_recordings_are_named_and_can_be_raised() {
     assert!(refused.stderr.contains("FLASHLOOM_SORT_LIMIT"), "{refused:?}");
     assert_eq!(with(&lab, ("FLASHLOOM_SORT_LIMIT", "3"), &sort).code, Some(0));
 }
+
+#[test]
+fn what_the_clones_of_fio_jobs_hold_is_limited_and_each_iolog_is_read_once() {
+    let lab = Lab::new();
+    lab.write("drive.toml", "[workload]\nkind = \"fio\"\npath = \"job.fio\"\n[run]\ntiming = \"counting\"\n");
+    lab.write("two.log", "fio version 2 iolog\nf add\nf open\nf read 4096 4096\nf read 8192 4096\nf close\n");
+    let (sort, maps) = ("FLASHLOOM_SORT_LIMIT", "FLASHLOOM_MAPS_LIMIT");
+    let job = |job: &str, limit| with(lab.write("job.fio", job), limit, &["run", "drive.toml"]);
+    let many = "[a]\nread_iolog=two.log\nnumjobs=4096\n";
+    let refused = job(many, (sort, "1"));
+    assert!(refused.code == Some(2) && refused.stderr.contains("job.fio:2:12"), "{refused:?}");
+    assert!(refused.stderr.contains("more than 1 requests for several jobs to replay"), "{refused:?}");
+    // More clones than files may be open at once.
+    assert_eq!(job(many, (sort, "2")).code, Some(0));
+    assert_eq!(job("[a]\nread_iolog=two.log\n", (sort, "1")).code, Some(0));
+    // 64 maps of 64 words.
+    let random = "[a]\nrw=randread\nfilename=a\nsize=16m\nnumber_ios=1\nnumjobs=64\n";
+    let refused = job(random, (maps, "32767"));
+    assert!(refused.code == Some(2) && refused.stderr.contains("random maps of 32768 bytes"), "{refused:?}");
+    assert!(refused.stderr.contains("job.fio:6:9") && refused.stderr.contains(maps), "{refused:?}");
+    assert_eq!(job(random, (maps, "32768")).code, Some(0));
+    let refused = job(random, (maps, "1G"));
+    assert!(refused.code == Some(2) && refused.stderr.contains("FLASHLOOM_MAPS_LIMIT is `1G`"), "{refused:?}");
+}

@@ -19,6 +19,7 @@ mod inputs;
 mod install;
 mod lab;
 mod log;
+mod memory;
 mod misleading;
 #[cfg(unix)]
 mod outputs;

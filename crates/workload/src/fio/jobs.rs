@@ -10,17 +10,18 @@ use std::collections::BinaryHeap;
 
 use flashloom_units::{NO_INDEX, Ns, Prng, Problem, S, SECTOR_BYTES};
 
+use super::iolog::{Iologs, Replay};
 use super::job::{Job, Mix, Rate};
 use super::layout::Region;
 use super::report::FioReport;
 use super::requests::{Requests, Step};
-use super::{READ, TRIM, WRITE, iolog_options};
-use crate::{Arrivals, Op, Request, Source, Trace, open_trace};
+use super::{READ, TRIM, WRITE};
+use crate::{Arrivals, Op, Request};
 
 /// Origin of a clone's requests.
 enum Origin {
     Made(Box<Requests>),
-    Replayed(Trace),
+    Replayed(Replay),
 }
 
 /// One clone of a job.
@@ -93,13 +94,19 @@ impl FioJobs {
             issued: 0,
             started: false,
         };
+        let mut iologs = Iologs::of(&jobs);
         let (mut group, mut reporting) = (0, 0);
         for (index, (job, regions)) in jobs.iter().zip(regions).enumerate() {
             let stonewalled = job.stonewall && index > 0;
             group += u32::from(stonewalled);
             reporting += u32::from(stonewalled || (job.new_group && index > 0));
             for region in regions {
-                fio.add_clone(job, index as u32, region, (group, reporting), seed)?;
+                let seed = fio.seed_of_next(job, seed);
+                let origin = match &job.iolog {
+                    Some(iolog) => Origin::Replayed(iologs.open(&iolog.path)?),
+                    None => Origin::Made(Box::new(Requests::new(job, region, seed.clone()))),
+                };
+                fio.add_clone(job, index as u32, origin, (group, reporting), &seed);
             }
         }
         fio.jobs = jobs;
@@ -108,20 +115,13 @@ impl FioJobs {
         Ok(fio)
     }
 
-    fn add_clone(
-        &mut self,
-        job: &Job,
-        index: u32,
-        region: Region,
-        (group, reporting): (u32, u32),
-        seed: &Prng,
-    ) -> Result<(), Problem> {
+    /// The seed of the clone that is added next.
+    fn seed_of_next(&self, job: &Job, seed: &Prng) -> Prng {
         let number = self.clones.len();
-        let seed = job.seed.map_or_else(|| seed.clone(), Prng::new).branch(&format!("clone {number}"));
-        let origin = match &job.iolog {
-            Some(iolog) => Origin::Replayed(open_trace(&iolog.path, &iolog_options())?),
-            None => Origin::Made(Box::new(Requests::new(job, region, seed.clone()))),
-        };
+        job.seed.map_or_else(|| seed.clone(), Prng::new).branch(&format!("clone {number}"))
+    }
+
+    fn add_clone(&mut self, job: &Job, index: u32, origin: Origin, (group, reporting): (u32, u32), seed: &Prng) {
         let shares = job.reports_as_group && self.reports.last().is_some_and(|report| report.group == reporting);
         if !shares {
             self.reports.push(FioReport::new(&job.name, &job.written, reporting, job.depth));
@@ -145,7 +145,6 @@ impl FioJobs {
             flush_left: job.flush_at_end,
             is_done: false,
         });
-        Ok(())
     }
 
     /// One report per clone, or one for all clones that report as a group.
@@ -255,8 +254,8 @@ impl Clone {
                 };
                 Ok(step.map(|step| (due(&step), step)))
             }
-            Origin::Replayed(trace) => {
-                let Some(request) = trace.next_request()? else { return Ok(None) };
+            Origin::Replayed(replay) => {
+                let Some(request) = replay.next()? else { return Ok(None) };
                 let scale = job.iolog.as_ref().and_then(|iolog| iolog.time_scale);
                 let recorded = scale.map_or(0, |scale| u128::from(request.arrival_ns) * 100 / u128::from(scale));
                 let due = u128::from(start_ns) + recorded;

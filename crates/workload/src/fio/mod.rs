@@ -5,9 +5,10 @@
 //! manual leaves the order of requests open.
 //!
 //! [`job_file`] parses the text, with [`options`] as the table of all fio options; [`job`] gives the options their
-//! meaning; [`layout`] places files on the device; [`requests`] makes the requests of one clone, and [`jobs`] decides
-//! when they arrive.
+//! meaning; [`layout`] places files on the device; [`requests`] makes the requests of one clone, or [`iolog`] reads
+//! them, and [`jobs`] decides when they arrive.
 
+mod iolog;
 mod job;
 mod job_file;
 mod jobs;
@@ -20,9 +21,8 @@ mod requests;
 mod value;
 
 use flashloom_files::{TEXT_LIMIT_BYTES, read_input};
-use flashloom_units::{Place, PolicySpec, Prng, Problem, Problems, Refusal};
+use flashloom_units::{PolicySpec, Prng, Problem, Problems, Refusal};
 
-use crate::{Footprint, Format, TraceOptions, scan_trace};
 use job::{Amount, Job};
 use job_file::{Findings, Section, Text};
 
@@ -97,30 +97,17 @@ impl FioJobFile {
     /// Everything that does not fit.
     pub fn check(&self, capacity_bytes: u64, is_timed: bool) -> Result<(), Problems> {
         let mut findings = Findings::of(&self.text);
-        layout::regions(&self.sections, &self.jobs, capacity_bytes, &mut findings);
+        let placed = layout::regions(&self.sections, &self.jobs, capacity_bytes, &mut findings);
+        requests::check_maps(&self.sections, &self.jobs, &placed, &mut findings);
+        iolog::check(&self.sections, &self.jobs, capacity_bytes, &mut findings);
         for (job, section) in self.jobs.iter().zip(&self.sections) {
-            if let Some(iolog) = &job.iolog {
-                self.check_iolog(&iolog.path, section, capacity_bytes, &mut findings);
-            } else if !is_timed && job.time_based {
+            if job.iolog.is_none() && !is_timed && job.time_based {
                 let expected = "`run.timing` = \"timed\", or a job that ends with its size";
                 let refusal = || Refusal::new("a job by time, in a run that takes none", expected);
                 findings.refuse(section.place(&["time_based"]), refusal);
             }
         }
         findings.unless_any(())
-    }
-
-    fn check_iolog(&self, path: &str, section: &Section, capacity_bytes: u64, findings: &mut Findings) {
-        let at = section.place(&["read_iolog"]);
-        match scan_trace(path, &iolog_options(), Footprint::Skip) {
-            Ok(info) if info.span_bytes > capacity_bytes => findings.refuse(at, || {
-                let found = format!("the iolog {path} reaches to {} bytes", info.span_bytes);
-                Refusal::new(found, format!("addresses within the {capacity_bytes} bytes of the device"))
-            }),
-            Ok(_) => {}
-            Err(problem) if matches!(problem.place, Place::File) => findings.refuse(at, || problem.into_refusal()),
-            Err(problem) => findings.add(at.start, || problem),
-        }
     }
 
     /// Starts the jobs on a device that [`Self::check`] found large enough.
@@ -153,8 +140,4 @@ impl FioJobFile {
         };
         self.jobs.iter().map(of).fold(0, u64::saturating_add)
     }
-}
-
-fn iolog_options() -> TraceOptions {
-    TraceOptions { format: Some(Format::Fio), ..TraceOptions::default() }
 }

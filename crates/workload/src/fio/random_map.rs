@@ -25,6 +25,11 @@ impl RandomMap {
         map
     }
 
+    /// Memory of a map of so many blocks, in bytes; the levels above the first add a 63rd, and are left out.
+    pub fn bytes(blocks: u64) -> u64 {
+        blocks.div_ceil(64) * 8
+    }
+
     /// Empties the map. Bits beyond the end count as set.
     pub fn clear(&mut self) {
         let mut bits = self.blocks;

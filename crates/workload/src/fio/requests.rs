@@ -5,9 +5,11 @@
 //! is a block not accessed in this pass, or the next such block. A pass ends when the job's number of bytes has been
 //! issued; then the next loop begins.
 
-use flashloom_units::Prng;
+use flashloom_files::limit_of;
+use flashloom_units::{Prng, Refusal};
 
 use super::job::{Job, Mix, Sizes};
+use super::job_file::{Findings, Section};
 use super::law::{Distribution, Law};
 use super::layout::Region;
 use super::random_map::RandomMap;
@@ -20,6 +22,49 @@ pub(super) enum Step {
     Io { direction: usize, at: u64, bytes: u64 },
     /// A flush.
     Flush,
+}
+
+/// Memory that the random maps of all clones take at most, in bytes: thousands of clones on one device have a map each.
+const MAPS_LIMIT_BYTES: u64 = 1 << 30;
+
+/// Variable with another limit, for the user who has the memory.
+const MAPS_LIMIT_VARIABLE: &str = "FLASHLOOM_MAPS_LIMIT";
+
+/// Smallest request of a job, in bytes.
+fn block_bytes(job: &Job) -> u64 {
+    let used = (0..DIRECTIONS).filter(|&at| job.has(at));
+    used.map(|at| job.sizes[at].min()).min().expect("a job has a direction")
+}
+
+/// Number of blocks of a clone's random map; `None` for a job without one.
+fn map_blocks(job: &Job, region: Region) -> Option<u64> {
+    let is_uniform = (0..DIRECTIONS).all(|at| !job.has(at) || job.distribution[at] == Distribution::Uniform);
+    (job.random && is_uniform && !job.without_map && job.iolog.is_none())
+        .then(|| (region.length / block_bytes(job)).max(1))
+}
+
+/// Refuses jobs whose random maps take more memory than the limit together with those before them.
+pub(super) fn check_maps(sections: &[Section], jobs: &[Job], regions: &[Vec<Region>], findings: &mut Findings) {
+    let limit = limit_of(MAPS_LIMIT_VARIABLE, MAPS_LIMIT_BYTES);
+    let mut bytes = 0u64;
+    for ((job, section), regions) in jobs.iter().zip(sections).zip(regions) {
+        let blocks = regions.iter().filter_map(|&region| map_blocks(job, region));
+        bytes = blocks.map(RandomMap::bytes).fold(bytes, u64::saturating_add);
+        if limit.as_ref().is_ok_and(|limit| bytes <= *limit) {
+            continue;
+        }
+        findings.refuse(section.place(&["numjobs", "bs", "size"]), || match &limit {
+            Ok(limit) => Refusal::new(
+                format!("random maps of {bytes} bytes, up to the job `{}`", job.name),
+                format!(
+                    "at most {limit}: fewer clones, smaller files, or `norandommap`; {MAPS_LIMIT_VARIABLE} (bytes) \
+                     raises the limit"
+                ),
+            ),
+            Err(value) => Refusal::new(format!("{MAPS_LIMIT_VARIABLE} is `{value}`"), "a number of bytes"),
+        });
+        return;
+    }
 }
 
 /// Independent streams of random numbers, so that one choice does not change another.
@@ -71,11 +116,8 @@ pub(super) struct Requests {
 impl Requests {
     /// The generator of a clone in its region, with its own seed.
     pub fn new(job: &Job, region: Region, seed: Prng) -> Self {
-        let used = || (0..DIRECTIONS).filter(|&at| job.has(at));
-        let block_bytes = used().map(|at| job.sizes[at].min()).min().expect("a job has a direction");
-        let uniform = used().all(|at| job.distribution[at] == Distribution::Uniform);
-        let map =
-            (job.random && uniform && !job.without_map).then(|| RandomMap::new((region.length / block_bytes).max(1)));
+        let block_bytes = block_bytes(job);
+        let map = map_blocks(job, region).map(RandomMap::new);
         let mut placing = seed.branch("place");
         let laws = std::array::from_fn(|at| {
             // The smallest request fits at the last block too.

@@ -16,6 +16,7 @@ pub(crate) mod text;
 
 use std::sync::Arc;
 
+use flashloom_files::limit_of;
 use flashloom_units::{Ns, Problem, choice};
 
 pub use convert::{ConvertReport, OutFormat, TraceWriter, convert_trace};
@@ -136,11 +137,11 @@ impl Trace {
         let Some(mut first) = first else { return Err(no_requests(input, reader.skipped())) };
         let mut sorted = None;
         if options.sort {
-            let limit = sort_limit(input)?;
+            let limit = sort_limit(&input.name)?;
             let mut records = vec![first];
             while let Some(record) = reader.next_record()? {
                 if records.len() as u64 >= limit {
-                    return Err(too_many_to_sort(input, limit));
+                    return Err(too_many_in_memory(&input.name, limit, "to sort"));
                 }
                 records.push(record);
             }
@@ -225,24 +226,22 @@ impl Source for Trace {
     }
 }
 
-/// Number of requests that are sorted at most: 384 MB.
+/// Number of requests that are sorted, or replayed by several fio jobs, at most: 384 MB.
 pub const SORT_LIMIT: u64 = 8_000_000;
 
 /// Variable with another limit, for the user who has the memory.
 pub const SORT_LIMIT_VARIABLE: &str = "FLASHLOOM_SORT_LIMIT";
 
-fn sort_limit(input: &Input) -> Result<u64, Problem> {
-    let Some(value) = std::env::var_os(SORT_LIMIT_VARIABLE).filter(|value| !value.is_empty()) else {
-        return Ok(SORT_LIMIT);
-    };
-    let value = value.to_string_lossy();
-    let refuse = |_| Problem::file(&input.name, format!("{SORT_LIMIT_VARIABLE} is `{value}`"), "a number of requests");
-    value.parse().map_err(refuse)
+/// Number of requests that are held in memory at most; `name` is that of the recording in errors.
+pub(crate) fn sort_limit(name: &str) -> Result<u64, Problem> {
+    let refuse = |value| Problem::file(name, format!("{SORT_LIMIT_VARIABLE} is `{value}`"), "a number of requests");
+    limit_of(SORT_LIMIT_VARIABLE, SORT_LIMIT).map_err(refuse)
 }
 
-fn too_many_to_sort(input: &Input, limit: u64) -> Problem {
-    let found = format!("more than {limit} requests to sort, which takes 48 bytes each in memory");
-    let problem = Problem::file(&input.name, found, "a shorter recording, or one in the order of time");
+/// A recording has more requests than are held in memory; `purpose` says what they would be held for.
+pub(crate) fn too_many_in_memory(name: &str, limit: u64, purpose: &str) -> Problem {
+    let found = format!("more than {limit} requests {purpose}, which take 48 bytes each in memory");
+    let problem = Problem::file(name, found, "a shorter recording");
     problem.with_help(format!("{SORT_LIMIT_VARIABLE} (requests) raises the limit"))
 }
 

@@ -1,0 +1,41 @@
+//! The memory that is announced before runs is what they take, from above, but not more than three times as much.
+
+use flashloom::experiment::config::{Catalog, Experiment};
+use flashloom::experiment::run::Prepared;
+use serde_json::Value;
+
+use crate::lab::Lab;
+
+/// A filled drive of 32 planes.
+const DRIVE: &str = "workload.synthetic.requests = 10\ndevice.channels = 8\ndevice.planes = 4\ndevice.pages = 256\n\
+                     run.precondition = \"fill\"\nrun.timing = \"counting\"\n";
+
+fn peak_bytes(lab: &Lab, blocks: u32, arguments: &[&str]) -> u64 {
+    let blocks = format!("device.blocks={blocks}");
+    let run = ["run", "drive.toml", "--no-cache", "--json", "-", "--set", &blocks];
+    let answer = lab.run(&[&run, arguments].concat());
+    let result: Value = serde_json::from_str(&answer.stdout).unwrap_or_else(|error| panic!("{error}: {answer:?}"));
+    result["run"]["peak_rss_bytes"].as_u64().expect("Linux tells it")
+}
+
+#[test]
+fn the_memory_of_a_drive_is_what_is_announced() {
+    let lab = Lab::new();
+    lab.write("drive.toml", DRIVE);
+    let catalog = Catalog::builtin();
+    for (mapping, verify) in [("page", false), ("dftl", true)] {
+        let mapping = format!("ftl.mapping={mapping}");
+        let arguments: Vec<&str> = ["--set", &mapping].into_iter().chain(verify.then_some("--verify")).collect();
+        let [small, large] = [100, 250].map(|blocks| peak_bytes(&lab, blocks, &arguments));
+        let [of_small, of_large] = [100, 250].map(|blocks| {
+            let sets = [mapping.clone(), format!("device.blocks={blocks}")];
+            let path = lab.path("drive.toml");
+            let experiment = Experiment::load_run(&catalog, &path.to_string_lossy(), &sets);
+            let experiment = experiment.unwrap_or_else(|problems| panic!("{problems}"));
+            let prepared = Prepared::new(&experiment).unwrap_or_else(|problems| panic!("{problems}"));
+            prepared.expected_memory_bytes(verify, 1, &|_| true)
+        });
+        let (taken, announced) = (large - small, of_large - of_small);
+        assert!(taken <= announced && announced <= 3 * taken, "{arguments:?}: {taken} of {announced}");
+    }
+}

@@ -1,0 +1,47 @@
+//! Memory that runs take, so that much of it can be announced before they begin.
+//!
+//! ```text
+//! engine  12 B a page of the drive (map and owners of pages, index of the buffer, map of a cached map), 24 verified;
+//!         128 B a page that the write buffer holds
+//! aged    8 B a page for a drive that is kept to be shared or stored, and as much again while it is compressed
+//! runs    as many at once as there are threads
+//! ```
+//!
+//! An estimate from above: drives with all of their map in memory take 8 B a page, 16 verified
+//! (`crates/cli/tests/cli/memory.rs` measures both). What a workload holds follows from its own limits.
+
+use crate::config::{Config, Precondition};
+
+use super::Prepared;
+
+const PAGE_BYTES: u64 = 12;
+const VERIFIED_PAGE_BYTES: u64 = 24;
+const BUFFERED_PAGE_BYTES: u64 = 128;
+const AGED_PAGE_BYTES: u64 = 8;
+
+impl Prepared<'_> {
+    /// Approximate memory of the runs that `is_to_run` selects by index, in bytes, if `threads` of them run at once: an
+    /// estimate from above.
+    pub fn expected_memory_bytes(&self, verify: bool, threads: usize, is_to_run: &dyn Fn(usize) -> bool) -> u64 {
+        let variants = &self.experiment.variants;
+        let of = |index: &usize| self.expected_of(&variants[*index].config, verify);
+        let mut each: Vec<u64> =
+            (0..variants.len()).filter(|index| is_to_run(*index)).map(|index| of(&index)).collect();
+        each.sort_unstable();
+        each.iter().rev().take(threads.max(1)).fold(0, |sum, bytes| sum.saturating_add(*bytes))
+    }
+
+    fn expected_of(&self, config: &Config, verify: bool) -> u64 {
+        let pages = config.device.geometry().total_pages();
+        let buffered = config.buffer.capacity_bytes / config.device.nand.page_bytes;
+        let is_alone = self.experiment.variants.len() == 1;
+        let images = match config.run.precondition {
+            _ if config.run.state.is_some() => 1,
+            Precondition::Steady if self.cache.is_some() => 2,
+            Precondition::None => 0,
+            _ => u64::from(!is_alone),
+        };
+        let page_bytes = if verify { VERIFIED_PAGE_BYTES } else { PAGE_BYTES };
+        pages * (page_bytes + images * AGED_PAGE_BYTES) + buffered * BUFFERED_PAGE_BYTES
+    }
+}
