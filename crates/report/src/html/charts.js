@@ -176,20 +176,36 @@ function lines(spec, theme) {
   return { options, items: names.length > 1 ? lined(names, theme) : [] };
 }
 
+const pen = document.createElement("canvas").getContext("2d");
+pen.font = "12px system-ui, sans-serif";
+
+/** A text in at most three lines that fit a width. The library would measure each line that it breaks by itself, and
+    so find a name that every object has; here such lines are made harmless. */
+function wrapped(text, width) {
+  const fits = (line) => pen.measureText(line).width <= width;
+  const lines = [""];
+  for (const piece of text.split(/(?<= )/).flatMap((word) => (fits(word) ? [word] : [...word]))) {
+    if (lines.at(-1) !== "" && !fits(lines.at(-1) + piece.trim())) lines.push("");
+    lines.push(lines.pop() + piece);
+  }
+  if (lines.length > 3) lines.splice(2, Infinity, lines[2].slice(0, -2) + "...");
+  return lines.map((line) => harmless("", line.trim())).join("\n");
+}
+
 function stack({ bars, causes }, theme, width) {
   const room = Math.min(190, 0.3 * width);
   const options = base(theme, {
     grid: { left: room + 20, right: 30, top: 12, bottom: 48 },
     xAxis: axis({ type: "value", axisLabel: { formatter: FORMATS.time }, name: "mean latency" }),
-    yAxis: axis({ type: "category", inverse: true, data: bars,
-      axisLabel: { width: room, overflow: "break", lineHeight: 14, hideOverlap: false, interval: 0 } }),
+    yAxis: axis({ type: "category", inverse: true, data: bars.map((name) => wrapped(name, room)),
+      axisLabel: { lineHeight: 14, hideOverlap: false, interval: 0 } }),
     series: causes.map(({ name, values }, at) => ({
       name: String(at), type: "bar", stack: "causes", data: values, barMaxWidth: 34,
       itemStyle: { color: CAUSES[name], borderColor: css("--page"), borderWidth: 0.5 },
     })),
   });
-  options.tooltip.formatter = ({ name, seriesIndex, value }) =>
-    escaped(`${name}, ${causes[seriesIndex].name}: ${FORMATS.time(value)}`);
+  options.tooltip.formatter = ({ dataIndex, seriesIndex, value }) =>
+    escaped(`${bars[dataIndex]}, ${causes[seriesIndex].name}: ${FORMATS.time(value)}`);
   const items = causes.map(({ name }) => ({ name, colour: CAUSES[name], symbol: "rect" }));
   return { options, items, height: 80 + 52 * bars.length };
 }

@@ -2,8 +2,6 @@
 /** The names beside points, each where neither another name nor a point nor a bar is; else its number alone, else none.
     The first points choose first. `area` is what names have to stay within. */
 function besidePoints(points, bars, area) {
-  const pen = document.createElement("canvas").getContext("2d");
-  pen.font = "12px system-ui, sans-serif";
   const taken = points.map(({ x, y }) => ({ left: x - 7, right: x + 7, top: y - 7, bottom: y + 7 })).concat(bars);
   const isFree = (box) => box.left >= area.left && box.right <= area.right && box.top >= area.top
     && box.bottom <= area.bottom && taken.every((other) => box.right < other.left || other.right < box.left

@@ -27,7 +27,8 @@ BEYOND = """() => {
 OVERLAPS = """() => [...document.querySelectorAll(".chart svg")].flatMap((svg) => {
     const frame = svg.getBoundingClientRect();
     const texts = [...svg.querySelectorAll("text")]
-        .map((text) => ({ said: text.textContent, box: text.getBoundingClientRect() })).filter(({ said, box }) => said.trim() !== "" && box.width > 0);
+        .map((text) => ({ said: text.textContent, box: text.getBoundingClientRect() }))
+        .filter(({ said, box }) => said.trim() !== "" && box.width > 0);
     const cut = texts.filter(({ box }) => box.left < frame.left - 1 || box.right > frame.right + 1
         || box.top < frame.top - 1 || box.bottom > frame.bottom + 1).map(({ said }) => ["cut", said]);
     const on = (a, b) => Math.min(a.right, b.right) - Math.max(a.left, b.left) > 1

@@ -196,7 +196,11 @@ class Hostile(unittest.TestCase):
                 whole["expectations"] = [{"claim": "c", "formula": "f", "value": 1.0, "at_least": 0.0, "holds": True}]
                 whole["hints"] = [{"about": "a", "text": "t", "key": "k", "rows": [1]}]
                 whole["left_out"] = [{"vary": {"a": "b"}, "problems": ["p"]}]
-            (FOLDER / f"hostile-{name}.json").write_text(json.dumps(poisoned(whole, hostile)))
+            whole = poisoned(whole, hostile)
+            if name == "compare":
+                # Beside bars this name would stand in a line of its own.
+                whole["runs"][0]["vary"] = {"a.pppppppppppppppp": "__proto__"}
+            (FOLDER / f"hostile-{name}.json").write_text(json.dumps(whole))
         table = parquet.read_table(HERE.parent / "sweep" / "data.parquet")
         columns = {name: table[name].to_pylist() for name in table.column_names}
         rows = table.num_rows
@@ -244,6 +248,10 @@ class Hostile(unittest.TestCase):
                     opened.locator(f"#{figure}").focus()
                     for _ in range(3):
                         opened.keyboard.press("ArrowRight")
+                # What is beside bars and points is laid out anew.
+                for width in [420, 1600]:
+                    opened.set_viewport_size({"width": width, "height": 900})
+                    opened.evaluate("() => new Promise((drawn) => requestAnimationFrame(() => setTimeout(drawn)))")
                 for select in opened.locator("#front select").all():
                     for at in range(select.locator("option").count()):
                         select.select_option(index=at)
