@@ -10,6 +10,7 @@
 //! comparison sections of a comparison facts       configuration, origin, and what was checked
 //! sweep      sections of a data set   values      a figure by the values of a key
 //! front      the Pareto front of a comparison or a sweep
+//! figure     the figures of a run that tables list, axes show and fronts weigh
 //! ```
 //!
 //! Pictures are drawn by Apache ECharts, which is vendored unmodified: of the small libraries it alone has heat maps,
@@ -22,6 +23,7 @@ mod comparison;
 mod course;
 mod document;
 mod facts;
+mod figure;
 mod front;
 mod long;
 mod markup;

@@ -82,7 +82,7 @@ pub(super) enum Unit {
 }
 
 impl Unit {
-    fn name(self) -> &'static str {
+    pub(super) const fn name(self) -> &'static str {
         match self {
             Self::Time => "time",
             Self::Rate => "rate",

@@ -1,26 +1,33 @@
 //! Sections of the report on a comparison.
 
-use flashloom_experiment::figures::{count, factor, rate, time};
-use flashloom_experiment::result::{ComparedRun, Comparison, Distribution, RunResult};
-use serde_json::Value;
+use flashloom_experiment::estimate::Estimate;
+use flashloom_experiment::figures::{count, factor};
+use flashloom_experiment::result::{
+    ComparedRun, Comparison, HistogramResult, HistogramsResult, RunResult, SliceResult,
+};
+use serde_json::{Map, Value};
 
-use super::chart::{Table, head};
+use super::chart::{Chart, Table, head};
 use super::facts;
-use super::front::{Against, Candidate, front};
+use super::figure::{FIGURES, Requests, estimated, latency};
+use super::front::{Candidate, front};
+use super::long::{Cell, Long};
 use super::page::{Part, Section};
 use super::run::{Bars, Curve, anatomy_chart, percentile_chart};
 
-/// Runs whose curves and bars are drawn, at most: more cannot be told apart. The tables have all of them.
+/// Combinations whose curves and bars are drawn, at most: more cannot be told apart. The tables have all of them.
 const MAX_DRAWN: usize = 8;
 
 /// The sections, in order.
 pub(super) fn sections(comparison: &Comparison) -> Vec<Section> {
     let first = comparison.runs.first();
+    let all = combinations(comparison);
+    let candidates: Vec<Candidate> = all.iter().map(Combination::candidate).collect();
     let mut sections = vec![
-        Section { id: "overview", title: "Runs", parts: vec![overview(comparison)] },
-        Section { id: "front", title: "Pareto front", parts: front_of(comparison) },
-        Section { id: "latency", title: "Latency", parts: latency(comparison) },
-        Section { id: "anatomy", title: "Where the time went", parts: anatomy(comparison) },
+        Section { id: "overview", title: "Runs", parts: overview(comparison, &all) },
+        Section { id: "latency", title: "Latency", parts: latencies(&all) },
+        Section { id: "front", title: "Pareto front", parts: front(&candidates) },
+        Section { id: "anatomy", title: "Where the time went", parts: anatomy(&all) },
         Section { id: "checks", title: "What was checked", parts: checks(comparison) },
     ];
     let of_first = first.map(|run| facts::configuration(&run.result.config));
@@ -39,88 +46,158 @@ pub(super) fn label<'a>(number: usize, vary: impl IntoIterator<Item = (&'a Strin
     format!("{number}: {}", values.collect::<Vec<_>>().join(", "))
 }
 
-fn labelled(comparison: &Comparison) -> impl Iterator<Item = (String, &RunResult)> {
-    (1..).zip(&comparison.runs).map(|(number, run)| (label(number, &run.vary), &run.result))
+/// Runs that differ in nothing but the seed.
+struct Combination<'a> {
+    number: usize,
+    label: String,
+    vary: &'a Map<String, Value>,
+    runs: &'a [ComparedRun],
 }
 
-fn p99_9(result: &RunResult) -> Option<f64> {
-    let latency = result.host.latency_ns.as_ref()?;
-    latency.all.as_ref().map(|all| all.p99_9 as f64)
-}
-
-fn overview(comparison: &Comparison) -> Part {
-    let keys: Vec<&str> = comparison.runs.iter().take(1).flat_map(|run| run.vary.keys().map(String::as_str)).collect();
-    let columns = ["requests/s", "throughput", "read p99", "write p99", "all p99.9", "WAF", "erases"];
-    let row = |(number, run): (usize, &ComparedRun)| {
-        let result = &run.result;
-        let latency = result.host.latency_ns.as_ref();
-        let p99 = |of: Option<&Distribution>| of.map(|of| time(of.p99 as f64));
-        let figures = [
-            result.host.iops.map(factor),
-            result.host.throughput_bytes_per_s.map(rate),
-            p99(latency.and_then(|latency| latency.read.as_ref())),
-            p99(latency.and_then(|latency| latency.write.as_ref())),
-            p99_9(result).map(time),
-            result.ftl.waf.map(factor),
-            Some(count(result.nand.erases.total)),
-        ];
-        let vary = keys.iter().map(|key| run.vary.get(*key).map_or_else(String::new, facts::text_of));
-        let figures = figures.into_iter().map(|figure| figure.unwrap_or_else(|| "-".to_owned()));
-        std::iter::once(number.to_string()).chain(vary).chain(figures).collect()
-    };
-    let rows = (1..).zip(&comparison.runs).map(row).collect();
-    Part::Table(Table { head: head("run", keys.iter().copied().chain(columns)), rows })
-}
-
-/// Latency of the slowest in 1,000, or without time write amplification, against erases.
-fn front_of(comparison: &Comparison) -> Vec<Part> {
-    let is_timed = comparison.runs.iter().all(|run| p99_9(&run.result).is_some());
-    let against = if is_timed { Against::Tail } else { Against::Amplification };
-    let figure = |result: &RunResult| if is_timed { p99_9(result) } else { result.ftl.waf };
-    let candidate = |(label, result): (String, &RunResult)| {
-        Some(Candidate { label, erases: result.nand.erases.total as f64, other: figure(result)? })
-    };
-    vec![front(&labelled(comparison).filter_map(candidate).collect::<Vec<_>>(), against)]
-}
-
-/// A note that only some runs are drawn.
-fn of_these(drawn: usize, all: usize) -> Option<Part> {
-    (drawn < all)
-        .then(|| Part::Text(format!("The first {drawn} of {all} runs; `--run N` reports on one of the others.")))
-}
-
-fn latency(comparison: &Comparison) -> Vec<Part> {
-    let curves: Vec<_> = labelled(comparison)
-        .filter_map(|(label, result)| {
-            let all = result.host.latency_ns.as_ref()?.all.as_ref()?;
-            let histogram = result.series.as_ref().and_then(|series| series.histograms.all.as_ref());
-            Some(Curve::of(label, histogram, all))
+fn combinations(comparison: &Comparison) -> Vec<Combination<'_>> {
+    let chunks = comparison.runs.chunks(comparison.repetitions().max(1)).enumerate();
+    chunks
+        .map(|(at, runs)| {
+            let vary = comparison.repeated.get(at).map_or(&runs[0].vary, |repeated| &repeated.vary);
+            Combination { number: at + 1, label: label(at + 1, vary), vary, runs }
         })
-        .collect();
-    if curves.is_empty() {
+        .collect()
+}
+
+fn seed(result: &RunResult) -> String {
+    facts::text_of(&result.config["run"]["seed"])
+}
+
+impl Combination<'_> {
+    /// The run that curves and bars are of.
+    fn first(&self) -> &RunResult {
+        &self.runs[0].result
+    }
+
+    fn curve(&self, of: Requests) -> Option<Curve<'_>> {
+        let result = self.first();
+        let histogram = result.series.as_ref().and_then(|series| histogram(&series.histograms, of));
+        Some(Curve::of(self.label.clone(), histogram, latency(result, of)?))
+    }
+
+    /// Mean latency of its reads or writes by cause.
+    fn bar(&self, of: Requests) -> Option<(String, &SliceResult)> {
+        let anatomy = self.first().host.anatomy.as_ref()?;
+        let tail = if of == Requests::Reads { &anatomy.read } else { &anatomy.write };
+        Some((self.label.clone(), &tail.as_ref()?.whole))
+    }
+
+    fn candidate(&self) -> Candidate {
+        let results = || self.runs.iter().map(|run| &run.result);
+        Candidate {
+            label: self.label.clone(),
+            seeds: results().map(seed).collect(),
+            figures: FIGURES.iter().map(|figure| results().map(figure.of).collect()).collect(),
+        }
+    }
+
+    /// Its cells in the table.
+    fn row(&self) -> Vec<String> {
+        let figures = self.candidate().figures.into_iter().zip(&FIGURES).map(|(values, figure)| match values {
+            Some(values) => estimated(Estimate::of(&values), values.len(), figure.text),
+            None => "-".to_owned(),
+        });
+        std::iter::once(self.number.to_string()).chain(self.vary.values().map(facts::text_of)).chain(figures).collect()
+    }
+}
+
+fn overview(comparison: &Comparison, all: &[Combination<'_>]) -> Vec<Part> {
+    let columns = |vary: Option<&Map<String, Value>>| {
+        let keys = vary.into_iter().flat_map(|vary| vary.keys().map(String::as_str));
+        head("run", keys.chain(FIGURES.iter().map(|figure| figure.name)))
+    };
+    let table =
+        Table { head: columns(all.first().map(|of| of.vary)), rows: all.iter().map(Combination::row).collect() };
+    let mut parts = vec![Part::Table(table)];
+    let seeds = comparison.repetitions();
+    if seeds > 1 {
+        parts.push(Part::Text(format!("Means of {seeds} seeds ± half the width of their 95 % interval.")));
+        parts.push(Part::Long(Long {
+            caption: format!("All {} runs, one a seed", count(comparison.runs.len() as u64)),
+            is_folded: true,
+            head: columns(comparison.runs.first().map(|run| &run.vary)),
+            rows: (1..).zip(&comparison.runs).map(|(number, run)| row(number, run)).collect(),
+        }));
+    }
+    parts
+}
+
+/// Cells of one run.
+fn row(number: usize, run: &ComparedRun) -> Vec<Cell> {
+    let figure = |value: Option<f64>, text: fn(f64) -> String| {
+        value.map_or_else(|| Cell::text("-"), |value| Cell::number(value, text(value)))
+    };
+    let figures = FIGURES.iter().map(|of| figure((of.of)(&run.result), of.text));
+    let vary = run.vary.values().map(|value| match value.as_f64() {
+        Some(number) => Cell::number(number, facts::text_of(value)),
+        None => Cell::text(facts::text_of(value)),
+    });
+    std::iter::once(Cell::number(number as f64, number.to_string())).chain(vary).chain(figures).collect()
+}
+
+/// What is said below pictures that do not show all runs.
+fn of_these(all: &[Combination<'_>]) -> Vec<Part> {
+    let mut parts = Vec::new();
+    if all.len() > MAX_DRAWN {
+        let all = all.len();
+        let text = format!("The first {MAX_DRAWN} of {all}; `--run N` reports on one of the others.");
+        parts.push(Part::Text(text));
+    }
+    if let Some([first, _, ..]) = all.first().map(|of| of.runs) {
+        let seed = seed(&first.result);
+        let text = format!("Each is of one run, that of seed {seed}; the table of runs has means over all seeds.");
+        parts.push(Part::Text(text));
+    }
+    parts
+}
+
+fn latencies(all: &[Combination<'_>]) -> Vec<Part> {
+    let drawn = &all[..all.len().min(MAX_DRAWN)];
+    let chart = |of: Requests| -> Option<Chart> {
+        let curves: Vec<_> = drawn.iter().filter_map(|combination| combination.curve(of)).collect();
+        let title = format!("Latency of {} by percentile", of.title());
+        (!curves.is_empty()).then(|| percentile_chart(&title, &curves))
+    };
+    let kinds = [Requests::Reads, Requests::Writes, Requests::All];
+    let charts: Vec<_> = kinds.into_iter().filter_map(|of| Some((of.name(), chart(of)?))).collect();
+    if charts.is_empty() {
         return vec![Part::Missing("No latency: nothing took time. Set run.timing = \"timed\".".to_owned())];
     }
-    let drawn = &curves[..curves.len().min(MAX_DRAWN)];
-    let mut parts = vec![Part::Chart(percentile_chart("Latency of all requests by percentile", drawn))];
-    parts.extend(of_these(drawn.len(), curves.len()));
-    if comparison.runs.iter().any(|run| run.result.series.is_none()) {
+    let mut parts = vec![Part::choice("Requests", charts)];
+    parts.extend(of_these(all));
+    if drawn.iter().any(|of| of.first().series.is_none()) {
         let lacks = "No histogram of some runs: their curves go through six percentiles. Set run.series.";
         parts.push(Part::Missing(lacks.to_owned()));
     }
     parts
 }
 
-fn anatomy(comparison: &Comparison) -> Vec<Part> {
-    let bars: Bars<'_> = labelled(comparison)
-        .filter_map(|(label, result)| Some((label, &result.host.anatomy.as_ref()?.read.as_ref()?.whole)))
-        .collect();
-    if bars.is_empty() {
-        return vec![Part::Missing("No anatomy of reads: set run.anatomy = true.".to_owned())];
+/// The histogram of some requests.
+fn histogram(all: &HistogramsResult, of: Requests) -> Option<&HistogramResult> {
+    match of {
+        Requests::Reads => all.read.as_ref(),
+        Requests::Writes => all.write.as_ref(),
+        Requests::All => all.all.as_ref(),
     }
-    let all = bars.len();
-    let drawn: Bars<'_> = bars.into_iter().take(MAX_DRAWN).collect();
-    let mut parts = vec![Part::Chart(anatomy_chart("Mean latency of reads by cause", &drawn))];
-    parts.extend(of_these(drawn.len(), all));
+}
+
+fn anatomy(all: &[Combination<'_>]) -> Vec<Part> {
+    let chart = |of: Requests| -> Option<Chart> {
+        let bars: Bars<'_> = all.iter().take(MAX_DRAWN).filter_map(|combination| combination.bar(of)).collect();
+        (!bars.is_empty()).then(|| anatomy_chart(&format!("Mean latency of {} by cause", of.title()), &bars))
+    };
+    let kinds = [Requests::Reads, Requests::Writes];
+    let charts: Vec<_> = kinds.into_iter().filter_map(|of| Some((of.name(), chart(of)?))).collect();
+    if charts.is_empty() {
+        return vec![Part::Missing("No anatomy: set run.anatomy = true.".to_owned())];
+    }
+    let mut parts = vec![Part::choice("Requests", charts)];
+    parts.extend(of_these(all));
     parts
 }
 
@@ -149,9 +226,14 @@ fn checks(comparison: &Comparison) -> Vec<Part> {
         let columns = ["value", "at least", "at most", ""];
         parts.push(Part::Table(Table { head: head("claim", columns.into_iter()), rows }));
     }
-    for (label, result) in labelled(comparison) {
+    for (number, ComparedRun { vary, result }) in (1..).zip(&comparison.runs) {
+        let label = label(number, vary);
         parts.extend(result.hints.iter().map(|hint| Part::Text(format!("Hint, run {label}: {}", hint.text))));
     }
+    parts.extend(comparison.hints.iter().map(|hint| {
+        let rows: Vec<String> = hint.rows.iter().map(ToString::to_string).collect();
+        Part::Text(format!("Hint, runs {}: {} (key {})", rows.join(", "), hint.text, hint.key))
+    }));
     let left_out = comparison.left_out.len();
     if left_out > 0 {
         parts.push(Part::Text(format!("{left_out} combinations were left out: their values cannot work together.")));

@@ -9,7 +9,13 @@ use super::markup::Markup;
 use super::{Document, ECHARTS, comparison, run, sweep};
 
 const STYLE: &str = include_str!("style.css");
-const SCRIPT: &str = concat!(include_str!("charts.js"), include_str!("long.js"));
+const SCRIPT: &str = concat!(
+    include_str!("charts.js"),
+    include_str!("front.js"),
+    include_str!("legend.js"),
+    include_str!("draw.js"),
+    include_str!("long.js")
+);
 
 /// The policy of the page, which browsers hold it to. Nothing is loaded and nothing is sent. Of scripts and styles only
 /// those with these hashes count: were a name of a file to become an element or an attribute after all, it could do
@@ -33,6 +39,7 @@ pub(super) struct Section {
 /// A part of a section.
 pub(super) enum Part {
     Chart(Chart),
+    Choice(Choice),
     Table(Table),
     /// A table that may have thousands of rows.
     Long(Long),
@@ -40,6 +47,23 @@ pub(super) enum Part {
     Text(String),
     /// What the result lacks, and how to have it the next time.
     Missing(String),
+}
+
+/// Pictures of which one is shown at a time. Without scripts all of their tables are.
+pub(super) struct Choice {
+    /// What there is a choice of.
+    of: &'static str,
+    charts: Vec<(&'static str, Chart)>,
+}
+
+impl Part {
+    /// Pictures to choose from by their names; a single one is shown without a choice.
+    pub(super) fn choice(of: &'static str, mut charts: Vec<(&'static str, Chart)>) -> Self {
+        match charts.len() {
+            1 => Self::Chart(charts.remove(0).1),
+            _ => Self::Choice(Choice { of, charts }),
+        }
+    }
 }
 
 /// The page of a document; `name` is that of its file.
@@ -107,12 +131,8 @@ fn show(section: &Section, charts: &mut Vec<Value>, markup: &mut Markup) {
         inside.end_line().leaf("h2", &[], section.title).end_line();
         for part in &section.parts {
             match part {
-                Part::Chart(chart) => {
-                    // By its number: what names a picture may come from a file.
-                    let id = format!("chart-{}", charts.len() + 1);
-                    figure(chart, &id, inside);
-                    charts.push(json!({ "id": id, "kind": chart.kind.name(), "spec": chart.spec }));
-                }
+                Part::Chart(chart) => figure(chart, charts, inside),
+                Part::Choice(choice) => choose(choice, charts, inside),
                 Part::Table(of) => table(of, inside),
                 Part::Long(long) => long.show(inside),
                 Part::Text(text) => {
@@ -126,13 +146,26 @@ fn show(section: &Section, charts: &mut Vec<Value>, markup: &mut Markup) {
     markup.end_line();
 }
 
-/// A picture, and what it shows as a table that opens below it.
-fn figure(chart: &Chart, id: &str, markup: &mut Markup) {
+/// Pictures one of which `draw.js` shows.
+fn choose(choice: &Choice, charts: &mut Vec<Value>, markup: &mut Markup) {
+    markup.element("div", &[("class", "choice"), ("data-of", choice.of)], |group| {
+        for (name, chart) in &choice.charts {
+            group.end_line().element("div", &[("data-name", name)], |part| figure(chart, charts, part));
+        }
+        group.end_line();
+    });
+}
+
+/// A picture, and what it shows as a table that opens below it; adds what is to be drawn to `charts`.
+fn figure(chart: &Chart, charts: &mut Vec<Value>, markup: &mut Markup) {
+    // By its number: what names a picture may come from a file.
+    let id = format!("chart-{}", charts.len() + 1);
+    charts.push(json!({ "id": id, "kind": chart.kind.name(), "spec": chart.spec }));
     let (title, summary) = (format!("{id}-title"), format!("{id}-summary"));
     let class = format!("chart {}", chart.kind.name());
     let drawn: [(&str, &str); 6] = [
         ("class", &class),
-        ("id", id),
+        ("id", &id),
         ("role", "img"),
         ("tabindex", "0"),
         ("aria-labelledby", &title),

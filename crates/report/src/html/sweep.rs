@@ -3,53 +3,33 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use flashloom_experiment::estimate::Estimate;
-use flashloom_experiment::figures::{count, factor, rate, time};
+use flashloom_experiment::figures::{count, time};
 use serde_json::Value;
 
 use super::chart::Table;
 use super::comparison::label;
 use super::facts;
-use super::front::{Against, Candidate, front};
+use super::figure::{FIGURES, Figure, P99_9, WAF, estimated};
+use super::front::{Candidate, front};
 use super::long::{Cell, Long};
 use super::page::{Part, Section};
 use super::values;
 use crate::dataset::{DataSet, SweptRun, amount};
 
-const P99_9: &str = "host.latency_ns.all.p99_9";
-const WAF: &str = "ftl.waf";
-const ERASES: &str = "nand.erases.total";
 const VERIFIED: &str = "integrity.verified";
 const SECONDS: &str = "run.wall_seconds";
 
 /// Columns that are read besides the status and the varied keys of a run.
-pub(super) const COLUMNS: [&str; 9] = [
-    "host.iops",
-    "host.throughput_bytes_per_s",
-    "host.latency_ns.read.p99",
-    "host.latency_ns.write.p99",
-    P99_9,
-    WAF,
-    ERASES,
-    VERIFIED,
-    SECONDS,
-];
-
-/// A figure of the tables.
-struct Figure {
-    name: &'static str,
-    column: &'static str,
-    text: fn(f64) -> String,
-}
-
-const FIGURES: [Figure; 7] = [
-    Figure { name: "requests/s", column: COLUMNS[0], text: factor },
-    Figure { name: "throughput", column: COLUMNS[1], text: rate },
-    Figure { name: "read p99", column: COLUMNS[2], text: time },
-    Figure { name: "write p99", column: COLUMNS[3], text: time },
-    Figure { name: "all p99.9", column: P99_9, text: time },
-    Figure { name: "WAF", column: WAF, text: factor },
-    Figure { name: "erases", column: ERASES, text: factor },
-];
+pub(super) const COLUMNS: [&str; FIGURES.len() + 2] = {
+    let mut columns = [VERIFIED; FIGURES.len() + 2];
+    let mut at = 0;
+    while at < FIGURES.len() {
+        columns[at] = FIGURES[at].path;
+        at += 1;
+    }
+    columns[at] = SECONDS;
+    columns
+};
 
 /// Keys whose pictures are drawn, at most.
 const MAX_KEYS: usize = 8;
@@ -65,10 +45,18 @@ struct Point<'a> {
 }
 
 impl Point<'_> {
-    /// The mean of a figure over the runs that ended, with its interval; nothing if one has no such figure.
-    fn estimate(&self, column: &str) -> Option<Estimate> {
-        let figures: Option<Vec<f64>> = self.ended.iter().map(|run| run.number(column)).collect();
-        figures.filter(|figures| !figures.is_empty()).map(|figures| Estimate::of(&figures))
+    /// A figure of the runs that ended; nothing if one has no such figure.
+    fn values(&self, figure: &Figure) -> Option<Vec<f64>> {
+        let values: Option<Vec<f64>> = self.ended.iter().map(|run| run.number(figure.path)).collect();
+        values.filter(|values| !values.is_empty())
+    }
+
+    fn candidate(&self) -> Candidate {
+        Candidate {
+            label: self.label.clone(),
+            seeds: self.ended.iter().map(|run| run.cell("seed").map_or_else(String::new, Value::to_string)).collect(),
+            figures: FIGURES.iter().map(|figure| self.values(figure)).collect(),
+        }
     }
 
     fn status(&self) -> String {
@@ -83,13 +71,14 @@ impl Point<'_> {
 /// The sections, in order.
 pub(super) fn sections(data: &DataSet) -> Vec<Section> {
     let points: Vec<Point<'_>> = (1..).zip(data.points()).map(|(number, runs)| point(number, runs, data)).collect();
-    let is_timed = points.iter().any(|point| point.estimate(P99_9).is_some());
-    let against = if is_timed { Against::Tail } else { Against::Amplification };
+    let is_timed = points.iter().any(|point| point.values(&FIGURES[P99_9]).is_some());
+    let drawn = &FIGURES[if is_timed { P99_9 } else { WAF }];
+    let candidates: Vec<Candidate> = points.iter().map(Point::candidate).collect();
     let mut sections = vec![
         Section { id: "overview", title: "Sweep", parts: overview(data, &points) },
         Section { id: "runs", title: "Runs", parts: runs(data, &points) },
-        Section { id: "front", title: "Pareto front", parts: vec![front(&candidates(&points, against), against)] },
-        Section { id: "keys", title: "By key", parts: by_key(data, &points, against) },
+        Section { id: "front", title: "Pareto front", parts: front(&candidates) },
+        Section { id: "keys", title: "By key", parts: by_key(data, &points, drawn) },
         Section { id: "lacks", title: "Not in a data set", parts: vec![lacks()] },
         Section { id: "checks", title: "What was checked", parts: checks(data) },
         Section { id: "configuration", title: "Configuration", parts: configuration(data) },
@@ -103,20 +92,6 @@ pub(super) fn sections(data: &DataSet) -> Vec<Section> {
 fn point<'a>(number: usize, runs: &'a [SweptRun], data: &DataSet) -> Point<'a> {
     let vary = data.varied.iter().filter_map(|key| Some((key, runs[0].cell(key)?)));
     Point { number, label: label(number, vary), runs, ended: runs.iter().filter(|run| run.has_ended()).collect() }
-}
-
-/// The figure that is drawn.
-fn figure(point: &Point<'_>, against: Against) -> Option<f64> {
-    let column = if against == Against::Tail { P99_9 } else { WAF };
-    point.estimate(column).map(|estimate| estimate.mean)
-}
-
-fn candidates(points: &[Point<'_>], against: Against) -> Vec<Candidate> {
-    let candidate = |point: &Point<'_>| {
-        let erases = point.estimate(ERASES)?.mean;
-        Some(Candidate { label: point.label.clone(), erases, other: figure(point, against)? })
-    };
-    points.iter().filter_map(candidate).collect()
 }
 
 /// Values of a column in their order, each once.
@@ -193,27 +168,23 @@ fn seed(run: &SweptRun) -> Cell {
     run.cell("seed").map_or_else(Cell::default, |seed| Cell::number(seed.as_f64().unwrap_or(0.0), seed.to_string()))
 }
 
-/// The mean of a figure with half the width of its interval.
-fn estimated(estimate: Option<Estimate>, runs: usize, text: fn(f64) -> String) -> Cell {
-    let Some(Estimate { mean, half_width }) = estimate else { return Cell::text("-") };
-    let interval = if runs > 1 { format!(" ± {}", text(half_width)) } else { String::new() };
-    Cell::number(mean, text(mean) + &interval)
-}
-
 fn columns(data: &DataSet, first: &str, last: &[&str]) -> Vec<String> {
     let keys = data.varied.iter().map(String::as_str);
     std::iter::once(first).chain(keys).chain(last.iter().copied()).map(str::to_owned).collect()
 }
 
 fn runs(data: &DataSet, points: &[Point<'_>]) -> Vec<Part> {
-    let figures = FIGURES.map(|figure| figure.name);
+    let figures = FIGURES.each_ref().map(|figure| figure.name);
     let has_seeds = points.iter().any(|point| point.runs.len() > 1);
     let row = |point: &Point<'_>| {
-        let figures = FIGURES.map(|of| estimated(point.estimate(of.column), point.ended.len(), of.text));
+        let estimate = |figure: &Figure| match point.values(figure).map(|values| Estimate::of(&values)) {
+            Some(estimate) => Cell::number(estimate.mean, estimated(estimate, point.ended.len(), figure.text)),
+            None => Cell::text("-"),
+        };
         let status = [whole(point.ended.len()), Cell::text(point.status())];
         let shown = status.into_iter().skip(usize::from(!has_seeds));
         let head = std::iter::once(whole(point.number)).chain(varied(data, &point.runs[0]));
-        head.chain(shown).chain(figures).collect()
+        head.chain(shown).chain(FIGURES.iter().map(estimate)).collect()
     };
     let caption = if has_seeds { "Combinations: means over seeds ± half their 95 % interval" } else { "Combinations" };
     let status: &[&str] = if has_seeds { &["seeds", "status"] } else { &["status"] };
@@ -225,12 +196,12 @@ fn runs(data: &DataSet, points: &[Point<'_>]) -> Vec<Part> {
     })];
     if has_seeds {
         let row = |number: usize, run: &SweptRun| {
-            let figure = |of: Figure| {
-                run.number(of.column).map_or_else(|| Cell::text("-"), |value| Cell::number(value, (of.text)(value)))
+            let figure = |of: &Figure| {
+                run.number(of.path).map_or_else(|| Cell::text("-"), |value| Cell::number(value, (of.text)(value)))
             };
             let status = [seed(run), Cell::text(run.text("status"))];
             let head = std::iter::once(whole(number)).chain(varied(data, run));
-            head.chain(status).chain(FIGURES.map(figure)).collect()
+            head.chain(status).chain(FIGURES.iter().map(figure)).collect()
         };
         let rows = points.iter().flat_map(|point| point.runs.iter().map(|run| row(point.number, run)));
         parts.push(Part::Long(Long {
@@ -264,16 +235,17 @@ fn failures(data: &DataSet, points: &[Point<'_>]) -> Part {
     })
 }
 
-fn by_key(data: &DataSet, points: &[Point<'_>], against: Against) -> Vec<Part> {
+fn by_key(data: &DataSet, points: &[Point<'_>], figure: &Figure) -> Vec<Part> {
+    let mean = |point: &Point<'_>| point.values(figure).map(|values| Estimate::of(&values).mean);
     let chart = |key: &String| {
-        let combination = |point: &'_ Point<'_>| Some((point.runs[0].cell(key)?.clone(), figure(point, against)?));
+        let combination = |point: &'_ Point<'_>| Some((point.runs[0].cell(key)?.clone(), mean(point)?));
         let found: Vec<_> = points.iter().filter_map(|point| Some((combination(point)?, &point.label))).collect();
         let found = found.iter().map(|((value, figure), label)| (value, *figure, label.as_str())).collect();
-        values::chart(key, found, against)
+        values::chart(key, found, figure)
     };
     let mut drawn: Vec<Part> = data.varied.iter().filter_map(chart).map(Part::Chart).collect();
     if drawn.is_empty() {
-        let name = against.name();
+        let name = figure.title;
         return vec![Part::Missing(format!("No pictures by key: no key has two values of runs that have {name}."))];
     }
     let all = drawn.len();

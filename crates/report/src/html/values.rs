@@ -4,7 +4,7 @@ use serde_json::{Value, json};
 
 use super::chart::{Chart, Kind, Table, head};
 use super::facts;
-use super::front::Against;
+use super::figure::Figure;
 use crate::dataset::{Measure, amount, compare};
 
 /// Values that have a place of their own on the axis, at most; numbers beyond that are drawn to scale.
@@ -30,7 +30,7 @@ impl Group {
 }
 
 /// The picture of a key; nothing if it has only one value.
-pub(super) fn chart(key: &str, mut all: Vec<Combination<'_>>, against: Against) -> Option<Chart> {
+pub(super) fn chart(key: &str, mut all: Vec<Combination<'_>>, of: &Figure) -> Option<Chart> {
     all.sort_by(|a, b| compare(Some(a.0), Some(b.0)));
     let distinct: Vec<&[Combination<'_>]> = all.chunk_by(|a, b| a.0 == b.0).collect();
     if distinct.len() < 2 {
@@ -43,22 +43,22 @@ pub(super) fn chart(key: &str, mut all: Vec<Combination<'_>>, against: Against) 
     let row = |group: &Group| {
         let least = group.figures.iter().copied().fold(f64::INFINITY, f64::min);
         let most = group.figures.iter().copied().fold(f64::NEG_INFINITY, f64::max);
-        let figures = [group.mean(), least, most].map(|figure| against.text(figure));
+        let figures = [group.mean(), least, most].map(|figure| (of.text)(figure));
         [group.name.clone(), group.figures.len().to_string()].into_iter().chain(figures).collect()
     };
     let columns = ["combinations", "mean", "least", "most"];
     Some(Chart {
-        title: format!("By {key}: {}", against.name()),
+        title: format!("By {key}: {}", of.title),
         summary: format!(
             "The mean is least at {}, {}, and most at {}, {}.",
             least.name,
-            against.text(least.mean()),
+            (of.text)(least.mean()),
             most.name,
-            against.text(most.mean())
+            (of.text)(most.mean())
         ),
         kind: Kind::Values,
         spec: json!({
-            "key": key, "y": against.name(), "unit": against.unit(),
+            "key": key, "y": of.title, "unit": of.unit.name(),
             "measure": measure.map(Measure::name), "places": measure.is_none().then_some(&names),
             "joined": distinct.iter().all(|group| amount(group[0].0).is_some()),
             "points": points,

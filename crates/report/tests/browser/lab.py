@@ -1,6 +1,7 @@
 """What the tests in a browser share: the program, its outputs, and a page without a network."""
 
 import contextlib
+import functools
 import os
 import pathlib
 import subprocess
@@ -8,7 +9,8 @@ import tempfile
 
 from playwright.sync_api import sync_playwright
 
-HERE = pathlib.Path(__file__).parent
+HERE = pathlib.Path(__file__).resolve().parent
+ROOT = HERE.parents[3]
 PROGRAM = pathlib.Path(os.environ["FLASHLOOM"]).resolve()
 CHROMIUM = os.environ.get("CHROMIUM", "/usr/bin/chromium")
 FOLDER = pathlib.Path(tempfile.mkdtemp(prefix="flashloom-report-"))
@@ -23,6 +25,25 @@ def run(name, *arguments):
     """Runs the busy experiment; returns the path of its result."""
     flashloom("run", HERE / "busy.toml", "--json", f"{name}.json", *arguments)
     return FOLDER / f"{name}.json"
+
+
+@functools.cache
+def reports():
+    """Makes a page of each kind once, and returns their names: of a run, of comparisons without and with seeds, of a
+    sweep."""
+    flashloom("report", run("run"), "-o", "run.html")
+    vary = ["--vary", "ftl.gc=greedy,fifo", "--vary", "device.over_provisioning=20%,30%,40%"]
+    few = ["--set", "workload.synthetic.requests=15000", "--quiet"]
+    flashloom("compare", HERE / "busy.toml", *vary, *few, "--json", "compare.json")
+    # The schedulers of README's first comparison, and one more, on a smaller drive.
+    vary = ["--vary", "host.scheduler=noop,deadline,anticipatory,cfq,fios,pardispatcher", "--seeds", "5"]
+    few = ["workload.synthetic.requests=10000", "device.blocks=128", "run.series=20ms", "run.anatomy=true"]
+    few = [part for setting in few for part in ("--set", setting)]
+    flashloom("compare", ROOT / "experiments" / "quickstart.toml", *vary, *few, "--quiet", "--json", "seeds.json")
+    for name in ["compare", "seeds"]:
+        flashloom("report", f"{name}.json", "-o", f"{name}.html")
+    flashloom("report", HERE.parent / "sweep", "-o", "sweep.html")
+    return ["run.html", "compare.html", "seeds.html", "sweep.html"]
 
 
 @contextlib.contextmanager

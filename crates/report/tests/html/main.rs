@@ -2,6 +2,7 @@
 
 mod dataset;
 mod hostile;
+mod palette;
 mod sweep;
 
 use std::collections::BTreeMap;
@@ -14,7 +15,7 @@ use flashloom_experiment::result::{Comparison, RunResult};
 use flashloom_experiment::run::{Prepared, Quiet};
 use flashloom_report::html::{Document, page};
 use html5gum::{DefaultEmitter, Token, Tokenizer};
-use serde_json::Value;
+use serde_json::{Value, json};
 use sha2::{Digest, Sha256};
 
 const SMALL: &str = r#"
@@ -222,12 +223,24 @@ fn a_page_of_a_comparison_has_a_front_and_every_run() {
     let comparison = comparison(&PICTURES);
     let page = page("compare.json", &Document::Comparison(comparison.clone()));
     elements(&page);
-    let pictures = texts(&page, "figcaption");
-    assert_eq!(pictures[1..], ["Latency of all requests by percentile", "Mean latency of reads by cause"]);
-    assert!(pictures[0].starts_with("Blocks erased and p99.9 of all requests"), "{pictures:?}");
-    let points = specs(&page)[0]["spec"]["points"].as_array().expect("it has points").clone();
-    assert_eq!(points.len(), 4);
-    assert!(points.iter().any(|point| point[3] == true), "some run is on the front");
+    let pictures = [
+        "Latency of reads by percentile",
+        "Latency of writes by percentile",
+        "Latency of all requests by percentile",
+        "Combinations that no other beats",
+        "Mean latency of reads by cause",
+        "Mean latency of writes by cause",
+    ];
+    assert_eq!(texts(&page, "figcaption"), pictures);
+    let choices: Vec<_> = elements(&page).iter().filter_map(|of| of.attributes.get("data-name").cloned()).collect();
+    assert_eq!(choices, ["reads", "writes", "all", "reads", "writes"]);
+    let front = &specs(&page)[3]["spec"];
+    assert_eq!(front["runs"].as_array().map(Vec::len), Some(4));
+    assert_eq!(front["fronts"].as_array().map(Vec::len), Some(21), "each two of seven figures");
+    let (x, y) = (&front["figures"][6]["name"], &front["figures"][4]["name"]);
+    assert_eq!((&front["x"], &front["y"]), (&json!(6), &json!(4)));
+    assert_eq!((x, y), (&json!("blocks erased"), &json!("p99.9 of all requests")));
+    assert!(page.contains("of one run each nobody knows what is chance"));
     for label in ["1: scheduler noop, queue_depth 2", "4: scheduler deadline, queue_depth 8"] {
         assert!(page.contains(label), "{label}");
     }
@@ -236,6 +249,28 @@ fn a_page_of_a_comparison_has_a_front_and_every_run() {
     assert!(matches!(only, Document::Run(result) if *result == comparison.runs[3].result));
     let beyond = Document::Comparison(comparison).only(5).expect_err("there are four");
     assert_eq!(beyond.found, "run 5 of 4");
+}
+
+#[test]
+fn a_comparison_with_seeds_shows_means_with_intervals_and_a_curve_for_each_combination() {
+    let mut repeated = comparison(&PICTURES);
+    // Two combinations of two seeds: the figures of one depth stand for those of one seed.
+    let kept = |at: usize| json!({ "vary": repeated.runs[at].vary, "seeds": [1, 2], "figures": {} });
+    let kept = [kept(0), kept(2)].map(|kept| serde_json::from_value(kept).expect("it is one"));
+    repeated.repeated = kept.to_vec();
+    for (at, run) in repeated.runs.iter_mut().enumerate() {
+        run.result.config["run"]["seed"] = (1 + at % 2).into();
+    }
+    let page = page("compare.json", &Document::Comparison(repeated));
+    let front = &specs(&page)[3]["spec"];
+    assert_eq!(front["runs"].as_array().map(Vec::len), Some(2));
+    assert!(front["runs"][0]["texts"][0].as_str().is_some_and(|text| text.contains(" ± ")), "{front}");
+    assert!(page.contains("Means of 2 seeds") && page.contains("All 4 runs, one a seed"));
+    assert!(page.contains("95 % interval of their difference"));
+    let curves = &specs(&page)[0]["spec"]["lines"];
+    let names: Vec<_> = (0..2).map(|at| curves[at]["name"].as_str().expect("it has a name")).collect();
+    assert_eq!(names, ["1: scheduler noop, queue_depth 2", "2: scheduler deadline, queue_depth 2"]);
+    assert!(page.contains("that of seed 1; the table of runs has means"));
 }
 
 #[test]

@@ -53,9 +53,17 @@ fn a_page_of_a_sweep_has_means_over_seeds_a_front_and_every_key() {
     assert!(page.contains("<h1>Sweep: results</h1>"));
     let by_key = ["ftl.gc", "host.queue_depth"].map(|key| format!("By {key}: p99.9 of all requests"));
     assert_eq!(texts(&page, "figcaption")[1..], by_key);
-    let points = specs(&page)[0]["spec"]["points"].as_array().expect("it has points").clone();
-    assert_eq!(points.len(), 6, "a point for each combination, not for each seed");
-    assert_eq!(points[0], json!([102.0, 5_002_000.0, "1: gc fifo, queue_depth 1", true]));
+    let front = &specs(&page)[0]["spec"];
+    assert_eq!(front["runs"].as_array().map(Vec::len), Some(6), "a point for each combination, not for each seed");
+    let first = &front["runs"][0];
+    assert_eq!((&first["name"], &first["means"][6]), (&json!("1: gc fifo, queue_depth 1"), &json!(102.0)));
+    assert_eq!(first["texts"][4], "5.00 ms ± 2.48 us");
+    // Every depth is better than the others in one figure, and the two policies are alike.
+    let over = |x: u64, y: u64| {
+        let fronts = front["fronts"].as_array().expect("it has some");
+        fronts.iter().find(|of| of["x"] == x && of["y"] == y).expect("it is there")["on"].clone()
+    };
+    assert_eq!((over(4, 6), over(0, 4)), (json!([0, 1, 2, 3, 4, 5]), json!([2, 5])));
     let by_depth = &specs(&page)[2]["spec"];
     assert_eq!((&by_depth["places"], &by_depth["joined"]), (&json!(["1", "2", "4"]), &json!(true)));
     assert_eq!(by_depth["means"][0], json!([0.0, 5_002_000.0, "1"]));
@@ -77,7 +85,8 @@ fn failed_runs_stand_with_their_errors_and_count_in_no_mean() {
     assert!(!elements.iter().any(|element| element.name == "img"), "a message opens no element");
     assert!(!own(&page).contains("<img") && page.contains("ConfigError"));
     assert!(page.contains("id=\"failed\"") && page.contains("<td>failed</td>"));
-    assert_eq!(specs(&page)[0]["spec"]["points"].as_array().map(Vec::len), Some(2));
+    let front = &specs(&page)[0]["spec"];
+    assert_eq!((&front["runs"][2]["means"][6], &front["fronts"][0]["on"]), (&Value::Null, &json!([1])));
     assert!(!page.contains("one a seed") && !page.contains('±'), "a single seed has no interval");
 }
 
@@ -106,5 +115,11 @@ fn many_numbers_are_drawn_to_scale_and_a_long_front_is_listed_alone() {
     assert_eq!(specs[1]["spec"]["means"].as_array().map(Vec::len), Some(8));
     let rows = elements(&page).iter().filter(|element| element.name == "tr").count();
     assert!(rows > 1000, "{rows} rows");
-    assert!(page.contains("1,000 of 1,000 runs are on the front. The table has these."));
+    let front = &specs[0]["spec"];
+    let fronts = front["fronts"].as_array().expect("it has some");
+    let chosen = fronts.iter().find(|of| of["x"] == front["y"] && of["y"] == front["x"]).expect("it is there");
+    let on = chosen["on"].as_array().expect("it has some").len();
+    assert!(on > 64 && on < 1000, "{on}");
+    assert!(page.contains(&format!("{on} of 1,000 combinations are on the front. The table has these.")));
+    assert_eq!(page.matches("<td>on the front</td>").count(), on);
 }
