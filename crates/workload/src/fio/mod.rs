@@ -115,9 +115,14 @@ impl FioJobFile {
         match scan_trace(path, &iolog_options(), Footprint::Skip) {
             Ok(info) if info.span_bytes > capacity_bytes => findings.refuse(at, || {
                 let found = format!("the iolog {path} reaches to {} bytes", info.span_bytes);
-                Refusal::new(found, format!("addresses within the {capacity_bytes} bytes of the device"))
+                let refusal = Refusal::new(found, format!("addresses within the {capacity_bytes} bytes of the device"));
+                refusal.help(as_recording(path, ", which `workload.addresses` fits to the device"))
             }),
             Ok(_) => {}
+            // An iolog of another kind may be a recording that is known.
+            Err(problem) if matches!(problem.place, Place::Text { line: 1, .. }) => {
+                findings.add(at.start, || problem.with_help(as_recording(path, " in any of `flashloom list formats`")));
+            }
             Err(problem) if matches!(problem.place, Place::File) => findings.refuse(at, || problem.into_refusal()),
             Err(problem) => findings.add(at.start, || problem),
         }
@@ -139,6 +144,14 @@ impl FioJobFile {
         first.globals().iter().map(|entry| (entry.spec.name.to_owned(), entry.value.clone())).collect()
     }
 
+    /// The iolog that the only job replays; `None` if there are more jobs, or it replays none.
+    pub fn only_iolog(&self) -> Option<&str> {
+        match &self.jobs[..] {
+            [Job { iolog: Some(iolog), clones: 1, .. }] => Some(&iolog.path),
+            _ => None,
+        }
+    }
+
     /// True if the requests of any job depend on the run's seed.
     pub fn draws(&self) -> bool {
         self.jobs.iter().any(Job::draws)
@@ -153,6 +166,11 @@ impl FioJobFile {
         };
         self.jobs.iter().map(of).fold(0, u64::saturating_add)
     }
+}
+
+/// Advice to replay an iolog without its job file: what is recorded, and how a recording is better off.
+pub(crate) fn as_recording(path: &str, better: &str) -> String {
+    format!("`workload.kind` = \"trace\" with `workload.path` = \"{path}\" replays it as a recording{better}")
 }
 
 fn iolog_options() -> TraceOptions {
