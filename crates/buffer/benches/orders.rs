@@ -57,7 +57,9 @@ fn churn(buffer: &mut WriteBuffer, accesses: &[(bool, Lpn)]) -> u64 {
 
 fn measure(label: &str, order: &str, set: &[(&str, Value)], accesses: &[(bool, Lpn)]) {
     let order = order::builtin().choose(order, set).expect("the order takes these parameters");
-    let order = order.build(&order::Setup { pages: PAGES, pages_per_block: PAGES_PER_BLOCK });
+    let (pages_per_block, logical_pages) = (PAGES_PER_BLOCK, LPNS as u32);
+    let on = order::Setup { pages: PAGES, pages_per_block, page_bytes: 4_096, logical_pages };
+    let order = order.build(&on);
     let rate =
         rate::builtin().choose("single", &[]).expect("the rate exists").build(&rate::Setup { dies: 1, superpage: 1 });
     let mut buffer = WriteBuffer::new(PAGES, order.expect("it can be built"), rate.expect("it can be built"));

@@ -596,6 +596,6 @@ impl WriteBuffer {
         if chained != free {
             return Err(format!("buffer: {free} free slots, but {chained} in the free list"));
         }
-        Ok(())
+        self.order.check(self.dirty())
     }
 }

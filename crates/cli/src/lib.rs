@@ -1,7 +1,8 @@
 //! The command line of Flashloom, one client of the library.
 //!
 //! Tables for people go to standard output, progress and problems to standard error, JSON to where it is asked for.
-//! Exit status: 0 if everything ran and every check held, 2 if the input is bad and nothing ran, 1 if a check failed.
+//! Exit status: 0 if everything ran and every check held, 2 if the input is bad and nothing ran, 1 if a check failed. If
+//! standard output is closed before everything was written to it, the program ends by the signal PIPE (141 in a shell).
 
 mod arguments;
 mod cache;
@@ -63,8 +64,12 @@ pub fn main(mut registry: Registry) -> ExitCode {
         Command::Man { folder } => command::install::manual(&folder),
     };
     match outcome {
-        // Whoever read the output has seen enough of it.
-        Ok(()) | Err(Stop::Closed) => ExitCode::SUCCESS,
+        Ok(()) => ExitCode::SUCCESS,
+        Err(Stop::Closed) => {
+            #[cfg(unix)]
+            signals::end_unread();
+            ExitCode::FAILURE
+        }
         Err(Stop::BadInput(problems)) => {
             say(problems);
             ExitCode::from(2)

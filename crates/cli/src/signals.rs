@@ -1,10 +1,10 @@
-//! What the program does when it is asked to end: it removes its partial files, and ends by that signal.
+//! How the program ends by a signal: when it is asked to, and when nobody reads its output any more.
 
 use std::fs;
 use std::thread;
 
 use flashloom_files::end_writing;
-use signal_hook::consts::{SIGINT, SIGTERM};
+use signal_hook::consts::{SIGINT, SIGPIPE, SIGTERM};
 use signal_hook::iterator::Signals;
 use signal_hook::low_level::emulate_default_handler;
 
@@ -22,6 +22,14 @@ pub fn remove_partial_files() {
         }
     };
     let _ = thread::Builder::new().name("signals".to_owned()).spawn(wait);
+}
+
+/// Ends the program as others end that write to a closed pipe: by PIPE, 141 in a shell. Whoever relies on the output
+/// learns that it was not read to its end. The run-time library has turned that signal off, so that a write fails
+/// instead, and the partial files can be removed first.
+pub fn end_unread() {
+    end_writing();
+    let _ = emulate_default_handler(SIGPIPE);
 }
 
 /// True for a signal that the caller has turned off, as far as the system tells.

@@ -6,9 +6,9 @@ mod support;
 
 use flashloom_buffer::{order, rate};
 use flashloom_device::{DriveSetup, Outcome};
-use flashloom_ftl::{mapping, placement};
+use flashloom_ftl::{allocation, mapping, placement};
 use flashloom_nand::{NandParams, Origin};
-use flashloom_units::{MS, Ns, S, US, Value};
+use flashloom_units::{MIB, MS, Ns, S, US, Value};
 use flashloom_workload::{Op, Pace, Request};
 use support::{Run, buffered, pages, plain, plain_device, plain_nand, request};
 
@@ -143,6 +143,46 @@ fn ref_evicts_pages_of_one_block_after_the_other_so_that_log_blocks_are_filled_b
     println!("merges: ref {recently}, page-lru {lru}");
     assert!(lru >= 300, "nearly every page takes a log block from another block: {lru}");
     assert!(4 * recently < lru, "{recently} merges against {lru}");
+}
+
+/// Bursts of sixteen whole blocks, two of each chip, whose pages come in no order, each burst with a flush behind it.
+#[test]
+fn region_writes_what_came_in_no_order_in_ascending_order_so_that_every_merge_is_a_switch() {
+    let page = |at: u64| (at % 16) * BLOCK + at / 16 * 37 % BLOCK;
+    let burst = |round: u64| write((0..16 * BLOCK).map(move |at| round % 3 * 16 * BLOCK + page(at)));
+    let requests = (0..6).flat_map(|round| [burst(round), vec![request(MS, Op::Flush, 0, 0)]].concat());
+    let run = |order, set: &[_]| {
+        let setup = with_order(over_bast(16 * BLOCK, order, "single", "static"), set);
+        merges(&closed(setup, requests.clone().collect()))
+    };
+    let (switch, partial, full, copies) = run("region", &[("region_size", Value::Size(2 * MIB))]);
+    assert_eq!((switch, partial, full, copies), ((12 - 3) * CHIPS, 0, 0, 0), "all but what three log blocks hold");
+    assert!(run("page-lru", &[]).2 > 0, "pages leave as they came");
+}
+
+/// Eight regions, each on a chip of its own: a turn of each is programmed at once.
+#[test]
+fn region_keeps_the_chips_busy_that_a_whole_drive_in_order_keeps_busy_one_after_the_other() {
+    let (device, turn, rounds) = (plain_device(), 8, 3);
+    // Contiguous ranges of the addresses; 64 pages at the start of each lie in one region of 1 MiB.
+    let range = device.logical_pages().div_ceil(CHIPS);
+    let requests = write((0..rounds * CHIPS * 64).map(|at| at % CHIPS * range + at / CHIPS % 64));
+    let run = |order: &'static str, set: &[_]| {
+        let mut setup = with_order(buffered(device.clone(), CHIPS * 32, order, "cave"), set);
+        setup.ftl.allocation =
+            allocation::builtin().choose("static", &[("layout", Value::Name("contiguous"))]).unwrap();
+        let outcome = Run { pace: Pace::Closed(1), ..Run::new(setup) }.run(requests.clone());
+        assert_eq!(outcome.ftl.page_copies, 0);
+        outcome.host.duration_ns
+    };
+    let regions = |size| run("region", &[("region_size", Value::Size(size)), ("batch", Value::Count(turn))]);
+    // Two ways share a channel; the data of the requests crosses the link meanwhile.
+    let batch = turn * (device.nand.program_ns + 2 * device.nand.timing().transfer_ns(8)) + CHIPS * turn * 10 * US;
+    let batches = (rounds * 64 * CHIPS - CHIPS * 32) / (turn * CHIPS);
+    let (divided, whole) = (regions(MIB), regions(1 << 50));
+    println!("{divided} ns with regions, {whole} without; {batches} batches of {batch}");
+    assert!(divided < (batches + 1) * batch, "{divided} ns, {batches} batches of {batch}");
+    assert!(whole > 3 * divided, "{whole} ns: the lowest pages are those of two chips");
 }
 
 /// Pages that are read again and again, and a few dirty ones that come once: clean pages leave, and nothing is

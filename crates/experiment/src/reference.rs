@@ -6,6 +6,7 @@ mod missing;
 mod outputs;
 mod page;
 mod policies;
+mod terms;
 mod timeline;
 
 use std::collections::BTreeSet;
@@ -21,17 +22,17 @@ pub use policies::summary;
 use crate::config::{Catalog, EXPECT, EXPECT_KEYS, KeyId, Need, SECTIONS, Table, VARY, needs, path_of, toml_value};
 use crate::schema::{self, Field};
 
-/// Every page about a name: a section, a key, a value, a policy, a list, a preset, a format, a field of a result, or
-/// any other name that an output prints. A name without an exact match may differ in case, blanks and dashes.
+/// Every page about a name: a section, a key, a value, a policy, a list, a preset, a format, a field of a result, a word
+/// of the field, or any other name that an output prints. A name without an exact match may differ in case, blanks,
+/// dashes and dots.
 pub fn explain(catalog: &Catalog, name: &str) -> Result<Vec<Page>, Problem> {
     let pages = pages(catalog);
-    let plain = |name: &str| name.trim().to_lowercase().replace(['-', ' '], "_");
-    let is_exact = |known: &String| known == name;
-    let is_near = |known: &String| plain(known) == plain(name);
-    let has_exact = pages.iter().any(|page| page.names.iter().any(is_exact));
-    let is_found =
-        |page: &&Page| page.names.iter().any(|known| if has_exact { is_exact(known) } else { is_near(known) });
-    let found: Vec<Page> = pages.iter().filter(is_found).cloned().collect();
+    let plain = |name: &str| name.trim().to_lowercase().replace(['-', ' ', '.'], "_");
+    let has_exact = pages.iter().any(|page| page.names.iter().any(|known| known == name));
+    // Made once, because a name may be as long as a command line.
+    let plain_name = plain(name);
+    let is_meant = |known: &String| if has_exact { known == name } else { plain(known) == plain_name };
+    let found: Vec<Page> = pages.iter().filter(|page| page.names.iter().any(is_meant)).cloned().collect();
     if !found.is_empty() {
         return Ok(found);
     }
@@ -126,6 +127,7 @@ fn pages(catalog: &Catalog) -> Vec<Page> {
     pages.push(result_page());
     pages.extend(outputs::pages(cause_help));
     pages.extend(missing::pages());
+    pages.extend(terms::pages());
     pages.extend(fields::pages(catalog));
     pages.extend(timeline::pages());
     pages.extend(catalog.keys().map(|key| key_page(catalog, key)));
@@ -350,6 +352,28 @@ mod tests {
             assert!(pages.iter().all(|page| !page.to_text().contains("  :")), "{name}");
         }
         assert!(explain(&Catalog::builtin(), "result.host.latency_ns.read.p99_9").is_ok());
+    }
+
+    #[test]
+    fn words_of_data_sheets_lead_to_the_names_here() {
+        let text = |name: &str| {
+            let pages = explain(&Catalog::builtin(), name).unwrap_or_else(|problem| panic!("{problem}"));
+            pages.iter().map(Page::to_text).collect::<String>()
+        };
+        for name in ["slc", "SLC"] {
+            assert!(text(name).contains("`device.bits_per_cell`") && text(name).contains("not modelled"), "{name}");
+        }
+        assert!(text("DWPD").contains("`worst_drive_writes_per_day`"));
+        assert!(text("TBW").contains("`lifetime.worst_bytes`"));
+        assert!(text("QoS").contains("`p99_9`"));
+        assert!(text("p99.99").contains("host.latency_ns.all.p99_99"), "{}", text("p99.99"));
+    }
+
+    #[test]
+    fn a_long_name_is_made_plain_once() {
+        let long = "pages".repeat(20_000);
+        let refusal = explain(&Catalog::builtin(), &long).unwrap_err().refusal;
+        assert!(refusal.found.len() > long.len(), "it is said whole");
     }
 
     #[test]

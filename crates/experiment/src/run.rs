@@ -44,6 +44,7 @@ pub(crate) use engines::{Aged, unscheduled};
 pub use hints::{Percentile, few_samples, length_key};
 pub use provenance::program_sha256;
 pub use queue::PAGES_A_REQUEST;
+pub use replicates::check_seeds;
 
 /// Reason why a run has no result.
 #[derive(Clone, Debug)]

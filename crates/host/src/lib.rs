@@ -9,7 +9,6 @@ mod depth;
 mod elevator;
 mod end_index;
 mod id;
-mod index_set;
 #[cfg(test)]
 mod lab;
 mod orders;

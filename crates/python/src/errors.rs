@@ -4,8 +4,39 @@ use flashloom::experiment::run::Failure;
 use flashloom::units::{Place, Problem, Problems, visible_line};
 use pyo3::prelude::*;
 
-/// Name of the texts that Python hands in as options, in place of the options of the program.
-const OPTIONS: [(&str, &str); 3] = [("--set", "set"), ("--vary", "vary"), ("--columns", "columns")];
+/// Options of the program that problems speak of, and what Python calls them. Texts that it hands in have these names.
+const OPTIONS: [(&str, &str); 7] = [
+    ("--set", "set"),
+    ("--vary", "vary"),
+    ("--columns", "columns"),
+    ("--seeds", "seeds"),
+    ("--bounds", "bounds"),
+    ("--verify", "verify"),
+    ("--skip-unfit", "skip_unfit"),
+];
+
+/// A text about options in Python's words: `--seeds` is `seeds`, and `--set KEY=VALUE` a dictionary.
+fn in_python(text: &str) -> String {
+    let mut said = String::new();
+    for (at, part) in text.split('`').enumerate() {
+        // Every other part stands in backquotes.
+        let is_code = at % 2 == 1;
+        if at > 0 {
+            said.push('`');
+        }
+        let option = OPTIONS.iter().find_map(|(old, new)| Some((new, part.strip_prefix(*old)?.strip_prefix(' ')?)));
+        match option.and_then(|(new, rest)| Some((new, rest.split_once('=')?))) {
+            Some((new, (key, values))) if is_code => said.push_str(&format!("{new}={{\"{key}\": \"{values}\"}}")),
+            _ => {
+                let quote = if is_code { "" } else { "`" };
+                let plain =
+                    |text: String, (old, new): &(&str, &str)| text.replace(old, &format!("{quote}{new}{quote}"));
+                said.push_str(&OPTIONS.iter().fold(part.to_owned(), plain));
+            }
+        }
+    }
+    said
+}
 
 /// Reason why something that Python asked for has no answer.
 pub(crate) enum Fault {
@@ -53,6 +84,9 @@ fn problem_error(py: Python<'_>, name: &str, Problems(mut problems): Problems) -
         if let Some((_, new)) = OPTIONS.iter().find(|(old, _)| problem.file == *old) {
             problem.file = (*new).to_owned();
         }
+        let refusal = &mut problem.refusal;
+        refusal.expected = in_python(&refusal.expected);
+        refusal.help = refusal.help.as_deref().map(in_python);
     }
     let text = Problems(problems.clone()).to_string();
     let parts: Vec<_> = problems.iter().map(parts).collect();

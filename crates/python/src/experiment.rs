@@ -6,7 +6,7 @@ use std::sync::Arc;
 
 use flashloom::device::{HostReport, Observer};
 use flashloom::experiment::config::{self, Sweep};
-use flashloom::experiment::run::{Cache, DEFAULT_LIMIT_BYTES, Finished, Prepared, Store};
+use flashloom::experiment::run::{Cache, DEFAULT_LIMIT_BYTES, Finished, Prepared, Store, check_seeds};
 use flashloom::units::{Latency, Problems};
 use pyo3::prelude::*;
 use pyo3::types::PyBytes;
@@ -92,6 +92,16 @@ impl Loaded {
             rows => format!("{} combinations", rows.len()),
         };
         self.experiment.unused().iter().map(|unused| unused.sentence(named).replace("--set:", "set:")).collect()
+    }
+
+    /// Checks that that many seeds of the first variant can differ. Inputs that cannot be read are left to its run.
+    fn check_seeds(&self, seeds: u32) -> PyResult<Job> {
+        let experiment = config::Experiment { seeds: NonZeroU32::new(seeds), ..(*self.experiment).clone() };
+        Job::spawn(self.raised.clone(), move |_| {
+            let checked = pool(&Raised::default(), 1)?.install(|| check_seeds(&experiment));
+            checked.map_err(|problems| Fault::of_experiment(&experiment.name, problems))?;
+            Ok(Box::new(|py| Ok(py.None())))
+        })
     }
 
     /// Runs the first variant; its aged drive is taken from a cache, or stored there: a folder, and the hash of this

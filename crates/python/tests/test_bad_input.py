@@ -133,6 +133,8 @@ CASES: dict[str, tuple[Callable[[], object], Refused]] = {
     "vary over a wrong value": (lambda: experiment(vary={"host.scheduler": ["noop", 3]}), ConfigError),
     "a range too long": (lambda: experiment(vary={"run.seed": "1..1000000000"}), ConfigError),
     "no seeds": (lambda: experiment().compare(seeds=0), ValueError),
+    "one seed": (lambda: experiment().compare(seeds=1), ValueError),
+    "one seed of an experiment": (lambda: experiment(seeds=1), ValueError),
     "negative seeds": (lambda: experiment().compare(seeds=-3), ValueError),
     "seeds of the wrong type": (lambda: experiment().compare(seeds="3"), TypeError),  # type: ignore[arg-type]
     "no jobs": (lambda: experiment().compare(seeds=2, jobs=0), ValueError),
@@ -264,3 +266,15 @@ def test_two_threads_cannot_read_a_stream_at_once() -> None:
     for thread in threads:
         thread.join()
     assert all(isinstance(error, ClosedError) for error in raised)
+
+
+def test_options_are_called_what_python_calls_them() -> None:
+    with pytest.raises(ConfigError, match=r"at least one `vary=\{\"KEY\": \"A,B\"\}`, or a \[vary\] section"):
+        experiment().compare()
+    with pytest.raises(ConfigError) as refused:
+        experiment(vary={"run.seed": [1, 2]}).compare(seeds=2)
+    text = str(refused.value)
+    assert '`vary={"run.seed": "1..2"}`, without `seeds`' in text and "--" not in text.replace("-->", ""), text
+    with pytest.raises(ConfigError, match="`bounds` with a column of bounds"):
+        experiment(vary={"run.seed": [1, 2]}).compare(columns=["misses/OPT"])
+    assert refused.value.problems[0].file == "seeds"

@@ -194,6 +194,7 @@ def test_an_aged_drive_is_kept_for_the_runs_that_have_the_same(tmp_path: Path, m
         ({"space": [5]}, TypeError),
         ({"space": {"run.seed": [1, 2]}, "seeds": 2}, ValueError),
         ({"seeds": 0}, ValueError),
+        ({"seeds": 1}, ValueError),
         ({"in_flight": 0}, ValueError),
         ({"batch": 1.5}, TypeError),
         ({"executor": SerialExecutor}, TypeError),
@@ -214,8 +215,36 @@ def test_what_is_no_sweep_is_refused_before_a_run(
     assert not list(tmp_path.glob("*.parquet"))
 
 
+def test_seeds_of_runs_that_draw_nothing_are_refused(tmp_path: Path) -> None:
+    equal = {"workload.synthetic.pattern": "sequential", "run.precondition": "fill"}
+    with pytest.raises(flashloom.ConfigError, match="3 seeds, and nothing is drawn: a sequential workload") as refused:
+        serial(experiment(set=equal), SPACE, seeds=3, out=tmp_path)
+    assert "leave `seeds` out" in str(refused.value) and "--seeds" not in str(refused.value)
+    assert not list(tmp_path.glob("*.parquet"))
+    mixed = {"workload.synthetic.pattern": ["random", "sequential"]}
+    with pytest.raises(flashloom.ConfigError, match="a sequential workload"):
+        serial(experiment(set={"run.precondition": "fill"}), mixed, seeds=2, out=tmp_path)
+    assert len(serial(experiment(set=equal), {"run.precondition": ["steady"]}, seeds=2, out=tmp_path)) == 2
+    assert len(serial(experiment(set=equal), SPACE, out=tmp_path / "one")) == 4, "one run of each says all"
+
+
+def test_the_folder_of_a_data_set_is_one(tmp_path: Path) -> None:
+    file = tmp_path / "notes.txt"
+    file.write_text("mine")
+    for out in (file, file / "below"):
+        with pytest.raises(flashloom.InputError, match="cannot be the folder of a data set"):
+            serial(experiment(), SPACE, out=out)
+    assert file.read_text() == "mine"
+    for name, reason in (("typo", "no such folder"), ("notes.txt", "a file"), (".", "has no rows")):
+        with pytest.raises(flashloom.InputError, match=f"is no data set: .*{reason}"):
+            DataSet(tmp_path / name)
+    data = DataSet.to_write(tmp_path / "begun")
+    with data.writing():
+        assert len(DataSet(tmp_path / "begun")) == 0, "a sweep has begun, and no run has ended"
+
+
 def test_a_data_set_has_one_writer(tmp_path: Path) -> None:
-    data = DataSet(tmp_path)
+    data = DataSet.to_write(tmp_path)
     with data.writing(), pytest.raises(flashloom.BusyError, match="another process"):
         serial(experiment(), SPACE, out=tmp_path)
 
@@ -227,7 +256,7 @@ def test_a_file_that_is_no_part_is_named(tmp_path: Path) -> None:
 
 
 def test_a_data_set_is_read_while_a_sweep_ends(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    data = DataSet(tmp_path)
+    data = DataSet.to_write(tmp_path)
     for name in ("a", "b"):
         data.append([{"id": name, "status": "ok"}], [])
     reader, read = DataSet(tmp_path), DataSet._read
@@ -259,7 +288,7 @@ def test_a_data_set_that_was_edited_says_what_is_wrong(tmp_path: Path, column: s
 
 
 def test_columns_of_several_kinds_become_numbers_or_texts(tmp_path: Path) -> None:
-    data = DataSet(tmp_path)
+    data = DataSet.to_write(tmp_path)
     data.append([{"id": "b", "status": "ok", "x": 1, "y": 1, "z": None}], ["y"])
     data.append([{"id": "a", "status": "ok", "x": 0.5, "y": "1ms", "w": True}], ["y"])
     frame = data.to_arrow().to_pydict()

@@ -7,6 +7,7 @@
 mod divisor;
 mod event_queue;
 mod id;
+mod index_set;
 mod interrupt;
 mod latency;
 mod lines;
@@ -24,6 +25,7 @@ mod visible;
 pub use divisor::Divisor;
 pub use event_queue::{EventNumber, EventQueue};
 pub use id::{Id, NO_INDEX};
+pub use index_set::IndexSet;
 pub use interrupt::Interrupt;
 pub use latency::{Histogram, Latency};
 pub use lines::Lines;

@@ -5,10 +5,13 @@
 pub struct Lines(Vec<usize>);
 
 impl Lines {
-    /// Finds the lines of a text, in one pass.
+    /// Finds the lines of a text. They are counted first, because a text may be all line ends.
     pub fn of(text: &str) -> Self {
-        let after = text.bytes().enumerate().filter(|(_, byte)| *byte == b'\n').map(|(at, _)| at + 1);
-        Self(std::iter::once(0).chain(after).collect())
+        let ends = || text.bytes().enumerate().filter(|(_, byte)| *byte == b'\n').map(|(at, _)| at);
+        let mut starts = Vec::with_capacity(1 + ends().count());
+        starts.push(0);
+        starts.extend(ends().map(|end| end + 1));
+        Self(starts)
     }
 
     /// The line that a byte is in, from 0; the last one for what is behind the text.

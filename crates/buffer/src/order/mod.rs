@@ -53,6 +53,14 @@ pub trait Order: Send {
         0
     }
 
+    /// Checks the policy's invariants while the buffer holds that many dirty pages that are not on their way to flash.
+    ///
+    /// # Errors
+    /// The first violation, in words.
+    fn check(&self, _dirty: u32) -> Result<(), String> {
+        Ok(())
+    }
+
     /// Values of the policy's `statistics`, in the order of its specification.
     fn figures(&self) -> Vec<Figure> {
         Vec::new()
@@ -77,6 +85,7 @@ mod clc;
 mod fab;
 mod page_lru;
 mod r#ref;
+mod region;
 
 /// Facts of the buffer that a replacement policy is built with.
 #[derive(Clone, Copy, Debug)]
@@ -85,6 +94,10 @@ pub struct Setup {
     pub pages: u32,
     /// Number of pages of a logical block, the same as of an erase block.
     pub pages_per_block: u32,
+    /// Size of a page.
+    pub page_bytes: u64,
+    /// Number of pages of the drive that the host sees.
+    pub logical_pages: u32,
 }
 
 impl Role for dyn Order {
@@ -116,6 +129,8 @@ pub fn builtin() -> Slot<dyn Order> {
             policy(&clc::SPEC, |values, on| Box::new(clc::Clc::new(values, on.pages, on.pages_per_block))),
             policy(&r#ref::SPEC, |values, on| Box::new(r#ref::Ref::new(values, on.pages, on.pages_per_block))),
             policy(&cflru::SPEC, |values, on| Box::new(cflru::Cflru::new(values, on.pages, on.pages_per_block))),
+            Policy::<dyn Order>::new(&region::SPEC, |values, on| Ok(Box::new(region::Region::new(values, on)?)))
+                .with_profile(region::check),
         ],
     )
 }

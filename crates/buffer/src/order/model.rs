@@ -1,7 +1,7 @@
 //! Naive models that every replacement policy is compared with: lists in order of age, searched from end to end.
 
 use flashloom_nand::Lpn;
-use flashloom_units::{Prng, Value};
+use flashloom_units::{MIB, Prng, Value};
 
 use super::{Setup, builtin};
 use crate::SlotId;
@@ -13,6 +13,9 @@ pub(super) const ROOM: usize = 24;
 /// Number of logical pages.
 const LPNS: u32 = 48;
 const STEPS: u32 = 1_000_000;
+/// What the policies are built with.
+pub(super) const SETUP: Setup =
+    Setup { pages: ROOM as u32, pages_per_block: PAGES_PER_BLOCK, page_bytes: MIB, logical_pages: LPNS };
 
 /// A replacement policy as its paper describes it, by logical pages instead of slots.
 pub(super) trait Naive {
@@ -82,8 +85,7 @@ struct Held {
 /// order.
 pub(super) fn assert_same_victims(name: &str, set: &[(&str, Value)], mut naive: impl Naive) {
     let chosen = builtin().choose(name, set).expect("the order takes these parameters");
-    let setup = Setup { pages: ROOM as u32, pages_per_block: PAGES_PER_BLOCK };
-    let mut order = chosen.build(&setup).expect("it can be built");
+    let mut order = chosen.build(&SETUP).expect("it can be built");
     let mut held: Vec<Held> = Vec::new();
     let mut free: Vec<SlotId> = (0..ROOM as u32).map(SlotId).collect();
     let mut prng = Prng::new(5);
@@ -147,6 +149,10 @@ pub(super) fn assert_same_victims(name: &str, set: &[(&str, Value)], mut naive: 
             _ => {}
         }
         assert_eq!(order.clean_room(), naive.clean_room(), "{name}, step {step}");
+        if step % 1_000 == 0 {
+            let dirty = held.iter().filter(|page| !page.is_clean).count() as u32;
+            assert_eq!(order.check(dirty), Ok(()), "{name}, step {step}");
+        }
     }
     assert!(evicted > STEPS / 20, "{name}: only {evicted} pages were given up");
 }

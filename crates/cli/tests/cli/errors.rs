@@ -283,6 +283,7 @@ fn a_value_of_another_type_and_out_of_range() {
     refused_config("type_value_as_section", "host = 8\n");
     refused_config("range", "[host]\nqueue_depth = 0\n");
     refused_config("speed_zero", "[workload]\nspeed = 0\n");
+    refused_config("speed_infinite", "[workload]\nspeed = inf\n");
 }
 
 #[test]

@@ -295,3 +295,28 @@ fn bad_job_files_are_refused_with_the_place_and_what_is_allowed() {
     refused("by_time_without_time", "[a]\nrw=read\nsize=1m\ntime_based\nruntime=10\n");
     refused("iolog_missing", "[a]\nread_iolog=nowhere.log\n");
 }
+
+#[test]
+fn an_iolog_that_a_job_cannot_replay_is_told_of_recordings() {
+    let lab = Lab::new();
+    let told = |iolog: &str, options: &str, arguments: &[&str]| {
+        let job = format!("[a]\nread_iolog=ours.log\n{options}");
+        lab.write("ours.log", iolog).write("job.fio", job).write("experiment.toml", EXPERIMENT);
+        let answer = lab.run(arguments);
+        assert_eq!(answer.code, Some(2), "{}", answer.stderr);
+        assert!(answer.stderr.contains("`workload.kind` = \"trace\""), "{}", answer.stderr);
+        answer.stderr
+    };
+    let run = ["run", "experiment.toml"];
+    let log = "fio version 3 iolog\n0 a add\n0 a open\n1 a write 0 4096\n5 a write 8192 4096\n";
+    let beyond = told(&log.replace("8192", "1099511627776"), "", &run);
+    assert!(beyond.contains("which `workload.addresses` fits to the device"), "{beyond}");
+    assert!(told("0.0 1 2 3\n", "", &run).contains("in any of `flashloom list formats`"));
+    assert!(told(log, "replay_scale=2\n", &run).contains("`workload.addresses` = \"scale\""));
+    let seeds = ["compare", "experiment.toml", "--seeds", "2", "--set", "run.precondition=fill"];
+    let drawn = told(log, "", &seeds);
+    assert!(drawn.contains("`workload.path` = \"ours.log\" replays it as a recording, of which each seed"), "{drawn}");
+    // What it is told works.
+    let recorded = ["--set", "workload.kind=trace", "--set", "workload.path=ours.log"];
+    lab.succeed(&[&seeds[..], &recorded].concat());
+}

@@ -118,6 +118,27 @@ fn reads_that_would_be_retried() {
     given_and_not("no-read-retries", &reads, &["workload.synthetic.interarrival=30us"]);
 }
 
+#[test]
+fn the_rate_of_cave_is_not_its_channel_allocator() {
+    let cave = ["buffer.rate=cave", "ftl.mapping=bast"];
+    for precondition in ["run.precondition=none", "run.precondition=fill"] {
+        let given = [&cave[..], &[precondition]].concat();
+        // The paper's allocator in both readings, another rate, and a mapping that spreads pages itself.
+        for other in
+            ["ftl.placement=first-touch", "ftl.placement=round-robin", "buffer.rate=single", "ftl.mapping=page"]
+        {
+            given_and_not("no-allocator", &given, &[other]);
+        }
+    }
+    let lab = small();
+    let told = text(&lab, &[&cave[..], &["run.precondition=none"]].concat(), "no-allocator");
+    assert!(told.contains("first-touch") && told.contains("sends blocks that leave together"), "{told}");
+    let told = text(&lab, &[&cave[..], &["run.precondition=fill"]].concat(), "no-allocator");
+    assert!(told.contains("is the same on this drive"), "{told}");
+    let page = lab.succeed(&["explain", "cave"]).stdout;
+    assert!(page.contains("`ftl.placement` = \"first-touch\""), "{page}");
+}
+
 /// Hints that a comparison of two schedulers prints, and those of its JSON.
 fn compared(sets: &[&str]) -> (String, Vec<String>) {
     let lab = small();

@@ -1,10 +1,10 @@
 //! Files that the program writes: never through a link, and none left behind by a program that was ended.
 
-use std::fs;
 use std::os::unix::fs::symlink;
 use std::os::unix::process::ExitStatusExt;
 use std::process::{Child, Command, Stdio};
 use std::time::Duration;
+use std::{fs, io};
 
 use crate::commands::small;
 use crate::lab::Lab;
@@ -165,4 +165,26 @@ fn devices_and_pipes_are_written_as_they_are_and_an_open_file_is_refused() {
     let ended = ended.expect("it can be started");
     let said = String::from_utf8_lossy(&ended.stderr).into_owned();
     assert!(ended.status.code() == Some(2) && said.contains("a file that is open"), "{said}");
+}
+
+/// As `cat` does; a status of 0 would say that the reader had it all.
+#[test]
+fn output_that_nobody_reads_ends_the_program_by_pipe() {
+    let lab = small();
+    let commands: [&[&str]; 4] = [
+        &["run", "small.toml", "--json", "-", "--log", "log.csv"],
+        &["compare", "small.toml", "--vary", "run.seed=1,2", "--json", "-", "--csv", "all.csv"],
+        &["explain", "ftl"],
+        &["list"],
+    ];
+    for arguments in commands {
+        let (reader, writer) = io::pipe().expect("there are pipes");
+        drop(reader);
+        let ended = lab.command(arguments).stdout(writer).output().expect("it can be started");
+        assert_eq!(ended.status.signal(), Some(13), "{arguments:?}: {:?}", ended.status);
+        assert!(!String::from_utf8_lossy(&ended.stderr).contains("error"), "{arguments:?}");
+    }
+    // What was asked for beside it is there, and whole.
+    assert_eq!(lab.files(), ["all.csv", "log.csv", "small.toml"]);
+    assert!(lab.read("log.csv").lines().count() > 100 && lab.read("all.csv").lines().count() >= 3);
 }

@@ -4,7 +4,7 @@ use flashloom_buffer::order::{self, Order};
 use flashloom_buffer::rate::{self, Rate};
 use flashloom_buffer::{BufferParams, WriteBuffer};
 use flashloom_ftl::FtlSetup;
-use flashloom_nand::Nand;
+use flashloom_nand::{Nand, NandParams};
 use flashloom_units::{Chosen, ParamSet, Refusal};
 
 use super::flash::Flash;
@@ -49,7 +49,9 @@ impl DriveSetup {
 
     /// What the order of eviction is built for.
     pub fn order_setup(&self) -> order::Setup {
-        order::Setup { pages: self.buffer_pages(), pages_per_block: self.device.nand.pages }
+        let NandParams { pages: pages_per_block, page_bytes, .. } = self.device.nand;
+        let logical_pages = self.device.space().logical_pages as u32;
+        order::Setup { pages: self.buffer_pages(), pages_per_block, page_bytes, logical_pages }
     }
 
     /// What the rate of eviction is built for.

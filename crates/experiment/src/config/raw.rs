@@ -1,5 +1,6 @@
 //! Raw input: the texts of files and options, and the values read from them, each with the place where it was written.
 
+mod blank;
 mod document;
 mod expectation;
 mod option;

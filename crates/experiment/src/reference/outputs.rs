@@ -63,6 +63,7 @@ const HINT_NAMES: &[(&str, &str)] = &[
          helps.",
     ),
     ("lifetime", "The lifetime is computed from very few erases."),
+    ("no-allocator", "CAVE's batch of victims meets chips by address, without the paper's channel allocator."),
     ("no-slc-cache", "The slowest writes waited for room in the buffer, where drives have an SLC cache."),
     ("few-samples", "Fewer than 10 samples lie beyond a percentile that is shown."),
     ("no-read-retries", "Reads have hardly a tail, where read retries and the spread of blocks make that of drives."),

@@ -15,6 +15,7 @@
 //! outstanding       a closed workload, with no die, no channel and not the link 50 % busy, and none of the above
 //! short-for-drive   a recording wrote less than 10 % of an aged drive
 //! lifetime          a lifetime from less than one erase a block, where chance decides which is the worst
+//! no-allocator      CAVE's rate of eviction over a mapping with a placement, and none of the paper's placements
 //! no-slc-cache      one write in 1,000 waited for room in the buffer of a drive with 3 or 4 bits a cell, and p99.9 of
 //!                   the writes is four medians
 //! few-samples       fewer than 10 samples lie beyond a percentile that is shown: after a run, p99.9
@@ -31,6 +32,7 @@
 mod arrivals;
 mod compared;
 mod length;
+mod placement;
 mod tails;
 
 use flashloom_device::{HostReport, InterfaceParams};
@@ -66,6 +68,7 @@ pub fn of(config: &Config, scanned: Option<&TraceInfo>, host: &HostReport, resul
     let found = [run.overload(), run.never_collected(), run.wrapped()].into_iter().chain(limits).chain([
         outstanding,
         run.short_for_drive().or_else(|| run.lifetime()),
+        run.no_allocator(),
         run.no_slc_cache(),
         run.few_samples(),
         run.no_read_retries(),

@@ -5,7 +5,24 @@ use flashloom_ftl::{RANDOM_CHOICES, TRANSLATION_PAGES};
 use flashloom_units::{Problem, Problems, Refusal};
 use flashloom_workload::workload::Workload;
 
+use super::workloads;
 use crate::config::{Config, Experiment, Precondition, Timing};
+
+/// Checks that the seeds of every combination can differ in something, for runs that are not prepared together. What
+/// else is wrong with their inputs is left to those who prepare them.
+///
+/// # Errors
+/// The problems of [`check`].
+pub fn check_seeds(experiment: &Experiment) -> Result<(), Problems> {
+    // An input that no reason depends on is not read.
+    if experiment.variants.iter().all(|variant| draws_beside_the_workload(&variant.config)) {
+        return Ok(());
+    }
+    match workloads::all(workloads::read_each(experiment)) {
+        Ok(workloads) => check(experiment, &workloads),
+        Err(_) => Ok(()),
+    }
+}
 
 /// Checks that the seeds of every combination can differ in something.
 ///

@@ -46,15 +46,14 @@
 //! O(1) for any number of regions that a device has.
 
 use flashloom_units::{
-    Capability, Figure, GIB, Kind, Lists, MIB, MS, Ns, ParamSet, PolicySpec, Refusal, S, SECTOR_BYTES, Statistic, Used,
-    Value, choice, format_size, params,
+    Capability, Figure, GIB, IndexSet, Kind, Lists, MIB, MS, Ns, ParamSet, PolicySpec, Refusal, S, SECTOR_BYTES,
+    Statistic, Used, Value, choice, format_size, params,
 };
 use flashloom_workload::Request;
 use serde::{Deserialize, Serialize};
 
 use super::{Choice, Scheduler, Setup};
 use crate::id::RequestId;
-use crate::index_set::IndexSet;
 use crate::requests::{Direction, Requests, Stage};
 use crate::sorted::Forest;
 

@@ -39,6 +39,7 @@ _LAST = ("config",)
 # Metadata of a file: the paths of the varied keys, as a list in JSON.
 _VARIED = b"flashloom.varied"
 _DATA = "data.parquet"
+_LOCK = ".lock"
 # Names of files that are not complete.
 _PARTIAL = re.compile(r"\.(part-[0-9a-f]{16}|data)\.parquet\.partial")
 
@@ -53,10 +54,27 @@ class DataSet:
     """Results of a sweep, by run: `DataSet("results").to_pandas()`.
 
     Anything that reads the Arrow PyCapsule interface takes one. While a sweep goes on, it has the rows that have come.
-    Raises `MissingLibraryError` without pyarrow: the extra `flashloom[sweep]` has it.
+    Raises `InputError` for a folder that no sweep has written to, `MissingLibraryError` without pyarrow: the extra
+    `flashloom[sweep]` has it.
     """
 
     def __init__(self, folder: str | os.PathLike[str]) -> None:
+        self._open(folder)
+        if not self.folder.is_dir():
+            found = "a file" if self.folder.exists() else "no such folder"
+            raise InputError(f"{self.folder}: is no data set: {found}; expected a folder that `sweep` has written")
+        # A sweep that has begun holds its lock before there is a row.
+        if not (self.folder / _LOCK).exists() and not self._files():
+            raise InputError(f"{self.folder}: is no data set: it has no rows, and no sweep has written to it")
+
+    @classmethod
+    def to_write(cls, folder: str | os.PathLike[str]) -> DataSet:
+        """A data set that may not be there yet."""
+        data = cls.__new__(cls)
+        data._open(folder)
+        return data
+
+    def _open(self, folder: str | os.PathLike[str]) -> None:
         self.folder = Path(folder)
         """The folder."""
         self._arrow = library("pyarrow", "sweep")
@@ -115,9 +133,13 @@ class DataSet:
 
     @contextmanager
     def writing(self) -> Iterator[None]:
-        """Holds the data set for one process. Raises `BusyError` if another has it."""
-        self.folder.mkdir(parents=True, exist_ok=True)
-        with only_process(self.folder / ".lock", f"the data set {self.folder}"):
+        """Holds the data set for one process. Raises `BusyError` if another has it, `InputError` if there is no room
+        for a folder of its name."""
+        try:
+            self.folder.mkdir(parents=True, exist_ok=True)
+        except OSError as error:
+            raise InputError(f"{self.folder}: cannot be the folder of a data set: {error}") from error
+        with only_process(self.folder / _LOCK, f"the data set {self.folder}"):
             for partial in self.folder.glob(".*.parquet.partial"):
                 if _PARTIAL.fullmatch(partial.name):
                     partial.unlink()

@@ -159,7 +159,7 @@ class Experiment:
     """A configuration of the whole stack, as a file has it, with keys as attributes.
 
     `set` overrides keys (`{"ftl.gc": "greedy"}` or nested), `vary` gives keys several values for a comparison, `seeds`
-    repeats each run with that many seeds, `policies` adds classes of `flashloom.policy`.
+    repeats each run with that many seeds (2 or more), `policies` adds classes of `flashloom.policy`.
 
     >>> experiment = Experiment("experiments/quickstart.toml")  # doctest: +SKIP
     >>> experiment.host.scheduler = "deadline"  # doctest: +SKIP
@@ -355,7 +355,7 @@ class Experiment:
         """Runs every combination of the keys that vary: those given here or to the constructor, else `[vary]`.
 
         `vary`: `{"host.scheduler": ["noop", "cfq"], "host.queue_depth": "1..4"}`; a key that varies need not be unset
-        before. `seeds`: runs of each combination.
+        before. `seeds`: runs of each combination, 2 or more.
         `jobs`: threads, as many as processors if `None`. `bounds`: how far each run is from the best possible.
         `skip_unfit`: leaves out combinations whose values cannot work together. `columns`: the figures that are
         printed, as `--columns` names them: `["read.p99_9", "waf"]`; the usual ones without. For the rest see `run`.
@@ -499,7 +499,8 @@ def _names(columns: Sequence[str]) -> list[str]:
 
 
 def _checked_seeds(seeds: int | None) -> int | None:
-    return _whole("seeds", seeds, 1, 100_000)
+    """A number of seeds: one alone is `run.seed`, and says nothing of chance."""
+    return _whole("seeds", seeds, 2, 100_000)
 
 
 def _classes(policies: Sequence[type]) -> tuple[type, ...]:

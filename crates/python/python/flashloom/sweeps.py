@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import time
 from collections import deque
@@ -10,12 +11,12 @@ from concurrent.futures import FIRST_COMPLETED, BrokenExecutor, Executor, Future
 from typing import Any
 
 from . import _flashloom
-from ._jobs import Progress, showing
+from ._jobs import Progress, showing, wait as wait_for_job
 from ._task import Failure, Outcome, Task, WorkerError, count, run, task_of
 from .dataset import DataSet
 from .errors import Error
 from .executors import ProcessExecutor
-from .experiment import Experiment, ProgressOption
+from .experiment import Experiment, ProgressOption, _checked_seeds
 from .result import Result
 from .spaces import Point, Space, grid
 
@@ -49,8 +50,8 @@ def sweep(
     """Runs an experiment with every combination of some values, and keeps a row of each run in the folder `out`.
 
     `space`: values by key (`{"ftl.gc": ["greedy", "fifo"], "host.queue_depth": "1..4"}`), or points, such as those of
-    `sample`; what the experiment itself varies if it is `None`. `seeds`: runs of each point, from `run.seed` on; of a
-    recording, replicates. `executor`: spawned processes, as many as processors, if it is `None`. `in_flight`: runs that
+    `sample`; what the experiment itself varies if it is `None`. `seeds`: runs of each point (2 or more), from
+    `run.seed` on; of a recording, replicates. `executor`: spawned processes, as many as processors, if it is `None`. `in_flight`: runs that
     it has at a time. `batch`: rows of a file; a row is written after 5 seconds at the latest. For `verify` and
     `progress` see `run`.
 
@@ -59,8 +60,8 @@ def sweep(
     with `retry_failed`. A drive whose ageing takes long is aged by the first run that needs it, and its other runs wait
     for that, if there is a cache of aged drives (`FLASHLOOM_CACHE`).
 
-    Raises `ConfigError` for keys or values that are wrong, `InputError` for inputs that cannot be had, `BusyError` if
-    another process writes `out`, `SweepError` if the executor breaks, `WorkerError` if a worker lacks a module or an
+    Raises `ConfigError` for keys or values that are wrong, or `seeds` of runs that draw nothing, `InputError` for
+    inputs that cannot be had or an `out` that is no folder, `BusyError` if another process writes `out`, `SweepError` if the executor breaks, `WorkerError` if a worker lacks a module or an
     input.
 
     >>> sweep(experiment, {"ftl.gc": ["greedy", "fifo"]}, out="results").to_pandas()  # doctest: +SKIP
@@ -69,9 +70,11 @@ def sweep(
         raise TypeError(f"executor is an object of concurrent.futures.Executor, not {executor!r}")
     _refuse_forks(executor)
     limits = count("in_flight", in_flight, 1 << 20), count("batch", batch, 1 << 20)
-    data = DataSet(out)
-    points = _points(experiment, space, None if seeds is None else count("seeds", seeds, 100_000))
+    data = DataSet.to_write(out)
+    points = _points(experiment, space, _checked_seeds(seeds))
     tasks = _tasks(experiment, points, bool(verify))
+    if seeds is not None:
+        _check_drawn(tasks, seeds)
     of_seeds = ("run.seed",) if seeds is None else ("run.seed", _REPLICATE)
     varied = sorted({path for task in tasks for path in task.values if path not in of_seeds})
     with data.writing():
@@ -125,6 +128,19 @@ def _tasks(experiment: Experiment, points: Iterable[Mapping[str, Any]], verify: 
     """The runs, each once."""
     tasks = (task_of(experiment, point, verify=verify) for point in points)
     return list({task.id: task for task in tasks}.values())
+
+
+def _check_drawn(tasks: Iterable[Task], seeds: int) -> None:
+    """Refuses seeds of runs that would be equal, as `compare` does. Runs whose requests are the same are tried once."""
+    tried = set()
+    for task in tasks:
+        if task.experiment is None:
+            continue
+        config = json.loads(task.config)
+        drawn = [config["workload"], config["run"]["timing"], config["buffer"].get("capacity"), config["ftl"]["mapping"]]
+        if (requests := json.dumps(drawn, sort_keys=True)) not in tried:
+            tried.add(requests)
+            wait_for_job(task.experiment._load().check_seeds(seeds))
 
 
 def _refuse_forks(executor: Executor | None) -> None:

@@ -20,7 +20,7 @@ use super::instance::{Instance, Method};
 /// The entry of a class in the slot of replacement policies.
 pub(super) fn policy(spec: &'static PolicySpec, site: Site) -> Policy<dyn Order> {
     Policy::<dyn Order>::new(spec, move |values, setup| {
-        let Setup { pages, pages_per_block } = *setup;
+        let Setup { pages, pages_per_block, .. } = *setup;
         let facts = |py: Python<'_>| Ok(Some(make(py, "OrderSetup", (pages, pages_per_block))?.unbind()));
         let wrap = |py: Python<'_>, site: &Site, instance| Scripted::new(py, site, instance, setup);
         Ok(Box::new(site.begin(values, facts, wrap)?))

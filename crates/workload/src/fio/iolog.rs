@@ -7,6 +7,7 @@ use std::sync::Arc;
 
 use flashloom_units::{Place, Problem, Refusal};
 
+use super::as_recording;
 use super::job::Job;
 use super::job_file::{Findings, Section};
 use crate::trace::{sort_limit, too_many_in_memory};
@@ -37,9 +38,15 @@ pub(super) fn check(sections: &[Section], jobs: &[Job], capacity_bytes: u64, fin
         match scan(&iolog.path, clones) {
             Ok(info) if info.span_bytes > capacity_bytes => findings.refuse(at, || {
                 let found = format!("the iolog {} reaches to {} bytes", iolog.path, info.span_bytes);
-                Refusal::new(found, format!("addresses within the {capacity_bytes} bytes of the device"))
+                let refusal = Refusal::new(found, format!("addresses within the {capacity_bytes} bytes of the device"));
+                refusal.help(as_recording(&iolog.path, ", which `workload.addresses` fits to the device"))
             }),
             Ok(_) => {}
+            // An iolog of another kind may be a recording that is known.
+            Err(problem) if matches!(problem.place, Place::Text { line: 1, .. }) => {
+                let better = " in any of `flashloom list formats`";
+                findings.add(at.start, || problem.with_help(as_recording(&iolog.path, better)));
+            }
             Err(problem) if matches!(problem.place, Place::File) => findings.refuse(at, || problem.into_refusal()),
             Err(problem) => findings.add(at.start, || problem),
         }

@@ -126,6 +126,14 @@ impl FioJobFile {
         first.globals().iter().map(|entry| (entry.spec.name.to_owned(), entry.value.clone())).collect()
     }
 
+    /// The iolog that the only job replays; `None` if there are more jobs, or it replays none.
+    pub fn only_iolog(&self) -> Option<&str> {
+        match &self.jobs[..] {
+            [Job { iolog: Some(iolog), clones: 1, .. }] => Some(&iolog.path),
+            _ => None,
+        }
+    }
+
     /// True if the requests of any job depend on the run's seed.
     pub fn draws(&self) -> bool {
         self.jobs.iter().any(Job::draws)
@@ -140,4 +148,9 @@ impl FioJobFile {
         };
         self.jobs.iter().map(of).fold(0, u64::saturating_add)
     }
+}
+
+/// Advice to replay an iolog without its job file: what is recorded, and how a recording is better off.
+pub(crate) fn as_recording(path: &str, better: &str) -> String {
+    format!("`workload.kind` = \"trace\" with `workload.path` = \"{path}\" replays it as a recording{better}")
 }

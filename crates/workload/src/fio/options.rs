@@ -24,6 +24,8 @@ pub(super) struct OptionSpec {
     pub usage: Use,
 }
 
+const SCALE: &str = "addresses of an iolog are taken as they are; `workload.kind` = \"trace\" replays one with \
+                     `workload.addresses` = \"scale\"";
 const VERIFY: &str = "verification reads back what was written, which the simulator does itself with --verify";
 const ZONES: &str = "zoned devices are not simulated";
 const BATCH: &str = "requests are submitted and reaped one at a time";
@@ -254,7 +256,7 @@ pub(super) static OPTIONS: &[OptionSpec] = &[
     refused("trim_verify_zero", VERIFY),
     refused("trim_backlog", VERIFY),
     refused("trim_backlog_batch", VERIFY),
-    refused("replay_scale", "addresses of an iolog are taken as they are"),
+    refused("replay_scale", SCALE),
     refused("replay_align", "addresses of an iolog are taken as they are"),
     refused("replay_skip", "every request of an iolog is replayed"),
     refused("merge_blktrace_file", "recordings are not merged"),

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use flashloom_units::{Ns, Policy, Problem, Problems, Refusal, SECTOR_BYTES};
 
 use super::{Context, Profile, Report, Running, Site, Unfit, Workload, pathless};
-use crate::fio::SPEC;
+use crate::fio::{SPEC, as_recording};
 use crate::{Arrivals, FioJobFile, FioJobs, Request, TraceInfo};
 
 pub(super) fn policy() -> Policy<dyn Workload> {
@@ -76,12 +76,14 @@ impl Workload for JobFile {
     }
 
     fn undrawn(&self) -> Option<Refusal> {
-        if self.file.as_ref().is_none_or(FioJobFile::draws) {
-            return None;
-        }
+        let file = self.file.as_ref().filter(|file| !file.draws())?;
         let refusal = Refusal::new("a job file that draws nothing", "a job that draws, and no `randseed`");
-        let help = "leave --seeds out, or give a job random requests, or run.precondition = \"steady\" for drives that \
-                    differ";
+        let otherwise = "leave --seeds out, or give a job random requests, or run.precondition = \"steady\" for drives \
+                         that differ";
+        let help = match file.only_iolog() {
+            Some(iolog) => as_recording(iolog, ", of which each seed draws a replicate"),
+            None => otherwise.to_owned(),
+        };
         Some(refusal.at(["workload.path"]).help(help))
     }
 

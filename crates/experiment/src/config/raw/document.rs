@@ -7,6 +7,7 @@ use flashloom_units::{Lines, Refusal, Value};
 use toml::Spanned;
 use toml::de::{DeTable, DeValue};
 
+use super::blank::blanked;
 use super::expectation::{self, Expectation};
 use super::range;
 use super::source::{Origin, Report};
@@ -51,7 +52,8 @@ pub struct Document {
 /// Reads the text of a source; problems go to the report, and the rest is read all the same.
 pub fn read(catalog: &Catalog, report: &mut Report, source: usize) -> Document {
     let text = report.sources.get(source).text.clone();
-    let (root, errors) = DeTable::parse_recoverable(&text);
+    let parsed = blanked(&text);
+    let (root, errors) = DeTable::parse_recoverable(&parsed);
     let lines = report.sources.lines(source).clone();
     let mut bad_lines: Vec<Range<usize>> = Vec::new();
     let mut errors: Vec<_> = errors.iter().collect();

@@ -92,7 +92,14 @@ fn ratio(catalog: &Catalog, param: &Param, written: &DeValue<'_>) -> Result<f64,
         DeValue::Integer(_) | DeValue::Float(_) => Cow::Owned(shown(written)),
         other => return Err(mismatch(catalog, param, other)),
     };
-    parse_ratio(&text)
+    parse_ratio(&text).map_err(|refusal| match param.kind {
+        // What may be more than the whole is no share; its help says what it is.
+        Kind::Ratio { max, .. } if max > 1.0 => {
+            let help = Some(param.help.trim_end_matches('.').to_owned());
+            Refusal { expected: catalog.expected(param), help, ..refusal }
+        }
+        _ => refusal,
+    })
 }
 
 fn name(catalog: &Catalog, param: &Param, written: &DeValue<'_>) -> Result<&'static str, Refusal> {
@@ -192,6 +199,21 @@ mod tests {
         assert_eq!(help("150 %").as_deref(), Some("the greatest value is 100 %"));
         assert_eq!(help("-5%"), None);
         assert_eq!(check_option(&Catalog::builtin(), &param(RATIO), "7 %"), Ok(Value::Ratio(0.07)));
+    }
+
+    #[test]
+    fn a_factor_is_not_called_a_share() {
+        let factor = Param { help: "Factor.", ..param(Kind::Ratio { min: 0.5, max: 4.0 }) };
+        for written in ["inf", "nan", "fast"] {
+            let refusal = check_option(&Catalog::builtin(), &factor, written).unwrap_err();
+            assert_eq!(refusal.found, format!("`{written}` is not a number"));
+            assert_eq!(
+                (refusal.expected.as_str(), refusal.help.as_deref()),
+                ("a number from 0.5 to 4", Some("Factor"))
+            );
+        }
+        let share = check_option(&Catalog::builtin(), &param(RATIO), "inf").unwrap_err();
+        assert_eq!((share.expected.as_str(), share.help), ("a share, such as 0.07 or \"7%\"", None));
     }
 
     #[test]

@@ -10,7 +10,7 @@ pub struct IndexSet {
     levels: Vec<Vec<u64>>,
 }
 
-flashloom_units::state! { IndexSet { each levels; } }
+crate::state! { IndexSet { each levels; } }
 
 impl IndexSet {
     /// Makes an empty set of integers below `len`.
@@ -27,11 +27,13 @@ impl IndexSet {
     }
 
     /// True if `index` is a member.
+    #[inline]
     pub fn contains(&self, index: u32) -> bool {
         self.levels[0][index as usize / 64] & 1 << (index % 64) != 0
     }
 
     /// Adds `index`.
+    #[inline]
     pub fn insert(&mut self, index: u32) {
         let mut at = index as usize;
         for level in &mut self.levels {
@@ -41,6 +43,7 @@ impl IndexSet {
     }
 
     /// Removes `index`.
+    #[inline]
     pub fn remove(&mut self, index: u32) {
         let mut at = index as usize;
         for level in &mut self.levels {
@@ -53,6 +56,7 @@ impl IndexSet {
     }
 
     /// The least member that is at least `from`; none if there is no such member.
+    #[inline]
     pub fn at_or_after(&self, from: u32) -> Option<u32> {
         let mut at = from as usize;
         for (height, level) in self.levels.iter().enumerate() {
