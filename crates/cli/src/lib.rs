@@ -1,8 +1,9 @@
 //! The command line of Flashloom, one client of the library.
 //!
 //! Tables for people go to standard output, progress and problems to standard error, JSON to where it is asked for.
-//! Exit status: 0 if everything ran and every check held, 2 if the input is bad and nothing ran, 1 if a check failed. If
-//! standard output is closed before everything was written to it, the program ends by the signal PIPE (141 in a shell).
+//! Exit status: 0 if everything ran and every check held, 2 if the input is bad and nothing ran, 1 if a check failed.
+//! If standard output is closed before everything was written to it, the program ends by the signal PIPE (141 in a
+//! shell).
 
 mod arguments;
 mod cache;

@@ -22,9 +22,9 @@ pub use policies::summary;
 use crate::config::{Catalog, EXPECT, EXPECT_KEYS, KeyId, Need, SECTIONS, Table, VARY, needs, path_of, toml_value};
 use crate::schema::{self, Field};
 
-/// Every page about a name: a section, a key, a value, a policy, a list, a preset, a format, a field of a result, a word
-/// of the field, or any other name that an output prints. A name without an exact match may differ in case, blanks,
-/// dashes and dots.
+/// Every page about a name: a section, a key, a value, a policy, a list, a preset, a format, a field of a result, a
+/// word of the field, or any other name that an output prints. A name without an exact match may differ in case,
+/// blanks, dashes and dots.
 pub fn explain(catalog: &Catalog, name: &str) -> Result<Vec<Page>, Problem> {
     let pages = pages(catalog);
     let plain = |name: &str| name.trim().to_lowercase().replace(['-', ' ', '.'], "_");

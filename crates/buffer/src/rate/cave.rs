@@ -6,7 +6,8 @@
 //! ```
 //!
 //! A victim is a page or a block, depending on the replacement policy. Evicting one victim a chip keeps every chip
-//! busy if each goes to a chip of its own: that is the paper's channel allocator, `ftl.placement`. Pages that are evicted early absorb no more rewrites, which lowers the hit ratio of a small buffer.
+//! busy if each goes to a chip of its own: that is the paper's channel allocator, `ftl.placement`. Pages that are
+//! evicted early absorb no more rewrites, which lowers the hit ratio of a small buffer.
 //!
 //! "A new request is blocked until victims are fully written to SSD", says the paper. With `wait = "own-page"` a slot
 //! is free as soon as its own page is programmed, and the request continues when it has the slots that it needs; with
@@ -43,8 +44,8 @@ pub(super) static SPEC: PolicySpec = PolicySpec {
     summary: "evicts as many victims as there are chips when the buffer is full",
     details: "A victim is a page or a block, depending on the replacement policy. This is half of CAVE: the chips that \
               victims go to are chosen by the paper's channel allocator, which is `ftl.placement` = \"first-touch\" \
-              (or \"round-robin\", to the letter) over a mapping for each chip (bast, fast, sast, kast). With \"static\" \
-              victims that leave together may meet on a chip; page-level mappings spread pages themselves \
+              (or \"round-robin\", to the letter) over a mapping for each chip (bast, fast, sast, kast). With \
+              \"static\" victims that leave together may meet on a chip; page-level mappings spread pages themselves \
               (`ftl.allocation`).",
     source: "Park et al.: CAVE, SAC 2011, section 4.2",
     example: "buffer.rate=cave buffer.order=block-lru ftl.mapping=bast ftl.placement=first-touch",

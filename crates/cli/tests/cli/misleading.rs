@@ -120,7 +120,7 @@ fn reads_that_would_be_retried() {
 
 #[test]
 fn the_rate_of_cave_is_not_its_channel_allocator() {
-    let cave = ["buffer.rate=cave", "ftl.mapping=bast"];
+    let cave = ["buffer.rate=cave", "ftl.mapping=bast", "ftl.bast.log_blocks=4"];
     for precondition in ["run.precondition=none", "run.precondition=fill"] {
         let given = [&cave[..], &[precondition]].concat();
         // The paper's allocator in both readings, another rate, and a mapping that spreads pages itself.

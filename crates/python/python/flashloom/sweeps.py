@@ -51,9 +51,9 @@ def sweep(
 
     `space`: values by key (`{"ftl.gc": ["greedy", "fifo"], "host.queue_depth": "1..4"}`), or points, such as those of
     `sample`; what the experiment itself varies if it is `None`. `seeds`: runs of each point (2 or more), from
-    `run.seed` on; of a recording, replicates. `executor`: spawned processes, as many as processors, if it is `None`. `in_flight`: runs that
-    it has at a time. `batch`: rows of a file; a row is written after 5 seconds at the latest. For `verify` and
-    `progress` see `run`.
+    `run.seed` on; of a recording, replicates. `executor`: spawned processes, as many as processors, if it is `None`.
+    `in_flight`: runs that it has at a time. `batch`: rows of a file; a row is written after 5 seconds at the latest.
+    For `verify` and `progress` see `run`.
 
     Runs that the data set has are not repeated, so that the same call goes on after a crash; a run is known by its
     `id`, the hash of its effective configuration and the version. Runs that failed keep their error, and are repeated
@@ -61,8 +61,8 @@ def sweep(
     for that, if there is a cache of aged drives (`FLASHLOOM_CACHE`).
 
     Raises `ConfigError` for keys or values that are wrong, or `seeds` of runs that draw nothing, `InputError` for
-    inputs that cannot be had or an `out` that is no folder, `BusyError` if another process writes `out`, `SweepError` if the executor breaks, `WorkerError` if a worker lacks a module or an
-    input.
+    inputs that cannot be had or an `out` that is no folder, `BusyError` if another process writes `out`, `SweepError`
+    if the executor breaks, `WorkerError` if a worker lacks a module or an input.
 
     >>> sweep(experiment, {"ftl.gc": ["greedy", "fifo"]}, out="results").to_pandas()  # doctest: +SKIP
     """
@@ -137,7 +137,8 @@ def _check_drawn(tasks: Iterable[Task], seeds: int) -> None:
         if task.experiment is None:
             continue
         config = json.loads(task.config)
-        drawn = [config["workload"], config["run"]["timing"], config["buffer"].get("capacity"), config["ftl"]["mapping"]]
+        buffer, mapping = config["buffer"].get("capacity"), config["ftl"]["mapping"]
+        drawn = [config["workload"], config["run"]["timing"], buffer, mapping]
         if (requests := json.dumps(drawn, sort_keys=True)) not in tried:
             tried.add(requests)
             wait_for_job(task.experiment._load().check_seeds(seeds))
