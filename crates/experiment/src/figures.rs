@@ -31,6 +31,11 @@ pub fn rate(bytes_per_s: f64) -> String {
     format!("{}/s", size(bytes_per_s))
 }
 
+/// Formats an energy in joules.
+pub fn energy(joules: f64) -> String {
+    scaled(joules * 1e9, &[("nJ", 1.0), ("uJ", 1e3), ("mJ", 1e6), ("J", 1e9), ("kJ", 1e12), ("MJ", 1e15)])
+}
+
 /// Formats a count with its thousands separated.
 pub fn count(value: u64) -> String {
     let digits = value.to_string();
@@ -58,6 +63,7 @@ mod tests {
         assert_eq!(time(0.0), "0 ns");
         assert_eq!(rate(12_345_678.0), "12.3 MB/s");
         assert_eq!(size(999_600.0), "1000 kB");
+        assert_eq!((energy(0.0425), energy(1_250.0)), ("42.5 mJ".to_owned(), "1.25 kJ".to_owned()));
         assert_eq!(count(1_234_567), "1,234,567");
         assert_eq!(count(12), "12");
         assert_eq!(factor(1.7349), "1.73");

@@ -32,6 +32,7 @@ macro_rules! result_types {
 
 mod anatomy;
 mod bounds;
+mod energy;
 mod ftl;
 mod hints;
 mod lifetime;
@@ -41,6 +42,7 @@ mod series;
 
 pub use anatomy::{AnatomyResult, PartsResult, SliceResult, TailResult, TotalNs};
 pub use bounds::{BoundsResult, BufferBound, FtlBound, SchedulerBound};
+pub use energy::EnergyResult;
 pub use ftl::{
     AssociativityResult, BlockingResult, FtlResult, MapCacheResult, MergesResult, RetiredResult, StreamsResult,
     WaitResult,
@@ -376,6 +378,9 @@ result_types! {
         /// Die time of garbage collection: its reads, programs and erases, over all dies.
         #[serde(skip_serializing_if = "Option::is_none")]
         collection_time_ns: Option<u64>,
+        /// Energy of the array; absent in counting mode, or without `device.read_energy` and the other keys of energy.
+        #[serde(skip_serializing_if = "Option::is_none")]
+        energy: Option<EnergyResult>,
     }
 
     /// The busiest channel; the first if several are equal.

@@ -27,6 +27,8 @@ fn value_of(param: &'static Param) -> BoxedStrategy<Value> {
         Kind::Size { min, max } => (min..=max.min(min + (1 << 20))).prop_map(Value::Size).boxed(),
         Kind::Time { min, max } => (min..=max).prop_map(Value::Time).boxed(),
         Kind::Rate { min, max } => (min..=max).prop_map(Value::Rate).boxed(),
+        Kind::Energy { min, max } => (min..=max).prop_map(Value::Energy).boxed(),
+        Kind::Power { min, max } => (min..=max).prop_map(Value::Power).boxed(),
         Kind::Ratio { min, max } => (min..=max).prop_map(Value::Ratio).boxed(),
         Kind::Flag => any::<bool>().prop_map(Value::Flag).boxed(),
         Kind::Choice(_) | Kind::Policy(_) => names(Catalog::builtin().names(param)),

@@ -19,7 +19,7 @@ pub use event::{Command, Event, OperationKind};
 pub use geometry::{Geometry, Shape};
 pub use id::{BlockId, DieId, Lbn, Lpn, PlaneId, Ppn};
 pub use operation::{Counts, OpId, Origin, Status, Urgency};
-pub use params::{DieOrder, MultiPlane, NandParams, Suspend, Timing};
+pub use params::{DieOrder, Energy, MultiPlane, NandParams, Suspend, Timing};
 pub use timed::{Busiest, Together, Utilization};
 
 use flashloom_units::{NO_INDEX, Ns, Prng};
@@ -460,7 +460,7 @@ impl Nand {
     /// Checks the accounts at the end of a run: nothing in flight, every refused page taken.
     pub fn check(&self) -> Result<(), String> {
         match (self.in_flight(), self.refused.len()) {
-            (0, 0) => Ok(()),
+            (0, 0) => self.timed.as_ref().map_or(Ok(()), |timed| timed.check()),
             (0, left) => Err(format!("NAND: {left} pages were refused, and nobody was told")),
             (left, _) => Err(format!("NAND: {left} operations never ended")),
         }

@@ -43,6 +43,13 @@ const fn time(max: Ns) -> Kind {
     Kind::Time { min: 0, max }
 }
 
+/// Energy of an operation: up to a joule.
+const ENERGY: Kind = Kind::Energy { min: 0, max: 1_000_000_000_000 };
+/// Power of a die: up to 10 W.
+const POWER: Kind = Kind::Power { min: 0, max: 10_000_000_000 };
+/// Energy is worked out where time passes.
+const TIMED: Option<Used> = Used::with("run.timing", &["timed"]);
+
 const fn count(max: u64) -> Kind {
     Kind::Count { min: 1, max }
 }
@@ -132,7 +139,37 @@ params! {
         /// Probability that an erase fails; its block is used no more.
         erase_failures: f64 => "erase_failures", Kind::Ratio { min: 0.0, max: 1.0 }, Value::Ratio(0.0),
             "Every failed block takes from the over-provisioning, until the drive's life is over.";
+        /// Energy that a die takes to read a page, for the energy in the result; absent where it is not known.
+        read_pj: Option<u64> => "read_energy", ENERGY, Value::Absent,
+            "It changes nothing in a run. All five keys of energy are given, or none.", TIMED;
+        /// Energy that a die takes to program a page.
+        program_pj: Option<u64> => "program_energy", ENERGY, Value::Absent,
+            "It changes nothing in a run. All five keys of energy are given, or none.", TIMED;
+        /// Energy that a die takes to erase a block.
+        erase_pj: Option<u64> => "erase_energy", ENERGY, Value::Absent,
+            "It changes nothing in a run. All five keys of energy are given, or none.", TIMED;
+        /// Energy that a channel takes to move a byte of data between the controller and a die.
+        bus_pj_a_byte: Option<u64> => "bus_energy", ENERGY, Value::Absent,
+            "It changes nothing in a run. All five keys of energy are given, or none.", TIMED;
+        /// Power of a die while no operation occupies it.
+        idle_nw: Option<u64> => "idle_power", POWER, Value::Absent,
+            "It changes nothing in a run. All five keys of energy are given, or none.", TIMED;
     }
+}
+
+/// What the array takes for each thing that it does.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Energy {
+    /// Picojoules of a die to read a page.
+    pub read_pj: u64,
+    /// Picojoules of a die to program a page.
+    pub program_pj: u64,
+    /// Picojoules of a die to erase a block.
+    pub erase_pj: u64,
+    /// Picojoules of a channel to move a byte.
+    pub bus_pj_a_byte: u64,
+    /// Nanowatts of a die that no operation occupies.
+    pub idle_nw: u64,
 }
 
 /// Times of the array and its channels, in nanoseconds, resolved from the parameters.
@@ -179,6 +216,28 @@ impl NandParams {
             sector_ps: transfer_ns(512 * 1_000, self.bus_rate),
             page_types: self.bits_per_cell,
         }
+    }
+
+    /// What the array takes for each thing that it does; nothing where that is not known.
+    pub fn energy(&self) -> Option<Energy> {
+        Some(Energy {
+            read_pj: self.read_pj?,
+            program_pj: self.program_pj?,
+            erase_pj: self.erase_pj?,
+            bus_pj_a_byte: self.bus_pj_a_byte?,
+            idle_nw: self.idle_nw?,
+        })
+    }
+
+    /// The keys of energy, each with whether it is given: [`Self::energy`] needs all of them.
+    pub fn energy_keys(&self) -> [(&'static str, bool); 5] {
+        [
+            ("device.read_energy", self.read_pj.is_some()),
+            ("device.program_energy", self.program_pj.is_some()),
+            ("device.erase_energy", self.erase_pj.is_some()),
+            ("device.bus_energy", self.bus_pj_a_byte.is_some()),
+            ("device.idle_power", self.idle_nw.is_some()),
+        ]
     }
 
     /// Blocks of every plane that are bad when the drive is new.

@@ -54,6 +54,8 @@ pub struct Utilization {
     pub programs: Together,
     /// Erases that have ended.
     pub erases: Together,
+    /// Sectors of data that crossed channels, either way, summed over all of them.
+    pub moved_sectors: u64,
 }
 
 /// How many planes of a die worked together.
@@ -192,11 +194,12 @@ struct Plane {
     bit: u32,
 }
 
-/// When a channel is free, and how long it has carried something.
+/// When a channel is free, how long it has carried something, and how much data.
 #[derive(Clone, Copy, Debug, Default, Serialize, Deserialize)]
 struct Channel {
     free_ns: Ns,
     busy_ns: Ns,
+    moved_sectors: u64,
 }
 
 impl Channel {
@@ -247,6 +250,8 @@ pub(crate) struct Timed {
     array_ns: Vec<[Ns; KINDS]>,
     /// Time of the channel before the array begins, by kind of operation: its command, and the data of a program.
     load_ns: [Ns; KINDS],
+    /// Sectors of data that this moves, by kind of operation.
+    load_sectors: [u64; KINDS],
     /// Data of a whole page on the channel.
     page_data_ns: Ns,
     multi_plane: MultiPlane,
@@ -279,7 +284,7 @@ flashloom_units::state! {
         value now, sequence, operations, free, in_flight, unfinished, restless, used;
         array blocks, planes, dies, channels;
         nested events;
-        fixed geometry, timing, array_ns, load_ns, page_data_ns, multi_plane, copyback, cache_program,
+        fixed geometry, timing, array_ns, load_ns, load_sectors, page_data_ns, multi_plane, copyback, cache_program,
             suspend, suspend_ns, begins_while_busy, max_overtakes, order;
     }
 }
@@ -333,6 +338,7 @@ impl Timed {
             geometry,
             array_ns: array_ns.collect(),
             load_ns: [command_ns, command_ns + page_data_ns, command_ns, command_ns],
+            load_sectors: [0, geometry.sectors_per_page().into(), 0, 0],
             page_data_ns,
             timing,
             multi_plane: params.multi_plane,
@@ -417,6 +423,19 @@ impl Timed {
             collection_ns,
             programs,
             erases,
+            moved_sectors: self.channels.iter().map(|channel| channel.moved_sectors).sum(),
+        }
+    }
+
+    /// Checks the channels' accounts: the data that one moved took no longer than it was busy.
+    pub(crate) fn check(&self) -> Result<(), String> {
+        let data_ns = |channel: &Channel| u128::from(channel.moved_sectors) * u128::from(self.timing.sector_ps) / 1_000;
+        match self.channels.iter().position(|channel| data_ns(channel) > u128::from(channel.busy_ns)) {
+            None => Ok(()),
+            Some(at) => {
+                let Channel { busy_ns, moved_sectors, .. } = self.channels[at];
+                Err(format!("NAND: channel {at} moved {moved_sectors} sectors, which takes longer than {busy_ns} ns"))
+            }
         }
     }
 }

@@ -15,7 +15,9 @@ use std::fs::{self, File};
 use std::io::Read;
 use std::path::{Path, PathBuf};
 
-use flashloom_units::{Problem, parse_rate, parse_ratio, parse_size, parse_time, visible_path};
+use flashloom_units::{
+    Problem, parse_energy, parse_power, parse_rate, parse_ratio, parse_size, parse_time, visible_path,
+};
 use parquet::file::reader::{FileReader, SerializedFileReader};
 use serde_json::Value;
 
@@ -221,6 +223,10 @@ pub enum Measure {
     Time,
     /// Bytes a second.
     Rate,
+    /// Picojoules.
+    Energy,
+    /// Nanowatts.
+    Power,
 }
 
 impl Measure {
@@ -231,6 +237,8 @@ impl Measure {
             Self::Size => "size",
             Self::Time => "time",
             Self::Rate => "rate",
+            Self::Energy => "energy",
+            Self::Power => "power",
         }
     }
 }
@@ -245,6 +253,8 @@ pub fn amount(value: &Value) -> Option<(Measure, f64)> {
     let found = parse_size(text).map(|bytes| whole(Measure::Size, bytes));
     let found = found.or_else(|_| parse_time(text).map(|ns| whole(Measure::Time, ns)));
     let found = found.or_else(|_| parse_rate(text).map(|rate| whole(Measure::Rate, rate)));
+    let found = found.or_else(|_| parse_energy(text).map(|energy| whole(Measure::Energy, energy)));
+    let found = found.or_else(|_| parse_power(text).map(|power| whole(Measure::Power, power)));
     found.or_else(|_| parse_ratio(text).map(|share| (Measure::Number, share))).ok()
 }
 

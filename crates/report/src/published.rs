@@ -36,7 +36,9 @@ macro_rules! papers {
 
 papers! {
     "pardispatcher": ["figure-3.toml", "table-1.toml", "regions-figure-3.toml"],
-    "slap": ["figure-5.toml", "figure-6.toml", "proxy.toml", "delta.toml", "delta-reads.toml"],
+    "slap": [
+        "figure-5.toml", "figure-6.toml", "proxy.toml", "proxy-collection-bound.toml", "delta.toml", "delta-reads.toml",
+    ],
     "kast": ["figure-6-bast-fast.toml", "figure-6-kast.toml", "figure-6-sast.toml", "section-2.toml"],
     "cave": ["figure-4.toml", "figures-5-to-7-conventional.toml", "figures-5-to-7-proposed.toml"],
     "together": [

@@ -36,7 +36,8 @@ pub use prefetch::prefetch;
 pub use prng::Prng;
 pub use problem::{Place, Problem, Problems};
 pub use quantity::{
-    format_rate, format_ratio, format_size, format_time, parse_rate, parse_ratio, parse_size, parse_time,
+    format_energy, format_power, format_rate, format_ratio, format_size, format_time, parse_energy, parse_power,
+    parse_rate, parse_ratio, parse_size, parse_time,
 };
 pub use refusal::Refusal;
 pub use state::{Reader, State, StateError, Word, Writer, load_state, load_with, save_state, save_with};

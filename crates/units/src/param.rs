@@ -7,7 +7,7 @@
 
 use std::borrow::Cow;
 
-use crate::{Ns, SlotSpec, format_rate, format_ratio, format_size, format_time};
+use crate::{Ns, SlotSpec, format_energy, format_power, format_rate, format_ratio, format_size, format_time};
 
 /// Type of a parameter's value, with its inclusive range.
 #[derive(Clone, Copy, Debug)]
@@ -38,6 +38,20 @@ pub enum Kind {
         /// Least value allowed, in bytes a second.
         min: u64,
         /// Greatest value allowed, in bytes a second.
+        max: u64,
+    },
+    /// An energy, written with a unit.
+    Energy {
+        /// Least value allowed, in picojoules.
+        min: u64,
+        /// Greatest value allowed, in picojoules.
+        max: u64,
+    },
+    /// A power, written with a unit.
+    Power {
+        /// Least value allowed, in nanowatts.
+        min: u64,
+        /// Greatest value allowed, in nanowatts.
         max: u64,
     },
     /// A share or a factor: a number, or a text with a per cent sign.
@@ -79,6 +93,10 @@ pub enum Value {
     Time(Ns),
     /// Bytes a second.
     Rate(u64),
+    /// Picojoules.
+    Energy(u64),
+    /// Nanowatts.
+    Power(u64),
     /// A share or a factor.
     Ratio(f64),
     /// True or false.
@@ -98,6 +116,8 @@ impl Value {
             Value::Size(value) => format_size(*value),
             Value::Time(value) => format_time(*value),
             Value::Rate(value) => format_rate(*value),
+            Value::Energy(value) => format_energy(*value),
+            Value::Power(value) => format_power(*value),
             Value::Ratio(value) => format_ratio(*value),
             Value::Flag(value) => value.to_string(),
             Value::Name(value) => (*value).to_owned(),
@@ -172,6 +192,8 @@ impl Param {
             Kind::Size { min, max } => range("a size", format_size(min), format_size(max)),
             Kind::Time { min, max } => range("a time", format_time(min), format_time(max)),
             Kind::Rate { min, max } => range("a rate", format_rate(min), format_rate(max)),
+            Kind::Energy { min, max } => range("an energy", format_energy(min), format_energy(max)),
+            Kind::Power { min, max } => range("a power", format_power(min), format_power(max)),
             Kind::Ratio { min, max } => range("a number", min.to_string(), max.to_string()),
             Kind::Flag => "true or false".to_owned(),
             Kind::Choice(choices) => one_of(choices.iter().map(|choice| choice.name)),
@@ -195,7 +217,9 @@ impl Param {
             (Kind::Count { min, max }, Value::Count(value))
             | (Kind::Size { min, max }, Value::Size(value))
             | (Kind::Time { min, max }, Value::Time(value))
-            | (Kind::Rate { min, max }, Value::Rate(value)) => (min..=max).contains(&value),
+            | (Kind::Rate { min, max }, Value::Rate(value))
+            | (Kind::Energy { min, max }, Value::Energy(value))
+            | (Kind::Power { min, max }, Value::Power(value)) => (min..=max).contains(&value),
             (Kind::Ratio { min, max }, Value::Ratio(value)) => (min..=max).contains(&value),
             (Kind::Choice(_), Value::Name(name)) => self.names().contains(name),
             (Kind::Policy(_), Value::Name(_)) | (Kind::Flag, Value::Flag(_)) | (Kind::Text, Value::Text(_)) => true,
@@ -240,7 +264,12 @@ pub trait FieldType: Sized {
 impl FieldType for u64 {
     fn from_value(value: &Value) -> Self {
         match value {
-            Value::Count(value) | Value::Size(value) | Value::Time(value) | Value::Rate(value) => *value,
+            Value::Count(value)
+            | Value::Size(value)
+            | Value::Time(value)
+            | Value::Rate(value)
+            | Value::Energy(value)
+            | Value::Power(value) => *value,
             other => unreachable!("a number was declared, not {other:?}"),
         }
     }

@@ -1,4 +1,5 @@
-//! Sizes, times, rates and shares as people write them: `"4GiB"`, `"75us"`, `"333MB/s"`, `"7%"`.
+//! Sizes, times, rates, energies, powers and shares as people write them: `"4GiB"`, `"75us"`, `"333MB/s"`, `"16uJ"`,
+//! `"5mW"`, `"7%"`.
 //!
 //! A bare number is an error, because it is how 75 us becomes 75 ns; so is a quantity that is not a whole number of
 //! the base unit, and one that does not fit in 64 bits. Formatting gives back text that parses to the same value.
@@ -32,6 +33,10 @@ const RATE_UNITS: Units = &[
     ("GB/s", 1_000_000_000),
 ];
 
+const ENERGY_UNITS: Units =
+    &[("pJ", 1), ("nJ", 1_000), ("uJ", 1_000_000), ("mJ", 1_000_000_000), ("J", 1_000_000_000_000)];
+const POWER_UNITS: Units = &[("nW", 1), ("uW", 1_000), ("mW", 1_000_000), ("W", 1_000_000_000)];
+
 /// Parses a duration such as `"75us"`, `"3.8ms"` or `"5 s"` to nanoseconds; an error says which units there are.
 pub fn parse_time(text: &str) -> Result<Ns, Refusal> {
     parse(text, TIME_UNITS, "a time with a unit, such as \"75us\" (ns, us, ms, s, min, h, d)")
@@ -45,6 +50,16 @@ pub fn parse_size(text: &str) -> Result<u64, Refusal> {
 /// Parses a rate such as `"333MB/s"` to bytes a second.
 pub fn parse_rate(text: &str) -> Result<u64, Refusal> {
     parse(text, RATE_UNITS, "a rate with a unit, such as \"333MB/s\" (B/s, KiB/s, MiB/s, GiB/s, kB/s, MB/s, GB/s)")
+}
+
+/// Parses an energy such as `"16.5uJ"` to picojoules.
+pub fn parse_energy(text: &str) -> Result<u64, Refusal> {
+    parse(text, ENERGY_UNITS, "an energy with a unit, such as \"16uJ\" (pJ, nJ, uJ, mJ, J)")
+}
+
+/// Parses a power such as `"5mW"` to nanowatts.
+pub fn parse_power(text: &str) -> Result<u64, Refusal> {
+    parse(text, POWER_UNITS, "a power with a unit, such as \"5mW\" (nW, uW, mW, W)")
 }
 
 /// Parses a share such as `"7%"` or `"0.07"` to a fraction.
@@ -108,6 +123,16 @@ pub fn format_rate(value: u64) -> String {
     format(value, &[RATE_UNITS[0], RATE_UNITS[4], RATE_UNITS[6], RATE_UNITS[7]])
 }
 
+/// Formats an energy in the largest unit that divides it; parses back to the same value.
+pub fn format_energy(value: u64) -> String {
+    format(value, ENERGY_UNITS)
+}
+
+/// Formats a power in the largest unit that divides it; parses back to the same value.
+pub fn format_power(value: u64) -> String {
+    format(value, POWER_UNITS)
+}
+
 /// Formats a share as a percentage where that is short, else as a fraction; parses back to the same value.
 pub fn format_ratio(value: f64) -> String {
     let percent = format!("{}%", value * 100.0);
@@ -131,6 +156,7 @@ mod tests {
         assert_eq!(parse_time("3.8ms"), Ok(3_800_000));
         assert_eq!(parse_size(" 4 GiB "), Ok(4 << 30));
         assert_eq!(parse_rate("190.735MB/s"), Ok(190_735_000));
+        assert_eq!((parse_energy("16.5uJ"), parse_power("66 uW")), (Ok(16_500_000), Ok(66_000)));
         assert_eq!(parse_ratio("7%"), Ok(0.07));
         assert_eq!(parse_time("75").unwrap_err().found, "`75` has no unit");
         assert_eq!(parse_size("banana").unwrap_err().found, "`banana` does not begin with a number");
@@ -147,11 +173,14 @@ mod tests {
             prop_assert_eq!(parse_time(&format_time(value)), Ok(value));
             prop_assert_eq!(parse_size(&format_size(value)), Ok(value));
             prop_assert_eq!(parse_rate(&format_rate(value)), Ok(value));
+            prop_assert_eq!(parse_energy(&format_energy(value)), Ok(value));
+            prop_assert_eq!(parse_power(&format_power(value)), Ok(value));
         }
 
         #[test]
         fn any_text_is_answered_without_a_panic(text in "\\PC*") {
             let _ = (parse_time(&text), parse_size(&text), parse_rate(&text), parse_ratio(&text));
+            let _ = (parse_energy(&text), parse_power(&text));
         }
     }
 }

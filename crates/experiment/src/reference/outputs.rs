@@ -170,6 +170,12 @@ const SUMMARY_ROWS: &[(&str, &str)] = &[
         mean gets more than its share of the data.",
     ),
     (
+        "energy",
+        "Energy of the array, in all and per GB that the host read or wrote, and its parts: reads, programs, erases, \
+        data on the channels, and dies that no operation occupied: `result.nand.energy`. It needs the five keys of \
+        energy, `device.read_energy` and so on.",
+    ),
+    (
         "lifetime",
         "Bytes that the host can write until the mean block and until the worst block reach their rated program/erase \
          cycles, with the erases per byte of this run; the corresponding drive writes per day for five years, which \
@@ -273,6 +279,10 @@ const COMPARISON_COLUMNS: &[(&str, &str)] = &[
     ("largest k", "The most data blocks that a merged log block was associated with; lower is better."),
     ("longest merge", "The longest time for which a merge occupied a chip; lower is better."),
     ("erases", "Blocks erased during the workload; lower is better."),
+    (
+        "energy/GB",
+        "Energy of the array per GB that the host read or wrote; lower is better: `result.nand.energy.joules_per_gb`.",
+    ),
     ("life in pages", "Pages that the drive stored for the host before its life ended; higher is better."),
     (
         "misses/OPT",

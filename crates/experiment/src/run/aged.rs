@@ -45,7 +45,15 @@ const OTHERS: [&str; 7] = [
     "run.steady_tolerance",
     "run.steady_windows",
 ];
-const LATER: [&str; 2] = ["ftl.idle_delay", "device.rated_cycles"];
+const LATER: [&str; 7] = [
+    "ftl.idle_delay",
+    "device.rated_cycles",
+    "device.read_energy",
+    "device.program_energy",
+    "device.erase_energy",
+    "device.bus_energy",
+    "device.idle_power",
+];
 /// Device keys that only a timed drive uses; the preset counts through the keys that it sets.
 const OF_TIME: [&str; 11] = [
     "device.preset",

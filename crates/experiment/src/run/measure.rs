@@ -2,6 +2,7 @@
 
 mod anatomy;
 mod buffer;
+mod energy;
 mod ftl;
 mod lifetime;
 mod spare;
@@ -17,9 +18,9 @@ use flashloom_workload::{Op, TraceInfo};
 use super::aged::AgedDrive;
 use crate::config::{Config, Timing};
 use crate::result::{
-    AnatomyResult, BusiestChannel, BusiestDie, ByOrigin, Distribution, EndOfLifeResult, EraseCount, FailedResult,
-    FigureResult, HostResult, IntegrityResult, LatencyResult, LifetimeResult, NandResult, PreconditionResult,
-    RESULT_SCHEMA, RunCost, RunResult, SchedulerResult, Statistics, WearResult,
+    AnatomyResult, BusiestChannel, BusiestDie, ByOrigin, Distribution, EndOfLifeResult, EnergyResult, EraseCount,
+    FailedResult, FigureResult, HostResult, IntegrityResult, LatencyResult, LifetimeResult, NandResult,
+    PreconditionResult, RESULT_SCHEMA, RunCost, RunResult, SchedulerResult, Statistics, WearResult,
 };
 
 /// Wall clock, used only for the `run` section of a result.
@@ -191,6 +192,7 @@ impl Measured<'_> {
             planes_per_erase: utilization.and_then(|used| used.erases.mean()),
             write_time_ns: utilization.map(|used| used.write_ns as u64),
             collection_time_ns: utilization.map(|used| used.collection_ns as u64),
+            energy: EnergyResult::of(&self.config.device, self.outcome, self.end_ns),
         }
     }
 }

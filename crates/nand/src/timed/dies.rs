@@ -252,14 +252,16 @@ impl Timed {
             state.take_others(&mut self.planes, operations, class, (head, others), self.multi_plane);
         }
         let Operation { kind, origin, page, mut next, .. } = operations[head as usize];
-        let load_ns = self.load_ns[kind as usize];
+        let (load_ns, load_sectors) = (self.load_ns[kind as usize], self.load_sectors[kind as usize]);
         let channel = &mut self.channels[state.channel as usize];
+        channel.moved_sectors += load_sectors;
         let mut array_from = channel.occupy(now, load_ns);
         let mut array_ns = self.array_ns[page as usize][kind as usize];
         while next != NO_INDEX {
             let other = &operations[next as usize];
             if kind == OperationKind::Program {
                 array_from = channel.occupy(now, load_ns);
+                channel.moved_sectors += load_sectors;
             }
             array_ns = array_ns.max(self.array_ns[other.page as usize][kind as usize]);
             next = other.next;

@@ -79,8 +79,12 @@ impl Timed {
         while id != NO_INDEX {
             let operation = &mut self.operations[id as usize];
             let is_whole = operation.mask == self.geometry.full_mask();
-            let transfer_ns =
-                if is_whole { self.page_data_ns } else { self.timing.transfer_ns(operation.mask.count_ones()) };
+            let (sectors, transfer_ns) = if is_whole {
+                (self.geometry.sectors_per_page(), self.page_data_ns)
+            } else {
+                (operation.mask.count_ones(), self.timing.transfer_ns(operation.mask.count_ones()))
+            };
+            channel.moved_sectors += u64::from(sectors);
             let end = channel.occupy(self.now, transfer_ns);
             state.transfers += 1;
             self.events.schedule(end, event::TRANSFERRED | id);

@@ -99,7 +99,12 @@ impl Class {
         let keywords = PyDict::new(py);
         for (name, value) in self.params.iter().zip(values) {
             match value {
-                Value::Count(n) | Value::Size(n) | Value::Time(n) | Value::Rate(n) => keywords.set_item(name, n)?,
+                Value::Count(n)
+                | Value::Size(n)
+                | Value::Time(n)
+                | Value::Rate(n)
+                | Value::Energy(n)
+                | Value::Power(n) => keywords.set_item(name, n)?,
                 Value::Ratio(number) => keywords.set_item(name, number)?,
                 Value::Flag(flag) => keywords.set_item(name, flag)?,
                 Value::Name(text) => keywords.set_item(name, text)?,

@@ -1,7 +1,7 @@
 //! Sections of the report on one run.
 
 use flashloom_device::Cause;
-use flashloom_experiment::figures::{count, factor, percent, rate, time};
+use flashloom_experiment::figures::{count, energy, factor, percent, rate, time};
 use flashloom_experiment::result::{Distribution, HistogramResult, RunResult, SliceResult, TailResult, TotalNs};
 use serde_json::json;
 
@@ -43,6 +43,7 @@ fn overview(result: &RunResult) -> Vec<Part> {
         ("blocks erased", Some(count(result.nand.erases.total))),
         ("channels busy", result.nand.channel_utilization.map(percent)),
         ("dies busy", result.nand.die_utilization.map(percent)),
+        ("energy per GB", result.nand.energy.as_ref().and_then(|found| found.joules_per_gb).map(energy)),
     ];
     let rows = rows.into_iter().filter_map(|(name, value)| Some(vec![name.to_owned(), value?])).collect();
     vec![Part::Table(Table { head: Vec::new(), rows })]

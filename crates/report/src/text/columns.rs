@@ -1,7 +1,7 @@
 //! Columns of a comparison: the usual ones, and those that its reader names.
 
 use flashloom_experiment::config::Catalog;
-use flashloom_experiment::figures::{count, factor, percent, rate, size, time};
+use flashloom_experiment::figures::{count, energy, factor, percent, rate, size, time};
 use flashloom_experiment::result::Comparison;
 use flashloom_experiment::schema;
 use flashloom_units::{PolicySpec, Problem, Problems, Refusal, SlotSpec, Statistic, Unit};
@@ -90,6 +90,7 @@ const USUAL: &[Usual] = &[
     of_all("longest merge", Best::Lowest, time, &["ftl.blocking_ns.max"]),
     of_all("WAF", Best::Lowest, factor, &["ftl.waf"]),
     of_all("erases", Best::Lowest, whole, &["ftl.block_erases"]),
+    of_all("energy/GB", Best::Lowest, energy, &["nand.energy.joules_per_gb"]),
     of_all("life in pages", Best::Highest, whole, &["end_of_life.host_page_writes"]),
 ];
 
@@ -253,13 +254,14 @@ fn of_field(catalog: &Catalog, written: &str, path: &str) -> Column {
         _ if is_time => time,
         _ if last.ends_with("bytes_per_s") => rate,
         _ if last.ends_with("bytes") => size,
+        _ if last.contains("joules") => energy,
         _ if has(&["ratio", "share", "utilization"]) => percent,
         _ => whole,
     };
     let is_latency = is_time && last != "count";
     let best = if has(&["iops", "throughput", "per_second", "hit_ratio", "completed"]) {
         Best::Highest
-    } else if is_latency || has(&["waf", "block_erases", "stalled"]) {
+    } else if is_latency || has(&["waf", "block_erases", "stalled", "joules"]) {
         Best::Lowest
     } else {
         Best::Neither

@@ -1,9 +1,9 @@
 //! A run's result as tables for people.
 
-use flashloom_experiment::figures::{count, factor, percent, rate, size, time};
+use flashloom_experiment::figures::{count, energy, factor, percent, rate, size, time};
 use flashloom_experiment::result::{
-    BufferResult, ByOrigin, CharacterResult, Distribution, FlowResult, FtlResult, LifetimeResult, RunResult,
-    SynthesizedResult,
+    BufferResult, ByOrigin, CharacterResult, Distribution, EnergyResult, FlowResult, FtlResult, LifetimeResult,
+    RunResult, SynthesizedResult,
 };
 
 use flashloom_units::SECTOR_BYTES;
@@ -245,6 +245,9 @@ fn drive_facts(result: &RunResult) -> Vec<Fact> {
             .map_or(String::new(), |busiest| format!(" (die {} {})", busiest.die, percent(busiest.utilization)));
         facts.push(("busy", format!("channels {}{channel}, dies {}{die}", percent(channels), percent(dies))));
     }
+    if let Some(energy) = &result.nand.energy {
+        facts.push(("energy", energy_text(energy)));
+    }
     let wear = &result.wear.erase_count;
     let moves = result.ftl.wear_moves.map_or(String::new(), |blocks| format!("; {} blocks moved", count(blocks)));
     facts.push(("erases a block", format!("{} to {}, {} on average{moves}", wear.min, wear.max, factor(wear.mean))));
@@ -267,6 +270,21 @@ fn drive_facts(result: &RunResult) -> Vec<Fact> {
         facts.push(("end of life", text));
     }
     facts
+}
+
+/// Energy of the array by what it was for.
+fn energy_text(found: &EnergyResult) -> String {
+    let [total, reads, programs, erases, bus, idle] = [
+        found.total_joules,
+        found.read_joules,
+        found.program_joules,
+        found.erase_joules,
+        found.bus_joules,
+        found.idle_joules,
+    ]
+    .map(energy);
+    let per_gb = found.joules_per_gb.map_or(String::new(), |joules| format!("{} a GB of the host; ", energy(joules)));
+    format!("{total}: {per_gb}reads {reads}, programs {programs}, erases {erases}, channels {bus}, idle dies {idle}")
 }
 
 /// Host writes possible until blocks reach their rated program/erase cycles.

@@ -2,7 +2,9 @@
 
 use std::borrow::Cow;
 
-use flashloom_units::{Kind, Param, Refusal, Value, parse_rate, parse_ratio, parse_size, parse_time};
+use flashloom_units::{
+    Kind, Param, Refusal, Value, parse_energy, parse_power, parse_rate, parse_ratio, parse_size, parse_time,
+};
 use toml::de::DeValue;
 
 use crate::config::catalog::Catalog;
@@ -14,6 +16,8 @@ pub fn check(catalog: &Catalog, param: &Param, written: &DeValue<'_>) -> Result<
         Kind::Size { .. } => Value::Size(quantity(catalog, param, written, parse_size)?),
         Kind::Time { .. } => Value::Time(quantity(catalog, param, written, parse_time)?),
         Kind::Rate { .. } => Value::Rate(quantity(catalog, param, written, parse_rate)?),
+        Kind::Energy { .. } => Value::Energy(quantity(catalog, param, written, parse_energy)?),
+        Kind::Power { .. } => Value::Power(quantity(catalog, param, written, parse_power)?),
         Kind::Ratio { .. } => Value::Ratio(ratio(catalog, param, written)?),
         Kind::Flag => match written {
             DeValue::Boolean(flag) => Value::Flag(*flag),

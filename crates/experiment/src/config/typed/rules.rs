@@ -41,6 +41,7 @@ const SHAPE: &[Rule] = &[
 
 /// All other rules.
 const RULES: &[Rule] = &[
+    Rule { sections: &["device"], broken: Check::One(energy_is_known_whole) },
     Rule { sections: &["ftl", "device"], broken: Check::Each(log_blocks_have_no_collection) },
     Rule { sections: &["device", "ftl"], broken: Check::One(the_ftl_fits_the_device) },
     Rule { sections: &["device", "buffer"], broken: Check::One(buffer_is_whole_pages) },
@@ -102,6 +103,19 @@ fn pages_have_32_bit_numbers(config: &Config) -> Option<Refusal> {
         format!("at most {} pages, whose numbers fit in 32 bits", u32::MAX - 1),
     );
     Some(refusal.at(keys).help("use fewer blocks, or larger pages"))
+}
+
+/// Refuses some of the keys of energy without the others: a sum that lacks a part looks like a figure.
+fn energy_is_known_whole(config: &Config) -> Option<Refusal> {
+    let (given, missing): (Vec<_>, Vec<_>) =
+        config.device.nand.energy_keys().into_iter().partition(|(_, given)| *given);
+    if given.is_empty() || missing.is_empty() {
+        return None;
+    }
+    let named = |keys: &[(&str, bool)]| keys.iter().map(|(key, _)| format!("`{key}`")).collect::<Vec<_>>().join(", ");
+    let found = format!("{} without {}", named(&given), named(&missing));
+    let refusal = Refusal::new(found, "all five keys of energy, or none: the energy of a run is their sum");
+    Some(refusal.at(given.iter().map(|(key, _)| *key)).help(format!("set {}", named(&missing))))
 }
 
 fn the_ftl_fits_the_device(config: &Config) -> Option<Refusal> {

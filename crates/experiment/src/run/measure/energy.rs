@@ -1,0 +1,84 @@
+//! Part of the result about energy.
+
+use flashloom_device::{DeviceParams, Outcome};
+use flashloom_nand::Energy;
+use flashloom_units::{Ns, SECTOR_BYTES};
+
+use crate::result::EnergyResult;
+
+/// Bytes in a gigabyte.
+const GB: f64 = 1e9;
+
+/// What the array did.
+struct Work {
+    reads: u64,
+    programs: u64,
+    erases: u64,
+    bus_bytes: u64,
+    idle_ns: u128,
+}
+
+impl EnergyResult {
+    /// Computes the energy; `None` if it is not known what the array takes, or no time passes. `end_ns` is when the
+    /// drive became idle for good.
+    pub(super) fn of(device: &DeviceParams, outcome: &Outcome, end_ns: Ns) -> Option<Self> {
+        let (energy, used) = (device.nand.energy()?, outcome.utilization?);
+        let dies_ns = u128::from(device.geometry().total_dies()) * u128::from(end_ns);
+        assert!(used.die_busy_ns <= dies_ns, "no die is occupied for longer than the run takes");
+        let counts = &outcome.counts;
+        let work = Work {
+            reads: counts.reads.iter().sum(),
+            programs: counts.programs.iter().sum(),
+            erases: counts.erases.iter().sum(),
+            bus_bytes: used.moved_sectors * SECTOR_BYTES,
+            idle_ns: dies_ns - used.die_busy_ns,
+        };
+        Some(Self::worked_out(&energy, &work, outcome.host.read_bytes + outcome.host.write_bytes))
+    }
+
+    fn worked_out(energy: &Energy, work: &Work, host_bytes: u64) -> Self {
+        // Whole numbers as long as possible: a sum of many small figures would depend on their order.
+        let joules = |count: u64, each_pj: u64| (u128::from(count) * u128::from(each_pj)) as f64 / 1e12;
+        let [read_joules, program_joules, erase_joules, bus_joules] = [
+            joules(work.reads, energy.read_pj),
+            joules(work.programs, energy.program_pj),
+            joules(work.erases, energy.erase_pj),
+            joules(work.bus_bytes, energy.bus_pj_a_byte),
+        ];
+        let idle_joules = (work.idle_ns * u128::from(energy.idle_nw)) as f64 / 1e18;
+        let total_joules = read_joules + program_joules + erase_joules + bus_joules + idle_joules;
+        Self {
+            read_joules,
+            program_joules,
+            erase_joules,
+            bus_joules,
+            idle_joules,
+            total_joules,
+            bus_bytes: work.bus_bytes,
+            joules_per_gb: (host_bytes > 0).then(|| total_joules / (host_bytes as f64 / GB)),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_kind_is_its_count_times_what_one_takes() {
+        let energy = Energy {
+            read_pj: 2_000_000,
+            program_pj: 16_000_000,
+            erase_pj: 120_000_000,
+            bus_pj_a_byte: 50,
+            idle_nw: 66_000,
+        };
+        let work = Work { reads: 3, programs: 5, erases: 1, bus_bytes: 8 * 4_096, idle_ns: 2_000_000_000 };
+        let found = EnergyResult::worked_out(&energy, &work, 500_000_000);
+        assert_eq!((found.read_joules, found.program_joules, found.erase_joules), (6e-6, 80e-6, 120e-6));
+        assert_eq!((found.bus_joules, found.idle_joules), (1.6384e-6, 132e-6));
+        assert!((found.total_joules - 339.6384e-6).abs() < 1e-15);
+        assert!((found.joules_per_gb.expect("the host wrote") - 679.2768e-6).abs() < 1e-15);
+        assert_eq!(EnergyResult::worked_out(&energy, &work, 0).joules_per_gb, None);
+    }
+}
