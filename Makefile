@@ -265,9 +265,9 @@ fuzz-long: ## Checks CASES long random runs of whole drives, from seed SEED on.
 	  cargo test --locked --release --target-dir target/checked -p flashloom-device \
 	  --test random_operations --test state as_many_runs_as_are_asked_for
 
-fuzz-ftl: ## Holds 10 million random operations on each mapping against a model of its map.
+fuzz-ftl: ## Holds 10 million random operations on each mapping against a model of its map, and KAST against a naive one.
 	FLASHLOOM_CASES=5000 FLASHLOOM_SEED=$(SEED) \
-	  cargo test --locked --release -p flashloom-ftl --test random_operations
+	  cargo test --locked --release -p flashloom-ftl --test random_operations --test kast_model
 
 # The hashes of every file that the index has for the versions which fit, for all systems and Python from 3.11 on.
 requirements: ## Chooses the newest versions that requirements/*.in allow, and writes them with their hashes to *.txt.

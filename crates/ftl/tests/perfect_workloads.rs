@@ -9,6 +9,8 @@
 //! | `sast` | random pages of one set of K data blocks | a merge each N pages, of K data blocks at most |
 //! | `kast` | as many sequential streams at a time as sequential log blocks | switch merges alone |
 //! | `kast` | as many data blocks as log blocks, less than N pages of each | no merge |
+//! | `kast` that merges filled log blocks alone | short sequences that fit | no merge |
+//! | `kast` with a reserve | whole blocks, and random pages that fit the log blocks beside it | switch merges alone |
 //! | `mcsplit` | a stripe rewritten in order | one switch merge erases the stripe, no copy |
 //! | page maps, any allocation and collection | the whole drive in order, over and over | no copy |
 //! | `dftl` | pages whose entries fit its cache | no read or write of the map |
@@ -250,6 +252,46 @@ fn kast_merges_nothing_while_each_data_block_has_a_log_block() {
     // The log is full of one data block each: the next page costs the merge of one.
     write(&mut ftl, [9 * N + 1]);
     assert_eq!(ftl.merges().associativity, [0, 1]);
+}
+
+/// Whole blocks, and after every second one a random page of another data block. The random pages fit two log blocks; a
+/// reserve keeps them from taking what each switch merge frees, which the next whole block would need.
+#[test]
+fn kast_with_a_reserve_copies_nothing_on_whole_blocks_among_random_pages_that_fit() {
+    let copies = |preemption, reserved| {
+        let set = counts([("log_blocks", 5), ("k", N), ("reserved_log_blocks", reserved)]);
+        let mut ftl = Ftl::filled(&chip(24, 10, N), &setup("kast", preemption, &set), true);
+        for (random, pair) in (0..2 * N).zip((0..).step_by(2)) {
+            write(&mut ftl, (pair..pair + 2).flat_map(|block| block % 16 * N..(block % 16 + 1) * N));
+            write(&mut ftl, [(16 + random % 8) * N + 1 + random / 8]);
+        }
+        ftl.check();
+        let MergeReport { switch, .. } = ftl.merges();
+        assert!(switch > 20, "{preemption:?}, {reserved} reserved: {switch} switch merges");
+        ftl.report().page_copies
+    };
+    for preemption in PREEMPTIONS {
+        assert_eq!([1, 2].map(|reserved| copies(preemption, reserved)), [0, 0], "{preemption:?}");
+        assert!(copies(preemption, 0) > 0, "without a reserve random pages are in the way: {preemption:?}");
+    }
+}
+
+/// Twelve sequences of two pages, which eight log blocks hold: by the paper's letter those that find none free merge one
+/// of two pages each.
+#[test]
+fn kast_that_merges_filled_log_blocks_alone_copies_nothing_for_short_sequences_that_fit() {
+    let copies = |preemption, start_merge| {
+        let mut set = counts([("log_blocks", 8), ("k", N), ("reserved_log_blocks", 0)]);
+        set.push(("start_merge", Value::Name(start_merge)));
+        let mut ftl = Ftl::filled(&chip(24, 10, N), &setup("kast", preemption, &set), true);
+        write(&mut ftl, (0..12).flat_map(|block| [block * N, block * N + 1]));
+        ftl.check();
+        ftl.report().page_copies
+    };
+    for preemption in PREEMPTIONS {
+        assert_eq!(copies(preemption, "filled"), 0, "{preemption:?}");
+        assert!(copies(preemption, "any") > 0, "{preemption:?}");
+    }
 }
 
 /// The whole drive in order: whatever a policy looks at, the block that was written first is dead.

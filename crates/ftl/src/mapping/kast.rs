@@ -17,11 +17,11 @@
 //!                                               for it, else the one written longest ago gives way if it was not
 //!                                               written for long_time pages: it becomes an RLB while it has at least
 //!                                               many_free_pages, else it is merged partially
-//!    none of these                              a free log block; if none is free, the switch merge of a complete SLB
-//!                                               makes one
-//! 2  none free: the log block of the smallest k(L) < K, and among these the one with most free pages, of the RLBs and
-//!    the SLBs that are idle: at least many_free_pages, and not written for long_time pages (those become R2). Not for
-//!    offset 0.
+//!    none of these                              a free log block; if no more are free than are reserved, the switch
+//!                                               merge of a complete SLB makes one
+//! 2  no more free than are reserved: the log block of the smallest k(L) < K, and among these the one with most free
+//!    pages, of the RLBs and the SLBs that are idle: at least many_free_pages, and not written for long_time pages
+//!    (those become R2). Not for offset 0, unless what step 3 would merge for it has many_free_pages.
 //! 3  merge: the SLB with fewest free pages, unless all have many_free_pages; else the RLB that random_victim says: of
 //!    the smallest merge cost (k(L)) and then fewest free pages, or of the smallest cost a page written
 //! ```
@@ -31,6 +31,11 @@
 //! whatever starts a block will fill it. The buffer then looks for such runs among all that it holds, and the pages of
 //! a logical block that leave together are written in order of address. Any other page of offset 0 is written like the
 //! rest (decision 0044).
+//!
+//! Two rules are ours, to be chosen (decision 0087). `reserved_log_blocks` are left to SLBs while step 2 takes random
+//! pages: else these open what every switch merge frees, and the next sequence merges one of them for its SLB. And with
+//! `start_merge` = "filled" a page of offset 0 merges no log block with many free pages where step 2 takes it: else
+//! short sequences merge log blocks of a few pages. 0 and "any" are the paper's letter.
 //!
 //! The states of Figure 3 are [`LogState`]. What the paper leaves open: its three thresholds are parameters, and so is
 //! how its two criteria of step 3 are weighed; which SLB gives way at the limit ("can be changed into a random log
@@ -48,7 +53,7 @@
 //! k(L) <= K is asserted at every write. A page costs O(log blocks of a chip).
 
 use flashloom_nand::Lbn;
-use flashloom_units::{Capability, Kind, ParamSet, PolicySpec, Refusal, Value, choice, params};
+use flashloom_units::{Capability, Kind, ParamSet, PolicySpec, Refusal, Used, Value, choice, params};
 use serde::{Deserialize, Serialize};
 
 use super::Site;
@@ -92,6 +97,16 @@ choice! {
     }
 }
 
+choice! {
+    /// Which log blocks a page of offset 0 may merge to begin a sequential one, where none can be opened.
+    pub enum StartMerge {
+        /// Any: it skips step 2, as in the paper.
+        Any = "any",
+        /// Those without many free pages; in the place of others step 2 takes the page, if it can.
+        Filled = "filled",
+    }
+}
+
 params! {
     /// Parameters of KAST.
     pub struct KastParams {
@@ -104,6 +119,12 @@ params! {
         /// Log blocks of a chip that may be sequential at a time.
         sequential_log_blocks: u32 => "sequential_log_blocks", Kind::Count { min: 0, max: 1 << 16 }, Value::Count(4),
             "More serve more sequential streams and leave less for random pages.";
+        /// Log blocks of a chip that random pages leave free for sequential ones, as long as another log block can take
+        /// them (step 2); with 0, as in the paper, random pages open every free one.
+        reserved_log_blocks: u32 => "reserved_log_blocks", Kind::Count { min: 0, max: 1 << 16 }, Value::Count(0),
+            "A sequence finds a free log block and merges none for it; random pages share log blocks sooner, so that \
+             their merges have more data blocks.",
+            Used::from("sequential_log_blocks", &["1"]);
         /// Consecutive pages that must be written together from offset 0 on to begin a sequential log block; with 1, as
         /// in the paper, any page of offset 0 begins one.
         stream_threshold: u32 => "stream_threshold", Kind::Count { min: 1, max: 1 << 16 }, Value::Count(1),
@@ -123,6 +144,10 @@ params! {
         sequential_start: SequentialStart => "sequential_start", Kind::Choice(SequentialStart::CHOICES),
             Value::Name("append"),
             "Sequential log blocks merge cheaply if the stream goes on.";
+        /// Which log blocks a page of offset 0 may merge to begin a sequential one, where none can be opened.
+        start_merge: StartMerge => "start_merge", Kind::Choice(StartMerge::CHOICES), Value::Name("any"),
+            "Merging any begins every sequence, and merges log blocks of a few pages for sequences of a few pages.",
+            Used::from("sequential_log_blocks", &["1"]);
         /// What becomes of a sequential log block that a page does not continue.
         large_gap: LargeGap => "large_gap", Kind::Choice(LargeGap::CHOICES), Value::Name("auto"),
             "Merging keeps log blocks free, transforming keeps them used.";
@@ -171,12 +196,14 @@ struct Log {
 pub(super) struct Kast {
     params: KastParams,
     many_free: u32,
+    /// Openable log blocks that random pages leave to sequences: none where no sequence can begin.
+    reserved: u32,
     logs: Vec<Log>,
     /// Pages written to the log of each chip.
     clocks: Vec<u64>,
 }
 
-flashloom_units::state! { Kast { array logs; nested clocks; fixed params, many_free; } }
+flashloom_units::state! { Kast { array logs; nested clocks; fixed params, many_free, reserved; } }
 
 impl Kast {
     fn state(&self, store: &Store, slot: LogSlot) -> LogState {
@@ -390,19 +417,60 @@ impl Kast {
         }
     }
 
+    /// Openable log blocks that a page leaves to others: those reserved for sequences, unless it may begin one.
+    fn left_free(&self, chip: &Chip, write: &PageWrite) -> u32 {
+        if self.may_begin(chip, write) { 0 } else { self.reserved }
+    }
+
+    /// Whether a page of offset 0 tries step 2 first: what would be merged for its sequence has many free pages.
+    fn spares_victim(&self, chip: &Chip) -> bool {
+        if self.params.start_merge == StartMerge::Any || chip.openable() > 0 || chip.must_wait() {
+            return false;
+        }
+        let victim = self.to_merge(chip.store, chip.group, LogSlot::NONE);
+        victim.is_some_and(|(slot, _)| self.has_many_free_pages(chip.store, slot))
+    }
+
     /// Steps 1 to 3 for a page that no log block of its logical block takes.
     fn write_elsewhere(&mut self, chip: &mut Chip, write: &PageWrite) {
-        let is_scarce = |chip: &Chip| chip.store.log.free_slots(chip.group) == 0 || !chip.may_open();
-        let scarce = is_scarce(chip) && !self.switch_complete_sequence(chip);
-        if self.may_begin(chip, write) && self.admits_sequence(chip) {
+        let begins = self.may_begin(chip, write);
+        if begins && !self.spares_victim(chip) && self.admits_sequence(chip) {
             self.begin_sequence(chip, write);
-        } else if scarce && let Some(slot) = self.least_associated(chip) {
+        } else if chip.openable() <= self.reserved
+            && let Some(slot) = self.least_associated(chip)
+        {
             self.append(chip, slot, write);
+        } else if begins && self.admits_sequence(chip) {
+            // Step 2 found none, so that the log block is merged after all.
+            self.begin_sequence(chip, write);
         } else {
             let slot = chip.open_log_block(self, 0);
             self.logs[slot.at()].sequential = Lbn::NONE;
             self.append(chip, slot, write);
         }
+    }
+
+    /// Step 3: the log block to merge, and how; none if no other one than `opened` is in use.
+    fn to_merge(&self, store: &Store, group: u32, opened: LogSlot) -> Option<(LogSlot, MergeKind)> {
+        let (mut sequential, mut random) = (None, None);
+        for (slot, state) in self.states(store, group).filter(|(slot, _)| *slot != opened) {
+            let free = Self::free_pages(store, slot);
+            let kind = match state {
+                LogState::Sequential(lbn) => store.sequential_merge(slot, lbn),
+                _ => MergeKind::Full,
+            };
+            let better = |best: Option<((u64, u32), LogSlot, MergeKind)>, cost| match best {
+                Some((least, ..)) if least <= cost => best,
+                _ => Some((cost, slot, kind)),
+            };
+            if kind == MergeKind::Full {
+                random = better(random, (self.merge_cost(store, slot), free));
+            } else {
+                sequential = better(sequential, (0, free));
+            }
+        }
+        let worth_it = sequential.filter(|&(_, slot, _)| !self.has_many_free_pages(store, slot));
+        worth_it.or(random).or(sequential).map(|(_, slot, kind)| (slot, kind))
     }
 }
 
@@ -454,6 +522,7 @@ impl Scheme for Kast {
         let params = KastParams::from_values(values);
         Self {
             many_free: (store.blocks.pages() * params.many_free_percent).div_ceil(100),
+            reserved: if params.sequential_log_blocks == 0 { 0 } else { params.reserved_log_blocks },
             logs: vec![Log { sequential: Lbn::NONE, written: 0 }; store.log.slots()],
             params,
             clocks: vec![0; store.groups() as usize],
@@ -463,7 +532,8 @@ impl Scheme for Kast {
     fn write(&mut self, chip: &mut Chip, write: &PageWrite) {
         self.clocks[chip.group as usize] += 1;
         let lbn = chip.store.lbn(write.lpn);
-        if let Some(slot) = self.sequential_of(chip, lbn)
+        let own = self.sequential_of(chip, lbn);
+        if let Some(slot) = own
             && self.continue_sequence(chip, slot, write)
         {
             return;
@@ -476,30 +546,16 @@ impl Scheme for Kast {
                 self.append(chip, slot, write)
             };
         }
+        // A page has one merge: where its own sequential log block was merged, no other one is switched.
+        if own.is_none() && chip.openable() <= self.left_free(chip, write) {
+            self.switch_complete_sequence(chip);
+        }
         self.write_elsewhere(chip, write);
     }
 
     fn victim(&mut self, store: &Store, group: u32, opened: LogSlot) -> (LogSlot, MergeKind) {
-        let (mut sequential, mut random) = (None, None);
-        for (slot, state) in self.states(store, group).filter(|(slot, _)| *slot != opened) {
-            let free = Self::free_pages(store, slot);
-            let kind = match state {
-                LogState::Sequential(lbn) => store.sequential_merge(slot, lbn),
-                _ => MergeKind::Full,
-            };
-            let better = |best: Option<((u64, u32), LogSlot, MergeKind)>, cost| match best {
-                Some((least, ..)) if least <= cost => best,
-                _ => Some((cost, slot, kind)),
-            };
-            if kind == MergeKind::Full {
-                random = better(random, (self.merge_cost(store, slot), free));
-            } else {
-                sequential = better(sequential, (0, free));
-            }
-        }
-        let worth_it = sequential.filter(|&(_, slot, _)| !self.has_many_free_pages(store, slot));
-        let victim = worth_it.or(random).or(sequential);
-        let (_, slot, kind) = victim.expect("another log block is in use when none is free");
+        let victim = self.to_merge(store, group, opened);
+        let (slot, kind) = victim.expect("another log block is in use when none is free");
         self.logs[slot.at()].sequential = Lbn::NONE;
         (slot, kind)
     }

@@ -8,13 +8,17 @@ use super::*;
 use crate::mapping::log_block::lab::{Cost, Lab, SEQUENCE, setup, space};
 use crate::{CapacityParams, Preemption, Space};
 
-/// Eight data blocks, four log blocks, K = 2, one sequential log block, a gap of one page is small and two free pages
-/// are many, and no time is long; less what the test sets.
+mod room;
+
+/// Eight data blocks, four log blocks, K = 2, one sequential log block and none reserved, a page of offset 0 merges any
+/// log block, a gap of one page is small and two free pages are many, and no time is long; less what the test sets.
 fn lab(set: &[(&str, Value)]) -> Lab<Kast> {
     let usual = [
         ("log_blocks", Value::Count(4)),
         ("k", Value::Count(2)),
         ("sequential_log_blocks", Value::Count(1)),
+        ("reserved_log_blocks", Value::Count(0)),
+        ("start_merge", Value::Name("any")),
         ("small_gap", Value::Count(1)),
         ("many_free_percent", Value::Count(50)),
         ("long_time", Value::Count(1_000)),
@@ -64,8 +68,9 @@ fn figure_2_associativity_grows_last_and_not_for_pages_of_associated_blocks() {
 // Preemption: the last free log block is kept for the time of a merge.
 
 fn preempted(set: &[(&str, Value)]) -> Lab<Kast> {
-    let usual = [("log_blocks", Value::Count(4)), ("k", Value::Count(2)), ("sequential_log_blocks", Value::Count(1))];
-    let mut setup = setup("kast", &[set, &usual].concat());
+    let usual = [("log_blocks", 4), ("k", 2), ("sequential_log_blocks", 1), ("reserved_log_blocks", 0)];
+    let usual = usual.map(|(name, count)| (name, Value::Count(count)));
+    let mut setup = setup("kast", &[set, &usual, &[("start_merge", Value::Name("any"))]].concat());
     setup.params.preemption = Preemption::Page;
     Lab::filled(&space(1, 8, 4), &setup)
 }

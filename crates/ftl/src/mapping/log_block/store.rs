@@ -520,10 +520,11 @@ impl Chip<'_> {
         self.store.log.open(self.group, superblock)
     }
 
-    /// Whether a log block may be opened for a purpose that a write does not depend on: with preemption the last free
-    /// one is kept, so that writes can go on while a merge makes another.
-    pub(crate) fn may_open(&self) -> bool {
-        self.store.preemption == Preemption::None || self.store.log.free_slots(self.group) > 1
+    /// Free log blocks that may be opened for a purpose that a write does not depend on: with preemption one less than
+    /// there are, because the last is kept for the time that a merge takes to make another.
+    pub(crate) fn openable(&self) -> u32 {
+        let kept = u32::from(self.store.preemption == Preemption::Page);
+        self.store.log.free_slots(self.group).saturating_sub(kept)
     }
 
     /// Whether a merge is under way that another one would have to wait for.
