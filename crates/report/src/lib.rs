@@ -11,6 +11,7 @@
 
 pub mod csv;
 pub mod dataset;
+pub mod drive;
 pub mod html;
 pub mod markdown;
 pub mod plan;

@@ -4,6 +4,7 @@ use std::fmt::Write as _;
 
 use flashloom_units::visible_line;
 
+use crate::drive::OtherDrive;
 use crate::published::{Band, Kind, Published};
 use crate::row::{FigureTable, Interval, Mark, Overview, Report, Row, Summary};
 use crate::verdict::Verdict;
@@ -20,6 +21,7 @@ pub fn report(report: &Report, command: &str) -> String {
     let _ = write!(text, "\n{}\n", tally(&report.summary));
     let _ = write!(text, "The null, in the place of the policy that a row is about: {}.\n\n", report.null);
     let _ = writeln!(text, "{}", report.notes.trim_end());
+    other_drives(&report.other_drives, &mut text);
     text.push_str(&rows(report));
     report.tables.iter().for_each(|table| figures(table, &mut text));
     text
@@ -38,6 +40,18 @@ pub fn rows(report: &Report) -> String {
     text
 }
 
+/// Appends how the other drives differ from that of the configurations; nothing if there are none.
+fn other_drives(drives: &[OtherDrive], text: &mut String) {
+    if drives.is_empty() {
+        return;
+    }
+    text.push_str("\n| other drive | suffix of its rows | settings | seeds |\n|---|---|---|---|\n");
+    for OtherDrive { name, title, set, seeds, .. } in drives {
+        let seeds = seeds.map(|seed| seed.to_string()).join(", ");
+        let _ = writeln!(text, "| {title} | `{name}` | `{}` | {seeds} |", set.join(" "));
+    }
+}
+
 /// First line of [`overview`], by which the program recognises such a file.
 pub const OVERVIEW: &str = "# Published figures beside ours\n";
 
@@ -45,15 +59,14 @@ pub const OVERVIEW: &str = "# Published figures beside ours\n";
 pub fn overview(reports: &[Overview]) -> String {
     let mut text = format!("{OVERVIEW}\nMade by `flashloom reproduce`; each report names its command.\n\n");
     let verdicts = Verdict::ALL.map(Verdict::name).join(" | ");
-    let _ = writeln!(text, "| report | what | rows | {verdicts} | of which the null reproduces |");
-    text.push_str("|---|---|---:|---:|---:|---:|---:|---:|\n");
+    let _ = writeln!(text, "| report | drive | what | rows | {verdicts} | of which the null reproduces |");
+    text.push_str("|---|---|---|---:|---:|---:|---:|---:|---:|\n");
     for report in reports {
-        for summary in &report.summary {
-            // Those of earlier runs are read from the folder, which somebody may have sent.
-            let (paper, title) = (cell(&report.paper), cell(&report.title));
-            let link = format!("[{paper}]({paper}.md): {title}");
-            let title = if summary.kind == report.summary[0].kind { link } else { String::new() };
-            let _ = writeln!(text, "| {title} {}", counts(summary));
+        // Those of earlier runs are read from the folder, which somebody may have sent.
+        let (paper, title) = (cell(&report.paper), cell(&report.title));
+        let mut link = format!("[{paper}]({paper}.md): {title}");
+        for line in counts(&report.summary) {
+            let _ = writeln!(text, "| {} {line}", std::mem::take(&mut link));
         }
     }
     text
@@ -71,17 +84,23 @@ fn cell(text: &str) -> String {
     cell
 }
 
-/// The cells of a summary, from its kind to the end of the line.
-fn counts(summary: &Summary) -> String {
-    let verdicts = summary.verdicts.map(|count| count.to_string()).join(" | ");
-    format!("| {} | {} | {verdicts} | {} |", summary.kind.name(), summary.rows, summary.null_reproduces)
+/// Lines of the cells of summaries, each from its drive to the end. A drive is named in its first line.
+fn counts(summaries: &[Summary]) -> Vec<String> {
+    let line = |(at, summary): (usize, &Summary)| {
+        let is_first = at == 0 || summaries[at - 1].drive != summary.drive;
+        let drive = summary.drive.as_deref().filter(|_| is_first).map(cell).unwrap_or_default();
+        let verdicts = summary.verdicts.map(|count| count.to_string()).join(" | ");
+        let Summary { kind, rows, null_reproduces, .. } = summary;
+        format!("| {drive} | {} | {rows} | {verdicts} | {null_reproduces} |", kind.name())
+    };
+    summaries.iter().enumerate().map(line).collect()
 }
 
 fn tally(summaries: &[Summary]) -> String {
     let verdicts = Verdict::ALL.map(Verdict::name).join(" | ");
-    let mut text = format!("| what | rows | {verdicts} | of which the null reproduces |\n");
-    text.push_str("|---|---:|---:|---:|---:|---:|---:|\n");
-    summaries.iter().for_each(|summary| text.push_str(&(counts(summary) + "\n")));
+    let mut text = format!("| drive | what | rows | {verdicts} | of which the null reproduces |\n");
+    text.push_str("|---|---|---:|---:|---:|---:|---:|---:|\n");
+    counts(summaries).into_iter().for_each(|line| text.push_str(&(line + "\n")));
     text
 }
 
@@ -226,6 +245,7 @@ mod tests {
             id: id.to_owned(),
             claim: "fewer erases".to_owned(),
             kind: Kind::Published,
+            drive: None,
             source: "Table I".to_owned(),
             published: Published::Range([9.9, 17.7]),
             published_effect: Some(9.9),
@@ -254,7 +274,9 @@ mod tests {
         let (paper, title, reference, notes, null) = (text(), text(), text(), text(), "noop".to_owned());
         let summary = Summary::of(&rows);
         let tables = Vec::new();
-        let made = Report { schema: SCHEMA, paper, title, reference, null, notes, quick: true, summary, rows, tables };
+        let (quick, other_drives) = (true, Vec::new());
+        let schema = SCHEMA;
+        let made = Report { schema, paper, title, reference, null, notes, quick, other_drives, summary, rows, tables };
         report(&made, "run")
     }
 
@@ -295,6 +317,15 @@ mod tests {
         claim.null.as_mut().expect("it has one").verdict = Verdict::Reproduced;
         let text = of(vec![claim]);
         assert!(text.contains("fewer erases (our own claim)") && text.contains("0, **reproduces it**"), "{text}");
-        assert!(text.contains("| our own claim | 1 | 0 | 0 | 0 | 1 | 1 |"), "{text}");
+        assert!(text.contains("|  | our own claim | 1 | 0 | 0 | 0 | 1 | 1 |"), "{text}");
+    }
+
+    #[test]
+    fn rows_of_different_drives_are_counted_apart() {
+        let on = |drive: &str, verdict| Row { drive: Some(drive.to_owned()), ..row("a", verdict, Some("so")) };
+        let [first, other] = ["a drive", "another"];
+        let text = of(vec![on(first, Verdict::Reproduced), on(other, Verdict::NotReproduced)]);
+        assert!(text.contains("| a drive | published | 1 | 1 | 0 | 0 | 0 | 0 |"), "{text}");
+        assert!(text.contains("| another | published | 1 | 0 | 0 | 0 | 1 | 0 |"), "{text}");
     }
 }

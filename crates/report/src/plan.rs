@@ -9,11 +9,9 @@ use flashloom_units::{Problem, Problems, visible_path};
 use rayon::prelude::*;
 use serde_json::{Value, json};
 
+use crate::drive::{SEEDS, Seeds};
 use crate::published::{PAPERS, Paper, Study, Workload};
 use crate::results::{Outcomes, Results};
-
-/// Seeds of every experiment. Those after the second are only run if the first two give different results.
-pub const SEEDS: [u64; 5] = [1, 2, 3, 4, 5];
 
 /// Options of a report.
 #[derive(Clone, Debug, Default)]
@@ -38,6 +36,8 @@ pub(crate) struct PlannedStudy {
     /// Name of the experiment in formulas.
     pub(crate) name: String,
     pub(crate) experiment: Experiment,
+    /// Its seeds.
+    pub(crate) seeds: Seeds,
     /// Index of the run for each arm, variant and seed. Arm 0 is the experiment as it is; each other arm has one of
     /// [`Paper::nulls`] in the place of the policy. A variant that a null does not change has the run of arm 0.
     pub(crate) arms: Vec<Vec<[usize; SEEDS.len()]>>,
@@ -71,7 +71,8 @@ struct Job {
     recording: Option<String>,
     /// Number of the family: the jobs that differ in nothing but their seeds.
     family: usize,
-    seed: u64,
+    /// True if its seed is one of the first two of a study that has it.
+    is_early: bool,
 }
 
 impl Plan {
@@ -113,6 +114,7 @@ impl Plan {
         let mut ready = Ready { plan: self, prepared, jobs: Vec::new(), job_of: Vec::new() };
         let (mut known, mut families) = (BTreeMap::new(), BTreeMap::new());
         for (study, planned) in studies().enumerate() {
+            let early = &planned.seeds[..2];
             let mut job_of = Vec::new();
             for (variant, run) in planned.experiment.variants.iter().enumerate() {
                 let issued_by = planned.issued_by.get(&variant).copied();
@@ -131,10 +133,10 @@ impl Plan {
                     }
                     let next = families.len();
                     let family = *families.entry(config.to_string()).or_insert(next);
-                    let seed = run.config.run.seed;
-                    ready.jobs.push(Job { study, variant, issued_by, recording, family, seed });
+                    ready.jobs.push(Job { study, variant, issued_by, recording, family, is_early: false });
                     ready.jobs.len() - 1
                 });
+                ready.jobs[job].is_early |= early.contains(&run.config.run.seed);
                 job_of.push(job);
             }
             ready.job_of.push(job_of);
@@ -171,10 +173,10 @@ impl PlannedStudy {
             |seed: usize| issued_by.iter().map(move |(run, issuer)| (run + seed * count, issuer + seed * count));
         let issued_by = (0..SEEDS.len()).flat_map(of_seed).collect();
         let of_seed = |seed: &u64| experiment.variants.iter().map(|run| run.replicate(*seed)).collect::<Vec<_>>();
-        experiment.variants = SEEDS.iter().flat_map(of_seed).collect();
+        experiment.variants = study.seeds.iter().flat_map(of_seed).collect();
         let of_every_seed = |run: usize| std::array::from_fn(|seed| run + seed * count);
         let arms = arms.into_iter().map(|arm| arm.into_iter().map(of_every_seed).collect()).collect();
-        Ok(Self { name, experiment, arms, issued_by })
+        Ok(Self { name, experiment, seeds: study.seeds, arms, issued_by })
     }
 }
 
@@ -207,7 +209,7 @@ fn load(
     }
     let name = format!("experiments/papers/{}/{}", paper.paper, study.file);
     // The seed varies in every experiment, so that there is something to compare where nothing else does.
-    let seed = format!("run.seed={}", SEEDS[0]);
+    let seed = format!("run.seed={}", study.seeds[0]);
     Experiment::from_source(&Catalog::builtin(), Source::text(&name, text), &sets, Some(&[seed]))
 }
 
@@ -266,8 +268,8 @@ impl Ready<'_> {
             }
             Ok(())
         };
-        run_all(jobs_where(&|job| SEEDS[..2].contains(&job.seed)), &mut outcomes)?;
-        let others = jobs_where(&|job| !SEEDS[..2].contains(&job.seed) && outcomes.draws(job.family));
+        run_all(jobs_where(&|job| job.is_early), &mut outcomes)?;
+        let others = jobs_where(&|job| !job.is_early && outcomes.draws(job.family));
         run_all(others, &mut outcomes)?;
         Ok(outcomes)
     }

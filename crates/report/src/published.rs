@@ -11,6 +11,8 @@ use flashloom_units::{Problem, nearest};
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
+use crate::drive::{OtherDrive, SEEDS, Seeds, on};
+
 /// A paper's data file, with the configurations of its experiments.
 struct Files {
     name: &'static str,
@@ -56,6 +58,8 @@ pub struct Paper {
     pub title: String,
     /// Authors, venue and year; for a report that is about no paper, its subject.
     pub reference: String,
+    /// The drive that its configurations describe, in a few words; none if summaries need not name it.
+    pub drive: Option<String>,
     /// Remarks that apply to all rows, in Markdown.
     pub notes: String,
     /// The null that takes the place of the paper's policy. It shows which rows depend on the policy at all.
@@ -63,6 +67,9 @@ pub struct Paper {
     /// Workloads for which experiments, groups and tables with `each_workload` are repeated.
     #[serde(default, rename = "workload")]
     pub workloads: Vec<Workload>,
+    /// Other drives, on which the experiments, groups and tables that name them are repeated.
+    #[serde(default, rename = "other_drive")]
+    pub other_drives: Vec<OtherDrive>,
     /// The experiments to run.
     #[serde(rename = "experiment")]
     pub experiments: Vec<Study>,
@@ -107,9 +114,19 @@ pub struct Study {
     /// True if it is run with each of the paper's workloads.
     #[serde(default)]
     pub each_workload: bool,
+    /// Names of the other drives that it is also run on.
+    #[serde(default)]
+    pub other_drives: Vec<String>,
+    /// Its seeds. Those after the second are only run if the first two give different results.
+    #[serde(default = "first_seeds")]
+    pub seeds: Seeds,
     /// Settings that turn each of its runs into another, whose scheduler issues the requests that the run then replays.
     /// Without them a run serves its workload directly.
     pub issued_by: Option<Vec<String>>,
+}
+
+fn first_seeds() -> Seeds {
+    SEEDS
 }
 
 /// A recording of a workload.
@@ -141,6 +158,14 @@ pub struct Group {
     pub source: String,
     /// Default experiment of formulas that name none.
     pub experiment: String,
+    /// The drive of its experiments in a few words, if it differs from the paper's.
+    pub drive: Option<String>,
+    /// Names of the other drives that it is repeated on.
+    #[serde(default)]
+    pub other_drives: Vec<String>,
+    /// Name of the other drive that it has been repeated on.
+    #[serde(skip)]
+    pub on: Option<String>,
     /// Unit of the figures.
     #[serde(default)]
     pub unit: String,
@@ -194,6 +219,8 @@ pub enum Kind {
     Published,
     /// A published figure on a workload whose parameters were found by trying to reach it.
     Fitted,
+    /// A published figure on a drive whose parameters were found by trying to reach it.
+    FittedDrive,
     /// A published claim that our code cannot break, because it is asserted or follows from a definition.
     Construction,
     /// A published claim about a method of several parts, of which the null replaces the policy alone. The null shows
@@ -226,6 +253,9 @@ pub struct PublishedRow {
     pub band: Option<Band>,
     /// The figure that stands for no effect, if it differs from the group's.
     pub neutral: Option<f64>,
+    /// Direction in which its figures are better, if the published effect is a change for the worse. The policy then
+    /// has to be better than the null, rather than farther from no effect.
+    pub better: Option<Best>,
 }
 
 /// A published figure or claim.
@@ -290,6 +320,9 @@ pub struct Why {
     /// Ids of the rows within the group; all rows if not given.
     #[serde(default)]
     pub rows: Vec<String>,
+    /// Names of the other drives that it applies to; if not given, the paper's own drive.
+    #[serde(default)]
+    pub drives: Vec<String>,
     /// The reason, as found by investigation.
     pub text: String,
 }
@@ -314,6 +347,12 @@ pub struct Table {
     pub choice: Option<Choice>,
     /// Names of the experiments.
     pub experiments: Vec<String>,
+    /// Names of the other drives that it is repeated on.
+    #[serde(default)]
+    pub other_drives: Vec<String>,
+    /// Name of the other drive that it has been repeated on.
+    #[serde(skip)]
+    pub on: Option<String>,
 }
 
 /// Rule that chooses one of several experiments: of those that are almost as good as the best, or whose difference to
@@ -369,13 +408,14 @@ impl Null {
 
 impl Kind {
     /// All kinds, in the order of reports.
-    pub const ALL: [Self; 6] =
-        [Self::Published, Self::Fitted, Self::Construction, Self::Method, Self::Others, Self::Own];
+    pub const ALL: [Self; 7] =
+        [Self::Published, Self::FittedDrive, Self::Fitted, Self::Construction, Self::Method, Self::Others, Self::Own];
 
     /// The kind as reports write it.
     pub fn name(self) -> &'static str {
         match self {
             Self::Published => "published",
+            Self::FittedDrive => "fitted drive",
             Self::Fitted => "fitted workload",
             Self::Construction => "true by construction",
             Self::Method => "of a method of parts",
@@ -443,10 +483,41 @@ impl PublishedRow {
     }
 }
 
+impl Study {
+    /// The experiment on another drive.
+    fn repeated_on(&self, drive: &OtherDrive) -> Self {
+        let set = self.set.iter().chain(&drive.set).cloned().collect();
+        Self { name: on(Some(&drive.name), &self.name), set, seeds: drive.seeds, ..self.clone() }
+    }
+}
+
+impl Table {
+    /// The table of the experiments on another drive.
+    fn repeated_on(&self, drive: &OtherDrive) -> Self {
+        let title = format!("{}: {}", self.title, drive.title);
+        Self { title, on: Some(drive.name.clone()), ..self.clone() }
+    }
+}
+
 impl Group {
+    /// The rows over the experiments on another drive, with the reasons that are given for it.
+    fn repeated_on(&self, drive: &OtherDrive) -> Self {
+        let kind = if drive.fitted && self.kind == Kind::Published { Kind::FittedDrive } else { self.kind };
+        Self {
+            id: on(Some(&drive.name), &self.id),
+            title: format!("{}: {}", self.title, drive.title),
+            drive: Some(drive.title.clone()),
+            on: Some(drive.name.clone()),
+            kind,
+            why: self.why.iter().filter(|why| why.drives.contains(&drive.name)).cloned().collect(),
+            ..self.clone()
+        }
+    }
+
     /// Names of the experiments whose runs its rows need, without the prefixes of workloads.
     fn experiments(&self) -> BTreeSet<String> {
-        self.rows.iter().flat_map(|row| row.experiments(&self.experiment)).collect()
+        let names = self.rows.iter().flat_map(|row| row.experiments(&self.experiment));
+        names.map(|name| on(self.on.as_deref(), &name)).collect()
     }
 
     /// Allowed distance of our effect from the published one of a row.
@@ -483,7 +554,27 @@ impl Paper {
     }
 
     fn parse(text: &str) -> Result<Self, toml::de::Error> {
-        toml::from_str(text)
+        let mut paper: Self = toml::from_str(text)?;
+        paper.repeat_on_other_drives();
+        Ok(paper)
+    }
+
+    /// The drive of a group in a few words; none if summaries need not name it.
+    pub fn drive_of<'a>(&'a self, group: &'a Group) -> Option<&'a str> {
+        group.drive.as_ref().or(self.drive.as_ref()).map(String::as_str)
+    }
+
+    /// Appends what is repeated on other drives, drive by drive, after all that is not.
+    fn repeat_on_other_drives(&mut self) {
+        let (studies, groups, tables) = (self.experiments.clone(), self.groups.clone(), self.tables.clone());
+        self.groups.iter_mut().for_each(|group| group.why.retain(|why| why.drives.is_empty()));
+        for drive in &self.other_drives {
+            let names = |names: &[String]| names.contains(&drive.name);
+            self.experiments
+                .extend(studies.iter().filter(|it| names(&it.other_drives)).map(|it| it.repeated_on(drive)));
+            self.groups.extend(groups.iter().filter(|it| names(&it.other_drives)).map(|it| it.repeated_on(drive)));
+            self.tables.extend(tables.iter().filter(|it| names(&it.other_drives)).map(|it| it.repeated_on(drive)));
+        }
     }
 
     /// All nulls: that of the paper first, then those of groups that have their own.
@@ -588,6 +679,7 @@ mod tests {
                 };
                 for workload in paper.each(group.each_workload) {
                     for name in formulas().flat_map(|formula| formula.experiments(&group.experiment)) {
+                        let name = on(group.on.as_deref(), &name);
                         let known = [scoped(workload, &name), name].iter().any(|name| names.contains(name));
                         assert!(known, "{}: {}", paper.paper, group.id);
                     }
@@ -630,6 +722,7 @@ mod tests {
     fn a_reason_that_names_a_row_goes_before_one_for_all() {
         let why = |rows: &[&str], text: &str| Why {
             rows: rows.iter().map(|&id| id.to_owned()).collect(),
+            drives: Vec::new(),
             text: text.to_owned(),
         };
         let mut group = all().next().expect("there is a paper").groups.remove(0);
@@ -637,5 +730,50 @@ mod tests {
         assert_eq!(["a", "c"].map(|id| group.why(id)), [Some("some"), Some("all")]);
         group.why.remove(0);
         assert_eq!(group.why("c"), None);
+    }
+
+    #[test]
+    fn every_other_drive_that_is_named_is_one_of_the_paper_and_has_rows() {
+        for (files, paper) in FILES.iter().zip(all()) {
+            let as_written: Paper = toml::from_str(files.data).expect("another test reads it");
+            let whys = as_written.groups.iter().flat_map(|group| &group.why).flat_map(|why| &why.drives);
+            let groups = paper.groups.iter().flat_map(|group| &group.other_drives).chain(whys);
+            let studies = paper.experiments.iter().flat_map(|study| &study.other_drives);
+            let tables = paper.tables.iter().flat_map(|table| &table.other_drives);
+            let is_known = |name: &String| paper.other_drives.iter().any(|drive| drive.name == *name);
+            groups.chain(studies).chain(tables).for_each(|name| assert!(is_known(name), "{}: {name}", paper.paper));
+            for drive in &paper.other_drives {
+                let has_rows = paper.groups.iter().any(|group| group.on.as_ref() == Some(&drive.name));
+                assert!(has_rows, "{}: {}", paper.paper, drive.name);
+            }
+        }
+    }
+
+    #[test]
+    fn what_is_repeated_has_the_settings_seeds_and_reasons_of_its_drive() {
+        let mut paper = all().next().expect("there is a paper");
+        let small = || vec!["small".to_owned()];
+        paper.other_drives = vec![OtherDrive {
+            name: "small".to_owned(),
+            title: "a small drive".to_owned(),
+            set: vec!["device.blocks=64".to_owned()],
+            seeds: [6, 7, 8, 9, 10],
+            fitted: true,
+        }];
+        paper.experiments.truncate(1);
+        paper.experiments[0].other_drives = small();
+        paper.groups.truncate(1);
+        paper.groups[0].other_drives = small();
+        let (ours, its) = (paper.groups[0].why[0].clone(), Why { drives: small(), ..paper.groups[0].why[0].clone() });
+        paper.groups[0].why = vec![ours, its];
+        paper.repeat_on_other_drives();
+        let [study, repeated] = &paper.experiments[..] else { panic!("two experiments") };
+        assert_eq!(repeated.name, format!("{}-small", study.name));
+        assert_eq!((&*repeated.set[0], study.seeds, repeated.seeds), ("device.blocks=64", SEEDS, [6, 7, 8, 9, 10]));
+        let [group, repeated] = &paper.groups[..] else { panic!("two groups") };
+        assert_eq!([group, repeated].map(|group| group.why[0].drives.len()), [0, 1]);
+        assert_eq!([group, repeated].map(|group| group.why.len()), [1, 1]);
+        assert_eq!([group.kind, repeated.kind], [Kind::Published, Kind::FittedDrive]);
+        assert_eq!(repeated.drive.as_deref(), Some("a small drive"));
     }
 }

@@ -30,7 +30,7 @@ pub(crate) fn reproduction(quick: bool, paper: &Paper, results: &Results) -> Res
     let (mut rows, mut tables) = (Vec::new(), Vec::new());
     for group in &paper.groups {
         for workload in paper.each(group.each_workload) {
-            let scope = results.scope(workload);
+            let scope = results.scope(workload, group.on.as_deref());
             for row in &group.rows {
                 let made = Rows { quick, paper, group, scope }.row(row);
                 rows.push(made.map_err(|error| format!("{}-{}: {error}", group.id, row.id))?);
@@ -39,17 +39,29 @@ pub(crate) fn reproduction(quick: bool, paper: &Paper, results: &Results) -> Res
     }
     for table in &paper.tables {
         for workload in paper.each(table.each_workload) {
-            let scope = results.scope(workload);
+            let scope = results.scope(workload, table.on.as_deref());
             tables.push(match &table.choice {
                 Some(choice) => chosen(paper, &scope, table, choice)?,
                 None => figures(paper, &scope, table)?,
             });
         }
     }
-    let Paper { paper: name, title, reference, notes, null, .. } = paper.clone();
+    let Paper { paper: name, title, reference, notes, null, other_drives, .. } = paper.clone();
     let summary = Summary::of(&rows);
     let null = null.policy;
-    let report = Report { schema: SCHEMA, paper: name, title, reference, null, notes, quick, summary, rows, tables };
+    let report = Report {
+        schema: SCHEMA,
+        paper: name,
+        title,
+        reference,
+        null,
+        notes,
+        quick,
+        other_drives,
+        summary,
+        rows,
+        tables,
+    };
     let runs = csv::runs(results.all(), &fields(paper), &paper.nulls());
     Ok(Reproduction { report, runs })
 }
@@ -91,7 +103,7 @@ impl Rows<'_> {
         let Self { group, scope, .. } = self;
         // A group may have figures and bounds, and a bound has no band.
         let no_effect = group.no_effect(row);
-        let measure = Measure { published: row.published, band: None, no_effect };
+        let measure = Measure { published: row.published, band: None, no_effect, better: row.better };
         let is_same = matches!(row.published, Published::SameAs { .. });
         let band = if is_same || measure.published_effect().is_some() { group.band(row) } else { None };
         let measure = Measure { band, ..measure };
@@ -116,6 +128,7 @@ impl Rows<'_> {
             id: format!("{}-{}", scoped(scope.workload, &group.id), row.id),
             claim: row.claim.clone(),
             kind,
+            drive: self.paper.drive_of(group).map(str::to_owned),
             source: group.source.clone(),
             published: row.published,
             published_effect: measure.published_effect(),
@@ -391,6 +404,16 @@ mod tests {
         let [only, whole] =
             [only, Options::default()].map(|options| Plan::new(["cave"], &options).expect("it is sound"));
         assert!(only.papers[0].studies.len() * 2 < whole.papers[0].studies.len());
+    }
+
+    #[test]
+    fn one_figure_on_one_other_drive_is_run_with_the_seeds_of_that_drive() {
+        let only = Options { only: vec!["figure-3-varmail-depth-1".to_owned()], ..Options::default() };
+        let plan = Plan::new(["pardispatcher"], &only).expect("it is sound");
+        let [study] = &plan.papers[0].studies[..] else { panic!("one experiment is enough") };
+        assert_eq!((&*study.name, study.seeds), ("varmail-figure-3-depth-1", [4, 5, 6, 7, 8]));
+        let config = study.experiment.variants[0].config.to_json();
+        assert_eq!((&config["host"]["queue_depth"], &config["run"]["seed"]), (&1.into(), &4.into()));
     }
 
     #[test]

@@ -7,7 +7,8 @@ use flashloom_experiment::formula::{Formula, Run, Runs};
 use flashloom_experiment::result::NOT_FOUND_OUT;
 use serde_json::{Map, Value};
 
-use crate::plan::{PlannedPaper, SEEDS};
+use crate::drive::{SEEDS, Seeds, on};
+use crate::plan::PlannedPaper;
 use crate::published::{Workload, scoped};
 
 /// Results of distinct configurations. Configurations that differ in their seed alone form a family.
@@ -51,6 +52,7 @@ fn found_out_the_same(one: &Value, other: &Value) -> bool {
 /// Runs of an experiment, by arm, seed and variant.
 struct Study {
     name: String,
+    seeds: Seeds,
     arms: Vec<[Vec<Run>; SEEDS.len()]>,
     /// True for each arm in which the seed changes any run.
     draws: Vec<bool>,
@@ -85,6 +87,7 @@ impl Results {
             let draws = |arm: &Vec<[usize; SEEDS.len()]>| arm.iter().any(|runs| result(runs, 0).0);
             Study {
                 name: study.name.clone(),
+                seeds: study.seeds,
                 arms: study.arms.iter().map(arm).collect(),
                 draws: study.arms.iter().map(draws).collect(),
                 replaced: study.arms.iter().map(|arm| *arm != study.arms[0]).collect(),
@@ -107,10 +110,10 @@ impl Results {
         Self::new(planned, &outcomes, &job_of)
     }
 
-    /// Returns the results as formulas of a group see them: experiments with its workload go by their names without the
-    /// prefix.
-    pub(crate) fn scope<'a>(&'a self, workload: Option<&'a Workload>) -> Scope<'a> {
-        Scope { results: self, workload }
+    /// Returns the results as formulas of a group see them: experiments with its workload and on its drive go by their
+    /// names without prefix and suffix.
+    pub(crate) fn scope<'a>(&'a self, workload: Option<&'a Workload>, drive: Option<&'a str>) -> Scope<'a> {
+        Scope { results: self, workload, drive }
     }
 
     /// All distinct runs, each with the name of its experiment, its arm and its seed.
@@ -118,7 +121,8 @@ impl Results {
         self.studies.iter().flat_map(|study| {
             study.arms.iter().enumerate().flat_map(move |(arm, seeds)| {
                 let as_it_is = &study.arms[0];
-                let seeds = SEEDS.iter().zip(seeds).zip(as_it_is).take(if study.draws[arm] { SEEDS.len() } else { 1 });
+                let count = if study.draws[arm] { SEEDS.len() } else { 1 };
+                let seeds = study.seeds.iter().zip(seeds).zip(as_it_is).take(count);
                 seeds.flat_map(move |((seed, runs), as_they_are)| {
                     let differs =
                         move |(run, as_it_is): &(&Run, &Run)| arm == 0 || !Arc::ptr_eq(&run.result, &as_it_is.result);
@@ -130,11 +134,12 @@ impl Results {
     }
 }
 
-/// Results of a paper as a group or a table with one workload sees them.
+/// Results of a paper as a group or a table with one workload on one drive sees them.
 #[derive(Clone, Copy)]
 pub(crate) struct Scope<'a> {
     results: &'a Results,
     pub(crate) workload: Option<&'a Workload>,
+    drive: Option<&'a str>,
 }
 
 /// Results of one arm with one seed.
@@ -159,7 +164,10 @@ impl<'a> Scope<'a> {
 
 impl Scope<'_> {
     fn study(&self, name: &str) -> Option<&Study> {
-        let named = |name: &str| self.results.studies.iter().find(|study| study.name == name);
+        let named = |name: &str| {
+            let name = on(self.drive, name);
+            self.results.studies.iter().find(|study| study.name == name)
+        };
         named(&scoped(self.workload, name)).or_else(|| named(name))
     }
 

@@ -3,11 +3,12 @@
 use flashloom_units::visible_json;
 use serde::{Deserialize, Serialize};
 
+use crate::drive::OtherDrive;
 use crate::published::{Band, Kind, Published};
 use crate::verdict::{Estimate, Verdict};
 
 /// Name and version of the JSON format of [`Report`]. The version changes when programs that read it have to change.
-pub const SCHEMA: &str = "flashloom/reproduction/2";
+pub const SCHEMA: &str = "flashloom/reproduction/3";
 
 /// The report on a paper's figures.
 #[derive(Clone, Debug, Serialize)]
@@ -27,7 +28,10 @@ pub struct Report {
     pub notes: String,
     /// True for a quick run: workloads were shortened and drives made smaller, so the verdicts mean nothing.
     pub quick: bool,
-    /// Number of rows with each verdict, by kind.
+    /// Other drives than the one that the configurations of the experiments describe.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub other_drives: Vec<OtherDrive>,
+    /// Number of rows with each verdict, by drive and kind.
     pub summary: Vec<Summary>,
     /// The rows, in the order of the data file.
     pub rows: Vec<Row>,
@@ -36,9 +40,12 @@ pub struct Report {
     pub tables: Vec<FigureTable>,
 }
 
-/// Verdicts on the rows of one kind.
+/// Verdicts on the rows of one kind on one drive.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct Summary {
+    /// The drive in a few words; none if the paper's data file does not name it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub drive: Option<String>,
     /// Kind of the rows.
     pub kind: Kind,
     /// Number of rows of this kind.
@@ -57,7 +64,7 @@ pub struct Overview {
     pub paper: String,
     /// Title of the paper.
     pub title: String,
-    /// Verdicts on the rows of each kind.
+    /// Verdicts on the rows of each drive and kind.
     pub summary: Vec<Summary>,
 }
 
@@ -128,6 +135,9 @@ pub struct Row {
     pub claim: String,
     /// Kind of the row.
     pub kind: Kind,
+    /// The drive in a few words; none if the paper's data file does not name it.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub drive: Option<String>,
     /// Figure, table or section of the paper, and page.
     pub source: String,
     /// The published figure.
@@ -192,15 +202,22 @@ impl Row {
 }
 
 impl Summary {
-    /// Counts the verdicts on rows by kind. Kinds without rows are left out.
+    /// Counts the verdicts on rows by drive, in the order of the rows, and by kind. Kinds without rows are left out.
     pub fn of(rows: &[Row]) -> Vec<Self> {
-        let summary = |kind: Kind| {
-            let rows: Vec<&Row> = rows.iter().filter(|row| row.kind == kind).collect();
+        let mut drives: Vec<&Option<String>> = Vec::new();
+        for row in rows {
+            if !drives.contains(&&row.drive) {
+                drives.push(&row.drive);
+            }
+        }
+        let summary = |(drive, kind): (&Option<String>, Kind)| {
+            let rows: Vec<&Row> = rows.iter().filter(|row| (&row.drive, row.kind) == (drive, kind)).collect();
             let verdicts = Verdict::ALL.map(|verdict| rows.iter().filter(|row| row.verdict == verdict).count());
             let null_reproduces = rows.iter().filter(|row| row.null_reproduces()).count();
-            Self { kind, rows: rows.len(), verdicts, null_reproduces }
+            Self { drive: drive.clone(), kind, rows: rows.len(), verdicts, null_reproduces }
         };
-        Kind::ALL.into_iter().map(summary).filter(|summary| summary.rows > 0).collect()
+        let lines = drives.into_iter().flat_map(|drive| Kind::ALL.map(|kind| (drive, kind)));
+        lines.map(summary).filter(|summary| summary.rows > 0).collect()
     }
 }
 

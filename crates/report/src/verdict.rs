@@ -17,14 +17,16 @@
 //! A row is judged twice: as it is, and with the null in the place of the policy that it is about. An effect counts
 //! only if it exceeds that of the null: the null's verdict is worse, the interval of the paired differences of ours to
 //! it lies on the published side of zero, and their mean is at least half of the published effect. Otherwise the row
-//! says nothing about the policy and is not reproduced, whatever its figure. A claim of no difference that also holds
+//! says nothing about the policy and is not reproduced, whatever its figure. Where the published effect is a loss that
+//! the policy keeps small, the row names the better direction, and the differences to the null have to lie on that side.
+//! A claim of no difference that also holds
 //! for the null is too small to tell, and so is an effect beside a null whose figure is undefined, such as 0/0: nothing
 //! says what it would have been without the policy.
 
 pub use flashloom_experiment::estimate::Estimate;
 use serde::Serialize;
 
-use crate::published::{Band, NoEffect, Published};
+use crate::published::{Band, Best, NoEffect, Published};
 
 /// Result of the comparison of our figure with a published one.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize)]
@@ -68,6 +70,8 @@ pub struct Measure {
     pub band: Option<Band>,
     /// Reference point of the published effect; none for a figure that is not an effect.
     pub no_effect: Option<NoEffect>,
+    /// Direction in which figures are better; none if it is that of the published effect.
+    pub better: Option<Best>,
 }
 
 /// A claimed bound of a figure.
@@ -122,7 +126,7 @@ impl Measure {
     }
 
     /// True if the policy's effect exceeds that of the null: the interval of their differences lies on the published
-    /// side of zero, and their mean is at least half of the published effect, if that has a size.
+    /// side of zero, or the better one, and their mean is at least half of the published effect, if that has a size.
     fn adds(&self, ours: &[f64], null: &[f64]) -> bool {
         let differences: Vec<f64> = ours.iter().zip(null).map(|(ours, null)| ours - null).collect();
         let difference = Estimate::of(&differences);
@@ -131,7 +135,11 @@ impl Measure {
             (None, Some(Bound::Upper { .. })) => -0.0,
             (None, _) => 0.0,
         };
-        let towards = if published.is_sign_negative() { -1.0 } else { 1.0 };
+        let towards = match self.better {
+            Some(Best::Most) => 1.0,
+            Some(Best::Least) => -1.0,
+            None => 1.0_f64.copysign(published),
+        };
         let least = (difference.low() * towards).min(difference.high() * towards);
         least > 0.0 && (difference.mean * towards) >= published.abs() / 2.0
     }
@@ -218,6 +226,7 @@ mod tests {
             published: Published::Value(published),
             band: Some(Band::Share(0.5)),
             no_effect: Some(NoEffect::Figure(0.0)),
+            better: None,
         }
     }
 
@@ -296,8 +305,18 @@ mod tests {
     }
 
     #[test]
+    fn a_small_loss_is_held_against_a_null_that_loses_more() {
+        let small_loss = Measure { better: Some(Best::Most), ..gain(-0.3) };
+        let beside = |measure: &Measure, null: [f64; 3]| measure.judge_beside(Some(&[-0.36, -0.3, -0.34]), Some(&null));
+        assert_eq!(beside(&small_loss, [-5.5, -5.4, -5.6]), Reproduced);
+        assert_eq!(beside(&small_loss, [-0.36, -0.3, -0.34]), NotReproduced, "the null keeps it as small");
+        assert_eq!(beside(&small_loss, [0.4, 0.5, 0.6]), NotReproduced, "the null does not lose");
+        assert_eq!(beside(&gain(-0.3), [-5.5, -5.4, -5.6]), NotReproduced, "a fall is to exceed that of the null");
+    }
+
+    #[test]
     fn a_tie_keeps_a_bound_and_not_a_strict_one() {
-        let bound = |published| Measure { published, band: None, no_effect: None };
+        let bound = |published| Measure { published, band: None, no_effect: None, better: None };
         let [most, less] = [Published::AtMost { at_most: 1.0 }, Published::LessThan { less_than: 1.0 }].map(bound);
         let [least, more] = [Published::AtLeast { at_least: 1.0 }, Published::MoreThan { more_than: 1.0 }].map(bound);
         assert_eq!(
@@ -334,7 +353,7 @@ mod tests {
         assert_eq!(beside(&[10.1; 5], &[9.9; 5]), NotReproduced);
         let noisy = [[12.0, 30.0, 10.0, 28.0, 20.0], [0.0, 28.0, -5.0, 40.0, -13.0]];
         assert_eq!(beside(&noisy[0], &noisy[1]), NotReproduced, "the difference may be none");
-        let less = Measure { published: Published::LessThan { less_than: 1.0 }, band: None, no_effect: None };
+        let less = Measure { published: Published::LessThan { less_than: 1.0 }, band: None, ..gain(0.0) };
         let beside = |ours: &[f64], null: &[f64]| less.judge_beside(Some(ours), Some(null));
         assert_eq!([beside(&[-0.1; 5], &[0.1; 5]), beside(&[-0.1; 5], &[-0.2; 5])], [Reproduced, NotReproduced]);
     }
@@ -342,7 +361,7 @@ mod tests {
     /// A measure of a published figure, with a band of the given share of it.
     fn banded(published: f64, share: f64) -> Measure {
         let no_effect = Some(NoEffect::Figure(0.0));
-        Measure { published: Published::Value(published), band: Some(Band::Share(share)), no_effect }
+        Measure { published: Published::Value(published), band: Some(Band::Share(share)), no_effect, better: None }
     }
 
     proptest! {

@@ -52,13 +52,18 @@ fn every_report_is_of_a_full_run_of_the_rows_of_its_data_file() {
 fn no_null_is_reproduced_in_a_published_row_but_in_those_that_cannot_tell() {
     let decided_by_the_null = |row: &&Value| {
         let kind: Kind = serde_json::from_value(row["kind"].clone()).expect("it is a kind");
-        matches!(kind, Kind::Published | Kind::Fitted) && row["verdict"] != "too small to tell"
+        matches!(kind, Kind::Published | Kind::FittedDrive | Kind::Fitted) && row["verdict"] != "too small to tell"
     };
     let mut compared = 0;
     for name in PAPERS {
-        for row in rows(&report(name)).filter(decided_by_the_null) {
+        let report = report(name);
+        let others = report["other_drives"].as_array().into_iter().flatten();
+        let others: Vec<&Value> = others.map(|drive| &drive["title"]).collect();
+        for row in rows(&report).filter(decided_by_the_null) {
             compared += 1;
-            assert_ne!(row["null"]["verdict"], "reproduced", "{name}: {}", text(row, "id"));
+            // On a drive that was chosen after the figures were known the null may come as far; then nothing counts.
+            let may = others.contains(&&row["drive"]) && row["verdict"] == "not reproduced";
+            assert!(may || row["null"]["verdict"] != "reproduced", "{name}: {}", text(row, "id"));
         }
     }
     assert!(compared > 200, "{compared} rows");
@@ -77,17 +82,19 @@ fn every_row_that_is_not_reproduced_says_why() {
 fn the_readme_sums_up_the_reports() {
     let readme = std::fs::read_to_string(project().join("README.md")).expect("there is one");
     for name in PAPERS.iter().filter(|name| **name != "together") {
+        assert!(readme.contains(&format!("(docs/reproduction/results/{name}.md) |")), "README.md lacks {name}");
         let report = report(name);
-        let published = report["summary"].as_array().expect("a list").iter().find(|line| line["kind"] == "published");
-        let published = published.expect("a paper has published rows");
-        let verdicts: Vec<String> =
-            published["verdicts"].as_array().expect("a list").iter().map(Value::to_string).collect();
-        let line = format!(
-            "(docs/reproduction/results/{name}.md) | {} | {} | {} |",
-            published["rows"],
-            verdicts.join(" | "),
-            published["null_reproduces"]
-        );
-        assert!(readme.contains(&line), "README.md lacks: {line}");
+        let lines = report["summary"].as_array().expect("a list").iter();
+        let lines: Vec<_> =
+            lines.filter(|line| line["kind"] == "published" || line["kind"] == "fitted_drive").collect();
+        assert!(!lines.is_empty(), "{name} has no published rows");
+        for line in lines {
+            let verdicts = line["verdicts"].as_array().expect("a list").iter();
+            let verdicts: Vec<String> = verdicts.map(Value::to_string).collect();
+            let drive = line["drive"].as_str().map_or(String::new(), |drive| format!("| {drive} "));
+            let counts =
+                format!("{drive}| {} | {} | {} |", line["rows"], verdicts.join(" | "), line["null_reproduces"]);
+            assert!(readme.contains(&counts), "README.md lacks: {counts}");
+        }
     }
 }

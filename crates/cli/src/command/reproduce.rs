@@ -115,16 +115,18 @@ impl<'a> Folder<'a> {
     }
 }
 
-/// Counts the verdicts of each report's rows; rows without a published figure are counted apart.
+/// Counts the verdicts of each report's rows by drive and kind.
 fn summary(reproductions: &[Reproduction]) -> String {
     let verdicts = Verdict::ALL.map(Verdict::name);
-    let header: Vec<&str> = ["report", "what", "rows"].into_iter().chain(verdicts).chain(["by the null too"]).collect();
+    let columns = ["report", "drive", "what", "rows"];
+    let header: Vec<&str> = columns.into_iter().chain(verdicts).chain(["by the null too"]).collect();
     let row = |(report, summary): (&Report, &Summary)| {
         let counts = [summary.rows].into_iter().chain(summary.verdicts).chain([summary.null_reproduces]);
-        let names = [report.paper.clone(), summary.kind.name().to_owned()];
+        let drive = summary.drive.clone().unwrap_or_default();
+        let names = [report.paper.clone(), drive, summary.kind.name().to_owned()];
         names.into_iter().chain(counts.map(|count| count.to_string())).collect()
     };
     let reports = reproductions.iter().map(|made| &made.report);
     let summaries = reports.flat_map(|report| report.summary.iter().map(move |summary| (report, summary)));
-    table(&header, 2, summaries.map(row).collect())
+    table(&header, 3, summaries.map(row).collect())
 }

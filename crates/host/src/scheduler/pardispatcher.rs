@@ -19,6 +19,9 @@
 //! II. Left open there and decided here:
 //! - A region's first turn takes reads, because a task waits for them.
 //! - A turn ends with the dispatch that empties its direction, not when the next request is asked for.
+//! - A batch of 16 reads ends after 16. To the letter ("when the number of requests it has already dispatched exceeds
+//!   the configured batch threshold") it would end after 17; `fifo_batch` of the deadline scheduler, which the authors'
+//!   is based on, is the number that is sent, and so is theirs taken to be.
 //! - The start of an ordinary turn is the parameter `scan`. By itself neither choice bounds a wait: a stream of
 //!   ascending requests that grows as fast as it is served keeps the scan from ever reaching the requests above it. So
 //!   requests that arrive while a sweep is under way wait for the next one, as in FSCAN (Coffman, Klimko and Ryan,
@@ -65,9 +68,9 @@ pub static SPEC: PolicySpec = PolicySpec {
     details: "The address space is divided into regions, each with queues of its own. Regions with requests take \
               turns; a turn sends a batch of one direction in address order, reads and writes alternating within a \
               region. A request whose deadline has passed brings its region's turn forward, every second turn at most. \
-              The paper leaves open where a turn begins; `scan` chooses it. Requests that arrive while a region is \
-              swept in address order wait for the next sweep, so that no stream starves others. Works without task \
-              ids.",
+              A batch of 16 ends after 16 requests, where the paper has their number exceed 16. The paper leaves open \
+              where a turn begins; `scan` chooses it. Requests that arrive while a region is swept in address order \
+              wait for the next sweep, so that no stream starves others. Works without task ids.",
     source: "Wang, Huang, He, Zhou, Li, He: A Novel I/O Scheduler for SSD with Improved Performance and Lifetime, \
              section II",
     example: "host.scheduler=pardispatcher host.pardispatcher.region_size=1GiB workload.queue_depth=64 \

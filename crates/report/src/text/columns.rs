@@ -255,7 +255,7 @@ fn of_field(catalog: &Catalog, written: &str, path: &str) -> Column {
         _ if last.ends_with("bytes_per_s") => rate,
         _ if last.ends_with("bytes") => size,
         _ if last.contains("joules") => energy,
-        _ if has(&["ratio", "share", "utilization"]) => percent,
+        _ if last.split('_').any(|word| matches!(word, "ratio" | "share" | "utilization")) => percent,
         _ => whole,
     };
     let is_latency = is_time && last != "count";
@@ -337,6 +337,13 @@ mod tests {
         assert_eq!(columns[0].name, "write p99");
         let again = columns.iter().filter(|column| column.name == "write p99").count();
         assert_eq!((again, columns.len()), (1, USUAL.len() - 1));
+    }
+
+    #[test]
+    fn operations_are_no_ratio() {
+        let shown = |name: &str, value: f64| (of(&[name]).expect("it is a column")[0].show)(value);
+        assert_eq!(shown("filebench.operations_per_second", 6100.0), "6,100");
+        assert!(shown("filebench.operations", 6100.0).ends_with("100") && shown("die_utilization", 0.5).ends_with('%'));
     }
 
     #[test]
