@@ -146,14 +146,19 @@ pub fn remove_leftovers(folder: &Path) -> usize {
     paths.filter(|path| is_leftover(path).is_ok_and(|file| file.is_some_and(|_| fs::remove_file(path).is_ok()))).count()
 }
 
-/// True for a name that [`Partial::create`] gives.
+/// True for a name that [`Partial::create`] gives, that earlier versions gave, or that the package for Python gives. A
+/// file of the user's with a name of another length stays.
 fn is_name(name: &OsStr) -> bool {
     let between = name.to_str().and_then(|name| name.strip_prefix(NAME.0)?.strip_suffix(NAME.1));
-    // The names of earlier versions had a word more.
-    let digits = between.map(|between| between.strip_prefix("output-").unwrap_or(between));
-    // Python has an underscore among its letters.
-    let is_digit = |byte: u8| byte.is_ascii_alphanumeric() || byte == b'_';
-    digits.is_some_and(|digits| !digits.is_empty() && digits.bytes().all(is_digit))
+    let is_of = |digits: &str, length, extra: &[u8]| {
+        digits.len() == length && digits.bytes().all(|byte| byte.is_ascii_alphanumeric() || extra.contains(&byte))
+    };
+    between.is_some_and(|digits| match digits.strip_prefix("output-") {
+        // tempfile's own number of them, behind a word.
+        Some(digits) => is_of(digits, 6, b""),
+        // Python's own, with an underscore among its letters.
+        None => is_of(digits, DIGITS, b"") || is_of(digits, 8, b"_"),
+    })
 }
 
 /// The file at a path, locked, if its writer has ended. It stays locked until it is removed, so that no writer that has

@@ -33,7 +33,14 @@ fn a_partial_file_is_locked_while_its_writer_lives_and_goes_with_it() {
 fn leftovers_are_removed_and_nothing_else() {
     let folder = tempfile::tempdir().expect("there is room");
     let ours = [".flashloom-abcDEF012345.partial", ".flashloom-output-aB3dEf.partial"];
-    let others = [".flashloom-.partial", ".flashloom-a.partial.txt", ".flashloom-my notes.partial", "vm.partial"];
+    let others = [
+        ".flashloom-.partial",
+        ".flashloom-a.partial.txt",
+        ".flashloom-my notes.partial",
+        ".flashloom-abc.partial",
+        ".flashloom-Notes2024.partial",
+        "vm.partial",
+    ];
     for name in ours.iter().chain(&others) {
         fs::write(folder.path().join(name), "half").expect("there is room");
     }

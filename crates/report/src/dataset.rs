@@ -15,9 +15,11 @@ use std::fs::{self, File};
 use std::io::Read;
 use std::path::{Path, PathBuf};
 
+use flashloom_files::open_input;
 use flashloom_units::{
     Problem, parse_energy, parse_power, parse_rate, parse_ratio, parse_size, parse_time, visible_path,
 };
+use parquet::file::metadata::RowGroupMetaData;
 use parquet::file::reader::{FileReader, SerializedFileReader};
 use serde_json::Value;
 
@@ -179,7 +181,10 @@ impl DataSet {
                 let column = Column::find(&opened, group.as_ref(), "config", budget).map_err(refuse)?;
                 let values = column.map_or_else(|| Ok(Vec::new()), |column| column.read(ended + 1)).map_err(refuse)?;
                 let text = values.get(ended).and_then(Value::as_str);
-                self.config = text.and_then(|text| serde_json::from_str(text).ok());
+                if let Some(text) = text {
+                    budget.take_json(text).map_err(refuse)?;
+                    self.config = serde_json::from_str(text).ok();
+                }
             }
             for row in rows {
                 let (id, status) = (row.text("id"), row.text("status"));
@@ -282,10 +287,41 @@ fn begins_as_parquet(path: &Path) -> bool {
 /// Opens a file, for its page headers and for its reader.
 fn open(file: &Path, budget: &Budget) -> Result<(File, SerializedFileReader<File>), Problem> {
     let cannot = |error: std::io::Error| refused(file, error.to_string());
-    let opened = File::open(file).map_err(cannot)?;
+    let opened = open_input(file).map_err(|found| refused(file, found.to_string()))?;
     budget.check_metadata(&opened).map_err(cannot)?.map_err(|found| refused(file, found))?;
     let reader = SerializedFileReader::new(opened.try_clone().map_err(cannot)?);
-    Ok((opened, reader.map_err(|error| refused(file, error.to_string()))?))
+    let reader = reader.map_err(|error| refused(file, error.to_string()))?;
+    if overlap(&reader) {
+        return Err(refused(file, "columns whose bytes overlap"));
+    }
+    Ok((opened, reader))
+}
+
+/// True if parts of a file lie upon each other: many row groups of the same bytes would be read many times.
+fn overlap(reader: &SerializedFileReader<File>) -> bool {
+    let columns = reader.metadata().row_groups().iter().flat_map(RowGroupMetaData::columns);
+    let bytes = columns.map(|column| {
+        let start = column.dictionary_page_offset().unwrap_or_else(|| column.data_page_offset());
+        (start, start.saturating_add(column.compressed_size()))
+    });
+    any_overlap(bytes.filter(|(start, end)| start < end).collect())
+}
+
+fn any_overlap(mut ranges: Vec<(i64, i64)>) -> bool {
+    ranges.sort_unstable();
+    ranges.windows(2).any(|pair| pair[1].0 < pair[0].1)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::any_overlap;
+
+    #[test]
+    fn bytes_of_two_columns_may_touch_but_not_overlap() {
+        assert!(!any_overlap(vec![(8, 12), (4, 8)]));
+        assert!(any_overlap(vec![(8, 12), (4, 9)]));
+        assert!(any_overlap(vec![(4, 8), (4, 8)]), "one page of many row groups");
+    }
 }
 
 /// Paths of the varied keys of a file; refuses one that is of something else.

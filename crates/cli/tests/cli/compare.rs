@@ -120,7 +120,7 @@ fn each_run_is_told_as_it_ends_beside_the_table_the_longest_first() {
 #[test]
 fn what_a_killed_program_left_behind_is_removed_and_nothing_else() {
     let lab = small();
-    let names = [".flashloom-abc123.partial", ".tmpabc123", ".flashloom-notes", "a.partial"];
+    let names = [".flashloom-abcdef123456.partial", ".tmpabc123", ".flashloom-notes", "a.partial"];
     for name in names {
         lab.write(&format!("kept/{name}"), "{");
     }

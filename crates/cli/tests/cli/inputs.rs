@@ -16,13 +16,16 @@ fn with(lab: &Lab, variable: (&str, &str), arguments: &[&str]) -> Answer {
 #[test]
 fn a_pipe_is_refused_by_every_reader_and_nothing_waits_for_it() {
     let lab = Lab::new();
-    assert!(Command::new("mkfifo").arg(lab.path("pipe")).status().expect("there is mkfifo").success());
+    lab.write("sweep/note.txt", "");
+    let pipes = [lab.path("pipe"), lab.path("sweep/data.parquet")];
+    assert!(Command::new("mkfifo").args(pipes).status().expect("there is mkfifo").success());
     let fio = ["--set", "workload.kind=fio", "--set", "workload.path=pipe"];
     let trace = ["--set", "workload.kind=trace", "--set", "workload.path=pipe"];
     for arguments in [
         vec!["trace", "info", "pipe"],
         vec!["run", "pipe"],
         vec!["report", "pipe", "-o", "page.html"],
+        vec!["report", "sweep", "-o", "page.html"],
         [&["run", "empty.toml"], &fio[..]].concat(),
         [&["run", "empty.toml"], &trace[..]].concat(),
     ] {

@@ -27,6 +27,8 @@ const DEFAULT_LIMIT_BYTES: u64 = 512 << 20;
 /// Memory of a row without cells, and of a cell without its text.
 const ROW_BYTES: u64 = 1_200;
 const CELL_BYTES: u64 = 160;
+/// Memory of a value of JSON, with its place in a list that grows.
+const JSON_VALUE_BYTES: u64 = 160;
 
 /// Memory that is left for a data set.
 pub(super) struct Budget {
@@ -52,6 +54,13 @@ impl Budget {
     pub(super) fn take_rows(&self, rows: u64, cells: u64) -> Result<(), String> {
         let bytes = rows.saturating_mul(cells.saturating_mul(CELL_BYTES).saturating_add(ROW_BYTES));
         self.take(bytes).ok_or_else(|| self.exceeded(&format!("{rows} rows of {cells} cells")))
+    }
+
+    /// Takes the memory of the values in a text of JSON.
+    pub(super) fn take_json(&self, text: &str) -> Result<(), String> {
+        let values = text.bytes().filter(|byte| b",[{".contains(byte)).count() as u64;
+        let bytes = values.saturating_mul(JSON_VALUE_BYTES);
+        self.take(bytes).ok_or_else(|| self.exceeded(&format!("a configuration of {values} values")))
     }
 
     /// Takes memory; nothing if there is not so much left.

@@ -5,7 +5,7 @@
 
 use std::fs::File;
 use std::io::{BufReader, Error, ErrorKind, Read, Result, Seek, SeekFrom};
-use std::ops::Range;
+use std::ops::{Range, RangeInclusive};
 
 use super::budget::Budget;
 
@@ -21,16 +21,16 @@ const STRUCT: u8 = 12;
 /// Structs in structs that a header may have: it has statistics in a data page.
 const DEEPEST: u32 = 4;
 
-/// The encoding in which a value is the beginning of the one before and some bytes: many values can be of one page's
-/// size each.
-const DELTA_BYTE_ARRAY: i64 = 7;
+/// The encodings by differences (DELTA_BINARY_PACKED, DELTA_LENGTH_BYTE_ARRAY, DELTA_BYTE_ARRAY): a page of a hundred
+/// bytes declares as many values as it likes, and a value can be the beginning of the one before and some bytes.
+const DELTAS: RangeInclusive<i64> = 5..=7;
 
 /// What counts of a header.
 #[derive(Default)]
 struct Header {
     uncompressed: i64,
     compressed: i64,
-    encoding: i64,
+    is_delta: bool,
     dictionary_values: i64,
 }
 
@@ -40,14 +40,15 @@ impl Header {
         match field {
             (2, 0) => self.uncompressed = value,
             (3, 0) => self.compressed = value,
-            (5, 2) | (8, 4) => self.encoding = value,
+            // Both may be there, of which one counts.
+            (5, 2) | (8, 4) => self.is_delta |= DELTAS.contains(&value),
             (7, 1) => self.dictionary_values = value,
             _ => {}
         }
     }
 
     fn check(&self, budget: &Budget) -> std::result::Result<(), String> {
-        let Self { uncompressed, compressed, encoding, dictionary_values } = *self;
+        let Self { uncompressed, compressed, is_delta, dictionary_values } = *self;
         let most = i64::try_from(budget.page_bytes()).unwrap_or(i64::MAX);
         if uncompressed.max(compressed) > most {
             return Err(budget.exceeded(&format!("a page of {} bytes", uncompressed.max(compressed))));
@@ -55,8 +56,8 @@ impl Header {
         if uncompressed.min(compressed) < 0 || !(0..=uncompressed).contains(&dictionary_values) {
             return Err("a page of impossible size".to_owned());
         }
-        if encoding == DELTA_BYTE_ARRAY {
-            return Err("a page of texts that repeat each other (DELTA_BYTE_ARRAY)".to_owned());
+        if is_delta {
+            return Err("a page of values by their differences (DELTA encodings)".to_owned());
         }
         Ok(())
     }
@@ -125,7 +126,11 @@ impl Headers<'_> {
             if kind == STOP {
                 return Ok(());
             }
+            // The library takes 16 bits of it, so that another number would be a field that it knows.
             id = if delta == 0 { self.signed()? } else { id.saturating_add(i64::from(delta)) };
+            if i16::try_from(id).is_err() {
+                return Err(impossible());
+            }
             if INTEGERS.contains(&kind) {
                 let value = self.signed()?;
                 let field = if depth == 0 { (id, 0) } else { (outer, id) };
@@ -144,6 +149,8 @@ impl Headers<'_> {
         match kind {
             // The type of a flag is its value.
             1 | 2 => Ok(()),
+            // Only statistics have these. The library reads a size as a size, whatever its type.
+            BYTE | DOUBLE | BINARY if depth < 2 => Err(impossible()),
             BYTE => self.skip(1),
             DOUBLE => self.skip(8),
             BINARY => {
@@ -164,4 +171,47 @@ const fn split(byte: u8) -> (u8, u8) {
 
 fn impossible() -> Error {
     Error::new(ErrorKind::InvalidData, "a header that cannot be read")
+}
+
+#[cfg(test)]
+mod tests {
+    use std::io::Write;
+
+    use super::*;
+
+    /// What is said of a column whose only page has this header, and 4 bytes.
+    fn checked(header: &[u8]) -> std::result::Result<(), String> {
+        let mut file = tempfile::tempfile().expect("there is room");
+        file.write_all(&[header, &[0; 4]].concat()).expect("there is room");
+        check(&file, 0..header.len() as u64 + 4, &Budget::new(1 << 20))
+    }
+
+    /// The header of a data page of 4 bytes: its type, both sizes, and the struct of a data page in this encoding, whose
+    /// number is doubled for its sign.
+    fn header(encoding: u8) -> Vec<u8> {
+        vec![0x15, 0, 0x15, 8, 0x15, 8, 0x2c, 0x15, 2, 0x15, encoding, 0x15, 6, 0x15, 6, 0, 0]
+    }
+
+    #[test]
+    fn encodings_by_differences_are_refused_wherever_they_are_said() {
+        assert_eq!(checked(&header(0)), Ok(()));
+        for delta in 5..=7 {
+            let refused = checked(&header(2 * delta)).expect_err("it takes what it likes");
+            assert!(refused.contains("DELTA"), "{refused}");
+        }
+        // A second struct, of the other version of data pages, does not undo it.
+        let both = [&header(12)[..16], &[0x3c, 0x45, 0, 0, 0]].concat();
+        assert!(checked(&both).is_err_and(|refused| refused.contains("DELTA")));
+    }
+
+    #[test]
+    fn sizes_cannot_be_hidden_from_the_check() {
+        // Field 65538, of which the library takes 16 bits: 2, the size.
+        let wrapped = [0x15, 0, 0x05, 0x84, 0x80, 0x08, 8, 0x15, 8, 0];
+        // The size as a fraction, of which the library reads the first bytes as a whole number.
+        let fraction = [0x15, 0, 0x17, 8, 0, 0, 0, 0, 0, 0, 0, 0x15, 8, 0];
+        for hidden in [&wrapped[..], &fraction] {
+            assert!(checked(hidden).is_err_and(|refused| refused.contains("a damaged page")), "{hidden:?}");
+        }
+    }
 }

@@ -156,8 +156,8 @@ impl Store {
 
     fn remove_leftovers(&self) -> usize {
         let inputs = self.folder.join(INPUTS);
-        let of_inputs = if files::check_own(&inputs).is_ok() { files::remove_leftovers(&inputs) } else { 0 };
-        files::remove_leftovers(&self.folder) + of_inputs
+        let is_own = !inputs.is_symlink() && files::check_own(&inputs).is_ok();
+        files::remove_leftovers(&self.folder) + if is_own { files::remove_leftovers(&inputs) } else { 0 }
     }
 
     /// All entries, the least recently used first; none if there is no folder.
@@ -168,6 +168,10 @@ impl Store {
         let mut entries = Vec::new();
         for (kind, within) in [(EntryKind::Drive, ""), (EntryKind::Input, INPUTS)] {
             let folder = self.folder.join(within);
+            // The folder of the cache may be a link of the user's; what a link within it leads to is not the cache's.
+            if kind == EntryKind::Input && folder.is_symlink() {
+                continue;
+            }
             match files::check_own(&folder) {
                 Err(error) if error.kind() == ErrorKind::NotFound => continue,
                 checked => checked?,
