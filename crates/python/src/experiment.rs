@@ -96,7 +96,8 @@ impl Loaded {
 
     /// Checks that that many seeds of the first variant can differ. Inputs that cannot be read are left to its run.
     fn check_seeds(&self, seeds: u32) -> PyResult<Job> {
-        let experiment = config::Experiment { seeds: NonZeroU32::new(seeds), ..(*self.experiment).clone() };
+        let mut experiment = (*self.experiment).clone();
+        experiment.seeds = NonZeroU32::new(seeds);
         Job::spawn(self.raised.clone(), move |_| {
             let checked = pool(&Raised::default(), 1)?.install(|| check_seeds(&experiment));
             checked.map_err(|problems| Fault::of_experiment(&experiment.name, problems))?;
