@@ -135,7 +135,7 @@ fn the_rate_of_cave_is_not_its_channel_allocator() {
     assert!(told.contains("first-touch") && told.contains("sends blocks that leave together"), "{told}");
     let told = text(&lab, &[&cave[..], &["run.precondition=fill"]].concat(), "no-allocator");
     assert!(told.contains("is the same on this drive"), "{told}");
-    let page = lab.succeed(&["explain", "cave"]).stdout;
+    let page = lab.succeed(&["explain", "cave"]).stdout.split_whitespace().collect::<Vec<_>>().join(" ");
     assert!(page.contains("`ftl.placement` = \"first-touch\""), "{page}");
 }
 
