@@ -312,18 +312,6 @@ fn any_overlap(mut ranges: Vec<(i64, i64)>) -> bool {
     ranges.windows(2).any(|pair| pair[1].0 < pair[0].1)
 }
 
-#[cfg(test)]
-mod tests {
-    use super::any_overlap;
-
-    #[test]
-    fn bytes_of_two_columns_may_touch_but_not_overlap() {
-        assert!(!any_overlap(vec![(8, 12), (4, 8)]));
-        assert!(any_overlap(vec![(8, 12), (4, 9)]));
-        assert!(any_overlap(vec![(4, 8), (4, 8)]), "one page of many row groups");
-    }
-}
-
 /// Paths of the varied keys of a file; refuses one that is of something else.
 fn varied_of(file: &Path, reader: &SerializedFileReader<File>) -> Result<Vec<String>, Problem> {
     let metadata = reader.metadata().file_metadata();
@@ -341,6 +329,13 @@ fn varied_of(file: &Path, reader: &SerializedFileReader<File>) -> Result<Vec<Str
 mod tests {
     use super::*;
     use serde_json::json;
+
+    #[test]
+    fn bytes_of_two_columns_may_touch_but_not_overlap() {
+        assert!(!any_overlap(vec![(8, 12), (4, 8)]));
+        assert!(any_overlap(vec![(8, 12), (4, 9)]));
+        assert!(any_overlap(vec![(4, 8), (4, 8)]), "one page of many row groups");
+    }
 
     #[test]
     fn values_are_ordered_by_what_they_measure() {
