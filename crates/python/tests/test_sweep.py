@@ -216,14 +216,15 @@ def test_what_is_no_sweep_is_refused_before_a_run(
 
 
 def test_seeds_of_runs_that_draw_nothing_are_refused(tmp_path: Path) -> None:
-    equal = {"workload.synthetic.pattern": "sequential", "run.precondition": "fill"}
+    writes = {"workload.synthetic.read_share": 0, "run.precondition": "fill"}
+    equal = {**writes, "workload.synthetic.pattern": "sequential"}
     with pytest.raises(flashloom.ConfigError, match="3 seeds, and nothing is drawn: a sequential workload") as refused:
         serial(experiment(set=equal), SPACE, seeds=3, out=tmp_path)
     assert "leave `seeds` out" in str(refused.value) and "--seeds" not in str(refused.value)
     assert not list(tmp_path.glob("*.parquet"))
     mixed = {"workload.synthetic.pattern": ["random", "sequential"]}
     with pytest.raises(flashloom.ConfigError, match="a sequential workload"):
-        serial(experiment(set={"run.precondition": "fill"}), mixed, seeds=2, out=tmp_path)
+        serial(experiment(set=writes), mixed, seeds=2, out=tmp_path)
     assert len(serial(experiment(set=equal), {"run.precondition": ["steady"]}, seeds=2, out=tmp_path)) == 2
     assert len(serial(experiment(set=equal), SPACE, out=tmp_path / "one")) == 4, "one run of each says all"
 
