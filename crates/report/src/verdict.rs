@@ -18,10 +18,9 @@
 //! only if it exceeds that of the null: the null's verdict is worse, the interval of the paired differences of ours to
 //! it lies on the published side of zero, and their mean is at least half of the published effect. Otherwise the row
 //! says nothing about the policy and is not reproduced, whatever its figure. Where the published effect is a loss that
-//! the policy keeps small, the row names the better direction, and the differences to the null have to lie on that side.
-//! A claim of no difference that also holds
-//! for the null is too small to tell, and so is an effect beside a null whose figure is undefined, such as 0/0: nothing
-//! says what it would have been without the policy.
+//! the policy keeps small, the row names the better direction, and the differences to the null lie on that side. A
+//! claim of no difference that also holds for the null is too small to tell, and so is an effect beside a null whose
+//! figure is undefined, such as 0/0: nothing says what it would have been without the policy.
 
 pub use flashloom_experiment::estimate::Estimate;
 use serde::Serialize;
