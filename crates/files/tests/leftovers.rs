@@ -48,7 +48,7 @@ fn leftovers_are_removed_and_nothing_else() {
     symlink("vm.partial", folder.path().join(".flashloom-link.partial")).expect("there is room");
     assert_eq!(remove_leftovers(folder.path()), 2);
     let left = names(folder.path());
-    assert_eq!(left.len(), 6, "{left:?}");
+    assert_eq!(left.len(), 8, "{left:?}");
     assert!(ours.iter().all(|name| !left.contains(&(*name).to_owned())));
 }
 

@@ -276,8 +276,8 @@ fn kast_with_a_reserve_copies_nothing_on_whole_blocks_among_random_pages_that_fi
     }
 }
 
-/// Twelve sequences of two pages, which eight log blocks hold: by the paper's letter those that find none free merge one
-/// of two pages each.
+/// Twelve sequences of two pages, which eight log blocks hold: by the paper's letter those that find none free merge
+/// one of two pages each.
 #[test]
 fn kast_that_merges_filled_log_blocks_alone_copies_nothing_for_short_sequences_that_fit() {
     let copies = |preemption, start_merge| {

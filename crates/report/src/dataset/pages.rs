@@ -186,8 +186,8 @@ mod tests {
         check(&file, 0..header.len() as u64 + 4, &Budget::new(1 << 20))
     }
 
-    /// The header of a data page of 4 bytes: its type, both sizes, and the struct of a data page in this encoding, whose
-    /// number is doubled for its sign.
+    /// The header of a data page of 4 bytes: its type, both sizes, and the struct of a data page in this encoding,
+    /// whose number is doubled for its sign.
     fn header(encoding: u8) -> Vec<u8> {
         vec![0x15, 0, 0x15, 8, 0x15, 8, 0x2c, 0x15, 2, 0x15, encoding, 0x15, 6, 0x15, 6, 0, 0]
     }
