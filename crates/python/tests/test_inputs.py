@@ -124,7 +124,7 @@ def test_the_cache_has_a_limit_that_nothing_in_use_goes_for(
     monkeypatch.setenv("FLASHLOOM_CACHE_LIMIT", "1kB")
     others = [cache / "inputs" / f"{digit * 64}.csv" for digit in "ab"]
     located(task(recording.as_uri()).inputs["workload.path"])
-    for other in [*others, cache / "my-vm.state", cache / "inputs" / ".flashloom-0123_5678abc.partial"]:
+    for other in [*others, cache / "my-vm.state", cache / "inputs" / ".flashloom-0123_567.partial"]:
         other.write_text("x" * 2000)
     longer = tmp_path / "longer.csv"
     longer.write_text(recording.read_text() + "2000000,R,0,8\n")
