@@ -12,7 +12,7 @@ use crate::config::{Config, Experiment, Precondition, Timing};
 /// else is wrong with their inputs is left to those who prepare them.
 ///
 /// # Errors
-/// Problems of the seeds of an experiment whose inputs can be read: a workload that draws nothing, or has no replicates.
+/// Problems of the seeds of an experiment whose inputs can be read: its workload draws nothing, or has no replicates.
 pub fn check_seeds(experiment: &Experiment) -> Result<(), Problems> {
     // An input that no reason depends on is not read.
     if experiment.variants.iter().all(|variant| draws_beside_the_workload(&variant.config)) {
