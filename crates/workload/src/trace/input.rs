@@ -73,7 +73,8 @@ impl Input {
         let source = decompressed(raw).map_err(|error| refuse(reason(&error)))?;
         let buffer = vec![0; BUFFER_BYTES].into_boxed_slice();
         let name = self.name.clone();
-        let mut chunks = Chunks { name, source, buffer, start: 0, end: 0, offset: 0, ended: false, print };
+        let mut chunks =
+            Chunks { name, source, buffer, start: 0, end: 0, offset: 0, ended: false, is_amid_line: false, print };
         if chunks.peek(BYTE_ORDER_MARK.len())? == BYTE_ORDER_MARK {
             chunks.advance(BYTE_ORDER_MARK.len());
         }
@@ -123,6 +124,8 @@ pub(crate) struct Chunks {
     /// Bytes handed out so far, counted after decompression.
     offset: u64,
     ended: bool,
+    /// The beginning of a line that is longer than the buffer was handed out; the rest of it is no line.
+    is_amid_line: bool,
     /// Fingerprint of the file, stored at its end, if wanted.
     print: Option<Pending>,
 }
@@ -159,10 +162,13 @@ impl Chunks {
         Ok(false)
     }
 
-    /// The next line without its end, or `None` at the end of the file. A line longer than the buffer is returned in
-    /// pieces, each of them far too long for any format.
+    /// The next line without its end, or `None` at the end of the file. Of a line longer than the buffer the beginning is
+    /// returned, which is far too long for any format.
     #[inline]
     pub fn line(&mut self) -> Result<Option<&[u8]>, Problem> {
+        if self.is_amid_line {
+            self.skip_line()?;
+        }
         let mut searched = 0;
         loop {
             if let Some(length) = memchr::memchr(b'\n', &self.buffer[self.start + searched..self.end]) {
@@ -172,7 +178,24 @@ impl Chunks {
             searched = self.end - self.start;
             if !self.fill()? {
                 let line = 0..self.end;
+                self.is_amid_line = !self.ended;
                 return Ok((searched > 0).then(|| self.hand_out(line, searched)));
+            }
+        }
+    }
+
+    /// Skips what is left of a line, to its end or that of the file.
+    #[cold]
+    fn skip_line(&mut self) -> Result<(), Problem> {
+        self.is_amid_line = false;
+        loop {
+            let rest = &self.buffer[self.start..self.end];
+            let end = memchr::memchr(b'\n', rest);
+            let skipped = end.map_or(rest.len(), |end| end + 1);
+            self.start += skipped;
+            self.offset += skipped as u64;
+            if end.is_some() || !self.fill()? {
+                return Ok(());
             }
         }
     }
@@ -220,6 +243,21 @@ mod tests {
         assert_eq!(lines(b"a\r\nb\n\nc"), ["a", "b", "", "c"]);
         assert_eq!(lines(b""), [""; 0]);
         assert_eq!(lines(b"a\n"), ["a"]);
+    }
+
+    #[test]
+    fn what_is_left_of_a_line_longer_than_the_buffer_is_no_line() {
+        for length in [BUFFER_BYTES - 1, BUFFER_BYTES, BUFFER_BYTES + 1, 3 * BUFFER_BYTES] {
+            let long = "x".repeat(length);
+            for end in ["5,W,0,8", "5,W,0,8\n", ""] {
+                let read = lines(format!("a\n{long}{end}").as_bytes());
+                assert_eq!((read.len(), &*read[0]), (2, "a"), "{length} {end:?}");
+                let read = lines(format!("a\n{long}{end}\nb\nc").as_bytes());
+                let last = [read[read.len() - 2].as_str(), &read[read.len() - 1]];
+                let ends = if end.ends_with('\n') { 5 } else { 4 };
+                assert_eq!((read.len(), last), (ends, ["b", "c"]), "{length} {end:?}");
+            }
+        }
     }
 
     #[test]
