@@ -162,8 +162,8 @@ impl Chunks {
         Ok(false)
     }
 
-    /// The next line without its end, or `None` at the end of the file. Of a line longer than the buffer the beginning is
-    /// returned, which is far too long for any format.
+    /// The next line without its end, or `None` at the end of the file. Of a line longer than the buffer the beginning
+    /// is returned, which is far too long for any format.
     #[inline]
     pub fn line(&mut self) -> Result<Option<&[u8]>, Problem> {
         if self.is_amid_line {
