@@ -27,8 +27,9 @@ COUNT := cargo build --locked --release && \
   cargo test --locked --workspace --test costs -- --ignored --nocapture
 NO_VALGRIND := make: valgrind is missing, which counts instructions: sudo apt-get install valgrind
 
-# How the commands of documents are run; followed by the name of the test.
-OUTPUTS := cargo test --locked --workspace --lib -- --ignored --nocapture --test-threads=1
+# How the commands of documents are run; followed by the name of the test. With any other choice of targets than all
+# tests, cargo compiles dependencies once more; benchmarks refuse an option for the number of threads.
+OUTPUTS := RUST_TEST_THREADS=1 cargo test --locked --workspace --tests -- --ignored --nocapture
 
 # Lays an environment of Python and installs into it what a file of requirements/ lists: versions with their hashes, of
 # which pip refuses everything else. Nothing outside of target/ is changed.
