@@ -9,12 +9,12 @@
 //! outcome and the same state, to the byte. For aged drives, one engine is aged and another, with a host and a buffer
 //! of its own, takes over what that made of the flash: it must be what it would be had it been aged itself. The checks
 //! of a verified run are on in all of them. Every policy of every slot and every kind of moment must have taken part.
-#![allow(missing_docs)]
-
-mod support;
 
 use std::collections::{BTreeSet, VecDeque};
 
+use crate::support::plan::{HostPlan, Plan};
+use crate::support::random::{pick, seeds_asked_for};
+use crate::support::{List, Run, pages};
 use flashloom_buffer::{order, rate};
 use flashloom_device::{
     Ageing, Completion, DeviceParams, DriveSetup, Engine, HostReport, Misuse, Outcome, Preconditioned, Simulation,
@@ -25,9 +25,6 @@ use flashloom_host::{HostParams, SchedulerStats, scheduler};
 use flashloom_nand::NandParams;
 use flashloom_units::{Latency, Ns, ParamSet, Prng, Role, Slot, StateError};
 use flashloom_workload::{Op, Pace, Replayed};
-use support::plan::{HostPlan, Plan};
-use support::random::{pick, seeds_asked_for};
-use support::{List, Run, pages};
 
 /// What was tried: kinds of things, and which of each.
 type Tried = BTreeSet<(&'static str, &'static str)>;

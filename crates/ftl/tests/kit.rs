@@ -1,6 +1,5 @@
 //! The kit of page-level mappings from outside the crate: a store with a lane of its own, and what it tells of
 //! collections.
-#![allow(missing_docs)]
 
 use std::collections::BTreeSet;
 
