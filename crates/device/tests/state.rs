@@ -14,7 +14,7 @@ use std::collections::{BTreeSet, VecDeque};
 
 use crate::support::plan::{HostPlan, Plan};
 use crate::support::random::{pick, seeds_asked_for};
-use crate::support::{List, Run, pages};
+use crate::support::{self, List, Run, pages};
 use flashloom_buffer::{order, rate};
 use flashloom_device::{
     Ageing, Completion, DeviceParams, DriveSetup, Engine, HostReport, Misuse, Outcome, Preconditioned, Simulation,

@@ -1,6 +1,6 @@
 //! Superblocks against what is promised of them: a superpage is one program of its die, a superblock one erase.
 
-use crate::support::{Run, buffered, request, unbuffered};
+use crate::support::{self, Run, buffered, request, unbuffered};
 use flashloom_device::{DeviceParams, Outcome};
 use flashloom_ftl::{CapacityParams, Superblock, allocation};
 use flashloom_nand::{MultiPlane, NandParams, Origin};
