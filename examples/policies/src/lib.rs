@@ -1,4 +1,4 @@
-//! Four policies from outside Flashloom, each in a file of its own, and the registry that holds them.
+//! Five policies from outside Flashloom, each in a file of its own, and the registry that holds them.
 //!
 //! `docs/tutorial.md` walks through them.
 
@@ -6,6 +6,7 @@ pub mod block_map;
 pub mod ctp;
 pub mod rested;
 pub mod shortest;
+pub mod slc_region;
 
 use flashloom::experiment::registry::Registry;
 use flashloom::units::Refusal;
@@ -17,5 +18,6 @@ pub fn registry() -> Result<Registry, Refusal> {
     registry.collections.add(rested::policy())?;
     registry.mappings.add(block_map::policy())?;
     registry.mappings.add(ctp::policy())?;
+    registry.mappings.add(slc_region::policy())?;
     Ok(registry)
 }

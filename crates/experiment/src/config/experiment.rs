@@ -20,7 +20,7 @@ use super::typed::{Config, json_value, rules};
 use crate::formula::Run;
 
 pub use sweep::{Sweep, Unfit};
-pub use unused::{Need, Reason, Unused, has_effect, needs, path_of};
+pub use unused::{Need, Reason, Unused, needs, path_of};
 
 /// One run of an experiment.
 #[derive(Clone, Debug)]

@@ -16,7 +16,6 @@ use flashloom_workload::{Replay, SyntheticParams, WorkloadParams};
 
 use super::catalog::{Catalog, KeyId, Precondition, Rest, RunParams, Timing};
 use super::checked::Settings;
-use super::experiment;
 use super::raw::Sources;
 
 pub use effective::{json_value, toml_value};
@@ -195,8 +194,9 @@ impl Config {
         effective::to_json(&self.settings)
     }
 
-    /// The effective configuration as a file that reads back to the same values; defaults without effect are comments.
-    pub fn to_toml(&self) -> String {
-        effective::to_toml(&self.settings, |key| experiment::has_effect(self, key))
+    /// The effective configuration as a file that reads back to the same values; defaults are comments unless they have
+    /// an effect.
+    pub(super) fn to_toml_with(&self, has_effect: impl Fn(KeyId) -> bool) -> String {
+        effective::to_toml(&self.settings, has_effect)
     }
 }
