@@ -11,7 +11,7 @@ use flashloom_device::{DeviceParams, DriveSetup};
 use flashloom_ftl::{FtlParams, FtlSetup};
 use flashloom_host::{HostParams, Scheduler};
 use flashloom_units::{Capability, Chosen, ParamSet, PolicySpec, Prng, Role, Slot, Value};
-use flashloom_workload::workload::{Context, Site, Workload};
+use flashloom_workload::workload::{Context, JobFiles, Site, Workload};
 use flashloom_workload::{Replay, SyntheticParams, WorkloadParams};
 
 use super::catalog::{Catalog, KeyId, Precondition, Rest, RunParams, Timing};
@@ -138,6 +138,7 @@ impl Config {
             capacity_sectors: self.device.capacity_sectors(),
             is_timed: self.run.timing == Timing::Timed,
             prng: Prng::new(self.run.seed).branch("workload"),
+            job_files: JobFiles::default(),
         }
     }
 
