@@ -24,5 +24,6 @@ mod rest;
 mod series;
 mod support;
 mod walk;
+mod which_stack;
 mod workload;
 mod write_amplification;

@@ -1,6 +1,5 @@
 //! The memory of each mapping in docs/which-stack.md, from the formula beside it and the pages and blocks that the
 //! program gives each drive.
-#![allow(missing_docs)]
 
 use std::fs;
 use std::path::{Path, PathBuf};

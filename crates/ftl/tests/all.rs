@@ -9,4 +9,5 @@ mod kast_model;
 mod kit;
 mod perfect_workloads;
 mod random_operations;
+mod rooms;
 mod support;

@@ -3,7 +3,6 @@
 //! What a file uses is read from its paths (`crate::`, `super::`, `self::`, and those of modules that it has imported),
 //! each followed through re-exports to the file that has the item. Methods are no use: a type that several files add
 //! methods to is one thing to whoever calls them. Tests are left out.
-#![allow(missing_docs)]
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
