@@ -37,7 +37,7 @@ define ENVIRONMENT
 	@requirements/need environments
 	@echo "make: pip installs into $(1) what $(2) lists" >&2
 	python3 -m venv --clear $(1)
-	$(1)/bin/pip install --quiet --disable-pip-version-check --require-hashes -r $(2)
+	$(1)/bin/pip install --quiet --disable-pip-version-check --no-compile --require-hashes -r $(2)
 	@touch $(1)/done
 endef
 

@@ -1,7 +1,4 @@
 //! Reads of pages that are being moved: each test says which rule it shows. The times of the array stand in `support`.
-#![allow(missing_docs)]
-
-mod support;
 
 use flashloom_nand::{
     BlockId, Data, Erase, HostPage, Lpn, MultiPlane, Nand, NandParams, OpId, Origin, PageCopy, Ppn, Program, Read,
@@ -9,7 +6,7 @@ use flashloom_nand::{
 };
 use flashloom_units::Ns;
 
-use support::{Array, ERASE, PAGE, PROGRAM, READ, array, device, program, read, run};
+use crate::support::{Array, ERASE, PAGE, PROGRAM, READ, array, device, program, read, run};
 
 /// How long a read takes of an idle die.
 const UNLOADED: Ns = READ + PAGE;

@@ -3,9 +3,6 @@
 //! Counted are the commands of classes above one that a die begins while something of that class waits for the die,
 //! from one turn of the class to its next; and the reads that it begins before one operation that is suspended or
 //! staged. Planes that work together are one command, and jobs that nothing interrupts do not count.
-#![allow(missing_docs)]
-
-mod support;
 
 use std::collections::BTreeMap;
 
@@ -15,7 +12,7 @@ use flashloom_nand::{
 };
 use flashloom_units::{Ns, Prng, US};
 
-use support::device;
+use crate::support::device;
 
 const CLASSES: usize = 4;
 

@@ -1,7 +1,4 @@
 //! Exact times of the timed back end: each test says which rule it shows. The times of the array stand in `support`.
-#![allow(missing_docs)]
-
-mod support;
 
 use flashloom_nand::{
     BlockId, Busiest, CellMode, Data, DieOrder, Erase, MultiPlane, Nand, NandParams, OpId, Origin, PageCopy, Ppn,
@@ -10,7 +7,7 @@ use flashloom_nand::{
 use flashloom_units::{MS, Ns, Prng, US};
 use flashloom_verify::Verifier;
 
-use support::{Array, ERASE, PAGE, PROGRAM, READ, array, device, program, read, run};
+use crate::support::{Array, ERASE, PAGE, PROGRAM, READ, array, device, program, read, run};
 
 #[test]
 fn a_read_takes_its_array_time_and_then_the_channel() {

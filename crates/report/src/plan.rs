@@ -97,7 +97,7 @@ impl Plan {
             let plan = |(name, study, workload): (String, &Study, Option<&Workload>)| {
                 PlannedStudy::new(name, load(&paper, study, workload, options.quick, folder)?, study, &paper)
             };
-            let studies = studies.into_par_iter().map(plan).collect::<Result<_, Problems>>()?;
+            let studies = studies.into_par_iter().with_max_len(1).map(plan).collect::<Result<_, Problems>>()?;
             Ok(PlannedPaper { paper, studies })
         };
         let papers = names.into_iter().map(paper).collect::<Result<_, Problems>>()?;

@@ -293,6 +293,8 @@ fn tried(planned: &crate::plan::PlannedPaper) -> Result<Reproduction, String> {
 
 #[cfg(test)]
 mod tests {
+    use rayon::prelude::*;
+
     use super::*;
     use crate::plan::{Options, Plan};
     use crate::published::PAPERS;
@@ -343,12 +345,12 @@ mod tests {
 
     #[test]
     fn every_formula_chooses_runs_that_its_experiment_has_in_every_arm() {
-        for name in PAPERS {
+        PAPERS.par_iter().for_each(|name| {
             let plan = Plan::new([*name], &Options::default()).expect("another test says what is wrong with it");
             let made = tried(&plan.papers[0]).unwrap_or_else(|error| panic!("{name}: {error}"));
             // Without a figure nothing is reproduced, whatever is claimed.
             assert!(made.report.rows.iter().all(|row| row.verdict == Verdict::NotReproduced), "{name}");
-        }
+        });
     }
 
     #[test]

@@ -1,7 +1,6 @@
 //! An array whose commands are all followed, and what is asked of it.
 //!
 //! tR 50 us, tPROG 600 us, tBERS 3 ms, one page over the channel 10 us, no command time unless a test says so.
-#![allow(missing_docs, dead_code)] // Each test binary uses a part of it.
 
 use std::ops::{Deref, DerefMut};
 
