@@ -4,11 +4,11 @@
 //! Addresses are few and requests short, so that most of them touch, overlap or begin alike; a part of the runs has
 //! none of one kind of operation. proptest prints the failing input and its seed.
 
+use crate::model::{Fios, Model, Rule};
 use flashloom_host::scheduler::builtin;
 use flashloom_host::{Admission, BlockLayer, Decision, HostParams, RequestId, Scheduler, Setup};
 use flashloom_units::{MIB, MS, Ns, ParamSet, Value};
 use flashloom_workload::{Op, Request};
-use crate::model::{Fios, Model, Rule};
 use proptest::prelude::*;
 
 const NR_REQUESTS: u32 = 12;
