@@ -15,6 +15,8 @@ mod account;
 mod looking;
 mod state;
 
+use std::collections::VecDeque;
+
 use flashloom_host::{BlockLayer, Completed, Decision, Dispatched};
 use flashloom_nand::{Nand, NandParams};
 use flashloom_units::{Interrupt, Ns};
@@ -47,15 +49,7 @@ use looking::Looking;
 /// engine.start_timing(&nand);
 ///
 /// for cookie in 0..16 {
-///     let request = Request {
-///         arrival_ns: 0,
-///         lba: u64::from(cookie) * 16,
-///         sectors: 16,
-///         task: 0,
-///         recorded_latency_ns: 0,
-///         op: Op::Read,
-///         flags: Request::SYNC,
-///     };
+///     let request = Request::new(Op::Read, u64::from(cookie) * 16, 16).with_flags(Request::SYNC);
 ///     assert_eq!(engine.submit(0, &request, cookie)?, Submitted::Accepted);
 /// }
 /// let mut served = Vec::new();
@@ -65,7 +59,7 @@ use looking::Looking;
 ///     served.extend(engine.completions());
 /// }
 /// assert_eq!(served.len(), 16);
-/// assert!(served.iter().all(|completion| completion.status == Status::Done));
+/// assert!(served.iter().all(|completion| completion.status == Status::DONE));
 /// assert!(served[0].time_ns >= nand.read_ns, "a read takes tR at least");
 /// # Ok::<(), Box<dyn std::error::Error>>(())
 /// ```
@@ -118,15 +112,24 @@ pub enum Submitted {
     Full,
 }
 
-/// A request that the engine has done, or failed.
+/// A request that has come back, done or failed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[non_exhaustive]
 pub struct Completion {
     /// What was given along when it was submitted.
     pub cookie: u32,
     /// When.
     pub time_ns: Ns,
-    /// How it ended.
+    /// How it ended, and with which value.
     pub status: Status,
+}
+
+impl Completion {
+    /// The request that was submitted with `cookie` ends at that time.
+    #[inline]
+    pub const fn new(cookie: u32, time_ns: Ns, status: Status) -> Self {
+        Self { cookie, time_ns, status }
+    }
 }
 
 /// Who drives an engine, and is called in the middle of a moment.
@@ -141,7 +144,7 @@ pub(crate) trait Client {
 /// What goes in and comes out at the public calls.
 #[derive(Default)]
 struct Handed {
-    completions: Vec<Completion>,
+    completions: VecDeque<Completion>,
     /// Cookies of requests that have not come back, in order.
     cookies: Vec<u32>,
 }
@@ -151,7 +154,7 @@ impl Client for Handed {
         if let Ok(at) = self.cookies.binary_search(&cookie) {
             self.cookies.remove(at);
         }
-        self.completions.push(Completion { cookie, time_ns: now, status });
+        self.completions.push_back(Completion::new(cookie, now, status));
     }
 }
 
@@ -476,7 +479,7 @@ impl Engine {
                 client.completed(now, request.cookie, status);
             };
             match status {
-                Status::Done => self.host.complete(now, id, |completed| {
+                Status::Done(_) => self.host.complete(now, id, |completed| {
                     report.add(now, completed);
                     if let Some(sampled) = sampled {
                         sampled.add(now, completed);

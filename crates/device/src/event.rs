@@ -14,6 +14,7 @@ use crate::status::Status;
 
 /// Something that happened in a stack.
 #[derive(Clone, Copy, Debug, PartialEq)]
+#[non_exhaustive]
 pub enum Event {
     /// A request is in the block layer, or with a drive that has none.
     Admitted {
@@ -45,6 +46,7 @@ pub enum Event {
 /// Something that happened in a drive. Commands are named by the number that the drive gives them, which is the tag of
 /// the flash operations that they wait for, and is used again when the drive is done with them.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[non_exhaustive]
 pub enum DriveEvent {
     /// The drive takes a command.
     Accepted {

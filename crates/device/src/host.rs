@@ -53,8 +53,7 @@ impl Bare {
         self.requests.start(id, now);
         self.stats.inserted += 1;
         self.stats.dispatched += 1;
-        let Request { lba, sectors, task, op, flags, .. } = *request;
-        Some(Dispatched { lba, id, sectors, task, op, flags })
+        Some(Dispatched::new(id, request))
     }
 
     fn finish(&mut self, id: RequestId, each: impl FnMut(&Completed)) {

@@ -7,6 +7,7 @@ use flashloom_workload::Op;
 
 /// Why the engine refused a call. Nothing has changed then, and the next call can do better.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[non_exhaustive]
 pub enum Misuse {
     /// The time has passed.
     Past {

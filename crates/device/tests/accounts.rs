@@ -12,7 +12,7 @@ use support::{List, Run, buffered, pages, plain_device, plain_nand, request, unb
 
 /// A write with these flags.
 fn write(arrival_ns: Ns, lpn: u64, flags: u8) -> Request {
-    Request { flags, ..request(arrival_ns, Op::Write, 8 * lpn, 8) }
+    request(arrival_ns, Op::Write, 8 * lpn, 8).with_flags(flags)
 }
 
 /// Each request comes when the one before it has long ended.

@@ -8,7 +8,7 @@ use flashloom_ftl::{CapacityParams, mapping};
 use flashloom_nand::{NandParams, Suspend};
 use flashloom_units::{MS, Ns, ParamSet, Prng, US, Value};
 use flashloom_workload::{Op, Request};
-use support::{Run, buffered, plain_device, plain_nand, plain_with, request, unbuffered};
+use support::{Run, buffered, plain, plain_device, plain_nand, plain_with, request, unbuffered};
 
 fn engine() -> Engine {
     Run::new(unbuffered(plain_device())).started()
@@ -183,7 +183,7 @@ fn what_ends_at_a_moment_has_ended_before_a_request_of_that_moment_arrives() {
     let ends_ns = engine.next_event_ns().unwrap();
     assert_eq!(engine.submit(ends_ns - 1, &request(0, Op::Read, 0, 8), 1), Ok(Submitted::Full));
     assert_eq!(engine.submit(ends_ns, &request(0, Op::Read, 0, 8), 1), Ok(Submitted::Accepted), "there is room now");
-    let first = Completion { cookie: 0, time_ns: ends_ns, status: Status::Done };
+    let first = Completion::new(0, ends_ns, Status::DONE);
     assert_eq!(engine.completions().collect::<Vec<_>>(), [first]);
 }
 
@@ -207,6 +207,25 @@ fn a_drive_alone_gets_every_request_as_it_is_and_in_order() {
     engine.check().unwrap();
 }
 
+/// Pages of one die: the first is programmed as soon as its data is there, and the others together after it, so that
+/// their commands end in one event.
+#[test]
+fn commands_that_end_together_come_back_in_the_order_in_which_they_were_sent() {
+    let device = plain(NandParams { channels: 1, ways: 1, planes: 4, ..plain_nand() });
+    let mut engine = Engine::bare(Drive::new(&unbuffered(device.clone())).unwrap(), 8, 0);
+    engine.start_timing(&device.nand);
+    for cookie in 0..4 {
+        engine.submit(0, &request(0, Op::Write, u64::from(cookie) * 8, 8), cookie).unwrap();
+    }
+    while let Some(next_ns) = engine.next_event_ns().filter(|_| !engine.is_idle()) {
+        engine.advance_to(next_ns).unwrap();
+    }
+    let ended: Vec<Completion> = engine.completions().collect();
+    assert_eq!(engine.outcome().utilization.unwrap().programs.commands, 2, "one page, and then three");
+    assert_eq!(ended.iter().map(|completion| completion.cookie).collect::<Vec<_>>(), [0, 1, 2, 3]);
+    assert!(ended[1..].windows(2).all(|pair| pair[0].time_ns == pair[1].time_ns));
+}
+
 #[test]
 fn a_drive_without_time_does_everything_at_the_next_advance() {
     let mut engine = Engine::bare(Drive::new(&unbuffered(plain_device())).unwrap(), 4, 0);
@@ -217,7 +236,7 @@ fn a_drive_without_time_does_everything_at_the_next_advance() {
         assert_eq!(engine.submit(0, &request(0, op, lba, 32), cookie), Ok(Submitted::Accepted));
         engine.advance_to(0).unwrap();
         let ended: Vec<Completion> = engine.completions().collect();
-        assert_eq!(ended, [Completion { cookie, time_ns: 0, status: Status::Done }]);
+        assert_eq!(ended, [Completion::new(cookie, 0, Status::DONE)]);
     }
     assert_eq!((engine.next_event_ns(), engine.is_idle()), (None, true));
     engine.check().unwrap();

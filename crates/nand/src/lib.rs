@@ -22,6 +22,8 @@ pub use operation::{Counts, OpId, Origin, Status, Urgency};
 pub use params::{DieOrder, Energy, MultiPlane, NandParams, Suspend, Timing};
 pub use timed::{Busiest, Together, Utilization};
 
+use std::collections::VecDeque;
+
 use flashloom_units::{NO_INDEX, Ns, Prng};
 use serde::{Deserialize, Serialize};
 
@@ -41,7 +43,8 @@ pub struct Nand {
     /// Events since they were taken last, where they are recorded.
     events: Events,
     failures: Option<Box<Failures>>,
-    completed: Vec<u32>,
+    /// Tags of operations that have ended, in order, until they are taken.
+    completed: VecDeque<u32>,
     refused: Vec<Refused>,
 }
 
@@ -97,7 +100,7 @@ impl Nand {
             timed: None,
             events: None,
             failures: None,
-            completed: Vec::new(),
+            completed: VecDeque::new(),
             refused: Vec::new(),
         }
     }
@@ -409,10 +412,10 @@ impl Nand {
         self.timed.as_mut().map_or(now, |timed| timed.step(until_ns, &mut self.events, &mut self.completed))
     }
 
-    /// Takes one of the tags whose operations have ended, oldest last.
+    /// Takes the tag of the operation that ended first.
     #[inline]
     pub fn take_completed(&mut self) -> Option<u32> {
-        self.completed.pop()
+        self.completed.pop_front()
     }
 
     /// Takes the place of the program of a page that cannot be stored, because too many blocks have failed. The tag
@@ -469,7 +472,7 @@ impl Nand {
     #[inline]
     fn notify(&mut self, tag: u32) {
         if tag != Self::NO_TAG {
-            self.completed.push(tag);
+            self.completed.push_back(tag);
         }
     }
 }

@@ -1,5 +1,7 @@
 //! The host interface of a drive: commands come in, their data crosses the link, and they go back when they have ended.
 
+use std::collections::VecDeque;
+
 use flashloom_host::{Dispatched, RequestId};
 use flashloom_nand::Lpn;
 use flashloom_units::{GIB, Kind, Ns, S, SECTOR_BYTES, Value, params};
@@ -34,8 +36,8 @@ pub(super) struct HostInterface {
     controller_ns: Ns,
     /// When the controller is done with commands, and when transfers end.
     timers: Timers,
-    /// Commands that have ended, until the host takes them.
-    completed: Vec<(RequestId, Status)>,
+    /// Commands that have ended, in order, until the host takes them.
+    completed: VecDeque<(RequestId, Status)>,
     unmapped_read_sectors: u64,
 }
 
@@ -55,7 +57,7 @@ impl HostInterface {
             link: Link::new(params),
             controller_ns: params.controller_ns,
             timers: Timers::default(),
-            completed: Vec::new(),
+            completed: VecDeque::new(),
             unmapped_read_sectors: 0,
         }
     }
@@ -141,14 +143,14 @@ impl HostInterface {
 
     /// Ends a command that nothing is under way for.
     pub(super) fn fail(&mut self, now: Ns, id: CommandId, reason: Reason, flash: &mut Flash) {
-        self.commands[id].failed = Some(reason);
+        self.commands[id].status = Status::Failed(reason);
         self.finish(now, id, flash);
     }
 
     /// A page that a write waits for will never be in flash. The write fails when nothing is under way for it any more;
     /// one that also stalls (`is_stalled`) fails with the others that do.
     pub(super) fn page_refused(&mut self, now: Ns, id: CommandId, is_stalled: bool, flash: &mut Flash) {
-        self.commands[id].failed = Some(Reason::EndOfLife);
+        self.commands[id].status = Status::Failed(Reason::EndOfLife);
         if self.commands.page_ended(id) && !is_stalled {
             self.finish(now, id, flash);
         }
@@ -159,7 +161,7 @@ impl HostInterface {
     pub(super) fn complete(&mut self, id: CommandId, flash: &mut Flash) {
         flash.tell(|| DriveEvent::Completed { command: id });
         let command = &self.commands[id];
-        self.completed.push((command.id, command.failed.map_or(Status::Done, Status::Failed)));
+        self.completed.push_back((command.id, command.status));
         self.commands.remove(id);
     }
 
@@ -169,10 +171,10 @@ impl HostInterface {
         !self.completed.is_empty()
     }
 
-    /// Takes a command that has ended, and how.
+    /// Takes the command that ended first, and how.
     #[inline]
     pub(super) fn take_completed(&mut self) -> Option<(RequestId, Status)> {
-        self.completed.pop()
+        self.completed.pop_front()
     }
 
     /// Sectors that reads asked for and that nothing was stored for.

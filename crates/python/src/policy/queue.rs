@@ -67,12 +67,7 @@ impl QueuedRequest {
 
 /// The name of an operation in Python.
 pub(super) fn name_of(op: Op) -> &'static str {
-    match op {
-        Op::Read => "read",
-        Op::Write => "write",
-        Op::Discard => "discard",
-        Op::Flush => "flush",
-    }
+    op.name()
 }
 
 /// A copy of a request of the pool.

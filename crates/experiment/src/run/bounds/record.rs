@@ -211,7 +211,7 @@ impl Observer for Record {
             }
             Event::Returned { .. } => self.queue.complete(),
             Event::Drive(event) => self.drive(event),
-            Event::Ended { .. } | Event::Flash(_) => {}
+            _ => {}
         }
     }
 }
@@ -221,7 +221,7 @@ mod tests {
     use super::*;
 
     fn read(arrival_ns: Ns) -> Request {
-        Request { arrival_ns, lba: 0, sectors: 8, task: 1, recorded_latency_ns: 0, op: Op::Read, flags: 0 }
+        Request::new(Op::Read, 0, 8).arriving_at(arrival_ns).of_task(1)
     }
 
     /// A drive of one command that completes one at 5 ns, while another request waits.
