@@ -48,6 +48,13 @@ pub enum Misuse {
     },
     /// The request has no sectors, and its operation needs some.
     NoSectors(Op),
+    /// The request is for a queue that the target does not have.
+    NoQueue {
+        /// Its queue.
+        queue: u8,
+        /// Queues of the target.
+        queues: usize,
+    },
     /// What was asked for can only be followed from the first request on, and there was one.
     Begun,
     /// What was asked for takes time, and the engine does not.
@@ -75,6 +82,7 @@ impl fmt::Display for Misuse {
             Self::BeyondEnd { lba, sectors, capacity_sectors } => {
                 write!(f, "{sectors} sectors from sector {lba} on end after the {capacity_sectors} of the drive")
             }
+            Self::NoQueue { queue, queues } => write!(f, "there is no queue {queue} among the {queues} of the target"),
             Self::Begun => f.write_str("the engine was given requests already"),
             Self::Untimed => f.write_str("nothing takes time in this engine, so there are no latencies"),
             Self::NoSectors(op) => write!(f, "a request of no sectors cannot be a {op:?}"),

@@ -26,6 +26,13 @@ impl Status {
         matches!(self, Self::Done(_))
     }
 
+    /// The status of a whole, of which this is the status of one part and `other` that of another: the first failure,
+    /// or else that of the other part.
+    #[must_use]
+    pub const fn and(self, other: Self) -> Self {
+        if self.is_done() { other } else { self }
+    }
+
     /// In one word, as in a log: `done`, or why not.
     pub const fn name(self) -> &'static str {
         match self {
@@ -36,6 +43,8 @@ impl Status {
 }
 
 /// Why a request failed.
+// As wide as a value, so that a status goes from hand to hand in two registers.
+#[repr(u64)]
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[non_exhaustive]
 pub enum Reason {

@@ -24,7 +24,7 @@ mod track;
 
 use std::io::{self, Write};
 
-use flashloom_device::{CommandId, DriveEvent, Engine, Event, Interest, Observer, Waiter};
+use flashloom_device::{CommandId, DriveEvent, Event, Interest, Observer, Target, Waiter};
 use flashloom_host::{Dispatched, RequestId};
 use flashloom_nand::{BlockId, Origin};
 use flashloom_units::Ns;
@@ -256,8 +256,10 @@ impl<W: Write> Observer for Perfetto<W> {
         Interest { events: true, ..Interest::default() }
     }
 
-    fn begin(&mut self, engine: &Engine) {
-        self.array = Array::new(engine.nand().geometry(), &mut self.trace);
+    fn begin(&mut self, target: &dyn Target) {
+        if let Some(engine) = target.engines().first() {
+            self.array = Array::new(engine.nand().geometry(), &mut self.trace);
+        }
     }
 
     fn event(&mut self, now: Ns, event: &Event) {

@@ -22,9 +22,7 @@ pub use operation::{Counts, OpId, Origin, Status, Urgency};
 pub use params::{DieOrder, Energy, MultiPlane, NandParams, Suspend, Timing};
 pub use timed::{Busiest, Together, Utilization};
 
-use std::collections::VecDeque;
-
-use flashloom_units::{NO_INDEX, Ns, Prng};
+use flashloom_units::{Fifo, NO_INDEX, Ns, Prng};
 use serde::{Deserialize, Serialize};
 
 use failures::Failures;
@@ -44,7 +42,7 @@ pub struct Nand {
     events: Events,
     failures: Option<Box<Failures>>,
     /// Tags of operations that have ended, in order, until they are taken.
-    completed: VecDeque<u32>,
+    completed: Fifo<u32>,
     refused: Vec<Refused>,
 }
 
@@ -62,7 +60,9 @@ pub struct Refused {
 // A state that was saved in timed mode is loaded into an array in timed mode, and the reverse.
 flashloom_units::state! {
     Nand {
-        value counts, completed, refused;
+        value counts;
+        nested completed;
+        value refused;
         nested written, erase_counts, timed, failures;
         fixed geometry, events;
     }
@@ -100,7 +100,7 @@ impl Nand {
             timed: None,
             events: None,
             failures: None,
-            completed: VecDeque::new(),
+            completed: Fifo::default(),
             refused: Vec::new(),
         }
     }
@@ -415,7 +415,7 @@ impl Nand {
     /// Takes the tag of the operation that ended first.
     #[inline]
     pub fn take_completed(&mut self) -> Option<u32> {
-        self.completed.pop_front()
+        self.completed.take()
     }
 
     /// Takes the place of the program of a page that cannot be stored, because too many blocks have failed. The tag
@@ -472,7 +472,7 @@ impl Nand {
     #[inline]
     fn notify(&mut self, tag: u32) {
         if tag != Self::NO_TAG {
-            self.completed.push_back(tag);
+            self.completed.push(tag);
         }
     }
 }

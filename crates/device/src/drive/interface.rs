@@ -1,10 +1,8 @@
 //! The host interface of a drive: commands come in, their data crosses the link, and they go back when they have ended.
 
-use std::collections::VecDeque;
-
 use flashloom_host::{Dispatched, RequestId};
 use flashloom_nand::Lpn;
-use flashloom_units::{GIB, Kind, Ns, S, SECTOR_BYTES, Value, params};
+use flashloom_units::{Fifo, GIB, Kind, Ns, S, SECTOR_BYTES, Value, params};
 use flashloom_workload::Op;
 
 use super::commands::{CommandId, Commands, Stage};
@@ -37,14 +35,14 @@ pub(super) struct HostInterface {
     /// When the controller is done with commands, and when transfers end.
     timers: Timers,
     /// Commands that have ended, in order, until the host takes them.
-    completed: VecDeque<(RequestId, Status)>,
+    completed: Fifo<(RequestId, Status)>,
     unmapped_read_sectors: u64,
 }
 
 flashloom_units::state! {
     HostInterface {
-        nested commands, link, timers;
-        value completed, unmapped_read_sectors;
+        nested commands, link, timers, completed;
+        value unmapped_read_sectors;
         fixed controller_ns;
     }
 }
@@ -57,7 +55,7 @@ impl HostInterface {
             link: Link::new(params),
             controller_ns: params.controller_ns,
             timers: Timers::default(),
-            completed: VecDeque::new(),
+            completed: Fifo::default(),
             unmapped_read_sectors: 0,
         }
     }
@@ -161,7 +159,7 @@ impl HostInterface {
     pub(super) fn complete(&mut self, id: CommandId, flash: &mut Flash) {
         flash.tell(|| DriveEvent::Completed { command: id });
         let command = &self.commands[id];
-        self.completed.push_back((command.id, command.status));
+        self.completed.push((command.id, command.status));
         self.commands.remove(id);
     }
 
@@ -174,7 +172,7 @@ impl HostInterface {
     /// Takes the command that ended first, and how.
     #[inline]
     pub(super) fn take_completed(&mut self) -> Option<(RequestId, Status)> {
-        self.completed.pop_front()
+        self.completed.take()
     }
 
     /// Sectors that reads asked for and that nothing was stored for.

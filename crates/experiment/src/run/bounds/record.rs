@@ -1,7 +1,7 @@
 //! Record of a run's accesses to its write buffer and its FTL, in order.
 
 use flashloom_buffer::order::belady::Access;
-use flashloom_device::{CommandId, DriveEvent, Engine, Event, Interest, Observer};
+use flashloom_device::{CommandId, DriveEvent, Event, Interest, Observer, Target};
 use flashloom_ftl::collection::clairvoyant::Change;
 use flashloom_host::Dispatched;
 use flashloom_nand::Lpn;
@@ -196,7 +196,9 @@ impl Observer for Record {
         Interest { events: true, ..Interest::default() }
     }
 
-    fn begin(&mut self, engine: &Engine) {
+    fn begin(&mut self, target: &dyn Target) {
+        let engines = target.engines();
+        let Some(engine) = engines.first() else { return };
         self.valid = (0..self.pages).filter(|&lpn| engine.is_mapped(Lpn(lpn))).collect();
         self.erased_pages = engine.erased_pages();
     }
