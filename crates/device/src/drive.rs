@@ -176,7 +176,7 @@ impl Drive {
         self.interface.has_completed()
     }
 
-    /// Takes the command that ended first, and how.
+    /// Takes a command that has ended, and how.
     #[inline]
     pub fn take_completed(&mut self) -> Option<(RequestId, Status)> {
         self.interface.take_completed()

@@ -22,7 +22,7 @@ pub use operation::{Counts, OpId, Origin, Status, Urgency};
 pub use params::{DieOrder, Energy, MultiPlane, NandParams, Suspend, Timing};
 pub use timed::{Busiest, Together, Utilization};
 
-use flashloom_units::{Fifo, NO_INDEX, Ns, Prng};
+use flashloom_units::{NO_INDEX, Ns, Prng};
 use serde::{Deserialize, Serialize};
 
 use failures::Failures;
@@ -41,8 +41,7 @@ pub struct Nand {
     /// Events since they were taken last, where they are recorded.
     events: Events,
     failures: Option<Box<Failures>>,
-    /// Tags of operations that have ended, in order, until they are taken.
-    completed: Fifo<u32>,
+    completed: Vec<u32>,
     refused: Vec<Refused>,
 }
 
@@ -60,9 +59,7 @@ pub struct Refused {
 // A state that was saved in timed mode is loaded into an array in timed mode, and the reverse.
 flashloom_units::state! {
     Nand {
-        value counts;
-        nested completed;
-        value refused;
+        value counts, completed, refused;
         nested written, erase_counts, timed, failures;
         fixed geometry, events;
     }
@@ -100,7 +97,7 @@ impl Nand {
             timed: None,
             events: None,
             failures: None,
-            completed: Fifo::default(),
+            completed: Vec::new(),
             refused: Vec::new(),
         }
     }
@@ -412,10 +409,10 @@ impl Nand {
         self.timed.as_mut().map_or(now, |timed| timed.step(until_ns, &mut self.events, &mut self.completed))
     }
 
-    /// Takes the tag of the operation that ended first.
+    /// Takes one of the tags whose operations have ended, oldest last.
     #[inline]
     pub fn take_completed(&mut self) -> Option<u32> {
-        self.completed.take()
+        self.completed.pop()
     }
 
     /// Takes the place of the program of a page that cannot be stored, because too many blocks have failed. The tag

@@ -6,7 +6,6 @@
 
 mod divisor;
 mod event_queue;
-mod fifo;
 mod id;
 mod index_set;
 mod interrupt;
@@ -25,7 +24,6 @@ mod visible;
 
 pub use divisor::Divisor;
 pub use event_queue::{EventNumber, EventQueue};
-pub use fifo::Fifo;
 pub use id::{Id, NO_INDEX};
 pub use index_set::IndexSet;
 pub use interrupt::Interrupt;

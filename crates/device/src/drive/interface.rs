@@ -2,7 +2,7 @@
 
 use flashloom_host::{Dispatched, RequestId};
 use flashloom_nand::Lpn;
-use flashloom_units::{Fifo, GIB, Kind, Ns, S, SECTOR_BYTES, Value, params};
+use flashloom_units::{GIB, Kind, Ns, S, SECTOR_BYTES, Value, params};
 use flashloom_workload::Op;
 
 use super::commands::{CommandId, Commands, Stage};
@@ -34,15 +34,15 @@ pub(super) struct HostInterface {
     controller_ns: Ns,
     /// When the controller is done with commands, and when transfers end.
     timers: Timers,
-    /// Commands that have ended, in order, until the host takes them.
-    completed: Fifo<(RequestId, Status)>,
+    /// Commands that have ended, until the host takes them.
+    completed: Vec<(RequestId, Status)>,
     unmapped_read_sectors: u64,
 }
 
 flashloom_units::state! {
     HostInterface {
-        nested commands, link, timers, completed;
-        value unmapped_read_sectors;
+        nested commands, link, timers;
+        value completed, unmapped_read_sectors;
         fixed controller_ns;
     }
 }
@@ -55,7 +55,7 @@ impl HostInterface {
             link: Link::new(params),
             controller_ns: params.controller_ns,
             timers: Timers::default(),
-            completed: Fifo::default(),
+            completed: Vec::new(),
             unmapped_read_sectors: 0,
         }
     }
@@ -169,10 +169,10 @@ impl HostInterface {
         !self.completed.is_empty()
     }
 
-    /// Takes the command that ended first, and how.
+    /// Takes a command that has ended, and how.
     #[inline]
     pub(super) fn take_completed(&mut self) -> Option<(RequestId, Status)> {
-        self.completed.take()
+        self.completed.pop()
     }
 
     /// Sectors that reads asked for and that nothing was stored for.

@@ -1,7 +1,7 @@
 //! Events: what ends, and what that sets free.
 
 use crate::{BlockId, Events, Origin};
-use flashloom_units::{EventNumber, Fifo, NO_INDEX, Ns};
+use flashloom_units::{EventNumber, NO_INDEX, Ns};
 
 use super::{Die, Group, Timed, Used, event};
 use crate::event::{Event, OperationKind};
@@ -11,7 +11,7 @@ impl Timed {
     /// Processes the next event, and those that follow until `until_ns` as long as they concern nobody else: no tag has
     /// come back, operations are in flight, and nobody looks. Returns the time of the last of them. The tags of what
     /// ended are added to `completed`.
-    pub(crate) fn step(&mut self, until_ns: Ns, events: &mut Events, completed: &mut Fifo<u32>) -> Ns {
+    pub(crate) fn step(&mut self, until_ns: Ns, events: &mut Events, completed: &mut Vec<u32>) -> Ns {
         while let Some((at, number, code)) = self.events.pop() {
             self.now = at;
             let index = code & event::INDEX;
@@ -33,7 +33,7 @@ impl Timed {
 
     /// The data of a read has crossed the channel.
     #[inline(always)]
-    fn transferred(&mut self, id: u32, events: &mut Events, completed: &mut Fifo<u32>) {
+    fn transferred(&mut self, id: u32, events: &mut Events, completed: &mut Vec<u32>) {
         let die = self.planes[self.operations[id as usize].plane.at()].die;
         let state = &mut self.dies[die as usize];
         state.transfers -= 1;
@@ -48,7 +48,7 @@ impl Timed {
 
     /// The array operation of a die has ended, unless the event was overtaken by a suspension.
     #[inline(always)]
-    fn array_ended(&mut self, die: u32, number: EventNumber, events: &mut Events, completed: &mut Fifo<u32>) {
+    fn array_ended(&mut self, die: u32, number: EventNumber, events: &mut Events, completed: &mut Vec<u32>) {
         let state = &mut self.dies[die as usize];
         if state.array_event != number {
             return;
@@ -97,7 +97,7 @@ impl Timed {
 
     /// An operation has ended. Returns the next of its group.
     #[inline(always)]
-    fn complete(&mut self, id: u32, events: &mut Events, completed: &mut Fifo<u32>) -> u32 {
+    fn complete(&mut self, id: u32, events: &mut Events, completed: &mut Vec<u32>) -> u32 {
         if let Some(events) = events {
             let failed = self.operations[id as usize].failed;
             events.push(Event::Ended { command: self.command(id), failed });
