@@ -27,8 +27,9 @@ COUNT := cargo build --locked --release && \
   cargo test --locked --workspace --test costs -- --ignored --nocapture
 NO_VALGRIND := make: valgrind is missing, which counts instructions: sudo apt-get install valgrind
 
-# How the commands of documents are run; followed by the name of the test.
-OUTPUTS := cargo test --locked --workspace --lib -- --ignored --nocapture --test-threads=1
+# How the commands of documents are run; followed by the name of the test. With any other choice of targets than all
+# tests, cargo compiles dependencies once more; benchmarks refuse an option for the number of threads.
+OUTPUTS := RUST_TEST_THREADS=1 cargo test --locked --workspace --tests -- --ignored --nocapture
 
 # Lays an environment of Python and installs into it what a file of requirements/ lists: versions with their hashes, of
 # which pip refuses everything else. Nothing outside of target/ is changed.
@@ -151,7 +152,7 @@ site: $(MDBOOK)/bin/mdbook $(LINKCHECKER)/done ## Builds the site of the documen
 	$(MDBOOK)/bin/mdbook build docs
 	$(LINKCHECKER)/bin/linkchecker --no-status -f docs/linkchecker.ini target/site/index.html
 	cargo test --locked -p flashloom-cli --lib documents
-	cargo test --locked -p flashloom-experiment --test documents --test checked_in --test policies
+	cargo test --locked -p flashloom-experiment --test all -- documents:: checked_in:: policies::
 	@echo "site: target/site/index.html"
 
 # Packages are made of what is committed: cargo refuses a changed tree. The wheel is for systems whose C library is that
@@ -224,11 +225,11 @@ $(REPORT_TESTS)/done: requirements/report.txt
 
 acceptance: ## Runs every FTL and every write buffer on the recordings in the folder TRACES, twice, with every check on.
 	FLASHLOOM_TRACES=$(abspath $(TRACES)) \
-	  cargo test --locked --release -p flashloom-experiment --test acceptance -- --ignored --nocapture --test-threads=1
+	  cargo test --locked --release -p flashloom-experiment --test all acceptance:: -- --ignored --nocapture --test-threads=1
 
 replicates: ## Holds size and power of intervals over replicates of the recordings in the folder TRACES.
 	FLASHLOOM_TRACES=$(abspath $(TRACES)) \
-	  cargo test --locked --release -p flashloom-experiment --test replicates -- --ignored --nocapture --test-threads=1
+	  cargo test --locked --release -p flashloom-experiment --test all replicates:: -- --ignored --nocapture --test-threads=1
 
 # Address sanitizer counts memory; it takes an option of the nightly compiler, which the stable one accepts so. What is
 # found is written to target/fuzz/found/.
@@ -263,11 +264,11 @@ fuzz-long: export CARGO_PROFILE_RELEASE_OVERFLOW_CHECKS := true
 fuzz-long: ## Checks CASES long random runs of whole drives, from seed SEED on.
 	FLASHLOOM_CASES=$(CASES) FLASHLOOM_SEED=$(SEED) \
 	  cargo test --locked --release --target-dir target/checked -p flashloom-device \
-	  --test random_operations --test state as_many_runs_as_are_asked_for
+	  --test all as_many_runs_as_are_asked_for
 
 fuzz-ftl: ## Holds 10 million random operations on each mapping against a model of its map, and KAST against a naive one.
 	FLASHLOOM_CASES=5000 FLASHLOOM_SEED=$(SEED) \
-	  cargo test --locked --release -p flashloom-ftl --test random_operations --test kast_model
+	  cargo test --locked --release -p flashloom-ftl --test all -- random_operations:: kast_model::
 
 # The hashes of every file that the index has for the versions which fit, for all systems and Python from 3.11 on.
 requirements: ## Chooses the newest versions that requirements/*.in allow, and writes them with their hashes to *.txt.
@@ -282,7 +283,7 @@ snapshots: ## Writes every snapshot and every generated file anew; look at the d
 	INSTA_UPDATE=always cargo test --locked --workspace
 
 reference: ## Writes the generated files anew: schema/*.json, docs/reference.md and the page of each policy.
-	INSTA_UPDATE=always cargo test --locked -p flashloom-experiment --test checked_in
+	INSTA_UPDATE=always cargo test --locked -p flashloom-experiment --test all checked_in::
 
 bench: budgets ## Counts what every policy costs; measures drive, orders, trace readers, schedulers and parallel runs.
 	cargo bench --locked -p flashloom-device --bench drive

@@ -52,6 +52,33 @@ class ABoot(InCache):
             ):
                 booted.boot()
 
+    def test_that_was_trapped_without_a_breakpoint_is_repeated_once_unless_the_module_ran(self):
+        def trapped(rip):
+            return (
+                "flashloom-lab: begin\nWARNING: CPU: 1 PID: 155 at arch/x86/kernel/traps.c:1120 "
+                f"exc_debug_kernel+0xca/0x160\nRIP: 0010:exc_debug_kernel+0xca/0x160\n <#DB>\nRIP: 0010:{rip}\n </#DB>\n"
+            )
+
+        kernel, module = trapped("kmem_cache_alloc_noprof+0x6f/0x2f0"), trapped("pd_insert+0x6f/0x2f0 [pardispatcher]")
+        warned = "flashloom-lab: begin\nWARNING: CPU: 1 PID: 155 at block/blk-mq.c:1 pd_insert+0x1/0x2\n"
+        late = f"{guest.LATE} 170 s\n"
+        good = "flashloom-lab: begin\n" + END
+        booted = Guest(KERNEL, Path("module"), "test", "test")
+        for consoles, failure in (
+            ([kernel + late, good], None),
+            ([kernel, kernel], "the kernel reports"),
+            ([module, good], "the kernel reports"),
+            ([warned, good], "the kernel reports"),
+            (["flashloom-lab: begin\n" + late, good], "did not end within 170 s"),
+        ):
+            with (
+                self.subTest(consoles=consoles),
+                patch.object(Guest, "console_of_a_boot", side_effect=consoles),
+                contextlib.redirect_stdout(io.StringIO()),
+                self.assertRaisesRegex(LabFailure, failure) if failure else contextlib.nullcontext(),
+            ):
+                booted.boot()
+
     def test_that_failed_leaves_the_others_their_consoles(self):
         failure = LabFailure("the script ended with status 1")
         with patch.object(Guest, "boot", side_effect=[failure, END]):

@@ -5,7 +5,7 @@ use std::io::{self, BufWriter, ErrorKind, IsTerminal, Write};
 use std::path::{Path, PathBuf};
 
 use flashloom::experiment::run::Failure;
-use flashloom::units::{Problem, Problems, visible};
+use flashloom::units::{Problem, Problems, visible, visible_message};
 use flashloom_files::{Output, folder_of};
 
 /// Reason why a command ends without success.
@@ -80,16 +80,17 @@ pub fn keep_apart(inputs: &[PathBuf], outputs: &[Option<&str>]) -> Result<(), Pr
     Ok(())
 }
 
-/// Writes a line to standard error, or several; what is hidden in them is made visible. A failure to do so is ignored.
+/// Writes a line to standard error, or several; what is hidden in them is made visible, and none is endless. A failure
+/// to do so is ignored.
 pub fn say(lines: impl std::fmt::Display) {
-    let _ = writeln!(io::stderr().lock(), "{}", visible(&lines.to_string()));
+    let _ = writeln!(io::stderr().lock(), "{}", visible_message(&lines.to_string()));
 }
 
 /// [`say`] in place of a progress bar, which is drawn again below.
 pub fn say_over_bar(lines: impl std::fmt::Display) {
     const CLEAR_LINE: &str = "\r\x1b[2K";
     let clear = if io::stderr().is_terminal() { CLEAR_LINE } else { "" };
-    let _ = writeln!(io::stderr().lock(), "{clear}{}", visible(&lines.to_string()));
+    let _ = writeln!(io::stderr().lock(), "{clear}{}", visible_message(&lines.to_string()));
 }
 
 /// A result file, opened before anything runs.

@@ -1,14 +1,11 @@
 //! What an outcome says of a run: which request counts in which distribution, and what samples say of an interval.
-#![allow(missing_docs)]
-
-mod support;
 
 use std::collections::VecDeque;
 
+use crate::support::{List, Run, buffered, pages, plain_device, plain_nand, request, unbuffered};
 use flashloom_device::{Interest, Observer, Sample, Simulation};
 use flashloom_units::{MS, Ns};
 use flashloom_workload::{Op, Pace, Replayed, Request};
-use support::{List, Run, buffered, pages, plain_device, plain_nand, request, unbuffered};
 
 /// A write with these flags.
 fn write(arrival_ns: Ns, lpn: u64, flags: u8) -> Request {

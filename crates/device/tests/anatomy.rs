@@ -1,8 +1,6 @@
 //! The anatomy of requests against times that are reckoned by hand, each with one thing to wait for.
-#![allow(missing_docs)]
 
-mod support;
-
+use crate::support::{List, Run, buffered, plain, plain_device, plain_nand, request, unbuffered};
 use flashloom_buffer::rate;
 use flashloom_device::{
     Cause, DeviceParams, DriveSetup, Engine, Interest, InterfaceParams, Misuse, Observer, Parts, Served, Simulation,
@@ -13,7 +11,6 @@ use flashloom_host::{BlockLayer, HostParams, scheduler};
 use flashloom_nand::NandParams;
 use flashloom_units::{MS, Ns, ParamSet, US, Value, transfer_ns};
 use flashloom_workload::{Op, Replayed, Request};
-use support::{List, Run, buffered, plain, plain_device, plain_nand, request, unbuffered};
 
 /// Pages 0 and [`SAME_DIE`] are on one die, page [`SAME_CHANNEL`] on another of its channel.
 const SAME_DIE: u64 = 8;

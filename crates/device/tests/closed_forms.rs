@@ -1,8 +1,6 @@
 //! The model against formulas: where a configuration is simple enough to be solved on paper, the two must agree.
-#![allow(missing_docs)]
 
-mod support;
-
+use crate::support::{Run, plain, plain_device, plain_nand, request, unbuffered};
 use flashloom_buffer::rate;
 use flashloom_device::{DeviceParams, DriveSetup, InterfaceParams};
 use flashloom_ftl::{CapacityParams, collection};
@@ -10,7 +8,6 @@ use flashloom_nand::NandParams;
 use flashloom_units::{MS, ParamSet, Prng, S, US, Value, transfer_ns};
 use flashloom_verify::closed_forms::greedy_mean_field;
 use flashloom_workload::{Op, Pace};
-use support::{Run, plain, plain_device, plain_nand, request, unbuffered};
 
 /// An idle drive reads a page in controller + command + tR + page over the channel + page over the link.
 #[test]

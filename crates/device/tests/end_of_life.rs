@@ -3,16 +3,13 @@
 //! Strategy of the random runs: a small drive whose operations fail often, over each mapping that can wear out, with
 //! and without buffer; random requests with flush, FUA and discard; the same requests once until its life ends and once
 //! beyond. The checks of a verified run watch what is read, before and after.
-#![allow(missing_docs)]
 
-mod support;
-
+use crate::support::{Run, buffered, request, unbuffered};
 use flashloom_device::{Completion, DeviceParams, DriveSetup, Engine, Outcome, Reason, Status, Submitted};
 use flashloom_ftl::{CapacityParams, mapping};
 use flashloom_nand::NandParams;
 use flashloom_units::{Ns, ParamSet, Prng, US, Value};
 use flashloom_workload::{Op, Pace, Request};
-use support::{Run, buffered, request, unbuffered};
 
 /// Two dies of a plane, 64 blocks of 8 pages each; the host sees half of them.
 fn device(program_failures: f64, erase_failures: f64) -> DeviceParams {

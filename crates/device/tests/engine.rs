@@ -1,14 +1,11 @@
 //! The engine as its callers see it: what it refuses, the order of a moment, and a drive without a block layer.
-#![allow(missing_docs)]
 
-mod support;
-
+use crate::support::{Run, buffered, plain_device, plain_nand, plain_with, request, unbuffered};
 use flashloom_device::{Ageing, Completion, DeviceParams, Drive, Engine, InterfaceParams, Misuse, Status, Submitted};
 use flashloom_ftl::{CapacityParams, mapping};
 use flashloom_nand::{NandParams, Suspend};
 use flashloom_units::{MS, Ns, ParamSet, Prng, US, Value};
 use flashloom_workload::{Op, Request};
-use support::{Run, buffered, plain, plain_device, plain_nand, plain_with, request, unbuffered};
 
 fn engine() -> Engine {
     Run::new(unbuffered(plain_device())).started()

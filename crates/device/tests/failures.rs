@@ -1,16 +1,13 @@
 //! Blocks that are bad from birth or go bad in use: data survives, no bad block is touched again (the NAND checker
 //! watches), and the end of the drive's life is reported, not suffered.
-#![allow(missing_docs)]
 
-mod support;
-
+use crate::support::{Run, request, unbuffered};
 use flashloom_device::{Ageing, DeviceParams, DriveSetup, EndOfLife, Outcome, Overwrite};
 use flashloom_ftl::{CapacityParams, PageWrite, mapping};
 use flashloom_nand::{HostPage, Lpn, Nand, NandParams, Origin, Refused};
 use flashloom_units::{MS, ParamSet, Prng, US, Value};
 use flashloom_verify::Verifier;
 use flashloom_workload::{Op, Pace, Request};
-use support::{Run, request, unbuffered};
 
 /// Two dies of two planes: 256 blocks of 16 pages, of which the host sees two thirds.
 fn device() -> DeviceParams {

@@ -1,16 +1,13 @@
 //! Reads and writes behind merges, in timed mode: with preemption a read waits for one flash operation, without it for
 //! the whole merge; and no write waits longer than the account of merges says.
-#![allow(missing_docs)]
 
-mod support;
-
+use crate::support::random::{pick, random_device, with_random_values};
+use crate::support::{Run, plain, plain_nand, request, unbuffered};
 use flashloom_device::{DeviceParams, Outcome};
 use flashloom_ftl::{Preemption, mapping};
 use flashloom_nand::{MultiPlane, NandParams};
 use flashloom_units::{MS, Ns, Prng, S, Value, transfer_ns};
 use flashloom_workload::{Op, Request};
-use support::random::{pick, random_device, with_random_values};
-use support::{Run, plain, plain_nand, request, unbuffered};
 
 const PAGES: u64 = 16;
 

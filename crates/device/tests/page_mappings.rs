@@ -1,9 +1,7 @@
 //! What page mappings and allocations must do as a whole drive: limits in which two of them are the same, closed forms,
 //! and how long the host waits for a collection.
-#![allow(missing_docs)]
 
-mod support;
-
+use crate::support::{Run, plain, plain_device, plain_nand, plain_with, request, unbuffered};
 use flashloom_buffer::rate;
 use flashloom_device::{DeviceParams, DriveSetup, Outcome};
 use flashloom_ftl::{GcBlocks, HotCold, Preemption, allocation, mapping};
@@ -11,7 +9,6 @@ use flashloom_nand::{NandParams, Origin};
 use flashloom_units::{MS, Ns, Prng, US, Value, transfer_ns};
 use flashloom_workload::{Op, Request};
 use proptest::prelude::*;
-use support::{Run, plain, plain_device, plain_nand, plain_with, request, unbuffered};
 
 fn allocated(mut setup: DriveSetup, name: &str, set: &[(&str, Value)]) -> DriveSetup {
     setup.ftl.allocation = allocation::builtin().choose(name, set).unwrap();

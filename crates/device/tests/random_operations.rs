@@ -5,15 +5,12 @@
 //! some hundred requests of random operation, address, length and flags at random times, dense enough that collections,
 //! flushes and stalls overlap. The generator leaves out operations at random (swarm testing), because a mix of
 //! everything seldom goes deep anywhere. The checks are those of a verified run, which know nothing of the FTL.
-#![allow(missing_docs)]
 
-mod support;
-
+use crate::support::Run;
+use crate::support::random::{pick, random_requests, random_setup, seeds_asked_for};
 use flashloom_units::{MS, Prng};
 use flashloom_workload::{Op, Pace};
 use proptest::prelude::*;
-use support::Run;
-use support::random::{pick, random_requests, random_setup, seeds_asked_for};
 
 fn run(seed: u64, count: usize) {
     let mut prng = Prng::new(seed);

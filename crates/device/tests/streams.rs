@@ -1,17 +1,14 @@
 //! SLAP's streams from the write buffer to the blocks: what the paper promises on the workloads that suit it.
-#![allow(missing_docs)]
-
-mod support;
 
 use std::collections::VecDeque;
 
+use crate::support::{Run, plain_device, plain_nand, plain_with, request, unbuffered};
 use flashloom_buffer::{order, rate};
 use flashloom_device::{DeviceParams, DriveSetup, Outcome};
 use flashloom_ftl::allocation;
 use flashloom_nand::NandParams;
 use flashloom_units::{MS, Prng, S, Value};
 use flashloom_workload::{Op, Pace, Request};
-use support::{Run, plain_device, plain_nand, plain_with, request, unbuffered};
 
 /// A drive with a buffer of 1,024 pages under SLAP, with those parameters besides.
 fn slap(device: DeviceParams, threshold: u32, set: &[(&str, Value)]) -> DriveSetup {

@@ -1,16 +1,13 @@
 //! Every order, rate and placement on the workload that suits it perfectly, with the cost that its paper promises
 //! there; and beside it one that does not suit it, or another policy on the same workload.
-#![allow(missing_docs)]
 
-mod support;
-
+use crate::support::{Run, buffered, pages, plain, plain_device, plain_nand, request};
 use flashloom_buffer::{order, rate};
 use flashloom_device::{DriveSetup, Outcome};
 use flashloom_ftl::{allocation, mapping, placement};
 use flashloom_nand::{NandParams, Origin};
 use flashloom_units::{MIB, MS, Ns, S, US, Value};
 use flashloom_workload::{Op, Pace, Request};
-use support::{Run, buffered, pages, plain, plain_device, plain_nand, request};
 
 /// Pages of a logical block, and chips.
 const BLOCK: u64 = 64;

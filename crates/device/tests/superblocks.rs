@@ -1,14 +1,11 @@
 //! Superblocks against what is promised of them: a superpage is one program of its die, a superblock one erase.
-#![allow(missing_docs)]
 
-mod support;
-
+use crate::support::{self, Run, buffered, request, unbuffered};
 use flashloom_device::{DeviceParams, Outcome};
 use flashloom_ftl::{CapacityParams, Superblock, allocation};
 use flashloom_nand::{MultiPlane, NandParams, Origin};
 use flashloom_units::{Ns, Prng, US, Value};
 use flashloom_workload::{Op, Pace};
-use support::{Run, buffered, request, unbuffered};
 
 /// Two channels of one die each, so that no transfer of a die waits for another one's.
 fn device(planes: u32) -> DeviceParams {

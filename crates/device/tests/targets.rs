@@ -1,10 +1,8 @@
 //! Targets other than an engine, and workloads that share one: what each sees, and that nobody is forgotten.
-#![allow(missing_docs)]
-
-mod support;
 
 use std::collections::VecDeque;
 
+use crate::support::{List, Run, buffered, pages, plain_device, plain_nand, request, unbuffered};
 use flashloom_device::{
     Cause, Completion, Drive, Engine, HostReport, Interest, Misuse, Observer, Queues, Sample, Served, Simulation,
     Status, Submitted, Target, Tenant,
@@ -12,7 +10,6 @@ use flashloom_device::{
 use flashloom_host::{BlockLayer, HostParams, scheduler};
 use flashloom_units::{Latency, MS, Ns, ParamSet, Prng, StateError, US};
 use flashloom_workload::{Op, Pace, Replayed, Request};
-use support::{List, Run, buffered, pages, plain_device, plain_nand, request, unbuffered};
 
 /// Random reads and writes of a page, at random times.
 fn mixed(seed: u64, count: usize, capacity_sectors: u64) -> Vec<Request> {

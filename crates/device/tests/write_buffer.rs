@@ -1,14 +1,11 @@
 //! The write buffer in time: what its policies do to a drive whose figures can be reckoned by hand.
-#![allow(missing_docs)]
 
-mod support;
-
+use crate::support::{Run, buffered, pages, plain_device, plain_nand, request};
 use flashloom_buffer::order;
 use flashloom_device::{DeviceParams, InterfaceParams, Outcome};
 use flashloom_nand::Origin;
 use flashloom_units::{MS, ParamSet, S, US, Value, transfer_ns};
 use flashloom_workload::Op;
-use support::{Run, buffered, pages, plain_device, plain_nand, request};
 
 fn reads_and_programs(outcome: &Outcome) -> (u64, u64) {
     (outcome.counts.reads[Origin::Host as usize], outcome.counts.programs[Origin::Host as usize])

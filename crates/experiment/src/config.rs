@@ -38,10 +38,25 @@ mod tests {
         entries.flat_map(|path| if path.is_dir() { sources(&path) } else { vec![path] }).collect()
     }
 
-    /// The layers that a text names in a path of this module.
+    /// Whether a path begins with a layer.
+    fn begins_with(path: &str, layer: &str) -> bool {
+        let is_name = |letter: char| letter.is_alphanumeric() || letter == '_';
+        path.trim_start().strip_prefix(layer).is_some_and(|after| !after.starts_with(is_name))
+    }
+
+    /// The layers that a text names in a path of this module: by itself, in a list, or on the way to an item.
     fn named(text: &str) -> impl Iterator<Item = usize> {
         let code = text.split("#[cfg(test)]").next().unwrap_or_default();
-        let names = |layer: &str| ["super::", "config::"].iter().any(|path| code.contains(&format!("{path}{layer}::")));
+        let paths = ["super::", "config::"].into_iter().flat_map(move |path| code.split(path).skip(1));
+        let paths: Vec<&str> = paths.collect();
+        let names = move |layer: &str| {
+            paths.iter().any(|path| match path.strip_prefix('{') {
+                Some(list) => {
+                    list.split([';', '}']).take(1).flat_map(|list| list.split(',')).any(|path| begins_with(path, layer))
+                }
+                None => begins_with(path, layer),
+            })
+        };
         (0..LAYERS.len()).filter(move |&layer| names(LAYERS[layer]))
     }
 
@@ -57,10 +72,13 @@ mod tests {
                 assert_eq!(above, None, "{} knows a layer that is built on it", file.display());
             }
         }
-        assert_eq!(
-            named("use crate::config::typed::Config;").collect::<Vec<_>>(),
-            [3],
-            "a layer that is named is seen"
-        );
+        for (uses, layers) in [
+            ("use crate::config::typed::Config;", &[3][..]),
+            ("use super::typed;", &[3]),
+            ("use super::{raw, typed as above};", &[1, 3]),
+            ("use super::typed_otherwise;", &[]),
+        ] {
+            assert_eq!(named(uses).collect::<Vec<_>>(), layers, "{uses}");
+        }
     }
 }

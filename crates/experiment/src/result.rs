@@ -37,6 +37,7 @@ mod ftl;
 mod hints;
 mod lifetime;
 mod provenance;
+mod read;
 mod repeated;
 mod series;
 
@@ -51,6 +52,7 @@ pub use hints::{ComparedHintResult, HintResult};
 pub use lifetime::LifetimeResult;
 pub(crate) use provenance::config_hash;
 pub use provenance::{EXPERIMENT, InputResult, ProvenanceResult};
+pub use read::{Unread, parse, schema_of};
 pub use repeated::{KEPT_SCHEMA, KeptRun, LeftOutResult, RepeatedFigure, RepeatedResult};
 pub use series::{BusySeries, EraseMap, HistogramResult, HistogramsResult, LatencySeries, SeriesResult};
 

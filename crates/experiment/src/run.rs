@@ -419,7 +419,7 @@ impl<'a> Prepared<'a> {
 
 /// Checks the expectations against the runs that there will be.
 fn check_expectations(experiment: &Experiment) -> Result<(), Problems> {
-    let problems: Vec<Problem> = experiment.problems_of_expectations().collect();
+    let problems = experiment.problems_of_expectations();
     if problems.is_empty() { Ok(()) } else { Err(Problems(problems)) }
 }
 

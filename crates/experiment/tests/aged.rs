@@ -1,12 +1,10 @@
 //! Drives that are aged once and used often give the same results as a fresh ageing, to the byte, and cost one ageing.
-#![allow(missing_docs)]
-
-mod support;
 
 use std::fs;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
+use crate::support::{lasting, steady};
 use flashloom_experiment::config::Catalog;
 use flashloom_experiment::registry::Registry;
 use flashloom_experiment::result::RunResult;
@@ -15,7 +13,6 @@ use flashloom_ftl::SINGLE_CHIP;
 use flashloom_ftl::collection::Collection;
 use flashloom_nand::{BlockId, PlaneId};
 use flashloom_units::{Capability, Policy, PolicySpec, State};
-use support::{lasting, steady};
 
 #[test]
 fn the_runs_of_a_comparison_give_what_each_gives_by_itself() {

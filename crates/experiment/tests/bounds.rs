@@ -1,7 +1,6 @@
 //! Bounds of comparisons: no policy beats one, and each is as tight as it says.
 //!
 //! A run whose figures beat its bounds fails its checks, so that every run here is a test of them.
-#![allow(missing_docs)]
 
 use flashloom_experiment::config::{Catalog, Experiment, Source};
 use flashloom_experiment::result::{BoundsResult, ComparedRun};

@@ -1,17 +1,14 @@
 //! The cache of aged drives: a run with one gives the same result as a run without, to the byte; and nothing that
 //! happens to the folder changes a result.
-#![allow(missing_docs)]
-
-mod support;
 
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex};
 
+use crate::support::{lasting, steady};
 use flashloom_experiment::config::{Catalog, Experiment};
 use flashloom_experiment::run::{Cache, Prepared, Quiet};
 use sha2::{Digest, Sha256};
-use support::{lasting, steady};
 
 /// More than the file of one such drive, and less than two of them.
 const ONE_FILE: u64 = 2_500_000;

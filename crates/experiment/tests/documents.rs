@@ -1,6 +1,5 @@
 //! The hand-written documents: every key, field, file, link and name of the code in them exists, every page is in the
 //! summary of the site, and no line of text or code is longer than 120 columns.
-#![allow(missing_docs)]
 
 use std::collections::BTreeSet;
 use std::fs;
@@ -207,6 +206,23 @@ fn no_line_is_longer_than_120_columns() {
     }
     long.retain(|line| !line.starts_with("crates/report/data/"));
     assert!(long.is_empty(), "longer than {WIDTH} columns:\n{}", long.join("\n"));
+}
+
+/// With one program for all tests of a crate, cargo looks for no other: a file that is not named would never run.
+#[test]
+fn every_file_of_tests_is_run() {
+    let programs: Vec<_> = files("crates", ".rs").into_iter().filter(|path| path.ends_with("/tests/all.rs")).collect();
+    assert!(programs.len() > 2, "{programs:?}");
+    for program in programs {
+        let (text, folder) = (read(&program), program.trim_end_matches("/all.rs"));
+        let is_forgotten = |path: &&String| {
+            let name = path.strip_prefix(&format!("{folder}/")).and_then(|name| name.strip_suffix(".rs"));
+            name.is_some_and(|name| name != "all" && !name.contains('/') && !text.contains(&format!("\nmod {name};\n")))
+        };
+        let tests = files(folder, ".rs");
+        let forgotten: Vec<_> = tests.iter().filter(is_forgotten).collect();
+        assert!(tests.len() > 2 && forgotten.is_empty(), "{program} lacks {forgotten:?}");
+    }
 }
 
 #[test]

@@ -1,6 +1,5 @@
 //! Write amplification against the mean-field limit of greedy collection, at the effective over-provisioning that a
 //! result states: for planes of 64, 256 and 1,024 blocks, and with more blocks set aside.
-#![allow(missing_docs)]
 
 use std::path::PathBuf;
 

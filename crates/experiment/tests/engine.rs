@@ -1,5 +1,4 @@
 //! Engines that are driven by hand give the same results as runs.
-#![allow(missing_docs)]
 
 use std::collections::VecDeque;
 

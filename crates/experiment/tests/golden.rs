@@ -2,7 +2,7 @@
 //! with every scheduler, and with every mapping.
 //!
 //! Every figure is exact. A change that moves one of them either has a reason, stated in its commit, or is a mistake.
-//! `INSTA_UPDATE=always cargo test -p flashloom-experiment --test golden` rewrites them.
+//! `INSTA_UPDATE=always cargo test -p flashloom-experiment --test all golden::` rewrites them.
 
 use std::fmt::Write;
 use std::fs;

@@ -1,7 +1,6 @@
 //! No fixture, recorded output or document names a path of the machine that it was made on: neither as text nor within
 //! a compressed recording or a Parquet file. Code may: scripts of a guest have its folders in them, and tests made-up
 //! ones.
-#![allow(missing_docs)]
 
 use std::env;
 use std::fs;

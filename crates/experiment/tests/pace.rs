@@ -1,6 +1,5 @@
 //! Maximum wait of a write while the drive collects garbage: with deadlines at most eight block erases, for any mapping
 //! and any size of the map (four on the drive of small blocks); with shares, that is without looking ahead, longer.
-#![allow(missing_docs)]
 
 use flashloom_experiment::config::{Catalog, Experiment, Source};
 use flashloom_experiment::run::{Prepared, Quiet};

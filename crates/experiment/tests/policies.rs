@@ -1,6 +1,5 @@
 //! The pages of the built-in policies help to choose: each has an example that runs, all of whose keys have an effect,
 //! and says when another policy is the better choice.
-#![allow(missing_docs)]
 
 use std::path::Path;
 use std::sync::Arc;

@@ -8,7 +8,6 @@
 //!
 //! The tests here use short recordings of their own. `make replicates TRACES=DIR` runs the whole of it on published
 //! recordings: 200 comparisons of one scheduler with itself, and 20 tries for each drive and recording.
-#![allow(missing_docs)]
 
 use std::fmt::Write as _;
 use std::num::NonZeroU32;

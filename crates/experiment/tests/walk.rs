@@ -15,7 +15,6 @@
 //! two types with one name in one file it sees the members of both, and likewise of functions. Of the output of macros
 //! it sees the identifiers of `ids!` alone, and nothing that is only there for tests. Keys and fields of results are
 //! checked by `documents.rs`.
-#![allow(missing_docs)]
 
 use std::collections::BTreeMap;
 use std::fs;

@@ -1,5 +1,4 @@
 //! Workloads from outside the project: they are configured, checked, run, compared and explained like built-in ones.
-#![allow(missing_docs)]
 
 use std::path::PathBuf;
 use std::sync::{Arc, Mutex};

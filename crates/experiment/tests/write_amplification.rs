@@ -1,5 +1,4 @@
 //! Write amplification in a result, on a filled drive with blocks of 64 pages.
-#![allow(missing_docs)]
 
 use std::path::PathBuf;
 

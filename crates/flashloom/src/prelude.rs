@@ -6,7 +6,7 @@
 pub use flashloom_buffer::{Order, Rate, SlotId};
 pub use flashloom_ftl::mapping::{Context, Profile, Site};
 pub use flashloom_ftl::{FIXED_HOMES, PAGE_MAPPING, SINGLE_CHIP, TRANSLATION_PAGES, WRITE_BUFFER};
-pub use flashloom_ftl::{FtlFigures, FtlReport, FtlSetup, Mapping, PageWrite, Space};
+pub use flashloom_ftl::{FtlFigures, FtlReport, FtlSetup, Mapping, MappingExtras, PageWrite, Space};
 pub use flashloom_ftl::{allocation::Allocation, collection::Collection, placement::Placement};
 pub use flashloom_host::scheduler::Choice;
 pub use flashloom_host::{Direction, RequestId, Requests, Scheduler, Setup, Stage};

@@ -1,6 +1,6 @@
 //! How much of the array the host sees.
 
-use flashloom_nand::{Geometry, NandParams};
+use flashloom_nand::{Geometry, NandParams, Region};
 use flashloom_units::{Kind, Value, params};
 
 params! {
@@ -33,6 +33,11 @@ impl Space {
     /// That array with that share of it over-provisioned.
     pub fn new(nand: NandParams, capacity: &CapacityParams) -> Self {
         Self { logical_pages: capacity.logical_pages(&nand.geometry()), nand }
+    }
+
+    /// A region of an array, of which the layer above uses so many pages.
+    pub fn of_region(array: &NandParams, region: &Region, logical_pages: u64) -> Self {
+        Self { nand: region.params(array), logical_pages }
     }
 
     /// The shape of the array.

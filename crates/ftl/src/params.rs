@@ -3,7 +3,7 @@
 use flashloom_nand::NandParams;
 use flashloom_units::{Kind, MS, Ns, S, Used, Value, choice, params};
 
-use crate::{allocation, collection, mapping, placement};
+use crate::slots;
 
 choice! {
     /// Where collected pages are written.
@@ -94,16 +94,16 @@ params! {
     /// Parameters of the flash translation layer.
     pub struct FtlParams {
         /// How logical pages are mapped to physical ones.
-        mapping: &'static str => "mapping", Kind::Policy(&mapping::SLOT), Value::Name("page"),
+        mapping: &'static str => "mapping", Kind::Policy(&slots::MAPPING), Value::Name("page"),
             "Finer maps write less and need more memory.";
         /// Which plane a page is written to.
-        allocation: &'static str => "allocation", Kind::Policy(&allocation::SLOT), Value::Name("interleave"),
+        allocation: &'static str => "allocation", Kind::Policy(&slots::ALLOCATION), Value::Name("interleave"),
             "Parallelism against locality.";
         /// Which block is collected.
-        gc: &'static str => "gc", Kind::Policy(&collection::SLOT), Value::Name("greedy"),
+        gc: &'static str => "gc", Kind::Policy(&slots::COLLECTION), Value::Name("greedy"),
             "Fewer copies now against fewer copies later.";
         /// Which chip an evicted logical block goes to, where every chip has an FTL of its own.
-        placement: &'static str => "placement", Kind::Policy(&placement::SLOT), Value::Name("static"),
+        placement: &'static str => "placement", Kind::Policy(&slots::PLACEMENT), Value::Name("static"),
             "Spreading evictions over the chips uses all of them; pages that a logical block has elsewhere are moved.";
         /// The order in which allocation goes over channels (C), ways (W), dies (D) and planes (P).
         stripe_order: StripeOrder => "stripe_order", Kind::Choice(StripeOrder::CHOICES), Value::Name("CWDP"),

@@ -45,6 +45,22 @@ flashloom_units::state! {
 }
 
 impl FtlReport {
+    /// The counters of two stores of a mapping together. What only one kind of mapping counts is the first's.
+    #[must_use]
+    pub fn and(self, other: &Self) -> Self {
+        Self {
+            host_page_writes: self.host_page_writes + other.host_page_writes,
+            host_page_reads: self.host_page_reads + other.host_page_reads,
+            page_copies: self.page_copies + other.page_copies,
+            block_erases: self.block_erases + other.block_erases,
+            read_modify_writes: self.read_modify_writes + other.read_modify_writes,
+            trimmed_pages: self.trimmed_pages + other.trimmed_pages,
+            foreground_collections: self.foreground_collections + other.foreground_collections,
+            background_collections: self.background_collections + other.background_collections,
+            ..self
+        }
+    }
+
     /// Pages programmed for another reason than that the layer above wrote them.
     pub fn other_programs(&self) -> u64 {
         self.page_copies + self.map_cache.map_or(0, |cache| cache.writes)

@@ -16,9 +16,12 @@
 //! wherever they lie, as in drives (patent application US 2026/0126924). That is done once: a block that goes bad in
 //! use takes its superblock along, where a drive may pair the blocks that are left over (patent US 11,640,259).
 //!
-//! O(1) a page. Memory: four bytes a block, none without superblocks.
+//! A store may also stand on a region of the array, blocks of every plane in a cell mode of their own: what it numbers
+//! from zero on are the region's, with as many pages as these hold.
+//!
+//! O(1) a page. Memory: four bytes a block, none without superblocks and regions.
 
-use flashloom_nand::{BlockId, Erase, Geometry, Nand, Origin, PlaneId, Ppn, Shape, Status, Urgency};
+use flashloom_nand::{BlockId, Erase, Geometry, Nand, Origin, PlaneId, Ppn, Region, Shape, Status, Urgency};
 use flashloom_units::Divisor;
 
 use crate::Superblock;
@@ -45,7 +48,7 @@ pub(crate) struct Superblocks {
     width: u32,
     by_width: Divisor,
     by_pages: Divisor,
-    /// The blocks of each superblock, in the order of their planes; empty where a superblock is one block.
+    /// The blocks of each superblock, in the order of their planes; empty where each is the block of its own number.
     members: Vec<BlockId>,
 }
 
@@ -56,32 +59,40 @@ impl Superblocks {
     /// More planes than any die has.
     pub(crate) const MOST_PLANES: usize = 32;
 
-    /// Superblocks of an erased array: of good blocks as far as each plane of a die has them, then of the others.
-    pub(crate) fn new(nand: &Nand, superblock: Superblock) -> Self {
+    /// Superblocks of a region of an erased array: of good blocks as far as each plane of a die has them, then of the
+    /// others.
+    pub(crate) fn new(nand: &Nand, superblock: Superblock, region: &Region) -> Self {
         let array = *nand.geometry();
         let width = superpage(&array, superblock);
-        let pages = units(&array, superblock).pages;
+        let Geometry { blocks, pages, .. } = region.geometry(&array);
         let mut members = Vec::new();
-        if width > 1 {
-            members = vec![BlockId::NONE; array.total_blocks() as usize];
+        if width > 1 || *region != Region::whole(&array) {
+            members = vec![BlockId::NONE; (array.total_planes() * blocks) as usize];
             let ordered = |plane: u32| {
-                let first = array.first_block(PlaneId(plane)).0;
-                let of_plane = || (first..first + array.blocks).map(BlockId);
-                of_plane().filter(|&block| !nand.is_bad(block)).chain(of_plane().filter(|&block| nand.is_bad(block)))
+                let of_plane = || region.blocks_of(&array, PlaneId(plane));
+                let good = of_plane().filter(|&block| !nand.is_bad(block));
+                good.chain(of_plane().filter(|&block| nand.is_bad(block)))
             };
             for plane in 0..array.total_planes() {
                 let (die, plane_in_die) = (plane / width, plane % width);
                 for (nth, block) in (0..).zip(ordered(plane)) {
-                    members[((die * array.blocks + nth) * width + plane_in_die) as usize] = block;
+                    members[((die * blocks + nth) * width + plane_in_die) as usize] = block;
                 }
             }
         }
-        Self { array, width, by_width: Divisor::new(width), by_pages: Divisor::new(pages), members }
+        let by_pages = Divisor::new(pages * width);
+        Self { array, width, by_width: Divisor::new(width), by_pages, members }
     }
 
     /// Blocks of a superblock, which are also the pages of a superpage.
     pub(crate) fn width(&self) -> u32 {
         self.width
+    }
+
+    /// Whether each is the block of the array of the same number.
+    #[inline(always)]
+    pub(crate) fn are_blocks(&self) -> bool {
+        self.members.is_empty()
     }
 
     /// Pages that fill the superpage of which a page of that index is the next.
@@ -101,7 +112,7 @@ impl Superblocks {
     /// The block of the array and its page that a page of a superblock is.
     #[inline(always)]
     pub(crate) fn page(&self, superblock: BlockId, index: u32) -> (BlockId, u32) {
-        if self.width == 1 {
+        if self.are_blocks() {
             return (superblock, index);
         }
         let (page, plane) = (self.by_width.quotient(index), self.by_width.remainder(index));
@@ -111,7 +122,7 @@ impl Superblocks {
     /// The page of the array that a physical page is; none stays none.
     #[inline(always)]
     pub(crate) fn ppn(&self, ppn: Ppn) -> Ppn {
-        if self.width == 1 || ppn.is_none() {
+        if self.are_blocks() || ppn.is_none() {
             return ppn;
         }
         let (block, page) = self.page(BlockId(self.by_pages.quotient(ppn.0)), self.by_pages.remainder(ppn.0));
@@ -134,7 +145,7 @@ impl Superblocks {
     /// Pages of a superblock that are programmed, if its blocks were programmed in turn and erased together.
     pub(crate) fn written(&self, nand: &Nand, superblock: BlockId) -> Option<u32> {
         let single = [superblock];
-        let members = if self.width == 1 { &single[..] } else { self.of(superblock) };
+        let members = if self.are_blocks() { &single[..] } else { self.of(superblock) };
         let erases = nand.erase_counts()[members[0].at()];
         let written = members.iter().map(|&block| nand.written(block)).sum();
         let of_member = |plane: u32| self.by_width.quotient(written + self.width - 1 - plane);
@@ -144,9 +155,9 @@ impl Superblocks {
         in_step.then_some(written)
     }
 
-    /// The blocks of a superblock, or none where it is one block.
+    /// The blocks of a superblock, or none where it is the block of that number.
     fn of(&self, superblock: BlockId) -> &[BlockId] {
-        if self.width == 1 {
+        if self.are_blocks() {
             return &[];
         }
         let first = superblock.at() * self.width as usize;
@@ -157,13 +168,18 @@ impl Superblocks {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use flashloom_nand::NandParams;
+    use flashloom_nand::{CellMode, NandParams};
     use flashloom_units::{ParamSet, Prng};
+    use std::collections::BTreeSet;
 
     fn nand(planes: u32, bad_blocks: f64) -> Nand {
         let shape = NandParams { channels: 2, ways: 1, dies: 2, planes, ..NandParams::defaults() };
         let device = NandParams { blocks: 10, pages: 6, page_bytes: 512, bad_blocks, ..shape };
         Nand::new(&device).with_failures(&device, &Prng::new(3))
+    }
+
+    fn of_array(nand: &Nand, superblock: Superblock) -> Superblocks {
+        Superblocks::new(nand, superblock, &Region::whole(nand.geometry()))
     }
 
     #[test]
@@ -172,7 +188,7 @@ mod tests {
             let nand = nand(planes, 0.0);
             let array = *nand.geometry();
             let folded = units(&array, Superblock::Die);
-            let superblocks = Superblocks::new(&nand, Superblock::Die);
+            let superblocks = of_array(&nand, Superblock::Die);
             let mut seen = vec![false; array.total_pages() as usize];
             for ppn in (0..folded.total_pages() as u32).map(Ppn) {
                 let (block, index) = (folded.block_of(ppn), folded.page_in_block(ppn));
@@ -189,12 +205,31 @@ mod tests {
     #[test]
     fn bad_blocks_cost_as_many_superblocks_as_a_plane_has_of_them() {
         let nand = nand(4, 0.2);
-        let superblocks = Superblocks::new(&nand, Superblock::Die);
+        let superblocks = of_array(&nand, Superblock::Die);
         for die in 0..4 {
             let bad = (die * 10..die * 10 + 10).filter(|&block| superblocks.is_bad(&nand, BlockId(block)));
             assert_eq!(bad.collect::<Vec<_>>(), [die * 10 + 8, die * 10 + 9]);
         }
-        let single = Superblocks::new(&nand, Superblock::None);
+        let single = of_array(&nand, Superblock::None);
         assert!((0..160).map(BlockId).all(|block| single.is_bad(&nand, block) == nand.is_bad(block)));
+    }
+
+    #[test]
+    fn a_region_is_numbered_from_zero_and_has_the_pages_that_its_blocks_hold() {
+        for superblock in [Superblock::None, Superblock::Die] {
+            let nand = nand(2, 0.0);
+            let array = *nand.geometry();
+            let cells = CellMode { pages: 2, read_ns: 1, program_ns: 1 };
+            let region = Region::new(3, 4).with_cells(cells);
+            let folded = units(&region.geometry(&array), superblock);
+            let superblocks = Superblocks::new(&nand, superblock, &region);
+            let pages: BTreeSet<_> = (0..folded.total_pages() as u32).map(|ppn| superblocks.ppn(Ppn(ppn))).collect();
+            assert_eq!(pages.len() as u32, array.total_planes() * 4 * 2);
+            let is_inside = |&page: &Ppn| {
+                let block = array.block_of(page);
+                (3..7).contains(&(block.0 % array.blocks)) && array.page_in_block(page) < 2
+            };
+            assert!(pages.iter().all(is_inside));
+        }
     }
 }

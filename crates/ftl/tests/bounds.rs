@@ -3,13 +3,10 @@
 //! Strategy: hill climbing over sequences of writes, trims, idle steps and rests on a small full drive. A sequence is
 //! changed here and there and kept if the longest merge and the longest wait of the host that it causes are no shorter.
 //! No sequence on the way may pass a bound; and where a bound can be reached, the search has to reach it.
-#![allow(missing_docs)]
 
-mod support;
-
+use crate::support::{Ftl, chip, pick, with_mapping};
 use flashloom_ftl::{FtlSetup, MergeReport, Preemption};
 use flashloom_units::{Prng, Value};
-use support::{Ftl, chip, pick, with_mapping};
 
 const LOGICAL_BLOCKS: u32 = 12;
 const PAGES: u32 = 4;

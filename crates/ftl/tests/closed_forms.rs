@@ -1,13 +1,10 @@
 //! Log-block mappings against formulas: where a workload is simple enough to be solved on paper, the two must agree.
 //!
 //! All workloads are uniform random writes of whole pages over D data blocks of N pages, which are full.
-#![allow(missing_docs)]
 
-mod support;
-
+use crate::support::{Ftl, chip, with_mapping};
 use flashloom_ftl::{FtlSetup, MergeReport, Preemption};
 use flashloom_units::{Prng, Value};
-use support::{Ftl, chip, with_mapping};
 
 /// Random writes until the drive is warm, and then what `writes` more of them take.
 fn uniform(setup: &FtlSetup, blocks: u32, pages: u32, offsets: std::ops::Range<u32>, writes: u32) -> MergeReport {

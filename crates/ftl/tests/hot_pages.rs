@@ -9,13 +9,10 @@
 //! spare pages for each page, hot and cold sets of l_i pages that take t_i of the writes amplify them by (sum sqrt(l_i
 //! t_i))^2 (1 + s) / 2s at best (Desnoyers, "Analytic Models of SSD Write Performance", ACM Transactions on Storage
 //! 10(2), 2014), for 90/10 by 0.36 of what uniform writes do.
-#![allow(missing_docs)]
 
-mod support;
-
+use crate::support::{Ftl, chip};
 use flashloom_ftl::{CapacityParams, FtlSetup, GcBlocks, HotCold, Space, collection};
 use flashloom_units::Prng;
-use support::{Ftl, chip};
 
 /// How hot and cold are told apart.
 #[derive(Clone, Copy)]

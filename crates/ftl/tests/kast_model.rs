@@ -6,13 +6,10 @@
 //! associativities, as the model.
 //!
 //! `FLASHLOOM_CASES` sets the cases, and `FLASHLOOM_SEED` the seed of the first; `make fuzz-ftl` runs 5,000.
-#![allow(missing_docs)]
 
-mod support;
-
+use crate::support::{Ftl, chip, number, pick, with_mapping};
 use flashloom_ftl::{FtlSetup, Preemption};
 use flashloom_units::{Prng, Value};
-use support::{Ftl, chip, number, pick, with_mapping};
 
 /// Cases where the environment does not say how many.
 const CASES: u64 = 100;

@@ -1,14 +1,13 @@
 //! The kit of page-level mappings from outside the crate: a store with a lane of its own, and what it tells of
 //! collections.
-#![allow(missing_docs)]
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeSet, VecDeque};
 
 use flashloom_ftl::allocation::Place;
 use flashloom_ftl::mapping::Context;
 use flashloom_ftl::mapping::page_store::{self, CollectionListener, Own, PageStore};
 use flashloom_ftl::{CapacityParams, DeclaredLane, FtlSetup, Lane, PageWrite, Space, mapping};
-use flashloom_nand::{BlockId, HostPage, Lpn, Nand, NandParams, OpId, PlaneId};
+use flashloom_nand::{BlockId, CellMode, HostPage, Lpn, Nand, NandParams, OpId, Origin, PlaneId, Region};
 use flashloom_units::{ParamSet, Prng};
 use flashloom_verify::Verifier;
 
@@ -24,7 +23,7 @@ fn small() -> Space {
 }
 
 /// The upper half of the pages is kept apart, and so is what survives of it.
-const OWN: Own = Own { pages: 0, lanes: &[DeclaredLane::written(Lane::Own).surviving_in(Lane::Own)] };
+const OWN: Own = Own { pages: 0, lanes: &[DeclaredLane::written(Lane::own(0)).surviving_in(Lane::own(0))] };
 
 /// What collections are about to move, by plane, and how many pages they moved.
 #[derive(Default)]
@@ -67,9 +66,10 @@ fn a_lane_of_its_own_keeps_pages_apart_and_every_collection_is_announced() {
         let lpn = prng.below(space.logical_pages) as u32;
         let page = HostPage { lpn: Lpn(lpn), mask, write: verifier.oracle.writes() };
         verifier.oracle.written_through(page);
-        let lane = if is_upper(lpn) { Lane::Own } else { Lane::Host };
+        let lane = if is_upper(lpn) { Lane::own(0) } else { Lane::HOST };
         let place = Place { plane: PlaneId(lpn % 2), lane };
-        store.write(&mut nand, &PageWrite::new(page, Nand::NO_TAG), place, OpId::DONE, &mut announced);
+        let write = PageWrite::new(page, Nand::NO_TAG);
+        store.on(&mut nand, &mut announced).write(&write, place, OpId::DONE);
         verifier.follow(&mut nand);
     }
     assert_eq!((store.check(), nand.check(), verifier.check()), (Ok(()), Ok(()), Ok(())));
@@ -84,4 +84,63 @@ fn a_declared_lane_needs_a_block_more_in_every_plane() {
     };
     let least = |own: &Own| (4..64).find(|&blocks| fits(blocks, own)).expect("a large drive holds it");
     assert!(least(&OWN) > least(&Own::default()));
+}
+
+/// Pages that a region of blocks with fewer pages takes before one of them moves to the rest.
+const CACHED: u64 = 24;
+
+/// What the host writes goes to a region of the array in another cell mode; the page that came there first moves out
+/// when that is full. Programs fail now and then, and most writes are of some sectors.
+#[test]
+fn pages_move_between_stores_over_regions_of_one_array() {
+    let two = NandParams { channels: 2, ways: 1, dies: 1, planes: 1, ..NandParams::defaults() };
+    let params = NandParams { blocks: 26, pages: 8, page_bytes: 2_048, program_failures: 0.0003, ..two };
+    let (pages, ftl) = (144, FtlSetup::with_defaults());
+    let cells = CellMode { pages: 4, read_ns: 1, program_ns: 1 };
+    let regions = [Region::new(0, 9).with_cells(cells), Region::new(9, 17)];
+    let mut nand = Nand::new(&params).with_region(&regions[0]).with_failures(&params, &Prng::new(4));
+    let mut verifier = Verifier::new(&mut nand, pages);
+    let [mut cache, mut rest] = regions.map(|region| {
+        let space = Space::of_region(&params, &region, pages);
+        let on = Context { space: &space, ftl: &ftl, nand: &nand };
+        PageStore::over(&region, &on, &Own::default()).expect("it can be built")
+    });
+    let (mut queue, mut prng, mut moved) = (VecDeque::new(), Prng::new(8), 0);
+    let full = nand.geometry().full_mask();
+    for turn in 0..6_000_u32 {
+        let lpn = Lpn(prng.below(pages) as u32);
+        let mask = if prng.chance(0.3) { full } else { 1 << prng.below(4) };
+        if turn % 3 == 0 && (cache.ppn(lpn).is_some() || rest.ppn(lpn).is_some()) {
+            verifier.oracle.read_flash(lpn, mask, None);
+            let is_cached = cache.read(&mut nand, lpn, mask, OpId::DONE, Nand::NO_TAG);
+            assert!(is_cached != rest.read(&mut nand, lpn, mask, OpId::DONE, Nand::NO_TAG), "it is in one of them");
+        }
+        let is_new = cache.ppn(lpn).is_none();
+        while is_new && cache.mapped() >= CACHED {
+            let oldest = queue.pop_front().expect("the cache holds pages");
+            let place = Place { plane: PlaneId(turn % 2), lane: Lane::HOST };
+            let from = cache.array_ppn(oldest);
+            assert!(rest.on(&mut nand, &mut ()).take_in(oldest, from, place, Origin::Gc), "there is room");
+            assert!(cache.forget(oldest));
+            moved += 1;
+        }
+        let page = HostPage { lpn, mask, write: verifier.oracle.writes() };
+        verifier.oracle.written_through(page);
+        let (write, elsewhere) = (PageWrite::new(page, Nand::NO_TAG), rest.array_ppn(lpn));
+        let place = Place { plane: PlaneId(prng.below(2) as u32), lane: Lane::HOST };
+        cache.on(&mut nand, &mut ()).write_over(&write, place, OpId::DONE, elsewhere);
+        rest.forget(lpn);
+        queue.extend(is_new.then_some(lpn));
+        verifier.follow(&mut nand);
+    }
+    assert_eq!((cache.check(), rest.check(), nand.check(), verifier.check()), (Ok(()), Ok(()), Ok(()), Ok(())));
+    assert_eq!((cache.check_loaded(&nand), rest.check_loaded(&nand)), (Ok(()), Ok(())));
+    let failed: u64 = nand.counts().failed_programs.iter().sum();
+    assert!(
+        moved > 1_000 && failed > 0 && !cache.is_worn_out() && !rest.is_worn_out(),
+        "{moved} moved, {failed} failed"
+    );
+    let both = cache.report().and(&rest.report());
+    let programs: u64 = nand.counts().programs.iter().sum();
+    assert_eq!(both.host_page_writes + both.page_copies + failed, programs, "every program is counted once");
 }

@@ -14,14 +14,11 @@
 //! | `mcsplit` | a stripe rewritten in order | one switch merge erases the stripe, no copy |
 //! | page maps, any allocation and collection | the whole drive in order, over and over | no copy |
 //! | `dftl` | pages whose entries fit its cache | no read or write of the map |
-#![allow(missing_docs)]
 
-mod support;
-
+use crate::support::{Ftl, chip, with_mapping};
 use flashloom_ftl::{FtlSetup, MergeReport, Preemption, Space, allocation, collection};
 use flashloom_nand::NandParams;
 use flashloom_units::{Prng, Value};
-use support::{Ftl, chip, with_mapping};
 
 /// Pages of a block.
 const N: u32 = 8;

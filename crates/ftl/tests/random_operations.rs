@@ -8,19 +8,16 @@
 //! compared in between and at the end.
 //!
 //! `FLASHLOOM_CASES` sets the cases a mapping, 2,000 operations each, and `FLASHLOOM_SEED` the seed of the first.
-#![allow(missing_docs)]
-
-mod support;
 
 use std::collections::BTreeSet;
 
+use crate::support::{Ftl, number, pick};
 use flashloom_ftl::{
     CapacityParams, FtlSetup, GcBlocks, GcPace, HotCold, Mapping, Preemption, Space, StripeOrder, Superblock,
     WearLevelling, allocation, collection, mapping, placement,
 };
 use flashloom_nand::{NandParams, Origin};
 use flashloom_units::{Chosen, Kind, Param, ParamSet, Policy, Prng, Role, Slot, Value};
-use support::{Ftl, number, pick};
 
 /// Operations of a case.
 const OPERATIONS: u32 = 2_000;

@@ -62,6 +62,8 @@ pub struct Setup {
     drive: DriveSetup,
     /// What ageing made of it.
     state: Vec<u8>,
+    /// What ageing did.
+    aged: Preconditioned,
 }
 
 /// All drives, aged, each with the checks of a verified run and without.
@@ -80,12 +82,14 @@ impl Setup {
         let experiment = Experiment::from_source(&Catalog::builtin(), source, &sets, None);
         let config = experiment.unwrap_or_else(|problems| panic!("{line}: {problems}")).variants.remove(0).config;
         let drive = config.drive_setup(is_verified);
-        let mut setup = Self { keys: line.to_owned(), config, is_verified, drive, state: Vec::new() };
+        let none = Preconditioned { pages: 0, waf: None, stable: true, is_worn_out: false };
+        let mut setup = Self { keys: line.to_owned(), config, is_verified, drive, state: Vec::new(), aged: none };
         let mut engine = setup.engine();
         let fill_pages = setup.config.device.logical_pages();
         let prng = Prng::new(1);
         let overwrite = Overwrite { prng, window: 1.0, tolerance: 0.0, max_windows: 3, rest: false };
-        engine.precondition(&Ageing { fill_pages, fill_streams: true, overwrite: Some(overwrite) }, &mut |_| ());
+        let ageing = Ageing { fill_pages, fill_streams: true, overwrite: Some(overwrite) };
+        setup.aged = engine.precondition(&ageing, &mut |_| ());
         setup.state = engine.save_aged().unwrap_or_else(|error| panic!("{line}: {error}"));
         setup
     }
@@ -106,8 +110,7 @@ impl Setup {
     /// The state is none of such a drive, or the run fails its checks.
     pub fn run(&self, state: &[u8]) -> Result<(), String> {
         let mut engine = self.engine();
-        let aged = Preconditioned { pages: 1, waf: None, stable: true, is_worn_out: false };
-        engine.load_aged(state, aged).map_err(|error| error.to_string())?;
+        engine.load_aged(state, self.aged).map_err(|error| error.to_string())?;
         if self.config.run.timing == Timing::Timed {
             engine.start_timing(&self.config.device.nand);
         }

@@ -12,6 +12,7 @@ mod geometry;
 mod id;
 mod operation;
 mod params;
+mod region;
 mod timed;
 
 pub use command::{Data, Erase, HostPage, PageCopy, Program, Read};
@@ -20,6 +21,7 @@ pub use geometry::{Geometry, Shape};
 pub use id::{BlockId, DieId, Lbn, Lpn, PlaneId, Ppn};
 pub use operation::{Counts, OpId, Origin, Status, Urgency};
 pub use params::{DieOrder, Energy, MultiPlane, NandParams, Suspend, Timing};
+pub use region::{CellMode, Region};
 pub use timed::{Busiest, Together, Utilization};
 
 use flashloom_units::{NO_INDEX, Ns, Prng};
@@ -27,6 +29,7 @@ use serde::{Deserialize, Serialize};
 
 use failures::Failures;
 use operation::Operation;
+use region::CellModes;
 use timed::Timed;
 
 /// The array with its back end.
@@ -41,6 +44,8 @@ pub struct Nand {
     /// Events since they were taken last, where they are recorded.
     events: Events,
     failures: Option<Box<Failures>>,
+    /// Where some blocks are used in another cell mode.
+    cells: Option<Box<CellModes>>,
     completed: Vec<u32>,
     refused: Vec<Refused>,
 }
@@ -61,7 +66,7 @@ flashloom_units::state! {
     Nand {
         value counts, completed, refused;
         nested written, erase_counts, timed, failures;
-        fixed geometry, events;
+        fixed geometry, events, cells;
     }
 }
 
@@ -97,6 +102,7 @@ impl Nand {
             timed: None,
             events: None,
             failures: None,
+            cells: None,
             completed: Vec::new(),
             refused: Vec::new(),
         }
@@ -107,6 +113,26 @@ impl Nand {
     pub fn with_failures(mut self, params: &NandParams, prng: &Prng) -> Self {
         self.failures = Failures::new(params, prng).map(Box::new);
         self
+    }
+
+    /// The same array with the blocks of a region used in its cell mode. Nothing was programmed before.
+    ///
+    /// # Panics
+    /// The region is not within the array.
+    #[must_use]
+    pub fn with_region(mut self, region: &Region) -> Self {
+        assert!(region.is_within(&self.geometry), "a region of the array: {region:?}");
+        if region.cells.is_some() {
+            let geometry = &self.geometry;
+            self.cells.get_or_insert_with(|| Box::new(CellModes::new(geometry))).set(geometry, region);
+        }
+        self
+    }
+
+    /// Pages that a block holds.
+    pub fn pages_of(&self, block: BlockId) -> u32 {
+        let cells = self.cells.as_ref().and_then(|cells| cells.of(block));
+        cells.map_or(self.geometry.pages, |cells| cells.pages)
     }
 
     /// Whether a block is marked as bad: from birth, or since an operation on it failed.
@@ -127,7 +153,7 @@ impl Nand {
     }
 
     fn left_in(&self, block: BlockId) -> u32 {
-        self.geometry.pages - self.written[block.at()]
+        self.pages_of(block) - self.written[block.at()]
     }
 
     /// Whether blocks can go bad in use.
@@ -138,7 +164,7 @@ impl Nand {
     /// From now on operations take time; what was emitted before is done.
     pub fn start_timing(&mut self, params: &NandParams) {
         assert!(self.timed.is_none(), "an array is put into timed mode once");
-        self.timed = Some(Box::new(Timed::new(params, &self.written)));
+        self.timed = Some(Box::new(Timed::new(params, &self.written, self.cells.as_deref())));
     }
 
     /// The shape of the array.
@@ -290,6 +316,7 @@ impl Nand {
     #[inline]
     fn count_program(&mut self, block: BlockId, page: u32, origin: Origin) -> bool {
         debug_assert_eq!(self.written[block.at()], page, "pages of a block are programmed in order");
+        debug_assert!(page < self.pages_of(block), "a block holds no more pages than its cell mode has");
         self.written[block.at()] = page + 1;
         self.counts.programs[origin as usize] += 1;
         let Some(failures) = &mut self.failures else { return false };
@@ -443,9 +470,10 @@ impl Nand {
     /// # Errors
     /// The first entry that cannot be, with its place.
     pub fn check_loaded(&self) -> Result<(), String> {
-        let pages = self.geometry.pages;
-        if let Some(block) = self.written.iter().position(|&written| written > pages) {
-            let written = self.written[block];
+        let beyond = |(&written, block): (&u32, BlockId)| written > self.pages_of(block);
+        let blocks = (0..).map(BlockId);
+        if let Some((written, block)) = self.written.iter().zip(blocks).find(|&each| beyond(each)) {
+            let (block, pages) = (block.0, self.pages_of(block));
             return Err(format!("NAND: {written} pages were written to block {block}, which has {pages}"));
         }
         if let Some(block) = self.erase_counts.iter().position(|&erases| erases > Self::MOST_ERASES) {

@@ -21,12 +21,13 @@ mod emission;
 mod ends;
 mod moved;
 
-use crate::{DieOrder, Events, Geometry, MultiPlane, NandParams, Origin, PlaneId, Suspend, Timing};
+use crate::{BlockId, CellMode, DieOrder, Events, Geometry, MultiPlane, NandParams, Origin, PlaneId, Suspend, Timing};
 use flashloom_units::{EventNumber, EventQueue, NO_INDEX, Ns};
 use serde::{Deserialize, Serialize};
 
 use crate::event::OperationKind;
 use crate::operation::Operation;
+use crate::region::CellModes;
 use moved::Unfinished;
 
 const CLASSES: usize = 4;
@@ -243,11 +244,32 @@ struct Die {
     busy_ns: Ns,
 }
 
+/// Time of the array for an operation.
+struct ArrayTimes {
+    /// For each page of a block, by kind of operation.
+    of_pages: Vec<[Ns; KINDS]>,
+    /// Where some blocks are used in another cell mode, for which other times hold.
+    cells: Option<Box<CellModes>>,
+}
+
+impl ArrayTimes {
+    #[inline(always)]
+    fn of(&self, block: BlockId, page: u16, kind: OperationKind) -> Ns {
+        let of_array = self.of_pages[page as usize][kind as usize];
+        let cells = self.cells.as_ref().and_then(|cells| cells.of(block));
+        cells.map_or(of_array, |CellMode { read_ns, program_ns, .. }| match kind {
+            OperationKind::Read => read_ns,
+            OperationKind::Program => program_ns,
+            OperationKind::Copyback => read_ns + program_ns,
+            OperationKind::Erase | OperationKind::Hold => of_array,
+        })
+    }
+}
+
 pub(crate) struct Timed {
     geometry: Geometry,
     timing: Timing,
-    /// Time of the array for each page of a block, by kind of operation.
-    array_ns: Vec<[Ns; KINDS]>,
+    array_ns: ArrayTimes,
     /// Time of the channel before the array begins, by kind of operation: its command, and the data of a program.
     load_ns: [Ns; KINDS],
     /// Sectors of data that this moves, by kind of operation.
@@ -291,7 +313,7 @@ flashloom_units::state! {
 
 /// The array as a whole, and its time.
 impl Timed {
-    pub(crate) fn new(params: &NandParams, written: &[u32]) -> Self {
+    pub(crate) fn new(params: &NandParams, written: &[u32], cells: Option<&CellModes>) -> Self {
         let geometry = params.geometry();
         let block = |&programmed: &u32| Block {
             programmed,
@@ -336,7 +358,7 @@ impl Timed {
         let command_ns = timing.command_ns;
         Self {
             geometry,
-            array_ns: array_ns.collect(),
+            array_ns: ArrayTimes { of_pages: array_ns.collect(), cells: cells.cloned().map(Box::new) },
             load_ns: [command_ns, command_ns + page_data_ns, command_ns, command_ns],
             load_sectors: [0, geometry.sectors_per_page().into(), 0, 0],
             page_data_ns,

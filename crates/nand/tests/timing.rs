@@ -4,10 +4,11 @@
 mod support;
 
 use flashloom_nand::{
-    BlockId, Busiest, Data, DieOrder, Erase, MultiPlane, Nand, NandParams, OpId, Origin, PageCopy, Ppn, Program, Read,
-    Status, Suspend, Urgency,
+    BlockId, Busiest, CellMode, Data, DieOrder, Erase, MultiPlane, Nand, NandParams, OpId, Origin, PageCopy, Ppn,
+    Program, Read, Region, Status, Suspend, Urgency,
 };
 use flashloom_units::{MS, Ns, Prng, US};
+use flashloom_verify::Verifier;
 
 use support::{Array, ERASE, PAGE, PROGRAM, READ, array, device, program, read, run};
 
@@ -357,4 +358,21 @@ fn a_program_that_fails_takes_its_time_and_what_replaces_it_waits_for_it() {
         (again == Status::Passed).then(|| run(&mut nand))
     });
     assert_eq!(ended, Some(vec![(1, 2 * (PAGE + PROGRAM))]));
+}
+
+#[test]
+fn blocks_of_a_region_take_the_times_of_their_cell_mode_and_hold_its_pages() {
+    let (params, cells) = (device(), CellMode { pages: 2, read_ns: 5 * US, program_ns: 60 * US });
+    let mut nand = Nand::new(&params).with_region(&Region::new(3, 1).with_cells(cells));
+    assert_eq!([2, 3, 4, 7].map(|block| nand.pages_of(BlockId(block))), [8, 2, 8, 2]);
+    assert_eq!(nand.erased_pages(), 4 * (3 * 8 + 2));
+    let verifier = Verifier::new(&mut nand, 16);
+    let mut nand = Array { nand, verifier };
+    nand.start_timing(&params);
+    program(&mut nand, 3, 0, Origin::Host, 1);
+    program(&mut nand, 8, 0, Origin::Host, 2);
+    assert_eq!(run(&mut nand), [(1, PAGE + 60 * US), (2, 2 * PAGE + PROGRAM)]);
+    let now = 2 * PAGE + PROGRAM;
+    read(&mut nand, 3, 0, Origin::Host, 1);
+    assert_eq!(run(&mut nand), [(1, now + 5 * US + PAGE)]);
 }

@@ -32,7 +32,7 @@ mod _flashloom {
     /// A text as it may be shown, as the program shows it.
     #[pyfunction]
     fn visible(text: &str) -> String {
-        flashloom::units::visible(text).into_owned()
+        flashloom::units::visible_message(text).into_owned()
     }
 
     /// A result, as the program prints it: texts, with their cells where they are tables.

@@ -1,7 +1,7 @@
 //! Results as text: the bytes that the program writes, and the tables that it prints.
 
 use flashloom::experiment::config::Catalog;
-use flashloom::experiment::result::{Comparison, RunResult};
+use flashloom::experiment::result::{Comparison, RunResult, parse, schema_of};
 use flashloom::report::text::{Part, Table, columns, comparison, hints, missing_bounds, summary};
 use flashloom::units::{Problem, Problems, visible_json, visible_line};
 use serde_json::Value;
@@ -35,8 +35,8 @@ pub(crate) fn of_comparison(catalog: &Catalog, json: &str, names: &[String]) -> 
 }
 
 fn read<T: serde::de::DeserializeOwned>(json: &str) -> Result<T, Problems> {
-    let refuse = |error| Problem::file("<result>", format!("{error}"), "a result that this version wrote").into();
-    serde_json::from_str(json).map_err(refuse)
+    let read = schema_of(json.as_bytes()).and_then(|_| parse(json.as_bytes()));
+    read.map_err(|unread| Problem::file("<result>", unread.to_string(), "a result that this version wrote").into())
 }
 
 fn shown(parts: impl IntoIterator<Item = Part>) -> TextParts {

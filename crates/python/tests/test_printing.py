@@ -121,6 +121,24 @@ def test_an_exception_shows_what_came_from_a_file(tmp_path: Path) -> None:
         assert "\\u{1b}" in texts[0] or "\\u{202e}" in texts[0], texts[0]
 
 
+def test_an_exception_repeats_no_more_of_a_file_than_is_read(tmp_path: Path) -> None:
+    long = "x" * (1 << 20)
+    acts: tuple[Callable[[], object], ...] = (
+        lambda: Experiment.from_text(f"[host]\n{long} = 1\n"),
+        lambda: flashloom.InputError(f"{tmp_path}/{long}: does not exist"),
+    )
+    for act in acts:
+        try:
+            error = act()
+        except flashloom.Error as raised:
+            error = raised
+        assert isinstance(error, flashloom.Error)
+        problems = getattr(error, "problems", ())
+        texts = [str(error), *(text for of in problems for text in (str(of), of.found, of.expected))]
+        assert all(len(text) < 11_000 for text in texts), [len(text) for text in texts]
+        assert re.search(r"\[\.\.\. \d+ of \d+ characters \.\.\.\]", texts[0]), texts[0]
+
+
 def test_a_result_shows_what_a_file_says_in_text_and_in_html(small: Experiment) -> None:
     comparison = small.compare(vary=VARY)
     hostile = json.loads(comparison.to_json())

@@ -14,6 +14,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::fs::{self, File};
 use std::io::Read;
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 
 use flashloom_files::open_input;
 use flashloom_units::{
@@ -48,19 +49,26 @@ pub struct DataSet {
     pub config: Option<Value>,
 }
 
-/// A run: the cells of its row that are not empty, by column.
+/// A run: the cells of its row, by column.
 #[derive(Clone, Debug, Default)]
-pub struct SweptRun(BTreeMap<String, Value>);
+pub struct SweptRun {
+    /// Names of the columns in order, which all runs share.
+    columns: Arc<[String]>,
+    /// A cell for each of them; null if it is empty.
+    cells: Box<[Value]>,
+}
 
 impl SweptRun {
     /// A run of some cells.
     pub fn new(cells: impl IntoIterator<Item = (String, Value)>) -> Self {
-        Self(cells.into_iter().collect())
+        let (columns, cells): (Vec<_>, Vec<_>) = cells.into_iter().collect::<BTreeMap<_, _>>().into_iter().unzip();
+        Self { columns: columns.into(), cells: cells.into() }
     }
 
-    /// A cell.
+    /// A cell, if it is not empty.
     pub fn cell(&self, column: &str) -> Option<&Value> {
-        self.0.get(column)
+        let at = self.columns.binary_search_by(|known| known.as_str().cmp(column)).ok()?;
+        Some(&self.cells[at]).filter(|cell| !cell.is_null())
     }
 
     /// A cell with a number.
@@ -138,6 +146,7 @@ impl DataSet {
         let columns: BTreeSet<&str> = STATUS.iter().chain(figures).copied().collect();
         let columns: BTreeSet<String> =
             columns.into_iter().map(str::to_owned).chain(data.varied.iter().cloned()).collect();
+        let columns: Arc<[String]> = columns.into_iter().collect();
         let mut known = BTreeSet::new();
         for file in &files {
             let added = guarded(|| data.add(file, &columns, budget, &mut known));
@@ -154,31 +163,39 @@ impl DataSet {
     fn add(
         &mut self,
         file: &Path,
-        columns: &BTreeSet<String>,
+        columns: &Arc<[String]>,
         budget: &Budget,
         known: &mut BTreeSet<String>,
     ) -> Result<(), Problem> {
         let refuse = |found: String| refused(file, found);
         let (opened, reader) = open(file, budget)?;
+        let schema = reader.metadata().file_metadata().schema_descr_ptr();
+        // The first column of a name, as a list of all for each would take their product.
+        let mut places: BTreeMap<&str, usize> = BTreeMap::new();
+        for (place, column) in schema.columns().iter().enumerate() {
+            if let [name] = column.path().parts() {
+                places.entry(name).or_insert(place);
+            }
+        }
         for at in 0..reader.num_row_groups() {
             let group = reader.get_row_group(at).map_err(|error| refuse(error.to_string()))?;
             let declared = u64::try_from(group.metadata().num_rows()).map_err(|_| refuse(DAMAGED.to_owned()))?;
-            let has = |name: &&String| {
-                let mut there = group.metadata().schema_descr().columns().iter();
-                there.any(|column| column.path().parts() == [name.as_str()])
-            };
-            budget.take_rows(declared, columns.iter().filter(has).count() as u64).map_err(refuse)?;
+            // Every row has a cell for each of them, whether the file has the column or not.
+            budget.take_rows(declared, columns.len() as u64).map_err(refuse)?;
+            let empty = || SweptRun { columns: Arc::clone(columns), cells: vec![Value::Null; columns.len()].into() };
             let mut rows: Vec<SweptRun> = Vec::new();
-            for name in columns {
-                let found = Column::find(&opened, group.as_ref(), name, budget).map_err(refuse)?;
-                let Some(column) = found else { continue };
+            let find = |name: &str| match places.get(name) {
+                Some(&place) => Column::at(&opened, group.as_ref(), place, budget).map(Some),
+                None => Ok(None),
+            };
+            for (index, name) in columns.iter().enumerate() {
+                let Some(column) = find(name).map_err(refuse)? else { continue };
                 let values = column.read(usize::MAX).map_err(refuse)?;
-                rows.resize_with(values.len().max(rows.len()), SweptRun::default);
-                let cells = rows.iter_mut().zip(values).filter(|(_, value)| !value.is_null());
-                cells.for_each(|(SweptRun(cells), value)| drop(cells.insert(name.clone(), value)));
+                rows.resize_with(values.len().max(rows.len()), empty);
+                rows.iter_mut().zip(values).for_each(|(row, value)| row.cells[index] = value);
             }
             if let (None, Some(ended)) = (&self.config, rows.iter().position(SweptRun::has_ended)) {
-                let column = Column::find(&opened, group.as_ref(), "config", budget).map_err(refuse)?;
+                let column = find("config").map_err(refuse)?;
                 let values = column.map_or_else(|| Ok(Vec::new()), |column| column.read(ended + 1)).map_err(refuse)?;
                 let text = values.get(ended).and_then(Value::as_str);
                 if let Some(text) = text {
@@ -205,10 +222,7 @@ impl DataSet {
             self.varied.push("version".to_owned());
         }
         let columns: Vec<&str> = self.varied.iter().map(String::as_str).chain(["seed"]).collect();
-        self.runs.sort_by(|a, b| {
-            let mut by_column = columns.iter().map(|column| compare(a.cell(column), b.cell(column)));
-            by_column.find(|order| order.is_ne()).unwrap_or(Ordering::Equal)
-        });
+        self.runs.sort_by_cached_key(|run| columns.iter().map(|column| Rank::of(run.cell(column))).collect::<Vec<_>>());
     }
 
     /// Runs of the same values, which differ in their seed.
@@ -264,15 +278,55 @@ pub fn amount(value: &Value) -> Option<(Measure, f64)> {
 }
 
 /// Order of varied values: nothing, then numbers by their amount, then texts.
-pub fn compare(a: Option<&Value>, b: Option<&Value>) -> Ordering {
-    let number = |value: Option<&Value>| value.and_then(amount).map(|(_, number)| number);
-    match (number(a), number(b)) {
-        (Some(a), Some(b)) => a.total_cmp(&b),
-        (Some(_), None) if b.is_some() => Ordering::Less,
-        (None, Some(_)) if a.is_some() => Ordering::Greater,
-        _ => a.map(Value::to_string).cmp(&b.map(Value::to_string)),
+#[derive(Debug)]
+pub enum Rank {
+    /// No value.
+    Nothing,
+    /// A number, or a text that writes one.
+    Number(f64),
+    /// Any other value, as JSON.
+    Text(String),
+}
+
+impl Rank {
+    /// The place of a value in the order.
+    pub fn of(value: Option<&Value>) -> Self {
+        match value.map(|value| (amount(value), value)) {
+            None => Self::Nothing,
+            Some((Some((_, number)), _)) => Self::Number(number),
+            Some((None, value)) => Self::Text(value.to_string()),
+        }
     }
 }
+
+impl Ord for Rank {
+    fn cmp(&self, other: &Self) -> Ordering {
+        let kind = |rank: &Self| match rank {
+            Self::Nothing => 0,
+            Self::Number(_) => 1,
+            Self::Text(_) => 2,
+        };
+        match (self, other) {
+            (Self::Number(one), Self::Number(other)) => one.total_cmp(other),
+            (Self::Text(one), Self::Text(other)) => one.cmp(other),
+            _ => kind(self).cmp(&kind(other)),
+        }
+    }
+}
+
+impl PartialOrd for Rank {
+    fn partial_cmp(&self, other: &Self) -> Option<Ordering> {
+        Some(self.cmp(other))
+    }
+}
+
+impl PartialEq for Rank {
+    fn eq(&self, other: &Self) -> bool {
+        self.cmp(other).is_eq()
+    }
+}
+
+impl Eq for Rank {}
 
 fn refused(path: &Path, found: impl Into<String>) -> Problem {
     let problem = Problem::file(visible_path(path), found, "the data set of a sweep: a folder of Parquet files");
@@ -340,10 +394,10 @@ mod tests {
     #[test]
     fn values_are_ordered_by_what_they_measure() {
         let mut values = [json!("noop"), json!("4MiB"), json!(16), json!("512KiB"), json!(2), json!("deadline")];
-        values.sort_by(|a, b| compare(Some(a), Some(b)));
+        values.sort_by_key(|value| Rank::of(Some(value)));
         let expected = [json!(2), json!(16), json!("512KiB"), json!("4MiB"), json!("deadline"), json!("noop")];
         assert_eq!(values, expected);
-        assert_eq!(compare(None, Some(&json!(1))), Ordering::Less);
+        assert!(Rank::of(None) < Rank::of(Some(&json!(1))));
         assert_eq!(amount(&json!("75us")), Some((Measure::Time, 75_000.0)));
         assert_eq!(amount(&json!("7%")), Some((Measure::Number, 0.07)));
         assert_eq!(amount(&json!(true)), None);

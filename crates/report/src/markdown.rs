@@ -2,7 +2,7 @@
 
 use std::fmt::Write as _;
 
-use flashloom_units::visible_line;
+use flashloom_units::visible_whole_line;
 
 use crate::drive::OtherDrive;
 use crate::published::{Band, Kind, Published};
@@ -75,7 +75,7 @@ pub fn overview(reports: &[Overview]) -> String {
 /// A text within a cell: made visible, and without a sign that would end the cell, link or open an element.
 fn cell(text: &str) -> String {
     let mut cell = String::with_capacity(text.len());
-    for character in visible_line(text).chars() {
+    for character in visible_whole_line(text).chars() {
         if matches!(character, '\\' | '|' | '<' | '>' | '[' | ']') {
             cell.push('\\');
         }

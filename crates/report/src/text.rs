@@ -12,7 +12,7 @@ mod table;
 
 use std::fmt;
 
-use flashloom_units::visible;
+use flashloom_units::visible_message;
 
 pub use bounds::missing_bounds;
 pub use columns::Column;
@@ -41,7 +41,7 @@ impl fmt::Display for Part {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Table(table) => table.fmt(f),
-            Self::Lines(lines) => f.write_str(&visible(lines)),
+            Self::Lines(lines) => f.write_str(&visible_message(lines)),
         }
     }
 }

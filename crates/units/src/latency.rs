@@ -5,10 +5,12 @@
 //! `hdrhistogram` crate; recording is written out here because every request does it three times.
 
 mod histogram;
+mod sparse;
 
 use crate::{Ns, Reader, State, StateError, Writer};
 
 pub use histogram::Histogram;
+pub use sparse::SparseLatency;
 
 /// Bits of a value that choose its bucket: 2,048 is the first power of two that three digits fit in.
 const PRECISION_BITS: u32 = 11;
@@ -67,6 +69,12 @@ impl Latency {
             Some(latencies) => *latencies += 1,
             None => *self.new_bucket(value) += 1,
         }
+        self.record_moments(value);
+    }
+
+    /// Adds one latency to all but the buckets.
+    #[inline]
+    fn record_moments(&mut self, value: Ns) {
         self.count += 1;
         self.sum += u128::from(value);
         self.sum_of_squares += value as f64 * value as f64;

@@ -27,7 +27,7 @@ pub use event_queue::{EventNumber, EventQueue};
 pub use id::{Id, NO_INDEX};
 pub use index_set::IndexSet;
 pub use interrupt::Interrupt;
-pub use latency::{Histogram, Latency};
+pub use latency::{Histogram, Latency, SparseLatency};
 pub use lines::Lines;
 pub use lists::Lists;
 pub use param::{Choice, FieldType, Kind, Must, Param, ParamSet, Used, Value, nearest, one_of};
@@ -41,7 +41,9 @@ pub use quantity::{
 };
 pub use refusal::Refusal;
 pub use state::{Reader, State, StateError, Word, Writer, load_state, load_with, save_state, save_with};
-pub use visible::{visible, visible_bytes, visible_json, visible_line, visible_path};
+pub use visible::{
+    MOST_SHOWN, visible, visible_bytes, visible_json, visible_line, visible_message, visible_path, visible_whole_line,
+};
 
 /// Simulated time or a duration, in nanoseconds.
 pub type Ns = u64;

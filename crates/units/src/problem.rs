@@ -240,6 +240,19 @@ mod tests {
     }
 
     #[test]
+    fn a_problem_is_short_however_long_what_it_repeats_is() {
+        let key = "k".repeat(1 << 20);
+        for text in [key.clone(), format!("{}\n{key}", "x".repeat(8_000))] {
+            let refusal = Refusal::new(format!("unknown key `{key}` in [host]"), key.as_str()).help(key.as_str());
+            let shown = Problem::in_text("a.toml", &text, 7..9, refusal).to_string();
+            assert!(shown.len() < 20_000, "{}: {}", text.len(), shown.len());
+            assert!(shown.contains("characters ...]") && shown.contains("` in [host]"), "{shown}");
+        }
+        let refusal = Refusal::new(key.as_str(), key.as_str()).help(key.as_str());
+        assert!(refusal.to_string().len() < 4_000 && refusal.in_file(key).to_string().len() < 5_000);
+    }
+
+    #[test]
     fn spans_outside_the_text_and_inside_a_character_do_not_panic() {
         for (start, end) in [(0, 99), (99, 100), (1, 2), (2, 1)] {
             let _ = Problem::in_text("f", "ä\n", start..end, Refusal::new("x", "y")).to_string();

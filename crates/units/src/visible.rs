@@ -2,11 +2,23 @@
 //! round, or cannot be seen.
 //!
 //! A hidden character is shown as `\u{1b}`, a byte that is no UTF-8 as `\xff`. What is shown is to be read by people
-//! and is not turned back: a backslash stays one backslash.
+//! and is not turned back: a backslash stays one backslash. A text within a line is shown up to [`MOST_SHOWN`]
+//! characters, because a file may hold one of any length; its middle is left out, and the mark in its place says so.
 
 use std::borrow::Cow;
 use std::fmt::Write;
 use std::path::Path;
+
+/// Characters of a text that are shown within a line; nobody writes a name or a claim so long to be read.
+pub const MOST_SHOWN: usize = 1_000;
+/// Of a longer text, those that are shown of its end: a message often says there where the text comes from.
+const SHOWN_OF_END: usize = 200;
+
+/// Characters that the mark of what was left out has at most.
+const MARK: usize = 60;
+
+/// Characters of a line of a message; only that of a table with hundreds of columns comes near it.
+const MOST_OF_LINE: usize = 10_000;
 
 /// Characters that do something other than being seen: controls (C0, DEL, C1), separators of lines and paragraphs,
 /// marks of direction, anchors of annotations, and all that Unicode 16 has no glyph for
@@ -44,8 +56,17 @@ pub fn visible(text: &str) -> Cow<'_, str> {
     replaced(text, is_shown, |shown, character| shown.extend(character.escape_unicode()))
 }
 
-/// Text within a line as it may be shown: a newline would begin a line that nobody wrote, and is shown as `\n`.
+/// Text within a line as it may be shown: a newline would begin a line that nobody wrote, and is shown as `\n`. Of a
+/// text longer than [`MOST_SHOWN`] characters the middle is left out.
 pub fn visible_line(text: &str) -> Cow<'_, str> {
+    match shortened(text, MOST_SHOWN) {
+        Cow::Borrowed(whole) => visible_whole_line(whole),
+        Cow::Owned(short) => Cow::Owned(visible_whole_line(&short).into_owned()),
+    }
+}
+
+/// [`visible_line`] of a text that is shown whole, however long it is.
+pub fn visible_whole_line(text: &str) -> Cow<'_, str> {
     let replace = |shown: &mut String, character| match character {
         '\n' => shown.push_str("\\n"),
         '\r' => shown.push_str("\\r"),
@@ -55,11 +76,43 @@ pub fn visible_line(text: &str) -> Cow<'_, str> {
     replaced(text, |character| !is_hidden(character), replace)
 }
 
+/// Text of several lines that are not the data which was asked for, but say something about it: [`visible`], and no
+/// line beyond 10,000 characters, whatever was forgotten to be shortened.
+pub fn visible_message(text: &str) -> Cow<'_, str> {
+    if text.len() <= MOST_OF_LINE {
+        return visible(text);
+    }
+    let mut shown = String::new();
+    for line in text.split_inclusive('\n') {
+        let (line, end) = line.strip_suffix('\n').map_or((line, ""), |line| (line, "\n"));
+        shown.extend([&visible(&shortened(line, MOST_OF_LINE)), end]);
+    }
+    Cow::Owned(shown)
+}
+
+/// A text of at most `most` characters, or its beginning and its end with a mark between them that says how long it
+/// was.
+fn shortened(text: &str, most: usize) -> Cow<'_, str> {
+    // No character has less than a byte.
+    if text.len() <= most {
+        return Cow::Borrowed(text);
+    }
+    let all = text.chars().count();
+    if all <= most {
+        return Cow::Borrowed(text);
+    }
+    let of_beginning = most - MARK - SHOWN_OF_END;
+    let left_out = all - of_beginning - SHOWN_OF_END;
+    let (beginning, _) = text.char_indices().nth(of_beginning).unwrap_or((text.len(), ' '));
+    let (end, _) = text.char_indices().nth_back(SHOWN_OF_END - 1).unwrap_or((0, ' '));
+    Cow::Owned(format!("{}[... {left_out} of {all} characters ...]{}", &text[..beginning], &text[end..]))
+}
+
 /// Bytes that should be text, within a line as they may be shown.
 pub fn visible_bytes(bytes: &[u8]) -> String {
     let mut shown = String::with_capacity(bytes.len());
     for chunk in bytes.utf8_chunks() {
-        shown.push_str(&visible_line(chunk.valid()));
+        shown.push_str(&visible_whole_line(chunk.valid()));
         for byte in chunk.invalid() {
             let _ = write!(shown, "\\x{byte:02x}");
         }
@@ -103,6 +156,29 @@ mod tests {
         }
         assert_eq!(visible_line("a\nerror:\tb\r"), r"a\nerror:\tb\r");
         assert!(matches!(visible("plain"), Cow::Borrowed(_)));
+    }
+
+    #[test]
+    fn a_long_text_is_shown_by_its_beginning_and_its_end_with_its_length_between_them() {
+        let longest = "é".repeat(MOST_SHOWN);
+        assert!(matches!(visible_line(&longest), Cow::Borrowed(_)), "bytes are not characters");
+        let key = format!("unknown key `{}\u{202e}{}` in [host]", "é".repeat(8_000_000), "x".repeat(8_000_000));
+        let shown = visible_line(&key);
+        assert!(shown.starts_with("unknown key `éé") && shown.ends_with("xx` in [host]"), "{shown}");
+        assert!(shown.contains("é[... 15999085 of 16000025 characters ...]x"), "{shown}");
+        assert!(shown.chars().count() <= MOST_SHOWN && visible_line(&shown) == shown);
+        assert!(visible_line(&"\u{e0041}".repeat(1 << 20)).len() < 10 * MOST_SHOWN);
+        assert_eq!(visible_whole_line(&key).chars().count(), key.chars().count() + 7);
+    }
+
+    #[test]
+    fn a_message_has_no_line_without_end() {
+        let lines = format!("short\n{}\n\nshort", "x".repeat(1 << 20));
+        let shown = visible_message(&lines);
+        assert!(shown.starts_with("short\nxx") && shown.ends_with("xx\n\nshort"), "{shown}");
+        assert!(shown.contains(" of 1048576 characters ...]") && shown.len() <= MOST_OF_LINE + 12, "{shown}");
+        let many = "a line of sixteen\n".repeat(1_000);
+        assert_eq!(visible_message(&many), many);
     }
 
     #[test]

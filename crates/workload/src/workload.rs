@@ -28,6 +28,8 @@ use crate::{
     WORKLOADS, WorkloadParams, fit,
 };
 
+pub use fio::JobFiles;
+
 /// The workload of one run. [`Self::read`] is called once, before the methods below it.
 pub trait Workload: Send + Sync {
     /// The recording to scan before [`Self::read`]: its path and reading options. A recording that several runs read in
@@ -66,6 +68,11 @@ pub trait Workload: Send + Sync {
         false
     }
 
+    /// Memory that one run takes beside its requests, in bytes: an estimate from above, if it may be much.
+    fn memory_bytes(&self) -> u64 {
+        0
+    }
+
     /// Starts one run; every run of the same workload gets the same requests.
     ///
     /// # Errors
@@ -80,11 +87,11 @@ pub trait Running: Arrivals {
         None
     }
 
-    /// Report of the workload at the end of the run.
+    /// Report of the workload at the end of the run, asked for once.
     ///
     /// # Errors
     /// A problem with a stream that is generated again to be measured.
-    fn report(&self) -> Result<Report, Problem> {
+    fn report(&mut self) -> Result<Report, Problem> {
         Ok(Report::Plain)
     }
 
@@ -159,6 +166,8 @@ pub struct Context {
     pub is_timed: bool,
     /// The workload's own branch of the run's random numbers.
     pub prng: Prng,
+    /// Job files that the runs which are read together share.
+    pub job_files: JobFiles,
 }
 
 impl Context {

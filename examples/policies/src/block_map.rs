@@ -96,6 +96,8 @@ impl BlockMap {
     }
 }
 
+impl MappingExtras for BlockMap {}
+
 impl Mapping for BlockMap {
     fn write(&mut self, nand: &mut Nand, writes: &[PageWrite]) {
         writes.iter().for_each(|write| self.write_page(nand, write));

@@ -1,4 +1,4 @@
-//! Four policies from outside Flashloom, each in a file of its own, and the registry that holds them.
+//! Five policies from outside Flashloom, each in a file of its own, and the registry that holds them.
 //!
 //! `docs/tutorial.md` walks through them. Beside them are two workloads on one drive ([`tenants`]) and
 //! an array of drives ([`raid0`]).
@@ -8,6 +8,7 @@ pub mod ctp;
 pub mod raid0;
 pub mod rested;
 pub mod shortest;
+pub mod slc_region;
 pub mod tenants;
 
 use flashloom::experiment::registry::Registry;
@@ -20,5 +21,6 @@ pub fn registry() -> Result<Registry, Refusal> {
     registry.collections.add(rested::policy())?;
     registry.mappings.add(block_map::policy())?;
     registry.mappings.add(ctp::policy())?;
+    registry.mappings.add(slc_region::policy())?;
     Ok(registry)
 }

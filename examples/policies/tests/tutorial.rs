@@ -70,6 +70,7 @@ fn list_and_explain_show_them_beside_the_built_in_ones() {
         ("gc", "rested"),
         ("mappings", "block-map"),
         ("mappings", "ctp"),
+        ("mappings", "slc-region"),
     ] {
         assert!(
             stdout(&["list", list]).contains(&format!("\n  {name} ")),
@@ -118,7 +119,7 @@ fn a_result_has_their_statistics_and_the_schema_machinery_knows_them() {
         .find(|(name, _)| *name == "config.json")
         .expect("it is one");
     assert!(
-        ["shortest", "rested", "block-map", "ctp"]
+        ["shortest", "rested", "block-map", "ctp", "slc-region"]
             .iter()
             .all(|name| config.contains(name))
     );
@@ -155,7 +156,7 @@ fn a_collection_policy_is_refused_where_no_mapping_asks_for_one() {
     ]);
     assert_eq!(output.status.code(), Some(2));
     let error = String::from_utf8(output.stderr).expect("errors are text");
-    assert!(error.contains("page, dftl or ctp"), "{error}");
+    assert!(error.contains("page, dftl, ctp or slc-region"), "{error}");
 }
 
 /// A run of the mapping with a cached map, on a drive with room for it, and further keys.
@@ -231,6 +232,43 @@ fn combinations_that_a_cached_map_cannot_work_in_are_refused() {
     }
 }
 
+/// On a small drive with three bits per cell, verified.
+#[test]
+fn an_slc_region_is_counted_apart_collected_by_itself_and_programmed_sooner() {
+    let run = |footprint: &str| {
+        let always = [
+            "ftl.mapping=slc-region",
+            "ftl.slc-region.share=0.25",
+            "device.bits_per_cell=3",
+            "device.over_provisioning=0.6",
+            "workload.synthetic.pattern=random",
+            "workload.synthetic.read_share=0",
+            "buffer.capacity=0B",
+            footprint,
+        ];
+        let set = always.iter().flat_map(|key| ["--set", *key]);
+        let run = ["run", EXPERIMENT, "--no-cache", "--verify"].into_iter();
+        let result = result(&run.chain(set).collect::<Vec<_>>());
+        let programs = ["slc_programs", "other_programs"].map(|name| {
+            let count = &result["ftl"]["statistics"]["mapping"][name];
+            count.as_u64().expect("a count")
+        });
+        let all = result["nand"]["programs"]["total"].as_u64();
+        assert_eq!(Some(programs[0] + programs[1]), all, "each is counted once");
+        let latency = result["host"]["latency_ns"]["write"]["mean"].as_f64();
+        let copies = result["ftl"]["page_copies"].as_u64();
+        (programs, copies, latency.expect("a time"))
+    };
+    let (inside, copies, fast) = run("workload.synthetic.footprint=0.05");
+    assert!(
+        inside[0] > 0 && inside[1] == 0 && copies > Some(0),
+        "{inside:?}, {copies:?} copied"
+    );
+    let (both, _, slow) = run("workload.synthetic.footprint=1.0");
+    assert!(both[0] > 0 && both[1] > both[0], "{both:?}");
+    assert!(fast < slow, "{fast} ns inside, {slow} ns everywhere");
+}
+
 #[test]
 fn the_policies_are_short() {
     let lines = |name: &str| {
@@ -243,6 +281,8 @@ fn the_policies_are_short() {
     let code: usize = three.into_iter().map(|name| lines(name).1).sum();
     assert!(code < 250, "{code} lines");
     assert!(lines("ctp.rs").0 < 200, "{} lines", lines("ctp.rs").0);
+    let code = lines("slc_region.rs").1;
+    assert!(code < 120, "{code} lines");
 }
 
 /// What the tutorial shows of the cache's state is what the cache has.

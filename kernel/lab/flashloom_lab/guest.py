@@ -23,6 +23,9 @@ REPORTS = re.compile(
     r"|I/O error(,| on) dev (?!bad\b|sd)|EXT4-fs (error|warning)|Out of memory: Killed process"
 )
 BEGIN = "flashloom-lab: begin"
+# A processor that is trapped although nobody has set a breakpoint, and none of the module's code is running.
+TRAPPED = re.compile(r"^.*WARNING: .*exc_debug_kernel\+(?:(?!RIP: .*\[pardispatcher\]).*\n)*?.*</#DB>", re.M)
+LATE = "flashloom-lab: did not end within"
 END = re.compile(r"^flashloom-lab: end with status (\d+)", re.M)
 
 
@@ -92,17 +95,19 @@ class Guest:
     def boot_alone(self, directory: Path) -> str:
         """Boots, with the directory to itself.
 
-        Until its first process nothing runs but Debian's kernel, which patches its own code; QEMU's threads sometimes
-        show one processor what the other has half done, and the kernel dies of it. Such a guest is booted once more.
+        Debian's kernel patches its own code; QEMU's threads sometimes show one processor what the other has half done.
+        The kernel dies of it before its first process, when nothing else runs, or is trapped later as if there were a
+        breakpoint, which nobody sets. Such a guest is booted once more.
         """
         text = self.console_of_a_boot(directory)
-        if BEGIN not in text:
-            print(f"lab: Linux {self.kernel.release} stopped before its first process, and is booted again", flush=True)
+        if BEGIN not in text or TRAPPED.search(text):
+            why = "is trapped without a breakpoint" if BEGIN in text else "stopped before its first process"
+            print(f"lab: Linux {self.kernel.release} {why}, and is booted again", flush=True)
             text = self.console_of_a_boot(directory)
         return self.judge(text)
 
     def console_of_a_boot(self, directory: Path) -> str:
-        """Boots once, and returns the console as it is; raises if there is no end in time."""
+        """Boots once, and returns the console as it is, with a line of the lab's own if there is no end in time."""
         for disk, size in (("scratch", self.disk_mib), ("output", self.output_mib), ("nvme", self.nvme_mib)):
             with open(directory / disk, "wb") as file:
                 file.truncate(size * MIB)
@@ -115,12 +120,13 @@ class Guest:
             )
             try:
                 machine.wait(self.timeout_s)
+                late = ""
             except subprocess.TimeoutExpired:
-                raise self.failure(f"did not end within {self.timeout_s} s") from None
+                late = f"\n{LATE} {self.timeout_s} s\n"
             finally:
                 machine.kill()
                 machine.wait()
-        return console.read_text(errors="replace").replace("\r", "")
+        return console.read_text(errors="replace").replace("\r", "") + late
 
     def failure(self, why: str) -> LabFailure:
         """An error that says where the console is."""
@@ -133,6 +139,9 @@ class Guest:
             line = text.count("\n", 0, report.start())
             context = "\n".join("  | " + line for line in text.split("\n")[line : line + 12])
             raise self.failure(f"the kernel reports, in line {line + 1} of the console:\n{context}")
+        late = re.search(f"^{LATE} .*", text, re.M)
+        if late:
+            raise self.failure(late[0].removeprefix("flashloom-lab: "))
         end = END.search(text)
         if not end or end[1] != "0":
             last = "\n".join("  | " + line for line in text.rstrip().split("\n")[-15:])

@@ -29,7 +29,7 @@ const fn trace(name: &'static str, head: &'static str, line: fn(u64) -> String) 
     Input { name, arguments: &["trace", "info"], head, line }
 }
 
-const INPUTS: [Input; 8] = [
+const INPUTS: [Input; 12] = [
     trace("own.csv", "timestamp_ns,op,lba,sectors,device\n", |at| {
         format!("{},R,{},8,{}\n", at * 1000, at * 8, at % 60_000)
     }),
@@ -39,6 +39,21 @@ const INPUTS: [Input; 8] = [
     }),
     Input { name: "keys.toml", arguments: &["run"], head: "[host]\n", line: |at| format!("key{at} = 1\n") },
     Input { name: "lines.toml", arguments: &["run"], head: "", line: |at| format!("[a{at}\nb = \n") },
+    Input { name: "sections.toml", arguments: &["run"], head: "", line: |at| format!("key{at} = 1\n") },
+    // Errors in one line, which is as long as the text.
+    Input { name: "marks.toml", arguments: &["run"], head: "a = ", line: |_| " = =".to_owned() },
+    Input {
+        name: "expect.toml",
+        arguments: &["run"],
+        head: "",
+        line: |at| format!("[[expect]]\nclaim = \"{at}\"\nformula = \"max(host.iops)\"\nat_least = {at}\n"),
+    },
+    Input {
+        name: "fields.toml",
+        arguments: &["run"],
+        head: "",
+        line: |at| format!("[[expect]]\nclaim = \"{at}\"\nformula = \"host.iobs{at}\"\nat_least = {at}\n"),
+    },
     Input {
         name: "twice.toml",
         arguments: &["compare"],

@@ -142,6 +142,11 @@ impl Flash {
         self.tell(|| DriveEvent::Discarded { lpn });
     }
 
+    /// Number of pages that something is stored for.
+    pub(super) fn stored_pages(&self) -> u64 {
+        (0..self.logical_pages).filter(|&lpn| self.stores(Lpn(lpn))).count() as u64
+    }
+
     /// Whether the drive offers the page and something is stored for it: what pads a block may lie beyond the end.
     pub(super) fn stores(&self, lpn: Lpn) -> bool {
         lpn.0 < self.logical_pages && self.ftl.is_mapped(lpn)

@@ -4,7 +4,7 @@ use flashloom_buffer::order::{self, Order};
 use flashloom_buffer::rate::{self, Rate};
 use flashloom_buffer::{BufferParams, WriteBuffer};
 use flashloom_ftl::FtlSetup;
-use flashloom_nand::{Nand, NandParams};
+use flashloom_nand::{Nand, NandParams, Region};
 use flashloom_units::{Chosen, ParamSet, Refusal};
 
 use super::flash::Flash;
@@ -62,12 +62,12 @@ impl DriveSetup {
 
     /// The FTL over a new array.
     pub(super) fn build_flash(&self) -> Result<Flash, Refusal> {
-        let params = &self.device.nand;
-        let mut nand = Nand::new(params).with_failures(params, &self.ftl.prng);
+        let (params, space) = (&self.device.nand, self.device.space());
+        let region = self.ftl.profile(&space)?.region.unwrap_or(Region::whole(&space.geometry()));
+        let mut nand = Nand::new(params).with_region(&region).with_failures(params, &self.ftl.prng);
         if self.verify {
             nand.watch();
         }
-        let space = self.device.space();
         let ftl = self.ftl.build(&space, &nand)?;
         Ok(Flash::new(nand, ftl, space.logical_pages as u32))
     }

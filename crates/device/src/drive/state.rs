@@ -53,4 +53,9 @@ impl Drive {
     pub(crate) fn check_loaded(&self) -> Result<(), String> {
         self.flash.check_loaded()
     }
+
+    /// Number of pages that something is stored for.
+    pub(crate) fn stored_pages(&self) -> u64 {
+        self.flash.stored_pages()
+    }
 }

@@ -1,6 +1,7 @@
 //! What of an engine is saved, and the two ways of loading it: the whole stack as it is in the middle of its work, or
 //! what ageing made of the flash beneath any host and write buffer.
 
+use flashloom_nand::Nand;
 use flashloom_units::{State, StateError, load_state, save_state};
 
 use super::{Engine, Handed};
@@ -27,8 +28,12 @@ flashloom_units::state! {
     }
 }
 
-/// Pages that no drive was aged with: sums of pages go on from there.
-const MOST_PAGES: u64 = 1 << 60;
+/// Pages that were programmed at most, by the erases of each block; sums of pages go on from there.
+fn most_programs(nand: &Nand) -> u64 {
+    const MOST: u64 = 1 << 60;
+    let fillings: u64 = nand.erase_counts().iter().map(|&erases| u64::from(erases) + 1).sum();
+    fillings.saturating_mul(nand.geometry().pages.into()).min(MOST)
+}
 
 /// States: an engine that is restored goes on exactly as the one that was saved.
 impl Engine {
@@ -89,11 +94,23 @@ impl Engine {
         self.drive.check_loaded()?;
         let nand = self.drive.nand();
         self.looking.verifier.as_ref().map_or(Ok(()), |verifier| verifier.check_loaded(nand))?;
-        if aged.is_worn_out != self.drive.is_worn_out() || aged.pages > MOST_PAGES {
-            let Preconditioned { pages, is_worn_out, .. } = aged;
+        let Preconditioned { pages, waf, stable, is_worn_out } = aged;
+        if is_worn_out != self.drive.is_worn_out() {
             return Err(format!("one that was aged with {pages} pages, worn out: {is_worn_out}"));
         }
-        Ok(())
+        // Each page that is stored was written, and each that was written was programmed after an erase, or before any.
+        let (stored, programs) = (self.drive.stored_pages(), most_programs(nand));
+        if pages < stored || pages > programs {
+            return Err(format!("{pages} pages that it was aged with: {stored} are stored, {programs} at most were"));
+        }
+        match waf {
+            Some(waf) if !(waf > 0.0 && waf <= programs as f64) => {
+                Err(format!("a write amplification of {waf}, of a drive with {programs} programs at most"))
+            }
+            Some(waf) if is_worn_out => Err(format!("a write amplification of {waf}, of a drive that is worn out")),
+            _ if stable && is_worn_out => Err("one that is steady, and worn out".to_owned()),
+            _ => Ok(()),
+        }
     }
 
     fn refuse_begun(&self) -> Result<(), StateError> {

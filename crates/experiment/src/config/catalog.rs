@@ -259,10 +259,12 @@ impl Catalog {
     }
 
     /// Finds the table of a section by name.
-    pub fn section_table(&self, name: &str) -> Result<usize, Refusal> {
-        if let Some(table) = self.tables.iter().position(|table| table.policy.is_none() && table.path() == name) {
-            return Ok(table);
-        }
+    pub fn section_table(&self, name: &str) -> Option<usize> {
+        self.tables.iter().position(|table| table.policy.is_none() && SECTIONS[table.section].name == name)
+    }
+
+    /// Refusal of a name that no section has.
+    pub fn unknown_section(&self, name: &str) -> Refusal {
         let names = || SECTIONS.iter().map(|section| section.name).chain([VARY, EXPECT]);
         let sections = SECTIONS.iter().map(|section| section.name).chain([VARY]);
         let listed: String = sections.map(|name| format!("[{name}], ")).collect();
@@ -270,34 +272,41 @@ impl Catalog {
         let refusal = refusal.suggesting(name, names());
         let key =
             || nearest(name, self.keys().map(|key| key.param().name)).and_then(|name| self.belongs_elsewhere(name));
-        Err(Refusal { help: refusal.help.or_else(key), ..refusal })
+        Refusal { help: refusal.help.or_else(key), ..refusal }
     }
 
     /// Finds a name in a table.
-    pub fn member(&self, table: usize, name: &str) -> Result<Member, Refusal> {
+    pub fn member(&self, table: usize, name: &str) -> Option<Member> {
         let described = self.tables[table];
         if let Some(param) = described.params().iter().position(|param| param.name == name) {
-            return Ok(Member::Key(self.key(table, param)));
+            return Some(Member::Key(self.key(table, param)));
         }
-        let policies = || {
-            let own = self.tables.iter().enumerate().filter(|(_, other)| other.section == described.section);
-            own.filter_map(|(index, other)| other.policy.map(|(policy, _)| (index, policy.name)))
-                .filter(|_| described.policy.is_none())
-        };
-        let named = policies().filter(|(_, policy)| *policy == name).map(|(index, _)| index);
+        let named = self.policies_of(table).filter(|(_, policy)| *policy == name).map(|(index, _)| index);
         // Of two policies of one name, the table is that of the one that has parameters.
-        if let Some(index) = named.max_by_key(|&index| !self.tables[index].params().is_empty()) {
-            return Ok(Member::Table(index));
-        }
+        named.max_by_key(|&index| !self.tables[index].params().is_empty()).map(Member::Table)
+    }
+
+    /// Tables of the policies of a section, each with its policy's name; none of another table.
+    fn policies_of(&self, table: usize) -> impl Iterator<Item = (usize, &'static str)> {
+        let described = self.tables[table];
+        let own = self.tables.iter().enumerate().filter(move |(_, other)| other.section == described.section);
+        own.filter_map(|(index, other)| other.policy.map(|(policy, _)| (index, policy.name)))
+            .filter(move |_| described.policy.is_none())
+    }
+
+    /// Refusal of a name that a table does not have.
+    pub fn unknown_member(&self, table: usize, name: &str) -> Refusal {
+        let described = self.tables[table];
         let path = described.path();
         let expected = if described.params().is_empty() {
             format!("nothing: `{path}` has no parameters")
         } else {
             format!("a key of [{path}]")
         };
-        let valid = described.params().iter().map(|param| param.name).chain(policies().map(|(_, policy)| policy));
+        let policies = self.policies_of(table).map(|(_, policy)| policy);
+        let valid = described.params().iter().map(|param| param.name).chain(policies);
         let refusal = Refusal::new(format!("unknown key `{name}` in [{path}]"), expected).suggesting(name, valid);
-        Err(Refusal { help: refusal.help.or_else(|| self.belongs_elsewhere(name)), ..refusal })
+        Refusal { help: refusal.help.or_else(|| self.belongs_elsewhere(name)), ..refusal }
     }
 
     /// Advice for a name that is a key of other tables, or the table of a policy of another section.
@@ -311,29 +320,45 @@ impl Catalog {
 
     /// Resolves a path such as `host.deadline.read_expire`; a refusal comes with the byte range of the faulty part.
     pub fn resolve(&self, path: &str) -> Result<KeyId, (Range<usize>, Refusal)> {
-        let mut parts = Vec::new();
+        self.follow(path).map_err(|(span, end)| (span, self.refusal(path, end)))
+    }
+
+    /// [`Self::resolve`] up to where the path leads nowhere, of which [`Self::refusal`] says why.
+    pub fn follow<'p>(&self, path: &'p str) -> Result<KeyId, (Range<usize>, DeadEnd<'p>)> {
         let mut start = 0;
-        for part in path.split('.') {
-            parts.push((start..start + part.len(), part.trim().trim_matches('"')));
-            start += part.len() + 1;
-        }
-        let (section_span, section) = &parts[0];
-        let mut table = self.section_table(section).map_err(|refusal| (section_span.clone(), refusal))?;
-        let mut rest = parts[1..].iter();
-        while let Some((span, name)) = rest.next() {
-            match self.member(table, name).map_err(|refusal| (span.clone(), refusal))? {
-                Member::Table(inner) => table = inner,
-                Member::Key(key) => match rest.next() {
+        let mut parts = path.split('.').map(|part| {
+            let span = start..start + part.len();
+            start = span.end + 1;
+            (span, part.trim().trim_matches('"'))
+        });
+        let (span, section) = parts.next().expect("a text has a first part");
+        let mut table = self.section_table(section).ok_or((span, DeadEnd::Section(section)))?;
+        while let Some((span, name)) = parts.next() {
+            match self.member(table, name) {
+                None => return Err((span, DeadEnd::Member(table, name))),
+                Some(Member::Table(inner)) => table = inner,
+                Some(Member::Key(key)) => match parts.next() {
                     None => return Ok(key),
-                    Some((span, name)) => {
-                        let found = format!("`{name}` after the key `{}`", key.path());
-                        return Err((span.clone(), Refusal::new(found, "the end of the path")));
-                    }
+                    Some((span, name)) => return Err((span, DeadEnd::Behind(key, name))),
                 },
             }
         }
-        let found = format!("`{path}` is a table, not a key");
-        Err((0..path.len(), Refusal::new(found, format!("a key of it, such as {}", self.example(table)))))
+        Err((0..path.len(), DeadEnd::Table(table)))
+    }
+
+    /// Refusal of a path that leads nowhere.
+    pub fn refusal(&self, path: &str, end: DeadEnd<'_>) -> Refusal {
+        match end {
+            DeadEnd::Section(name) => self.unknown_section(name),
+            DeadEnd::Member(table, name) => self.unknown_member(table, name),
+            DeadEnd::Behind(key, name) => {
+                Refusal::new(format!("`{name}` after the key `{}`", key.path()), "the end of the path")
+            }
+            DeadEnd::Table(table) => {
+                let found = format!("`{path}` is a table, not a key");
+                Refusal::new(found, format!("a key of it, such as {}", self.example(table)))
+            }
+        }
     }
 
     fn example(&self, table: usize) -> String {
@@ -343,6 +368,19 @@ impl Catalog {
             |param| format!("`{}.{}`", described.path(), param.name),
         )
     }
+}
+
+/// Where a path ends that leads to no key.
+#[derive(Clone, Copy, Debug)]
+pub enum DeadEnd<'p> {
+    /// A section that there is not.
+    Section(&'p str),
+    /// A name that a table does not have.
+    Member(usize, &'p str),
+    /// A name behind a key.
+    Behind(KeyId, &'p str),
+    /// A table.
+    Table(usize),
 }
 
 /// Meaning of a name within a table.

@@ -10,53 +10,58 @@ use super::catalog::{Catalog, KeyId, Table};
 use super::raw::{Assignment, Origin, Sources};
 
 /// Checked values of every key of every table.
+///
+/// Thousands of runs differ in a key or two: they share the values of each table in which they have the same.
 #[derive(Clone, Debug)]
 pub struct Settings {
     catalog: Arc<Catalog>,
-    values: Vec<Vec<Value>>,
-    origins: Vec<Vec<Option<Origin>>>,
-    headers: Vec<Option<Origin>>,
+    tables: Vec<Arc<Values>>,
+    headers: Arc<[Option<Origin>]>,
+}
+
+/// Values of a table's keys, each with the place where it was written.
+#[derive(Clone, Debug)]
+struct Values {
+    values: Vec<Value>,
+    origins: Vec<Option<Origin>>,
 }
 
 impl Settings {
-    /// Builds the values: defaults, then the figures of the preset, then the assignments, the last one of a key
-    /// winning.
+    /// Builds the values without any preset: defaults, then the assignments, the last one of a key winning.
     pub fn new(catalog: &Arc<Catalog>, assignments: &[Assignment], headers: &[Option<Origin>]) -> Self {
-        let defaults =
-            |table: &Table| -> Vec<Value> { table.params().iter().map(|param| param.default.clone()).collect() };
-        let mut settings = Self {
-            catalog: Arc::clone(catalog),
-            values: catalog.tables.iter().map(defaults).collect(),
-            origins: catalog.tables.iter().map(|table| vec![None; table.params().len()]).collect(),
-            headers: headers.to_vec(),
+        let defaults = |table: &Table| {
+            let values = table.params().iter().map(|param| param.default.clone()).collect();
+            Arc::new(Values { values, origins: vec![None; table.params().len()] })
         };
+        let tables = catalog.tables.iter().map(defaults).collect();
+        let mut settings = Self { catalog: Arc::clone(catalog), tables, headers: headers.into() };
         settings.assign(assignments);
-        settings.apply_preset();
         settings
     }
 
     /// Overwrites the values of keys; the last assignment of a key wins. The preset stays as it is.
     pub fn assign(&mut self, assignments: &[Assignment]) {
         for Assignment { key, value, origin } in assignments {
-            self.values[key.table][key.param] = value.clone();
-            self.origins[key.table][key.param] = Some(origin.clone());
+            let table = Arc::make_mut(&mut self.tables[key.table]);
+            table.values[key.param] = value.clone();
+            table.origins[key.param] = Some(origin.clone());
         }
     }
 
     /// Sets a key that is known to exist to a value of its kind.
     pub fn set(&mut self, path: &str, value: Value) {
         let key = self.catalog.find(path).unwrap_or_else(|| panic!("`{path}` is a key of the tables"));
-        self.values[key.table][key.param] = value;
+        Arc::make_mut(&mut self.tables[key.table]).values[key.param] = value;
     }
 
-    /// Applies the figures of the preset to keys that were not written.
-    fn apply_preset(&mut self) {
+    /// Applies the figures of the preset to keys that were not written. Keys may be written afterwards, too.
+    pub fn apply_preset(&mut self) {
         let Value::Name(name) = *self.value("device.preset") else { unreachable!("the preset is a name") };
         for (section, (key, value, _)) in preset(name).into_iter().flat_map(Preset::all) {
             let id = self.catalog.find(&format!("{section}.{key}"));
             let id = id.expect("the tests of the catalog hold every figure of a preset to be a key");
-            if self.origins[id.table][id.param].is_none() {
-                self.values[id.table][id.param] = value.clone();
+            if self.origin(id).is_none() {
+                Arc::make_mut(&mut self.tables[id.table]).values[id.param] = value.clone();
             }
         }
     }
@@ -64,17 +69,17 @@ impl Settings {
     /// The value of a key that is known to exist.
     pub fn value(&self, path: &str) -> &Value {
         let key = self.catalog.find(path).unwrap_or_else(|| panic!("`{path}` is a key of the tables"));
-        &self.values[key.table][key.param]
+        &self.tables[key.table].values[key.param]
     }
 
     /// True if a key was given a value, rather than left at its default.
     pub fn is_written(&self, path: &str) -> bool {
-        self.catalog.find(path).is_some_and(|key| self.origins[key.table][key.param].is_some())
+        self.catalog.find(path).is_some_and(|key| self.origin(key).is_some())
     }
 
     /// Place where a key was given its value; `None` if it was left at its default.
     pub fn origin(&self, key: KeyId) -> Option<&Origin> {
-        self.origins[key.table][key.param].as_ref()
+        self.tables[key.table].origins[key.param].as_ref()
     }
 
     /// True if a key was set to another value than its default. Writing out a default changes nothing, so that an
@@ -90,7 +95,7 @@ impl Settings {
 
     /// The value of a key.
     pub fn value_of(&self, key: KeyId) -> &Value {
-        &self.values[key.table][key.param]
+        &self.tables[key.table].values[key.param]
     }
 
     /// The catalog of the configuration.
@@ -100,13 +105,13 @@ impl Settings {
 
     /// The values of a table, in the order of its parameters.
     pub fn values(&self, table: usize) -> &[Value] {
-        &self.values[table]
+        &self.tables[table].values
     }
 
     /// The typed parameters of a section.
     pub fn typed<P: ParamSet>(&self, section: &str) -> P {
         let table = self.catalog.tables.iter().position(|table| table.policy.is_none() && table.path() == section);
-        P::from_values(&self.values[table.expect("every typed section is in the table of sections")])
+        P::from_values(self.values(table.expect("every typed section is in the table of sections")))
     }
 
     /// The chosen policies: the key that chose, the policy, and the index of the policy's table.
@@ -122,7 +127,7 @@ impl Settings {
     /// else the first that was written, else the name of its section, else the beginning of the file.
     pub fn pointer(&self, paths: &[impl AsRef<str>]) -> Origin {
         let keys = || paths.iter().filter_map(|path| self.catalog.find(path.as_ref()));
-        let origins = || keys().filter_map(|key| self.origins[key.table][key.param].as_ref());
+        let origins = || keys().filter_map(|key| self.origin(key));
         // The file is the first source, and every option one of its own after it.
         let written = origins().find(|origin| origin.source > 0).or_else(|| origins().next()).cloned();
         let header = || keys().find_map(|key| self.headers[key.table].clone());
@@ -132,7 +137,7 @@ impl Settings {
     /// Resolves a path that was written in a configuration, relative to its source's folder.
     pub fn located(&self, key: &str, path: &str, sources: &Sources) -> PathBuf {
         let id = self.catalog.find(key).unwrap_or_else(|| panic!("`{key}` is a key of the tables"));
-        match &self.origins[id.table][id.param] {
+        match self.origin(id) {
             Some(origin) => sources.get(origin.source).folder.join(path),
             None => PathBuf::from(path),
         }

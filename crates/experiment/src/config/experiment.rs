@@ -10,9 +10,10 @@ use std::num::NonZeroU32;
 use std::path::PathBuf;
 use std::sync::Arc;
 
+use flashloom_files::{TEXT_LIMIT_BYTES, TEXT_LIMIT_VARIABLE, limit_of};
 use flashloom_units::{Problem, Problems, Refusal, Value};
 use flashloom_workload::Fingerprint;
-use flashloom_workload::workload::Workload;
+use flashloom_workload::workload::{Context, JobFiles, Workload};
 
 use super::catalog::{Catalog, KeyId};
 use super::raw::{Axis, Expectation, Report, Source, Sources, read_document, read_set, read_vary};
@@ -20,7 +21,10 @@ use super::typed::{Config, json_value, rules};
 use crate::formula::Run;
 
 pub use sweep::{Sweep, Unfit};
-pub use unused::{Need, Reason, Unused, has_effect, needs, path_of};
+pub use unused::{Need, Reason, Unused, needs, path_of};
+
+/// Length of all formulas times the number of runs, for each byte that a text may have.
+const FORMULAS: u64 = 128;
 
 /// One run of an experiment.
 #[derive(Clone, Debug)]
@@ -59,8 +63,13 @@ impl Variant {
 
     /// Varied keys with their values, for a result.
     pub fn vary_to_json(&self) -> serde_json::Map<String, serde_json::Value> {
-        self.vary.iter().filter_map(|(key, value)| Some((key.path(), json_value(value)?))).collect()
+        to_json(&self.vary)
     }
+}
+
+/// Keys with their values, for a result.
+fn to_json(vary: &[(KeyId, Value)]) -> serde_json::Map<String, serde_json::Value> {
+    vary.iter().filter_map(|(key, value)| Some((key.path(), json_value(value)?))).collect()
 }
 
 /// A file with its options: one configuration, or the cross product of the varied keys.
@@ -84,6 +93,11 @@ pub struct Experiment {
     /// the experiment, and not failures of a run.
     pub expects_end_of_life: bool,
     sources: Sources,
+}
+
+/// Limit on a text of a file; one that is no number was refused when the file was read.
+fn text_limit() -> u64 {
+    limit_of(TEXT_LIMIT_VARIABLE, TEXT_LIMIT_BYTES).unwrap_or(TEXT_LIMIT_BYTES)
 }
 
 /// Checks the text of a `--set` option by itself: the key, and its value's kind and range. What goes together with
@@ -149,7 +163,7 @@ impl Experiment {
             let found = "nothing varies, so that there is nothing to compare";
             return Err(Problem::file(&name, found, expected).into());
         }
-        if !sweep::check_size(&mut report, &axes, seeds) {
+        if !sweep::check_size(&mut report, &document.assignments, &axes, seeds) {
             return Err(Problems(report.into_problems()));
         }
         let variants = sweep::cross_product(catalog, &document, &axes);
@@ -207,11 +221,29 @@ impl Experiment {
     }
 
     /// Problems of the expectations with these runs: options may have left out some that a formula names.
-    pub(crate) fn problems_of_expectations(&self) -> impl Iterator<Item = Problem> {
-        let variants = self.of_first_seed();
-        let refusal =
-            move |expected: &Expectation| Some(self.sources.problem(&expected.origin, misfit(expected, &variants)?));
-        self.expectations.iter().filter_map(refusal)
+    pub(crate) fn problems_of_expectations(&self) -> Vec<Problem> {
+        if self.expectations.is_empty() {
+            return Vec::new();
+        }
+        let has_anatomy = self.variants.iter().all(|variant| variant.config.run.anatomy);
+        let runs = self.runs_of_first_seed();
+        let mut report = Report::on(self.sources.clone());
+        // Each figure of a formula looks at each run.
+        let looks = self.expectations.iter().map(|expected| expected.formula.text().len() as u64).sum::<u64>();
+        let (looks, most) = (looks.saturating_mul(runs.len() as u64), text_limit().saturating_mul(FORMULAS));
+        if looks > most {
+            let found = format!("formulas whose length, times the {} runs that they look at, is {looks}", runs.len());
+            let help = format!("fewer of them; {TEXT_LIMIT_VARIABLE} (bytes, {FORMULAS} for each) raises the limit");
+            let refusal = Refusal::new(found, format!("at most {most}")).help(help);
+            report.refuse(&self.expectations[0].origin, refusal);
+            return report.into_problems();
+        }
+        for expected in &self.expectations {
+            if let Some(refusal) = misfit(expected, has_anatomy, &runs) {
+                report.refuse(&expected.origin, refusal);
+            }
+        }
+        report.into_problems()
     }
 
     /// Number of consecutive runs with different seeds for each combination.
@@ -219,13 +251,15 @@ impl Experiment {
         self.seeds.map_or(1, |seeds| seeds.get() as usize)
     }
 
-    /// The combinations of one repetition: without the seed, unless it is one of the varied keys.
-    fn of_first_seed(&self) -> Vec<Variant> {
-        let without_seed = |variant: &Variant| {
+    /// The combinations of one repetition as formulas see them before there are results: without the seed, unless it is
+    /// one of the varied keys.
+    fn runs_of_first_seed(&self) -> Vec<Run> {
+        let no_result = Arc::new(serde_json::Value::Null);
+        let of_formulas = |variant: &Variant| {
             let keys = variant.vary.len() - usize::from(self.seeds.is_some());
-            Variant { vary: variant.vary[..keys].to_vec(), config: variant.config.clone() }
+            Run { vary: to_json(&variant.vary[..keys]), result: Arc::clone(&no_result) }
         };
-        self.variants.iter().step_by(self.repetitions()).map(without_seed).collect()
+        self.variants.iter().step_by(self.repetitions()).map(of_formulas).collect()
     }
 
     /// Input files of the runs, as far as the configuration names them: itself, recordings, job files, saved drives.
@@ -249,7 +283,13 @@ impl Experiment {
     /// # Errors
     /// Reason why it cannot be built.
     pub fn workload(&self, config: &Config) -> Result<Box<dyn Workload>, Refusal> {
-        config.chosen_workload().build(&config.workload_context(&self.sources))
+        self.workload_sharing(config, &JobFiles::default())
+    }
+
+    /// [`Self::workload`] of one of several runs, which share the job files that they read.
+    pub(crate) fn workload_sharing(&self, config: &Config, job_files: &JobFiles) -> Result<Box<dyn Workload>, Refusal> {
+        let context = Context { job_files: job_files.clone(), ..config.workload_context(&self.sources) };
+        config.chosen_workload().build(&context)
     }
 
     /// Resolves a path that is the value of `key`: relative to the folder of the file, or to the working directory if
@@ -260,15 +300,13 @@ impl Experiment {
 }
 
 /// Refusal of an expectation whose formula does not fit these runs, before there are results.
-fn misfit(expected: &Expectation, variants: &[Variant]) -> Option<Refusal> {
+fn misfit(expected: &Expectation, has_anatomy: bool, runs: &[Run]) -> Option<Refusal> {
     const LEAVE_OUT: &str = "`--no-expect` leaves the expectations of the file out";
     let needs_anatomy = expected.formula.fields().iter().any(|field| field.starts_with("host.anatomy."));
-    if needs_anatomy && variants.iter().any(|variant| !variant.config.run.anatomy) {
+    if needs_anatomy && !has_anatomy {
         let refusal = Refusal::new("`host.anatomy` of runs that keep no anatomy", "`run.anatomy = true`");
         return Some(refusal.help(LEAVE_OUT));
     }
-    let run = |variant: &Variant| Run { vary: variant.vary_to_json(), result: Arc::new(serde_json::Value::Null) };
-    let runs: Vec<Run> = variants.iter().map(run).collect();
-    let found = expected.value(&runs).err()?;
+    let found = expected.value(runs).err()?;
     Some(Refusal::new(found, "one number of the runs of this comparison").help(LEAVE_OUT))
 }

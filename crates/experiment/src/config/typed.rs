@@ -11,12 +11,11 @@ use flashloom_device::{DeviceParams, DriveSetup};
 use flashloom_ftl::{FtlParams, FtlSetup};
 use flashloom_host::{HostParams, Scheduler};
 use flashloom_units::{Capability, Chosen, ParamSet, PolicySpec, Prng, Role, Slot, Value};
-use flashloom_workload::workload::{Context, Site, Workload};
+use flashloom_workload::workload::{Context, JobFiles, Site, Workload};
 use flashloom_workload::{Replay, SyntheticParams, WorkloadParams};
 
 use super::catalog::{Catalog, KeyId, Precondition, Rest, RunParams, Timing};
 use super::checked::Settings;
-use super::experiment;
 use super::raw::Sources;
 
 pub use effective::{json_value, toml_value};
@@ -139,6 +138,7 @@ impl Config {
             capacity_sectors: self.device.capacity_sectors(),
             is_timed: self.run.timing == Timing::Timed,
             prng: Prng::new(self.run.seed).branch("workload"),
+            job_files: JobFiles::default(),
         }
     }
 
@@ -195,8 +195,9 @@ impl Config {
         effective::to_json(&self.settings)
     }
 
-    /// The effective configuration as a file that reads back to the same values; defaults without effect are comments.
-    pub fn to_toml(&self) -> String {
-        effective::to_toml(&self.settings, |key| experiment::has_effect(self, key))
+    /// The effective configuration as a file that reads back to the same values; defaults are comments unless they have
+    /// an effect.
+    pub(super) fn to_toml_with(&self, has_effect: impl Fn(KeyId) -> bool) -> String {
+        effective::to_toml(&self.settings, has_effect)
     }
 }

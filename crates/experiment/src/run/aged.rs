@@ -13,6 +13,7 @@
 //! aged in counting mode, so only those of the device's times count that a policy weighs: the duration of a copy and an
 //! erase, with a log-block mapping. Verification counts too, because checks follow a drive from its first page on.
 
+use std::collections::BTreeMap;
 use std::fs::File;
 use std::io::{self, BufRead, BufReader, Read, Seek, SeekFrom};
 use std::path::Path;
@@ -25,7 +26,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value as Json};
 use sha2::{Digest, Sha256};
 
-use super::engines::{expected_pages, precondition};
+use super::engines::{check_aged, expected_pages, precondition};
 use super::{Cache, Failure, Progress};
 use crate::config::{Config, Experiment, Precondition, Variant, json_value};
 use crate::registry::Registry;
@@ -326,6 +327,8 @@ impl Opened {
         if hash != sha256.as_bytes() {
             return Err(unread("the drive is damaged: its hash is another".to_owned()));
         }
+        let no_drive = |found| unread(format!("the drive is damaged: none is aged with {found}"));
+        check_aged(config, &aged).map_err(no_drive)?;
         rest.seek(SeekFrom::Start(start)).map_err(damaged)?;
         let mut state = Vec::with_capacity(length as usize);
         decoder(&mut rest)?.take(length).read_to_end(&mut state).map_err(damaged)?;
@@ -451,7 +454,7 @@ pub(super) fn unsaved_policy(config: &Config) -> Option<&'static str> {
 /// # Errors
 /// Files that hold no drive, or not the one that the configuration describes.
 pub(super) fn read_all(experiment: &Experiment) -> Result<Vec<Option<Arc<AgedDrive>>>, Vec<Problem>> {
-    let mut files: Vec<(String, Result<Arc<AgedDrive>, Refusal>)> = Vec::new();
+    let mut files: BTreeMap<String, Result<Arc<AgedDrive>, Refusal>> = BTreeMap::new();
     let (mut drives, mut problems) = (Vec::new(), Vec::new());
     for Variant { config, .. } in &experiment.variants {
         let Some(path) = config.run.state.as_deref() else {
@@ -459,11 +462,8 @@ pub(super) fn read_all(experiment: &Experiment) -> Result<Vec<Option<Arc<AgedDri
             continue;
         };
         let path = experiment.located(config, "run.state", path).to_string_lossy().into_owned();
-        if files.iter().all(|(known, _)| *known != path) {
-            files.push((path.clone(), AgedDrive::read(&path, config).map(Arc::new)));
-        }
-        let (_, drive) = files.iter().find(|(known, _)| *known == path).expect("it was read above");
-        let problem = match drive {
+        let read = || AgedDrive::read(&path, config).map(Arc::new);
+        let problem = match files.entry(path.clone()).or_insert_with(read) {
             Ok(drive) => match misfit(&drive.origin, config, &path) {
                 None => {
                     drives.push(Some(Arc::clone(drive)));
@@ -579,6 +579,31 @@ mod tests {
             assert!(aged(&first).state == aged(&other).state, "{mapping}");
             assert_ne!(Origin::of(&first, false), Origin::of(&config(&[&chosen, OTHER_COSTS]), false), "{mapping}");
         }
+    }
+
+    #[test]
+    fn figures_that_no_drive_is_aged_with_are_refused() {
+        let config = config(&[]);
+        let drive = aged(&config);
+        let Preconditioned { pages, waf, .. } = drive.aged;
+        assert_eq!(check_aged(&config, &drive.aged), Ok(()));
+        for other in [
+            Preconditioned { pages: pages + 1, ..drive.aged },
+            Preconditioned { pages: 0, ..drive.aged },
+            Preconditioned { pages: u64::MAX, ..drive.aged },
+            Preconditioned { waf: None, ..drive.aged },
+            Preconditioned { waf: Some(f64::NAN), ..drive.aged },
+            Preconditioned { stable: false, ..drive.aged },
+            Preconditioned { is_worn_out: true, ..drive.aged },
+        ] {
+            let bytes = AgedDrive { aged: other, ..aged(&config) }.to_file().expect("there is memory");
+            let mut file = tempfile::tempfile().expect("a file");
+            std::io::Write::write_all(&mut file, &bytes).expect("written");
+            file.rewind().expect("it is a file");
+            let found = AgedDrive::of_cache(file, &config, false).expect_err("no drive is aged with them");
+            assert!(found.contains("is damaged"), "{other:?}: {found}");
+        }
+        assert!(waf.is_some_and(|waf| waf > 1.0));
     }
 
     #[test]

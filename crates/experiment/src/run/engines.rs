@@ -168,9 +168,41 @@ pub(super) fn precondition(
 pub(super) fn expected_pages(config: &Config) -> u64 {
     let Some(Ageing { fill_pages, overwrite, .. }) = ageing(config) else { return 0 };
     let Some(Overwrite { window, .. }) = overwrite.filter(|_| fill_pages > 0) else { return fill_pages };
-    let window = ((fill_pages as f64 * window) as u64).max(1);
+    let window = window_pages(fill_pages, window);
     let overwritten = config.device.geometry().total_pages().saturating_sub(fill_pages);
     fill_pages + overwritten.next_multiple_of(window) + 2 * window
+}
+
+/// Checks the figures that a file has about the ageing of a configuration's drive: what [`precondition`] returns comes
+/// in whole windows, of which it takes three to be steady.
+///
+/// # Errors
+/// The figures that no such drive has.
+pub(super) fn check_aged(config: &Config, aged: &Preconditioned) -> Result<(), String> {
+    let Preconditioned { pages, waf, stable, is_worn_out } = *aged;
+    let is_one =
+        ageing(config).is_some_and(|Ageing { fill_pages, overwrite, .. }| match overwrite.filter(|_| fill_pages > 0) {
+            _ if is_worn_out => !stable && waf.is_none(),
+            None => stable && waf.is_none() && pages == fill_pages,
+            Some(Overwrite { window, max_windows, .. }) => {
+                let window = window_pages(fill_pages, window);
+                let (windows, rest) =
+                    (pages.saturating_sub(fill_pages) / window, pages.saturating_sub(fill_pages) % window);
+                stable
+                    && waf.is_some_and(f64::is_finite)
+                    && rest == 0
+                    && (3..=u64::from(max_windows)).contains(&windows)
+            }
+        });
+    let shown = waf.map_or("none".to_owned(), |waf| waf.to_string());
+    let found =
+        || format!("{pages} pages, a write amplification of {shown}, steady: {stable}, worn out: {is_worn_out}");
+    if is_one { Ok(()) } else { Err(found()) }
+}
+
+/// Pages of a window of overwrites.
+fn window_pages(fill_pages: u64, window: f64) -> u64 {
+    ((fill_pages as f64 * window) as u64).max(1)
 }
 
 fn ageing(config: &Config) -> Option<Ageing> {

@@ -29,7 +29,7 @@ fn options(written: &[(String, String)]) -> Value {
 
 fn job(report: &FioReport) -> Value {
     let mut object = Map::new();
-    object.insert("jobname".to_owned(), json!(report.name));
+    object.insert("jobname".to_owned(), json!(&*report.name));
     object.insert("groupid".to_owned(), json!(report.group));
     object.insert("error".to_owned(), json!(0));
     object.insert("eta".to_owned(), json!(0));
@@ -67,6 +67,7 @@ fn job(report: &FioReport) -> Value {
 
 fn direction(of: &FioDirection, elapsed_ns: Ns) -> Value {
     let latency = of.latency.get();
+    let latency = latency.as_deref();
     let count = of.latency.count();
     let elapsed_ns = if count == 0 { 0 } else { elapsed_ns };
     let per_second = |number: u64| if elapsed_ns == 0 { 0.0 } else { number as f64 * S as f64 / elapsed_ns as f64 };
@@ -102,7 +103,7 @@ fn direction(of: &FioDirection, elapsed_ns: Ns) -> Value {
 }
 
 fn sync(report: &FioReport) -> Value {
-    json!({ "total_ios": report.flushes.count(), "lat_ns": with_percentiles(report.flushes.get()) })
+    json!({ "total_ios": report.flushes.count(), "lat_ns": with_percentiles(report.flushes.get().as_deref()) })
 }
 
 fn moments(latency: Option<&Latency>) -> Value {
@@ -154,7 +155,7 @@ struct Latencies(Latency);
 impl Latencies {
     fn of(report: &FioReport) -> Self {
         let mut all = Latency::new();
-        report.directions.iter().filter_map(|of| of.latency.get()).for_each(|latency| all.merge(latency));
+        report.directions.iter().filter_map(|of| of.latency.get()).for_each(|latency| all.merge(&latency));
         Self(all)
     }
 

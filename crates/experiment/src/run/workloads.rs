@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use flashloom_units::{Place, Problem, Problems, Refusal};
-use flashloom_workload::workload::{Running, Unfit, Workload};
+use flashloom_workload::workload::{JobFiles, Running, Unfit, Workload};
 use flashloom_workload::{Footprint, Pace, Replayed, Request, TASK_IDS, TraceInfo, TraceOptions, scan_trace};
 use rayon::prelude::*;
 
@@ -27,8 +27,9 @@ impl Flaw {
 
 /// The workload of every run with its input read: every recording once, in parallel.
 pub fn read_each(experiment: &Experiment) -> Vec<Result<Box<dyn Workload>, Flaw>> {
+    let job_files = JobFiles::default();
     let build = |variant: &Variant| {
-        let workload = experiment.workload(&variant.config);
+        let workload = experiment.workload_sharing(&variant.config, &job_files);
         workload.map_err(|refusal| Flaw::unfit(refused(experiment, &variant.config, refusal)))
     };
     let built: Vec<_> = experiment.variants.iter().map(build).collect();

@@ -11,7 +11,8 @@
 
 use flashloom_units::{Capability, PolicySpec, Value};
 
-use super::{Allocation, Place, Rotation, Setup, stripe_of_superpages};
+use super::stripe::{Rotation, stripe_of_superpages};
+use super::{Allocation, Place, Setup};
 use crate::PageWrite;
 use crate::lane::Lane;
 
@@ -45,6 +46,6 @@ impl Allocation for Interleave {
     flashloom_units::stateful!();
 
     fn place(&mut self, writes: &[PageWrite], _copies: u64, places: &mut Vec<Place>) {
-        places.extend(writes.iter().map(|_| Place { plane: self.rotation.next(), lane: Lane::Host }));
+        places.extend(writes.iter().map(|_| Place { plane: self.rotation.next(), lane: Lane::HOST }));
     }
 }

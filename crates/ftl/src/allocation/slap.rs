@@ -40,7 +40,8 @@
 use flashloom_nand::PlaneId;
 use flashloom_units::{Capability, Kind, ParamSet, PolicySpec, Refusal, Used, Value, choice, params};
 
-use super::{Allocation, Place, Profile, Rotation, Setup, WantedStreams, stripe, stripe_of_superpages};
+use super::stripe::{Rotation, stripe, stripe_of_superpages};
+use super::{Allocation, Place, Profile, Setup, WantedStreams};
 use crate::capability::PAGE_MAPPING;
 use crate::lane::{Demands, Lane};
 use crate::{PageWrite, StreamReport, StripeOrder};
@@ -161,7 +162,7 @@ impl Slap {
             if index * parts / stream.len() != part {
                 (part, plane) = (part + 1, self.streams.next());
             }
-            places[(page & u64::from(u32::MAX)) as usize] = Place { plane, lane: Lane::Stream };
+            places[(page & u64::from(u32::MAX)) as usize] = Place { plane, lane: Lane::STREAM };
         }
         self.report.detected += 1;
         self.report.pages += stream.len() as u64;
@@ -177,7 +178,7 @@ impl Allocation for Slap {
             self.climb.written += writes.len() as u64;
             self.report.threshold = self.threshold as u64;
         }
-        places.resize(writes.len(), Place { plane: PlaneId::NONE, lane: Lane::Host });
+        places.resize(writes.len(), Place { plane: PlaneId::NONE, lane: Lane::HOST });
         if self.threshold > 1 && writes.len() >= self.threshold {
             self.place_streams(writes, places);
         }
@@ -345,7 +346,7 @@ mod tests {
             let pairs = lpns.iter().zip(&places).filter(move |(_, place)| place.lane == lane);
             pairs.map(|(&lpn, place)| (lpn, place.plane.0)).collect()
         };
-        [in_lane(Lane::Stream), in_lane(Lane::Host)]
+        [in_lane(Lane::STREAM), in_lane(Lane::HOST)]
     }
 
     #[test]

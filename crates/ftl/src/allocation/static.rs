@@ -17,7 +17,8 @@
 use flashloom_nand::{Geometry, Lpn, NandParams, PlaneId};
 use flashloom_units::{Capability, Kind, ParamSet, PolicySpec, Refusal, Used, Value, choice, params};
 
-use super::{Allocation, Place, Profile, Setup, stripe_of_superpages};
+use super::stripe::stripe_of_superpages;
+use super::{Allocation, Place, Profile, Setup};
 use crate::PageWrite;
 use crate::lane::Lane;
 
@@ -137,7 +138,7 @@ impl Allocation for Static {
     flashloom_units::stateful!();
 
     fn place(&mut self, writes: &[PageWrite], _copies: u64, places: &mut Vec<Place>) {
-        places.extend(writes.iter().map(|write| Place { plane: self.plane(write.lpn), lane: Lane::Host }));
+        places.extend(writes.iter().map(|write| Place { plane: self.plane(write.lpn), lane: Lane::HOST }));
     }
 }
 

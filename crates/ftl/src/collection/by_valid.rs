@@ -3,7 +3,7 @@
 use flashloom_nand::{BlockId, Geometry, PlaneId};
 use flashloom_units::Lists;
 
-use super::mistaken;
+use super::held::mistaken;
 
 /// One list for each plane and number of valid pages.
 ///

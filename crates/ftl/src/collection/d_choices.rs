@@ -15,7 +15,8 @@
 use flashloom_nand::{BlockId, Geometry, PlaneId};
 use flashloom_units::{Capability, Kind, NO_INDEX, ParamSet, PolicySpec, Prng, Value, params};
 
-use super::{Collection, check_held};
+use super::Collection;
+use super::held::check_held;
 use crate::RANDOM_CHOICES;
 
 params! {

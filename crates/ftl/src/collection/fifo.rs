@@ -12,7 +12,8 @@
 use flashloom_nand::{BlockId, Geometry, PlaneId};
 use flashloom_units::{Capability, Lists, PolicySpec, Prng, Value};
 
-use super::{Collection, check_held};
+use super::Collection;
+use super::held::check_held;
 
 pub(super) static SPEC: PolicySpec = PolicySpec {
     name: "fifo",

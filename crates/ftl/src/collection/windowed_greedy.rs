@@ -13,8 +13,9 @@
 use flashloom_nand::{BlockId, Geometry, PlaneId};
 use flashloom_units::{Capability, Kind, Lists, ParamSet, PolicySpec, Prng, Value, params};
 
+use super::Collection;
 use super::by_valid::ByValid;
-use super::{Collection, check_held};
+use super::held::check_held;
 
 params! {
     /// Parameters of the windowed greedy collection.

@@ -1,46 +1,74 @@
-//! Mappings whose map is on flash, of which part is cached: a page store under a [`Translation`].
+//! Page-level mappings: a page store under a map, of which all or a part is in memory.
 //!
 //! ```text
-//! read, write, trim:  translate first; a write or a trim makes the entry dirty; then a share of the write-backs that
+//! read, write, trim:  translate first; a write or a trim changes the entry; then a share of the write-backs that
 //!                     collections have made due
 //! ```
 //!
-//! What is cached, and what leaves, is the mapping's own: a [`MapCache`].
+//! Where the map is, what of it is cached, and what leaves is the mapping's own: `page` has all of it in memory, others
+//! on flash, beneath a [`MapCache`].
 
 use flashloom_nand::{Lpn, Nand};
 use flashloom_units::{Policy, PolicySpec, Refusal, Value};
 
+use super::interface::{FtlFigures, Mapping, MappingExtras, write_each};
+use super::map::Map;
 use super::page_store::{self, PageStore};
-use super::translation::{MapCache, MapShape, Translation};
-use super::{Context, FtlFigures, Mapping};
+use super::translation::{MapCache, Translation};
+use crate::setup::Context;
 use crate::{FtlReport, PageWrite, WantedStreams};
 
-/// A mapping with a cached map as a policy.
+/// A mapping whose map is on flash, with that cache, as a policy.
 pub fn policy<C: MapCache>(spec: &'static PolicySpec) -> Policy<dyn Mapping> {
-    let policy = Policy::<dyn Mapping>::new(spec, |values, on| Ok(Box::new(CachedMap::<C>::new(values, on)?)));
+    page_level::<Translation<C>>(spec)
+}
+
+/// A page-level mapping with that map as a policy.
+pub(super) fn page_level<M: Map>(spec: &'static PolicySpec) -> Policy<dyn Mapping> {
+    let policy = Policy::<dyn Mapping>::new(spec, |values, on| Ok(Box::new(PageLevel::<M>::new(values, on)?)));
     policy.with_profile(|values, site| {
-        let shape = MapShape::of(site.space);
-        C::suits(values, shape)?;
-        page_store::profile(site, &shape.own())
+        M::suits(values, site.space)?;
+        page_store::profile(site, &M::own(site.space))
     })
 }
 
-/// A page-level mapping whose map is on flash.
-pub struct CachedMap<C> {
+/// A page-level mapping.
+pub(super) struct PageLevel<M> {
     pub(super) store: PageStore,
-    pub(super) map: Translation<C>,
+    pub(super) map: M,
 }
 
-flashloom_units::state! { for<C: MapCache> CachedMap<C> { nested store, map; } }
+flashloom_units::state! { for<M: Map> PageLevel<M> { nested store, map; } }
 
-impl<C: MapCache> CachedMap<C> {
+impl<M: Map> PageLevel<M> {
     pub(super) fn new(values: &[Value], on: &Context<'_>) -> Result<Self, Refusal> {
-        let store = PageStore::new(on, &MapShape::of(on.space).own())?;
-        Ok(Self { map: Translation::new(values, on, &store), store })
+        let store = PageStore::new(on, &M::own(on.space))?;
+        Ok(Self { map: M::new(values, on, &store), store })
     }
 }
 
-impl<C: MapCache> Mapping for CachedMap<C> {
+impl<M: Map> MappingExtras for PageLevel<M> {
+    fn wanted_streams(&self) -> Option<WantedStreams> {
+        self.store.wanted_streams()
+    }
+
+    fn prepare(&self, lpn: Lpn) {
+        self.store.prepare(lpn);
+        self.map.prepare(lpn);
+    }
+
+    fn idle(&mut self, nand: &mut Nand) -> bool {
+        let stepped = self.store.on(nand, &mut self.map).idle();
+        self.map.write_back_due(&mut self.store, nand);
+        stepped
+    }
+
+    fn is_worn_out(&self) -> bool {
+        self.store.is_worn_out()
+    }
+}
+
+impl<M: Map> Mapping for PageLevel<M> {
     flashloom_units::stateful!();
 
     fn write(&mut self, nand: &mut Nand, writes: &[PageWrite]) {
@@ -48,23 +76,15 @@ impl<C: MapCache> Mapping for CachedMap<C> {
         store.place(writes);
         for (index, write) in writes.iter().enumerate() {
             let translated = map.translate(store, nand, write.lpn);
-            store.write(nand, write, store.placed(index), translated, map);
-            map.cache.mark_dirty(write.lpn);
+            let place = store.placed(index);
+            store.on(nand, map).write(write, place, translated);
+            map.changed(write.lpn);
             map.write_back_due(store, nand);
         }
     }
 
-    fn wanted_streams(&self) -> Option<WantedStreams> {
-        self.store.wanted_streams()
-    }
-
-    fn prepare(&self, lpn: Lpn) {
-        self.store.prepare(lpn);
-        self.map.cache.prepare(lpn);
-    }
-
-    fn prepare_old(&self, lpn: Lpn) {
-        self.store.prepare_old(lpn);
+    fn write_apart(&mut self, nand: &mut Nand, writes: &[PageWrite]) -> usize {
+        write_each(self, nand, writes, |mapping, lpn| mapping.store.prepare_old(lpn))
     }
 
     fn read(&mut self, nand: &mut Nand, lpn: Lpn, mask: u32, tag: u32) -> bool {
@@ -87,32 +107,22 @@ impl<C: MapCache> Mapping for CachedMap<C> {
         if store.ppn(lpn).is_some() {
             map.translate(store, nand, lpn);
             store.trim(lpn);
-            map.cache.mark_dirty(lpn);
+            map.changed(lpn);
             map.write_back_due(store, nand);
         }
     }
 
-    fn idle(&mut self, nand: &mut Nand) -> bool {
-        let stepped = self.store.idle(nand, &mut self.map);
-        self.map.write_back_due(&mut self.store, nand);
-        stepped
-    }
-
     fn report(&self) -> FtlReport {
-        FtlReport { map_cache: Some(self.map.report), ..self.store.report() }
+        FtlReport { map_cache: self.map.report(), ..self.store.report() }
     }
 
     fn reset_report(&mut self) {
-        self.map.report = Default::default();
+        self.map.reset_report();
         self.store.reset_report();
     }
 
     fn free_blocks(&self) -> u64 {
         self.store.free_blocks()
-    }
-
-    fn is_worn_out(&self) -> bool {
-        self.store.is_worn_out()
     }
 
     fn figures(&self) -> FtlFigures {

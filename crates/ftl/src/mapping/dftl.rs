@@ -13,27 +13,14 @@
 //! O(1) a translation. Memory besides the store's: 4 bytes a page of the host to find cached entries, 24 an entry.
 
 mod cache;
+mod params;
 
-use flashloom_units::{Capability, KIB, Kind, Policy, PolicySpec, Value, params};
+use flashloom_units::{Capability, Policy, PolicySpec};
 
 use super::{Mapping, cached};
 use crate::capability::{PAGE_MAPPING, TRANSLATION_PAGES};
 use cache::MappingTable;
-
-/// Bytes of an entry in the cache: a logical and a physical page number.
-const CACHED_ENTRY_BYTES: u64 = 8;
-
-params! {
-    /// Parameters of DFTL.
-    pub struct DftlParams {
-        /// Memory for cached entries of the map, 8 bytes each.
-        cache_bytes: u64 => "cache", Kind::Size { min: CACHED_ENTRY_BYTES, max: 1 << 36 }, Value::Size(512 * KIB),
-            "A larger cache reads and writes the map on flash less often.";
-        /// Share of the cache for entries that were used again since they came in (the protected segment).
-        protected: f64 => "protected", Kind::Ratio { min: 0.0, max: 1.0 }, Value::Ratio(0.5),
-            "A larger share keeps what was used twice longer, against entries that are used once.";
-    }
-}
+use params::DftlParams;
 
 static SPEC: PolicySpec = PolicySpec {
     name: "dftl",
@@ -58,17 +45,19 @@ pub(super) fn policy() -> Policy<dyn Mapping> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::mapping::cached::CachedMap;
+    use crate::mapping::cached::PageLevel;
+    use crate::mapping::map::Map;
     use crate::mapping::page_store::CollectionListener;
-    use crate::mapping::translation::{MapCache, TranslationPage};
+    use crate::mapping::translation::{MapCache, Translation, TranslationPage};
     use crate::mapping::{Context, builtin};
     use crate::{CapacityParams, FtlSetup, MapCacheReport, PageWrite, Space};
     use flashloom_nand::{HostPage, Lpn, Nand, NandParams, PlaneId};
-    use flashloom_units::ParamSet;
+    use flashloom_units::{ParamSet, Value};
     use flashloom_verify::Verifier;
+    use params::CACHED_ENTRY_BYTES;
 
     /// A drive of pages of 512 bytes, so that a translation page has 128 entries; a cache of four.
-    fn lab() -> (Nand, Verifier, CachedMap<MappingTable>) {
+    fn lab() -> (Nand, Verifier, PageLevel<Translation<MappingTable>>) {
         let shape = NandParams { channels: 2, ways: 1, dies: 1, planes: 1, ..NandParams::defaults() };
         let params = NandParams { blocks: 32, pages: 16, page_bytes: 512, ..shape };
         let space = Space::new(params, &CapacityParams { over_provisioning: 0.5 });
@@ -77,11 +66,14 @@ mod tests {
         let set = [("cache", Value::Size(4 * CACHED_ENTRY_BYTES))];
         let mapping = builtin().choose("dftl", &set).expect("a parameter of dftl");
         let ftl = FtlSetup { mapping, ..FtlSetup::with_defaults() };
-        let state = CachedMap::new(ftl.mapping.values(), &Context { space: &space, ftl: &ftl, nand: &nand });
+        let state = PageLevel::new(ftl.mapping.values(), &Context { space: &space, ftl: &ftl, nand: &nand });
         (nand, verifier, state.expect("it can be built"))
     }
 
-    fn write((nand, verifier, state): &mut (Nand, Verifier, CachedMap<MappingTable>), lpns: &[u32]) -> MapCacheReport {
+    fn write(
+        (nand, verifier, state): &mut (Nand, Verifier, PageLevel<Translation<MappingTable>>),
+        lpns: &[u32],
+    ) -> MapCacheReport {
         for &lpn in lpns {
             let page = HostPage { lpn: Lpn(lpn), mask: 1, write: verifier.oracle.writes() };
             verifier.oracle.written_through(page);

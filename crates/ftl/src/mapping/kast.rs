@@ -32,10 +32,10 @@
 //! a logical block that leave together are written in order of address. Any other page of offset 0 is written like the
 //! rest (decision 0044).
 //!
-//! Two rules are ours, to be chosen (decision 0087). `reserved_log_blocks` are left to SLBs while step 2 takes random
-//! pages: else these open what every switch merge frees, and the next sequence merges one of them for its SLB. And with
-//! `start_merge` = "filled" a page of offset 0 merges no log block with many free pages where step 2 takes it: else
-//! short sequences merge log blocks of a few pages. 0 and "any" are the paper's letter.
+//! Two rules are ours, the first of them by default (decision 0087). `reserved_log_blocks` are left to SLBs while step
+//! 2 takes random pages: else these open what every switch merge frees, and the next sequence merges one of them for
+//! its SLB. And with `start_merge` = "filled" a page of offset 0 merges no log block with many free pages where step 2
+//! takes it: else short sequences merge log blocks of a few pages. 0 and "any" are the paper's letter.
 //!
 //! The states of Figure 3 are [`LogState`]. What the paper leaves open: its three thresholds are parameters, and so is
 //! how its two criteria of step 3 are weighed; which SLB gives way at the limit ("can be changed into a random log
@@ -121,7 +121,7 @@ params! {
             "More serve more sequential streams and leave less for random pages.";
         /// Log blocks of a chip that random pages leave free for sequential ones, as long as another log block can take
         /// them (step 2); with 0, as in the paper, random pages open every free one.
-        reserved_log_blocks: u32 => "reserved_log_blocks", Kind::Count { min: 0, max: 1 << 16 }, Value::Count(0),
+        reserved_log_blocks: u32 => "reserved_log_blocks", Kind::Count { min: 0, max: 1 << 16 }, Value::Count(1),
             "A sequence finds a free log block and merges none for it; random pages share log blocks sooner, so that \
              their merges have more data blocks.",
             Used::from("sequential_log_blocks", &["1"]);

@@ -8,15 +8,18 @@
 //!
 //! The map costs no flash operation; where pages go and how space is won back is the page store's. Memory: the store's.
 
-use flashloom_nand::{Lpn, Nand, OpId};
-use flashloom_units::{Capability, PolicySpec, Refusal};
+use flashloom_nand::{Lpn, Nand, OpId, PlaneId};
+use flashloom_units::{Capability, Policy, PolicySpec, Refusal, Value};
 
-use super::page_store::{Own, PageStore};
-use super::{Context, FtlFigures, Mapping};
+use super::cached::page_level;
+use super::interface::Mapping;
+use super::map::Map;
+use super::page_store::{CollectionListener, Own, PageStore};
 use crate::capability::PAGE_MAPPING;
-use crate::{FtlReport, PageWrite, WantedStreams};
+use crate::setup::Context;
+use crate::{MapCacheReport, Space};
 
-pub(super) static SPEC: PolicySpec = PolicySpec {
+static SPEC: PolicySpec = PolicySpec {
     name: "page",
     summary: "a full page-level map in memory",
     details: "Any page can be anywhere. Takes an allocation (ftl.allocation) and a collection policy (ftl.gc).",
@@ -30,82 +33,54 @@ pub(super) static SPEC: PolicySpec = PolicySpec {
     statistics: &[],
 };
 
-pub(super) struct PageMap {
-    store: PageStore,
+/// The mapping as a policy.
+pub(super) fn policy() -> Policy<dyn Mapping> {
+    page_level::<InMemory>(&SPEC)
 }
 
-flashloom_units::state! { PageMap { nested store; } }
+/// A map whose cache is all the memory that it takes: nothing is ever missed, or written back.
+struct InMemory;
 
-impl PageMap {
-    pub(super) fn new(on: &Context<'_>) -> Result<Self, Refusal> {
-        Ok(Self { store: PageStore::new(on, &Own::default())? })
-    }
+flashloom_units::state! { InMemory {} }
+
+impl CollectionListener for InMemory {
+    fn moved(&mut self, _plane: PlaneId, _lpn: Lpn) {}
+    fn ended(&mut self, _plane: PlaneId) {}
 }
 
-impl Mapping for PageMap {
-    flashloom_units::stateful!();
-
-    fn write(&mut self, nand: &mut Nand, writes: &[PageWrite]) {
-        self.store.place(writes);
-        for (index, write) in writes.iter().enumerate() {
-            let place = self.store.placed(index);
-            self.store.write(nand, write, place, OpId::DONE, &mut ());
-        }
+impl Map for InMemory {
+    fn suits(_values: &[Value], _space: &Space) -> Result<(), Refusal> {
+        Ok(())
     }
 
-    fn wanted_streams(&self) -> Option<WantedStreams> {
-        self.store.wanted_streams()
+    fn own(_space: &Space) -> Own {
+        Own::default()
     }
 
-    fn prepare(&self, lpn: Lpn) {
-        self.store.prepare(lpn);
+    fn new(_values: &[Value], _on: &Context<'_>, _store: &PageStore) -> Self {
+        Self
     }
 
-    fn prepare_old(&self, lpn: Lpn) {
-        self.store.prepare_old(lpn);
+    fn prepare(&self, _lpn: Lpn) {}
+
+    fn translate(&mut self, _store: &mut PageStore, _nand: &mut Nand, _lpn: Lpn) -> OpId {
+        OpId::DONE
     }
 
-    fn read(&mut self, nand: &mut Nand, lpn: Lpn, mask: u32, tag: u32) -> bool {
-        self.store.read(nand, lpn, mask, OpId::DONE, tag)
+    fn changed(&mut self, _lpn: Lpn) {}
+    fn write_back_due(&mut self, _store: &mut PageStore, _nand: &mut Nand) {}
+
+    fn report(&self) -> Option<MapCacheReport> {
+        None
     }
 
-    fn is_mapped(&self, lpn: Lpn) -> bool {
-        self.store.ppn(lpn).is_some()
+    fn reset_report(&mut self) {}
+
+    fn check_loaded(&self, _store: &PageStore) -> Result<(), String> {
+        Ok(())
     }
 
-    fn trim(&mut self, _nand: &mut Nand, lpn: Lpn) {
-        self.store.trim(lpn);
-    }
-
-    fn idle(&mut self, nand: &mut Nand) -> bool {
-        self.store.idle(nand, &mut ())
-    }
-
-    fn report(&self) -> FtlReport {
-        self.store.report()
-    }
-
-    fn reset_report(&mut self) {
-        self.store.reset_report();
-    }
-
-    fn free_blocks(&self) -> u64 {
-        self.store.free_blocks()
-    }
-
-    fn is_worn_out(&self) -> bool {
-        self.store.is_worn_out()
-    }
-
-    fn figures(&self) -> FtlFigures {
-        self.store.figures()
-    }
-
-    fn check_loaded(&self, nand: &Nand) -> Result<(), String> {
-        self.store.check_loaded(nand)
-    }
-
-    fn check(&self) -> Result<(), String> {
-        self.store.check()
+    fn check(&self, _store: &PageStore) -> Result<(), String> {
+        Ok(())
     }
 }

@@ -42,10 +42,11 @@ use flashloom_nand::{BlockId, Data, Lpn, Nand, OpId, Origin, PlaneId, Ppn, Progr
 use flashloom_units::{Divisor, Refusal, State, Value};
 use serde::{Deserialize, Serialize};
 
-use super::Context;
+use super::map::Map;
 use super::page_store::{CollectionListener, Own, PageStore};
 use crate::allocation::{Place, stripe_of_superpages};
 use crate::lane::{DeclaredLane, Lane};
+use crate::setup::Context;
 use crate::superblock::superpage;
 use crate::{MapCacheReport, Space};
 
@@ -99,7 +100,7 @@ impl MapShape {
 
     /// What the map keeps in the store.
     pub fn own(&self) -> Own {
-        const LANES: &[DeclaredLane] = &[DeclaredLane::written(Lane::Map).surviving_in(Lane::Map)];
+        const LANES: &[DeclaredLane] = &[DeclaredLane::written(Lane::MAP).surviving_in(Lane::MAP).of_map()];
         Own { pages: u64::from(self.translation_pages()), lanes: LANES }
     }
 
@@ -216,9 +217,17 @@ impl<C: MapCache> CollectionListener for Translation<C> {
     }
 }
 
-impl<C: MapCache> Translation<C> {
+impl<C: MapCache> Map for Translation<C> {
+    fn suits(values: &[Value], space: &Space) -> Result<(), Refusal> {
+        C::suits(values, MapShape::of(space))
+    }
+
+    fn own(space: &Space) -> Own {
+        MapShape::of(space).own()
+    }
+
     /// The map of an empty drive on a store that has what the map keeps there ([`MapShape::own`]).
-    pub fn new(values: &[Value], on: &Context<'_>, store: &PageStore) -> Self {
+    fn new(values: &[Value], on: &Context<'_>, store: &PageStore) -> Self {
         let Context { space, ftl, nand } = *on;
         let (shape, geometry) = (MapShape::of(space), store.geometry());
         let superpage = superpage(nand.geometry(), ftl.params.superblock);
@@ -237,9 +246,13 @@ impl<C: MapCache> Translation<C> {
         }
     }
 
+    fn prepare(&self, lpn: Lpn) {
+        self.cache.prepare(lpn);
+    }
+
     /// Makes sure that the entry of a page is cached. Returns the read of its translation page, which whatever needs
     /// the entry has to wait for.
-    pub fn translate(&mut self, store: &mut PageStore, nand: &mut Nand, lpn: Lpn) -> OpId {
+    fn translate(&mut self, store: &mut PageStore, nand: &mut Nand, lpn: Lpn) -> OpId {
         if self.cache.touch(lpn) {
             self.report.hits += 1;
             return OpId::DONE;
@@ -252,6 +265,65 @@ impl<C: MapCache> Translation<C> {
         self.read(store, nand, self.shape.page_of(lpn))
     }
 
+    fn changed(&mut self, lpn: Lpn) {
+        self.cache.mark_dirty(lpn);
+    }
+
+    /// Does a share of the write-backs that collections have made due; meanwhile more pages of a translation page are
+    /// moved, which its write covers.
+    fn write_back_due(&mut self, store: &mut PageStore, nand: &mut Nand) {
+        let mut share = self.due.len().div_ceil(self.due_a_share);
+        while share > 0
+            && let Some(page) = self.due.pop_front()
+        {
+            // A write-back for another reason may have come first.
+            if self.is_noted[page.at()] {
+                self.write_back(store, nand, WriteBack { page, is_whole: false });
+                share -= 1;
+            }
+        }
+    }
+
+    fn report(&self) -> Option<MapCacheReport> {
+        Some(self.report)
+    }
+
+    fn reset_report(&mut self) {
+        self.report = MapCacheReport::default();
+    }
+
+    /// Checks a state that was loaded: what is noted is a translation page, and is to be written back.
+    fn check_loaded(&self, store: &PageStore) -> Result<(), String> {
+        let pages = self.is_noted.len();
+        let mut is_due = vec![false; pages];
+        for page in self.noted.iter().flatten().chain(&self.due) {
+            let Some(due) = is_due.get_mut(page.at()) else {
+                return Err(format!("map on flash: translation page {} is due, of {pages}", page.0));
+            };
+            *due = true;
+        }
+        let is_lost = |(is_noted, is_due): (&bool, &bool)| *is_noted && !is_due;
+        if !store.is_worn_out() && self.is_noted.iter().zip(&is_due).any(is_lost) {
+            return Err("map on flash: a translation page is noted, and not due".to_owned());
+        }
+        self.check(store)
+    }
+
+    /// Checks the cache; in a verified run also that every entry is what its translation page holds, unless it is
+    /// cached and dirty or its page is noted.
+    fn check(&self, store: &PageStore) -> Result<(), String> {
+        self.cache.check()?;
+        for (lpn, &held) in (0..).map(Lpn).zip(self.stored.iter().flatten()) {
+            let is_noted = self.is_noted[self.shape.page_of(lpn).at()];
+            if !is_noted && held != store.ppn(lpn) && !self.cache.is_dirty(lpn) {
+                return Err(format!("map on flash: the mapping of logical page {} is lost", lpn.0));
+            }
+        }
+        Ok(())
+    }
+}
+
+impl<C: MapCache> Translation<C> {
     /// The page of the store that a translation page is: the directory is the end of the store's map.
     pub(super) fn lpn(&self, page: TranslationPage) -> Lpn {
         Lpn(self.shape.entries + page.0)
@@ -270,9 +342,9 @@ impl<C: MapCache> Translation<C> {
     /// Writes a translation page with all that is known of its entries. On a drive that is worn out it cannot be
     /// written any more, and what was to be in it stays in memory.
     fn write_back(&mut self, store: &mut PageStore, nand: &mut Nand, WriteBack { page, is_whole }: WriteBack) {
-        let place = Place { plane: self.stripe[self.next], lane: Lane::Map };
+        let place = Place { plane: self.stripe[self.next], lane: Lane::MAP };
         self.next = (self.next + 1) % self.stripe.len();
-        let mut reserved = store.reserve_for_map(nand, place.plane, self);
+        let mut reserved = store.on(nand, self).reserve_for_map(place.plane);
         // Only now: the collection that made room may have moved the page, and pages that it knows of.
         let is_read = reserved.is_some() && !is_whole;
         let mut after = if is_read { self.read(store, nand, page) } else { OpId::DONE };
@@ -283,7 +355,7 @@ impl<C: MapCache> Translation<C> {
                 Status::Passed => return self.written(store, page, (block, index)),
                 Status::Failed(failed) => after = failed,
             }
-            reserved = store.reserve_again(nand, place, block, self);
+            reserved = store.on(nand, self).reserve_again(place, block);
         }
         self.is_noted[page.at()] = true;
     }
@@ -300,50 +372,5 @@ impl<C: MapCache> Translation<C> {
             let range = first..(first + entries).min(stored.len());
             stored[range.clone()].copy_from_slice(store.ppns(range));
         }
-    }
-
-    /// Does a share of the write-backs that collections have made due; meanwhile more pages of a translation page are
-    /// moved, which its write covers.
-    pub fn write_back_due(&mut self, store: &mut PageStore, nand: &mut Nand) {
-        let mut share = self.due.len().div_ceil(self.due_a_share);
-        while share > 0
-            && let Some(page) = self.due.pop_front()
-        {
-            // A write-back for another reason may have come first.
-            if self.is_noted[page.at()] {
-                self.write_back(store, nand, WriteBack { page, is_whole: false });
-                share -= 1;
-            }
-        }
-    }
-
-    /// Checks a state that was loaded: what is noted is a translation page, and is to be written back.
-    pub fn check_loaded(&self, store: &PageStore) -> Result<(), String> {
-        let pages = self.is_noted.len();
-        let mut is_due = vec![false; pages];
-        for page in self.noted.iter().flatten().chain(&self.due) {
-            let Some(due) = is_due.get_mut(page.at()) else {
-                return Err(format!("map on flash: translation page {} is due, of {pages}", page.0));
-            };
-            *due = true;
-        }
-        let is_lost = |(is_noted, is_due): (&bool, &bool)| *is_noted && !is_due;
-        if !store.is_worn_out() && self.is_noted.iter().zip(&is_due).any(is_lost) {
-            return Err("map on flash: a translation page is noted, and not due".to_owned());
-        }
-        self.check(store)
-    }
-
-    /// Checks the cache; in a verified run also that every entry is what its translation page holds, unless it is
-    /// cached and dirty or its page is noted.
-    pub fn check(&self, store: &PageStore) -> Result<(), String> {
-        self.cache.check()?;
-        for (lpn, &held) in (0..).map(Lpn).zip(self.stored.iter().flatten()) {
-            let is_noted = self.is_noted[self.shape.page_of(lpn).at()];
-            if !is_noted && held != store.ppn(lpn) && !self.cache.is_dirty(lpn) {
-                return Err(format!("map on flash: the mapping of logical page {} is lost", lpn.0));
-            }
-        }
-        Ok(())
     }
 }

@@ -251,19 +251,19 @@ impl Timed {
         if others != 0 && self.multi_plane != MultiPlane::None {
             state.take_others(&mut self.planes, operations, class, (head, others), self.multi_plane);
         }
-        let Operation { kind, origin, page, mut next, .. } = operations[head as usize];
+        let Operation { kind, origin, page, block, mut next, .. } = operations[head as usize];
         let (load_ns, load_sectors) = (self.load_ns[kind as usize], self.load_sectors[kind as usize]);
         let channel = &mut self.channels[state.channel as usize];
         channel.moved_sectors += load_sectors;
         let mut array_from = channel.occupy(now, load_ns);
-        let mut array_ns = self.array_ns[page as usize][kind as usize];
+        let mut array_ns = self.array_ns.of(block, page, kind);
         while next != NO_INDEX {
             let other = &operations[next as usize];
             if kind == OperationKind::Program {
                 array_from = channel.occupy(now, load_ns);
                 channel.moved_sectors += load_sectors;
             }
-            array_ns = array_ns.max(self.array_ns[other.page as usize][kind as usize]);
+            array_ns = array_ns.max(self.array_ns.of(other.block, other.page, kind));
             next = other.next;
         }
         Group { head, kind, origin, array_from, ends: array_from + array_ns, since: now, overtaken: 0 }

@@ -176,7 +176,8 @@ class Result(Record, _Rows):
         fields = json.loads(text)
         schema = fields.get("schema") if isinstance(fields, dict) else None
         if schema != _flashloom.RESULT_SCHEMA:
-            raise ValueError(f"`schema` is {schema!r}: a result of a run has {_flashloom.RESULT_SCHEMA!r}")
+            found = _flashloom.visible(ascii(schema))
+            raise ValueError(f"`schema` is {found}: a result of a run has {_flashloom.RESULT_SCHEMA!r}")
         return cls(text)
 
     def to_json(self) -> str:

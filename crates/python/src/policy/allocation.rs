@@ -65,7 +65,7 @@ impl Allocation for Scripted {
             self.next = first.wrapping_add(writes.len() as u32) % count;
             planes
         });
-        places.extend(planes.into_iter().map(|plane| Place { plane: PlaneId(plane), lane: Lane::Host }));
+        places.extend(planes.into_iter().map(|plane| Place { plane: PlaneId(plane), lane: Lane::HOST }));
     }
 
     fn reset_report(&mut self) {

@@ -7,8 +7,8 @@
 
 use flashloom::ftl::mapping::{Context, Site as Stack};
 use flashloom::prelude::{
-    BlockId, Data, Erase, Figure, FtlFigures, FtlReport, Lpn, Mapping, Nand, Origin, PageCopy, PageWrite, Policy,
-    PolicySpec, Ppn, Program, Read, Refusal,
+    BlockId, Data, Erase, Figure, FtlFigures, FtlReport, Lpn, Mapping, MappingExtras, Nand, Origin, PageCopy,
+    PageWrite, Policy, PolicySpec, Ppn, Program, Read, Refusal,
 };
 use pyo3::prelude::*;
 use pyo3::types::PyFrozenSet;
@@ -128,6 +128,25 @@ impl Scripted {
     }
 }
 
+impl MappingExtras for Scripted {
+    fn idle(&mut self, nand: &mut Nand) -> bool {
+        let Some(method) = self.idle.as_ref().filter(|_| !self.instance.has_failed()) else { return false };
+        let done = Python::attach(|py| {
+            self.flash.get().open(0);
+            let answer = self.instance.call(py, method, (&self.flash,), answer::flag);
+            let (commands, _) = self.flash.get().close();
+            answer.map(|is_more| (is_more, commands))
+        });
+        let Some((is_more, commands)) = done else { return false };
+        self.carry_out(nand, &commands, &[]);
+        is_more
+    }
+
+    fn is_worn_out(&self) -> bool {
+        self.instance.has_failed()
+    }
+}
+
 impl Mapping for Scripted {
     fn write(&mut self, nand: &mut Nand, writes: &[PageWrite]) {
         match self.commands_of(writes, nand.geometry().full_mask()) {
@@ -165,19 +184,6 @@ impl Mapping for Scripted {
         self.carry_out(nand, &commands.unwrap_or_default(), &[]);
     }
 
-    fn idle(&mut self, nand: &mut Nand) -> bool {
-        let Some(method) = self.idle.as_ref().filter(|_| !self.instance.has_failed()) else { return false };
-        let done = Python::attach(|py| {
-            self.flash.get().open(0);
-            let answer = self.instance.call(py, method, (&self.flash,), answer::flag);
-            let (commands, _) = self.flash.get().close();
-            answer.map(|is_more| (is_more, commands))
-        });
-        let Some((is_more, commands)) = done else { return false };
-        self.carry_out(nand, &commands, &[]);
-        is_more
-    }
-
     fn report(&self) -> FtlReport {
         self.report.clone()
     }
@@ -189,10 +195,6 @@ impl Mapping for Scripted {
 
     fn free_blocks(&self) -> u64 {
         self.flash.get().free_blocks()
-    }
-
-    fn is_worn_out(&self) -> bool {
-        self.instance.has_failed()
     }
 
     fn figures(&self) -> FtlFigures {

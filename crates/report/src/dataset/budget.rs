@@ -2,7 +2,8 @@
 //!
 //! ```text
 //! metadata      at most 1/64 of the limit: what it decodes to is that much larger
-//! rows          1,200 B each and 160 B a cell, and the bytes of each text, together at most the limit
+//! rows          1,200 B each and 256 B a cell, its share of the page among them, and the bytes of each text, together
+//!               at most the limit
 //! pages         at most 1/32 of the limit each once decompressed; one of a column is in memory at a time, and its
 //!               dictionary, which can decode to ten times its size
 //! ```
@@ -22,11 +23,11 @@ use flashloom_units::{Problem, parse_size};
 pub const LIMIT_VARIABLE: &str = "FLASHLOOM_DATASET_LIMIT";
 
 /// Limit without it.
-const DEFAULT_LIMIT_BYTES: u64 = 512 << 20;
+const DEFAULT_LIMIT_BYTES: u64 = 768 << 20;
 
-/// Memory of a row without cells, and of a cell without its text.
+/// Memory of a row without cells, and of a cell without its text, in the data set and in its page.
 const ROW_BYTES: u64 = 1_200;
-const CELL_BYTES: u64 = 160;
+const CELL_BYTES: u64 = 256;
 /// Memory of a value of JSON, with its place in a list that grows.
 const JSON_VALUE_BYTES: u64 = 160;
 

@@ -15,7 +15,7 @@ const BATCH: usize = 4_096;
 
 /// A column.
 pub(super) struct Column<'a> {
-    name: &'a str,
+    name: String,
     reader: ColumnReader,
     /// True if rows may have no value.
     is_optional: bool,
@@ -26,20 +26,17 @@ pub(super) struct Column<'a> {
 }
 
 impl<'a> Column<'a> {
-    /// Finds a column by its name in a row group of a file; one that has lists or parts is refused, and one whose pages
-    /// are too large.
-    pub(super) fn find(
+    /// The column at a place in a row group of a file; one that has lists or parts is refused, and one whose pages are
+    /// too large.
+    pub(super) fn at(
         file: &File,
         group: &dyn RowGroupReader,
-        name: &'a str,
+        at: usize,
         budget: &'a Budget,
-    ) -> std::result::Result<Option<Self>, String> {
+    ) -> std::result::Result<Self, String> {
         let metadata = group.metadata();
-        let schema = metadata.schema_descr_ptr();
-        let Some(at) = schema.columns().iter().position(|column| column.path().parts() == [name]) else {
-            return Ok(None);
-        };
-        let column = schema.column(at);
+        let column = metadata.schema_descr().column(at);
+        let name = column.name().to_owned();
         if column.max_rep_level() > 0 || column.max_def_level() > 1 {
             return Err(format!("column `{name}` has lists in place of values"));
         }
@@ -49,7 +46,7 @@ impl<'a> Column<'a> {
         let reader = group.get_column_reader(at).map_err(|error| format!("column `{name}`: {error}"))?;
         let is_unsigned = column.converted_type().to_string().starts_with("UINT");
         let rows = usize::try_from(metadata.num_rows()).unwrap_or(0);
-        Ok(Some(Self { name, reader, is_optional: column.max_def_level() == 1, is_unsigned, rows, budget }))
+        Ok(Self { name, reader, is_optional: column.max_def_level() == 1, is_unsigned, rows, budget })
     }
 
     /// Reads the values of its first `most` rows; those that are missing are null.

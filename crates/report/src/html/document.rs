@@ -2,11 +2,12 @@
 
 use std::path::Path;
 
-use flashloom_experiment::result::{COMPARE_SCHEMA, Comparison, KEPT_SCHEMA, KeptRun, RESULT_SCHEMA, RunResult};
+use flashloom_experiment::result::{
+    COMPARE_SCHEMA, Comparison, KEPT_SCHEMA, KeptRun, RESULT_SCHEMA, RunResult, Unread, parse, schema_of,
+};
 use flashloom_files::{RESULT_LIMIT_BYTES, read_input};
 use flashloom_units::{Place, Problem, Refusal};
 use serde::de::DeserializeOwned;
-use serde_json::Value;
 
 use super::sweep;
 use crate::dataset::DataSet;
@@ -45,12 +46,11 @@ impl Document {
     /// # Errors
     /// No JSON, with line and column; or JSON of something else, or of another version.
     pub fn read(name: &str, text: &str) -> Result<Self, Problem> {
-        let value: Value = serde_json::from_str(text).map_err(|error| not_json(name, text, &error))?;
-        let schema = value["schema"].as_str().unwrap_or_default();
-        match schema {
-            RESULT_SCHEMA => Ok(Self::Run(parsed(name, value)?)),
-            COMPARE_SCHEMA => Ok(Self::Comparison(*parsed(name, value)?)),
-            KEPT_SCHEMA => Ok(Self::Run(Box::new(parsed::<KeptRun>(name, value)?.result))),
+        let schema = schema_of(text.as_bytes()).map_err(|unread| refused(name, text, unread))?;
+        match schema.as_str() {
+            RESULT_SCHEMA => Ok(Self::Run(parsed(name, text)?)),
+            COMPARE_SCHEMA => Ok(Self::Comparison(*parsed(name, text)?)),
+            KEPT_SCHEMA => Ok(Self::Run(Box::new(parsed::<KeptRun>(name, text)?.result))),
             other => {
                 let found = if other.is_empty() { "no `schema`".to_owned() } else { format!("`schema` = {other:?}") };
                 let expected = format!("`schema` = {RESULT_SCHEMA:?}, {COMPARE_SCHEMA:?} or {KEPT_SCHEMA:?}");
@@ -80,25 +80,25 @@ impl Document {
     }
 }
 
-fn parsed<T: DeserializeOwned>(name: &str, value: Value) -> Result<Box<T>, Problem> {
-    let refuse = |error: serde_json::Error| {
-        let problem = Problem::file(name, error.to_string(), "a result as this version writes it");
-        problem.with_help("schema/result.json and schema/compare.json describe every field")
-    };
-    serde_json::from_value(value).map(Box::new).map_err(refuse)
+fn parsed<T: DeserializeOwned>(name: &str, text: &str) -> Result<Box<T>, Problem> {
+    parse(text.as_bytes()).map(Box::new).map_err(|unread| refused(name, text, unread))
 }
 
-fn not_json(name: &str, text: &str, error: &serde_json::Error) -> Problem {
-    let message = error.to_string();
-    let found = format!("this is not JSON: {}", message.split(" at line").next().unwrap_or(&message));
-    let refusal = Refusal::new(found, "JSON, as `flashloom run --json` writes it");
-    let line = text.lines().nth(error.line().saturating_sub(1)).unwrap_or_default();
+fn refused(name: &str, text: &str, Unread { found, place, is_syntax }: Unread) -> Problem {
+    let refusal = if is_syntax {
+        Refusal::new(format!("this is not JSON: {found}"), "JSON, as `flashloom run --json` writes it")
+    } else {
+        let refusal = Refusal::new(found, "a result as this version writes it");
+        refusal.help("schema/result.json and schema/compare.json describe every field")
+    };
     let problem = refusal.in_file(name);
-    if line.is_empty() {
+    let (line, column) = place.unwrap_or((0, 0));
+    let source = text.lines().nth(line.saturating_sub(1)).unwrap_or_default();
+    if line == 0 || source.is_empty() {
         return problem;
     }
     // A file of one long line would fill the screen.
-    let source: String = line.chars().take(200).collect();
-    let column = (error.column() as u64).clamp(1, source.chars().count() as u64);
-    Problem { place: Place::Text { line: error.line() as u64, column, width: 1, source }, ..problem }
+    let source: String = source.chars().take(200).collect();
+    let column = (column as u64).clamp(1, source.chars().count() as u64);
+    Problem { place: Place::Text { line: line as u64, column, width: 1, source }, ..problem }
 }

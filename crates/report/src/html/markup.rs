@@ -5,7 +5,7 @@
 
 use std::borrow::Cow;
 
-use flashloom_units::{visible, visible_line};
+use flashloom_units::{visible, visible_line, visible_whole_line};
 use serde_json::Value;
 
 /// An attribute: its name and its value.
@@ -43,7 +43,7 @@ impl Markup {
         self.0.extend(["<", name]);
         for (attribute, value) in attributes {
             self.0.extend([" ", attribute, "=\""]);
-            self.escaped(&visible_line(value));
+            self.escaped(&visible_whole_line(value));
             self.0.push('"');
         }
         self.0.push('>');

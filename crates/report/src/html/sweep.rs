@@ -14,7 +14,7 @@ use super::front::{Candidate, front};
 use super::long::{Cell, Long};
 use super::page::{Part, Section};
 use super::values;
-use crate::dataset::{DataSet, SweptRun, amount};
+use crate::dataset::{DataSet, Rank, SweptRun, amount};
 
 const VERIFIED: &str = "integrity.verified";
 const SECONDS: &str = "run.wall_seconds";
@@ -97,7 +97,7 @@ fn point<'a>(number: usize, runs: &'a [SweptRun], data: &DataSet) -> Point<'a> {
 /// Values of a column in their order, each once.
 fn distinct<'a>(data: &'a DataSet, column: &str) -> Vec<&'a Value> {
     let mut values: Vec<&Value> = data.runs.iter().filter_map(|run| run.cell(column)).collect();
-    values.sort_by(|a, b| crate::dataset::compare(Some(a), Some(b)));
+    values.sort_by_cached_key(|value| Rank::of(Some(value)));
     values.dedup();
     values
 }
@@ -243,14 +243,19 @@ fn by_key(data: &DataSet, points: &[Point<'_>], figure: &Figure) -> Vec<Part> {
         let found = found.iter().map(|((value, figure), label)| (value, *figure, label.as_str())).collect();
         values::chart(key, found, figure)
     };
-    let mut drawn: Vec<Part> = data.varied.iter().filter_map(chart).map(Part::Chart).collect();
+    let (mut drawn, mut all) = (Vec::new(), 0);
+    for chart in data.varied.iter().filter_map(chart) {
+        all += 1;
+        // One at a time: each has all combinations.
+        if drawn.len() < MAX_KEYS {
+            drawn.push(Part::Chart(chart));
+        }
+    }
     if drawn.is_empty() {
         let name = figure.title;
         return vec![Part::Missing(format!("No pictures by key: no key has two values of runs that have {name}."))];
     }
-    let all = drawn.len();
     if all > MAX_KEYS {
-        drawn.truncate(MAX_KEYS);
         drawn.push(Part::Text(format!("The first {MAX_KEYS} of {all} keys.")));
     }
     drawn

@@ -5,7 +5,7 @@ use serde_json::{Value, json};
 use super::chart::{Chart, Kind, Table, head};
 use super::facts;
 use super::figure::Figure;
-use crate::dataset::{Measure, amount, compare};
+use crate::dataset::{Measure, Rank, amount};
 
 /// Values that have a place of their own on the axis, at most; numbers beyond that are drawn to scale.
 const MAX_PLACES: usize = 24;
@@ -31,7 +31,7 @@ impl Group {
 
 /// The picture of a key; nothing if it has only one value.
 pub(super) fn chart(key: &str, mut all: Vec<Combination<'_>>, of: &Figure) -> Option<Chart> {
-    all.sort_by(|a, b| compare(Some(a.0), Some(b.0)));
+    all.sort_by_cached_key(|combination| Rank::of(Some(combination.0)));
     let distinct: Vec<&[Combination<'_>]> = all.chunk_by(|a, b| a.0 == b.0).collect();
     if distinct.len() < 2 {
         return None;

@@ -82,6 +82,13 @@ mod tests {
     }
 
     #[test]
+    fn a_cell_of_a_megabyte_widens_no_other_by_more_than_is_shown_of_it() {
+        let rows = vec![vec!["x".repeat(1 << 20), "1".to_owned()], vec!["c".to_owned(), "2".to_owned()]];
+        let shown = table(&["name", "n"], 1, rows);
+        assert!(shown.len() < 5_000 && shown.contains(" of 1048576 characters ...]"), "{shown}");
+    }
+
+    #[test]
     fn names_are_on_the_left_and_figures_on_the_right() {
         let rows = vec![vec!["a".to_owned(), "1".to_owned()], vec!["bbb".to_owned(), "10,000".to_owned()]];
         assert_eq!(table(&["name", "n"], 1, rows), "name       n\na          1\nbbb   10,000\n");

@@ -1,5 +1,7 @@
 //! A checked job: the meaning of the options of a section.
 
+use std::sync::Arc;
+
 use flashloom_units::{Ns, Refusal, S, US};
 
 use super::job_file::{Entry, Findings, MAX_JOBS, Section, at_most};
@@ -82,7 +84,7 @@ pub(super) struct Iolog {
 /// A job, with the options of its section and of the `[global]` sections above it.
 #[derive(Clone, Debug)]
 pub(super) struct Job {
-    pub name: String,
+    pub name: Arc<str>,
     pub mix: Mix,
     pub random: bool,
     /// Requests issued at consecutive positions before a new random position is drawn.
@@ -124,7 +126,7 @@ pub(super) struct Job {
     pub new_group: bool,
     pub reports_as_group: bool,
     /// The options of the section itself, as written.
-    pub written: Vec<(String, String)>,
+    pub written: Arc<[(String, String)]>,
 }
 
 const SYNC_ENGINES: &[&str] = &["sync", "psync", "vsync", "pvsync", "pvsync2", "mmap"];
@@ -141,11 +143,23 @@ impl Job {
         self.seed.is_none() && self.iolog.is_none() && (draws || self.start_delay_ns.0 < self.start_delay_ns.1)
     }
 
+    /// Number of requests of a clone at most, as far as its options tell.
+    pub fn most_requests_of_clone(&self) -> u64 {
+        let smallest = self.sizes.iter().map(Sizes::min).min().unwrap_or(1);
+        let of_size = match self.io_size.or(self.size) {
+            Some(Amount::Bytes(bytes)) if !self.time_based && self.iolog.is_none() => {
+                (bytes / smallest).saturating_add(1).saturating_mul(self.loops)
+            }
+            _ => u64::MAX,
+        };
+        of_size.min(self.number_ios)
+    }
+
     /// A job without options.
     fn new() -> Self {
         let sizes = Sizes::Range { min: 4_096, max: 4_096 };
         Self {
-            name: String::new(),
+            name: Arc::default(),
             mix: Mix::Only(READ),
             random: false,
             run_length: 1,
@@ -182,7 +196,7 @@ impl Job {
             stonewall: false,
             new_group: false,
             reports_as_group: false,
-            written: Vec::new(),
+            written: Arc::default(),
         }
     }
 
@@ -194,7 +208,7 @@ impl Job {
             above.read(&mut reader, &section.globals()[read..], findings);
             read = section.globals().len();
             let (mut job, mut reader) = (above.clone(), reader.clone());
-            job.name.clone_from(&section.name);
+            job.name = section.name.as_str().into();
             job.read(&mut reader, &section.entries, findings);
             let written = section.entries.iter();
             job.written = written.map(|entry| (entry.spec.name.to_owned(), entry.value.clone())).collect();

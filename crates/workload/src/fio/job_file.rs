@@ -115,6 +115,10 @@ impl<'a> Findings<'a> {
 /// Number of jobs that fio runs at most (`REAL_MAX_JOBS` of its source), each of `numjobs` counted.
 pub(super) const MAX_JOBS: u32 = 4_096;
 
+/// Bytes of a line that fio reads as one (`OPT_LEN_MAX` of its source, without the line end and the end of the text).
+/// What is written in a line is kept for each job that it applies to.
+const LONGEST_LINE: usize = 8_190;
+
 /// What is expected of a file with more.
 pub(super) fn at_most() -> String {
     format!("at most {MAX_JOBS} jobs in a file, each of `numjobs` counted")
@@ -129,6 +133,11 @@ pub(super) fn sections(text: &Text, findings: &mut Findings) -> Vec<Section> {
         let (at, content) = content_of(start, line);
         start += line.len();
         if content.is_empty() {
+            continue;
+        }
+        if content.len() > LONGEST_LINE {
+            let found = || format!("a line of {} bytes", content.len());
+            findings.refuse(at..at + 1, || Refusal::new(found(), format!("at most {LONGEST_LINE}, as fio reads")));
             continue;
         }
         if content.starts_with('[') {

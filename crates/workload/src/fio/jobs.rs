@@ -13,7 +13,7 @@ use flashloom_units::{NO_INDEX, Ns, Prng, Problem, S, SECTOR_BYTES};
 use super::iolog::{Iologs, Replay};
 use super::job::{Job, Mix, Rate};
 use super::layout::Region;
-use super::report::FioReport;
+use super::report::{self, FioReport};
 use super::requests::{Requests, Step};
 use super::{READ, TRIM, WRITE};
 use crate::{Arrivals, Op, Request};
@@ -75,6 +75,8 @@ pub struct FioJobs {
     issuing: u32,
     issued: u64,
     started: bool,
+    /// True if there are so many reports that their latencies are sparse.
+    are_sparse: bool,
 }
 
 impl FioJobs {
@@ -93,6 +95,7 @@ impl FioJobs {
             issuing: 0,
             issued: 0,
             started: false,
+            are_sparse: report::are_sparse(&jobs),
         };
         let mut iologs = Iologs::of(&jobs);
         let (mut group, mut reporting) = (0, 0);
@@ -124,7 +127,7 @@ impl FioJobs {
     fn add_clone(&mut self, job: &Job, index: u32, origin: Origin, (group, reporting): (u32, u32), seed: &Prng) {
         let shares = job.reports_as_group && self.reports.last().is_some_and(|report| report.group == reporting);
         if !shares {
-            self.reports.push(FioReport::new(&job.name, &job.written, reporting, job.depth));
+            self.reports.push(FioReport::new(job, reporting, self.are_sparse));
         }
         let (low, high) = job.start_delay_ns;
         let delay_ns = low + if high > low { seed.branch("delay").below(high - low + 1) } else { 0 };
@@ -150,6 +153,11 @@ impl FioJobs {
     /// One report per clone, or one for all clones that report as a group.
     pub fn reports(&self) -> &[FioReport] {
         &self.reports
+    }
+
+    /// [`Self::reports`], of which none are left.
+    pub(crate) fn take_reports(&mut self) -> Vec<FioReport> {
+        std::mem::take(&mut self.reports)
     }
 
     /// Requests that have arrived so far, flushes included.

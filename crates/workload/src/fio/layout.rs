@@ -5,6 +5,8 @@
 //! offset that any of its jobs reaches. Jobs that name the same file share its extent; a job without `filename` has one
 //! file per clone. The offsets of a replayed iolog are the device's.
 
+use std::collections::BTreeMap;
+
 use flashloom_units::{Refusal, format_size};
 
 use super::job::{Amount, Job, is_device};
@@ -22,9 +24,8 @@ pub(super) struct Region {
     pub length: u64,
 }
 
-/// A file and its extent.
-struct File<'a> {
-    name: &'a str,
+/// The extent of a file.
+struct File {
     start: u64,
     length: u64,
 }
@@ -85,14 +86,12 @@ fn within_file(job: &Job, clone: u64, whole: u64, on_device: bool) -> Option<Reg
 
 /// Moves the regions of files to their extents, and refuses those that do not fit on the device.
 fn place(sections: &[Section], jobs: &[Job], capacity: u64, spans: &mut [Vec<Region>], findings: &mut Findings) {
-    let mut shared: Vec<File<'_>> = Vec::new();
+    let mut shared: BTreeMap<&str, File> = BTreeMap::new();
     for (job, regions) in jobs.iter().zip(&*spans) {
         if let Some(name) = job.file.as_deref().filter(|name| !is_device(name)).filter(|_| job.iolog.is_none()) {
             let length = regions.iter().map(|region| region.start + region.length).max().unwrap_or(0);
-            match shared.iter_mut().find(|file| file.name == name) {
-                Some(file) => file.length = file.length.max(length),
-                None => shared.push(File { name, start: u64::MAX, length }),
-            }
+            let file = shared.entry(name).or_insert(File { start: u64::MAX, length });
+            file.length = file.length.max(length);
         }
     }
     let mut next = 0u64;
@@ -105,8 +104,7 @@ fn place(sections: &[Section], jobs: &[Job], capacity: u64, spans: &mut [Vec<Reg
         if job.iolog.is_some() || job.file.as_deref().is_some_and(is_device) {
             continue;
         }
-        let file = shared.iter_mut().find(|file| Some(file.name) == job.file.as_deref());
-        if let Some(file) = file {
+        if let Some(file) = job.file.as_deref().and_then(|name| shared.get_mut(name)) {
             if file.start == u64::MAX {
                 file.start = claim(file.length);
             }

@@ -99,6 +99,7 @@ impl FioJobFile {
         let mut findings = Findings::of(&self.text);
         let placed = layout::regions(&self.sections, &self.jobs, capacity_bytes, &mut findings);
         requests::check_maps(&self.sections, &self.jobs, &placed, &mut findings);
+        report::check_options(&self.sections, &self.jobs, &mut findings);
         iolog::check(&self.sections, &self.jobs, capacity_bytes, &mut findings);
         for (job, section) in self.jobs.iter().zip(&self.sections) {
             if job.iolog.is_none() && !is_timed && job.time_based {
@@ -132,6 +133,11 @@ impl FioJobFile {
             [Job { iolog: Some(iolog), clones: 1, .. }] => Some(&iolog.path),
             _ => None,
         }
+    }
+
+    /// Memory of the reports at the end of a run, in bytes: an estimate from above.
+    pub fn memory_bytes(&self) -> u64 {
+        report::memory_bytes(&self.jobs)
     }
 
     /// True if the requests of any job depend on the run's seed.

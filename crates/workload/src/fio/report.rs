@@ -1,8 +1,15 @@
 //! fio's report of a job: requests, bytes and latencies by direction, and samples of the throughput.
 
-use flashloom_units::{Latency, Ns, S};
+use std::borrow::Cow;
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use flashloom_files::{TEXT_LIMIT_BYTES, TEXT_LIMIT_VARIABLE, limit_of};
+use flashloom_units::{Latency, Ns, Refusal, S, SparseLatency};
 
 use super::DIRECTIONS;
+use super::job::Job;
+use super::job_file::{Findings, Section};
 
 /// Length of a throughput sample's window, fio's default.
 const WINDOW_NS: Ns = S / 2;
@@ -11,9 +18,9 @@ const WINDOW_NS: Ns = S / 2;
 #[derive(Clone, Debug)]
 pub struct FioReport {
     /// Name of the job.
-    pub name: String,
+    pub name: Arc<str>,
     /// Options of its section, as written.
-    pub options: Vec<(String, String)>,
+    pub options: Arc<[(String, String)]>,
     /// Group number; jobs of the same group run together.
     pub group: u32,
     /// Maximum number of requests outstanding.
@@ -28,6 +35,7 @@ pub struct FioReport {
     /// the next).
     pub depths: [u64; 7],
     start_ns: Ns,
+    is_sparse: bool,
 }
 
 /// Figures of one direction of a job.
@@ -46,22 +54,97 @@ pub struct FioDirection {
 
 /// Latencies; memory is allocated at the first one.
 #[derive(Clone, Debug, Default)]
-pub struct Samples(Option<Box<Latency>>);
+pub struct Samples(Option<Box<Kept>>);
+
+/// Latencies of one report of few, or of thousands.
+#[derive(Clone, Debug)]
+enum Kept {
+    Dense(Latency),
+    Sparse(SparseLatency),
+}
 
 impl Samples {
-    fn record(&mut self, value: Ns) {
-        self.0.get_or_insert_with(|| Box::new(Latency::new())).record(value);
+    fn record(&mut self, value: Ns, is_sparse: bool) {
+        let new = || if is_sparse { Kept::Sparse(SparseLatency::new()) } else { Kept::Dense(Latency::new()) };
+        let kept = self.0.get_or_insert_with(|| Box::new(new()));
+        match &mut **kept {
+            Kept::Dense(latency) => latency.record(value),
+            Kept::Sparse(latency) => {
+                if !latency.record(value) {
+                    **kept = Kept::Dense(latency.to_latency());
+                }
+            }
+        }
     }
 
     /// The distribution; `None` if there are no samples.
-    pub fn get(&self) -> Option<&Latency> {
-        self.0.as_deref()
+    pub fn get(&self) -> Option<Cow<'_, Latency>> {
+        self.0.as_deref().map(|kept| match kept {
+            Kept::Dense(latency) => Cow::Borrowed(latency),
+            Kept::Sparse(latency) => Cow::Owned(latency.to_latency()),
+        })
     }
 
     /// Number of samples.
     pub fn count(&self) -> u64 {
-        self.get().map_or(0, Latency::count)
+        match self.0.as_deref() {
+            None => 0,
+            Some(Kept::Dense(latency)) => latency.count(),
+            Some(Kept::Sparse(latency)) => latency.count(),
+        }
     }
+}
+
+/// Reports of a job file above which each begins with latencies that take memory as they differ: thousands of clones
+/// with a distribution of every length for each direction took 1.8 GB.
+const MOST_DENSE: u64 = 64;
+
+/// Memory of the reports of these jobs at the end of a run, in bytes: an estimate from above.
+pub(super) fn memory_bytes(jobs: &[Job]) -> u64 {
+    let reports = count(jobs);
+    let of_job = |job: &Job| {
+        let directions = (0..DIRECTIONS).filter(|&direction| job.has(direction)).count() as u64 + 1;
+        let requests = job.most_requests_of_clone();
+        let each = if reports > MOST_DENSE { SparseLatency::bytes(requests) } else { Latency::MOST_BYTES };
+        u64::from(job.clones) * directions * each
+    };
+    jobs.iter().map(of_job).fold(0, u64::saturating_add)
+}
+
+/// Memory of an option in a report of fio, beside its name and its value.
+const OPTION_BYTES: u64 = 128;
+/// Memory of the options in all reports, for each byte that a job file may have.
+const OPTIONS: u64 = 16;
+
+/// Refuses jobs whose options, which fio writes again for each clone, take more than the limit with those before them.
+pub(super) fn check_options(sections: &[Section], jobs: &[Job], findings: &mut Findings) {
+    let limit = limit_of(TEXT_LIMIT_VARIABLE, TEXT_LIMIT_BYTES).unwrap_or(TEXT_LIMIT_BYTES).saturating_mul(OPTIONS);
+    let mut bytes = 0u64;
+    for (job, section) in jobs.iter().zip(sections) {
+        // Of an option that is written twice the last value is reported.
+        let options: BTreeMap<&str, &str> = job.written.iter().map(|(name, value)| (&**name, &**value)).collect();
+        let of_clone = options.iter().map(|(name, value)| (name.len() + value.len()) as u64 + OPTION_BYTES);
+        let of_clone = of_clone.sum::<u64>() + job.name.len() as u64;
+        bytes = bytes.saturating_add(of_clone.saturating_mul(job.clones.into()));
+        if bytes > limit {
+            let found =
+                || format!("options of {bytes} bytes in the reports of all clones, up to the job `{}`", job.name);
+            let raises = || format!("{TEXT_LIMIT_VARIABLE} (bytes, {OPTIONS} of these for each) raises the limit");
+            let refusal = || Refusal::new(found(), format!("at most {limit}: shorter options, or fewer clones"));
+            findings.refuse(section.place(&["numjobs"]), || refusal().help(raises()));
+            return;
+        }
+    }
+}
+
+/// Number of reports of these jobs, if none report as a group.
+fn count(jobs: &[Job]) -> u64 {
+    jobs.iter().map(|job| u64::from(job.clones)).sum()
+}
+
+/// True if the reports of these jobs are so many that their latencies are sparse.
+pub(super) fn are_sparse(jobs: &[Job]) -> bool {
+    count(jobs) > MOST_DENSE
 }
 
 /// Completions in the current window.
@@ -110,9 +193,9 @@ impl FioSamples {
 }
 
 impl FioDirection {
-    pub(super) fn completed(&mut self, now: Ns, bytes: u64, latency_ns: Ns) {
+    fn completed(&mut self, now: Ns, bytes: u64, latency_ns: Ns, is_sparse: bool) {
         self.bytes += bytes;
-        self.latency.record(latency_ns);
+        self.latency.record(latency_ns, is_sparse);
         self.window.bytes += bytes;
         self.window.requests += 1;
         let length_ns = now - self.window.begin_ns;
@@ -126,12 +209,13 @@ impl FioDirection {
 }
 
 impl FioReport {
-    pub(super) fn new(name: &str, options: &[(String, String)], group: u32, depth: u32) -> Self {
+    pub(super) fn new(job: &Job, group: u32, is_sparse: bool) -> Self {
         Self {
-            name: name.to_owned(),
-            options: options.to_vec(),
+            name: Arc::clone(&job.name),
+            options: Arc::clone(&job.written),
             group,
-            depth,
+            depth: job.depth,
+            is_sparse,
             elapsed_ns: 0,
             directions: Default::default(),
             flushes: Samples::default(),
@@ -157,13 +241,13 @@ impl FioReport {
 
     /// Records a completed request.
     pub(super) fn completed(&mut self, now: Ns, direction: usize, bytes: u64, latency_ns: Ns) {
-        self.directions[direction].completed(now, bytes, latency_ns);
+        self.directions[direction].completed(now, bytes, latency_ns, self.is_sparse);
         self.elapsed_ns = now - self.start_ns;
     }
 
     /// Records a completed flush.
     pub(super) fn flushed(&mut self, now: Ns, latency_ns: Ns) {
-        self.flushes.record(latency_ns);
+        self.flushes.record(latency_ns, self.is_sparse);
         self.elapsed_ns = now - self.start_ns;
     }
 }

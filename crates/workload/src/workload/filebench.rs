@@ -52,7 +52,7 @@ impl Running for Filebench {
         Some(Filebench::issued(self))
     }
 
-    fn report(&self) -> Result<Report, Problem> {
+    fn report(&mut self) -> Result<Report, Problem> {
         Ok(Report::Filebench(Filebench::report(self).clone()))
     }
 }

@@ -1,6 +1,7 @@
 //! `fio`: the jobs of a fio job file.
 
-use std::sync::Arc;
+use std::collections::BTreeMap;
+use std::sync::{Arc, Mutex, PoisonError};
 
 use flashloom_units::{Ns, Policy, Problem, Problems, Refusal, SECTOR_BYTES};
 
@@ -42,11 +43,27 @@ fn of_others(site: &Site<'_>) -> Option<Refusal> {
     Some(Refusal::new(found, "the options of the job file alone").at([format!("workload.{name}")]))
 }
 
+/// Job files that runs have read, by their path: runs of one file share it.
+#[derive(Clone, Debug, Default)]
+pub struct JobFiles(Arc<Mutex<BTreeMap<String, Arc<FioJobFile>>>>);
+
+impl JobFiles {
+    fn read(&self, path: &str) -> Result<Arc<FioJobFile>, Problems> {
+        let mut files = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some(file) = files.get(path) {
+            return Ok(Arc::clone(file));
+        }
+        let file = Arc::new(FioJobFile::read(path)?);
+        files.insert(path.to_owned(), Arc::clone(&file));
+        Ok(file)
+    }
+}
+
 struct JobFile {
     path: String,
     context: Context,
     /// The job file; present once it was read.
-    file: Option<FioJobFile>,
+    file: Option<Arc<FioJobFile>>,
 }
 
 impl JobFile {
@@ -57,14 +74,18 @@ impl JobFile {
 
 impl Workload for JobFile {
     fn read(&mut self, _scanned: Option<&Arc<TraceInfo>>) -> Result<(), Unfit> {
-        let file = FioJobFile::read(&self.path)?;
+        let file = self.context.job_files.read(&self.path)?;
         file.check(self.capacity_bytes(), self.context.is_timed)?;
         self.file = Some(file);
         Ok(())
     }
 
     fn expected_requests(&self) -> u64 {
-        self.file.as_ref().map_or(0, FioJobFile::expected_requests)
+        self.file.as_ref().map_or(0, |file| file.expected_requests())
+    }
+
+    fn memory_bytes(&self) -> u64 {
+        self.file.as_ref().map_or(0, |file| file.memory_bytes())
     }
 
     fn has_task_ids(&self) -> bool {
@@ -121,7 +142,7 @@ impl Running for Jobs<'_> {
         Some(self.jobs.issued())
     }
 
-    fn report(&self) -> Result<Report, Problem> {
-        Ok(Report::Fio { global_options: self.file.global_options(), jobs: self.jobs.reports().to_vec() })
+    fn report(&mut self) -> Result<Report, Problem> {
+        Ok(Report::Fio { global_options: self.file.global_options(), jobs: self.jobs.take_reports() })
     }
 }

@@ -63,7 +63,7 @@ impl Arrivals for Stream<'_> {
 }
 
 impl Running for Stream<'_> {
-    fn report(&self) -> Result<Report, Problem> {
+    fn report(&mut self) -> Result<Report, Problem> {
         let Fitted { params, context } = self.workload;
         let achieved = Synthesized::measure(params, context.capacity_sectors, &context.prng)?;
         Ok(Report::Character { target: params.target(), achieved })

@@ -10,7 +10,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Mutex;
 
 use flashloom::experiment::config::KeyId;
-use flashloom::experiment::result::{ComparedRun, EXPERIMENT, KEPT_SCHEMA, KeptRun, RunResult};
+use flashloom::experiment::result::{ComparedRun, EXPERIMENT, KEPT_SCHEMA, KeptRun, RunResult, parse, schema_of};
 use flashloom::experiment::run::{Keeper, Prepared, program_sha256};
 use flashloom::units::{Problem, Problems, Value, visible_path};
 use flashloom_files::{NoInput, RESULT_LIMIT_BYTES, read_input, remove_leftovers, write_whole};
@@ -127,8 +127,8 @@ fn read(path: &Path) -> Result<Option<KeptRun>, Problem> {
         Err(NoInput::Missing) => return Ok(None),
         Err(reason) => return Err(refuse(reason.to_string())),
     };
-    let kept: KeptRun =
-        serde_json::from_slice(&text).map_err(|error| refuse(format!("the file is damaged: {error}")))?;
+    let kept = schema_of(&text).and_then(|_| parse::<KeptRun>(&text));
+    let kept = kept.map_err(|unread| refuse(format!("the file is damaged: {unread}")))?;
     if kept.schema != KEPT_SCHEMA {
         return Err(refuse(format!("a file of the format `{}`", kept.schema)));
     }

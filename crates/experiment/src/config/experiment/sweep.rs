@@ -1,22 +1,24 @@
 //! The runs of a comparison: the cross product of its axes, optionally without the combinations that cannot work, each
 //! with the number of seeds asked for.
 
+use std::collections::BTreeMap;
 use std::num::NonZeroU32;
 use std::sync::Arc;
 
+use flashloom_files::TEXT_LIMIT_VARIABLE;
 use flashloom_units::{Problem, Refusal, Value};
 
-use super::Variant;
+use super::{Variant, text_limit};
 use crate::config::catalog::Catalog;
 use crate::config::checked::Settings;
-use crate::config::raw::{Assignment, Axis, Document, Origin, Report, Source};
+use crate::config::raw::{Assignment, Axis, Document, MOST_RUNS, Origin, Report, Source};
 use crate::config::typed::{Config, rules};
-
-/// Maximum number of runs of a comparison.
-const MOST_RUNS: u64 = 100_000;
 
 /// Key that `--seeds` varies.
 pub const SEED: &str = "run.seed";
+
+/// Key that sets the figures of others.
+const PRESET: &str = "device.preset";
 
 /// Options of a comparison, applied to a file.
 #[derive(Clone, Copy, Debug, Default)]
@@ -40,17 +42,38 @@ pub struct Unfit {
     pub problems: Vec<Problem>,
 }
 
-/// Returns true if the axes make no more runs than the maximum, before any of them is built; otherwise reports it.
-pub(super) fn check_size(report: &mut Report, axes: &[Axis], seeds: Option<NonZeroU32>) -> bool {
+/// Texts of all runs together, for each byte that a text of a file may have: each run has its own.
+const TEXTS: u64 = 16;
+
+/// Returns true if the axes make no more runs than the maximum, and no longer texts in them, before any of them is
+/// built; otherwise reports it.
+pub(super) fn check_size(
+    report: &mut Report,
+    assignments: &[Assignment],
+    axes: &[Axis],
+    seeds: Option<NonZeroU32>,
+) -> bool {
     let runs = axes.iter().fold(seeds.map_or(1, |seeds| u64::from(seeds.get())), |runs, axis| {
         runs.saturating_mul(axis.values.len() as u64)
     });
-    if runs > MOST_RUNS {
-        let refusal = Refusal::new(format!("{runs} runs in one comparison"), format!("at most {MOST_RUNS}"));
-        let origin = axes.last().map_or(Origin { source: 0, span: 0..0 }, |axis| axis.origin.clone());
-        report.distrust(&origin, refusal, None);
-    }
-    runs <= MOST_RUNS
+    let length = |value: &Value| if let Value::Text(text) = value { text.len() as u64 } else { 0 };
+    let longest = |axis: &Axis| axis.values.iter().map(|(value, _)| length(value)).max().unwrap_or(0);
+    let written = assignments.iter().map(|assignment| length(&assignment.value));
+    let texts = written.chain(axes.iter().map(longest)).sum::<u64>().saturating_mul(runs);
+    let limit = text_limit().saturating_mul(TEXTS);
+    let refusal = match (runs > MOST_RUNS, texts > limit) {
+        (false, false) => return true,
+        (true, _) => Refusal::new(format!("{runs} runs in one comparison"), format!("at most {MOST_RUNS}")),
+        (false, true) => {
+            let found = format!("texts of {texts} bytes in {runs} runs together");
+            let help =
+                format!("shorten them; {TEXT_LIMIT_VARIABLE} (bytes, {TEXTS} of these for each) raises the limit");
+            Refusal::new(found, format!("at most {limit} bytes")).help(help)
+        }
+    };
+    let origin = axes.last().map_or(Origin { source: 0, span: 0..0 }, |axis| axis.origin.clone());
+    report.distrust(&origin, refusal, None);
+    false
 }
 
 /// Builds one configuration for each combination of values; the first axis varies slowest.
@@ -67,10 +90,20 @@ pub(super) fn cross_product(catalog: &Arc<Catalog>, document: &Document, axes: &
             })
             .collect();
     }
+    let written = Settings::new(catalog, &document.assignments, &document.headers);
+    // Runs of one preset share all that they have in common: with the figures of the preset, before their own keys.
+    let mut of_presets: BTreeMap<String, Settings> = BTreeMap::new();
     let variant = |chosen: Vec<Assignment>| {
-        let mut assignments = document.assignments.clone();
-        assignments.extend(chosen.iter().cloned());
-        let settings = Settings::new(catalog, &assignments, &document.headers);
+        let preset = chosen.iter().rfind(|assignment| assignment.key.path() == PRESET);
+        let name = preset.map_or_else(|| written.value(PRESET), |assignment| &assignment.value).show();
+        let common = of_presets.entry(name).or_insert_with(|| {
+            let mut common = written.clone();
+            common.assign(preset.map_or(&[], std::slice::from_ref));
+            common.apply_preset();
+            common
+        });
+        let mut settings = common.clone();
+        settings.assign(&chosen);
         let vary = chosen.into_iter().map(|assignment| (assignment.key, assignment.value)).collect();
         Variant { vary, config: Config::new(settings) }
     };

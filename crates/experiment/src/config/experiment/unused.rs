@@ -8,14 +8,13 @@
 use std::collections::BTreeMap;
 use std::fmt;
 
-use flashloom_ftl::PAGE_MAPPING;
+use flashloom_ftl::{PAGE_MAPPING, is_of_page_mappings};
 use flashloom_units::{Must, PolicySpec, Refusal, Used, Value};
 
 use super::Experiment;
 use crate::config::catalog::{Catalog, KeyId};
 use crate::config::raw::Origin;
 use crate::config::typed::Config;
-use crate::config::typed::rules::is_of_page_mappings;
 
 /// Maximum number of keys listed in one note.
 const MOST_KEYS: usize = 4;
@@ -221,10 +220,17 @@ fn shown(config: &Config, (need, key): &Keyed) -> Option<String> {
 }
 
 /// True if a key has an effect in a run: all its conditions are met.
-pub fn has_effect(config: &Config, key: KeyId) -> bool {
+fn has_effect(config: &Config, key: KeyId) -> bool {
     let catalog = config.catalog();
     let mut keyed = needs(catalog, key).into_iter().filter_map(|need| catalog.find(&need.key).map(|key| (need, key)));
     keyed.all(|keyed| shown(config, &keyed).is_none_or(|found| keyed.0.is_met(&found)))
+}
+
+impl Config {
+    /// The effective configuration as a file that reads back to the same values; defaults without effect are comments.
+    pub fn to_toml(&self) -> String {
+        self.to_toml_with(|key| has_effect(self, key))
+    }
 }
 
 /// Rows in which a condition is not met.

@@ -1,18 +1,23 @@
 //! Reads a configuration file against the catalog: every problem in one pass.
 
+use std::cell::OnceCell;
 use std::collections::BTreeSet;
 use std::ops::Range;
 
+use flashloom_files::{NoInput, TEXT_LIMIT_BYTES, TEXT_LIMIT_VARIABLE, limit_of};
 use flashloom_units::{Lines, Refusal, Value};
 use toml::Spanned;
 use toml::de::{DeTable, DeValue};
 
-use super::blank::blanked;
-use super::expectation::{self, Expectation};
+use super::blank::{blanked, words_within};
+use super::expectation::{self, Expectation, Numbers};
 use super::range;
 use super::source::{Origin, Report};
 use super::value::check;
-use crate::config::catalog::{Catalog, EXPECT, KeyId, Member, SECTIONS, VARY};
+use crate::config::catalog::{Catalog, DeadEnd, EXPECT, KeyId, Member, SECTIONS, VARY};
+
+/// Maximum number of runs of a comparison, and so of values of one key.
+pub const MOST_RUNS: u64 = 100_000;
 
 /// A value assigned to a key.
 #[derive(Clone, Debug)]
@@ -51,24 +56,65 @@ pub struct Document {
 
 /// Reads the text of a source; problems go to the report, and the rest is read all the same.
 pub fn read(catalog: &Catalog, report: &mut Report, source: usize) -> Document {
-    let text = report.sources.get(source).text.clone();
-    let parsed = blanked(&text);
-    let (root, errors) = DeTable::parse_recoverable(&parsed);
-    let lines = report.sources.lines(source).clone();
-    let mut bad_lines: Vec<Range<usize>> = Vec::new();
-    let mut errors: Vec<_> = errors.iter().collect();
-    errors.sort_by_key(|error| error.span().map_or(0, |span| span.start));
-    for error in errors {
-        let span = error.span().unwrap_or(0..0);
-        lose(&mut bad_lines, lines_lost(&text, &lines, lines.line_of(span.start)));
-        let refusal = syntax_refusal(&text, &span, error.message());
-        report.distrust(&Origin { source, span }, refusal, None);
-    }
     let headers = vec![None; catalog.tables.len()];
     let document = Document { headers, ..Document::default() };
-    let mut reader = Reader { catalog, report, source, lines, bad_lines, document };
+    let sources = report.sources.clone();
+    let (text, lines) = (&sources.get(source).text, sources.lines(source));
+    let Some(parsed) = few_words(report, source, text) else { return document };
+    let (root, errors) = DeTable::parse_recoverable(&parsed);
+    let bad_lines = report_syntax(report, source, text, lines, errors);
+    let known = OnceCell::new();
+    let mut reader = Reader { catalog, report, source, lines, bad_lines, document, known };
     reader.root(root.get_ref());
     reader.document
+}
+
+/// The text for the parser, if it has no more words than the parser has memory for; otherwise the report has the
+/// problem.
+fn few_words(report: &mut Report, source: usize, text: &str) -> Option<String> {
+    let limit = limit_of(TEXT_LIMIT_VARIABLE, TEXT_LIMIT_BYTES).map_err(NoInput::Limit);
+    let (span, refusal) = match limit.map(words_within) {
+        Err(reason) => (0..0, Refusal::new(reason.to_string(), "a number of bytes")),
+        Ok(most) => match blanked(text, most) {
+            Ok(parsed) => return Some(parsed),
+            Err(span) => {
+                let found = format!("more than {most} keys, values and marks, the limit on texts");
+                let refusal = Refusal::new(found, "fewer");
+                (span, refusal.help(format!("{TEXT_LIMIT_VARIABLE} (bytes, 32 for each of them) raises it")))
+            }
+        },
+    };
+    report.distrust(&Origin { source, span }, refusal, None);
+    None
+}
+
+/// Reports what is not TOML, from top to bottom, each once; returns the lines that are lost.
+fn report_syntax(
+    report: &mut Report,
+    source: usize,
+    text: &str,
+    lines: &Lines,
+    mut errors: Vec<toml::de::Error>,
+) -> Vec<Range<usize>> {
+    let start_of = |error: &toml::de::Error| error.span().map_or(0, |span| span.start);
+    errors.sort_by_key(start_of);
+    let (mut lost, mut last): (Vec<Range<usize>>, Option<usize>) = (Vec::new(), None);
+    for of_place in errors.chunk_by(|one, next| start_of(one) == start_of(next)) {
+        let line = lines.line_of(start_of(&of_place[0]));
+        // A line may have many errors, and be as long as the text.
+        if last.replace(line) != Some(line) {
+            lose(&mut lost, lines_lost(text, lines, line));
+        }
+        let mut told = BTreeSet::new();
+        for error in of_place {
+            let span = error.span().unwrap_or(0..0);
+            if told.insert((span.end, error.message())) {
+                let refusal = || syntax_refusal(text, &span, error.message());
+                report.distrust_once(&Origin { source, span: span.clone() }, None, refusal);
+            }
+        }
+    }
+    lost
 }
 
 /// Adds lines to those that are lost. Errors come from top to bottom, so they meet the last ones at most.
@@ -110,10 +156,12 @@ struct Reader<'a> {
     catalog: &'a Catalog,
     report: &'a mut Report,
     source: usize,
-    lines: Lines,
+    lines: &'a Lines,
     /// Lines that are not TOML, in order: their meaning would be a guess, and not worth a second problem.
     bad_lines: Vec<Range<usize>>,
     document: Document,
+    /// Fields that formulas may read, once one is.
+    known: OnceCell<Numbers>,
 }
 
 impl Reader<'_> {
@@ -121,10 +169,10 @@ impl Reader<'_> {
         Origin { source: self.source, span: spanned.span() }
     }
 
-    fn distrust<T>(&mut self, at: &Spanned<T>, refusal: Refusal, section: Option<usize>) {
+    fn distrust<T>(&mut self, at: &Spanned<T>, section: Option<usize>, refusal: impl FnOnce() -> Refusal) {
         let origin = self.origin(at);
         if !self.is_lost(&origin) {
-            self.report.distrust(&origin, refusal, section);
+            self.report.distrust_once(&origin, section, refusal);
         }
     }
 
@@ -136,12 +184,13 @@ impl Reader<'_> {
     }
 
     fn root(&mut self, root: &DeTable<'_>) {
+        let catalog = self.catalog;
         for (key, value) in root {
             let name = key.get_ref().as_ref();
             if name == VARY {
                 match value.get_ref() {
                     DeValue::Table(table) => self.vary(table, None),
-                    _ => self.distrust(value, not_a_table(VARY), None),
+                    _ => self.distrust(value, None, || not_a_table(VARY)),
                 }
                 continue;
             }
@@ -149,50 +198,54 @@ impl Reader<'_> {
                 self.expect(value);
                 continue;
             }
-            match (self.catalog.section_table(name), value.get_ref()) {
-                (Err(refusal), _) => self.distrust(key, refusal, None),
-                (Ok(table), DeValue::Table(content)) => self.table(table, key, content),
-                (Ok(table), _) => self.distrust(value, not_a_table(name), Some(self.catalog.tables[table].section)),
+            match (catalog.section_table(name), value.get_ref()) {
+                (None, _) => self.distrust(key, None, || catalog.unknown_section(name)),
+                (Some(table), DeValue::Table(content)) => self.table(table, key, content),
+                (Some(table), _) => {
+                    self.distrust(value, Some(catalog.tables[table].section), || not_a_table(name));
+                }
             }
         }
     }
 
     fn expect(&mut self, list: &Spanned<DeValue<'_>>) {
-        let mut refusals = Vec::new();
-        let mut collect = |span: Range<usize>, refusal: Refusal| refusals.push(Spanned::new(span, refusal));
-        match list.get_ref() {
-            DeValue::Array(tables) => {
-                let read =
-                    tables.iter().filter_map(|table| expectation::read(self.catalog, self.source, table, &mut collect));
-                self.document.expectations.extend(read);
-            }
-            _ => collect(list.span(), Refusal::new(format!("a value for `{EXPECT}`"), format!("a list, [[{EXPECT}]]"))),
+        let (catalog, source) = (self.catalog, self.source);
+        let known = self.known.get_or_init(|| Numbers::of(catalog)).clone();
+        let DeValue::Array(tables) = list.get_ref() else {
+            let refusal = || Refusal::new(format!("a value for `{EXPECT}`"), format!("a list, [[{EXPECT}]]"));
+            return self.refuse(list.span(), &refusal);
+        };
+        for table in tables {
+            let read = expectation::read(&known, source, table, &mut |span, refusal| self.refuse(span, refusal));
+            self.document.expectations.extend(read);
         }
-        for refusal in refusals {
-            let origin = self.origin(&refusal);
-            if !self.is_lost(&origin) {
-                // Nothing else depends on it.
-                self.report.refuse(&origin, refusal.into_inner());
-            }
+    }
+
+    /// Adds a problem on which nothing else depends.
+    fn refuse(&mut self, span: Range<usize>, refusal: &dyn Fn() -> Refusal) {
+        let origin = Origin { source: self.source, span };
+        if !self.is_lost(&origin) {
+            self.report.refuse_once(&origin, refusal);
         }
     }
 
     fn table<T>(&mut self, table: usize, header: &Spanned<T>, content: &DeTable<'_>) {
         self.document.headers[table] = Some(self.origin(header));
-        let section = Some(self.catalog.tables[table].section);
+        let catalog = self.catalog;
+        let section = Some(catalog.tables[table].section);
         for (key, value) in content {
-            match (self.catalog.member(table, key.get_ref()), value.get_ref()) {
-                (Err(refusal), _) => self.distrust(key, refusal, section),
-                (Ok(Member::Table(inner)), DeValue::Table(content)) => self.table(inner, key, content),
-                (Ok(Member::Table(inner)), _) => {
-                    self.distrust(value, not_a_table(&self.catalog.tables[inner].path()), section)
+            match (catalog.member(table, key.get_ref()), value.get_ref()) {
+                (None, _) => self.distrust(key, section, || catalog.unknown_member(table, key.get_ref())),
+                (Some(Member::Table(inner)), DeValue::Table(content)) => self.table(inner, key, content),
+                (Some(Member::Table(inner)), _) => {
+                    self.distrust(value, section, || not_a_table(&catalog.tables[inner].path()));
                 }
-                (Ok(Member::Key(id)), written) => match check(self.catalog, id.param(), written) {
+                (Some(Member::Key(id)), written) => match check(catalog, id.param(), written) {
                     Ok(checked) => {
                         let origin = self.origin(value);
                         self.document.assignments.push(Assignment { key: id, value: checked, origin });
                     }
-                    Err(refusal) => self.distrust(value, refusal, section),
+                    Err(refusal) => self.distrust(value, section, || refusal),
                 },
             }
         }
@@ -200,31 +253,28 @@ impl Reader<'_> {
 
     /// Keys are quoted paths (`"host.scheduler" = [..]`) or plain ones, which TOML nests (`host.scheduler = [..]`).
     fn vary(&mut self, content: &DeTable<'_>, table: Option<usize>) {
+        let catalog = self.catalog;
         for (key, value) in content {
             let name = key.get_ref().as_ref();
             let found = match table {
-                Some(table) => self.catalog.member(table, name),
-                None if name.contains('.') => {
-                    self.catalog.resolve(name).map(Member::Key).map_err(|(_, refusal)| refusal)
-                }
-                None => self.catalog.section_table(name).map(Member::Table),
+                Some(table) => catalog.member(table, name).ok_or(DeadEnd::Member(table, name)),
+                None if name.contains('.') => catalog.follow(name).map(Member::Key).map_err(|(_, end)| end),
+                None => catalog.section_table(name).map(Member::Table).ok_or(DeadEnd::Section(name)),
             };
-            let section = table.map(|table| self.catalog.tables[table].section);
+            let section = table.map(|table| catalog.tables[table].section);
             match (found, value.get_ref()) {
-                (Err(refusal), _) => self.distrust(key, refusal, section),
+                (Err(end), _) => self.distrust(key, section, || catalog.refusal(name, end)),
                 (Ok(Member::Table(inner)), DeValue::Table(content)) => self.vary(content, Some(inner)),
                 (Ok(Member::Table(inner)), _) => {
-                    self.distrust(value, not_a_table(&self.catalog.tables[inner].path()), section)
+                    self.distrust(value, section, || not_a_table(&catalog.tables[inner].path()));
                 }
                 (Ok(Member::Key(id)), DeValue::Array(values)) => self.axis(id, key, value, values.iter()),
-                (Ok(Member::Key(id)), DeValue::String(text))
-                    if range::expand(self.catalog, id.param(), text).is_some() =>
-                {
+                (Ok(Member::Key(id)), DeValue::String(text)) if range::is_range(id.param(), text) => {
                     self.axis(id, key, value, std::iter::once(value));
                 }
                 (Ok(Member::Key(id)), _) => {
-                    let refusal = Refusal::new("a single value", format!("a list of values for `{}`", id.path()));
-                    self.distrust(value, refusal, Some(id.section()));
+                    let expected = || format!("a list of values for `{}`", id.path());
+                    self.distrust(value, Some(id.section()), || Refusal::new("a single value", expected()));
                 }
             }
         }
@@ -246,31 +296,48 @@ impl Reader<'_> {
             let values =
                 range.unwrap_or_else(|| check(self.catalog, key.param(), value.get_ref()).map(|value| vec![value]));
             match values {
-                Ok(values) => {
-                    let origin = self.origin(value);
-                    axis.values.extend(values.into_iter().map(|value| (value, origin.clone())));
-                }
-                Err(refusal) => self.distrust(value, refusal, Some(key.section())),
+                Ok(values) => axis.extend(values, &self.origin(value)),
+                Err(refusal) => self.distrust(value, Some(key.section()), || refusal),
+            }
+            if axis.is_too_long() {
+                break;
             }
         }
         let list = self.origin(list);
-        check_axis(self.report, &axis, &list);
+        axis.check(self.report, &list);
         self.document.axes.push(axis);
     }
 }
 
-/// Refuses an empty list, and a value that is listed twice.
-pub fn check_axis(report: &mut Report, axis: &Axis, list: &Origin) {
-    let section = Some(axis.key.section());
-    if axis.values.is_empty() && report.trusts(&[SECTIONS[axis.key.section()].name]) {
-        let refusal = Refusal::new("an empty list", format!("at least one value for `{}`", axis.key.path()));
-        report.distrust(list, refusal, section);
+impl Axis {
+    /// Adds values that were written at one place.
+    pub(super) fn extend(&mut self, values: Vec<Value>, origin: &Origin) {
+        self.values.extend(values.into_iter().map(|value| (value, origin.clone())));
     }
-    let mut listed = BTreeSet::new();
-    for (value, origin) in &axis.values {
-        if !listed.insert(format!("{value:?}")) {
-            let refusal = Refusal::new(format!("`{}` is listed twice", value.show()), "each value once");
-            report.distrust(origin, refusal, section);
+
+    /// True if there are more values than a comparison has runs, so that the others need not be read.
+    pub(super) fn is_too_long(&self) -> bool {
+        self.values.len() as u64 > MOST_RUNS
+    }
+
+    /// Refuses an empty list, one that is too long, and a value that is listed twice.
+    pub(super) fn check(&self, report: &mut Report, list: &Origin) {
+        let section = Some(self.key.section());
+        if self.values.is_empty() && report.trusts(&[SECTIONS[self.key.section()].name]) {
+            let expected = format!("at least one value for `{}`", self.key.path());
+            report.distrust_once(list, section, || Refusal::new("an empty list", expected));
+        }
+        if self.is_too_long() {
+            let found = format!("more than {MOST_RUNS} values for `{}`", self.key.path());
+            let expected = format!("at most {MOST_RUNS} runs in one comparison");
+            return report.distrust_once(list, section, || Refusal::new(found, expected));
+        }
+        let mut listed = BTreeSet::new();
+        for (value, origin) in &self.values {
+            if !listed.insert(format!("{value:?}")) {
+                let found = || format!("`{}` is listed twice", value.show());
+                report.distrust_once(origin, section, || Refusal::new(found(), "each value once"));
+            }
         }
     }
 }

@@ -2,8 +2,10 @@
 //!
 //! A formula is checked when it is read: its grammar, and the fields that it reads.
 
+use std::collections::BTreeSet;
 use std::fmt;
 use std::ops::Range;
+use std::sync::Arc;
 
 use toml::Spanned;
 use toml::de::{DeTable, DeValue};
@@ -85,22 +87,40 @@ impl Expectation {
     }
 }
 
+/// Paths of the numbers that a result may have, which formulas read.
+#[derive(Clone, Debug)]
+pub(super) struct Numbers(Arc<BTreeSet<String>>, Arc<[String]>);
+
+impl Numbers {
+    /// Those of the policies of a catalog.
+    pub(super) fn of(catalog: &Catalog) -> Self {
+        let all = numbers(catalog);
+        Self(Arc::new(all.iter().cloned().collect()), all.into())
+    }
+}
+
+/// Takes the place of a problem, and makes its refusal if it will be told.
+type Told<'a> = dyn FnMut(Range<usize>, &dyn Fn() -> Refusal) + 'a;
+
 /// Reads one table of the list, and reports its problems.
 pub(super) fn read(
-    catalog: &Catalog,
+    known: &Numbers,
     source: usize,
     table: &Spanned<DeValue<'_>>,
-    report: &mut dyn FnMut(Range<usize>, Refusal),
+    report: &mut Told<'_>,
 ) -> Option<Expectation> {
     let DeValue::Table(content) = table.get_ref() else {
-        report(table.span(), Refusal::new(format!("`{}`", shown(table.get_ref())), format!("a table, [[{EXPECT}]]")));
+        let found = || format!("`{}`", shown(table.get_ref()));
+        report(table.span(), &|| Refusal::new(found(), format!("a table, [[{EXPECT}]]")));
         return None;
     };
     for key in content.keys().filter(|key| KEYS.iter().all(|(known, _)| *known != key.get_ref().as_ref())) {
         let names = || KEYS.iter().map(|(known, _)| *known);
-        let expected = format!("one of {}", names().collect::<Vec<_>>().join(", "));
-        let refusal = Refusal::new(format!("unknown key `{}` in [[{EXPECT}]]", key.get_ref()), expected);
-        report(key.span(), refusal.suggesting(key.get_ref(), names()));
+        report(key.span(), &|| {
+            let expected = format!("one of {}", names().collect::<Vec<_>>().join(", "));
+            let refusal = Refusal::new(format!("unknown key `{}` in [[{EXPECT}]]", key.get_ref()), expected);
+            refusal.suggesting(key.get_ref(), names())
+        });
     }
     let claim = text(table.span(), content, "claim", report);
     let formula = text(table.span(), content, "formula", report);
@@ -109,59 +129,70 @@ pub(super) fn read(
     match (bounds.at_least, bounds.at_most) {
         (None, None) => {
             let found = "an expectation without a bound";
-            report(table.span(), Refusal::new(found, "`at_least`, `at_most`, or both"));
+            report(table.span(), &|| Refusal::new(found, "`at_least`, `at_most`, or both"));
             return None;
         }
         (Some(least), Some(most)) if least > most => {
-            let found = format!("nothing is at least {least} and at most {most}");
-            report(table.span(), Refusal::new(found, "`at_least` no more than `at_most`"));
+            let found = || format!("nothing is at least {least} and at most {most}");
+            report(table.span(), &|| Refusal::new(found(), "`at_least` no more than `at_most`"));
             return None;
         }
         _ => {}
     }
     let (claim, (written, span)) = (claim?.0, formula?);
-    match checked(catalog, &written) {
-        Ok(formula) => Some(Expectation { claim, formula, bounds, origin: Origin { source, span } }),
-        Err(refusal) => {
-            report(span, refusal);
-            None
-        }
-    }
+    let formula = checked(known, &written, &mut |refusal| report(span.clone(), refusal))?;
+    Some(Expectation { claim, formula, bounds, origin: Origin { source, span } })
 }
 
 /// Parses a formula and checks that its fields exist and that it names no other experiment.
-fn checked(catalog: &Catalog, written: &str) -> Result<Formula, Refusal> {
-    let formula =
-        Formula::parse(written).map_err(|error| Refusal::new(error, "a formula: `flashloom explain expect`"))?;
+fn checked(known: &Numbers, written: &str, report: &mut dyn FnMut(&dyn Fn() -> Refusal)) -> Option<Formula> {
+    let formula = match Formula::parse(written) {
+        Ok(formula) => formula,
+        Err(error) => {
+            report(&|| Refusal::new(error.as_str(), "a formula: `flashloom explain expect`"));
+            return None;
+        }
+    };
     if let Some(other) = formula.experiments("").into_iter().find(|name| !name.is_empty()) {
-        return Err(Refusal::new(format!("`{other}:` is another experiment"), "figures of this experiment alone"));
+        let found = || format!("`{other}:` is another experiment");
+        report(&|| Refusal::new(found(), "figures of this experiment alone"));
+        return None;
     }
-    let known = numbers(catalog);
-    if let Some(field) = formula.fields().into_iter().find(|field| known.iter().all(|name| name != field)) {
-        let refusal =
-            Refusal::new(format!("no result has a number `{field}`"), "a field of a result, without `result.`");
-        return Err(refusal.suggesting(field, known.iter().map(String::as_str)));
+    let Numbers(known, in_order) = known;
+    if let Some(field) = formula.fields().into_iter().find(|field| !known.contains(*field)) {
+        let found = || format!("no result has a number `{field}`");
+        report(&|| {
+            let refusal = Refusal::new(found(), "a field of a result, without `result.`");
+            refusal.suggesting(field, in_order.iter().map(String::as_str))
+        });
+        return None;
     }
-    Ok(formula)
+    Some(formula)
 }
 
 fn text(
     table: Range<usize>,
     content: &DeTable<'_>,
     key: &str,
-    report: &mut dyn FnMut(Range<usize>, Refusal),
+    report: &mut Told<'_>,
 ) -> Option<(String, Range<usize>)> {
     match content.get(key) {
-        None => report(table, Refusal::new(format!("an expectation without `{key}`"), format!("`{key} = \"...\"`"))),
+        None => {
+            let found = || format!("an expectation without `{key}`");
+            report(table, &|| Refusal::new(found(), format!("`{key} = \"...\"`")));
+        }
         Some(value) => match value.get_ref() {
             DeValue::String(text) if !text.trim().is_empty() => return Some((text.to_string(), value.span())),
-            other => report(value.span(), Refusal::new(format!("`{}`", shown(other)), format!("a text for `{key}`"))),
+            other => {
+                let found = || format!("`{}`", shown(other));
+                report(value.span(), &|| Refusal::new(found(), format!("a text for `{key}`")));
+            }
         },
     }
     None
 }
 
-fn number(content: &DeTable<'_>, key: &str, report: &mut dyn FnMut(Range<usize>, Refusal)) -> Result<Option<f64>, ()> {
+fn number(content: &DeTable<'_>, key: &str, report: &mut Told<'_>) -> Result<Option<f64>, ()> {
     let Some(value) = content.get(key) else { return Ok(None) };
     let number = match value.get_ref() {
         DeValue::Integer(number) => i64::from_str_radix(number.as_str(), number.radix()).ok().map(|whole| whole as f64),
@@ -169,8 +200,8 @@ fn number(content: &DeTable<'_>, key: &str, report: &mut dyn FnMut(Range<usize>,
         _ => None,
     };
     if number.is_none() {
-        let refusal = Refusal::new(format!("`{}`", shown(value.get_ref())), format!("a number for `{key}`"));
-        report(value.span(), refusal);
+        let found = || format!("`{}`", shown(value.get_ref()));
+        report(value.span(), &|| Refusal::new(found(), format!("a number for `{key}`")));
     }
     number.map(Some).ok_or(())
 }

@@ -4,7 +4,7 @@ use std::ops::Range;
 
 use flashloom_units::Refusal;
 
-use super::document::{Assignment, Axis, check_axis};
+use super::document::{Assignment, Axis};
 use super::range;
 use super::source::{Origin, Report, Source};
 use super::value::check_option;
@@ -36,11 +36,14 @@ pub fn read_vary(catalog: &Catalog, report: &mut Report, text: &str) -> Option<A
         let values = range::expand(catalog, key.param(), written)
             .unwrap_or_else(|| check_option(catalog, key.param(), written).map(|value| vec![value]));
         match values {
-            Ok(values) => axis.values.extend(values.into_iter().map(|value| (value, origin.clone()))),
+            Ok(values) => axis.extend(values, &origin),
             Err(refusal) => report.distrust(&origin, refusal, Some(key.section())),
         }
+        if axis.is_too_long() {
+            break;
+        }
     }
-    check_axis(report, &axis, &list);
+    axis.check(report, &list);
     Some(axis)
 }
 

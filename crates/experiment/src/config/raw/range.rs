@@ -11,10 +11,14 @@ const MOST: u64 = 10_000;
 /// Syntax of a range.
 const EXPECTED: &str = "FROM..TO or FROM..TO..STEP in whole numbers, both ends included, such as `1..10` or `1..9..2`";
 
-/// Expands a range into its values; `None` if the text is not a range, because only counts have ranges.
+/// True if a text is meant as a range: only counts have ranges.
+pub fn is_range(param: &Param, text: &str) -> bool {
+    matches!(param.kind, Kind::Count { .. }) && text.contains("..")
+}
+
+/// Expands a range into its values; `None` if the text is not a range.
 pub fn expand(catalog: &Catalog, param: &Param, text: &str) -> Option<Result<Vec<Value>, Refusal>> {
-    let is_count = matches!(param.kind, Kind::Count { .. });
-    (is_count && text.contains("..")).then(|| values(catalog, param, text))
+    is_range(param, text).then(|| values(catalog, param, text))
 }
 
 fn values(catalog: &Catalog, param: &Param, text: &str) -> Result<Vec<Value>, Refusal> {

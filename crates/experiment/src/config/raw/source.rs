@@ -3,6 +3,7 @@
 use std::collections::BTreeSet;
 use std::ops::Range;
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 
 use flashloom_files::{TEXT_LIMIT_BYTES, read_input};
 use flashloom_units::{Lines, Problem, Problems, Refusal};
@@ -54,13 +55,13 @@ pub struct Origin {
 
 /// All texts read so far, in order; an [`Origin`] contains an index into it.
 #[derive(Clone, Debug, Default)]
-pub struct Sources(Vec<(Source, Lines)>);
+pub struct Sources(Vec<Arc<(Source, Lines)>>);
 
 impl Sources {
     /// Adds a text, and returns its index.
     pub fn add(&mut self, source: Source) -> usize {
         let lines = Lines::of(&source.text);
-        self.0.push((source, lines));
+        self.0.push(Arc::new((source, lines)));
         self.0.len() - 1
     }
 
@@ -76,7 +77,7 @@ impl Sources {
 
     /// Turns a refusal into a problem at a place, which replaces its keys.
     pub fn problem(&self, origin: &Origin, refusal: Refusal) -> Problem {
-        let (source, lines) = &self.0[origin.source];
+        let (source, lines) = &*self.0[origin.source];
         let refusal = Refusal { keys: Vec::new(), ..refusal };
         Problem::in_lines(&source.name, &source.text, lines, origin.span.clone(), refusal)
     }
@@ -89,8 +90,10 @@ pub struct Report {
     pub sources: Sources,
     /// Problems, each with its source and its position there: the first hundred that were found.
     problems: Vec<(usize, usize, Problem)>,
-    /// Sources, places and findings of all of them.
+    /// Sources, places and findings of those that may be found again.
     found: BTreeSet<(usize, usize, usize, String)>,
+    /// Number of all problems.
+    count: usize,
     tainted: BTreeSet<usize>,
 }
 
@@ -102,19 +105,38 @@ impl Report {
 
     /// Adds a refusal as a problem at its place. The given section can no longer be relied on; without one, none can.
     pub fn distrust(&mut self, origin: &Origin, refusal: Refusal, section: Option<usize>) {
+        self.taint(section);
+        self.refuse(origin, refusal);
+    }
+
+    /// [`Self::distrust`] of what is found once, where a text is read; the refusal is made only if it will be told.
+    pub fn distrust_once(&mut self, origin: &Origin, section: Option<usize>, refusal: impl FnOnce() -> Refusal) {
+        self.taint(section);
+        self.refuse_once(origin, refusal);
+    }
+
+    fn taint(&mut self, section: Option<usize>) {
         match section {
             Some(section) => drop(self.tainted.insert(section)),
-            None => self.tainted.extend(0..SECTIONS.len()),
+            // All that there are, so that a text of errors costs no more than its length.
+            None if self.tainted.len() < SECTIONS.len() => self.tainted.extend(0..SECTIONS.len()),
+            None => {}
         }
-        self.refuse(origin, refusal);
     }
 
     /// Adds a refusal as a problem at its place, once; sections remain reliable.
     pub fn refuse(&mut self, origin: &Origin, refusal: Refusal) {
         let Origin { source, span } = origin;
-        let is_new = self.found.insert((*source, span.start, span.end, refusal.found.clone()));
-        if is_new && self.problems.len() < Problems::MOST {
-            self.problems.push((*source, span.start, self.sources.problem(origin, refusal)));
+        if self.found.insert((*source, span.start, span.end, refusal.found.clone())) {
+            self.refuse_once(origin, || refusal);
+        }
+    }
+
+    /// [`Self::refuse`] of what is found once, where a text is read; the refusal is made only if it will be told.
+    pub fn refuse_once(&mut self, origin: &Origin, refusal: impl FnOnce() -> Refusal) {
+        self.count += 1;
+        if self.problems.len() < Problems::MOST {
+            self.problems.push((origin.source, origin.span.start, self.sources.problem(origin, refusal())));
         }
     }
 
@@ -126,7 +148,7 @@ impl Report {
     /// All problems: those of the file and of the options in the order in which they were given, each from top to
     /// bottom. Beyond a hundred there is only their number.
     pub fn into_problems(mut self) -> Vec<Problem> {
-        let more = self.found.len() - self.problems.len();
+        let more = self.count - self.problems.len();
         self.problems.sort_by_key(|(source, position, _)| (*source, *position));
         let problems: Vec<Problem> = self.problems.into_iter().map(|(_, _, problem)| problem).collect();
         Problems::counting(problems, more).0

@@ -9,6 +9,9 @@ use toml::de::DeValue;
 
 use crate::config::catalog::Catalog;
 
+/// Bytes of a number or a flag; a longer text is not parsed as one, because a parsed text takes many times its length.
+const LONGEST_LITERAL: usize = 1_000;
+
 /// Checks a value of a configuration file.
 pub fn check(catalog: &Catalog, param: &Param, written: &DeValue<'_>) -> Result<Value, Refusal> {
     let value = match param.kind {
@@ -50,7 +53,8 @@ fn in_per_cent(param: &Param, written: &DeValue<'_>, value: &Value) -> Option<St
 /// Checks a value of a command line option: as in a file, but a text needs no quotes.
 pub fn check_option(catalog: &Catalog, param: &Param, written: &str) -> Result<Value, Refusal> {
     let is_literal = matches!(param.kind, Kind::Count { .. } | Kind::Ratio { .. } | Kind::Flag);
-    if (is_literal || written.starts_with(['"', '\'']))
+    let is_quoted = written.starts_with(['"', '\'']);
+    if (is_quoted || is_literal && written.len() <= LONGEST_LITERAL)
         && let Ok(value) = DeValue::parse(written)
     {
         return check(catalog, param, value.get_ref());
@@ -124,7 +128,8 @@ fn mismatch(catalog: &Catalog, param: &Param, written: &DeValue<'_>) -> Refusal 
         DeValue::Array(_) => "a list".to_owned(),
         DeValue::Table(_) => "a table".to_owned(),
     };
-    let unquoted = matches!(written, DeValue::String(text) if check_literal(catalog, param, text));
+    let is_short = |text: &str| text.len() <= LONGEST_LITERAL;
+    let unquoted = matches!(written, DeValue::String(text) if is_short(text) && check_literal(catalog, param, text));
     let help = unquoted.then(|| "write it without quotes".to_owned());
     Refusal { help, ..Refusal::new(format!("{found} as `{}`", param.name), catalog.expected(param)) }
 }

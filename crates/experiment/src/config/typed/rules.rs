@@ -1,6 +1,6 @@
 //! Checks across keys: combinations that cannot work are refused before anything runs, naming both sides.
 
-use flashloom_ftl::{GcPace, PAGE_MAPPING, Superblock, WRITE_BUFFER, WearLevelling};
+use flashloom_ftl::{OF_PAGE_MAPPINGS, PAGE_MAPPING, WRITE_BUFFER};
 use flashloom_host::BlockLayer;
 use flashloom_units::{Capability, PolicySpec, Refusal, format_size};
 use flashloom_workload::TASK_IDS;
@@ -123,46 +123,15 @@ fn the_ftl_fits_the_device(config: &Config) -> Option<Refusal> {
     Some(refusal.or_at("ftl.mapping"))
 }
 
-/// Keys that only page-level mappings follow, each with the reason.
-const OF_PAGE_MAPPINGS: &[(&str, &str)] = &[
-    ("ftl.allocation", "gives every page its block by its own rules"),
-    ("ftl.gc", MERGES),
-    ("ftl.gc_threshold", MERGES),
-    ("ftl.background_threshold", MERGES),
-    ("ftl.gc_blocks", MERGES),
-    ("ftl.gc_pace", MERGES),
-    ("ftl.hot_cold", MERGES),
-    ("ftl.hot_threshold", MERGES),
-    ("ftl.hot_decay", MERGES),
-    ("ftl.hot_share", MERGES),
-    ("ftl.superblock", "puts blocks together by its own rules"),
-    ("ftl.wear_levelling", "levels wear by its own rules"),
-    ("device.bad_blocks", NO_SPARES),
-    ("device.program_failures", NO_SPARES),
-    ("device.erase_failures", NO_SPARES),
-];
-const MERGES: &str = "wins space back by its own rules";
-const NO_SPARES: &str = "cannot replace a bad block";
-
-/// True if only page-level mappings follow a key, whatever its value.
-pub fn is_of_page_mappings(key: &str) -> bool {
-    // Log-block mappings open the least worn blocks, too.
-    key != "ftl.wear_levelling" && OF_PAGE_MAPPINGS.iter().any(|(known, _)| *known == key)
-}
-
 fn log_blocks_have_no_collection(config: &Config) -> Vec<Refusal> {
     let mapping = config.ftl.mapping;
     if config.mapping_offers(PAGE_MAPPING) {
         return Vec::new();
     }
-    let is_asked = |key: &str| match key {
-        // Of the values of these three only one asks for something that a log-block mapping does not do.
-        "ftl.wear_levelling" => config.ftl.wear_levelling == WearLevelling::Static,
-        "ftl.gc_pace" => config.settings.asks(key) && config.ftl.gc_pace == GcPace::Deadline,
-        "ftl.superblock" => config.ftl.superblock == Superblock::Die,
+    let is_asked = |key: &str| {
         // An allocation that needs a page-level mapping says so itself.
-        "ftl.allocation" => config.settings.asks(key) && config.policy(key).0.needs.is_empty(),
-        _ => config.settings.asks(key),
+        let says_so = key == "ftl.allocation" && !config.policy(key).0.needs.is_empty();
+        !says_so && config.ftl.asks_of_page_mapping(key, config.settings.asks(key))
     };
     let broken = |(key, why): &(&str, &str)| {
         let found = format!("`{key}` with `ftl.mapping` = \"{mapping}\", which {why}");

@@ -10,7 +10,7 @@ use flashloom_nand::Lpn;
 use flashloom_units::{Lists, NO_INDEX, ParamSet, Value, prefetch};
 use serde::{Deserialize, Serialize};
 
-use super::{CACHED_ENTRY_BYTES, DftlParams};
+use super::params::{CACHED_ENTRY_BYTES, DftlParams};
 use crate::mapping::translation::{MapCache, MapShape, TranslationPage, WriteBack};
 
 /// A cached entry: the page whose place it holds, and the segment that it is in.

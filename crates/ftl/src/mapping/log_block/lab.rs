@@ -2,13 +2,14 @@
 
 use std::ops::Range;
 
-use flashloom_nand::{HostPage, Nand, NandParams, Origin};
+use flashloom_nand::{HostPage, Lpn, Nand, NandParams, Origin};
 use flashloom_units::{ParamSet, Value};
 use flashloom_verify::Verifier;
 
-use super::*;
-use crate::mapping::builtin;
-use crate::{FtlSetup, Space};
+use super::ftl::Ftl;
+use super::{LogSlot, Scheme, Store};
+use crate::mapping::{Context, Mapping, MappingExtras, builtin};
+use crate::{FtlSetup, MergeReport, PageWrite, Preemption, Space};
 
 /// What writing some pages cost.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]

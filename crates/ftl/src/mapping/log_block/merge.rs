@@ -10,109 +10,63 @@
 //! A step is one page programmed or one block erased. The host may write between steps: what it writes goes to another
 //! log block and is newer, wherever the merge has got to.
 
-use crate::{PageWrite, Preemption};
-use flashloom_nand::{BlockId, Lbn, Origin};
-use serde::{Deserialize, Serialize};
+use flashloom_nand::{Lbn, Origin};
 
+use super::job::{Job, MergeKind};
 use super::log_blocks::LogSlot;
+use super::scheme::Scheme;
 use super::store::{Chip, Store};
 use super::superblocks::SuperblockId;
+use crate::{PageWrite, Preemption};
 
-/// The three merges of log-block mappings (KAST, section II).
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub(crate) enum MergeKind {
-    Switch,
-    Partial,
-    Full,
-}
-
-/// A merge that has begun.
-#[derive(Clone, Copy, Debug, Serialize, Deserialize)]
-pub(super) struct Job {
-    slot: LogSlot,
-    /// Its block, of several the first.
-    log_block: BlockId,
-    kind: MergeKind,
-    /// k(L) when it began.
-    associativity: u32,
-    /// The logical block that is gathered, and where: none between two of them.
-    lbn: Lbn,
-    to: SuperblockId,
-    /// Pages that it has to hold.
-    end: u32,
-    copies: u32,
-    erases: u32,
-}
-
-impl Job {
+impl Store {
     /// Checks a merge that was loaded: what is left of it are pages of its logical block that are still to be gathered,
     /// and it will have cost no more than its bound.
-    pub(super) fn check(&self, store: &Store, group: u32) -> Result<(), String> {
-        let Self { slot, log_block, kind, associativity, lbn, to, end, copies, erases } = *self;
+    pub(super) fn check_merge(&self, job: &Job, group: u32) -> Result<(), String> {
+        let Job { slot, log_block, kind, associativity, lbn, to, end, copies, erases } = *job;
         let cannot = |what: &str| Err(format!("log-block map: group {group} cannot be merging {what}"));
-        if !store.log.of_group(group).any(|own| own == slot) || store.log.superblock(slot).is_none() {
+        if !self.log.of_group(group).any(|own| own == slot) || self.log.superblock(slot).is_none() {
             return cannot("a log block that it has not");
         }
-        let log = store.log.superblock(slot);
+        let log = self.log.superblock(slot);
         let gathers = lbn.is_some();
         let is_target = match kind {
             MergeKind::Full => gathers == to.is_some() && to != log,
-            MergeKind::Switch | MergeKind::Partial => to == log && gathers && store.log.is_only_of(slot, lbn),
+            MergeKind::Switch | MergeKind::Partial => to == log && gathers && self.log.is_only_of(slot, lbn),
         };
-        if log_block != store.blocks.block(log, 0) || !is_target || end > store.blocks.pages() {
+        if log_block != self.blocks.block(log, 0) || !is_target || end > self.blocks.pages() {
             return cannot("that log block there");
         }
         // Pages of the log block and the data block that lie behind what is gathered would be lost; those before it are
         // where they belong.
-        let written = if gathers { store.blocks.written(to) } else { 0 };
+        let written = if gathers { self.blocks.written(to) } else { 0 };
         if gathers {
-            if lbn.0 >= store.logical_blocks() {
+            if lbn.0 >= self.logical_blocks() {
                 return cannot("a logical block that there is not");
             }
-            for offset in 0..store.blocks.pages() {
-                let page = store.newest(store.lpn(lbn, offset));
-                let holder = page.is_some().then(|| store.blocks.superblock_of(page));
+            for offset in 0..self.blocks.pages() {
+                let page = self.newest(self.lpn(lbn, offset));
+                let holder = page.is_some().then(|| self.blocks.superblock_of(page));
                 let is_gathered = holder == Some(to);
-                let is_left = holder == Some(store.data_block(lbn)) || (holder == Some(log) && to != log);
-                let is_in_place = !is_gathered || page == store.blocks.page(to, offset);
+                let is_left = holder == Some(self.data_block(lbn)) || (holder == Some(log) && to != log);
+                let is_in_place = !is_gathered || page == self.blocks.page(to, offset);
                 if !is_in_place || (is_left && !(written..end).contains(&offset)) {
                     return cannot("a logical block whose pages lie elsewhere");
                 }
             }
         }
-        let left = store.log.associations(slot).iter().filter(|other| other.lbn != lbn).count() as u32;
+        let left = self.log.associations(slot).iter().filter(|other| other.lbn != lbn).count() as u32;
         let ended = associativity.checked_sub(left + u32::from(gathers && kind == MergeKind::Full));
-        let pages = u64::from(store.blocks.pages());
+        let pages = u64::from(self.blocks.pages());
         let is_bounded = match kind {
             MergeKind::Full => ended.is_some_and(|ended| {
                 u64::from(copies) <= u64::from(ended) * pages + u64::from(written) && erases <= ended
             }),
             _ => copies <= written && erases == 0,
         };
-        if is_bounded && associativity <= store.limits().associativity { Ok(()) } else { cannot("so much") }
+        if is_bounded && associativity <= self.limits().associativity { Ok(()) } else { cannot("so much") }
     }
 
-    /// Whether it gathers pages in a block that is no log block.
-    pub(super) fn gathers_apart(&self) -> bool {
-        self.kind == MergeKind::Full && self.to.is_some()
-    }
-
-    /// Whether it gathers the pages of a logical block.
-    pub(super) fn is_of(&self, lbn: Lbn) -> bool {
-        self.lbn == lbn
-    }
-
-    pub(super) fn slot(&self) -> LogSlot {
-        self.slot
-    }
-
-    /// The block that pages are gathered in.
-    pub(super) fn target(&self) -> SuperblockId {
-        self.to
-    }
-}
-
-impl Store {
     /// Whether the pages of a logical block are being gathered, so that its old data block takes no more.
     pub(super) fn is_gathered(&self, group: u32, lbn: Lbn) -> bool {
         self.jobs[group as usize].is_some_and(|job| job.lbn == lbn)
@@ -152,6 +106,42 @@ impl Store {
 }
 
 impl Chip<'_> {
+    /// Opens a log block, and leaves `kept` of them for others. Where none is free, what the scheme chooses is merged
+    /// first; with preemption that merge began when the last free one was taken, and is over by now.
+    pub(crate) fn open_log_block(&mut self, scheme: &mut impl Scheme, kept: u32) -> LogSlot {
+        while self.store.log.free_slots(self.group) <= kept {
+            self.begin_if_idle(scheme, LogSlot::NONE);
+            self.finish();
+        }
+        let slot = self.take_log_block();
+        if self.store.preemption == Preemption::Page && self.store.log.free_slots(self.group) <= kept {
+            self.begin_if_idle(scheme, slot);
+        }
+        slot
+    }
+
+    fn begin_if_idle(&mut self, scheme: &mut impl Scheme, opened: LogSlot) {
+        if self.store.jobs[self.group as usize].is_none() {
+            let (slot, kind) = scheme.victim(self.store, self.group, opened);
+            self.begin(slot, kind);
+        }
+    }
+
+    /// Merges a log block to the end, after the merge that its group is at.
+    pub(crate) fn merge(&mut self, slot: LogSlot, kind: MergeKind) {
+        let merging = self.store.is_merging(self.group, slot);
+        self.finish();
+        if !merging {
+            self.begin(slot, kind);
+            self.finish();
+        }
+    }
+
+    /// Goes on with the group's merge to its end.
+    pub(super) fn finish(&mut self) {
+        while self.step() {}
+    }
+
     /// Begins a merge; the log block takes no page any more.
     pub(super) fn begin(&mut self, slot: LogSlot, kind: MergeKind) {
         debug_assert!(self.store.jobs[self.group as usize].is_none(), "a group merges one log block at a time");

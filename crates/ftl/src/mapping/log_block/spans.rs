@@ -8,8 +8,7 @@ use crate::PageWrite;
 use flashloom_nand::{Lbn, Lpn, Nand};
 use serde::{Deserialize, Serialize};
 
-use super::Store;
-use super::store::Chip;
+use super::store::{Chip, Store};
 use super::superblocks::{Spn, SuperblockId};
 use crate::placement::{Ledger, Placement, Region, Run, Times};
 
@@ -211,8 +210,9 @@ impl Chip<'_> {
 #[cfg(test)]
 mod tests {
     use super::super::lab::{setup, space};
-    use super::super::{Limits, Site};
+    use super::super::store::Limits;
     use super::*;
+    use crate::mapping::Site;
     use crate::mapping::bast::Bast;
 
     #[test]

@@ -14,10 +14,9 @@ use crate::{FtlReport, FtlSetup, MergeReport, PageWrite, Preemption, Space};
 use flashloom_nand::{Data, Lbn, Lpn, Nand, NandParams, Origin, PageCopy, Ppn, Program, Urgency};
 use flashloom_units::{Ns, prefetch};
 
+use super::job::Job;
 use super::log_blocks::{LogBlocks, LogSlot};
-use super::merge::{Job, MergeKind};
 use super::superblocks::{Spn, SuperblockId, Superblocks};
-use super::{Limits, Scheme};
 use crate::placement::Times;
 
 /// Times of the operations of a merge on an idle chip.
@@ -70,6 +69,13 @@ impl Costs {
     pub(super) fn full_merge(&self, pages: u32, k: u32) -> Ns {
         self.of(pages * k, k + 1)
     }
+}
+
+/// The limits that the store enforces and reports.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Limits {
+    pub(super) associativity: u32,
+    pub(super) steps_a_page: u32,
 }
 
 /// Data blocks, log blocks and the map of a drive.
@@ -143,7 +149,7 @@ impl Store {
         Lpn(lbn.0 * self.blocks.pages() + offset)
     }
 
-    /// Whether a stream of [`Scheme::stream_pages`] begins with a page that is being written.
+    /// Whether a stream of `Scheme::stream_pages` begins with a page that is being written.
     pub(crate) fn begins_stream(&self, lpn: Lpn) -> bool {
         self.stream == lpn
     }
@@ -304,7 +310,7 @@ impl Store {
         }
         self.check_pages()?;
         for (group, job) in (0..).zip(&self.jobs) {
-            job.map_or(Ok(()), |job| job.check(self, group))?;
+            job.map_or(Ok(()), |job| self.check_merge(&job, group))?;
         }
         let pages = u64::from(self.blocks.total()) * u64::from(self.blocks.pages());
         let is_short = |&(copies, erases): &(u32, u32)| u64::from(copies.max(erases)) <= pages;
@@ -500,20 +506,6 @@ impl Chip<'_> {
         if self.store.preemption == Preemption::None { Urgency::Blocking } else { Urgency::Needed }
     }
 
-    /// Opens a log block, and leaves `kept` of them for others. Where none is free, what the scheme chooses is merged
-    /// first; with preemption that merge began when the last free one was taken, and is over by now.
-    pub(crate) fn open_log_block(&mut self, scheme: &mut impl Scheme, kept: u32) -> LogSlot {
-        while self.store.log.free_slots(self.group) <= kept {
-            self.begin_if_idle(scheme, LogSlot::NONE);
-            self.finish();
-        }
-        let slot = self.take_log_block();
-        if self.store.preemption == Preemption::Page && self.store.log.free_slots(self.group) <= kept {
-            self.begin_if_idle(scheme, slot);
-        }
-        slot
-    }
-
     /// Opens a log block that is known to be free.
     pub(crate) fn take_log_block(&mut self) -> LogSlot {
         let superblock = self.store.blocks.allocate(self.group);
@@ -530,28 +522,6 @@ impl Chip<'_> {
     /// Whether a merge is under way that another one would have to wait for.
     pub(crate) fn must_wait(&self) -> bool {
         self.store.jobs[self.group as usize].is_some()
-    }
-
-    fn begin_if_idle(&mut self, scheme: &mut impl Scheme, opened: LogSlot) {
-        if self.store.jobs[self.group as usize].is_none() {
-            let (slot, kind) = scheme.victim(self.store, self.group, opened);
-            self.begin(slot, kind);
-        }
-    }
-
-    /// Merges a log block to the end, after the merge that its group is at.
-    pub(crate) fn merge(&mut self, slot: LogSlot, kind: MergeKind) {
-        let merging = self.store.is_merging(self.group, slot);
-        self.finish();
-        if !merging {
-            self.begin(slot, kind);
-            self.finish();
-        }
-    }
-
-    /// Goes on with the group's merge to its end.
-    pub(super) fn finish(&mut self) {
-        while self.step() {}
     }
 
     /// Goes on with the group's merge to its end, because a logical block cannot move before. The wait for that is the

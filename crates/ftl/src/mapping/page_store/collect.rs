@@ -1,108 +1,20 @@
 //! Collections as jobs, and where the pages that survive one go.
 
-use flashloom_nand::{BlockId, Geometry, Nand, OpId, Origin, PlaneId, Read, Urgency};
+use flashloom_nand::{BlockId, Lpn, OpId, Origin, PlaneId, Read, Urgency};
 use flashloom_units::prefetch;
-use serde::{Deserialize, Serialize};
 
-use super::pace::Pace;
-use super::{CollectionListener, PageStore};
+use super::cursor::{CollectionListener, Cursor};
+use super::heat::Heat;
+use super::plane::{Job, Pace};
+use super::rows::PREFETCH_PAGES;
+use super::store::PageStore;
+use super::strategy::{Copies, Progress};
 use crate::allocation::Place;
 use crate::blocks::BlockState;
 use crate::lane::Lane;
 use crate::superblock::Superblocks;
 
-/// How far ahead of a collection's copies their entries of the map are fetched.
-pub(super) const PREFETCH_PAGES: usize = 12;
-
-/// A collection under way.
-#[derive(Clone, Copy, Serialize, Deserialize)]
-pub(super) struct Job {
-    pub(super) victim: BlockId,
-    /// Pages below are copied or dead.
-    pub(super) next: u32,
-    /// Pages that were valid when it began, and pages that it gains.
-    pub(super) valid: u32,
-    pub(super) gain: u32,
-    /// What a page that is written pays for, if that is known.
-    pub(super) pace: Option<Pace>,
-    /// What was paid and not yet used, in steps times the pages of the pace.
-    pub(super) paid: u32,
-    /// Where the survivors go, but for hot ones.
-    pub(super) lane: Lane,
-    pub(super) origin: Origin,
-    /// Whether they are spread over the chips.
-    pub(super) is_spread: bool,
-}
-
-impl Job {
-    /// A job on a victim: the lane that its survivors go to, and the pages that it gains.
-    pub(super) fn new(victim: BlockId, lane: Lane, origin: Origin, gain: u32) -> Self {
-        Self { victim, next: 0, valid: 0, gain, pace: None, paid: 0, lane, origin, is_spread: false }
-    }
-}
-
 impl PageStore {
-    /// A superpage that is written pays for its share of the plane's collection.
-    #[inline]
-    pub(super) fn pay(&mut self, nand: &mut Nand, plane: PlaneId, listener: &mut impl CollectionListener) {
-        // Nearly always a collection is under way and its pace known, and what is paid for are a few copies in a row.
-        if self.copies_in_a_row
-            && self.is_paced
-            && let Some(job) = &mut self.jobs[plane.at()]
-            && let Some(pace) = job.pace
-            && job.lane != Lane::Map
-        {
-            job.paid += pace.steps;
-            if job.paid < pace.pages {
-                return;
-            }
-            let steps = job.paid / pace.pages.max(1);
-            let copied = self.copy_in_a_row(nand, plane, steps, pace.pages, self.foreground, listener);
-            if copied < steps {
-                self.work_off(nand, plane, pace, listener);
-            }
-            return;
-        }
-        self.pay_in_steps(nand, plane, listener);
-    }
-
-    /// The same where a collection has to be begun, its pace reckoned, or all of it done at once, and where there are
-    /// no copies in a row.
-    #[inline(never)]
-    fn pay_in_steps(&mut self, nand: &mut Nand, plane: PlaneId, listener: &mut impl CollectionListener) {
-        if self.jobs[plane.at()].is_none() {
-            self.report.foreground_collections += u64::from(self.begin(nand, plane, listener));
-        }
-        let Some(job) = &self.jobs[plane.at()] else { return };
-        let pace = job.pace.unwrap_or_else(|| self.pace_of(job, plane));
-        if let Some(job) = &mut self.jobs[plane.at()] {
-            job.pace = Some(pace);
-            job.paid += pace.steps * self.superblocks.width();
-        }
-        self.work_off(nand, plane, pace, listener);
-    }
-
-    /// Takes the steps of a plane's collection that are paid for.
-    fn work_off(&mut self, nand: &mut Nand, plane: PlaneId, pace: Pace, listener: &mut impl CollectionListener) {
-        while let Some(job) = &self.jobs[plane.at()]
-            && !self.is_worn_out
-        {
-            let is_whole = !self.is_paced || self.keeps_map_apart(job.lane);
-            let is_single = self.superblocks.width() == 1;
-            let pages = if is_single { 1 } else { self.next_pages(job, plane).max(1) };
-            let cost = pace.pages.saturating_mul(pages);
-            if job.paid < cost && !is_whole {
-                return;
-            }
-            let most = if is_whole { u32::MAX } else { job.paid.checked_div(cost).unwrap_or(u32::MAX) };
-            let steps = self.step(nand, plane, most, self.foreground, listener).max(1);
-            // The job may be another by now, or its pace be reckoned anew: then nothing is paid yet.
-            if let Some(job) = &mut self.jobs[plane.at()] {
-                job.paid = job.paid.saturating_sub(steps.saturating_mul(cost));
-            }
-        }
-    }
-
     /// Pages that the next step of a job copies: what is left of the victim, as far as it fills a superpage of the
     /// lane.
     #[inline]
@@ -111,274 +23,319 @@ impl PageStore {
         if self.superblocks.width() == 1 {
             return left.min(1);
         }
-        let to = self.frontiers[plane.at()][job.lane.at()].next;
+        let to = self.plane(plane).open(job.lane).next;
         left.min(self.superblocks.left_of_superpage(to))
     }
 
-    /// Brings a collection of a plane to its end, because a page that is written finds too few free blocks.
-    pub(super) fn collect(&mut self, nand: &mut Nand, plane: PlaneId, listener: &mut impl CollectionListener) {
-        let is_new = self.jobs[plane.at()].is_none();
-        if !self.begin(nand, plane, listener) {
-            assert!(self.map_jobs[plane.at()].is_some(), "a plane with room has a block with a dead page");
-            return self.step_for_map(nand, plane, None, listener);
-        }
-        self.report.foreground_collections += u64::from(is_new);
-        while self.step(nand, plane, u32::MAX, self.foreground, listener) > 0 {}
+    /// Whether all of a job is done at once: it may not be left half done, or is of a block that sees to itself.
+    fn is_whole(&self, job: &Job) -> bool {
+        self.collector.strategy.progress != Progress::InSteps || self.lanes.is_apart(job.lane)
     }
 
-    /// Makes sure that a collection has begun in a plane; false if no block has a dead page.
-    pub(super) fn begin(&mut self, nand: &mut Nand, plane: PlaneId, listener: &mut impl CollectionListener) -> bool {
-        if self.jobs[plane.at()].is_none() {
-            let victim = self.collection.victim(plane).or_else(|| self.victim_of_map(plane));
-            let Some(victim) = victim else { return false };
-            let lane = self.lanes.survivors(self.opened_for[victim.at()]);
-            let gain = self.geometry.pages - self.blocks.valid_of(victim);
-            self.begin_with(nand, plane, Job::new(victim, lane, Origin::Gc, gain), listener);
+    /// The lane that a page of a victim is copied to. A job counts on one free block, whichever of two lanes needs it;
+    /// what the other has no page for then goes beside its pages, and is judged again when it is collected.
+    fn survivor_lane(&self, heat: &Heat, job: &Job, lpn: Lpn) -> Lane {
+        let plane = self.geometry.plane_of(job.victim);
+        let is_of_map = self.lanes.has_map(self.opened_for[job.victim.at()]);
+        if job.lane != self.lanes.survivors(Lane::HOST) || job.origin != Origin::Gc || is_of_map {
+            return job.lane;
         }
-        true
-    }
-
-    /// Begins a job on a block that the collection policy does not know of, or no more.
-    pub(super) fn begin_with(
-        &mut self,
-        nand: &mut Nand,
-        plane: PlaneId,
-        job: Job,
-        listener: &mut impl CollectionListener,
-    ) {
-        debug_assert!(self.jobs[plane.at()].is_none(), "a plane has one job at a time");
-        let Job { victim, mut lane, origin, .. } = job;
-        listener.begins(nand, self, victim);
-        nand.begin_job(origin, self.superblocks.first(victim));
-        let is_stream = matches!(self.opened_for[victim.at()], Lane::Stream | Lane::CollectedStream);
-        let is_spread = is_stream && self.spreading.as_ref().is_some_and(|spreading| spreading.is_read_hot(victim));
-        if lane.is_extra() && self.frontiers[plane.at()][lane.at()].block.is_none() {
-            // Opened at once, while there is room for it; where there is none the pages go to a lane that is always
-            // there.
-            if self.has_room(plane, lane) && self.blocks.free_in(plane) > 0 {
-                self.open(plane, lane);
-            } else {
-                lane = Lane::Collected;
-            }
-        }
-        let valid = self.blocks.valid_of(victim);
-        if self.blocks.state(victim) != BlockState::Bad {
-            self.blocks.set_state(victim, BlockState::Victim);
-        }
-        self.jobs[plane.at()] = Some(Job { valid, lane, is_spread, ..job });
-    }
-
-    /// Takes the next steps of the plane's collection, `most` at most: copies of a page, or of as many as fill a
-    /// superpage; or its erase, which ends it. Returns how many it took; none once it has ended, or cannot go on
-    /// because the drive is worn out.
-    pub(super) fn step(
-        &mut self,
-        nand: &mut Nand,
-        plane: PlaneId,
-        most: u32,
-        urgency: Urgency,
-        listener: &mut impl CollectionListener,
-    ) -> u32 {
-        let copied = self.copy_in_a_row(nand, plane, most, 0, urgency, listener);
-        if copied > 0 {
-            return copied;
-        }
-        let Some(job) = &self.jobs[plane.at()] else { return 0 };
-        match self.next_pages(job, plane) {
-            0 => {
-                let Job { victim, origin, lane, .. } = *job;
-                self.end(nand, plane, (victim, origin), urgency, listener);
-                if lane != Lane::Map {
-                    listener.ended(plane);
-                }
-                0
-            }
-            1 => u32::from(self.move_next(nand, plane, None, urgency, listener)),
-            pages => u32::from(self.move_superpage(nand, plane, pages as usize, urgency, listener)),
-        }
-    }
-
-    /// Moves the next pages of a job. All are read before any is programmed, so that the programs run together.
-    fn move_superpage(
-        &mut self,
-        nand: &mut Nand,
-        plane: PlaneId,
-        pages: usize,
-        urgency: Urgency,
-        listener: &mut impl CollectionListener,
-    ) -> bool {
-        let Some(Job { victim, mut next, origin, .. }) = self.jobs[plane.at()] else { return false };
-        let mut reads = [OpId::DONE; Superblocks::MOST_PLANES];
-        for read in &mut reads[..pages] {
-            let Some(index) = self.valid.next(&self.geometry, victim, next) else { break };
-            let from = self.superblocks.ppn(self.geometry.page(victim, index));
-            *read = nand.read(Read { urgency, ..Read::new(from, self.geometry.full_mask(), origin) });
-            next = index + 1;
-        }
-        reads[..pages].iter().all(|&read| self.move_next(nand, plane, Some(read), urgency, listener))
-    }
-
-    /// Moves the next page of a job, which has one; `read` is the operation that brings it to the controller, if that
-    /// was emitted. False if there is nowhere to go.
-    #[inline(always)]
-    fn move_next(
-        &mut self,
-        nand: &mut Nand,
-        plane: PlaneId,
-        read: Option<OpId>,
-        urgency: Urgency,
-        listener: &mut impl CollectionListener,
-    ) -> bool {
-        let Some(job) = &mut self.jobs[plane.at()] else { return false };
-        let Some(index) = self.valid.next(&self.geometry, job.victim, job.next) else { return false };
-        job.next = index + 1;
-        let Job { victim, mut lane, origin, is_spread, .. } = *job;
-        let from = self.geometry.page(victim, index);
-        if let (Some(heat), Some(job)) = (&self.heat, &self.jobs[plane.at()]) {
-            lane = self.survivor_lane(heat, job, self.reverse[from.at()]);
-        }
-        let to = if is_spread { self.spread(plane, lane) } else { plane };
-        if let Some(ahead) = self.reverse.get(from.at() + PREFETCH_PAGES) {
-            prefetch(&self.map, ahead.at());
-        }
-        let Some((block, page)) = self.copy(nand, from, Place { plane: to, lane }, origin, urgency, read) else {
-            if let Some(job) = &mut self.jobs[plane.at()] {
-                job.next = index;
-            }
-            return false;
-        };
-        self.report.page_copies += 1;
-        self.invalidate(victim, from);
-        let lpn = self.reverse[from.at()];
-        self.point(lpn, block, page);
-        listener.moved(plane, lpn);
-        true
-    }
-
-    fn end(
-        &mut self,
-        nand: &mut Nand,
-        plane: PlaneId,
-        (victim, origin): (BlockId, Origin),
-        urgency: Urgency,
-        listener: &mut impl CollectionListener,
-    ) {
-        self.jobs[plane.at()] = None;
-        nand.end_job(origin, self.superblocks.first(victim));
-        // A block that failed is not erased; and one that is may fail.
-        if self.blocks.state(victim) == BlockState::Bad {
-            return;
-        }
-        let failures = self.superblocks.erase(nand, victim, origin, urgency);
-        self.report.block_erases += u64::from(self.superblocks.width() - failures);
-        if failures > 0 {
-            return self.erase_failed(plane, victim);
-        }
-        self.blocks.release(victim);
-        if self.superblocks.width() > 1 {
-            self.erased[plane.at()] = victim;
-        }
-        if let Some(spreading) = &mut self.spreading {
-            spreading.forget(victim);
-        }
-        if origin == Origin::Gc {
-            self.level(nand, plane, victim, listener);
-        }
-    }
-
-    /// One step in the background; false if no plane is short of free blocks.
-    pub fn idle(&mut self, nand: &mut Nand, listener: &mut impl CollectionListener) -> bool {
-        if self.can_fail {
-            self.evacuate(nand, listener);
-        }
-        if self.background_threshold <= self.gc_threshold || self.is_worn_out {
-            return false;
-        }
-        let planes = self.geometry.total_planes();
-        for _ in 0..planes {
-            let plane = PlaneId(self.background);
-            let begun = self.jobs[plane.at()].is_some();
-            if begun || (self.blocks.free_in(plane) < self.background_threshold && self.begin(nand, plane, listener)) {
-                self.report.background_collections += u64::from(!begun);
-                let is_whole =
-                    self.shares_blocks() || self.jobs[plane.at()].is_some_and(|job| self.keeps_map_apart(job.lane));
-                let most = if is_whole { u32::MAX } else { 1 };
-                while self.step(nand, plane, most, Urgency::Spare, listener) > 0 && is_whole {}
-                return true;
-            }
-            self.background = (self.background + 1) % planes;
-        }
-        false
-    }
-
-    /// Whether collected pages go where the host writes, so that no collection can be left half done.
-    fn shares_blocks(&self) -> bool {
-        self.lanes.survivors(Lane::Host) == Lane::Host
+        let hot = if job.lane == Lane::HOST { Lane::HOT } else { Lane::COLLECTED_HOT };
+        let is_open = self.plane(plane).open(hot).block.is_some();
+        let is_hot = heat.is_hot_survivor(lpn) && (is_open || self.has_room(plane, hot));
+        let (lane, other) = if is_hot { (hot, job.lane) } else { (job.lane, hot) };
+        let has_page = !self.is_full(plane, lane) || self.blocks.free_in(plane) > 0;
+        if has_page || self.is_full(plane, other) { lane } else { other }
     }
 
     /// The plane for the next page of a stream that is spread: the next one after the last that has a page to give
     /// without any collection, and no job that counts on its free blocks; the plane itself where there is none.
     fn spread(&mut self, plane: PlaneId, lane: Lane) -> PlaneId {
-        let Some(spreading) = &self.spreading else { return plane };
-        let mut to = spreading.last;
-        for _ in 0..self.after.len() {
-            to = self.after[to.at()];
-            let has_page = !self.is_full(to, lane) || self.blocks.free_in(to) > self.gc_threshold;
-            if to == plane || (self.jobs[to.at()].is_none() && self.has_room(to, lane) && has_page) {
+        let Some(spreading) = &self.collector.spreading else { return plane };
+        let mut to = spreading.last();
+        for _ in 0..self.planes.len() {
+            to = self.plane(to).after;
+            let has_page = !self.is_full(to, lane) || self.blocks.free_in(to) > self.collector.strategy.threshold;
+            if to == plane || (self.plane(to).job.is_none() && self.has_room(to, lane) && has_page) {
                 break;
             }
         }
-        if let Some(spreading) = &mut self.spreading {
-            spreading.last = to;
-            spreading.pages += u64::from(to != plane);
+        if let Some(spreading) = &mut self.collector.spreading {
+            spreading.went(to, plane);
         }
         to
     }
+
+    /// The block of a plane that gives up its data for the sake of wear, now that another one was erased once more.
+    fn coldest(&mut self, plane: PlaneId, erased: BlockId) -> Option<BlockId> {
+        let blocks = self.blocks_of(plane);
+        let has_map = |block: BlockId| self.lanes.has_map(self.opened_for[block.at()]);
+        let levelling = self.collector.levelling.as_mut().filter(|_| !has_map(erased))?;
+        let can_move = |block: BlockId| {
+            let is_apart = self.lanes.is_apart(self.opened_for[block.at()]);
+            self.blocks.state(block) == BlockState::Closed && !is_apart
+        };
+        levelling.coldest((plane, erased), (&self.blocks, blocks), can_move)
+    }
 }
 
-/// Reads of blocks, so that streams that are read a lot can be spread over the chips when they are collected.
-pub(super) struct Spreading {
-    /// Reads of each block since it was erased.
-    reads: Vec<u32>,
-    /// Reads that make a block one that is read a lot.
-    threshold: u32,
-    last: PlaneId,
-    pages: u64,
-}
-
-flashloom_units::state! { Spreading { nested reads; value last, pages; fixed threshold; } }
-
-impl Spreading {
-    pub(super) fn new(geometry: &Geometry, reads_a_page: u32) -> Self {
-        let reads = vec![0; geometry.total_blocks() as usize];
-        Self { reads, threshold: reads_a_page.saturating_mul(geometry.pages), last: PlaneId(0), pages: 0 }
+impl<L: CollectionListener> Cursor<'_, L> {
+    /// A superpage that is written pays for its share of the plane's collection.
+    #[inline]
+    pub(super) fn pay(&mut self, plane: PlaneId) {
+        let PageStore { planes, lanes, collector, .. } = &mut *self.store;
+        let strategy = &collector.strategy;
+        // Nearly always a collection is under way and its pace known, and what is paid for are a few copies in a row.
+        if strategy.copies == Copies::InARow
+            && strategy.progress == Progress::InSteps
+            && let Some(job) = &mut planes[plane.at()].job
+            && let Some(pace) = job.pace
+            && !lanes.has_map(job.lane)
+        {
+            job.paid += pace.steps;
+            if job.paid < pace.pages {
+                return;
+            }
+            let steps = job.paid / pace.pages.max(1);
+            let urgency = strategy.urgency;
+            let copied = self.copy_in_a_row(plane, steps, pace.pages, urgency);
+            if copied < steps {
+                self.work_off(plane, pace);
+            }
+            return;
+        }
+        self.pay_in_steps(plane);
     }
 
-    /// The plane that a page went to last.
-    pub(super) fn last(&self) -> PlaneId {
-        self.last
+    /// The same where a collection has to be begun, its pace reckoned, or all of it done at once, and where there are
+    /// no copies in a row.
+    #[inline(never)]
+    fn pay_in_steps(&mut self, plane: PlaneId) {
+        if self.store.plane(plane).job.is_none() {
+            let has_begun = self.begin(plane);
+            self.store.report.foreground_collections += u64::from(has_begun);
+        }
+        let store = &mut *self.store;
+        let Some(job) = &store.plane(plane).job else { return };
+        let pace = job.pace.unwrap_or_else(|| store.pace_of(job, plane));
+        let width = store.superblocks.width();
+        if let Some(job) = &mut store.plane_mut(plane).job {
+            job.pace = Some(pace);
+            job.paid += pace.steps * width;
+        }
+        self.work_off(plane, pace);
     }
 
-    /// The host reads a page of a block.
-    pub(super) fn count(&mut self, block: BlockId) {
-        self.reads[block.at()] = self.reads[block.at()].saturating_add(1);
+    /// Takes the steps of a plane's collection that are paid for.
+    fn work_off(&mut self, plane: PlaneId, pace: Pace) {
+        while let Some(job) = &self.store.plane(plane).job
+            && !self.store.failures.is_worn_out
+        {
+            let is_whole = self.store.is_whole(job);
+            let is_single = self.store.superblocks.width() == 1;
+            let pages = if is_single { 1 } else { self.store.next_pages(job, plane).max(1) };
+            let cost = pace.pages.saturating_mul(pages);
+            if job.paid < cost && !is_whole {
+                return;
+            }
+            let most = if is_whole { u32::MAX } else { job.paid.checked_div(cost).unwrap_or(u32::MAX) };
+            let urgency = self.store.collector.strategy.urgency;
+            let steps = self.step(plane, most, urgency).max(1);
+            // The job may be another by now, or its pace be reckoned anew: then nothing is paid yet.
+            if let Some(job) = &mut self.store.plane_mut(plane).job {
+                job.paid = job.paid.saturating_sub(steps.saturating_mul(cost));
+            }
+        }
     }
 
-    fn is_read_hot(&self, block: BlockId) -> bool {
-        self.reads[block.at()] >= self.threshold
+    /// Brings a collection of a plane to its end, because a page that is written finds too few free blocks.
+    pub(super) fn collect(&mut self, plane: PlaneId) {
+        let is_new = self.store.plane(plane).job.is_none();
+        if !self.begin(plane) {
+            assert!(self.store.plane(plane).map_job.is_some(), "a plane with room has a block with a dead page");
+            return self.step_for_map(plane, None);
+        }
+        self.store.report.foreground_collections += u64::from(is_new);
+        self.finish(plane);
     }
 
-    fn forget(&mut self, block: BlockId) {
-        self.reads[block.at()] = 0;
+    /// Takes all steps that the collection of a plane has left.
+    pub(super) fn finish(&mut self, plane: PlaneId) {
+        let urgency = self.store.collector.strategy.urgency;
+        while self.step(plane, u32::MAX, urgency) > 0 {}
     }
 
-    /// Pages that went to another plane.
-    pub(super) fn pages(&self) -> u64 {
-        self.pages
+    /// Makes sure that a collection has begun in a plane; false if no block has a dead page.
+    pub(super) fn begin(&mut self, plane: PlaneId) -> bool {
+        let store = &mut *self.store;
+        if store.plane(plane).job.is_none() {
+            let victim = store.collector.policy.victim(plane).or_else(|| store.victim_of_map(plane));
+            let Some(victim) = victim else { return false };
+            let lane = store.lanes.survivors(store.opened_for[victim.at()]);
+            let gain = store.geometry.pages - store.blocks.valid_of(victim);
+            self.begin_with(plane, Job::new(victim, lane, Origin::Gc, gain));
+        }
+        true
     }
 
-    /// Counts pages anew.
-    pub(super) fn reset(&mut self) {
-        self.pages = 0;
+    /// Begins a job on a block that the collection policy does not know of, or no more.
+    pub(super) fn begin_with(&mut self, plane: PlaneId, job: Job) {
+        let Self { store, nand, listener } = self;
+        debug_assert!(store.plane(plane).job.is_none(), "a plane has one job at a time");
+        let Job { victim, mut lane, origin, .. } = job;
+        listener.begins(nand, store, victim);
+        nand.begin_job(origin, store.superblocks.first(victim));
+        let is_read_hot = |block| store.collector.spreading.as_ref().is_some_and(|reads| reads.is_read_hot(block));
+        let is_spread = store.lanes.has_streams(store.opened_for[victim.at()]) && is_read_hot(victim);
+        if lane.is_extra() && store.plane(plane).open(lane).block.is_none() {
+            // Opened at once, while there is room for it; where there is none the pages go to a lane that is always
+            // there.
+            if store.has_room(plane, lane) && store.blocks.free_in(plane) > 0 {
+                store.open(plane, lane);
+            } else {
+                lane = Lane::COLLECTED;
+            }
+        }
+        let valid = store.blocks.valid_of(victim);
+        if store.blocks.state(victim) != BlockState::Bad {
+            store.blocks.set_state(victim, BlockState::Victim);
+        }
+        store.plane_mut(plane).job = Some(Job { valid, lane, is_spread, ..job });
+    }
+
+    /// Takes the next steps of the plane's collection, `most` at most: copies of a page, or of as many as fill a
+    /// superpage; or its erase, which ends it. Returns how many it took; none once it has ended, or cannot go on
+    /// because the drive is worn out.
+    pub(super) fn step(&mut self, plane: PlaneId, most: u32, urgency: Urgency) -> u32 {
+        let copied = self.copy_in_a_row(plane, most, 0, urgency);
+        if copied > 0 {
+            return copied;
+        }
+        let Some(job) = &self.store.plane(plane).job else { return 0 };
+        match self.store.next_pages(job, plane) {
+            0 => {
+                let Job { victim, origin, lane, .. } = *job;
+                self.end(plane, (victim, origin), urgency);
+                if !self.store.lanes.has_map(lane) {
+                    self.listener.ended(plane);
+                }
+                0
+            }
+            1 => u32::from(self.move_next(plane, None, urgency)),
+            pages => u32::from(self.move_superpage(plane, pages as usize, urgency)),
+        }
+    }
+
+    /// Moves the next pages of a job. All are read before any is programmed, so that the programs run together.
+    fn move_superpage(&mut self, plane: PlaneId, pages: usize, urgency: Urgency) -> bool {
+        let Self { store, nand, .. } = self;
+        let Some(Job { victim, mut next, origin, .. }) = store.plane(plane).job else { return false };
+        let mut reads = [OpId::DONE; Superblocks::MOST_PLANES];
+        for read in &mut reads[..pages] {
+            let Some(index) = store.pages.valid.next(&store.geometry, victim, next) else { break };
+            let from = store.superblocks.ppn(store.geometry.page(victim, index));
+            *read = nand.read(Read { urgency, ..Read::new(from, store.geometry.full_mask(), origin) });
+            next = index + 1;
+        }
+        reads[..pages].iter().all(|&read| self.move_next(plane, Some(read), urgency))
+    }
+
+    /// Moves the next page of a job, which has one; `read` is the operation that brings it to the controller, if that
+    /// was emitted. False if there is nowhere to go.
+    #[inline(always)]
+    fn move_next(&mut self, plane: PlaneId, read: Option<OpId>, urgency: Urgency) -> bool {
+        let store = &mut *self.store;
+        let Some(job) = &mut store.planes[plane.at()].job else { return false };
+        let Some(index) = store.pages.valid.next(&store.geometry, job.victim, job.next) else { return false };
+        job.next = index + 1;
+        let Job { victim, mut lane, origin, is_spread, .. } = *job;
+        let from = store.geometry.page(victim, index);
+        let lpn = store.pages.reverse[from.at()];
+        if let (Some(heat), Some(job)) = (&store.heat, &store.plane(plane).job) {
+            lane = store.survivor_lane(heat, job, lpn);
+        }
+        let to = if is_spread { store.spread(plane, lane) } else { plane };
+        if let Some(ahead) = store.pages.reverse.get(from.at() + PREFETCH_PAGES) {
+            prefetch(&store.pages.map, ahead.at());
+        }
+        let Some((block, page)) = self.copy(from, Place { plane: to, lane }, origin, urgency, read) else {
+            if let Some(job) = &mut self.store.plane_mut(plane).job {
+                job.next = index;
+            }
+            return false;
+        };
+        self.store.report.page_copies += 1;
+        self.store.invalidate(victim, from);
+        self.store.point(lpn, block, page);
+        self.listener.moved(plane, lpn);
+        true
+    }
+
+    fn end(&mut self, plane: PlaneId, (victim, origin): (BlockId, Origin), urgency: Urgency) {
+        let Self { store, nand, .. } = self;
+        store.plane_mut(plane).job = None;
+        nand.end_job(origin, store.superblocks.first(victim));
+        // A block that failed is not erased; and one that is may fail.
+        if store.blocks.state(victim) == BlockState::Bad {
+            return;
+        }
+        let (width, failures) = (store.superblocks.width(), store.superblocks.erase(nand, victim, origin, urgency));
+        store.report.block_erases += u64::from(width - failures);
+        if failures > 0 {
+            return store.erase_failed(plane, victim);
+        }
+        store.blocks.release(victim);
+        if width > 1 {
+            store.plane_mut(plane).erased = victim;
+        }
+        if let Some(spreading) = &mut store.collector.spreading {
+            spreading.forget(victim);
+        }
+        if origin == Origin::Gc {
+            self.level(plane, victim);
+        }
+    }
+
+    /// A block of a plane has been erased once more: begins to move the coldest data, if it is time.
+    fn level(&mut self, plane: PlaneId, erased: BlockId) {
+        let Some(coldest) = self.store.coldest(plane, erased) else { return };
+        let store = &mut *self.store;
+        store.collector.policy.withdraw(coldest);
+        let opened_for = store.opened_for[coldest.at()];
+        let lane = if store.lanes.has_map(opened_for) { opened_for } else { Lane::COLD };
+        let gain = (store.blocks.valid_of(coldest) + 1).div_ceil(2);
+        self.begin_with(plane, Job::new(coldest, lane, Origin::Wear, gain));
+    }
+
+    /// One step in the background; false if no plane is short of free blocks.
+    pub fn idle(&mut self) -> bool {
+        if self.store.failures.can_fail {
+            self.evacuate();
+        }
+        let strategy = self.store.collector.strategy;
+        if strategy.background_threshold <= strategy.threshold || self.store.failures.is_worn_out {
+            return false;
+        }
+        for _ in 0..self.store.planes.len() {
+            let plane = PlaneId(self.store.collector.turn);
+            let is_short = self.store.blocks.free_in(plane) < strategy.background_threshold;
+            let has_begun = self.store.plane(plane).job.is_some();
+            if has_begun || (is_short && self.begin(plane)) {
+                self.store.report.background_collections += u64::from(!has_begun);
+                self.step_in_background(plane);
+                return true;
+            }
+            self.store.collector.turn = (plane.0 + 1) % self.store.geometry.total_planes();
+        }
+        false
+    }
+
+    /// A step of a plane's collection, or all of them where it cannot be left half done.
+    fn step_in_background(&mut self, plane: PlaneId) {
+        let PageStore { lanes, collector, .. } = &*self.store;
+        let is_apart = self.store.plane(plane).job.is_some_and(|job| lanes.is_apart(job.lane));
+        let is_whole = collector.strategy.progress == Progress::SharesBlocks || is_apart;
+        let most = if is_whole { u32::MAX } else { 1 };
+        while self.step(plane, most, Urgency::Spare) > 0 && is_whole {}
     }
 }

@@ -27,10 +27,8 @@
 //!
 //! O(1) a page, the decay included; memory: one to two bytes for every page of the host.
 
-use flashloom_nand::{Lpn, Origin};
+use flashloom_nand::Lpn;
 
-use super::PageStore;
-use super::collect::Job;
 use crate::lane::{DeclaredLane, Lane};
 use crate::{Demands, FtlParams, HotCold};
 
@@ -43,10 +41,10 @@ const QUARTER: u64 = 4;
 
 /// The lanes of pages that are written often, and of those that collections move where others have a lane apart.
 pub(super) fn lanes(params: &FtlParams, demands: Demands) -> Vec<DeclaredLane> {
-    let is_apart = demands.collected(params) != Lane::Host;
-    let survivors = is_apart.then_some(DeclaredLane::collected(Lane::CollectedHot));
+    let is_apart = demands.collected(params) != Lane::HOST;
+    let survivors = is_apart.then_some(DeclaredLane::collected(Lane::COLLECTED_HOT));
     let is_separated = params.hot_cold != HotCold::None;
-    let lanes = [DeclaredLane::written(Lane::Hot)].into_iter().chain(survivors);
+    let lanes = [DeclaredLane::written(Lane::HOT)].into_iter().chain(survivors);
     lanes.filter(|_| is_separated).collect()
 }
 
@@ -114,7 +112,7 @@ impl Heat {
     }
 
     /// Whether a page that survived a collection goes where hot ones go.
-    fn is_hot_survivor(&self, lpn: Lpn) -> bool {
+    pub(super) fn is_hot_survivor(&self, lpn: Lpn) -> bool {
         match self.known {
             Some(end) => lpn < end,
             None => self.separates && self.counted(self.slots(lpn)) >= self.threshold,
@@ -167,24 +165,6 @@ impl Heat {
     /// Counts writes anew; what is known of pages stays.
     pub(super) fn reset(&mut self) {
         self.hot_writes = 0;
-    }
-}
-
-impl PageStore {
-    /// The lane that a page of a victim is copied to. A job counts on one free block, whichever of two lanes needs it;
-    /// what the other has no page for then goes beside its pages, and is judged again when it is collected.
-    pub(super) fn survivor_lane(&self, heat: &Heat, job: &Job, lpn: Lpn) -> Lane {
-        let plane = self.geometry.plane_of(job.victim);
-        let is_of_map = self.opened_for[job.victim.at()] == Lane::Map;
-        if job.lane != self.lanes.survivors(Lane::Host) || job.origin != Origin::Gc || is_of_map {
-            return job.lane;
-        }
-        let hot = if job.lane == Lane::Host { Lane::Hot } else { Lane::CollectedHot };
-        let is_open = self.frontiers[plane.at()][hot.at()].block.is_some();
-        let is_hot = heat.is_hot_survivor(lpn) && (is_open || self.has_room(plane, hot));
-        let (lane, other) = if is_hot { (hot, job.lane) } else { (job.lane, hot) };
-        let has_page = !self.is_full(plane, lane) || self.blocks.free_in(plane) > 0;
-        if has_page || self.is_full(plane, other) { lane } else { other }
     }
 }
 

@@ -14,11 +14,8 @@
 
 use flashloom_nand::{BlockId, Nand, PlaneId};
 
-use super::PageStore;
-use super::collect::Job;
-use super::failure::NO_ROOM;
-use super::frontier::Frontier;
-use super::pace::Pace;
+use super::plane::{Frontier, Job, NO_ROOM, Pace, Plane};
+use super::store::PageStore;
 use crate::blocks::BlockState;
 use crate::lane::Lane;
 
@@ -43,15 +40,15 @@ impl PageStore {
         for block in (0..self.opened_for.len() as u32).map(BlockId) {
             self.check_block(nand, block)?;
             let is_candidate = self.blocks.state(block) == BlockState::Closed;
-            if is_candidate && !self.keeps_map_apart(self.opened_for[block.at()]) {
+            if is_candidate && !self.is_apart(block) {
                 candidates[block.at()] = Some(self.blocks.valid_of(block));
             }
         }
-        self.collection.check(&candidates)?;
-        self.allocation.check()?;
+        self.collector.policy.check(&candidates)?;
+        self.allocator.policy.check()?;
         self.heat.as_ref().map_or(Ok(()), |heat| heat.check())?;
         let is_outside = |plane: PlaneId| plane.0 >= self.geometry.total_planes();
-        match &self.spreading {
+        match &self.collector.spreading {
             Some(spreading) if is_outside(spreading.last()) => {
                 Err(format!("page map: a stream was spread to plane {}, which is none", spreading.last().0))
             }
@@ -62,17 +59,20 @@ impl PageStore {
     /// Both directions of the map, the valid bits and counts, and that what is mapped is programmed.
     fn check_pages(&self, nand: &Nand) -> Result<(), String> {
         let (mut in_block, mut mapped) = (vec![0; self.opened_for.len()], 0);
-        for (lpn, &ppn) in self.map.iter().enumerate().filter(|(_, ppn)| ppn.is_some()) {
+        for (lpn, &ppn) in self.pages.map.iter().enumerate().filter(|(_, ppn)| ppn.is_some()) {
             let block = self.geometry.block_of(ppn);
             let (member, page) = self.superblocks.page(block, self.geometry.page_in_block(ppn));
-            if self.reverse[ppn.at()].at() != lpn || !self.valid.contains(ppn) || page >= nand.written(member) {
+            if self.pages.reverse[ppn.at()].at() != lpn
+                || !self.pages.valid.contains(ppn)
+                || page >= nand.written(member)
+            {
                 return Err(format!("page map: logical page {lpn} is at page {}, which is not its copy", ppn.0));
             }
             in_block[block.at()] += 1;
             mapped += 1;
         }
-        if self.valid.total() != mapped {
-            return Err(format!("page map: {} pages are valid, but {mapped} mapped", self.valid.total()));
+        if self.pages.valid.total() != mapped {
+            return Err(format!("page map: {} pages are valid, but {mapped} mapped", self.pages.valid.total()));
         }
         let wrong = (0..).zip(&in_block).find(|&(block, &pages)| self.blocks.valid_of(BlockId(block)) != pages);
         if let Some((block, pages)) = wrong {
@@ -80,7 +80,7 @@ impl PageStore {
         }
         for (plane, pages) in in_block.chunks(self.geometry.blocks as usize).enumerate() {
             let pages: u32 = pages.iter().sum();
-            if self.valid.in_plane(PlaneId(plane as u32)) != pages {
+            if self.pages.valid.in_plane(PlaneId(plane as u32)) != pages {
                 return Err(format!("page map: plane {plane} has {pages} valid pages, not as many as counted"));
             }
         }
@@ -90,7 +90,7 @@ impl PageStore {
     /// The open blocks of a plane, of which it returns the number, its room, and what counts its pages and erases.
     fn check_lanes(&self, nand: &Nand, plane: PlaneId) -> Result<usize, String> {
         let (mut open, mut extra) = (0, 0);
-        for (lane, &Frontier { block, next }) in self.frontiers[plane.at()].iter().enumerate() {
+        for (lane, &Frontier { block, next }) in self.plane(plane).open.iter().enumerate() {
             let is_sound = if block.is_none() {
                 next == self.geometry.pages
             } else {
@@ -106,21 +106,22 @@ impl PageStore {
             }
         }
         let pages = i64::from(self.geometry.pages);
-        let usable = i64::from(self.blocks.usable_in(plane)) - i64::from(self.gc_threshold + Lane::BASE);
-        let (room, counted) = (self.room[plane.at()], (usable - i64::from(extra)) * pages);
+        let usable =
+            i64::from(self.blocks.usable_in(plane)) - i64::from(self.collector.strategy.threshold + Lane::BASE);
+        let (room, counted) = (self.plane(plane).room, (usable - i64::from(extra)) * pages);
         let worn_out = NO_ROOM - i64::from(self.geometry.blocks) * pages..=NO_ROOM;
-        let has_room = if self.is_worn_out { worn_out.contains(&room) } else { room == counted };
+        let has_room = if self.failures.is_worn_out { worn_out.contains(&room) } else { room == counted };
         if !has_room {
             return Err(format!("page map: plane {} has room for {room} pages, not for {counted}", plane.0));
         }
-        let erased = self.erased[plane.at()];
+        let erased = self.plane(plane).erased;
         if erased.is_some() && !self.is_of(plane, erased) {
             return Err(format!("page map: block {} was erased last in plane {}, which has none", erased.0, plane.0));
         }
-        if !self.openings[plane.at()].are_within(u64::from(u32::MAX), self.geometry.pages) {
+        if !self.plane(plane).openings.are_within(u64::from(u32::MAX), self.geometry.pages) {
             return Err(format!("page map: plane {} has opened more blocks than it can have", plane.0));
         }
-        let least = self.levelling.as_ref().map_or(0, |levelling| levelling.least(plane));
+        let least = self.collector.levelling.as_ref().map_or(0, |levelling| levelling.least(plane));
         let first = self.geometry.first_block(plane).at();
         let erases = &self.blocks.erase_counts()[first..first + self.geometry.blocks as usize];
         match erases.iter().position(|&erases| erases < least) {
@@ -139,7 +140,7 @@ impl PageStore {
         let is_erased_as_counted =
             || nand.erase_counts()[self.superblocks.first(block).at()] == self.blocks.erase_counts()[block.at()];
         let is_sound = if state == BlockState::Bad {
-            let is_left = self.evacuations.contains(&block) || self.is_victim(block);
+            let is_left = self.failures.evacuations.contains(&block) || self.is_victim(block);
             self.superblocks.is_bad(nand, block) && (self.blocks.valid_of(block) == 0 || is_left)
         } else {
             let written = self.superblocks.written(nand, block);
@@ -157,14 +158,14 @@ impl PageStore {
     }
 
     fn is_victim(&self, block: BlockId) -> bool {
-        let plane = self.geometry.plane_of(block);
-        [&self.jobs, &self.map_jobs].iter().any(|jobs| jobs[plane.at()].is_some_and(|job| job.victim == block))
+        let Plane { job, map_job, .. } = self.plane(self.geometry.plane_of(block));
+        [job, map_job].into_iter().flatten().any(|job| job.victim == block)
     }
 
     /// The collections under way, and the blocks that wait to be moved out.
     fn check_jobs(&self) -> Result<(), String> {
         let mut victims = 0;
-        for (plane, (job, map_job)) in (0..).map(PlaneId).zip(self.jobs.iter().zip(&self.map_jobs)) {
+        for (plane, Plane { job, map_job, .. }) in (0..).map(PlaneId).zip(&self.planes) {
             for job in [job, map_job].into_iter().flatten() {
                 if !self.is_sound(plane, job) {
                     return Err(format!("page map: plane {} cannot be collecting block {}", plane.0, job.victim.0));
@@ -172,7 +173,7 @@ impl PageStore {
                 victims += usize::from(self.blocks.state(job.victim) == BlockState::Victim);
             }
             let same = job.zip(*map_job).is_some_and(|(one, other)| one.victim == other.victim);
-            let is_of_map = map_job.is_none_or(|job| self.opened_for[job.victim.at()] == Lane::Map);
+            let is_of_map = map_job.is_none_or(|job| self.lanes.has_map(self.opened_for[job.victim.at()]));
             if same || !is_of_map {
                 return Err(format!("page map: plane {} has no block of the map to collect", plane.0));
             }
@@ -180,13 +181,13 @@ impl PageStore {
         if self.blocks.count(BlockState::Victim) != victims {
             return Err(format!("page map: {victims} victims are being collected, which are not all"));
         }
-        let mut waiting = self.evacuations.clone();
+        let mut waiting = self.failures.evacuations.clone();
         waiting.sort_unstable();
         waiting.dedup();
         let is_bad = |block: &BlockId| {
             u64::from(block.0) < self.geometry.total_blocks() && self.blocks.state(*block) == BlockState::Bad
         };
-        if waiting.len() != self.evacuations.len() || !waiting.iter().all(is_bad) {
+        if waiting.len() != self.failures.evacuations.len() || !waiting.iter().all(is_bad) {
             return Err("page map: a block that did not fail is to be moved out".to_owned());
         }
         Ok(())
@@ -198,7 +199,7 @@ impl PageStore {
         if !self.is_of(plane, victim) || next > pages {
             return false;
         }
-        let is_ahead = self.valid.next(&self.geometry, victim, 0).is_none_or(|first| first >= next);
+        let is_ahead = self.pages.valid.next(&self.geometry, victim, 0).is_none_or(|first| first >= next);
         let has_pace = pace.is_none_or(|Pace { steps, .. }| steps <= MOST_STEPS) && paid <= MOST_PAID;
         is_ahead
             && has_pace

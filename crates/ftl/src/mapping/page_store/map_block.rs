@@ -26,149 +26,123 @@
 //! its own victim. Then there has to be a free block while it is replaced; a plane may have none for a time, because
 //! the last is open for survivors or lent to the host, and therefore it is replaced from when it is nearly full.
 
-use flashloom_nand::{BlockId, Nand, Origin, PlaneId};
+use flashloom_nand::{BlockId, Origin, PlaneId};
 
-use super::collect::Job;
-use super::{CollectionListener, PageStore};
+use super::cursor::{CollectionListener, Cursor};
+use super::plane::Job;
+use super::store::PageStore;
+use crate::GcPace;
 use crate::allocation::Place;
 use crate::blocks::BlockState;
 use crate::lane::Lane;
 
 impl PageStore {
-    /// Takes the next page of a plane for a page of the map, as [`Self::reserve`] does.
-    pub fn reserve_for_map(
-        &mut self,
-        nand: &mut Nand,
-        plane: PlaneId,
-        listener: &mut impl CollectionListener,
-    ) -> Option<(BlockId, u32)> {
-        let is_nearly_full = self.left(plane, Lane::Map) < self.geometry.pages / 8;
-        if self.map_jobs[plane.at()].is_some() {
-            if self.begins_superpage(plane, Lane::Map) {
-                self.pay_for_map(nand, plane, listener);
-            }
-        } else if is_nearly_full && self.blocks.free_in(plane) < self.gc_threshold {
-            self.replace_map_block(nand, plane, listener);
-        }
-        self.reserve(nand, Place { plane, lane: Lane::Map }, listener)
+    /// The full block of the map with the least valid pages in a plane, where they see to themselves.
+    fn least_valid_of_map(&self, plane: PlaneId) -> Option<BlockId> {
+        let is_full = |&block: &BlockId| self.is_apart(block) && self.blocks.state(block) == BlockState::Closed;
+        self.blocks_of(plane).filter(is_full).min_by_key(|&block| self.blocks.valid_of(block))
     }
 
-    /// Whether blocks of the map are none of the collection policy's business.
-    pub(super) fn keeps_map_apart(&self, lane: Lane) -> bool {
-        self.has_map_apart && lane == Lane::Map
+    /// What a plane without a dead page of data still has to collect: a block of the map that is not all valid.
+    pub(super) fn victim_of_map(&self, plane: PlaneId) -> Option<BlockId> {
+        let victim = self.least_valid_of_map(plane);
+        victim.filter(|&block| self.blocks.valid_of(block) < self.geometry.pages)
+    }
+
+    fn is_its_own_victim(&self, plane: PlaneId) -> bool {
+        let block = self.plane(plane).open(Lane::MAP).block;
+        let few = (self.geometry.pages / 8).max(1).min(self.geometry.pages - 1);
+        block.is_some() && self.blocks.valid_of(block) <= few
+    }
+}
+
+impl<L: CollectionListener> Cursor<'_, L> {
+    /// Takes the next page of a plane for a page of the map, as [`Self::reserve`] does.
+    pub fn reserve_for_map(&mut self, plane: PlaneId) -> Option<(BlockId, u32)> {
+        let store = &*self.store;
+        let is_nearly_full = store.left(plane, Lane::MAP) < store.geometry.pages / 8;
+        if store.plane(plane).map_job.is_some() {
+            if store.begins_superpage(plane, Lane::MAP) {
+                self.pay_for_map(plane);
+            }
+        } else if is_nearly_full && store.blocks.free_in(plane) < store.collector.strategy.threshold {
+            self.replace_map_block(plane);
+        }
+        self.reserve(Place { plane, lane: Lane::MAP })
     }
 
     /// Makes sure that there is a page for the map where its block is full, if blocks of the map can see to that.
-    pub(super) fn make_page_for_map(
-        &mut self,
-        nand: &mut Nand,
-        plane: PlaneId,
-        listener: &mut impl CollectionListener,
-    ) -> bool {
-        if self.map_jobs[plane.at()].is_none() {
-            return self.replace_map_block(nand, plane, listener);
+    pub(super) fn make_page_for_map(&mut self, plane: PlaneId) -> bool {
+        if self.store.plane(plane).map_job.is_none() {
+            return self.replace_map_block(plane);
         }
-        self.step_for_map(nand, plane, None, listener);
-        let has_block = self.blocks.free_in(plane) > 0;
-        if has_block && self.is_full(plane, Lane::Map) {
-            self.open(plane, Lane::Map);
-            self.choose_map_victim(nand, plane, listener);
+        self.step_for_map(plane, None);
+        let has_block = self.store.blocks.free_in(plane) > 0;
+        if has_block && self.store.is_full(plane, Lane::MAP) {
+            self.store.open(plane, Lane::MAP);
+            self.choose_map_victim(plane);
         }
         has_block
     }
 
     /// A block for the map has been opened: chooses what is won back while it is filled.
-    pub(super) fn choose_map_victim(
-        &mut self,
-        nand: &mut Nand,
-        plane: PlaneId,
-        listener: &mut impl CollectionListener,
-    ) {
-        if self.map_jobs[plane.at()].is_some() || !self.keeps_map_apart(Lane::Map) {
+    pub(super) fn choose_map_victim(&mut self, plane: PlaneId) {
+        if self.store.plane(plane).map_job.is_some() {
             return;
         }
-        let Some(victim) = self.least_valid_of_map(plane) else { return };
-        if self.blocks.valid_of(victim) <= self.geometry.pages / 4 {
-            self.with_map_job(plane, |store| store.begin_on_map(nand, plane, victim, listener));
+        let Some(victim) = self.store.least_valid_of_map(plane) else { return };
+        if self.store.blocks.valid_of(victim) <= self.store.geometry.pages / 4 {
+            self.with_map_job(plane, |cursor| cursor.begin_on_map(plane, victim));
         }
     }
 
-    fn begin_on_map(
-        &mut self,
-        nand: &mut Nand,
-        plane: PlaneId,
-        victim: BlockId,
-        listener: &mut impl CollectionListener,
-    ) {
-        let gain = self.geometry.pages - self.blocks.valid_of(victim);
-        self.begin_with(nand, plane, Job::new(victim, Lane::Map, Origin::Gc, gain), listener);
-    }
-
-    /// The full block of the map with the least valid pages in a plane.
-    fn least_valid_of_map(&self, plane: PlaneId) -> Option<BlockId> {
-        let first = self.geometry.first_block(plane).0;
-        let of_map = (first..first + self.geometry.blocks).map(BlockId).filter(|&block| {
-            self.opened_for[block.at()] == Lane::Map && self.blocks.state(block) == BlockState::Closed
-        });
-        of_map.min_by_key(|&block| self.blocks.valid_of(block))
-    }
-
-    /// What a plane without a dead page of data still has to collect: a block of the map that is not all valid.
-    pub(super) fn victim_of_map(&self, plane: PlaneId) -> Option<BlockId> {
-        let victim = self.least_valid_of_map(plane).filter(|_| self.keeps_map_apart(Lane::Map));
-        victim.filter(|&block| self.blocks.valid_of(block) < self.geometry.pages)
-    }
-
-    fn is_its_own_victim(&self, plane: PlaneId) -> bool {
-        let block = self.frontiers[plane.at()][Lane::Map.at()].block;
-        let few = (self.geometry.pages / 8).max(1).min(self.geometry.pages - 1);
-        block.is_some() && self.blocks.valid_of(block) <= few
+    fn begin_on_map(&mut self, plane: PlaneId, victim: BlockId) {
+        let gain = self.store.geometry.pages - self.store.blocks.valid_of(victim);
+        self.begin_with(plane, Job::new(victim, Lane::MAP, Origin::Gc, gain));
     }
 
     /// Copies as many pages of the map's victim as have to be before the next superpage of the map.
-    fn pay_for_map(&mut self, nand: &mut Nand, plane: PlaneId, listener: &mut impl CollectionListener) {
-        let Some(job) = &self.map_jobs[plane.at()] else { return };
-        let copies = self.blocks.valid_of(job.victim);
-        let pages = self.left(plane, Lane::Map).saturating_sub(copies).max(1);
-        self.step_for_map(nand, plane, Some((copies * self.superblocks.width()).div_ceil(pages)), listener);
+    fn pay_for_map(&mut self, plane: PlaneId) {
+        let store = &*self.store;
+        let Some(job) = &store.plane(plane).map_job else { return };
+        let copies = store.blocks.valid_of(job.victim);
+        let pages = store.left(plane, Lane::MAP).saturating_sub(copies).max(1);
+        let share = (copies * store.superblocks.width()).div_ceil(pages);
+        self.step_for_map(plane, Some(share));
     }
 
     /// Continues the map's job: by a number of copies, or to its end.
-    pub(super) fn step_for_map(
-        &mut self,
-        nand: &mut Nand,
-        plane: PlaneId,
-        copies: Option<u32>,
-        listener: &mut impl CollectionListener,
-    ) {
-        let Some(job) = self.map_jobs[plane.at()] else { return };
-        let until = copies.map(|copies| self.blocks.valid_of(job.victim).saturating_sub(copies));
-        self.with_map_job(plane, |store| {
-            while until.is_none_or(|until| store.blocks.valid_of(job.victim) > until)
-                && store.step(nand, plane, 1, store.foreground, listener) > 0
+    pub(super) fn step_for_map(&mut self, plane: PlaneId, copies: Option<u32>) {
+        let Some(Job { victim, .. }) = self.store.plane(plane).map_job else { return };
+        let until = copies.map(|copies| self.store.blocks.valid_of(victim).saturating_sub(copies));
+        let urgency = self.store.collector.strategy.urgency;
+        self.with_map_job(plane, |cursor| {
+            while until.is_none_or(|until| cursor.store.blocks.valid_of(victim) > until)
+                && cursor.step(plane, 1, urgency) > 0
             {}
         });
     }
 
     /// Replaces the block for the map, if little in it is valid and another one is free.
-    fn replace_map_block(&mut self, nand: &mut Nand, plane: PlaneId, listener: &mut impl CollectionListener) -> bool {
-        let has_block = self.blocks.free_in(plane) + 1 >= self.free_to_open;
-        if !self.paces_by_deadline || !has_block || !self.is_its_own_victim(plane) {
+    fn replace_map_block(&mut self, plane: PlaneId) -> bool {
+        let strategy = &self.store.collector.strategy;
+        let has_block = self.store.blocks.free_in(plane) + 1 >= strategy.free_to_open;
+        if strategy.pace == GcPace::Share || !has_block || !self.store.is_its_own_victim(plane) {
             return false;
         }
-        let block = self.frontiers[plane.at()][Lane::Map.at()].block;
-        self.with_map_job(plane, |store| {
-            store.open_next(plane, Lane::Map);
-            store.begin_on_map(nand, plane, block, listener);
-            while store.step(nand, plane, u32::MAX, store.foreground, listener) > 0 {}
+        let block = self.store.plane(plane).open(Lane::MAP).block;
+        self.with_map_job(plane, |cursor| {
+            cursor.store.open_next(plane, Lane::MAP);
+            cursor.begin_on_map(plane, block);
+            cursor.finish(plane);
         });
         true
     }
 
     /// Does something with the map's job of a plane in the place of the plane's collection, which waits meanwhile.
     fn with_map_job(&mut self, plane: PlaneId, act: impl FnOnce(&mut Self)) {
-        let waiting = std::mem::replace(&mut self.jobs[plane.at()], self.map_jobs[plane.at()].take());
+        self.store.plane_mut(plane).swap_jobs();
         act(self);
-        self.map_jobs[plane.at()] = std::mem::replace(&mut self.jobs[plane.at()], waiting);
+        self.store.plane_mut(plane).swap_jobs();
     }
 }

@@ -17,60 +17,28 @@
 //! in bursts, and neither pay nor count.
 
 use flashloom_nand::PlaneId;
-use serde::{Deserialize, Serialize};
 
-use super::PageStore;
-use super::collect::Job;
+use super::plane::{Job, Pace};
+use super::store::{Collector, PageStore};
+use crate::GcPace;
 use crate::lane::Lane;
-
-/// A pace: steps of the collection for a number of pages written.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub(super) struct Pace {
-    pub(super) steps: u32,
-    pub(super) pages: u32,
-}
-
-impl Pace {
-    fn steeper(self, other: Self) -> Self {
-        let is_steeper =
-            u64::from(self.steps) * u64::from(other.pages) > u64::from(other.steps) * u64::from(self.pages);
-        if is_steeper { self } else { other }
-    }
-}
-
-/// When the lanes of a plane opened blocks, in pages written to all of them.
-#[derive(Clone, Copy, Debug, Default, Serialize, Deserialize)]
-pub(super) struct Openings {
-    /// Blocks that were opened.
-    blocks: u64,
-    /// For each lane that is written to, its last opening and the one before; nothing for a first.
-    last: [(Option<u64>, u64); Lane::ENTRIES],
-}
-
-impl Openings {
-    /// Whether no count is above what that many openings of blocks of that many pages can have counted.
-    pub(super) fn are_within(&self, most: u64, pages: u32) -> bool {
-        let written = (self.blocks.min(most) + Lane::ENTRIES as u64) * u64::from(pages);
-        let mut counts = self.last.iter().flat_map(|&(before, last)| [before.unwrap_or(0), last]);
-        self.blocks <= most && counts.all(|count| count <= written)
-    }
-}
 
 impl PageStore {
     /// The pace of a plane's collection from now on.
     pub(super) fn pace_of(&self, job: &Job, plane: PlaneId) -> Pace {
-        if !self.paces_by_deadline {
-            return Pace { steps: job.valid + 1, pages: job.gain };
+        let strategy = &self.collector.strategy;
+        if strategy.pace == GcPace::Share {
+            return job.share();
         }
         let mut deadlines = [u32::MAX; Lane::ENTRIES];
         for (deadline, lane) in deadlines.iter_mut().zip(self.lanes.written()) {
             *deadline = self.full_in(plane, lane);
         }
         deadlines.sort_unstable();
-        let missing = i64::from(self.gc_threshold) - i64::from(self.blocks.free_in(plane));
+        let missing = i64::from(strategy.threshold) - i64::from(self.blocks.free_in(plane));
         let paces = deadlines.into_iter().zip(missing..).filter(|&(pages, missing)| pages < u32::MAX && missing > 0);
         let pace = paces.map(|(pages, missing)| Pace { steps: self.steps_to_gain(job, plane, missing), pages });
-        pace.reduce(Pace::steeper).unwrap_or(Pace { steps: job.valid + 1, pages: job.gain })
+        pace.reduce(Pace::steeper).unwrap_or(job.share())
     }
 
     /// Whether a lane may open a block. The last that is free is for survivors, unless the collection at hand has room
@@ -78,28 +46,29 @@ impl PageStore {
     pub(super) fn can_open(&self, plane: PlaneId) -> bool {
         let free = self.blocks.free_in(plane);
         let needs_none = |job: &Job| {
-            job.lane == Lane::Collected && self.blocks.valid_of(job.victim) <= self.left(plane, Lane::Collected)
+            job.lane == Lane::COLLECTED && self.blocks.valid_of(job.victim) <= self.left(plane, Lane::COLLECTED)
         };
-        let is_alone =
-            self.paces_by_deadline && self.heat.is_none() && self.spreading.is_none() && self.levelling.is_none();
-        free >= self.free_to_open
-            || (free + 1 == self.free_to_open && is_alone && self.jobs[plane.at()].as_ref().is_some_and(needs_none))
+        let Collector { strategy, spreading, levelling, .. } = &self.collector;
+        let is_alone = self.heat.is_none() && spreading.is_none() && levelling.is_none();
+        let is_alone = is_alone && strategy.pace == GcPace::Deadline;
+        free >= strategy.free_to_open
+            || (free + 1 == strategy.free_to_open && is_alone && self.plane(plane).job.as_ref().is_some_and(needs_none))
     }
 
     /// Pages written to the lanes of a plane that pay, but for a constant.
     fn written(&self, plane: PlaneId) -> u64 {
-        let paying = self.lanes.written().filter(|&lane| !self.keeps_map_apart(lane));
+        let paying = self.lanes.written().filter(|&lane| !self.lanes.is_apart(lane));
         let left: u32 = paying.map(|lane| self.left(plane, lane)).sum();
-        (self.openings[plane.at()].blocks + Lane::ENTRIES as u64) * u64::from(self.geometry.pages) - u64::from(left)
+        (self.plane(plane).openings.blocks + Lane::ENTRIES as u64) * u64::from(self.geometry.pages) - u64::from(left)
     }
 
     /// After how many more pages that are written to a plane the open block of a lane will be full.
     fn full_in(&self, plane: PlaneId, lane: Lane) -> u32 {
-        if self.keeps_map_apart(lane) || self.frontiers[plane.at()][lane.at()].block.is_none() {
+        if self.lanes.is_apart(lane) || self.plane(plane).open(lane).block.is_none() {
             return u32::MAX;
         }
         let (b, left) = (u64::from(self.geometry.pages), u64::from(self.left(plane, lane)));
-        let (before, last) = self.openings[plane.at()].last[lane.at()];
+        let (before, last) = self.plane(plane).openings.last[lane.at()];
         let taken = b - left + if before.is_some() { b } else { 0 };
         let of = self.written(plane).saturating_sub(before.unwrap_or(last));
         // A lane that nothing is written to is never full.
@@ -126,17 +95,15 @@ impl PageStore {
 
     /// A lane of a plane has opened a block: what has to be done before the next is wanted is reckoned anew.
     pub(super) fn note_opening(&mut self, plane: PlaneId, lane: Lane) {
-        if !self.paces_by_deadline {
+        if self.collector.strategy.pace == GcPace::Share {
             return;
         }
-        if !self.keeps_map_apart(lane) && self.lanes.written().any(|written| written == lane) {
-            let is_first = self.openings[plane.at()].last[lane.at()] == (None, 0);
-            self.openings[plane.at()].blocks += 1;
+        if !self.lanes.is_apart(lane) && self.lanes.written().any(|written| written == lane) {
+            self.plane_mut(plane).openings.blocks += 1;
             let now = self.written(plane);
-            let (_, last) = self.openings[plane.at()].last[lane.at()];
-            self.openings[plane.at()].last[lane.at()] = ((!is_first).then_some(last), now);
+            self.plane_mut(plane).openings.opened(lane, now);
         }
-        if let Some(job) = &mut self.jobs[plane.at()] {
+        if let Some(job) = &mut self.plane_mut(plane).job {
             (job.pace, job.paid) = (None, 0);
         }
     }

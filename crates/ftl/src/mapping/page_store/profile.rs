@@ -65,7 +65,7 @@ pub fn profile(site: &Site<'_>, own: &Own) -> Result<Profile, Refusal> {
     let usable = u64::from(geometry.blocks).saturating_sub(kept) * u64::from(geometry.pages);
     let share = (space.logical_pages + own.pages).div_ceil(planes);
     if share < usable {
-        return Ok(Profile { stream_pages: allocation.stream_pages });
+        return Ok(Profile { stream_pages: allocation.stream_pages, ..Profile::default() });
     }
     let needed = share / u64::from(geometry.pages) + 1 + kept;
     let found = format!(

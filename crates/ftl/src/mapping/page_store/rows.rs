@@ -10,11 +10,16 @@
 //! is done for each of them is what ageing costs. A page that may go elsewhere is moved by `move_next` (`collect`): a
 //! hot one, one of a stream that is spread, one whose program can fail, one of a superpage, and the first of a block.
 
-use flashloom_nand::{BlockId, Nand, Origin, PageCopy, PlaneId, Ppn, Urgency};
+use flashloom_nand::{BlockId, Origin, PageCopy, PlaneId, Ppn, Urgency};
 use flashloom_units::prefetch;
 
-use super::collect::{Job, PREFETCH_PAGES};
-use super::{CollectionListener, PageStore, REVERSE_AHEAD};
+use super::cursor::{CollectionListener, Cursor};
+use super::plane::Job;
+use super::store::{PageStore, Pages, REVERSE_AHEAD};
+use super::strategy::Copies;
+
+/// How far ahead of a collection's copies their entries of the map are fetched.
+pub(super) const PREFETCH_PAGES: usize = 12;
 
 /// Pages of a victim that are copied one after the other to the same block.
 #[derive(Clone, Copy)]
@@ -30,39 +35,33 @@ struct Row {
     urgency: Urgency,
 }
 
-impl PageStore {
+impl<L: CollectionListener> Cursor<'_, L> {
     /// Copies the next pages of a job, `most` at most, as far as there is room in the open block of its lane. Returns
     /// how many; none where they do not all go there, or where something else is to be done. Nearly all copies are done
-    /// here: what is to be counted is counted once for all of them. Each costs `price` of what was paid.
+    /// here, and counters are updated once for all of a row. Each costs `price` of what was paid.
     #[inline(always)]
-    pub(super) fn copy_in_a_row(
-        &mut self,
-        nand: &mut Nand,
-        plane: PlaneId,
-        most: u32,
-        price: u32,
-        urgency: Urgency,
-        listener: &mut impl CollectionListener,
-    ) -> u32 {
-        if !self.copies_in_a_row {
+    pub(super) fn copy_in_a_row(&mut self, plane: PlaneId, most: u32, price: u32, urgency: Urgency) -> u32 {
+        let PageStore { geometry, blocks, planes, collector, .. } = &mut *self.store;
+        if collector.strategy.copies == Copies::OneByOne {
             return 0;
         }
-        let Some(job) = &mut self.jobs[plane.at()] else { return 0 };
+        let state = &mut planes[plane.at()];
+        let Some(job) = &mut state.job else { return 0 };
         let Job { victim, origin, lane, .. } = *job;
-        let open = &mut self.frontiers[plane.at()][lane.at()];
+        let open = &mut state.open[lane.at()];
         let (block, first) = (open.block, open.next);
-        let pages = most.min(self.blocks.valid_of(victim)).min(self.geometry.pages - first);
+        let pages = most.min(blocks.valid_of(victim)).min(geometry.pages - first);
         if pages == 0 || job.is_spread {
             return 0;
         }
         open.next += pages;
         let row = Row { victim, next: job.next, block, first, pages, origin, urgency };
-        let next = if nand.count_copies(block, first, pages, origin) {
-            self.copy_row::<false>(nand, plane, row, listener)
+        let next = if self.nand.count_copies(block, first, pages, origin) {
+            self.copy_row::<false>(plane, row)
         } else {
-            self.copy_row::<true>(nand, plane, row, listener)
+            self.copy_row::<true>(plane, row)
         };
-        if let Some(job) = &mut self.jobs[plane.at()] {
+        if let Some(job) = &mut self.store.plane_mut(plane).job {
             job.next = next;
             job.paid -= pages * price;
         }
@@ -72,37 +71,32 @@ impl PageStore {
     /// Copies the pages of a row, and emits the copies where they are not only counted. Returns the index in the victim
     /// of the page behind the last.
     #[inline(always)]
-    fn copy_row<const EMITS: bool>(
-        &mut self,
-        nand: &mut Nand,
-        plane: PlaneId,
-        row: Row,
-        listener: &mut impl CollectionListener,
-    ) -> u32 {
+    fn copy_row<const EMITS: bool>(&mut self, plane: PlaneId, row: Row) -> u32 {
         let Row { victim, next, block, first, pages, origin, urgency } = row;
-        let of_victim = self.geometry.page(victim, 0).0;
+        let PageStore { geometry, pages: Pages { map, reverse, valid, .. }, blocks, report, .. } = &mut *self.store;
+        let of_victim = geometry.page(victim, 0).0;
         let mut from = Ppn(of_victim + next);
-        let mut to = self.geometry.page(block, first);
+        let mut to = geometry.page(block, first);
         for page in first..first + pages {
-            from = self.valid.take_next(from);
-            self.valid.put(to);
+            from = valid.take_next(from);
+            valid.put(to);
             if EMITS {
-                nand.copy(PageCopy { urgency, ..PageCopy::new(from, block, page, origin) });
+                self.nand.copy(PageCopy { urgency, ..PageCopy::new(from, block, page, origin) });
             }
-            prefetch(&self.reverse, from.at() + 3 * PREFETCH_PAGES);
-            prefetch(&self.reverse, to.at() + REVERSE_AHEAD);
-            if let Some(ahead) = self.reverse.get(from.at() + PREFETCH_PAGES) {
-                prefetch(&self.map, ahead.at());
+            prefetch(reverse, from.at() + 3 * PREFETCH_PAGES);
+            prefetch(reverse, to.at() + REVERSE_AHEAD);
+            if let Some(ahead) = reverse.get(from.at() + PREFETCH_PAGES) {
+                prefetch(map, ahead.at());
             }
-            let lpn = self.reverse[from.at()];
-            self.map[lpn.at()] = to;
-            self.reverse[to.at()] = lpn;
-            listener.moved(plane, lpn);
+            let lpn = reverse[from.at()];
+            map[lpn.at()] = to;
+            reverse[to.at()] = lpn;
+            self.listener.moved(plane, lpn);
             from.0 += 1;
             to.0 += 1;
         }
-        self.blocks.moved(victim, block, pages);
-        self.report.page_copies += u64::from(pages);
+        blocks.moved(victim, block, pages);
+        report.page_copies += u64::from(pages);
         from.0 - of_victim
     }
 }

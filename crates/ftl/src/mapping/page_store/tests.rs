@@ -1,11 +1,16 @@
 //! The walk-through of the SLAP paper, and the rules of the store that only its inside shows.
 
-use flashloom_nand::{HostPage, NandParams};
+use flashloom_nand::{BlockId, HostPage, Lpn, Nand, NandParams, OpId, Origin, PlaneId, Urgency};
 use flashloom_units::{ParamSet, Prng, Value};
 use flashloom_verify::Verifier;
 
-use super::*;
-use crate::{CapacityParams, FtlSetup, GcBlocks, HotCold, Space};
+use super::strategy::Copies;
+use super::{CollectionListener, Own, PageStore};
+use crate::allocation;
+use crate::blocks::BlockState;
+use crate::lane::Lane;
+use crate::mapping::Context;
+use crate::{CapacityParams, FtlSetup, GcBlocks, HotCold, PageWrite, Space, WearLevelling};
 
 /// Pages that collections moved, in order.
 #[derive(Default)]
@@ -57,7 +62,7 @@ impl Lab {
         self.store.place(&writes);
         for (index, write) in writes.iter().enumerate() {
             let place = self.store.placed(index);
-            self.store.write(&mut self.nand, write, place, OpId::DONE, &mut self.moved);
+            self.store.on(&mut self.nand, &mut self.moved).write(write, place, OpId::DONE);
         }
         self.check();
     }
@@ -70,10 +75,10 @@ impl Lab {
 
     /// Closes every open block that is full, which otherwise happens when the next one of its lane is opened.
     fn close_full(&mut self) {
-        for lanes in &mut self.store.frontiers {
-            for open in lanes.iter_mut().filter(|open| open.block.is_some() && open.next == 4) {
+        for plane in &mut self.store.planes {
+            for open in plane.open.iter_mut().filter(|open| open.block.is_some() && open.next == 4) {
                 self.store.blocks.set_state(open.block, BlockState::Closed);
-                self.store.collection.closed(open.block, self.store.blocks.valid_of(open.block));
+                self.store.collector.policy.closed(open.block, self.store.blocks.valid_of(open.block));
                 open.block = BlockId::NONE;
             }
         }
@@ -83,8 +88,9 @@ impl Lab {
     fn collect_all(&mut self) {
         self.close_full();
         for plane in (0..self.nand.geometry().total_planes()).map(PlaneId) {
-            while self.store.begin(&mut self.nand, plane, &mut self.moved) {
-                while self.store.step(&mut self.nand, plane, 1, Urgency::Needed, &mut self.moved) > 0 {}
+            let mut cursor = self.store.on(&mut self.nand, &mut self.moved);
+            while cursor.begin(plane) {
+                while cursor.step(plane, 1, Urgency::Needed) > 0 {}
             }
         }
         self.check();
@@ -104,7 +110,7 @@ fn figure(allocation: &str) -> (Vec<u32>, u64) {
     const BUFFER: [u32; 26] =
         [1, 2, 7, 8, 9, 10, 11, 12, 13, 14, 22, 23, 38, 39, 37, 15, 24, 25, 42, 44, 46, 48, 50, 52, 54, 56];
     let mut lab = Lab::new(&chips(4, 4, 4, 0.07), &setup(allocation, &[]));
-    lab.store.room = vec![16; 4];
+    lab.store.planes.iter_mut().for_each(|plane| plane.room = 16);
     lab.write(&BUFFER);
     (7..=15).for_each(|lpn| lab.store.trim(Lpn(lpn)));
     lab.collect_all();
@@ -159,7 +165,7 @@ fn static_pages_are_on_the_plane_of_their_address_after_any_overwrites() {
 fn lanes_used(lab: &Lab) -> Vec<Lane> {
     let geometry = lab.nand.geometry();
     let mut lanes: Vec<Lane> = Vec::new();
-    for ppn in lab.store.map.iter().filter(|ppn| ppn.is_some()) {
+    for ppn in lab.store.pages.map.iter().filter(|ppn| ppn.is_some()) {
         let lane = lab.store.opened_for[geometry.block_of(*ppn).at()];
         if !lanes.contains(&lane) {
             lanes.push(lane);
@@ -181,9 +187,9 @@ fn slap_isolation_keeps_survivors_of_streams_in_blocks_of_their_own() {
         setup.params.gc_blocks = gc_blocks;
         lanes_used(&worked(&setup, runs_and_single_pages))
     };
-    assert_eq!(lanes(GcBlocks::Shared, false), [Lane::Host, Lane::Stream]);
-    assert_eq!(lanes(GcBlocks::Separate, false), [Lane::Host, Lane::Collected, Lane::Stream]);
-    let isolated = [Lane::Host, Lane::Collected, Lane::Stream, Lane::CollectedStream];
+    assert_eq!(lanes(GcBlocks::Shared, false), [Lane::HOST, Lane::STREAM]);
+    assert_eq!(lanes(GcBlocks::Separate, false), [Lane::HOST, Lane::COLLECTED, Lane::STREAM]);
+    let isolated = [Lane::HOST, Lane::COLLECTED, Lane::STREAM, Lane::COLLECTED_STREAM];
     assert_eq!(lanes(GcBlocks::Shared, true), isolated);
     assert_eq!(lanes(GcBlocks::Separate, true), isolated);
 }
@@ -198,7 +204,7 @@ fn hot_pages_are_written_to_a_lane_of_their_own() {
     });
     let hot = lab.store.report().hot_page_writes.expect("they are counted");
     assert!((1_200..2_000).contains(&hot), "{hot} of about 1800 writes to eight pages, and few others");
-    assert!(lanes_used(&lab).contains(&Lane::Hot));
+    assert!(lanes_used(&lab).contains(&Lane::HOT));
 }
 
 #[test]
@@ -235,8 +241,9 @@ fn slap_spreads_survivors_of_streams_that_are_read_a_lot_over_the_chips() {
         }
         [0, 2].into_iter().for_each(|lpn| lab.store.trim(Lpn(lpn)));
         let plane = PlaneId(0);
-        assert!(lab.store.begin(&mut lab.nand, plane, &mut lab.moved));
-        while lab.store.step(&mut lab.nand, plane, 1, Urgency::Needed, &mut lab.moved) > 0 {}
+        let mut cursor = lab.store.on(&mut lab.nand, &mut lab.moved);
+        assert!(cursor.begin(plane));
+        while cursor.step(plane, 1, Urgency::Needed) > 0 {}
         lab.check();
         assert_eq!(lab.moved.0, [1, 3]);
         let geometry = *lab.nand.geometry();
@@ -256,17 +263,21 @@ fn copies_in_a_row_are_those_that_are_made_one_at_a_time() {
         let setup = FtlSetup::with_defaults();
         let store = PageStore::new(&Context { space: &space, ftl: &setup, nand: &nand }, &Own::default());
         let mut store = store.expect("it can be built");
-        assert!(store.copies_in_a_row);
-        store.copies_in_a_row = in_a_row;
+        let copies = &mut store.collector.strategy.copies;
+        assert_eq!(*copies, Copies::InARow);
+        if !in_a_row {
+            *copies = Copies::OneByOne;
+        }
         let (mut moved, mut prng) = (Moved::default(), Prng::new(3));
         for _ in 0..20_000 {
             let page = HostPage { lpn: Lpn(prng.below(space.logical_pages * 9 / 10) as u32), mask: 1, write: 0 };
             let write = PageWrite::new(page, Nand::NO_TAG);
             store.place(&[write]);
-            store.write(&mut nand, &write, store.placed(0), OpId::DONE, &mut moved);
+            let place = store.placed(0);
+            store.on(&mut nand, &mut moved).write(&write, place, OpId::DONE);
         }
         assert_eq!((store.check(), nand.check()), (Ok(()), Ok(())));
-        (store.map, moved.0, nand.counts().programs, nand.counts().reads, nand.erase_counts().to_vec())
+        (store.pages.map, moved.0, nand.counts().programs, nand.counts().reads, nand.erase_counts().to_vec())
     };
     assert!(written(true) == written(false));
 }

@@ -13,17 +13,15 @@
 //! asks for another one; nor does the collection of a translation block, so that write-backs of a map on flash come to
 //! an end.
 
-use flashloom_nand::{BlockId, Nand, Origin, PlaneId};
+use flashloom_nand::{BlockId, PlaneId};
 
-use super::collect::Job;
-use super::{CollectionListener, PageStore};
-use crate::blocks::BlockState;
+use crate::blocks::Blocks;
 use crate::lane::{DeclaredLane, Lane};
 use crate::{FtlParams, WearLevelling};
 
 /// The lane of data that is moved.
 pub(super) fn lane(params: &FtlParams) -> Option<DeclaredLane> {
-    (params.wear_levelling == WearLevelling::Static).then_some(DeclaredLane::collected(Lane::Cold))
+    (params.wear_levelling == WearLevelling::Static).then_some(DeclaredLane::collected(Lane::COLD).on_worn_blocks())
 }
 
 /// When data is moved for the sake of wear.
@@ -55,42 +53,25 @@ impl Levelling {
     pub(super) fn reset(&mut self) {
         self.moves = 0;
     }
-}
 
-impl PageStore {
-    /// A block of a plane has been erased once more: begins to move the coldest data, if it is time.
-    pub(super) fn level(
+    /// The block of a plane whose data is to move, now that `erased` was erased once more; `blocks` are those of the
+    /// plane, and `can_move` says which of them hold data and are full.
+    pub(super) fn coldest(
         &mut self,
-        nand: &mut Nand,
-        plane: PlaneId,
-        erased: BlockId,
-        listener: &mut impl CollectionListener,
-    ) {
-        let Some(levelling) = &mut self.levelling else { return };
-        if self.opened_for[erased.at()] == Lane::Map {
-            return;
+        (plane, erased): (PlaneId, BlockId),
+        (all, blocks): (&Blocks, impl Iterator<Item = BlockId> + Clone),
+        can_move: impl Fn(BlockId) -> bool,
+    ) -> Option<BlockId> {
+        let erases = all.erase_counts();
+        let limit = erases[erased.at()].saturating_sub(self.threshold);
+        let least = &mut self.least[plane.at()];
+        if *least >= limit {
+            return None;
         }
-        let erases = self.blocks.erase_counts();
-        let limit = erases[erased.at()].saturating_sub(levelling.threshold);
-        if levelling.least[plane.at()] >= limit {
-            return;
-        }
-        let first = self.geometry.first_block(plane).0;
-        let blocks = (first..first + self.geometry.blocks).map(BlockId);
-        levelling.least[plane.at()] = blocks.clone().map(|block| erases[block.at()]).min().unwrap_or(0);
-        let is_candidate = |block: &BlockId| {
-            self.blocks.state(*block) == BlockState::Closed && !self.keeps_map_apart(self.opened_for[block.at()])
-        };
-        let Some(coldest) = blocks.filter(is_candidate).min_by_key(|block| erases[block.at()]) else { return };
-        if erases[coldest.at()] >= limit {
-            return;
-        }
-        if let Some(levelling) = &mut self.levelling {
-            levelling.moves += 1;
-        }
-        self.collection.withdraw(coldest);
-        let lane = if self.opened_for[coldest.at()] == Lane::Map { Lane::Map } else { Lane::Cold };
-        let gain = (self.blocks.valid_of(coldest) + 1).div_ceil(2);
-        self.begin_with(nand, plane, Job::new(coldest, lane, Origin::Wear, gain), listener);
+        *least = blocks.clone().map(|block| erases[block.at()]).min().unwrap_or(0);
+        let coldest = blocks.filter(|&block| can_move(block)).min_by_key(|block| erases[block.at()]);
+        let coldest = coldest.filter(|block| erases[block.at()] < limit);
+        self.moves += u64::from(coldest.is_some());
+        coldest
     }
 }

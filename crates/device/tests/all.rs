@@ -1,0 +1,19 @@
+//! All tests of stack, drive and engine in one program: it is linked once, and tests of every file run side by side.
+#![allow(missing_docs)]
+
+mod accounts;
+mod anatomy;
+mod closed_forms;
+mod end_of_life;
+mod engine;
+mod failures;
+mod merges;
+mod page_mappings;
+mod random_operations;
+mod state;
+mod streams;
+mod suits;
+mod superblocks;
+mod support;
+mod targets;
+mod write_buffer;

@@ -1,0 +1,113 @@
+//! What an allocation is, and what it is built for.
+
+use flashloom_nand::{Geometry, PlaneId};
+use flashloom_units::{Figure, Role};
+
+use crate::capacity::Space;
+use crate::lane::{Demands, Lane};
+use crate::page_write::PageWrite;
+use crate::params::{FtlParams, StripeOrder};
+use crate::report::StreamReport;
+use crate::superblock::{superpage, units};
+
+/// Where a page goes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Place {
+    /// The plane; a plane that has no room is passed over for the next of the stripe.
+    pub plane: PlaneId,
+    /// Which of the plane's open blocks.
+    pub lane: Lane,
+}
+
+/// Streams that an allocation or a mapping wants written together.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct WantedStreams {
+    /// Consecutive pages of a stream, now: an adaptive threshold moves. With 1 there are no streams.
+    pub pages: u32,
+    /// Whether the write buffer is to look for them among all that it holds when a victim leaves.
+    pub in_buffer: bool,
+    /// Pages of a logical block, if a stream is the first pages of one; else it begins anywhere.
+    pub block_pages: Option<u32>,
+}
+
+/// A policy of allocation.
+pub trait Allocation: Send {
+    /// Appends the place of each page of `writes`, which the layer above writes together, in their order. `copies` are
+    /// the pages copied by garbage collection so far. The allocation uses it to judge its earlier placements.
+    fn place(&mut self, writes: &[PageWrite], copies: u64, places: &mut Vec<Place>);
+
+    /// The streams that the layer above is to write together, where it can; nothing where it looks for none.
+    fn wanted_streams(&self) -> Option<WantedStreams> {
+        None
+    }
+
+    /// The streams that it found; nothing where it looks for none.
+    fn streams(&self) -> Option<StreamReport> {
+        None
+    }
+
+    /// Starts its counters again at zero, after preconditioning.
+    fn reset_report(&mut self) {}
+
+    /// The values of the policy's `statistics`, in that order.
+    fn figures(&self) -> Vec<Figure> {
+        Vec::new()
+    }
+
+    /// Checks a state that was loaded, as far as its parts depend on each other.
+    ///
+    /// # Errors
+    /// What cannot be.
+    fn check(&self) -> Result<(), String> {
+        Ok(())
+    }
+
+    /// Its state, to be saved; none if it cannot be saved, and then a drive that uses it cannot be saved either.
+    /// [`stateful!`](flashloom_units::stateful!) writes this and the next method.
+    fn state(&self) -> Option<&dyn flashloom_units::State> {
+        None
+    }
+
+    /// The same, to be loaded.
+    fn state_mut(&mut self) -> Option<&mut dyn flashloom_units::State> {
+        None
+    }
+}
+
+/// What an allocation is built for.
+#[derive(Clone, Copy, Debug)]
+pub struct Setup<'a> {
+    /// The array, and how much of it the host sees.
+    pub space: &'a Space,
+    /// Planes and blocks as the allocation sees them: where blocks make superblocks (`ftl.superblock`), a die has one
+    /// plane whose blocks are the superblocks.
+    pub geometry: Geometry,
+    /// Consecutive pages of such a block that are programmed at once: a stripe fills them before it goes on.
+    pub superpage: u32,
+    /// The order in which a stripe visits the planes.
+    pub stripe_order: StripeOrder,
+}
+
+impl<'a> Setup<'a> {
+    /// For that space under the `[ftl]` section.
+    pub fn new(space: &'a Space, params: &FtlParams) -> Self {
+        let geometry = units(&space.geometry(), params.superblock);
+        let superpage = superpage(&space.geometry(), params.superblock);
+        Self { space, geometry, superpage, stripe_order: params.stripe_order }
+    }
+}
+
+/// What an allocation states before it is built.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Profile {
+    /// What the store beneath must do for it.
+    pub demands: Demands,
+    /// Pages of the streams that it wants written together from the start; nothing where it looks for none.
+    pub stream_pages: Option<u32>,
+}
+
+impl Role for dyn Allocation {
+    type Site<'a> = Setup<'a>;
+    type Profile = Profile;
+    type Context<'a> = Setup<'a>;
+}

@@ -1,0 +1,62 @@
+//! What a collection policy is, and what it is built for.
+
+use flashloom_nand::{BlockId, Geometry, PlaneId};
+use flashloom_units::{Figure, Prng, Role};
+
+/// A victim selection policy. It learns of every block that closes and of every page that dies in one.
+pub trait Collection: Send {
+    /// Pages that the host writes: the clock of policies that go by age.
+    fn written(&mut self, _pages: u32) {}
+
+    /// A full block and its valid pages: it becomes a candidate.
+    fn closed(&mut self, block: BlockId, valid: u32);
+
+    /// A candidate of which a page died, and the valid pages that it has left.
+    fn invalidated(&mut self, block: BlockId, valid: u32);
+
+    /// The victim of a plane, which is a candidate no more; none where no candidate has a dead page.
+    fn victim(&mut self, plane: PlaneId) -> Option<BlockId>;
+
+    /// A candidate that is taken for another reason than to gain its space, such as wear levelling.
+    fn withdraw(&mut self, block: BlockId);
+
+    /// Checks a state that was loaded: the candidates are the blocks that have an entry here, by block, with the valid
+    /// pages that it says.
+    ///
+    /// # Errors
+    /// The first candidate that is none, or is missing.
+    fn check(&self, _candidates: &[Option<u32>]) -> Result<(), String> {
+        Ok(())
+    }
+
+    /// The values of the policy's `statistics`, in that order.
+    fn figures(&self) -> Vec<Figure> {
+        Vec::new()
+    }
+
+    /// Its state, to be saved; none if it cannot be saved, and then a drive that uses it cannot be saved either.
+    /// [`stateful!`](flashloom_units::stateful!) writes this and the next method.
+    fn state(&self) -> Option<&dyn flashloom_units::State> {
+        None
+    }
+
+    /// The same, to be loaded.
+    fn state_mut(&mut self) -> Option<&mut dyn flashloom_units::State> {
+        None
+    }
+}
+
+/// What a collection policy is built for.
+#[derive(Clone, Copy, Debug)]
+pub struct Setup<'a> {
+    /// The array.
+    pub geometry: &'a Geometry,
+    /// The root of the run's random streams: a policy that draws branches off its own.
+    pub prng: &'a Prng,
+}
+
+impl Role for dyn Collection {
+    type Site<'a> = Setup<'a>;
+    type Profile = ();
+    type Context<'a> = Setup<'a>;
+}

@@ -1,0 +1,320 @@
+//! The mapping made of a scheme and its store: an FTL for each group of chips.
+
+use flashloom_nand::{Lbn, Lpn, Nand, Origin, Read};
+use flashloom_units::{Ns, Policy, PolicySpec, Refusal, Value};
+
+use super::batch::Batch;
+use super::homes::Homes;
+use super::scheme::{Guarantees, Layout, Scheme};
+use super::spans::Spans;
+use super::store::{Chip, Limits, Store};
+use super::streams::Streams;
+use super::superblocks::SuperblockId;
+use crate::allocation::WantedStreams;
+use crate::mapping::{FtlFigures, Mapping, MappingExtras, Profile};
+use crate::setup::{Context, Site};
+use crate::{FtlReport, MergeReport, PageWrite, Preemption, placement};
+
+/// Log blocks that any scheme can work with.
+const LEAST: u32 = 2;
+
+/// Log blocks that leave a choice of what to merge while one is kept and one is being filled.
+const LEAST_PREEMPTED: u32 = 4;
+
+/// Superblocks that a group needs besides its data blocks and log blocks: where a merge gathers pages, and where a
+/// change of span does.
+fn spare(placement: placement::Profile) -> u32 {
+    1 + u32::from(placement.widest > 1)
+}
+
+fn of_placement(refusal: Refusal) -> Refusal {
+    refusal.or_at(placement::SLOT.key)
+}
+
+/// A log-block mapping as a policy.
+pub(in crate::mapping) fn policy<S: Scheme + 'static>(spec: &'static PolicySpec) -> Policy<dyn Mapping> {
+    let policy = Policy::<dyn Mapping>::new(spec, |values, on| Ok(Box::new(Ftl::<S>::new(values, on)?)));
+    policy.with_profile(profile::<S>)
+}
+
+/// What a log-block mapping asks for.
+///
+/// # Errors
+/// The scheme does not fit the device, or the device has too few spare blocks for the log blocks.
+fn profile<S: Scheme>(values: &[Value], site: &Site<'_>) -> Result<Profile, Refusal> {
+    S::check(values, site)?;
+    let Site { space, ftl } = *site;
+    let Layout { width, log_blocks, .. } = S::layout(values, site);
+    let (geometry, key) = (space.geometry(), format!("ftl.{}.log_blocks", ftl.mapping.name()));
+    if ftl.params.preemption == Preemption::Page && log_blocks < LEAST_PREEMPTED {
+        let found = format!("{log_blocks} log blocks (`{key}`) with `ftl.preemption` = \"page\", which keeps one");
+        let refusal = Refusal::new(found, format!("at least {LEAST_PREEMPTED} log blocks"));
+        let refusal = refusal.at([&*key, "ftl.preemption", "ftl.mapping"]);
+        return Err(refusal.help("raise the log blocks, or set ftl.preemption = \"none\""));
+    }
+    let groups = geometry.total_dies() / width;
+    let pages = u64::from(geometry.pages) * u64::from(width);
+    let blocks = u64::from(geometry.planes) * u64::from(geometry.blocks);
+    let share = space.logical_pages.div_ceil(pages).div_ceil(u64::from(groups));
+    let free = blocks.saturating_sub(share);
+    let kept = u64::from(spare(ftl.placement.profile(&placement::Setup { chips: groups }).map_err(of_placement)?));
+    let most = free.saturating_sub(kept);
+    if u64::from(log_blocks) <= most {
+        return Ok(Profile { stream_pages: S::stream_pages(values), ..Profile::default() });
+    }
+    let least = if ftl.params.preemption == Preemption::Page { LEAST_PREEMPTED } else { LEAST };
+    let device_keys = ["device.over_provisioning", "device.blocks", "device.preset", "ftl.mapping"];
+    let found = format!(
+        "{log_blocks} log blocks (`{key}`) on chips with {free} spare blocks: {share} of a chip's {blocks} hold its \
+        share \
+         of the host's capacity"
+    );
+    if most >= u64::from(least) {
+        let expected = format!("at most {most} log blocks: merges and moves need {kept} blocks besides");
+        let refusal = Refusal::new(found, expected).at([&[&*key], &device_keys[..]].concat());
+        return Err(refusal.help("lower the log blocks, or raise device.over_provisioning"));
+    }
+    let needed = u64::from(least) + kept;
+    let expected = format!("{needed} spare blocks: {least} log blocks at least, and {kept} for merges and moves");
+    let refusal = Refusal::new(found, expected).at([&device_keys[..], &[&*key]].concat());
+    Err(refusal.help("raise device.over_provisioning or device.blocks"))
+}
+
+/// An array of log-block FTLs, one a group of chips.
+pub(super) struct Ftl<S> {
+    pub(super) store: Store,
+    pub(super) scheme: S,
+    homes: Homes,
+    /// Where the placement may move logical blocks, or the scheme looks for streams: what brings the pages of each
+    /// block together.
+    batch: Option<Batch>,
+    streams: Option<Streams>,
+    spans: Option<Spans>,
+    /// Writes with the addresses that their spans give them.
+    placed: Vec<PageWrite>,
+    /// The group whose turn it is in the background.
+    background: u32,
+    bounds: (Ns, Ns, u64),
+}
+
+flashloom_units::state! {
+    for<S: Scheme> Ftl<S> {
+        nested store, scheme, homes, batch, streams, spans;
+        below background [store.groups()];
+        scratch placed;
+        fixed bounds;
+    }
+}
+
+impl<S: Scheme> Ftl<S> {
+    pub(super) fn new(values: &[Value], on: &Context<'_>) -> Result<Self, Refusal> {
+        let Context { space, ftl: setup, .. } = *on;
+        let site = Site { space, ftl: setup };
+        let Layout { width, log_blocks, guarantees } = S::layout(values, &site);
+        let Guarantees { associativity: k, pages_a_log_block, besides: (copies, erases) } = guarantees;
+        let pages = space.geometry().pages * width;
+        let steps_a_page = ((k + 1) * (pages + 1) + 1).div_ceil(pages_a_log_block);
+        let limits = Limits { associativity: k, steps_a_page };
+        let mut store = Store::new(setup, space, limits, width, log_blocks);
+        let blocking = store.costs.full_merge(pages, k);
+        let (wait, reserved) = match setup.params.preemption {
+            Preemption::None => (store.costs.of(pages * k + copies, k + 1 + erases), 0),
+            Preemption::Page => (
+                store.costs.of_steps(steps_a_page, (pages, k), (copies, erases)),
+                u64::from(pages) * u64::from(store.blocks.groups()),
+            ),
+        };
+        let scheme = S::new(values, &site, &store);
+        let chips = placement::Setup { chips: store.groups() };
+        let (profile, placement) = (setup.placement.profile(&chips), setup.placement.build(&chips));
+        let (profile, placement) = (profile.map_err(of_placement)?, placement.map_err(of_placement)?);
+        let room = store.blocks.total() / store.groups() - log_blocks - spare(profile);
+        let widest = profile.widest;
+        let spans = (widest > 1).then(|| Spans::new(&mut store, widest, space.logical_pages));
+        let streams = S::stream_pages(values).filter(|&pages| pages > 1).map(Streams::new);
+        let groups_pages = placement.moves() || streams.is_some();
+        let batch = groups_pages.then(|| Batch::new(store.logical_blocks(), streams.is_some()));
+        let homes = Homes::new(placement, store.groups(), store.logical_blocks(), room);
+        Ok(Self {
+            store,
+            scheme,
+            homes,
+            batch,
+            streams,
+            spans,
+            placed: Vec::new(),
+            background: 0,
+            bounds: (blocking, wait, reserved),
+        })
+    }
+
+    /// The address of a page below the spans of logical blocks.
+    fn placed(&self, lpn: Lpn) -> Lpn {
+        self.spans.as_ref().map_or(lpn, |spans| spans.placed(lpn))
+    }
+
+    /// Writes pages with the addresses that their spans give them.
+    fn write_spread(&mut self, nand: &mut Nand, writes: &[PageWrite]) {
+        let is_timed = nand.is_timed();
+        if let Some(spans) = self.spans.as_mut().filter(|_| is_timed) {
+            spans.widen_for(&*self.homes.placement, &mut self.store, nand, writes);
+        }
+        let mut placed = std::mem::take(&mut self.placed);
+        placed.extend(writes.iter().map(|write| write.renumbered(self.placed(write.lpn))));
+        self.write_by_block(nand, &placed);
+        placed.clear();
+        self.placed = placed;
+        if let Some(spans) = self.spans.as_mut().filter(|_| is_timed) {
+            spans.watch_writes(&mut *self.homes.placement, &mut self.store, nand, writes);
+        }
+    }
+
+    fn write_by_block(&mut self, nand: &mut Nand, writes: &[PageWrite]) {
+        let Some(mut batch) = self.batch.take() else { return self.write_together(nand, writes) };
+        let sorted = batch.by_block(writes, |write| self.store.lbn(write.lpn));
+        self.write_together(nand, sorted);
+        self.batch = Some(batch);
+    }
+
+    fn write_together(&mut self, nand: &mut Nand, writes: &[PageWrite]) {
+        let pages = self.store.blocks.pages();
+        for together in writes.chunk_by(|one, other| one.lpn.0 / pages == other.lpn.0 / pages) {
+            let lbn = self.store.lbn(together[0].lpn);
+            match self.homes.place(lbn) {
+                (group, None) => {
+                    self.store.stream = self.streams.as_mut().map_or(Lpn::NONE, |found| found.find(together, pages));
+                    together.iter().for_each(|write| self.write_page(nand, group, lbn, write));
+                }
+                (group, Some(old)) => Chip { store: &mut self.store, nand, group }.move_in(lbn, old, together),
+            }
+        }
+    }
+
+    fn write_page(&mut self, nand: &mut Nand, group: u32, lbn: Lbn, write: &PageWrite) {
+        let chip = &mut Chip { store: &mut self.store, nand, group };
+        match chip.place_in_data_block(lbn, write.lpn) {
+            Some(data) => chip.append(data, write),
+            None => self.scheme.write(chip, write),
+        }
+        chip.pay();
+    }
+}
+
+impl Chip<'_> {
+    /// The data block of a page, if the page is the next to be programmed there.
+    fn place_in_data_block(&mut self, lbn: Lbn, lpn: Lpn) -> Option<SuperblockId> {
+        if self.store.is_gathered(self.group, lbn) {
+            return None;
+        }
+        let (data, offset) = (self.store.data_block(lbn), self.store.offset(lpn));
+        if data.is_some() {
+            return (self.store.blocks.written(data) == offset).then_some(data);
+        }
+        (offset == 0 && !self.store.log.has_log_pages(lbn)).then(|| {
+            let data = self.store.blocks.allocate(self.group);
+            self.store.set_data_block(lbn, data);
+            data
+        })
+    }
+}
+
+impl<S: Scheme> MappingExtras for Ftl<S> {
+    fn wanted_streams(&self) -> Option<WantedStreams> {
+        let block_pages = Some(self.store.blocks.pages());
+        self.streams.as_ref().map(|streams| WantedStreams { pages: streams.threshold, in_buffer: true, block_pages })
+    }
+
+    fn prepare(&self, lpn: Lpn) {
+        self.store.prefetch(self.placed(lpn));
+    }
+
+    fn idle(&mut self, nand: &mut Nand) -> bool {
+        let groups = self.store.groups();
+        let in_turn = (self.background..groups).chain(0..self.background);
+        let merging = in_turn.filter(|&group| self.store.jobs[group as usize].is_some());
+        let Some(group) = merging.clone().next() else { return false };
+        let others = merging.count() > 1;
+        // A page of the host that comes now waits for this step, and for nothing before it.
+        self.store.nobody_waits(group);
+        let goes_on = Chip { store: &mut self.store, nand, group }.step();
+        self.background = if goes_on { group } else { (group + 1) % groups };
+        goes_on || others
+    }
+}
+
+impl<S: Scheme> Mapping for Ftl<S> {
+    flashloom_units::stateful!();
+
+    fn write(&mut self, nand: &mut Nand, writes: &[PageWrite]) {
+        if self.spans.is_some() {
+            self.write_spread(nand, writes);
+        } else {
+            self.write_by_block(nand, writes);
+        }
+    }
+
+    fn read(&mut self, nand: &mut Nand, lpn: Lpn, mask: u32, tag: u32) -> bool {
+        if let Some(spans) = self.spans.as_mut().filter(|_| nand.is_timed()) {
+            spans.watch_read(&mut *self.homes.placement, &mut self.store, nand, lpn);
+        }
+        let Some(page) = self.store.physical(self.placed(lpn)) else { return false };
+        self.store.report.host_page_reads += 1;
+        nand.read(Read { lpn, tag, ..Read::new(page, mask, Origin::Host) });
+        true
+    }
+
+    fn is_mapped(&self, lpn: Lpn) -> bool {
+        self.store.newest(self.placed(lpn)).is_some()
+    }
+
+    fn trim(&mut self, _nand: &mut Nand, lpn: Lpn) {
+        self.store.trim(self.placed(lpn));
+    }
+
+    fn report(&self) -> FtlReport {
+        let (blocking_bound_ns, wait_bound_ns, reserved_pages) = self.bounds;
+        let merges = MergeReport { blocking_bound_ns, wait_bound_ns, reserved_pages, ..(*self.store.merges).clone() };
+        let streams = self.streams.as_ref().map(|streams| streams.report);
+        FtlReport { merges: Some(Box::new(merges)), streams, ..self.store.report.clone() }
+    }
+
+    fn reset_report(&mut self) {
+        self.store.report = FtlReport::default();
+        *self.store.merges = MergeReport::default();
+        self.streams.iter_mut().for_each(Streams::reset_report);
+    }
+
+    fn free_blocks(&self) -> u64 {
+        self.store.blocks.free_blocks()
+    }
+
+    fn figures(&self) -> FtlFigures {
+        FtlFigures { placement: self.homes.placement.figures(), ..FtlFigures::default() }
+    }
+
+    fn check_loaded(&self, nand: &Nand) -> Result<(), String> {
+        let (store, homes) = (&self.store, &self.homes);
+        homes.check()?;
+        store.check_loaded(nand)?;
+        self.scheme.check_loaded(store)?;
+        self.spans.as_ref().map_or(Ok(()), Spans::check)?;
+        for lbn in (0..store.logical_blocks()).map(Lbn) {
+            // Spans move logical blocks within the group that their number gives them.
+            let is_home =
+                |home: u32| store.is_on(lbn, home) && (self.spans.is_none() || home == lbn.0 % store.groups());
+            if !homes.of(lbn).map_or_else(|| store.is_nowhere(lbn), is_home) {
+                return Err(format!("placement: logical block {} has pages on another group than its own", lbn.0));
+            }
+        }
+        self.check()
+    }
+
+    fn check(&self) -> Result<(), String> {
+        let (_, bound, _) = self.bounds;
+        let longest = self.store.merges.longest_wait_ns;
+        if longest > bound {
+            return Err(format!("a page of the host waited {longest} ns for merges, not {bound} ns at most"));
+        }
+        self.store.check()
+    }
+}

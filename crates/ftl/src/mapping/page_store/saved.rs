@@ -1,0 +1,109 @@
+//! A saved store. Planes are saved field by field, in the order in which they were vectors once: states that were saved
+//! before they became records are loaded still.
+
+use flashloom_units::{Reader, State, StateError, Writer};
+use serde::Serialize;
+use serde::de::DeserializeOwned;
+
+use super::plane::Plane;
+use super::store::{Allocator, Collector, Failures, PageStore, Pages};
+
+/// A field of every plane.
+fn save_column<T: Serialize>(to: &mut Writer, planes: &[Plane], field: impl Fn(&Plane) -> &T) {
+    to.value(&planes.len());
+    planes.iter().for_each(|plane| to.value(field(plane)));
+}
+
+fn load_column<T: DeserializeOwned>(
+    from: &mut Reader,
+    planes: &mut [Plane],
+    name: &str,
+    field: impl Fn(&mut Plane) -> &mut T,
+) -> Result<(), StateError> {
+    let mut load = |from: &mut Reader| {
+        from.length(planes.len())?;
+        planes.iter_mut().try_for_each(|plane| {
+            *field(plane) = from.value()?;
+            Ok(())
+        })
+    };
+    within(name, load(from))
+}
+
+fn within<T>(name: &str, loaded: Result<T, StateError>) -> Result<T, StateError> {
+    loaded.map_err(|error| error.within(name))
+}
+
+// All fields are named, so that a new one does not compile before it is saved, or left out.
+impl State for PageStore {
+    fn save(&self, to: &mut Writer) {
+        let Self {
+            geometry: _,
+            superblocks: _,
+            lanes: _,
+            pages,
+            blocks,
+            planes,
+            opened_for,
+            allocator,
+            collector,
+            heat,
+            failures,
+            report,
+        } = self;
+        let Pages { map, reverse, mapped, valid } = pages;
+        let Allocator { policy: allocation, places: _ } = allocator;
+        let Collector { policy: collection, strategy: _, turn, spreading, levelling } = collector;
+        let Failures { can_fail: _, evacuations, is_worn_out } = failures;
+        to.words(map);
+        to.words(reverse);
+        blocks.save(to);
+        valid.save(to);
+        to.words(&planes.iter().map(|plane| plane.room).collect::<Vec<_>>());
+        heat.save(to);
+        spreading.save(to);
+        levelling.save(to);
+        report.save(to);
+        save_column(to, planes, |plane| &plane.open);
+        save_column(to, planes, |plane| &plane.erased);
+        to.array(opened_for);
+        save_column(to, planes, |plane| &plane.job);
+        save_column(to, planes, |plane| &plane.map_job);
+        save_column(to, planes, |plane| &plane.openings);
+        to.value(mapped);
+        to.value(is_worn_out);
+        to.value(turn);
+        to.value(evacuations);
+        to.policy("allocation", allocation.state());
+        to.policy("collection", collection.state());
+    }
+
+    fn load(&mut self, from: &mut Reader) -> Result<(), StateError> {
+        let Self { geometry, pages, blocks, planes, opened_for, allocator, collector, heat, failures, report, .. } =
+            self;
+        let Pages { map, reverse, mapped, valid } = pages;
+        within("map", from.ids(map, geometry.total_pages()))?;
+        within("reverse", from.ids(reverse, map.len() as u64))?;
+        within("blocks", blocks.load(from))?;
+        within("valid", valid.load(from))?;
+        let mut room = vec![0; planes.len()];
+        within("room", from.words(&mut room))?;
+        planes.iter_mut().zip(room).for_each(|(plane, room)| plane.room = room);
+        within("heat", heat.load(from))?;
+        within("spreading", collector.spreading.load(from))?;
+        within("levelling", collector.levelling.load(from))?;
+        within("report", report.load(from))?;
+        load_column(from, planes, "frontiers", |plane| &mut plane.open)?;
+        load_column(from, planes, "erased", |plane| &mut plane.erased)?;
+        within("opened_for", from.array(opened_for))?;
+        load_column(from, planes, "jobs", |plane| &mut plane.job)?;
+        load_column(from, planes, "map_jobs", |plane| &mut plane.map_job)?;
+        load_column(from, planes, "openings", |plane| &mut plane.openings)?;
+        *mapped = within("mapped", from.value())?;
+        failures.is_worn_out = within("is_worn_out", from.value())?;
+        collector.turn = within("background", from.below(geometry.total_planes().into()))?;
+        failures.evacuations = within("evacuations", from.list(geometry.total_blocks()))?;
+        within("allocation", from.policy(allocator.policy.state_mut()))?;
+        within("collection", from.policy(collector.policy.state_mut()))
+    }
+}

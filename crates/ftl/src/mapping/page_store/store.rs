@@ -1,0 +1,374 @@
+//! The parts of a page store, and what is done with its pages where they are: reads, lookups, accounts.
+
+use flashloom_nand::{BlockId, Geometry, Lpn, Nand, OpId, Origin, PlaneId, Ppn, Program, Read, Region, Status};
+use flashloom_units::{Refusal, prefetch};
+
+use super::heat::Heat;
+use super::plane::{NO_ROOM, Plane};
+use super::profile::{Own, of_collection};
+use super::spreading::Spreading;
+use super::strategy::Strategy;
+use super::valid_pages::ValidPages;
+use super::wear::Levelling;
+use crate::allocation::{self, Allocation, Place, WantedStreams, stripe};
+use crate::blocks::{BlockState, Blocks};
+use crate::collection::{self, Collection};
+use crate::lane::{Lane, Lanes};
+use crate::mapping::{Context, FtlFigures};
+use crate::superblock::{Superblocks, units};
+use crate::{FtlReport, PageWrite, WearLevelling};
+
+/// How far ahead of the pages that are programmed their entries of the reverse map are fetched: a cache line. Each
+/// plane fills two blocks at a time, which are too many streams for the processor to tell.
+pub(super) const REVERSE_AHEAD: usize = 16;
+
+/// Both directions of the map, and which pages are valid.
+pub(super) struct Pages {
+    pub(super) map: Vec<Ppn>,
+    pub(super) reverse: Vec<Lpn>,
+    pub(super) mapped: u64,
+    pub(super) valid: ValidPages,
+}
+
+/// The allocation, and the places of the pages that it placed last.
+pub(super) struct Allocator {
+    pub(super) policy: Box<dyn Allocation>,
+    pub(super) places: Vec<Place>,
+}
+
+/// What chooses victims and says how they are collected.
+pub(super) struct Collector {
+    pub(super) policy: Box<dyn Collection>,
+    pub(super) strategy: Strategy,
+    /// The plane whose turn it is in the background.
+    pub(super) turn: u32,
+    pub(super) spreading: Option<Spreading>,
+    pub(super) levelling: Option<Levelling>,
+}
+
+/// Blocks that failed, on an array where they can.
+pub(super) struct Failures {
+    pub(super) can_fail: bool,
+    /// Blocks that failed and hold pages that have to leave.
+    pub(super) evacuations: Vec<BlockId>,
+    /// Whether there was once nowhere to go.
+    pub(super) is_worn_out: bool,
+}
+
+/// Pages anywhere on the drive, and the map that finds them. [`Self::on`] writes to it.
+pub struct PageStore {
+    /// Planes, blocks and pages as the store numbers them, and which of the array they are.
+    pub(super) geometry: Geometry,
+    pub(super) superblocks: Superblocks,
+    pub(super) pages: Pages,
+    pub(super) blocks: Blocks,
+    pub(super) planes: Vec<Plane>,
+    pub(super) lanes: Lanes,
+    /// The lane that each block was opened for last.
+    pub(super) opened_for: Vec<Lane>,
+    pub(super) allocator: Allocator,
+    pub(super) collector: Collector,
+    pub(super) heat: Option<Heat>,
+    pub(super) failures: Failures,
+    pub(super) report: FtlReport,
+}
+
+impl PageStore {
+    /// A store for the host's pages and those of the mapping, on the whole array.
+    ///
+    /// # Errors
+    /// Why a policy that it takes cannot be built.
+    pub fn new(on: &Context<'_>, own: &Own) -> Result<Self, Refusal> {
+        Self::over(&Region::whole(on.nand.geometry()), on, own)
+    }
+
+    /// A store on a region of the array, whose space is that of the region ([`Space::of_region`](crate::Space)): all
+    /// that it numbers, and all that its policies see, is the region's.
+    ///
+    /// # Errors
+    /// Why a policy that it takes cannot be built.
+    pub fn over(region: &Region, on: &Context<'_>, own: &Own) -> Result<Self, Refusal> {
+        let Context { space, ftl, nand } = *on;
+        let params = &ftl.params;
+        let geometry = units(&space.geometry(), params.superblock);
+        let superblocks = Superblocks::new(nand, params.superblock, region);
+        let site = collection::Setup { geometry: &geometry, prng: &ftl.prng };
+        let allocation::Profile { demands, .. } = ftl.allocation_profile(space)?;
+        let lanes = own.lanes(params, demands);
+        let blocks = Blocks::new(geometry, params.wear_levelling, |block| superblocks.is_bad(nand, block));
+        let strategy = Strategy::new(on, &lanes, &superblocks);
+        let order = stripe(&geometry, params.stripe_order);
+        let mut after = order.clone();
+        order.iter().zip(order.iter().cycle().skip(1)).for_each(|(plane, &next)| after[plane.at()] = next);
+        let kept = i64::from(strategy.threshold + Lane::BASE);
+        let room = |plane| (i64::from(blocks.usable_in(plane)) - kept) * i64::from(geometry.pages);
+        let planes = (0..).map(PlaneId).zip(&after).map(|(plane, &after)| Plane::new(&geometry, room(plane), after));
+        let is_levelled = params.wear_levelling == WearLevelling::Static;
+        Ok(Self {
+            geometry,
+            pages: Pages {
+                map: vec![Ppn::NONE; (space.logical_pages + own.pages) as usize],
+                reverse: vec![Lpn::NONE; geometry.total_pages() as usize],
+                mapped: 0,
+                valid: ValidPages::new(&geometry),
+            },
+            planes: planes.collect(),
+            blocks,
+            opened_for: vec![Lane::HOST; geometry.total_blocks() as usize],
+            allocator: Allocator { policy: ftl.build_allocation(space)?, places: Vec::new() },
+            collector: Collector {
+                policy: ftl.collection.build(&site).map_err(of_collection)?,
+                strategy,
+                turn: 0,
+                spreading: demands.spread_reads.map(|reads| Spreading::new(&geometry, reads)),
+                levelling: is_levelled.then(|| Levelling::new(after.len(), params.wear_threshold)),
+            },
+            lanes,
+            superblocks,
+            heat: Heat::new(params, space.logical_pages),
+            failures: Failures { can_fail: nand.can_fail(), evacuations: Vec::new(), is_worn_out: false },
+            report: FtlReport::default(),
+        })
+    }
+
+    /// Has the allocation place pages that are written together; [`Self::placed`] returns the places.
+    #[inline]
+    pub fn place(&mut self, writes: &[PageWrite]) {
+        self.collector.policy.written(writes.len() as u32);
+        let Allocator { policy, places } = &mut self.allocator;
+        places.clear();
+        policy.place(writes, self.report.page_copies, places);
+    }
+
+    /// The place of one of the pages that were placed last, by its index among them.
+    #[inline]
+    pub fn placed(&self, index: usize) -> Place {
+        self.allocator.places[index]
+    }
+
+    /// The streams that the allocation wants written together.
+    pub fn wanted_streams(&self) -> Option<WantedStreams> {
+        self.allocator.policy.wanted_streams()
+    }
+
+    /// Reads sectors of a page for the host, after `after`; false if nothing is mapped there.
+    pub fn read(&mut self, nand: &mut Nand, lpn: Lpn, mask: u32, after: OpId, tag: u32) -> bool {
+        let ppn = self.ppn(lpn);
+        if ppn.is_some() {
+            self.report.host_page_reads += 1;
+            if let Some(spreading) = &mut self.collector.spreading {
+                spreading.count(self.geometry.block_of(ppn));
+            }
+            nand.read(Read { lpn, after, tag, ..Read::new(self.superblocks.ppn(ppn), mask, Origin::Host) });
+        }
+        ppn.is_some()
+    }
+
+    /// Programs a page that was reserved; its block and page are as the store numbers them.
+    #[inline]
+    pub fn program(&self, nand: &mut Nand, program: Program) -> Status {
+        let (block, page) = self.superblocks.page(program.block, program.page);
+        nand.program(Program { block, page, ..program })
+    }
+
+    /// A programmed page is the copy of its address from now on; the one before it is dead.
+    #[inline(always)] // Once for every page that is written.
+    pub fn bind(&mut self, lpn: Lpn, block: BlockId, page: u32) {
+        let old = self.pages.map[lpn.at()];
+        if old.is_some() {
+            self.kill(old);
+        } else {
+            self.pages.mapped += 1;
+        }
+        self.point(lpn, block, page);
+    }
+
+    #[inline(always)] // Once for every page that is written.
+    pub(super) fn point(&mut self, lpn: Lpn, block: BlockId, page: u32) {
+        let Pages { map, reverse, valid, .. } = &mut self.pages;
+        let ppn = self.geometry.page(block, page);
+        map[lpn.at()] = ppn;
+        prefetch(reverse, ppn.at() + REVERSE_AHEAD);
+        reverse[ppn.at()] = lpn;
+        valid.insert(self.geometry.plane_of(block), ppn);
+        self.blocks.gained(block);
+    }
+
+    /// A page holds nothing any more that is mapped; how many valid ones its block has left.
+    #[inline]
+    pub(super) fn invalidate(&mut self, block: BlockId, ppn: Ppn) -> u32 {
+        self.pages.valid.remove(self.geometry.plane_of(block), ppn);
+        self.blocks.lost(block)
+    }
+
+    /// A page is dead: its block may become a better victim.
+    #[inline(always)] // As above.
+    fn kill(&mut self, ppn: Ppn) {
+        let block = self.geometry.block_of(ppn);
+        let left = self.invalidate(block, ppn);
+        if self.blocks.state(block) == BlockState::Closed && !self.is_apart(block) {
+            self.collector.policy.invalidated(block, left);
+        }
+    }
+
+    /// Forgets a page of the host, if there is one, because the host does.
+    pub fn trim(&mut self, lpn: Lpn) {
+        let is_trimmed = self.forget(lpn);
+        self.report.trimmed_pages += u64::from(is_trimmed);
+    }
+
+    /// Forgets a page, which is somewhere else now. Returns whether there was one.
+    #[inline]
+    pub fn forget(&mut self, lpn: Lpn) -> bool {
+        let ppn = std::mem::replace(&mut self.pages.map[lpn.at()], Ppn::NONE);
+        if ppn.is_some() {
+            self.kill(ppn);
+            self.pages.mapped -= 1;
+        }
+        ppn.is_some()
+    }
+}
+
+/// What the parts of the store ask each other.
+impl PageStore {
+    #[inline(always)]
+    pub(super) fn plane(&self, plane: PlaneId) -> &Plane {
+        &self.planes[plane.at()]
+    }
+
+    #[inline(always)]
+    pub(super) fn plane_mut(&mut self, plane: PlaneId) -> &mut Plane {
+        &mut self.planes[plane.at()]
+    }
+
+    /// Whether a block is none of the collection policy's business. Nearly always none is.
+    #[inline(always)]
+    pub(super) fn is_apart(&self, block: BlockId) -> bool {
+        self.lanes.has_apart() && self.lanes.is_apart(self.opened_for[block.at()])
+    }
+
+    /// The blocks of a plane.
+    pub(super) fn blocks_of(&self, plane: PlaneId) -> impl Iterator<Item = BlockId> + Clone + use<> {
+        let first = self.geometry.first_block(plane).0;
+        (first..first + self.geometry.blocks).map(BlockId)
+    }
+
+    /// Nothing is written any more: no plane has room.
+    #[cold]
+    pub(super) fn wear_out(&mut self) {
+        self.failures.is_worn_out = true;
+        self.planes.iter_mut().for_each(|plane| plane.room = NO_ROOM);
+    }
+}
+
+/// What the mapping above asks for on behalf of the drive.
+impl PageStore {
+    /// Planes, blocks and pages as the store numbers them.
+    pub fn geometry(&self) -> &Geometry {
+        &self.geometry
+    }
+
+    /// Where a page is, as the store numbers pages.
+    pub fn ppn(&self, lpn: Lpn) -> Ppn {
+        self.pages.map[lpn.at()]
+    }
+
+    /// Where a page is in the array.
+    pub fn array_ppn(&self, lpn: Lpn) -> Ppn {
+        self.superblocks.ppn(self.ppn(lpn))
+    }
+
+    /// The logical pages that are valid in a block.
+    pub fn valid_pages(&self, block: BlockId) -> impl Iterator<Item = Lpn> {
+        let next = move |from| self.pages.valid.next(&self.geometry, block, from);
+        let indices = std::iter::successors(next(0), move |&index| next(index + 1));
+        indices.map(move |index| self.pages.reverse[self.geometry.page(block, index).at()])
+    }
+
+    /// Where the pages of a range are, as the store numbers pages.
+    pub fn ppns(&self, range: std::ops::Range<usize>) -> &[Ppn] {
+        &self.pages.map[range]
+    }
+
+    /// A hint that a page is about to be looked up: its part of the map can be fetched into the processor's cache.
+    pub fn prepare(&self, lpn: Lpn) {
+        prefetch(&self.pages.map, lpn.at());
+    }
+
+    /// A hint that a page is about to be written whose part of the map is in the cache: what is known of its old copy
+    /// can be fetched too.
+    pub fn prepare_old(&self, lpn: Lpn) {
+        let old = self.ppn(lpn);
+        if old.is_some() {
+            self.pages.valid.prepare(old);
+            self.blocks.prepare(self.geometry.block_of(old));
+        }
+    }
+
+    /// Pages that are mapped.
+    pub fn mapped(&self) -> u64 {
+        self.pages.mapped
+    }
+
+    /// The counters, from the last reset.
+    pub fn report(&self) -> FtlReport {
+        let mut report = self.report.clone();
+        report.streams = self.allocator.policy.streams();
+        report.hot_page_writes = self.heat.as_ref().map(Heat::hot_writes);
+        let retired = self.blocks.retired().times(self.superblocks.width());
+        report.retired = (self.failures.can_fail || retired.factory > 0).then_some(retired);
+        report.wear_moves = self.collector.levelling.as_ref().map(Levelling::moves);
+        if let (Some(streams), Some(spreading)) = (&mut report.streams, &self.collector.spreading) {
+            streams.spread_pages = spreading.pages();
+        }
+        report
+    }
+
+    /// Starts the counters again at zero; wear is kept.
+    pub fn reset_report(&mut self) {
+        self.report = FtlReport::default();
+        self.allocator.policy.reset_report();
+        self.heat.iter_mut().for_each(Heat::reset);
+        self.collector.levelling.iter_mut().for_each(Levelling::reset);
+        self.collector.spreading.iter_mut().for_each(Spreading::reset);
+    }
+
+    /// Free blocks of the whole drive.
+    pub fn free_blocks(&self) -> u64 {
+        self.blocks.total_free() * u64::from(self.superblocks.width())
+    }
+
+    /// Whether a page could not be stored, because too many blocks have gone bad.
+    pub fn is_worn_out(&self) -> bool {
+        self.failures.is_worn_out
+    }
+
+    /// The figures of the allocation and of the collection policy.
+    pub fn figures(&self) -> FtlFigures {
+        let (allocation, collection) = (self.allocator.policy.figures(), self.collector.policy.figures());
+        FtlFigures { allocation, collection, ..FtlFigures::default() }
+    }
+
+    /// Valid pages = mapped pages, and every mapped page is the valid copy of its address.
+    ///
+    /// # Errors
+    /// The first page, or count, of which that does not hold.
+    pub fn check(&self) -> Result<(), String> {
+        let Pages { map, reverse, mapped: counted, valid: bits } = &self.pages;
+        let valid = self.blocks.total_valid();
+        if valid != *counted {
+            return Err(format!("page map: {valid} valid pages, but {counted} mapped ones"));
+        }
+        let mut mapped = 0;
+        for (lpn, ppn) in map.iter().enumerate().filter(|(_, ppn)| ppn.is_some()) {
+            mapped += 1;
+            if reverse[ppn.at()].at() != lpn || !bits.contains(*ppn) {
+                return Err(format!("page map: logical page {lpn} points at page {}, which is not its copy", ppn.0));
+            }
+        }
+        if mapped != *counted {
+            return Err(format!("page map: {mapped} entries, but {counted} counted"));
+        }
+        Ok(())
+    }
+}

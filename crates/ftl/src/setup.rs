@@ -1,0 +1,109 @@
+//! An FTL before it is built: its parameters, the policies that were chosen, and what a mapping is built for.
+
+use flashloom_nand::{Geometry, Nand, Region};
+use flashloom_units::{Chosen, Prng, Refusal, Role};
+
+use crate::allocation::{self, Allocation};
+use crate::capability::PAGE_MAPPING;
+use crate::capacity::Space;
+use crate::collection::Collection;
+use crate::mapping::{Mapping, Profile};
+use crate::params::FtlParams;
+use crate::placement::Placement;
+use crate::{slots, superblock};
+
+/// An FTL: the `[ftl]` section and the policies that it chose.
+#[derive(Clone, Debug)]
+pub struct FtlSetup {
+    /// The `[ftl]` section. The policies that it names are the fields below; the names are not read again.
+    pub params: FtlParams,
+    /// How logical pages are mapped to physical ones.
+    pub mapping: Chosen<dyn Mapping>,
+    /// Which plane a page goes to, for mappings that ask.
+    pub allocation: Chosen<dyn Allocation>,
+    /// Which block is collected, for mappings that ask.
+    pub collection: Chosen<dyn Collection>,
+    /// Which chip a logical block goes to, for mappings that ask.
+    pub placement: Chosen<dyn Placement>,
+    /// The root of the run's random streams: a policy that draws branches off its own.
+    pub prng: Prng,
+}
+
+impl FtlSetup {
+    /// What the mapping asks of the layers beside it.
+    ///
+    /// # Errors
+    /// Why the FTL does not go with that space.
+    pub fn profile(&self, space: &Space) -> Result<Profile, Refusal> {
+        if space.logical_pages == 0 {
+            let found = "a drive whose over-provisioning leaves nothing for the host";
+            let refusal = Refusal::new(found, "a drive of at least one page");
+            let refusal = refusal.at(["device.over_provisioning", "device.blocks", "device.preset"]);
+            return Err(refusal.help("lower device.over_provisioning, or raise device.blocks"));
+        }
+        let site = Site { space, ftl: self };
+        let profile = self.mapping.profile(&site).map_err(|refusal| refusal.or_at(slots::MAPPING.key))?;
+        match profile.region.filter(|region| !region.is_within(&space.geometry())) {
+            None => Ok(profile),
+            Some(Region { first, blocks, .. }) => {
+                let found = format!("a mapping that wants {blocks} blocks of every plane, from number {first} on");
+                let expected = format!("a region of the {} blocks of a plane", space.nand.blocks);
+                Err(Refusal::new(found, expected).at([slots::MAPPING.key, "device.blocks", "device.preset"]))
+            }
+        }
+    }
+
+    /// Consecutive pages that a die is given to program at once, where the mapping has superblocks; else 1.
+    pub fn superpage(&self, geometry: &Geometry) -> u32 {
+        let has_superblocks = self.mapping.offers(PAGE_MAPPING);
+        if has_superblocks { superblock::superpage(geometry, self.params.superblock) } else { 1 }
+    }
+
+    /// What the allocation asks of the store beneath it.
+    pub(crate) fn allocation_profile(&self, space: &Space) -> Result<allocation::Profile, Refusal> {
+        let site = allocation::Setup::new(space, &self.params);
+        self.allocation.profile(&site).map_err(|refusal| refusal.or_at(slots::ALLOCATION.key))
+    }
+
+    /// Builds the allocation.
+    pub(crate) fn build_allocation(&self, space: &Space) -> Result<Box<dyn Allocation>, Refusal> {
+        let site = allocation::Setup::new(space, &self.params);
+        self.allocation.build(&site).map_err(|refusal| refusal.or_at(slots::ALLOCATION.key))
+    }
+
+    /// Builds the chosen FTL for an erased array.
+    ///
+    /// # Errors
+    /// Why it does not go with that space.
+    pub fn build(&self, space: &Space, nand: &Nand) -> Result<Box<dyn Mapping>, Refusal> {
+        self.profile(space)?;
+        let context = Context { space, ftl: self, nand };
+        self.mapping.build(&context).map_err(|refusal| refusal.or_at(slots::MAPPING.key))
+    }
+}
+
+/// The stack around a mapping before it is built.
+#[derive(Clone, Copy, Debug)]
+pub struct Site<'a> {
+    /// The array, and how much of it the host sees.
+    pub space: &'a Space,
+    /// The `[ftl]` section, and the policies that a mapping may take: allocation, collection, placement.
+    pub ftl: &'a FtlSetup,
+}
+
+/// The stack that a mapping is built for.
+#[derive(Clone, Copy)]
+pub struct Context<'a> {
+    /// The array, and how much of it the host sees.
+    pub space: &'a Space,
+    /// The `[ftl]` section, and the policies that a mapping may take: allocation, collection, placement.
+    pub ftl: &'a FtlSetup,
+    /// The array, erased, and which of its blocks are bad.
+    pub nand: &'a Nand,
+}
+
+impl Role for dyn Mapping {
+    type Site<'a> = Site<'a>;
+    type Profile = Profile;
+    type Context<'a> = Context<'a>;
+}
