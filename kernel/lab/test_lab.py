@@ -56,7 +56,8 @@ class ABoot(InCache):
         def trapped(rip):
             return (
                 "flashloom-lab: begin\nWARNING: CPU: 1 PID: 155 at arch/x86/kernel/traps.c:1120 "
-                f"exc_debug_kernel+0xca/0x160\nRIP: 0010:exc_debug_kernel+0xca/0x160\n <#DB>\nRIP: 0010:{rip}\n </#DB>\n"
+                "exc_debug_kernel+0xca/0x160\nRIP: 0010:exc_debug_kernel+0xca/0x160\n"
+                f" <#DB>\nRIP: 0010:{rip}\n </#DB>\n"
             )
 
         kernel, module = trapped("kmem_cache_alloc_noprof+0x6f/0x2f0"), trapped("pd_insert+0x6f/0x2f0 [pardispatcher]")

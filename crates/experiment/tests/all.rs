@@ -1,4 +1,5 @@
-//! All tests of the crate's public interface in one program: it is linked once, and tests of every file run side by side.
+//! All tests of the crate's public interface in one program: it is linked once, and tests of every file run side by
+//! side.
 #![allow(missing_docs)]
 
 mod acceptance;

@@ -1,29 +1,10 @@
 //! The energy of a result is what the array did, counted again from its events, times what the keys say that it takes;
 //! it changes nothing else, and is known whole or not at all.
 
+use crate::support::try_busy;
 use flashloom_device::{Event, Interest, Observer};
-use flashloom_experiment::config::{Catalog, Experiment, Source};
 use flashloom_experiment::result::{EnergyResult, RunResult};
-use flashloom_experiment::run::{Failure, Prepared, Quiet};
 use flashloom_nand::{Command, Event as NandEvent, OperationKind};
-
-const BUSY: &str = r#"
-[workload.synthetic]
-requests = 12000
-read_share = 0.4
-request_size = "4KiB"
-
-[device]
-channels = 2
-ways = 2
-planes = 2
-blocks = 96
-over_provisioning = 0.25
-pages = 32
-
-[buffer]
-capacity = "1MiB"
-"#;
 
 const ENERGY: [&str; 5] = [
     "device.read_energy=3uJ",
@@ -62,18 +43,11 @@ impl Observer for Recount {
     }
 }
 
-fn try_run(sets: &[&str], recount: &mut Recount) -> Result<RunResult, String> {
-    let sets: Vec<String> = sets.iter().map(|&set| set.to_owned()).collect();
-    let experiment = Experiment::from_source(&Catalog::builtin(), Source::text("busy.toml", BUSY), &sets, None);
-    let experiment = experiment.map_err(|problems| problems.to_string())?;
-    let prepared = Prepared::new(&experiment).map_err(|problems| problems.to_string())?;
-    let finished = prepared.run(false, &Quiet, &mut [recount]).map_err(|failure: Failure| failure.to_string())?;
-    Ok(finished.result)
-}
-
 fn run(sets: &[&str]) -> (RunResult, Recount) {
     let mut recount = Recount::default();
-    let result = try_run(sets, &mut recount).unwrap_or_else(|message| panic!("{message}"));
+    // Half a page, so that some programs read first.
+    let sets = [&["workload.synthetic.request_size=4KiB"], sets].concat();
+    let result = try_busy(&sets, &mut [&mut recount]).unwrap_or_else(|message| panic!("{message}"));
     (result, recount)
 }
 
@@ -129,7 +103,7 @@ fn without_time_there_is_no_energy() {
 
 #[test]
 fn a_part_of_the_keys_is_refused_with_what_is_missing() {
-    let message = try_run(&[ENERGY[0], ENERGY[4]], &mut Recount::default()).expect_err("three keys are missing");
+    let message = try_busy(&[ENERGY[0], ENERGY[4]], &mut []).expect_err("three keys are missing");
     for part in [
         "`device.read_energy`, `device.idle_power` without `device.program_energy`, `device.erase_energy`",
         "all five keys of energy, or none",
@@ -137,6 +111,6 @@ fn a_part_of_the_keys_is_refused_with_what_is_missing() {
     ] {
         assert!(message.contains(part), "{message}");
     }
-    let message = try_run(&["device.read_energy=3"], &mut Recount::default()).expect_err("it has no unit");
+    let message = try_busy(&["device.read_energy=3"], &mut []).expect_err("it has no unit");
     assert!(message.contains("has no unit") && message.contains("pJ, nJ, uJ, mJ, J"), "{message}");
 }

@@ -1,37 +1,10 @@
 //! The series of a result (`run.series`) adds up to its totals, is bounded, and changes nothing else.
 
-use flashloom_experiment::config::{Catalog, Experiment, Source};
+use crate::support::try_busy;
 use flashloom_experiment::result::{HistogramResult, RunResult, SeriesResult};
-use flashloom_experiment::run::{Failure, Prepared, Quiet};
-
-const BUSY: &str = r#"
-[workload.synthetic]
-requests = 12000
-read_share = 0.4
-request_size = "8KiB"
-
-[device]
-channels = 2
-ways = 2
-planes = 2
-blocks = 96
-over_provisioning = 0.25
-pages = 32
-
-[buffer]
-capacity = "1MiB"
-"#;
-
-fn try_run(sets: &[&str]) -> Result<RunResult, String> {
-    let sets: Vec<String> = sets.iter().map(|&set| set.to_owned()).collect();
-    let experiment = Experiment::from_source(&Catalog::builtin(), Source::text("busy.toml", BUSY), &sets, None);
-    let experiment = experiment.map_err(|problems| problems.to_string())?;
-    let prepared = Prepared::new(&experiment).map_err(|problems| problems.to_string())?;
-    prepared.run_variant(0, false, &Quiet).map_err(|failure: Failure| failure.to_string())
-}
 
 fn run(sets: &[&str]) -> RunResult {
-    try_run(sets).unwrap_or_else(|message| panic!("{message}"))
+    try_busy(sets, &mut []).unwrap_or_else(|message| panic!("{message}"))
 }
 
 fn series(result: &RunResult) -> &SeriesResult {
@@ -122,6 +95,6 @@ fn a_series_changes_nothing_else() {
 
 #[test]
 fn a_series_without_time_is_refused() {
-    let message = try_run(&["run.series=20ms", "run.timing=counting"]).expect_err("nothing takes time");
+    let message = try_busy(&["run.series=20ms", "run.timing=counting"], &mut []).expect_err("nothing takes time");
     assert!(message.contains("a series is over time") && message.contains("--set:1:12"), "{message}");
 }

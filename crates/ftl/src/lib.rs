@@ -1,9 +1,9 @@
 //! The flash translation layer: mapping, allocation of pages, garbage collection, wear.
 //!
-//! An FTL decides and updates its state at the moment it is called, and emits flash operations to [`Nand`] with what
-//! they must wait for; so the same code serves the counting and the timed back end. Four choices, each a slot with
-//! one file a policy: the [`mapping`], the [`allocation`] of pages to planes, the [`collection`] victim, and the
-//! [`placement`] of logical blocks on chips.
+//! An FTL decides and updates its state at the moment it is called, and emits flash operations to the array
+//! ([`Nand`](flashloom_nand::Nand)) with what they must wait for; so the same code serves the counting and the timed
+//! back end. Four choices, each a slot with one file a policy: the [`mapping`], the [`allocation`] of pages to planes,
+//! the [`collection`] victim, and the [`placement`] of logical blocks on chips.
 
 pub mod allocation;
 mod blocks;

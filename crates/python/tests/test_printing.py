@@ -94,6 +94,17 @@ HIDDEN = re.compile(
 )
 
 
+def texts_of(act: Callable[[], object]) -> list[str]:
+    """All that is shown of the error that an act raises, or returns."""
+    try:
+        error = act()
+    except flashloom.Error as raised:
+        error = raised
+    assert isinstance(error, flashloom.Error)
+    problems = getattr(error, "problems", ())
+    return [str(error), *(text for of in problems for text in (str(of), of.found, of.expected))]
+
+
 def test_an_exception_shows_what_came_from_a_file(tmp_path: Path) -> None:
     hostile = HOSTILE[:-1]
     recording = tmp_path / "t.csv"
@@ -108,13 +119,7 @@ def test_an_exception_shows_what_came_from_a_file(tmp_path: Path) -> None:
         lambda: flashloom.InputError(f"{tmp_path}/{HOSTILE}: does not exist"),
     )
     for act in acts:
-        try:
-            error = act()
-        except flashloom.Error as raised:
-            error = raised
-        assert isinstance(error, flashloom.Error)
-        problems = getattr(error, "problems", ())
-        texts = [str(error), *(text for of in problems for text in (str(of), of.found, of.expected))]
+        texts = texts_of(act)
         for text in texts:
             assert not HIDDEN.search(text), repr(text)
             text.encode()
@@ -128,13 +133,7 @@ def test_an_exception_repeats_no_more_of_a_file_than_is_read(tmp_path: Path) -> 
         lambda: flashloom.InputError(f"{tmp_path}/{long}: does not exist"),
     )
     for act in acts:
-        try:
-            error = act()
-        except flashloom.Error as raised:
-            error = raised
-        assert isinstance(error, flashloom.Error)
-        problems = getattr(error, "problems", ())
-        texts = [str(error), *(text for of in problems for text in (str(of), of.found, of.expected))]
+        texts = texts_of(act)
         assert all(len(text) < 11_000 for text in texts), [len(text) for text in texts]
         assert re.search(r"\[\.\.\. \d+ of \d+ characters \.\.\.\]", texts[0]), texts[0]
 

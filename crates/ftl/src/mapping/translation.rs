@@ -16,7 +16,7 @@
 //! ```
 //!
 //! The algorithm of DFTL (Gupta, Kim and Urgaonkar, ASPLOS 2009), whatever the cache: which entries are in memory and
-//! which leave is the [`MapCache`]'s. [`CachedMap`](super::cached::CachedMap) is a mapping on it.
+//! which leave is the [`MapCache`]'s. `PageLevel` (`cached.rs`) is a mapping on it.
 //!
 //! A request, and what a partial write reads beneath, starts after the read of its translation page. The array does
 //! these reads with the priority of host reads. The victim's write-back is emitted before that read, which does not
