@@ -1,6 +1,6 @@
 //! The engine as its callers see it: what it refuses, the order of a moment, and a drive without a block layer.
 
-use crate::support::{Run, buffered, plain_device, plain_nand, plain_with, request, unbuffered};
+use crate::support::{Run, buffered, plain, plain_device, plain_nand, plain_with, request, unbuffered};
 use flashloom_device::{Ageing, Completion, DeviceParams, Drive, Engine, InterfaceParams, Misuse, Status, Submitted};
 use flashloom_ftl::{CapacityParams, mapping};
 use flashloom_nand::{NandParams, Suspend};
