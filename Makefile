@@ -77,8 +77,10 @@ tools: ## Installs what the checks take and the machine lacks; with INSTALL=no i
 format: ## Checks the format of every file.
 	cargo fmt --all --check
 
+# The fuzzers are a workspace of their own, with a lock file that has to follow the manifests of this one.
 lint: ## Runs clippy over every target; a warning is an error.
 	cargo clippy --locked --workspace --all-targets -- -D warnings
+	cargo metadata --locked --format-version 1 --manifest-path fuzz/Cargo.toml >/dev/null
 
 # Snapshots are compared and never written here, whatever the environment says.
 unit: ## Runs all tests: unit, model, property, closed form, snapshot, golden, command line, short benchmarks.

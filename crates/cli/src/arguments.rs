@@ -257,8 +257,9 @@ pub struct ReproduceArguments {
     /// Name of a paper; `together` combines the papers' ideas, `all` makes every report.
     #[arg(value_parser = PossibleValuesParser::new(PAPERS.iter().copied().chain([ALL])))]
     pub paper: String,
-    /// Reproduce one figure or table of the paper alone, by the prefix of its rows' ids (figure-4), and print its rows;
-    /// may be given several times.
+    /// Reproduce one figure or table of the paper alone, by the id that its rows begin with (figure-3-oltp), and print
+    /// its rows. The beginning of ids up to a hyphen takes all of these (figure-3, not figure-30). May be given several
+    /// times.
     #[arg(long, value_name = "FIGURE", conflicts_with = "out")]
     pub only: Vec<String>,
     /// Shorten workloads and drives: a rehearsal of everything in a few minutes.

@@ -95,7 +95,7 @@ fn kast(prng: &mut Prng, preemption: Preemption) -> FtlSetup {
         LOG_BLOCKS,
         ("k", count(prng, &[1, 2, 3, 4])),
         ("sequential_log_blocks", count(prng, &[0, 1, 2, 5])),
-        ("reserved_log_blocks", count(prng, &[0, 1, 2, 5])),
+        ("reserved_log_blocks", count(prng, &[0, 1, 2, 3])),
         ("small_gap", count(prng, &[0, 1, 3])),
         ("many_free_percent", count(prng, &[0, 50, 100])),
         ("long_time", count(prng, &[0, 5, 1_000])),

@@ -80,7 +80,7 @@ impl Params {
             log_blocks,
             k: 1 + below(prng, n),
             sequential_log_blocks: below(prng, log_blocks + 2),
-            reserved_log_blocks: below(prng, log_blocks + 2),
+            reserved_log_blocks: below(prng, log_blocks),
             small_gap: below(prng, n + 1),
             many_free_percent: pick(prng, &[0, 25, 50, 100]),
             long_time: pick(prng, &[None, Some(0), Some(3), Some(20), Some(1_000)]),

@@ -275,7 +275,7 @@ mod tests {
         let summary = Summary::of(&rows);
         let tables = Vec::new();
         let (quick, other_drives) = (true, Vec::new());
-        let schema = SCHEMA;
+        let schema = SCHEMA.to_owned();
         let made = Report { schema, paper, title, reference, null, notes, quick, other_drives, summary, rows, tables };
         report(&made, "run")
     }

@@ -7,11 +7,12 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use flashloom_experiment::formula::Formula;
-use flashloom_units::{Problem, nearest};
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
 use crate::drive::{OtherDrive, SEEDS, Seeds, on};
+
+mod only;
 
 /// A paper's data file, with the configurations of its experiments.
 struct Files {
@@ -166,6 +167,9 @@ pub struct Group {
     /// Name of the other drive that it has been repeated on.
     #[serde(skip)]
     pub on: Option<String>,
+    /// Names of the workloads that it is repeated for; all of the paper's if empty.
+    #[serde(skip)]
+    pub with: Vec<String>,
     /// Unit of the figures.
     #[serde(default)]
     pub unit: String,
@@ -594,44 +598,17 @@ impl Paper {
         files.experiments.iter().find(|(name, _)| *name == file).map(|(_, text)| *text)
     }
 
-    /// Removes all groups but the named ones, all experiments that they do not need, and all tables, which need every
-    /// experiment.
-    ///
-    /// # Errors
-    /// A name is not that of a group.
-    pub fn only(&mut self, groups: &[String]) -> Result<(), Problem> {
-        let ids = || self.groups.iter().map(|group| &*group.id);
-        if let Some(unknown) = groups.iter().find(|wanted| ids().all(|id| id != *wanted)) {
-            let expected = format!("one of {}", ids().collect::<Vec<_>>().join(", "));
-            let problem = Problem::file("--only", format!("`{unknown}` is no figure of {}", self.paper), expected);
-            return Err(match nearest(unknown, ids()) {
-                Some(name) => problem.with_help(format!("did you mean `{name}`?")),
-                None => problem,
-            });
-        }
-        self.groups.retain(|group| groups.contains(&group.id));
-        self.tables.clear();
-        // A formula of a group that is made for each workload means the experiment with that workload, if there is one.
-        let with_workloads = |group: &Group| -> BTreeSet<String> {
-            let names = group.experiments();
-            let scoped = |workload| names.iter().map(move |name| scoped(workload, name));
-            self.each(group.each_workload).flat_map(scoped).chain(names.iter().cloned()).collect()
-        };
-        let needed: BTreeSet<String> = self.groups.iter().flat_map(with_workloads).collect();
-        let workloads = &self.workloads;
-        let is_needed = |study: &Study| {
-            let mut with_workload = workloads.iter().map(|workload| scoped(Some(workload), &study.name));
-            needed.contains(&study.name) || study.each_workload && with_workload.any(|name| needed.contains(&name))
-        };
-        self.experiments.retain(is_needed);
-        Ok(())
-    }
-
     /// All experiments, each with its name; those with `each_workload` once for each workload.
     pub fn studies(&self) -> impl Iterator<Item = (String, &Study, Option<&Workload>)> {
         self.experiments.iter().flat_map(|study| {
             self.each(study.each_workload).map(move |workload| (scoped(workload, &study.name), study, workload))
         })
+    }
+
+    /// The workloads that a group is repeated for; a single `None` if it is not.
+    pub fn each_of<'a>(&'a self, group: &'a Group) -> impl Iterator<Item = Option<&'a Workload>> {
+        let is_of = |workload: &Workload| group.with.is_empty() || group.with.contains(&workload.name);
+        self.each(group.each_workload).filter(move |workload| workload.is_none_or(is_of))
     }
 
     /// All workloads if `each_workload`, else a single `None`.
@@ -677,7 +654,7 @@ mod tests {
                     let references = group.rows.iter().filter_map(|row| row.reference.as_ref());
                     group.rows.iter().map(|row| &row.ours).chain(references.map(|reference| &reference.ours))
                 };
-                for workload in paper.each(group.each_workload) {
+                for workload in paper.each_of(group) {
                     for name in formulas().flat_map(|formula| formula.experiments(&group.experiment)) {
                         let name = on(group.on.as_deref(), &name);
                         let known = [scoped(workload, &name), name].iter().any(|name| names.contains(name));

@@ -10,11 +10,12 @@ use crate::verdict::{Estimate, Verdict};
 /// Name and version of the JSON format of [`Report`]. The version changes when programs that read it have to change.
 pub const SCHEMA: &str = "flashloom/reproduction/3";
 
-/// The report on a paper's figures.
-#[derive(Clone, Debug, Serialize)]
+/// The report on a paper's figures. Read from its JSON, it lacks what that leaves out: the remarks and the titles of
+/// groups, which the paper's data file has.
+#[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct Report {
     /// Format of this object, [`SCHEMA`].
-    pub schema: &'static str,
+    pub schema: String,
     /// Short name of the paper.
     pub paper: String,
     /// Title of the paper.
@@ -29,14 +30,14 @@ pub struct Report {
     /// True for a quick run: workloads were shortened and drives made smaller, so the verdicts mean nothing.
     pub quick: bool,
     /// Other drives than the one that the configurations of the experiments describe.
-    #[serde(skip_serializing_if = "Vec::is_empty")]
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub other_drives: Vec<OtherDrive>,
     /// Number of rows with each verdict, by drive and kind.
     pub summary: Vec<Summary>,
     /// The rows, in the order of the data file.
     pub rows: Vec<Row>,
     /// Tables of figures of ours that no published figures exist for.
-    #[serde(skip_serializing_if = "Vec::is_empty")]
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub tables: Vec<FigureTable>,
 }
 
@@ -76,7 +77,7 @@ impl Overview {
 }
 
 /// A table of figures of several experiments.
-#[derive(Clone, Debug, Serialize)]
+#[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct FigureTable {
     /// Title of the table.
     pub title: String,
@@ -89,7 +90,7 @@ pub struct FigureTable {
 }
 
 /// The figures of one experiment.
-#[derive(Clone, Debug, Serialize)]
+#[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct FigureLine {
     /// Name of the experiment.
     pub experiment: String,
@@ -100,7 +101,7 @@ pub struct FigureLine {
 }
 
 /// Relation of a figure to the best of its column.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Mark {
     /// The best mean.
@@ -110,7 +111,7 @@ pub enum Mark {
 }
 
 /// A mean over seeds with its 95 % confidence interval.
-#[derive(Clone, Copy, Debug, PartialEq, Serialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Interval {
     /// The mean.
     pub mean: f64,
@@ -127,7 +128,7 @@ impl From<Estimate> for Interval {
 }
 
 /// A published figure with ours.
-#[derive(Clone, Debug, Serialize)]
+#[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct Row {
     /// Id of the row within the paper.
     pub id: String,
@@ -162,7 +163,7 @@ pub struct Row {
     /// Workload of our figure in words.
     pub workload: String,
     /// Unit of both figures.
-    #[serde(skip_serializing_if = "String::is_empty")]
+    #[serde(default, skip_serializing_if = "String::is_empty")]
     pub unit: String,
     /// Allowed distance of our effect from the published one.
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -175,7 +176,7 @@ pub struct Row {
 }
 
 /// A row's figure with the null in the place of the policy.
-#[derive(Clone, Debug, Serialize)]
+#[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct NullFigure {
     /// Description of the null.
     pub policy: String,

@@ -23,12 +23,12 @@
 //! figure is undefined, such as 0/0: nothing says what it would have been without the policy.
 
 pub use flashloom_experiment::estimate::Estimate;
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 
 use crate::published::{Band, Best, NoEffect, Published};
 
 /// Result of the comparison of our figure with a published one.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 pub enum Verdict {
     /// The published effect, within the stated band.
     #[serde(rename = "reproduced")]

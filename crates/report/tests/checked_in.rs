@@ -1,19 +1,89 @@
-//! Checks the reports in docs/reproduction/results: they hold the figures of the present data files, come from full
-//! runs, and count no null as its policy.
+//! Checks the reports in docs/reproduction/results: they hold the figures and texts of the present data files, come
+//! from full runs, and count no null as its policy; and all other files there follow from them.
+//!
+//! `INSTA_UPDATE=always cargo test -p flashloom-report --test checked_in` writes texts of data files, and what follows
+//! from the reports, anew. Only `flashloom reproduce` makes figures.
 
 use std::path::{Path, PathBuf};
 
 use flashloom_report::published::{Kind, PAPERS, Paper, scoped};
+use flashloom_report::row::{Overview, Report, SCHEMA, Summary};
+use flashloom_report::verdict::Verdict;
+use flashloom_report::{csv, markdown};
 use serde_json::Value;
 
 fn project() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("../..")
 }
 
+fn result(file: &str) -> PathBuf {
+    project().join("docs/reproduction/results").join(file)
+}
+
+fn read(path: &Path) -> String {
+    std::fs::read_to_string(path).unwrap_or_else(|error| panic!("{}: {error}", path.display()))
+}
+
 fn report(paper: &str) -> Value {
-    let path = project().join("docs/reproduction/results").join(format!("{paper}.json"));
-    let text = std::fs::read_to_string(&path).unwrap_or_else(|error| panic!("{}: {error}", path.display()));
-    serde_json::from_str(&text).expect("a report is JSON")
+    serde_json::from_str(&read(&result(&format!("{paper}.json")))).expect("a report is JSON")
+}
+
+/// Holds a file to its text, or writes it.
+fn hold(file: &str, text: &str) {
+    if std::env::var("INSTA_UPDATE").is_ok_and(|update| update == "always") {
+        std::fs::write(result(file), text).expect("the file can be written");
+    }
+    let is_current = read(&result(file)) == text;
+    assert!(is_current, "{file} is not current: INSTA_UPDATE=always cargo test -p flashloom-report --test checked_in");
+}
+
+/// A report as it is, with the texts of its paper's data file.
+fn with_texts(mut report: Report, paper: &Paper) -> Report {
+    report.title.clone_from(&paper.title);
+    report.reference.clone_from(&paper.reference);
+    report.null.clone_from(&paper.null.policy);
+    report.notes.clone_from(&paper.notes);
+    report.other_drives.clone_from(&paper.other_drives);
+    let each = paper.groups.iter().flat_map(|group| paper.each_of(group).map(move |_| group));
+    let published = each.flat_map(|group| group.rows.iter().map(move |row| (group, row)));
+    for (row, (group, of)) in report.rows.iter_mut().zip(published) {
+        let why = group.why(&of.id).filter(|_| row.verdict != Verdict::Reproduced);
+        row.why = why.map(str::to_owned);
+        row.claim.clone_from(&of.claim);
+        row.source.clone_from(&group.source);
+        row.unit.clone_from(&group.unit);
+        row.group.clone_from(&group.title);
+        row.drive = paper.drive_of(group).map(str::to_owned);
+        if let Some(null) = &mut row.null {
+            null.policy.clone_from(&group.null.as_ref().unwrap_or(&paper.null).policy);
+        }
+    }
+    report.summary = Summary::of(&report.rows);
+    report
+}
+
+/// The command that made a report, which only its Markdown names.
+fn command(paper: &str) -> String {
+    let text = read(&result(&format!("{paper}.md")));
+    let command = text.split_once("Made by `").and_then(|(_, rest)| rest.split_once('`'));
+    command.expect("a report says how it was made").0.to_owned()
+}
+
+#[test]
+fn texts_are_those_of_the_data_files_and_all_other_files_follow_from_the_reports() {
+    let mut overviews = Vec::new();
+    for name in PAPERS {
+        let paper = Paper::named(name).expect("it is one");
+        let report: Report = serde_json::from_value(report(name)).expect("it has the present form");
+        assert_eq!(report.schema, SCHEMA, "{name}: make the report anew");
+        let report = with_texts(report, &paper);
+        let command = command(name);
+        hold(&format!("{name}.json"), &report.to_json());
+        hold(&format!("{name}.md"), &markdown::report(&report, &command));
+        hold(&format!("csv/{name}.csv"), &csv::report(&report));
+        overviews.push(Overview::of(&report));
+    }
+    hold("README.md", &markdown::overview(&overviews));
 }
 
 fn text<'a>(value: &'a Value, key: &str) -> &'a str {
@@ -31,7 +101,7 @@ fn every_report_is_of_a_full_run_of_the_rows_of_its_data_file() {
         assert_eq!(report["quick"], Value::Bool(false), "{name}");
         let mut expected = Vec::new();
         for group in &paper.groups {
-            for workload in paper.each(group.each_workload) {
+            for workload in paper.each_of(group) {
                 for row in &group.rows {
                     let id = format!("{}-{}", scoped(workload, &group.id), row.id);
                     let published = serde_json::to_value(row.published).expect("it is a number or a bound");
@@ -80,7 +150,7 @@ fn every_row_that_is_not_reproduced_says_why() {
 
 #[test]
 fn the_readme_sums_up_the_reports() {
-    let readme = std::fs::read_to_string(project().join("README.md")).expect("there is one");
+    let readme = read(&project().join("README.md"));
     for name in PAPERS.iter().filter(|name| **name != "together") {
         assert!(readme.contains(&format!("(docs/reproduction/results/{name}.md) |")), "README.md lacks {name}");
         let report = report(name);

@@ -52,6 +52,12 @@ fn an_associativity_above_the_pages_of_a_block() {
 }
 
 #[test]
+fn a_reserve_that_leaves_random_pages_no_log_block() {
+    with_mapping("kast_reserve", "kast", "ftl.kast.reserved_log_blocks = 8\nftl.preemption = \"none\"");
+    with_mapping("kast_reserve_preempted", "kast", "ftl.kast.reserved_log_blocks = 7\nftl.preemption = \"page\"");
+}
+
+#[test]
 fn more_log_blocks_than_spare_blocks() {
     refused_config("log_blocks", "ftl.mapping = \"fast\"\nftl.fast.log_blocks = 1000\n");
 }

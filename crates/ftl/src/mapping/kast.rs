@@ -18,10 +18,12 @@
 //!                                               written for long_time pages: it becomes an RLB while it has at least
 //!                                               many_free_pages, else it is merged partially
 //!    none of these                              a free log block; if no more are free than are reserved, the switch
-//!                                               merge of a complete SLB makes one
+//!                                               merge of a complete SLB makes one, which stays free, and the page
+//!                                               goes on to step 2, if fewer were free than are reserved
 //! 2  no more free than are reserved: the log block of the smallest k(L) < K, and among these the one with most free
 //!    pages, of the RLBs and the SLBs that are idle: at least many_free_pages, and not written for long_time pages
-//!    (those become R2). Not for offset 0, unless what step 3 would merge for it has many_free_pages.
+//!    (those become R2). Not for offset 0; with start_merge = "filled" for that too, if what step 3 would merge for it
+//!    has many_free_pages.
 //! 3  merge: the SLB with fewest free pages, unless all have many_free_pages; else the RLB that random_victim says: of
 //!    the smallest merge cost (k(L)) and then fewest free pages, or of the smallest cost a page written
 //! ```
@@ -161,8 +163,9 @@ params! {
 pub(super) static SPEC: PolicySpec = PolicySpec {
     name: "kast",
     summary: "log blocks associated with at most K data blocks",
-    details: "One FTL a chip. Pages of different logical blocks are spread over log blocks, so that associativity \
-              grows last, and never beyond K: no merge exceeds N K C_copy + (K + 1) C_erase.",
+    details: "One FTL a chip. Pages of different logical blocks are spread over log blocks; where all but those \
+              reserved for sequences are in use, the associativity of the least associated one grows, never beyond K: \
+              no merge exceeds N K C_copy + (K + 1) C_erase.",
     source: "Cho et al.: KAST, DATE 2009, section III",
     example: "ftl.mapping=kast ftl.kast.k=4 ftl.kast.log_blocks=32 buffer.order=block-lru",
     instead: "Where no bound on the longest merge is needed, `fast` has fewer parameters to set. With memory for a \
@@ -486,6 +489,26 @@ fn besides(params: &KastParams, pages: u32, preemption: Preemption) -> (u32, u32
     }
 }
 
+/// Refuses a reserve that leaves random pages no log block to open.
+fn check_reserve(params: &KastParams, preemption: Preemption) -> Result<(), Refusal> {
+    let KastParams { log_blocks, reserved_log_blocks: reserved, sequential_log_blocks, .. } = *params;
+    let (kept, beside) = match preemption {
+        Preemption::None => (0, ""),
+        Preemption::Page => (1, ", and one is kept for merges (ftl.preemption)"),
+    };
+    let most = log_blocks.saturating_sub(1 + kept);
+    // No reserve helps where there are too few log blocks, which every scheme refuses.
+    if most == 0 || sequential_log_blocks == 0 || reserved <= most {
+        return Ok(());
+    }
+    let found =
+        format!("{reserved} of {log_blocks} log blocks of a chip (`ftl.kast.log_blocks`) reserved for sequences");
+    let expected = format!("at most {most}: random pages need one to open{beside}");
+    let refusal = Refusal::new(found, expected);
+    let refusal = refusal.at(["ftl.kast.reserved_log_blocks", "ftl.kast.log_blocks", "ftl.preemption"]);
+    Err(refusal.help("lower ftl.kast.reserved_log_blocks, or raise ftl.kast.log_blocks"))
+}
+
 impl Scheme for Kast {
     fn layout(values: &[Value], site: &Site<'_>) -> Layout {
         let params = KastParams::from_values(values);
@@ -502,9 +525,10 @@ impl Scheme for Kast {
     }
 
     fn check(values: &[Value], site: &Site<'_>) -> Result<(), Refusal> {
-        let KastParams { k, stream_threshold, .. } = KastParams::from_values(values);
-        let pages = site.space.nand.pages;
-        check_associativity("ftl.kast.k", k, pages)?;
+        let params = KastParams::from_values(values);
+        let (pages, stream_threshold) = (site.space.nand.pages, params.stream_threshold);
+        check_associativity("ftl.kast.k", params.k, pages)?;
+        check_reserve(&params, site.ftl.params.preemption)?;
         if stream_threshold <= pages {
             return Ok(());
         }

@@ -25,12 +25,18 @@ const DEEPEST: u32 = 4;
 /// bytes declares as many values as it likes, and a value can be the beginning of the one before and some bytes.
 const DELTAS: RangeInclusive<i64> = 5..=7;
 
+/// The encodings by places in a dictionary (PLAIN_DICTIONARY, RLE_DICTIONARY), and the type of the page that has it.
+const PLACES: [i64; 2] = [2, 8];
+const DICTIONARY_PAGE: i64 = 2;
+
 /// What counts of a header.
 #[derive(Default)]
 struct Header {
+    kind: i64,
     uncompressed: i64,
     compressed: i64,
     is_delta: bool,
+    is_by_places: bool,
     dictionary_values: i64,
 }
 
@@ -38,17 +44,22 @@ impl Header {
     /// Takes a number by the field of the page and that within it.
     fn note(&mut self, field: (i64, i64), value: i64) {
         match field {
+            (1, 0) => self.kind = value,
             (2, 0) => self.uncompressed = value,
             (3, 0) => self.compressed = value,
             // Both may be there, of which one counts.
-            (5, 2) | (8, 4) => self.is_delta |= DELTAS.contains(&value),
+            (5, 2) | (8, 4) => {
+                self.is_delta |= DELTAS.contains(&value);
+                self.is_by_places |= PLACES.contains(&value);
+            }
             (7, 1) => self.dictionary_values = value,
             _ => {}
         }
     }
 
-    fn check(&self, budget: &Budget) -> std::result::Result<(), String> {
-        let Self { uncompressed, compressed, is_delta, dictionary_values } = *self;
+    /// Checks the header of a page that stands after a dictionary of its column, or before.
+    fn check(&self, has_dictionary: bool, budget: &Budget) -> std::result::Result<(), String> {
+        let Self { uncompressed, compressed, is_delta, is_by_places, dictionary_values, .. } = *self;
         let most = i64::try_from(budget.page_bytes()).unwrap_or(i64::MAX);
         if uncompressed.max(compressed) > most {
             return Err(budget.exceeded(&format!("a page of {} bytes", uncompressed.max(compressed))));
@@ -59,6 +70,9 @@ impl Header {
         if is_delta {
             return Err("a page of values by their differences (DELTA encodings)".to_owned());
         }
+        if is_by_places && !has_dictionary {
+            return Err("a page of places in a dictionary, without a dictionary before it".to_owned());
+        }
         Ok(())
     }
 }
@@ -68,10 +82,12 @@ pub(super) fn check(file: &File, bytes: Range<u64>, budget: &Budget) -> std::res
     let damaged = |error: Error| format!("a damaged page: {error}");
     let mut headers = Headers { file: BufReader::new(file), at: bytes.start };
     headers.file.seek(SeekFrom::Start(bytes.start)).map_err(damaged)?;
+    let mut has_dictionary = false;
     while headers.at < bytes.end {
         let mut header = Header::default();
         headers.structure(0, 0, &mut header).map_err(damaged)?;
-        header.check(budget)?;
+        header.check(has_dictionary, budget)?;
+        has_dictionary |= header.kind == DICTIONARY_PAGE;
         headers.skip(header.compressed.unsigned_abs()).map_err(damaged)?;
     }
     Ok(())
@@ -202,6 +218,16 @@ mod tests {
         // A second struct, of the other version of data pages, does not undo it.
         let both = [&header(12)[..16], &[0x3c, 0x45, 0, 0, 0]].concat();
         assert!(checked(&both).is_err_and(|refused| refused.contains("DELTA")));
+    }
+
+    #[test]
+    fn places_in_a_dictionary_are_refused_before_there_is_one() {
+        let dictionary = [0x15, 4, 0x15, 8, 0x15, 8, 0x4c, 0x15, 2, 0x15, 0, 0, 0];
+        for places in [2, 8] {
+            let refused = checked(&header(2 * places)).expect_err("there is no dictionary");
+            assert!(refused.contains("without a dictionary"), "{refused}");
+            assert_eq!(checked(&[&dictionary[..], &[0; 4], &header(2 * places)].concat()), Ok(()));
+        }
     }
 
     #[test]

@@ -33,6 +33,7 @@ pub(crate) const SPEC: FormatSpec = FormatSpec {
 /// The columns that every file has.
 pub(super) const HEADER: &str = "timestamp_ns,op,lba,sectors";
 const REQUIRED: [&str; 4] = ["timestamp_ns", "op", "lba", "sectors"];
+const EXPECTED_OP: &str = "R, W, D or F";
 const EXPECTED_COLUMN: &str =
     "one of the columns task, sync, flush, fua, device, latency_ns, or a further one of a log, each once";
 
@@ -189,6 +190,27 @@ fn flag(fields: &mut CommaFields, request: &mut Request, flag: u8, only_writes: 
     }
 }
 
+/// What other programs write for an operation, and what it is here.
+const OTHER_OPS: [(&str, &str); 7] = [
+    ("read", "R"),
+    ("write", "W"),
+    ("discard", "D"),
+    ("trim", "D"),
+    ("unmap", "D"),
+    ("deallocate", "D"),
+    ("flush", "F"),
+];
+
+/// The operation that a word means that is none.
+fn nearest_op(word: &str) -> Option<&'static str> {
+    // A letter is close to every other one: it is one of these, or none.
+    if word.len() <= 1 {
+        return ["R", "W", "D", "F"].into_iter().find(|op| op.eq_ignore_ascii_case(word));
+    }
+    let found = nearest(word, OTHER_OPS.map(|(other, _)| other))?;
+    OTHER_OPS.into_iter().find(|(other, _)| *other == found).map(|(_, op)| op)
+}
+
 impl LineParser for Flashloom {
     fn parse(&mut self, line: &[u8]) -> Result<Option<Record>, FieldError> {
         let Some(columns) = &self.header else {
@@ -197,12 +219,15 @@ impl LineParser for Flashloom {
         };
         let mut fields = CommaFields::new(line);
         let time_ns = fields.number("the time in nanoseconds")?;
-        let op = match fields.word("R, W, D or F")? {
+        let op = match fields.word(EXPECTED_OP)? {
             b"R" => Op::Read,
             b"W" => Op::Write,
             b"D" => Op::Discard,
             b"F" => Op::Flush,
-            _ => return Err(fields.error(Fault::Unknown, "R, W, D or F")),
+            word => {
+                let nearest = nearest_op(&String::from_utf8_lossy(word));
+                return Err(FieldError { nearest, ..fields.error(Fault::Unknown, EXPECTED_OP) });
+            }
         };
         let lba = fields.number("the first sector")?;
         if op == Op::Flush && lba != 0 {
@@ -329,6 +354,21 @@ mod tests {
         assert_eq!(near("timestamp_ns,op,lba,sectors,colection_ns"), Some("collection_ns"));
         assert_eq!(near("timestamp_ns,op,lba,sectors,status,status"), None, "it is known, and there already");
         assert_eq!(near("timestamp_ns,op,lba,sectors,bananas"), None);
+    }
+
+    #[test]
+    fn a_word_in_the_place_of_an_operation_is_told_its_letter() {
+        let near = |op: &str| {
+            let mut parser = Flashloom { header: None };
+            parser.parse(HEADER.as_bytes()).expect("it is a header");
+            parser.parse(format!("0,{op},0,8").as_bytes()).unwrap_err().nearest
+        };
+        let of = |ops: &[&str]| ops.iter().map(|op| near(op)).collect::<Vec<_>>();
+        assert_eq!(of(&["read", "Read", "READ", "raed", "r"]), [Some("R"); 5]);
+        assert_eq!(of(&["write", "Writes", "wirte", "w"]), [Some("W"); 4]);
+        assert_eq!(of(&["discard", "trim", "TRIM", "unmap", "d"]), [Some("D"); 5]);
+        assert_eq!(of(&["flush", "FLUSH", "f"]), [Some("F"); 3]);
+        assert_eq!(of(&["", "x", "0", "2a", "metadata"]), [None; 5]);
     }
 
     #[test]

@@ -8,10 +8,10 @@ fn reserving(log_blocks: u64, set: &[(&str, Value)]) -> Lab<Kast> {
 
 #[test]
 fn random_pages_leave_the_reserve_free_while_another_log_block_takes_them() {
-    for reserved in 0..=5 {
+    for reserved in 0..=3 {
         let mut lab = reserving(reserved, &[]);
         lab.write([1, 5, 9, 13]);
-        let opened = 4_usize.saturating_sub(reserved as usize).max(2);
+        let opened = (4 - reserved as usize).max(2);
         assert_eq!(states(&lab).iter().filter(|&&state| state != Free).count(), opened, "{reserved} are reserved");
     }
 }
@@ -68,11 +68,28 @@ fn a_complete_sequence_is_switched_before_a_random_page_is_kept_from_the_reserve
 #[test]
 fn a_page_whose_own_sequence_was_merged_switches_no_other_one_for_the_reserve() {
     let set = [("sequential_log_blocks", Value::Count(2)), ("large_gap", Value::Name("merge"))];
-    let mut lab = reserving(4, &set);
+    let mut lab = reserving(3, &set);
     // B0 is complete; B1 has two pages, and page 4 comes again.
     assert_eq!(lab.write([0, 1, 2, 3, 4, 5]), NOTHING);
     assert_eq!(lab.write([5]), partial(2));
     assert_eq!(states(&lab)[..2], [sequential(0), Random(1)]);
+}
+
+#[test]
+fn a_reserve_that_leaves_random_pages_no_log_block_is_refused() {
+    for (preemption, most) in [(Preemption::None, 3), (Preemption::Page, 2)] {
+        let keys = |reserved: u64, sequential: u64| {
+            let log_blocks =
+                [("log_blocks", 4), ("reserved_log_blocks", reserved), ("sequential_log_blocks", sequential)];
+            let counts = [&log_blocks[..], &[("k", 2)]].concat();
+            let set: Vec<_> = counts.into_iter().map(|(name, count)| (name, Value::Count(count))).collect();
+            let mut setup = setup("kast", &set);
+            setup.params.preemption = preemption;
+            setup.profile(&space(1, 8, 4)).err().map(|refusal| refusal.keys)
+        };
+        let refused = ["ftl.kast.reserved_log_blocks", "ftl.kast.log_blocks", "ftl.preemption"].map(str::to_owned);
+        assert_eq!([keys(most, 1), keys(most + 1, 1), keys(most + 1, 0)], [None, Some(refused.to_vec()), None]);
+    }
 }
 
 #[test]
