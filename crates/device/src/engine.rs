@@ -23,7 +23,7 @@ use std::collections::VecDeque;
 use flashloom_host::{BlockLayer, Decision, Dispatched, RequestId};
 use flashloom_nand::{Nand, NandParams};
 use flashloom_units::{Interrupt, Ns};
-use flashloom_workload::{Op, Request};
+use flashloom_workload::Request;
 use serde::{Deserialize, Serialize};
 
 use crate::drive::Drive;
@@ -251,32 +251,18 @@ impl Engine {
     }
 
     fn check_submission(&mut self, now_ns: Ns, request: &Request, cookie: u32) -> Result<(), Misuse> {
-        self.check_time(now_ns)?;
+        Misuse::check_time(now_ns, self.now)?;
         if let Some(due_ns) = self.next_event_ns().filter(|&due_ns| due_ns < now_ns) {
             return Err(Misuse::Skipped { now_ns, due_ns });
         }
-        let Request { arrival_ns, lba, sectors, op, .. } = *request;
+        let arrival_ns = request.arrival_ns;
         if arrival_ns > now_ns {
             return Err(Misuse::NotArrived { arrival_ns, now_ns });
         }
-        if sectors == 0 && op != Op::Flush {
-            return Err(Misuse::NoSectors(op));
-        }
-        let capacity_sectors = self.drive.capacity_sectors();
-        if lba.checked_add(u64::from(sectors)).is_none_or(|end| end > capacity_sectors) {
-            return Err(Misuse::BeyondEnd { lba, sectors, capacity_sectors });
-        }
+        Misuse::check_sectors(request, self.drive.capacity_sectors())?;
         match self.handed.cookies.binary_search(&cookie) {
             Ok(_) => Err(Misuse::CookieInUse(cookie)),
             Err(_) => Ok(()),
-        }
-    }
-
-    fn check_time(&self, now_ns: Ns) -> Result<(), Misuse> {
-        match now_ns {
-            _ if now_ns < self.now => Err(Misuse::Past { now_ns, engine_ns: self.now }),
-            _ if now_ns > Self::LAST_NS => Err(Misuse::TooLate { now_ns }),
-            _ => Ok(()),
         }
     }
 
@@ -296,7 +282,7 @@ impl Engine {
     /// # Errors
     /// A time that has passed.
     pub fn advance_to(&mut self, to_ns: Ns) -> Result<(), Misuse> {
-        self.check_time(to_ns)?;
+        Misuse::check_time(to_ns, self.now)?;
         let mut is_last = to_ns == self.now;
         if std::mem::take(&mut self.plugged) {
             is_last = false;

@@ -36,6 +36,8 @@ use crate::target::{Target, Terms};
 /// ```
 pub struct Queues<T> {
     members: Vec<T>,
+    /// The time that the host has come to. A target comes to it with its next request, or when time goes on.
+    now: Ns,
     /// What came back at moments before the present one.
     completions: VecDeque<Completion>,
 }
@@ -49,7 +51,7 @@ impl<T: Target> Queues<T> {
         assert!((1..=1 << u8::BITS).contains(&members.len()), "a queue has a number of 8 bits");
         let now = members[0].now_ns();
         assert!(members.iter().all(|member| member.now_ns() == now), "the targets have come to the same time");
-        Self { members, completions: VecDeque::new() }
+        Self { members, now, completions: VecDeque::new() }
     }
 
     /// The targets, in the order of their queues.
@@ -59,8 +61,9 @@ impl<T: Target> Queues<T> {
 
     /// Has all targets come to a time at or before the first event that is due, and collects what comes back there.
     fn come_to(&mut self, to_ns: Ns) -> Result<(), Misuse> {
-        self.members.iter_mut().try_for_each(|member| member.advance_to(to_ns))?;
-        let Self { members, completions } = self;
+        let Self { members, now, completions } = self;
+        members.iter_mut().try_for_each(|member| member.advance_to(to_ns))?;
+        *now = to_ns;
         members.iter_mut().for_each(|member| completions.extend(std::iter::from_fn(|| member.take_completion())));
         Ok(())
     }
@@ -73,13 +76,19 @@ impl<T: Target> Target for Queues<T> {
     }
 
     fn submit(&mut self, now_ns: Ns, request: &Request, cookie: u32) -> Result<Submitted, Misuse> {
+        Misuse::check_time(now_ns, self.now)?;
+        if let Some(due_ns) = self.next_event_ns().filter(|&due_ns| due_ns < now_ns) {
+            return Err(Misuse::Skipped { now_ns, due_ns });
+        }
         let (queue, queues) = (request.queue, self.members.len());
         let member = self.members.get_mut(usize::from(queue)).ok_or(Misuse::NoQueue { queue, queues })?;
-        member.submit(now_ns, request, cookie)
+        let submitted = member.submit(now_ns, request, cookie)?;
+        self.now = now_ns;
+        Ok(submitted)
     }
 
     fn now_ns(&self) -> Ns {
-        self.members[0].now_ns()
+        self.now
     }
 
     fn next_event_ns(&mut self) -> Option<Ns> {
@@ -87,6 +96,7 @@ impl<T: Target> Target for Queues<T> {
     }
 
     fn advance_to(&mut self, to_ns: Ns) -> Result<(), Misuse> {
+        Misuse::check_time(to_ns, self.now)?;
         while let Some(next_ns) = self.next_event_ns().filter(|&next_ns| next_ns < to_ns) {
             self.come_to(next_ns)?;
         }
@@ -101,6 +111,7 @@ impl<T: Target> Target for Queues<T> {
         let members = self.members.iter().map(Target::snapshot).collect::<Result<Vec<_>, _>>()?;
         save_with(|to| {
             to.value(&members);
+            to.value(&self.now);
             to.value(&self.completions);
         })
     }
@@ -112,6 +123,7 @@ impl<T: Target> Target for Queues<T> {
                 return Err(from.error(format!("{} targets", self.members.len()), members.len().to_string()));
             }
             self.members.iter_mut().zip(&members).try_for_each(|(member, state)| member.restore(state))?;
+            self.now = from.value()?;
             self.completions = from.value()?;
             Ok(())
         })

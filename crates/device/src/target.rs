@@ -73,9 +73,9 @@ pub trait Target {
     /// A run begins. Called once, before its first request.
     fn begin(&mut self, _terms: Terms) {}
 
-    /// The flag that ends a run early.
+    /// The flag that ends a run early: that of the first engine.
     fn interrupt(&self) -> Interrupt {
-        Interrupt::default()
+        self.engines().first().map_or_else(Interrupt::default, |engine| engine.interrupt())
     }
 
     /// Whether the run is to end now, whatever its workloads still have. Asked before every event.
@@ -136,10 +136,10 @@ pub trait Target {
         true
     }
 
-    /// The workloads are over, their requests have come back, and the target is at rest. Whether the run is over: a
-    /// target that has something left to do begins it, and is asked again when it rests.
+    /// The workloads are over, their requests have come back, and the target is at rest. Whether the run is over: here
+    /// once its engines are idle. A target that has something left to do begins it, and is asked again when it rests.
     fn finish(&mut self) -> bool {
-        true
+        self.engines().into_iter().all(Engine::is_idle)
     }
 
     /// The run has ended.

@@ -29,8 +29,8 @@ fn a_submission_in_the_past_or_beyond_what_is_due_is_refused() {
     engine.advance_to(10 * US).unwrap();
     let read = |arrival_ns| request(arrival_ns, Op::Read, 0, 8);
     let past = refused(&mut engine, 10 * US - 1, &read(0), 1);
-    assert_eq!(past, Misuse::Past { now_ns: 9_999, engine_ns: 10_000 });
-    assert_eq!(past.to_string(), "9999 ns has passed: the engine has come to 10000 ns");
+    assert_eq!(past, Misuse::Past { now_ns: 9_999, target_ns: 10_000 });
+    assert_eq!(past.to_string(), "9999 ns has passed: the target has come to 10000 ns");
     assert_eq!(engine.submit(10 * US, &read(5 * US), 1), Ok(Submitted::Accepted), "a request may have waited outside");
     let skipped = refused(&mut engine, 10 * US + 1, &read(0), 2);
     assert_eq!(skipped, Misuse::Skipped { now_ns: 10_001, due_ns: 10_000 }, "the scheduler was not asked yet");
@@ -50,7 +50,7 @@ fn time_goes_forward_and_not_for_ever() {
     let mut engine = engine();
     engine.advance_to(7).unwrap();
     assert_eq!(engine.advance_to(7), Ok(()));
-    assert_eq!(engine.advance_to(6), Err(Misuse::Past { now_ns: 6, engine_ns: 7 }));
+    assert_eq!(engine.advance_to(6), Err(Misuse::Past { now_ns: 6, target_ns: 7 }));
     for late in [Engine::LAST_NS + 1, Ns::MAX] {
         assert_eq!(engine.advance_to(late), Err(Misuse::TooLate { now_ns: late }));
         assert_eq!(refused(&mut engine, late, &request(0, Op::Read, 0, 8), 0), Misuse::TooLate { now_ns: late });
@@ -77,7 +77,7 @@ fn a_request_that_has_not_arrived_or_does_not_fit_the_drive_is_refused() {
         for op in [Op::Read, Op::Write, Op::Discard] {
             let beyond = refused(&mut engine, 0, &request(0, op, lba, sectors), 0);
             assert_eq!(beyond, Misuse::BeyondEnd { lba, sectors, capacity_sectors });
-            assert!(beyond.to_string().contains(&format!("end after the {capacity_sectors} of the drive")));
+            assert!(beyond.to_string().contains(&format!("end after the {capacity_sectors} of the target")));
         }
     }
     for op in [Op::Read, Op::Write, Op::Discard] {

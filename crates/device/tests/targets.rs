@@ -8,7 +8,7 @@ use flashloom_device::{
     Status, Submitted, Target, Tenant,
 };
 use flashloom_host::{BlockLayer, HostParams, scheduler};
-use flashloom_units::{Latency, MS, Ns, ParamSet, Prng, StateError, US};
+use flashloom_units::{Interrupt, Latency, MS, Ns, ParamSet, Prng, StateError, US};
 use flashloom_workload::{Op, Pace, Replayed, Request};
 
 /// Random reads and writes of a page, at random times.
@@ -130,6 +130,43 @@ fn a_queue_that_is_not_there_is_named() {
     let problem = simulation.run_together(&mut tenants, Ns::MAX, &mut []).unwrap_err();
     assert_eq!(problem.refusal.found, Misuse::NoQueue { queue: 3, queues: 1 }.to_string());
     assert!(problem.to_string().contains("there is no queue 3 among the 1 of the target"), "{problem}");
+}
+
+/// A queue that nothing was submitted to for a while is not behind its host.
+#[test]
+fn drives_behind_queues_share_the_time_of_their_host() {
+    let mut queues = Queues::new((0..2).map(|_| Run::new(unbuffered(plain_device())).started()).collect());
+    let read = request(0, Op::Read, 0, 8);
+    assert_eq!(queues.submit(100, &read.on_queue(1), 0), Ok(Submitted::Accepted));
+    assert_eq!(queues.now_ns(), 100);
+    let past = Misuse::Past { now_ns: 50, target_ns: 100 };
+    assert_eq!(queues.submit(50, &read, 1), Err(past), "the first drive has not come so far");
+    assert_eq!(queues.advance_to(50), Err(past));
+    let skipped = Misuse::Skipped { now_ns: 200, due_ns: 100 };
+    assert_eq!(queues.submit(200, &read, 1), Err(skipped), "the second drive begins before");
+    assert_eq!(queues.advance_to(Ns::MAX), Err(Misuse::TooLate { now_ns: Ns::MAX }));
+    assert_eq!(queues.submit(100, &read, 1), Ok(Submitted::Accepted));
+    let mut ended = Vec::new();
+    while let Some(next_ns) = queues.next_event_ns().filter(|_| ended.len() < 2) {
+        queues.advance_to(next_ns).unwrap();
+        ended.extend(std::iter::from_fn(|| queues.take_completion()));
+    }
+    // Of what ends together the first queue's comes first.
+    assert_eq!(ended.iter().map(|completion| completion.cookie).collect::<Vec<_>>(), [1, 0]);
+    assert_eq!(ended[0].time_ns, ended[1].time_ns, "they read at the same time");
+}
+
+#[test]
+fn what_interrupts_the_first_drive_interrupts_the_run() {
+    let mut engines = [(); 2].map(|()| Run::new(unbuffered(plain_device())).started());
+    let interrupt = Interrupt::default();
+    engines[0].interrupted_by(interrupt.clone());
+    interrupt.raise();
+    let mut simulation = Simulation::new(Queues::new(engines.into()));
+    let mut arrivals = replayed(&pages(Op::Read, 0, 0..4), Pace::Closed(1));
+    let mut tenants = [Tenant::new(&mut arrivals)];
+    simulation.run_together(&mut tenants, Ns::MAX, &mut []).unwrap();
+    assert_eq!(tenants[0].report().generated, 0);
 }
 
 /// What is left of a run of two drives when it goes on from a state that was saved in its middle.

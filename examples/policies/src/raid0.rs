@@ -30,6 +30,7 @@ impl<T: Target> Target for Raid0<T> {
         self.queues.capacity_sectors() / self.chunk_sectors * self.chunk_sectors * self.drives
     }
     fn submit(&mut self, now: Ns, request: &Request, cookie: u32) -> Result<Submitted, Misuse> {
+        Misuse::check_sectors(request, self.capacity_sectors())?;
         let Some(free) = self.held.iter().position(Option::is_none) else {
             return Ok(Submitted::Full);
         };
@@ -37,7 +38,8 @@ impl<T: Target> Target for Raid0<T> {
         let parts: Vec<_> = parts.collect();
         for part in &parts {
             let cookie = free as u32 * 256 + u32::from(part.queue);
-            self.queues.submit(now, part, cookie)?;
+            let taken = self.queues.submit(now, part, cookie)?;
+            assert_eq!(taken, Submitted::Accepted, "there is room on every drive");
         }
         self.held[free] = Some((cookie, parts.len(), Status::DONE));
         Ok(Submitted::Accepted)
@@ -67,10 +69,8 @@ impl<T: Target> Target for Raid0<T> {
         save_with(|to| to.value(&(&queues, &self.held)))
     }
     fn restore(&mut self, state: &[u8]) -> Result<(), StateError> {
-        let mut queues = Vec::new();
-        load_with(state, |from| {
-            from.value().map(|value| (queues, self.held) = value)
-        })?;
+        let (queues, held): (Vec<u8>, _) = load_with(state, |from| from.value())?;
+        self.held = held;
         self.queues.restore(&queues)
     }
     fn engines(&self) -> Vec<&Engine> {

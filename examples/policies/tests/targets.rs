@@ -3,7 +3,7 @@
 use std::path::Path;
 
 use flashloom::device::{
-    HostReport, Interest, Observer, Queues, Served, Simulation, Submitted, Target, Tenant,
+    HostReport, Interest, Misuse, Observer, Queues, Served, Simulation, Submitted, Target, Tenant,
 };
 use flashloom::experiment::log::{Log, LogFormat};
 use flashloom::units::{Ns, Prng};
@@ -149,6 +149,46 @@ fn four_drives_serve_more_than_one_and_every_sector_lies_where_it_should() {
     let written = |engine: &flashloom::device::Engine| engine.host_report().write_bytes / 512;
     let sectors: Vec<u64> = array.engines().into_iter().map(written).collect();
     assert_eq!(sectors, [1 + 128, 1 + 128, 128, 128]);
+}
+
+#[test]
+fn a_request_beyond_the_array_is_refused_and_nothing_of_it_reaches_a_drive() {
+    let mut array = array(4, 128);
+    let capacity_sectors = array.capacity_sectors();
+    for (lba, sectors) in [
+        (capacity_sectors, 1),
+        (capacity_sectors - 255, 256),
+        (u64::MAX, 8),
+    ] {
+        let write = Request::new(Op::Write, lba, sectors);
+        let beyond = Misuse::BeyondEnd {
+            lba,
+            sectors,
+            capacity_sectors,
+        };
+        assert_eq!(array.submit(0, &write, 0), Err(beyond));
+    }
+    let nothing = Request::new(Op::Read, 0, 0);
+    let refused = Err(Misuse::NoSectors(Op::Read));
+    assert_eq!(array.submit(0, &nothing, 0), refused);
+    let reports = array.engines();
+    assert!(
+        reports
+            .iter()
+            .all(|engine| engine.host_report().generated == 0)
+    );
+    let last = Request::new(Op::Write, capacity_sectors - 256, 256);
+    assert_eq!(array.submit(0, &last, 0), Ok(Submitted::Accepted));
+    assert_eq!(
+        array.submit(0, &Request::flush(), 1),
+        Ok(Submitted::Accepted)
+    );
+    array.advance_to(10_000_000_000).expect("in order");
+    let mut ended: Vec<u32> = std::iter::from_fn(|| array.take_completion())
+        .map(|completion| completion.cookie)
+        .collect();
+    ended.sort_unstable();
+    assert_eq!(ended, [0, 1]);
 }
 
 #[test]
