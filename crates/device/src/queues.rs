@@ -141,12 +141,13 @@ impl<T: Target> Target for Queues<T> {
         self.members.iter().any(Target::has_stopped)
     }
 
+    // Every target is asked, whatever the others say: one that rests may begin to wait for background work.
     fn rest(&mut self) -> bool {
-        self.members.iter_mut().fold(true, |rest, member| member.rest() && rest)
+        self.members.iter_mut().fold(true, |rest, member| rest & member.rest())
     }
 
     fn finish(&mut self) -> bool {
-        self.members.iter_mut().fold(true, |over, member| member.finish() && over)
+        self.members.iter_mut().fold(true, |over, member| over & member.finish())
     }
 
     fn end(&mut self) {

@@ -43,7 +43,7 @@ impl QueuedRequest {
     /// Operation.
     #[getter]
     fn op(&self) -> &'static str {
-        name_of(self.op)
+        self.op.name()
     }
 
     /// The sector after the last.
@@ -63,11 +63,6 @@ impl QueuedRequest {
     pub(super) fn with_deadline(self, deadline_ns: Ns) -> Self {
         Self { deadline_ns: Some(deadline_ns), ..self }
     }
-}
-
-/// The name of an operation in Python.
-pub(super) fn name_of(op: Op) -> &'static str {
-    op.name()
 }
 
 /// A copy of a request of the pool.

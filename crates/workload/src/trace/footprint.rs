@@ -109,8 +109,7 @@ mod tests {
             let (mut touched, mut set) = (TouchedPages::default(), BTreeSet::new());
             for (lba, sectors) in requests {
                 let (op, lba) = (Op::Read, base + lba);
-                let request =
-                    Request::new(op, lba, sectors);
+                let request = Request::new(op, lba, sectors);
                 touched.touch(&request);
                 set.extend(lba / 8..=(lba + u64::from(sectors) - 1) / 8);
                 prop_assert_eq!(touched.bytes(), set.len() as u64 * 4096);
